@@ -1,0 +1,59 @@
+# make run and make test do all the set-up they need.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+PORT ?= 8000
+
+.PHONY: run test lint types bench targets golden gpu-verify wheel help clean browser
+
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(VENV)/.run: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install -c constraints.txt -e .
+	@touch $@
+
+# pycute (in nvidia-cutlass) and ptxas (in nvidia-cuda-nvcc) are test tools: their own requirements are not needed.
+$(VENV)/.test: $(VENV)/.run tests/tools.txt
+	$(PIP) install -c constraints.txt -e '.[test,dev]'
+	$(PIP) install --no-deps -r tests/tools.txt
+	@touch $@
+
+browser:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || { \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; \
+	  else echo "No Chromium found and not root: the browser tests will be skipped."; fi; }
+
+run: $(VENV)/.run  ## install what is missing and serve http://127.0.0.1:8000 (PORT=…)
+	$(BIN)/lanescope serve --port $(PORT)
+
+test: $(VENV)/.test browser  ## install what the tests need and run all of them
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: $(VENV)/.test  ## ruff
+	$(BIN)/ruff check . && $(BIN)/ruff format --check -q .
+
+types: $(VENV)/.test  ## mypy, strict on layouts/
+	$(BIN)/mypy
+
+bench: $(VENV)/.test browser  ## every figure the project promises, measured
+	$(BIN)/python -m pytest -m bench --benchmark-enable --benchmark-only -p no:randomly -o addopts='' tests/bench -q
+	$(BIN)/python -m tests.bench.processes
+
+targets: $(VENV)/.test  ## assemble every candidate with ptxas and rewrite layouts/table/targets.json
+	$(BIN)/python -m tests.ptxas.sweep
+
+golden: $(VENV)/.test browser  ## rewrite the golden pictures and the README's screenshot
+	LANESCOPE_GOLDEN=write $(BIN)/python -m pytest tests/test_golden.py tests/browser/test_screenshot.py -q
+
+gpu-verify: $(VENV)/.run  ## run everything on the GPU of this machine and write layouts/evidence/
+	$(BIN)/lanescope gpu verify --write
+
+wheel: $(VENV)/.test  ## build dist/*.whl
+	$(PIP) wheel --no-deps -w dist .
+
+clean:  ## remove what was built
+	rm -rf $(VENV) dist build *.egg-info .pytest_cache .mypy_cache .ruff_cache test-output

@@ -1,0 +1,79 @@
+"""The two questions and their tables: element → who holds it, lane → what it holds; as dicts and as text."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from layouts.errors import LayoutError
+from layouts.instruction import Instruction, Operand
+
+Json = dict[str, Any]
+
+
+def at_element(op: Operand, at: str) -> Json:
+    """Every owner of the element at "row,col" (m8n8k4: "row,col,product")."""
+    if not re.fullmatch(r"\s*\d+\s*(,\s*\d+\s*)+", at):
+        raise LayoutError("bad_coordinate", f"'{at}' is no element.", f"Write {','.join(op.axes)}, e.g. 3,2.", "at")
+    coords = [int(n) for n in at.split(",")]
+    if len(coords) != len(op.axes):
+        raise LayoutError("bad_coordinate", f"'{at}' has {len(coords)} numbers.", f"{op.name.upper()} takes {', '.join(op.axes)}.", "at")
+    for axis, number in zip(op.axes, coords, strict=True):
+        if number >= op.extents[axis]:
+            raise LayoutError("bad_coordinate", f"{axis} {number} is outside {op.name.upper()}.", f"0 to {op.extents[axis] - 1}.", "at")
+    owners = [place(op, thread, value) for thread, value in op.pattern.owners(*coords)]
+    return {"operand": op.name, **dict(zip(op.axes, coords, strict=True)), "owners": owners}
+
+
+def of_lane(op: Operand, thread: int, value: int | None) -> Json:
+    """What one thread holds, or one of its values."""
+    if thread >= op.threads:
+        raise LayoutError("bad_lane", f"No lane {thread}.", f"0 to {op.threads - 1}.", "lane")
+    if value is not None and value >= op.values:
+        raise LayoutError("bad_value", f"No value {value}.", f"{op.name}0 to {op.name}{op.values - 1}.", "value")
+    wanted = range(op.values) if value is None else [value]
+    return {"operand": op.name, "thread": thread, "values": [place(op, thread, v) for v in wanted]}
+
+
+def place(op: Operand, thread: int, value: int) -> Json:
+    """Thread, value, register, bits and element of one held value."""
+    register, bit = op.register_of(value)
+    element = {axis: int(array[thread, value]) for axis, array in op.coords.items()}
+    return {
+        "thread": thread,
+        "value": value,
+        "name": f"{op.name}{value}",
+        "register": register,
+        "bit": bit,
+        "bits": op.element.bits,
+        **element,
+    }
+
+
+def text(found: Instruction, op: Operand | None, result: Json) -> str:
+    """The answer for a terminal or a pipe."""
+    if op is None:
+        lines = [found.ptx, f"  targets {' '.join(result['targets'])}  PTX {result['ptx_version']}+"]
+        for facts in result["operands"]:
+            lines.append(
+                f"  {facts['name'].upper()} {facts['rows']}×{facts['cols']} {facts['element_type']}, {facts['registers']} × .{facts['register_type']}"
+            )
+            lines += [f"      {facts['pattern']}", f"      {facts['cute']}"]
+            lines += ["      " + line for line in facts["formula"]["forward"].splitlines()]
+        return "\n".join(lines)
+    held = result.get("owners") or result.get("values")
+    if not isinstance(held, list):
+        held = [place(op, thread, value) for thread in range(op.threads) for value in range(op.values)]
+    head = ["lane" if op.threads == 32 else "thread", "value", "register", "bits", "element"]
+    rows = [
+        [
+            str(h["thread"]),
+            h["name"],
+            f"R{h['register']}",
+            f"[{h['bit'] + h['bits'] - 1}:{h['bit']}]",
+            f"{op.name.upper()}[{','.join(str(h[a]) for a in op.axes)}]",
+        ]
+        for h in held
+    ]
+    widths = [max(len(row[n]) for row in [head, *rows]) for n in range(len(head))]
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in [head, *rows])

@@ -1,0 +1,43 @@
+"""The JSON API, /api/v1."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from app import payload, schemas
+from app.wire import Cache
+from layouts import catalog
+from layouts.errors import LayoutError
+
+router = APIRouter(prefix="/api/v1", tags=["v1"])
+CACHE = Cache()
+ERRORS: dict[int | str, dict[str, object]] = {404: {"model": schemas.Error}, 422: {"model": schemas.Error}}
+
+
+@router.get("/instructions", responses={200: {"model": schemas.Listing}, **ERRORS})
+async def instructions(request: Request, family: str = "", type: str = "", target: str = "", shape: str = "", q: str = "") -> Response:
+    """Every instruction, narrowed by family, operand type, target, shape (m16n8k16 or k16) and words of its PTX text."""
+    unknown = set(request.query_params) - set(payload.FILTERS)
+    if unknown:
+        name = sorted(unknown)[0]
+        raise LayoutError("bad_filter", f"No filter '{catalog.shorten(name)}'.", f"Allowed: {', '.join(payload.FILTERS)}.", name)
+    narrowed = {"family": family, "type": type, "target": target, "shape": shape, "q": q}
+    if len(q) > 2000:
+        raise LayoutError("bad_filter", f"q has {len(q)} characters.", "At most 2000.", "q")
+    return CACHE.json(("list", *narrowed.values()), lambda: payload.listing(**narrowed)).respond(request)
+
+
+@router.get("/instructions/{ptx}", responses={200: {"model": schemas.Detail}, **ERRORS})
+async def instruction(request: Request, ptx: str) -> Response:
+    """One instruction by its PTX text, with or without `.sync.aligned`; an unknown one is answered with the nearest legal."""
+    found = catalog.find(ptx)
+    return CACHE.json(("detail", found.ptx), lambda: payload.detail(found)).respond(request)
+
+
+@router.get("/instructions/{ptx}/operands/{name}", responses={200: {"model": schemas.OperandMap}, **ERRORS})
+async def operand(request: Request, ptx: str, name: str) -> Response:
+    """One operand's map: which element every thread and value holds."""
+    found = catalog.find(ptx)
+    op = found.operand(name)
+    return CACHE.json(("operand", found.ptx, op.name), lambda: payload.operand_map(found, op)).respond(request)

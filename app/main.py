@@ -1,0 +1,122 @@
+"""create_app(): routes, static files, and the one place where an error becomes an answer."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.staticfiles import StaticFiles
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, Response
+
+from app import api, pages
+from app.resources import STATIC, templates
+from app.wire import Body
+from layouts import catalog, palette
+from layouts.errors import LayoutError
+
+NOT_FOUND = {"unknown_instruction", "unknown_operand", "operand_not_in_registers", "not_found"}
+POLICY = (
+    "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
+    "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'self'"
+)
+
+
+def plotly_url() -> str:
+    return f"/vendor/plotly-{plotly()[0]}.js"
+
+
+templates.env.globals["plotly_url"] = plotly_url
+templates.env.globals["nav_families"] = lambda: [family["name"] for family in pages.family_counts()]
+
+
+def create_app() -> FastAPI:
+    """The whole server."""
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        catalog.instructions()
+        yield
+
+    app = FastAPI(
+        title="Lanescope",
+        version=importlib.metadata.version("lanescope"),
+        description="Which lane and register owns which element of an NVIDIA tensor-core fragment.",
+        lifespan=lifespan,
+    )
+    app.include_router(api.router)
+    app.include_router(pages.router)
+    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+
+    @app.get("/healthz", tags=["operation"])
+    async def healthz() -> dict[str, str]:
+        """The process answers."""
+        return {"status": "ok"}
+
+    @app.get("/readyz", tags=["operation"])
+    async def readyz() -> dict[str, str | int]:
+        """The catalogue is loaded and the assembled targets are at hand."""
+        return {"status": "ready", "instructions": len(catalog.instructions()), "assembler": catalog.assembler()["assembler"]}
+
+    @app.get("/palette.css", include_in_schema=False)
+    async def palette_css(request: Request) -> Response:
+        return Body(palette.css().encode(), "text/css").respond(request)
+
+    @app.get("/vendor/plotly-{digest}.js", include_in_schema=False)
+    async def plotly_js(request: Request, digest: str) -> Response:
+        known, body = plotly()
+        if digest != known:
+            raise HTTPException(404, f"No plotly.js '{digest}'.")
+        return body.respond(request, "public, max-age=31536000, immutable")
+
+    @app.middleware("http")
+    async def harden(request: Request, call_next):  # type: ignore[no-untyped-def]
+        response = await call_next(request)
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        if not request.url.path.startswith(("/docs", "/redoc")):
+            response.headers["Content-Security-Policy"] = POLICY
+        return response
+
+    @app.exception_handler(LayoutError)
+    async def refused(request: Request, error: LayoutError) -> Response:
+        return answer(request, 404 if error.code in NOT_FOUND else 422, error)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"][1:])
+        return answer(request, 422, LayoutError("bad_request", f"{field or 'The request'}: {first['msg']}.", "See /docs.", field))
+
+    @app.exception_handler(HTTPException)
+    async def http(request: Request, error: HTTPException) -> Response:
+        code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "http_error")
+        hint = "The catalogue is at /, the API at /docs."
+        return answer(request, error.status_code, LayoutError(code, f"{request.url.path}: {error.detail}", hint))
+
+    return app
+
+
+def answer(request: Request, status: int, error: LayoutError) -> Response:
+    """One error, as JSON for the API and as a page for people; both keep what was typed."""
+    body = {"error": {"code": error.code, "message": error.message, "hint": error.hint, "field": error.field}}
+    path = request.url.path
+    if path.startswith(("/api/", "/healthz", "/readyz")) or path.endswith(".json"):
+        if error.nearest:
+            body["error"]["nearest"] = list(error.nearest)  # type: ignore[assignment]
+        return JSONResponse(body, status)
+    context = {"error": error, "typed": request.path_params.get("rest") or request.query_params.get("ptx", "")}
+    return templates.TemplateResponse(request, "error.html", context, status)
+
+
+@lru_cache(maxsize=1)
+def plotly() -> tuple[str, Body]:
+    """(digest, plotly.js) from the installed plotly package."""
+    raw = Path(str(files("plotly") / "package_data" / "plotly.min.js")).read_bytes()
+    return hashlib.sha256(raw).hexdigest()[:12], Body(raw, "text/javascript")

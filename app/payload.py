@@ -1,0 +1,173 @@
+"""What the API and the command line say about an instruction: plain dicts, made from the engine, no framework."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from layouts import catalog
+from layouts.errors import LayoutError
+from layouts.instruction import Instruction, Operand
+
+Json = dict[str, Any]
+FILTERS = ("family", "type", "target", "shape", "q")
+
+
+def summary(instruction: Instruction) -> Json:
+    """One row of the catalogue."""
+    known = catalog.assembled(instruction)
+    types = instruction.types
+    sizes = instruction.sizes
+    return {
+        "ptx": instruction.ptx,
+        "family": instruction.family.name,
+        "shape": {dim: sizes.get(dim) for dim in "mnk"},
+        "types": {name: types.get(name) for name in "abcd"},
+        "layouts": list(instruction.syntax.layouts),
+        "modifiers": list(instruction.modifiers),
+        "targets": list(known.targets),
+        "ptx_version": known.ptx_version,
+        "operands": list(instruction.operands),
+    }
+
+
+def detail(instruction: Instruction) -> Json:
+    """The summary and, for each operand, everything but the element arrays."""
+    return summary(instruction) | {
+        "note": instruction.family.note,
+        "source": str(instruction.family.source),
+        "operands": [operand_facts(instruction, op) for op in instruction.operands.values()],
+        "operands_elsewhere": dict(instruction.family.elsewhere),
+    }
+
+
+def operand_facts(instruction: Instruction, op: Operand) -> Json:
+    """One operand: sizes, registers, pattern and everything derived from it as text."""
+    pattern = op.pattern
+    formula = op.formula()
+    return {
+        "name": op.name,
+        "rows": op.row_count,
+        "cols": op.col_count,
+        "axes": list(op.axes),
+        "dims": list(op.dims),
+        "threads": op.threads,
+        "values": op.values,
+        "element_type": op.element.name,
+        "element_bits": op.element.bits,
+        "container_bits": op.container_bits,
+        "registers": op.registers,
+        "register_type": op.element.register_type,
+        "register_bits": op.register_bits,
+        "pattern": str(pattern),
+        "cute": op.cute,
+        "linear_layout": pattern.linear_layout(),
+        "formula": {way: "\n".join(f"{k} = {v}" for k, v in lines.items()) for way, lines in formula.items()},
+        "terms": {
+            "thread": _terms(pattern.thread_terms()),
+            "value": _terms(pattern.value_terms()),
+            **{axis: _terms(terms) for axis, terms in zip(op.axes, pattern.coord_terms(), strict=True)},
+        },
+        "copies": pattern.copies,
+        "source": str(op.source),
+        "evidence": evidence(instruction),
+    }
+
+
+def _terms(terms: Any) -> list[Json]:
+    return [{"name": t.name, "size": t.size, "weight": t.weight} for t in terms]
+
+
+def operand_map(instruction: Instruction, op: Operand) -> Json:
+    """The facts and the map: every axis, register and bit as [thread][value] arrays (NumPy; the caller serialises)."""
+    import numpy as np
+
+    value = np.arange(op.values)
+    register, bit = np.divmod(value * op.container_bits, op.register_bits)
+    whole = (op.threads, op.values)
+    return operand_facts(instruction, op) | {
+        **op.coords,
+        "register": np.broadcast_to(register, whole),
+        "bit": np.broadcast_to(bit, whole),
+    }
+
+
+def evidence(instruction: Instruction) -> list[Json]:
+    """Which independent statements stand behind this instruction's maps, strongest first; says so where hardware is missing."""
+    known = catalog.assembled(instruction)
+    meta = catalog.assembler()
+    out: list[Json] = []
+    if known.targets:
+        out.append(
+            {
+                "kind": "assembled",
+                "text": f"assembles for {known.targets[0]}{' and up' if len(known.targets) > 1 else ''}",
+                "by": meta["assembler"],
+                "date": meta["date"],
+            }
+        )
+    out.append({"kind": "documented", "text": "documented", "by": str(instruction.family.source), "date": ""})
+    out.append({"kind": "not_run", "text": "not yet run on hardware by this project", "by": "", "date": ""})
+    return out
+
+
+def listing(family: str = "", type: str = "", target: str = "", shape: str = "", q: str = "") -> Json:
+    """The catalogue, narrowed. LayoutError names an unknown filter value and the known ones.
+
+    type matches any operand's type; shape is mMnNkK or a part such as k16; q is the beginnings of words of the PTX
+    text, or a pasted PTX line.
+    """
+    _check("family", family, catalog.FAMILY_NAMES)
+    _check("target", target, catalog.TARGETS)
+    _check("type", type, known_types())
+    words = _words(q)
+    found = [i for i in catalog.instructions() if _matches(i, family, type, target, shape, words)]
+    return {"count": len(found), "instructions": [_summary_of(i) for i in found]}
+
+
+_SUMMARIES: dict[str, Json] = {}
+
+
+def _summary_of(instruction: Instruction) -> Json:
+    if instruction.ptx not in _SUMMARIES:
+        _SUMMARIES[instruction.ptx] = summary(instruction)
+    return _SUMMARIES[instruction.ptx]
+
+
+def known_types() -> tuple[str, ...]:
+    return tuple(sorted({t for i in catalog.instructions() for t in i.types.values()}))
+
+
+def _check(field: str, given: str, allowed: tuple[str, ...]) -> None:
+    if given and given not in allowed:
+        raise LayoutError("bad_filter", f"No {field} '{catalog.shorten(given)}'.", f"Allowed: {', '.join(allowed)}.", field)
+
+
+def _words(q: str) -> list[str]:
+    """The words of a search; a complete PTX line stands for itself alone, in its usual spelling."""
+    opcode = catalog.opcode_of(q)
+    try:
+        return [catalog.find(q).ptx]
+    except LayoutError:
+        typed = opcode.split(".") if opcode else q.lower().replace(".", " ").split()
+        return [word for word in typed if word not in ("sync", "aligned")]
+
+
+def _word_matches(i: Instruction, word: str) -> bool:
+    """A word is the beginning of one of the text's parts (f8f6f4 of kind::f8f6f4), a part of the shape, or the whole text."""
+    tokens = [part for token in i.ptx.split(".") for part in (token, *token.split("::"))]
+    return word == i.ptx or _shape_matches(i, word) or any(token.startswith(word) for token in tokens)
+
+
+def _matches(i: Instruction, family: str, type_: str, target: str, shape: str, words: list[str]) -> bool:
+    if (family and i.family.name != family) or (type_ and type_ not in i.types.values()):
+        return False
+    if target and target not in catalog.assembled(i).targets:
+        return False
+    if shape and not _shape_matches(i, shape.lower()):
+        return False
+    return all(_word_matches(i, word) for word in words)
+
+
+def _shape_matches(i: Instruction, shape: str) -> bool:
+    parts = {f"{dim}{size}" for dim, size in i.sizes.items()}
+    return shape == i.shape or shape in parts

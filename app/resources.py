@@ -1,0 +1,41 @@
+"""Where static files and templates are, in a checkout and in an installed wheel alike, and the template environment."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from functools import lru_cache
+from pathlib import Path
+
+from fastapi.templating import Jinja2Templates
+from markupsafe import Markup, escape
+
+
+def _folder(name: str) -> Path:
+    here = Path(__file__).resolve().parent
+    return next(path for path in (here / name, here.parent / name) if path.is_dir())
+
+
+STATIC = _folder("static")
+TEMPLATES = _folder("templates")
+templates = Jinja2Templates(directory=TEMPLATES)
+
+
+@lru_cache(maxsize=64)
+def static_url(name: str) -> str:
+    """/static/name with its content's digest, so that a changed file is a new address."""
+    digest = hashlib.sha256((STATIC / name).read_bytes()).hexdigest()[:10]
+    return f"/static/{name}?{digest}"
+
+
+templates.env.globals["static_url"] = static_url
+templates.env.trim_blocks = True
+templates.env.lstrip_blocks = True
+
+
+def pattern_names(pattern: str) -> Markup:
+    """A pattern with every name in its own span, so that pointing at it can light its digits."""
+    return Markup(re.sub(r"(?<!&)\b([a-z]\w*)(:\d+)?", r'<span class="name" tabindex="0" data-name="\1">\1\2</span>', str(escape(pattern))))
+
+
+templates.env.filters["pattern_names"] = pattern_names

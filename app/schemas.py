@@ -1,0 +1,116 @@
+"""Response models: they make the OpenAPI document, and the contract tests validate real answers against them."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Shape(BaseModel):
+    m: int | None
+    n: int | None
+    k: int | None
+
+
+class Types(BaseModel):
+    a: str | None
+    b: str | None
+    c: str | None
+    d: str | None
+
+
+class Summary(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    ptx: str
+    family: str
+    shape: Shape
+    types: Types
+    layouts: list[str]
+    modifiers: list[str]
+    targets: list[str]
+    ptx_version: str
+    operands: list[str]
+
+
+class Listing(BaseModel):
+    count: int
+    instructions: list[Summary]
+
+
+class Term(BaseModel):
+    name: str
+    size: int
+    weight: int
+
+
+class Formula(BaseModel):
+    forward: str
+    inverse: str
+
+
+class Evidence(BaseModel):
+    kind: str
+    text: str
+    by: str
+    date: str
+
+
+class Operand(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    name: str
+    rows: int
+    cols: int
+    axes: list[str]
+    dims: list[str]
+    threads: int
+    values: int
+    element_type: str
+    element_bits: int
+    container_bits: int
+    registers: int
+    register_type: str
+    register_bits: int
+    pattern: str
+    cute: str
+    linear_layout: dict[str, list[list[int]]] | None
+    formula: Formula
+    terms: dict[str, list[Term]]
+    copies: int
+    source: str
+    evidence: list[Evidence]
+
+
+class Detail(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    ptx: str
+    family: str
+    shape: Shape
+    types: Types
+    layouts: list[str]
+    modifiers: list[str]
+    targets: list[str]
+    ptx_version: str
+    note: str
+    source: str
+    operands: list[Operand]
+    operands_elsewhere: dict[str, str]
+
+
+class OperandMap(Operand):
+    """`row`, `col` (and `product`): the element of [thread][value]; `register`, `bit`: where in the registers it lies."""
+
+    row: list[list[int]]
+    col: list[list[int]]
+    product: list[list[int]] | None = None
+    register_: list[list[int]] = Field(alias="register")
+    bit: list[list[int]]
+
+
+class ErrorBody(BaseModel):
+    code: str
+    message: str
+    hint: str
+    field: str
+
+
+class Error(BaseModel):
+    error: ErrorBody

@@ -1,0 +1,25 @@
+"""Keys and glossary of the help page."""
+
+KEYS = (
+    ("/", "to the search box, from anywhere"),
+    ("arrows", "move from cell to cell inside a matrix"),
+    ("a  b  d", "jump to that operand's matrix"),
+    ("Enter or space", "pin the cell's lane; in D, trace its dot product too"),
+    ("Esc", "free the pinned cell"),
+    ("t", "light or dark"),
+    ("?", "this page"),
+)
+
+GLOSSARY = (
+    ("lane", "One of the 32 threads of a warp, 0 to 31."),
+    ("thread", "In a warpgroup, 0 to 127: four warps of 32 lanes."),
+    ("value", "An index inside one thread's fragment: a0, a1, … in register order, low bits first."),
+    ("register", "32 bits (64 for f64) of one thread; narrow elements are packed, the lowest value in the lowest bits."),
+    ("fragment", "The part of a matrix that one thread holds."),
+    ("multiplicand", "A or B."),
+    ("accumulator", "C or D."),
+    ("groupID", "lane div 4, written g in patterns."),
+    ("threadID_in_group", "lane mod 4, written t in patterns."),
+    ("copy", "An element that more than one (lane, value) holds."),
+    ("evidence", "What stands behind a map: an instruction that ran, one that assembles, or the document alone."),
+)

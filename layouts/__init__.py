@@ -1,0 +1,15 @@
+"""Lanescope's engine: which lane and register holds which element of a tensor-core fragment.
+
+>>> from layouts import find
+>>> a = find("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32").operand("a")
+>>> a.owner(11, 2)
+[(13, 2)]
+>>> str(a.pattern)
+'(g:8 t:4) (j:2 i:2 e:2) -> (i g) (j t e)'
+"""
+
+from layouts.catalog import families, find, instructions
+from layouts.errors import LayoutError
+from layouts.pattern import Pattern
+
+__all__ = ["LayoutError", "Pattern", "families", "find", "instructions"]

@@ -1,0 +1,165 @@
+"""The one door to the tables: every instruction, found by its PTX text however it is written."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import lru_cache
+from importlib.resources import files
+from math import log2
+
+from layouts.errors import LayoutError
+from layouts.instruction import SHAPE, Family, Instruction, Syntax
+from layouts.table import mma, wgmma
+
+TARGETS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_103a", "sm_120a")
+FAMILY_NAMES = ("wmma", "mma", "mma_sp", "mma_scaled", "wgmma", "wgmma_sp", "ldmatrix", "stmatrix", "movmatrix")
+TABLES = (mma, wgmma)
+
+_OPCODE = re.compile(r"(?<![\w.])(wgmma|wmma|mma|ldmatrix|stmatrix|movmatrix)((?:\s*\.\s*[\w:]+)*)", re.I)
+# The parts of a syntax and how much a caller minds another one: types are what they have, a shape can be changed.
+_PARTS = {"opcode": 4.0, "shape": 1.0, "layouts": 1.0, "types": 1.5, "modifiers": 1.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """What ptxas said of one variant: the targets that make code for it and the least PTX version that reads it."""
+
+    targets: tuple[str, ...]
+    ptx_version: str
+
+
+def families() -> tuple[Family, ...]:
+    """Every row of every table."""
+    return tuple(row for table in TABLES for row in table.FAMILIES)
+
+
+@lru_cache(maxsize=1)
+def instructions() -> tuple[Instruction, ...]:
+    """Every variant, in the tables' order."""
+    return tuple(instruction for row in families() for instruction in row.instructions())
+
+
+@lru_cache(maxsize=1)
+def _index() -> dict[tuple[object, ...], Instruction]:
+    return {instruction.syntax.key: instruction for instruction in instructions()}
+
+
+@lru_cache(maxsize=1)
+def _assembled() -> tuple[dict[str, str], dict[str, Assembled]]:
+    data = json.loads((files("layouts") / "table" / "targets.json").read_text())
+    sets = [tuple(names) for names in data["target_sets"]]
+    return data["meta"], {ptx: Assembled(sets[which], version) for ptx, (which, version) in data["variants"].items()}
+
+
+def assembler() -> dict[str, str]:
+    """Which ptxas wrote the targets, and when."""
+    return _assembled()[0]
+
+
+def assembled(instruction: Instruction) -> Assembled:
+    """Targets and PTX version of one instruction, as established by assembling it (`make targets`)."""
+    return _assembled()[1].get(instruction.ptx, Assembled((), ""))
+
+
+def opcode_of(text: str) -> str:
+    """The opcode inside a pasted line: an asm string, a predicated line, an operand list behind it, spaces within."""
+    match = _OPCODE.search(text)
+    return re.sub(r"\s+", "", match.group(0)).lower().rstrip(":") if match else ""
+
+
+def find(text: str) -> Instruction:
+    """The instruction a PTX text names. LayoutError says which part is illegal and names the nearest legal ones.
+
+    >>> find("mma.m16n8k16.row.col.f32.f16.f16.f32 {%f0, %f1}, ...").ptx
+    'mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32'
+    """
+    opcode = opcode_of(text)
+    if not opcode:
+        raise LayoutError(
+            "unknown_instruction",
+            f"'{shorten(text)}' names no matrix instruction.",
+            "Allowed: a PTX text that starts with " + ", ".join(sorted({i.syntax.opcode for i in instructions()})) + ".",
+            "ptx",
+            tuple(i.ptx for i in instructions()[:3]),
+        )
+    syntax = Syntax.parse(opcode)
+    found = _index().get(syntax.key)
+    if found:
+        return found
+    raise _refusal(opcode, syntax)
+
+
+def shorten(text: str, most: int = 120) -> str:
+    """User text inside a message: one line, bounded."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def nearest(syntax: Syntax, most: int = 5) -> list[Instruction]:
+    """The legal instructions most like a syntax: fewest parts differ, then closest spelling."""
+
+    def distance(candidate: Instruction) -> tuple[float, float, float]:
+        other = candidate.syntax
+        parts = sum(weight for part, weight in _PARTS.items() if not _same(part, syntax, other))
+        return parts, apart(syntax.shape, other.shape), -SequenceMatcher(None, _spell(syntax), _spell(other)).ratio()
+
+    same = [i for i in instructions() if i.syntax.opcode == syntax.opcode]
+
+    def parts_apart(candidate: Instruction) -> tuple[float, float]:
+        other = candidate.syntax
+        return sum(weight for part, weight in _PARTS.items() if not _same(part, syntax, other)), apart(syntax.shape, other.shape)
+
+    rough = sorted(same or instructions(), key=parts_apart)
+    return sorted(rough[:200], key=distance)[:most]
+
+
+def _same(part: str, one: Syntax, other: Syntax) -> bool:
+    a, b = getattr(one, part), getattr(other, part)
+    return sorted(a) == sorted(b) if part == "modifiers" else bool(a == b)
+
+
+def apart(one: str, other: str) -> float:
+    """How far two shapes are from each other: the sum of the sizes' ratios, in octaves."""
+    a, b = SHAPE.match(one), SHAPE.match(other)
+    if not a or not b:
+        return 9.0
+    pairs = [(int(x or 1), int(y or 1)) for x, y in zip(a.groups(), b.groups(), strict=True)]
+    return sum(abs(log2(max(x, 1) / max(y, 1))) for x, y in pairs)
+
+
+def _spell(syntax: Syntax) -> str:
+    return ".".join((syntax.opcode, syntax.shape, *syntax.layouts, *syntax.types, *syntax.modifiers))
+
+
+def _text(part: str, syntax: Syntax) -> str:
+    value = getattr(syntax, part)
+    return value if isinstance(value, str) else ".".join(value)
+
+
+def _refusal(opcode: str, syntax: Syntax) -> LayoutError:
+    near = nearest(syntax)
+    closest = near[0].syntax
+    wrong = [part for part in _PARTS if not _same(part, syntax, closest)]
+    reasons = []
+    for part in wrong:
+        given = _text(part, syntax)
+        others = [p for p in _PARTS if p != part]
+        allowed = _unique(_text(part, i.syntax) or "none" for i in instructions() if all(_same(p, closest, i.syntax) for p in others))
+        what = f"'{given}'" if given else "nothing"
+        label = part[:-1] if part in ("layouts", "modifiers") else part
+        reasons.append(f"{label} {what} is not legal here (allowed: {', '.join(allowed[:12])}{', …' if len(allowed) > 12 else ''})")
+    return LayoutError(
+        "unknown_instruction",
+        f"No instruction '{shorten(opcode)}': {'; '.join(reasons)}.",
+        "Nearest: " + ", ".join(i.ptx for i in near) + ".",
+        "ptx",
+        tuple(i.ptx for i in near),
+    )
+
+
+def _unique(texts: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(texts))

@@ -1,0 +1,29 @@
+"""The one error a caller of the engine sees.
+
+LayoutError
+├── code     a stable word for programs, e.g. "unknown_instruction"
+├── message  what was given, in quotes, and why it is refused
+├── hint     what is allowed, or the nearest legal thing
+└── field    the parameter that is wrong, or ""
+"""
+
+from __future__ import annotations
+
+
+class LayoutError(ValueError):
+    """Something the caller gave cannot be a layout; says what, why and what is allowed."""
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        hint: str = "",
+        field: str = "",
+        nearest: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(f"{message} {hint}".strip())
+        self.code = code
+        self.message = message
+        self.hint = hint
+        self.field = field
+        self.nearest = nearest

@@ -1,0 +1,58 @@
+"""Colour rows. Fills of one row stay apart in normal and colour-blind vision, and their ink is readable on all of them.
+
+tests/test_palette.py measures the distances (CIEDE2000 under Machado 2009 vision) and contrasts (WCAG).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Palette:
+    """A theme's fills, the ink on them, the page behind them, and the distance the fills keep."""
+
+    name: str
+    fills: tuple[str, ...]
+    four: tuple[str, ...]
+    ink: str
+    paper: str
+    line: str
+    muted: str
+    least_distance: float
+
+    def fill(self, category: int, count: int) -> str:
+        """The fill of one of `count` categories; more than eight repeat, so a legend must say the modulus."""
+        row = self.four if count <= 4 else self.fills
+        return row[category % len(row)]
+
+
+LIGHT = Palette(
+    "light",
+    ("#de8624", "#8195fe", "#b599af", "#acb69a", "#75ddfe", "#f0df06", "#d0fdb9", "#f5f4f3"),
+    ("#e87685", "#a786fc", "#bffeff", "#fefa27"),
+    "#000000",
+    "#ffffff",
+    "#5c6370",
+    "#545b66",
+    16.0,
+)
+DARK = Palette(
+    "dark",
+    ("#5c0102", "#205498", "#3a033f", "#9d290d", "#5b4f62", "#070591", "#2e2b2d", "#724943"),
+    ("#105e60", "#545804", "#331316", "#07056d"),
+    "#ffffff",
+    "#14161a",
+    "#8b93a1",
+    "#aab2bf",
+    13.0,
+)
+PALETTES = {palette.name: palette for palette in (LIGHT, DARK)}
+
+
+def css() -> str:
+    """Both themes as CSS variables: --fill-0 … --fill-7, --four-0 … --four-3, --cell-ink, --cell-line."""
+    pairs = [(f"--fill-{n}", LIGHT.fills[n], DARK.fills[n]) for n in range(len(LIGHT.fills))]
+    pairs += [(f"--four-{n}", LIGHT.four[n], DARK.four[n]) for n in range(len(LIGHT.four))]
+    pairs += [("--cell-ink", LIGHT.ink, DARK.ink), ("--cell-line", LIGHT.line, DARK.line)]
+    return ":root {\n" + "".join(f"  {name}: light-dark({light}, {dark});\n" for name, light, dark in pairs) + "}\n"

@@ -1,0 +1,196 @@
+"""A figure as SVG: one path a colour, one text a cell. Deterministic: equal input gives equal bytes.
+
+Inline pictures take their colours from CSS variables and follow the page's theme; standalone ones carry a palette.
+"""
+
+from __future__ import annotations
+
+from html import escape
+
+import numpy as np
+from numpy.typing import NDArray
+
+from layouts.palette import LIGHT, Palette
+from layouts.pattern import IntArray
+from layouts.view import Figure, Grid, Panel
+
+Mask = NDArray[np.bool_]
+MOST_LABELS = 900
+_FONT = "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace"
+_ADVANCE = 0.602  # width of a monospace glyph, in ems
+
+
+def svg(
+    figure: Figure,
+    *,
+    title: str,
+    description: str = "",
+    colour: str = "g",
+    label: str = "lane:value",
+    threads: frozenset[int] | None = None,
+    palette: Palette | None = LIGHT,
+    labels_up_to: int = MOST_LABELS,
+) -> str:
+    """The figure's SVG text. `palette=None` writes CSS variables (--fill-0 …); `threads` fades all other owners."""
+    ink, line, muted, shared = (
+        ("var(--cell-ink)", "var(--cell-line)", "var(--muted)", "var(--shared)")
+        if palette is None
+        else (palette.ink, palette.line, palette.muted, palette.paper)
+    )
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_n(figure.width)} {_n(figure.height)}" '
+        f'width="{_n(figure.width)}" height="{_n(figure.height)}" role="img" font-family="{_FONT}">',
+        f"<title>{escape(title)}</title>",
+        f"<desc>{escape(description or title)}</desc>",
+    ]
+    if palette is not None:
+        out.append(f'<rect width="100%" height="100%" fill="{palette.paper}"/>')
+    labelled = figure.cells <= labels_up_to and label != "none"
+    for panel in figure.panels:
+        out.append(f'<g data-operand="{panel.name}">')
+        out.append(
+            f'<text x="{_n(panel.x)}" y="{_n(panel.y - 20)}" font-size="12" font-weight="600" fill="{muted}">{escape(panel.title)}</text>'
+        )
+        out += _ticks(panel, muted)
+        if panel.grid is None:
+            out.append(_rect(panel, shared))
+            if panel.width > 120 and panel.height > 14:
+                out.append(
+                    f'<text x="{_n(panel.x + panel.width / 2)}" y="{_n(panel.y + panel.height / 2 + 4)}" font-size="11" '
+                    f'text-anchor="middle" fill="{muted}">in shared memory, read through a descriptor</text>'
+                )
+        else:
+            out += _cells(panel, panel.grid, colour, threads, palette)
+            out.append(_lines(panel, line))
+            if labelled:
+                out += _labels(panel, panel.grid, label, threads, ink)
+        out.append("</g>")
+    out.append("</svg>\n")
+    return "\n".join(out)
+
+
+def _n(number: float) -> str:
+    return f"{number:.2f}".rstrip("0").rstrip(".")
+
+
+def _rect(panel: Panel, fill: str) -> str:
+    return (
+        f'<rect x="{_n(panel.x)}" y="{_n(panel.y)}" width="{_n(panel.width)}" height="{_n(panel.height)}" '
+        f'fill="{fill}" stroke="var(--cell-line, #777)" stroke-dasharray="4 3"/>'
+    )
+
+
+def colour_for(grid: Grid, wanted: str) -> str:
+    """The wanted name where this grid has it, else the first it has (B has no i, a one-register D has no j)."""
+    return wanted if wanted in grid.colour_names else grid.colour_names[0]
+
+
+def _shown(grid: Grid, threads: frozenset[int] | None) -> Mask:
+    if threads is None:
+        return np.ones((grid.rows, grid.cols), dtype=np.bool_)
+    shown: Mask = np.isin(grid.thread, list(threads)).any(axis=2)
+    return shown
+
+
+def _cells(panel: Panel, grid: Grid, colour: str, threads: frozenset[int] | None, palette: Palette | None) -> list[str]:
+    name = colour_for(grid, colour)
+    category = grid.category(name)
+    count = int(category.max()) + 1
+    colours = 4 if count <= 4 else 8
+    wheel = np.where(_shown(grid, threads), category % colours, -1).astype(np.int32)
+    w, h = panel.cell_width, panel.cell_height
+    out = []
+    for index in range(colours):
+        runs = _runs(wheel == index)
+        if runs:
+            path = "".join(
+                f"M{_n(panel.x + c * w)} {_n(panel.y + r * h)}h{_n(length * w)}v{_n(h)}h{_n(-length * w)}z" for r, c, length in runs
+            )
+            fill = palette.fill(index, count) if palette else f"var(--{'four' if colours == 4 else 'fill'}-{index})"
+            out.append(f'<path d="{path}" fill="{fill}"/>')
+    return out
+
+
+def _runs(mask: Mask) -> list[tuple[int, int, int]]:
+    """(row, first column, length) of every horizontal run."""
+    edges = np.diff(np.pad(mask.astype(np.int8), ((0, 0), (1, 1))), axis=1)
+    starts, ends = np.argwhere(edges == 1), np.argwhere(edges == -1)
+    return [(int(r), int(c), int(e - c)) for (r, c), (_, e) in zip(starts, ends, strict=True)]
+
+
+def _lines(panel: Panel, line: str) -> str:
+    """Cell borders where cells are large enough, and heavy lines between the warps of a warpgroup."""
+    w, h = panel.cell_width, panel.cell_height
+    if min(w, h) >= 6:
+        steps = [f"M{_n(panel.x)} {_n(panel.y + r * h)}h{_n(panel.width)}" for r in range(panel.rows + 1)]
+        steps += [f"M{_n(panel.x + c * w)} {_n(panel.y)}v{_n(panel.height)}" for c in range(panel.cols + 1)]
+    else:
+        steps = [f"M{_n(panel.x)} {_n(panel.y)}h{_n(panel.width)}v{_n(panel.height)}h{_n(-panel.width)}z"]
+    heavy = [f"M{_n(panel.x)} {_n(panel.y + r * h)}h{_n(panel.width)}" for r in warp_edges(panel)]
+    text = f'<path d="{"".join(steps)}" fill="none" stroke="{line}" stroke-width="0.5"/>'
+    if heavy:
+        text += f'\n<path d="{"".join(heavy)}" fill="none" stroke="{line}" stroke-width="2"/>'
+    return text
+
+
+def warp_edges(panel: Panel) -> list[int]:
+    """Rows before which another warp begins (warpgroup operands only)."""
+    if panel.grid is None or panel.grid.operand.threads == 32:
+        return []
+    warp: IntArray = panel.grid.thread[:, 0, 0] // 32
+    return [int(r) + 1 for r in np.flatnonzero(np.diff(warp))]
+
+
+def _ticks(panel: Panel, muted: str) -> list[str]:
+    out = []
+    for count, size, across in ((panel.cols, panel.cell_width, True), (panel.rows, panel.cell_height, False)):
+        step = next(s for s in (1, 2, 4, 8, 16, 32, 64, 128) if s * size >= (18 if across else 10) or s == 128)
+        for index in range(0, count, step):
+            middle = (index + 0.5) * size
+            x, y = (panel.x + middle, panel.y - 5) if across else (panel.x - 5, panel.y + middle + 3)
+            anchor = "middle" if across else "end"
+            out.append(f'<text x="{_n(x)}" y="{_n(y)}" font-size="9" text-anchor="{anchor}" fill="{muted}">{index}</text>')
+    return out
+
+
+def _labels(panel: Panel, grid: Grid, kind: str, threads: frozenset[int] | None, ink: str) -> list[str]:
+    texts = grid.labels(kind)
+    longest = max(len(text) for row in texts for text in row)
+    w, h = panel.cell_width, panel.cell_height
+    one_line = min(11.0, (w - 3) / (longest * _ADVANCE))
+    shown = _shown(grid, threads)
+    out = []
+    if one_line >= 7.5:
+        size = min(one_line, h - 3)
+        head = f'<g font-size="{_n(size)}" text-anchor="middle" fill="{ink}">'
+        for r, row in enumerate(texts):
+            y = _n(panel.y + (r + 0.5) * h + size * 0.36)
+            out += [f'<text x="{_n(panel.x + (c + 0.5) * w)}" y="{y}">{text}</text>' for c, text in enumerate(row) if shown[r, c]]
+        return [head, *out, "</g>"]
+    return _two_line_labels(panel, texts, shown, ink)
+
+
+def _two_line_labels(panel: Panel, texts: list[list[str]], shown: Mask, ink: str) -> list[str]:
+    """`T31:12` broken at its separator, for narrow cells; nothing where even that would be unreadable."""
+    w, h = panel.cell_width, panel.cell_height
+    parts = [[_break(text) for text in row] for row in texts]
+    longest = max(len(half) for row in parts for pair in row for half in pair)
+    size = min(10.0, (w - 2) / (max(longest, 1) * _ADVANCE), (h - 2) / 2.1)
+    if size < 6.5:
+        return []
+    out = [f'<g font-size="{_n(size)}" text-anchor="middle" fill="{ink}">']
+    for r, row in enumerate(parts):
+        y = panel.y + (r + 0.5) * h
+        for c, (top, bottom) in enumerate(row):
+            if shown[r, c]:
+                x = _n(panel.x + (c + 0.5) * w)
+                out.append(f'<text x="{x}" y="{_n(y - 1)}">{top}<tspan x="{x}" y="{_n(y + size - 1)}">{bottom}</tspan></text>')
+    return [*out, "</g>"]
+
+
+def _break(text: str) -> tuple[str, str]:
+    for separator in (":", " ", ","):
+        if separator in text:
+            first, _, rest = text.partition(separator)
+            return first, rest
+    return text, ""

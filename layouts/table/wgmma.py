@@ -1,0 +1,50 @@
+"""wgmma.mma_async, warpgroup level: D, and A where it comes from registers. PTX ISA 9.1, section 9.7.15.5.1.1."""
+
+from __future__ import annotations
+
+from layouts.instruction import PTX, WARPGROUP, Family, cross
+
+A = "(w:4 g:8 t:4) (j:2 i:2 e:v) -> (w i g) (j t e)"
+D = "(w:4 g:8 t:4) (j:n/8 i:2 e:2) -> (w i g) (j t e)"
+
+N_FLOAT = tuple(range(8, 257, 8))
+N_INTEGER = (8, 16, 24, *range(32, 257, 16))
+F8 = "e4m3 e5m2"
+
+SHARED = {
+    "b": "B of wgmma always lies in shared memory: ask /api/v1/descriptors/reads for the bytes a descriptor reads.",
+    "c": "wgmma accumulates in place: D is both C and D.",
+}
+DENSE = "wgmma.mma_async.sync.aligned.{shape}.{d}.{a}.{b}"
+
+
+def shapes(k: int, ns: tuple[int, ...]) -> tuple[str, ...]:
+    """m64nNkK for every legal N."""
+    return tuple(f"m64n{n}k{k}" for n in ns)
+
+
+def _row(
+    k: int, ns: tuple[int, ...], types: tuple[str, ...], ptx: str = DENSE, options: dict[str, tuple[str, ...]] | None = None
+) -> Family:
+    return Family(
+        "wgmma",
+        ptx,
+        shapes(k, ns),
+        types,
+        {"a": A, "d": D},
+        PTX("9.7.15.5.1.1"),
+        scope=WARPGROUP,
+        slots="d a b",
+        elsewhere=SHARED,
+        cutlass="SM90_64x{n}x{k}",
+        options=options or {},
+    )
+
+
+FAMILIES = [
+    _row(16, N_FLOAT, ("f16 f16 f16", "f32 f16 f16", "f32 bf16 bf16")),
+    _row(8, N_FLOAT, ("f32 tf32 tf32",)),
+    _row(32, N_FLOAT, cross("{d} {a} {b}", d="f16 f32", a=F8, b=F8)),
+    _row(32, N_INTEGER, cross("s32 {a} {b}", a="s8 u8", b="s8 u8"), DENSE + "{sat}", options={"sat": ("", ".satfinite")}),
+    _row(256, N_INTEGER, ("s32 b1 b1",), DENSE + ".and.popc"),
+]

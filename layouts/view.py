@@ -1,0 +1,174 @@
+"""Grid: one operand seen as its matrix, every cell resolved to who holds it, under which names, and how it is spoken.
+
+Figure: the grids of an instruction placed as in a product, A to the left, B above, D in the corner, in one scale.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from layouts.errors import LayoutError
+from layouts.instruction import Instruction, Operand
+from layouts.pattern import IntArray
+
+LABELS = ("lane:value", "register", "row,col", "index", "none")
+TextArray = NDArray[np.str_]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The matrix of one operand; `product` picks one of m8n8k4's four.
+
+    thread, value: int arrays [rows, cols, copies], the owners of each element.
+    """
+
+    operand: Operand
+    product: int = 0
+
+    @property
+    def rows(self) -> int:
+        return self.operand.row_count
+
+    @property
+    def cols(self) -> int:
+        return self.operand.col_count
+
+    @cached_property
+    def _owners(self) -> tuple[IntArray, IntArray]:
+        thread, value = self.operand.pattern.inverse()
+        if len(self.operand.axes) == 3:
+            return thread[:, :, self.product], value[:, :, self.product]
+        return thread, value
+
+    @property
+    def thread(self) -> IntArray:
+        return self._owners[0]
+
+    @property
+    def value(self) -> IntArray:
+        return self._owners[1]
+
+    @property
+    def register(self) -> IntArray:
+        """The register of each owner: int array [rows, cols, copies]."""
+        return self.value * self.operand.container_bits // self.operand.register_bits
+
+    @property
+    def colour_names(self) -> tuple[str, ...]:
+        """What cells may be coloured by: the pattern's names that tell this grid's cells apart, and the register."""
+        return (*(d.name for d in self.operand.pattern.digits), "register")
+
+    def category(self, name: str) -> IntArray:
+        """The value of one name in every cell: int array [rows, cols]; LayoutError lists the names there are."""
+        if name == "register":
+            return self.register[:, :, 0]
+        digits = self.operand.pattern.digit_values()
+        if name not in digits:
+            raise LayoutError(
+                "unknown_name", f"'{name}' is no name of '{self.operand.pattern}'.", f"Allowed: {', '.join(self.colour_names)}.", "colour"
+            )
+        on_thread = any(d.name == name for d in self.operand.pattern.threads)
+        return digits[name][(self.thread if on_thread else self.value)[:, :, 0]]
+
+    def labels(self, kind: str) -> list[list[str]]:
+        """The text of every cell for one of LABELS."""
+        if kind not in LABELS:
+            raise LayoutError("unknown_label", f"No label '{kind}'.", f"Allowed: {', '.join(LABELS)}.", "label")
+        if kind == "row,col":
+            return [[f"{r},{c}" for c in range(self.cols)] for r in range(self.rows)]
+        if kind == "index":
+            return [[str(r * self.cols + c) for c in range(self.cols)] for r in range(self.rows)]
+        if kind == "none":
+            return [[""] * self.cols for _ in range(self.rows)]
+        held = self.register if kind == "register" else self.value
+        separator = " R" if kind == "register" else ":"
+        return [
+            [f"T{t[0]}{separator}{','.join(map(str, dict.fromkeys(h)))}" for t, h in zip(ts, hs, strict=True)]
+            for ts, hs in zip(self.thread.tolist(), held.tolist(), strict=True)
+        ]
+
+    def spoken(self, row: int, col: int) -> str:
+        """A cell read out: matrix, place, owner, register and bits."""
+        op = self.operand
+        parts = []
+        for thread, value in zip(self.thread[row, col].tolist(), self.value[row, col].tolist(), strict=True):
+            register, bit = op.register_of(value)
+            unit = "lane" if op.threads == 32 else "thread"
+            bits = f"bits {bit} to {bit + op.element.bits - 1}" if op.element.bits > 1 else f"bit {bit}"
+            parts.append(f"{unit} {thread}, value {op.name}{value}, register {register} {bits}")
+        return f"{op.name.upper()} row {row} column {col}: {'; and '.join(parts)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One matrix of a figure: its place and cell size in figure units; grid is None for an operand in shared memory."""
+
+    name: str
+    title: str
+    rows: int
+    cols: int
+    x: float
+    y: float
+    cell_width: float
+    cell_height: float
+    grid: Grid | None
+
+    @property
+    def width(self) -> float:
+        return self.cols * self.cell_width
+
+    @property
+    def height(self) -> float:
+        return self.rows * self.cell_height
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """Panels and the size of the paper they lie on."""
+
+    width: float
+    height: float
+    panels: tuple[Panel, ...]
+
+    @property
+    def cells(self) -> int:
+        return sum(p.rows * p.cols for p in self.panels if p.grid)
+
+
+LEFT, TOP, GAP = 30.0, 34.0, 18.0
+_WIDE, _TALL = 1080.0, 720.0
+
+
+def product_figure(instruction: Instruction, product: int = 0) -> Figure:
+    """A, B and D (where C is D's map) placed so that a product reads across rows and down columns."""
+    m, n, k = (instruction.sizes[dim] for dim in "mnk")
+    grids = {name: Grid(op, product) for name, op in instruction.operands.items()}
+    cell_width = min(46.0, (_WIDE - 2 * LEFT - GAP) / (k + n))
+    cell_height = min(21.0, max(cell_width, (_TALL - 2 * TOP - GAP) / (m + k)))
+    right = LEFT + max(k * cell_width, 62.0) + GAP + LEFT
+    below = TOP + k * cell_height + GAP + TOP
+
+    def panel(name: str, rows: int, cols: int, x: float, y: float) -> Panel:
+        dims = {"a": "m×k", "b": "k×n"}.get(name, "m×n")
+        return Panel(name, f"{name.upper()} {dims} {rows}×{cols}", rows, cols, x, y, cell_width, cell_height, grids.get(name))
+
+    panels = (
+        panel("a", m, k, LEFT, below),
+        panel("b", k, n, right, TOP),
+        panel("d", m, n, right, below),
+    )
+    return Figure(max(right + n * cell_width, right + 62.0) + 8, below + m * cell_height + 8, panels)
+
+
+def operand_figure(operand: Operand, product: int = 0) -> Figure:
+    """One operand alone."""
+    grid = Grid(operand, product)
+    cell_width = min(46.0, (_WIDE - LEFT) / grid.cols)
+    cell_height = min(21.0, max(cell_width, (_TALL - TOP) / grid.rows))
+    title = f"{operand.name.upper()} {'×'.join(operand.dims)} {grid.rows}×{grid.cols} {operand.element.name}"
+    panel = Panel(operand.name, title, grid.rows, grid.cols, LEFT, TOP, cell_width, cell_height, grid)
+    return Figure(max(LEFT + panel.width + 8, 200.0), TOP + panel.height + 8, (panel,))

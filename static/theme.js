@@ -1,0 +1,28 @@
+"use strict";
+// Light or dark before the first paint; the choice is kept for this browser, a link does not carry it.
+(() => {
+  const root = document.documentElement;
+  const stored = localStorage.getItem("theme");
+  if (stored === "light" || stored === "dark") root.dataset.theme = stored;
+  const dark = () => (root.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+  const flip = () => {
+    root.dataset.theme = dark() ? "light" : "dark";
+    localStorage.setItem("theme", root.dataset.theme);
+    document.dispatchEvent(new CustomEvent("theme"));
+  };
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => document.dispatchEvent(new CustomEvent("theme")));
+  document.addEventListener("DOMContentLoaded", () => {
+    const button = document.getElementById("theme");
+    button.hidden = false;
+    button.addEventListener("click", flip);
+  });
+  document.addEventListener("keydown", (event) => {
+    const typing = event.target.matches?.("input, select, textarea, [contenteditable]");
+    if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "/") {
+      document.querySelector("input[type=search]").focus();
+      event.preventDefault();
+    } else if (event.key === "?") location.href = "/help";
+    else if (event.key === "t") flip();
+  });
+})();

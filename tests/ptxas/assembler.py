@@ -1,0 +1,140 @@
+"""Ask ptxas which PTX lines it assembles. ptxas comes with PyPI's nvidia-cuda-nvcc, else from PATH."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sysconfig
+import tempfile
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+_ERROR_LINE = re.compile(r", line (\d+);")
+_REGISTERS = """\
+.reg .b32 r<600>; .reg .f32 f<300>; .reg .f64 d<40>; .reg .b64 q<8>; .reg .b16 h<8>; .reg .pred p;
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One instruction with its operand list, and the registers it reads and writes."""
+
+    ptx: str
+    operands: str
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.ptx} {self.operands};"
+
+
+@lru_cache(maxsize=1)
+def ptxas() -> Path | None:
+    """The assembler, or None where there is none."""
+    packaged = sorted(Path(sysconfig.get_paths()["purelib"]).glob("nvidia/cu*/bin/ptxas"))
+    found = packaged[-1] if packaged else shutil.which("ptxas")
+    return Path(found) if found else None
+
+
+def version() -> str:
+    """e.g. 'V13.0.88'."""
+    text = subprocess.run([str(ptxas()), "--version"], capture_output=True, text=True, check=True).stdout
+    return re.findall(r"V[\d.]+", text)[-1]
+
+
+def _run(source: str, target: str, keep: Path | None = None) -> tuple[int, str]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "candidates.ptx"
+        path.write_text(source)
+        output = keep or Path(folder) / "out.cubin"
+        command = [str(ptxas()), "-w", f"-arch={target}", str(path), "-o", str(output)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return done.returncode, done.stderr + done.stdout
+
+
+def accepted(lines: list[Line], target: str, ptx_version: str, chunk: int = 256) -> set[int]:
+    """The indices of the lines that assemble for `target` under `.version ptx_version`.
+
+    ptxas checks in stages and stops after the first with errors, so survivors are judged again until a file is clean.
+    """
+    good: set[int] = set()
+    for start in range(0, len(lines), chunk):
+        good |= _judge(lines, list(range(start, min(start + chunk, len(lines)))), target, ptx_version)
+    return good
+
+
+def _judge(lines: list[Line], alive: list[int], target: str, ptx_version: str) -> set[int]:
+    head = [f".version {ptx_version}", f".target {target}", ".address_size 64", ".entry k() {", *_REGISTERS.splitlines()]
+    while alive:
+        source = "\n".join([*head, *(str(lines[i]) for i in alive), "ret;", "}"])
+        code, said = _run(source, target)
+        if code == 0:
+            return set(alive)
+        bad = {int(n) - len(head) - 1 for n in _ERROR_LINE.findall(said)} & set(range(len(alive)))
+        if not bad:
+            if len(alive) == 1:
+                return set()
+            middle = len(alive) // 2
+            return _judge(lines, alive[:middle], target, ptx_version) | _judge(lines, alive[middle:], target, ptx_version)
+        alive = [i for n, i in enumerate(alive) if n not in bad]
+        if len(bad) <= 2 and len(alive) > 8:  # a syntax error ends a file early: go on in halves
+            middle = len(alive) // 2
+            return _judge(lines, alive[:middle], target, ptx_version) | _judge(lines, alive[middle:], target, ptx_version)
+    return set()
+
+
+_LOAD = {"r": "b32", "f": "f32", "d": "f64", "q": "b64", "h": "b16"}
+
+
+def emits_code(lines: list[Line], target: str, ptx_version: str, chunk: int = 64) -> set[int]:
+    """The indices of the lines that leave machine code behind: an entry with the instruction is larger than without.
+
+    Inputs are loaded from memory and outputs stored, so nothing is folded or dropped.
+    """
+    alive: set[int] = set()
+    for start in range(0, len(lines), chunk):
+        part = list(range(start, min(start + chunk, len(lines))))
+        head = f".version {ptx_version}\n.target {target}\n.address_size 64\n"
+        entries = [_entry(f"k{i}_{int(kept)}", lines[i], kept) for i in part for kept in (True, False)]
+        with tempfile.TemporaryDirectory() as folder:
+            cubin = Path(folder) / "out.cubin"
+            code, said = _run(head + "\n".join(entries), target, cubin)
+            if code:
+                raise RuntimeError(f"ptxas refused an accepted line: {said[:400]}")
+            size = _text_sizes(cubin.read_bytes())
+        alive |= {i for i in part if size[f"k{i}_1"] > size[f"k{i}_0"]}
+    return alive
+
+
+def _entry(name: str, line: Line, kept: bool) -> str:
+    out = [f".visible .entry {name}(.param .b64 at) {{", _REGISTERS, ".reg .b64 base; ld.param.b64 base, [at];"]
+    out += [f"ld.global.{_LOAD[reg[0]]} {reg}, [base+{8 * n}];" for n, reg in enumerate(line.reads)]
+    out += [str(line)] if kept else [f"mov.{_LOAD[reg[0]]} {reg}, {reg};" for reg in line.writes if reg in line.reads]
+    undefined = [] if kept else [reg for reg in line.writes if reg not in line.reads]
+    out += [f"ld.global.{_LOAD[reg[0]]} {reg}, [base];" for reg in undefined]
+    out += [f"st.global.{_LOAD[reg[0]]} [base+{4096 + 8 * n}], {reg};" for n, reg in enumerate(line.writes)]
+    return "\n".join([*out, "ret; }"])
+
+
+def _text_sizes(elf: bytes) -> dict[str, int]:
+    """Code bytes a kernel, padding left out: sizes of the .text.NAME sections of a 64-bit ELF."""
+    offset = int.from_bytes(elf[0x28:0x30], "little")
+    size, count, names = (int.from_bytes(elf[at : at + 2], "little") for at in (0x3A, 0x3C, 0x3E))
+    heads = [elf[offset + n * size : offset + (n + 1) * size] for n in range(count)]
+
+    def number(head: bytes, at: int, width: int) -> int:
+        return int.from_bytes(head[at : at + width], "little")
+
+    strings = number(heads[names], 0x18, 8)
+    out = {}
+    for head in heads:
+        start = strings + number(head, 0, 4)
+        name = elf[start : elf.index(b"\0", start)].decode()
+        if name.startswith(".text."):
+            body = elf[number(head, 0x18, 8) : number(head, 0x18, 8) + number(head, 0x20, 8)]
+            words = {body[at : at + 16] for at in range(0, len(body), 16)}
+            padding = min(words, key=lambda w: (w[:2] != b"\x18\x79", w), default=b"")
+            out[name[6:]] = len(body) - 16 * sum(body[at : at + 16] == padding for at in range(0, len(body), 16))
+    return out

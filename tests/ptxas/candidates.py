@@ -1,0 +1,113 @@
+"""PTX lines worth asking ptxas about: every combination of qualifiers a family could take, far more than exist.
+
+Written from PTX's syntax alone; it never looks at the tables it is used to judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+from tests.ptxas.assembler import Line
+
+BITS = {"f64": 64, "f32": 32, "s32": 32, "tf32": 32, "f16": 16, "bf16": 16, "e4m3": 8, "e5m2": 8, "e3m2": 6, "e2m3": 6, "e2m1": 4,
+        "s8": 8, "u8": 8, "s4": 4, "u4": 4, "b1": 1}  # fmt: skip
+MULTIPLICANDS = ("f16", "bf16", "tf32", "f64", "s8", "u8", "s4", "u4", "b1", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
+ACCUMULATORS = ("f16", "f32", "f64", "s32")
+
+
+class Pool:
+    """Hands out fresh register names, so that no operand overlaps another."""
+
+    def __init__(self) -> None:
+        self.next = {"r": 0, "f": 0, "d": 0}
+
+    def vector(self, count: int, bits: int, kind: str) -> list[str]:
+        letter = "d" if bits == 64 else "f" if kind == "f32" else "r"
+        first = self.next[letter]
+        self.next[letter] += count
+        return [f"{letter}{n}" for n in range(first, first + count)]
+
+
+def _count(elements: int, bits: int, threads: int = 32) -> int:
+    """Registers a thread needs, 0 where they do not come out whole."""
+    total, width = elements * bits, (64 if bits == 64 else 32) * threads
+    return total // width if total % width == 0 else 0
+
+
+def braces(names: list[str]) -> str:
+    return "{" + ",".join(names) + "}"
+
+
+def mma_line(
+    ptx: str, m: int, n: int, k: int, types: tuple[str, str, str, str], container: int = 0, tail: str = "", halve: int = 1
+) -> Line | None:
+    """A dense or sparse mma line with its operand list, None where no whole number of registers holds an operand."""
+    d, a, b, c = types
+    products = 4 if (m, n, k) == (8, 8, 4) and a != "f64" else 1
+    sizes = ((d, m * n, BITS[d]), (a, m * k // halve, max(container, BITS[a])), (b, k * n, max(container, BITS[b])), (c, m * n, BITS[c]))
+    pool = Pool()
+    vectors = []
+    for kind, elements, bits in sizes:
+        count = _count(elements * products, bits)
+        if not count:
+            return None
+        vectors.append(pool.vector(count, bits, kind))
+    operands = ", ".join(braces(v) for v in vectors) + tail
+    reads = tuple(r for v in vectors[1:] for r in v) + (("r500",) if "r500" in tail else ()) + (("r501", "r502") if "r501" in tail else ())
+    return Line(ptx, operands, reads, tuple(vectors[0]))
+
+
+MMA_SHAPES = [(8, 8, k) for k in (4, 8, 16, 32, 64, 128)] + [(16, 8, k) for k in (4, 8, 16, 32, 64, 128, 256)]
+
+
+def mma() -> Iterator[Line]:
+    """Every shape, type and kind of dense mma with row.col; then the layouts, rounding, saturation and bit operations."""
+    for (m, n, k), d, a, b, c in product(MMA_SHAPES, ACCUMULATORS, MULTIPLICANDS, MULTIPLICANDS, ACCUMULATORS):
+        if abs(BITS[a] - BITS[b]) > 4:  # operands of other register widths: nothing has ever taken these
+            continue
+        types, name = (d, a, b, c), f"mma.sync.aligned.m{m}n{n}k{k}"
+        tail = f"{d}.{a}.{b}.{c}"
+        forms: list[tuple[str, int]] = [(f"{name}.row.col.{tail}", 0)]
+        if d == c:
+            forms += [(f"{name}.row.col.kind::f8f6f4.{tail}", 8)]
+            forms += [(f"{name}.row.col{r}.{tail}", 0) for r in (".rn", ".rz", ".rm", ".rp", ".satfinite")]
+            forms += [(f"{name}.row.col.{tail}.{op}.popc", 0) for op in ("xor", "and", "or")]
+        forms += [(f"{name}.{layout}.{tail}", 0) for layout in ("row.row", "col.col", "col.row")]
+        for ptx, container in forms:
+            line = mma_line(ptx, m, n, k, types, container)
+            if line:
+                yield line
+
+
+def wgmma(sparse: bool = False) -> Iterator[Line]:
+    """wgmma.mma_async for every N to 256 in steps of 8, every k, types that could multiply, A by descriptor and register."""
+    floats = [(d, a, b) for d in ("f16", "f32") for a, b in product(("f16", "bf16", "tf32", "e4m3", "e5m2"), repeat=2)]
+    integers = [("s32", a, b) for a, b in product(("s8", "u8", "s4", "u4", "b1"), repeat=2)]
+    step = 2 if sparse else 1
+    for n, (d, a, b) in product(range(8, 265, 8), floats + integers):
+        for k in {8 * step, 16 * step, 32 * step, 256 * step}:
+            if BITS[a] * k != 256 * step or BITS[a] != BITS[b]:
+                continue
+            for from_registers in (False, True):
+                for modifier in ("", ".satfinite", ".and.popc", ".xor.popc"):
+                    yield wgmma_line(n, k, (d, a, b), from_registers, modifier, sparse)
+
+
+def wgmma_line(
+    n: int, k: int, types: tuple[str, str, str], from_registers: bool, modifier: str = "", sparse: bool = False, selector: int = 0
+) -> Line:
+    d, a, b = types
+    pool = Pool()
+    out = pool.vector(_count(64 * n, BITS[d], 128), BITS[d], d)
+    left = pool.vector(4, 32, "b32") if from_registers else ["q0"]
+    sp = ".sp" if sparse else ""
+    ptx = f"wgmma.mma_async{sp}.sync.aligned.m64n{n}k{k}.{d}.{a}.{b}{modifier}"
+    operands = [braces(out), braces(left) if from_registers else "q0", "q1"]
+    operands += ["r500", str(selector)] if sparse else []
+    operands += ["1"]
+    if d != "s32":
+        operands += ["1", "1"]
+        if a in ("f16", "bf16"):
+            operands += ["0"] if from_registers else ["0", "0"]
+    return Line(ptx, ", ".join(operands), (*left, "q1", *out, *(("r500",) if sparse else ())), tuple(out))

@@ -1,0 +1,99 @@
+"""Assemble every candidate for every target and write what exists: `make targets`.
+
+Writes layouts/table/targets.json: for each variant the targets for which ptxas makes code, and the least PTX version that
+reads it. Variants that ptxas takes although PTX does not document them are listed with the reason and stay out.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from tests.ptxas import candidates
+from tests.ptxas.assembler import Line, accepted, emits_code, version
+
+TARGETS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_103a", "sm_120a")
+VERSIONS = ("6.0 6.1 6.3 6.4 6.5 7.0 7.1 7.2 7.3 7.4 7.5 7.6 7.7 7.8 8.0 8.1 8.2 8.3 8.4 8.5 8.6 8.7 8.8 9.0").split()
+NEWEST = VERSIONS[-1]
+OUTPUT = Path(__file__).parents[2] / "layouts" / "table" / "targets.json"
+
+
+def undocumented(ptx: str) -> str:
+    """Why PTX ISA 9.1 does not have a line that ptxas 13.0 takes, "" where it has it."""
+    if "m16n8k16" in ptx and "kind::f8f6f4" in ptx:
+        return "the ISA has kind::f8f6f4 at m16n8k32 only"
+    if ptx.startswith("mma.sync") and ".popc" in ptx and ".b1.b1." not in ptx:
+        return "bit operations belong to b1"
+    if ptx.startswith("mma.sync") and "m8n8k4" in ptx and (".bf16." in ptx or ".tf32." in ptx):
+        return "not in the ISA, and no code comes out"
+    return ""
+
+
+SWEEPS: dict[str, Callable[[], Iterable[Line]]] = {"mma": candidates.mma, "wgmma": candidates.wgmma}
+
+
+def sweep(name: str, lines: list[Line]) -> tuple[dict[str, tuple[tuple[str, ...], str]], dict[str, str]]:
+    """({ptx: (targets, least version)}, {ptx: why it is left out})."""
+    began = time.monotonic()
+    takes = {target: accepted(lines, target, NEWEST) for target in TARGETS}
+    alive = sorted(set().union(*takes.values()))
+    real: set[int] = set()
+    for target in reversed(TARGETS):  # one target that takes it is enough to see the code
+        part = [i for i in alive if i in takes[target] and i not in real]
+        emitted = emits_code([lines[i] for i in part], target, NEWEST)
+        real |= {part[n] for n in emitted}
+    excluded = {lines[i].ptx: "ptxas takes it but makes no code" for i in alive if i not in real}
+    excluded |= {lines[i].ptx: why for i in sorted(real) if (why := undocumented(lines[i].ptx))}
+    kept = [i for i in sorted(real) if lines[i].ptx not in excluded]
+    least = _least_versions(lines, kept, takes)
+    out: dict[str, tuple[tuple[str, ...], str]] = {}
+    for i in kept:
+        targets = tuple(t for t in TARGETS if i in takes[t])
+        both = out.get(lines[i].ptx)
+        if both and both[0] != targets:
+            raise RuntimeError(f"{lines[i].ptx}: two operand forms differ: {both[0]} and {targets}")
+        out[lines[i].ptx] = (targets, min(least[i], both[1], key=VERSIONS.index) if both else least[i])
+    print(
+        f"{name}: {len(lines)} candidates, {len(kept)} forms of {len(out)} variants, {len(excluded)} left out, {time.monotonic() - began:.0f} s"
+    )
+    return out, excluded
+
+
+def _least_versions(lines: list[Line], kept: list[int], takes: dict[str, set[int]]) -> dict[int, str]:
+    """The least PTX version, over the targets that take the line at all (old versions do not know new targets)."""
+    least = dict.fromkeys(kept, NEWEST)
+    for target in TARGETS:
+        part = [i for i in kept if i in takes[target]]
+        for ptx_version in reversed(VERSIONS[:-1]):
+            good = accepted([lines[i] for i in part], target, ptx_version)
+            part = [part[n] for n in sorted(good)]
+            for i in part:
+                least[i] = min(least[i], ptx_version, key=VERSIONS.index)
+            if not part:
+                break
+    return least
+
+
+def main(names: list[str]) -> None:
+    variants: dict[str, tuple[tuple[str, ...], str]] = {}
+    excluded: dict[str, str] = {}
+    for name in names or SWEEPS:
+        found, left_out = sweep(name, list(SWEEPS[name]()))
+        variants |= found
+        excluded |= left_out
+    sets = sorted({targets for targets, _ in variants.values()}, key=lambda s: (len(s), s))
+    meta = {"assembler": f"ptxas {version()}", "date": datetime.date.today().isoformat(), "targets": TARGETS}
+    rows = [f"  {json.dumps(ptx)}: {json.dumps([sets.index(targets), least])}" for ptx, (targets, least) in sorted(variants.items())]
+    OUTPUT.write_text(
+        '{"meta": ' + json.dumps(meta) + ',\n"target_sets": ' + json.dumps(sets) + ',\n"left_out": '
+        + json.dumps(dict(sorted(excluded.items())), indent=1) + ',\n"variants": {\n' + ",\n".join(rows) + "\n}}\n"
+    )  # fmt: skip
+    print(f"{OUTPUT}: {len(variants)} variants")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

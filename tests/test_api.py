@@ -1,0 +1,218 @@
+"""The outside contract: shapes of answers, errors, compression, ETag and 304."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+
+import brotli
+import numpy as np
+import pytest
+from starlette.testclient import TestClient
+
+from app import schemas
+from app.main import create_app
+from layouts import catalog
+
+M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+API = "/api/v1/instructions"
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[TestClient]:
+    with TestClient(create_app(), raise_server_exceptions=False) as made:
+        yield made
+
+
+def test_listing(client: TestClient) -> None:
+    answer = schemas.Listing.model_validate(client.get(API).json())
+    assert answer.count == len(answer.instructions) == len(catalog.instructions())
+
+
+@pytest.mark.parametrize(
+    ("query", "count"),
+    [
+        ("family=wgmma", 546),
+        ("family=mma&type=f64", 20),
+        ("family=mma&target=sm_75&type=f16", 14),
+        ("shape=m16n8k16&type=bf16", 1),
+        ("family=mma&shape=k256", 2),
+        ("q=mma.m16n8k16.row.col.f32.f16.f16.f32", 1),
+        ("q=m16n8k16+bf16", 1),
+        ("q=nothing-like-it", 0),
+    ],
+)
+def test_filters(client: TestClient, query: str, count: int) -> None:
+    answer = client.get(f"{API}?{query}").json()
+    assert answer["count"] == count == len(answer["instructions"])
+
+
+def test_target_filter_agrees_with_the_rows(client: TestClient) -> None:
+    for row in client.get(f"{API}?target=sm_89").json()["instructions"]:
+        assert "sm_89" in row["targets"]
+
+
+def test_detail(client: TestClient) -> None:
+    answer = client.get(f"{API}/mma.m16n8k16.row.col.f32.f16.f16.f32").json()
+    schemas.Detail.model_validate(answer)
+    assert answer["ptx"] == M16 and answer["shape"] == {"m": 16, "n": 8, "k": 16}
+    assert answer["types"] == {"a": "f16", "b": "f16", "c": "f32", "d": "f32"}
+    assert answer["targets"][0] == "sm_80" and answer["ptx_version"] == "7.0"
+    a = answer["operands"][0]
+    assert (a["rows"], a["cols"], a["threads"], a["values"], a["registers"], a["register_type"]) == (16, 16, 32, 8, 4, "b32")
+    assert a["cute"] == "((4,8),(2,2,2)):((32,1),(16,8,128))"
+    assert a["linear_layout"] == {"register": [[0, 1], [8, 0], [0, 8]], "lane": [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], "warp": []}
+    assert a["formula"]["forward"].splitlines()[-2:] == [
+        "row = 8 * ((i >> 1) & 1) + groupID",
+        "col = 8 * (i >> 2) + 2 * threadID_in_group + (i & 1)",
+    ]
+
+
+@pytest.mark.parametrize("name", "abcd")
+def test_operand_map(client: TestClient, name: str) -> None:
+    answer = client.get(f"{API}/{M16}/operands/{name}").json()
+    schemas.OperandMap.model_validate(answer)
+    op = catalog.find(M16).operand(name)
+    assert np.array_equal(answer["row"], op.rows) and np.array_equal(answer["col"], op.cols)
+    assert [(r, b) for r, b in zip(answer["register"][5], answer["bit"][5], strict=True)] == [op.register_of(v) for v in range(op.values)]
+
+
+def test_quad_pair_has_its_product(client: TestClient) -> None:
+    answer = client.get(f"{API}/mma.m8n8k4.row.col.f32.f16.f16.f32/operands/d").json()
+    schemas.OperandMap.model_validate(answer)
+    assert sorted({q for row in answer["product"] for q in row}) == [0, 1, 2, 3]
+    assert answer["product"][21] == [1] * 8
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "code", "field"),
+    [
+        (f"{API}/mma.m16n8k12.row.col.f32.f16.f16.f32", 404, "unknown_instruction", "ptx"),
+        (f"{API}/{M16}/operands/e", 404, "unknown_operand", "operand"),
+        (f"{API}/wgmma.mma_async.m64n8k16.f32.f16.f16/operands/b", 404, "operand_not_in_registers", "operand"),
+        (f"{API}?family=nope", 422, "bad_filter", "family"),
+        (f"{API}?target=sm_1", 422, "bad_filter", "target"),
+        (f"{API}?type=f99", 422, "bad_filter", "type"),
+        (f"{API}?colour=g", 422, "bad_filter", "colour"),
+        (f"{API}?q={'x' * 3000}", 422, "bad_filter", "q"),
+        ("/api/v1/nothing", 404, "not_found", ""),
+        ("/i/mma.m16n8k12.row.col.f32.f16.f16.f32.json", 404, "unknown_instruction", "ptx"),
+    ],
+)
+def test_errors_have_one_shape(client: TestClient, path: str, status: int, code: str, field: str) -> None:
+    answer = client.get(path)
+    assert answer.status_code == status
+    error = schemas.Error.model_validate(answer.json()).error
+    assert (error.code, error.field) == (code, field) and error.message and error.hint
+
+
+def test_method_not_allowed_has_the_same_shape(client: TestClient) -> None:
+    answer = client.post(API)
+    assert answer.status_code == 405
+    schemas.Error.model_validate(answer.json())
+
+
+def test_compression_and_etag(client: TestClient) -> None:
+    path = f"{API}/wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16/operands/d"
+    bodies = {}
+    for coding in ("identity", "gzip", "br", "br;q=0, gzip", "gzip, deflate, br"):
+        with client.stream("GET", path, headers={"Accept-Encoding": coding}) as answer:
+            raw = b"".join(answer.iter_raw())
+            sent = answer.headers.get("content-encoding", "")
+            assert sent == {"identity": "", "gzip": "gzip", "br": "br", "br;q=0, gzip": "gzip", "gzip, deflate, br": "br"}[coding]
+            bodies[coding] = {"": bytes, "gzip": gzip.decompress, "br": brotli.decompress}[sent](raw)
+            assert len(raw) < 10_000 or coding == "identity"
+            assert "W/" not in answer.headers["etag"] and answer.headers["vary"] == "Accept-Encoding"
+            tag = answer.headers["etag"]
+        again = client.get(path, headers={"If-None-Match": tag, "Accept-Encoding": coding})
+        assert again.status_code == 304 and not again.content and again.headers["etag"] == tag
+    assert len(set(bodies.values())) == 1
+    assert json.loads(bodies["br"])["values"] == 128
+
+
+def test_health_and_openapi(client: TestClient) -> None:
+    assert client.get("/healthz").json() == {"status": "ok"}
+    assert client.get("/readyz").json()["instructions"] == len(catalog.instructions())
+    paths = client.get("/openapi.json").json()["paths"]
+    assert {f"{API}", f"{API}/{{ptx}}", f"{API}/{{ptx}}/operands/{{name}}"} <= set(paths)
+
+
+def test_plotly_comes_from_the_installed_package_and_is_immutable(client: TestClient) -> None:
+    page = client.get(f"/i/{M16}").text
+    url = page.split('data-plotly="')[1].split('"')[0]
+    answer = client.get(url)
+    assert answer.status_code == 200 and "immutable" in answer.headers["cache-control"] and b"Plotly" in answer.content
+    assert client.get("/vendor/plotly-000000000000.js").status_code == 404
+
+
+# pages without a browser ------------------------------------------------------------------------------------------------
+
+
+def test_page_stands_without_scripts(client: TestClient) -> None:
+    page = client.get(f"/i/{M16}?pin=d:3,2").text
+    assert "<svg" in page and "T13:0" in page and "lane 13" in page
+    assert "a2 A[11,2]" in page and "row = 8 * (i &gt;&gt; 1) + groupID" in page
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ("colour=zz", "colour ‘zz’ is not used"),
+        ("label=zz", "label ‘zz’ is not used"),
+        ("lanes=40", "numbers from 0 to 31"),
+        ("lanes=1-", "numbers from 0 to 31"),
+        ("pin=d:99,0", "D has 16 rows and 8 columns"),
+        ("pin=q:0,0", "operand:row,column"),
+        ("product=1", "this instruction has 1 product"),
+        ("colour=<script>", "colour ‘&lt;script&gt;’ is not used"),
+    ],
+)
+def test_a_bad_state_value_is_a_notice(client: TestClient, query: str, says: str) -> None:
+    answer = client.get(f"/i/{M16}?{query}")
+    assert answer.status_code == 200 and says in answer.text and "<svg" in answer.text
+
+
+def test_an_unknown_instruction_is_a_page_with_the_nearest(client: TestClient) -> None:
+    answer = client.get("/i/mma.m16n8k12.row.col.f32.f16.f16.f32")
+    assert answer.status_code == 404
+    assert f'href="/i/{M16}"' in answer.text and 'value="mma.m16n8k12.row.col.f32.f16.f16.f32"' in answer.text
+
+
+def test_pictures_are_stable(client: TestClient) -> None:
+    for path in (f"/i/{M16}.svg", f"/i/{M16}/a.svg?colour=t&label=register&theme=dark&lanes=0-3"):
+        one, other = client.get(path), client.get(path)
+        assert one.status_code == 200 and one.headers["content-type"].startswith("image/svg+xml")
+        assert one.content == other.content and one.headers["etag"] == other.headers["etag"]
+    assert client.get(f"/i/{M16}.svg?theme=pink").status_code == 422
+
+
+def test_the_catalogue_leads_on(client: TestClient) -> None:
+    assert M16.replace(".sync.aligned", "") in client.get("/?family=mma&shape=m16n8k16&type=f16").text
+    assert f'href="/i/{M16}" id="guess"' in client.get("/", params={"q": M16 + " {%0}, {%1};"}).text
+    bad = client.get("/?family=nope")
+    assert bad.status_code == 200 and "No family" in bad.text
+    assert client.get("/go", params={"ptx": M16}, follow_redirects=False).headers["location"] == f"/i/{M16}"
+    assert client.get("/go", params={"ptx": "what"}, follow_redirects=False).headers["location"] == "/?q=what"
+
+
+def test_every_picker_option_is_legal() -> None:
+    from app import pickers
+
+    for text in (
+        M16,
+        "wgmma.mma_async.m64n96k32.s32.s8.u8",
+        "mma.m8n8k4.col.row.f32.f16.f16.f32",
+        "mma.m8n8k128.row.col.s32.b1.b1.s32.xor.popc",
+    ):
+        found = catalog.find(text)
+        made = pickers.pickers(found)
+        assert made and all(sum(o.chosen for o in p.options) == 1 for p in made)
+        for option in (o for p in made for o in p.options):
+            assert catalog.find(option.ptx).ptx == option.ptx
+
+
+def test_every_page_answers(client: TestClient) -> None:
+    for i in {(i.shape, i.family.name, i.syntax.types): i for i in catalog.instructions()}.values():
+        if i.family.name != "wgmma" or i.sizes["n"] in (8, 248, 256):
+            assert client.get(f"/i/{i.ptx}").status_code == 200

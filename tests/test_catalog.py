@@ -1,0 +1,120 @@
+"""find(): every spelling people paste, and refusals that say which part is wrong."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from layouts import catalog
+from layouts.errors import LayoutError
+from layouts.instruction import Syntax
+
+M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+F8 = "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e3m2.f32"
+
+
+@pytest.mark.parametrize(
+    ("text", "ptx"),
+    [
+        (M16, M16),
+        ("mma.m16n8k16.row.col.f32.f16.f16.f32", M16),
+        ("  MMA.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32  ", M16),
+        (M16 + " {%f0,%f1,%f2,%f3}, {%r0,%r1,%r2,%r3}, {%r4,%r5}, {%f0,%f1,%f2,%f3};", M16),
+        ('    "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "\n    "{%0,  %1},"', M16),
+        (f'asm volatile("{M16}\\n"', M16),
+        ("@%p1 " + M16 + " {…}", M16),
+        ("mma . sync . aligned . m16n8k16 . row . col . f32 . f16 . f16 . f32 {a}", M16),
+        ("mma.sync.aligned.kind::f8f6f4.m16n8k32.row.col.f32.e2m1.e3m2.f32", F8),
+        ("mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc", "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc"),
+        ("wgmma.mma_async.m64n8k256.and.popc.s32.b1.b1", "wgmma.mma_async.sync.aligned.m64n8k256.s32.b1.b1.and.popc"),
+    ],
+)
+def test_finds_every_spelling(text: str, ptx: str) -> None:
+    assert catalog.find(text).ptx == ptx
+
+
+@given(st.sampled_from(catalog.instructions()), st.booleans())
+def test_finds_every_instruction_by_its_text(i: object, short: bool) -> None:
+    text = i.ptx.replace(".sync.aligned", "") if short else i.ptx  # type: ignore[attr-defined]
+    assert catalog.find(text) is i
+
+
+@pytest.mark.parametrize(
+    ("text", "says", "nearest"),
+    [
+        ("mma.m16n8k12.row.col.f32.f16.f16.f32", "shape 'm16n8k12' is not legal here", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),
+        (
+            "mma.m16n8k16.row.col.f32.f16.bf16.f32",
+            "types 'f32.f16.bf16.f32' is not legal",
+            "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+        ),
+        ("mma.m16n8k16.col.col.f32.f16.f16.f32", "layout 'col.col' is not legal here (allowed: row.col)", M16),
+        (M16 + ".satfinite", "modifier 'satfinite' is not legal here (allowed: none)", M16),
+        ("wgmma.mma_async.m64n12k16.f32.f16.f16", "shape 'm64n12k16'", "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16"),
+        ("wgmma.mma_async.m64n40k32.s32.s8.s8", "shape 'm64n40k32'", "wgmma.mma_async.sync.aligned.m64n48k32.s32.s8.s8"),
+    ],
+)
+def test_a_refusal_names_the_part_and_the_nearest(text: str, says: str, nearest: str) -> None:
+    with pytest.raises(LayoutError) as caught:
+        catalog.find(text)
+    assert says in caught.value.message
+    assert nearest in caught.value.nearest[:3]
+    assert caught.value.field == "ptx"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "hello",
+        "add.f32 r0, r1, r2",
+        "m16n8k16",
+        "mma",
+        "mma.",
+        "wgmma.fence.sync.aligned",
+        "<script>alert(1)</script>",
+        "\x00",
+        "mma." * 500,
+    ],
+)
+def test_anything_else_is_refused_politely(text: str) -> None:
+    with pytest.raises(LayoutError) as caught:
+        catalog.find(text)
+    assert caught.value.code == "unknown_instruction" and caught.value.hint
+    assert len(caught.value.message) < 2500
+
+
+@given(st.text(max_size=60))
+def test_find_never_breaks(text: str) -> None:
+    try:
+        catalog.find(text)
+    except LayoutError as error:
+        assert error.code == "unknown_instruction"
+
+
+def test_counts_by_family() -> None:
+    """The counts the sweep of ptxas arrived at, and each text once."""
+    counts = Counter(i.family.name for i in catalog.instructions())
+    assert counts["mma"] == 160 and counts["wgmma"] == 546
+    assert len({i.ptx for i in catalog.instructions()}) == len(catalog.instructions())
+
+
+def test_every_variant_is_in_the_assembled_data_and_the_other_way_round() -> None:
+    assert {i.ptx for i in catalog.instructions()} == set(catalog._assembled()[1])
+    assert all(catalog.assembled(i).targets and catalog.assembled(i).ptx_version for i in catalog.instructions())
+
+
+def test_syntax_order_of_types_counts_and_of_modifiers_not() -> None:
+    one = Syntax.parse("mma.m16n8k32.row.col.satfinite.s32.s8.u8.s32")
+    assert one.key == Syntax.parse("mma.sync.satfinite.m16n8k32.row.col.s32.s8.u8.s32").key
+    assert one.key != Syntax.parse("mma.m16n8k32.row.col.satfinite.s32.u8.s8.s32").key
+
+
+def test_an_operand_that_is_not_there() -> None:
+    with pytest.raises(LayoutError, match="has no operand 'x'"):
+        catalog.find(M16).operand("x")
+    with pytest.raises(LayoutError, match="shared memory"):
+        catalog.find("wgmma.mma_async.m64n8k16.f32.f16.f16").operand("b")

@@ -1,0 +1,66 @@
+"""The command line as a process: answers, JSON equal to the API's, exit status."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from starlette.testclient import TestClient
+
+from app.main import create_app
+
+M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+
+
+def lanescope(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", "from app.cli import main; main()", *words], capture_output=True, text=True, check=False)
+
+
+def test_element_to_lane_and_back() -> None:
+    out = lanescope("show", M16, "a", "--at", "11,2").stdout
+    assert out.splitlines()[1].split() == ["13", "a2", "R1", "[15:0]", "A[11,2]"]
+    out = lanescope("show", M16, "a", "--lane", "13", "--value", "2").stdout
+    assert out.splitlines()[1].split() == ["13", "a2", "R1", "[15:0]", "A[11,2]"]
+    assert len(lanescope("show", M16, "a", "--lane", "13").stdout.splitlines()) == 9
+    assert len(lanescope("show", M16, "a").stdout.splitlines()) == 257
+
+
+def test_json_is_the_apis() -> None:
+    client = TestClient(create_app())
+    for words, path in (
+        (["show", M16, "--json"], f"/api/v1/instructions/{M16}"),
+        (["show", M16, "b", "--json"], f"/api/v1/instructions/{M16}/operands/b"),
+        (["list", "--family", "mma", "--type", "f64", "--json"], "/api/v1/instructions?family=mma&type=f64"),
+    ):
+        assert json.loads(lanescope(*words).stdout) == client.get(path).json()
+
+
+def test_plain_list_is_one_text_a_line() -> None:
+    lines = lanescope("list", "--family", "mma").stdout.splitlines()
+    assert len(lines) == 160 and M16 in lines
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["show", "mma.m16n8k12.row.col.f32.f16.f16.f32"], "shape 'm16n8k12'"),
+        (["show", M16, "a", "--at", "16,0"], "row 16 is outside A"),
+        (["show", M16, "a", "--at", "x"], "'x' is no element"),
+        (["show", M16, "a", "--at", "1,2,3"], "has 3 numbers"),
+        (["show", M16, "a", "--lane", "32"], "No lane 32"),
+        (["show", M16, "a", "--lane", "0", "--value", "8"], "No value 8"),
+        (["show", M16, "--at", "1,1"], "need an operand"),
+        (["list", "--family", "nope"], "No family 'nope'"),
+        (["nonsense"], "nonsense"),
+    ],
+)
+def test_bad_usage_is_status_2(words: list[str], says: str) -> None:
+    done = lanescope(*words)
+    assert done.returncode == 2 and says in done.stderr and "Traceback" not in done.stderr
+
+
+def test_errors_as_json() -> None:
+    done = lanescope("show", "nothing", "--json")
+    assert done.returncode == 2 and json.loads(done.stdout)["error"]["code"] == "unknown_instruction"

@@ -1,0 +1,44 @@
+"""Fills stay apart for every kind of vision, and their ink is readable."""
+
+from __future__ import annotations
+
+import pytest
+
+from layouts import palette
+from tests.colour import VISION, ciede2000, contrast, least_distance
+
+
+@pytest.mark.parametrize("theme", palette.PALETTES.values(), ids=lambda p: p.name)
+@pytest.mark.parametrize("vision", VISION)
+def test_fills_stay_apart(theme: palette.Palette, vision: str) -> None:
+    assert least_distance(list(theme.fills), vision) >= theme.least_distance
+    assert least_distance(list(theme.four), vision) >= theme.least_distance
+
+
+@pytest.mark.parametrize("theme", palette.PALETTES.values(), ids=lambda p: p.name)
+def test_ink_is_readable_on_every_fill(theme: palette.Palette) -> None:
+    assert all(contrast(theme.ink, fill) >= 7 for fill in (*theme.fills, *theme.four))
+    assert contrast(theme.muted, theme.paper) >= 4.5
+
+
+def test_the_distance_itself_is_right() -> None:
+    """Three pairs of Sharma, Wu and Dalal's published test data (2005)."""
+    import numpy as np
+
+    for one, other, expected in [
+        ((50.0, 2.6772, -79.7751), (50.0, 0.0, -82.7485), 2.0425),
+        ((50.0, 2.5, 0.0), (58.0, 24.0, 15.0), 19.4535),
+        ((2.0776, 0.0795, -1.1350), (0.9033, -0.0636, -0.5514), 0.9082),
+    ]:
+        assert float(ciede2000(np.array(one), np.array(other))) == pytest.approx(expected, abs=1e-4)
+
+
+def test_css_carries_both_themes() -> None:
+    text = palette.css()
+    for n, (light, dark) in enumerate(zip(palette.LIGHT.fills, palette.DARK.fills, strict=True)):
+        assert f"--fill-{n}: light-dark({light}, {dark});" in text
+
+
+def test_more_than_eight_categories_repeat() -> None:
+    assert palette.LIGHT.fill(9, 32) == palette.LIGHT.fills[1]
+    assert palette.LIGHT.fill(3, 4) == palette.LIGHT.four[3]

@@ -1,0 +1,72 @@
+"""A sample of the stored targets assembled again, and refusals that must stay refusals."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from layouts import catalog
+from tests.ptxas import assembler, candidates
+from tests.ptxas.sweep import NEWEST, TARGETS, VERSIONS
+
+pytestmark = pytest.mark.skipif(assembler.ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
+
+
+@pytest.fixture(scope="module")
+def sample() -> list[assembler.Line]:
+    """The same 120 of the candidates that exist, and 120 that do not, in every run."""
+    lines = [*candidates.mma(), *candidates.wgmma()]
+    known = {i.ptx for i in catalog.instructions()}
+    choose = random.Random(7)
+    return choose.sample([x for x in lines if x.ptx in known], 120) + choose.sample([x for x in lines if x.ptx not in known], 120)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_targets_are_what_ptxas_says(sample: list[assembler.Line], target: str) -> None:
+    good = assembler.accepted(sample, target, NEWEST)
+    _, known = catalog._assembled()
+    for n, line in enumerate(sample):
+        if line.ptx in known:
+            assert (n in good) == (target in known[line.ptx].targets), line.ptx
+
+
+def test_what_is_not_listed_is_refused_or_left_out_with_a_reason(sample: list[assembler.Line]) -> None:
+    import json
+    from importlib.resources import files
+
+    left_out = json.loads((files("layouts") / "table" / "targets.json").read_text())["left_out"]
+    known = {i.ptx for i in catalog.instructions()}
+    good = set().union(*(assembler.accepted(sample, target, NEWEST) for target in TARGETS))
+    assert all(sample[n].ptx in known or sample[n].ptx in left_out for n in good)
+    assert all(left_out.values())
+
+
+def test_least_versions(sample: list[assembler.Line]) -> None:
+    by_version: dict[tuple[str, str], list[assembler.Line]] = {}
+    for line in sample[:60]:
+        known = catalog._assembled()[1][line.ptx]
+        by_version.setdefault((known.targets[-1], known.ptx_version), []).append(line)
+    for (target, version), lines in by_version.items():
+        below = VERSIONS[: VERSIONS.index(version)]
+        assert not below or not assembler.accepted(lines, target, below[-1])
+        oldest_target = catalog._assembled()[1][lines[0].ptx].targets[0]
+        same = [x for x in lines if catalog._assembled()[1][x.ptx].targets[0] == oldest_target]
+        assert len(assembler.accepted(same, oldest_target, version)) == len(same)
+
+
+def test_the_judge_tells_good_from_bad() -> None:
+    good = assembler.Line("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", "{f0,f1,f2,f3}, {r0,r1,r2,r3}, {r4,r5}, {f4,f5,f6,f7}")
+    few = assembler.Line(good.ptx, "{f0,f1,f2,f3}, {r0,r1}, {r4,r5}, {f4,f5,f6,f7}")
+    nonsense = assembler.Line("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32", "{f0}")
+    assert assembler.accepted([few, good, nonsense, good], "sm_80", NEWEST) == {1, 3}
+
+
+def test_a_line_without_code_is_noticed() -> None:
+    lines = [
+        x
+        for x in candidates.mma()
+        if x.ptx in ("mma.sync.aligned.m8n8k4.row.col.f32.tf32.tf32.f32", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
+    ]
+    real = assembler.emits_code(lines, "sm_80", NEWEST)
+    assert [lines[n].ptx for n in real] == ["mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"]
