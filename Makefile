@@ -47,7 +47,7 @@ targets: $(VENV)/.test  ## assemble every candidate with ptxas and rewrite layou
 	$(BIN)/python -m tests.ptxas.sweep
 
 golden: $(VENV)/.test browser  ## rewrite the golden pictures and the README's screenshot
-	LANESCOPE_GOLDEN=write $(BIN)/python -m pytest tests/test_golden.py tests/browser/test_screenshot.py -q
+	LANESCOPE_GOLDEN=write $(BIN)/python -m pytest -n 0 tests/test_golden.py tests/browser/test_screenshot.py -q
 
 gpu-verify: $(VENV)/.run  ## run everything on the GPU of this machine and write layouts/evidence/
 	$(BIN)/lanescope gpu verify --write

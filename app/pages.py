@@ -54,7 +54,8 @@ async def catalogue(request: Request) -> Response:
         try:
             guess = catalog.find(given["q"])
         except LayoutError as error:
-            notices.append(f"{error.message} {error.hint}")
+            if not found["count"]:
+                notices.append(f"{error.message} {error.hint}")
     context = {
         "given": given,
         "notices": notices,
@@ -80,6 +81,18 @@ async def go(request: Request) -> Response:
         return RedirectResponse(path_of(catalog.find(text)), 303)
     except LayoutError:
         return RedirectResponse("/?q=" + quote(text), 303)
+
+
+@router.get("/docs")
+async def api_docs(request: Request) -> Response:
+    """The API's routes, read from the OpenAPI document; no script of anybody else's."""
+    document = request.app.openapi()
+    routes = [
+        {"method": method.upper(), "path": path, **{key: entry.get(key, "") for key in ("description", "parameters")}}
+        for path, methods in document["paths"].items()
+        for method, entry in methods.items()
+    ]
+    return templates.TemplateResponse(request, "docs.html", {"routes": routes, "document": document, "examples": words.EXAMPLES})
 
 
 @router.get("/help")

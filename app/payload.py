@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from layouts import catalog
@@ -144,12 +145,11 @@ def _check(field: str, given: str, allowed: tuple[str, ...]) -> None:
 
 def _words(q: str) -> list[str]:
     """The words of a search; a complete PTX line stands for itself alone, in its usual spelling."""
-    opcode = catalog.opcode_of(q)
     try:
         return [catalog.find(q).ptx]
     except LayoutError:
-        typed = opcode.split(".") if opcode else q.lower().replace(".", " ").split()
-        return [word for word in typed if word not in ("sync", "aligned")]
+        typed = re.split(r"[{\[%;]", q.lower())[0]  # an operand list is no search word
+        return [word for word in re.split(r"[\s.,\"']+", typed) if word and word not in ("sync", "aligned")]
 
 
 def _word_matches(i: Instruction, word: str) -> bool:

@@ -23,3 +23,12 @@ GLOSSARY = (
     ("copy", "An element that more than one (lane, value) holds."),
     ("evidence", "What stands behind a map: an instruction that ran, one that assembles, or the document alone."),
 )
+
+# One link to try for each route that can be read without a body.
+EXAMPLES = {
+    "/api/v1/instructions": "/api/v1/instructions?family=mma&type=e4m3&target=sm_89",
+    "/api/v1/instructions/{ptx}": "/api/v1/instructions/mma.m16n8k16.row.col.f32.f16.f16.f32",
+    "/api/v1/instructions/{ptx}/operands/{name}": "/api/v1/instructions/mma.m16n8k16.row.col.f32.f16.f16.f32/operands/a",
+    "/healthz": "/healthz",
+    "/readyz": "/readyz",
+}

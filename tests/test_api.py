@@ -135,7 +135,23 @@ def test_health_and_openapi(client: TestClient) -> None:
     assert client.get("/healthz").json() == {"status": "ok"}
     assert client.get("/readyz").json()["instructions"] == len(catalog.instructions())
     paths = client.get("/openapi.json").json()["paths"]
+    documented = client.get("/docs").text
+    assert all(f" {path}</h2>" in documented for path in paths)
     assert {f"{API}", f"{API}/{{ptx}}", f"{API}/{{ptx}}/operands/{{name}}"} <= set(paths)
+
+
+@pytest.mark.parametrize("path", ["/", f"/i/{M16}", "/help", "/docs", "/i/nothing", f"/i/{M16}.svg"])
+def test_nothing_is_loaded_from_elsewhere(client: TestClient, path: str) -> None:
+    import re
+
+    text = client.get(path).text.replace("http://www.w3.org/2000/svg", "")
+    assert not re.search(r"(?:src|href|url)\s*[=(]\s*[\"']?(?:https?:)?//", text)
+
+
+def test_every_example_of_the_documentation_answers(client: TestClient) -> None:
+    from app.words import EXAMPLES
+
+    assert all(client.get(link).status_code == 200 for link in EXAMPLES.values())
 
 
 def test_plotly_comes_from_the_installed_package_and_is_immutable(client: TestClient) -> None:

@@ -88,7 +88,7 @@ def colour_for(grid: Grid, wanted: str) -> str:
 def _shown(grid: Grid, threads: frozenset[int] | None) -> Mask:
     if threads is None:
         return np.ones((grid.rows, grid.cols), dtype=np.bool_)
-    shown: Mask = np.isin(grid.thread, list(threads)).any(axis=2)
+    shown: Mask = np.asarray(np.isin(grid.thread, list(threads)).any(axis=2))
     return shown
 
 

@@ -1,0 +1,94 @@
+"""Figures that need processes: the command line, the server's start, and pages in headless Chromium. Part of `make bench`."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import statistics
+import subprocess
+import sys
+import time
+import urllib.request
+
+from playwright.sync_api import sync_playwright
+
+from tests.browser.conftest import FLAGS, chromium_path
+
+WIDE = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"
+COMMAND = [sys.executable, "-c", "from app.cli import main; main()"]
+
+
+def seconds(command: list[str], runs: int = 7) -> float:
+    taken = []
+    for _ in range(runs):
+        began = time.perf_counter()
+        subprocess.run(command, capture_output=True, check=True)
+        taken.append(time.perf_counter() - began)
+    return statistics.median(taken)
+
+
+def main() -> None:
+    print(f"lanescope --help             {seconds([*COMMAND, '--help']) * 1000:7.0f} ms   (promised: under 300)")
+    print(f"lanescope show … --at        {seconds([*COMMAND, 'show', WIDE, 'd', '--at', '3,2']) * 1000:7.0f} ms   (promised: under 300)")
+    print(f"python -c pass               {seconds([sys.executable, '-c', 'pass']) * 1000:7.0f} ms   (for comparison)")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    began = time.perf_counter()
+    server = subprocess.Popen([*COMMAND, "serve", "--port", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        while True:
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=1).close()
+                break
+            except OSError:
+                time.sleep(0.02)
+        print(f"server ready                 {(time.perf_counter() - began) * 1000:7.0f} ms   (promised: under 1500)")
+        requests(port)
+        pages(f"http://127.0.0.1:{port}")
+    finally:
+        server.terminate()
+        server.wait(10)
+
+
+def requests(port: int) -> None:
+    """p50 of warm API calls over one kept connection, as a client on this machine sees them."""
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    for name, path, promised in (
+        ("m64n256 operand d", f"/api/v1/instructions/{WIDE}/operands/d", 2),
+        ("whole catalogue", "/api/v1/instructions", 30),
+        ("one instruction", f"/api/v1/instructions/{WIDE}", 2),
+    ):
+        taken, size = [], 0
+        for _ in range(300):
+            began = time.perf_counter()
+            connection.request("GET", path, headers={"Accept-Encoding": "br"})
+            size = len(connection.getresponse().read())
+            taken.append(time.perf_counter() - began)
+        print(f"GET {name:24} {statistics.median(taken) * 1000:7.2f} ms   (promised: under {promised}); {size} bytes on the wire")
+
+
+def pages(site: str) -> None:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
+        page = browser.new_page(viewport={"width": 1440, "height": 1000})
+        painted = []
+        for _ in range(6):
+            page.goto(f"{site}/i/{WIDE}")
+            page.wait_for_selector("html[data-zoom=ready]")
+            painted.append(float(page.get_attribute("html", "data-painted") or 0))
+        print(f"m64n256 painted, first visit {painted[0]:7.0f} ms   (promised: under 1500)")
+        print(f"m64n256 painted, warm        {statistics.median(painted[1:]):7.0f} ms   (promised: under 500)")
+        box = page.locator("#stage canvas.base").bounding_box()
+        assert box
+        lights = []
+        for step in range(40):
+            page.mouse.move(box["x"] + 200 + 15 * step, box["y"] + box["height"] * 0.6 + step)
+            lights.append(float(page.get_attribute("#stage", "data-light-ms") or 0))
+        print(f"hover lights its cells       {statistics.median(lights):7.2f} ms   (promised: under 16; worst {max(lights):.2f})")
+        print(f"DOM nodes                    {page.evaluate('document.querySelectorAll(`*`).length'):7d}      (promised: under 3000)")
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

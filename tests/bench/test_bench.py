@@ -1,0 +1,47 @@
+"""The figures the project promises, measured: `make bench`. Nothing here passes or fails by time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from layouts import catalog, find
+from layouts.pattern import Pattern, _evaluate, _inverse
+from layouts.render.svg import svg
+from layouts.view import operand_figure, product_figure
+
+pytestmark = pytest.mark.bench
+WIDE = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"
+M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+
+
+def every_pattern() -> set[Pattern]:
+    return {op.pattern for i in catalog.instructions() for op in i.operands.values()}
+
+
+@pytest.mark.benchmark(group="map of m64n256k16 D (promised: under 1 ms)")
+def test_map_evaluate(benchmark: Any) -> None:
+    pattern = find(WIDE).operand("d").pattern
+    benchmark(_evaluate.__wrapped__, pattern)
+
+
+@pytest.mark.benchmark(group="map of m64n256k16 D (promised: under 1 ms)")
+def test_map_inverse(benchmark: Any) -> None:
+    pattern = find(WIDE).operand("d").pattern
+    benchmark(_inverse.__wrapped__, pattern)
+
+
+@pytest.mark.benchmark(group="every distinct map once (promised: under 1 s)")
+def test_every_map(benchmark: Any) -> None:
+    patterns = every_pattern()
+    benchmark(lambda: [_evaluate.__wrapped__(pattern) for pattern in patterns])
+
+
+@pytest.mark.benchmark(group="SVG (promised: m64n256 D under 100 ms and 1.5 MB, m16n8k16 under 10 ms)")
+@pytest.mark.parametrize("what", ["m64n256 D with every label", "m16n8k16 figure"])
+def test_svg(benchmark: Any, what: str) -> None:
+    wide = what.startswith("m64")
+    figure = operand_figure(find(WIDE).operand("d")) if wide else product_figure(find(M16))
+    text = benchmark(lambda: svg(figure, title=what, labels_up_to=20000))
+    print(f"\n{what}: {len(text.encode())} bytes")

@@ -1,0 +1,240 @@
+"""The instruction page as a person uses it; what is lit is read back from the canvas, pixel by pixel."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from layouts import catalog, find
+from layouts.instruction import Instruction
+from layouts.view import Grid
+
+pytestmark = pytest.mark.browser
+M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+WIDE = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"
+
+
+def centre(page: Page, operand: str, row: int, col: int) -> tuple[float, float]:
+    """The viewport point of a cell's centre."""
+    return tuple(
+        page.evaluate(
+            """([name, row, col]) => { const s = lanescope.stage, p = s.panels.find((x) => x.name === name);
+            const box = s.base.getBoundingClientRect();
+            return [box.x + p.columnAt(col + .5), box.y + p.rowAt(row + .5)]; }""",
+            [operand, row, col],
+        )
+    )
+
+
+def hover(page: Page, operand: str, row: int, col: int) -> None:
+    page.evaluate("document.getElementById('stage').scrollIntoView({block: 'nearest'})")
+    page.mouse.move(*centre(page, operand, row, col))
+
+
+def lit_cells(page: Page, operand: str) -> set[tuple[int, int]]:
+    """Cells that the highlight canvas leaves undimmed at their centre."""
+    cells: list[Any] = page.evaluate(
+        """(name) => { const s = lanescope.stage, p = s.panels.find((x) => x.name === name), ratio = devicePixelRatio;
+        const c = s.over.getContext('2d'), out = [];
+        for (let r = 0; r < p.rows; r++) for (let k = 0; k < p.cols; k++) {
+          const a = c.getImageData(Math.floor(p.columnAt(k + .5) * ratio), Math.floor(p.rowAt(r + .5) * ratio), 1, 1).data[3];
+          if (a === 0) out.push([r, k]); }
+        return out; }""",
+        operand,
+    )
+    return {(r, c) for r, c in cells}
+
+
+def held_by(instruction: Instruction, operand: str, thread: int) -> set[tuple[int, int]]:
+    op = instruction.operands[operand]
+    return set(zip(op.rows[thread].tolist(), op.cols[thread].tolist(), strict=True))
+
+
+def test_hover_lights_the_lane_in_all_three_matrices(open_page: Any) -> None:
+    page, found = open_page(f"/i/{M16}"), find(M16)
+    for operand, row, col in (("a", 11, 2), ("b", 5, 6), ("d", 0, 7)):
+        hover(page, operand, row, col)
+        (thread, _), *_ = found.operand(operand).owner(row, col)
+        for name in "abd":
+            assert lit_cells(page, name) == held_by(found, name, thread), (operand, name)
+        expect(page.locator("#panel h2")).to_contain_text(f"lane {thread}")
+    page.mouse.move(5, 5)
+    assert "data-lit" not in page.inner_html("#stage") and page.locator("#stage").get_attribute("data-lit") is None
+
+
+def test_click_pins_traces_and_escape_frees(open_page: Any) -> None:
+    page, found = open_page(f"/i/{M16}"), find(M16)
+    hover(page, "d", 3, 2)
+    page.mouse.down()
+    page.mouse.up()
+    expect(page).to_have_url(re.compile(r"\?pin=d:3,2$"))
+    hover(page, "a", 12, 12)
+    (thread, _), *_ = found.operand("d").owner(3, 2)
+    expect(page.locator("#panel h2")).to_contain_text(f"lane {thread} pinned")
+    trace = page.inner_text("#trace").splitlines()
+    assert len(trace) == 17
+    for k, line in enumerate(trace[1:]):
+        (ta, va), (tb, vb) = found.operand("a").owner(3, k)[0], found.operand("b").owner(k, 2)[0]
+        assert re.findall(r"T\d+ [ab]\d+", line) == [f"T{ta} a{va}", f"T{tb} b{vb}"]
+    assert lit_cells(page, "a") == held_by(found, "a", thread) | {(3, k) for k in range(16)}
+    assert lit_cells(page, "b") == held_by(found, "b", thread) | {(k, 2) for k in range(16)}
+    page.keyboard.press("Escape")
+    expect(page).not_to_have_url(re.compile("pin"))
+
+
+def test_panel_says_registers_bits_and_numbers(open_page: Any) -> None:
+    page = open_page(f"/i/{M16}?pin=a:11,3")
+    panel = page.inner_text("#panel")
+    assert "A[11,3] = a3, R1[31:16]" in panel and "g=3 t=1 j=0 i=1 e=1" in panel
+    assert "row = 8 * ((i >> 1) & 1) + groupID" in panel and "= 8 * ((3 >> 1) & 1) + 3 = 11" in panel
+    assert "= 8 * (3 >> 2) + 2 * 1 + (3 & 1) = 3" in panel
+
+
+def test_url_restores_everything(open_page: Any) -> None:
+    page = open_page(f"/i/{M16}?colour=t&label=row,col&lanes=0-3,9&pin=d:8,3")
+    assert page.input_value("select[name=colour]") == "t" and page.input_value("select[name=label]") == "row,col"
+    assert page.input_value("input[name=lanes]") == "0-3,9"
+    assert page.evaluate("lanescope.state") == {"colour": "t", "label": "row,col", "lanes": "0-3,9", "pin": "d:8,3", "product": 0}
+    assert json.loads(page.get_attribute("#stage", "data-lit"))["thread"] == find(M16).operand("d").owner(8, 3)[0][0]
+    page.select_option("select[name=colour]", "register")
+    expect(page).to_have_url(re.compile(r"colour=register&label=row,col&lanes=0-3,9&pin=d:8,3$"))
+
+
+def pixel(page: Page, operand: str, row: int, col: int) -> list[int]:
+    return page.evaluate(
+        """([name, row, col]) => { const s = lanescope.stage, p = s.panels.find((x) => x.name === name), ratio = devicePixelRatio;
+        return [...s.base.getContext('2d').getImageData(Math.round((p.columnAt(col) + 3) * ratio), Math.round((p.rowAt(row) + 3) * ratio), 1, 1).data]; }""",
+        [operand, row, col],
+    )
+
+
+def test_colour_by_paints_one_colour_a_digit(open_page: Any) -> None:
+    page, grid = open_page(f"/i/{M16}?label=none"), Grid(find(M16).operand("a"))
+    for name in ("g", "t", "j", "register"):
+        page.select_option("select[name=colour]", name)
+        category = grid.category(name)
+        seen: dict[int, set[tuple[int, ...]]] = {}
+        for row in range(16):
+            for col in range(16):
+                seen.setdefault(int(category[row, col]), set()).add(tuple(pixel(page, "a", row, col)))
+        assert all(len(colours) == 1 for colours in seen.values())
+        assert len(set.union(*seen.values())) == len(seen), name
+
+
+def test_pointing_at_a_name_shows_its_digits(open_page: Any) -> None:
+    page = open_page(f"/i/{M16}?label=none")
+    before = pixel(page, "a", 0, 2)
+    page.locator("dd[data-operand=a] .name[data-name=t]").first.hover()
+    expect(page.locator("#legend")).to_contain_text("colour: t")
+    assert pixel(page, "a", 0, 2) != before
+    page.mouse.move(5, 5)
+    expect(page.locator("#legend")).to_contain_text("colour: g")
+
+
+def test_keyboard_alone(open_page: Any) -> None:
+    page, found = open_page(f"/i/{M16}"), find(M16)
+    page.focus("#stage")
+    for key in ("d", "ArrowDown", "ArrowRight", "ArrowRight"):
+        page.keyboard.press(key)
+    (thread, value), *_ = found.operand("d").owner(1, 2)
+    expect(page.locator("#spoken")).to_have_text(f"D row 1 column 2: lane {thread}, value d{value}, register {value} bits [31:0]")
+    assert lit_cells(page, "d") == held_by(found, "d", thread)
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"\?pin=d:1,2$"))
+    page.keyboard.press("Escape")
+    expect(page).not_to_have_url(re.compile("pin"))
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.type") == "search"
+
+
+def test_lanes_filter_fades_the_others_and_refuses_nonsense(open_page: Any) -> None:
+    page = open_page(f"/i/{M16}?lanes=5&label=none&colour=e")
+    shown = {tuple(pixel(page, "d", r, c)) for r, c in held_by(find(M16), "d", 5)}
+    faded = {tuple(pixel(page, "d", r, c)) for r in range(16) for c in range(8) if (r, c) not in held_by(find(M16), "d", 5)}
+    assert len(faded) == 1 and not shown & faded
+    page.fill("input[name=lanes]", "77")
+    page.press("input[name=lanes]", "Tab")
+    assert page.input_value("input[name=lanes]") == "77" and "lanes=5" in page.url
+
+
+def test_pickers_lead_to_legal_instructions(open_page: Any) -> None:
+    page = open_page(f"/i/{M16}?colour=t")
+    page.select_option("select[data-picker=shape]", "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
+    page.wait_for_url("**/i/mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32?colour=t")
+    values = page.eval_on_selector_all("select[data-picker] option", "all => all.map((o) => o.value)")
+    assert len(values) > 20 and all(catalog.find(v).ptx == v for v in values)
+
+
+def test_wgmma_is_quick_small_and_links_warps(open_page: Any) -> None:
+    page, found = open_page(f"/i/{WIDE}"), find(WIDE)
+    assert page.evaluate("document.querySelectorAll('*').length") < 3000
+    hover(page, "d", 40, 100)
+    (thread, _), *_ = found.operand("d").owner(40, 100)
+    lit = json.loads(page.get_attribute("#stage", "data-lit"))
+    assert lit == {"thread": thread, "cells": {"a": 8, "d": 128}}
+    assert lit_cells(page, "a") == held_by(found, "a", thread)
+    expect(page.locator("#panel h2")).to_contain_text(f"thread {thread}")
+
+
+def test_zoom_keeps_cells_under_the_pointer(open_page: Any) -> None:
+    page, found = open_page(f"/i/{WIDE}?label=lane:value"), find(WIDE)
+    page.evaluate("Plotly.relayout(document.querySelector('.zoom'), {'xaxis3.range': [32, 64], 'yaxis3.range': [24, 8]})")
+    panels = page.evaluate("Object.fromEntries(lanescope.stage.panels.map((p) => [p.name, p.window]))")
+    assert panels["d"] == {"x0": 32, "x1": 64, "y0": 8, "y1": 24} and (panels["a"]["y0"], panels["a"]["y1"]) == (8, 24)
+    hover(page, "d", 10, 40)
+    assert json.loads(page.get_attribute("#stage", "data-lit"))["thread"] == found.operand("d").owner(10, 40)[0][0]
+    hover(page, "a", 10, 3)
+    assert json.loads(page.get_attribute("#stage", "data-lit"))["thread"] == found.operand("a").owner(10, 3)[0][0]
+
+
+def test_quad_pair_shows_one_product(open_page: Any) -> None:
+    text = "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"
+    page, found = open_page(f"/i/{text}?product=2"), find(text)
+    hover(page, "d", 5, 1)
+    (thread, _), *_ = found.operand("d").owner(5, 1, 2)
+    assert json.loads(page.get_attribute("#stage", "data-lit"))["thread"] == thread
+    op = found.operand("a")
+    assert lit_cells(page, "a") == {
+        (int(r), int(c)) for r, c, q in zip(op.rows[thread], op.cols[thread], op.coords["product"][thread], strict=True) if q == 2
+    }
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_scripts_no_loss(open_page: Any, scheme: str) -> None:
+    page = open_page(f"/i/{M16}?pin=d:3,2&colour=t", scripts=False, scheme=scheme)
+    expect(page.locator("#stage svg text", has_text="T13:0").first).to_be_visible()
+    assert "lane 13" in page.inner_text("#panel")
+    expect(page.locator("#view button")).to_be_visible()
+    page.select_option("select[name=label]", "register")
+    page.click("#view button")
+    assert "label=register" in page.url and "pin=d" in page.url
+    expect(page.locator("#stage svg text", has_text="T13 R0").first).to_be_visible()
+    page.click("details summary >> nth=0")
+    assert page.locator("details table >> nth=0").locator("tbody tr").count() == 32
+
+
+def test_theme_button_flips_cells_and_page(open_page: Any) -> None:
+    page = open_page(f"/i/{M16}?label=none")
+    light = pixel(page, "a", 0, 0)
+    page.click("#theme")
+    assert page.get_attribute("html", "data-theme") == "dark"
+    assert pixel(page, "a", 0, 0) != light
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 22, 26)"
+
+
+@pytest.mark.parametrize("path", ["/", f"/i/{M16}", f"/i/{WIDE}", "/help", "/?q=zzz"])
+@pytest.mark.parametrize("width", [380, 1440])
+def test_nothing_runs_off_the_page(open_page: Any, path: str, width: int) -> None:
+    page = open_page(path, width=width)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_copy_link(open_page: Any) -> None:
+    page = open_page(f"/i/{M16}?colour=t")
+    page.click("#copy-link")
+    expect(page.locator("#copy-link")).to_have_text("copied")
+    assert page.evaluate("navigator.clipboard.readText()").endswith(f"/i/{M16}?colour=t")
