@@ -35,9 +35,14 @@ async def instruction(request: Request, ptx: str) -> Response:
     return CACHE.json(("detail", found.ptx), lambda: payload.detail(found)).respond(request)
 
 
-@router.get("/instructions/{ptx}/operands/{name}", responses={200: {"model": schemas.OperandMap}, **ERRORS})
-async def operand(request: Request, ptx: str, name: str) -> Response:
-    """One operand's map: which element every thread and value holds."""
+@router.get(
+    "/instructions/{ptx}/operands/{name}", responses={200: {"model": schemas.OperandMap | schemas.ScaleMap | schemas.AddressMap}, **ERRORS}
+)
+async def operand(request: Request, ptx: str, name: str, selector: int = 0, byte_id: int = 0, thread_id: int = 0) -> Response:
+    """One operand's map: which element every thread and value holds (a, b, c, d, data), which lane and byte supplies a scale
+    factor (scale_a, scale_b), or which row's address a lane supplies (address). A sparse A takes the sparsity selector."""
     found = catalog.find(ptx)
-    op = found.operand(name)
-    return CACHE.json(("operand", found.ptx, op.name), lambda: payload.operand_map(found, op)).respond(request)
+    return CACHE.json(
+        ("operand", found.ptx, name.lower(), selector, byte_id, thread_id),
+        lambda: payload.any_operand(found, name, selector, byte_id, thread_id),
+    ).respond(request)

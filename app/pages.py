@@ -16,7 +16,7 @@ from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Operand
 from layouts.palette import PALETTES
 from layouts.render.svg import svg
-from layouts.view import LABELS, Figure, Grid, operand_figure, product_figure
+from layouts.view import LABELS, Figure, Grid, figure_of, operand_figure
 
 router = APIRouter(include_in_schema=False)
 CACHE = Cache(512)
@@ -129,7 +129,7 @@ def picture(request: Request, found: Instruction, operand: Operand | None, chose
     theme = request.query_params.get("theme", "light")
     if theme not in PALETTES:
         raise LayoutError("bad_option", f"No theme '{catalog.shorten(theme)}'.", f"Allowed: {', '.join(PALETTES)}.", "theme")
-    figure = operand_figure(operand, chosen.product) if operand else product_figure(found, chosen.product)
+    figure = operand_figure(operand, chosen.product) if operand else figure_of(found, chosen.product)
     title = f"{operand.name.upper()} of {found.ptx}" if operand else found.ptx
 
     def draw() -> Body:
@@ -172,7 +172,7 @@ def thumbnails() -> list[dict[str, Any]]:
     out = []
     for ptx in FAVOURITES:
         found = catalog.find(ptx)
-        picture = svg(product_figure(found), title=ptx, colour="g", label="none", palette=None)
+        picture = svg(figure_of(found), title=ptx, colour="g", label="none", palette=None)
         out.append(
             {
                 "ptx": ptx,
@@ -188,7 +188,7 @@ def thumbnails() -> list[dict[str, Any]]:
 
 def render_page(request: Request, found: Instruction, chosen: state.PageState, notices: list[str]) -> bytes:
     """The HTML of one instruction."""
-    figure = product_figure(found, chosen.product)
+    figure = figure_of(found, chosen.product)
     distinct = distinct_operands(found)
     lane = lane_of(found, chosen)
     drawing = svg(
@@ -270,20 +270,29 @@ def page_data(found: Instruction, figure: Figure, chosen: state.PageState) -> di
             }
             for p in figure.panels
         ],
-        "operands": {op.name: operand_data(found, op, chosen.product) for op in distinct_operands(found)},
+        "operands": panel_operands(found, figure),
     }  # fmt: skip
 
 
-def operand_data(found: Instruction, op: Operand, product: int) -> dict[str, Any]:
-    """One operand for the script: owners by cell, and everything that depends on the thread or the value alone."""
+def panel_operands(found: Instruction, figure: Figure) -> dict[str, dict[str, Any]]:
+    """What is drawn, by panel, and after it operands that have no panel of their own (a C that is not D's)."""
+    out = {panel.name: operand_data(found, panel.grid, panel.name) for panel in figure.panels if panel.grid}
+    return out | {op.name: operand_data(found, Grid(op), op.name) for op in distinct_operands(found) if op.name == "c" and len(out) > 1}
+
+
+def operand_data(found: Instruction, grid: Grid, panel: str) -> dict[str, Any]:
+    """One matrix for the script: owners by cell, and everything that depends on the thread or the value alone."""
     import numpy as np
 
-    grid = Grid(op, product)
+    op = grid.operand
     facts = payload.operand_facts(found, op)
     digits = op.pattern.digit_values()
     on_thread = {d.name for d in op.pattern.threads}
     register, bit = np.divmod(np.arange(op.values) * op.container_bits, op.register_bits)
     return {key: facts[key] for key in ("name", "rows", "cols", "values", "element_type", "element_bits", "container_bits", "register_bits", "pattern", "copies", "terms", "formula")} | {
+        "title": panel.upper() if len(panel) == 1 else panel,
+        "rows": grid.rows,
+        "cols": grid.cols,
         "thread": grid.thread.ravel(),
         "value": grid.value.ravel(),
         "register": register,

@@ -27,7 +27,7 @@ def summary(instruction: Instruction) -> Json:
         "modifiers": list(instruction.modifiers),
         "targets": list(known.targets),
         "ptx_version": known.ptx_version,
-        "operands": list(instruction.operands),
+        "operands": list(instruction.operand_names),
     }
 
 
@@ -35,8 +35,11 @@ def detail(instruction: Instruction) -> Json:
     """The summary and, for each operand, everything but the element arrays."""
     return summary(instruction) | {
         "note": instruction.family.note,
+        "deprecated": instruction.family.deprecated,
         "source": str(instruction.family.source),
         "operands": [operand_facts(instruction, op) for op in instruction.operands.values()],
+        "scales": [scale_map(instruction, name) for name in instruction.scales],
+        "address": address_map(instruction) if instruction.address else None,
         "operands_elsewhere": dict(instruction.family.elsewhere),
     }
 
@@ -48,7 +51,8 @@ def operand_facts(instruction: Instruction, op: Operand) -> Json:
     return {
         "name": op.name,
         "rows": op.row_count,
-        "cols": op.col_count,
+        "cols": op.dense_col_count,
+        "stored_cols": op.col_count,
         "axes": list(op.axes),
         "dims": list(op.dims),
         "threads": op.threads,
@@ -69,6 +73,7 @@ def operand_facts(instruction: Instruction, op: Operand) -> Json:
             **{axis: _terms(terms) for axis, terms in zip(op.axes, pattern.coord_terms(), strict=True)},
         },
         "copies": pattern.copies,
+        "sparsity": sparsity_facts(op),
         "source": str(op.source),
         "evidence": evidence(instruction),
     }
@@ -78,18 +83,92 @@ def _terms(terms: Any) -> list[Json]:
     return [{"name": t.name, "size": t.size, "weight": t.weight} for t in terms]
 
 
-def operand_map(instruction: Instruction, op: Operand) -> Json:
-    """The facts and the map: every axis, register and bit as [thread][value] arrays (NumPy; the caller serialises)."""
+def sparsity_facts(op: Operand) -> Json | None:
+    """How a stored A is compressed, None where it is not."""
+    s = op.sparsity
+    if s is None:
+        return None
+    return {"kept": s.kept, "group": s.group, "index_bits": s.index_bits, "selectors": s.selectors, "index": str(s.index)}
+
+
+def scale_map(instruction: Instruction, name: str, byte_id: int = 0, thread_id: int = 0) -> Json:
+    """A block-scale operand: "thread" and "byte" are [row][block] for scale_a, [col][block] for scale_b (NumPy)."""
+    scale = instruction.scales[name]
+    thread, byte = scale.owners(byte_id, thread_id)
+    k = instruction.sizes["k"]
+    return {
+        "name": name,
+        "element_type": scale.element.name,
+        "blocks": scale.blocks,
+        "block_k": k // scale.blocks,
+        "byte_id": byte_id,
+        "byte_ids": list(scale.byte_ids),
+        "thread_id": thread_id,
+        "thread_ids": list(scale.thread_ids),
+        "pattern": str(scale.pattern),
+        "thread": thread,
+        "byte": byte,
+        "source": "PTX ISA 9.1, 9.7.14.3",
+    }
+
+
+def address_map(instruction: Instruction) -> Json:
+    """ "matrix" and "row" by lane: whose row's address the lane supplies, -1 where it supplies none."""
+    import numpy as np
+
+    op = instruction.address
+    assert op is not None
+    matrix, row = (np.pad(op.coords[axis][:, 0], (0, 32 - op.threads), constant_values=-1) for axis in ("matrix", "row"))
+    return {"name": "address", "pattern": str(op.pattern), "lanes": op.threads, "matrix": matrix, "row": row}
+
+
+def operand_map(instruction: Instruction, op: Operand, selector: int = 0) -> Json:
+    """The facts and the map: every axis, register and bit as [thread][value] arrays (NumPy; the caller serialises).
+
+    A sparse A also has group_col, meta_thread, meta_bit and group_size for its sparsity selector; its col is the dense column
+    while every index keeps the first positions.
+    """
     import numpy as np
 
     value = np.arange(op.values)
     register, bit = np.divmod(value * op.container_bits, op.register_bits)
     whole = (op.threads, op.values)
-    return operand_facts(instruction, op) | {
-        **op.coords,
-        "register": np.broadcast_to(register, whole),
-        "bit": np.broadcast_to(bit, whole),
-    }
+    sparse: Json = {}
+    if op.sparsity:
+        meta_thread, meta_bit = op.sparsity.suppliers(selector)
+        stored = op.coords["col"]
+        sparse = {
+            "stored_col": stored,
+            "group_col": op.sparsity.group_columns(stored),
+            "meta_thread": meta_thread,
+            "meta_bit": meta_bit,
+            "group_size": op.sparsity.group,
+            "selector": selector,
+        }
+    elif selector:
+        raise LayoutError(
+            "bad_selector", f"Operand {op.name} of {instruction.ptx} has no sparsity selector.", "Leave selector out.", "selector"
+        )
+    return (
+        operand_facts(instruction, op)
+        | sparse
+        | {
+            **op.coords,
+            "col": op.cols,
+            "register": np.broadcast_to(register, whole),
+            "bit": np.broadcast_to(bit, whole),
+        }
+    )
+
+
+def any_operand(instruction: Instruction, name: str, selector: int = 0, byte_id: int = 0, thread_id: int = 0) -> Json:
+    """Whatever map goes by this name: a fragment, a scale or the addresses."""
+    wanted = name.lower()
+    if wanted in instruction.scales:
+        return scale_map(instruction, wanted, byte_id, thread_id)
+    if wanted == "address" and instruction.address:
+        return address_map(instruction)
+    return operand_map(instruction, instruction.operand(wanted), selector)
 
 
 def evidence(instruction: Instruction) -> list[Json]:

@@ -54,11 +54,20 @@ class Evidence(BaseModel):
     date: str
 
 
+class Sparsity(BaseModel):
+    kept: int
+    group: int
+    index_bits: int
+    selectors: int
+    index: str
+
+
 class Operand(BaseModel):
     model_config = ConfigDict(extra="forbid")
     name: str
     rows: int
     cols: int
+    stored_cols: int
     axes: list[str]
     dims: list[str]
     threads: int
@@ -75,8 +84,38 @@ class Operand(BaseModel):
     formula: Formula
     terms: dict[str, list[Term]]
     copies: int
+    sparsity: Sparsity | None
     source: str
     evidence: list[Evidence]
+
+
+class ScaleMap(BaseModel):
+    """`thread`, `byte`: [row][block] for scale_a, [col][block] for scale_b."""
+
+    model_config = ConfigDict(extra="forbid")
+    name: str
+    element_type: str
+    blocks: int
+    block_k: int
+    byte_id: int
+    byte_ids: list[int]
+    thread_id: int
+    thread_ids: list[int]
+    pattern: str
+    thread: list[list[int]]
+    byte: list[list[int]]
+    source: str
+
+
+class AddressMap(BaseModel):
+    """By lane: the matrix and row whose address it supplies, −1 where it supplies none."""
+
+    model_config = ConfigDict(extra="forbid")
+    name: str
+    pattern: str
+    lanes: int
+    matrix: list[int]
+    row: list[int]
 
 
 class Detail(BaseModel):
@@ -90,8 +129,11 @@ class Detail(BaseModel):
     targets: list[str]
     ptx_version: str
     note: str
+    deprecated: str
     source: str
     operands: list[Operand]
+    scales: list[ScaleMap]
+    address: AddressMap | None
     operands_elsewhere: dict[str, str]
 
 
@@ -101,6 +143,13 @@ class OperandMap(Operand):
     row: list[list[int]]
     col: list[list[int]]
     product: list[list[int]] | None = None
+    matrix: list[list[int]] | None = None
+    stored_col: list[list[int]] | None = None
+    group_col: list[list[int]] | None = None
+    meta_thread: list[list[int]] | None = None
+    meta_bit: list[list[int]] | None = None
+    group_size: int | None = None
+    selector: int | None = None
     register_: list[list[int]] = Field(alias="register")
     bit: list[list[int]]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import lru_cache
 from importlib.resources import files
@@ -13,12 +13,13 @@ from math import log2
 
 from layouts.errors import LayoutError
 from layouts.instruction import SHAPE, Family, Instruction, Syntax
-from layouts.table import mma, wgmma
+from layouts.table import mma, mma_scaled, mma_sparse, movement, wgmma, wmma
 
 TARGETS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_103a", "sm_120a")
 FAMILY_NAMES = ("wmma", "mma", "mma_sp", "mma_scaled", "wgmma", "wgmma_sp", "ldmatrix", "stmatrix", "movmatrix")
-TABLES = (mma, wgmma)
+TABLES = (mma, mma_sparse, mma_scaled, wgmma, wmma, movement)
 
+SPACES = ("global", "shared", "shared::cta")
 _OPCODE = re.compile(r"(?<![\w.])(wgmma|wmma|mma|ldmatrix|stmatrix|movmatrix)((?:\s*\.\s*[\w:]+)*)", re.I)
 # The parts of a syntax and how much a caller minds another one: types are what they have, a shape can be changed.
 _PARTS = {"opcode": 4.0, "shape": 1.0, "layouts": 1.0, "types": 1.5, "modifiers": 1.0}
@@ -62,13 +63,16 @@ def assembler() -> dict[str, str]:
 
 def assembled(instruction: Instruction) -> Assembled:
     """Targets and PTX version of one instruction, as established by assembling it (`make targets`)."""
-    return _assembled()[1].get(instruction.ptx, Assembled((), ""))
+    return _assembled()[1].get(instruction.listed_ptx, Assembled((), ""))
 
 
 def opcode_of(text: str) -> str:
     """The opcode inside a pasted line: an asm string, a predicated line, an operand list behind it, spaces within."""
     match = _OPCODE.search(text)
-    return re.sub(r"\s+", "", match.group(0)).lower().rstrip(":") if match else ""
+    if not match:
+        return ""
+    lowered = re.sub(r"\s+", "", match.group(0)).lower().rstrip(":")
+    return re.sub(r"(?<=scale_vec::)(\d)x", r"\1X", lowered)
 
 
 def find(text: str) -> Instruction:
@@ -87,10 +91,24 @@ def find(text: str) -> Instruction:
             tuple(i.ptx for i in instructions()[:3]),
         )
     syntax = Syntax.parse(opcode)
-    found = _index().get(syntax.key)
+    found = _index().get(syntax.key) or _with_space(syntax)
     if found:
         return found
     raise _refusal(opcode, syntax)
+
+
+@lru_cache(maxsize=256)
+def _with_space(syntax: Syntax) -> Instruction | None:
+    """An instruction whose text names another state space than the table's: the same map under the text as given."""
+    given = [m for m in syntax.modifiers if m in SPACES]
+    rest = tuple(m for m in syntax.modifiers if m not in SPACES)
+    for listed in ((), ("shared",)):
+        base = _index().get(replace(syntax, modifiers=(*rest, *listed)).key)
+        if base and len(given) <= 1 and (given or [""])[0] in base.family.spaces:
+            tokens = [token for token in base.ptx.split(".") if token not in SPACES]
+            types = 2 if tokens[-2] == "b8x16" else 1  # PTX writes the state space before the types
+            return replace(base, ptx=".".join((*tokens[:-types], *given, *tokens[-types:])), listed=base.ptx)
+    return None
 
 
 def shorten(text: str, most: int = 120) -> str:

@@ -47,12 +47,13 @@ _ROWS = (
     DType("ue8m0", 8, "float", "__nv_fp8_e8m0", "unsigned scale factor, a power of two"),
     DType("ue4m3", 8, "float", "", "unsigned scale factor"),
     DType("s32", 32, "int", "int"),
+    DType("u32", 32, "uint", "unsigned"),
     DType("s8", 8, "int", "signed char"),
     DType("u8", 8, "uint", "unsigned char"),
     DType("s4", 4, "int"),
     DType("u4", 4, "uint"),
     DType("b1", 1, "bits"),
-    DType("b16", 16, "bits"),
+    DType("b16", 16, "bits", "unsigned short"),
     DType("b8", 8, "bits"),
 )
 

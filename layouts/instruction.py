@@ -16,9 +16,13 @@ from typing import Any
 
 from layouts.dtypes import DTYPES, DType, dtype
 from layouts.errors import LayoutError
+from layouts.metadata import Scale, SparseRow, Sparsity
 from layouts.pattern import IntArray, Pattern, Words
 
 WARP, WARPGROUP = 32, 128
+
+# Block-scale factors, S blocks a row or column: h is the thread-id, y the byte-id's step. PTX ISA 9.1, 9.7.14.3.
+SCALES = {"scale_a": "(g:8 h:2 i:2) (y:4/S b:S) -> (i g) (b)", "scale_b": "(g:8 h:4) (y:4/S b:S) -> (g) (b)"}
 
 _GROUP_WORDS = (("g", "groupID", "%laneid >> 2"), ("t", "threadID_in_group", "%laneid % 4"))
 WORDS = {
@@ -98,6 +102,7 @@ class Operand:
     dims: tuple[str, ...]
     threads: int
     source: Source
+    sparsity: Sparsity | None = None
 
     def __post_init__(self) -> None:
         if self.pattern.thread_count != self.threads:
@@ -135,7 +140,14 @@ class Operand:
 
     @property
     def cols(self) -> IntArray:
-        return self.coords["col"]
+        """For a sparse A the dense column while every index keeps the first positions (metadata 0x44444444)."""
+        stored = self.coords["col"]
+        return self.sparsity.first_columns(stored) if self.sparsity else stored
+
+    @property
+    def dense_col_count(self) -> int:
+        """The columns of the matrix: for a sparse A those before compression."""
+        return self.col_count * self.sparsity.group // self.sparsity.kept if self.sparsity else self.col_count
 
     @property
     def register_bits(self) -> int:
@@ -161,7 +173,7 @@ class Operand:
     @property
     def words(self) -> Words:
         """PTX's words for the thread digits, where this pattern's digits are the ones PTX names."""
-        words = WORDS[self.threads]
+        words = WORDS.get(self.threads, WORDS[WARP])
         own = {d.name: d.size for d in self.pattern.threads}
         named = all(own.get(name) == size for name, size in _EXPECTED.items() if name in own)
         return words if "g" in own and named else Words(words.thread, words.value)
@@ -183,6 +195,12 @@ class Instruction:
     shape: str
     types: dict[str, str] = field(hash=False)
     sizes: dict[str, int] = field(hash=False)
+    listed: str = ""
+
+    @property
+    def listed_ptx(self) -> str:
+        """The text under which the catalogue lists it: the same but for the state space."""
+        return self.listed or self.ptx
 
     @cached_property
     def syntax(self) -> Syntax:
@@ -208,7 +226,35 @@ class Instruction:
         elsewhere = self.family.elsewhere.get(wanted)
         if elsewhere:
             raise LayoutError("operand_not_in_registers", f"Operand '{name}' of {self.ptx} has no register map.", elsewhere, "operand")
-        raise LayoutError("unknown_operand", f"{self.ptx} has no operand '{name}'.", f"It has {', '.join(self.operands)}.", "operand")
+        raise LayoutError("unknown_operand", f"{self.ptx} has no operand '{name}'.", f"It has {', '.join(self.operand_names)}.", "operand")
+
+    @property
+    def operand_names(self) -> tuple[str, ...]:
+        """Fragments, scales and addresses: everything that has a map."""
+        return (*self.operands, *self.scales, *(("address",) if self.address else ()))
+
+    @cached_property
+    def scales(self) -> dict[str, Scale]:
+        """scale_a and scale_b of a block-scaled instruction, else empty."""
+        blocks = self.family.scale_blocks
+        if not blocks:
+            return {}
+        element = dtype(self.types["s"])
+        return {name: Scale(name, element, Pattern.parse(text, S=blocks), blocks) for name, text in SCALES.items()}
+
+    @cached_property
+    def address(self) -> Operand | None:
+        """The row whose address each lane supplies, as (matrix, row, col 0); fewer than 32 threads where some supply none."""
+        if not self.family.address:
+            return None
+        pattern = Pattern.parse(self.family.address, **self.sizes, **self.counts)
+        axes = ("matrix", "row", "col")
+        return Operand("address", dtype("u32"), 32, pattern, axes, ("row", "col"), pattern.thread_count, self.family.source)
+
+    @cached_property
+    def counts(self) -> dict[str, int]:
+        """What a pattern may name besides the shape: x, the number of matrices of an ldmatrix or stmatrix."""
+        return next(({"x": int(m[1:])} for m in self.modifiers if re.fullmatch(r"x\d", m)), {})
 
 
 @dataclass(frozen=True)
@@ -221,7 +267,11 @@ class Family:
     fragments operand → pattern, its sizes in m, n, k and v (elements a register)
     container bits an element takes in its register where that is more than its own (f8f6f4: 8)
     elsewhere operand → why it has no register map
-    note      what a reader should be told: emulated, deprecated, …
+    note      what a reader should be told: emulated, unspecified, …
+    address   ldmatrix and stmatrix: (lane) → (matrix, row) whose address it supplies
+    spaces    state spaces the text may carry; the table lists it with the one in `ptx`
+    sparsity  of a stored A; scale_blocks: factors a row of A and a column of B has along K
+    deprecated  why new code should not use it, "" where it may
     """
 
     name: str
@@ -234,10 +284,15 @@ class Family:
     slots: str = "d a b c"
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     container: int = 0
-    axes: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    axes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     elsewhere: dict[str, str] = field(default_factory=dict)
     cutlass: str = ""
     note: str = ""
+    address: str = ""
+    spaces: tuple[str, ...] = ()
+    sparsity: SparseRow | None = None
+    scale_blocks: int = 0
+    deprecated: str = ""
 
     def __hash__(self) -> int:
         return id(self)
@@ -261,12 +316,13 @@ class Family:
         for name, text in self.fragments.items():
             element = dtype(types.get(name) or types["d"])
             bits = max(element.bits, self.container if name in "ab" else 0)
-            dims = {"a": ("m", "k"), "b": ("k", "n")}.get(name, ("m", "n"))
-            pattern = Pattern.parse(text, v=element.register_bits // bits, **sizes)
+            dims = {"a": ("m", "k"), "b": ("k", "n"), "data": ("row", "col")}.get(name, ("m", "n"))
+            pattern = Pattern.parse(text, v=element.register_bits // bits, **sizes, **instruction.counts)
             axes = self.axes.get(name, ("row", "col"))
-            operand = Operand(name, element, bits, pattern, axes, dims, self.scope, self.source)
-            expected = tuple(sizes[dim] for dim in dims)
-            if (operand.row_count, operand.col_count) != expected:
+            sparsity = self.sparsity.bind(sizes) if self.sparsity and name == "a" else None
+            operand = Operand(name, element, bits, pattern, axes, dims, self.scope, self.source, sparsity)
+            expected = tuple(sizes.get(dim, 0) for dim in dims)
+            if all(expected) and self.name != "movmatrix" and (operand.row_count, operand.dense_col_count) != expected:
                 raise LayoutError("bad_row", f"{instruction.ptx}: '{pattern}' covers {operand.extents}, the matrix is {expected}.")
             held = operand.threads * operand.values
             if held != prod(pattern.extents) * pattern.copies:

@@ -21,7 +21,7 @@ TextArray = NDArray[np.str_]
 
 @dataclass(frozen=True)
 class Grid:
-    """The matrix of one operand; `product` picks one of m8n8k4's four.
+    """The matrix of one operand; `product` picks one of m8n8k4's four, or one of ldmatrix's matrices.
 
     thread, value: int arrays [rows, cols, copies], the owners of each element.
     """
@@ -41,7 +41,8 @@ class Grid:
     def _owners(self) -> tuple[IntArray, IntArray]:
         thread, value = self.operand.pattern.inverse()
         if len(self.operand.axes) == 3:
-            return thread[:, :, self.product], value[:, :, self.product]
+            extra = next(n for n, axis in enumerate(self.operand.axes) if axis not in ("row", "col"))
+            return np.take(thread, self.product, axis=extra), np.take(value, self.product, axis=extra)
         return thread, value
 
     @property
@@ -105,7 +106,10 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One matrix of a figure: its place and cell size in figure units; grid is None for an operand in shared memory."""
+    """One matrix of a figure: its place and cell size in figure units; grid is None for an operand in shared memory.
+
+    category, texts: what cells are coloured by and say, where that is not a name of the pattern and a label.
+    """
 
     name: str
     title: str
@@ -116,6 +120,8 @@ class Panel:
     cell_width: float
     cell_height: float
     grid: Grid | None
+    category: IntArray | None = None
+    texts: list[list[str]] | None = None
 
     @property
     def width(self) -> float:
@@ -147,21 +153,58 @@ def product_figure(instruction: Instruction, product: int = 0) -> Figure:
     """A, B and D (where C is D's map) placed so that a product reads across rows and down columns."""
     m, n, k = (instruction.sizes[dim] for dim in "mnk")
     grids = {name: Grid(op, product) for name, op in instruction.operands.items()}
-    cell_width = min(46.0, (_WIDE - 2 * LEFT - GAP) / (k + n))
+    cell_width = min(46.0, (_WIDE - 2 * LEFT - GAP) / (grids["a"].cols + n))
     cell_height = min(21.0, max(cell_width, (_TALL - 2 * TOP - GAP) / (m + k)))
-    right = LEFT + max(k * cell_width, 62.0) + GAP + LEFT
+    a_cols = grids["a"].cols
+    right = LEFT + max(a_cols * cell_width, 62.0) + GAP + LEFT
     below = TOP + k * cell_height + GAP + TOP
 
     def panel(name: str, rows: int, cols: int, x: float, y: float) -> Panel:
         dims = {"a": "m×k", "b": "k×n"}.get(name, "m×n")
-        return Panel(name, f"{name.upper()} {dims} {rows}×{cols}", rows, cols, x, y, cell_width, cell_height, grids.get(name))
+        grid = grids.get(name)
+        stored = " stored" if grid and grid.operand.sparsity else ""
+        cols = grid.cols if grid else cols
+        return Panel(name, f"{name.upper()}{stored} {dims} {rows}×{cols}", rows, cols, x, y, cell_width, cell_height, grid)
 
     panels = (
-        panel("a", m, k, LEFT, below),
+        panel("a", m, k, right - GAP - LEFT - max(a_cols * cell_width, 62.0), below),
         panel("b", k, n, right, TOP),
         panel("d", m, n, right, below),
     )
     return Figure(max(right + n * cell_width, right + 62.0) + 8, below + m * cell_height + 8, panels)
+
+
+def figure_of(instruction: Instruction, product: int = 0) -> Figure:
+    """The instruction's matrices as they belong together: a product, matrices with their address lanes, or what there is."""
+    ops = instruction.operands
+    if {"a", "d"} <= set(ops) and instruction.sizes.get("k"):
+        return product_figure(instruction, product)
+    grids: list[tuple[str, Grid]] = []
+    for op in ops.values():
+        third = [extent for axis, extent in op.extents.items() if axis not in ("row", "col")]
+        for number in range(third[0] if third else 1):
+            if instruction.address:
+                grids.append((f"address {number}", Grid(instruction.address, number)))
+            grids.append((f"matrix {number}" if third else op.name.upper(), Grid(op, number)))
+    return row_figure(grids)
+
+
+def row_figure(grids: list[tuple[str, Grid]]) -> Figure:
+    """Matrices side by side, in as many lines as they need, in one scale."""
+    widest = max(grid.cols for _, grid in grids)
+    cell_width = min(46.0, (_WIDE - LEFT) / (widest * min(len(grids), 2)))
+    cell_height = min(21.0, max(cell_width, _TALL / max(grid.rows for _, grid in grids)))
+    panels: list[Panel] = []
+    x, y, deepest = LEFT, TOP, 0.0
+    for title, grid in grids:
+        width = max(grid.cols * cell_width, 70.0)
+        if panels and x + width > _WIDE:
+            x, y, deepest = LEFT, y + deepest + TOP + GAP, 0.0
+        name = title.replace(" ", "")
+        panels.append(Panel(name.lower(), title, grid.rows, grid.cols, x, y, cell_width, cell_height, grid))
+        deepest = max(deepest, panels[-1].height)
+        x += width + GAP + LEFT
+    return Figure(max(p.x + max(p.width, 70.0) for p in panels) + 8, max(p.y + p.height for p in panels) + 8, tuple(panels))
 
 
 def operand_figure(operand: Operand, product: int = 0) -> Figure:

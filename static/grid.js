@@ -3,6 +3,7 @@
 const GLYPH = 0.602;
 const SMALLEST_LABEL = 7.5;
 const GRID_LINES_FROM = 6;
+const LEAST_SCALE = 0.66;
 
 /** Resolves the page's colour variables, light or dark, to what a canvas understands. */
 export function readTheme() {
@@ -99,7 +100,8 @@ export class Stage {
   }
 
   resize() {
-    this.scale = Math.min(1, this.element.clientWidth / this.figure.width) || 1;
+    // Below the least scale titles and ticks would collide: the stage scrolls sideways instead.
+    this.scale = Math.max(LEAST_SCALE, Math.min(1, this.element.clientWidth / this.figure.width)) || 1;
     const ratio = window.devicePixelRatio || 1;
     const [width, height] = [this.figure.width * this.scale, this.figure.height * this.scale];
     for (const canvas of [this.base, this.over]) {

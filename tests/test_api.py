@@ -36,10 +36,10 @@ def test_listing(client: TestClient) -> None:
         ("family=wgmma", 546),
         ("family=mma&type=f64", 20),
         ("family=mma&target=sm_75&type=f16", 14),
-        ("shape=m16n8k16&type=bf16", 1),
+        ("family=mma&shape=m16n8k16&type=bf16", 1),
         ("family=mma&shape=k256", 2),
         ("q=mma.m16n8k16.row.col.f32.f16.f16.f32", 1),
-        ("q=m16n8k16+bf16", 1),
+        ("q=m16n8k16+bf16", 3),
         ("q=nothing-like-it", 0),
     ],
 )

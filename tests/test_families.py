@@ -8,9 +8,11 @@ from dataclasses import replace
 import pytest
 
 from layouts import catalog
+from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Operand
 from layouts.pattern import Pattern
-from tests.oracle import cutlass, ptx
+from tests.oracle import cutlass, movement, ptx, sparse
+from tests.test_hardware import WMMA
 
 INSTRUCTIONS = catalog.instructions()
 
@@ -38,10 +40,23 @@ IDS = [f"{i.ptx}-{op.name}" for i, op in OPERANDS]
 
 
 def ptx_map(i: Instruction, op: Operand) -> ptx.Fragment:
-    if i.family.name == "wgmma":
+    """The page (wmma: the measured fragment) that judges an operand."""
+    family, shape = i.family.name, i.shape
+    if family == "wmma":
+        measured = WMMA[f"{shape}.{op.element.name}.{'c' if op.name == 'd' else op.name}"]
+        return lambda thread, value: tuple(measured[thread][value])
+    if family in ("ldmatrix", "stmatrix"):
+        return movement.data(shape, "trans" in i.modifiers)
+    if family == "movmatrix":
+        return movement.movmatrix_d if op.name == "d" else movement.movmatrix_a
+    bits = i.operands["a"].container_bits
+    if op.sparsity:
+        return sparse.stored_a(i.sizes["k"], bits)
+    if i.threads == 128:
         return ptx.wgmma_d if op.name == "d" else ptx.wgmma_a(op.container_bits)
-    multiplicand = i.operands["a"].container_bits
-    return ptx.mma(i.shape, multiplicand, op.name, i.syntax.layouts, op.element.name)
+    if i.operands["a"].sparsity and op.name == "b":
+        return sparse.b(op.container_bits)
+    return ptx.mma(shape, bits, op.name, i.syntax.layouts, op.element.name)
 
 
 def disagreements(i: Instruction, op: Operand, pattern: Pattern) -> int:
@@ -59,7 +74,11 @@ def test_equals_ptx(i: Instruction, op: Operand) -> None:
 
 
 # CUTLASS has no b1 wgmma with A in registers.
-IN_CUTLASS = [(i, op) for i, op in OPERANDS if not (i.family.name == "wgmma" and op.name == "a" and op.container_bits == 1)]
+IN_CUTLASS = [
+    (i, op)
+    for i, op in OPERANDS
+    if i.family.name in ("mma", "wgmma") and not (i.family.name == "wgmma" and op.name == "a" and op.container_bits == 1)
+]
 
 
 @pytest.mark.parametrize(("i", "op"), IN_CUTLASS, ids=[f"{i.ptx}-{op.name}" for i, op in IN_CUTLASS])
@@ -131,6 +150,78 @@ def test_the_checks_bite(row: object) -> None:
     if not tried:  # the row's maps are another row's, judged there
         patterns = {op.pattern for i in row.instructions() for op in i.operands.values()}  # type: ignore[attr-defined]
         assert patterns <= {op.pattern for _, op in OPERANDS}
+
+
+def test_sparse_groups_are_the_pages_ranges() -> None:
+    for i, op in OPERANDS:
+        if op.sparsity:
+            page = sparse.PAGES[i.sizes["k"], op.container_bits]
+            start = op.sparsity.group_columns(op.coords["col"])
+            for t, v in itertools.product(range(op.threads), range(op.values)):
+                _, first, last = page(t % 32, v)
+                assert first <= start[t, v] and start[t, v] + op.sparsity.group - 1 <= last
+
+
+def test_addresses() -> None:
+    for i in INSTRUCTIONS:
+        if i.address:
+            matrices = i.counts["x"]
+            assert i.address.threads == matrices * (16 if i.shape == "m16n16" else 8)
+            for lane in range(i.address.threads):
+                at = tuple(int(i.address.coords[axis][lane, 0]) for axis in ("matrix", "row"))
+                assert at == movement.address(i.shape, lane)
+
+
+def test_scales() -> None:
+    seen = set()
+    for i in INSTRUCTIONS:
+        for scale in i.scales.values():
+            if (scale.name, scale.blocks) in seen:
+                continue
+            seen.add((scale.name, scale.blocks))
+            supplier = getattr(movement, scale.name)
+            for byte_id, thread_id in itertools.product(scale.byte_ids, scale.thread_ids):
+                thread, byte = scale.owners(byte_id, thread_id)
+                for line, block in itertools.product(range(thread.shape[0]), range(scale.blocks)):
+                    assert thread[line, block] == supplier(thread_id, line)
+                    assert byte[line, block] == byte_id + block
+    assert seen == {(name, blocks) for name in ("scale_a", "scale_b") for blocks in (1, 2, 4)}
+
+
+@pytest.mark.parametrize(
+    ("text", "byte_ids", "thread_ids"),
+    [("mxf8f6f4.block_scale.f32.e4m3.e2m1.f32.ue8m0", (0, 1, 2, 3), (0, 1)), ("mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0", (0, 2), (0, 1))],
+)
+def test_scale_selectors_are_refused_outside_the_documented(text: str, byte_ids: tuple[int, ...], thread_ids: tuple[int, ...]) -> None:
+    shape = "m16n8k32" if "mxf8" in text else "m16n8k64"
+    scale = catalog.find(f"mma.{shape}.row.col.kind::{text}").scales["scale_a"]
+    assert (scale.byte_ids, scale.thread_ids) == (byte_ids, thread_ids)
+    with pytest.raises(LayoutError, match="No byte-id 4"):
+        scale.owners(4, 0)
+    with pytest.raises(LayoutError, match="No thread-id 2"):
+        scale.owners(0, 2)
+
+
+def test_metadata_that_does_not_ascend_is_refused() -> None:
+    op = catalog.find("mma.sp::ordered_metadata.m16n8k32.row.col.f32.f16.f16.f32").operand("a")
+    assert op.sparsity
+    words = [0x44444444] * 32
+    words[5] = 0x44444E14
+    with pytest.raises(LayoutError, match="Lane 5's metadata 0x44444E14 has nibble 0x1 in bits 4 to 7"):
+        op.sparsity.dense_columns(op.coords["col"], words, 0)
+    with pytest.raises(LayoutError, match="No sparsity selector 2"):
+        op.sparsity.suppliers(2)
+
+
+def test_metadata_picks_the_columns() -> None:
+    """One nibble changed moves just its group: lane 0's e, bits 0 to 3, are row 0, columns 0 to 3 of m16n8k16 with selector 0."""
+    op = catalog.find("mma.sp::ordered_metadata.m16n8k16.row.col.f32.f16.f16.f32").operand("a")
+    assert op.sparsity
+    words = [0x44444444] * 32
+    words[0] = 0x4444444D
+    dense = op.sparsity.dense_columns(op.coords["col"], words, 0)
+    changed = {(int(op.rows[t, v]), int(op.cols[t, v]), int(dense[t, v])) for t, v in zip(*(dense != op.cols).nonzero(), strict=True)}
+    assert changed == {(0, 0, 1), (0, 1, 3)}
 
 
 def test_register_counts() -> None:

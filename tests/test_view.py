@@ -12,7 +12,7 @@ from layouts import catalog, find
 from layouts.errors import LayoutError
 from layouts.palette import DARK, LIGHT
 from layouts.render.svg import svg
-from layouts.view import LABELS, Grid, operand_figure, product_figure
+from layouts.view import LABELS, Grid, figure_of, operand_figure, product_figure
 
 M16 = find("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 QUAD = find("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
@@ -89,6 +89,8 @@ def test_large_figures_stay_small() -> None:
 
 
 def test_every_instruction_can_be_drawn() -> None:
-    drawn = {(i.shape, i.operands["d"].pattern): i for i in catalog.instructions()}
+    drawn = {(i.shape, tuple(op.pattern for op in i.operands.values())): i for i in catalog.instructions()}
     for i in drawn.values():
-        assert svg(product_figure(i), title=i.ptx).endswith("</svg>\n")
+        figure = figure_of(i)
+        assert svg(figure, title=i.ptx).endswith("</svg>\n")
+        assert all(p.x + p.width <= figure.width and p.y + p.height <= figure.height for p in figure.panels)

@@ -93,8 +93,7 @@ def _shown(grid: Grid, threads: frozenset[int] | None) -> Mask:
 
 
 def _cells(panel: Panel, grid: Grid, colour: str, threads: frozenset[int] | None, palette: Palette | None) -> list[str]:
-    name = colour_for(grid, colour)
-    category = grid.category(name)
+    category = panel.category if panel.category is not None else grid.category(colour_for(grid, colour))
     count = int(category.max()) + 1
     colours = 4 if count <= 4 else 8
     wheel = np.where(_shown(grid, threads), category % colours, -1).astype(np.int32)
@@ -154,7 +153,7 @@ def _ticks(panel: Panel, muted: str) -> list[str]:
 
 
 def _labels(panel: Panel, grid: Grid, kind: str, threads: frozenset[int] | None, ink: str) -> list[str]:
-    texts = grid.labels(kind)
+    texts = panel.texts or grid.labels(kind)
     longest = max(len(text) for row in texts for text in row)
     w, h = panel.cell_width, panel.cell_height
     one_line = min(11.0, (w - 3) / (longest * _ADVANCE))

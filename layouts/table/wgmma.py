@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from layouts.instruction import PTX, WARPGROUP, Family, cross
+from layouts.metadata import SparseRow
+from layouts.table.mma_sparse import BYTE_64, HALF_32, WORD_16
 
 A = "(w:4 g:8 t:4) (j:2 i:2 e:v) -> (w i g) (j t e)"
 D = "(w:4 g:8 t:4) (j:n/8 i:2 e:2) -> (w i g) (j t e)"
@@ -15,7 +17,14 @@ SHARED = {
     "b": "B of wgmma always lies in shared memory: ask /api/v1/descriptors/reads for the bytes a descriptor reads.",
     "c": "wgmma accumulates in place: D is both C and D.",
 }
+SPARSE = "wgmma.mma_async.sp.sync.aligned.{shape}.{d}.{a}.{b}"
 DENSE = "wgmma.mma_async.sync.aligned.{shape}.{d}.{a}.{b}"
+
+
+def _by_warp(row: SparseRow) -> SparseRow:
+    """mma.sp's metadata, warp by warp: the supplier is a lane of the same warp."""
+    index = row.index.replace("(g:8", "(w:4 g:8").replace("-> (g", "-> (w g")
+    return SparseRow(row.kept, row.group, index, row.selectors, row.index_bits)
 
 
 def shapes(k: int, ns: tuple[int, ...]) -> tuple[str, ...]:
@@ -24,10 +33,15 @@ def shapes(k: int, ns: tuple[int, ...]) -> tuple[str, ...]:
 
 
 def _row(
-    k: int, ns: tuple[int, ...], types: tuple[str, ...], ptx: str = DENSE, options: dict[str, tuple[str, ...]] | None = None
+    k: int,
+    ns: tuple[int, ...],
+    types: tuple[str, ...],
+    ptx: str = DENSE,
+    options: dict[str, tuple[str, ...]] | None = None,
+    sparsity: SparseRow | None = None,
 ) -> Family:
     return Family(
-        "wgmma",
+        "wgmma_sp" if sparsity else "wgmma",
         ptx,
         shapes(k, ns),
         types,
@@ -38,6 +52,7 @@ def _row(
         elsewhere=SHARED,
         cutlass="SM90_64x{n}x{k}",
         options=options or {},
+        sparsity=sparsity,
     )
 
 
@@ -47,4 +62,15 @@ FAMILIES = [
     _row(32, N_FLOAT, cross("{d} {a} {b}", d="f16 f32", a=F8, b=F8)),
     _row(32, N_INTEGER, cross("s32 {a} {b}", a="s8 u8", b="s8 u8"), DENSE + "{sat}", options={"sat": ("", ".satfinite")}),
     _row(256, N_INTEGER, ("s32 b1 b1",), DENSE + ".and.popc"),
+    _row(32, N_FLOAT, ("f16 f16 f16", "f32 f16 f16", "f32 bf16 bf16"), SPARSE, sparsity=_by_warp(HALF_32)),
+    _row(16, N_FLOAT, ("f32 tf32 tf32",), SPARSE, sparsity=_by_warp(WORD_16)),
+    _row(64, N_FLOAT, cross("{d} {a} {b}", d="f16 f32", a=F8, b=F8), SPARSE, sparsity=_by_warp(BYTE_64)),
+    _row(
+        64,
+        N_INTEGER,
+        cross("s32 {a} {b}", a="s8 u8", b="s8 u8"),
+        SPARSE + "{sat}",
+        options={"sat": ("", ".satfinite")},
+        sparsity=_by_warp(BYTE_64),
+    ),
 ]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-_ERROR_LINE = re.compile(r", line (\d+);")
+_ERROR_LINE = re.compile(r"candidates\.ptx, line (\d+); (?:fatal|error)")  # not advice, and not lines of ptxas's own <builtin>
 _REGISTERS = """\
 .reg .b32 r<600>; .reg .f32 f<300>; .reg .f64 d<40>; .reg .b64 q<8>; .reg .b16 h<8>; .reg .pred p;
 """

@@ -111,3 +111,113 @@ def wgmma_line(
         if a in ("f16", "bf16"):
             operands += ["0"] if from_registers else ["0", "0"]
     return Line(ptx, ", ".join(operands), (*left, "q1", *out, *(("r500",) if sparse else ())), tuple(out))
+
+
+SELECTORS = (0, 1, 2, 3)
+
+
+def mma_sp() -> Iterator[Line]:
+    """Every shape and type of mma.sp, plain and ordered, with and without .satfinite and kind::f8f6f4; selector 0."""
+    for m, n, k in [(16, 8, k) for k in (4, 8, 16, 32, 64, 128, 256)]:
+        for d, a, b, c in product(ACCUMULATORS, MULTIPLICANDS, MULTIPLICANDS, ACCUMULATORS):
+            if abs(BITS[a] - BITS[b]) > 4:
+                continue
+            for ordered in ("", "::ordered_metadata"):
+                name = f"mma.sp{ordered}.sync.aligned.m{m}n{n}k{k}.row.col"
+                forms = [(f"{name}.{d}.{a}.{b}.{c}", 0)]
+                if d == c:
+                    forms += [(f"{name}.satfinite.{d}.{a}.{b}.{c}", 0), (f"{name}.kind::f8f6f4.{d}.{a}.{b}.{c}", 8)]
+                for ptx, container in forms:
+                    line = mma_line(ptx, m, n, k, (d, a, b, c), container, ", r500, 0", halve=2)
+                    if line:
+                        yield line
+
+
+def mma_scaled() -> Iterator[Line]:
+    """Block scaling: every kind, vector size, scale type and narrow type, dense and sparse."""
+    narrow = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
+    for k, kind, size, d, a, b, scale in product(
+        (32, 64, 128),
+        ("mxf8f6f4", "mxf4", "mxf4nvf4"),
+        ("", ".scale_vec::1X", ".scale_vec::2X", ".scale_vec::4X"),
+        ("f16", "f32"),
+        narrow,
+        narrow,
+        ("ue8m0", "ue4m3"),
+    ):
+        for opcode, halve in (("mma", 1), ("mma.sp", 2), ("mma.sp::ordered_metadata", 2)):
+            ptx = f"{opcode}.sync.aligned.m16n8k{k}.row.col.kind::{kind}.block_scale{size}.{d}.{a}.{b}.{d}.{scale}"
+            metadata = ", r500, 0" if halve == 2 else ""
+            tail = metadata + ", r501, {0, 0}, r502, {0, 0}"
+            line = mma_line(ptx, 16, 8, k, (d, a, b, d), 8 if kind == "mxf8f6f4" else 0, tail, halve)
+            if line:
+                yield line
+
+
+def wgmma_sp() -> Iterator[Line]:
+    return wgmma(sparse=True)
+
+
+WMMA_SHAPES = ((16, 16, 16), (8, 32, 16), (32, 8, 16), (16, 16, 8), (8, 8, 4), (8, 8, 32), (8, 8, 128))
+
+
+def _wmma_count(elements: int, kind: str) -> int:
+    return 8 if kind == "f16" else _count(elements, BITS[kind])
+
+
+def wmma() -> Iterator[Line]:
+    """load, store and mma of every wmma shape and type; a brace's size is PTX's: f16 a and b always eight registers."""
+    for m, n, k in WMMA_SHAPES:
+        shape = f"m{m}n{n}k{k}"
+        for kind, layout in product(BITS, ("row", "col")):
+            for letter, elements in (("a", m * k), ("b", k * n), ("c", m * n), ("d", m * n)):
+                count = _wmma_count(elements, kind) if letter in "ab" else _count(elements, BITS[kind])
+                if count:
+                    vector = Pool().vector(count, BITS[kind], kind)
+                    if letter == "d":
+                        yield Line(
+                            f"wmma.store.d.sync.aligned.{layout}.{shape}.{kind}", f"[q0], {braces(vector)}, r500", ("q0", "r500", *vector)
+                        )
+                    else:
+                        yield Line(
+                            f"wmma.load.{letter}.sync.aligned.{layout}.{shape}.{kind}",
+                            f"{braces(vector)}, [q0], r500",
+                            ("q0", "r500"),
+                            tuple(vector),
+                        )
+        for la, lb in product(("row", "col"), repeat=2):
+            head = f"sync.aligned.{la}.{lb}.{shape}"
+            for d, c in product(("f16", "f32"), repeat=2):
+                yield from _wmma_mma(f"wmma.mma.{head}.{d}.{c}", (m, n, k), (d, "f16", "f16", c))
+            for a, b in product(("bf16", "tf32", "f16"), repeat=2):
+                yield from _wmma_mma(f"wmma.mma.{head}.f32.{a}.{b}.f32", (m, n, k), ("f32", a, b, "f32"))
+            for rounding in ("", ".rn", ".rz", ".rm", ".rp"):
+                yield from _wmma_mma(f"wmma.mma.{head}{rounding}.f64.f64.f64.f64", (m, n, k), ("f64", "f64", "f64", "f64"))
+            for a, b in product(("s8", "u8", "s4", "u4"), repeat=2):
+                for sat in ("", ".satfinite"):
+                    yield from _wmma_mma(f"wmma.mma.{head}.s32.{a}.{b}.s32{sat}", (m, n, k), ("s32", a, b, "s32"))
+            for op in ("xor", "and", "or"):
+                yield from _wmma_mma(f"wmma.mma.{op}.popc.{head}.s32.b1.b1.s32", (m, n, k), ("s32", "b1", "b1", "s32"))
+
+
+def _wmma_mma(ptx: str, shape: tuple[int, int, int], types: tuple[str, str, str, str]) -> Iterator[Line]:
+    (m, n, k), (d, a, b, c) = shape, types
+    pool, vectors = Pool(), []
+    for kind, count in ((d, _count(m * n, BITS[d])), (a, _wmma_count(m * k, a)), (b, _wmma_count(k * n, b)), (c, _count(m * n, BITS[c]))):
+        if not count:
+            return
+        vectors.append(pool.vector(count, BITS[kind], kind))
+    yield Line(ptx, ", ".join(braces(v) for v in vectors), tuple(r for v in vectors[1:] for r in v), tuple(vectors[0]))
+
+
+def movement() -> Iterator[Line]:
+    """ldmatrix, stmatrix, movmatrix: every shape, count, .trans and format, through .shared."""
+    for shape, (x, registers), trans in product(("m8n8", "m16n16", "m8n16", "m16n8"), (("x1", 1), ("x2", 2), ("x4", 4)), ("", ".trans")):
+        for ending in ("b16", "b8", "b8x16.b6x16_p32", "b8x16.b4x16_p64"):
+            for count in (registers, 2 * registers):
+                vector = Pool().vector(count, 32, "b32")
+                ptx = f"ldmatrix.sync.aligned.{shape}.{x}{trans}.shared.{ending}"
+                yield Line(ptx, f"{braces(vector)}, [r500]", ("r500",), tuple(vector))
+                yield Line(ptx.replace("ldmatrix", "stmatrix"), f"[r500], {braces(vector)}", ("r500", *vector))
+    for shape, trans, kind in product(("m8n8", "m16n16"), ("", ".trans"), ("b16", "b8")):
+        yield Line(f"movmatrix.sync.aligned.{shape}{trans}.{kind}", "r0, r1", ("r1",), ("r0",))

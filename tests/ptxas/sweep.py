@@ -28,12 +28,26 @@ def undocumented(ptx: str) -> str:
         return "the ISA has kind::f8f6f4 at m16n8k32 only"
     if ptx.startswith("mma.sync") and ".popc" in ptx and ".b1.b1." not in ptx:
         return "bit operations belong to b1"
+    if ptx.startswith("mma.sp") and "m16n8k64" in ptx and ".f16.e" in ptx and "kind::" not in ptx:
+        return "the ISA has f16 accumulators of sparse fp8 under kind::f8f6f4 only"
+    if ptx.startswith("wmma.") and any(f".{t}" in ptx for t in ("s4", "u4")) and "m8n8k32" not in ptx:
+        return "4-bit integers belong to m8n8k32"
+    if ptx.startswith("wmma.mma") and any(f".{t}.{t}." in ptx for t in ("s4", "u4")) and ".row.col." not in ptx:
+        return "4-bit integers take row.col only"
+    if ptx.startswith("wmma.load.a") and ".col." in ptx and ptx.endswith((".s4", ".u4", ".b1")):
+        return "4-bit and single-bit a is row only"
+    if ptx.startswith("wmma.load.b") and ".row." in ptx and ptx.endswith((".s4", ".u4", ".b1")):
+        return "4-bit and single-bit b is col only"
+    if ptx.startswith(("wmma.load.c", "wmma.store.d")) and ptx.endswith(".f32") and ("m8n8k32" in ptx or "m8n8k128" in ptx):
+        return "f32 accumulators do not belong to m8n8k32 and m8n8k128"
     if ptx.startswith("mma.sync") and "m8n8k4" in ptx and (".bf16." in ptx or ".tf32." in ptx):
         return "not in the ISA, and no code comes out"
     return ""
 
 
-SWEEPS: dict[str, Callable[[], Iterable[Line]]] = {"mma": candidates.mma, "wgmma": candidates.wgmma}
+SWEEPS: dict[str, Callable[[], Iterable[Line]]] = {
+    name: getattr(candidates, name) for name in ("mma", "mma_sp", "mma_scaled", "wgmma", "wgmma_sp", "wmma", "movement")
+}
 
 
 def sweep(name: str, lines: list[Line]) -> tuple[dict[str, tuple[tuple[str, ...], str]], dict[str, str]]:
@@ -81,6 +95,10 @@ def _least_versions(lines: list[Line], kept: list[int], takes: dict[str, set[int
 def main(names: list[str]) -> None:
     variants: dict[str, tuple[tuple[str, ...], str]] = {}
     excluded: dict[str, str] = {}
+    if names:  # some families anew, the others as they stand
+        old = json.loads(OUTPUT.read_text())
+        variants = {ptx: (tuple(old["target_sets"][which]), least) for ptx, (which, least) in old["variants"].items()}
+        excluded = old["left_out"]
     for name in names or SWEEPS:
         found, left_out = sweep(name, list(SWEEPS[name]()))
         variants |= found

@@ -1,0 +1,183 @@
+"""CUDA C++ from a row: the inline-asm wrapper, and per-lane loads and stores by the formula. Compiles with NVRTC and nvcc."""
+
+from __future__ import annotations
+
+import re
+
+from layouts.instruction import WARPGROUP, Instruction, Operand
+from layouts.render.ptx import Slot, slots
+
+_C_TYPES = {
+    "b32": "unsigned",
+    "s32": "int",
+    "f32": "float",
+    "f64": "double",
+    "b64": "unsigned long long",
+    "u32": "unsigned",
+    "u64": "const void*",
+}
+_CONSTRAINTS = {"b32": "r", "s32": "r", "f32": "f", "f64": "d", "b64": "l", "u32": "r", "u64": "l"}
+
+
+def function_name(instruction: Instruction) -> str:
+    """The instruction as a C identifier."""
+    return re.sub(r"\W+", "_", instruction.ptx.replace(".sync.aligned", "")).strip("_")
+
+
+def wrapper(instruction: Instruction, a_from: str = "registers") -> str:
+    """A __device__ function around the instruction, registers as arrays."""
+    items = slots(instruction, a_from)
+    accumulates = instruction.threads == WARPGROUP
+    parameters: list[str] = []
+    outputs: list[str] = []
+    inputs: list[str] = []
+    number = 0
+    texts: list[str] = []
+    for slot in sorted(items, key=lambda s: not s.written):
+        if slot.kind == "immediate":
+            continue
+        count = slot.registers
+        names = [f"%{number + n}" for n in range(count)]
+        number += count
+        (outputs if slot.written else inputs).extend(_bindings(slot, accumulates))
+        parameters.append(_parameter(slot))
+        texts.append("\0".join((slot.name, *names)))
+    spelled = {name: names for name, *names in (text.split("\0") for text in texts)}
+    operands = ", ".join(_spell(slot, spelled.get(slot.name, [])) for slot in items)
+    clobber = ' : "memory"' if any(s.kind == "address" for s in items) or accumulates else ""
+    body = f"{instruction.ptx} {operands};"
+    predicate = next((spelled[s.name][0] for s in items if s.kind == "predicate"), None)
+    if predicate:
+        body = f"{{ .reg .pred p; setp.ne.b32 p, {predicate}, 0; {body} }}"
+    name = function_name(instruction) + ("_shared_a" if a_from == "shared" else "")
+    return (
+        f"__device__ inline void {name}({', '.join(parameters)}) {{\n"
+        f'  asm volatile("{body}\\n"\n'
+        f"      : {', '.join(outputs)}\n"
+        f"      : {', '.join(inputs)}{clobber});\n}}\n"
+    )
+
+
+def _parameter(slot: Slot) -> str:
+    if slot.kind == "predicate":
+        return f"int {slot.name}"
+    kind = _C_TYPES[slot.type]
+    if slot.kind == "vector":
+        return f"{'' if slot.written else 'const '}{kind} (&{slot.name})[{slot.registers}]"
+    return f"{kind}& {slot.name}" if slot.written else f"{kind} {slot.name}"
+
+
+def _bindings(slot: Slot, accumulates: bool) -> list[str]:
+    if slot.kind == "predicate":
+        return [f'"r"({slot.name})']
+    sign = ("+" if accumulates else "=") if slot.written else ""
+    letter = _CONSTRAINTS[slot.type]
+    if slot.kind == "vector":
+        return [f'"{sign}{letter}"({slot.name}[{n}])' for n in range(slot.registers)]
+    return [f'"{sign}{letter}"({slot.name})']
+
+
+def _spell(slot: Slot, names: list[str]) -> str:
+    if slot.kind == "vector":
+        return "{" + ", ".join(names) + "}"
+    return {"address": f"[{names[0]}]" if names else "", "immediate": slot.value, "predicate": "p"}.get(
+        slot.kind, names[0] if names else ""
+    )
+
+
+def _memory_type(op: Operand) -> str:
+    """The C type of the memory an element is read from: packed bytes for 4-bit and 1-bit elements."""
+    wide = {"f64": "double", "f32": "float", "tf32": "unsigned", "s32": "int"}
+    return wide.get(op.element.name) or {16: "unsigned short", 8: "unsigned char"}.get(op.container_bits, "unsigned char")
+
+
+def _declarations(instruction: Instruction, op: Operand) -> str:
+    lines = []
+    if instruction.threads == WARPGROUP:
+        lines.append("const unsigned thread = threadIdx.x % 128;")
+    lines.append("const unsigned lane = threadIdx.x % 32;")
+    forward = op.formula()["forward"]
+    lines += [f"const unsigned {word} = {_c(text)};" for word, text in forward.items() if word not in op.axes]
+    lines.append("(void)lane;")
+    return "\n".join("  " + line for line in lines)
+
+
+def _c(expression: str) -> str:
+    return expression.replace("%laneid", "lane").replace("%warpid", "(threadIdx.x / 32)")
+
+
+def _places(op: Operand) -> str:
+    forward = op.formula()["forward"]
+    return "\n".join(f"    const unsigned {axis} = {_c(forward[axis])};" for axis in op.axes)
+
+
+def _index(op: Operand, by_column: bool = False) -> str:
+    base = "col * ld + row" if by_column else "row * ld + col"
+    if len(op.axes) == 3:
+        third = next(axis for axis in op.axes if axis not in ("row", "col"))
+        return f"{third} * {'cols' if by_column else 'rows'} * ld + {base}".replace("rows", str(op.row_count)).replace(
+            "cols", str(op.col_count)
+        )
+    return base
+
+
+def load(instruction: Instruction, op: Operand) -> str:
+    """Fill one operand's registers from memory, an element at a time: the formula as code."""
+    by_column = op.name == "b"
+    kind, register = _memory_type(op), _C_TYPES[op.element.register_type]
+    per, bits = op.register_bits // op.container_bits, op.container_bits
+    at = _index(op, by_column)
+    if bits == 32 or bits == 64:
+        body = f"    {op.name}[i] = m[{at}];"
+    elif bits >= 8:
+        body = (
+            f"    if (i % {per} == 0) {op.name}[i / {per}] = 0;\n    {op.name}[i / {per}] |= (unsigned)m[{at}] << ({bits} * (i % {per}));"
+        )
+    else:
+        inside = 8 // bits
+        body = (
+            f"    if (i % {per} == 0) {op.name}[i / {per}] = 0;\n    const unsigned at = {at};\n"
+            f"    const unsigned element = m[at / {inside}] >> ({bits} * (at % {inside})) & {(1 << bits) - 1}u;\n"
+            f"    {op.name}[i / {per}] |= element << ({bits} * (i % {per}));"
+        )
+    order = "column by column, ld elements apart" if by_column else "row by row, ld elements apart"
+    packed = f", {8 // bits} elements a byte, the first in the low bits" if bits < 8 else ""
+    stored = f" (stored, {op.col_count} of {op.dense_col_count} columns)" if op.sparsity else ""
+    return (
+        f"// {op.name.upper()} {op.row_count}×{op.col_count} {op.element.name}{stored} from memory {order}{packed}.\n"
+        f"__device__ inline void load_{op.name}({register} (&{op.name})[{op.registers}], const {kind}* m, unsigned ld) {{\n"
+        f"{_declarations(instruction, op)}\n#pragma unroll\n"
+        f"  for (unsigned i = 0; i < {op.values}; ++i) {{\n{_places(op)}\n{body}\n  }}\n}}\n"
+    )
+
+
+def store(instruction: Instruction, op: Operand) -> str:
+    """Write an accumulator's registers to memory, row by row."""
+    kind, register = _memory_type(op), _C_TYPES[op.element.register_type]
+    per, bits = op.register_bits // op.container_bits, op.container_bits
+    value = f"{op.name}[i]" if per == 1 else f"({kind})({op.name}[i / {per}] >> ({bits} * (i % {per})))"
+    return (
+        f"// {op.name.upper()} {op.row_count}×{op.col_count} {op.element.name} to memory row by row, ld elements apart.\n"
+        f"__device__ inline void store_{op.name}(const {register} (&{op.name})[{op.registers}], {kind}* m, unsigned ld) {{\n"
+        f"{_declarations(instruction, op)}\n#pragma unroll\n"
+        f"  for (unsigned i = 0; i < {op.values}; ++i) {{\n{_places(op)}\n    m[{_index(op)}] = {value};\n  }}\n}}\n"
+    )
+
+
+def forms(instruction: Instruction) -> tuple[str, ...]:
+    """Where A may come from: wgmma has two forms."""
+    return ("registers", "shared") if instruction.threads == WARPGROUP else ("registers",)
+
+
+def program(instruction: Instruction) -> str:
+    """Everything for one instruction in one file."""
+    parts = [
+        f"// {instruction.ptx}\n// Written by Lanescope from the pattern of each operand; source of the maps: {instruction.family.source}.\n"
+    ]
+    parts += [wrapper(instruction, form) for form in forms(instruction)]
+    for op in instruction.operands.values():
+        if op.name in "abc":
+            parts.append(load(instruction, op))
+        if op.name in "d":
+            parts.append(store(instruction, op))
+    return "\n".join(parts)

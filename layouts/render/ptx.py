@@ -1,0 +1,105 @@
+"""PTX syntax with every operand spelled out, and the operand list other renderers fill in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from layouts.instruction import WARPGROUP, Instruction
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One operand of the PTX line.
+
+    name as in PTX's syntax; kind "vector", "register", "address", "immediate" or "predicate"; registers and their PTX type;
+    written: the instruction writes it; value: an immediate's example; what it is, in a few words.
+    """
+
+    name: str
+    kind: str
+    registers: int
+    type: str
+    written: bool
+    what: str
+    value: str = ""
+
+    @property
+    def text(self) -> str:
+        if self.kind == "vector":
+            return "{" + ", ".join(f"{self.name}{n}" for n in range(self.registers)) + "}"
+        return {"address": f"[{self.name}]", "immediate": self.value}.get(self.kind, self.name)
+
+
+def slots(instruction: Instruction, a_from: str = "registers") -> list[Slot]:
+    """The operands in PTX's order; a_from "shared" gives wgmma's form with a descriptor for A."""
+    name = instruction.family.name
+    if name in ("ldmatrix", "stmatrix"):
+        data, address = _vector(instruction, "data", name == "ldmatrix", "r"), _address()
+        return [data, address] if name == "ldmatrix" else [address, data]
+    if name == "movmatrix":
+        return [Slot("d", "register", 1, "b32", True, "transpose"), Slot("a", "register", 1, "b32", False, "source")]
+    if name == "wmma" and ".mma" not in instruction.ptx:
+        (letter,) = instruction.operands
+        stride = Slot("stride", "register", 1, "u32", False, "elements from a row (column) to the next; optional")
+        vector = _vector(instruction, letter, ".load" in instruction.ptx, "r")
+        address = Slot("p", "address", 1, "u64", False, "first element")
+        return [vector, address, stride] if ".load" in instruction.ptx else [address, vector, stride]
+    if instruction.threads == WARPGROUP:
+        return _wgmma(instruction, a_from)
+    out = [_vector(instruction, letter, letter == "d") for letter in "dabc"]
+    if instruction.operands["a"].sparsity:
+        out += [Slot("e", "register", 1, "b32", False, "sparsity metadata"), Slot("f", "immediate", 0, "", False, "sparsity selector", "0")]
+    for scale in instruction.scales.values():
+        letter = scale.name[-1]
+        out += [
+            Slot(f"scale_{letter}_data", "register", 1, "b32", False, "four scale bytes"),
+            Slot(f"ids_{letter}", "immediate", 0, "", False, f"{{byte-id-{letter}, thread-id-{letter}}}", "{0, 0}"),
+        ]
+    return out
+
+
+def _vector(instruction: Instruction, letter: str, written: bool, name: str = "") -> Slot:
+    op = instruction.operands[letter]
+    return Slot(
+        name or letter,
+        "vector",
+        op.registers,
+        op.element.register_type,
+        written,
+        f"{letter.upper()}, {op.values} × {op.element.name} a thread",
+    )
+
+
+def _address() -> Slot:
+    return Slot("p", "address", 1, "u32", False, "this lane's row in shared memory, 16-byte aligned")
+
+
+def _wgmma(instruction: Instruction, a_from: str) -> list[Slot]:
+    floating = instruction.types["d"] != "s32"
+    transposes = instruction.types["a"] in ("f16", "bf16")
+    from_shared = a_from == "shared"
+    out = [_vector(instruction, "d", True)]
+    out += [Slot("a_desc", "register", 1, "b64", False, "matrix descriptor of A")] if from_shared else [_vector(instruction, "a", False)]
+    out += [Slot("b_desc", "register", 1, "b64", False, "matrix descriptor of B")]
+    if instruction.operands["a"].sparsity:
+        out += [Slot("e", "register", 1, "b32", False, "sparsity metadata"), Slot("f", "immediate", 0, "", False, "sparsity selector", "0")]
+    out += [Slot("scale_d", "predicate", 1, "pred", False, "false: D = A·B, true: D = A·B + D")]
+    if floating:
+        out += [Slot(f"imm_scale_{x}", "immediate", 0, "", False, f"1, or -1 to negate {x.upper()}", "1") for x in "ab"]
+    if transposes:
+        letters = "ab" if from_shared else "b"
+        out += [Slot(f"imm_trans_{x}", "immediate", 0, "", False, f"0: {x.upper()} K-major, 1: MN-major", "0") for x in letters]
+    return out
+
+
+def syntax(instruction: Instruction, a_from: str = "registers") -> str:
+    """The PTX line, an operand a line, each with what it is."""
+    items = slots(instruction, a_from)
+    texts = [slot.text if len(slot.text) <= 60 else f"{{{slot.name}0, …, {slot.name}{slot.registers - 1}}}" for slot in items]
+    texts = [text + ("," if n + 1 < len(items) else ";") for n, text in enumerate(texts)]
+    width = max(map(len, texts))
+    rows = [instruction.ptx]
+    for slot, text in zip(items, texts, strict=True):
+        count = f"{slot.registers} × .{slot.type}: " if slot.type else ""
+        rows.append(f"    {text.ljust(width)}  // {count}{slot.what}")
+    return "\n".join(rows) + "\n"

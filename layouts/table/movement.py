@@ -1,0 +1,108 @@
+"""ldmatrix, stmatrix, movmatrix: rows of matrices between shared memory and fragments. PTX ISA 9.1, 9.7.14.5.15 to .17.
+
+Coordinates are matrix, row, col as the matrices lie in memory. The 16-bit forms were executed on an H100; the 8-bit forms are
+stated from CUTLASS (include/cute/atom/copy_traits_sm100.hpp) and PTX's figures and need sm_100a or sm_120a.
+"""
+
+from __future__ import annotations
+
+from layouts.instruction import PTX, Family, Source
+
+AXES = {"data": ("matrix", "row", "col")}
+SPACES = ("", "shared", "shared::cta")
+ROWS_8 = "(x:x r:8) () -> (x) (r) ()"
+ROWS_16 = "(x:x r:16) () -> (x) (r) ()"
+STRAIGHT = "(g:8 t:4) (x:x e:2) -> (x) (g) (t e)"
+TRANSPOSED = "(g:8 t:4) (x:x e:2) -> (x) (t e) (g)"
+NOT_RUN = "From PTX and CUTLASS; it needs sm_100a or sm_120a, which nobody here has run."
+_COUNTS = (".x1", ".x2", ".x4")
+
+
+def _row(
+    name: str,
+    text: str,
+    shape: str,
+    data: str,
+    address: str,
+    element: str,
+    source: Source,
+    note: str = "",
+    counts: tuple[str, ...] = _COUNTS,
+) -> Family:
+    return Family(
+        name,
+        text,
+        (shape,),
+        (element,),
+        {"data": data},
+        source,
+        slots="data",
+        options={"x": counts},
+        axes=AXES,
+        address=address,
+        spaces=SPACES if address else (),
+        note=note,
+        container=8 if element == "b8" else 0,
+    )
+
+
+_LD, _ST = PTX("9.7.14.5.15"), PTX("9.7.14.5.16")
+_PACKED = ("b6x16_p32", "b4x16_p64")
+_PACKED_NOTE = (
+    NOT_RUN
+    + " Elements arrive in 8-bit containers; mma.kind::f8f6f4 wants e2m1 in bits 2 to 5, so b4x16_p64 data needs a shift left by 2 first."
+)
+
+FAMILIES = [
+    _row("ldmatrix", "ldmatrix.sync.aligned.{shape}{x}.shared.{data}", "m8n8", STRAIGHT, ROWS_8, "b16", _LD),
+    _row("ldmatrix", "ldmatrix.sync.aligned.{shape}{x}.trans.shared.{data}", "m8n8", TRANSPOSED, ROWS_8, "b16", _LD),
+    *(
+        _row(
+            "ldmatrix",
+            f"ldmatrix.sync.aligned.{{shape}}{{x}}.trans.shared.{ending}",
+            "m16n16",
+            "(g:8 t:4) (x:x r:2 c:2 e:2) -> (x) (t r e) (c g)",
+            ROWS_16,
+            "b8",
+            _LD,
+            _PACKED_NOTE if ending != "b8" else NOT_RUN,
+            (".x1", ".x2"),
+        )
+        for ending in ("b8", *(f"b8x16.{packed}" for packed in _PACKED))
+    ),
+    *(
+        _row(
+            "ldmatrix",
+            f"ldmatrix.sync.aligned.{{shape}}{{x}}.shared.b8x16.{packed}",
+            "m8n16",
+            "(g:8 t:4) (x:x e:4) -> (x) (g) (t e)",
+            ROWS_8,
+            "b8",
+            _LD,
+            _PACKED_NOTE,
+        )
+        for packed in _PACKED
+    ),
+    _row("stmatrix", "stmatrix.sync.aligned.{shape}{x}.shared.{data}", "m8n8", STRAIGHT, ROWS_8, "b16", _ST),
+    _row("stmatrix", "stmatrix.sync.aligned.{shape}{x}.trans.shared.{data}", "m8n8", TRANSPOSED, ROWS_8, "b16", _ST),
+    _row(
+        "stmatrix",
+        "stmatrix.sync.aligned.{shape}{x}.trans.shared.{data}",
+        "m16n8",
+        "(g:8 t:4) (x:x c:2 e:2) -> (x) (t e) (c g)",
+        ROWS_8,
+        "b8",
+        _ST,
+        NOT_RUN + " In memory each matrix is 8 rows of 16 bytes.",
+    ),
+    Family(
+        "movmatrix",
+        "movmatrix.sync.aligned.{shape}.trans.{d}",
+        ("m8n8",),
+        ("b16 b16",),
+        {"a": "(g:8 t:4) (e:2) -> (g) (t e)", "d": "(g:8 t:4) (e:2) -> (t e) (g)"},
+        PTX("9.7.14.5.17"),
+        slots="d a",
+        note="d holds the transpose: both maps show the rows and columns of the source matrix.",
+    ),
+]

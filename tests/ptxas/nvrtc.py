@@ -1,0 +1,39 @@
+"""Compile CUDA C++ to PTX with NVRTC (PyPI's nvidia-cuda-nvrtc, a test tool), without a GPU or a driver."""
+
+from __future__ import annotations
+
+import ctypes
+import sysconfig
+from functools import lru_cache
+from pathlib import Path
+
+
+@lru_cache(maxsize=1)
+def library() -> ctypes.CDLL | None:
+    """libnvrtc, or None where it is not installed."""
+    found = sorted(Path(sysconfig.get_paths()["purelib"]).glob("nvidia/cu*/lib/libnvrtc.so.*"))
+    if not found:
+        return None
+    for builtins in found[-1].parent.glob("libnvrtc-builtins.so.*"):  # NVRTC opens it by name only
+        ctypes.CDLL(str(builtins), mode=ctypes.RTLD_GLOBAL)
+    return ctypes.CDLL(str(found[-1]))
+
+
+def compile_ptx(source: str, target: str) -> tuple[str, str]:
+    """(PTX, "") or ("", NVRTC's log). `target` is e.g. sm_90a."""
+    nvrtc = library()
+    assert nvrtc is not None
+    program = ctypes.c_void_p()
+    nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"snippet.cu", 0, None, None)
+    options = (ctypes.c_char_p * 2)(f"--gpu-architecture={target.replace('sm_', 'compute_')}".encode(), b"--std=c++17")
+    failed = nvrtc.nvrtcCompileProgram(program, 2, options)
+    size = ctypes.c_size_t()
+    if failed:
+        nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+        log = ctypes.create_string_buffer(size.value)
+        nvrtc.nvrtcGetProgramLog(program, log)
+        return "", log.value.decode()
+    nvrtc.nvrtcGetPTXSize(program, ctypes.byref(size))
+    ptx = ctypes.create_string_buffer(size.value)
+    nvrtc.nvrtcGetPTX(program, ptx)
+    return ptx.value.decode(), ""

@@ -1,0 +1,141 @@
+"""Generated code: it compiles, it assembles, and the Python snippets compute the map."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from layouts import catalog, find
+from layouts.instruction import Instruction
+from layouts.render import atoms, cuda, ptx, python
+from tests.ptxas import assembler, nvrtc
+
+ATOMS = set(gzip.decompress((Path(__file__).parent / "golden" / "cutlass_atoms.txt.gz").read_bytes()).decode().split())
+
+
+def sample() -> dict[str, list[Instruction]]:
+    """Every family row and shape once (wgmma: the smallest, an odd and the largest N), by the newest target that takes it."""
+    out: dict[str, list[Instruction]] = {}
+    seen = set()
+    for i in catalog.instructions():
+        n = i.sizes.get("n", 0)
+        key = (id(i.family), i.shape, i.syntax.modifiers if i.family.name != "mma_scaled" else "")
+        if key in seen or (i.threads == 128 and n not in (8, 24, 256)):
+            continue
+        seen.add(key)
+        out.setdefault(catalog.assembled(i).targets[-1], []).append(i)
+    return out
+
+
+SAMPLE = sample()
+
+
+@pytest.mark.skipif(nvrtc.library() is None or assembler.ptxas() is None, reason="no NVRTC or no ptxas: make test installs both")
+@pytest.mark.parametrize("target", SAMPLE)
+def test_cuda_compiles_and_assembles(target: str) -> None:
+    parts = [f"namespace n{number} {{\n{cuda.program(i)}}}\n" for number, i in enumerate(SAMPLE[target])]
+    kernels = []
+    for number, i in enumerate(SAMPLE[target]):
+        for form in cuda.forms(i):
+            kernels.append(call(i, number, form))
+    text, log = nvrtc.compile_ptx("".join(parts + kernels), target)
+    assert text, log[:2000]
+    code, said = assembler._run(text, target)
+    assert code == 0, said[:2000]
+    for i in SAMPLE[target]:
+        assert i.ptx in text
+
+
+def call(i: Instruction, number: int, form: str) -> str:
+    """A kernel that loads, runs and stores through the generated functions, so that the compiler keeps them."""
+    body, arguments = [], []
+    for slot in sorted(ptx.slots(i, form), key=lambda s: not s.written):
+        kind = cuda._C_TYPES.get(slot.type, "")
+        if slot.kind == "vector":
+            body.append(f"  {kind} {slot.name}[{slot.registers}] = {{}};")
+            operand = {"r": next(iter(i.operands))}.get(slot.name, slot.name)
+            if not slot.written and f"load_{operand}(" in cuda.program(i):
+                body.append(
+                    f"  n{number}::load_{operand}({slot.name}, (decltype(n{number}::m_{operand}))m, 64);".replace(
+                        f"decltype(n{number}::m_{operand})", f"const {cuda._memory_type(i.operands[operand])}*"
+                    )
+                )
+            arguments.append(slot.name)
+        elif slot.kind == "predicate":
+            arguments.append("1")
+        elif slot.kind in ("register", "address"):
+            body.append(
+                f"  {kind} {slot.name} = ({kind})m;" if slot.type in ("u64",) else f"  {kind} {slot.name} = ({kind})(unsigned long long)m;"
+            )
+            arguments.append(slot.name)
+    name = cuda.function_name(i) + ("_shared_a" if form == "shared" else "")
+    body.append(f"  n{number}::{name}({', '.join(arguments)});")
+    if "d" in i.operands:
+        out = i.operands["d"]
+        written = next((s for s in ptx.slots(i, form) if s.written and s.kind == "vector"), None)
+        if written:
+            body.append(f"  n{number}::store_d({written.name}, ({cuda._memory_type(out)}*)m, 64);")
+    outputs = [s for s in ptx.slots(i, form) if s.written]
+    for s in outputs:
+        element = f"{s.name}[0]" if s.kind == "vector" else s.name
+        body.append(f"  *(volatile unsigned*)m = (unsigned){element};")
+    return f'extern "C" __global__ void k{number}_{form}(void* m) {{\n' + "\n".join(body) + "\n}\n"
+
+
+@pytest.mark.skipif(assembler.ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
+@pytest.mark.parametrize("target", SAMPLE)
+def test_the_syntax_shown_assembles(target: str) -> None:
+    """The operand list spelled on the page, with each name declared as the register type it says."""
+    for i in SAMPLE[target]:
+        for form in cuda.forms(i):
+            declared = []
+            for slot in ptx.slots(i, form):
+                if slot.kind == "vector":
+                    declared += [f".reg .{slot.type} {slot.name}<{slot.registers}>;"]
+                elif slot.kind != "immediate":
+                    declared += [f".reg .{slot.type} {slot.name};"]
+            operands = ", ".join(slot.text for slot in ptx.slots(i, form))
+            source = f".version 9.0\n.target {target}\n.address_size 64\n.entry k() {{ {' '.join(declared)}\n{i.ptx} {operands};\nret; }}"
+            code, said = assembler._run(source, target)
+            assert code == 0, (i.ptx, said[:500])
+
+
+def test_python_snippets_pack_by_the_map() -> None:
+    seen = set()
+    for i in catalog.instructions():
+        for op in i.operands.values():
+            key = (op.pattern, op.container_bits, op.axes)
+            if key in seen:
+                continue
+            seen.add(key)
+            scope: dict[str, object] = {}
+            exec(python.snippet(op), scope)
+            matrix = np.arange(int(np.prod(op.pattern.extents)), dtype=np.uint64).reshape(op.pattern.extents)
+            matrix &= np.uint64((1 << min(op.container_bits, 63)) - 1)
+            registers = scope["pack"](matrix)  # type: ignore[operator]
+            places = op.pattern.evaluate()
+            for t, v in ((0, 0), (op.threads - 1, op.values - 1), (13, op.values // 2)):
+                register, bit = op.register_of(v)
+                element = int(registers[t, register]) >> bit & ((1 << op.container_bits) - 1)
+                assert element == int(matrix[tuple(int(p[t, v]) for p in places)]), (i.ptx, op.name)
+            assert np.array_equal(scope["unpack"](registers), matrix)  # type: ignore[operator]
+
+
+def test_atoms_exist_in_cutlass() -> None:
+    named = {i: name for i in catalog.instructions() if (name := atoms.atom(i))}
+    assert len(named) > 500
+    for i, name in named.items():
+        bare = name.split(" ")[0].split("::")[-1]
+        assert bare in ATOMS, (i.ptx, name)
+        if "_SS" in bare:
+            assert bare.replace("_SS", "_RS") in ATOMS
+
+
+def test_syntax_says_what_each_operand_is() -> None:
+    text = ptx.syntax(find("mma.sp::ordered_metadata.m16n8k32.row.col.f32.f16.f16.f32"))
+    assert "{a0, a1, a2, a3}," in text and "sparsity metadata" in text and text.count("//") == 6
+    scaled = ptx.syntax(find("mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0"))
+    assert "byte-id-a" in scaled and "scale_b_data" in scaled
