@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -11,10 +13,11 @@ from starlette.responses import RedirectResponse, Response
 from app import payload, pickers, state, words
 from app.resources import templates
 from app.wire import Body, Cache, dumps
-from layouts import catalog
+from layouts import catalog, wmma
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Operand
 from layouts.palette import PALETTES
+from layouts.render import atoms, cuda, ptx, python
 from layouts.render.svg import svg
 from layouts.view import LABELS, Figure, Grid, figure_of, operand_figure
 
@@ -23,17 +26,17 @@ CACHE = Cache(512)
 
 FAVOURITES = (
     "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
-    "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32",
+    "ldmatrix.sync.aligned.m8n8.x4.shared.b16",
     "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16",
     "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32",
     "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32",
     "wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3",
     "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32",
-    "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32",
+    "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32",
     "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32",
     "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32",
-    "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64",
-    "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc",
+    "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0",
+    "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32",
 )
 PAGE_ROWS = 200
 FULL_TABLE_VALUES = 1024
@@ -105,7 +108,7 @@ async def help_page(request: Request) -> Response:
 async def instruction_page(request: Request, rest: str) -> Response:
     """One instruction: the page, or with .json, .svg its other forms; with /operand.svg one operand's picture."""
     stem, dot, form = rest.rpartition(".")
-    if not (dot and form in ("json", "svg")):
+    if not (dot and form in ("json", "svg", "cu", "txt")):
         stem, form = rest, ""
     name, slash, letter = stem.rpartition("/")
     found = catalog.find(name if slash else stem)
@@ -114,12 +117,15 @@ async def instruction_page(request: Request, rest: str) -> Response:
     if form == "json":
         make = (lambda: payload.operand_map(found, operand)) if operand else (lambda: payload.detail(found))
         return CACHE.json(("json", found.ptx, letter), make).respond(request)
+    if form in ("cu", "txt"):
+        text = cuda.program(found) if form == "cu" else ptx.syntax(found)
+        return Body(text.encode(), "text/plain; charset=utf-8").respond(request)
     if form == "svg":
         return picture(request, found, operand, chosen)
     if operand:
         return RedirectResponse(path_of(found) + f"?pin={operand.name}:0,0", 303)
     return CACHE.get(
-        ("page", found.ptx, chosen, tuple(notices)),
+        ("page", found.ptx, request.url.query[:2000]),
         lambda: Body(render_page(request, found, chosen, notices), "text/html; charset=utf-8"),
     ).respond(request)
 
@@ -161,21 +167,19 @@ def family_counts() -> list[dict[str, Any]]:
 
 
 def known_shapes() -> list[str]:
-    return sorted(
-        {i.shape for i in catalog.instructions()},
-        key=lambda s: [int(n) for n in s.replace("m", "").replace("n", " ").replace("k", " ").split()],
-    )
+    """Every shape, small ones first."""
+    return sorted({i.shape for i in catalog.instructions()}, key=lambda shape: [int(n) for n in re.findall(r"\d+", shape)])
 
 
 def thumbnails() -> list[dict[str, Any]]:
     """The instructions people look for most, each with its figure."""
     out = []
-    for ptx in FAVOURITES:
-        found = catalog.find(ptx)
-        picture = svg(figure_of(found), title=ptx, colour="g", label="none", palette=None)
+    for name in FAVOURITES:
+        found = catalog.find(name)
+        picture = svg(figure_of(found), title=name, colour="g", label="none", palette=None)
         out.append(
             {
-                "ptx": ptx,
+                "ptx": name,
                 "path": path_of(found),
                 "svg": picture,
                 "types": found.syntax.types,
@@ -201,6 +205,7 @@ def render_page(request: Request, found: Instruction, chosen: state.PageState, n
         "path": path_of(found),
         "detail": payload.detail(found),
         "assembled": catalog.assembled(found),
+        "assembler": catalog.assembler()["assembler"],
         "evidence": payload.evidence(found),
         "operands": [payload.operand_facts(found, op) for op in distinct],
         "state": chosen,
@@ -208,6 +213,9 @@ def render_page(request: Request, found: Instruction, chosen: state.PageState, n
         "pickers": pickers.pickers(found),
         "colours": state.colour_names(found),
         "labels": LABELS,
+        "code": code_parts(found),
+        "wmma": wmma_facts(found, request.query_params) if found.family.name == "wmma" and found.family.slots in "abcd" else None,
+        "scales": scale_tables(found, request.query_params),
         "products": state.products(found),
         "svg": drawing,
         "lane": lane,
@@ -216,6 +224,78 @@ def render_page(request: Request, found: Instruction, chosen: state.PageState, n
         "data": dumps(page_data(found, figure, chosen)).decode().replace("</", "<\\/"),
     }
     return templates.get_template("instruction.html").render(context).encode()
+
+
+def code_parts(found: Instruction) -> list[dict[str, str]]:
+    """Everything generated from the rows, each with a title: PTX, CUDA, NumPy, CuTe and CUTLASS, Triton."""
+    parts = [
+        {"title": "PTX" + (" with A from shared memory" if form == "shared" else ""), "text": ptx.syntax(found, form)}
+        for form in cuda.forms(found)
+    ]
+    parts.append({"title": "CUDA C++: wrapper, loads and stores", "text": cuda.program(found)})
+    operands = distinct_operands(found)
+    parts += [{"title": f"NumPy: pack and unpack {op.name.upper()}", "text": python.snippet(op)} for op in operands]
+    atom = atoms.atom(found)
+    layouts = "\n".join(f"{op.name.upper():5} {op.cute}" for op in operands)
+    parts.append(
+        {
+            "title": "CuTe TV layouts" + (f", CUTLASS atom {atom}" if atom else ""),
+            "text": f"// (thread, value) -> {'row + rows * col'}, B as (k, n)\n{layouts}\n",
+        }
+    )
+    bases = [
+        f"{op.name.upper()}\n" + "\n".join(f"  {key:9} {rows}" for key, rows in ((op.pattern.linear_layout() or {}).items()))
+        for op in operands
+        if op.pattern.linear_layout()
+    ]
+    if bases:
+        parts.append({"title": "Triton linear-layout bases", "text": "\n".join(bases) + "\n"})
+    return parts
+
+
+def wmma_facts(found: Instruction, query: Mapping[str, str]) -> dict[str, Any]:
+    """A load's or store's CUDA C++ name, registers, default stride, and whether a pointer and ldm are aligned."""
+    (op,) = found.operands.values()
+    (layout,) = found.syntax.layouts
+    least = wmma.default_stride(op, layout)
+    pointer, ldm, problem = 0, least, ""
+    try:
+        pointer = int(query.get("pointer") or "0", 0)
+        ldm = int(query.get("ldm") or str(least), 0)
+        if pointer < 0 or ldm <= 0 or pointer >= 1 << 64 or ldm >= 1 << 32:
+            raise ValueError
+    except ValueError:
+        pointer, ldm, problem = 0, least, "pointer and ldm are numbers from 0 (0x… for hex) that fit 64 and 32 bits"
+    return {
+        "cpp": wmma.cpp_fragment(found, op, layout),
+        "registers": op.registers,
+        "register_type": op.element.register_type,
+        "stride": least,
+        "bytes": wmma.fragment_bytes(op),
+        "rules": wmma.check(op, pointer, ldm, layout),
+        "pointer": query.get("pointer", "0x0"),
+        "ldm": query.get("ldm", str(least)),
+        "problem": problem,
+    }
+
+
+def scale_tables(found: Instruction, query: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Who supplies each scale factor under the chosen byte-id and thread-id."""
+    out = []
+    for name in found.scales:
+        chosen = {key: query.get(f"{key}_{name[-1]}", "0") for key in ("byte_id", "thread_id")}
+        scale, notice = found.scales[name], ""
+        legal = {"byte_id": scale.byte_ids, "thread_id": scale.thread_ids}
+        picked = {key: int(text) if text.isdecimal() and int(text[:3]) in legal[key] else 0 for key, text in chosen.items()}
+        if any(str(picked[key]) != text for key, text in chosen.items()):
+            notice = f"{name}: byte-id is one of {', '.join(map(str, scale.byte_ids))}, thread-id one of {', '.join(map(str, scale.thread_ids))}; 0 is shown."
+        facts = payload.scale_map(found, name, picked["byte_id"], picked["thread_id"])
+        cells = [
+            [f"T{t}.b{b}" for t, b in zip(ts, bs, strict=True)]
+            for ts, bs in zip(facts["thread"].tolist(), facts["byte"].tolist(), strict=True)
+        ]
+        out.append(facts | {"cells": cells, "notice": notice, "letter": name[-1], "line": "row" if name == "scale_a" else "column"})
+    return out
 
 
 def distinct_operands(found: Instruction) -> list[Operand]:
@@ -229,7 +309,9 @@ def lane_of(found: Instruction, chosen: state.PageState) -> int:
     """The thread whose registers the page lists: the pinned cell's owner, else the first shown."""
     pin = chosen.pinned()
     if pin:
-        return int(Grid(found.operands[pin[0]], chosen.product).thread[pin[1], pin[2], 0])
+        grid = next(p.grid for p in figure_of(found, chosen.product).panels if p.name == pin[0])
+        assert grid is not None
+        return int(grid.thread[pin[1], pin[2], 0])
     return min(chosen.thread_set() or {0})
 
 

@@ -185,8 +185,17 @@ def evidence(instruction: Instruction) -> list[Json]:
                 "date": meta["date"],
             }
         )
-    out.append({"kind": "documented", "text": "documented", "by": str(instruction.family.source), "date": ""})
-    out.append({"kind": "not_run", "text": "not yet run on hardware by this project", "by": "", "date": ""})
+    family = instruction.family
+    if family.measured:
+        out.insert(
+            0, {"kind": "ran", "text": family.measured, "by": "a map measured on the device, tests/golden/hardware", "date": "2026-11-21"}
+        )
+    if family.name == "wmma":
+        out.append({"kind": "not_run", "text": "unspecified by PTX; other architectures unknown", "by": str(family.source), "date": ""})
+        return out
+    out.append({"kind": "documented", "text": "documented", "by": str(family.source), "date": ""})
+    if not family.measured:
+        out.append({"kind": "not_run", "text": "not yet run on hardware by this project", "by": "", "date": ""})
     return out
 
 

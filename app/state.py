@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, fields
 from urllib.parse import urlencode
 
 from layouts.instruction import Instruction
-from layouts.view import LABELS
+from layouts.view import LABELS, figure_of
 
-_PIN = re.compile(r"([a-z]):(\d+),(\d+)\Z")
+_PIN = re.compile(r"([a-z]+\d*):(\d+),(\d+)\Z")
 _RANGES = re.compile(r"\d+(-\d+)?(,\d+(-\d+)?)*\Z")
 
 
@@ -61,7 +61,6 @@ def read(instruction: Instruction, query: Mapping[str, str]) -> tuple[PageState,
 
 
 def _problem(instruction: Instruction, name: str, given: str) -> str:
-    operands = instruction.operands
     if name == "colour":
         names = colour_names(instruction)
         return "" if given in names else f"allowed are {', '.join(names)}."
@@ -79,12 +78,13 @@ def _problem(instruction: Instruction, name: str, given: str) -> str:
             else f"this instruction has {count} product{'s' * (count > 1)}, from 0."
         )
     match = _PIN.match(given)
-    if given and not (match and match[1] in operands):
-        return f"write operand:row,column with an operand of {', '.join(operands)}, as in d:3,2."
+    grids = {panel.name: panel.grid for panel in figure_of(instruction).panels if panel.grid}
+    if given and not (match and match[1] in grids):
+        return f"write matrix:row,column with a matrix of {', '.join(grids)}, as in {min(grids, key=len)}:3,2."
     if match:
-        op = operands[match[1]]
-        if int(match[2][:6]) >= op.row_count or int(match[3][:6]) >= op.col_count:
-            return f"{op.name.upper()} has {op.row_count} rows and {op.col_count} columns, from 0."
+        grid = grids[match[1]]
+        if int(match[2][:6]) >= grid.rows or int(match[3][:6]) >= grid.cols:
+            return f"{match[1].upper()} has {grid.rows} rows and {grid.cols} columns, from 0."
     return ""
 
 

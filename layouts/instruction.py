@@ -272,6 +272,7 @@ class Family:
     spaces    state spaces the text may carry; the table lists it with the one in `ptx`
     sparsity  of a stored A; scale_blocks: factors a row of A and a column of B has along K
     deprecated  why new code should not use it, "" where it may
+    measured  where a map measured on hardware stands that this row's maps are tested against
     """
 
     name: str
@@ -293,6 +294,7 @@ class Family:
     sparsity: SparseRow | None = None
     scale_blocks: int = 0
     deprecated: str = ""
+    measured: str = ""
 
     def __hash__(self) -> int:
         return id(self)

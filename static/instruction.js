@@ -1,5 +1,6 @@
 // The instruction page: one lane lit in every matrix, its registers in the panel, the state in the URL.
 import { Panel, Stage, fillOf, readTheme } from "./grid.js";
+import { copyButtons } from "./copy.js";
 import { attachZoom } from "./zoom.js";
 
 const data = JSON.parse(document.getElementById("data").textContent);
@@ -28,6 +29,7 @@ const digitsOf = (op, thread, value) => ({
   ...Object.fromEntries(Object.entries(op.thread_digits).map(([name, all]) => [name, all[thread]])),
   ...Object.fromEntries(Object.entries(op.value_digits).map(([name, all]) => [name, all[value]])),
 });
+const title = (op) => (op.name === "data" || op.name === "address" ? op.title : op.name.toUpperCase());
 const bits = (op, value) => `[${op.bit[value] + op.container_bits - 1}:${op.bit[value]}]`;
 
 function shownThreads() {
@@ -115,7 +117,7 @@ function drawLegend(legend) {
 // what is lit ----------------------------------------------------------------------------------------------------------
 
 function pinnedCell() {
-  const match = /^([a-z]):(\d+),(\d+)$/.exec(state.pin);
+  const match = /^([a-z]+\d*):(\d+),(\d+)$/.exec(state.pin);
   const panel = match && stage.panels.find((p) => p.name === match[1] && p.operand);
   return panel ? { panel, row: Number(match[2]), col: Number(match[3]) } : null;
 }
@@ -150,7 +152,7 @@ const element = (tag, properties = {}, ...children) => {
 
 function substituted(op, digits, thread, value) {
   const words = { groupID: digits.g, threadID_in_group: digits.t, warp_in_group: digits.w, "%laneid": thread, thread, i: value };
-  return op.formula.forward.split("\n").filter((line) => /^(row|col|product) =/.test(line)).map((line) => {
+  return op.formula.forward.split("\n").filter((line) => /^(row|col|product|matrix) =/.test(line)).map((line) => {
     const [axis, text] = line.split(" = ");
     const total = op.terms[axis].reduce((sum, term) => sum + term.weight * digits[term.name], 0);
     return `${line}\n${" ".repeat(axis.length)} = ${text.replace(/%?[A-Za-z_]\w*/g, (word) => words[word] ?? word)} = ${total}`;
@@ -179,21 +181,22 @@ function fillPanel() {
   const names = Object.entries(digits).map(([name, digit]) => `${name}=${digit}`).join(" ");
   const parts = [
     element("h2", {}, `${unit} ${thread} `, element("small", {}, state.pin ? "pinned, Esc frees" : "")),
-    element("p", { className: "mono" }, `${op.name.toUpperCase()}[${cell.row},${cell.col}] = ${op.name}${value}, R${op.register[value]}${bits(op, value)}`),
+    element("p", { className: "mono" }, op.name === "address" ? `points at row ${cell.row} of ${op.title.replace("address", "matrix ")}` : `${title(op)}[${cell.row},${cell.col}] = ${op.name}${value}, R${op.register[value]}${bits(op, value)}`),
     element("p", { className: "mono muted" }, names),
     element("pre", {}, substituted(op, digits, thread, value)),
   ];
   for (const each of Object.values(operands)) {
     const held = each.byThread.get(thread) ?? [];
+    if (!held.length) continue;
     const rows = new Map();
     for (const item of [...held].sort((x, y) => x.value - y.value)) {
       const register = each.register[item.value];
-      const span = element("span", { title: `bits ${bits(each, item.value)}` }, `${each.name}${item.value} ${each.name.toUpperCase()}[${Math.floor(item.cell / each.cols)},${item.cell % each.cols}]`);
+      const span = element("span", { title: `bits ${bits(each, item.value)}` }, each.name === "address" ? `row ${item.cell}` : `${each.name}${item.value} ${title(each)}[${Math.floor(item.cell / each.cols)},${item.cell % each.cols}]`);
       if (each === op && item.value === value) span.className = "lit";
       (rows.get(register) ?? rows.set(register, []).get(register)).push(span, " ");
     }
     const many = [...rows].slice(0, state.pin ? 256 : 16);
-    const table = element("table", { className: "registers" }, element("caption", {}, `${each.name.toUpperCase()} ${each.element_type}`));
+    const table = element("table", { className: "registers" }, element("caption", {}, `${title(each)} ${each.element_type}`));
     table.append(element("tbody", {}, ...many.map(([register, spans]) => element("tr", {}, element("th", { scope: "row" }, `R${register}`), element("td", {}, ...spans)))));
     parts.push(table);
     if (many.length < rows.size) parts.push(element("p", { className: "muted small" }, `${rows.size - many.length} more registers; pin the lane to see them.`));
@@ -204,7 +207,7 @@ function fillPanel() {
 
 function speak(cell) {
   const { thread, value } = owner(cell.panel, cell.row, cell.col), op = cell.panel.operand;
-  $("spoken").textContent = `${op.name.toUpperCase()} row ${cell.row} column ${cell.col}: ${unit} ${thread}, value ${op.name}${value}, register ${op.register[value]} bits ${bits(op, value)}`;
+  $("spoken").textContent = `${title(op)} row ${cell.row} column ${cell.col}: ${unit} ${thread}, value ${op.name}${value}, register ${op.register[value]} bits ${bits(op, value)}`;
 }
 
 // state and URL --------------------------------------------------------------------------------------------------------
@@ -331,6 +334,7 @@ stage = new Stage(stageElement, data.figure, data.panels.map((spec) => new Panel
 paint();
 listen();
 if (state.pin) fillPanel();
+copyButtons();
 document.documentElement.dataset.painted = performance.now().toFixed(1);
 window.lanescope = { stage, state };
 attachZoom(stage, document.querySelector("script[data-plotly]").dataset.plotly, draw);

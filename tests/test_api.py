@@ -179,7 +179,7 @@ def test_page_stands_without_scripts(client: TestClient) -> None:
         ("lanes=40", "numbers from 0 to 31"),
         ("lanes=1-", "numbers from 0 to 31"),
         ("pin=d:99,0", "D has 16 rows and 8 columns"),
-        ("pin=q:0,0", "operand:row,column"),
+        ("pin=q:0,0", "matrix:row,column"),
         ("product=1", "this instruction has 1 product"),
         ("colour=<script>", "colour ‘&lt;script&gt;’ is not used"),
     ],

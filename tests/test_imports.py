@@ -14,7 +14,7 @@ FLOORS = (
     {"instruction"},
     {"table"},
     {"catalog"},
-    {"tiling", "descriptor", "reuse", "view", "palette"},
+    {"tiling", "descriptor", "reuse", "wmma", "view", "palette"},
     {"render"},
 )
 WITHIN_BASE = {"errors": set(), "bits": {"errors"}, "swizzle": {"errors"}, "dtypes": {"errors"}, "pattern": {"errors"}}

@@ -48,3 +48,35 @@ def test_without_scripts(open_page: Any) -> None:
     page.fill("input[name=shape]", "m64n96k16")
     page.click("#filters button")
     assert page.locator(".list tbody tr").count() == 3
+
+
+def test_metadata_editor_by_click(open_page: Any) -> None:
+    page = open_page("/metadata/mma.sp::ordered_metadata.m16n8k16.row.col.f32.f16.f16.f32")
+    cell = page.locator("#dense tbody tr").nth(1).locator("td").nth(5)
+    seen = []
+    for _ in range(6):
+        cell.click()
+        page.wait_for_function("(before) => location.search !== before", arg=seen[-1] if seen else "")
+        seen.append(page.evaluate("location.search"))
+    kept = page.locator("#dense tbody tr").nth(1).locator("td.kept")
+    assert kept.count() == 8 and len(set(seen)) == 6
+    page.fill("textarea", "0x4444444F")
+    page.click("#words-form button")
+    expect(page.locator(".notice")).to_contain_text("nibble 0xF")
+    assert page.input_value("textarea") == "0x4444444F"
+
+
+def test_ldmatrix_links_addresses_and_data(open_page: Any) -> None:
+    import json
+
+    page = open_page("/i/ldmatrix.m8n8.x4.trans.shared.b16?pin=address2:5,0")
+    lit = json.loads(page.get_attribute("#stage", "data-lit"))
+    assert lit["thread"] == 21
+    assert {name: count for name, count in lit["cells"].items() if count} == {
+        "address2": 1,
+        "matrix0": 2,
+        "matrix1": 2,
+        "matrix2": 2,
+        "matrix3": 2,
+    }
+    expect(page.locator("#panel")).to_contain_text("points at row 5 of matrix 2")

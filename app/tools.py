@@ -1,0 +1,253 @@
+"""Pages and API of what lies beside one instruction: reuse of D as A, comparison, sparsity metadata."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from app.resources import templates
+from app.wire import dumps
+from layouts import catalog
+from layouts.errors import LayoutError
+from layouts.instruction import Instruction, Operand
+from layouts.render.svg import svg
+from layouts.reuse import code, reuse
+from layouts.view import Figure, Grid, Panel, row_figure
+
+router = APIRouter(tags=["v1"])
+FLASH = ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+SPARSE_EXAMPLE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
+NIBBLES = {2: (0x4, 0x8, 0x9, 0xC, 0xD, 0xE), 4: (0x4, 0xE)}
+
+
+def _json(content: Any) -> Response:
+    return Response(dumps(content), media_type="application/json")
+
+
+# reuse --------------------------------------------------------------------------------------------------------------------
+
+
+def reuse_facts(first: Instruction, second: Instruction) -> dict[str, Any]:
+    """Which of A's values are already in their lane, and the code that makes A's registers."""
+    found = reuse(first, second)
+    return {
+        "from": first.ptx,
+        "to": second.ptx,
+        "verdict": found.verdict,
+        "tiles": found.tiles,
+        "stay": int(found.stays.sum()),
+        "total": int(found.stays.size),
+        "order": found.order,
+        "tile": found.tile,
+        "thread": found.lane,
+        "value": found.value,
+        "code": code(found),
+    }
+
+
+@router.get("/api/v1/reuse")
+async def reuse_api(request: Request) -> Response:
+    """Reuse of D of `from` as A of `to`: [thread][value] of A → the D tile, thread and value that hold the element."""
+    query = request.query_params
+    return _json(reuse_facts(_instruction(query.get("from", ""), "from"), _instruction(query.get("to", ""), "to")))
+
+
+@router.get("/reuse", include_in_schema=False)
+async def reuse_page(request: Request) -> Response:
+    """Which elements of an accumulator stay in their lane when it becomes the next A."""
+    given = {"from": request.query_params.get("from") or FLASH[0], "to": request.query_params.get("to") or FLASH[1]}
+    context: dict[str, Any] = {"given": given, "error": None}
+    try:
+        first, second = _instruction(given["from"], "from"), _instruction(given["to"], "to")
+        facts = reuse_facts(first, second)
+        context |= {"facts": facts, "svg": _reuse_svg(second, facts), "first": first, "second": second}
+    except LayoutError as error:
+        context["error"] = error
+    return templates.TemplateResponse(request, "reuse.html", context, 422 if context["error"] else 200)
+
+
+def _reuse_svg(second: Instruction, facts: dict[str, Any]) -> str:
+    op = second.operand("a")
+    grid = Grid(op)
+    t, v = grid.thread[:, :, 0], grid.value[:, :, 0]
+    source, value, tile = (np.asarray(facts[name])[t, v] for name in ("thread", "value", "tile"))
+    texts = [
+        [f"T{a}:d{b}" + (f"/{c}" if facts["tiles"] > 1 else "") for a, b, c in zip(*row, strict=True)]
+        for row in zip(source.tolist(), value.tolist(), tile.tolist(), strict=True)
+    ]
+    return _marked(grid, (source != t).astype(np.int32), texts, f"A of {second.ptx}: where each element comes from")
+
+
+def _marked(grid: Grid, category: Any, texts: list[list[str]], title: str) -> str:
+    figure = row_figure([(f"{grid.operand.name.upper()} {grid.rows}×{grid.cols}", grid)])
+    panel = figure.panels[0]
+    marked = Panel(
+        panel.name, panel.title, panel.rows, panel.cols, panel.x, panel.y, panel.cell_width, panel.cell_height, grid, category, texts
+    )
+    return svg(Figure(figure.width, figure.height, (marked,)), title=title, palette=None, labels_up_to=1100)
+
+
+# compare ------------------------------------------------------------------------------------------------------------------
+
+
+def compare_facts(left: Operand, right: Operand) -> dict[str, Any]:
+    """How many elements two operands of one size hold in another lane, or in another place of the same lane."""
+    a, b = Grid(left), Grid(right)
+    if (a.rows, a.cols) != (b.rows, b.cols):
+        raise LayoutError(
+            "cannot_compare", f"The left is {a.rows}×{a.cols}, the right {b.rows}×{b.cols}.", "Both must be of one size.", "right"
+        )
+    lane = a.thread[:, :, 0] != b.thread[:, :, 0]
+    place = ~lane & (a.value[:, :, 0] != b.value[:, :, 0])
+    return {"total": a.rows * a.cols, "other_lane": int(lane.sum()), "other_value": int(place.sum()), "moved": lane * 2 + place}
+
+
+@router.get("/api/v1/compare")
+async def compare_api(request: Request) -> Response:
+    """Two operands, each `{ptx}/{operand}`: moved[row][col] is 0 same place, 1 other value of the same lane, 2 another lane."""
+    left, right = (_operand(request.query_params.get(side, ""), side) for side in ("left", "right"))
+    return _json(compare_facts(left[1], right[1]))
+
+
+@router.get("/compare", include_in_schema=False)
+async def compare_page(request: Request) -> Response:
+    """Two operands side by side with the elements that moved."""
+    default = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32/a"
+    given = {
+        "left": request.query_params.get("left") or default,
+        "right": request.query_params.get("right") or "wmma.load.a.sync.aligned.row.m16n16k16.f16/a",
+    }
+    context: dict[str, Any] = {"given": given, "error": None}
+    try:
+        sides = [_operand(given[side], side) for side in ("left", "right")]
+        facts = compare_facts(sides[0][1], sides[1][1])
+        drawings = [_marked(Grid(op), facts["moved"], Grid(op).labels("lane:value"), f"{op.name.upper()} of {i.ptx}") for i, op in sides]
+        context |= {
+            "facts": facts,
+            "sides": [{"ptx": i.ptx, "op": op, "svg": drawing} for (i, op), drawing in zip(sides, drawings, strict=True)],
+        }
+    except LayoutError as error:
+        context["error"] = error
+    return templates.TemplateResponse(request, "compare.html", context, 422 if context["error"] else 200)
+
+
+# metadata -----------------------------------------------------------------------------------------------------------------
+
+
+def metadata_facts(instruction: Instruction, words_text: str, selector: int) -> dict[str, Any]:
+    """The dense column of every stored value under the given words; LayoutError names a word or nibble that is not legal."""
+    op = instruction.operand("a")
+    if op.sparsity is None:
+        raise LayoutError("not_sparse", f"A of {instruction.ptx} is dense.", "Choose an mma.sp or wgmma.sp instruction.", "ptx")
+    words = read_words(words_text, op.threads)
+    thread, bit = op.sparsity.suppliers(selector)
+    dense = op.sparsity.dense_columns(op.coords["col"], words, selector)
+    return {
+        "ptx": instruction.ptx,
+        "selector": selector,
+        "selectors": op.sparsity.selectors,
+        "words": [f"0x{word:08X}" for word in words],
+        "used": sorted({int(t) for t in thread.ravel()}),
+        "row": op.rows,
+        "stored_col": op.coords["col"],
+        "col": dense,
+        "meta_thread": thread,
+        "meta_bit": bit,
+    }
+
+
+def read_words(text: str, threads: int) -> list[int]:
+    """Hex words: one for every thread, or one for all of them; spaces, commas and `_` between digits accepted."""
+    tokens = re.split(r"[\s,]+", text.strip()) if text.strip() else ["0x44444444"]
+    words = []
+    for number, token in enumerate(tokens):
+        cleaned = token.replace("_", "").lower().removeprefix("0x")
+        if not re.fullmatch(r"[0-9a-f]{1,8}", cleaned):
+            raise LayoutError(
+                "bad_metadata",
+                f"Word {number}, '{token[:40]}', is no 32-bit hex word.",
+                "Write eight hex digits, e.g. 0x44444444.",
+                "words",
+            )
+        words.append(int(cleaned, 16))
+    if len(words) not in (1, threads):
+        raise LayoutError("bad_metadata", f"{len(words)} words were given.", f"Write {threads}, one a lane, or one for all.", "words")
+    return words * threads if len(words) == 1 else words
+
+
+@router.get("/api/v1/instructions/{ptx}/metadata")
+async def metadata_api(ptx: str, words: str = "", selector: int = 0) -> Response:
+    """A stored A under given metadata words: [thread][value] → dense column, and which lane's e and bit names it."""
+    return _json(metadata_facts(catalog.find(ptx), words, selector))
+
+
+@router.get("/metadata/{ptx}", include_in_schema=False)
+async def metadata_page(request: Request, ptx: str) -> Response:
+    """The metadata editor: type the words, or click the kept positions; dense A beside stored A."""
+    found = catalog.find(ptx)
+    typed = request.query_params.get("words", "")
+    chosen = request.query_params.get("selector", "0")
+    context: dict[str, Any] = {"found": found, "typed": typed, "error": None, "selector": chosen}
+    op = found.operand("a")
+    try:
+        selector = int(chosen) if chosen.isdecimal() and len(chosen) < 3 else -1
+        facts = metadata_facts(found, typed, selector)
+    except LayoutError as error:
+        context["error"] = error
+        if op.sparsity is None:
+            raise
+        facts = metadata_facts(found, "", 0)
+    context |= {
+        "facts": facts,
+        "cells": _dense_cells(op, facts),
+        "op": op,
+        "nibbles": NIBBLES[op.sparsity.index_bits] if op.sparsity else (),
+    }
+    part = request.query_params.get("part") == "editor"
+    return templates.TemplateResponse(
+        request, "metadata_editor.html" if part else "metadata.html", context, 422 if context["error"] else 200
+    )
+
+
+def _dense_cells(op: Operand, facts: dict[str, Any]) -> list[list[dict[str, Any]]]:
+    """Dense A by row: every cell with its group's metadata place, kept ones with who stores them."""
+    assert op.sparsity is not None
+    rows: list[list[dict[str, Any]]] = [[{} for _ in range(op.dense_col_count)] for _ in range(op.row_count)]
+    group = op.sparsity.group
+    flat = zip(*(np.asarray(facts[key]).ravel().tolist() for key in ("row", "col", "stored_col", "meta_thread", "meta_bit")), strict=True)
+    for number, (row, col, stored, lane, bit) in enumerate(flat):
+        thread, value = divmod(number, op.values)
+        start = stored // op.sparsity.kept * group
+        nibble = bit & ~3
+        for at in range(start, start + group):
+            rows[row][at].setdefault("lane", lane)
+            rows[row][at].setdefault("bit", nibble)
+        rows[row][col] |= {"kept": f"T{thread} a{value}", "stored": stored, "lane": lane, "bit": nibble}
+    return rows
+
+
+# reading ------------------------------------------------------------------------------------------------------------------
+
+
+def _instruction(text: str, field: str) -> Instruction:
+    try:
+        return catalog.find(text)
+    except LayoutError as error:
+        raise LayoutError(error.code, error.message, error.hint, field, error.nearest) from None
+
+
+def _operand(text: str, field: str) -> tuple[Instruction, Operand]:
+    name, slash, letter = text.strip().rpartition("/")
+    if not slash:
+        raise LayoutError(
+            "bad_operand",
+            f"'{catalog.shorten(text)}' names no operand.",
+            "Write {ptx}/{operand}, e.g. mma.m16n8k16.row.col.f32.f16.f16.f32/a.",
+            field,
+        )
+    found = _instruction(name, field)
+    return found, found.operand(letter)

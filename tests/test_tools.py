@@ -1,0 +1,175 @@
+"""Reuse of D as A, comparison, sparsity metadata, wmma's memory rules: engine, API and page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from starlette.testclient import TestClient
+
+from app.main import create_app
+from layouts import find, wmma
+from layouts.errors import LayoutError
+from layouts.reuse import code, reuse
+from tests.ptxas import nvrtc
+
+M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+FP8 = "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32"
+TF32 = "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"
+S8 = "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"
+SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[TestClient]:
+    with TestClient(create_app()) as made:
+        yield made
+
+
+@pytest.mark.parametrize(("text", "verdict"), [(M16, "registers"), (FP8, "reordered"), (S8, "reordered"), (TF32, "reordered")])
+def test_reuse_names_the_true_holder(text: str, verdict: str) -> None:
+    i = find(text)
+    found = reuse(i, i)
+    assert found.verdict == verdict
+    for t in range(32):
+        for v in range(found.target.values):
+            row, col = int(found.target.rows[t, v]), int(found.target.cols[t, v])
+            tile, inside = divmod(col, found.source.col_count)
+            assert (found.lane[t, v], found.value[t, v]) in found.source.owner(row, inside) and found.tile[t, v] == tile
+
+
+def test_an_order_of_k_leaves_everything_in_its_lane() -> None:
+    """With K reordered, lane by lane, A's value takes a D element of its own lane and row, and every column once."""
+    i = find(FP8)
+    found = reuse(i, i)
+    assert found.order and sorted(found.order) == list(range(32))
+    for t in range(32):
+        for v in range(found.target.values):
+            inside = found.order[int(found.target.cols[t, v])] % found.source.col_count
+            assert any(thread == t for thread, _ in found.source.owner(int(found.target.rows[t, v]), inside))
+
+
+def test_a_shuffle_is_code_that_moves_each_value() -> None:
+    """m8n8k4 f32 D to A col: elements cross lanes; the code's lanes are those of the map."""
+    first, second = find("mma.m8n8k16.row.col.s32.s8.s8.s32"), find("mma.m8n8k16.row.col.s32.s8.s8.s32")
+    found = reuse(first, second)
+    assert found.tiles == 2 and found.verdict == "reordered"
+    narrow = reuse(find("mma.m8n8k4.row.col.f64.f64.f64.f64"), find("mma.m8n8k4.row.col.f64.f64.f64.f64"))
+    assert narrow.verdict == "shuffle" and int(narrow.stays.sum()) < narrow.stays.size
+    text = code(narrow)
+    assert "__shfl_sync" in text and "{" + ", ".join(str(int(n)) for n in narrow.lane[:, 0]) + "}" in text
+
+
+@pytest.mark.skipif(nvrtc.library() is None, reason="no NVRTC: make test installs it")
+@pytest.mark.parametrize("text", [M16, FP8, TF32, S8, "mma.m8n8k4.row.col.f64.f64.f64.f64"])
+def test_reuse_code_compiles(text: str) -> None:
+    found = reuse(find(text), find(text))
+    stubs = (
+        "#define __NV_SATFINITE 0\n#define __NV_E4M3 0\n"
+        "__device__ unsigned short __float2half_rn(float x) { return x; }\n__device__ unsigned short __half_as_ushort(unsigned short x) { return x; }\n"
+        "__device__ unsigned char __nv_cvt_float_to_fp8(float x, int, int) { return x; }\n"
+    )
+    types = {"f32": "float", "s32": "int", "f64": "double"}
+    kind, out = types[found.source.element.name], "double" if found.target.register_bits == 64 else "unsigned"
+    body = code(found)
+    source = f'{stubs}extern "C" __global__ void k({kind} (*d)[{found.source.values}], {out}* a) {{\n{body}}}\n'
+    assert nvrtc.compile_ptx(source, "sm_90")[1] == ""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "says"),
+    [
+        (M16, SPARSE, "stored compressed"),
+        (M16, "wgmma.mma_async.m64n8k16.f32.f16.f16", "D belongs to 32 threads"),
+        ("mma.m8n8k16.row.col.s32.s8.s8.s32", S8, "D has 8 rows, A has 16"),
+    ],
+)
+def test_what_cannot_meet_says_why(first: str, second: str, says: str) -> None:
+    with pytest.raises(LayoutError, match=says):
+        reuse(find(first), find(second))
+
+
+def test_reuse_over_http(client: TestClient) -> None:
+    answer = client.get("/api/v1/reuse", params={"from": FP8, "to": FP8}).json()
+    assert answer["verdict"] == "reordered" and answer["stay"] == 128 and answer["total"] == 512 and len(answer["thread"]) == 32
+    assert "K taken in another" in client.get("/reuse", params={"from": FP8, "to": FP8}).text
+    bad = client.get("/reuse", params={"from": "nonsense", "to": FP8})
+    assert bad.status_code == 422 and 'value="nonsense"' in bad.text and "from:" in bad.text
+
+
+def test_compare(client: TestClient) -> None:
+    same = client.get("/api/v1/compare", params={"left": f"{M16}/a", "right": "wmma.load.a.row.m16n16k16.f16/a"}).json()
+    assert (same["total"], same["other_lane"], same["other_value"]) == (256, 0, 0)
+    turned = client.get("/api/v1/compare", params={"left": "ldmatrix.m8n8.x1.b16/data", "right": "ldmatrix.m8n8.x1.trans.b16/data"}).json()
+    one, other = find("ldmatrix.m8n8.x1.b16").operand("data"), find("ldmatrix.m8n8.x1.trans.b16").operand("data")
+    places = [(r, c) for r in range(8) for c in range(8)]
+    moved = sum(one.pattern.owners(0, *at)[0][0] != other.pattern.owners(0, *at)[0][0] for at in places)
+    assert turned["total"] == 64 and turned["other_lane"] == moved > 0 and np.array(turned["moved"]).shape == (8, 8)
+    assert client.get("/api/v1/compare", params={"left": f"{M16}/a", "right": f"{M16}/b"}).status_code == 422
+    assert "Every element is in the same lane" in client.get("/compare").text
+
+
+def test_metadata_api(client: TestClient) -> None:
+    path = f"/api/v1/instructions/{SPARSE}/metadata"
+    plain = client.get(path).json()
+    assert plain["col"][0] == find(SPARSE).operand("a").cols[0].tolist() and plain["used"] == list(range(0, 32, 4))
+    words = ["0x44444444"] * 32
+    words[0] = "0x4444444E"
+    turned = client.get(path, params={"words": ",".join(words)}).json()
+    assert turned["col"][0][:2] == [2, 3] and turned["col"][1] == plain["col"][1]
+    for given, field in (("0x44444443", "metadata"), ("xyz", "words"), ("0 0", "words")):
+        bad = client.get(path, params={"words": given})
+        assert bad.status_code == 422 and bad.json()["error"]["field"] == field
+    assert client.get(path, params={"selector": 4}).json()["error"]["field"] == "selector"
+    assert client.get(f"/api/v1/instructions/{M16}/metadata").json()["error"]["code"] == "not_sparse"
+
+
+def test_metadata_page_keeps_what_was_typed(client: TestClient) -> None:
+    bad = client.get(f"/metadata/{SPARSE}", params={"words": "0x4444 nonsense"})
+    assert bad.status_code == 422 and "0x4444 nonsense" in bad.text and "is no 32-bit hex word" in bad.text
+
+
+def test_sparse_scale_and_address_operands_over_http(client: TestClient) -> None:
+    api = "/api/v1/instructions/"
+    a = client.get(f"{api}mma.sp.m16n8k16.row.col.f32.f16.f16.f32/operands/a?selector=2").json()
+    assert a["meta_thread"][5] == [4 + 2] * 4 and a["meta_bit"][5] == [4, 6, 20, 22] and a["group_size"] == 4
+    assert a["group_col"][5] == [4, 4, 4, 4] and a["col"][5] == [4, 5, 4, 5] and (a["cols"], a["stored_cols"]) == (16, 8)
+    scaled = "mma.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
+    scale = client.get(f"{api}{scaled}/operands/scale_a?thread_id=1").json()
+    assert scale["thread"][9] == [7, 7, 7, 7] and scale["byte"][9] == [0, 1, 2, 3] and scale["block_k"] == 16
+    assert client.get(f"{api}{scaled}/operands/scale_b?byte_id=1").json()["error"]["field"] == "byte_id"
+    address = client.get(f"{api}ldmatrix.m8n8.x2.shared.b16/operands/address").json()
+    assert address["matrix"] == [0] * 8 + [1] * 8 + [-1] * 16 and address["row"][:16] == [*range(8), *range(8)]
+    data = client.get(f"{api}ldmatrix.m8n8.x2.trans.shared.b16/operands/data").json()
+    assert (data["matrix"][9][3], data["row"][9][3], data["col"][9][3]) == (1, 3, 2)
+    assert client.get(f"{api}{M16}/operands/a?selector=1").json()["error"]["field"] == "selector"
+
+
+@pytest.mark.parametrize(
+    ("pointer", "ldm", "failing"),
+    [
+        (0, 16, set()),
+        (0x10, 16, {"CUDA C++ pointer", "PTX base"}),
+        (0, 20, {"CUDA C++ ldm", "PTX stride"}),
+        (0, 8, {"PTX stride", "no overlap"}),
+    ],
+)
+def test_wmma_alignment(pointer: int, ldm: int, failing: set[str]) -> None:
+    op = find("wmma.load.a.row.m16n16k16.f16").operand("a")
+    assert {rule.name for rule in wmma.check(op, pointer, ldm, "row") if not rule.holds} == failing
+
+
+def test_wmma_names_and_strides() -> None:
+    i = find("wmma.load.b.col.m32n8k16.s8")
+    op = i.operand("b")
+    assert wmma.cpp_fragment(i, op, "col") == "nvcuda::wmma::fragment<matrix_b, 32, 8, 16, signed char, col_major>"
+    assert wmma.default_stride(op, "col") == 16 and wmma.default_stride(op, "row") == 8
+
+
+def test_pages_say_what_is_unspecified_measured_and_slow(client: TestClient) -> None:
+    page = client.get("/i/wmma.mma.row.col.m8n8k32.s32.s4.s4.s32").text
+    assert "measured on H100" in page and "preview feature" in page and "unspecified by PTX" in page
+    assert "ptxas advises" in client.get("/i/mma.sp.m16n8k16.row.col.f32.f16.f16.f32").text
+    twice = client.get("/i/wmma.load.a.row.m16n16k16.f16").text
+    assert "T0:0,8" in twice and "each element 2 times" in twice
