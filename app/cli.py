@@ -102,3 +102,116 @@ def show(
     if as_json:
         return _print_json(result)
     print(answers.text(found, op, result))
+
+
+descriptor_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="wgmma matrix descriptors: decode, encode, verify.")
+app.add_typer(descriptor_app, name="descriptor")
+
+
+@descriptor_app.command("decode")
+def descriptor_decode(
+    word: Annotated[str, typer.Argument(help="Hex, 0b…, 0d…, or a constant C++ expression.")], as_json: AsJson = False
+) -> None:
+    """A descriptor's fields and what to check about them."""
+    from app import memory
+
+    facts = memory.descriptor_facts(memory.parse_descriptor(word))
+    if as_json:
+        return _print_json(facts)
+    print(facts["descriptor"])
+    for field in facts["fields"]:
+        amount = facts["swizzle"] if field["name"] == "swizzle" else f"{field['amount']}{' B' if field['unit'] > 1 else ''}"
+        print(f"  {field['high']:2}–{field['low']:<2}  {field['name']:14} {field['encoded']:#x}  {amount}")
+    for warning in facts["warnings"]:
+        print(f"  ! {warning['field']}: {warning['message']}")
+
+
+@descriptor_app.command("encode")
+def descriptor_encode(
+    start_address: Annotated[str, typer.Option(help="Shared-window byte address.")] = "0",
+    lbo_bytes: Annotated[str, typer.Option(help="Leading dimension byte offset.")] = "16",
+    sbo_bytes: Annotated[str, typer.Option(help="Stride dimension byte offset.")] = "0",
+    base_offset: Annotated[str, typer.Option(help="0 to 7.")] = "0",
+    swizzle: Annotated[str, typer.Option(help="none, 32B, 64B or 128B.")] = "none",
+    as_json: AsJson = False,
+) -> None:
+    """A descriptor from byte amounts."""
+    from app import memory
+
+    given = {"start_address": start_address, "lbo_bytes": lbo_bytes, "sbo_bytes": sbo_bytes, "base_offset": base_offset, "swizzle": swizzle}
+    made = memory.encode(given)
+    _print_json(made) if as_json else print(made["descriptor"])
+
+
+@descriptor_app.command("verify")
+def descriptor_verify(
+    word: Annotated[str, typer.Argument(help="The descriptor your program uses.")],
+    instruction: Annotated[str, typer.Option(help="The wgmma that reads it.")],
+    operand: Annotated[str, typer.Option(help="a or b.")] = "a",
+    major: Annotated[str, typer.Option(help="K or MN, as the instruction's transpose immediate says.")] = "K",
+    storage: Annotated[
+        list[str] | None, typer.Option(help="Where the data lie: name=value, e.g. kind=canonical, swizzle=128B, mn=128, k=64.")
+    ] = None,
+    slice_mn: Annotated[int, typer.Option(help="The slice's first row of M or N.")] = 0,
+    slice_k: Annotated[int, typer.Option(help="The slice's first K.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Does the descriptor read the tile where the program stored it? Exit status 1 where it does not."""
+    from app import memory
+    from layouts.errors import LayoutError
+
+    spec: dict[str, str] = {}
+    for item in storage or ["kind=canonical"]:
+        name, equals, value = item.partition("=")
+        if not equals:
+            raise LayoutError("bad_storage", f"'{item}' is no storage option.", "Write name=value, e.g. swizzle=128B.", "storage")
+        spec[name.strip()] = value.strip()
+    spec.setdefault("kind", "canonical")
+    spec.setdefault("major", major)
+    part = {"mn": slice_mn, "k": slice_k}
+    result = memory.verify_facts(
+        {"descriptor": word, "instruction": instruction, "operand": operand, "major": major, "storage": spec, "slice": part}
+    )
+    if as_json:
+        _print_json(result)
+    else:
+        print(f"{result['verdict']}: {result['matched']} of {result['total']} elements")
+        first = result["first_mismatch"]
+        if first:
+            print(f"  first: [{first['row']},{first['k']}] lies at {first['expected']:#x}, read from {first['read']:#x}")
+        for diagnosis in result["diagnoses"]:
+            print(f"  {diagnosis['code']}: {diagnosis['message']}")
+        if result["diagnoses"] and result["diagnoses"][0]["fix"]:
+            print(f"  repair: {result['diagnoses'][0]['fix']['descriptor']}")
+    if result["verdict"] != "match":
+        raise typer.Exit(1)
+
+
+@app.command()
+def smem(
+    element_bits: Annotated[str, typer.Option()] = "16",
+    major: Annotated[str, typer.Option(help="K or MN.")] = "K",
+    swizzle: Annotated[str, typer.Option(help="none, 32B, 64B or 128B.")] = "128B",
+    mn: Annotated[str, typer.Option()] = "64",
+    k: Annotated[str, typer.Option()] = "64",
+    rows: Annotated[str, typer.Option(help="M or N of one instruction.")] = "",
+    order: Annotated[str, typer.Option(help="Which way the atoms are laid first: mn or k.")] = "mn",
+    base: Annotated[str, typer.Option(help="First byte of the tile.")] = "0",
+    as_json: AsJson = False,
+) -> None:
+    """A tile in shared memory: atom, strides, CuTe, and the descriptor of every K step."""
+    from app import memory
+
+    given = {"element_bits": element_bits, "major": major, "swizzle": swizzle, "mn": mn, "k": k, "rows": rows, "order": order, "base": base}
+    facts = memory.tile_facts(*memory.tile_of(given))
+    if as_json:
+        return _print_json(facts)
+    atom = facts["atom"]
+    print(f"atom {atom['mn']}×{atom['k']} (mn×k), {atom['bytes']} bytes, {atom['count']['mn']}×{atom['count']['k']} of them")
+    for name in ("lbo", "sbo"):
+        note = "" if facts[f"{name}_used"] else f"  ({facts['unused'].get(name, 'not read')})"
+        print(f"{name.upper()}  {facts[f'{name}_bytes']} bytes, encoded {facts[f'{name}_bytes'] // 16:#x}{note}")
+    for unit, text in facts["cute"].items():
+        print(f"{unit:9} {text}")
+    for step in facts["k_steps"]:
+        print(f"k {step['k']:4}  +{step['start_offset_bytes']:<6} {step['descriptor']}  {step['why']}")

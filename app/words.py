@@ -21,6 +21,12 @@ GLOSSARY = (
     ("groupID", "lane div 4, written g in patterns."),
     ("threadID_in_group", "lane mod 4, written t in patterns."),
     ("copy", "An element that more than one (lane, value) holds."),
+    ("core matrix", "8 rows of 16 bytes: the piece of a shared-memory operand that is read at once."),
+    ("atom", "The swizzle pattern's block: 8 rows of 16, 32, 64 or 128 bytes (K-major), or its transpose (MN-major)."),
+    ("LBO", "Leading dimension byte offset of a wgmma descriptor, in bytes; encoded as bytes ÷ 16."),
+    ("SBO", "Stride dimension byte offset, in bytes; encoded as bytes ÷ 16."),
+    ("base offset", "How many 128-byte rows past its boundary a swizzle pattern begins; the hardware subtracts it."),
+    ("K-major, MN-major", "Which way of an operand is contiguous in memory."),
     ("evidence", "What stands behind a map: an instruction that ran, one that assembles, or the document alone."),
 )
 
@@ -29,6 +35,10 @@ EXAMPLES = {
     "/api/v1/instructions": "/api/v1/instructions?family=mma&type=e4m3&target=sm_89",
     "/api/v1/instructions/{ptx}": "/api/v1/instructions/mma.m16n8k16.row.col.f32.f16.f16.f32",
     "/api/v1/instructions/{ptx}/operands/{name}": "/api/v1/instructions/mma.m16n8k16.row.col.f32.f16.f16.f32/operands/a",
+    "/api/v1/smem/tile": "/api/v1/smem/tile?major=K&swizzle=128B&mn=128&k=64",
+    "/api/v1/descriptors/{word}": "/api/v1/descriptors/0x4000004004000101",
+    "/api/v1/reuse": "/api/v1/reuse?from=mma.m16n8k16.row.col.f32.f16.f16.f32&to=mma.m16n8k16.row.col.f32.f16.f16.f32",
+    "/api/v1/compare": "/api/v1/compare?left=ldmatrix.m8n8.x1.b16/data&right=ldmatrix.m8n8.x1.trans.b16/data",
     "/healthz": "/healthz",
     "/readyz": "/readyz",
 }

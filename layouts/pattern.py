@@ -36,6 +36,7 @@ IntArray = NDArray[np.int32]
 
 _GROUP = re.compile(r"\(([^()]*)\)")
 _NAME = re.compile(r"[a-z]\w*\Z")
+_CUTE_HINT = "Allowed: 'shape:stride', e.g. '((4,8),2):((2,8),1)'."
 _FACTOR = re.compile(r"([*/]?)(\d+|[A-Za-z]\w*)")
 
 
@@ -370,10 +371,10 @@ def parse_cute(text: str) -> tuple[Any, Any]:
     cleaned = re.sub(r"\s|_(?=\d)", "", text)
     halves = cleaned.split(":")
     if len(halves) != 2 or not all(re.fullmatch(r"[\d(),]+", half) for half in halves):
-        raise LayoutError("bad_cute", f"'{text}' is no CuTe layout.", "Allowed: 'shape:stride', e.g. '((4,8),2):((2,8),1)'.")
+        raise LayoutError("bad_cute", f"'{text}' is no CuTe layout.", _CUTE_HINT)
     shape, stride = (_nested(text, half) for half in halves)
     if not _congruent(shape, stride):
-        raise LayoutError("bad_cute", f"Shape and stride of '{text}' are not nested alike.")
+        raise LayoutError("bad_cute", f"Shape and stride of '{text}' are not nested alike.", _CUTE_HINT)
     return shape, stride
 
 
@@ -384,7 +385,7 @@ def _nested(whole: str, text: str) -> Any:
         if token.isdigit():
             return int(token)
         if token != "(":
-            raise LayoutError("bad_cute", f"'{whole}' cannot be read near '{token}'.")
+            raise LayoutError("bad_cute", f"'{whole}' cannot be read near '{token}'.", _CUTE_HINT)
         items: list[Any] = []
         expect_item = True
         for inner in tokens:
@@ -397,11 +398,11 @@ def _nested(whole: str, text: str) -> Any:
                 expect_item = False
             else:
                 break
-        raise LayoutError("bad_cute", f"'{whole}' has unbalanced parentheses.")
+        raise LayoutError("bad_cute", f"'{whole}' has unbalanced parentheses.", _CUTE_HINT)
 
     result = read(next(tokens))
     if next(tokens, None) is not None:
-        raise LayoutError("bad_cute", f"'{whole}' goes on after its layout.")
+        raise LayoutError("bad_cute", f"'{whole}' goes on after its layout.", _CUTE_HINT)
     return result
 
 

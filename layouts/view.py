@@ -142,7 +142,7 @@ class Figure:
 
     @property
     def cells(self) -> int:
-        return sum(p.rows * p.cols for p in self.panels if p.grid)
+        return sum(p.rows * p.cols for p in self.panels if p.grid or p.category is not None)
 
 
 LEFT, TOP, GAP = 30.0, 34.0, 18.0

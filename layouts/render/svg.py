@@ -30,8 +30,9 @@ def svg(
     threads: frozenset[int] | None = None,
     palette: Palette | None = LIGHT,
     labels_up_to: int = MOST_LABELS,
+    extra: str = "",
 ) -> str:
-    """The figure's SVG text. `palette=None` writes CSS variables (--fill-0 …); `threads` fades all other owners."""
+    """The figure's SVG text. `palette=None` writes CSS variables (--fill-0 …); `threads` fades all other owners; `extra` is drawn on top."""
     ink, line, muted, shared = (
         ("var(--cell-ink)", "var(--cell-line)", "var(--muted)", "var(--shared)")
         if palette is None
@@ -52,7 +53,7 @@ def svg(
             f'<text x="{_n(panel.x)}" y="{_n(panel.y - 20)}" font-size="12" font-weight="600" fill="{muted}">{escape(panel.title)}</text>'
         )
         out += _ticks(panel, muted)
-        if panel.grid is None:
+        if panel.grid is None and panel.category is None:
             out.append(_rect(panel, shared))
             if panel.width > 120 and panel.height > 14:
                 out.append(
@@ -65,6 +66,8 @@ def svg(
             if labelled:
                 out += _labels(panel, panel.grid, label, threads, ink)
         out.append("</g>")
+    if extra:
+        out.append(extra)
     out.append("</svg>\n")
     return "\n".join(out)
 
@@ -85,18 +88,22 @@ def colour_for(grid: Grid, wanted: str) -> str:
     return wanted if wanted in grid.colour_names else grid.colour_names[0]
 
 
-def _shown(grid: Grid, threads: frozenset[int] | None) -> Mask:
-    if threads is None:
-        return np.ones((grid.rows, grid.cols), dtype=np.bool_)
+def _shown(grid: Grid | None, threads: frozenset[int] | None, shape: tuple[int, int]) -> Mask:
+    if threads is None or grid is None:
+        return np.ones(shape, dtype=np.bool_)
     shown: Mask = np.asarray(np.isin(grid.thread, list(threads)).any(axis=2))
     return shown
 
 
-def _cells(panel: Panel, grid: Grid, colour: str, threads: frozenset[int] | None, palette: Palette | None) -> list[str]:
-    category = panel.category if panel.category is not None else grid.category(colour_for(grid, colour))
+def _cells(panel: Panel, grid: Grid | None, colour: str, threads: frozenset[int] | None, palette: Palette | None) -> list[str]:
+    if panel.category is not None:
+        category = panel.category
+    else:
+        assert grid is not None
+        category = grid.category(colour_for(grid, colour))
     count = int(category.max()) + 1
     colours = 4 if count <= 4 else 8
-    wheel = np.where(_shown(grid, threads), category % colours, -1).astype(np.int32)
+    wheel = np.where(_shown(grid, threads, (panel.rows, panel.cols)), category % colours, -1).astype(np.int32)
     w, h = panel.cell_width, panel.cell_height
     out = []
     for index in range(colours):
@@ -152,12 +159,14 @@ def _ticks(panel: Panel, muted: str) -> list[str]:
     return out
 
 
-def _labels(panel: Panel, grid: Grid, kind: str, threads: frozenset[int] | None, ink: str) -> list[str]:
-    texts = panel.texts or grid.labels(kind)
+def _labels(panel: Panel, grid: Grid | None, kind: str, threads: frozenset[int] | None, ink: str) -> list[str]:
+    texts = panel.texts or (grid.labels(kind) if grid else [])
+    if not texts:
+        return []
     longest = max(len(text) for row in texts for text in row)
     w, h = panel.cell_width, panel.cell_height
     one_line = min(11.0, (w - 3) / (longest * _ADVANCE))
-    shown = _shown(grid, threads)
+    shown = _shown(grid, threads, (panel.rows, panel.cols))
     out = []
     if one_line >= 7.5:
         size = min(one_line, h - 3)

@@ -1,0 +1,118 @@
+"""Worked examples as live pages: every number and figure comes from the engine, every link opens the exact state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from app.memory_pages import tile_figure
+from app.resources import templates
+from layouts import find
+from layouts.errors import LayoutError
+from layouts.render import smem
+from layouts.render.svg import svg
+from layouts.swizzle import mode
+from layouts.tiling import Tile
+
+router = APIRouter(include_in_schema=False)
+INSTRUCTION = "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16"
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One m64n32k16 f16 product: how A and B lie in shared memory, and what to notice."""
+
+    slug: str
+    title: str
+    a: tuple[str, str] | None
+    b: tuple[str, str]
+    text: str
+
+
+EXAMPLES = (
+    Example(
+        "k-major-none", "A and B K-major, no swizzle", ("K", "none"), ("K", "none"),
+        "Without a swizzle an atom is one core matrix: 8 rows of 16 bytes, one under the other. A core matrix of A has 7 others below it, 128 bytes "
+        "apart: that is SBO. The second 8 columns of K begin after all of them: that is LBO. Both are read.",
+    ),
+    Example(
+        "mn-major-64b", "A M-major with the 64-byte swizzle, B N-major without one", ("MN", "64B"), ("MN", "none"),
+        "A's atom is 32 elements of M wide and 8 of K deep, so 64 rows need two atoms side by side: LBO is the step between them, SBO the one to the "
+        "next 8 of K. B without a swizzle turns the roles round: LBO runs along K and SBO along N. Both transpose immediates are 1.",
+    ),
+    Example(
+        "mixed-128b-32b", "A M-major with the 128-byte swizzle, B K-major with the 32-byte one", ("MN", "128B"), ("K", "32B"),
+        "A's atom is 64 wide, as wide as M: there is no second atom along M, so nothing reads LBO. B's atom is exactly one K step wide; "
+        "in a swizzled K-major layout LBO is never read.",
+    ),
+    Example(
+        "registers-64b", "A from registers, B N-major with the 64-byte swizzle", None, ("MN", "64B"),
+        "A needs no descriptor: each thread packs its fragment. B's 32 columns are one atom of 32, so LBO is not read; SBO is the step to the next 8 of K.",
+    ),
+)  # fmt: skip
+BY_SLUG = {example.slug: example for example in EXAMPLES}
+
+
+@router.get("/guide")
+async def index(request: Request) -> Response:
+    """What there is to read."""
+    return templates.TemplateResponse(request, "guide_index.html", {"examples": EXAMPLES})
+
+
+@router.get("/guide/k-major-needs-no-transpose")
+async def transpose(request: Request) -> Response:
+    """Why K-major operands take transpose 0."""
+    pictures = []
+    for letter, major in (("B", "K"), ("B", "MN")):
+        tile = Tile(16, major, mode("none"), 32, 16)
+        pictures.append(side(letter, tile))
+    return templates.TemplateResponse(request, "guide_transpose.html", {"sides": pictures})
+
+
+@router.get("/guide/{slug}")
+async def example(request: Request, slug: str) -> Response:
+    """One worked m64n32k16 example."""
+    found = BY_SLUG.get(slug)
+    if found is None:
+        raise LayoutError(
+            "not_found", f"No guide page '{slug[:60]}'.", "There are " + ", ".join([*BY_SLUG, "k-major-needs-no-transpose"]) + ".", "slug"
+        )
+    sides = []
+    if found.a:
+        sides.append(side("A", Tile(16, found.a[0], mode(found.a[1]), 64, 16, base=0x1000)))
+    sides.append(side("B", Tile(16, found.b[0], mode(found.b[1]), 32, 16, base=0x2000)))
+    instruction = find(INSTRUCTION)
+    context = {"example": found, "sides": sides, "instruction": instruction, "a": instruction.operand("a"), "others": EXAMPLES}
+    return templates.TemplateResponse(request, "guide_example.html", context)
+
+
+def side(letter: str, tile: Tile) -> dict[str, Any]:
+    """One operand of an example: its tile's figure, strides, descriptor, code and links."""
+    rows = tile.mn
+    lbo, sbo = tile.lbo_sbo()
+    lbo_used, sbo_used = tile.used(rows)
+    figure, arrows = tile_figure(tile)
+    word = str(tile.descriptor())
+    shape = {
+        "element_bits": 16,
+        "major": tile.major,
+        "swizzle": tile.mode.name,
+        "mn": tile.mn,
+        "k": tile.k,
+        "rows": rows,
+        "base": tile.base,
+    }
+    check = {
+        "instruction": INSTRUCTION, "operand": letter.lower(), "major": tile.major, "s_swizzle": tile.mode.name, "s_mn": tile.mn, "s_k": tile.k, "s_base": hex(tile.base),
+    }  # fmt: skip
+    name = letter.lower()
+    return {
+        "letter": letter, "tile": tile, "lbo": lbo // 16, "sbo": sbo // 16, "lbo_used": lbo_used, "sbo_used": sbo_used, "cute": tile.cute(), "descriptor": word,
+        "svg": svg(figure, title=f"{letter}: {tile.major}-major, swizzle {tile.mode.name}", palette=None, extra=arrows),
+        "smem": "/smem?" + urlencode(shape), "verify": f"/descriptor/wgmma/{word}?" + urlencode(check), "code": smem.fill(tile, name) + smem.describe(tile, name),
+        "trans": 0 if tile.major == "K" else 1,
+    }  # fmt: skip

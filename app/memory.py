@@ -1,0 +1,274 @@
+"""What the API, the command line and the pages say about shared memory and descriptors: plain dicts, no framework."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+import numpy as np
+
+from layouts import catalog, tiling
+from layouts import descriptor as desc
+from layouts.bits import hex_word, parse_word
+from layouts.descriptor import Descriptor, View
+from layouts.errors import LayoutError
+from layouts.instruction import Instruction
+from layouts.swizzle import mode
+from layouts.tiling import Tile, storage
+from layouts.verify import Verdict, verify
+
+Json = dict[str, Any]
+TILE_FIELDS = {"element_bits": "16", "major": "K", "swizzle": "128B", "mn": "64", "k": "64", "rows": "", "order": "mn", "base": "0"}
+FIXED = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
+
+
+def number(given: Any, field: str) -> int:
+    """A whole number from an int, decimal or 0x text; LayoutError names the field."""
+    text = str(given).strip().replace("_", "")
+    if not re.fullmatch(r"\d{1,12}|0x[0-9a-fA-F]{1,16}", text):
+        raise LayoutError("bad_number", f"{field} is '{str(given)[:40]}'.", "Write a whole number from 0, decimal or 0x….", field)
+    return int(text, 0)
+
+
+def tile_of(given: Json) -> tuple[Tile, int]:
+    """(tile, rows of one instruction) from the parameters of GET /smem/tile."""
+    values = {name: str(given.get(name) or default) for name, default in TILE_FIELDS.items()}
+    tile = Tile(
+        number(values["element_bits"], "element_bits"), values["major"], mode(values["swizzle"]), number(values["mn"], "mn"),
+        number(values["k"], "k"), values["order"], number(values["base"], "base"),
+    )  # fmt: skip
+    rows = number(values["rows"] or min(tile.mn, 64), "rows")
+    if not rows or rows % 8 or rows > tile.mn:
+        raise LayoutError(
+            "bad_tile", f"rows = {rows} is no multiple of 8 up to {tile.mn}.", "The rows (M or N) of one instruction.", "rows"
+        )
+    return tile, rows
+
+
+def tile_facts(tile: Tile, rows: int) -> Json:
+    """GET /smem/tile."""
+    lbo, sbo = tile.lbo_sbo()
+    lbo_used, sbo_used = tile.used(rows)
+    fixed = View(rows, tile.step(), tile.element_bits, tile.major)
+    reasons = desc.inert(tile.descriptor(), fixed)
+    return {
+        "atom": {
+            "mn": tile.atom[0],
+            "k": tile.atom[1],
+            "bytes": tile.mode.pattern_bytes,
+            "count": {"mn": tile.atoms[0], "k": tile.atoms[1]},
+        },
+        "cute": tile.cute(),
+        "swizzle": tile.mode.name,
+        "rows": rows,
+        "bytes": tile.bytes,
+        "offset_bytes": tile.offsets(),
+        "lbo_bytes": lbo,
+        "sbo_bytes": sbo,
+        "lbo_used": lbo_used,
+        "sbo_used": sbo_used,
+        "unused": {name: why for name, why in reasons.items() if name in ("lbo", "sbo")},
+        "k_steps": tiling.k_steps(tile),
+        "mn_steps": tiling.mn_steps(tile, rows),
+        "descriptor": str(tile.descriptor()),
+        "tma_box": tma_box(tile),
+    }
+
+
+def tma_box(tile: Tile) -> Json:
+    """The TMA boxes that write this tile: the inner box is one atom wide, one box a column of atoms."""
+    inner = "K" if tile.major == "K" else "MN"
+    wide, tall = (tile.atom[1], tile.mn) if tile.major == "K" else (tile.atom[0], tile.k)
+    count = tile.atoms[1] if tile.major == "K" else tile.atoms[0]
+    fits = tile.order == ("mn" if tile.major == "K" else "k")
+    note = "" if tile.mode.chunks > 1 else "Mode none: a box 16 bytes wide for each column of core matrices."
+    if not fits and count > 1:
+        note = "Atoms are laid the other way first, so one box a line of atoms (8 rows high) is needed."
+        tall = 8
+        count = tile.atoms[0] * tile.atoms[1]
+    return {
+        "inner": inner,
+        "box": [wide, min(tall, 256)],
+        "boxes": count * -(-tall // 256),
+        "interleave": "NONE",
+        "swizzle": tile.mode.name,
+        "swizzle_code": tile.mode.tma,
+        "note": note,
+    }
+
+
+def parse_descriptor(text: str) -> Descriptor:
+    """A descriptor from any spelling of 64 bits, or a constant C expression of shifts and ORs."""
+    if re.search(r"<<|\||\(|\+", text):
+        return Descriptor(constant(text))
+    return Descriptor(parse_word(text))
+
+
+_ALLOWED = {ast.LShift: lambda a, b: a << b, ast.RShift: lambda a, b: a >> b, ast.BitOr: lambda a, b: a | b, ast.BitAnd: lambda a, b: a & b,
+            ast.BitXor: lambda a, b: a ^ b, ast.Add: lambda a, b: a + b, ast.Sub: lambda a, b: a - b, ast.Mult: lambda a, b: a * b, ast.FloorDiv: lambda a, b: a // b}  # fmt: skip
+
+
+def constant(text: str) -> int:
+    """The value of a constant C++ expression: integers, shifts, | & ^ + - * /, casts to uint64_t. Nothing is executed."""
+    cleaned = re.sub(r"\(\s*(?:std::)?(?:uint64_t|uint32_t|unsigned(?:\s+long){0,2}|size_t)\s*\)|static_cast<[^>]*>", "", text)
+    cleaned = re.sub(r"(?<=[0-9a-fA-F])[uUlL]+\b", "", cleaned).replace("/", "//").strip().rstrip(";")
+
+    def value(node: ast.AST) -> int:
+        if isinstance(node, ast.Constant) and type(node.value) is int and 0 <= node.value < 1 << 64:
+            return node.value
+        if isinstance(node, ast.BinOp) and type(node.op) in _ALLOWED:
+            left, right = value(node.left), value(node.right)
+            shifting = isinstance(node.op, ast.LShift | ast.RShift)
+            if (shifting and not 0 <= right < 64) or (isinstance(node.op, ast.FloorDiv) and not right):
+                raise ValueError
+            return _ALLOWED[type(node.op)](left, right) & (1 << 64) - 1
+        raise ValueError
+
+    try:
+        return value(ast.parse(cleaned, mode="eval").body) if len(cleaned) < 500 else value(ast.Pass())
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        raise LayoutError(
+            "bad_word",
+            f"'{text[:80]}' is no constant expression of integers.",
+            "Allowed: numbers, << >> | & ^ + - * / and casts to uint64_t.",
+            "descriptor",
+        ) from None
+
+
+def descriptor_facts(descriptor: Descriptor) -> Json:
+    """GET /descriptors/{hex}."""
+    return {
+        "descriptor": str(descriptor),
+        "start_address": descriptor.start_address,
+        "lbo_bytes": descriptor.lbo_bytes,
+        "sbo_bytes": descriptor.sbo_bytes,
+        "base_offset": descriptor.base_offset,
+        "swizzle": descriptor.mode.name,
+        "fields": desc.fields(descriptor),
+        "reserved": hex_word(descriptor.reserved),
+        "warnings": desc.warnings(descriptor),
+        "code": code(descriptor),
+    }
+
+
+def encode(given: Json) -> Json:
+    """POST /descriptors/encode."""
+    unknown = set(given) - {"start_address", "lbo_bytes", "sbo_bytes", "base_offset", "swizzle"}
+    if unknown:
+        raise LayoutError(
+            "bad_field", f"No field '{min(unknown)}'.", "Allowed: start_address, lbo_bytes, sbo_bytes, base_offset, swizzle.", min(unknown)
+        )
+    made = desc.encode(
+        *(number(given.get(name, 0), name) for name in ("start_address", "lbo_bytes", "sbo_bytes", "base_offset")),
+        str(given.get("swizzle", "none")),
+    )
+    return {"descriptor": str(made), "fields": desc.fields(made)}
+
+
+def seen_by(given: Json) -> tuple[Instruction, View]:
+    """The instruction and its view from "instruction", "operand", "major"."""
+    try:
+        instruction = catalog.find(str(given.get("instruction", "")))
+    except LayoutError as error:
+        raise LayoutError("bad_instruction", error.message, error.hint, "instruction", error.nearest) from None
+    return instruction, desc.view(instruction, str(given.get("operand", "a")).lower(), str(given.get("major", "K")))
+
+
+def reads_facts(given: Json) -> Json:
+    """POST /descriptors/reads."""
+    descriptor = parse_descriptor(str(given.get("descriptor", "")))
+    _, seen = seen_by(given)
+    address = desc.reads(descriptor, seen)
+    last = int(address.max()) + max(seen.bits // 8, 1) - 1
+    return {
+        "descriptor": str(descriptor),
+        "address": address,
+        "first": int(address.min()),
+        "last": last,
+        "unused": desc.inert(descriptor, seen),
+    }
+
+
+def verdict_of(given: Json) -> tuple[Verdict, View, Descriptor]:
+    """Run a verification request; LayoutError names the wrong field."""
+    descriptor = parse_descriptor(str(given.get("descriptor", "")))
+    _, seen = seen_by(given)
+    spec = given.get("storage")
+    if not isinstance(spec, dict):
+        raise LayoutError("bad_storage", "storage is missing.", "Give {'kind': 'canonical' | 'atoms' | 'rows' | 'cute', …}.", "storage")
+    part = given.get("slice") or {}
+    if not isinstance(part, dict):
+        raise LayoutError("bad_slice", "slice is no object.", "Give {'mn': 0, 'k': 0}.", "slice")
+    stored = storage(spec, seen.bits, seen.major)
+    if stored.tile and stored.tile.element_bits != seen.bits:
+        raise LayoutError(
+            "bad_storage",
+            f"The tile has {stored.tile.element_bits}-bit elements, the instruction {seen.bits}.",
+            f"element_bits: {seen.bits}.",
+            "storage.element_bits",
+        )
+    mn, k = (number(part.get(name, 0), f"slice.{name}") for name in ("mn", "k"))
+    return verify(descriptor, seen, stored, mn, k), seen, descriptor
+
+
+def verify_facts(given: Json) -> Json:
+    """POST /descriptors/verify."""
+    result, _, descriptor = verdict_of(given)
+    return {
+        "descriptor": str(descriptor),
+        "verdict": "match" if result.match else "mismatch",
+        "matched": result.matched,
+        "total": result.total,
+        "first_mismatch": result.first_mismatch,
+        "diagnoses": [
+            {
+                "code": d.code,
+                "message": d.message,
+                "fix": {"descriptor": str(d.fix), "changes": {name: {"from": had, "to": want} for name, (had, want) in d.changes.items()}}
+                if d.fix
+                else None,
+            }
+            for d in result.diagnoses
+        ],
+    }
+
+
+def code(descriptor: Descriptor) -> Json:
+    """The descriptor as CUDA C++: a constant, a function of the start address, and CUTLASS's bit field."""
+    return {
+        "constant": f"constexpr uint64_t desc = {descriptor}ull;",
+        "function": (
+            "__device__ inline uint64_t make_desc(const void* tile) {\n"
+            "  const uint64_t start = (uint64_t)(__cvta_generic_to_shared(tile) & 0x3FFFF) >> 4;\n"
+            f"  return start | (uint64_t)({descriptor.lbo_bytes} >> 4) << 16 | (uint64_t)({descriptor.sbo_bytes} >> 4) << 32\n"
+            f"       | (uint64_t){descriptor.base_offset} << 49 | (uint64_t){descriptor.mode.code} << 62;  // swizzle {descriptor.mode.name}\n}}"
+        ),
+        "cutlass": (
+            "cute::GmmaDescriptor desc{};\n"
+            f"desc.bitfield.start_address_ = {descriptor.start_address >> 4};\ndesc.bitfield.leading_byte_offset_ = {descriptor.lbo_bytes >> 4};\n"
+            f"desc.bitfield.stride_byte_offset_ = {descriptor.sbo_bytes >> 4};\ndesc.bitfield.base_offset_ = {descriptor.base_offset};\n"
+            f"desc.bitfield.layout_type_ = {descriptor.mode.code};"
+        ),
+    }
+
+
+def chunk_views(tile: Tile) -> Json:
+    """The two linked pictures, a cell a 16-byte chunk: logical (row, chunk) → memory (line, bank group), swizzled and not.
+
+    Rows of the logical picture run across the contiguous way. Values are chunk numbers; position[i] is where chunk i lies.
+    """
+    lines, along = (tile.mn, tile.k) if tile.major == "K" else (tile.k, tile.mn)
+    across = along // tile.per
+    line = np.arange(lines)[:, None]
+    first = np.arange(across)[None, :] * tile.per
+    mn, k = (line, first) if tile.major == "K" else (first, line)
+    plain = tile.offset_before(mn, k) + 0 * (mn + k)
+    swizzled = tile.address(mn, k) - tile.base
+    return {
+        "lines": lines,
+        "across": across,
+        "before": (plain // 16).ravel(),
+        "after": (swizzled // 16).ravel(),
+        "memory_lines": -(-tile.bytes // 128),
+    }

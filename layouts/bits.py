@@ -1,0 +1,93 @@
+"""Words and their bit fields. Knows integers, nothing of GPUs; reserved bits survive every change."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from layouts.errors import LayoutError
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """Bits `low` to `high` of a word; one count is `unit` of what the field measures."""
+
+    name: str
+    low: int
+    high: int
+    unit: int = 1
+    meaning: str = ""
+
+    @property
+    def width(self) -> int:
+        return self.high - self.low + 1
+
+    @property
+    def most(self) -> int:
+        return (1 << self.width) - 1
+
+    def get(self, word: int) -> int:
+        """The encoded value."""
+        return word >> self.low & self.most
+
+    def put(self, word: int, value: int) -> int:
+        """The word with this field replaced; LayoutError names the limit."""
+        if not 0 <= value <= self.most:
+            raise LayoutError("bad_field", f"{self.name} {value} does not fit {self.width} bits.", f"0 to {self.most}.", self.name)
+        return word & ~(self.most << self.low) | value << self.low
+
+    def encode(self, amount: int) -> int:
+        """What to put for an amount in units' units (bytes); LayoutError for one that is no multiple or too large."""
+        if amount < 0 or amount % self.unit:
+            raise LayoutError(
+                "misaligned",
+                f"{self.name} {amount} is no multiple of {self.unit}.",
+                f"Nearest: {amount // self.unit * self.unit}.",
+                self.name,
+            )
+        if amount // self.unit > self.most:
+            raise LayoutError("bad_field", f"{self.name} {amount} is too large.", f"At most {self.most * self.unit}.", self.name)
+        return amount // self.unit
+
+
+def gaps(fields: tuple[Field, ...], width: int = 64) -> tuple[tuple[int, int], ...]:
+    """The (low, high) bit ranges that no field covers; ValueError where two fields overlap."""
+    covered = [0] * width
+    for field in fields:
+        for bit in range(field.low, field.high + 1):
+            covered[bit] += 1
+    if max(covered) > 1:
+        raise ValueError("fields overlap")
+    out: list[tuple[int, int]] = []
+    for bit, count in enumerate(covered):
+        if not count and out and out[-1][1] == bit - 1:
+            out[-1] = (out[-1][0], bit)
+        elif not count:
+            out.append((bit, bit))
+    return tuple(out)
+
+
+def parse_word(text: str, width: int = 64, field: str = "descriptor") -> int:
+    """A word from hex (0x or bare), 0b or decimal digits, `_` and spaces between them allowed.
+
+    Bare digits are hex; write 0d before a decimal number. LayoutError says what is wrong: not a number, negative, too wide.
+    """
+    cleaned = re.sub(r"[\s_]", "", text).lower().removesuffix("ull").removesuffix("ul")
+    hint = f"Write up to {width // 4} hex digits (0x…), or 0b…, or 0d… for decimal."
+    if cleaned.startswith("-"):
+        raise LayoutError("bad_word", f"'{text[:80]}' is negative.", hint, field)
+    base, digits = {"0x": (16, cleaned[2:]), "0b": (2, cleaned[2:]), "0d": (10, cleaned[2:])}.get(cleaned[:2], (16, cleaned))
+    if base == 2 and not re.fullmatch("[01]+", digits) and re.fullmatch("[0-9a-f]+", cleaned):
+        base, digits = 16, cleaned  # 0b12 is hex that begins with 0b
+    try:
+        value = int(digits, base)
+    except ValueError:
+        raise LayoutError("bad_word", f"'{text[:80]}' is no number.", hint, field) from None
+    if value >> width:
+        raise LayoutError("bad_word", f"'{text[:80]}' has {value.bit_length()} bits, more than {width}.", hint, field)
+    return value
+
+
+def hex_word(word: int) -> str:
+    """Sixteen hex digits."""
+    return f"0x{word:016x}"

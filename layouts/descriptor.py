@@ -1,0 +1,229 @@
+"""The wgmma matrix descriptor: its 64 bits, and the bytes it makes the hardware read.
+
+Fields: PTX ISA 9.1, 9.7.15.5.1.2.2. The address model was measured on an H100 (sm_90a, CUDA 13.0, 2026-11-21) with 15,572 random
+descriptors and reproduced every map; 500 of them are replayed by tests/test_descriptor.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from layouts.bits import Field, gaps, hex_word
+from layouts.errors import LayoutError
+from layouts.instruction import Instruction
+from layouts.swizzle import BY_CODE, Mode, mode
+
+Addresses = NDArray[np.int64]
+
+START = Field("start_address", 0, 13, 16, "bytes of the shared window, low 18 bits")
+LBO = Field("lbo", 16, 29, 16, "leading dimension byte offset")
+SBO = Field("sbo", 32, 45, 16, "stride dimension byte offset")
+BASE_OFFSET = Field("base_offset", 49, 51, 1, "128-byte rows past the pattern's boundary")
+SWIZZLE = Field("swizzle", 62, 63, 1, "0 none, 1 128B, 2 64B, 3 32B")
+FIELDS = (START, LBO, SBO, BASE_OFFSET, SWIZZLE)
+RESERVED = gaps(FIELDS)
+RESERVED_MASK = sum(((1 << (high - low + 1)) - 1) << low for low, high in RESERVED)
+MOST_SHARED = 227 * 1024
+K_BYTES = 32
+SOURCE = "PTX ISA 9.1, 9.7.15.5.1.2.2; addresses measured on an H100, 2026-11-21"
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptor:
+    """A 64-bit matrix descriptor. Offsets in bytes; reserved bits are kept as they are."""
+
+    word: int
+
+    @property
+    def start_address(self) -> int:
+        return START.get(self.word) * START.unit
+
+    @property
+    def lbo_bytes(self) -> int:
+        return LBO.get(self.word) * LBO.unit
+
+    @property
+    def sbo_bytes(self) -> int:
+        return SBO.get(self.word) * SBO.unit
+
+    @property
+    def base_offset(self) -> int:
+        return BASE_OFFSET.get(self.word)
+
+    @property
+    def mode(self) -> Mode:
+        return BY_CODE[SWIZZLE.get(self.word)]
+
+    @property
+    def reserved(self) -> int:
+        """The bits no field covers."""
+        return self.word & RESERVED_MASK
+
+    def replace(self, **encoded: int) -> Descriptor:
+        """Encoded field values put in by name, everything else kept."""
+        word = self.word
+        for field in FIELDS:
+            if field.name in encoded:
+                word = field.put(word, encoded[field.name])
+        return Descriptor(word)
+
+    def __str__(self) -> str:
+        return hex_word(self.word)
+
+
+def encode(start_address: int, lbo_bytes: int, sbo_bytes: int, base_offset: int = 0, swizzle: str = "none") -> Descriptor:
+    """A descriptor from byte amounts; LayoutError names the field that is misaligned or too large."""
+    named = ((START, "start_address", start_address), (LBO, "lbo_bytes", lbo_bytes), (SBO, "sbo_bytes", sbo_bytes))
+    word = 0
+    for field, name, amount in named:
+        if name == "start_address" and amount > 0x3FFFF:
+            raise LayoutError(
+                "bad_field",
+                f"start_address {amount:#x} lies outside the 18-bit shared window.",
+                "Give the shared-window address (__cvta_generic_to_shared), not a generic pointer.",
+                name,
+            )
+        try:
+            word = field.put(word, field.encode(amount))
+        except LayoutError as error:
+            raise LayoutError(error.code, error.message, error.hint, name) from None
+    word = BASE_OFFSET.put(word, base_offset)
+    return Descriptor(SWIZZLE.put(word, mode(swizzle).code))
+
+
+def fields(descriptor: Descriptor) -> list[dict[str, Any]]:
+    """Every field with its bits, encoded value and amount."""
+    return [
+        {"name": f.name, "low": f.low, "high": f.high, "encoded": f.get(descriptor.word), "unit": f.unit, "amount": f.get(descriptor.word) * f.unit, "meaning": f.meaning}
+        for f in FIELDS
+    ]  # fmt: skip
+
+
+def warnings(descriptor: Descriptor) -> list[dict[str, str]]:
+    """Rules across fields that a reader should check, each with its reason and source. None of them is an error in itself."""
+    m, start = descriptor.mode, descriptor.start_address
+    out = []
+
+    def say(code: str, field: str, message: str) -> None:
+        out.append({"code": code, "field": field, "message": message, "source": SOURCE})
+
+    past = start % m.pattern_bytes
+    if m.chunks > 1 and past >= 128 and not descriptor.base_offset:
+        say(
+            "start_off_pattern",
+            "start_address",
+            f"The start lies {past} bytes past a {m.pattern_bytes}-byte line, {past // 128} rows into the {m.name} pattern. That is right if the data were "
+            "swizzled by address (TMA does). If they were swizzled from the tile's start, base offset must say so.",
+        )
+    elif m.chunks > 1 and past and past % 32:
+        say(
+            "start_inside_row",
+            "start_address",
+            f"The start is {past} B past a {m.pattern_bytes}-byte line: no K step inside the atom is that (they are 32 bytes).",
+        )
+    if m.chunks == 1 and descriptor.base_offset:
+        say("base_offset_in_none", "base_offset", "Base offset has no effect in mode none: nothing is XORed.")
+    elif descriptor.base_offset >= m.chunks > 1:
+        say("base_offset_beyond", "base_offset", f"Base offset {descriptor.base_offset} works modulo {m.chunks} in mode {m.name}.")
+    if start >= MOST_SHARED:
+        say("start_beyond_shared", "start_address", f"A block has at most {MOST_SHARED} bytes of shared memory; the start is {start}.")
+    if descriptor.reserved:
+        say(
+            "reserved_bits",
+            "reserved",
+            f"Reserved bits are set: {hex_word(descriptor.reserved)}. A pointer that was not masked to 18 bits does that.",
+        )
+    if m.chunks == 1 and 0 < max(descriptor.lbo_bytes, descriptor.sbo_bytes) < 128:
+        say("overlap", "lbo", "Both strides are below 128 bytes, but a core matrix takes 128: core matrices overlap.")
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How an instruction looks at a descriptor: rows of M or N, elements of K, bits an element, majorness."""
+
+    rows: int
+    k: int
+    bits: int
+    major: str
+
+    @property
+    def per(self) -> int:
+        """Elements in a 16-byte chunk."""
+        return 128 // self.bits
+
+
+def view(instruction: Instruction, operand: str, major: str) -> View:
+    """The view of a wgmma's operand; LayoutError for another instruction, operand or major."""
+    if not instruction.family.name.startswith("wgmma"):
+        raise LayoutError(
+            "no_descriptor", f"{instruction.ptx} reads no descriptor.", "Choose a wgmma.mma_async instruction.", "instruction"
+        )
+    if operand not in ("a", "b"):
+        raise LayoutError("bad_operand", f"No operand '{operand}' is read through a descriptor.", "Allowed: a, b.", "operand")
+    if major not in ("K", "MN"):
+        raise LayoutError("bad_major", f"No major '{major}'.", "Allowed: K, MN.", "major")
+    bits = instruction.operand("a").element.bits
+    if instruction.family.name == "wgmma_sp" and operand == "b":
+        raise LayoutError(
+            "not_measured",
+            "How a sparse wgmma reads its 64 bytes of K of B has not been measured.",
+            "Choose the dense instruction, or operand a.",
+            "operand",
+        )
+    if major == "MN" and bits != 16:
+        raise LayoutError("bad_major", f"{instruction.types[operand]} is read K-major only.", "MN-major is for f16 and bf16.", "major")
+    rows = instruction.sizes["m" if operand == "a" else "n"]
+    a = instruction.operand("a")
+    k = a.col_count if operand == "a" else instruction.sizes["k"]
+    return View(rows, k, bits, major)
+
+
+def reads(descriptor: Descriptor, seen: View) -> Addresses:
+    """The absolute shared-memory byte address of every element: int64 [rows, k]."""
+    out: Addresses = reads_many(np.array([descriptor.word], dtype=np.uint64), seen)[0]
+    return out
+
+
+def reads_many(words: NDArray[np.uint64], seen: View) -> Addresses:
+    """The same for many descriptors at once: [descriptors, rows, k]."""
+    get = {f.name: ((words >> np.uint64(f.low)) & np.uint64(f.most)).astype(np.int64)[:, None, None] for f in FIELDS}
+    start, lbo, sbo = (get[name] * 16 for name in ("start_address", "lbo", "sbo"))
+    chunks = np.array([BY_CODE[code].chunks for code in range(4)], dtype=np.int64)[get["swizzle"]]
+    r = np.arange(seen.rows, dtype=np.int64)[None, :, None]
+    k = np.arange(seen.k, dtype=np.int64)[None, None, :]
+    before = start + before_swizzle(r, k, chunks, lbo, sbo, seen)
+    out: Addresses = before ^ ((((before >> 7) - get["base_offset"]) & (chunks - 1)) << 4)
+    return out
+
+
+def before_swizzle(r: Any, k: Any, chunks: Any, lbo: Any, sbo: Any, seen: View) -> Any:
+    """Byte offset from the start before the XOR; arguments broadcast."""
+    if seen.major == "K":
+        chunk, inside = k // seen.per, k % seen.per * seen.bits // 8
+        step = np.where(chunks == 1, lbo, 16)
+        wide = r // 8 * sbo + r % 8 * 16 * chunks
+        return wide + chunk * step + inside
+    core = r // 8
+    none = core * sbo + k // 8 * lbo + k % 8 * 16 + r % 8 * 2
+    wide = core // chunks * lbo + core % chunks * 16 + k // 8 * sbo + k % 8 * 16 * chunks + r % 8 * 2
+    return np.where(chunks == 1, none, wide)
+
+
+def inert(descriptor: Descriptor, seen: View) -> dict[str, str]:
+    """Fields this view does not read, each with the reason."""
+    out = {}
+    swizzled = descriptor.mode.chunks > 1
+    if seen.major == "K" and swizzled:
+        out["lbo"] = "not read: in a swizzled K-major layout the two chunks of K are neighbours inside the atom"
+    if seen.major == "MN" and swizzled and seen.rows <= 8 * descriptor.mode.chunks:
+        out["lbo"] = f"not read: {seen.rows} rows lie in one atom of {8 * descriptor.mode.chunks}"
+    if seen.rows == 8 and not (seen.major == "MN" and swizzled):
+        out["sbo"] = "not read: the operand has only 8 rows"
+    if not swizzled:
+        out["base_offset"] = "not read: mode none XORs nothing"
+    return out

@@ -1,0 +1,74 @@
+"""Swizzle<B, M, S>: an XOR of address bits, and wgmma's four modes as rows.
+
+Source of the modes: PTX ISA 9.1, 9.7.15.5.1.2; the codes of the descriptor differ from those of a TMA tensor map.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from layouts.errors import LayoutError
+
+Number = TypeVar("Number", int, NDArray[np.int64])
+
+
+@dataclass(frozen=True, slots=True)
+class Swizzle:
+    """x XOR ((x >> shift) masked to `bits` bits from `base`): its own inverse as long as shift ≥ bits.
+
+    base counts address bits below the pattern in whatever unit x is: 4 in bytes, 3 in 16-bit elements, 0 in 16-byte chunks.
+    """
+
+    bits: int
+    base: int
+    shift: int
+
+    def __call__(self, x: Number) -> Number:
+        return x ^ ((x >> self.shift) & (((1 << self.bits) - 1) << self.base))
+
+    def __str__(self) -> str:
+        return f"Sw<{self.bits},{self.base},{self.shift}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """One swizzle mode: its name, its code in a wgmma descriptor and in a TMA tensor map, its width in 16-byte chunks."""
+
+    name: str
+    code: int
+    tma: int
+    chunks: int
+
+    @property
+    def bits(self) -> int:
+        return self.chunks.bit_length() - 1
+
+    @property
+    def width_bytes(self) -> int:
+        return 16 * self.chunks
+
+    @property
+    def pattern_bytes(self) -> int:
+        """The pattern repeats after this many bytes."""
+        return 128 * self.chunks
+
+    def swizzle(self, unit_bits: int = 8) -> Swizzle:
+        """The XOR on addresses counted in units of `unit_bits` bits (8: bytes, 128: chunks)."""
+        return Swizzle(self.bits, (128 // unit_bits).bit_length() - 1, 3)
+
+
+MODES = (Mode("none", 0, 0, 1), Mode("128B", 1, 3, 8), Mode("64B", 2, 2, 4), Mode("32B", 3, 1, 2))
+BY_CODE = {mode.code: mode for mode in MODES}
+BY_NAME = {mode.name: mode for mode in MODES}
+
+
+def mode(name: str) -> Mode:
+    """A mode by name; LayoutError lists the four."""
+    for known in MODES:
+        if known.name.lower() == name.lower():
+            return known
+    raise LayoutError("unknown_swizzle", f"No swizzle mode '{name}'.", "Allowed: none, 32B, 64B, 128B.", "swizzle")

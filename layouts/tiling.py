@@ -1,0 +1,338 @@
+"""How an operand tile lies in shared memory: atoms, tilings, strides, CuTe strings, K steps; and other ways to store one.
+
+PTX ISA 9.1, 9.7.15.5.1.2; CUTLASS include/cute/arch/mma_sm90_desc.hpp and mma_traits_sm90_gmma.hpp (canonical layouts).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from layouts.descriptor import K_BYTES, Descriptor, encode
+from layouts.errors import LayoutError
+from layouts.pattern import parse_cute
+from layouts.swizzle import Mode, Swizzle, mode
+
+Offsets = NDArray[np.int64]
+ELEMENT_BITS = (4, 6, 8, 16, 32)
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """mn × k elements stored as swizzle atoms; `order` is which way the atoms are laid first, `base` the first byte.
+
+    An atom is 8 rows of one swizzle width (K-major) or its transpose (MN-major), 128 bytes a chunk of width.
+    """
+
+    element_bits: int
+    major: str
+    mode: Mode
+    mn: int
+    k: int
+    order: str = "mn"
+    base: int = 0
+
+    def __post_init__(self) -> None:
+        if self.element_bits not in (8, 16, 32):
+            hint = (
+                "Packed 4-bit elements: give bytes (8) and half the k; 6-bit elements take a byte each."
+                if self.element_bits in (4, 6)
+                else "Allowed: 8, 16, 32."
+            )
+            raise LayoutError("bad_tile", f"wgmma reads no {self.element_bits}-bit elements.", hint, "element_bits")
+        if self.major not in ("K", "MN"):
+            raise LayoutError("bad_major", f"No major '{self.major}'.", "Allowed: K, MN.", "major")
+        if self.major == "MN" and self.element_bits != 16:
+            raise LayoutError(
+                "bad_major", f"{self.element_bits}-bit elements are read K-major only.", "MN-major is for 16-bit types.", "major"
+            )
+        if self.order not in ("mn", "k"):
+            raise LayoutError("bad_tile", f"No order '{self.order}'.", "Allowed: mn, k.", "order")
+        for name, size, unit in (("mn", self.mn, self.atom[0]), ("k", self.k, self.atom[1])):
+            if size < unit or size % unit or size > 4096:
+                raise LayoutError(
+                    "bad_tile",
+                    f"{name} = {size} is no multiple of the atom's {unit} up to 4096.",
+                    f"The {self.mode.name} {self.major}-major atom is {self.atom[0]}×{self.atom[1]} (mn×k).",
+                    name,
+                )
+        if self.base < 0 or self.base % 16 or self.base > 0x3FFFF:
+            raise LayoutError(
+                "misaligned", f"base {self.base} is no multiple of 16 below 262144.", "Shared-memory tiles start on 16 bytes.", "base"
+            )
+
+    @property
+    def per(self) -> int:
+        """Elements a 16-byte chunk."""
+        return 128 // self.element_bits
+
+    @property
+    def atom(self) -> tuple[int, int]:
+        """The atom's size, mn × k elements."""
+        wide = self.mode.chunks * self.per
+        return (8, wide) if self.major == "K" else (wide, 8)
+
+    @property
+    def atoms(self) -> tuple[int, int]:
+        """How many atoms along mn and k."""
+        return self.mn // self.atom[0], self.k // self.atom[1]
+
+    @property
+    def strides(self) -> tuple[int, int]:
+        """Bytes from an atom to the next along mn and along k."""
+        along_mn, along_k = self.atoms
+        size = self.mode.pattern_bytes
+        return (size, size * along_mn) if self.order == "mn" else (size * along_k, size)
+
+    @property
+    def bytes(self) -> int:
+        return self.mn * self.k * self.element_bits // 8
+
+    def offset_before(self, mn: Any, k: Any) -> Any:
+        """Byte offset of element (mn, k) from the tile's start before the XOR; arguments broadcast."""
+        (am, ak), (sm, sk) = self.atom, self.strides
+        inside_mn, inside_k = mn % am, k % ak
+        line, along = (inside_mn, inside_k) if self.major == "K" else (inside_k, inside_mn)
+        return mn // am * sm + k // ak * sk + line * self.mode.width_bytes + along * self.element_bits // 8
+
+    def address(self, mn: Any, k: Any) -> Any:
+        """Absolute byte address of element (mn, k): the XOR is on address bits, as TMA and wgmma do it."""
+        return self.mode.swizzle()(self.base + self.offset_before(mn, k))
+
+    def offsets(self) -> Offsets:
+        """Byte offset of every element from the tile's start: int64 [mn, k]."""
+        out: Offsets = self.address(np.arange(self.mn, dtype=np.int64)[:, None], np.arange(self.k, dtype=np.int64)[None, :]) - self.base
+        return out
+
+    def lbo_sbo(self) -> tuple[int, int]:
+        """(LBO, SBO) in bytes; an LBO nothing reads is 16, as CUTLASS writes it."""
+        along_mn, along_k = self.strides
+        if self.mode.chunks == 1:
+            return along_k, along_mn
+        return (16, along_mn) if self.major == "K" else (along_mn, along_k)
+
+    def used(self, rows: int) -> tuple[bool, bool]:
+        """Whether an instruction with `rows` rows reads LBO and SBO at all."""
+        if self.mode.chunks == 1:
+            return True, rows > 8
+        return (False, rows > 8) if self.major == "K" else (rows > self.atom[0], True)
+
+    def step(self) -> int:
+        """Elements of K one wgmma takes: 32 bytes."""
+        return K_BYTES * 8 // self.element_bits
+
+    def descriptor(self, mn: int = 0, k: int = 0) -> Descriptor:
+        """The descriptor of the slice that begins at (mn, k); LayoutError where no descriptor can begin there."""
+        self.check_slice(mn, k)
+        lbo, sbo = self.lbo_sbo()
+        start = self.base + int(self.offset_before(mn, k))
+        return encode(start & 0x3FFFF, lbo, sbo, 0, self.mode.name)
+
+    def check_slice(self, mn: int, k: int) -> None:
+        """LayoutError where no instruction can begin at (mn, k)."""
+        if mn % self.atom[0] or not 0 <= mn < self.mn:
+            where = "inside an MN-major atom" if self.major == "MN" else "inside a group of 8 rows"
+            raise LayoutError(
+                "illegal_step",
+                f"mn = {mn} lies {where if mn % self.atom[0] else 'outside the tile'}.",
+                f"Multiples of {self.atom[0]} below {self.mn}.",
+                "slice",
+            )
+        if k % self.step() or not 0 <= k < self.k:
+            raise LayoutError(
+                "illegal_step", f"k = {k} is no step of the instruction.", f"Multiples of {self.step()} below {self.k}.", "slice"
+            )
+
+    def cute(self) -> dict[str, str]:
+        """The layout as CuTe prints it, (mn, k), in 16-byte chunks, elements and bytes; the swizzle's base counts in that unit."""
+        return {unit: self._cute(bits) for unit, bits in (("chunks", 128), ("elements", self.element_bits), ("bytes", 8))}
+
+    def _cute(self, unit_bits: int) -> str:
+        """mn and k extents: along the contiguous way in units, across it in rows."""
+        scale = unit_bits / 8
+        wide = self.mode.width_bytes / scale
+        along, across = _n(wide), 8
+        (nm, nk), (sm, sk) = self.atoms, self.strides
+        line = f"({across},{nm if self.major == 'K' else nk}):({_n(wide)},{_n((sm if self.major == 'K' else sk) / scale)})"
+        flat = f"({along},{nk if self.major == 'K' else nm}):({1},{_n((sk if self.major == 'K' else sm) / scale)})"
+        first, second = (line, flat) if self.major == "K" else (flat, line)
+        (shape_a, stride_a), (shape_b, stride_b) = first.split(":"), second.split(":")
+        return f"{self.mode.swizzle(unit_bits)} o ({shape_a},{shape_b}):({stride_a},{stride_b})"
+
+
+def _n(number: float) -> str:
+    return str(int(number)) if number == int(number) else f"{number:g}"
+
+
+def k_steps(tile: Tile) -> list[dict[str, Any]]:
+    """Every K step of the tile: start offset, descriptor, why it is where it is."""
+    out = []
+    before = 0
+    for k in range(0, tile.k - tile.k % tile.step(), tile.step()):
+        offset = int(tile.offset_before(0, k))
+        inside = tile.major == "K" and k % tile.atom[1] != 0
+        why = (
+            "the tile's start"
+            if not k
+            else f"+{offset - before} bytes inside the atom: the XOR works on address bits, so the start alone moves and base offset stays"
+            if inside
+            else f"+{offset - before} bytes: past the atom's edge the next atom along K begins {offset - before} bytes after the last step's start"
+        )
+        out.append({"k": k, "start_offset_bytes": offset, "descriptor": str(tile.descriptor(0, k)), "why": why})
+        before = offset
+    return out
+
+
+def mn_steps(tile: Tile, rows: int) -> list[dict[str, Any]]:
+    """Every step of `rows` along M or N: its descriptor, or why it is illegal."""
+    out: list[dict[str, Any]] = []
+    for mn in range(0, tile.mn, rows):
+        if mn % tile.atom[0]:
+            out.append(
+                {
+                    "mn": mn,
+                    "start_offset_bytes": None,
+                    "descriptor": None,
+                    "why": f"illegal: inside an atom of {tile.atom[0]} (mn); use a narrower swizzle",
+                }
+            )
+        else:
+            out.append(
+                {"mn": mn, "start_offset_bytes": int(tile.offset_before(mn, 0)), "descriptor": str(tile.descriptor(mn, 0)), "why": ""}
+            )
+    return out
+
+
+# other ways to store a tile -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Storage:
+    """Where a program put element (mn, k): `address` broadcasts; sizes are None where the storage has no end."""
+
+    address: Any
+    text: str
+    mn: int | None = None
+    k: int | None = None
+    tile: Tile | None = None
+
+
+def storage(spec: dict[str, Any], element_bits: int, major: str) -> Storage:
+    """Read a storage of the contract: canonical, atoms, rows or cute. LayoutError names the field that is wrong."""
+    kind = spec.get("kind")
+    if kind == "canonical":
+        tile = Tile(
+            _int(spec, "element_bits", element_bits), str(spec.get("major", major)), mode(str(spec.get("swizzle", "none"))),
+            _int(spec, "mn"), _int(spec, "k"), str(spec.get("order", "mn")), _int(spec, "base", 0),
+        )  # fmt: skip
+        return Storage(tile.address, f"{tile.mn}×{tile.k} canonical {tile.mode.name} {tile.major}-major", tile.mn, tile.k, tile)
+    if kind == "cute":
+        return _cute_storage(spec, element_bits)
+    if kind not in ("atoms", "rows"):
+        raise LayoutError("bad_storage", f"No storage kind '{kind}'.", "Allowed: canonical, atoms, rows, cute.", "storage.kind")
+    inner = str(spec.get("inner", major))
+    if inner not in ("K", "MN"):
+        raise LayoutError("bad_storage", f"No inner dimension '{inner}'.", "Allowed: K, MN.", "storage.inner")
+    base, swizzled, by = _int(spec, "base", 0), mode(str(spec.get("swizzle", "none"))), str(spec.get("swizzle_by", "address"))
+    if by not in ("address", "tile"):
+        raise LayoutError("bad_storage", f"No swizzle_by '{by}'.", "Allowed: address (what TMA does), tile.", "storage.swizzle_by")
+    if kind == "rows":
+        pitch = _int(spec, "pitch_bytes", least=1)
+
+        def place(n: Any, b: Any) -> Any:
+            return n * pitch + b
+
+        text = f"rows with a pitch of {pitch} bytes"
+    else:
+        width = _int(spec, "width_bytes", least=1)
+        outer, across, line = _int(spec, "outer8_stride"), _int(spec, "inner_stride", 0), _int(spec, "line_stride", width)
+
+        def place(n: Any, b: Any) -> Any:
+            return n // 8 * outer + n % 8 * line + b // width * across + b % width
+
+        text = f"panels {width} bytes wide"
+
+    def address(mn: Any, k: Any) -> Any:
+        n, along = (mn, k) if inner == "K" else (k, mn)
+        offset = place(n, along * element_bits // 8)
+        xor = swizzled.swizzle()
+        return xor(base + offset) if by == "address" else base + xor(offset)
+
+    return Storage(address, f"{text}, {inner} inside, swizzle {swizzled.name} by {by}")
+
+
+def _int(spec: dict[str, Any], name: str, default: int | None = None, least: int = 0) -> int:
+    value = spec.get(name, default)
+    if isinstance(value, str) and re.fullmatch(r"\s*(0x[0-9a-fA-F]+|\d+)\s*", value):
+        value = int(value, 0)
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= 1 << 30:
+        raise LayoutError("bad_storage", f"{name} is '{value}'.", f"A whole number from {least}.", f"storage.{name}")
+    return value
+
+
+_CUTE = re.compile(r"(?:Sw<\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*>\s*o\s*)?(smem_ptr\S*\s*o\s*)?(.+)\Z")
+
+
+def _cute_storage(spec: dict[str, Any], element_bits: int) -> Storage:
+    text = str(spec.get("layout", "")).strip()
+    match = _CUTE.match(text)
+    unit = str(spec.get("unit", "elements"))
+    bits = {"bytes": 8, "elements": element_bits, "chunks": 128}.get(unit)
+    if bits is None:
+        raise LayoutError("bad_storage", f"No unit '{unit}'.", "Allowed: bytes, elements, chunks.", "storage.unit")
+    if not match:
+        raise LayoutError("bad_cute", "The layout is empty.", "e.g. Sw<3,4,3> o ((8,8),(8,2)):((8,64),(1,512)).", "storage.layout")
+    try:
+        shape, stride = parse_cute(match[5])
+    except LayoutError as error:
+        raise LayoutError(error.code, error.message, error.hint, "storage.layout") from None
+    if not isinstance(shape, tuple) or len(shape) != 2:
+        raise LayoutError("bad_cute", f"'{text}' has not two modes.", "Give (mn, k).", "storage.layout")
+    base = _int(spec, "base", 0)
+    swizzle = Swizzle(*(int(n) for n in match.group(1, 2, 3))) if match[1] else Swizzle(0, 0, 3)
+    on_pointer = bool(match[4])  # CuTe's smem_ptr layouts XOR the byte address
+    modes = [list(zip(_leaves(s), _leaves(d), strict=True)) for s, d in zip(shape, stride, strict=True)]
+    mn, k = (int(np.prod([size for size, _ in mode_])) for mode_ in modes)
+    per_unit = bits // element_bits if bits > element_bits else 1
+    k_scale, mn_scale = (1, 1)
+    if per_unit > 1:  # chunks: the way that is contiguous counts chunks
+        contiguous_k = any(step == 1 for _, step in modes[1])
+        k_scale, mn_scale = (per_unit, 1) if contiguous_k else (1, per_unit)
+    if bits < element_bits:  # bytes: the contiguous way counts bytes of an element
+        narrower = element_bits // bits
+        contiguous_k = any(step == 1 for _, step in modes[1])
+        k, mn = (k // narrower, mn) if contiguous_k else (k, mn // narrower)
+
+    def address(row: Any, col: Any) -> Any:
+        inside = 0
+        if per_unit > 1:
+            inside = (col % per_unit if k_scale > 1 else row % per_unit) * element_bits // 8
+            row, col = row // mn_scale, col // k_scale
+        if bits < element_bits:
+            row, col = (
+                (row, col * (element_bits // bits)) if any(step == 1 for _, step in modes[1]) else (row * (element_bits // bits), col)
+            )
+        index = _crd2idx(row, modes[0]) + _crd2idx(col, modes[1])
+        index = index if on_pointer else swizzle(index)
+        byte = index * bits // 8 + inside
+        return swizzle(base + byte) if on_pointer else base + byte
+
+    return Storage(address, text, mn * mn_scale, k * k_scale)
+
+
+def _leaves(nested: Any) -> list[int]:
+    return [nested] if isinstance(nested, int) else [n for item in nested for n in _leaves(item)]
+
+
+def _crd2idx(coordinate: Any, modes: list[tuple[int, int]]) -> Any:
+    """CuTe's colexicographic coordinate to index of one mode; the last digit takes the rest."""
+    index = 0
+    for number, (size, step) in enumerate(modes):
+        digit = coordinate if number + 1 == len(modes) else coordinate % size
+        index = index + digit * step
+        coordinate = coordinate // size
+    return index

@@ -1,0 +1,180 @@
+"""The tile explorer and the descriptor editor as a person uses them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from app import memory
+from layouts.descriptor import Descriptor
+
+pytestmark = pytest.mark.browser
+START = "0x4000004000010100"
+
+
+def word_of(page: Page) -> str:
+    return page.input_value("#word")
+
+
+def bits_of(page: Page) -> int:
+    texts = page.eval_on_selector_all("#bits .bit span", "all => all.map((b) => b.textContent).join('')")
+    return int(texts, 2)
+
+
+def analysed(page: Page, word: str) -> None:
+    page.wait_for_selector(f"html[data-analysed='{word}']")
+
+
+def test_every_view_follows_a_bit(open_page: Any) -> None:
+    page = open_page(f"/descriptor/wgmma/{START}")
+    analysed(page, START)
+    page.click("#bits [data-bit='38']")
+    expected = f"0x{int(START, 16) ^ (1 << 38):016x}"
+    analysed(page, expected)
+    assert word_of(page) == expected and bits_of(page) == int(expected, 16)
+    assert page.input_value("[name=sbo_bytes]") == "0" and expected in page.url
+    page.click("#undo")
+    analysed(page, START)
+    assert word_of(page) == START and page.input_value("[name=sbo_bytes]") == "1024"
+    page.click("#redo")
+    analysed(page, expected)
+
+
+def test_dragging_paints_the_first_bits_new_value(open_page: Any) -> None:
+    page = open_page("/descriptor/wgmma/0x0000000000000000")
+    first, last = (page.locator(f"#bits [data-bit='{bit}']").bounding_box() for bit in (13, 10))
+    page.mouse.move(first["x"] + 5, first["y"] + 5)
+    page.mouse.down()
+    page.mouse.move(last["x"] + 5, last["y"] + 5, steps=12)
+    page.mouse.up()
+    analysed(page, "0x0000000000003c00")
+    assert bits_of(page) == 0x3C00 and page.input_value("[name=start_address]") == str(0x3C000)
+
+
+def test_bits_by_keyboard(open_page: Any) -> None:
+    page = open_page("/descriptor/wgmma/0x0000000000000000")
+    page.focus("#bits [data-bit='63']")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Space")
+    analysed(page, "0x4000000000000000")
+    assert page.input_value("[name=swizzle]") == "128B"
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    analysed(page, "0x4000000040000000")
+    expect(page.locator("#analysis .notice").first).to_contain_text("Reserved bits are set")
+
+
+def test_the_field_being_typed_in_is_never_rewritten(open_page: Any) -> None:
+    page = open_page(f"/descriptor/wgmma/{START}")
+    box = page.locator("[name=sbo_bytes]")
+    box.fill("0x800")
+    analysed(page, "0x4000008000010100")
+    assert box.input_value() == "0x800"
+    box.press("Tab")
+    assert box.input_value() == "2048"
+    box.fill("100")
+    expect(page.locator("#field-note")).to_contain_text("a multiple of 16, e.g. 96")
+    assert word_of(page) == "0x4000008000010100" and box.input_value() == "100"
+    box.press("Escape")
+    assert box.input_value() == "2048"
+    box.press("ArrowUp")
+    assert box.input_value() == "2064"
+    page.fill("[name=base_offset]", "8")
+    expect(page.locator("#field-note")).to_contain_text("at most 7")
+
+
+def test_reserved_bits_survive_every_edit(open_page: Any) -> None:
+    word = "0x4123804040010100"
+    page = open_page(f"/descriptor/wgmma/{word}")
+    before = Descriptor(int(word, 16)).reserved
+    page.fill("[name=start_address]", "8192")
+    page.select_option("[name=swizzle]", "64B")
+    page.locator("[name=lbo_bytes]").press("ArrowUp")
+    now = Descriptor(bits_of(page))
+    assert now.reserved == before and (now.start_address, now.mode.name) == (8192, "64B")
+
+
+def test_verify_explain_and_apply(open_page: Any) -> None:
+    page = open_page("/descriptor/wgmma/0x4000004004000101")
+    expect(page.locator("#verdict")).to_contain_text("1024 of 1024 elements are read from the wrong place")
+    expect(page.locator("#lbo")).to_have_class(re.compile("unread"))
+    page.click("#apply")
+    analysed(page, "0x4000004004000100")
+    expect(page.locator("#verdict")).to_contain_text("match: all 1024")
+    page.select_option("[name=s_swizzle]", "64B")
+    expect(page.locator("#verdict")).to_contain_text("mismatch")
+    expect(page.locator("#analysis")).to_contain_text("swizzle_mode")
+    assert "s_swizzle=64B" in page.url
+    page.reload()
+    expect(page.locator("#verdict")).to_contain_text("mismatch")
+
+
+def test_storage_kinds_show_their_own_fields(open_page: Any) -> None:
+    page = open_page(f"/descriptor/wgmma/{START}")
+    expect(page.locator("[name=s_pitch_bytes]")).to_be_hidden()
+    page.select_option("[name=s_kind]", "rows")
+    expect(page.locator("[name=s_pitch_bytes]")).to_be_visible()
+    expect(page.locator("[name=s_mn]")).to_be_hidden()
+    expect(page.locator("#verdict")).to_contain_text("match")
+    page.fill("[name=s_pitch_bytes]", "x")
+    page.press("[name=s_pitch_bytes]", "Tab")
+    expect(page.locator("#analysis .notice")).to_contain_text("pitch_bytes is 'x'")
+    assert page.input_value("[name=s_pitch_bytes]") == "x"
+
+
+def test_a_pasted_expression_and_a_wrong_one(open_page: Any) -> None:
+    page = open_page(f"/descriptor/wgmma/{START}")
+    page.fill("#word", "((uint64_t)1 << 62) | ((uint64_t)(1024 >> 4) << 32) | (0x1000 >> 4)")
+    page.press("#word", "Enter")
+    analysed(page, "0x4000004000000100")
+    page.fill("#word", "1 | x")
+    page.press("#word", "Enter")
+    expect(page.locator("#word-error")).to_contain_text("no constant expression")
+    assert page.input_value("#word") == "1 | x" and bits_of(page) == 0x4000004000000100
+
+
+def test_editor_without_scripts(open_page: Any) -> None:
+    page = open_page("/descriptor/wgmma/0x4000004004000101", scripts=False)
+    assert "1024 of 1024" in page.inner_text("#analysis")
+    page.fill("[name=start_address]", "4096")
+    page.click("#fields button")
+    assert "/descriptor/wgmma/0x4000004004000100" in page.url
+
+
+@pytest.mark.parametrize("plain", ["0", "1"])
+def test_tile_explorer_links_both_pictures(open_page: Any, plain: str) -> None:
+    page = open_page(f"/smem?plain={plain}", wait=False)
+    tile, _ = memory.tile_of({})
+    views = memory.chunk_views(tile)
+    box = page.locator("#stage svg").bounding_box()
+    panels = page.evaluate("JSON.parse(document.getElementById('data').textContent).panels")
+    scale = box["width"] / page.evaluate("document.querySelector('#stage svg').viewBox.baseVal.width")
+    row, col = 11, 4
+    chunk = row * views["across"] + col
+    p, m = panels
+    page.mouse.move(
+        box["x"] + (p["x"] + (col + 0.5) * p["cell_width"]) * scale, box["y"] + (p["y"] + (row + 0.5) * p["cell_height"]) * scale
+    )
+    place = int((views["before"] if plain == "1" else views["after"])[chunk])
+    mark = page.locator("#mark-memory")
+    assert float(mark.get_attribute("x")) == pytest.approx(m["x"] + place % 8 * m["cell_width"])
+    assert float(mark.get_attribute("y")) == pytest.approx(m["y"] + place // 8 * m["cell_height"])
+    expect(page.locator("#chunk")).to_contain_text("row 11, k 32 to 39")
+    expect(page.locator("#chunk")).to_contain_text(f"after  {int(views['after'][chunk]) * 16} =")
+    page.mouse.move(
+        box["x"] + (m["x"] + (place % 8 + 0.5) * m["cell_width"]) * scale,
+        box["y"] + (m["y"] + (place // 8 + 0.5) * m["cell_height"]) * scale,
+    )
+    assert page.get_attribute("html", "data-chunk") == str(chunk)
+
+
+@pytest.mark.parametrize(
+    "path", ["/smem", "/smem?major=MN&swizzle=32B&mn=128&k=64", f"/descriptor/wgmma/{START}", "/guide/mn-major-64b", "/reuse", "/compare"]
+)
+@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1440, "dark")])
+def test_nothing_runs_off_the_page(open_page: Any, path: str, width: int, scheme: str) -> None:
+    page = open_page(path, width=width, scheme=scheme, wait=False)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -1,0 +1,430 @@
+"""Descriptors: the measured maps, the round trips, tiles against CuTe, and every named mistake with its repair."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pycute
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app import memory
+from layouts import descriptor as desc
+from layouts import find, tiling
+from layouts.bits import hex_word, parse_word
+from layouts.descriptor import Descriptor, View, encode, reads, reads_many
+from layouts.errors import LayoutError
+from layouts.swizzle import MODES, Swizzle, mode
+from layouts.tiling import Tile, storage
+from layouts.verify import verify
+
+CASES = json.loads(gzip.decompress((Path(__file__).parent / "golden" / "hardware" / "wgmma_reads.json.gz").read_bytes()))["cases"]
+BITS = {"f16": 16, "u8": 8, "tf32": 32, "e4m3": 8}
+M64N64 = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
+
+
+def case_view(case: dict[str, Any]) -> View:
+    return View(case["rows"], case["k"], BITS[case["type"]], "MN" if case["tnsp"] else "K")
+
+
+def test_all_measured_maps_exactly() -> None:
+    assert len(CASES) == 500 and {c["swizzle_mode"] for c in CASES} == {0, 1, 2, 3} and any(c["base_offset"] for c in CASES)
+    for case in CASES:
+        descriptor = Descriptor(int(case["descriptor"], 16))
+        assert np.array_equal(reads(descriptor, case_view(case)), case["address"]), case["descriptor"]
+        decoded = (descriptor.start_address, descriptor.lbo_bytes, descriptor.sbo_bytes, descriptor.base_offset, descriptor.mode.code)
+        assert decoded == tuple(case[k] for k in ("start_address", "lbo_bytes", "sbo_bytes", "base_offset", "swizzle_mode"))
+
+
+def test_the_measurement_bites() -> None:
+    """Adding or XOR-ing base offset instead of subtracting it, or swapping the strides, must fail on some of the cases."""
+    moved = [c for c in CASES if c["base_offset"] and c["swizzle_mode"]]
+    wrong = 0
+    for case in moved:
+        descriptor = Descriptor(int(case["descriptor"], 16))
+        turned = descriptor.replace(base_offset=-descriptor.base_offset % 8)
+        wrong += not np.array_equal(reads(turned, case_view(case)), case["address"])
+    assert wrong > len(moved) // 10
+    swapped = sum(
+        not np.array_equal(reads(d.replace(lbo=d.sbo_bytes // 16, sbo=d.lbo_bytes // 16), case_view(c)), c["address"])
+        for c in CASES
+        for d in [Descriptor(int(c["descriptor"], 16))]
+    )
+    assert swapped > 400
+
+
+def test_many_at_once_equal_one_by_one() -> None:
+    words = np.array([int(c["descriptor"], 16) for c in CASES[:40]], dtype=np.uint64)
+    seen = View(64, 16, 16, "K")
+    many = reads_many(words, seen)
+    assert all(np.array_equal(many[n], reads(Descriptor(int(word)), seen)) for n, word in enumerate(words))
+
+
+@given(st.integers(0, (1 << 64) - 1))
+def test_replacing_fields_by_themselves_keeps_every_bit(word: int) -> None:
+    descriptor = Descriptor(word)
+    assert descriptor.replace(**{f.name: f.get(word) for f in desc.FIELDS}).word == word
+    cleared = descriptor.replace(**{f.name: 0 for f in desc.FIELDS})
+    assert cleared.word == descriptor.reserved == word & desc.RESERVED_MASK
+    assert parse_word(str(descriptor)) == word
+
+
+@given(st.integers(0, 0x3FFF), st.integers(0, 0x3FFF), st.integers(0, 0x3FFF), st.integers(0, 7), st.sampled_from(MODES))
+def test_encode_and_decode_are_inverse(start: int, lbo: int, sbo: int, base_offset: int, m: Any) -> None:
+    made = encode(start * 16, lbo * 16, sbo * 16, base_offset, m.name)
+    assert (made.start_address, made.lbo_bytes, made.sbo_bytes, made.base_offset, made.mode) == (
+        start * 16,
+        lbo * 16,
+        sbo * 16,
+        base_offset,
+        m,
+    )
+    assert not made.reserved
+
+
+@given(st.sampled_from(MODES), st.integers(0, 0x3FFFF), st.sampled_from([8, 16, 32, 128]))
+def test_swizzle_is_its_own_inverse_and_the_same_in_every_unit(m: Any, address: int, unit: int) -> None:
+    xor = m.swizzle(unit)
+    assert xor(xor(address)) == address
+    assert m.swizzle(8)(address * unit // 8 // 16 * 16) // 16 == m.swizzle(128)(address * unit // 8 // 16)
+
+
+TILES = [
+    (bits, major, m.name, mn, k, order)
+    for bits in (8, 16, 32)
+    for major in (("K", "MN") if bits == 16 else ("K",))
+    for m in MODES
+    for mn, k in ((64, 128), (128, 256), (192, 128))
+    for order in ("mn", "k")
+]
+
+
+@pytest.mark.parametrize("row", TILES, ids=str)
+def test_tiles_equal_cute_tile_to_shape(row: tuple[int, str, str, int, int, str]) -> None:
+    """The tiling written once more with pycute: atom, logical product, swizzle; and the printed CuTe string evaluated."""
+    bits, major, name, mn, k, order = row
+    tile = Tile(bits, major, mode(name), mn, k, order)
+    (am, ak), (nm, nk) = tile.atom, tile.atoms
+    atom = pycute.Layout((am, ak), (ak, 1) if major == "K" else (1, am))
+    tiler = pycute.Layout((nm, nk), (1, nm) if order == "mn" else (nk, 1))
+    whole = pycute.logical_product(atom, tiler)
+    xor = pycute.Swizzle(tile.mode.bits, (128 // bits).bit_length() - 1, 3)
+    offsets = tile.offsets()
+    printed = {unit: text.split(" o ") for unit, text in tile.cute().items()}
+    assert printed["elements"][0] == f"Sw<{xor.bits},{xor.base},{xor.shift}>"
+    shape, stride = (eval(part) for part in printed["elements"][1].split(":"))
+    text = pycute.Layout(shape, stride)
+    for i in range(0, mn, 5):
+        for j in range(0, k, 3):
+            expected = xor(int(whole(i % am + am * (j % ak), i // am + nm * (j // ak))))
+            assert offsets[i, j] * 8 // bits == expected == xor(int(text(i, j)))
+
+
+@pytest.mark.parametrize("row", TILES, ids=str)
+def test_a_tiles_own_descriptors_read_each_byte_once(row: tuple[int, str, str, int, int, str]) -> None:
+    bits, major, name, mn, k, order = row
+    tile = Tile(bits, major, mode(name), mn, k, order, base=8192)
+    seen = View(64, tile.step(), bits, major)
+    got = [reads(tile.descriptor(i, j), seen) for i in range(0, mn, 64) for j in range(0, k, tile.step())]
+    everything = np.sort(np.concatenate([g.ravel() for g in got]))
+    assert np.array_equal(everything, np.arange(8192, 8192 + tile.bytes, bits // 8))
+    assert np.array_equal(got[0], tile.offsets()[:64, : tile.step()] + 8192)
+
+
+WORKED = [  # the m64n32k16 examples of the seed, LBO and SBO in 16-byte units; None: nothing reads it
+    (64, "K", "none", 64, 8),
+    (32, "K", "none", 32, 8),
+    (64, "MN", "64B", 32, 64),
+    (32, "MN", "none", 32, 8),
+    (64, "MN", "128B", None, 64),
+    (32, "K", "32B", None, 16),
+    (32, "MN", "64B", None, 32),
+]
+
+
+@pytest.mark.parametrize("row", WORKED, ids=str)
+def test_worked_examples(row: tuple[int, str, str, int | None, int]) -> None:
+    mn, major, name, lbo, sbo = row
+    tile = Tile(16, major, mode(name), mn, 16)
+    lbo_used, _ = tile.used(mn)
+    assert tile.lbo_sbo()[1] == sbo * 16 and lbo_used == (lbo is not None) and (lbo is None or tile.lbo_sbo()[0] == lbo * 16)
+
+
+def canonical(**more: Any) -> dict[str, Any]:
+    return {"kind": "canonical", "element_bits": 16, "major": "K", "swizzle": "128B", "mn": 64, "k": 64, "order": "mn", "base": 4096} | more
+
+
+def ask(
+    descriptor: Descriptor | int,
+    spec: dict[str, Any],
+    instruction: str = M64N64,
+    operand: str = "a",
+    major: str = "K",
+    mn: int = 0,
+    k: int = 0,
+) -> dict[str, Any]:
+    word = descriptor.word if isinstance(descriptor, Descriptor) else descriptor
+    return memory.verify_facts(
+        {
+            "descriptor": hex_word(word),
+            "instruction": instruction,
+            "operand": operand,
+            "major": major,
+            "storage": spec,
+            "slice": {"mn": mn, "k": k},
+        }
+    )
+
+
+def right(spec: dict[str, Any], mn: int = 0, k: int = 0) -> Descriptor:
+    tile = storage(spec, 16, "K").tile
+    assert tile
+    return tile.descriptor(mn, k)
+
+
+GOOD = right(canonical())
+NONE = canonical(swizzle="none")
+WIDE = canonical(mn=128, k=128)
+MN_TILE = canonical(major="MN", swizzle="64B", mn=128, k=32)
+
+# code → (descriptor, storage, further arguments): each must be named, and its repair must verify.
+MISTAKES: dict[str, tuple[Descriptor, dict[str, Any], dict[str, Any]]] = {
+    "bytes_not_shifted": (GOOD.replace(sbo=1024), canonical(), {}),
+    "shifted_twice": (GOOD.replace(sbo=4), canonical(), {}),
+    "lbo_sbo_swapped": (right(NONE).replace(lbo=right(NONE).sbo_bytes // 16, sbo=right(NONE).lbo_bytes // 16), NONE, {}),
+    "tma_swizzle_enum": (GOOD.replace(swizzle=3), canonical(), {}),
+    "swizzle_mode": (GOOD.replace(swizzle=2), canonical(), {}),
+    "base_offset_missing": (
+        encode(4096 + 384, 16, 1024, 0, "128B"),
+        {"kind": "rows", "inner": "K", "pitch_bytes": 128, "swizzle": "128B", "swizzle_by": "tile", "base": 4096 + 384},
+        {},
+    ),
+    "base_offset_from_shifted_start": (encode(8192, 16, 1024, 4, "128B"), canonical(base=8192), {}),
+    "base_offset_as_k_advance": (right(canonical(), k=16).replace(base_offset=1), canonical(), {"k": 16}),
+    "base_offset_wrong": (GOOD.replace(base_offset=5), canonical(), {}),
+    "sbo_other_width": (GOOD.replace(sbo=512 // 16), canonical(), {}),
+    "k_advance_past_atom": (right(WIDE).replace(start_address=(4096 + 128) // 16), WIDE, {"k": 64}),
+    "panel_stride_from_instruction": (right(WIDE).replace(start_address=(4096 + 64 * 128) // 16), WIDE, {"k": 64}),
+    "start_wrong": (GOOD.replace(start_address=0x101), canonical(), {}),
+    "overlapping_core_matrices": (right(NONE).replace(lbo=1, sbo=4), NONE, {}),
+    "generic_pointer": (Descriptor(GOOD.word | 0x7F12_3400_0100 & desc.RESERVED_MASK).replace(start_address=0x101, sbo=3), canonical(), {}),
+}
+
+
+@pytest.mark.parametrize("code", MISTAKES)
+def test_each_mistake_is_named_and_its_repair_verifies(code: str) -> None:
+    descriptor, spec, more = MISTAKES[code]
+    result = ask(descriptor, spec, **more)
+    assert result["verdict"] == "mismatch" and result["matched"] < result["total"] == 64 * 16
+    assert code in [d["code"] for d in result["diagnoses"]], result["diagnoses"]
+    fix = result["diagnoses"][0]["fix"]
+    assert fix and ask(int(fix["descriptor"], 16), spec, **more)["verdict"] == "match"
+    assert set(fix["changes"]) <= {f.name for f in desc.FIELDS}
+
+
+def test_lbo_of_the_instructions_rows() -> None:
+    """N = 64 of a buffer of 128: LBO must step over the buffer's panel, not the instruction's."""
+    spec = canonical(swizzle="none", mn=128)
+    result = ask(right(spec).replace(lbo=64 * 16 // 16), spec, operand="b")
+    assert [d["code"] for d in result["diagnoses"]] == ["panel_stride_from_instruction"]
+
+
+def test_one_field_is_preferred_to_two() -> None:
+    result = ask(GOOD.replace(sbo=1), canonical())
+    assert list(result["diagnoses"][0]["fix"]["changes"]) == ["sbo"]
+    both = ask(GOOD.replace(sbo=1, start_address=1), canonical())
+    assert set(both["diagnoses"][0]["fix"]["changes"]) == {"sbo", "start_address"}
+
+
+def test_wrong_transpose() -> None:
+    result = ask(right(MN_TILE), MN_TILE, operand="b", major="K")
+    assert result["diagnoses"][0]["code"] == "wrong_transpose" and result["diagnoses"][0]["fix"] is None
+    assert ask(right(MN_TILE), MN_TILE, operand="b", major="MN")["verdict"] == "match"
+
+
+@pytest.mark.parametrize("pitch", [32, 64, 128, 144, 256])
+def test_plain_rows_are_not_readable(pitch: int) -> None:
+    result = ask(encode(4096, 128, 256), {"kind": "rows", "inner": "K", "pitch_bytes": pitch, "swizzle": "none", "base": 4096})
+    diagnosis = result["diagnoses"][0]
+    assert diagnosis["code"] == "row_major_not_core_matrix" and diagnosis["fix"] is None
+    # 144 = 128 + 16: the XOR of mode 128B undoes the 16 in the first core matrix, and the next one gives it away
+    assert f"Core matrix (0, {int(pitch == 144)})" in diagnosis["message"] and f"{pitch} bytes apart" in diagnosis["message"]
+
+
+def test_an_offset_inside_an_mn_major_atom_is_illegal() -> None:
+    spec = canonical(major="MN", swizzle="128B", mn=128, k=16)
+    tile = storage(spec, 16, "MN").tile
+    assert tile
+    with pytest.raises(LayoutError, match="inside an MN-major atom"):
+        tile.descriptor(32, 0)
+    shifted = tile.descriptor().replace(start_address=(4096 + 64) // 16)
+    result = ask(shifted, spec, "wgmma.mma_async.m64n32k16.f32.f16.f16", "b", "MN", mn=48)
+    assert [d["code"] for d in result["diagnoses"]] == ["mn_offset_inside_atom"]
+
+
+RIGHT_BUT_ODD = {
+    "LBO 0 in swizzled K-major": (GOOD.replace(lbo=0), canonical(), {}),
+    "LBO nonsense in swizzled K-major": (GOOD.replace(lbo=0x3FFF), canonical(), {}),
+    "SBO 0 with N = 8": (GOOD.replace(sbo=0), canonical(), {"instruction": "wgmma.mma_async.m64n8k16.f32.f16.f16", "operand": "b"}),
+    "SBO 144, rows padded by a chunk": (
+        encode(4096, 2048, 144),
+        {"kind": "atoms", "inner": "K", "width_bytes": 16, "outer8_stride": 144, "inner_stride": 2048, "line_stride": 16, "base": 4096},
+        {},
+    ),
+    "SBO 2048, every other atom": (
+        encode(4096, 16, 2048, 0, "128B"),
+        {"kind": "atoms", "inner": "K", "width_bytes": 128, "outer8_stride": 2048, "inner_stride": 0, "swizzle": "128B", "base": 4096},
+        {},
+    ),
+    "SBO 8192": (
+        encode(4096, 16, 8192, 0, "128B"),
+        {"kind": "atoms", "inner": "K", "width_bytes": 128, "outer8_stride": 8192, "inner_stride": 0, "swizzle": "128B", "base": 4096},
+        {},
+    ),
+    "unaligned start of data swizzled by address": (
+        encode(4096 + 384, 16, 1024, 0, "128B"),
+        {"kind": "rows", "inner": "K", "pitch_bytes": 128, "swizzle": "128B", "swizzle_by": "address", "base": 4096 + 384},
+        {},
+    ),
+    "K step inside the atom": (right(canonical(), k=48), canonical(), {"k": 48}),
+    "reserved bits": (Descriptor(GOOD.word | 1 << 52), canonical(), {}),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT_BUT_ODD)
+def test_what_looks_wrong_but_is_right(name: str) -> None:
+    descriptor, spec, more = RIGHT_BUT_ODD[name]
+    result = ask(descriptor, spec, **more)
+    assert (result["verdict"], result["diagnoses"], result["first_mismatch"]) == ("match", [], None)
+
+
+@pytest.mark.parametrize("unit", ["elements", "chunks", "bytes"])
+@pytest.mark.parametrize(("major", "name"), [("K", "none"), ("K", "128B"), ("MN", "64B"), ("K", "32B")])
+def test_a_cute_string_is_the_same_storage(unit: str, major: str, name: str) -> None:
+    spec = canonical(major=major, swizzle=name, mn=64, k=64)
+    tile = storage(spec, 16, major).tile
+    assert tile
+    text = {"kind": "cute", "layout": tile.cute()[unit], "unit": unit, "base": 4096}
+    mn, k = np.arange(64)[:, None], np.arange(64)[None, :]
+    assert np.array_equal(storage(text, 16, major).address(mn, k), tile.address(mn, k))
+
+
+def test_cutes_pointer_swizzle_is_in_bytes() -> None:
+    mn, k = np.arange(64)[:, None], np.arange(16)[None, :]
+    pointer = storage({"kind": "cute", "layout": "Sw<3,4,3> o smem_ptr16b o ((8,8),(64,1)):((64,512),(1,0))", "base": 1024}, 16, "K")
+    literal = storage({"kind": "cute", "layout": "Sw<3,3,3> o ((8,8),(64,1)):((64,512),(1,0))", "base": 1024}, 16, "K")
+    assert np.array_equal(pointer.address(mn, k), literal.address(mn, k))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("0x4000004004000100", 0x4000004004000100),
+        ("4000 0040 0400 0100", 0x4000004004000100),
+        ("0b101", 5),
+        ("0d42", 42),
+        ("0b12", 0xB12),
+        ("0x1_0ull", 16),
+    ],
+)
+def test_words_in_every_spelling(text: str, value: int) -> None:
+    assert parse_word(text) == value
+
+
+@pytest.mark.parametrize(("text", "says"), [("-1", "negative"), ("", "no number"), ("0xzz", "no number"), ("1" + "0" * 16, "65 bits")])
+def test_words_that_are_none(text: str, says: str) -> None:
+    with pytest.raises(LayoutError, match=says):
+        parse_word(text)
+
+
+def test_constant_expressions() -> None:
+    text = "((uint64_t)1 << 62) | ((uint64_t)(1024 >> 4) << 32) | (uint64_t(0))"
+    assert memory.parse_descriptor("((uint64_t)1 << 62) | ((uint64_t)(1024 >> 4) << 32) | (4096 >> 4)").word == GOOD.replace(lbo=0).word
+    for bad in (text, "f(1)", "1 << 99", "__import__('os') | 1", "a | b", "1 // 0 | 1", "9" * 600 + " | 1"):
+        with pytest.raises(LayoutError):
+            memory.constant(bad)
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"start_address": 8}, "start_address"),
+        ({"start_address": 0x40000}, "start_address"),
+        ({"lbo_bytes": 100}, "lbo_bytes"),
+        ({"sbo_bytes": 16 << 14}, "sbo_bytes"),
+        ({"base_offset": 8}, "base_offset"),
+        ({"swizzle": "16B"}, "swizzle"),
+        ({"colour": 1}, "colour"),
+        ({"lbo_bytes": "x"}, "lbo_bytes"),
+        ({"lbo_bytes": -16}, "lbo_bytes"),
+    ],
+)
+def test_encode_names_the_wrong_field(given: dict[str, Any], field: str) -> None:
+    with pytest.raises(LayoutError) as caught:
+        memory.encode(given)
+    assert caught.value.field == field and caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"mn": "60"}, "mn"),
+        ({"k": "48"}, "k"),
+        ({"swizzle": "256B"}, "swizzle"),
+        ({"major": "N"}, "major"),
+        ({"major": "MN", "element_bits": "8"}, "major"),
+        ({"element_bits": "4"}, "element_bits"),
+        ({"base": "8"}, "base"),
+        ({"order": "x"}, "order"),
+        ({"rows": "12"}, "rows"),
+        ({"mn": "-8"}, "mn"),
+    ],
+)
+def test_tiles_name_the_wrong_field(change: dict[str, str], field: str) -> None:
+    with pytest.raises(LayoutError) as caught:
+        memory.tile_of(change)
+    assert caught.value.field == field and caught.value.hint
+
+
+def test_sparse_b_is_refused_until_measured() -> None:
+    with pytest.raises(LayoutError, match="not been measured"):
+        desc.view(find("wgmma.mma_async.sp.m64n8k32.f32.f16.f16"), "b", "K")
+    assert desc.view(find("wgmma.mma_async.sp.m64n8k32.f32.f16.f16"), "a", "K").k == 16
+
+
+def test_warnings_are_about_what_is_there() -> None:
+    def codes(word: Descriptor) -> set[str]:
+        return {w["code"] for w in desc.warnings(word)}
+
+    assert codes(GOOD) == set()
+    assert codes(right(canonical(), k=16)) == set()
+    assert codes(GOOD.replace(start_address=0x101)) == {"start_inside_row"}
+    assert codes(GOOD.replace(start_address=0x110)) == {"start_off_pattern"}
+    assert codes(right(NONE).replace(base_offset=1)) == {"base_offset_in_none"}
+    assert codes(right(NONE).replace(lbo=1, sbo=4)) == {"overlap"}
+    assert codes(Descriptor(GOOD.word | 1 << 46)) == {"reserved_bits"}
+    assert codes(GOOD.replace(start_address=0x3FC0)) == {"start_beyond_shared"}
+
+
+def test_k_steps_read_what_the_tile_holds() -> None:
+    for name, order in (("128B", "mn"), ("64B", "k"), ("none", "mn")):
+        tile = Tile(16, "K", mode(name), 128, 128, order, 2048)
+        for step in tiling.k_steps(tile):
+            got = reads(Descriptor(int(step["descriptor"], 16)), View(64, 16, 16, "K"))
+            assert np.array_equal(got - 2048, tile.offsets()[:64, step["k"] : step["k"] + 16])
+
+
+def test_swizzle_text() -> None:
+    assert str(Swizzle(3, 4, 3)) == "Sw<3,4,3>" and mode("128b").code == 1
+    with pytest.raises(LayoutError, match="No swizzle mode 'x'"):
+        mode("x")
+
+
+def test_verify_refuses_a_slice_outside() -> None:
+    with pytest.raises(LayoutError, match="does not lie in"):
+        verify(GOOD, View(64, 16, 16, "K"), storage(canonical(), 16, "K"), 0, 64)

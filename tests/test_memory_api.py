@@ -1,0 +1,220 @@
+"""Shared memory and descriptors over HTTP, on the pages and in the shell."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from starlette.testclient import TestClient
+
+from app import guide
+from app.main import create_app
+from layouts.render import smem
+from layouts.swizzle import MODES
+from layouts.tiling import Tile
+from tests.ptxas import nvrtc
+from tests.test_cli import lanescope
+
+FIXED = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
+TILE = {"kind": "canonical", "element_bits": 16, "major": "K", "swizzle": "128B", "mn": 64, "k": 64, "order": "mn", "base": 4096}
+ASK: dict[str, Any] = {
+    "descriptor": "0x4000004004000101",
+    "instruction": FIXED,
+    "operand": "a",
+    "major": "K",
+    "storage": TILE,
+    "slice": {"mn": 0, "k": 0},
+}
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[TestClient]:
+    with TestClient(create_app()) as made:
+        yield made
+
+
+def test_tile(client: TestClient) -> None:
+    answer = client.get("/api/v1/smem/tile?element_bits=16&major=K&swizzle=128B&mn=128&k=128&rows=64&order=mn&base=1024").json()
+    assert answer["atom"] == {"mn": 8, "k": 64, "bytes": 1024, "count": {"mn": 16, "k": 2}}
+    assert (answer["lbo_used"], answer["sbo_bytes"], answer["sbo_used"]) == (False, 1024, True)
+    assert answer["cute"]["elements"] == "Sw<3,3,3> o ((8,16),(64,2)):((64,512),(1,8192))"
+    assert np.array(answer["offset_bytes"]).shape == (128, 128) and answer["offset_bytes"][1][:2] == [128 + 16, 128 + 18]
+    assert [s["start_offset_bytes"] for s in answer["k_steps"]] == [0, 32, 64, 96, 16384, 16416, 16448, 16480]
+    assert answer["k_steps"][0]["descriptor"] == "0x4000004000010040" and answer["tma_box"]["swizzle_code"] == 3
+
+
+def test_decode_and_encode(client: TestClient) -> None:
+    answer = client.get("/api/v1/descriptors/0x4000004004000101").json()
+    keys = ("start_address", "lbo_bytes", "sbo_bytes", "base_offset", "swizzle", "reserved")
+    assert [answer[k] for k in keys] == [4112, 16384, 1024, 0, "128B", "0x0000000000000000"]
+    assert [w["code"] for w in answer["warnings"]] == ["start_inside_row"]
+    made = client.post(
+        "/api/v1/descriptors/encode",
+        json={"start_address": 4112, "lbo_bytes": 16384, "sbo_bytes": 1024, "base_offset": 0, "swizzle": "128B"},
+    ).json()
+    assert made["descriptor"] == answer["descriptor"] and made["fields"] == answer["fields"]
+
+
+def test_reads(client: TestClient) -> None:
+    answer = client.post(
+        "/api/v1/descriptors/reads", json={"descriptor": "0x4000004000010100", "instruction": FIXED, "operand": "b", "major": "K"}
+    ).json()
+    assert np.array(answer["address"]).shape == (64, 16)
+    assert (answer["first"], answer["last"]) == (4096, int(np.max(answer["address"])) + 1) and answer["address"][1][0] == 4096 + 128 + 16
+
+
+def test_verify(client: TestClient) -> None:
+    answer = client.post("/api/v1/descriptors/verify", json=ASK).json()
+    assert (answer["verdict"], answer["matched"], answer["total"]) == ("mismatch", 0, 1024)
+    assert answer["first_mismatch"] == {"row": 0, "k": 0, "read": 0x1010, "expected": 0x1000}
+    fix = answer["diagnoses"][0]["fix"]
+    assert fix == {"descriptor": "0x4000004004000100", "changes": {"start_address": {"from": 0x101, "to": 0x100}}}
+    assert client.post("/api/v1/descriptors/verify", json=ASK | {"descriptor": fix["descriptor"]}).json()["verdict"] == "match"
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"descriptor": "0x1ffffffffffffffff"}, "descriptor"),
+        ({"descriptor": "wxyz"}, "descriptor"),
+        ({"instruction": "wgmma.mma_async.m64n12k16.f32.f16.f16"}, "instruction"),
+        ({"instruction": "mma.m16n8k16.row.col.f32.f16.f16.f32"}, "instruction"),
+        ({"operand": "d"}, "operand"),
+        ({"major": "N"}, "major"),
+        ({"instruction": "wgmma.mma_async.m64n64k32.f32.e4m3.e4m3", "major": "MN"}, "major"),
+        ({"storage": {"kind": "heap"}}, "storage.kind"),
+        ({"storage": TILE | {"mn": 60}}, "mn"),
+        ({"storage": TILE | {"element_bits": 8, "k": 128}}, "storage.element_bits"),
+        ({"storage": {"kind": "rows", "pitch_bytes": "many"}}, "storage.pitch_bytes"),
+        ({"storage": {"kind": "cute", "layout": "((8,8):(1,2)"}}, "storage.layout"),
+        ({"storage": {"kind": "cute", "layout": "((8,2),(16,1)):((16,128),(1,0))"}}, "slice.mn"),
+        ({"storage": None}, "storage"),
+        ({"slice": {"mn": 0, "k": 64}}, "slice.k"),
+        ({"slice": {"mn": "x"}}, "slice.mn"),
+    ],
+)
+def test_bad_input_names_its_field(client: TestClient, change: dict[str, Any], field: str) -> None:
+    answer = client.post("/api/v1/descriptors/verify", json=ASK | change)
+    assert answer.status_code == 422
+    error = answer.json()["error"]
+    assert error["field"] == field and error["message"] and error["hint"]
+
+
+def test_malformed_bodies(client: TestClient) -> None:
+    assert client.post("/api/v1/descriptors/verify", content=b"{").status_code == 422
+    assert client.post("/api/v1/descriptors/verify", json=[1]).json()["error"]["code"] == "bad_request"
+    assert client.get("/api/v1/smem/tile?width=3").json()["error"]["field"] == "width"
+
+
+def test_pages_keep_what_was_typed(client: TestClient) -> None:
+    bad = client.get("/smem?mn=60&k=64")
+    assert bad.status_code == 422 and 'value="60"' in bad.text and "multiple of the atom" in bad.text and "<svg" in bad.text
+    word = client.get("/descriptor/wgmma/0xnothex")
+    assert word.status_code == 422 and 'value="0xnothex"' in word.text and "is no number" in word.text
+    page = client.get("/descriptor/wgmma/0x4000004004000101?s_mn=60").text
+    assert 'value="60"' in page and "multiple of the atom" in page
+    assert client.get("/descriptor?word=zz").status_code == 422
+
+
+def test_forms_without_scripts_lead_to_the_word(client: TestClient) -> None:
+    made = client.get("/descriptor?start_address=4096&lbo_bytes=16&sbo_bytes=1024&base_offset=0&swizzle=128B", follow_redirects=False)
+    assert made.headers["location"] == "/descriptor/wgmma/0x4000004000010100"
+    typed = client.get("/descriptor", params={"word": "(1ull << 62) | 5"}, follow_redirects=False)
+    assert typed.headers["location"] == "/descriptor/wgmma/0x4000000000000005"
+
+
+def test_editor_page_says_it_all(client: TestClient) -> None:
+    page = client.get("/descriptor/wgmma/0x4000004004000101?compare=0x4000004000010100").text
+    for text in (
+        "1024 of 1024 elements are read from the wrong place",
+        "is at 0x1000, read from 0x1010",
+        "start_wrong",
+        "apply 0x4000004004000100",
+        "lanescope descriptor verify",
+        "≠ lbo",
+    ):
+        assert text in page
+    assert "✓ match" in client.get("/descriptor/wgmma/0x4000004004000100").text
+
+
+def test_pictures(client: TestClient) -> None:
+    for path in ("/smem.svg?major=MN&swizzle=64B&mn=64&k=16", "/descriptor/wgmma/0x4000004004000101.svg?theme=dark"):
+        one, other = client.get(path), client.get(path)
+        assert one.status_code == 200 and one.content == other.content and one.headers["etag"] == other.headers["etag"]
+    assert client.get("/descriptor/wgmma/0x4000004004000101.json").json()["lbo_bytes"] == 16384
+
+
+def test_guide_pages_and_their_links(client: TestClient) -> None:
+    import re
+
+    for slug in ("", *(f"/{e.slug}" for e in guide.EXAMPLES), "/k-major-needs-no-transpose"):
+        page = client.get("/guide" + slug)
+        assert page.status_code == 200
+        for link in re.findall(r'href="(/[^"]+)"', page.text):
+            target = client.get(link.replace("&amp;", "&"))
+            assert target.status_code == 200, link
+            if link.startswith("/descriptor/wgmma"):
+                assert "✓ match" in target.text
+    assert client.get("/guide/nothing").status_code == 404
+
+
+@pytest.mark.skipif(nvrtc.library() is None, reason="no NVRTC: make test installs it")
+def test_tile_code_compiles() -> None:
+    parts = []
+    for n, (bits, major, m) in enumerate((b, mj, m) for b in (8, 16, 32) for mj in (("K", "MN") if b == 16 else ("K",)) for m in MODES):
+        tile = Tile(bits, major, m, 128, 128)
+        parts.append(f"namespace t{n} {{ {smem.fill(tile)}{smem.describe(tile)} }}")
+    assert nvrtc.compile_ptx("\n".join(parts), "sm_90a")[1] == ""
+
+
+def test_tile_code_computes_the_tile() -> None:
+    """The generated expression, evaluated in Python, against the engine's offsets."""
+    import re
+
+    for major in ("K", "MN"):
+        for m in MODES:
+            tile = Tile(16, major, m, 128, 128)
+            text = smem.fill(tile)
+            before = re.search(r"before = (.*);", text).group(1).replace("/", "//")  # type: ignore[union-attr]
+            after = re.search(r"return (.*);", text).group(1)  # type: ignore[union-attr]
+            for mn, k in ((0, 0), (9, 33), (77, 127), (127, 64)):
+                value = eval(after, {}, {"before": eval(before, {}, {"mn": mn, "k": k})})
+                assert value == tile.offsets()[mn, k]
+
+
+def test_command_line(client: TestClient) -> None:
+    words = [
+        "descriptor",
+        "verify",
+        "0x4000004004000101",
+        "--instruction",
+        FIXED,
+        "--storage",
+        "swizzle=128B",
+        "--storage",
+        "mn=64",
+        "--storage",
+        "k=64",
+        "--storage",
+        "base=0x1000",
+    ]
+    done = lanescope(*words)
+    assert done.returncode == 1 and "start_wrong" in done.stdout and "repair: 0x4000004004000100" in done.stdout
+    words[2] = "0x4000004004000100"
+    assert lanescope(*words).returncode == 0
+    assert json.loads(lanescope(*words, "--json").stdout)["verdict"] == "match"
+    assert lanescope(*words, "--storage", "nonsense").returncode == 2
+    assert (
+        json.loads(lanescope("descriptor", "decode", "0x4000004004000101", "--json").stdout)
+        == client.get("/api/v1/descriptors/0x4000004004000101").json()
+    )
+    assert (
+        lanescope("descriptor", "encode", "--start-address", "0x1000", "--sbo-bytes", "1024", "--swizzle", "128B").stdout.strip()
+        == "0x4000004000010100"
+    )
+    assert lanescope("descriptor", "encode", "--start-address", "8").returncode == 2
+    assert json.loads(lanescope("smem", "--mn", "128", "--json").stdout) == client.get("/api/v1/smem/tile?mn=128").json()
+    assert "Sw<3,3,3>" in lanescope("smem").stdout
