@@ -187,6 +187,7 @@ def reads_facts(given: Json) -> Json:
         "first": int(address.min()),
         "last": last,
         "unused": desc.inert(descriptor, seen),
+        "bank_ways": desc.bank_ways(address, seen),
     }
 
 

@@ -124,7 +124,18 @@ def tile_figure(tile: Tile, plain: bool = False, ink: str = "var(--trace)") -> t
         memory_texts,
     )
     figure = Figure(x + 8 * 34 + 110, 36 + max(lines, high) * height + 10, (first, second))
-    return figure, _arrows(tile, second, ink)
+    return figure, _atom(tile, first, second, ink) + _arrows(tile, second, ink)
+
+
+def _atom(tile: Tile, logical: Panel, stored: Panel, ink: str) -> str:
+    """The first atom outlined in both pictures."""
+    out = []
+    for panel, cols, rows in ((logical, tile.mode.chunks, 8), (stored, 8, tile.mode.chunks)):
+        width, height = min(cols, panel.cols) * panel.cell_width, min(rows, panel.rows) * panel.cell_height
+        out.append(
+            f'<rect x="{panel.x:.2f}" y="{panel.y:.2f}" width="{width:.2f}" height="{height:.2f}" fill="none" stroke="{ink}" stroke-width="2"/>'
+        )
+    return "".join(out)
 
 
 def _arrows(tile: Tile, panel: Panel, ink: str) -> str:
@@ -226,7 +237,13 @@ def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any
         result, seen, _ = memory.verdict_of(request)
         context |= {"result": result, "seen": seen, "unused": desc.inert(descriptor, seen), "pictures": verdict_svg(result)}
         context["command"] = _command(request)
-        context["canonical"] = _canonical(request)
+        context["ways"] = desc.bank_ways(result.read, seen)
+        tile = _tile(request)
+        at_mn, at_k = int(view["slice_mn"], 0), int(view["slice_k"], 0)
+        context["canonical"] = _slice(tile, at_mn, at_k)
+        step = tile.step() if tile else 0
+        context["next_query"] = urlencode({**{k: v for k, v in query.items() if k != "part"}, "slice_k": at_k + step})
+        context["next"] = {"k": at_k + step, "word": _slice(tile, at_mn, at_k + step)} if tile else None
     except LayoutError as error:
         context |= {"error": error, "unused": {}}
     if query.get("compare"):
@@ -242,16 +259,17 @@ def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any
     return context
 
 
-def _canonical(request: dict[str, Any]) -> str | None:
-    """The descriptor of the canonical tile's slice, where the storage is one and the slice legal."""
-    if request["storage"]["kind"] != "canonical":
-        return None
+def _tile(request: dict[str, Any]) -> Tile | None:
+    """The canonical tile of a request, None for another storage."""
+    _, seen = memory.seen_by(request)
+    return memory.storage(request["storage"], seen.bits, seen.major).tile
+
+
+def _slice(tile: Tile | None, mn: int, k: int) -> str | None:
+    """The descriptor of a slice, None where none can begin there."""
     try:
-        _, seen = memory.seen_by(request)
-        stored = memory.storage(request["storage"], seen.bits, seen.major)
-        assert stored.tile
-        return str(stored.tile.descriptor(int(request["slice"]["mn"]), int(request["slice"]["k"])))
-    except (LayoutError, ValueError):
+        return str(tile.descriptor(mn, k)) if tile else None
+    except LayoutError:
         return None
 
 

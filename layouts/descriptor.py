@@ -227,3 +227,15 @@ def inert(descriptor: Descriptor, seen: View) -> dict[str, str]:
     if not swizzled:
         out["base_offset"] = "not read: mode none XORs nothing"
     return out
+
+
+def bank_ways(address: Addresses, seen: View) -> int:
+    """How many rows of one core matrix meet in the same 16-byte bank group at the worst: 1 is free of conflicts.
+
+    A core matrix is 8 lines of 16 bytes; shared memory has 32 banks of 4 bytes, so 8 such groups.
+    """
+    lines = address if seen.major == "K" else address.T
+    starts = lines[:, :: seen.per]
+    groups = (starts >> 4 & 7).reshape(-1, 8, starts.shape[1])
+    counts = (groups[:, :, :, None] == np.arange(8)).sum(axis=1)
+    return int(counts.max())

@@ -428,3 +428,17 @@ def test_swizzle_text() -> None:
 def test_verify_refuses_a_slice_outside() -> None:
     with pytest.raises(LayoutError, match="does not lie in"):
         verify(GOOD, View(64, 16, 16, "K"), storage(canonical(), 16, "K"), 0, 64)
+
+
+def test_bank_conflicts_of_core_matrices() -> None:
+    seen = View(64, 16, 16, "K")
+    for m in MODES:
+        tile = Tile(16, "K", m, 64, 64)
+        assert desc.bank_ways(reads(tile.descriptor(), seen), seen) == 1
+    # 128-byte rows read without their XOR all begin in the same banks; SBO does not matter inside a core matrix
+    plain = np.arange(64)[:, None] * 128 + np.arange(16)[None, :] * 2
+    assert desc.bank_ways(plain.astype(np.int64), seen) == 8
+    assert desc.bank_ways((plain // 2).astype(np.int64), seen) == 4
+    turned = View(64, 16, 16, "MN")
+    tile = Tile(16, "MN", mode("64B"), 64, 16)
+    assert desc.bank_ways(reads(tile.descriptor(), turned), turned) == 1

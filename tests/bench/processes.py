@@ -87,6 +87,9 @@ def pages(site: str) -> None:
             lights.append(float(page.get_attribute("#stage", "data-light-ms") or 0))
         print(f"hover lights its cells       {statistics.median(lights):7.2f} ms   (promised: under 16; worst {max(lights):.2f})")
         print(f"DOM nodes                    {page.evaluate('document.querySelectorAll(`*`).length'):7d}      (promised: under 3000)")
+        page.goto(f"{site}/smem?mn=256&k=128")
+        drawn = page.evaluate("performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd")
+        print(f"tile 256×128 drawn           {drawn:7.0f} ms   (promised: under 500)")
         browser.close()
 
 

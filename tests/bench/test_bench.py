@@ -45,3 +45,22 @@ def test_svg(benchmark: Any, what: str) -> None:
     figure = operand_figure(find(WIDE).operand("d")) if wide else product_figure(find(M16))
     text = benchmark(lambda: svg(figure, title=what, labels_up_to=20000))
     print(f"\n{what}: {len(text.encode())} bytes")
+
+
+@pytest.mark.benchmark(group="descriptors (promised: one read under 1 ms, verify with repair under 50 ms, 16,000 reads under 2 s)")
+@pytest.mark.parametrize("what", ["reads of one", "verify 128×64 with repair", "16,000 reads"])
+def test_descriptors(benchmark: Any, what: str) -> None:
+    import numpy as np
+
+    from layouts.descriptor import Descriptor, View, reads, reads_many
+    from layouts.tiling import storage
+    from layouts.verify import verify
+
+    stored = storage({"kind": "canonical", "swizzle": "128B", "mn": 128, "k": 64, "base": 4096}, 16, "K")
+    words = np.random.default_rng(1).integers(0, 2**63, 16000, dtype=np.uint64)
+    run = {
+        "reads of one": lambda: reads(Descriptor(0x4000004000010100), View(64, 16, 16, "K")),
+        "verify 128×64 with repair": lambda: verify(Descriptor(0x8000002000010101), View(128, 16, 16, "K"), stored),
+        "16,000 reads": lambda: reads_many(words, View(64, 16, 16, "K")),
+    }[what]
+    benchmark(run)

@@ -9,16 +9,28 @@ from typing import Any
 import pytest
 
 pytestmark = pytest.mark.browser
-PATH = "/i/mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32?pin=d:3,2"
-IMAGE = Path(__file__).parents[2] / "docs" / "images" / "instruction.png"
+IMAGES = Path(__file__).parents[2] / "docs" / "images"
 
 
-def test_screenshot(open_page: Any, tmp_path: Path) -> None:
-    page = open_page(PATH, width=1440, height=1060)
-    page.mouse.move(700, 5)
-    target = IMAGE if os.environ.get("LANESCOPE_GOLDEN") == "write" else tmp_path / "now.png"
+def take(page: Any, name: str, tmp_path: Path) -> None:
+    """Into docs/images when golden pictures are written, else beside the test; either way it must be a full picture."""
+    target = IMAGES / name if os.environ.get("LANESCOPE_GOLDEN") == "write" else tmp_path / name
     page.screenshot(path=target)
-    assert IMAGE.exists() and target.stat().st_size > 60_000
+    assert (IMAGES / name).exists() and target.stat().st_size > 60_000
+
+
+def test_instruction(open_page: Any, tmp_path: Path) -> None:
+    page = open_page("/i/mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32?pin=d:3,2", width=1440, height=1060)
+    page.mouse.move(700, 5)
+    take(page, "instruction.png", tmp_path)
     inside = page.locator("#stage canvas.base").bounding_box()
     panel = page.locator("#panel").bounding_box()
     assert inside and panel and inside["x"] + inside["width"] <= panel["x"], "the panel lies over the matrices"
+
+
+def test_descriptor(open_page: Any, tmp_path: Path) -> None:
+    page = open_page("/descriptor/wgmma/0x4000004004000101", width=1440, height=1060)
+    page.wait_for_selector("html[data-analysed]")
+    take(page, "descriptor.png", tmp_path)
+    boxes = [page.locator(f"#bits [data-bit='{bit}']").bounding_box() for bit in (63, 32, 31, 0)]
+    assert boxes[0]["y"] == boxes[1]["y"] < boxes[2]["y"] == boxes[3]["y"], "two rows of 32"
