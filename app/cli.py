@@ -215,3 +215,49 @@ def smem(
         print(f"{unit:9} {text}")
     for step in facts["k_steps"]:
         print(f"k {step['k']:4}  +{step['start_offset_bytes']:<6} {step['descriptor']}  {step['why']}")
+
+
+gpu_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Run the instructions on this machine's GPU.")
+app.add_typer(gpu_app, name="gpu")
+
+
+@gpu_app.command("status")
+def gpu_status(as_json: AsJson = False) -> None:
+    """Which device there is, or why there is none."""
+    from app.gpu.verify import device_info
+    from layouts.errors import LayoutError
+
+    try:
+        answer: dict[str, Any] = {"available": True, "reason": "", "devices": [device_info()]}
+    except LayoutError as error:
+        answer = {"available": False, "reason": f"{error.message} {error.hint}", "devices": []}
+    if as_json:
+        return _print_json(answer)
+    print(answer["reason"] or ", ".join(f"{key} {value}" for key, value in answer["devices"][0].items()))
+
+
+@gpu_app.command("verify")
+def gpu_verify(
+    family: Annotated[str, typer.Option(help="One family only.")] = "",
+    write: Annotated[bool, typer.Option(help="Write layouts/evidence/<device>.json.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run everything the device supports and compare with the maps. Exit status 1 where hardware differs."""
+    from collections import Counter
+
+    from app.gpu import verify as gpu
+
+    found = gpu.verify(family, lambda key, result: None if result == "agrees" else print(f"{key}: {result}", file=sys.stderr))
+    if write:
+        print(gpu.write(found), file=sys.stderr)
+    differs = [key for key, result in found["results"].items() if result != "agrees"]
+    if as_json:
+        _print_json(found)
+    else:
+        print(", ".join(f"{key} {value}" for key, value in found["meta"].items() if key != "method"))
+        print(
+            dict(Counter(key.split(".")[0] for key in found["results"])),
+            f"{len(found['results']) - len(differs)} of {len(found['results'])} agree",
+        )
+    if differs:
+        raise typer.Exit(1)

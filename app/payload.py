@@ -186,17 +186,33 @@ def evidence(instruction: Instruction) -> list[Json]:
             }
         )
     family = instruction.family
+    runs = catalog.runs(instruction)
+    ran: list[Json] = [
+        {
+            "kind": "ran" if run.agrees else "differs",
+            "text": f"{'ran' if run.agrees else 'DIFFERS'} on {_short(run.device)}, {run.date}",
+            "by": f"{run.device}: {run.method}",
+            "date": run.date,
+        }
+        for run in runs
+    ]
     if family.measured:
-        out.insert(
-            0, {"kind": "ran", "text": family.measured, "by": "a map measured on the device, tests/golden/hardware", "date": "2026-11-21"}
+        ran.append(
+            {"kind": "ran", "text": family.measured, "by": "a map measured on the device, tests/golden/hardware", "date": "2026-11-21"}
         )
+    out = ran + out
     if family.name == "wmma":
         out.append({"kind": "not_run", "text": "unspecified by PTX; other architectures unknown", "by": str(family.source), "date": ""})
         return out
     out.append({"kind": "documented", "text": "documented", "by": str(family.source), "date": ""})
-    if not family.measured:
+    if not ran:
         out.append({"kind": "not_run", "text": "not yet run on hardware by this project", "by": "", "date": ""})
     return out
+
+
+def _short(device: str) -> str:
+    """ "NVIDIA H100 80GB HBM3" → "H100"."""
+    return device.removeprefix("NVIDIA ").split(" ")[0]
 
 
 def listing(family: str = "", type: str = "", target: str = "", shape: str = "", q: str = "") -> Json:

@@ -66,6 +66,37 @@ def assembled(instruction: Instruction) -> Assembled:
     return _assembled()[1].get(instruction.listed_ptx, Assembled((), ""))
 
 
+SHARED_A = " A from shared memory"  # how an evidence file names wgmma's form with two descriptors
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One hardware run of an instruction: the device, the date, and whether it agreed with the maps."""
+
+    device: str
+    date: str
+    method: str
+    agrees: bool
+
+
+@lru_cache(maxsize=1)
+def _evidence() -> tuple[tuple[dict[str, str], dict[str, str]], ...]:
+    folder = files("layouts") / "evidence"
+    names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".json")) if folder.is_dir() else []
+    loaded = [json.loads((folder / name).read_text()) for name in names]
+    return tuple((data["meta"], data["results"]) for data in loaded)
+
+
+def runs(instruction: Instruction) -> tuple[Run, ...]:
+    """What `lanescope gpu verify` saw of an instruction, a run a device; every form of it must have agreed."""
+    out = []
+    for meta, results in _evidence():
+        seen = [results[key] for key in (instruction.listed_ptx, instruction.listed_ptx + SHARED_A) if key in results]
+        if seen:
+            out.append(Run(meta["device"], meta["date"], meta["method"], all(result == "agrees" for result in seen)))
+    return tuple(out)
+
+
 def opcode_of(text: str) -> str:
     """The opcode inside a pasted line: an asm string, a predicated line, an operand list behind it, spaces within."""
     match = _OPCODE.search(text)

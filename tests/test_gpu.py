@@ -1,0 +1,90 @@
+"""Hardware runs without hardware: packing, kernels that compile, and the stored evidence against the tables."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app.gpu import kernels, numbers, verify
+from layouts import catalog, find
+from layouts.errors import LayoutError
+from tests.ptxas import nvrtc
+
+EVIDENCE = sorted((Path(__file__).parents[1] / "layouts" / "evidence").glob("*.json"))
+
+
+@pytest.mark.parametrize("name", ["f16", "bf16", "tf32", "f64", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1", "s8", "u8", "s4", "u4", "b1"])
+def test_every_type_holds_its_test_values(name: str) -> None:
+    values = np.array(numbers.legal_values(name))
+    assert len(set(numbers.encode(values, name).tolist())) == len(values)
+
+
+def test_known_codes() -> None:
+    assert numbers.encode(np.array([1, -2]), "e4m3").tolist() == [0x38, 0xC0]
+    assert numbers.encode(np.array([1, -2]), "e2m1").tolist() == [0x2, 0xC]
+    assert numbers.encode(np.array([1, 2]), "bf16").tolist() == [0x3F80, 0x4000]
+    assert numbers.encode(np.array([-1]), "s4").tolist() == [0xF]
+
+
+def test_unpack_undoes_pack() -> None:
+    for text in ("mma.m16n8k16.row.col.f32.f16.f16.f32", "mma.m8n8k4.row.col.f32.f16.f16.f32", "wmma.load.a.row.m16n16k16.f16"):
+        for op in find(text).operands.values():
+            bits = np.random.default_rng(1).integers(0, 1 << min(op.container_bits, 32), op.pattern.extents).astype(np.uint64)
+            back, disagree = numbers.unpack(op, numbers.pack(op, bits))
+            assert np.array_equal(back, bits) and not disagree
+
+
+@pytest.mark.skipif(nvrtc.library() is None, reason="no NVRTC: make test installs it")
+@pytest.mark.parametrize("family", ["mma", "mma_sp", "wmma", "wgmma", "wgmma_sp", "ldmatrix", "stmatrix", "movmatrix"])
+def test_kernels_compile(family: str) -> None:
+    todo = [job for job in verify.jobs("sm_90a", family) if job.instruction.sizes.get("n", 8) in (8, 16, 32)]
+    chosen = todo[:: max(1, len(todo) // 12)]
+    text = "\n".join(f"namespace n{n} {{\n{job.source(f'k{n}')}}}" for n, job in enumerate(chosen))
+    assert chosen and nvrtc.compile_ptx(text, "sm_90a")[1] == ""
+
+
+def test_without_a_device_it_says_why() -> None:
+
+    try:
+        import cupy  # noqa: F401
+    except ImportError:
+        with pytest.raises(LayoutError, match="CuPy is not installed"):
+            verify.device_info()
+
+
+@pytest.mark.parametrize("path", EVIDENCE, ids=lambda p: p.name)
+def test_evidence_names_what_the_catalogue_has_and_agrees(path: Path) -> None:
+    """A file written by the device run: every variant it names is in the catalogue, and hardware agreed with all of them."""
+    found: dict[str, Any] = json.loads(path.read_text())
+    assert {"device", "compute_capability", "driver", "cuda", "date", "method"} <= set(found["meta"])
+    known = {i.ptx for i in catalog.instructions()}
+    for key, result in found["results"].items():
+        assert key.removesuffix(catalog.SHARED_A) in known
+        assert result == "agrees", (key, result)
+
+
+@pytest.mark.parametrize("path", EVIDENCE, ids=lambda p: p.name)
+def test_evidence_covers_what_its_device_supports(path: Path) -> None:
+    """No variant the device's target assembles is missing from its file, so none was left out because it failed."""
+    found = json.loads(path.read_text())
+    assert {job.key for job in verify.jobs(found["meta"]["target"])} == set(found["results"])
+
+
+def test_pages_claim_a_run_only_where_a_file_has_it() -> None:
+    from app import payload
+
+    stored = [set(json.loads(path.read_text())["results"]) for path in EVIDENCE]
+    for i in catalog.instructions():
+        claims = [e for e in payload.evidence(i) if e["text"].startswith("ran on")]
+        assert len(claims) == sum(i.ptx in results for results in stored), i.ptx
+    newest = find("mma.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0")
+    assert [e["kind"] for e in payload.evidence(newest)] == ["assembled", "documented", "not_run"]
+
+
+def test_kernels_name_no_user_text() -> None:
+    source = kernels.mma(find("mma.m16n8k16.row.col.f32.f16.f16.f32"), "k")
+    assert "asm volatile" in source and source.count("__global__") == 1
