@@ -66,7 +66,12 @@ async def smem(request: Request) -> Response:
             memory.chunk_views(tile)
             | {"panels": _places(figure), "base": tile.base, "chunks": tile.mode.chunks, "per": tile.per, "major": tile.major}
         ).decode(),
-        "units": [("16-byte chunks", facts["cute"]["chunks"]), ("elements", facts["cute"]["elements"]), ("bytes", facts["cute"]["bytes"])],
+        "units": [
+            ("16-byte chunks", facts["cute"]["chunks"]),
+            ("elements", facts["cute"]["elements"]),
+            ("bytes", facts["cute"]["bytes"]),
+            ("bits", facts["cute"]["bits"]),
+        ],
     }
     return templates.TemplateResponse(request, "smem.html", context, 422 if context["error"] else 200)
 

@@ -18,7 +18,9 @@ class Types(BaseModel):
     d: str | None
 
 
-class Summary(BaseModel):
+class Row(BaseModel):
+    """What every answer about an instruction begins with."""
+
     model_config = ConfigDict(extra="forbid")
     ptx: str
     family: str
@@ -28,6 +30,9 @@ class Summary(BaseModel):
     modifiers: list[str]
     targets: list[str]
     ptx_version: str
+
+
+class Summary(Row):
     operands: list[str]
 
 
@@ -118,16 +123,7 @@ class AddressMap(BaseModel):
     row: list[int]
 
 
-class Detail(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    ptx: str
-    family: str
-    shape: Shape
-    types: Types
-    layouts: list[str]
-    modifiers: list[str]
-    targets: list[str]
-    ptx_version: str
+class Detail(Row):
     note: str
     deprecated: str
     source: str

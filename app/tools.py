@@ -204,6 +204,7 @@ async def metadata_page(request: Request, ptx: str) -> Response:
     context |= {
         "facts": facts,
         "cells": _dense_cells(op, facts),
+        "stored": _stored_cells(op, facts),
         "op": op,
         "nibbles": NIBBLES[op.sparsity.index_bits] if op.sparsity else (),
     }
@@ -228,6 +229,17 @@ def _dense_cells(op: Operand, facts: dict[str, Any]) -> list[list[dict[str, Any]
             rows[row][at].setdefault("bit", nibble)
         rows[row][col] |= {"kept": f"T{thread} a{value}", "stored": stored, "lane": lane, "bit": nibble}
     return rows
+
+
+def _stored_cells(op: Operand, facts: dict[str, Any]) -> list[list[dict[str, Any]]]:
+    """Stored A by row: who holds each element and the dense column it stands for."""
+    grid = Grid(op)
+    thread, value = grid.thread[:, :, 0], grid.value[:, :, 0]
+    columns = np.asarray(facts["col"])[thread, value]
+    return [
+        [{"owner": f"T{t} a{v}", "col": c} for t, v, c in zip(ts, vs, cs, strict=True)]
+        for ts, vs, cs in zip(thread.tolist(), value.tolist(), columns.tolist(), strict=True)
+    ]
 
 
 # reading ------------------------------------------------------------------------------------------------------------------

@@ -148,8 +148,8 @@ class Tile:
             )
 
     def cute(self) -> dict[str, str]:
-        """The layout as CuTe prints it, (mn, k), in 16-byte chunks, elements and bytes; the swizzle's base counts in that unit."""
-        return {unit: self._cute(bits) for unit, bits in (("chunks", 128), ("elements", self.element_bits), ("bytes", 8))}
+        """The layout as CuTe prints it, (mn, k), in 16-byte chunks, elements, bytes and bits; the swizzle's base counts in that unit."""
+        return {unit: self._cute(bits) for unit, bits in (("chunks", 128), ("elements", self.element_bits), ("bytes", 8), ("bits", 1))}
 
     def _cute(self, unit_bits: int) -> str:
         """mn and k extents: along the contiguous way in units, across it in rows."""

@@ -119,9 +119,13 @@ def test_tiles_equal_cute_tile_to_shape(row: tuple[int, str, str, int, int, str]
     assert printed["elements"][0] == f"Sw<{xor.bits},{xor.base},{xor.shift}>"
     shape, stride = (eval(part) for part in printed["elements"][1].split(":"))
     text = pycute.Layout(shape, stride)
+    bits_xor, bits_text = printed["bits"][0], pycute.Layout(*(eval(part) for part in printed["bits"][1].split(":")))
+    in_bits = pycute.Swizzle(*eval(bits_xor.removeprefix("Sw").replace("<", "(").replace(">", ")")))
     for i in range(0, mn, 5):
         for j in range(0, k, 3):
             expected = xor(int(whole(i % am + am * (j % ak), i // am + nm * (j // ak))))
+            at = (i, j * bits) if major == "K" else (i * bits, j)
+            assert offsets[i, j] * 8 == in_bits(int(bits_text(*at)))
             assert offsets[i, j] * 8 // bits == expected == xor(int(text(i, j)))
 
 
