@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app import api, guide, memory_api, memory_pages, pages, tools
+from app import api, gpu_pages, guide, memory_api, memory_pages, pages, tools
 from app.resources import STATIC, templates
 from app.wire import Body
 from layouts import catalog, palette
@@ -76,6 +76,7 @@ def create_app() -> FastAPI:
     app.include_router(memory_api.router)
     app.include_router(memory_pages.router)
     app.include_router(guide.router)
+    app.include_router(gpu_pages.router)
     app.include_router(tools.router)
     app.include_router(pages.router)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")

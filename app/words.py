@@ -39,6 +39,7 @@ EXAMPLES = {
     "/api/v1/descriptors/{word}": "/api/v1/descriptors/0x4000004004000101",
     "/api/v1/reuse": "/api/v1/reuse?from=mma.m16n8k16.row.col.f32.f16.f16.f32&to=mma.m16n8k16.row.col.f32.f16.f16.f32",
     "/api/v1/compare": "/api/v1/compare?left=ldmatrix.m8n8.x1.b16/data&right=ldmatrix.m8n8.x1.trans.b16/data",
+    "/api/v1/gpu": "/api/v1/gpu",
     "/healthz": "/healthz",
     "/readyz": "/readyz",
 }

@@ -80,7 +80,8 @@ class Run:
 
 
 @lru_cache(maxsize=1)
-def _evidence() -> tuple[tuple[dict[str, str], dict[str, str]], ...]:
+def evidence_files() -> tuple[tuple[dict[str, str], dict[str, str]], ...]:
+    """(meta, results by variant) of every stored hardware run."""
     folder = files("layouts") / "evidence"
     names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".json")) if folder.is_dir() else []
     loaded = [json.loads((folder / name).read_text()) for name in names]
@@ -90,7 +91,7 @@ def _evidence() -> tuple[tuple[dict[str, str], dict[str, str]], ...]:
 def runs(instruction: Instruction) -> tuple[Run, ...]:
     """What `lanescope gpu verify` saw of an instruction, a run a device; every form of it must have agreed."""
     out = []
-    for meta, results in _evidence():
+    for meta, results in evidence_files():
         seen = [results[key] for key in (instruction.listed_ptx, instruction.listed_ptx + SHARED_A) if key in results]
         if seen:
             out.append(Run(meta["device"], meta["date"], meta["method"], all(result == "agrees" for result in seen)))

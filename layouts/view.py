@@ -149,29 +149,37 @@ LEFT, TOP, GAP = 30.0, 34.0, 18.0
 _WIDE, _TALL = 1080.0, 720.0
 
 
+def _shares(space: float, side: int, depth: int, most: float, enough: float) -> tuple[float, float]:
+    """Cell sizes along M or N and along K: equal while that is large enough, else K gives way so that D stays legible."""
+    equal = min(most, space / (side + depth))
+    if equal >= enough:
+        return equal, equal
+    kept = max(equal, min(0.87 * most, 0.45 * space / side))
+    return kept, max(2.6, min(kept, (space - side * kept) / depth))
+
+
 def product_figure(instruction: Instruction, product: int = 0) -> Figure:
     """A, B and D (where C is D's map) placed so that a product reads across rows and down columns."""
     m, n, k = (instruction.sizes[dim] for dim in "mnk")
     grids = {name: Grid(op, product) for name, op in instruction.operands.items()}
-    cell_width = min(46.0, (_WIDE - 2 * LEFT - GAP) / (grids["a"].cols + n))
-    cell_height = min(21.0, max(cell_width, (_TALL - 2 * TOP - GAP) / (m + k)))
     a_cols = grids["a"].cols
-    right = LEFT + max(a_cols * cell_width, 62.0) + GAP + LEFT
-    below = TOP + k * cell_height + GAP + TOP
+    wide, wide_k = _shares(_WIDE - 2 * LEFT - GAP, n, a_cols, 46.0, 24.0)
+    tall, tall_k = _shares(_TALL - 2 * TOP - GAP, m, k, 21.0, 21.0)
+    a_width = max(a_cols * wide_k, 62.0)
+    right, below = LEFT + a_width + GAP + LEFT, TOP + k * tall_k + GAP + TOP
 
-    def panel(name: str, rows: int, cols: int, x: float, y: float) -> Panel:
+    def panel(name: str, rows: int, cols: int, x: float, y: float, width: float, height: float) -> Panel:
         dims = {"a": "m×k", "b": "k×n"}.get(name, "m×n")
         grid = grids.get(name)
         stored = " stored" if grid and grid.operand.sparsity else ""
-        cols = grid.cols if grid else cols
-        return Panel(name, f"{name.upper()}{stored} {dims} {rows}×{cols}", rows, cols, x, y, cell_width, cell_height, grid)
+        return Panel(name, f"{name.upper()}{stored} {dims} {rows}×{cols}", rows, cols, x, y, width, height, grid)
 
     panels = (
-        panel("a", m, k, right - GAP - LEFT - max(a_cols * cell_width, 62.0), below),
-        panel("b", k, n, right, TOP),
-        panel("d", m, n, right, below),
+        panel("a", m, a_cols, LEFT, below, wide_k, tall),
+        panel("b", k, n, right, TOP, wide, tall_k),
+        panel("d", m, n, right, below, wide, tall),
     )
-    return Figure(max(right + n * cell_width, right + 62.0) + 8, below + m * cell_height + 8, panels)
+    return Figure(right + max(n * wide, 62.0) + 8, below + m * tall + 8, panels)
 
 
 def figure_of(instruction: Instruction, product: int = 0) -> Figure:

@@ -88,3 +88,17 @@ def test_pages_claim_a_run_only_where_a_file_has_it() -> None:
 def test_kernels_name_no_user_text() -> None:
     source = kernels.mma(find("mma.m16n8k16.row.col.f32.f16.f16.f32"), "k")
     assert "asm volatile" in source and source.count("__global__") == 1
+
+
+def test_gpu_page_and_status() -> None:
+    from starlette.testclient import TestClient
+
+    from app.main import create_app
+
+    client = TestClient(create_app())
+    answer = client.get("/api/v1/gpu").json()
+    assert set(answer) >= {"available", "reason", "devices", "queue"} and (answer["available"] or answer["reason"])
+    page = client.get("/gpu").text
+    for path in EVIDENCE:
+        found = json.loads(path.read_text())
+        assert found["meta"]["device"] in page and f"<td>{len(found['results'])}</td>" in page
