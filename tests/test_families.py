@@ -73,12 +73,16 @@ def test_equals_ptx(i: Instruction, op: Operand) -> None:
     assert disagreements(i, op, op.pattern) == 0
 
 
-# CUTLASS has no b1 wgmma with A in registers.
-IN_CUTLASS = [
-    (i, op)
-    for i, op in OPERANDS
-    if i.family.name in ("mma", "wgmma") and not (i.family.name == "wgmma" and op.name == "a" and op.container_bits == 1)
-]
+def in_cutlass(i: Instruction, op: Operand) -> bool:
+    """Whether CUTLASS states this map as a CuTe layout: dense mma, wgmma and block-scaled mma, and every accumulator of them."""
+    if i.family.name in ("mma_sp", "wgmma_sp") or (i.family.name == "mma_scaled" and i.operands["a"].sparsity):
+        return op.name in "cd"
+    if i.family.name == "wgmma" and op.name == "a" and op.container_bits == 1:
+        return False  # no b1 wgmma with A in registers
+    return i.family.name in ("mma", "mma_scaled", "wgmma")
+
+
+IN_CUTLASS = [(i, op) for i, op in OPERANDS if in_cutlass(i, op)]
 
 
 @pytest.mark.parametrize(("i", "op"), IN_CUTLASS, ids=[f"{i.ptx}-{op.name}" for i, op in IN_CUTLASS])
@@ -93,7 +97,7 @@ def test_equals_cutlass(i: Instruction, op: Operand) -> None:
 
 def cutlass_index(i: Instruction, op: Operand, t: int, v: int) -> int:
     bits = i.operands["a"].container_bits
-    if i.family.name == "wgmma":
+    if i.threads == 128:
         return cutlass.index(cutlass.wgmma_d(i.sizes["n"]) if op.name == "d" else cutlass.WGMMA_A[bits], t, v)
     if i.shape == "m8n8k4" and bits == 16:
         inside = t % 4 + 4 * (t // 16)
@@ -102,7 +106,9 @@ def cutlass_index(i: Instruction, op: Operand, t: int, v: int) -> int:
             return cutlass.index(cutlass.QUAD_C[op.element.name], inside, v)
         along_k = la == "row" if op.name == "a" else lb == "col"
         return cutlass.index(cutlass.QUAD_ROW if along_k else cutlass.QUAD_COL, inside, v)
-    return cutlass.index(cutlass.MMA[i.shape, bits]["abcd".index(op.name) if op.name != "d" else 2], t, v)
+    if op.name in "cd":
+        return cutlass.index(cutlass.accumulator(i.sizes["m"]), t, v)
+    return cutlass.index(cutlass.MMA[i.shape, bits]["ab".index(op.name)], t, v)
 
 
 @pytest.mark.parametrize(("i", "op"), OPERANDS, ids=IDS)
@@ -182,6 +188,7 @@ def test_scales() -> None:
             supplier = getattr(movement, scale.name)
             for byte_id, thread_id in itertools.product(scale.byte_ids, scale.thread_ids):
                 thread, byte = scale.owners(byte_id, thread_id)
+                assert (scale.pattern.evaluate()[0][:, 0] == [cutlass.index(cutlass.SCALE_LINE[scale.name], t, 0) for t in range(32)]).all()
                 for line, block in itertools.product(range(thread.shape[0]), range(scale.blocks)):
                     assert thread[line, block] == supplier(thread_id, line)
                     assert byte[line, block] == byte_id + block

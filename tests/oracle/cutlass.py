@@ -40,12 +40,19 @@ QUAD_ROW: Layout = ((8, 4), (1, 8))
 QUAD_COL: Layout = (((4, 2), 4), ((8, 4), 1))
 QUAD_C = {"f16": ((8, 8), (1, 8)), "f32": (((2, 2, 2), (2, 2, 2)), ((1, 16, 4), (8, 2, 32)))}
 
+# Block scales, SM120 atoms (mma_traits_sm120.hpp): (lane, block) → row of A or column of B, whatever the selector.
+SCALE_LINE: dict[str, Layout] = {"scale_a": (((2, 2, 8), 1), ((8, 0, 1), 16)), "scale_b": (((4, 8), 1), ((0, 1), 8))}
+
 _W = (4, 8, 4)
 WGMMA_A: dict[int, Layout] = {
     32: ((_W, (2, 2)), ((64, 1, 16), (8, 256))),
     16: ((_W, (2, 2, 2)), ((128, 1, 16), (64, 8, 512))),
     8: ((_W, (4, 2, 2)), ((256, 1, 16), (64, 8, 1024))),
 }
+
+
+def accumulator(m: int) -> Layout:
+    return _C8 if m == 8 else _C16
 
 
 def wgmma_d(n: int) -> Layout:
