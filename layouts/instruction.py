@@ -287,7 +287,6 @@ class Family:
     container: int = 0
     axes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     elsewhere: dict[str, str] = field(default_factory=dict)
-    cutlass: str = ""
     note: str = ""
     address: str = ""
     spaces: tuple[str, ...] = ()

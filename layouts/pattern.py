@@ -23,7 +23,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import product as cartesian
 from math import prod
 from typing import Any
 
@@ -363,9 +362,6 @@ def _cute(modes: list[list[tuple[int, int]]], part: int) -> str:
     return ",".join(t[0] if len(t) == 1 else f"({','.join(t)})" if t else default for t in texts)
 
 
-Nested = int | tuple["Nested", ...]
-
-
 def parse_cute(text: str) -> tuple[Any, Any]:
     """Read `shape:stride` (CuTe's own `_4` accepted) into two congruent nested tuples of ints."""
     cleaned = re.sub(r"\s|_(?=\d)", "", text)
@@ -442,8 +438,3 @@ def _sum(terms: Any) -> str:
     """`8 * x + y`, heaviest first."""
     parts = [expression if weight == 1 else f"{weight} * {expression}" for weight, expression in terms]
     return " + ".join(parts) or "0"
-
-
-def all_coords(extents: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """Every coordinate of a tile, last fastest."""
-    return cartesian(*map(range, extents))

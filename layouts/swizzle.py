@@ -63,7 +63,6 @@ class Mode:
 
 MODES = (Mode("none", 0, 0, 1), Mode("128B", 1, 3, 8), Mode("64B", 2, 2, 4), Mode("32B", 3, 1, 2))
 BY_CODE = {mode.code: mode for mode in MODES}
-BY_NAME = {mode.name: mode for mode in MODES}
 
 
 def mode(name: str) -> Mode:

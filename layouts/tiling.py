@@ -18,7 +18,6 @@ from layouts.pattern import parse_cute
 from layouts.swizzle import Mode, Swizzle, mode
 
 Offsets = NDArray[np.int64]
-ELEMENT_BITS = (4, 6, 8, 16, 32)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Operand
 from layouts.pattern import IntArray
 
 LABELS = ("lane:value", "register", "row,col", "index", "none")
-TextArray = NDArray[np.str_]
 
 
 @dataclass(frozen=True)

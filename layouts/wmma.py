@@ -9,8 +9,13 @@ from dataclasses import dataclass
 
 from layouts.instruction import Instruction, Operand
 
-_CPP = {"f16": "__half", "bf16": "__nv_bfloat16", "tf32": "precision::tf32", "f64": "double", "f32": "float", "s32": "int", "s8": "signed char",
-        "u8": "unsigned char", "s4": "experimental::precision::s4", "u4": "experimental::precision::u4", "b1": "experimental::precision::b1"}  # fmt: skip
+# Where nvcuda::wmma names a type otherwise than C++ does.
+_CPP = {
+    "tf32": "precision::tf32",
+    "s4": "experimental::precision::s4",
+    "u4": "experimental::precision::u4",
+    "b1": "experimental::precision::b1",
+}
 _LDM_ELEMENTS = {"s4": 32, "u4": 32, "b1": 128}
 
 
@@ -39,7 +44,7 @@ def cpp_fragment(instruction: Instruction, op: Operand, layout: str) -> str:
     s = instruction.sizes
     use = {"a": "matrix_a", "b": "matrix_b"}.get(op.name, "accumulator")
     ending = f", {layout}_major" if op.name in "ab" else ""
-    return f"nvcuda::wmma::fragment<{use}, {s['m']}, {s['n']}, {s['k']}, {_CPP[op.element.name]}{ending}>"
+    return f"nvcuda::wmma::fragment<{use}, {s['m']}, {s['n']}, {s['k']}, {_CPP.get(op.element.name, op.element.cpp)}{ending}>"
 
 
 def check(op: Operand, pointer: int, ldm: int, layout: str) -> list[Rule]:

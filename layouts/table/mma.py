@@ -36,7 +36,6 @@ QUAD_PAIR = [
         {"a": _QUAD_A[la], "b": _QUAD_B[lb], "c": _QUAD_D[c], "d": _QUAD_D[d]},
         PTX("9.7.14.5.1"),
         axes=dict.fromkeys("abcd", ("row", "col", "product")),
-        cutlass="SM70_8x8x4",
         note="Four 8×8×4 products a warp, one a quad pair. Tuned for sm_70: HMMA up to sm_75, emulated from sm_80 on.",
     )
     for d, c in (("f16", "f16"), ("f32", "f16"), ("f32", "f32"))
@@ -46,11 +45,9 @@ QUAD_PAIR = [
 
 FAMILIES = [
     *QUAD_PAIR,
-    Family(
-        "mma", FLOATS, ("m16n8k8", "m16n8k16"), ("f16 f16 f16 f16", "f32 f16 f16 f32"), ABCD, PTX("9.7.14.5.7-8"), cutlass="SM80_16x8x{k}"
-    ),
-    Family("mma", FLOATS, ("m16n8k8", "m16n8k16"), ("f32 bf16 bf16 f32",), ABCD, PTX("9.7.14.5.7-8"), cutlass="SM80_16x8x{k}"),
-    Family("mma", FLOATS, ("m16n8k4", "m16n8k8"), ("f32 tf32 tf32 f32",), ABCD, PTX("9.7.14.5.6-7"), cutlass="SM80_16x8x{k}"),
+    Family("mma", FLOATS, ("m16n8k8", "m16n8k16"), ("f16 f16 f16 f16", "f32 f16 f16 f32"), ABCD, PTX("9.7.14.5.7-8")),
+    Family("mma", FLOATS, ("m16n8k8", "m16n8k16"), ("f32 bf16 bf16 f32",), ABCD, PTX("9.7.14.5.7-8")),
+    Family("mma", FLOATS, ("m16n8k4", "m16n8k8"), ("f32 tf32 tf32 f32",), ABCD, PTX("9.7.14.5.6-7")),
     Family(
         "mma",
         "mma.sync.aligned.{shape}.row.col{rnd}.{d}.{a}.{b}.{c}",
@@ -59,7 +56,6 @@ FAMILIES = [
         ABCD,
         PTX("9.7.14.5.2, .6-8"),
         options=ROUNDING,
-        cutlass="SM80_8x8x4",
     ),
     Family(
         "mma",
@@ -69,7 +65,6 @@ FAMILIES = [
         ABCD,
         PTX("9.7.14.5.3, .9-10"),
         options=SATFINITE,
-        cutlass="SM80_{m}x8x{k}",
     ),
     Family(
         "mma",
@@ -79,7 +74,6 @@ FAMILIES = [
         ABCD,
         PTX("9.7.14.5.4, .10-11"),
         options=SATFINITE,
-        cutlass="SM80_{m}x8x{k}",
         note="4-bit integers run in the tensor core up to sm_89; from sm_90 on they are emulated.",
     ),
     Family(
@@ -90,7 +84,6 @@ FAMILIES = [
         ABCD,
         PTX("9.7.14.5.5, .12-13"),
         options={"op": (".xor", ".and")},
-        cutlass="SM80_{m}x8x{k}",
         note="Single-bit .xor runs in the tensor core up to sm_89 and .and up to sm_90; later they are emulated.",
     ),
     Family(
@@ -100,7 +93,6 @@ FAMILIES = [
         cross("{d} {a} {b} {d}", d="f16 f32", a=F8, b=F8),
         ABCD,
         PTX("9.7.14.5.9-10"),
-        cutlass="SM89_16x8x{k}",
     ),
     Family(
         "mma",
@@ -110,7 +102,6 @@ FAMILIES = [
         ABCD,
         PTX("9.7.14.5.10"),
         container=8,
-        cutlass="SM120_16x8x32",
         note="Narrow elements keep an 8-bit container each: four a register, whatever the type.",
     ),
 ]

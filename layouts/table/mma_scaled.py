@@ -28,7 +28,6 @@ def _rows(
         sparsity=sparse,
         scale_blocks=blocks,
         note=note,
-        cutlass="SM120_16x8x{k}",
     )
 
 

@@ -43,7 +43,6 @@ def _rows(shape: str, types: tuple[str, ...], sparsity: SparseRow, sat: bool = F
             sparsity=sparsity,
             deprecated="" if ordered else PLAIN,
             measured="measured on H100 (sm_90), 2026-11-21",
-            cutlass="SM80_SPARSE_16x8x{k}",
         )
         for ordered in ("", "::ordered_metadata")
     ]
@@ -72,6 +71,5 @@ FAMILIES = [
         SOURCE,
         container=8,
         sparsity=BYTE_64,
-        cutlass="SM120_SPARSE_16x8x64",
     ),
 ]

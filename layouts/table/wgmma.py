@@ -50,7 +50,6 @@ def _row(
         scope=WARPGROUP,
         slots="d a b",
         elsewhere=SHARED,
-        cutlass="SM90_64x{n}x{k}",
         options=options or {},
         sparsity=sparsity,
     )

@@ -62,7 +62,3 @@ def wgmma_d(n: int) -> Layout:
 def index(layout: Layout, thread: int, value: int) -> int:
     """pycute's evaluation of the layout at (thread, value)."""
     return int(pycute.Layout(*layout)(thread, value))
-
-
-def thread_value(text_shape: Any, text_stride: Any) -> pycute.Layout:
-    return pycute.Layout(text_shape, text_stride)

@@ -113,9 +113,6 @@ def wgmma_line(
     return Line(ptx, ", ".join(operands), (*left, "q1", *out, *(("r500",) if sparse else ())), tuple(out))
 
 
-SELECTORS = (0, 1, 2, 3)
-
-
 def mma_sp() -> Iterator[Line]:
     """Every shape and type of mma.sp, plain and ordered, with and without .satfinite and kind::f8f6f4; selector 0."""
     for m, n, k in [(16, 8, k) for k in (4, 8, 16, 32, 64, 128, 256)]:
