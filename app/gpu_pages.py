@@ -1,52 +1,177 @@
-"""What hardware said: the device of this server, and the stored evidence of others."""
+"""Run on GPU: the device of this server, its runs as API and page, and the stored evidence of others."""
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
+import time
 from collections import Counter
 from functools import lru_cache
 from typing import Any
+from urllib.parse import urlencode
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Body, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
+from app import run_views, steps
+from app.gpu import runs
+from app.gpu.pool import Pool
 from app.resources import templates
 from app.wire import dumps
-from layouts import catalog
+from layouts import banks, catalog
+from layouts.errors import LayoutError
 
 router = APIRouter()
+NO_CUPY = "CuPy is not installed. pip install 'lanescope[gpu]' on a machine with an NVIDIA GPU."
+KNOWN_SECONDS = 60.0
 
 
-@lru_cache(maxsize=1)
-def status() -> dict[str, Any]:
-    """GET /gpu: the devices, or why there is none. CuPy is looked for without importing it into the server."""
-    if importlib.util.find_spec("cupy") is None:
-        reason = "CuPy is not installed. pip install 'lanescope[gpu]' on a machine with an NVIDIA GPU."
-        return {"available": False, "reason": reason, "devices": [], "queue": 0}
-    import json
-    import subprocess
-    import sys
+class Hardware:
+    """The pool of workers and what is known of the devices. One a server, in app.state."""
 
-    command = [sys.executable, "-c", "from app.cli import main; main()", "gpu", "status", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    try:
-        return json.loads(done.stdout) | {"queue": 0}
-    except ValueError:
-        return {"available": False, "reason": f"CuPy did not start: {done.stderr[-300:]}", "devices": [], "queue": 0}
+    def __init__(self, pool: Pool | None = None, installed: bool | None = None) -> None:
+        self.pool = pool or Pool()
+        self.installed = importlib.util.find_spec("cupy") is not None if installed is None else installed
+        self._hello: tuple[float, dict[str, Any]] | None = None
+
+    @property
+    def reason(self) -> str:
+        """Why no run can go to a GPU as far as is known without asking one; "" where nothing speaks against it."""
+        if not self.installed:
+            return NO_CUPY
+        return "" if self._hello is None else self._hello[1]["reason"]
+
+    async def hello(self) -> dict[str, Any]:
+        """{"available", "reason", "devices"}; asks the worker once a minute at the most."""
+        if not self.installed:
+            return {"available": False, "reason": NO_CUPY, "devices": []}
+        if self._hello is None or (self._hello[1]["reason"] and time.monotonic() - self._hello[0] > KNOWN_SECONDS):
+            try:
+                told = await asyncio.wrap_future(self.pool.submit({"kind": "hello"}))
+                answer = {"available": True, "reason": "", "devices": told["devices"]}
+            except LayoutError as error:
+                answer = {"available": False, "reason": error.message, "devices": []}
+            self._hello = (time.monotonic(), answer)
+        return self._hello[1]
+
+    async def run(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Check a request and have it run; LayoutError says what is wrong or why it cannot run here."""
+        request = await run_in_threadpool(runs.check, given)
+        if request["backend"] == "cuda" and self.reason:
+            raise LayoutError("no_device", self.reason, "backend numpy simulates the run; /gpu shows what hardware said elsewhere.")
+        return await asyncio.wrap_future(self.pool.submit(request))
+
+
+def hardware(request: Request) -> Hardware:
+    """This server's hardware."""
+    found: Hardware = request.app.state.hardware
+    return found
+
+
+async def status(request: Request) -> dict[str, Any]:
+    """GET /gpu: the devices, or why there is none; the queue and recent runs."""
+    known = hardware(request)
+    return await known.hello() | {"queue": known.pool.waiting, "recent": list(known.pool.recent)}
 
 
 @router.get("/api/v1/gpu", tags=["v1"])
-async def gpu_api() -> Response:
-    """Whether this server has a CUDA device, and if not, why."""
-    return Response(dumps(await run_in_threadpool(status)), media_type="application/json")
+async def gpu_api(request: Request) -> Response:
+    """Whether this server has a CUDA device, and if not, why; the queue and recent runs."""
+    return Response(dumps(await status(request)), media_type="application/json")
+
+
+@router.post("/api/v1/gpu/runs", tags=["v1"])
+async def run_api(request: Request, given: dict[str, Any] = Body(examples=[{}])) -> Response:
+    """Execute on the device (or, with backend numpy, simulate) and compare: kind mma {instruction, a_from, seed}, fragment
+    {instruction, operand}, descriptor {descriptor, instruction, operand, major}, banks {access, address}. 503 where there is no device."""
+    return Response(dumps(await hardware(request).run(given)), media_type="application/json")
 
 
 @router.get("/gpu", include_in_schema=False)
 async def gpu_page(request: Request) -> Response:
-    """The device and the evidence table: by device and family, how many variants ran and agreed."""
-    context = {"status": await run_in_threadpool(status), "devices": table()}
+    """The device, the queue, recent runs, and the evidence table: by device and family, how many variants ran and agreed."""
+    context = {"status": await status(request), "devices": table(), "kinds": runs.KINDS}
     return templates.TemplateResponse(request, "gpu.html", context)
+
+
+@router.get("/gpu/run", include_in_schema=False)
+async def run_page(request: Request) -> Response:
+    """One run as a page; its parameters are the query, so the link repeats it."""
+    query = dict(request.query_params)
+    given: dict[str, Any] = {name: value for name, value in query.items() if value}
+    context: dict[str, Any] = {"given": query, "error": None, "found": None, "reason": hardware(request).reason, "accesses": banks.ACCESSES}
+    try:
+        wanted = {"kind", "backend", "device", *runs.FIELDS.get(given.get("kind", ""), ())}  # the forms carry every kind's fields
+        given = {name: value for name, value in given.items() if name in wanted}
+        for name in ("seed", "device"):
+            if name in given:
+                given[name] = int(given[name]) if str(given[name]).isdecimal() else given[name]
+        if "address" in given:
+            given["address"] = [int(part, 0) for part in str(given["address"]).replace(",", " ").split()]
+        found = await hardware(request).run(given)
+        context |= {"found": found, "views": await run_in_threadpool(run_views.views, found)}
+        code = 200
+    except (LayoutError, ValueError) as error:
+        told = (
+            error
+            if isinstance(error, LayoutError)
+            else LayoutError("bad_address", "address is no list of numbers.", "0,16,32,…", "address")
+        )
+        context["error"], code = told, STATUS.get(told.code, 422)
+    return templates.TemplateResponse(request, "gpu_run.html", context, code)
+
+
+STATUS = {
+    "no_device": 503, "busy": 429, "timed_out": 504, "worker_ended": 502, "worker_garbage": 502, "worker_failed": 502, "run_failed": 502, "unsupported_here": 503,
+}  # fmt: skip
+
+
+@router.get("/steps/{rest:path}", include_in_schema=False)
+async def steps_page(request: Request, rest: str) -> Response:
+    """Everything one mma does, with simulated or real values; .txt and .json are the same."""
+    stem, dot, form = rest.rpartition(".")
+    form = form if dot and form in ("txt", "json") else ""
+    found = catalog.find(stem if form else rest)
+    query = request.query_params
+    given = {name: query.get(name) or default for name, default in STEPS.items()}
+    known = hardware(request)
+    context: dict[str, Any] = {"found": found, "given": given, "error": None, "s": None, "reason": known.reason, "query": urlencode(given)}
+    context |= {
+        "query_but": urlencode({k: v for k, v in given.items() if k not in ("row", "col")}),
+        "several": found.operands.get("d") and found.operands["d"].extents.get("product", 1) > 1,
+    }
+    status_code = 200
+    try:
+        steps.check(found)
+        values = {name: _whole(given[name], name) for name in ("row", "col", "product", "seed")}
+        run = await known.run({"kind": "mma", "instruction": found.ptx, "seed": values["seed"], "backend": given["backend"]})
+        context["s"] = await run_in_threadpool(steps.steps, found, run, values["row"], values["col"], values["product"])
+    except LayoutError as error:
+        if form:
+            raise
+        context["error"], status_code = error, STATUS.get(error.code, 422)
+    if form:
+        text = steps.text(context["s"]).encode() if form == "txt" else dumps(context["s"])
+        return Response(text, media_type="text/plain; charset=utf-8" if form == "txt" else "application/json")
+    return templates.TemplateResponse(request, "steps.html", context, status_code)
+
+
+STEPS = {"row": "0", "col": "0", "product": "0", "seed": "1", "backend": "numpy"}
+
+
+def _whole(text: str, field: str) -> int:
+    if not text.isdecimal() or len(text) > 15:
+        raise LayoutError("bad_number", f"{field} is '{text[:40]}'.", "A whole number from 0.", field)
+    return int(text)
+
+
+@router.get("/metrics", tags=["operation"])
+async def metrics(request: Request) -> Response:
+    """Prometheus text: requests by route and status, runs by kind and outcome, the queue, worker restarts."""
+    from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+    return Response(generate_latest(request.app.state.metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
 
 @lru_cache(maxsize=1)
@@ -54,9 +179,23 @@ def table() -> list[dict[str, Any]]:
     """One entry a stored evidence file, with its counts by family."""
     family_of = {i.ptx: i.family.name for i in catalog.instructions()}
     out = []
-    for meta, results in catalog.evidence_files():
+    for data in catalog.evidence_files():
+        results = data["results"]
         ran = Counter(family_of[key.removesuffix(catalog.SHARED_A)] for key in results)
-        agreed = Counter(family_of[key.removesuffix(catalog.SHARED_A)] for key, result in results.items() if result == "agrees")
-        rows = [{"family": name, "ran": ran[name], "agreed": agreed[name]} for name in catalog.FAMILY_NAMES if name in ran]
-        out.append({"meta": meta, "rows": rows, "ran": sum(ran.values()), "agreed": sum(agreed.values())})
+        counts = {
+            (method, agreed): Counter(
+                family_of[key.removesuffix(catalog.SHARED_A)] for key, told in results.items() if method in told and (not agreed or told[method] == "agrees")
+            )
+            for method in ("mma", "fragment")
+            for agreed in (False, True)
+        }  # fmt: skip
+        rows = [
+            {"family": name, "ran": ran[name], **{method: (counts[method, True][name], counts[method, False][name]) for method in ("mma", "fragment")}}
+            for name in catalog.FAMILY_NAMES
+            if name in ran
+        ]  # fmt: skip
+        good = sum(set(told.values()) == {"agrees"} for told in results.values())
+        out.append(
+            {"meta": data["meta"], "rows": rows, "ran": len(results), "agreed": good, "descriptors": data.get("descriptors", {}), "banks": data.get("banks", {})}
+        )  # fmt: skip
     return out

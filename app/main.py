@@ -13,12 +13,14 @@ from pathlib import Path
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.staticfiles import StaticFiles
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import api, gpu_pages, guide, memory_api, memory_pages, pages, tools
+from app.metrics import Counted, Metrics
 from app.resources import STATIC, templates
 from app.wire import Body
 from layouts import catalog, palette
@@ -56,13 +58,14 @@ templates.env.globals["plotly_url"] = plotly_url
 templates.env.globals["nav_families"] = lambda: [family["name"] for family in pages.family_counts()]
 
 
-def create_app() -> FastAPI:
-    """The whole server."""
+def create_app(hardware: gpu_pages.Hardware | None = None) -> FastAPI:
+    """The whole server; tests give it hardware of their own."""
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         catalog.instructions()
         yield
+        await run_in_threadpool(app.state.hardware.pool.close)
 
     app = FastAPI(
         title="Lanescope",
@@ -102,11 +105,14 @@ def create_app() -> FastAPI:
             raise HTTPException(404, f"No plotly.js '{digest}'.")
         return body.respond(request, "public, max-age=31536000, immutable")
 
+    app.state.hardware = hardware or gpu_pages.Hardware()
+    app.state.metrics = Metrics(lambda: app.state.hardware.pool)
+    app.add_middleware(Counted, metrics=app.state.metrics)
     app.add_middleware(Harden)
 
     @app.exception_handler(LayoutError)
     async def refused(request: Request, error: LayoutError) -> Response:
-        return answer(request, 404 if error.code in NOT_FOUND else 422, error)
+        return answer(request, 404 if error.code in NOT_FOUND else gpu_pages.STATUS.get(error.code, 422), error)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:

@@ -210,6 +210,7 @@ async def descriptor_page(request: Request, word: str) -> Response:
         context = page_context(Descriptor(memory.parse_word(DEFAULT_WORD)), query) | {"word_error": error, "typed": word}
         return templates.TemplateResponse(request, "descriptor.html", context, 422)
     context = page_context(descriptor, query)
+    context["no_gpu"] = request.app.state.hardware.reason
     part = query.get("part") == "analysis"
     return templates.TemplateResponse(request, "analysis.html" if part else "descriptor.html", context)
 
@@ -245,10 +246,10 @@ def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any
         context["ways"] = desc.bank_ways(result.read, seen)
         tile = _tile(request)
         at_mn, at_k = int(view["slice_mn"], 0), int(view["slice_k"], 0)
-        context["canonical"] = _slice(tile, at_mn, at_k)
-        step = tile.step() if tile else 0
+        context["canonical"] = _slice(tile, at_mn, at_k, seen.k)
+        step = seen.k if tile else 0
         context["next_query"] = urlencode({**{k: v for k, v in query.items() if k != "part"}, "slice_k": at_k + step})
-        context["next"] = {"k": at_k + step, "word": _slice(tile, at_mn, at_k + step)} if tile else None
+        context["next"] = {"k": at_k + step, "word": _slice(tile, at_mn, at_k + step, seen.k)} if tile else None
     except LayoutError as error:
         context |= {"error": error, "unused": {}}
     if query.get("compare"):
@@ -270,10 +271,10 @@ def _tile(request: dict[str, Any]) -> Tile | None:
     return memory.storage(request["storage"], seen.bits, seen.major).tile
 
 
-def _slice(tile: Tile | None, mn: int, k: int) -> str | None:
+def _slice(tile: Tile | None, mn: int, k: int, reach: int) -> str | None:
     """The descriptor of a slice, None where none can begin there."""
     try:
-        return str(tile.descriptor(mn, k)) if tile else None
+        return str(tile.descriptor(mn, k, reach)) if tile else None
     except LayoutError:
         return None
 

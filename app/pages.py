@@ -11,6 +11,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from app import payload, pickers, state, words
+from app.gpu import fragments, runs
 from app.resources import templates
 from app.wire import Body, Cache, dumps
 from layouts import catalog, wmma
@@ -124,9 +125,10 @@ async def instruction_page(request: Request, rest: str) -> Response:
         return picture(request, found, operand, chosen)
     if operand:
         return RedirectResponse(path_of(found) + f"?pin={operand.name}:0,0", 303)
+    reason = request.app.state.hardware.reason
     return CACHE.get(
-        ("page", found.ptx, request.url.query[:2000]),
-        lambda: Body(render_page(request, found, chosen, notices), "text/html; charset=utf-8"),
+        ("page", found.ptx, request.url.query[:2000], reason),
+        lambda: Body(render_page(request, found, chosen, notices, reason), "text/html; charset=utf-8"),
     ).respond(request)
 
 
@@ -190,8 +192,20 @@ def thumbnails() -> list[dict[str, Any]]:
     return out
 
 
-def render_page(request: Request, found: Instruction, chosen: state.PageState, notices: list[str]) -> bytes:
-    """The HTML of one instruction."""
+def run_choices(found: Instruction, reason: str) -> dict[str, Any]:
+    """What the page's run form offers; `reason`: why the GPU's button is off."""
+    multiplies = runs.multiplies(found)
+    kinds = [("mma", "product against NumPy")] if multiplies else []
+    measured = () if "b8x16" in found.ptx else fragments.operands(found)
+    if measured:
+        kinds.append(("fragment", "measure one operand's map"))
+    forms = cuda.forms(found) if multiplies else ()
+    steps = multiplies and found.threads == 32
+    return {"kinds": kinds, "operands": measured, "forms": forms, "reason": reason, "steps": steps} if kinds else {}
+
+
+def render_page(request: Request, found: Instruction, chosen: state.PageState, notices: list[str], reason: str) -> bytes:
+    """The HTML of one instruction; `reason`: why this server cannot run it on a GPU, "" where it can."""
     figure = figure_of(found, chosen.product)
     distinct = distinct_operands(found)
     lane = lane_of(found, chosen)
@@ -218,6 +232,7 @@ def render_page(request: Request, found: Instruction, chosen: state.PageState, n
         "scales": scale_tables(found, request.query_params),
         "products": state.products(found),
         "svg": drawing,
+        "run": run_choices(found, reason),
         "lane": lane,
         "lane_rows": [lane_registers(op, lane) for op in distinct],
         "tables": [full_table(op) for op in distinct if op.threads * op.values <= FULL_TABLE_VALUES],

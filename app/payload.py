@@ -10,6 +10,7 @@ from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Operand
 
 Json = dict[str, Any]
+METHODS = {"mma": "random products compared with NumPy", "fragment": "the maps measured element by element"}
 FILTERS = ("family", "type", "target", "shape", "q")
 
 
@@ -191,7 +192,7 @@ def evidence(instruction: Instruction) -> list[Json]:
         {
             "kind": "ran" if run.agrees else "differs",
             "text": f"{'ran' if run.agrees else 'DIFFERS'} on {_short(run.device)}, {run.date}",
-            "by": f"{run.device}: {run.method}",
+            "by": f"{run.device}: {' and '.join(METHODS[method] for method in run.methods)}",
             "date": run.date,
         }
         for run in runs

@@ -10,6 +10,7 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from importlib.resources import files
 from math import log2
+from typing import Any
 
 from layouts.errors import LayoutError
 from layouts.instruction import SHAPE, Family, Instruction, Syntax
@@ -71,30 +72,32 @@ SHARED_A = " A from shared memory"  # how an evidence file names wgmma's form wi
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One hardware run of an instruction: the device, the date, and whether it agreed with the maps."""
+    """One hardware run of an instruction: the device, the date, the methods used, and whether all agreed with the maps."""
 
     device: str
     date: str
-    method: str
+    methods: tuple[str, ...]
     agrees: bool
 
 
 @lru_cache(maxsize=1)
-def evidence_files() -> tuple[tuple[dict[str, str], dict[str, str]], ...]:
-    """(meta, results by variant) of every stored hardware run."""
+def evidence_files() -> tuple[dict[str, Any], ...]:
+    """Every stored hardware run: {"meta", "results": {variant: {method: "agrees" or what differs}}, "descriptors", "banks"}."""
     folder = files("layouts") / "evidence"
     names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".json")) if folder.is_dir() else []
-    loaded = [json.loads((folder / name).read_text()) for name in names]
-    return tuple((data["meta"], data["results"]) for data in loaded)
+    return tuple(json.loads((folder / name).read_text()) for name in names)
 
 
 def runs(instruction: Instruction) -> tuple[Run, ...]:
     """What `lanescope gpu verify` saw of an instruction, a run a device; every form of it must have agreed."""
     out = []
-    for meta, results in evidence_files():
+    for data in evidence_files():
+        meta, results = data["meta"], data["results"]
         seen = [results[key] for key in (instruction.listed_ptx, instruction.listed_ptx + SHARED_A) if key in results]
         if seen:
-            out.append(Run(meta["device"], meta["date"], meta["method"], all(result == "agrees" for result in seen)))
+            methods = tuple(sorted({method for result in seen for method in result}))
+            agrees = all(told == "agrees" for result in seen for told in result.values())
+            out.append(Run(meta["device"], meta["date"], methods, agrees))
     return tuple(out)
 
 

@@ -1,7 +1,8 @@
 """The wgmma matrix descriptor: its 64 bits, and the bytes it makes the hardware read.
 
 Fields: PTX ISA 9.1, 9.7.15.5.1.2.2. The address model was measured on an H100 (sm_90a, CUDA 13.0, 2026-11-21) with 15,572 random
-descriptors and reproduced every map; 500 of them are replayed by tests/test_descriptor.py.
+descriptors and reproduced every map; 500 of them are replayed by tests/test_descriptor.py. B of wgmma.sp takes 64 bytes of K, measured the same
+way on an H200: in mode 32B, whose atom is 32 bytes wide, LBO then leads from one atom to the next; `lanescope gpu verify` repeats it.
 """
 
 from __future__ import annotations
@@ -168,13 +169,6 @@ def view(instruction: Instruction, operand: str, major: str) -> View:
     if major not in ("K", "MN"):
         raise LayoutError("bad_major", f"No major '{major}'.", "Allowed: K, MN.", "major")
     bits = instruction.operand("a").element.bits
-    if instruction.family.name == "wgmma_sp" and operand == "b":
-        raise LayoutError(
-            "not_measured",
-            "How a sparse wgmma reads its 64 bytes of K of B has not been measured.",
-            "Choose the dense instruction, or operand a.",
-            "operand",
-        )
     if major == "MN" and bits != 16:
         raise LayoutError("bad_major", f"{instruction.types[operand]} is read K-major only.", "MN-major is for f16 and bf16.", "major")
     rows = instruction.sizes["m" if operand == "a" else "n"]
@@ -205,9 +199,8 @@ def before_swizzle(r: Any, k: Any, chunks: Any, lbo: Any, sbo: Any, seen: View) 
     """Byte offset from the start before the XOR; arguments broadcast."""
     if seen.major == "K":
         chunk, inside = k // seen.per, k % seen.per * seen.bits // 8
-        step = np.where(chunks == 1, lbo, 16)
         wide = r // 8 * sbo + r % 8 * 16 * chunks
-        return wide + chunk * step + inside
+        return wide + chunk // chunks * lbo + chunk % chunks * 16 + inside
     core = r // 8
     none = core * sbo + k // 8 * lbo + k % 8 * 16 + r % 8 * 2
     wide = core // chunks * lbo + core % chunks * 16 + k // 8 * sbo + k % 8 * 16 * chunks + r % 8 * 2
@@ -218,8 +211,8 @@ def inert(descriptor: Descriptor, seen: View) -> dict[str, str]:
     """Fields this view does not read, each with the reason."""
     out = {}
     swizzled = descriptor.mode.chunks > 1
-    if seen.major == "K" and swizzled:
-        out["lbo"] = "not read: in a swizzled K-major layout the two chunks of K are neighbours inside the atom"
+    if seen.major == "K" and swizzled and seen.k <= seen.per * descriptor.mode.chunks:
+        out["lbo"] = "not read: in a swizzled K-major layout the chunks of K are neighbours inside the atom"
     if seen.major == "MN" and swizzled and seen.rows <= 8 * descriptor.mode.chunks:
         out["lbo"] = f"not read: {seen.rows} rows lie in one atom of {8 * descriptor.mode.chunks}"
     if seen.rows == 8 and not (seen.major == "MN" and swizzled):

@@ -107,12 +107,14 @@ class Tile:
         out: Offsets = self.address(np.arange(self.mn, dtype=np.int64)[:, None], np.arange(self.k, dtype=np.int64)[None, :]) - self.base
         return out
 
-    def lbo_sbo(self) -> tuple[int, int]:
-        """(LBO, SBO) in bytes; an LBO nothing reads is 16, as CUTLASS writes it."""
+    def lbo_sbo(self, reach: int = 0) -> tuple[int, int]:
+        """(LBO, SBO) in bytes; an LBO nothing reads is 16, as CUTLASS writes it. reach: elements of K one instruction reads."""
         along_mn, along_k = self.strides
         if self.mode.chunks == 1:
             return along_k, along_mn
-        return (16, along_mn) if self.major == "K" else (along_mn, along_k)
+        if self.major == "K":
+            return (along_k if reach > self.atom[1] else 16), along_mn
+        return along_mn, along_k
 
     def used(self, rows: int) -> tuple[bool, bool]:
         """Whether an instruction with `rows` rows reads LBO and SBO at all."""
@@ -124,10 +126,13 @@ class Tile:
         """Elements of K one wgmma takes: 32 bytes."""
         return K_BYTES * 8 // self.element_bits
 
-    def descriptor(self, mn: int = 0, k: int = 0) -> Descriptor:
-        """The descriptor of the slice that begins at (mn, k); LayoutError where no descriptor can begin there."""
+    def descriptor(self, mn: int = 0, k: int = 0, reach: int = 0) -> Descriptor:
+        """The descriptor of the slice that begins at (mn, k); LayoutError where no descriptor can begin there.
+
+        reach: elements of K the instruction reads where that is not `step` (B of wgmma.sp: twice as many).
+        """
         self.check_slice(mn, k)
-        lbo, sbo = self.lbo_sbo()
+        lbo, sbo = self.lbo_sbo(reach)
         start = self.base + int(self.offset_before(mn, k))
         return encode(start & 0x3FFFF, lbo, sbo, 0, self.mode.name)
 

@@ -101,7 +101,7 @@ def _walk(expected: NDArray[np.int64], seen: View, given: Descriptor, mode_: Mod
     lbo, sbo = given.lbo_bytes, given.sbo_bytes
     if seen.major == "K":
         sbo = int(plain[8, 0]) - start if seen.rows > 8 else sbo
-        lbo = int(plain[0, seen.per]) - start if w == 1 and seen.k > seen.per else lbo
+        lbo = int(plain[0, w * seen.per]) - start if seen.k > w * seen.per else lbo
     elif w == 1:
         sbo = int(plain[8, 0]) - start if seen.rows > 8 else sbo
         lbo = int(plain[0, 8]) - start if seen.k > 8 else lbo

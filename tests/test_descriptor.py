@@ -20,7 +20,7 @@ from layouts.bits import hex_word, parse_word
 from layouts.descriptor import Descriptor, View, encode, reads, reads_many
 from layouts.errors import LayoutError
 from layouts.swizzle import MODES, Swizzle, mode
-from layouts.tiling import Tile, storage
+from layouts.tiling import Storage, Tile, storage
 from layouts.verify import verify
 
 CASES = json.loads(gzip.decompress((Path(__file__).parent / "golden" / "hardware" / "wgmma_reads.json.gz").read_bytes()))["cases"]
@@ -395,10 +395,41 @@ def test_tiles_name_the_wrong_field(change: dict[str, str], field: str) -> None:
     assert caught.value.field == field and caught.value.hint
 
 
-def test_sparse_b_is_refused_until_measured() -> None:
-    with pytest.raises(LayoutError, match="not been measured"):
-        desc.view(find("wgmma.mma_async.sp.m64n8k32.f32.f16.f16"), "b", "K")
-    assert desc.view(find("wgmma.mma_async.sp.m64n8k32.f32.f16.f16"), "a", "K").k == 16
+def test_sparse_b_takes_64_bytes_of_k_as_measured_on_an_h200() -> None:
+    """The first addresses of each 16-byte chunk of K, rows 0, 1, 8 and 16, as a device run printed them (LBO 0x1000, SBO 0x4000)."""
+    i = find("wgmma.mma_async.sp.m64n32k32.f32.f16.f16")
+    assert desc.view(i, "a", "K").k == 16
+    seen = desc.view(i, "b", "K")
+    measured = {
+        "none": [
+            [0, 0x1000, 0x2000, 0x3000],
+            [0x10, 0x1010, 0x2010, 0x3010],
+            [0x4000, 0x5000, 0x6000, 0x7000],
+            [0x8000, 0x9000, 0xA000, 0xB000],
+        ],
+        "32B": [
+            [0, 0x10, 0x1000, 0x1010],
+            [0x20, 0x30, 0x1020, 0x1030],
+            [0x4000, 0x4010, 0x5000, 0x5010],
+            [0x8000, 0x8010, 0x9000, 0x9010],
+        ],
+        "64B": [[0, 0x10, 0x20, 0x30], [0x40, 0x50, 0x60, 0x70], [0x4000, 0x4010, 0x4020, 0x4030], [0x8000, 0x8010, 0x8020, 0x8030]],
+        "128B": [[0, 0x10, 0x20, 0x30], [0x90, 0x80, 0xB0, 0xA0], [0x4000, 0x4010, 0x4020, 0x4030], [0x8000, 0x8010, 0x8020, 0x8030]],
+    }
+    for mode_name, rows in measured.items():
+        word = desc.encode(0x2000, 0x1000, 0x4000, 0, mode_name)
+        assert (desc.reads(word, seen)[[0, 1, 8, 16], ::8] - 0x2000).tolist() == rows, mode_name
+    assert "lbo" not in desc.inert(desc.encode(0, 16, 16, 0, "32B"), seen) and "lbo" in desc.inert(desc.encode(0, 16, 16, 0, "64B"), seen)
+
+
+def test_canonical_sparse_b_verifies_in_every_mode() -> None:
+    seen = desc.view(find("wgmma.mma_async.sp.m64n32k32.f32.f16.f16"), "b", "K")
+    for mode_name in ("none", "32B", "64B", "128B"):
+        tile = Tile(16, "K", mode(mode_name), 32, 64)
+        stored = Storage(tile.address, "", 32, 64, tile)
+        assert verify(tile.descriptor(0, 32, seen.k), seen, stored, 0, 32).match
+        wrong = tile.descriptor(0, 0, seen.k).replace(sbo=1)
+        assert verify(wrong, seen, stored).diagnoses[0].fix is not None
 
 
 def test_warnings_are_about_what_is_there() -> None:

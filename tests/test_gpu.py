@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.gpu import kernels, numbers, verify
+from app.gpu import device, kernels, numbers, verify
 from layouts import catalog, find
+from layouts.banks import ACCESSES
 from layouts.errors import LayoutError
 from tests.ptxas import nvrtc
 
@@ -39,21 +40,28 @@ def test_unpack_undoes_pack() -> None:
 
 
 @pytest.mark.skipif(nvrtc.library() is None, reason="no NVRTC: make test installs it")
-@pytest.mark.parametrize("family", ["mma", "mma_sp", "wmma", "wgmma", "wgmma_sp", "ldmatrix", "stmatrix", "movmatrix"])
+@pytest.mark.parametrize("family", ["mma", "mma_sp", "wmma", "wgmma", "wgmma_sp", "ldmatrix", "stmatrix", "movmatrix", "mma_scaled"])
 def test_kernels_compile(family: str) -> None:
-    todo = [job for job in verify.jobs("sm_90a", family) if job.instruction.sizes.get("n", 8) in (8, 16, 32)]
+    target = "sm_120a" if family == "mma_scaled" else "sm_90a"
+    todo = [job for job in verify.jobs(target, family) if job.instruction.sizes.get("n", 8) in (8, 16, 32)]
     chosen = todo[:: max(1, len(todo) // 12)]
-    text = "\n".join(f"namespace n{n} {{\n{job.source(f'k{n}')}}}" for n, job in enumerate(chosen))
-    assert chosen and nvrtc.compile_ptx(text, "sm_90a")[1] == ""
+    sources = list(dict.fromkeys(text for job in chosen for text in job.sources()))
+    text = "\n".join(f"namespace n{n} {{\n{verify.named(source, n)}}}" for n, source in enumerate(sources))
+    assert sources and nvrtc.compile_ptx(text, target)[1] == ""
+
+
+@pytest.mark.skipif(nvrtc.library() is None, reason="no NVRTC: make test installs it")
+def test_timed_accesses_compile() -> None:
+    text = "\n".join(kernels.access(name, f"k{n}") for n, name in enumerate(ACCESSES))
+    assert nvrtc.compile_ptx(text, "sm_90a")[1] == ""
 
 
 def test_without_a_device_it_says_why() -> None:
-
     try:
         import cupy  # noqa: F401
     except ImportError:
         with pytest.raises(LayoutError, match="CuPy is not installed"):
-            verify.device_info()
+            device.devices()
 
 
 @pytest.mark.parametrize("path", EVIDENCE, ids=lambda p: p.name)
@@ -62,9 +70,11 @@ def test_evidence_names_what_the_catalogue_has_and_agrees(path: Path) -> None:
     found: dict[str, Any] = json.loads(path.read_text())
     assert {"device", "compute_capability", "driver", "cuda", "date", "method"} <= set(found["meta"])
     known = {i.ptx for i in catalog.instructions()}
+    methods = {job.key: set(job.methods) for job in verify.jobs(found["meta"]["target"])}
     for key, result in found["results"].items():
+        assert set(result) == methods[key] and methods[key]
         assert key.removesuffix(catalog.SHARED_A) in known
-        assert result == "agrees", (key, result)
+        assert set(result.values()) == {"agrees"}, (key, result)
 
 
 @pytest.mark.parametrize("path", EVIDENCE, ids=lambda p: p.name)
@@ -72,6 +82,25 @@ def test_evidence_covers_what_its_device_supports(path: Path) -> None:
     """No variant the device's target assembles is missing from its file, so none was left out because it failed."""
     found = json.loads(path.read_text())
     assert {job.key for job in verify.jobs(found["meta"]["target"])} == set(found["results"])
+
+
+@pytest.mark.parametrize("path", EVIDENCE, ids=lambda p: p.name)
+def test_evidence_of_descriptors_and_banks(path: Path) -> None:
+    """Every case ran, all agreed; sparse B, swizzled and not, is among them."""
+    found = json.loads(path.read_text())
+    assert verify.failures(found) == []
+    assert set(found["banks"]) == set(ACCESSES)
+    assert sum("wgmma.mma_async.sp" in what and " b " in what for what in found["descriptors"]) >= 4
+    assert all(row["ran"] == row["agreed"] >= 20 for part in ("descriptors", "banks") for row in found[part].values())
+
+
+def test_failures_names_what_differs() -> None:
+    found = {
+        "results": {"x": {"mma": "agrees", "fragment": "differs: a 1 of 2"}},
+        "banks": {"ld": {"ran": 2, "agreed": 1}},
+        "descriptors": {},
+    }
+    assert verify.failures(found) == ["x: fragment differs: a 1 of 2", "ld: 1 of 2"]
 
 
 def test_pages_claim_a_run_only_where_a_file_has_it() -> None:
@@ -86,7 +115,7 @@ def test_pages_claim_a_run_only_where_a_file_has_it() -> None:
 
 
 def test_kernels_name_no_user_text() -> None:
-    source = kernels.mma(find("mma.m16n8k16.row.col.f32.f16.f16.f32"), "k")
+    source = kernels.product(find("mma.m16n8k16.row.col.f32.f16.f16.f32"), "k")
     assert "asm volatile" in source and source.count("__global__") == 1
 
 

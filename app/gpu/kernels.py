@@ -1,100 +1,188 @@
-"""CUDA for hardware runs, generated from the catalogue's rows: registers in, one instruction, registers out. No user code."""
+"""CUDA for hardware runs, generated from the catalogue's rows: registers in, one instruction, registers out. No user code.
+
+A launch is a grid of blocks of one warp or warpgroup, each executing the instruction once. Blocks along x differ in A's side (A,
+metadata, A's scales, an overlay of shared memory), blocks along y in B's side (B, C, B's scales, the image of shared memory).
+"""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from layouts.instruction import WARPGROUP, Instruction
 from layouts.render.cuda import function_name, wrapper
 from layouts.render.ptx import Slot, slots
 
 _C = {"b32": "unsigned", "s32": "int", "f32": "float", "f64": "double", "b64": "unsigned long long", "u32": "unsigned"}
+_ALONG_X = ("a", "e", "scale_a_data")
 
 
-def mma(instruction: Instruction, name: str, a_from: str = "registers") -> str:
-    """A kernel that takes every register operand from memory, [thread][register], and writes D's the same way.
+def operands(instruction: Instruction, a_from: str = "registers") -> tuple[str, ...]:
+    """The names of a product kernel's operand parameters, in order: arrays [x or y][thread][register], descriptors as words."""
+    items = sorted(slots(instruction, a_from), key=lambda s: not s.written)
+    names = [slot.name for slot in items if slot.kind not in ("immediate", "predicate")]
+    return tuple("c" if name == "d" and instruction.threads == WARPGROUP else name for name in names if not (name == "d" and "c" in names))
 
-    wgmma: `smem` is the image of shared memory, copied as it is; descriptors come as arguments, their start counted from the image
-    (the first kilobyte of the shared window is the system's on sm_90).
+
+def product(instruction: Instruction, name: str, a_from: str = "registers", immediates: Mapping[str, str] | None = None) -> str:
+    """A kernel around an mma, wmma.mma or wgmma: out and how many of D's registers to keep, then `operands`.
+
+    wgmma: `image` is copied to shared memory as it is, `overlay` over it from word `overlay_at`; descriptor starts are counted from
+    the image when `relative` is 1, absolute when 0; `base` receives the image's shared-window address.
     """
-    items = slots(instruction, a_from)
-    parameters, before, arguments = [], [], []
-    for slot in sorted(items, key=lambda s: not s.written):
+    items = sorted(slots(instruction, a_from), key=lambda s: not s.written)
+    warpgroup = instruction.threads == WARPGROUP
+    parameters, before, arguments, out = [], [], [], ""
+    for slot in items:
         if slot.kind == "immediate":
             continue
         if slot.kind == "predicate":
             arguments.append("1")
         elif slot.type == "b64":
             parameters.append(f"unsigned long long {slot.name}")
-            arguments.append(f"{slot.name} + (((unsigned)__cvta_generic_to_shared(shared) & 0x3FFFF) >> 4)")
+            arguments.append(f"{slot.name} + (relative ? (window & 0x3FFFF) >> 4 : 0)")
+        elif slot.written:
+            kind, count = _C[slot.type], slot.registers
+            parameters = [f"{kind}* out", "int keep", *parameters]
+            arguments.append(slot.name)
+            before.append(_array(slot, kind, "y", "c") if warpgroup else f"{kind} {slot.name}[{count}];")
+            if warpgroup:
+                parameters.append(f"const {kind}* g_c")
+            at = "((x * gridDim.y + y) * blockDim.x + threadIdx.x) * keep"
+            out = f"for (int r = 0; r < {count}; ++r) if (r < keep) out[{at} + r] = {slot.name}[r];"
         else:
             kind = _C[slot.type]
-            parameters.append(f"{'' if slot.written else 'const '}{kind}* g_{slot.name}")
-            before.append(_load(slot, kind, instruction))
+            parameters.append(f"const {kind}* g_{slot.name}")
+            before.append(_array(slot, kind, "x" if slot.name in _ALONG_X else "y", slot.name))
             arguments.append(slot.name)
-    called = function_name(instruction) + ("_shared_a" if a_from == "shared" else "")
-    out = next(slot for slot in items if slot.written)
-    store = f"for (int r = 0; r < {out.registers}; ++r) g_{out.name}[threadIdx.x * {out.registers} + r] = {out.name}[r];"
-    body = ["  " + line for line in before]
-    if instruction.threads == WARPGROUP:
-        parameters += ["const unsigned* smem_image", "unsigned smem_words"]
+    body = ["const unsigned long long x = blockIdx.x, y = blockIdx.y;", *before]
+    called = f"{function_name(instruction)}{'_shared_a' if a_from == 'shared' else ''}({', '.join(arguments)});"
+    if warpgroup:
+        parameters += ["const unsigned* image, unsigned words", "const unsigned* overlay, unsigned overlay_words, unsigned overlay_at"]
+        parameters += ["int relative, unsigned* base"]
         body += [
-            "  extern __shared__ __align__(1024) unsigned shared[];",
-            "  for (unsigned i = threadIdx.x; i < smem_words; i += blockDim.x) shared[i] = smem_image[i];",
-            '  asm volatile("fence.proxy.async.shared::cta;\\n" ::: "memory");',
-            "  __syncthreads();",
-            '  asm volatile("wgmma.fence.sync.aligned;\\n" ::: "memory");',
-            f"  {called}({', '.join(arguments)});",
-            '  asm volatile("wgmma.commit_group.sync.aligned;\\n" ::: "memory");',
-            '  asm volatile("wgmma.wait_group.sync.aligned 0;\\n" ::: "memory");',
+            "extern __shared__ __align__(1024) unsigned shared[];",
+            "const unsigned window = (unsigned)__cvta_generic_to_shared(shared);",
+            "if (threadIdx.x == 0) *base = window;",
+            "for (unsigned i = threadIdx.x; i < words; i += blockDim.x) shared[i] = image[y * words + i];",
+            "__syncthreads();",
+            "for (unsigned i = threadIdx.x; i < overlay_words; i += blockDim.x) shared[overlay_at + i] = overlay[x * overlay_words + i];",
+            'asm volatile("fence.proxy.async.shared::cta;\\n" ::: "memory");',
+            "__syncthreads();",
+            'asm volatile("wgmma.fence.sync.aligned;\\n" ::: "memory");',
+            called,
+            'asm volatile("wgmma.commit_group.sync.aligned;\\n" ::: "memory");',
+            'asm volatile("wgmma.wait_group.sync.aligned 0;\\n" ::: "memory");',
         ]
     else:
-        body.append(f"  {called}({', '.join(arguments)});")
-    body.append("  " + store)
-    return f'{wrapper(instruction, a_from)}extern "C" __global__ void {name}({", ".join(parameters)}) {{\n' + "\n".join(body) + "\n}\n"
+        body.append(called)
+    return wrapper(instruction, a_from, immediates) + _kernel(name, parameters, [*body, out])
 
 
-def _load(slot: Slot, kind: str, instruction: Instruction) -> str:
-    if slot.written and instruction.threads != WARPGROUP:
-        return f"{kind} {slot.name}[{slot.registers}];"
+def _kernel(name: str, parameters: list[str], lines: list[str]) -> str:
+    body = "\n".join("  " + line for line in lines)
+    return f'extern "C" __global__ void {name}({", ".join(parameters)}) {{\n{body}\n}}\n'
+
+
+def _array(slot: Slot, kind: str, axis: str, source: str) -> str:
+    at = f"({axis} * blockDim.x + threadIdx.x) * {slot.registers}ul"
     if slot.kind == "vector":
-        return f"{kind} {slot.name}[{slot.registers}]; for (int r = 0; r < {slot.registers}; ++r) {slot.name}[r] = g_{slot.name}[threadIdx.x * {slot.registers} + r];"
-    return f"{kind} {slot.name} = g_{slot.name}[threadIdx.x];"
+        return f"{kind} {slot.name}[{slot.registers}]; for (int r = 0; r < {slot.registers}; ++r) {slot.name}[r] = g_{source}[{at} + r];"
+    return f"{kind} {slot.name} = g_{source}[{at}];"
+
+
+MOVE_WORDS = 512  # ldmatrix reads and stmatrix writes at most 32 rows of 16 bytes
 
 
 def movement(instruction: Instruction, name: str) -> str:
     """ldmatrix: memory image and lane offsets in, registers out; stmatrix the other way; movmatrix registers to registers."""
+    head, called = wrapper(instruction), function_name(instruction)
     family = instruction.family.name
-    head = wrapper(instruction)
-    called = function_name(instruction)
     if family == "movmatrix":
-        return (
-            head
-            + f'extern "C" __global__ void {name}(const unsigned* in, unsigned* out) {{ unsigned d; {called}(d, in[threadIdx.x]); out[threadIdx.x] = d; }}\n'
-        )
+        lines = [f"unsigned d; {called}(d, in[threadIdx.x]);", "out[threadIdx.x] = d;"]
+        return head + _kernel(name, ["unsigned* out", "const unsigned* in"], lines)
     count = instruction.operands["data"].registers
     lines = [
-        "__shared__ __align__(128) unsigned shared[512];",
+        f"__shared__ __align__(128) unsigned shared[{MOVE_WORDS}];",
         "const unsigned base = (unsigned)__cvta_generic_to_shared(shared);",
         f"unsigned r[{count}];",
     ]
     if family == "ldmatrix":
         lines += [
-            "for (unsigned i = threadIdx.x; i < 512; i += 32) shared[i] = image[i];",
+            f"for (unsigned i = threadIdx.x; i < {MOVE_WORDS}; i += 32) shared[i] = in[blockIdx.x * {MOVE_WORDS} + i];",
             "__syncwarp();",
             f"{called}(r, base + offset[threadIdx.x]);",
-            f"for (int n = 0; n < {count}; ++n) out[threadIdx.x * {count} + n] = r[n];",
+            f"for (int n = 0; n < {count}; ++n) out[(blockIdx.x * 32 + threadIdx.x) * {count} + n] = r[n];",
         ]
     else:
         lines += [
-            "for (unsigned i = threadIdx.x; i < 512; i += 32) shared[i] = 0xFFFFFFFFu;",
-            f"for (int n = 0; n < {count}; ++n) r[n] = image[threadIdx.x * {count} + n];",
+            f"for (unsigned i = threadIdx.x; i < {MOVE_WORDS}; i += 32) shared[i] = 0;",
+            f"for (int n = 0; n < {count}; ++n) r[n] = in[(blockIdx.x * 32 + threadIdx.x) * {count} + n];",
             "__syncwarp();",
             f"{called}(base + offset[threadIdx.x], r);",
             "__syncwarp();",
-            "for (unsigned i = threadIdx.x; i < 512; i += 32) out[i] = shared[i];",
+            f"for (unsigned i = threadIdx.x; i < {MOVE_WORDS}; i += 32) out[blockIdx.x * {MOVE_WORDS} + i] = shared[i];",
         ]
-    return (
-        head
-        + f'extern "C" __global__ void {name}(const unsigned* image, const unsigned* offset, unsigned* out) {{\n  '
-        + "\n  ".join(lines)
-        + "\n}\n"
-    )
+    return head + _kernel(name, ["unsigned* out", "const unsigned* in", "const unsigned* offset"], lines)
+
+
+def matrix_access(instruction: Instruction, name: str) -> str:
+    """wmma.load: images of a matrix in global memory in, registers out; wmma.store: registers in, images out."""
+    (op,) = instruction.operands.values()
+    kind, count = _C[op.element.register_type], op.registers
+    head, called = wrapper(instruction), function_name(instruction)
+    at = f"(blockIdx.x * 32 + threadIdx.x) * {count}ul"
+    if ".load." in instruction.ptx:
+        lines = [
+            f"{kind} r[{count}];",
+            f"{called}(r, in + blockIdx.x * bytes, stride);",
+            f"for (int n = 0; n < {count}; ++n) out[{at} + n] = r[n];",
+        ]
+        return head + _kernel(name, [f"{kind}* out", "const unsigned char* in", "unsigned long long bytes", "unsigned stride"], lines)
+    lines = [
+        f"{kind} r[{count}];",
+        f"for (int n = 0; n < {count}; ++n) r[n] = in[{at} + n];",
+        f"{called}(out + blockIdx.x * bytes, r, stride);",
+    ]
+    return head + _kernel(name, ["unsigned char* out", f"const {kind}* in", "unsigned long long bytes", "unsigned stride"], lines)
+
+
+UNROLL, WARPS = 16, 16
+
+
+def access(kind: str, name: str) -> str:
+    """A timed loop of one shared-memory access, every warp with the same lane offsets; out: (first clock, last clock) a warp.
+
+    `zero` is 0, which the compiler cannot know: identical accesses would otherwise be merged into one.
+    """
+    if kind.startswith(("ldmatrix", "stmatrix")):
+        count, opcode = int(kind[-1]), f"{kind.split('.')[0]}.sync.aligned.m8n8.x{kind[-1]}.shared.b16"
+        loads = kind.startswith("ld")
+    else:
+        verb, bits = kind.split(".")[0], int(kind.rsplit("b", 1)[1])
+        count, loads = max(1, bits // 32), verb == "ld"
+        opcode = f"{verb}.shared{'' if count == 1 else f'.v{count}'}.u{min(bits, 32)}"
+    registers = "{" + ", ".join(f"%{n}" for n in range(count)) + "}" if count > 1 or "matrix" in kind else "%0"
+    if loads:
+        outputs = ", ".join(f'"=r"(r[u][{n}])' for n in range(count))
+        line = f'asm volatile("{opcode} {registers}, [%{count}];" : {outputs} : "r"(at + zero * (turn * 16 + u)) : "memory");'
+    else:
+        inputs = ", ".join(f'"r"(r[u][{n}])' for n in range(count))
+        line = f'asm volatile("{opcode} [%{count}], {registers};" :: {inputs}, "r"(at + zero * (turn * 16 + u)) : "memory");'
+    lines = [
+        "extern __shared__ __align__(1024) unsigned shared[];",
+        "const unsigned at = (unsigned)__cvta_generic_to_shared(shared) + offset[threadIdx.x % 32];",
+        f"unsigned r[{UNROLL}][{count}], sum = 0;",
+        f"for (int u = 0; u < {UNROLL}; ++u) for (int n = 0; n < {count}; ++n) r[u][n] = threadIdx.x;",
+        "long long first = 0;",
+        "for (int turn = -4; turn < repeat; ++turn) {",
+        "  if (turn == 0) { __syncthreads(); first = clock64(); }",
+        "#pragma unroll",
+        f"  for (int u = 0; u < {UNROLL}; ++u) {line}",
+        "#pragma unroll",
+        f"  for (int u = 0; u < {UNROLL}; ++u) sum ^= r[u][{count - 1}];" if loads else "",
+        "}",
+        "const long long last = clock64();",
+        "if (threadIdx.x % 32 == 0) { out[threadIdx.x / 32 * 2] = first; out[threadIdx.x / 32 * 2 + 1] = last; }",
+        "if (sum == 0x12345678 && repeat < 0) out[0] = sum;",
+    ]
+    return _kernel(name, ["long long* out", "const unsigned* offset", "int repeat", "unsigned zero"], [line for line in lines if line])

@@ -29,6 +29,12 @@ def _codes(name: str) -> dict[float, int]:
     return out
 
 
+@lru_cache(maxsize=8)
+def _sorted_codes(name: str) -> tuple[NDArray[np.float64], Bits]:
+    table = sorted(_codes(name).items())
+    return np.array([value for value, _ in table]), np.array([code for _, code in table], np.uint64)
+
+
 def legal_values(name: str) -> tuple[int, ...]:
     """Whole numbers that the type holds exactly and whose products stay exact in every accumulator."""
     if name == "b1":
@@ -47,38 +53,71 @@ def encode(values: NDArray[Any], name: str) -> Bits:
     if name == "f64":
         return values.astype(np.float64).view(np.uint64)
     if name in _NARROW:
-        table = _codes(name)
-        return np.vectorize(lambda v: table[float(v)], otypes=[np.uint64])(values)
+        known, codes = _sorted_codes(name)
+        return codes[np.searchsorted(known, values)]
     width = {"s32": 32, "s8": 8, "u8": 8, "s4": 4, "u4": 4, "b1": 1}[name]
     return values.astype(np.int64).view(np.uint64) & np.uint64((1 << width) - 1)
 
 
 def decode(bits: Bits, name: str) -> NDArray[np.float64]:
-    """Accumulator values of element bits."""
+    """The values of element bits."""
     if name == "f16":
         return bits.astype(np.uint16).view(np.float16).astype(np.float64)
-    if name == "f32":
+    if name in ("f32", "tf32"):
         return bits.astype(np.uint32).view(np.float32).astype(np.float64)
+    if name == "bf16":
+        return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64)
     if name == "f64":
         return bits.view(np.float64)
-    return bits.astype(np.uint32).view(np.int32).astype(np.float64)
+    if name in _NARROW:
+        return _values(name)[bits.astype(np.int64)]
+    if name == "ue8m0":
+        return 2.0 ** (bits.astype(np.float64) - 127)
+    if name == "ue4m3":
+        return _values("e4m3")[bits.astype(np.int64) & 0x7F]
+    width = {"s32": 32, "s8": 8, "u8": 8, "s4": 4, "u4": 4, "b1": 1}[name]
+    unsigned = (bits & np.uint64((1 << width) - 1)).astype(np.int64)
+    negative = (unsigned >> (width - 1)).astype(bool) & name.startswith("s")
+    return (unsigned - (negative.astype(np.int64) << width)).astype(np.float64)
+
+
+@lru_cache(maxsize=8)
+def _values(name: str) -> NDArray[np.float64]:
+    """Code → value of a narrow float; NaN where a code is no number's first."""
+    exponent_bits, mantissa_bits, _ = _NARROW[name]
+    out = np.full(1 << (1 + exponent_bits + mantissa_bits), np.nan)
+    for value, code in _codes(name).items():
+        out[code] = value
+    out[1 << (exponent_bits + mantissa_bits)] = 0.0  # −0
+    return out
 
 
 def pack(op: Operand, matrix: Bits) -> NDArray[np.unsignedinteger[Any]]:
-    """Element bits by stored coordinate → registers [threads, registers], by the operand's map."""
-    held = matrix[tuple(op.pattern.evaluate())].astype(np.uint64)
+    """Element bits [..., coordinates of the map] → registers [..., threads, registers], by the operand's map."""
+    held = matrix[(..., *op.pattern.evaluate())].astype(np.uint64)
+    return pack_values(op, held)
+
+
+def pack_values(op: Operand, held: Bits) -> NDArray[np.unsignedinteger[Any]]:
+    """Element bits [..., threads, values] → registers [..., threads, registers]: no map, only how values share a register."""
     per = op.values // op.registers
-    shift = (np.arange(per, dtype=np.uint64) * np.uint64(op.container_bits))[None, None, :]
-    words = np.bitwise_or.reduce(held.reshape(op.threads, op.registers, per) << shift, axis=2)
+    shift = np.arange(per, dtype=np.uint64) * np.uint64(op.container_bits)
+    words = np.bitwise_or.reduce(held.reshape(*held.shape[:-1], op.registers, per) << shift, axis=-1)
     return words.astype(np.uint64 if op.register_bits == 64 else np.uint32)
 
 
-def unpack(op: Operand, registers: NDArray[Any]) -> tuple[Bits, int]:
-    """(element bits by coordinate, how many copies of an element disagree with the first)."""
+def unpack_values(op: Operand, registers: NDArray[Any]) -> Bits:
+    """Registers [..., threads, registers], all or the first ones → element bits [..., threads, values]: no map."""
     per = op.values // op.registers
-    shift = (np.arange(per, dtype=np.uint64) * np.uint64(op.container_bits))[None, None, :]
+    shift = np.arange(per, dtype=np.uint64) * np.uint64(op.container_bits)
     mask = np.uint64((1 << op.container_bits) - 1) if op.container_bits < 64 else np.uint64(2**64 - 1)
-    held = (registers.astype(np.uint64)[:, :, None] >> shift & mask).reshape(op.threads, op.values)
+    held: Bits = registers.astype(np.uint64)[..., None] >> shift & mask
+    return held.reshape(*registers.shape[:-1], registers.shape[-1] * per)
+
+
+def unpack(op: Operand, registers: NDArray[Any]) -> tuple[Bits, int]:
+    """(element bits by coordinate [..., coordinates], how many copies of an element disagree with the first), by the map."""
+    held = unpack_values(op, registers)
     thread, value = op.pattern.inverse()
-    found = held[thread, value]
+    found = held[..., thread, value]
     return found[..., 0], int((found != found[..., :1]).sum())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import replace
 
 from layouts.instruction import WARPGROUP, Instruction, Operand
 from layouts.render.ptx import Slot, slots
@@ -24,9 +26,10 @@ def function_name(instruction: Instruction) -> str:
     return re.sub(r"\W+", "_", instruction.ptx.replace(".sync.aligned", "")).strip("_")
 
 
-def wrapper(instruction: Instruction, a_from: str = "registers") -> str:
-    """A __device__ function around the instruction, registers as arrays."""
-    items = slots(instruction, a_from)
+def wrapper(instruction: Instruction, a_from: str = "registers", immediates: Mapping[str, str] | None = None) -> str:
+    """A __device__ function around the instruction, registers as arrays; `immediates` replaces the example values by slot name."""
+    chosen = immediates or {}
+    items = [replace(s, value=chosen.get(s.name, s.value)) for s in slots(instruction, a_from)]
     accumulates = instruction.threads == WARPGROUP
     parameters: list[str] = []
     outputs: list[str] = []

@@ -49,6 +49,49 @@ def main() -> None:
     finally:
         server.terminate()
         server.wait(10)
+    hanging()
+
+
+def hanging() -> None:
+    """p99 of another route before and while a GPU job hangs: a real server in front of a fake device."""
+    import threading
+
+    import uvicorn
+
+    from app.gpu.pool import Pool
+    from app.gpu_pages import Hardware
+    from app.main import create_app
+
+    pool = Pool(lambda device: [sys.executable, "tests/fake_worker.py"], job_seconds=20.0)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    server = uvicorn.Server(uvicorn.Config(create_app(Hardware(pool, installed=True)), port=port, log_level="error"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.02)
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+
+    def p99() -> float:
+        taken = []
+        for _ in range(1000):
+            began = time.perf_counter()
+            connection.request("GET", f"/api/v1/instructions/{WIDE}")
+            connection.getresponse().read()
+            taken.append(time.perf_counter() - began)
+        return sorted(taken)[989] * 1000
+
+    p99()
+    before = p99()
+    pool.submit({"kind": "mma", "backend": "cuda", "device": 0, "instruction": WIDE, "seed": 1})
+    while not pool.lane(0).asked:
+        time.sleep(0.02)
+    during = p99()
+    pool.close()
+    server.should_exit = True
+    thread.join()
+    print(f"p99 of a route               {before:7.2f} ms before, {during:.2f} ms while a GPU job hangs")
 
 
 def requests(port: int) -> None:

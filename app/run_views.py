@@ -1,0 +1,79 @@
+"""A run's answer as pictures: what was measured (or simulated), with every element that differs from the prediction marked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from layouts.render.svg import svg
+from layouts.view import LEFT, TOP, Figure, Panel
+
+Array = NDArray[Any]
+MOST_LABELS = 4200
+
+
+def views(found: dict[str, Any]) -> list[dict[str, str]]:
+    """The pictures of one answer: title and SVG."""
+    kind = found["kind"]
+    how = "simulated" if found["simulation"] else "measured"
+    if kind == "mma":
+        measured, predicted = np.asarray(found["measured"], float), np.asarray(found["predicted"], float)
+        several = measured.ndim == 3
+        pairs = zip(measured, predicted, strict=True) if several else [(measured, predicted)]
+        return [_picture(f"D{f' of product {n}' if several else ''} as {how}", got, want, _number) for n, (got, want) in enumerate(pairs)]
+    if kind == "descriptor":
+        return [
+            _picture(
+                "byte address read for every element, row × k",
+                np.asarray(found["measured"]),
+                np.asarray(found["predicted"]),
+                lambda n: f"{int(n):x}",
+            )
+        ]
+    if kind == "fragment":
+        return _fragment(found, how)
+    return []
+
+
+def _number(value: float) -> str:
+    return f"{value:g}"
+
+
+def _picture(title: str, got: Array, want: Array, text: Any) -> dict[str, str]:
+    wrong = ~(got == want)
+    texts = [
+        [text(g) if not w else f"{text(g)}≠{text(e)}" for g, w, e in zip(*row, strict=True)]
+        for row in zip(got.tolist(), wrong.tolist(), want.tolist(), strict=True)
+    ]
+    return _drawn(title, wrong, texts)
+
+
+def _fragment(found: dict[str, Any], how: str) -> list[dict[str, str]]:
+    axes = found["axes"]
+    got = [np.asarray(found["measured"][axis]) for axis in axes]
+    want = [np.asarray(found["predicted"][axis]) for axis in axes]
+    wrong = np.any([g != w for g, w in zip(got, want, strict=True)], axis=0)
+    if axes == ["row", "col"] and found["operand"] != "e":
+        shape = (int(want[0].max()) + 1, int(want[1].max()) + 1)
+        texts = [["?"] * shape[1] for _ in range(shape[0])]
+        bad = np.ones(shape, bool)
+        for t, v in np.argwhere((got[0] >= 0) & (got[1] >= 0) & (got[0] < shape[0]) & (got[1] < shape[1])):
+            r, c = int(got[0][t, v]), int(got[1][t, v])
+            texts[r][c] = f"T{t}:{v}"
+            bad[r, c] = wrong[t, v]
+        return [_drawn(f"{found['operand'].upper()} as {how}: which thread and value holds each element", bad, texts)]
+    texts = [[",".join(str(int(g[t, v])) for g in got) for v in range(wrong.shape[1])] for t in range(wrong.shape[0])]
+    return [_drawn(f"{', '.join(axes)} as {how}, by thread (down) and value (across)", wrong, texts)]
+
+
+def _drawn(title: str, wrong: Array, texts: list[list[str]]) -> dict[str, str]:
+    rows, cols = wrong.shape
+    longest = max(len(text) for row in texts for text in row)
+    width = min(max(18.0, 7.0 * longest + 6), 64.0) if rows * cols <= MOST_LABELS else max(2.6, 1040 / cols)
+    width = min(width, max(1040 / cols, 16.0))
+    height = 17.0 if rows * cols <= MOST_LABELS else max(2.6, 700 / rows)
+    panel = Panel("measured", title, rows, cols, LEFT, TOP, width, height, None, np.where(wrong, 0, 7).astype(np.int32), texts)
+    figure = Figure(max(LEFT + panel.width + 8, 9.0 * len(title)), TOP + panel.height + 8, (panel,))
+    return {"title": title, "svg": svg(figure, title=title, palette=None, labels_up_to=MOST_LABELS)}

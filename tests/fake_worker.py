@@ -1,0 +1,49 @@
+"""A worker with a fake device, spoken to by tests: the request's "do" says how to behave. Usage: fake_worker.py [start mode]"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+
+
+def main() -> None:
+    start = sys.argv[1] if len(sys.argv) > 1 else "ready"
+    if start == "silent":
+        time.sleep(60)
+    if start == "dies":
+        sys.exit(3)
+    ready = {"ready": True, "devices": [{"name": "fake", "compute_capability": "9.0", "driver": "1", "cuda": "13.0"}]}
+    print(json.dumps(ready if start == "ready" else {"ready": False, "reason": "no driver"}), flush=True)
+    for line in sys.stdin:
+        message = json.loads(line)
+        number, do = message["id"], message["request"].get("seed", 0)
+        match do:
+            case 1:
+                time.sleep(60)
+            case 2:
+                os.abort()
+            case 3:
+                sys.exit(7)
+            case 4:
+                print("this is no JSON", flush=True)
+            case 5:
+                print(json.dumps({"id": number + 1, "result": {}}), flush=True)
+            case 6:
+                error = {"code": "run_failed", "message": "illegal address", "hint": "", "field": ""}
+                print(json.dumps({"id": number, "error": error, "fatal": True}), flush=True)
+                os._exit(1)
+            case 7:
+                print("[1, 2]", flush=True)
+            case 8:
+                sys.stdout.write("x" * 100)
+                sys.stdout.flush()
+                time.sleep(60)
+            case _:
+                time.sleep(0.05)
+                print(json.dumps({"id": number, "result": {"agrees": True, "pid": os.getpid(), "kind": "mma"}}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

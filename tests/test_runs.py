@@ -1,0 +1,188 @@
+"""The kinds of run without a device: the NumPy reference executes them, and a wrong map, model or instruction is found out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app.gpu import banks, descriptors, fragments, products
+from app.gpu.device import Product
+from app.gpu.reference import Reference
+from app.steps import steps, text
+from layouts import catalog, find
+from layouts.descriptor import Descriptor, encode
+from layouts.errors import LayoutError
+from layouts.instruction import Instruction
+from layouts.pattern import Pattern
+
+DEVICE = Reference()
+CHOSEN = (
+    "mma.m16n8k16.row.col.f32.f16.f16.f32",
+    "mma.m16n8k32.row.col.s32.s8.u8.s32",
+    "mma.m16n8k64.row.col.s32.s4.s4.s32",
+    "mma.m8n8k128.row.col.s32.b1.b1.s32.xor.popc",
+    "mma.m8n8k128.row.col.s32.b1.b1.s32.and.popc",
+    "mma.m8n8k4.row.col.f64.f64.f64.f64",
+    "mma.m8n8k4.col.row.f16.f16.f16.f16",
+    "mma.m8n8k4.row.col.f32.f16.f16.f32",
+    "mma.m16n8k8.row.col.f32.tf32.tf32.f32",
+    "mma.sp::ordered_metadata.m16n8k32.row.col.f32.f16.f16.f32",
+    "mma.sp::ordered_metadata.m16n8k16.row.col.f32.tf32.tf32.f32",
+    "mma.sp::ordered_metadata.m16n8k64.row.col.s32.s4.s4.s32",
+    "mma.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
+    "wmma.mma.row.col.m32n8k16.f32.f16",
+    "wgmma.mma_async.m64n16k16.f32.f16.f16",
+    "wgmma.mma_async.m64n8k256.s32.b1.b1.and.popc",
+    "wgmma.mma_async.sp.m64n8k32.f32.f16.f16",
+    "ldmatrix.m8n8.x4.trans.shared.b16",
+    "ldmatrix.m16n16.x1.trans.shared.b8",
+    "stmatrix.m8n8.x2.shared.b16",
+    "stmatrix.m16n8.x4.trans.shared.b8",
+    "movmatrix.m8n8.trans.b16",
+    "wmma.load.b.col.m8n8k32.u4",
+    "wmma.store.d.col.m16n16k16.f16",
+)
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_the_reference_agrees_with_the_maps_and_numpy(name: str) -> None:
+    i = find(name)
+    if {"a", "b", "d"} <= set(i.operands):
+        for form in ("registers", "shared") if i.threads == 128 else ("registers",):
+            found = products.run(DEVICE, i, form)
+            assert found["agrees"] and found["compared"] == np.asarray(found["measured"]).size
+    for measured in fragments.measure_all(DEVICE, i):
+        assert not measured.wrong.any(), measured.operand
+
+
+class Other(Reference):
+    """A device whose hardware holds one operand otherwise than the table says: two names of its pattern are swapped."""
+
+    def __init__(self, operand: str, old: str, new: str) -> None:
+        self.operand, self.old, self.new = operand, old, new
+
+    def _other(self, i: Instruction) -> Instruction:
+        op = i.operands[self.operand]
+        left, right = str(op.pattern).split(" -> ")
+        assert self.old in right
+        pattern = Pattern.parse(f"{left} -> {right.replace(self.old, self.new)}")
+        changed = replace(i)
+        changed.__dict__["operands"] = i.operands | {self.operand: replace(op, pattern=pattern)}
+        return changed
+
+    def product(self, job: Product) -> Any:
+        return super().product(replace(job, instruction=self._other(job.instruction)))
+
+    def move(self, instruction: Instruction, words: Any, offsets: Any) -> Any:
+        return super().move(self._other(instruction), words, offsets)
+
+    def load_store(self, instruction: Instruction, given: Any, size: int, stride: int) -> Any:
+        return super().load_store(self._other(instruction), given, size, stride)
+
+
+@pytest.mark.parametrize(
+    ("name", "operand", "old", "new"),
+    [
+        ("mma.m16n8k16.row.col.f32.f16.f16.f32", "a", "(i g) (j t e)", "(i g) (t j e)"),
+        ("mma.m16n8k16.row.col.f32.f16.f16.f32", "b", "(j t e) (g)", "(t j e) (g)"),
+        ("mma.m16n8k16.row.col.f32.f16.f16.f32", "c", "(i g) (t e)", "(g i) (t e)"),
+        ("mma.m16n8k16.row.col.f32.f16.f16.f32", "d", "(i g) (t e)", "(i g) (e t)"),
+        ("mma.sp::ordered_metadata.m16n8k32.row.col.f32.f16.f16.f32", "a", "(i g) (j t e)", "(g i) (j t e)"),
+        ("wgmma.mma_async.m64n16k16.f32.f16.f16", "d", "(w i g) (j t e)", "(w i g) (t j e)"),
+        ("wgmma.mma_async.m64n16k16.f32.f16.f16", "a", "(w i g) (j t e)", "(w g i) (j t e)"),
+        ("ldmatrix.m8n8.x4.shared.b16", "data", "(g) (t e)", "(t e) (g)"),
+        ("stmatrix.m8n8.x4.shared.b16", "data", "(x) (g)", "(x) (g)"),
+        ("wmma.load.a.row.m16n16k16.s8", "a", "(i g) (t e)", "(g i) (t e)"),
+    ],
+)
+def test_a_map_that_hardware_does_not_have_is_found(name: str, operand: str, old: str, new: str) -> None:
+    i = find(name)
+    device = Other(operand, old, new)
+    wrong = {m.operand: bool(m.wrong.any()) for m in fragments.measure_all(device, i)}
+    assert any(wrong.values()) is (old != new), wrong
+    if old != new and {"a", "b", "d"} <= set(i.operands) and operand != "c":
+        assert not products.run(device, i)["agrees"]
+
+
+def test_metadata_that_another_lane_supplies_is_found() -> None:
+    class Swapped(Reference):
+        def product(self, job: Product) -> Any:
+            registers = dict(job.registers)
+            registers["e"] = registers["e"][:, ::-1]
+            return super().product(replace(job, registers=registers))
+
+    i = find("mma.sp::ordered_metadata.m16n8k32.row.col.f32.f16.f16.f32")
+    assert fragments.measure(Swapped(), i, "e").wrong.any()
+    assert not products.run(Swapped(), i)["agrees"]
+
+
+@pytest.mark.parametrize("major", ["K", "MN"])
+@pytest.mark.parametrize("operand", ["a", "b"])
+@pytest.mark.parametrize("mode", ["none", "32B", "64B", "128B"])
+def test_descriptor_runs_find_the_byte_of_every_element(operand: str, major: str, mode: str) -> None:
+    i = find("wgmma.mma_async.m64n32k16.f32.f16.f16")
+    found = descriptors.run(DEVICE, i, encode(0x2010, 528, 1040, 3, mode), operand, major)
+    assert found["agrees"] and found["compared"] == (64 if operand == "a" else 32) * 16
+
+
+def test_a_device_that_adds_the_base_offset_is_found() -> None:
+    class Adds(Reference):
+        def product(self, job: Product) -> Any:
+            words = {
+                name: Descriptor(word).replace(base_offset=(8 - Descriptor(word).base_offset) % 8).word
+                for name, word in job.descriptors.items()
+            }
+            return super().product(replace(job, descriptors=words))
+
+    found = descriptors.run(Adds(), find("wgmma.mma_async.m64n32k16.f32.f16.f16"), encode(0x2000, 16, 1024, 3, "128B"), "b", "K")
+    assert not found["agrees"] and found["mismatches"][0].keys() == {"row", "k", "expected", "got"}
+
+
+def test_descriptors_that_read_outside_are_refused_and_low_ones_are_moved() -> None:
+    i = find("wgmma.mma_async.m64n64k16.f32.f16.f16")
+    with pytest.raises(LayoutError) as caught:
+        descriptors.run(DEVICE, i, encode(0x38000, 16, 1024, 0, "128B"), "a", "K")
+    assert caught.value.code == "reads_outside" and "was not executed" in caught.value.message
+    moved = descriptors.run(DEVICE, i, encode(0, 16, 1024, 0, "128B"), "a", "K")
+    assert moved["moved_bytes"] == 1024 and moved["agrees"] and int(np.min(moved["measured"])) == 0
+
+
+def test_banks_runs_compare_clocks_with_wavefronts() -> None:
+    class Slow(Reference):
+        def cycles(self, access: Any, offsets: Any) -> tuple[float, str]:
+            return 2 * super().cycles(access, offsets)[0], ""
+
+    conflict = [128 * lane for lane in range(32)]
+    assert banks.run(DEVICE, "ld.shared.b32", conflict)["predicted"] == {"wavefronts": 32, "ideal": 1, "ways": 32}
+    assert banks.run(DEVICE, "ld.shared.b32", conflict)["agrees"]
+    assert not banks.run(Slow(), "ld.shared.b32", conflict)["agrees"]
+
+
+def test_steps_of_the_seed_instruction_add_up() -> None:
+    i = find("mma.m8n8k16.row.col.s32.s8.s8.s32")
+    run = {"request": {"seed": 1}, "backend": "numpy", "simulation": True, "device": DEVICE.info(), **products.run(DEVICE, i, seed=1)}
+    found = steps(i, run, 3, 2)
+    element = found["element"]
+    assert element["c"] + sum(term["a"] * term["b"] for term in element["terms"]) == element["d"] == element["sum"]
+    assert element["terms"][4]["a_at"] == "T13:a0" and element["terms"][4]["b_at"] == "T9:b0"
+    assert found["loads"]["a"]["lane_offsets"][0][:8].tolist() == [16 * lane for lane in range(8)]
+    assert "T13:a0" in text(found) and "NumPy simulation" in text(found)
+
+
+@pytest.mark.parametrize("name", [n for n in CHOSEN if n.startswith(("mma", "wmma.mma"))])
+def test_steps_add_up_for_every_kind_of_mma(name: str) -> None:
+    i = find(name)
+    run = {"request": {"seed": 5}, "backend": "numpy", "simulation": True, "device": DEVICE.info(), **products.run(DEVICE, i, seed=5)}
+    element = steps(i, run, 1, 2)["element"]
+    assert element["sum"] == element["d"] and len(element["terms"]) == i.sizes["k"]
+
+
+def test_every_wmma_product_has_its_loads_and_store() -> None:
+    for i in catalog.instructions():
+        if i.family.name == "wmma" and ".mma" in i.ptx:
+            for operand in "abcd":
+                through = fragments.wmma_access(i, operand)
+                assert through.operands[operand].pattern == i.operands[operand].pattern

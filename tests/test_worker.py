@@ -1,0 +1,191 @@
+"""The worker's protocol, driven by a fake device that hangs, crashes, exits and answers garbage; and the real NumPy worker."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from app.gpu.pool import Pool
+from app.gpu_pages import Hardware
+from app.main import create_app
+from layouts.errors import LayoutError
+
+FAKE = str(Path(__file__).with_name("fake_worker.py"))
+MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+
+
+def fake(mode: str = "ready") -> Pool:
+    return Pool(lambda device: [sys.executable, FAKE, mode], job_seconds=1.0, most=2, start_seconds=10.0 if mode != "silent" else 0.5)
+
+
+@pytest.fixture
+def pool() -> Iterator[Pool]:
+    made = fake()
+    yield made
+    made.close()
+
+
+def request(do: int = 0) -> dict[str, object]:
+    return {"kind": "mma", "backend": "cuda", "device": 0, "instruction": MMA, "seed": do}
+
+
+def test_one_worker_serves_many_jobs(pool: Pool) -> None:
+    first, second = (pool.submit(request()).result(10)["pid"] for _ in range(2))
+    assert first == second != os.getpid()
+    assert pool.counts["mma", "agrees"] == 2 and pool.recent[0]["outcome"] == "agrees"
+
+
+@pytest.mark.parametrize(
+    ("do", "code"),
+    [(1, "timed_out"), (2, "worker_ended"), (3, "worker_ended"), (4, "worker_garbage"), (5, "worker_garbage"), (6, "run_failed"), (7, "worker_garbage"), (8, "timed_out")],
+)  # fmt: skip
+def test_a_broken_job_costs_itself_and_no_other(pool: Pool, do: int, code: str) -> None:
+    before = pool.submit(request()).result(10)["pid"]
+    with pytest.raises(LayoutError) as caught:
+        pool.submit(request(do)).result(10)
+    assert caught.value.code == code and caught.value.message
+    after = pool.submit(request()).result(10)["pid"]
+    assert after != before and pool.restarts == 1
+    with pytest.raises(ProcessLookupError):  # the broken one is gone, not left behind
+        os.kill(before, 0)
+    assert pool.counts["mma", code] == 1
+
+
+@pytest.mark.parametrize(("mode", "code"), [("silent", "timed_out"), ("dies", "worker_ended"), ("unready", "no_device")])
+def test_a_worker_that_does_not_start(mode: str, code: str) -> None:
+    pool = fake(mode)
+    for _ in range(2):  # it is tried anew every time
+        with pytest.raises(LayoutError) as caught:
+            pool.submit(request()).result(20)
+        assert caught.value.code == code
+    pool.close()
+
+
+def test_a_worker_that_cannot_be_started() -> None:
+    pool = Pool(lambda device: ["/no/such/program"])
+    with pytest.raises(LayoutError, match="could not be used"):
+        pool.submit(request()).result(10)
+    pool.close()
+
+
+def test_the_queue_is_bounded(pool: Pool) -> None:
+    pool.submit(request(1))
+    deadline = time.monotonic() + 5
+    while pool.waiting and time.monotonic() < deadline:
+        pass  # until the hanging job has left the queue
+    waiting = [pool.submit(request()) for _ in range(2)]
+    with pytest.raises(LayoutError) as caught:
+        pool.submit(request())
+    assert caught.value.code == "busy"
+    assert all(future.result(10)["agrees"] for future in waiting)
+
+
+def test_closing_ends_a_hanging_job_at_once() -> None:
+    pool = fake()
+    future = pool.submit(request(1))
+    queued = pool.submit(request())
+    lane = pool.lanes[0]
+    deadline = time.monotonic() + 5
+    while lane.worker is None and time.monotonic() < deadline:
+        pass
+    pool.close()
+    assert not lane.thread.is_alive()
+    assert future.exception(5) is not None and (queued.cancelled() or queued.exception(5))
+
+
+def test_other_routes_answer_while_a_job_hangs() -> None:
+    app = create_app(Hardware(fake(), installed=True))
+    with TestClient(app) as client, ThreadPoolExecutor(1) as threads:
+        hanging = threads.submit(client.post, "/api/v1/gpu/runs", json={"kind": "mma", "instruction": MMA, "seed": 1})
+        while app.state.hardware.pool.lane(0).asked == 0:
+            pass
+        answers = [client.get("/api/v1/instructions", params={"q": "m16n8k8"}) for _ in range(20)]
+        assert {answer.status_code for answer in answers} == {200} and not hanging.done()
+        told = hanging.result(10)
+        assert told.status_code == 504 and told.json()["error"]["code"] == "timed_out"
+        assert client.post("/api/v1/gpu/runs", json={"kind": "mma", "instruction": MMA}).json()["agrees"]
+
+
+def test_statuses_and_metrics() -> None:
+    app = create_app(Hardware(fake(), installed=True))
+    with TestClient(app) as client:
+        assert client.get("/api/v1/gpu").json()["devices"][0]["name"] == "fake"
+        assert client.post("/api/v1/gpu/runs", json={"kind": "mma", "instruction": MMA, "seed": 3}).status_code == 502
+        text = client.get("/metrics").text
+        assert 'lanescope_gpu_runs_total{kind="mma",outcome="worker_ended"} 1.0' in text
+        assert "lanescope_gpu_worker_restarts_total 1.0" in text
+        assert 'lanescope_requests_total{route="/api/v1/gpu/runs",status="502"} 1.0' in text
+        page = client.get("/gpu").text
+        assert "worker_ended" in page and "fake, compute capability 9.0" in page
+
+
+def test_without_a_device_runs_are_refused_and_pages_say_why() -> None:
+    with TestClient(create_app(Hardware(installed=False))) as client:
+        told = client.post("/api/v1/gpu/runs", json={"kind": "mma", "instruction": MMA})
+        assert told.status_code == 503 and "CuPy is not installed" in told.json()["error"]["message"]
+        page = client.get(f"/i/{MMA}").text
+        assert 'value="cuda" disabled' in page and "CuPy is not installed" in page
+        run = client.get("/gpu/run", params={"kind": "mma", "instruction": MMA, "backend": "cuda"})
+        assert run.status_code == 503 and "CuPy is not installed" in run.text
+
+
+def test_a_device_without_a_driver_is_told_apart() -> None:
+    with TestClient(create_app(Hardware(fake("unready"), installed=True))) as client:
+        assert client.get("/api/v1/gpu").json() | {"recent": 0} == {
+            "available": False,
+            "reason": "no driver",
+            "devices": [],
+            "queue": 0,
+            "recent": 0,
+        }
+        assert client.post("/api/v1/gpu/runs", json={"kind": "mma", "instruction": MMA}).status_code == 503
+
+
+def test_the_numpy_worker_runs_every_kind_and_says_it_is_a_simulation() -> None:
+    requests = [
+        {"kind": "mma", "instruction": MMA},
+        {"kind": "fragment", "instruction": MMA, "operand": "b"},
+        {"kind": "descriptor", "instruction": "wgmma.mma_async.m64n64k16.f32.f16.f16", "descriptor": "0x4000004000010000"},
+        {"kind": "banks", "access": "ldmatrix.x4", "address": [128 * lane for lane in range(32)]},
+    ]
+    with TestClient(create_app(Hardware(installed=False))) as client:
+        for given in requests:
+            answer = client.post("/api/v1/gpu/runs", json=given | {"backend": "numpy"}).json()
+            assert answer["simulation"] is True and answer["agrees"] and "no GPU" in answer["device"]["name"], given
+            assert {"device", "predicted", "measured", "agrees", "mismatches", "duration_ms", "source"} <= set(answer)
+        page = client.get("/gpu/run", params={**requests[1], "backend": "numpy"}).text
+        assert "simulation in NumPy, no GPU" in page and "T0:0" in page
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"kind": "nothing"}, "kind"),
+        ({"kind": "mma", "instruction": MMA, "backend": "opencl"}, "backend"),
+        ({"kind": "mma", "instruction": "mma.m16n8k15.row.col.f32.f16.f16.f32"}, "instruction"),
+        ({"kind": "mma", "instruction": "ldmatrix.m8n8.x4.shared.b16"}, "instruction"),
+        ({"kind": "mma", "instruction": MMA, "a_from": "shared"}, "a_from"),
+        ({"kind": "mma", "instruction": MMA, "seed": -1}, "seed"),
+        ({"kind": "mma", "instruction": MMA, "source": "__global__"}, "source"),
+        ({"kind": "mma", "instruction": MMA, "device": "0; rm"}, "device"),
+        ({"kind": "fragment", "instruction": MMA, "operand": "q"}, "operand"),
+        ({"kind": "descriptor", "instruction": MMA, "descriptor": "0x0"}, "instruction"),
+        ({"kind": "descriptor", "instruction": "wgmma.mma_async.m64n64k16.f32.f16.f16", "descriptor": "0x7FFF3FFF3FFF3FFF"}, "descriptor"),
+        ({"kind": "banks", "access": "ld.global", "address": [0] * 32}, "access"),
+        ({"kind": "banks", "access": "ld.shared.b128", "address": [4] * 32}, "address"),
+        ({"kind": "banks", "access": "ld.shared.b32", "address": "0"}, "address"),
+    ],
+)
+def test_bad_requests_name_their_field_before_any_worker_starts(given: dict[str, object], field: str) -> None:
+    hardware = Hardware(fake("dies"), installed=True)
+    with TestClient(create_app(hardware)) as client:
+        told = client.post("/api/v1/gpu/runs", json=given)
+        assert told.status_code == 422 and told.json()["error"]["field"] == field, told.json()
+        assert not hardware.pool.lanes
