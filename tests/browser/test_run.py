@@ -1,0 +1,50 @@
+"""Runs as somebody in a browser starts them: the GPU's button off with its reason, the simulation named so, steps by keyboard."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from app.gpu_pages import Hardware
+from tests.browser.conftest import Open
+
+pytestmark = pytest.mark.browser
+MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+
+
+@pytest.mark.skipif(Hardware().installed, reason="CuPy is installed here")
+def test_simulate_from_the_instruction_page(open_page: Open) -> None:
+    page = open_page(f"/i/{MMA}")
+    gpu = page.get_by_role("button", name="run on GPU")
+    expect(gpu).to_be_disabled()
+    expect(page.get_by_text("No GPU run from this server: CuPy is not installed.")).to_be_visible()
+    page.get_by_label("what").select_option("fragment")
+    page.get_by_label("measured operand").select_option("b")
+    page.get_by_role("button", name="simulate with NumPy").press("Enter")
+    expect(page).to_have_url(re.compile("/gpu/run.*kind=fragment.*operand=b"))
+    expect(page.get_by_text("simulation in NumPy, no GPU")).to_be_visible()
+    expect(page.get_by_text("128 of 128")).to_be_visible()
+    expect(page.locator("svg text", has_text="T13:0").first).to_be_visible()
+
+
+def test_simulate_a_pasted_descriptor(open_page: Open) -> None:
+    page = open_page("/descriptor/wgmma/0x4000004000010100")
+    page.get_by_role("button", name="simulate with NumPy").click()
+    expect(page.get_by_text("1024 of 1024")).to_be_visible()
+    expect(page.locator("svg text", has_text="1090").first).to_be_visible()
+
+
+def test_a_refused_run_keeps_what_was_typed(open_page: Open) -> None:
+    page = open_page(f"/gpu/run?kind=fragment&instruction={MMA}&operand=q&backend=numpy")
+    expect(page.get_by_role("alert")).to_contain_text("operand is 'q'")
+    expect(page.get_by_label("operand")).to_have_value("q")
+
+
+def test_steps_follow_an_element_of_d(open_page: Open) -> None:
+    page = open_page("/steps/mma.m8n8k16.row.col.s32.s8.s8.s32?row=3&col=2")
+    expect(page.get_by_role("heading", name="D[3,2], term by term")).to_be_visible()
+    page.locator("table.cells").last.get_by_role("link").nth(8 * 5 + 1).click()
+    expect(page.get_by_role("heading", name="D[5,1], term by term")).to_be_visible()
+    expect(page.get_by_text("T21:a0").first).to_be_visible()
