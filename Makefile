@@ -13,6 +13,7 @@ help:  ## this list
 $(VENV)/.run: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) install -c constraints.txt -e .
+	$(PIP) install -c constraints.txt -e '.[pictures]' || echo "PNG and PDF are not available here (glibc 2.35 or newer is needed); everything else is."
 	@touch $@
 
 # pycute (in nvidia-cutlass) and ptxas (in nvidia-cuda-nvcc) are test tools: their own requirements are not needed.

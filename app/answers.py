@@ -61,11 +61,18 @@ def text(found: Instruction, op: Operand | None, result: Json) -> str:
             lines += [f"      {facts['pattern']}", f"      {facts['cute']}"]
             lines += ["      " + line for line in facts["formula"]["forward"].splitlines()]
         return "\n".join(lines)
+    head, body = rows(op, result)
+    widths = [max(len(row[n]) for row in [head, *body]) for n in range(len(head))]
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in [head, *body])
+
+
+def rows(op: Operand, result: Json) -> tuple[list[str], list[list[str]]]:
+    """The table of an answer: its head and its lines."""
     held = result.get("owners") or result.get("values")
     if not isinstance(held, list):
         held = [place(op, thread, value) for thread in range(op.threads) for value in range(op.values)]
     head = ["lane" if op.threads == 32 else "thread", "value", "register", "bits", "element"]
-    rows = [
+    body = [
         [
             str(h["thread"]),
             h["name"],
@@ -75,5 +82,4 @@ def text(found: Instruction, op: Operand | None, result: Json) -> str:
         ]
         for h in held
     ]
-    widths = [max(len(row[n]) for row in [head, *rows]) for n in range(len(head))]
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in [head, *rows])
+    return head, body

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.memory_pages import tile_figure
+from app.memory_views import tile_figure
 from app.resources import templates
 from layouts import find
 from layouts.errors import LayoutError

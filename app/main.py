@@ -19,7 +19,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app import api, gpu_pages, guide, memory_api, memory_pages, pages, tools
+from app import api, chain_pages, diagram_pages, gpu_pages, guide, memory_api, memory_pages, pages, tools
 from app.metrics import Counted, Metrics
 from app.resources import STATIC, templates
 from app.wire import Body
@@ -81,6 +81,8 @@ def create_app(hardware: gpu_pages.Hardware | None = None) -> FastAPI:
     app.include_router(guide.router)
     app.include_router(gpu_pages.router)
     app.include_router(tools.router)
+    app.include_router(chain_pages.router)
+    app.include_router(diagram_pages.router)
     app.include_router(pages.router)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
 

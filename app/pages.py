@@ -8,19 +8,19 @@ from typing import Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse, Response
 
-from app import payload, pickers, state, words
+from app import payload, pickers, pictures, state, words
 from app.gpu import fragments, runs
 from app.resources import templates
 from app.wire import Body, Cache, dumps
 from layouts import catalog, wmma
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Operand
-from layouts.palette import PALETTES
 from layouts.render import atoms, cuda, ptx, python
 from layouts.render.svg import svg
-from layouts.view import LABELS, Figure, Grid, figure_of, operand_figure
+from layouts.view import LABELS, Figure, Grid, figure_of
 
 router = APIRouter(include_in_schema=False)
 CACHE = Cache(512)
@@ -107,9 +107,9 @@ async def help_page(request: Request) -> Response:
 
 @router.get("/i/{rest:path}")
 async def instruction_page(request: Request, rest: str) -> Response:
-    """One instruction: the page, or with .json, .svg its other forms; with /operand.svg one operand's picture."""
+    """One instruction: the page, or with .json, .svg, .png, .pdf, .tex, … its other forms; with /operand.svg one operand's picture."""
     stem, dot, form = rest.rpartition(".")
-    if not (dot and form in ("json", "svg", "cu", "txt")):
+    if not (dot and form in (*pictures.FORMS, "cu")):
         stem, form = rest, ""
     name, slash, letter = stem.rpartition("/")
     found = catalog.find(name if slash else stem)
@@ -118,11 +118,14 @@ async def instruction_page(request: Request, rest: str) -> Response:
     if form == "json":
         make = (lambda: payload.operand_map(found, operand)) if operand else (lambda: payload.detail(found))
         return CACHE.json(("json", found.ptx, letter), make).respond(request)
-    if form in ("cu", "txt"):
+    if form == "cu" or (form == "txt" and not operand):
         text = cuda.program(found) if form == "cu" else ptx.syntax(found)
         return Body(text.encode(), "text/plain; charset=utf-8").respond(request)
-    if form == "svg":
-        return picture(request, found, operand, chosen)
+    if form:
+        query = dict(request.query_params)
+        key = ("picture", found.ptx, letter if operand else "", form, *sorted(query.items()))
+        body = CACHE.known(key) or await run_in_threadpool(lambda: pictures.body(*pictures.instruction(form, found, operand, query)))
+        return CACHE.get(key, lambda: body).respond(request)
     if operand:
         return RedirectResponse(path_of(found) + f"?pin={operand.name}:0,0", 303)
     reason = request.app.state.hardware.reason
@@ -132,32 +135,8 @@ async def instruction_page(request: Request, rest: str) -> Response:
     ).respond(request)
 
 
-def picture(request: Request, found: Instruction, operand: Operand | None, chosen: state.PageState) -> Response:
-    """A stable SVG for <img>, its options in the query."""
-    theme = request.query_params.get("theme", "light")
-    if theme not in PALETTES:
-        raise LayoutError("bad_option", f"No theme '{catalog.shorten(theme)}'.", f"Allowed: {', '.join(PALETTES)}.", "theme")
-    figure = operand_figure(operand, chosen.product) if operand else figure_of(found, chosen.product)
-    title = f"{operand.name.upper()} of {found.ptx}" if operand else found.ptx
-
-    def draw() -> Body:
-        text = svg(
-            figure, title=title, description=describe(found, figure), colour=chosen.colour, label=chosen.label,
-            threads=chosen.thread_set(), palette=PALETTES[theme], labels_up_to=20000 if operand else 900,
-        )  # fmt: skip
-        return Body(text.encode(), "image/svg+xml")
-
-    return CACHE.get(("svg", found.ptx, operand.name if operand else "", chosen, theme), draw).respond(request)
-
-
 def path_of(instruction: Instruction) -> str:
     return "/i/" + quote(instruction.ptx, safe=":.")
-
-
-def describe(instruction: Instruction, figure: Figure) -> str:
-    """The picture in words: each operand's pattern."""
-    known = [f"{p.name.upper()}: {p.grid.operand.pattern}" for p in figure.panels if p.grid]
-    return f"{instruction.ptx}. " + "; ".join(known)
 
 
 def family_counts() -> list[dict[str, Any]]:
@@ -210,7 +189,7 @@ def render_page(request: Request, found: Instruction, chosen: state.PageState, n
     distinct = distinct_operands(found)
     lane = lane_of(found, chosen)
     drawing = svg(
-        figure, title=found.ptx, description=describe(found, figure), colour=chosen.colour, label=chosen.label,
+        figure, title=found.ptx, description=pictures.describe(found, figure), colour=chosen.colour, label=chosen.label,
         threads=chosen.thread_set(), palette=None,
     )  # fmt: skip
     context = {

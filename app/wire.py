@@ -69,6 +69,10 @@ class Cache:
         self.most = most
         self._bodies: OrderedDict[Hashable, Body] = OrderedDict()
 
+    def known(self, key: Hashable) -> Body | None:
+        """The body of a key, None where it has not been made."""
+        return self._bodies.get(key)
+
     def get(self, key: Hashable, make: Callable[[], Body]) -> Body:
         body = self._bodies.get(key)
         if body is None:

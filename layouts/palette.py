@@ -47,7 +47,29 @@ DARK = Palette(
     "#aab2bf",
     13.0,
 )
-PALETTES = {palette.name: palette for palette in (LIGHT, DARK)}
+# Black and white: hatches instead of fills, told apart by direction and distance; the ink stands on a white halo.
+BW = Palette(
+    "bw",
+    tuple(f"url(#hatch-{n})" for n in range(8)),
+    tuple(f"url(#hatch-{n})" for n in (0, 1, 3, 4)),
+    "#000000",
+    "#ffffff",
+    "#000000",
+    "#000000",
+    0.0,
+)
+# Each hatch: tile size, and the strokes in it; the first is empty.
+HATCHES = (
+    (6, ""),
+    (6, "M0 6L6 0"),
+    (6, "M0 0L6 6"),
+    (6, "M0 3H6"),
+    (6, "M3 0V6"),
+    (6, "M0 3H6M3 0V6"),
+    (6, "M0 6L6 0M0 0L6 6"),
+    (3, "M0 1.5H3M1.5 0V3"),
+)
+PALETTES = {palette.name: palette for palette in (LIGHT, DARK, BW)}
 
 
 def css() -> str:

@@ -107,6 +107,7 @@ class Panel:
     """One matrix of a figure: its place and cell size in figure units; grid is None for an operand in shared memory.
 
     category, texts: what cells are coloured by and say, where that is not a name of the pattern and a label.
+    row0, col0: the matrix's first row and column shown, where it is a window of it.
     """
 
     name: str
@@ -120,6 +121,8 @@ class Panel:
     grid: Grid | None
     category: IntArray | None = None
     texts: list[list[str]] | None = None
+    row0: int = 0
+    col0: int = 0
 
     @property
     def width(self) -> float:
@@ -156,13 +159,19 @@ def _shares(space: float, side: int, depth: int, most: float, enough: float) -> 
     return kept, max(2.6, min(kept, (space - side * kept) / depth))
 
 
-def product_figure(instruction: Instruction, product: int = 0) -> Figure:
+Cell = tuple[float, float] | None  # a cell's width and height in pixels; None lets the figure choose
+Span = tuple[int, int] | None  # first and last row or column shown
+
+
+def product_figure(instruction: Instruction, product: int = 0, cell: Cell = None) -> Figure:
     """A, B and D (where C is D's map) placed so that a product reads across rows and down columns."""
     m, n, k = (instruction.sizes[dim] for dim in "mnk")
     grids = {name: Grid(op, product) for name, op in instruction.operands.items()}
     a_cols = grids["a"].cols
     wide, wide_k = _shares(_WIDE - 2 * LEFT - GAP, n, a_cols, 46.0, 24.0)
     tall, tall_k = _shares(_TALL - 2 * TOP - GAP, m, k, 21.0, 21.0)
+    if cell:
+        wide, wide_k, tall, tall_k = cell[0], cell[0], cell[1], cell[1]
     a_width = max(a_cols * wide_k, 62.0)
     right, below = LEFT + a_width + GAP + LEFT, TOP + k * tall_k + GAP + TOP
 
@@ -180,11 +189,11 @@ def product_figure(instruction: Instruction, product: int = 0) -> Figure:
     return Figure(right + max(n * wide, 62.0) + 8, below + m * tall + 8, panels)
 
 
-def figure_of(instruction: Instruction, product: int = 0) -> Figure:
+def figure_of(instruction: Instruction, product: int = 0, cell: Cell = None) -> Figure:
     """The instruction's matrices as they belong together: a product, matrices with their address lanes, or what there is."""
     ops = instruction.operands
     if {"a", "d"} <= set(ops) and instruction.sizes.get("k"):
-        return product_figure(instruction, product)
+        return product_figure(instruction, product, cell)
     grids: list[tuple[str, Grid]] = []
     for op in ops.values():
         third = [extent for axis, extent in op.extents.items() if axis not in ("row", "col")]
@@ -192,14 +201,15 @@ def figure_of(instruction: Instruction, product: int = 0) -> Figure:
             if instruction.address:
                 grids.append((f"address {number}", Grid(instruction.address, number)))
             grids.append((f"matrix {number}" if third else op.name.upper(), Grid(op, number)))
-    return row_figure(grids)
+    return row_figure(grids, cell)
 
 
-def row_figure(grids: list[tuple[str, Grid]]) -> Figure:
+def row_figure(grids: list[tuple[str, Grid]], cell: Cell = None) -> Figure:
     """Matrices side by side, in as many lines as they need, in one scale."""
     widest = max(grid.cols for _, grid in grids)
     cell_width = min(46.0, (_WIDE - LEFT) / (widest * min(len(grids), 2)))
     cell_height = min(21.0, max(cell_width, _TALL / max(grid.rows for _, grid in grids)))
+    cell_width, cell_height = cell or (cell_width, cell_height)
     panels: list[Panel] = []
     x, y, deepest = LEFT, TOP, 0.0
     for title, grid in grids:
@@ -213,11 +223,21 @@ def row_figure(grids: list[tuple[str, Grid]]) -> Figure:
     return Figure(max(p.x + max(p.width, 70.0) for p in panels) + 8, max(p.y + p.height for p in panels) + 8, tuple(panels))
 
 
-def operand_figure(operand: Operand, product: int = 0) -> Figure:
-    """One operand alone."""
+def operand_figure(operand: Operand, product: int = 0, cell: Cell = None, rows: Span = None, cols: Span = None) -> Figure:
+    """One operand alone, or a window of it; LayoutError where the window is not inside."""
     grid = Grid(operand, product)
-    cell_width = min(46.0, (_WIDE - LEFT) / grid.cols)
-    cell_height = min(21.0, max(cell_width, (_TALL - TOP) / grid.rows))
+    spans = []
+    for name, span, count in (("rows", rows, grid.rows), ("cols", cols, grid.cols)):
+        first, last = span or (0, count - 1)
+        if not 0 <= first <= last < count:
+            raise LayoutError(
+                "bad_window", f"{name} {first}-{last} is not inside {operand.name.upper()}.", f"It has {count}, from 0.", name
+            )
+        spans.append((first, last - first + 1))
+    (row0, high), (col0, wide) = spans
+    cell_width = min(46.0, (_WIDE - LEFT) / wide)
+    cell_height = min(21.0, max(cell_width, (_TALL - TOP) / high))
+    cell_width, cell_height = cell or (cell_width, cell_height)
     title = f"{operand.name.upper()} {'×'.join(operand.dims)} {grid.rows}×{grid.cols} {operand.element.name}"
-    panel = Panel(operand.name, title, grid.rows, grid.cols, LEFT, TOP, cell_width, cell_height, grid)
+    panel = Panel(operand.name, title, high, wide, LEFT, TOP, cell_width, cell_height, grid, row0=row0, col0=col0)
     return Figure(max(LEFT + panel.width + 8, 200.0), TOP + panel.height + 8, (panel,))

@@ -8,14 +8,14 @@ from layouts import palette
 from tests.colour import VISION, ciede2000, contrast, least_distance
 
 
-@pytest.mark.parametrize("theme", palette.PALETTES.values(), ids=lambda p: p.name)
+@pytest.mark.parametrize("theme", palette.(LIGHT, DARK), ids=lambda p: p.name)
 @pytest.mark.parametrize("vision", VISION)
 def test_fills_stay_apart(theme: palette.Palette, vision: str) -> None:
     assert least_distance(list(theme.fills), vision) >= theme.least_distance
     assert least_distance(list(theme.four), vision) >= theme.least_distance
 
 
-@pytest.mark.parametrize("theme", palette.PALETTES.values(), ids=lambda p: p.name)
+@pytest.mark.parametrize("theme", palette.(LIGHT, DARK), ids=lambda p: p.name)
 def test_ink_is_readable_on_every_fill(theme: palette.Palette) -> None:
     assert all(contrast(theme.ink, fill) >= 7 for fill in (*theme.fills, *theme.four))
     assert contrast(theme.muted, theme.paper) >= 4.5

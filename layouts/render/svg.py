@@ -10,13 +10,13 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts.palette import LIGHT, Palette
+from layouts.palette import BW, HATCHES, LIGHT, Palette
 from layouts.pattern import IntArray
 from layouts.view import Figure, Grid, Panel
 
 Mask = NDArray[np.bool_]
 MOST_LABELS = 900
-_FONT = "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace"
+_FONT = "'DejaVu Sans Mono', Menlo, Consolas, ui-monospace, monospace"
 _ADVANCE = 0.602  # width of a monospace glyph, in ems
 
 
@@ -45,7 +45,8 @@ def svg(
         f"<desc>{escape(description or title)}</desc>",
     ]
     if palette is not None:
-        out.append(f'<rect width="100%" height="100%" fill="{palette.paper}"/>')
+        out += hatches() if palette is BW else []
+        out.append(f'<rect width="{_n(figure.width)}" height="{_n(figure.height)}" fill="{palette.paper}"/>')
     labelled = figure.cells <= labels_up_to and label != "none"
     for panel in figure.panels:
         out.append(f'<g data-operand="{panel.name}">')
@@ -64,12 +65,23 @@ def svg(
             out += _cells(panel, panel.grid, colour, threads, palette)
             out.append(_lines(panel, line))
             if labelled:
-                out += _labels(panel, panel.grid, label, threads, ink)
+                out += _labels(panel, panel.grid, label, threads, ink, palette is BW)
         out.append("</g>")
     if extra:
         out.append(extra)
     out.append("</svg>\n")
     return "\n".join(out)
+
+
+def hatches() -> list[str]:
+    """The patterns that stand for fills in black and white."""
+    out = ["<defs>"]
+    for n, (size, path) in enumerate(HATCHES):
+        stroke = f'<path d="{path}" fill="none" stroke="#000000" stroke-width="0.5"/>' if path else ""
+        out.append(
+            f'<pattern id="hatch-{n}" width="{size}" height="{size}" patternUnits="userSpaceOnUse"><rect width="{size}" height="{size}" fill="#ffffff"/>{stroke}</pattern>'
+        )
+    return [*out, "</defs>"]
 
 
 def _n(number: float) -> str:
@@ -88,11 +100,16 @@ def colour_for(grid: Grid, wanted: str) -> str:
     return wanted if wanted in grid.colour_names else grid.colour_names[0]
 
 
-def _shown(grid: Grid | None, threads: frozenset[int] | None, shape: tuple[int, int]) -> Mask:
-    if threads is None or grid is None:
-        return np.ones(shape, dtype=np.bool_)
-    shown: Mask = np.asarray(np.isin(grid.thread, list(threads)).any(axis=2))
-    return shown
+def _shown(panel: Panel, threads: frozenset[int] | None) -> Mask:
+    if threads is None or panel.grid is None:
+        return np.ones((panel.rows, panel.cols), dtype=np.bool_)
+    shown: Mask = np.asarray(np.isin(panel.grid.thread, list(threads)).any(axis=2))
+    return shown[_window(panel)]
+
+
+def _window(panel: Panel) -> tuple[slice, slice]:
+    """The part of the matrix a panel shows."""
+    return slice(panel.row0, panel.row0 + panel.rows), slice(panel.col0, panel.col0 + panel.cols)
 
 
 def _cells(panel: Panel, grid: Grid | None, colour: str, threads: frozenset[int] | None, palette: Palette | None) -> list[str]:
@@ -102,8 +119,9 @@ def _cells(panel: Panel, grid: Grid | None, colour: str, threads: frozenset[int]
         assert grid is not None
         category = grid.category(colour_for(grid, colour))
     count = int(category.max()) + 1
+    category = category[_window(panel)]
     colours = 4 if count <= 4 else 8
-    wheel = np.where(_shown(grid, threads, (panel.rows, panel.cols)), category % colours, -1).astype(np.int32)
+    wheel = np.where(_shown(panel, threads), category % colours, -1).astype(np.int32)
     w, h = panel.cell_width, panel.cell_height
     out = []
     for index in range(colours):
@@ -143,30 +161,36 @@ def warp_edges(panel: Panel) -> list[int]:
     """Rows before which another warp begins (warpgroup operands only)."""
     if panel.grid is None or panel.grid.operand.threads == 32:
         return []
-    warp: IntArray = panel.grid.thread[:, 0, 0] // 32
+    warp: IntArray = panel.grid.thread[_window(panel)[0], 0, 0] // 32
     return [int(r) + 1 for r in np.flatnonzero(np.diff(warp))]
 
 
 def _ticks(panel: Panel, muted: str) -> list[str]:
     out = []
-    for count, size, across in ((panel.cols, panel.cell_width, True), (panel.rows, panel.cell_height, False)):
+    for count, size, across, first in (
+        (panel.cols, panel.cell_width, True, panel.col0),
+        (panel.rows, panel.cell_height, False, panel.row0),
+    ):
         step = next(s for s in (1, 2, 4, 8, 16, 32, 64, 128) if s * size >= (18 if across else 10) or s == 128)
         for index in range(0, count, step):
             middle = (index + 0.5) * size
             x, y = (panel.x + middle, panel.y - 5) if across else (panel.x - 5, panel.y + middle + 3)
             anchor = "middle" if across else "end"
-            out.append(f'<text x="{_n(x)}" y="{_n(y)}" font-size="9" text-anchor="{anchor}" fill="{muted}">{index}</text>')
+            out.append(f'<text x="{_n(x)}" y="{_n(y)}" font-size="9" text-anchor="{anchor}" fill="{muted}">{first + index}</text>')
     return out
 
 
-def _labels(panel: Panel, grid: Grid | None, kind: str, threads: frozenset[int] | None, ink: str) -> list[str]:
+def _labels(panel: Panel, grid: Grid | None, kind: str, threads: frozenset[int] | None, ink: str, halo: bool) -> list[str]:
     texts = panel.texts or (grid.labels(kind) if grid else [])
     if not texts:
         return []
+    down, across = _window(panel)
+    texts = [row[across] for row in texts[down]]
+    ink = f'{ink}" stroke="#ffffff" stroke-width="3" stroke-linejoin="round" paint-order="stroke' if halo else ink
     longest = max(len(text) for row in texts for text in row)
     w, h = panel.cell_width, panel.cell_height
     one_line = min(11.0, (w - 3) / (longest * _ADVANCE))
-    shown = _shown(grid, threads, (panel.rows, panel.cols))
+    shown = _shown(panel, threads)
     out = []
     if one_line >= 7.5:
         size = min(one_line, h - 3)

@@ -1,0 +1,189 @@
+"""/chain and /banks: pages and API. Does a load feed an operand, and what do its accesses cost in shared memory's banks."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+import numpy as np
+from fastapi import APIRouter, Body, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from app import chains, run_views
+from app.memory_pages import STORAGE, USED
+from app.resources import templates
+from app.wire import dumps
+from layouts import banks, chain
+from layouts.errors import LayoutError
+from layouts.render.svg import svg
+from layouts.view import LEFT, TOP, Figure, Panel
+
+router = APIRouter()
+Given = Body(examples=[{}])
+DEFAULTS = {"mma": "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "operand": "a", "load": "", "major": "K"}
+CHAIN_STORAGE = STORAGE | {"kind": "rows", "swizzle": "none", "pitch_bytes": "144", "base": "0", "swizzle_by": "tile"}
+
+
+def _json(content: Any) -> Response:
+    return Response(dumps(content), media_type="application/json")
+
+
+@router.post("/api/v1/chain", tags=["v1"])
+async def chain_api(given: dict[str, Any] = Given) -> Response:
+    """Does this load feed this operand from this storage? storage as in /descriptors/verify, load and mma as PTX, operand a or b (d for a
+    stmatrix). Lane addresses to give, and the loads that would do instead."""
+    return _json(await run_in_threadpool(chains.chain_facts, given))
+
+
+@router.post("/api/v1/banks", tags=["v1"])
+async def banks_api(given: dict[str, Any] = Given) -> Response:
+    """Wavefronts of one access: its name and 32 byte addresses (null for an inactive lane)."""
+    return _json(chains.bank_facts(given))
+
+
+@router.post("/api/v1/banks/solve", tags=["v1"])
+async def solve_api(given: dict[str, Any] = Given) -> Response:
+    """The least Swizzle<B,M,S> free of conflicts for all accesses: row_bytes, pad, accesses [{access, pattern}]; or why there is none."""
+    return _json(await run_in_threadpool(chains.solve, given))
+
+
+@router.get("/chain", include_in_schema=False)
+async def chain_page(request: Request) -> Response:
+    """Shared memory → ldmatrix → mma operand, or accumulator → stmatrix → shared memory."""
+    query = request.query_params
+    given = {name: query.get(name) or default for name, default in DEFAULTS.items()}
+    spec = {name: query.get(f"s_{name}") or default for name, default in CHAIN_STORAGE.items()}
+    spec["inner"] = given["major"]
+    used = [name for name in USED.get(spec["kind"], ()) if name != "inner"]
+    context: dict[str, Any] = {"given": given, "storage": spec, "used": used, "error": None, "kinds": list(USED), "code": 200}
+    try:
+        context |= await run_in_threadpool(_chain_context, given, spec, used)
+    except LayoutError as error:
+        context |= {"error": error, "code": 422}
+    return templates.TemplateResponse(request, "chain.html", context, context["code"])
+
+
+def _chain_context(given: dict[str, str], spec: dict[str, str], used: list[str]) -> dict[str, Any]:
+    from layouts import find
+
+    mma = find(given["mma"])
+    store = given["operand"] in ("c", "d")
+    operand = mma.operand(given["operand"])
+    kept = chain.packed(operand, 16) if store and operand.container_bits > 16 else operand
+    loads = [i.ptx for i in chain.candidates(kept, store)]
+    best = chain.advise(kept, given["major"], store)
+    if not given["load"]:
+        given["load"] = best[0].load.instruction.ptx if best else (loads[0] if loads else "")
+    if not given["load"]:
+        raise LayoutError("no_chain", chain.why_not(kept, given["major"]), "Load it with ld.shared, element by element.", "operand")
+    storage = {name: spec[name] for name in ("kind", "inner", *used)}
+    request = {"mma": given["mma"], "operand": given["operand"], "load": given["load"], "major": given["major"], "storage": storage}
+    facts = chains.chain_facts(request)
+    found, told, stored, _ = chains.chain_of(request)
+    costs = chains.bank_costs(told)
+    return {
+        "mma": mma, "loads": loads, "store": store, "facts": facts, "as_json": dumps(request).decode(),
+        "operand_svg": _operand_svg(found, told), "lanes_svg": _lanes_svg(found), "banks_svg": banks_svg(costs) if costs else "",
+        "lane_rows": told.lane_addresses.tolist(), "operand": stored, "best": [c.load.instruction.ptx for c in best],
+    }  # fmt: skip
+
+
+def _operand_svg(found: chain.Chain, told: chain.Outcome) -> str:
+    """The operand's matrix: who holds each element, wrong ones marked."""
+    op = found.want.operand
+    good = np.zeros((op.row_count, op.col_count), bool)
+    texts = [[""] * op.col_count for _ in range(op.row_count)]
+    size = found.want.element_bytes
+    right = told.read == told.expected
+    per = op.register_bits // op.container_bits
+    for thread in range(op.threads):
+        for value in range(op.values):
+            register, inside = divmod(value, per)
+            byte = inside * op.container_bits // 8
+            r, c = int(op.rows[thread, value]), int(op.coords["col"][thread, value])
+            ok = bool(right[thread // 32, thread % 32, register, byte : byte + size].all())
+            good[r, c] = ok
+            texts[r][c] = f"T{thread}:{value}" if ok else f"✗T{thread}:{value}"
+    return run_views._drawn(f"{op.name.upper()}: thread and value of each element; ✗ gets another", ~good, texts)["svg"]
+
+
+def _lanes_svg(found: chain.Chain) -> str:
+    """Lines and 16-byte chunks of memory: the lane that gives each row's address, coloured by matrix."""
+    places = found.lane_places
+    lines, chunks = int(places[..., 0].max()) + 1, int(places[..., 1].max()) // 16 + 1
+    text = [[""] * chunks for _ in range(lines)]
+    colour = np.full((lines, chunks), 7, np.int32)
+    address = found.load.instruction.address
+    assert address is not None
+    for warp in range(places.shape[0]):
+        for turn in range(places.shape[1]):
+            for lane in range(address.threads):
+                line, byte = (int(n) for n in places[warp, turn, lane])
+                mark = f"{'w' + str(warp) + ' ' if places.shape[0] > 1 else ''}T{lane}" + (f"/{turn}" if places.shape[1] > 1 else "")
+                text[line][byte // 16] = f"{text[line][byte // 16]} {mark}".strip()
+                colour[line, byte // 16] = int(address.coords["matrix"][lane, 0]) % 7
+    longest = max(len(entry) for row in text for entry in row)
+    width = max(40.0, min(7.0 * longest + 8, 120.0))
+    title = f"lane that gives each row of 16 bytes{' / turn' if places.shape[1] > 1 else ''}; colour: matrix"
+    panel = Panel("lanes", title, lines, chunks, LEFT, TOP, width, 17.0, None, colour, text)
+    figure = Figure(max(LEFT + panel.width + 8, 7.4 * len(title) + LEFT), TOP + panel.height + 8, (panel,))
+    return svg(figure, title=title, palette=None, labels_up_to=3000)
+
+
+def banks_svg(costs: list[banks.Cost]) -> str:
+    """A line a phase, a cell a bank: how many words the bank serves; more than the ideal is marked."""
+    phases = [phase for cost in costs for phase in cost.phases if phase.lanes]
+    words = np.array([phase.words for phase in phases])
+    most = np.array([max(phase.ideal, 1) for phase in phases])[:, None]
+    colour = np.where(words > most, 0, np.where(words > 0, 6, 7)).astype(np.int32)
+    text = [[str(n) if n else "" for n in row] for row in words.tolist()]
+    title = "words each of the 32 banks serves, a line a phase"
+    panel = Panel("banks", title, len(phases), 32, 34.0, TOP, 24.0, 17.0, None, colour, text)
+    return svg(Figure(34 + 32 * 24 + 8, TOP + panel.height + 8, (panel,)), title=title, palette=None, labels_up_to=3000)
+
+
+BANKS = {"access": "ldmatrix.x4", "pattern": "ldmatrix", "row_bytes": "128", "pad": "0", "swizzle": "none", "address": "", "accesses": ""}
+
+
+@router.get("/banks", include_in_schema=False)
+async def banks_page(request: Request) -> Response:
+    """What an access costs on rows of shared memory, and the swizzle that frees a set of accesses."""
+    given = {name: request.query_params.get(name) or default for name, default in BANKS.items()}
+    context: dict[str, Any] = {
+        "given": given,
+        "error": None,
+        "accesses": banks.ACCESSES,
+        "patterns": chains.PATTERNS,
+        "found": None,
+        "solved": None,
+    }
+    code = 200
+    try:
+        if given["address"]:
+            try:
+                address = [None if part in ("-", "null") else int(part, 0) for part in given["address"].replace(",", " ").split()]
+            except ValueError:
+                raise LayoutError(
+                    "bad_address", "address is no list of numbers.", "0, 16, 32, … with - for an inactive lane.", "address"
+                ) from None
+            found = chains.bank_facts({"access": given["access"], "address": address}) | {"address": address, "swizzle": ""}
+        else:
+            found = chains.tile_access({name: given[name] for name in ("access", "pattern", "row_bytes", "pad", "swizzle")})
+        cost = banks.cost(banks.access(given["access"]), found["address"])
+        context |= {"found": found, "svg": banks_svg([cost])}
+        wanted = given["accesses"] or f"{given['access']}:{given['pattern']}"
+        if not given["address"]:
+            items = [
+                dict(zip(("access", "pattern"), (*part.strip().split(":", 1), "ldmatrix"), strict=False))
+                for part in wanted.split(",")
+                if part.strip()
+            ]
+            context["solved"] = await run_in_threadpool(
+                chains.solve, {"row_bytes": given["row_bytes"], "pad": given["pad"], "accesses": items}
+            )
+            swizzle = context["solved"]["swizzle"]
+            context["apply"] = urlencode({**given, "swizzle": f"{swizzle['bits']},{swizzle['base']},{swizzle['shift']}"})
+    except LayoutError as error:
+        context["error"], code = error, 422
+    return templates.TemplateResponse(request, "banks.html", context, code)

@@ -1,0 +1,81 @@
+"""What the verbs of the command line share: JSON, tables, files, storages, completion."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print what the HTTP API answers.")]
+
+
+def print_json(content: Any) -> None:
+    import numpy as np
+
+    print(json.dumps(content, default=lambda v: v.tolist() if isinstance(v, np.ndarray) else str(v)))
+
+
+def table(head: list[str], rows: list[list[str]]) -> None:
+    """A table for people: colours and rules, lanes told apart by alternating rows."""
+    from rich.console import Console
+    from rich.table import Table
+
+    made = Table(*head, row_styles=["", "dim"] if len(rows) > 8 else None, header_style="bold cyan", box=None, pad_edge=False)
+    for row in rows:
+        made.add_row(*row)
+    Console().print(made, markup=False)
+
+
+def complete(incomplete: str) -> list[str]:
+    """PTX texts for shell completion."""
+    from layouts import catalog
+
+    return [
+        i.ptx for i in catalog.instructions() if i.ptx.startswith(incomplete) or i.ptx.replace(".sync.aligned", "").startswith(incomplete)
+    ]
+
+
+def form_of(output: str) -> str:
+    """The form a file's name asks for."""
+    from app.pictures import FORMS
+    from layouts.errors import LayoutError
+
+    form = "svg" if output == "-" else output.rpartition(".")[2].lower()
+    if form not in FORMS or (output != "-" and "." not in output):
+        raise LayoutError("bad_usage", f"'{output}' names no form.", f"End it in {', '.join('.' + form for form in FORMS)}.", "output")
+    return form
+
+
+def save(made: bytes, output: str) -> None:
+    from pathlib import Path
+
+    from layouts.errors import LayoutError
+
+    if output == "-":
+        sys.stdout.buffer.write(made)
+        return
+    try:
+        Path(output).write_bytes(made)
+    except OSError as error:
+        raise LayoutError("bad_usage", f"'{output}' cannot be written: {error.strerror}.", "Choose another file.", "output") from None
+    print(f"{output}  {len(made)} bytes", file=sys.stderr)
+
+
+def storage_of(items: list[str] | None, major: str) -> dict[str, str]:
+    """name=value options as a storage."""
+    from layouts.errors import LayoutError
+
+    spec: dict[str, str] = {}
+    for item in items or ["kind=canonical"]:
+        name, equals, value = item.partition("=")
+        if not equals:
+            raise LayoutError("bad_storage", f"'{item}' is no storage option.", "Write name=value, e.g. swizzle=128B.", "storage")
+        spec[name.strip()] = value.strip()
+    spec.setdefault("kind", "canonical")
+    spec.setdefault("inner" if spec["kind"] in ("rows", "atoms") else "major", major)
+    return spec
+
+
+Ptx = Annotated[str, typer.Argument(help="PTX text, with or without .sync.aligned.", autocompletion=complete)]

@@ -1,0 +1,165 @@
+"""The verbs that execute: steps, gpu status, run, verify. They import no server package."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from app.cli_base import AsJson, print_json
+
+app = typer.Typer(rich_markup_mode=None)
+gpu_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Run the instructions on this machine's GPU.")
+app.add_typer(gpu_app, name="gpu")
+
+
+@app.command()
+def steps(
+    ptx: Annotated[str, typer.Argument(help="An mma's PTX text.")],
+    at: Annotated[str, typer.Option("--at", help="ROW,COL of D to take apart.")] = "0,0",
+    seed: Annotated[int, typer.Option(help="Of the random numbers.")] = 1,
+    backend: Annotated[str, typer.Option(help="numpy (a simulation), or cuda.")] = "numpy",
+    as_json: AsJson = False,
+) -> None:
+    """Everything one mma does: memory, addresses, registers, product terms, D."""
+    from app import steps as trace
+    from app.gpu import runs
+    from app.gpu.device import Cuda, Device
+    from app.gpu.reference import Reference
+    from layouts import find
+    from layouts.errors import LayoutError
+
+    found = find(ptx)
+    trace.check(found)
+    row, comma, col = at.partition(",")
+    if not (comma and row.strip().isdecimal() and col.strip().isdecimal()):
+        raise LayoutError("bad_element", f"'{at}' is no element.", "Write ROW,COL, as in --at 3,2.", "at")
+    request = runs.check({"kind": "mma", "instruction": found.ptx, "seed": seed, "backend": backend})
+    device: Device = Reference() if backend == "numpy" else Cuda(0)
+    told = trace.steps(found, runs.run(device, request), int(row), int(col))
+    print_json(told) if as_json else print(trace.text(told), end="")
+
+
+@gpu_app.command("status")
+def gpu_status(as_json: AsJson = False) -> None:
+    """Which device there is, or why there is none."""
+    from app.gpu.device import devices
+    from layouts.errors import LayoutError
+
+    try:
+        answer: dict[str, Any] = {"available": True, "reason": "", "devices": devices()}
+    except LayoutError as error:
+        answer = {"available": False, "reason": f"{error.message} {error.hint}", "devices": []}
+    if as_json:
+        return print_json(answer)
+    print(answer["reason"] or "\n".join(", ".join(f"{key} {value}" for key, value in row.items()) for row in answer["devices"]))
+
+
+@gpu_app.command("run")
+def gpu_run(
+    kind: Annotated[str, typer.Argument(help="mma, fragment, descriptor or banks.")],
+    what: Annotated[str, typer.Argument(help="The instruction's PTX text; for banks the access, e.g. ldmatrix.x4.")],
+    operand: Annotated[str, typer.Option(help="fragment, descriptor: which operand.")] = "",
+    descriptor: Annotated[str, typer.Option(help="descriptor: the 64-bit word.")] = "",
+    major: Annotated[str, typer.Option(help="descriptor: K or MN.")] = "K",
+    a_from: Annotated[str, typer.Option(help="mma, wgmma: registers or shared.")] = "registers",
+    seed: Annotated[int, typer.Option(help="mma: of the random numbers.")] = 20261121,
+    address: Annotated[str, typer.Option(help="banks: 32 byte addresses, with commas.")] = "",
+    backend: Annotated[str, typer.Option(help="cuda, or numpy (a simulation).")] = "cuda",
+    device: Annotated[int, typer.Option(help="Number of the CUDA device.")] = 0,
+    source: Annotated[bool, typer.Option("--source", help="Print the kernel that ran.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Execute one instruction and compare with the map. Exit status 1 where hardware differs."""
+    from app.gpu import runs
+    from app.gpu.device import Cuda, Device
+    from app.gpu.reference import Reference
+
+    given: dict[str, Any] = {"kind": kind, "backend": backend, "device": device}
+    if kind == "banks":
+        given |= {"access": what, "address": [int(part, 0) for part in address.replace(",", " ").split()]}
+    else:
+        given |= {"instruction": what}
+        given |= {"mma": {"a_from": a_from, "seed": seed}, "fragment": {"operand": operand}}.get(kind, {})
+        given |= {"descriptor": descriptor, "operand": operand or "a", "major": major} if kind == "descriptor" else {}
+    request = runs.check(given)
+    chosen: Device = Reference() if backend == "numpy" else Cuda(device)
+    found = runs.run(chosen, request)
+    if as_json:
+        print_json(found)
+    else:
+        how = "SIMULATION, no GPU" if found["simulation"] else found["device"]["name"]
+        print(f"{'agrees' if found['agrees'] else 'differs'}: {found['compared'] - len(found['mismatches'])} of {found['compared']} · {how} · {found['duration_ms']:.1f} ms")  # fmt: skip
+        for row in found["mismatches"][:20]:
+            print("  " + ", ".join(f"{key} {value}" for key, value in row.items()))
+        if source:
+            print(found["source"])
+    if not found["agrees"]:
+        raise typer.Exit(1)
+
+
+@gpu_app.command("verify")
+def gpu_verify(
+    family: Annotated[str, typer.Option(help="One family only.")] = "",
+    write: Annotated[bool, typer.Option(help="Write layouts/evidence/<device>.json.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run everything the device supports and compare with the maps. Exit status 1 where hardware differs."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from app.gpu import verify as gpu
+    from layouts.errors import LayoutError
+
+    if write and family:
+        raise LayoutError(
+            "bad_usage", "--write with --family would leave the other families out.", "Run all families to write evidence.", "write"
+        )
+    told = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=told, disable=not told.is_terminal) as bar:
+        task = bar.add_task("running", total=None)
+
+        def progress(key: str, result: str, total: int) -> None:
+            bar.update(task, advance=1, total=total)
+            if result != "agrees":
+                bar.console.print(f"{key}: {result}", markup=False)
+
+        found = gpu.verify(family, progress)
+    if write:
+        print(gpu.write(found), file=sys.stderr)
+    wrong = gpu.failures(found)
+    if as_json:
+        print_json(found)
+    else:
+        _print_summary(found)
+    if wrong:
+        print("\n".join(wrong), file=sys.stderr)
+        raise typer.Exit(1)
+
+
+def _print_summary(found: dict[str, Any]) -> None:
+    """The device, then a row a family with what each method saw."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from layouts import catalog
+
+    family_of = {i.ptx: i.family.name for i in catalog.instructions()}
+    print(", ".join(f"{key} {value}" for key, value in found["meta"].items() if key != "method"))
+    table = Table("what", "ran", "mma agrees", "fragment agrees", "agrees")
+    for name in catalog.FAMILY_NAMES:
+        rows = [methods for key, methods in found["results"].items() if family_of[key.removesuffix(catalog.SHARED_A)] == name]
+        if rows:
+            counts = []
+            for method in ("mma", "fragment"):
+                judged = [row[method] for row in rows if method in row]
+                counts.append(f"{judged.count('agrees')} of {len(judged)}" if judged else "")
+            table.add_row(name, str(len(rows)), *counts, f"{sum(set(row.values()) == {'agrees'} for row in rows)} of {len(rows)}")
+    for part in ("descriptors", "banks"):
+        rows = list(found.get(part, {}).values())
+        if rows:
+            ran, agreed = (sum(row[key] for row in rows) for key in ("ran", "agreed"))
+            table.add_row(part, str(ran), "", "", f"{agreed} of {ran}")
+    Console().print(table)

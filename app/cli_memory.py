@@ -1,0 +1,222 @@
+"""The verbs of shared memory: smem, descriptor, chain, banks."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from app.cli_base import AsJson, complete, form_of, print_json, save, storage_of
+
+app = typer.Typer(rich_markup_mode=None)
+descriptor_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="wgmma matrix descriptors: decode, encode, verify.")
+app.add_typer(descriptor_app, name="descriptor")
+
+
+@app.command()
+def chain(
+    mma: Annotated[str, typer.Argument(help="The mma's PTX text.", autocompletion=complete)],
+    operand: Annotated[str, typer.Argument(help="a or b; c or d for a stmatrix.")] = "a",
+    load: Annotated[str, typer.Option(help="The ldmatrix or stmatrix; the best one when left out.")] = "",
+    major: Annotated[str, typer.Option(help="K or MN: which way is contiguous.")] = "K",
+    storage: Annotated[list[str] | None, typer.Option(help="Where the data lie: kind=rows, pitch_bytes=144, swizzle=128B, …")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Does this load feed this operand? Lane addresses and the loop. Exit status 1 where it does not."""
+    from app import chains
+    from layouts import chain as engine
+    from layouts import find
+    from layouts.errors import LayoutError
+
+    spec = storage_of(storage or ["kind=rows", "pitch_bytes=144"], major)
+    if not load:
+        op, store = find(mma).operand(operand), operand.lower() in "cd"
+        kept = engine.packed(op, 16) if store and op.container_bits > 16 else op
+        best = engine.advise(kept, major, store)
+        if not best:
+            raise LayoutError("no_chain", engine.why_not(kept, major), "Load it with ld.shared.", "load")
+        load = best[0].load.instruction.ptx
+    facts = chains.chain_facts({"storage": spec, "load": load, "mma": mma, "operand": operand, "major": major})
+    if as_json:
+        print_json(facts)
+    else:
+        print(
+            f"{facts['verdict']}: {facts['matched']} of {facts['total']} elements, {load}"
+            + (f", {facts['ways']}-way banks" if facts["ways"] else "")
+        )
+        first = facts["first_mismatch"]
+        if first:
+            print(
+                f"  first: thread {first['thread']} register {first['register']} wants [{first['row']},{first['col']}] at {first['expected']}, gets {first['read']}"
+            )
+        for note in facts["notes"]:
+            print(f"  {note}")
+        if facts["instead"]:
+            print("  instead: " + ", ".join(facts["instead"]))
+        for number, turn in enumerate(facts["turns"]):
+            print(
+                f"  {'turn ' + str(number) + ' ' if len(facts['turns']) > 1 else ''}lane addresses: "
+                + " ".join(str(at) for at in turn if at >= 0)
+            )
+        if facts["code"]:
+            print(facts["code"])
+    if facts["verdict"] != "match":
+        raise typer.Exit(1)
+
+
+@app.command()
+def banks(
+    access: Annotated[str, typer.Argument(help="ldmatrix.x4, st.shared.b128, …")] = "ldmatrix.x4",
+    pattern: Annotated[str, typer.Option(help="ldmatrix, rows, along, fragment or columns.")] = "ldmatrix",
+    row_bytes: Annotated[str, typer.Option(help="Bytes a row of the tile.")] = "128",
+    pad: Annotated[str, typer.Option(help="Bytes of padding a row.")] = "0",
+    swizzle: Annotated[str, typer.Option(help="none, 32B, 64B, 128B, or B,M,S in bytes.")] = "none",
+    address: Annotated[str, typer.Option(help="Instead: a byte address a lane, with commas.")] = "",
+    solve: Annotated[bool, typer.Option("--solve", help="Find the least swizzle without conflicts.")] = False,
+    also: Annotated[list[str] | None, typer.Option(help="--solve: another access:pattern to free together.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Wavefronts of a shared-memory access, and the swizzle that frees it. Exit status 1 where there are conflicts."""
+    from app import chains
+    from layouts.errors import LayoutError
+
+    if solve:
+        items = [{"access": access, "pattern": pattern}]
+        items += [dict(zip(("access", "pattern"), (*text.split(":", 1), "ldmatrix"), strict=False)) for text in also or []]
+        found = chains.solve({"row_bytes": row_bytes, "pad": pad, "accesses": items})
+        told = found["why"] + (f" Mode {found['mode']}." if found["mode"] else "")
+        print_json(found) if as_json else print(told)
+        if not found["free"]:
+            raise typer.Exit(1)
+        return
+    if address:
+        try:
+            lanes = [int(part, 0) for part in address.replace(",", " ").split()]
+        except ValueError:
+            raise LayoutError("bad_address", f"'{address[:60]}' is no list of numbers.", "0,16,32,…", "address") from None
+        found = chains.bank_facts({"access": access, "address": lanes})
+    else:
+        found = chains.tile_access({"access": access, "pattern": pattern, "row_bytes": row_bytes, "pad": pad, "swizzle": swizzle})
+    if as_json:
+        print_json(found)
+    else:
+        print(f"{found['access']}: {found['wavefronts']} wavefronts, {found['ideal']} ideal, {found['ways']}-way")
+        for number, phase in enumerate(found["phases"]):
+            print(f"  phase {number}: lanes {phase['lanes'][0]}-{phase['lanes'][-1]}, {phase['wavefronts']} wavefronts")
+    if found["ways"] > 1:
+        raise typer.Exit(1)
+
+
+@descriptor_app.command("decode")
+def descriptor_decode(
+    word: Annotated[str, typer.Argument(help="Hex, 0b…, 0d…, or a constant C++ expression.")],
+    output: Annotated[str, typer.Option("--output", "-o", help="Draw it: FILE.svg, .png, .pdf, .tex, .txt, .md, .csv.")] = "",
+    theme: Annotated[str, typer.Option(help="light, dark or bw.")] = "light",
+    as_json: AsJson = False,
+) -> None:
+    """A descriptor's fields and what to check about them."""
+    from app import memory
+
+    if output:
+        from app import pictures
+
+        return save(pictures.descriptor(form_of(output), memory.parse_descriptor(word), {"theme": theme})[0], output)
+
+    facts = memory.descriptor_facts(memory.parse_descriptor(word))
+    if as_json:
+        return print_json(facts)
+    print(facts["descriptor"])
+    for field in facts["fields"]:
+        amount = facts["swizzle"] if field["name"] == "swizzle" else f"{field['amount']}{' B' if field['unit'] > 1 else ''}"
+        print(f"  {field['high']:2}–{field['low']:<2}  {field['name']:14} {field['encoded']:#x}  {amount}")
+    for warning in facts["warnings"]:
+        print(f"  ! {warning['field']}: {warning['message']}")
+
+
+@descriptor_app.command("encode")
+def descriptor_encode(
+    start_address: Annotated[str, typer.Option(help="Shared-window byte address.")] = "0",
+    lbo_bytes: Annotated[str, typer.Option(help="Leading dimension byte offset.")] = "16",
+    sbo_bytes: Annotated[str, typer.Option(help="Stride dimension byte offset.")] = "0",
+    base_offset: Annotated[str, typer.Option(help="0 to 7.")] = "0",
+    swizzle: Annotated[str, typer.Option(help="none, 32B, 64B or 128B.")] = "none",
+    as_json: AsJson = False,
+) -> None:
+    """A descriptor from byte amounts."""
+    from app import memory
+
+    given = {"start_address": start_address, "lbo_bytes": lbo_bytes, "sbo_bytes": sbo_bytes, "base_offset": base_offset, "swizzle": swizzle}
+    made = memory.encode(given)
+    print_json(made) if as_json else print(made["descriptor"])
+
+
+@descriptor_app.command("verify")
+def descriptor_verify(
+    word: Annotated[str, typer.Argument(help="The descriptor your program uses.")],
+    instruction: Annotated[str, typer.Option(help="The wgmma that reads it.")],
+    operand: Annotated[str, typer.Option(help="a or b.")] = "a",
+    major: Annotated[str, typer.Option(help="K or MN, as the instruction's transpose immediate says.")] = "K",
+    storage: Annotated[
+        list[str] | None, typer.Option(help="Where the data lie: name=value, e.g. kind=canonical, swizzle=128B, mn=128, k=64.")
+    ] = None,
+    slice_mn: Annotated[int, typer.Option(help="The slice's first row of M or N.")] = 0,
+    slice_k: Annotated[int, typer.Option(help="The slice's first K.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Does the descriptor read the tile where the program stored it? Exit status 1 where it does not."""
+    from app import memory
+
+    spec = storage_of(storage, major)
+    part = {"mn": slice_mn, "k": slice_k}
+    result = memory.verify_facts(
+        {"descriptor": word, "instruction": instruction, "operand": operand, "major": major, "storage": spec, "slice": part}
+    )
+    if as_json:
+        print_json(result)
+    else:
+        print(f"{result['verdict']}: {result['matched']} of {result['total']} elements")
+        first = result["first_mismatch"]
+        if first:
+            print(f"  first: [{first['row']},{first['k']}] lies at {first['expected']:#x}, read from {first['read']:#x}")
+        for diagnosis in result["diagnoses"]:
+            print(f"  {diagnosis['code']}: {diagnosis['message']}")
+        if result["diagnoses"] and result["diagnoses"][0]["fix"]:
+            print(f"  repair: {result['diagnoses'][0]['fix']['descriptor']}")
+    if result["verdict"] != "match":
+        raise typer.Exit(1)
+
+
+@app.command()
+def smem(
+    element_bits: Annotated[str, typer.Option()] = "16",
+    major: Annotated[str, typer.Option(help="K or MN.")] = "K",
+    swizzle: Annotated[str, typer.Option(help="none, 32B, 64B or 128B.")] = "128B",
+    mn: Annotated[str, typer.Option()] = "64",
+    k: Annotated[str, typer.Option()] = "64",
+    rows: Annotated[str, typer.Option(help="M or N of one instruction.")] = "",
+    order: Annotated[str, typer.Option(help="Which way the atoms are laid first: mn or k.")] = "mn",
+    base: Annotated[str, typer.Option(help="First byte of the tile.")] = "0",
+    output: Annotated[str, typer.Option("--output", "-o", help="Draw it: FILE.svg, .png, .pdf, .tex, .txt, .md, .csv.")] = "",
+    theme: Annotated[str, typer.Option(help="light, dark or bw.")] = "light",
+    as_json: AsJson = False,
+) -> None:
+    """A tile in shared memory: atom, strides, CuTe, and the descriptor of every K step."""
+    from app import memory
+
+    given = {"element_bits": element_bits, "major": major, "swizzle": swizzle, "mn": mn, "k": k, "rows": rows, "order": order, "base": base}
+    if output:
+        from app import pictures
+
+        return save(pictures.tile(form_of(output), {name: value for name, value in given.items() if value} | {"theme": theme})[0], output)
+    facts = memory.tile_facts(*memory.tile_of(given))
+    if as_json:
+        return print_json(facts)
+    atom = facts["atom"]
+    print(f"atom {atom['mn']}×{atom['k']} (mn×k), {atom['bytes']} bytes, {atom['count']['mn']}×{atom['count']['k']} of them")
+    for name in ("lbo", "sbo"):
+        note = "" if facts[f"{name}_used"] else f"  ({facts['unused'].get(name, 'not read')})"
+        print(f"{name.upper()}  {facts[f'{name}_bytes']} bytes, encoded {facts[f'{name}_bytes'] // 16:#x}{note}")
+    for unit, text in facts["cute"].items():
+        print(f"{unit:9} {text}")
+    for step in facts["k_steps"]:
+        print(f"k {step['k']:4}  +{step['start_offset_bytes']:<6} {step['descriptor']}  {step['why']}")

@@ -1,0 +1,159 @@
+"""Pictures of shared memory and descriptors: figures and SVG, no framework."""
+
+from __future__ import annotations
+
+from html import escape
+
+import numpy as np
+
+from app import memory
+from layouts import descriptor as desc
+from layouts.descriptor import Descriptor
+from layouts.palette import Palette
+from layouts.render.svg import hatches, svg
+from layouts.tiling import Tile
+from layouts.verify import Verdict
+from layouts.view import Figure, Panel
+
+
+def tile_figure(tile: Tile, plain: bool = False, ink: str = "var(--trace)") -> tuple[Figure, str]:
+    """Left the tile, a cell a 16-byte chunk; right memory, a line 128 bytes; and the two strides as arrows."""
+    views = memory.chunk_views(tile)
+    place = np.asarray(views["before" if plain else "after"])
+    lines, across, high = views["lines"], views["across"], views["memory_lines"]
+    column = np.tile(np.arange(across) % 8, lines)
+    logical = column.reshape(lines, across).astype(np.int32)
+    held = np.full(high * 8, -1)
+    held[place] = np.arange(len(place))
+    colours = np.where(held >= 0, column[np.clip(held, 0, None)], 7).reshape(high, 8).astype(np.int32)
+    width = min(34.0, 500 / across)
+    height = min(19.0, max(3.0, 620 / max(lines, high)))
+    numbers = np.arange(lines * across).reshape(lines, across)
+    texts = [[str(n) for n in line] for line in numbers.tolist()]
+    memory_texts = [[str(n) if n >= 0 else "" for n in line] for line in held.reshape(high, 8).tolist()]
+    way = "row × K" if tile.major == "K" else "k × MN"
+    first = Panel("logical", f"tile: {way}, a cell 16 bytes", lines, across, 34.0, 36.0, width, height, None, logical, texts)
+    x = 34 + max(across * width, 170) + 70
+    second = Panel(
+        "memory",
+        f"memory{' before swizzle' if plain else ''}: a line 128 bytes, 4 banks a cell",
+        high,
+        8,
+        x,
+        36.0,
+        34.0,
+        height,
+        None,
+        colours,
+        memory_texts,
+    )
+    figure = Figure(x + 8 * 34 + 110, 36 + max(lines, high) * height + 10, (first, second))
+    return figure, _atom(tile, first, second, ink) + _arrows(tile, second, ink)
+
+
+def _atom(tile: Tile, logical: Panel, stored: Panel, ink: str) -> str:
+    """The first atom outlined in both pictures."""
+    out = []
+    for panel, cols, rows in ((logical, tile.mode.chunks, 8), (stored, 8, tile.mode.chunks)):
+        width, height = min(cols, panel.cols) * panel.cell_width, min(rows, panel.rows) * panel.cell_height
+        out.append(
+            f'<rect x="{panel.x:.2f}" y="{panel.y:.2f}" width="{width:.2f}" height="{height:.2f}" fill="none" stroke="{ink}" stroke-width="2"/>'
+        )
+    return "".join(out)
+
+
+def _arrows(tile: Tile, panel: Panel, ink: str) -> str:
+    """LBO and SBO from core matrix (0,0) to its neighbours, in memory."""
+    lbo, sbo = tile.lbo_sbo()
+    used = dict(zip(("LBO", "SBO"), tile.used(min(tile.mn, 64)), strict=True))
+    out = []
+    for number, (name, stride) in enumerate((("LBO", lbo), ("SBO", sbo))):
+        if not used[name] or stride >= tile.bytes:
+            continue
+        end = panel.y + (stride // 128 + 0.5) * panel.cell_height
+        start = panel.y + 0.5 * panel.cell_height
+        x = panel.x + panel.width + 14 + 46 * number
+        out.append(
+            f'<g stroke="{ink}" fill="none" stroke-width="1.6" data-stride="{name.lower()}"><path d="M{x - 10:.1f} {start:.1f}h10V{end:.1f}h-10"/>'
+            f'<path d="M{x - 5:.1f} {end - 4:.1f}l-6 4 6 4"/></g>'
+            f'<text x="{x + 3:.1f}" y="{(start + end) / 2 - 2 + 12 * number:.1f}" font-size="10" fill="{ink}">{name}<tspan x="{x + 3:.1f}" dy="11">{stride} B</tspan></text>'
+        )
+    return "".join(out)
+
+
+def field_at(bit: int) -> str:
+    """The field a bit belongs to, "" for a reserved one."""
+    return next((f.name for f in desc.FIELDS if f.low <= bit <= f.high), "")
+
+
+MOST_LINES = 300
+
+
+def verdict_svg(result: Verdict) -> str:
+    """Logical: right and wrong elements. Memory: what is read, what was stored, both."""
+    wrong = (result.read != result.expected).astype(np.int32)
+    rows, k = wrong.shape
+    height = min(9.0, max(2.6, 560 / rows))
+    logical = Panel(
+        "logical", f"row × k: {result.matched} of {result.total} right", rows, k, 34.0, 36.0, min(14.0, 300 / k), height, None, wrong * 2
+    )
+    read, stored = (np.unique(array >> 4) for array in (result.read, result.expected))
+    low = min(int(read.min()), int(stored.min())) // 8 * 8
+    high = max(int(read.max()), int(stored.max())) // 8 + 1
+    lines = min(high - low // 8, MOST_LINES)
+    state = np.zeros(lines * 8, dtype=np.int32)
+    for chunks, value in ((read, 1), (stored, 2)):
+        inside = chunks[chunks - low < lines * 8] - low
+        state[inside] += value
+    colour = np.array([2, 1, 3, 0], dtype=np.int32)[state]  # untouched, read only, stored only, both
+    text = np.array(["", "R", "S", "●"])[state].reshape(lines, 8).tolist()
+    note = f", first {lines} lines" if lines < high - low // 8 else ""
+    x = 34 + max(k * logical.cell_width, 170.0) + 80
+    tall = min(14.0, max(3.0, 560 / lines))
+    shared = Panel(
+        "memory",
+        f"memory from {low * 16:#x}{note}: ● read and stored, R read, S stored",
+        lines,
+        8,
+        x,
+        36.0,
+        30.0,
+        tall,
+        None,
+        colour.reshape(lines, 8),
+        text,
+    )
+    figure = Figure(x + 8 * 30 + 190, 36 + max(rows * height, lines * tall) + 8, (logical, shared))
+    return svg(figure, title="what is read and what was stored", palette=None, labels_up_to=3000)
+
+
+def bits_svg(descriptor: Descriptor, palette: Palette) -> str:
+    """The 64 bits in two rows with their fields, for documents."""
+    halo = ' stroke="#ffffff" stroke-width="3" paint-order="stroke"' if palette.name == "bw" else ""
+    out = [
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 780 190" width="780" height="190" role="img" font-family="\'DejaVu Sans Mono\', ui-monospace, monospace">',
+        f"<title>wgmma matrix descriptor {descriptor}</title>",
+        *(hatches() if palette.name == "bw" else []),
+        f'<rect width="780" height="190" fill="{palette.paper}"/>',
+        f'<text x="10" y="18" font-size="13" fill="{palette.muted}">{descriptor}</text>',
+    ]
+    fills = {f.name: palette.fills[n] for n, f in enumerate(desc.FIELDS)}
+    for bit in range(63, -1, -1):
+        row, col = divmod(63 - bit, 32)
+        x, y, name = 10 + col * 23.7, 42 + row * 74, field_at(bit)
+        out.append(f'<text x="{x + 11:.1f}" y="{y - 4}" font-size="8" text-anchor="middle" fill="{palette.muted}">{bit}</text>')
+        out.append(
+            f'<rect x="{x:.1f}" y="{y}" width="23.7" height="24" fill="{fills.get(name, palette.paper)}" stroke="{palette.line}" stroke-width=".6"/>'
+        )
+        out.append(
+            f'<text x="{x + 11.8:.1f}" y="{y + 16}" font-size="12" text-anchor="middle" fill="{palette.ink}"{halo}>{descriptor.word >> bit & 1}</text>'
+        )
+    amounts = {"start_address": f"{descriptor.start_address} B", "lbo": f"{descriptor.lbo_bytes} B", "sbo": f"{descriptor.sbo_bytes} B",
+               "base_offset": str(descriptor.base_offset), "swizzle": descriptor.mode.name}  # fmt: skip
+    for field in desc.FIELDS:
+        row, col = divmod(63 - field.high, 32)
+        short = {"base_offset": "base", "swizzle": "swz", "start_address": "start"}.get(field.name, field.name.upper())
+        out.append(
+            f'<text x="{10 + col * 23.7:.1f}" y="{42 + row * 74 + 40}" font-size="11" fill="{palette.muted}">{escape(short)} {escape(amounts[field.name])}</text>'
+        )
+    return "\n".join([*out, "</svg>\n"])

@@ -1,0 +1,256 @@
+"""Every form of a diagram, for stable addresses and the command line: svg, png, pdf, tex, txt, md, csv, json. No framework."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from app import memory, memory_views, payload, raster, state
+from layouts import catalog
+from layouts.descriptor import FIELDS, Descriptor
+from layouts.errors import LayoutError
+from layouts.instruction import Instruction, Operand
+from layouts.palette import PALETTES, Palette
+from layouts.render import tables
+from layouts.render.diagram import WORDS, Style, caption, diagram
+from layouts.render.tikz import tikz
+from layouts.view import Figure, figure_of, operand_figure
+
+FORMS = {
+    "svg": "image/svg+xml", "png": "image/png", "pdf": "application/pdf", "tex": "text/x-tex; charset=utf-8", "txt": "text/plain; charset=utf-8",
+    "md": "text/markdown; charset=utf-8", "csv": "text/csv; charset=utf-8", "json": "application/json",
+}  # fmt: skip
+# The options of a diagram and what each takes; the builder page and --help are made from this.
+OPTIONS = {
+    "colour": "a name of the pattern, or register",
+    "label": "lane:value, register, row,col, index or none",
+    "lanes": "lanes or threads shown: 0-7,12",
+    "warps": "warps of a warpgroup shown: 0,2",
+    "rows": "window: 0-15",
+    "cols": "window: 0-7",
+    "theme": "light, dark or bw (hatches)",
+    "cell": "a cell in pixels: 40 or 40x20",
+    "title": "text above; empty for none",
+    "legend": "1: what the colours mean",
+    "caption": "1: pattern and formulas below",
+    "lang": ", ".join(WORDS),
+    "product": "which of m8n8k4's four",
+    "scale": "PNG pixels a unit, 0.25 to 8",
+    "embed": "TeX: 1 for a tikzpicture to \\input",
+}
+Made = tuple[bytes, str]  # the bytes and their media type
+_SPAN = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?\Z")
+
+
+def instruction(form: str, found: Instruction, operand: Operand | None, query: Mapping[str, str]) -> Made:
+    """A diagram of one operand, or of A, B and D as in a product."""
+    _known(form, query)
+    style, chosen = read(found, query)
+    cell, rows, cols = _cell(query), _span("rows", query), _span("cols", query)
+    if operand is None and (rows or cols):
+        raise LayoutError("bad_option", "A window needs one operand.", f"…/{next(iter(found.operands))}.{form}?rows=0-7", "rows")
+    figure = operand_figure(operand, chosen.product, cell, rows, cols) if operand else figure_of(found, chosen.product, cell)
+    title = f"{operand.name.upper()} of {found.ptx}" if operand else found.ptx
+    if form in ("txt", "md", "csv"):
+        return _text(form, figure, style, title).encode(), FORMS[form]
+    if form == "json":
+        facts = payload.operand_map(found, operand) if operand else payload.detail(found)
+        return _json(facts), FORMS[form]
+    return _drawn(form, diagram(figure, style, title, describe(found, figure)), query)
+
+
+def describe(found: Instruction, figure: Figure) -> str:
+    """The picture in words: each operand's pattern."""
+    known = [f"{p.name.upper()}: {p.grid.operand.pattern}" for p in figure.panels if p.grid]
+    return f"{found.ptx}. " + "; ".join(known)
+
+
+def read(found: Instruction, query: Mapping[str, str]) -> tuple[Style, state.PageState]:
+    """The style a query asks for; LayoutError for the first option that is not legal here."""
+    chosen, notices = state.read(found, {name: value for name, value in query.items() if name in state.SPEC and value})
+    if notices:
+        raise LayoutError(
+            "bad_option",
+            notices[0].replace(" Shown with the default instead.", ""),
+            "GET /diagram lists the options.",
+            notices[0].split(" ")[0],
+        )
+    threads = chosen.thread_set()
+    if query.get("warps"):
+        warps = state.PageState(lanes=query["warps"]).thread_set() if re.fullmatch(r"\d(-\d)?(,\d(-\d)?)*", query["warps"]) else None
+        if warps is None or max(warps) >= found.threads // 32:
+            raise LayoutError(
+                "bad_option",
+                f"warps is '{query['warps'][:40]}'.",
+                f"This instruction has {found.threads // 32}, from 0: 0,2 or 0-3.",
+                "warps",
+            )
+        inside = frozenset(32 * warp + lane for warp in warps for lane in range(32))
+        threads = inside if threads is None else threads & inside
+    lang = query.get("lang") or "en"
+    if lang not in WORDS:
+        raise LayoutError("bad_option", f"No language '{lang[:20]}'.", f"Allowed: {', '.join(WORDS)}.", "lang")
+    style = Style(
+        chosen.colour, chosen.label, threads, theme(query), query.get("title"), _flag("legend", query), _flag("caption", query), lang
+    )  # fmt: skip
+    return style, chosen
+
+
+def theme(query: Mapping[str, str]) -> Palette:
+    """The palette a query names."""
+    name = query.get("theme") or "light"
+    if name not in PALETTES:
+        raise LayoutError("bad_option", f"No theme '{catalog.shorten(name, 20)}'.", f"Allowed: {', '.join(PALETTES)}.", "theme")
+    return PALETTES[name]
+
+
+def _known(form: str, query: Mapping[str, str], more: tuple[str, ...] = ()) -> None:
+    if form not in FORMS:
+        raise LayoutError("not_found", f"No form '{form[:20]}'.", f"Allowed: {', '.join(FORMS)}.", "form")
+    unknown = sorted(set(query) - set(OPTIONS) - set(more) - set(state.SPEC))
+    if unknown:
+        raise LayoutError("bad_option", f"No option '{unknown[0][:40]}'.", f"Allowed: {', '.join((*more, *OPTIONS))}.", unknown[0][:40])
+
+
+def _flag(name: str, query: Mapping[str, str]) -> bool:
+    given = query.get(name) or "0"
+    if given not in ("0", "1"):
+        raise LayoutError("bad_option", f"{name} is '{given[:20]}'.", "Allowed: 0, 1.", name)
+    return given == "1"
+
+
+def _cell(query: Mapping[str, str]) -> tuple[float, float] | None:
+    given = query.get("cell", "")
+    if not given:
+        return None
+    match = re.fullmatch(r"(\d{1,3}(?:\.\d+)?)(?:x(\d{1,3}(?:\.\d+)?))?", given)
+    wide, high = (float(match[1]), float(match[2] or max(14.0, 0.45 * float(match[1])))) if match else (0.0, 0.0)
+    if not 2 <= wide <= 200 or not 2 <= high <= 200:
+        raise LayoutError("bad_option", f"cell is '{given[:20]}'.", "A width, or width x height, from 2 to 200: 40 or 40x20.", "cell")
+    return wide, high
+
+
+def _span(name: str, query: Mapping[str, str]) -> tuple[int, int] | None:
+    given = query.get(name, "")
+    if not given:
+        return None
+    match = _SPAN.match(given)
+    if not match:
+        raise LayoutError("bad_option", f"{name} is '{given[:20]}'.", "First and last: 0-15.", name)
+    return int(match[1]), int(match[2] or match[1])
+
+
+def _drawn(form: str, drawing: str, query: Mapping[str, str]) -> Made:
+    if form == "svg":
+        return drawing.encode(), FORMS[form]
+    if form == "tex":
+        return tikz(drawing, standalone=not _flag("embed", query)).encode(), FORMS[form]
+    if form == "pdf":
+        return raster.pdf(drawing), FORMS[form]
+    given = query.get("scale") or "2"
+    if not re.fullmatch(r"\d(\.\d{1,3})?", given) or not 0.25 <= float(given) <= 8:
+        raise LayoutError("bad_option", f"scale is '{given[:20]}'.", "A number from 0.25 to 8.", "scale")
+    return raster.png(drawing, float(given)), FORMS[form]
+
+
+def _text(form: str, figure: Figure, style: Style, title: str) -> str:
+    panels = [panel for panel in figure.panels if panel.grid]
+    if form == "csv":
+        if len(panels) == 1 and panels[0].grid:
+            return tables.csv(panels[0].grid.operand, panels[0], style.threads)
+        out = []
+        for panel in {p.grid.operand.name: p for p in panels if p.grid}.values():
+            assert panel.grid
+            head, *lines = tables.csv(panel.grid.operand, None, style.threads).splitlines()
+            out += [] if out else [f"operand,{head}"]
+            out += [f"{panel.grid.operand.name},{line}" for line in lines]
+        return "\n".join(out) + "\n"
+    shown = title if style.title is None else style.title
+    make: Callable[..., str] = tables.plain if form == "txt" else tables.markdown
+    parts = [f"### {shown}\n" if form == "md" else f"{shown}\n"] if shown else []
+    for panel in panels:
+        head = f"**{panel.title}**\n" if form == "md" else panel.title
+        parts.append((f"{head}\n" if len(panels) > 1 else "") + make(panel, style.label, style.threads))
+    if style.caption:
+        lines = "\n".join(caption(figure, style.lang))
+        parts.append(f"```\n{lines}\n```\n" if form == "md" else lines + "\n")
+    return "\n".join(parts)
+
+
+def _json(content: Any) -> bytes:
+    return json.dumps(content, default=lambda value: value.tolist()).encode()
+
+
+# shared memory and descriptors -------------------------------------------------------------------------------------------------
+
+
+def tile(form: str, query: Mapping[str, str]) -> Made:
+    """A tile in shared memory: logical and memory picture with LBO and SBO; txt, md, csv: where every element (chunk) lies."""
+    _known(form, query, (*memory.TILE_FIELDS, "plain"))
+    made, rows = memory.tile_of({name: query[name] for name in memory.TILE_FIELDS if name in query})
+    plain = _flag("plain", query)
+    title = f"{made.mn}×{made.k} {made.element_bits}-bit {made.major}-major, swizzle {made.mode.name}"
+    if form == "json":
+        return _json(memory.tile_facts(made, rows)), FORMS[form]
+    if form == "csv":
+        offsets = made.offsets().tolist()
+        lines = ["mn,k,offset_bytes", *(f"{mn},{k},{at}" for mn, row in enumerate(offsets) for k, at in enumerate(row))]
+        return ("\n".join(lines) + "\n").encode(), FORMS[form]
+    if form in ("txt", "md"):
+        return _tile_text(form, made, rows, title).encode(), FORMS[form]
+    palette = theme(query)
+    figure, extra = memory_views.tile_figure(made, plain, palette.ink)
+    style = Style(palette=palette, title=query.get("title"))
+    return _drawn(form, diagram(figure, style, title, title, extra), query)
+
+
+def _tile_text(form: str, made: Any, rows: int, title: str) -> str:
+    facts = memory.tile_facts(made, rows)
+    views = memory.chunk_views(made)
+    across = views["across"]
+    head = [f"{name.upper()} {facts[f'{name}_bytes']} bytes" + ("" if facts[f"{name}_used"] else ", not read") for name in ("lbo", "sbo")]
+    chunks = [[f"{int(at) * 16:#x}" for at in views["after"][n * across : (n + 1) * across]] for n in range(views["lines"])]
+    told = f"{title}; {'; '.join(head)}; descriptor {facts['descriptor']}; {facts['cute']['elements']}"
+    line = "row" if made.major == "K" else "k"
+    if form == "md":
+        table = [f"| {line} |" + "".join(f" chunk {c} |" for c in range(across)), "|---:|" + "---|" * across]
+        table += [f"| **{n}** |" + "".join(f" {at} |" for at in row) for n, row in enumerate(chunks)]
+        return f"### {title}\n\n{told}\n\n" + "\n".join(table) + "\n"
+    width = max(7, max(len(at) for row in chunks for at in row))
+    lines = [told, "", f"{line:>4} " + " ".join(f"chunk {c}".rjust(width) for c in range(across))]
+    lines += [f"{n:4} " + " ".join(at.rjust(width) for at in row) for n, row in enumerate(chunks)]
+    return "\n".join(lines) + "\n"
+
+
+def descriptor(form: str, word: Descriptor, query: Mapping[str, str]) -> Made:
+    """The 64 bits of a descriptor with their fields."""
+    form_query = {name: value for name, value in query.items() if name in OPTIONS}
+    if form == "json":
+        return _json(memory.descriptor_facts(word)), FORMS[form]
+    rows = [(f.name, f"{f.high}:{f.low}", f"{f.get(word.word):#x}", _amount(word, f)) for f in FIELDS]
+    if form == "csv":
+        return ("\n".join(["field,bits,encoded,amount", *(",".join(row) for row in rows)]) + "\n").encode(), FORMS[form]
+    if form == "md":
+        lines = [f"### {word}", "", "| field | bits | encoded | amount |", "|---|---|---|---|", *(f"| {' | '.join(row)} |" for row in rows)]
+        return ("\n".join(lines) + "\n").encode(), FORMS[form]
+    if form == "txt":
+        return (
+            "\n".join([str(word), *(f"  {name:14} {bits:>6}  {encoded:>7}  {amount}" for name, bits, encoded, amount in rows)]) + "\n"
+        ).encode(), FORMS[form]
+    return _drawn(form, memory_views.bits_svg(word, theme(form_query)), form_query)
+
+
+def _amount(word: Descriptor, field: Any) -> str:
+    if field.name == "swizzle":
+        return word.mode.name
+    amount = field.get(word.word) * field.unit
+    return f"{amount} B" if field.unit > 1 else str(amount)
+
+
+def body(raw: bytes, media_type: str) -> Any:
+    """A cached, compressed body of a made form."""
+    from app.wire import Body
+
+    return Body(raw, media_type)

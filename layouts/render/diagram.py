@@ -1,0 +1,123 @@
+"""A figure for a document: title, legend and formula caption around it, and the options a picture's address may carry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from html import escape
+
+from layouts.errors import LayoutError
+from layouts.palette import LIGHT, Palette
+from layouts.render.svg import colour_for, svg
+from layouts.view import Figure, Panel
+
+# What a caption says, by language: colour, modulo, stored.
+WORDS = {
+    "en": {"colour": "colour", "modulo": "modulo 8", "where": "where"},
+    "de": {"colour": "Farbe", "modulo": "modulo 8", "where": "mit"},
+    "fr": {"colour": "couleur", "modulo": "modulo 8", "where": "avec"},
+    "zh": {"colour": "颜色", "modulo": "模 8", "where": "其中"},
+}
+_TITLE, _LINE = 22.0, 15.0
+_ADVANCE = 0.602
+MOST_LABELS = 20000
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How a diagram looks. title: None for the instruction's own, "" for none; legend and caption below; lang one of WORDS."""
+
+    colour: str = "g"
+    label: str = "lane:value"
+    threads: frozenset[int] | None = None
+    palette: Palette | None = LIGHT
+    title: str | None = None
+    legend: bool = False
+    caption: bool = False
+    lang: str = "en"
+
+
+def diagram(figure: Figure, style: Style, title: str, description: str = "", extra: str = "") -> str:
+    """The figure's SVG with its title above and legend and caption below; equal input gives equal bytes."""
+    shown = title if style.title is None else style.title
+    above = _TITLE if shown and style.title is not None else 0.0
+    ink, muted = (style.palette.ink, style.palette.muted) if style.palette else ("var(--ink)", "var(--muted)")
+    if style.palette and style.palette.name == "dark":
+        ink = "#ffffff"
+    panels = tuple(replace(panel, y=panel.y + above) for panel in figure.panels)
+    moved = Figure(figure.width, figure.height + above, panels)
+    out = []
+    if above:
+        out.append(f'<text x="8" y="17" font-size="14" font-weight="600" fill="{ink}">{escape(shown)}</text>')
+    y = moved.height + 10
+    width = max(figure.width, len(shown) * 14 * _ADVANCE + 16 if above else 0)
+    if style.legend:
+        lines, wide = _legend(moved, style, y, muted)
+        out += lines
+        y += _LINE * 1.4 * len(_legend_rows(moved, style))
+        width = max(width, wide)
+    if style.caption:
+        for line in caption(moved, style.lang):
+            indent = 8 + 6 * (len(line) - len(line.lstrip()))
+            out.append(f'<text x="{indent}" y="{y + 10:.1f}" font-size="11" fill="{muted}">{escape(line.strip())}</text>')
+            width = max(width, len(line) * 11 * _ADVANCE + 16)
+            y += _LINE
+    tall = y if style.legend or style.caption else moved.height
+    body = f'<g transform="translate(0 {above:g})">{extra}</g>' if extra and above else extra
+    return svg(
+        Figure(width, tall, panels), title=shown or title, description=description, colour=style.colour, label=style.label,
+        threads=style.threads, palette=style.palette, labels_up_to=MOST_LABELS, extra=body + "".join(out),
+    )  # fmt: skip
+
+
+def _legend_rows(figure: Figure, style: Style) -> list[tuple[str, int]]:
+    """(name, how many categories) of every colouring the figure's panels use."""
+    rows: dict[str, int] = {}
+    for panel in figure.panels:
+        if panel.grid and panel.category is None:
+            name = colour_for(panel.grid, style.colour)
+            rows[name] = max(rows.get(name, 0), int(panel.grid.category(name).max()) + 1)
+    return list(rows.items())
+
+
+def _legend(figure: Figure, style: Style, top: float, ink: str) -> tuple[list[str], float]:
+    out, widest = [], 0.0
+    words = WORDS[style.lang]
+    for number, (name, count) in enumerate(_legend_rows(figure, style)):
+        y = top + number * _LINE * 1.4
+        head = f"{words['colour']} {name}" + (f", {words['modulo']}" if count > 8 else "")
+        out.append(f'<text x="8" y="{y + 10:.1f}" font-size="11" fill="{ink}">{escape(head)}</text>')
+        x = 20 + len(head) * 11 * _ADVANCE * (2 if style.lang == "zh" else 1)
+        for category in range(min(count, 8)):
+            index = category % (4 if count <= 4 else 8)
+            fill = style.palette.fill(index, count) if style.palette else f"var(--{'four' if count <= 4 else 'fill'}-{index})"
+            out.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="12" height="12" fill="{fill}" stroke="{ink}" stroke-width="0.5"/>')
+            out.append(f'<text x="{x + 16:.1f}" y="{y + 10:.1f}" font-size="11" fill="{ink}">{category}</text>')
+            x += 34
+        widest = max(widest, x + 8)
+    return out, widest
+
+
+def caption(figure: Figure, lang: str = "en") -> list[str]:
+    """Each operand's pattern and the formulas of its row and column, in PTX's words."""
+    if lang not in WORDS:
+        raise LayoutError("bad_option", f"No language '{lang[:20]}'.", f"Allowed: {', '.join(WORDS)}.", "lang")
+    lines: list[str] = []
+    seen: set[str] = set()
+    for panel in figure.panels:
+        if panel.grid is None or panel.grid.operand.name in seen:
+            continue
+        op = panel.grid.operand
+        seen.add(op.name)
+        forward = op.formula()["forward"]
+        words = [f"{name} = {text}" for name, text in forward.items() if name not in op.axes]
+        places = [f"{axis} = {forward[axis]}" for axis in op.axes if axis in forward]
+        lines += [f"{_name(panel)}  {op.pattern}", "    " + ", ".join(places)]
+        if words:
+            lines.append(f"    {WORDS[lang]['where']} " + ", ".join(words))
+    return lines
+
+
+def _name(panel: Panel) -> str:
+    assert panel.grid
+    name = panel.grid.operand.name
+    return name.upper() if len(name) == 1 else name

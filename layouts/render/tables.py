@@ -1,0 +1,54 @@
+"""An operand as text for documents: the matrix as plain text or Markdown, every element as CSV."""
+
+from __future__ import annotations
+
+from layouts.instruction import Operand
+from layouts.view import Panel
+
+
+def _window(panel: Panel) -> tuple[range, range]:
+    return range(panel.row0, panel.row0 + panel.rows), range(panel.col0, panel.col0 + panel.cols)
+
+
+def _texts(panel: Panel, label: str, threads: frozenset[int] | None) -> list[list[str]]:
+    assert panel.grid
+    rows, cols = _window(panel)
+    texts = panel.grid.labels(label)
+    owners = panel.grid.thread
+    return [[texts[r][c] if threads is None or threads & set(owners[r, c].tolist()) else "" for c in cols] for r in rows]
+
+
+def plain(panel: Panel, label: str, threads: frozenset[int] | None = None) -> str:
+    """The matrix with row and column numbers, columns aligned."""
+    rows, cols = _window(panel)
+    body = _texts(panel, label, threads)
+    width = max(3, max(len(text) for row in body for text in row), len(str(cols[-1])))
+    head = " " * 5 + " ".join(str(c).rjust(width) for c in cols)
+    return (
+        "\n".join([head.rstrip(), *(f"{r:4} " + " ".join(t.rjust(width) for t in row) for r, row in zip(rows, body, strict=True))]) + "\n"
+    )
+
+
+def markdown(panel: Panel, label: str, threads: frozenset[int] | None = None) -> str:
+    """The matrix as a Markdown table."""
+    rows, cols = _window(panel)
+    body = _texts(panel, label, threads)
+    lines = ["| |" + "".join(f" {c} |" for c in cols), "|---:|" + "---|" * len(cols)]
+    lines += [f"| **{r}** |" + "".join(f" {text} |" for text in row) for r, row in zip(rows, body, strict=True)]
+    return "\n".join(lines) + "\n"
+
+
+def csv(operand: Operand, panel: Panel | None = None, threads: frozenset[int] | None = None) -> str:
+    """Every thread's every value: thread, value, register, bit, and the element; a panel's window narrows it."""
+    lines = [",".join(("thread", "value", "register", "bit", *operand.axes))]
+    coords = [array.tolist() for array in operand.coords.values()]
+    at = {axis: n for n, axis in enumerate(operand.axes)}
+    rows, cols = _window(panel) if panel else (range(operand.row_count), range(operand.col_count))
+    for thread in range(operand.threads):
+        if threads is not None and thread not in threads:
+            continue
+        for value in range(operand.values):
+            place = [array[thread][value] for array in coords]
+            if place[at["row"]] in rows and place[at["col"]] in cols:
+                lines.append(",".join(map(str, (thread, value, *operand.register_of(value), *place))))
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,139 @@
+"""One of our SVG pictures as TikZ: every shape once, so a picture has one geometry. Compiles with pdflatex and no font of its own."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+from layouts.errors import LayoutError
+
+_SPACE = "{http://www.w3.org/2000/svg}"
+_STEP = re.compile(r"([MmLlHhVvZz])|(-?\d*\.?\d+)")
+_ESCAPES = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "_": r"\_", "&": r"\&", "%": r"\%", "#": r"\#", "$": r"\$", "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}", "×": r"$\times$", "·": r"$\cdot$", "→": r"$\to$", "≠": r"$\neq$", "●": r"$\bullet$", "–": "--",
+    "…": r"\ldots{}", "|": r"\textbar{}", '"': r"\textquotedbl{}",
+}  # fmt: skip
+# The hatch of each black-and-white fill: TikZ's patterns library.
+_PATTERNS = (None, "north east lines", "north west lines", "horizontal lines", "vertical lines", "grid", "crosshatch", "dots")
+_INHERITED = ("fill", "stroke", "stroke-width", "font-size", "font-weight", "text-anchor")
+
+
+def tikz(drawing: str, standalone: bool = True) -> str:
+    """The picture as a standalone document, or as a tikzpicture to \\input (needs \\usepackage{tikz}, \\usetikzlibrary{patterns}).
+
+    LayoutError where the picture takes its colours from a page's style sheet.
+    """
+    root = ElementTree.fromstring(drawing)
+    colours: dict[str, str] = {}
+    lines: list[str] = []
+    _walk(root, {}, (0.0, 0.0), lines, colours)
+    title = root.findtext(f"{_SPACE}title") or ""
+    names = [rf"  \definecolor{{{name}}}{{HTML}}{{{code[1:].upper()}}}" for code, name in colours.items()]
+    begin = r"\begin{tikzpicture}[x=0.75pt,y=-0.75pt,every node/.style={inner sep=0pt,outer sep=0pt}]"
+    picture = [f"% {title}", begin, *names, *lines, r"\end{tikzpicture}"]
+    if not standalone:
+        return "\n".join(picture) + "\n"
+    head = [
+        r"\documentclass[border=2pt]{standalone}", r"\usepackage[T1]{fontenc}", r"\usepackage{tikz}", r"\usetikzlibrary{patterns}", r"\begin{document}",
+    ]  # fmt: skip
+    return "\n".join([*head, *picture, r"\end{document}"]) + "\n"
+
+
+def _walk(node: ElementTree.Element, above: dict[str, str], shift: tuple[float, float], out: list[str], colours: dict[str, str]) -> None:
+    tag = node.tag.removeprefix(_SPACE)
+    if tag in ("title", "desc", "defs"):
+        return
+    style = above | {name: node.attrib[name] for name in _INHERITED if name in node.attrib}
+    moved = re.match(r"translate\((\S+) (\S+)\)", node.get("transform", ""))
+    if moved:
+        shift = (shift[0] + float(moved[1]), shift[1] + float(moved[2]))
+    if node.get("visibility") == "hidden":
+        return
+    if tag == "rect":
+        x, y, w, h = (float(node.get(name, "0")) for name in ("x", "y", "width", "height"))
+        x, y = x + shift[0], y + shift[1]
+        out += _painted(f"({x:g},{y:g}) rectangle ({x + w:g},{y + h:g})", style, node.get("stroke-dasharray"), colours)
+    elif tag == "path":
+        out += _painted(_path(node.get("d", ""), shift), style, node.get("stroke-dasharray"), colours)
+    elif tag == "text":
+        x, y = float(node.get("x", "0")) + shift[0], float(node.get("y", "0")) + shift[1]
+        out += _text(x, y, node.text or "", style, colours)
+        for part in node:
+            y = float(part.get("y", "0")) + shift[1] if part.get("y") else y + float(part.get("dy", "0"))
+            x = float(part.get("x", "0")) + shift[0] if part.get("x") else x
+            out += _text(x, y, part.text or "", style, colours)
+        return
+    for child in node:
+        _walk(child, style, shift, out, colours)
+
+
+def _painted(path: str, style: dict[str, str], dashed: str | None, colours: dict[str, str]) -> list[str]:
+    fill, stroke = style.get("fill", "black"), style.get("stroke", "none")
+    out = []
+    if fill.startswith("url(#hatch-"):
+        pattern = _PATTERNS[int(fill[11:-1])]
+        if pattern:
+            out.append(rf"  \path[pattern={pattern},pattern color=black!55] {path};")
+    elif fill != "none":
+        out.append(rf"  \fill[{_colour(fill, colours)}] {path};")
+    if stroke != "none":
+        width = float(style.get("stroke-width", "1")) * 0.75
+        out.append(rf"  \draw[{_colour(stroke, colours)},line width={width:g}pt{',densely dashed' if dashed else ''}] {path};")
+    return out
+
+
+def _path(text: str, shift: tuple[float, float]) -> str:
+    """M, L, H, V, Z and their relative forms as TikZ coordinates."""
+    x, y = 0.0, 0.0
+    start = (0.0, 0.0)
+    parts: list[str] = []
+    command = ""
+    numbers: list[float] = []
+
+    def place() -> str:
+        return f"({x + shift[0]:g},{y + shift[1]:g})"
+
+    for match in _STEP.finditer(text):
+        if match[1]:
+            command, numbers = match[1], []
+            if command in "Zz":
+                parts.append(" -- cycle")
+                x, y = start
+            continue
+        numbers.append(float(match[2]))
+        relative, kind = command.islower(), command.upper()
+        if len(numbers) < (1 if kind in "HV" else 2):
+            continue
+        dx, dy = (numbers[0], 0.0) if kind == "H" else (0.0, numbers[0]) if kind == "V" else (numbers[0], numbers[1])
+        x, y = (x + dx, y + dy) if relative else (x if kind == "V" else dx, y if kind == "H" else dy)
+        numbers = []
+        parts.append((" " if kind == "M" else " -- ") + place())
+        if kind == "M":
+            start, command = (x, y), "l" if relative else "L"
+    return "".join(parts).strip()
+
+
+def _text(x: float, y: float, text: str, style: dict[str, str], colours: dict[str, str]) -> list[str]:
+    if not text.strip():
+        return []
+    size = float(style.get("font-size", "10")) * 0.75
+    anchor = {"middle": "base", "end": "base east"}.get(style.get("text-anchor", ""), "base west")
+    weight = r"\bfseries" if style.get("font-weight") in ("600", "700", "bold") else ""
+    white = ",fill=white,inner sep=0.6pt" if style.get("stroke") == "#ffffff" else ""
+    return [
+        rf"  \node[anchor={anchor},text={_colour(style.get('fill', '#000000'), colours)}{white},font=\ttfamily\fontsize{{{size:.2f}}}{{{size * 1.2:.2f}}}\selectfont{weight}] at ({x:g},{y:g}) {{{escape(text)}}};"
+    ]
+
+
+def escape(text: str) -> str:
+    """Text for LaTeX's typewriter font."""
+    return "".join(_ESCAPES.get(letter, letter) for letter in text)
+
+
+def _colour(code: str, colours: dict[str, str]) -> str:
+    if code in ("black", "white"):
+        return code
+    if not re.fullmatch(r"#[0-9a-fA-F]{6}", code):
+        raise LayoutError("bad_option", f"'{code}' is no colour outside a page.", "Choose theme light, dark or bw.", "theme")
+    return colours.setdefault(code.lower(), f"c{len(colours)}")

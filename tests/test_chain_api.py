@@ -1,0 +1,138 @@
+"""/chain and /banks: API, pages, commands, and the generated loop."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from starlette.testclient import TestClient
+
+from app import chains
+from app.main import create_app
+from layouts import chain, find
+from tests.ptxas import nvrtc
+from tests.test_cli import lanescope
+
+MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+ROWS = {"kind": "rows", "inner": "K", "pitch_bytes": 128}
+LOAD = "ldmatrix.sync.aligned.m8n8.x2.shared.b16"
+
+
+@pytest.fixture(scope="module")
+def client() -> TestClient:
+    return TestClient(create_app())
+
+
+def test_a_right_chain(client: TestClient) -> None:
+    told = client.post("/api/v1/chain", json={"storage": ROWS, "load": LOAD, "mma": MMA, "operand": "b"}).json()
+    assert told["verdict"] == "match" and told["matched"] == told["total"] == 128 and told["first_mismatch"] is None
+    assert told["lane_addresses"][:16] == [128 * (lane % 8) + 16 * (lane // 8) for lane in range(16)] and len(told["lane_addresses"]) == 32
+    assert told["ways"] == 8 and "ldmatrix_m8n8_x2_shared_b16(r" in told["code"]
+
+
+def test_a_wrong_chain_names_what_would_do(client: TestClient) -> None:
+    wrong = client.post("/api/v1/chain", json={"storage": ROWS, "load": LOAD.replace("x2", "x2.trans"), "mma": MMA, "operand": "b"}).json()
+    assert wrong["verdict"] == "mismatch" and wrong["instead"][0] == LOAD and not wrong["code"]
+    first = wrong["first_mismatch"]
+    assert (first["row"], first["col"], first["expected"], first["read"]) == (1, 0, 2, 128)
+
+
+def test_a_chain_nothing_can_do_says_why(client: TestClient) -> None:
+    given = {"storage": {**ROWS, "inner": "MN"}, "load": LOAD, "mma": "mma.m16n8k32.row.col.s32.s8.s8.s32", "operand": "b", "major": "MN"}
+    told = client.post("/api/v1/chain", json=given).json()
+    assert told["verdict"] == "mismatch" and not told["instead"] and "pairs of bytes" in told["notes"][0]
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [({"load": "ldmatrix.m8n8.x3"}, "load"), ({"mma": "x"}, "mma"), ({"storage": 3}, "storage"), ({"storage": {"kind": "rows", "pitch_bytes": "x"}}, "storage.pitch_bytes"), ({"operand": "d"}, "operand"), ({"extra": 1}, "extra"), ({"major": "Q"}, "major")],
+)  # fmt: skip
+def test_bad_requests(client: TestClient, change: dict[str, object], field: str) -> None:
+    told = client.post("/api/v1/chain", json={"storage": ROWS, "load": LOAD, "mma": MMA, "operand": "b"} | change)
+    assert told.status_code == 422 and told.json()["error"]["field"] == field, told.json()
+
+
+@pytest.mark.skipif(nvrtc.library() is None, reason="no NVRTC: make test installs it")
+def test_generated_loops_compile() -> None:
+    parts = []
+    cases = [
+        (MMA, "a", "K"),
+        (MMA, "b", "MN"),
+        (MMA, "d", "K"),
+        ("wgmma.mma_async.m64n64k16.f32.f16.f16", "d", "MN"),
+        ("wgmma.mma_async.m64n64k32.f32.e4m3.e4m3", "a", "K"),
+        ("mma.m16n8k64.row.col.s32.s4.s4.s32", "a", "K"),
+    ]
+    for number, (text, letter, major) in enumerate(cases):
+        op = find(text).operand(letter)
+        store = letter == "d"
+        kept = chain.packed(op, 16) if store else op
+        for turn, found in enumerate(chain.advise(kept, major, store)):
+            name = f"{'store' if store else 'load'}_{letter}"
+            call = f"__global__ void k(unsigned* p) {{ unsigned r[{kept.registers}] = {{}}; {name}(r, 0u, 144u, [](unsigned x) {{ return x ^ (x >> 3 & 0x70); }}); p[threadIdx.x] = r[0]; }}"
+            parts.append(f"namespace n{number}_{turn} {{\n{chains.code(found, kept, major)}\n{call}\n}}")
+    assert len(parts) >= 12
+    assert nvrtc.compile_ptx("\n".join(parts), "sm_90a")[1] == ""
+
+
+def test_banks(client: TestClient) -> None:
+    told = client.post("/api/v1/banks", json={"access": "ldmatrix.x4", "address": [128 * lane for lane in range(32)]}).json()
+    assert (told["wavefronts"], told["ideal"], told["ways"]) == (32, 4, 8) and len(told["phases"]) == 4
+    assert told["phases"][0]["lanes"] == list(range(8)) and told["phases"][0]["words"][:5] == [8, 8, 8, 8, 0]
+    assert client.post("/api/v1/banks", json={"access": "ldmatrix.x4", "address": ["a"]}).status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("row_bytes", "accesses", "text", "mode"),
+    [
+        (32, [("ldmatrix.x4", "ldmatrix")], "Sw<1,4,3>", "32B"),
+        (64, [("ldmatrix.x4", "ldmatrix")], "Sw<2,4,3>", "64B"),
+        (128, [("ldmatrix.x4", "ldmatrix"), ("st.shared.b128", "columns")], "Sw<3,4,3>", "128B"),
+        (256, [("ldmatrix.x4", "ldmatrix")], "Sw<3,4,4>", None),
+        (128, [("ld.shared.b32", "along")], "Sw<0,4,3>", "none"),
+    ],
+)  # fmt: skip
+def test_the_solver_finds_the_field_s_swizzles(row_bytes: int, accesses: list[tuple[str, str]], text: str, mode: str | None) -> None:
+    found = chains.solve({"row_bytes": row_bytes, "accesses": [{"access": a, "pattern": p} for a, p in accesses]})
+    assert found["free"] and found["swizzle"]["text"] == text and found["mode"] == mode
+    for access, pattern in accesses:
+        bits = found["swizzle"]
+        told = chains.tile_access(
+            {"access": access, "pattern": pattern, "row_bytes": row_bytes, "swizzle": f"{bits['bits']},{bits['base']},{bits['shift']}"}
+        )
+        assert told["ways"] == 1
+
+
+def test_the_solver_says_why_there_is_none() -> None:
+    found = chains.solve({"row_bytes": 8192, "accesses": [{"access": "ldmatrix.x4", "pattern": "ldmatrix"}]})
+    assert not found["free"] and "Not even alone" in found["why"] and found["accesses"][0]["ways"] > 1
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/chain",
+        f"/chain?operand=b&load={LOAD}",
+        "/chain?operand=d",
+        "/chain?s_kind=cute",
+        "/chain?s_kind=canonical",
+        "/banks",
+        "/banks?address=0,4,8",
+        "/banks?swizzle=3,4,3",
+    ],
+)
+def test_pages(client: TestClient, path: str) -> None:
+    page = client.get(path)
+    assert page.status_code in (200, 422) and "<h1>" in page.text
+    assert (page.status_code == 422) == ('role="alert"' in page.text)
+
+
+def test_commands() -> None:
+    right = lanescope("chain", MMA, "b", "--storage", "kind=rows", "--storage", "pitch_bytes=144", "--json")
+    assert right.returncode == 0 and json.loads(right.stdout)["ways"] == 1
+    assert lanescope("chain", MMA, "b", "--load", LOAD.replace("x2", "x2.trans")).returncode == 1
+    assert lanescope("chain", "mma.m16n8k32.row.col.s32.s8.s8.s32", "b", "--major", "MN").returncode == 2
+    assert lanescope("banks", "ldmatrix.x4").returncode == 1
+    assert lanescope("banks", "ldmatrix.x4", "--swizzle", "128B").returncode == 0
+    assert "Swizzle<3,4,3>" in lanescope("banks", "--solve").stdout
+    assert lanescope("banks", "ld.nothing").returncode == 2

@@ -1,0 +1,258 @@
+"""Diagrams in every form: what they contain, that they are deterministic, and that a bad option is named."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import shutil
+import struct
+import subprocess
+import zlib
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from starlette.testclient import TestClient
+
+from app import pictures, raster
+from app.main import create_app
+from layouts import find
+from layouts.descriptor import Descriptor
+from layouts.errors import LayoutError
+from layouts.render.tikz import tikz
+from tests.test_cli import lanescope
+
+MMA = find("mma.m16n8k16.row.col.f32.f16.f16.f32")
+WGMMA = find("wgmma.mma_async.m64n256k16.f32.bf16.bf16")
+needs_raster = pytest.mark.skipif(bool(raster.available()), reason=raster.available())
+
+
+def svg_of(form: str = "svg", operand: str = "a", **options: str) -> str:
+    return pictures.instruction(form, MMA, MMA.operand(operand), options)[0].decode()
+
+
+def texts(drawing: str) -> list[str]:
+    return ["".join(node.itertext()) for node in ElementTree.fromstring(drawing).iter("{http://www.w3.org/2000/svg}text")]
+
+
+def test_a_picture_says_what_it_is_to_a_reader() -> None:
+    root = ElementTree.fromstring(svg_of())
+    assert root.get("role") == "img"
+    assert root[0].tag.endswith("title") and "A of mma.sync" in (root[0].text or "")
+    assert root[1].tag.endswith("desc") and "(g:8 t:4)" in (root[1].text or "")
+
+
+def test_options_are_in_the_picture() -> None:
+    plain = texts(svg_of())
+    assert plain.count("T13:2") == 1 and "lane" not in " ".join(plain)
+    assert "A title" in texts(svg_of(title="A title"))
+    assert "R1" in " ".join(texts(svg_of(label="register")))
+    shown = [t for t in texts(svg_of(lanes="0-1")) if t.startswith("T")]
+    assert {t.split(":")[0] for t in shown} == {"T0", "T1"} and len(shown) == 16
+    captioned = texts(svg_of(legend="1", caption="1"))
+    assert "colour g" in captioned and any("row = 8 * ((i >> 1) & 1) + groupID" in t for t in captioned)
+    assert any("Farbe g" in t for t in texts(svg_of(legend="1", lang="de")))
+
+
+def test_a_window_keeps_the_numbers_of_the_matrix() -> None:
+    window = texts(svg_of(rows="8-9", cols="2-5"))
+    cells = [t for t in window if t.startswith("T")]
+    assert cells == ["T1:2", "T1:3", "T2:2", "T2:3", "T5:2", "T5:3", "T6:2", "T6:3"]
+    assert window[1:7] == ["2", "3", "4", "5", "8", "9"]
+
+
+def test_warps_of_a_warpgroup() -> None:
+    drawn = pictures.instruction("csv", WGMMA, WGMMA.operand("d"), {"warps": "2", "cols": "0-1"})[0].decode()
+    rows = list(csv.DictReader(io.StringIO(drawn)))
+    assert {int(row["thread"]) // 32 for row in rows} == {2} and {row["row"] for row in rows} == {str(r) for r in range(32, 48)}
+
+
+def test_csv_and_markdown_hold_the_map() -> None:
+    rows = list(csv.DictReader(io.StringIO(svg_of("csv"))))
+    op = MMA.operand("a")
+    assert len(rows) == 256
+    for row in rows:
+        assert int(op.rows[int(row["thread"]), int(row["value"])]) == int(row["row"])
+    table = [line for line in svg_of("md").splitlines() if line.startswith("| **")]
+    assert len(table) == 16 and table[11].split("|")[3].strip() == "T12:3"
+    whole = list(csv.DictReader(io.StringIO(pictures.instruction("csv", MMA, None, {})[0].decode())))
+    assert {row["operand"] for row in whole} == {"a", "b", "d"}
+    assert json.loads(svg_of("json"))["name"] == "a"
+    assert "T13:2" in svg_of("txt")
+
+
+@pytest.mark.parametrize("form", ["svg", "tex", "txt", "md", "csv", "json"])
+def test_equal_options_give_equal_bytes(form: str) -> None:
+    assert svg_of(form, legend="1", caption="1") == svg_of(form, legend="1", caption="1")
+
+
+def test_black_and_white_has_no_colour() -> None:
+    drawn = svg_of(theme="bw", legend="1", caption="1", title="t")
+    for red, green, blue in re.findall(r"#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})\b", drawn.lower()):
+        assert red == green == blue
+    assert len(set(re.findall(r"fill=\"url\(#(hatch-\d)\)", drawn))) == 8
+    assert len(set(re.findall(r'<pattern id="(hatch-\d)"', drawn))) == 8
+
+
+def test_the_large_accumulator_stays_small() -> None:
+    drawn = pictures.instruction("svg", WGMMA, WGMMA.operand("d"), {"cell": "40x16"})[0]
+    assert len(drawn) < 1_500_000 and drawn.count(b"</text>") >= 64 * 256
+
+
+def pixels(data: bytes) -> tuple[int, int, int]:
+    """(width, height, how many bytes of image data are not white), RGBA PNG without a library."""
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    width, height = struct.unpack(">II", data[16:24])
+    at, packed = 8, b""
+    while at < len(data):
+        (length,), kind = struct.unpack(">I", data[at : at + 4]), data[at + 4 : at + 8]
+        packed += data[at + 8 : at + 8 + length] if kind == b"IDAT" else b""
+        at += 12 + length
+    raw = zlib.decompress(packed)
+    return width, height, sum(1 for byte in raw if byte)
+
+
+@needs_raster
+def test_png_has_glyphs_and_equal_bytes() -> None:
+    """Without its font resvg drops text silently: the labelled picture must differ from the one without labels."""
+    make = [
+        pictures.instruction("png", MMA, MMA.operand("a"), {"scale": "1", "label": label})[0] for label in ("lane:value", "none", "none")
+    ]
+    (width, height, labelled), (_, _, bare) = pixels(make[0]), pixels(make[1])
+    assert make[1] == make[2] and (width, height) == (774, 378)
+    assert labelled != bare
+    assert pixels(pictures.instruction("png", MMA, MMA.operand("a"), {"scale": "2"})[0])[:2] == (2 * width, 2 * height)
+
+
+@needs_raster
+@pytest.mark.skipif(shutil.which("pdftotext") is None, reason="pdftotext is not installed")
+def test_pdf_text_is_selectable(tmp_path: Path) -> None:
+    file = tmp_path / "a.pdf"
+    file.write_bytes(pictures.instruction("pdf", MMA, MMA.operand("a"), {})[0])
+    told = subprocess.run(["pdftotext", str(file), "-"], capture_output=True, text=True, check=True).stdout
+    assert "T13:2" in told
+
+
+@needs_raster
+def test_pdf_is_one_with_a_font() -> None:
+    made = pictures.instruction("pdf", MMA, MMA.operand("a"), {})[0]
+    assert made.startswith(b"%PDF-") and b"DejaVuSansMono" in made
+
+
+@needs_raster
+def test_chinese_captions_are_refused_where_the_font_has_none() -> None:
+    with pytest.raises(LayoutError, match="no glyph"):
+        pictures.instruction("png", MMA, MMA.operand("a"), {"legend": "1", "lang": "zh"})
+    assert "颜色" in svg_of(legend="1", lang="zh")
+
+
+TEX = {
+    "product": lambda: pictures.instruction("tex", MMA, None, {"legend": "1", "caption": "1", "title": "50% of A_0 & #1"}),
+    "bw": lambda: pictures.instruction("tex", MMA, MMA.operand("a"), {"theme": "bw"}),
+    "tile": lambda: pictures.tile("tex", {"mn": "64", "k": "64"}),
+    "descriptor": lambda: pictures.descriptor("tex", Descriptor(0x4000004000010100), {}),
+}
+
+
+@pytest.mark.parametrize("name", TEX)
+def test_tikz_has_every_cell_and_balanced_braces(name: str) -> None:
+    text = TEX[name]()[0].decode()
+    assert text.startswith(r"\documentclass") and text.count("{") == text.count("}")
+    assert text.count(r"\begin{tikzpicture}") == text.count(r"\end{tikzpicture}") == 1
+    if name == "bw":
+        assert text.count(r"\node") >= 256 and "{T13:2}" in text and "north east lines" in text
+    if name == "product":
+        assert r"50\% of A\_0 \& \#1" in text
+
+
+def standalone_class() -> bool:
+    found = shutil.which("pdflatex") and shutil.which("kpsewhich")
+    return bool(found) and subprocess.run(["kpsewhich", "standalone.cls"], capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.skipif(not standalone_class(), reason="pdflatex with the standalone class is not installed")
+@pytest.mark.parametrize("name", TEX)
+def test_tikz_compiles(name: str, tmp_path: Path) -> None:
+    (tmp_path / "x.tex").write_bytes(TEX[name]()[0])
+    done = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "x.tex"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout[-1500:]
+
+
+def test_tikz_to_input_is_the_picture_alone() -> None:
+    text = svg_of("tex", embed="1")
+    assert r"\documentclass" not in text and r"\begin{tikzpicture}" in text
+
+
+def test_tikz_follows_paths_as_svg_does() -> None:
+    drawing = '<svg xmlns="http://www.w3.org/2000/svg"><g transform="translate(1 2)"><path d="M10 20h5v5h-5z" fill="#010203"/></g></svg>'
+    assert r"\fill[c0] (11,22) -- (16,22) -- (16,27) -- (11,27) -- cycle;" in tikz(drawing)
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [({"colour": "q"}, "colour"), ({"label": "x"}, "label"), ({"lanes": "40"}, "lanes"), ({"theme": "neon"}, "theme"), ({"cell": "1000"}, "cell"), ({"rows": "5-99"}, "rows"), ({"rows": "x"}, "rows"),
+     ({"legend": "yes"}, "legend"), ({"lang": "xx"}, "lang"), ({"wat": "1"}, "wat"), ({"warps": "1"}, "warps")],
+)  # fmt: skip
+def test_bad_options_are_named(options: dict[str, str], field: str) -> None:
+    with pytest.raises(LayoutError) as caught:
+        pictures.instruction("svg", MMA, MMA.operand("a"), options)
+    assert caught.value.field == field and caught.value.hint
+
+
+@pytest.fixture(scope="module")
+def client() -> TestClient:
+    return TestClient(create_app())
+
+
+PATHS = [f"/i/{MMA.ptx}/a", f"/i/{MMA.ptx}", "/smem", "/descriptor/wgmma/0x4000004000010100"]
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("form", [*pictures.FORMS])
+def test_every_form_over_http(client: TestClient, path: str, form: str) -> None:
+    if form in ("png", "pdf") and raster.available():
+        pytest.skip(raster.available())
+    answer = client.get(f"{path}.{form}")
+    assert answer.status_code == 200, answer.text[:300]
+    if form != "txt":
+        assert answer.headers["content-type"].split(";")[0] == pictures.FORMS[form].split(";")[0]
+    again = client.get(f"{path}.{form}", headers={"if-none-match": answer.headers["etag"]})
+    assert again.status_code == 304 and not answer.headers["etag"].startswith("W/")
+
+
+def test_errors_over_http(client: TestClient) -> None:
+    assert client.get(f"/i/{MMA.ptx}/a.svg?theme=neon").status_code == 422
+    assert client.get("/smem.gif").status_code == 404
+    assert client.get("/smem.svg?wat=1").status_code == 422
+
+
+def test_the_builder_gives_what_it_promises(client: TestClient) -> None:
+    page = client.get("/diagram", params={"operand": "a", "theme": "bw", "legend": "1", "form": "md"}).text
+    command = re.search(r"<pre data-copy>(lanescope diagram [^<]*)</pre>", page)
+    address = re.search(r"<pre data-copy>(http[^<]*)</pre>", page)
+    assert command and address and "--legend" in command[1] and "theme=bw" in address[1]
+    assert client.get(address[1].replace("&amp;", "&")).status_code == 200
+    wrong = client.get("/diagram", params={"operand": "a", "rows": "9-99", "title": "kept"})
+    assert wrong.status_code == 422 and 'value="9-99"' in wrong.text and 'value="kept"' in wrong.text
+
+
+def test_the_gallery_shows_every_picture(client: TestClient) -> None:
+    from app.gallery import PICTURES
+
+    page = client.get("/gallery").text
+    assert all(f'id="{slug}"' in page for slug in PICTURES)
+
+
+def test_the_command_writes_the_same_bytes(client: TestClient, tmp_path: Path) -> None:
+    file = tmp_path / "a.svg"
+    done = lanescope("diagram", MMA.ptx, "a", "--theme", "dark", "--legend", "-o", str(file))
+    assert done.returncode == 0
+    assert file.read_bytes() == client.get(f"/i/{MMA.ptx}/a.svg?theme=dark&legend=1").content
+    assert lanescope("diagram", MMA.ptx, "a", "-o", str(tmp_path / "a.gif")).returncode == 2
+    assert lanescope("diagram", MMA.ptx, "a", "-o", "/no/such/folder/a.svg").returncode == 2
+    assert lanescope("smem", "--output", str(tmp_path / "t.csv")).returncode == 0
+    assert (tmp_path / "t.csv").read_text().count("\n") == 64 * 64 + 1
