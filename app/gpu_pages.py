@@ -34,18 +34,21 @@ class Hardware:
         self.pool = pool or Pool()
         self.installed = importlib.util.find_spec("cupy") is not None if installed is None else installed
         self._hello: tuple[float, dict[str, Any]] | None = None
+        self.reason_given = ""
 
     @property
     def reason(self) -> str:
         """Why no run can go to a GPU as far as is known without asking one; "" where nothing speaks against it."""
+        if self.reason_given:
+            return self.reason_given
         if not self.installed:
             return NO_CUPY
         return "" if self._hello is None else self._hello[1]["reason"]
 
     async def hello(self) -> dict[str, Any]:
         """{"available", "reason", "devices"}; asks the worker once a minute at the most."""
-        if not self.installed:
-            return {"available": False, "reason": NO_CUPY, "devices": []}
+        if not self.installed or self.reason_given:
+            return {"available": False, "reason": self.reason, "devices": []}
         if self._hello is None or (self._hello[1]["reason"] and time.monotonic() - self._hello[0] > KNOWN_SECONDS):
             try:
                 told = await asyncio.wrap_future(self.pool.submit({"kind": "hello"}))

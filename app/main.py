@@ -19,7 +19,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app import api, chain_pages, diagram_pages, gpu_pages, guide, memory_api, memory_pages, pages, tools
+from app import api, chain_pages, diagram_pages, gpu_pages, guide_pages, memory_api, memory_pages, pages, tools
 from app.metrics import Counted, Metrics
 from app.resources import STATIC, templates
 from app.wire import Body
@@ -78,7 +78,7 @@ def create_app(hardware: gpu_pages.Hardware | None = None) -> FastAPI:
     app.include_router(api.router)
     app.include_router(memory_api.router)
     app.include_router(memory_pages.router)
-    app.include_router(guide.router)
+    app.include_router(guide_pages.router)
     app.include_router(gpu_pages.router)
     app.include_router(tools.router)
     app.include_router(chain_pages.router)

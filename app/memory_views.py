@@ -127,26 +127,32 @@ def verdict_svg(result: Verdict) -> str:
     return svg(figure, title="what is read and what was stored", palette=None, labels_up_to=3000)
 
 
-def bits_svg(descriptor: Descriptor, palette: Palette) -> str:
-    """The 64 bits in two rows with their fields, for documents."""
-    halo = ' stroke="#ffffff" stroke-width="3" paint-order="stroke"' if palette.name == "bw" else ""
+def bits_svg(descriptor: Descriptor, palette: Palette | None) -> str:
+    """The 64 bits in two rows with their fields; `palette=None` takes the page's colours."""
+    bw = palette is not None and palette.name == "bw"
+    halo = ' stroke="#ffffff" stroke-width="3" paint-order="stroke"' if bw else ""
+    paper, muted, line, ink = (
+        (palette.paper, palette.muted, palette.line, palette.ink)
+        if palette
+        else ("var(--paper)", "var(--muted)", "var(--cell-line)", "var(--cell-ink)")
+    )
     out = [
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 780 190" width="780" height="190" role="img" font-family="\'DejaVu Sans Mono\', ui-monospace, monospace">',
         f"<title>wgmma matrix descriptor {descriptor}</title>",
-        *(hatches() if palette.name == "bw" else []),
-        f'<rect width="780" height="190" fill="{palette.paper}"/>',
-        f'<text x="10" y="18" font-size="13" fill="{palette.muted}">{descriptor}</text>',
+        *(hatches() if bw else []),
+        f'<rect width="780" height="190" fill="{paper}"/>',
+        f'<text x="10" y="18" font-size="13" fill="{muted}">{descriptor}</text>',
     ]
-    fills = {f.name: palette.fills[n] for n, f in enumerate(desc.FIELDS)}
+    fills = {f.name: palette.fills[n] if palette else f"var(--fill-{n})" for n, f in enumerate(desc.FIELDS)}
     for bit in range(63, -1, -1):
         row, col = divmod(63 - bit, 32)
         x, y, name = 10 + col * 23.7, 42 + row * 74, field_at(bit)
-        out.append(f'<text x="{x + 11:.1f}" y="{y - 4}" font-size="8" text-anchor="middle" fill="{palette.muted}">{bit}</text>')
+        out.append(f'<text x="{x + 11:.1f}" y="{y - 4}" font-size="8" text-anchor="middle" fill="{muted}">{bit}</text>')
         out.append(
-            f'<rect x="{x:.1f}" y="{y}" width="23.7" height="24" fill="{fills.get(name, palette.paper)}" stroke="{palette.line}" stroke-width=".6"/>'
+            f'<rect x="{x:.1f}" y="{y}" width="23.7" height="24" fill="{fills.get(name, paper)}" stroke="{line}" stroke-width=".6"/>'
         )
         out.append(
-            f'<text x="{x + 11.8:.1f}" y="{y + 16}" font-size="12" text-anchor="middle" fill="{palette.ink}"{halo}>{descriptor.word >> bit & 1}</text>'
+            f'<text x="{x + 11.8:.1f}" y="{y + 16}" font-size="12" text-anchor="middle" fill="{ink}"{halo}>{descriptor.word >> bit & 1}</text>'
         )
     amounts = {"start_address": f"{descriptor.start_address} B", "lbo": f"{descriptor.lbo_bytes} B", "sbo": f"{descriptor.sbo_bytes} B",
                "base_offset": str(descriptor.base_offset), "swizzle": descriptor.mode.name}  # fmt: skip
@@ -154,6 +160,6 @@ def bits_svg(descriptor: Descriptor, palette: Palette) -> str:
         row, col = divmod(63 - field.high, 32)
         short = {"base_offset": "base", "swizzle": "swz", "start_address": "start"}.get(field.name, field.name.upper())
         out.append(
-            f'<text x="{10 + col * 23.7:.1f}" y="{42 + row * 74 + 40}" font-size="11" fill="{palette.muted}">{escape(short)} {escape(amounts[field.name])}</text>'
+            f'<text x="{10 + col * 23.7:.1f}" y="{42 + row * 74 + 40}" font-size="11" fill="{muted}">{escape(short)} {escape(amounts[field.name])}</text>'
         )
     return "\n".join([*out, "</svg>\n"])

@@ -295,7 +295,7 @@ def scale_tables(found: Instruction, query: Mapping[str, str]) -> list[dict[str,
 def distinct_operands(found: Instruction) -> list[Operand]:
     """The operands to draw: C only where its map or type is not D's."""
     ops = found.operands
-    same = "c" in ops and (ops["c"].pattern, ops["c"].element) == (ops["d"].pattern, ops["d"].element)
+    same = {"c", "d"} <= set(ops) and (ops["c"].pattern, ops["c"].element) == (ops["d"].pattern, ops["d"].element)
     return [op for name, op in ops.items() if not (name == "c" and same)]
 
 

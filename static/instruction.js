@@ -1,6 +1,7 @@
 // The instruction page: one lane lit in every matrix, its registers in the panel, the state in the URL.
 import { Panel, Stage, fillOf, readTheme } from "./grid.js";
 import { copyButtons } from "./copy.js";
+import { given, keep, onServer, pageOf } from "./place.js";
 import { attachZoom } from "./zoom.js";
 
 const data = JSON.parse(document.getElementById("data").textContent);
@@ -8,7 +9,13 @@ const state = { ...data.state };
 const $ = (id) => document.getElementById(id);
 const stageElement = $("stage");
 const view = $("view");
-const operands = data.operands;
+// An exported site keeps maps in files of their own, named by their content, because many instructions share them.
+const operands = Object.fromEntries(Object.entries(data.operands).map(([name, op]) => [name, typeof op === "string" ? structuredClone(window.lanescopeMaps[op]) : op]));
+for (const [name, value] of Object.entries(given())) {
+  if (!(name in state)) continue;
+  state[name] = value;
+  if (view.elements[name]) view.elements[name].value = value;
+}
 const unit = data.threads === 32 ? "lane" : "thread";
 let stage, hovered = null, cursor = null, namedDigit = null;
 
@@ -219,8 +226,8 @@ function query() {
 
 function remember() {
   const search = query();
-  history.replaceState(null, "", location.pathname + (search ? `?${search}` : ""));
-  $("as-svg").href = `${data.path}.svg${search ? `?${search}` : ""}`;
+  keep(search);
+  if (onServer) $("as-svg").href = `${data.path}.svg${search ? `?${search}` : ""}`;
 }
 
 function pin(cell) {
@@ -294,7 +301,7 @@ function listen() {
     picker.addEventListener("change", () => {
       const kept = { ...state, pin: "", product: 0 };
       const search = Object.entries(kept).filter(([name, value]) => name !== "lanes" && String(value) !== String(data.defaults[name])).map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join("&");
-      location.href = `/i/${picker.value}${search ? `?${search}` : ""}`;
+      location.href = pageOf(picker.value, search);
     });
   }
   $("copy-link").hidden = false;

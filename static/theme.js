@@ -22,7 +22,7 @@
     if (event.key === "/") {
       document.querySelector("input[type=search]").focus();
       event.preventDefault();
-    } else if (event.key === "?") location.href = "/help";
+    } else if (event.key === "?") document.querySelector("a[aria-keyshortcuts='?']").click();
     else if (event.key === "t") flip();
   });
 })();

@@ -8,14 +8,14 @@ from layouts import palette
 from tests.colour import VISION, ciede2000, contrast, least_distance
 
 
-@pytest.mark.parametrize("theme", palette.(LIGHT, DARK), ids=lambda p: p.name)
+@pytest.mark.parametrize("theme", (palette.LIGHT, palette.DARK), ids=lambda p: p.name)
 @pytest.mark.parametrize("vision", VISION)
 def test_fills_stay_apart(theme: palette.Palette, vision: str) -> None:
     assert least_distance(list(theme.fills), vision) >= theme.least_distance
     assert least_distance(list(theme.four), vision) >= theme.least_distance
 
 
-@pytest.mark.parametrize("theme", palette.(LIGHT, DARK), ids=lambda p: p.name)
+@pytest.mark.parametrize("theme", (palette.LIGHT, palette.DARK), ids=lambda p: p.name)
 def test_ink_is_readable_on_every_fill(theme: palette.Palette) -> None:
     assert all(contrast(theme.ink, fill) >= 7 for fill in (*theme.fills, *theme.four))
     assert contrast(theme.muted, theme.paper) >= 4.5
@@ -42,3 +42,7 @@ def test_css_carries_both_themes() -> None:
 def test_more_than_eight_categories_repeat() -> None:
     assert palette.LIGHT.fill(9, 32) == palette.LIGHT.fills[1]
     assert palette.LIGHT.fill(3, 4) == palette.LIGHT.four[3]
+
+
+def test_black_and_white_hatches_differ_and_the_first_is_empty() -> None:
+    assert len(set(palette.HATCHES)) == len(palette.HATCHES) == 8 and palette.HATCHES[0][1] == ""

@@ -1,22 +1,32 @@
-"""Worked examples as live pages: every number and figure comes from the engine, every link opens the exact state."""
+"""The guide: docs/guide/*.md with live figures, and worked examples. Every figure comes from the engine, every link opens the exact state."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from html import escape
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from fastapi import APIRouter, Request
+from markdown_it import MarkdownIt
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from app.memory_views import tile_figure
-from app.resources import templates
-from layouts import find
+from app import chains, memory, pictures
+from app.chain_pages import banks_svg
+from app.memory_views import bits_svg, tile_figure
+from app.resources import GUIDE, templates
+from layouts import banks, find
+from layouts.descriptor import Descriptor
 from layouts.errors import LayoutError
 from layouts.render import smem
+from layouts.render.diagram import diagram
 from layouts.render.svg import svg
 from layouts.swizzle import mode
 from layouts.tiling import Tile
+from layouts.view import figure_of, operand_figure
 
 router = APIRouter(include_in_schema=False)
 INSTRUCTION = "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16"
@@ -57,13 +67,81 @@ EXAMPLES = (
 BY_SLUG = {example.slug: example for example in EXAMPLES}
 
 
+ORDER = (
+    "lanes-and-fragments", "wmma-mma-wgmma", "int4-int8", "m8n8k4", "ldmatrix", "stmatrix", "sparsity", "swizzle", "tile-to-shape", "lbo-sbo", "canonical-layouts",
+    "descriptor", "fence-commit-wait", "block-scaling", "debugging",
+)  # fmt: skip
+TRANSPOSE = "k-major-needs-no-transpose"
+_FIGURE = re.compile(r"^@figure (\S+) \| (.+)$", re.M)
+MARKDOWN = MarkdownIt("commonmark").enable("table")
+
+
+def slugs() -> list[str]:
+    """Every page of the guide."""
+    return [*ORDER, TRANSPOSE, *BY_SLUG]
+
+
+@lru_cache(maxsize=32)
+def source(slug: str) -> str:
+    """A page's Markdown, docs/guide/<slug>.md."""
+    return (GUIDE / f"{slug}.md").read_text()
+
+
+def title_of(slug: str) -> str:
+    return source(slug).split("\n", 1)[0].removeprefix("# ")
+
+
+@lru_cache(maxsize=32)
+def rendered(slug: str) -> str:
+    """A page's HTML: Markdown with `@figure address | caption` lines drawn as live pictures."""
+    figures: list[str] = []
+
+    def keep(match: re.Match[str]) -> str:
+        figures.append(figure_html(match[1], match[2]))
+        return f"FIGURE-{len(figures) - 1}-"
+
+    made: str = MARKDOWN.render(_FIGURE.sub(keep, source(slug)))
+    return re.sub(r"<p>FIGURE-(\d+)-</p>", lambda m: figures[int(m[1])], made)
+
+
+def figure_html(address: str, caption: str) -> str:
+    """A picture in the page's colours, linked to the page that shows exactly it. LayoutError for an address that draws nothing."""
+    parts = urlsplit(address)
+    query = dict(parse_qsl(parts.query))
+    kind, _, rest = parts.path.lstrip("/").partition("/")
+    if kind == "i":
+        name, slash, letter = rest.rpartition("/")
+        found = find(name if slash else rest)
+        operand = found.operand(letter) if slash else None
+        style, chosen = pictures.read(found, query)
+        drawn = diagram(
+            operand_figure(operand, chosen.product) if operand else figure_of(found, chosen.product),
+            replace(style, palette=None, legend=True),
+            caption,
+        )
+        address = f"/i/{found.ptx}" + (f"?{parts.query}" if parts.query else "")
+    elif kind == "smem":
+        tile, _ = memory.tile_of(query)
+        figure, arrows = tile_figure(tile)
+        drawn = svg(figure, title=caption, palette=None, extra=arrows, labels_up_to=1100)
+    elif kind == "descriptor":
+        drawn = bits_svg(Descriptor(memory.parse_word(rest.rpartition("/")[2])), None)
+    elif kind == "banks":
+        told = chains.tile_access(query)
+        drawn = banks_svg([banks.cost(banks.access(query["access"]), told["address"])])
+    else:
+        raise LayoutError("bad_figure", f"'{address}' draws nothing.", "/i/…, /smem, /descriptor/…, /banks", "figure")
+    return f'<figure><a href="{escape(address)}">{drawn}</a><figcaption>{MARKDOWN.renderInline(caption)}</figcaption></figure>'
+
+
 @router.get("/guide")
 async def index(request: Request) -> Response:
     """What there is to read."""
-    return templates.TemplateResponse(request, "guide_index.html", {"examples": EXAMPLES})
+    pages = [(slug, title_of(slug)) for slug in ORDER]
+    return templates.TemplateResponse(request, "guide_index.html", {"examples": EXAMPLES, "pages": pages})
 
 
-@router.get("/guide/k-major-needs-no-transpose")
+@router.get(f"/guide/{TRANSPOSE}")
 async def transpose(request: Request) -> Response:
     """Why K-major operands take transpose 0."""
     pictures = []
@@ -76,11 +154,20 @@ async def transpose(request: Request) -> Response:
 @router.get("/guide/{slug}")
 async def example(request: Request, slug: str) -> Response:
     """One worked m64n32k16 example."""
+    if slug in ORDER:
+        at = ORDER.index(slug)
+        near = {"before": ORDER[at - 1] if at else None, "after": ORDER[at + 1] if at + 1 < len(ORDER) else None}
+        context = {
+            "slug": slug,
+            "title": title_of(slug),
+            "body": await run_in_threadpool(rendered, slug),
+            "near": near,
+            "title_of": title_of,
+        }
+        return templates.TemplateResponse(request, "guide_page.html", context)
     found = BY_SLUG.get(slug)
     if found is None:
-        raise LayoutError(
-            "not_found", f"No guide page '{slug[:60]}'.", "There are " + ", ".join([*BY_SLUG, "k-major-needs-no-transpose"]) + ".", "slug"
-        )
+        raise LayoutError("not_found", f"No guide page '{slug[:60]}'.", "There are " + ", ".join(slugs()) + ".", "slug")
     sides = []
     if found.a:
         sides.append(side("A", Tile(16, found.a[0], mode(found.a[1]), 64, 16, base=0x1000)))

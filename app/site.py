@@ -1,0 +1,278 @@
+"""The static export: every page as a file with relative links, maps and pictures shared by content. Works from file:// and any host."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import html
+import json
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from fastapi import FastAPI
+
+from app import guide_pages, pages
+from app.gpu_pages import Hardware
+from app.main import create_app, plotly_url
+from app.resources import STATIC
+from app.wire import dumps
+from layouts import catalog, palette
+from layouts.errors import LayoutError
+from layouts.instruction import Instruction, Operand
+from layouts.render.svg import svg
+from layouts.view import Figure, figure_of, operand_figure
+
+REASON = "An exported site executes nothing; run the server for that."
+MOST_TABLE_VALUES = 512
+NEEDS_SERVER = "needs-server.html"
+BUNDLES = {
+    "instruction.js": ("grid.js", "copy.js", "place.js", "zoom.js", "instruction.js"),
+    "tool.js": ("copy.js", "tool.js"),
+    "catalogue.js": ("catalogue-site.js",),
+}
+_LINK = re.compile(r'\b(href|src|action|data-plotly)="(/[^"]*)"')
+_ROW = re.compile(r'<tr><td>[\w ]+</td><td class="mono"><a href="/i/([^"]+)">.*?</tr>\s*', re.S)
+_MODULE = re.compile(r'<script type="module" src="(/static/[\w.-]+)\?\w+"([^>]*)>')
+
+
+def file_of(ptx: str) -> str:
+    """An instruction's file name: colons are illegal in some file systems."""
+    return ptx.replace(":", "-")
+
+
+class Site:
+    """One export: what was written, by relative path."""
+
+    def __init__(self, folder: Path, chosen: tuple[Instruction, ...]) -> None:
+        self.folder, self.chosen = folder, chosen
+        self.names = {i.ptx for i in chosen}
+        self.found: dict[str, Instruction | None] = {}
+        self.drawn: dict[tuple[str, ...], str] = {}
+        self.files: dict[str, int] = {}
+        self.written = 0
+        self.app = create_app(Hardware(installed=False))
+        self.app.state.hardware.reason_given = REASON
+
+    def write(self, path: str, content: bytes | str) -> str:
+        """A file, left alone where it already has this content."""
+        raw = content.encode() if isinstance(content, str) else content
+        if path in self.files:
+            return path
+        target = self.folder / path
+        self.files[path] = len(raw)
+        if not (target.is_file() and target.stat().st_size == len(raw) and target.read_bytes() == raw):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(raw)
+            self.written += 1
+        return path
+
+    def shared(self, folder: str, ending: str, content: str) -> str:
+        """A file named by its content."""
+        return self.write(f"{folder}/{hashlib.sha256(content.encode()).hexdigest()[:16]}.{ending}", content)
+
+    # links ---------------------------------------------------------------------------------------------------------------------
+
+    def target(self, address: str) -> str:
+        """The file a server address has become."""
+        path, _, fragment = html.unescape(address).partition("#")
+        path, _, query = path.partition("?")
+        path = unquote(path)
+        tail = f"#{query or fragment}" if query or fragment else ""
+        if path == "/":
+            return "index.html" + tail
+        if path.startswith("/static/"):
+            return "assets/" + path.removeprefix("/static/")
+        if path == "/palette.css":
+            return "assets/palette.css"
+        if path == plotly_url():
+            return "assets/plotly.js"
+        if path in ("/help", "/gallery", "/gpu", "/guide"):
+            return path[1:] + ".html" + tail
+        if path.startswith("/guide/"):
+            return f"guide/{path.removeprefix('/guide/')}.html{tail}"
+        if path.startswith("/i/"):
+            return self._instruction(path.removeprefix("/i/")) + tail
+        return NEEDS_SERVER
+
+    def _instruction(self, rest: str) -> str:
+        stem, _, form = rest.rpartition(".")
+        if form == "cu":  # the program stands in the page
+            return self._instruction(stem)
+        if form in ("json", "svg") and stem.split("/")[0]:
+            name, slash, letter = stem.rpartition("/")
+            found = self._find(name if slash else stem)
+            if found is None:
+                return NEEDS_SERVER
+            operand = found.operands.get(letter) if slash else None
+            if form == "json":
+                return self.map_file(operand) if operand else f"i/{file_of(found.ptx)}.json"
+            held = (operand,) if operand else tuple(found.operands.values())
+            key = (letter if slash else found.shape, *(f"{op.name} {op.pattern} {op.element.name}" for op in held))
+            if key not in self.drawn:
+                self.drawn[key] = self.picture(operand_figure(operand) if operand else figure_of(found))
+            return self.drawn[key]
+        found = self._find(rest)
+        return f"i/{file_of(found.ptx)}.html" if found else NEEDS_SERVER
+
+    def _find(self, text: str) -> Instruction | None:
+        if text not in self.found:
+            try:
+                found = catalog.find(text)
+                self.found[text] = found if found.ptx in self.names else None
+            except LayoutError:
+                self.found[text] = None
+        return self.found[text]
+
+    def map_file(self, operand: Operand) -> str:
+        """An operand's map as JSON, shared by all instructions that have it."""
+        key = ("map", operand.name, str(operand.pattern), operand.element.name)
+        if key not in self.drawn:
+            self.drawn[key] = self._map_file(operand)
+        return self.drawn[key]
+
+    def _map_file(self, operand: Operand) -> str:
+        content = {"name": operand.name, "pattern": str(operand.pattern), "element_type": operand.element.name}
+        content |= {axis: array.tolist() for axis, array in operand.coords.items()}
+        return self.shared("maps", "json", json.dumps(content, separators=(",", ":")))
+
+    def picture(self, figure: Figure) -> str:
+        """A figure as a picture that carries its colours, shared by all instructions that look so."""
+        named = "; ".join(f"{panel.title}: {panel.grid.operand.pattern}" for panel in figure.panels if panel.grid)
+        return self.shared("svg", "svg", svg(figure, title=named, palette=palette.LIGHT))
+
+    # pages ---------------------------------------------------------------------------------------------------------------------
+
+    def page(self, address: str, path: str, maps: bool = False) -> None:
+        """Fetch a page from the application and write it with links that hold in files."""
+        self.write(path, self.localise(asyncio.run(fetch(self.app, address)).decode(), path, maps))
+
+    def localise(self, text: str, path: str, maps: bool = False) -> str:
+        """A page's text for its place in the site."""
+        up = "../" * path.count("/")
+        extra = ""
+        if maps:
+            text, files = self._share_maps(text)
+            extra = "".join(f'<script defer src="{up}{file}"></script>' for file in files)
+        if path == "index.html":
+            text = _ROW.sub(lambda m: m[0] if html.unescape(m[1]) in self.names else "", text)
+        text = _MODULE.sub(lambda m: f'{extra}<script defer src="{m[1]}"{m[2]}>', text)
+        text = text.replace("<html ", "<html data-exported ", 1)
+        text = re.sub(r"^[ \t]+(?=<)", "", text, flags=re.M) if "<pre" not in text else _dedent(text)
+        return _LINK.sub(lambda m: f'{m[1]}="{html.escape(up + self.target(m[2]), quote=True)}"', text)
+
+    def _share_maps(self, text: str) -> tuple[str, list[str]]:
+        match = re.search(r'(<script type="application/json" id="data">)(.*?)(</script>)', text, re.S)
+        assert match
+        data = json.loads(match[2].replace("<\\/", "</"))
+        files = []
+        for name, operand in data["operands"].items():
+            content = json.dumps(operand, separators=(",", ":"))
+            key = hashlib.sha256(content.encode()).hexdigest()[:16]
+            files.append(self.write(f"maps/{key}.js", f'(window.lanescopeMaps ??= {{}})["{key}"]={content};\n'))
+            data["operands"][name] = key
+        slim = dumps(data).decode().replace("</", "<\\/")
+        return text[: match.start(2)] + slim + text[match.end(2) :], files
+
+    def run(self) -> Iterator[str]:
+        """Write everything; the path of each page as it is done."""
+        for name, parts in BUNDLES.items():
+            self.write(f"assets/{name}", bundle(parts))
+        for name in ("style.css", "theme.js", "icon.svg"):
+            self.write(f"assets/{name}", (STATIC / name).read_bytes())
+        self.write("assets/palette.css", palette.css())
+        self.write("assets/plotly.js", asyncio.run(fetch(self.app, plotly_url())))
+        most, tables = pages.PAGE_ROWS, pages.FULL_TABLE_VALUES
+        pages.FULL_TABLE_VALUES = MOST_TABLE_VALUES  # larger maps are in maps/*.json
+        try:
+            pages.PAGE_ROWS = len(catalog.instructions())
+            self.page("/", "index.html")
+        finally:
+            pages.PAGE_ROWS = most
+        for address in ("/help", "/gallery", "/gpu", "/guide", *(f"/guide/{slug}" for slug in guide_pages.slugs())):
+            self.page(address, address[1:] + ".html")
+            yield address
+        self.write(NEEDS_SERVER, self.localise(_needs_server(self.app), NEEDS_SERVER))
+        for found in self.chosen:
+            self.page(pages.path_of(found), f"i/{file_of(found.ptx)}.html", maps=True)
+            self.write(f"i/{file_of(found.ptx)}.json", asyncio.run(fetch(self.app, f"/api/v1/instructions/{found.ptx}")))
+            yield found.ptx
+        pages.FULL_TABLE_VALUES = tables
+
+
+def _dedent(text: str) -> str:
+    """Indentation removed outside <pre> and <textarea>."""
+    parts = re.split(r"(<pre.*?</pre>|<textarea.*?</textarea>|<script type=\"application/json\".*?</script>)", text, flags=re.S)
+    return "".join(part if n % 2 else re.sub(r"^[ \t]+", "", part, flags=re.M) for n, part in enumerate(parts))
+
+
+def _needs_server(app: FastAPI) -> str:
+    text = asyncio.run(fetch(app, "/help")).decode()
+    body = (
+        '<main id="main"><h1>This needs the server</h1><p class="note">An exported site has the catalogue, every instruction’s page, the guide and the gallery. '
+        "Verifying descriptors, tiles, chains, diagrams and runs are computed: <code>make run</code>, then http://127.0.0.1:8000.</p></main>"
+    )
+    return re.sub(r'<main id="main">.*</main>', lambda _: body, text, flags=re.S)
+
+
+def bundle(parts: tuple[str, ...]) -> str:
+    """ES modules as one classic script: browsers load no modules from file://."""
+    texts = []
+    for name in parts:
+        text = (STATIC / name).read_text()
+        text = re.sub(r"^import .*?;\n", "", text, flags=re.M)
+        texts.append(re.sub(r"^export (?=const|function|class|async)", "", text, flags=re.M))
+    joined = "\n".join(texts)
+    return f'"use strict";\n(() => {{\n{joined}}})();\n'
+
+
+async def fetch(app: Any, address: str) -> bytes:
+    """One GET of the application, without a socket. RuntimeError where it is not answered with 200."""
+    path, _, query = address.partition("?")
+    scope = {
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "GET", "scheme": "http", "path": unquote(path), "raw_path": path.encode(),
+        "query_string": query.encode(), "root_path": "", "headers": [(b"host", b"127.0.0.1")], "client": ("127.0.0.1", 0), "server": ("127.0.0.1", 80),
+    }  # fmt: skip
+    status, body = 0, bytearray()
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: dict[str, Any]) -> None:
+        nonlocal status
+        if message["type"] == "http.response.start":
+            status = message["status"]
+        else:
+            body.extend(message.get("body", b""))
+
+    await app(scope, receive, send)
+    if status != 200:
+        raise RuntimeError(f"{address} answered {status}")
+    return bytes(body)
+
+
+def export(folder: str, families: list[str], bar: bool) -> dict[str, Any]:
+    """Write the site; LayoutError names a wrong family or a folder that cannot be written."""
+    for name in families:
+        if name not in catalog.FAMILY_NAMES:
+            raise LayoutError("unknown_family", f"No family '{name[:60]}'.", f"Allowed: {', '.join(catalog.FAMILY_NAMES)}.", "family")
+    begun = time.perf_counter()
+    chosen = tuple(i for i in catalog.instructions() if not families or i.family.name in families)
+    target = Path(folder)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LayoutError("bad_usage", f"'{folder}' cannot be made: {error.strerror}.", "Choose another folder.", "folder") from None
+    site = Site(target, chosen)
+    from rich.console import Console
+    from rich.progress import track
+
+    total = len(chosen) + 4 + len(guide_pages.slugs())
+    done = sum(1 for _ in track(site.run(), total=total, description="exporting", console=Console(stderr=True), disable=not bar))
+    return {
+        "folder": str(target), "pages": done, "files": len(site.files), "written": site.written, "bytes": sum(site.files.values()),
+        "seconds": round(time.perf_counter() - begun, 2),
+    }  # fmt: skip

@@ -1,0 +1,69 @@
+"""The static export: every link leads to a file, nothing is absolute, and a second run writes nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from app import site
+from layouts import catalog
+from layouts.errors import LayoutError
+from tests.test_cli import lanescope
+
+FAMILIES = ["ldmatrix", "stmatrix", "movmatrix", "mma_scaled"]
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    told = site.export(str(folder), FAMILIES, False)
+    assert told["written"] == told["files"] > 150
+    return folder
+
+
+def test_every_link_leads_to_a_file(exported: Path) -> None:
+    checked = 0
+    for page in exported.rglob("*.html"):
+        text = re.sub(r"<pre.*?</pre>", "", page.read_text(), flags=re.S)
+        for address in re.findall(r'\b(?:href|src|action|data-plotly)="([^"]*)"', text):
+            path = address.split("#")[0]
+            assert not path.startswith(("/", "http")), (page.name, address)
+            if path:
+                assert (page.parent / path).resolve().is_file(), (page.name, address)
+                checked += 1
+    assert checked > 5000
+
+
+def test_it_holds_what_was_asked_for(exported: Path) -> None:
+    wanted = {site.file_of(i.ptx) for i in catalog.instructions() if i.family.name in FAMILIES}
+    assert {path.stem for path in (exported / "i").glob("*.html")} == wanted == {path.stem for path in (exported / "i").glob("*.json")}
+    assert not any(":" in path.name for path in exported.rglob("*"))
+    assert (exported / "index.html").read_text().count('<td class="mono"><a href="i/') == len(wanted)
+    found = json.loads((exported / "i" / "movmatrix.sync.aligned.m8n8.trans.b16.json").read_text())
+    assert found["family"] == "movmatrix"
+    assert (exported / "guide" / "ldmatrix.html").is_file() and (exported / "gallery.html").is_file()
+
+
+def test_scripts_are_classic_and_self_contained(exported: Path) -> None:
+    for script in (exported / "assets").glob("*.js"):
+        if script.name != "plotly.js":
+            assert not re.search(r"^(import|export) ", script.read_text(), re.M), script.name
+    assert 'type="module"' not in (exported / "index.html").read_text()
+
+
+def test_a_second_run_writes_only_what_changed(exported: Path) -> None:
+    page = next((exported / "i").glob("movmatrix*.html"))
+    before = page.read_text()
+    page.write_text("spoilt")
+    told = site.export(str(exported), FAMILIES, False)
+    assert told["written"] == 1 and page.read_text() == before
+
+
+def test_errors(tmp_path: Path) -> None:
+    with pytest.raises(LayoutError, match="No family"):
+        site.export(str(tmp_path), ["x"], False)
+    (tmp_path / "file").write_text("")
+    assert lanescope("export", str(tmp_path / "file"), "--family", "movmatrix").returncode == 2
