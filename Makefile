@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 PORT ?= 8000
 
-.PHONY: run test lint types bench targets golden gpu-verify wheel help clean browser
+.PHONY: run test lint types bench bench-peers targets golden gpu-verify wheel help clean browser
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -44,6 +44,9 @@ bench: $(VENV)/.test browser  ## every figure the project promises, measured
 	$(BIN)/python -m pytest -m bench --benchmark-enable --benchmark-only -p no:randomly -o addopts='' tests/bench -q
 	$(BIN)/python -m tests.bench.processes
 
+bench-peers: $(VENV)/.test browser  ## the same pictures by us and by tensor-layouts (own .venv-peers); writes docs/benchmarks.md
+	$(BIN)/python -m tests.bench.peers
+
 targets: $(VENV)/.test  ## assemble every candidate with ptxas and rewrite layouts/table/targets.json
 	$(BIN)/python -m tests.ptxas.sweep
 
@@ -57,4 +60,4 @@ wheel: $(VENV)/.test  ## build dist/*.whl
 	$(PIP) wheel --no-deps -w dist .
 
 clean:  ## remove what was built
-	rm -rf $(VENV) dist build *.egg-info .pytest_cache .mypy_cache .ruff_cache test-output
+	rm -rf $(VENV) .venv-peers dist build *.egg-info .pytest_cache .mypy_cache .ruff_cache test-output

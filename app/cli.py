@@ -8,7 +8,6 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from app import cli_gpu, cli_memory
 from app.cli_base import AsJson, Ptx, form_of, print_json, save, table
 
 app = typer.Typer(
@@ -19,12 +18,23 @@ app = typer.Typer(
 )
 
 
+def attach() -> typer.Typer:
+    """The command with all its verbs."""
+    from app import cli_gpu, cli_memory
+
+    app.add_typer(cli_memory.app)
+    app.add_typer(cli_gpu.app)
+    return app
+
+
 def main() -> None:
-    """Entry point: a LayoutError is bad usage, status 2."""
+    """Entry point: a LayoutError is bad usage, status 2. Verbs of this file start without the others being built, which costs as much."""
     from layouts.errors import LayoutError
 
+    own = {command.name or command.callback.__name__ for command in app.registered_commands if command.callback}
+    command = app if sys.argv[1:2] and sys.argv[1] in own else attach()
     try:
-        app()
+        command()
     except LayoutError as error:
         _refuse(error)
 
@@ -81,7 +91,7 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Element → lane, register, bits; or lane → elements; or the facts of every operand."""
-    from app import answers, payload
+    from app import answers
     from layouts import find
 
     found = find(ptx)
@@ -94,10 +104,10 @@ def show(
         result = answers.at_element(op, at)
     elif op and lane >= 0:
         result = answers.of_lane(op, lane, value if value >= 0 else None)
-    elif op:
-        result = payload.operand_map(found, op)
     else:
-        result = payload.detail(found)
+        from app import payload
+
+        result = payload.operand_map(found, op) if op else payload.detail(found)
     if as_json:
         return print_json(result)
     if op and sys.stdout.isatty():
@@ -156,7 +166,3 @@ def export(
     print_json(told) if as_json else print(
         f"{folder}: {told['pages']} pages, {told['written']} of {told['files']} files written, {told['bytes'] / 1e6:.1f} MB, {told['seconds']:.1f} s"
     )
-
-
-app.add_typer(cli_memory.app)
-app.add_typer(cli_gpu.app)

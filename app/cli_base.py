@@ -32,9 +32,8 @@ def complete(incomplete: str) -> list[str]:
     """PTX texts for shell completion."""
     from layouts import catalog
 
-    return [
-        i.ptx for i in catalog.instructions() if i.ptx.startswith(incomplete) or i.ptx.replace(".sync.aligned", "").startswith(incomplete)
-    ]
+    texts = (text for i in catalog.instructions() for text in (i.ptx, i.ptx.replace(".sync.aligned", "")))
+    return [text for text in texts if text.startswith(incomplete)]
 
 
 def form_of(output: str) -> str:

@@ -96,7 +96,17 @@ async def api_docs(request: Request) -> Response:
         for path, methods in document["paths"].items()
         for method, entry in methods.items()
     ]
-    return templates.TemplateResponse(request, "docs.html", {"routes": routes, "document": document, "examples": words.EXAMPLES})
+    return templates.TemplateResponse(
+        request,
+        "docs.html",
+        {
+            "routes": routes,
+            "document": document,
+            "examples": words.EXAMPLES,
+            "bodies": words.BODIES,
+            "root": str(request.base_url).rstrip("/"),
+        },
+    )
 
 
 @router.get("/help")

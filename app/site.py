@@ -9,11 +9,10 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
-
-from fastapi import FastAPI
 
 from app import guide_pages, pages
 from app.gpu_pages import Hardware
@@ -50,12 +49,17 @@ class Site:
     def __init__(self, folder: Path, chosen: tuple[Instruction, ...]) -> None:
         self.folder, self.chosen = folder, chosen
         self.names = {i.ptx for i in chosen}
+        self.thread = ThreadPoolExecutor(1)
         self.found: dict[str, Instruction | None] = {}
         self.drawn: dict[tuple[str, ...], str] = {}
         self.files: dict[str, int] = {}
         self.written = 0
         self.app = create_app(Hardware(installed=False))
         self.app.state.hardware.reason_given = REASON
+
+    def get(self, address: str) -> bytes:
+        """One page of the application. In a thread of its own, so that it works under a running event loop, too."""
+        return self.thread.submit(lambda: asyncio.run(fetch(self.app, address))).result()
 
     def write(self, path: str, content: bytes | str) -> str:
         """A file, left alone where it already has this content."""
@@ -102,6 +106,8 @@ class Site:
         stem, _, form = rest.rpartition(".")
         if form == "cu":  # the program stands in the page
             return self._instruction(stem)
+        if form in ("png", "pdf", "tex"):
+            return NEEDS_SERVER
         if form in ("json", "svg") and stem.split("/")[0]:
             name, slash, letter = stem.rpartition("/")
             found = self._find(name if slash else stem)
@@ -148,7 +154,7 @@ class Site:
 
     def page(self, address: str, path: str, maps: bool = False) -> None:
         """Fetch a page from the application and write it with links that hold in files."""
-        self.write(path, self.localise(asyncio.run(fetch(self.app, address)).decode(), path, maps))
+        self.write(path, self.localise(self.get(address).decode(), path, maps))
 
     def localise(self, text: str, path: str, maps: bool = False) -> str:
         """A page's text for its place in the site."""
@@ -184,7 +190,7 @@ class Site:
         for name in ("style.css", "theme.js", "icon.svg"):
             self.write(f"assets/{name}", (STATIC / name).read_bytes())
         self.write("assets/palette.css", palette.css())
-        self.write("assets/plotly.js", asyncio.run(fetch(self.app, plotly_url())))
+        self.write("assets/plotly.js", self.get(plotly_url()))
         most, tables = pages.PAGE_ROWS, pages.FULL_TABLE_VALUES
         pages.FULL_TABLE_VALUES = MOST_TABLE_VALUES  # larger maps are in maps/*.json
         try:
@@ -195,10 +201,10 @@ class Site:
         for address in ("/help", "/gallery", "/gpu", "/guide", *(f"/guide/{slug}" for slug in guide_pages.slugs())):
             self.page(address, address[1:] + ".html")
             yield address
-        self.write(NEEDS_SERVER, self.localise(_needs_server(self.app), NEEDS_SERVER))
+        self.write(NEEDS_SERVER, self.localise(_needs_server(self.get("/help").decode()), NEEDS_SERVER))
         for found in self.chosen:
             self.page(pages.path_of(found), f"i/{file_of(found.ptx)}.html", maps=True)
-            self.write(f"i/{file_of(found.ptx)}.json", asyncio.run(fetch(self.app, f"/api/v1/instructions/{found.ptx}")))
+            self.write(f"i/{file_of(found.ptx)}.json", self.get(f"/api/v1/instructions/{found.ptx}"))
             yield found.ptx
         pages.FULL_TABLE_VALUES = tables
 
@@ -209,8 +215,8 @@ def _dedent(text: str) -> str:
     return "".join(part if n % 2 else re.sub(r"^[ \t]+", "", part, flags=re.M) for n, part in enumerate(parts))
 
 
-def _needs_server(app: FastAPI) -> str:
-    text = asyncio.run(fetch(app, "/help")).decode()
+def _needs_server(text: str) -> str:
+    """The page that stands for everything computed, in the frame of another page."""
     body = (
         '<main id="main"><h1>This needs the server</h1><p class="note">An exported site has the catalogue, every instruction’s page, the guide and the gallery. '
         "Verifying descriptors, tiles, chains, diagrams and runs are computed: <code>make run</code>, then http://127.0.0.1:8000.</p></main>"

@@ -27,8 +27,27 @@ GLOSSARY = (
     ("SBO", "Stride dimension byte offset, in bytes; encoded as bytes ÷ 16."),
     ("base offset", "How many 128-byte rows past its boundary a swizzle pattern begins; the hardware subtracts it."),
     ("K-major, MN-major", "Which way of an operand is contiguous in memory."),
+    ("bank", "One of the 32 columns of shared memory, 4 bytes wide; it serves one word a wavefront."),
+    ("phase", "Lanes of one access whose requests can share a wavefront: 8 for ldmatrix, all 32 for any ld.shared."),
+    ("wavefront", "One pass of shared memory for a warp's access; more than the ideal number is a bank conflict."),
+    ("sparsity selector", "Which lanes of each group of four supply the metadata of an mma.sp."),
+    ("simulation", "A run of the NumPy reference: it shows what the maps say and proves nothing about them."),
     ("evidence", "What stands behind a map: an instruction that ran, one that assembles, or the document alone."),
 )
+
+# A body to send to each route that takes one; the tests send them.
+BODIES: dict[str, dict[str, object]] = {
+    "/api/v1/descriptors/encode": {"start_address": 4096, "lbo_bytes": 16, "sbo_bytes": 1024, "base_offset": 0, "swizzle": "128B"},
+    "/api/v1/descriptors/reads": {"descriptor": "0x4000004000010100", "instruction": "wgmma.mma_async.m64n64k16.f32.f16.f16", "operand": "a", "major": "K"},
+    "/api/v1/descriptors/verify": {
+        "descriptor": "0x4000004004000101", "instruction": "wgmma.mma_async.m64n64k16.f32.f16.f16", "operand": "a", "major": "K",
+        "storage": {"kind": "canonical", "swizzle": "128B", "mn": 64, "k": 64, "base": 4096}, "slice": {"mn": 0, "k": 0},
+    },
+    "/api/v1/chain": {"storage": {"kind": "rows", "inner": "K", "pitch_bytes": 144}, "load": "ldmatrix.m8n8.x4.shared.b16", "mma": "mma.m16n8k16.row.col.f32.f16.f16.f32", "operand": "a"},
+    "/api/v1/banks": {"access": "ldmatrix.x4", "address": [128 * lane for lane in range(32)]},
+    "/api/v1/banks/solve": {"row_bytes": 128, "accesses": [{"access": "ldmatrix.x4", "pattern": "ldmatrix"}]},
+    "/api/v1/gpu/runs": {"kind": "mma", "instruction": "mma.m16n8k16.row.col.f32.f16.f16.f32", "backend": "numpy"},
+}  # fmt: skip
 
 # One link to try for each route that can be read without a body.
 EXAMPLES = {
@@ -40,6 +59,7 @@ EXAMPLES = {
     "/api/v1/reuse": "/api/v1/reuse?from=mma.m16n8k16.row.col.f32.f16.f16.f32&to=mma.m16n8k16.row.col.f32.f16.f16.f32",
     "/api/v1/compare": "/api/v1/compare?left=ldmatrix.m8n8.x1.b16/data&right=ldmatrix.m8n8.x1.trans.b16/data",
     "/api/v1/gpu": "/api/v1/gpu",
+    "/metrics": "/metrics",
     "/healthz": "/healthz",
     "/readyz": "/readyz",
 }

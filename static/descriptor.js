@@ -30,7 +30,7 @@ function render() {
   if (document.activeElement !== $("word")) $("word").value = hex(word);
   $("undo").disabled = !past.length;
   $("redo").disabled = !future.length;
-  $("as-svg").href = `/descriptor/wgmma/${hex(word)}.svg`;
+  for (const link of document.querySelectorAll("a[data-form]")) link.href = `/descriptor/wgmma/${hex(word)}.${link.dataset.form}`;
   $("as-json").href = `/api/v1/descriptors/${hex(word)}`;
   $("verify-form").action = `/descriptor/wgmma/${hex(word)}`;
   document.title = `wgmma descriptor ${hex(word)} – Lanescope`;

@@ -227,7 +227,8 @@ function query() {
 function remember() {
   const search = query();
   keep(search);
-  if (onServer) $("as-svg").href = `${data.path}.svg${search ? `?${search}` : ""}`;
+  const drawn = Object.entries(state).filter(([name, value]) => name !== "pin" && String(value) !== String(data.defaults[name])).map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join("&");
+  if (onServer) for (const link of document.querySelectorAll("a[data-form]")) link.href = `${data.path}.${link.dataset.form}${drawn ? `?${drawn}` : ""}`;
 }
 
 function pin(cell) {

@@ -53,6 +53,12 @@ drawing.addEventListener("keydown", (event) => {
   const now = Number(document.documentElement.dataset.chunk ?? 0);
   show(Math.min(position.length - 1, Math.max(0, now + step)));
 });
+// A stride named in the table and its arrow in memory light each other.
+for (const one of document.querySelectorAll("[data-stride]")) {
+  const both = document.querySelectorAll(`[data-stride=${one.dataset.stride}]`);
+  const light = (on) => () => both.forEach((each) => each.classList.toggle("lit", on));
+  for (const [event, on] of [["pointerenter", true], ["focus", true], ["pointerleave", false], ["blur", false]]) one.addEventListener(event, light(on));
+}
 document.documentElement.classList.add("scripted");
 const form = document.getElementById("tile");
 form.addEventListener("change", () => form.requestSubmit());

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
-from app import schemas
+from app import schemas, words
 from app.main import create_app
 from layouts import catalog
 
@@ -232,3 +232,13 @@ def test_every_page_answers(client: TestClient) -> None:
     for i in {(i.shape, i.syntax.opcode, i.syntax.types): i for i in catalog.instructions()}.values():
         if not i.family.name.startswith("wgmma") or i.sizes["n"] in (8, 248, 256):
             assert client.get(f"/i/{i.ptx}").status_code == 200
+
+
+def test_the_documented_bodies_are_answered_and_every_post_route_has_one(client: TestClient) -> None:
+    posts = {path for path, methods in client.get("/openapi.json").json()["paths"].items() if "post" in methods}
+    assert posts == set(words.BODIES)
+    with TestClient(create_app()) as own:  # closes the worker that the simulation starts
+        for path, body in words.BODIES.items():
+            assert own.post(path, json=body).status_code == 200, path
+    page = client.get("/docs").text
+    assert all(f"{path} -H" in page for path in posts)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
@@ -64,3 +66,33 @@ def test_bad_usage_is_status_2(words: list[str], says: str) -> None:
 def test_errors_as_json() -> None:
     done = lanescope("show", "nothing", "--json")
     assert done.returncode == 2 and json.loads(done.stdout)["error"]["code"] == "unknown_instruction"
+
+
+def test_completion_knows_verbs_and_instructions() -> None:
+    script = str(Path(sys.executable).with_name("lanescope"))
+
+    def completed(words: str, at: int) -> list[str]:
+        env = os.environ | {"COMP_WORDS": words, "COMP_CWORD": str(at), "_LANESCOPE_COMPLETE": "complete_bash"}
+        return subprocess.run([script], capture_output=True, text=True, check=False, env=env).stdout.split()
+
+    assert completed("lanescope gpu ve", 2) == ["verify"]
+    assert completed("lanescope show mma.m16n8k16.row.col.f32.bf16", 2) == ["mma.m16n8k16.row.col.f32.bf16.bf16.f32"]
+
+
+def test_a_terminal_gets_a_table_and_a_pipe_plain_text() -> None:
+    import pty
+
+    master, slave = pty.openpty()
+    command = [sys.executable, "-c", "from app.cli import main; main()", "show", M16, "a", "--at", "11,2"]
+    subprocess.run(command, stdout=slave, check=True, env=os.environ | {"TERM": "xterm-256color", "COLUMNS": "100"})
+    os.close(slave)
+    seen = os.read(master, 10000).decode()
+    os.close(master)
+    assert "\x1b[" in seen and "A[11,2]" in seen
+    assert "\x1b[" not in lanescope("show", M16, "a", "--at", "11,2").stdout
+
+
+@pytest.mark.parametrize("verb", ["list", "show", "diagram", "export", "smem", "chain", "banks", "steps"])
+def test_every_verb_has_json_and_help(verb: str) -> None:
+    done = lanescope(verb, "--help")
+    assert done.returncode == 0 and "--json" in done.stdout

@@ -1,0 +1,123 @@
+"""`make bench-peers`: the same pictures by Lanescope and by tensor-layouts, in one run; writes docs/benchmarks.md."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import sync_playwright
+
+from app import pictures
+from layouts import find
+from tests.bench.processes import COMMAND, seconds
+from tests.browser.conftest import FLAGS, chromium_path
+
+ROOT = Path(__file__).parents[2]
+VENV = ROOT / ".venv-peers"
+PEER = "tensor-layouts==0.3.2"
+CASES = (
+    ("wgmma m64n256k16, accumulator, 16,384 cells", "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16", "d", "SM90_64x256x16_F32F16F16_SS", (64, 256), {"cell": "40x16"}, 1),
+    ("mma m16n8k16, accumulator, 128 cells", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "d", "SM80_16x8x16_F32F16F16F32_TN", (16, 8), {}, 3),
+)  # fmt: skip
+PEER_PROGRAM = """
+import json, os, sys, time
+from tensor_layouts import atoms_nv, viz
+name, rows, cols, file, runs = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], int(sys.argv[5])
+taken = []
+for _ in range(runs):
+    began = time.perf_counter()
+    viz.draw_tv_layout(getattr(atoms_nv, name).c_layout, filename=file, grid_shape=(rows, cols))
+    taken.append(time.perf_counter() - began)
+print(json.dumps({"seconds": sorted(taken)[len(taken) // 2], "bytes": os.path.getsize(file)}))
+"""
+
+
+def peer_python() -> Path:
+    """The peer's interpreter, installed when missing."""
+    python = VENV / "bin" / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", str(VENV)], check=True)
+        subprocess.run([python, "-m", "pip", "-q", "--disable-pip-version-check", "install", PEER, "matplotlib"], check=True)
+    return python
+
+
+def ours(ptx: str, letter: str, options: dict[str, str], file: Path) -> dict[str, Any]:
+    """Median of seven drawings after one that fills the caches a server has filled."""
+    found = find(ptx)
+    taken = []
+    for _ in range(8):
+        began = time.perf_counter()
+        made = pictures.instruction("svg", found, found.operand(letter), options)[0]
+        taken.append(time.perf_counter() - began)
+    file.write_bytes(made)
+    return {"first": taken[0], "seconds": statistics.median(taken[1:]), "bytes": len(made)}
+
+
+def opened(files: list[Path]) -> list[float]:
+    """Seconds until Chromium has loaded and painted each file."""
+    out = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
+        browser.new_page().goto("data:text/html,")  # a browser that is already running
+        for file in files:
+            page = browser.new_page()
+            began = time.perf_counter()
+            page.goto(f"file://{file}")
+            page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+            out.append(time.perf_counter() - began)
+            page.close()
+        browser.close()
+    return out
+
+
+def main() -> None:
+    python = peer_python()
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for title, ptx, letter, atom, (high, wide), options, runs in CASES:
+            mine, theirs = Path(folder) / "ours.svg", Path(folder) / "peer.svg"
+            told = ours(ptx, letter, options, mine)
+            done = subprocess.run(
+                [python, "-c", PEER_PROGRAM, atom, str(high), str(wide), str(theirs), str(runs)], capture_output=True, text=True, check=True
+            )
+            peer = json.loads(done.stdout)
+            shown = opened([mine, theirs])
+            rows.append((title, told, peer, shown))
+            print(title, told, peer, shown, flush=True)
+        whole = ours("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "a", {}, Path(folder) / "x.svg")
+        show = seconds([*COMMAND, "show", CASES[0][1], "d", "--at", "3,2"])
+        site = subprocess.run([*COMMAND, "export", str(Path(folder) / "site"), "--json"], capture_output=True, text=True, check=True)
+        exported = json.loads(site.stdout)
+    lines = [
+        "# Benchmarks", "",
+        f"Written by `make bench-peers` on {datetime.date.today().isoformat()}; both programs in one run on one machine with {len(__import__('os').sched_getaffinity(0))} cores. Ratios matter, not the milliseconds.", "",
+        f"Peer: facebookresearch tensor-layouts ({PEER}), `draw_tv_layout` of the same accumulator with matplotlib. Both write an SVG with thread and value in every cell.", "",
+        "| picture | | seconds | megabytes | opens in Chromium, seconds |", "|---|---|---:|---:|---:|",
+    ]  # fmt: skip
+    for title, told, peer, shown in rows:
+        lines.append(f"| {title} | Lanescope | {told['seconds']:.4f} | {told['bytes'] / 1e6:.3f} | {shown[0]:.2f} |")
+        lines.append(f"| | tensor-layouts | {peer['seconds']:.2f} | {peer['bytes'] / 1e6:.3f} | {shown[1]:.2f} |")
+        lines.append(
+            f"| | ratio | {peer['seconds'] / told['seconds']:.0f} | {peer['bytes'] / told['bytes']:.0f} | {shown[1] / shown[0]:.1f} |"
+        )
+    lines += [
+        "", "## By itself", "", "| figure | seen | promised |", "|---|---:|---:|",
+        f"| SVG of the m64n256 accumulator, every cell labelled | {rows[0][1]['seconds'] * 1000:.0f} ms, {rows[0][1]['bytes'] / 1e6:.2f} MB | 100 ms, 1.5 MB |",
+        f"| SVG of A of m16n8k16 | {whole['seconds'] * 1000:.1f} ms | 10 ms |",
+        f"| `lanescope show … --at` as a process | {show * 1000:.0f} ms | 300 ms |",
+        f"| `lanescope export`, whole catalogue | {exported['seconds']:.0f} s, {exported['bytes'] / 1e6:.0f} MB, {exported['pages']} pages | 180 s, 150 MB |", "",
+        "PNG and PDF are drawn by resvg and svg2pdf: of the libraries that draw SVG without a browser they drew these grids exactly, need no system library and are MIT (cairosvg needs libcairo, kaleido a Chrome; skia, "
+        "svglib and pymupdf misplaced text).",
+    ]  # fmt: skip
+    (ROOT / "docs" / "benchmarks.md").write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
