@@ -226,7 +226,7 @@ def _tile_text(form: str, made: Any, rows: int, title: str) -> str:
 
 def descriptor(form: str, word: Descriptor, query: Mapping[str, str]) -> Made:
     """The 64 bits of a descriptor with their fields."""
-    form_query = {name: value for name, value in query.items() if name in OPTIONS}
+    _known(form, query)
     if form == "json":
         return _json(memory.descriptor_facts(word)), FORMS[form]
     rows = [(f.name, f"{f.high}:{f.low}", f"{f.get(word.word):#x}", _amount(word, f)) for f in FIELDS]
@@ -239,7 +239,7 @@ def descriptor(form: str, word: Descriptor, query: Mapping[str, str]) -> Made:
         return (
             "\n".join([str(word), *(f"  {name:14} {bits:>6}  {encoded:>7}  {amount}" for name, bits, encoded, amount in rows)]) + "\n"
         ).encode(), FORMS[form]
-    return _drawn(form, memory_views.bits_svg(word, theme(form_query)), form_query)
+    return _drawn(form, memory_views.bits_svg(word, theme(query)), query)
 
 
 def _amount(word: Descriptor, field: Any) -> str:

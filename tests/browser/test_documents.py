@@ -1,0 +1,92 @@
+"""The tools for documents as a person uses them: builder, chain, banks, gallery, guide, and the strides of a tile."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import Open
+
+pytestmark = pytest.mark.browser
+
+
+def test_the_builder_follows_every_choice(open_page: Open) -> None:
+    page = open_page("/diagram")
+    page.get_by_label("matrix").select_option("a")
+    expect(page).to_have_url(re.compile("operand=a"))
+    page.locator("select[name=theme]").select_option("bw")
+    expect(page).to_have_url(re.compile("theme=bw"))
+    page.get_by_label("legend").check()
+    expect(page.locator(".paper svg text", has_text="colour g")).to_be_visible()
+    page.get_by_label("form").select_option("md")
+    expect(page.locator("pre", has_text="lanescope diagram")).to_contain_text("--theme 'bw' --legend -o")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="download").click()
+    assert "| **0** |" in download.value.path().read_text()
+
+
+def test_the_builder_keeps_a_wrong_choice(open_page: Open) -> None:
+    page = open_page("/diagram?operand=a")
+    page.get_by_label("rows").fill("9-99")
+    page.get_by_label("rows").press("Enter")
+    expect(page.get_by_role("alert")).to_contain_text("rows 9-99 is not inside A")
+    expect(page.get_by_label("rows")).to_have_value("9-99")
+
+
+def test_a_chain_is_repaired_by_choosing_the_load(open_page: Open) -> None:
+    page = open_page("/chain?operand=b&load=ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16")
+    expect(page.get_by_role("status")).to_contain_text("112 of 128 elements are wrong")
+    page.get_by_label("load").select_option("ldmatrix.sync.aligned.m8n8.x2.shared.b16")
+    expect(page.get_by_role("status")).to_contain_text("128 of 128 elements arrive")
+    expect(page.get_by_role("status")).to_contain_text("No bank conflicts")
+    page.get_by_label("pitch bytes").fill("128")
+    page.get_by_label("pitch bytes").press("Enter")
+    expect(page.get_by_role("status")).to_contain_text("8-way bank conflicts")
+
+
+def test_banks_and_the_swizzle_that_frees_them(open_page: Open) -> None:
+    page = open_page("/banks")
+    expect(page.get_by_role("status")).to_contain_text("8-way conflicts: 32 wavefronts where 4 would do")
+    page.get_by_role("link", name="use it").click()
+    expect(page.get_by_role("status")).to_contain_text("no conflicts")
+    expect(page.get_by_label("swizzle")).to_have_value("3,4,3")
+
+
+def test_a_stride_and_its_arrow_light_each_other(open_page: Open) -> None:
+    page = open_page("/smem", wait=False)
+    page.locator("tr[data-stride=sbo]").focus()
+    expect(page.locator("g[data-stride=sbo]")).to_have_class(re.compile("lit"))
+    page.locator("tr[data-stride=lbo]").focus()
+    expect(page.locator("g[data-stride=sbo]")).not_to_have_class(re.compile("lit"))
+
+
+def test_a_guide_figure_opens_its_state(open_page: Open) -> None:
+    page = open_page("/guide/lanes-and-fragments")
+    page.locator("figure a").nth(1).click()
+    expect(page).to_have_url(re.compile(r"/i/mma\.sync\.aligned\.m16n8k16.*\?colour=t"))
+    expect(page.locator("select[name=colour]")).to_have_value("t")
+
+
+def test_picture_links_follow_the_page(open_page: Open) -> None:
+    page = open_page("/i/mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+    page.locator("select[name=colour]").select_option("t")
+    expect(page.get_by_role("link", name="TikZ", exact=True)).to_have_attribute("href", re.compile(r"\.tex\?colour=t$"))
+
+
+@pytest.mark.parametrize(
+    "path", ["/gallery", "/diagram", "/chain", "/banks", "/guide/ldmatrix", "/gpu", "/steps/mma.m8n8k16.row.col.s32.s8.s8.s32"]
+)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_is_wider_than_a_phone(open_page: Open, path: str, scheme: str) -> None:
+    page = open_page(path, width=390, scheme=scheme, wait=False)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 392
+
+
+@pytest.mark.parametrize(
+    "path", ["/chain", "/banks", "/diagram", "/gpu/run?kind=mma&instruction=mma.m16n8k8.row.col.f32.f16.f16.f32&backend=numpy"]
+)
+def test_without_scripts(open_page: Open, path: str) -> None:
+    page = open_page(path, scripts=False)
+    expect(page.locator("main svg").first).to_be_visible()
