@@ -20,7 +20,7 @@ def test_the_builder_follows_every_choice(open_page: Open) -> None:
     expect(page).to_have_url(re.compile("theme=bw"))
     page.get_by_label("legend").check()
     expect(page.locator(".paper svg text", has_text="colour g")).to_be_visible()
-    page.get_by_label("form").select_option("md")
+    page.locator("select[name=form]").select_option("md")
     expect(page.locator("pre", has_text="lanescope diagram")).to_contain_text("--theme 'bw' --legend -o")
     with page.expect_download() as download:
         page.get_by_role("link", name="download").click()
