@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 from urllib.parse import urlencode
 
@@ -20,6 +21,7 @@ from layouts.view import LABELS
 
 router = APIRouter(include_in_schema=False)
 DEFAULT = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+DEFAULTS = {"theme": "light", "lang": "en"}
 FIELDS = (
     "colour",
     "label",
@@ -61,9 +63,7 @@ async def builder(request: Request) -> Response:
         found = find(text)
         operand = found.operand(letter) if letter else None
         context |= {"found": found, "colours": state.colour_names(found)}
-        options = {name: value for name, value in given.items() if value}
-        if "title" not in options and query.get("title") == "":
-            options.pop("title", None)
+        options = {name: value for name, value in given.items() if value and DEFAULTS.get(name) != value}
         shown, _ = await run_in_threadpool(
             pictures.instruction, "svg", found, operand, {k: v for k, v in options.items() if k not in ("scale", "embed")}
         )
@@ -86,7 +86,7 @@ def copies(request: Request, ptx: str, operand: str, form: str, path: str, optio
     alt = f"{operand.upper() + ' of ' if operand else ''}{ptx}"
     stem = catalog.shorten("_".join(filter(None, (ptx.replace(".sync.aligned", "").replace("::", "_"), operand))), 100)
     flags = " ".join(
-        f"--{name} '{value}'" if name not in ("legend", "caption", "embed") else f"--{name}" for name, value in options.items()
+        f"--{name} {shlex.quote(value)}" if name not in ("legend", "caption", "embed") else f"--{name}" for name, value in options.items()
     )
     out = [("address", address)]
     if form in ("svg", "png"):

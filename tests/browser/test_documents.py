@@ -21,7 +21,7 @@ def test_the_builder_follows_every_choice(open_page: Open) -> None:
     page.get_by_label("legend").check()
     expect(page.locator(".paper svg text", has_text="colour g")).to_be_visible()
     page.locator("select[name=form]").select_option("md")
-    expect(page.locator("pre", has_text="lanescope diagram")).to_contain_text("--theme 'bw' --legend -o")
+    expect(page.locator("pre", has_text="lanescope diagram")).to_contain_text("--theme bw --legend -o")
     with page.expect_download() as download:
         page.get_by_role("link", name="download").click()
     assert "| **0** |" in download.value.path().read_text()
