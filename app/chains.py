@@ -95,7 +95,7 @@ def bank_costs(told: chain.Outcome) -> list[banks.Cost]:
 
 
 def code(found: chain.Chain, operand: Operand, major: str) -> str:
-    """The CUDA loop that does it, for rows with a pitch in bytes; a swizzle is a function of the offset."""
+    """The CUDA loop that does it (executed by `lanescope gpu verify`), for rows with a pitch in bytes; a swizzle is a function of the offset."""
     from layouts.render.cuda import function_name, wrapper
 
     load = found.load.instruction

@@ -157,7 +157,7 @@ def _print_summary(found: dict[str, Any]) -> None:
                 judged = [row[method] for row in rows if method in row]
                 counts.append(f"{judged.count('agrees')} of {len(judged)}" if judged else "")
             table.add_row(name, str(len(rows)), *counts, f"{sum(set(row.values()) == {'agrees'} for row in rows)} of {len(rows)}")
-    for part in ("descriptors", "banks"):
+    for part in ("descriptors", "banks", "chains"):
         rows = list(found.get(part, {}).values())
         if rows:
             ran, agreed = (sum(row[key] for row in rows) for key in ("ran", "agreed"))

@@ -199,6 +199,6 @@ def table() -> list[dict[str, Any]]:
         ]  # fmt: skip
         good = sum(set(told.values()) == {"agrees"} for told in results.values())
         out.append(
-            {"meta": data["meta"], "rows": rows, "ran": len(results), "agreed": good, "descriptors": data.get("descriptors", {}), "banks": data.get("banks", {})}
+            {"meta": data["meta"], "rows": rows, "ran": len(results), "agreed": good, "descriptors": data.get("descriptors", {}), "banks": data.get("banks", {}), "chains": data.get("chains", {})}
         )  # fmt: skip
     return out

@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 from app import chains
 from app.main import create_app
-from layouts import chain, find
+from layouts import catalog, chain, find
 from tests.ptxas import nvrtc
 from tests.test_cli import lanescope
 
@@ -73,6 +73,30 @@ def test_generated_loops_compile() -> None:
             parts.append(f"namespace n{number}_{turn} {{\n{chains.code(found, kept, major)}\n{call}\n}}")
     assert len(parts) >= 12
     assert nvrtc.compile_ptx("\n".join(parts), "sm_90a")[1] == ""
+
+
+def test_every_chain_a_device_ran_is_one_we_still_write() -> None:
+    """The evidence files hold what `gpu verify` ran: by operand, as many loads and stores as there are today, all right."""
+    from collections import Counter
+
+    from app.gpu import chained
+
+    today = Counter(case.key for case in chained.cases())
+    ran = [data for data in catalog.evidence_files() if "chains" in data]  # the H200's file is older than this method
+    assert ran
+    for data in ran:
+        assert {key: row["ran"] for key, row in data["chains"].items()} == today
+        assert all(row["ran"] == row["agreed"] for row in data["chains"].values())
+
+
+def test_the_expected_addresses_are_those_of_memory() -> None:
+    """B of m16n8k16, K contiguous, pitch 144: register r of lane 4g + t holds bytes 4t … of row g, 16 r along."""
+    from app.gpu import chained
+
+    case = next(c for c in chained.cases() if " b K" in c.name and "m16n8k16" in c.name and c.pitch == 144)
+    want = case.expected()
+    for lane, register, byte in ((0, 0, 0), (13, 1, 2), (31, 0, 3)):
+        assert want[lane, register, byte] == lane // 4 * 144 + 16 * register + lane % 4 * 4 + byte
 
 
 def test_banks(client: TestClient) -> None:

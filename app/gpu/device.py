@@ -192,6 +192,16 @@ class Cuda:
         cupy.cuda.runtime.deviceSynchronize()
         return self._fetch(out), source
 
+    def chained(self, source: str, given: Array, threads: int, registers: int, words: int, store: bool) -> Array:
+        """A generated load: images [runs, words] → registers [runs, threads, registers]; a store the other way."""
+        cupy = self.cupy
+        kernel = self._kernel(source)
+        runs = len(given)
+        out = cupy.zeros((runs, words) if store else (runs, threads, registers), np.uint32)
+        kernel((runs,), (threads,), (out, cupy.asarray(np.ascontiguousarray(given)), np.uint32(words)), shared_mem=4 * words)
+        cupy.cuda.runtime.deviceSynchronize()
+        return self._fetch(out)
+
     def cycles(self, access: Access, offsets: Sequence[int]) -> tuple[float, str]:
         cupy = self.cupy
         source = kernels.access(access.name, "k")

@@ -146,6 +146,31 @@ def matrix_access(instruction: Instruction, name: str) -> str:
     return head + _kernel(name, ["unsigned char* out", f"const {kind}* in", "unsigned long long bytes", "unsigned stride"], lines)
 
 
+def chained(code: str, name: str, function: str, registers: int, store: bool, pitch: int, swizzle: str) -> str:
+    """A kernel around a generated load or store of one operand: images of shared memory in and registers out, or the other way."""
+    at = f"(blockIdx.x * blockDim.x + threadIdx.x) * {registers}"
+    call = f"{function}(r, (unsigned)__cvta_generic_to_shared(shared), {pitch}u, [](unsigned x) {{ return {swizzle}; }});"
+    fill = "for (unsigned i = threadIdx.x; i < words; i += blockDim.x) shared[i] = "
+    lines = ["extern __shared__ __align__(1024) unsigned shared[];", f"unsigned r[{registers}];"]
+    if store:
+        lines += [
+            f"for (int n = 0; n < {registers}; ++n) r[n] = in[{at} + n];",
+            f"{fill}0xFFFFFFFFu;",
+            "__syncthreads();",
+            call,
+            "__syncthreads();",
+        ]
+        lines += ["for (unsigned i = threadIdx.x; i < words; i += blockDim.x) out[blockIdx.x * words + i] = shared[i];"]
+    else:
+        lines += [
+            f"{fill}in[blockIdx.x * words + i];",
+            "__syncthreads();",
+            call,
+            f"for (int n = 0; n < {registers}; ++n) out[{at} + n] = r[n];",
+        ]
+    return code + _kernel(name, ["unsigned* out", "const unsigned* in", "unsigned words"], lines)
+
+
 UNROLL, WARPS = 16, 16
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from app.gpu import banks, descriptors, fragments, kernels, products
+from app.gpu import banks, chained, descriptors, fragments, kernels, products
 from app.gpu.device import Cuda, Device, compile_text, unsupported
 from app.gpu.runs import multiplies
 from layouts import catalog
@@ -31,9 +31,11 @@ METHODS = {
     "mma": "random whole numbers packed by the fragment maps, executed, unpacked, compared with NumPy exactly",
     "fragment": "each operand's map measured: slots, element indices and metadata nibbles told a bit a run",
     "descriptor": "wgmma over shared memory that holds its own addresses, random descriptors, against the address model",
+    "chains": "generated ldmatrix loads and stmatrix stores, every byte told by its address",
     "banks": "clocks of random and regular lane addresses against the predicted wavefronts",
 }
 DESCRIPTOR_RUNS, BANK_RUNS = 40, 24
+PARTS = ("descriptors", "banks", "chains")
 Progress = Callable[[str, str, int], None]
 
 
@@ -131,6 +133,7 @@ def verify(family: str = "", progress: Progress = lambda key, result, total: Non
         out["descriptors"] = verify_descriptors(device)
     if not family:
         out["banks"] = verify_banks(device)
+        out["chains"] = verify_chains(device)
     return out
 
 
@@ -188,6 +191,18 @@ def verify_banks(device: Cuda) -> dict[str, dict[str, Any]]:
     return out
 
 
+def verify_chains(device: Cuda) -> dict[str, dict[str, Any]]:
+    """Generated ldmatrix loads and stmatrix stores, by the mma they serve: how many of how many put every byte right."""
+    out: dict[str, dict[str, Any]] = {}
+    for case in chained.cases():
+        if device.supports(case.found.load.instruction):
+            continue
+        row = out.setdefault(case.key, {"ran": 0, "agreed": 0})
+        row["ran"] += 1
+        row["agreed"] += case.agrees(device)
+    return out
+
+
 def write(found: dict[str, Any]) -> Path:
     """The evidence file of this device."""
     name = re.sub(r"\W+", "_", found["meta"]["device"].lower()).strip("_")
@@ -200,6 +215,6 @@ def write(found: dict[str, Any]) -> Path:
 def failures(found: dict[str, Any]) -> list[str]:
     """Every variant, descriptor case and access that did not agree."""
     out = [f"{key}: {method} {text}" for key, methods in found["results"].items() for method, text in methods.items() if text != "agrees"]
-    for part in ("descriptors", "banks"):
+    for part in PARTS:
         out += [f"{key}: {row['agreed']} of {row['ran']}" for key, row in found.get(part, {}).items() if row["agreed"] != row["ran"]]
     return out
