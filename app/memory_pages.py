@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse, Response
 
 from app import memory, pictures
@@ -78,7 +79,9 @@ async def smem(request: Request) -> Response:
 async def smem_form(request: Request, form: str) -> Response:
     """The same as a picture, table or JSON: stable addresses for documents."""
     options = dict(request.query_params)
-    return CACHE.get(("smem", form, *sorted(options.items())), lambda: pictures.body(*pictures.tile(form, options))).respond(request)
+    key = ("smem", form, *sorted(options.items()))
+    body = CACHE.known(key) or await run_in_threadpool(lambda: pictures.body(*pictures.tile(form, options)))
+    return CACHE.get(key, lambda: body).respond(request)
 
 
 def _marker(panel: Panel) -> str:
@@ -121,7 +124,8 @@ async def descriptor_page(request: Request, word: str) -> Response:
     if dot and form in pictures.FORMS:
         descriptor = memory.parse_descriptor(stem)
         key = ("descriptor", str(descriptor), form, *sorted(query.items()))
-        return CACHE.get(key, lambda: pictures.body(*pictures.descriptor(form, descriptor, query))).respond(request)
+        body = CACHE.known(key) or await run_in_threadpool(lambda: pictures.body(*pictures.descriptor(form, descriptor, query)))
+        return CACHE.get(key, lambda: body).respond(request)
     try:
         descriptor = memory.parse_descriptor(word)
     except LayoutError as error:

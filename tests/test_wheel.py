@@ -14,9 +14,15 @@ sys.path.insert(0, sys.argv[1])
 import app.main
 assert app.main.__file__.startswith(sys.argv[1]), app.main.__file__
 from starlette.testclient import TestClient
+import layouts
+assert layouts.__file__.startswith(sys.argv[1])
 client = TestClient(app.main.create_app())
-for path in ("/", "/i/mma.m16n8k16.row.col.f32.f16.f16.f32", "/static/instruction.js", "/palette.css", "/readyz"):
+for path in ("/", "/i/mma.m16n8k16.row.col.f32.f16.f16.f32", "/static/instruction.js", "/palette.css", "/readyz", "/guide", "/guide/ldmatrix", "/gallery"):
     assert client.get(path).status_code == 200, path
+client.__enter__()
+told = client.post("/api/v1/gpu/runs", json={"kind": "mma", "instruction": "mma.m16n8k16.row.col.f32.f16.f16.f32", "backend": "numpy"})
+assert told.json()["agrees"], told.text
+client.__exit__(None, None, None)
 print("served")
 """
 
@@ -28,6 +34,8 @@ def test_wheel(tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as opened:
         names = set(opened.namelist())
         opened.extractall(tmp_path / "installed")
+    for path in (ROOT / "docs" / "guide").glob("*.md"):
+        assert f"app/guide/{path.name}" in names
     for folder in ("static", "templates"):
         for path in (ROOT / folder).rglob("*.*"):
             assert f"app/{path.relative_to(ROOT)}" in names
