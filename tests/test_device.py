@@ -1,0 +1,57 @@
+"""On a machine with a GPU and CuPy: every kind of run, really executed. Elsewhere skipped with the reason; CI replays the evidence files."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import pytest
+
+from app.gpu import banks, chained, descriptors, fragments, products
+from app.gpu.device import Cuda, devices
+from layouts import find
+from layouts.descriptor import encode
+from layouts.errors import LayoutError
+from tests.test_runs import CHOSEN
+
+
+def reason() -> str:
+    try:
+        devices()
+    except LayoutError as error:
+        return f"{error.message} {error.hint}"
+    return ""
+
+
+WHY_NOT = reason()
+pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT or "there is a device")
+
+
+@lru_cache(maxsize=1)
+def device() -> Cuda:
+    return Cuda()
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_products_and_fragments(name: str) -> None:
+    instruction = find(name)
+    lacking = device().supports(instruction)
+    if lacking:
+        pytest.skip(lacking)
+    if {"a", "b", "d"} <= set(instruction.operands):
+        assert products.run(device(), instruction)["agrees"]
+    assert not any(measured.wrong.any() for measured in fragments.measure_all(device(), instruction))
+
+
+@pytest.mark.parametrize("mode", ["none", "32B", "64B", "128B"])
+@pytest.mark.parametrize("operand", ["a", "b"])
+def test_descriptors(operand: str, mode: str) -> None:
+    instruction = find("wgmma.mma_async.m64n32k16.f32.f16.f16")
+    if device().supports(instruction):
+        pytest.skip(device().supports(instruction))
+    assert descriptors.run(device(), instruction, encode(0x2010, 528, 1040, 3, mode), operand, "K")["agrees"]
+
+
+def test_banks_and_chains() -> None:
+    assert banks.run(device(), "ldmatrix.x4", [128 * lane for lane in range(32)])["agrees"]
+    case = next(chained.cases())
+    assert case.agrees(device())
