@@ -99,10 +99,10 @@ def pack(op: Operand, matrix: Bits) -> NDArray[np.unsignedinteger[Any]]:
 
 
 def pack_values(op: Operand, held: Bits) -> NDArray[np.unsignedinteger[Any]]:
-    """Element bits [..., threads, values] → registers [..., threads, registers]: no map, only how values share a register."""
+    """Element bits [..., threads, values], all or the first ones → registers: no map, only how values share a register."""
     per = op.values // op.registers
     shift = np.arange(per, dtype=np.uint64) * np.uint64(op.container_bits)
-    words = np.bitwise_or.reduce(held.reshape(*held.shape[:-1], op.registers, per) << shift, axis=-1)
+    words = np.bitwise_or.reduce(held.reshape(*held.shape[:-1], held.shape[-1] // per, per) << shift, axis=-1)
     return words.astype(np.uint64 if op.register_bits == 64 else np.uint32)
 
 

@@ -38,8 +38,14 @@ class Reference:
         i, (x, y) = job.instruction, job.grid
         a, b = self._left(job), self._right(job)
         c = _matrix(i.operands.get("c", i.operands["d"]), job.registers["c"])
-        out = c[None] + _multiply(i, a, b)
         d = i.operands["d"]
+        if job.kept < d.registers:  # only the columns that the first registers hold
+            values = job.kept * (d.values // d.registers)
+            cols, at = np.unique(d.cols[:, :values], return_inverse=True)
+            some = c[None][..., cols] + _multiply(i, a, b[..., cols, :])
+            held = numbers.encode(some, d.element.name)[..., d.rows[:, :values], at.reshape(d.threads, values)]
+            return numbers.pack_values(d, np.broadcast_to(held, (x, y, *held.shape[2:]))), SOURCE
+        out = c[None] + _multiply(i, a, b)
         bits = numbers.encode(np.broadcast_to(out, (x, y, *out.shape[2:])), d.element.name)
         return numbers.pack(d, bits)[..., : job.kept], SOURCE
 
