@@ -105,7 +105,7 @@ def _operand_svg(found: chain.Chain, told: chain.Outcome) -> str:
             ok = bool(right[thread // 32, thread % 32, register, byte : byte + size].all())
             good[r, c] = ok
             texts[r][c] = f"T{thread}:{value}" if ok else f"✗T{thread}:{value}"
-    return run_views._drawn(f"{op.name.upper()}: thread and value of each element; ✗ gets another", ~good, texts)["svg"]
+    return run_views.drawn(f"{op.name.upper()}: thread and value of each element; ✗ gets another", ~good, texts)["svg"]
 
 
 def _lanes_svg(found: chain.Chain) -> str:

@@ -47,7 +47,7 @@ def _picture(title: str, got: Array, want: Array, text: Any) -> dict[str, str]:
         [text(g) if not w else f"{text(g)}≠{text(e)}" for g, w, e in zip(*row, strict=True)]
         for row in zip(got.tolist(), wrong.tolist(), want.tolist(), strict=True)
     ]
-    return _drawn(title, wrong, texts)
+    return drawn(title, wrong, texts)
 
 
 def _fragment(found: dict[str, Any], how: str) -> list[dict[str, str]]:
@@ -63,12 +63,12 @@ def _fragment(found: dict[str, Any], how: str) -> list[dict[str, str]]:
             r, c = int(got[0][t, v]), int(got[1][t, v])
             texts[r][c] = f"T{t}:{v}"
             bad[r, c] = wrong[t, v]
-        return [_drawn(f"{found['operand'].upper()} as {how}: which thread and value holds each element", bad, texts)]
+        return [drawn(f"{found['operand'].upper()} as {how}: which thread and value holds each element", bad, texts)]
     texts = [[",".join(str(int(g[t, v])) for g in got) for v in range(wrong.shape[1])] for t in range(wrong.shape[0])]
-    return [_drawn(f"{', '.join(axes)} as {how}, by thread (down) and value (across)", wrong, texts)]
+    return [drawn(f"{', '.join(axes)} as {how}, by thread (down) and value (across)", wrong, texts)]
 
 
-def _drawn(title: str, wrong: Array, texts: list[list[str]]) -> dict[str, str]:
+def drawn(title: str, wrong: Array, texts: list[list[str]]) -> dict[str, str]:
     rows, cols = wrong.shape
     longest = max(len(text) for row in texts for text in row)
     width = min(max(18.0, 7.0 * longest + 6), 64.0) if rows * cols <= MOST_LABELS else max(2.6, 1040 / cols)

@@ -12,7 +12,6 @@ from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Operand
 
 Json = dict[str, Any]
-MOST_CELLS = 64 * 64
 
 
 def check(i: Instruction) -> None:

@@ -20,7 +20,6 @@ from layouts.view import Figure, Grid, Panel, row_figure
 
 router = APIRouter(tags=["v1"])
 FLASH = ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
-SPARSE_EXAMPLE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
 NIBBLES = {2: (0x4, 0x8, 0x9, 0xC, 0xD, 0xE), 4: (0x4, 0xE)}
 
 

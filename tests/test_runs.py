@@ -107,6 +107,21 @@ def test_a_map_that_hardware_does_not_have_is_found(name: str, operand: str, old
         assert not products.run(device, i)["agrees"]
 
 
+def test_a_sparse_b_is_judged_where_the_first_positions_do_not_reach() -> None:
+    """A device that exchanges k % 4 = 2 and 3 of B: under metadata that keeps the first positions nobody would see it."""
+
+    class Exchanged(Reference):
+        def product(self, job: Product) -> Any:
+            b = job.registers["b"].copy()
+            odd = np.arange(32) % 2 == 1
+            b[:, odd] = b[:, odd] << 16 | b[:, odd] >> 16
+            return super().product(replace(job, registers={**job.registers, "b": b}))
+
+    i = find("mma.sp::ordered_metadata.m16n8k32.row.col.f32.f16.f16.f32")
+    wrong = fragments.measure(Exchanged(), i, "b").wrong
+    assert wrong.any() and not wrong[::2].any()
+
+
 def test_metadata_that_another_lane_supplies_is_found() -> None:
     class Swapped(Reference):
         def product(self, job: Product) -> Any:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from app.gpu import kernels, numbers
 from app.gpu.device import WINDOW, Device, Product
-from app.gpu.fragments import FIRST
+from app.gpu.fragments import FIRST, LAST
 from layouts import descriptor as desc
 from layouts.descriptor import Descriptor, View
 from layouts.errors import LayoutError
@@ -22,9 +22,8 @@ from layouts.swizzle import mode
 from layouts.tiling import Tile
 
 Array = NDArray[Any]
-MOST = desc.MOST_SHARED - 1024  # what a block may take: 227 KiB, of which the system keeps one
+MOST = desc.MOST_SHARED - 1024  # what a run takes of the 227 KiB a block may have
 ADDRESS_BITS = 18
-LAST = 0xEEEEEEEE
 
 
 def place(descriptor: Descriptor, view: View, other_bytes: int) -> tuple[Descriptor, int, int]:
@@ -39,7 +38,7 @@ def place(descriptor: Descriptor, view: View, other_bytes: int) -> tuple[Descrip
     if high + moved > end:
         raise LayoutError(
             "reads_outside",
-            f"The descriptor would read bytes {low:#x} to {high - 1:#x}; a block's shared memory ends at {end:#x}. It was not executed.",
+            f"The descriptor would read bytes {low:#x} to {high - 1:#x}; a run's shared memory ends at {end:#x}. It was not executed.",
             f"The start and the strides must keep every read below {end} bytes.",
             "descriptor",
         )

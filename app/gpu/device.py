@@ -96,7 +96,6 @@ class Cuda:
         self.target = target_of(self._info)
         cupy.cuda.Device(number).use()
         self._kernels: OrderedDict[str, Any] = OrderedDict()
-        self._access_bytes = 0
 
     def info(self) -> dict[str, str]:
         return self._info | {"target": self.target}
@@ -145,7 +144,7 @@ class Cuda:
                 arguments.append(np.uint64(job.descriptors[name]))
             else:
                 given = np.ascontiguousarray(job.registers[name])
-                wanted = x if name in kernels._ALONG_X else y
+                wanted = x if name in kernels.ALONG_X else y
                 arguments.append(cupy.asarray(given if len(given) == wanted else np.broadcast_to(given, (wanted, *given.shape[1:]))))
         shared, base = 0, cupy.zeros(1, np.uint32)
         if i.threads == WARPGROUP:

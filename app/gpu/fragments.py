@@ -10,7 +10,6 @@ computes. There a map is judged in the numbering that the other two operands' ma
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,14 +19,14 @@ from numpy.typing import NDArray
 from app.gpu import numbers
 from app.gpu.device import Device, Product
 from app.gpu.kernels import MOVE_WORDS
-from app.gpu.products import shared_image
+from app.gpu.products import SCALES, shared_image
 from layouts import catalog
 from layouts.errors import LayoutError
 from layouts.instruction import WARPGROUP, Instruction, Operand
 from layouts.wmma import default_stride
 
 Array = NDArray[Any]
-FIRST = 0x44444444  # metadata that keeps the first positions of every group
+FIRST, LAST = 0x44444444, 0xEEEEEEEE  # metadata that keeps the first, the last positions of every group
 
 
 @dataclass(frozen=True)
@@ -137,68 +136,68 @@ def _ones_seen(op: Operand, registers: Array) -> Array:
 
 
 def _partners(device: Device, i: Instruction) -> dict[str, Measured]:
-    """A, B and D from one experiment: which slot of B meets which slot of A, and where in D the product appears."""
+    """A, B and D from one experiment: which slot of B meets which slot of A, and where in D the product appears.
+
+    A sparse A is met twice, keeping the first and the last positions of every group, so that every row of B is met.
+    """
     a, b, c, d = (i.operands[name] for name in "abcd")
     alone = np.eye(a.threads * a.values, dtype=np.int64).reshape(-1, a.threads, a.values)
     b_slots = np.arange(b.threads * b.values).reshape(b.threads, b.values)
     xor = i.types["a"] == "b1" and "xor" in i.modifiers
     registers = {"a": _one(a, alone), "b": _one(b, _bits(b_slots)), "c": _one(c, np.zeros((1, c.threads, c.values), np.int64))}
-    raw, source = device.product(Product(i, "registers", registers | _fixed(i, xor)))
-    seen = _ones_seen(d, raw)  # [A slot, bit, thread, value]
-    if xor:  # popc(a ^ b) − popc(b) = popc(a) − 2 popc(a & b): the runs without any A tell popc(b)
-        none, _ = device.product(Product(i, "registers", registers | _fixed(i, xor) | {"a": _one(a, alone[:1] * 0)}))
-        with_a = _has_row(i, a, d)
-        seen = (np.where(with_a[:, None], 1, 0) - (seen - _ones_seen(d, none))) / 2
-    met = _codes(seen.round().astype(np.int64).reshape(len(alone), seen.shape[1], -1), 1)  # [A slot, D slot] → B slot or −1
-    return _name(i, met, source)
+    sightings, source = [], ""
+    for e in (FIRST, LAST) if a.sparsity else (FIRST,):
+        given = registers | _fixed(i, e)
+        raw, source = device.product(Product(i, "registers", given))
+        seen = _ones_seen(d, raw)  # [A slot, bit, thread, value]
+        if xor:  # popc(a ^ b) − popc(b) = popc(a) − 2 popc(a & b): the runs without any A tell popc(b), the maps the row of A's slot
+            none, _ = device.product(Product(i, "registers", given | {"a": _one(a, alone[:1] * 0)}))
+            in_row = a.rows.reshape(-1, 1, 1, 1) == d.rows
+            seen = (in_row - (seen - _ones_seen(d, none))) / 2
+        met = _codes(seen.round().astype(np.int64).reshape(len(alone), seen.shape[1], -1), 1)  # [A slot, D slot] → B slot or −1
+        x, z = np.nonzero(met >= 0)
+        columns = a.sparsity.dense_columns(a.coords["col"], [e] * i.threads) if a.sparsity else a.cols
+        sightings.append((x, np.minimum(met[x, z], b_slots.size - 1), z, columns.reshape(-1)[x]))
+    return _name(i, sightings, source)
 
 
-def _has_row(i: Instruction, a: Operand, d: Operand) -> Array:
-    """For .xor: whether D's slot lies in the row of A's slot, [A slot, thread, value]; that much is taken from the maps."""
-    rows: Array = a.rows.reshape(-1, 1, 1) == d.rows[None]
-    return rows
-
-
-def _fixed(i: Instruction, _: bool = False) -> dict[str, Array]:
-    """Metadata that keeps the first positions, scale factors of one."""
+def _fixed(i: Instruction, e: int = FIRST) -> dict[str, Array]:
+    """One metadata word for every thread, scale factors of one."""
     out: dict[str, Array] = {}
     if i.operands["a"].sparsity:
-        out["e"] = np.full((1, i.threads), FIRST, np.uint32)
+        out["e"] = np.full((1, i.threads), e, np.uint32)
     for name, scale in i.scales.items():
-        one = {"ue8m0": 127, "ue4m3": 0x38}[scale.element.name]
+        _, one, _ = SCALES[scale.element.name]
         out[f"{name}_data"] = np.full((1, i.threads), one * 0x01010101, np.uint32)
     return out
 
 
-def _name(i: Instruction, met: Array, source: str) -> dict[str, Measured]:
-    """Coordinates for the slots: each operand's in the numbering of the other two."""
+def _name(i: Instruction, sightings: list[tuple[Array, ...]], source: str) -> dict[str, Measured]:
+    """Coordinates for the slots, each operand's in the numbering of the other two.
+
+    sightings: (slot of A, of B, of D, dense column of A) of every product seen; A's own column is what the first run shows.
+    """
     a, b, d = (i.operands[name] for name in "abd")
-    where = {"a": _flat(a, a.cols), "b": _flat(b, b.cols), "d": _flat(d, d.cols)}
-    axes = {name: tuple(coords) for name, coords in where.items()}
-    x, z = np.nonzero(met >= 0)
-    y = np.minimum(met[x, z], b.threads * b.values - 1)
-    third = [axis for axis in axes["d"] if axis not in ("row", "col")]
-
-    def gather(op: Operand, slot: Array, row: Array, col: Array, product: Array | None) -> dict[str, Array]:
-        found = {"row": _agreed(slot, row, op), "col": _agreed(slot, col, op)}
-        if third and product is not None:
-            found[third[0]] = _agreed(slot, product, op)
-        return found
-
-    p = third[0] if third else ""
-    measured = {
-        "a": gather(a, x, where["d"]["row"][z], where["b"]["row"][y], where["d"][p][z] if p else None),
-        "b": gather(b, y, where["a"]["col"][x], where["d"]["col"][z], where["d"][p][z] if p else None),
-        "d": gather(d, z, where["a"]["row"][x], where["b"]["col"][y], where["a"][p][x] if p else None),
+    where = {op.name: _flat(op, op.cols) for op in (a, b, d)}
+    x, y, z, column = (np.concatenate(part) for part in zip(*sightings, strict=True))
+    first = slice(len(sightings[0][0]))
+    seen = {
+        "a": {"row": (x, where["d"]["row"][z]), "col": (x[first], where["b"]["row"][y[first]])},
+        "b": {"row": (y, column), "col": (y, where["d"]["col"][z])},
+        "d": {"row": (z, where["a"]["row"][x]), "col": (z, where["b"]["col"][y])},
     }
-    if a.sparsity:  # under fixed metadata only half of B's rows are met: judge B's other half by nothing, so leave it to the mma kind
-        held = np.isin(np.arange(b.threads * b.values), y)
-        for axis in axes["b"]:
-            measured["b"][axis] = np.where(held.reshape(b.threads, b.values), measured["b"][axis], where["b"][axis].reshape(b.threads, -1))
-    return {
-        name: Measured(name, axes[name], {axis: array.reshape(op.threads, op.values) for axis, array in where[name].items()}, measured[name], source)
-        for name, op in (("a", a), ("b", b), ("d", d))
-    }  # fmt: skip
+    for third in where["d"].keys() - {"row", "col"}:  # the product of m8n8k4
+        seen["a"][third], seen["b"][third], seen["d"][third] = (
+            (x, where["d"][third][z]),
+            (y, where["d"][third][z]),
+            (z, where["a"][third][x]),
+        )
+    out = {}
+    for op in (a, b, d):
+        predicted = {axis: array.reshape(op.threads, op.values) for axis, array in where[op.name].items()}
+        measured = {axis: _agreed(slot, value, op) for axis, (slot, value) in seen[op.name].items()}
+        out[op.name] = Measured(op.name, tuple(predicted), predicted, measured, source)
+    return out
 
 
 def _flat(op: Operand, cols: Array) -> dict[str, Array]:
@@ -248,10 +247,10 @@ def _metadata(device: Device, i: Instruction) -> Measured:
         e[np.arange(i.threads), nibble, np.arange(i.threads)] ^= np.uint32(0xA << 4 * nibble)
     e = e.reshape(-1, i.threads)
     registers: dict[str, Array] = {
+        **_fixed(i),
         "a": _one(a, ones),
         "e": e,
         "c": _zeros(i.operands.get("c", d)),
-        **{k: v for k, v in _fixed(i).items() if k != "e"},
     }
     image, descriptors = None, {}
     if i.threads == WARPGROUP:
@@ -261,14 +260,13 @@ def _metadata(device: Device, i: Instruction) -> Measured:
         op = i.operands["b"]
         registers["b"] = numbers.pack(op, numbers.encode(b, op.element.name))
     predicted, measured, source = [], [], ""
-    moved = sparsity.kept - sparsity.kept // 2 if sparsity.kept == 1 else sparsity.kept
     thread_0, value_0 = (array[:, 0, 0] for array in d.pattern.inverse())
     per = d.values // d.registers
     keep = int(value_0.max()) // per + 1
     for selector in range(sparsity.selectors):
         raw, source = device.product(Product(i, "registers", registers, descriptors, image, immediates={"f": str(selector)}, keep=keep))
         seen = _ones_seen(d, raw)[..., thread_0, value_0]  # [e run, bit, row], column 0
-        groups = _codes((seen / moved).round().astype(np.int64), 1)  # [e run, row]
+        groups = _codes((seen / sparsity.kept).round().astype(np.int64), 1)  # [e run, row]
         rows = np.where((groups >= 0).sum(1) == 1, np.argmax(groups >= 0, axis=1), -1)
         which = np.where(rows >= 0, groups[np.arange(len(e)), rows], -1)
         measured.append(np.stack([rows, which]).reshape(2, i.threads, 8))
@@ -303,8 +301,6 @@ def _wgmma_d(device: Device, i: Instruction) -> Measured:
         words = {"a_desc": images[0][1], "b_desc": images[0][2]}
         raw, source = device.product(Product(i, "shared", registers, words, np.stack([image[0] for image in images])))
         found[axis] = _codes(_ones_seen(d, raw[0]).round().astype(np.int64))
-        if i.types["a"] == "b1" and "xor" in i.modifiers:
-            raise AssertionError("wgmma has no xor")
     predicted = {"row": d.rows.astype(np.int64), "col": d.cols.astype(np.int64)}
     return Measured("d", ("row", "col"), predicted, found, source)
 
@@ -317,7 +313,7 @@ def _wgmma_a(device: Device, i: Instruction) -> Measured:
     registers = {"a": _one(a, bits), "c": _zeros(d), **_fixed(i)}
     raw, source = device.product(Product(i, "registers", registers, {"b_desc": images[0][2]}, np.stack([image[0] for image in images])))
     seen = numbers.decode(numbers.unpack(d, raw)[0], d.element.name).round().astype(np.int64)  # [bit, shift, m, n]
-    holder = np.concatenate(list(np.moveaxis(_codes(seen), 0, 0)), axis=1)[:, :k]  # [m, k] → slot
+    holder = np.concatenate(list(_codes(seen)), axis=1)[:, :k]  # [m, k] → slot
     rows, cols = np.nonzero(holder >= 0)
     slot = np.minimum(holder[rows, cols], a.threads * a.values - 1)
     measured = {"row": _agreed(slot, rows, a), "col": _agreed(slot, cols, a)}
@@ -415,6 +411,3 @@ def _transposed(device: Device, i: Instruction) -> Measured:
     predicted = {"thread": thread[rows, cols].astype(np.int64), "value": value[rows, cols].astype(np.int64)}
     measured = {"thread": np.where(came >= 0, came // 2, -1), "value": np.where(came >= 0, came % 2, -1)}
     return Measured("d", ("thread", "value"), predicted, measured, source)
-
-
-Run = Callable[[Device, Instruction], dict[str, Any]]

@@ -13,7 +13,7 @@ from layouts.render.cuda import function_name, wrapper
 from layouts.render.ptx import Slot, slots
 
 _C = {"b32": "unsigned", "s32": "int", "f32": "float", "f64": "double", "b64": "unsigned long long", "u32": "unsigned"}
-_ALONG_X = ("a", "e", "scale_a_data")
+ALONG_X = ("a", "e", "scale_a_data")
 
 
 def operands(instruction: Instruction, a_from: str = "registers") -> tuple[str, ...]:
@@ -52,7 +52,7 @@ def product(instruction: Instruction, name: str, a_from: str = "registers", imme
         else:
             kind = _C[slot.type]
             parameters.append(f"const {kind}* g_{slot.name}")
-            before.append(_array(slot, kind, "x" if slot.name in _ALONG_X else "y", slot.name))
+            before.append(_array(slot, kind, "x" if slot.name in ALONG_X else "y", slot.name))
             arguments.append(slot.name)
     body = ["const unsigned long long x = blockIdx.x, y = blockIdx.y;", *before]
     called = f"{function_name(instruction)}{'_shared_a' if a_from == 'shared' else ''}({', '.join(arguments)});"

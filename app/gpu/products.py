@@ -17,7 +17,7 @@ from layouts.tiling import Tile
 
 Array = NDArray[Any]
 SEED = 20261121
-_SCALES = {"ue8m0": (126, 127, 128), "ue4m3": (0x30, 0x38, 0x40)}  # a half, one, two
+SCALES = {"ue8m0": (126, 127, 128), "ue4m3": (0x30, 0x38, 0x40)}  # a half, one, two
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def inputs(i: Instruction, seed: int = SEED) -> Inputs:
     b = rng.choice(numbers.legal_values(i.types["b"]), (products, i.sizes["k"], i.sizes["n"]))
     c = rng.integers(-8, 9, (products, i.sizes["m"], i.sizes["n"]))
     scales = {
-        name: rng.choice(_SCALES[scale.element.name], (i.sizes["m" if name == "scale_a" else "n"], scale.blocks))
+        name: rng.choice(SCALES[scale.element.name], (i.sizes["m" if name == "scale_a" else "n"], scale.blocks))
         for name, scale in i.scales.items()
     }
     return Inputs(dense, stored, b, c, words, scales)
