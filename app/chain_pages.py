@@ -14,7 +14,7 @@ from app import chains, run_views
 from app.memory_pages import STORAGE, USED
 from app.resources import templates
 from app.wire import dumps
-from layouts import banks, chain
+from layouts import banks, chain, find
 from layouts.errors import LayoutError
 from layouts.render.svg import svg
 from layouts.view import LEFT, TOP, Figure, Panel
@@ -33,7 +33,7 @@ def _json(content: Any) -> Response:
 async def chain_api(given: dict[str, Any] = Given) -> Response:
     """Does this load feed this operand from this storage? storage as in /descriptors/verify, load and mma as PTX, operand a or b (d for a
     stmatrix). Lane addresses to give, and the loads that would do instead."""
-    return _json(await run_in_threadpool(chains.chain_facts, given))
+    return _json(await run_in_threadpool(lambda: chains.chain_facts(chains.chain_of(given))))
 
 
 @router.post("/api/v1/banks", tags=["v1"])
@@ -65,44 +65,31 @@ async def chain_page(request: Request) -> Response:
 
 
 def _chain_context(given: dict[str, str], spec: dict[str, str], used: list[str]) -> dict[str, Any]:
-    from layouts import find
-
     mma = find(given["mma"])
-    store = given["operand"] in ("c", "d")
-    operand = mma.operand(given["operand"])
-    kept = chain.packed(operand, 16) if store and operand.container_bits > 16 else operand
-    loads = [i.ptx for i in chain.candidates(kept, store)]
-    best = chain.advise(kept, given["major"], store)
-    if not given["load"]:
-        given["load"] = best[0].load.instruction.ptx if best else (loads[0] if loads else "")
-    if not given["load"]:
-        raise LayoutError("no_chain", chain.why_not(kept, given["major"]), "Load it with ld.shared, element by element.", "operand")
+    fits, best = chains.choices(mma, given["operand"], given["major"])
+    given["load"] = given["load"] or (best or fits)[0]
     storage = {name: spec[name] for name in ("kind", "inner", *used)}
     request = {"mma": given["mma"], "operand": given["operand"], "load": given["load"], "major": given["major"], "storage": storage}
-    facts = chains.chain_facts(request)
-    found, told, stored, _ = chains.chain_of(request)
-    costs = chains.bank_costs(told)
+    told = chains.chain_of(request)
+    operand = told.chain.want.operand
     return {
-        "mma": mma, "loads": loads, "store": store, "facts": facts, "as_json": dumps(request).decode(),
-        "operand_svg": _operand_svg(found, told), "lanes_svg": _lanes_svg(found), "banks_svg": banks_svg(costs) if costs else "",
-        "lane_rows": told.lane_addresses.tolist(), "operand": stored, "best": [c.load.instruction.ptx for c in best],
+        "converted": operand is not mma.operand(given["operand"]), "loads": fits, "best": best, "store": given["operand"] in ("c", "d"),
+        "facts": chains.chain_facts(told), "as_json": dumps(request).decode(), "operand": operand, "lane_rows": told.lane_addresses.tolist(),
+        "operand_svg": _operand_svg(told), "lanes_svg": _lanes_svg(told.chain), "banks_svg": banks_svg(told.costs) if told.costs else "",
     }  # fmt: skip
 
 
-def _operand_svg(found: chain.Chain, told: chain.Outcome) -> str:
+def _operand_svg(told: chain.Outcome) -> str:
     """The operand's matrix: who holds each element, wrong ones marked."""
-    op = found.want.operand
+    op = told.chain.want.operand
     good = np.zeros((op.row_count, op.col_count), bool)
     texts = [[""] * op.col_count for _ in range(op.row_count)]
-    size = found.want.element_bytes
-    right = told.read == told.expected
-    per = op.register_bits // op.container_bits
+    right = told.elements.reshape(op.threads, op.registers, -1)
+    per, held = op.values // op.registers, right.shape[2]  # elements a register has, and as how many they are judged
     for thread in range(op.threads):
         for value in range(op.values):
-            register, inside = divmod(value, per)
-            byte = inside * op.container_bits // 8
+            ok = bool(right[thread, value // per, value % per * held // per])
             r, c = int(op.rows[thread, value]), int(op.coords["col"][thread, value])
-            ok = bool(right[thread // 32, thread % 32, register, byte : byte + size].all())
             good[r, c] = ok
             texts[r][c] = f"T{thread}:{value}" if ok else f"✗T{thread}:{value}"
     return run_views.drawn(f"{op.name.upper()}: thread and value of each element; ✗ gets another", ~good, texts)["svg"]
@@ -154,36 +141,23 @@ async def banks_page(request: Request) -> Response:
         "given": given,
         "error": None,
         "accesses": banks.ACCESSES,
-        "patterns": chains.PATTERNS,
+        "patterns": banks.REACHES,
         "found": None,
         "solved": None,
     }
     code = 200
     try:
         if given["address"]:
-            try:
-                address = [None if part in ("-", "null") else int(part, 0) for part in given["address"].replace(",", " ").split()]
-            except ValueError:
-                raise LayoutError(
-                    "bad_address", "address is no list of numbers.", "0, 16, 32, … with - for an inactive lane.", "address"
-                ) from None
-            found = chains.bank_facts({"access": given["access"], "address": address}) | {"address": address, "swizzle": ""}
+            address = banks.parse(given["address"])
+            found = banks.cost(banks.access(given["access"]), address)
         else:
-            found = chains.tile_access({name: given[name] for name in ("access", "pattern", "row_bytes", "pad", "swizzle")})
-        cost = banks.cost(banks.access(given["access"]), found["address"])
-        context |= {"found": found, "svg": banks_svg([cost])}
-        wanted = given["accesses"] or f"{given['access']}:{given['pattern']}"
-        if not given["address"]:
-            items = [
-                dict(zip(("access", "pattern"), (*part.strip().split(":", 1), "ldmatrix"), strict=False))
-                for part in wanted.split(",")
-                if part.strip()
-            ]
-            context["solved"] = await run_in_threadpool(
-                chains.solve, {"row_bytes": given["row_bytes"], "pad": given["pad"], "accesses": items}
-            )
-            swizzle = context["solved"]["swizzle"]
-            context["apply"] = urlencode({**given, "swizzle": f"{swizzle['bits']},{swizzle['base']},{swizzle['shift']}"})
+            use, xor = chains.use_of(given)
+            address, found = use.address(xor), use.cost(xor)
+            wanted = chains.accesses(given["accesses"].split(",")) or [{"access": given["access"], "pattern": given["pattern"]}]
+            solved = await run_in_threadpool(chains.solve, {"row_bytes": given["row_bytes"], "pad": given["pad"], "accesses": wanted})
+            least = solved["swizzle"]
+            context |= {"solved": solved, "apply": urlencode({**given, "swizzle": f"{least['bits']},{least['base']},{least['shift']}"})}
+        context |= {"found": chains.cost_facts(found) | {"address": address}, "svg": banks_svg([found])}
     except LayoutError as error:
         context["error"], code = error, 422
     return templates.TemplateResponse(request, "banks.html", context, code)

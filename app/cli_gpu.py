@@ -75,10 +75,11 @@ def gpu_run(
     from app.gpu import runs
     from app.gpu.device import Cuda, Device
     from app.gpu.reference import Reference
+    from layouts.banks import parse
 
     given: dict[str, Any] = {"kind": kind, "backend": backend, "device": device}
     if kind == "banks":
-        given |= {"access": what, "address": [int(part, 0) for part in address.replace(",", " ").split()]}
+        given |= {"access": what, "address": parse(address)}
     else:
         given |= {"instruction": what}
         given |= {"mma": {"a_from": a_from, "seed": seed}, "fragment": {"operand": operand}}.get(kind, {})

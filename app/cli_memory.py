@@ -24,19 +24,14 @@ def chain(
 ) -> None:
     """Does this load feed this operand? Lane addresses and the loop. Exit status 1 where it does not."""
     from app import chains
-    from layouts import chain as engine
     from layouts import find
-    from layouts.errors import LayoutError
 
     spec = storage_of(storage or ["kind=rows", "pitch_bytes=144"], major)
     if not load:
-        op, store = find(mma).operand(operand), operand.lower() in "cd"
-        kept = engine.packed(op, 16) if store and op.container_bits > 16 else op
-        best = engine.advise(kept, major, store)
-        if not best:
-            raise LayoutError("no_chain", engine.why_not(kept, major), "Load it with ld.shared.", "load")
-        load = best[0].load.instruction.ptx
-    facts = chains.chain_facts({"storage": spec, "load": load, "mma": mma, "operand": operand, "major": major})
+        fits, best = chains.choices(find(mma), operand, major)
+        load = (best or fits)[0]
+    told = chains.chain_of({"storage": spec, "load": load, "mma": mma, "operand": operand, "major": major})
+    facts = chains.chain_facts(told)
     if as_json:
         print_json(facts)
     else:
@@ -78,25 +73,20 @@ def banks(
 ) -> None:
     """Wavefronts of a shared-memory access, and the swizzle that frees it. Exit status 1 where there are conflicts."""
     from app import chains
-    from layouts.errors import LayoutError
+    from layouts.banks import parse
 
+    rows = {"row_bytes": row_bytes, "pad": pad}
     if solve:
-        items = [{"access": access, "pattern": pattern}]
-        items += [dict(zip(("access", "pattern"), (*text.split(":", 1), "ldmatrix"), strict=False)) for text in also or []]
-        found = chains.solve({"row_bytes": row_bytes, "pad": pad, "accesses": items})
+        found = chains.solve(rows | {"accesses": [{"access": access, "pattern": pattern}, *chains.accesses(also or [])]})
         told = found["why"] + (f" Mode {found['mode']}." if found["mode"] else "")
         print_json(found) if as_json else print(told)
         if not found["free"]:
             raise typer.Exit(1)
         return
     if address:
-        try:
-            lanes = [int(part, 0) for part in address.replace(",", " ").split()]
-        except ValueError:
-            raise LayoutError("bad_address", f"'{address[:60]}' is no list of numbers.", "0,16,32,…", "address") from None
-        found = chains.bank_facts({"access": access, "address": lanes})
+        found = chains.bank_facts({"access": access, "address": parse(address)})
     else:
-        found = chains.tile_access({"access": access, "pattern": pattern, "row_bytes": row_bytes, "pad": pad, "swizzle": swizzle})
+        found = chains.use_facts(*chains.use_of(rows | {"access": access, "pattern": pattern, "swizzle": swizzle}))
     if as_json:
         print_json(found)
     else:

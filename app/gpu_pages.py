@@ -111,17 +111,12 @@ async def run_page(request: Request) -> Response:
             if name in given:
                 given[name] = int(given[name]) if str(given[name]).isdecimal() else given[name]
         if "address" in given:
-            given["address"] = [int(part, 0) for part in str(given["address"]).replace(",", " ").split()]
+            given["address"] = banks.parse(given["address"])
         found = await hardware(request).run(given)
         context |= {"found": found, "views": await run_in_threadpool(run_views.views, found)}
         code = 200
-    except (LayoutError, ValueError) as error:
-        told = (
-            error
-            if isinstance(error, LayoutError)
-            else LayoutError("bad_address", "address is no list of numbers.", "0,16,32,…", "address")
-        )
-        context["error"], code = told, STATUS.get(told.code, 422)
+    except LayoutError as error:
+        context["error"], code = error, STATUS.get(error.code, 422)
     return templates.TemplateResponse(request, "gpu_run.html", context, code)
 
 

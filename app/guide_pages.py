@@ -18,7 +18,7 @@ from app import chains, memory, pictures
 from app.chain_pages import banks_svg
 from app.memory_views import bits_svg, tile_figure
 from app.resources import GUIDE, templates
-from layouts import banks, find
+from layouts import find
 from layouts.descriptor import Descriptor
 from layouts.errors import LayoutError
 from layouts.render import smem
@@ -127,8 +127,8 @@ def figure_html(address: str, caption: str) -> str:
     elif kind == "descriptor":
         drawn = bits_svg(Descriptor(memory.parse_word(rest.rpartition("/")[2])), None)
     elif kind == "banks":
-        told = chains.tile_access(query)
-        drawn = banks_svg([banks.cost(banks.access(query["access"]), told["address"])])
+        use, xor = chains.use_of(query)
+        drawn = banks_svg([use.cost(xor)])
     else:
         raise LayoutError("bad_figure", f"'{address}' draws nothing.", "/i/…, /smem, /descriptor/…, /banks", "figure")
     return f'<figure><a href="{escape(address)}">{drawn}</a><figcaption>{MARKDOWN.renderInline(caption)}</figcaption></figure>'

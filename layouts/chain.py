@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts import catalog
+from layouts import banks, catalog
 from layouts.dtypes import dtype
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Operand
-from layouts.tiling import Storage
+from layouts.tiling import Storage, storage
 
 Ints = NDArray[np.int64]
 ROW_BYTES = 16
@@ -32,6 +32,7 @@ class Wanted:
     """
 
     operand: Operand
+    major: str
     contiguous: str
     line: Ints
     along: Ints
@@ -85,13 +86,24 @@ def wanted(operand: Operand, major: str) -> Wanted:
         per_byte = bits // 8
     offset = np.tile(np.arange(per_byte), shape[3] if bits >= 8 else 4)
     dim = operand.dims[1 if inner_is_col else 0]
-    return Wanted(operand, dim, np.repeat(lines, per_byte, axis=3), np.repeat(bit // 8, per_byte, axis=3) + offset)
+    return Wanted(operand, major, dim, np.repeat(lines, per_byte, axis=3), np.repeat(bit // 8, per_byte, axis=3) + offset)
 
 
 def packed(operand: Operand, bits: int) -> Operand:
     """An accumulator after conversion to a narrower type, packed in its order: what stmatrix stores."""
     element = dtype({16: "f16", 8: "b8"}[bits])
     return replace(operand, element=element, container_bits=bits)
+
+
+def in_memory(operand: Operand, bits: int = 16) -> Operand:
+    """An operand as memory holds it: an accumulator wider than the store's unit is converted to it, all else is as it is."""
+    return packed(operand, bits) if operand.name in "cd" and operand.container_bits > bits else operand
+
+
+def stored(spec: dict[str, Any], operand: Operand, major: str) -> Storage:
+    """A storage of the contract in elements of the operand; elements that share a byte are counted in bytes."""
+    bits = max(8, operand.container_bits)
+    return storage({**spec, "element_bits": bits} if spec.get("kind") == "canonical" else spec, bits, major)
 
 
 @dataclass(frozen=True)
@@ -218,6 +230,16 @@ class Outcome:
         return self.matched == self.total
 
     @property
+    def costs(self) -> list[banks.Cost]:
+        """What each turn of the first warp costs in banks; empty where the addresses are not legal."""
+        load = self.chain.load.instruction
+        assert load.address is not None
+        kind = banks.ACCESSES.get(f"{load.family.name}.x{load.address.threads // 8}")
+        if kind is None or self.notes:
+            return []
+        return [banks.cost(kind, turn[: kind.lanes].tolist()) for turn in self.lane_addresses[0]]
+
+    @property
     def first_mismatch(self) -> dict[str, Any] | None:
         if self.match:
             return None
@@ -231,15 +253,14 @@ class Outcome:
         }  # fmt: skip
 
 
-def follow(found: Chain, stored: Storage) -> Outcome:
+def follow(found: Chain, where: Storage) -> Outcome:
     """Give every lane the address of its row in a storage and see what arrives where."""
     want = found.want
     size = want.element_bytes
-    by_k = (want.contiguous == "k") if want.operand.name in "ab" else (want.contiguous == "n")
 
     def address(line: Ints, along: Ints) -> Ints:
-        mn, k = (line, along // size) if by_k else (along // size, line)
-        out: Ints = np.asarray(stored.address(mn, k), np.int64) + along % size
+        mn, k = (line, along // size) if want.major == "K" else (along // size, line)
+        out: Ints = np.asarray(where.address(mn, k), np.int64) + along % size
         return out
 
     places = found.lane_places

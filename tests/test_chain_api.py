@@ -10,6 +10,7 @@ from starlette.testclient import TestClient
 from app import chains
 from app.main import create_app
 from layouts import catalog, chain, find
+from layouts.render.chain import code
 from tests.ptxas import nvrtc
 from tests.test_cli import lanescope
 
@@ -66,11 +67,11 @@ def test_generated_loops_compile() -> None:
     for number, (text, letter, major) in enumerate(cases):
         op = find(text).operand(letter)
         store = letter == "d"
-        kept = chain.packed(op, 16) if store else op
+        kept = chain.in_memory(op)
         for turn, found in enumerate(chain.advise(kept, major, store)):
             name = f"{'store' if store else 'load'}_{letter}"
             call = f"__global__ void k(unsigned* p) {{ unsigned r[{kept.registers}] = {{}}; {name}(r, 0u, 144u, [](unsigned x) {{ return x ^ (x >> 3 & 0x70); }}); p[threadIdx.x] = r[0]; }}"
-            parts.append(f"namespace n{number}_{turn} {{\n{chains.code(found, kept, major)}\n{call}\n}}")
+            parts.append(f"namespace n{number}_{turn} {{\n{code(found)}\n{call}\n}}")
     assert len(parts) >= 12
     assert nvrtc.compile_ptx("\n".join(parts), "sm_90a")[1] == ""
 
@@ -121,8 +122,10 @@ def test_the_solver_finds_the_field_s_swizzles(row_bytes: int, accesses: list[tu
     assert found["free"] and found["swizzle"]["text"] == text and found["mode"] == mode
     for access, pattern in accesses:
         bits = found["swizzle"]
-        told = chains.tile_access(
-            {"access": access, "pattern": pattern, "row_bytes": row_bytes, "swizzle": f"{bits['bits']},{bits['base']},{bits['shift']}"}
+        told = chains.use_facts(
+            *chains.use_of(
+                {"access": access, "pattern": pattern, "row_bytes": row_bytes, "swizzle": f"{bits['bits']},{bits['base']},{bits['shift']}"}
+            )
         )
         assert told["ways"] == 1
 
@@ -133,30 +136,47 @@ def test_the_solver_says_why_there_is_none() -> None:
 
 
 @pytest.mark.parametrize(
-    "path",
+    ("path", "says"),
     [
-        "/chain",
-        f"/chain?operand=b&load={LOAD}",
-        "/chain?operand=d",
-        "/chain?s_kind=cute",
-        "/chain?s_kind=canonical",
-        "/banks",
-        "/banks?address=0,4,8",
-        "/banks?swizzle=3,4,3",
+        ("/chain", "256 of 256 elements arrive where the operand wants them. <span"), (f"/chain?operand=b&load={LOAD}", "128 of 128 elements arrive"),
+        ("/chain?operand=d", "converted to 16 bits first"), ("/chain?s_kind=canonical&s_swizzle=128B", "No bank conflicts"),
+        ("/chain?operand=b&major=MN&mma=mma.m16n8k32.row.col.s32.s8.s8.s32", "pairs of bytes stay together"),
+        ("/banks", "8-way conflicts: 32 wavefronts where 4 would do"), ("/banks?swizzle=3,4,3", "no conflicts: 4 wavefronts"),
+    ],
+)  # fmt: skip
+def test_pages(client: TestClient, path: str, says: str) -> None:
+    page = client.get(path)
+    assert page.status_code == 200 and 'role="alert"' not in page.text
+    assert says in " ".join(page.text.split()), path
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("/chain?s_kind=cute&s_layout=x", "storage.layout"),
+        ("/chain?mma=mma.m8n8k4.row.col.f64.f64.f64.f64", "64-bit"),
+        ("/banks?address=0,4,8", "3 addresses"),
+        ("/banks?address=x", "no list of numbers"),
+        ("/banks?row_bytes=0x", "row_bytes"),
     ],
 )
-def test_pages(client: TestClient, path: str) -> None:
+def test_pages_keep_what_was_wrong(client: TestClient, path: str, says: str) -> None:
     page = client.get(path)
-    assert page.status_code in (200, 422) and "<h1>" in page.text
-    assert (page.status_code == 422) == ('role="alert"' in page.text)
+    assert page.status_code == 422 and 'role="alert"' in page.text
+    alert = page.text[page.text.index('role="alert"') :].split("</p>")[0]
+    assert says in alert, alert
 
 
 def test_commands() -> None:
     right = lanescope("chain", MMA, "b", "--storage", "kind=rows", "--storage", "pitch_bytes=144", "--json")
     assert right.returncode == 0 and json.loads(right.stdout)["ways"] == 1
     assert lanescope("chain", MMA, "b", "--load", LOAD.replace("x2", "x2.trans")).returncode == 1
-    assert lanescope("chain", "mma.m16n8k32.row.col.s32.s8.s8.s32", "b", "--major", "MN").returncode == 2
+    nothing = lanescope("chain", "mma.m16n8k32.row.col.s32.s8.s8.s32", "b", "--major", "MN")
+    assert nothing.returncode == 1 and "pairs of bytes stay together" in nothing.stdout
     assert lanescope("banks", "ldmatrix.x4").returncode == 1
     assert lanescope("banks", "ldmatrix.x4", "--swizzle", "128B").returncode == 0
     assert "Swizzle<3,4,3>" in lanescope("banks", "--solve").stdout
     assert lanescope("banks", "ld.nothing").returncode == 2
+    for words in (("banks", "ldmatrix.x4"), ("gpu", "run", "banks", "ldmatrix.x4", "--backend", "numpy")):
+        wrong = lanescope(*words, "--address", "0, zero")
+        assert wrong.returncode == 2 and "'0, zero' is no list of numbers" in wrong.stderr and "Traceback" not in wrong.stderr

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app import chains
 from app.gpu import kernels
 from app.gpu.device import Array, Cuda
 from layouts import catalog, chain
 from layouts.instruction import Operand
+from layouts.render.chain import code
 
 WORDS = 8192  # 32 KiB of shared memory, more than any case needs
 # (mma, operand, contiguous dimension): a and b are loaded, d is converted to 16 bits and stored
@@ -51,14 +51,14 @@ class Case:
         return self.found.load.instruction.family.name == chain.STORES
 
     def source(self) -> str:
-        code = chains.code(self.found, self.operand, self.major)
+        text = code(self.found)
         function = f"{'store' if self.store else 'load'}_{self.operand.name}"
-        return kernels.chained(code, "k", function, self.operand.registers, self.store, self.pitch, self.xor)
+        return kernels.chained(text, "k", function, self.operand.registers, self.store, self.pitch, self.xor)
 
     def expected(self) -> Array:
         """Byte address of every byte of every register: [thread, register, byte]."""
         spec = {"kind": "rows", "inner": self.major, "pitch_bytes": self.pitch, "swizzle": self.swizzle, "swizzle_by": "tile", "base": 0}
-        told = chain.follow(self.found, chains.place(spec, self.operand, self.major))
+        told = chain.follow(self.found, chain.stored(spec, self.operand, self.major))
         return told.expected.reshape(self.operand.threads, self.operand.registers, 4)
 
     def agrees(self, device: Cuda) -> bool:
@@ -82,7 +82,7 @@ def cases() -> Iterator[Case]:
     for text, letter, major in CASES:
         instruction = catalog.find(text)
         store = letter == "d"
-        operand = chain.packed(instruction.operand(letter), 16) if store else instruction.operand(letter)
+        operand = chain.in_memory(instruction.operand(letter))
         for found in chain.advise(operand, major, store):
             for pitch, swizzle, xor in STORAGES:
                 name = f"{instruction.ptx} {letter} {major}: {found.load.instruction.ptx}, pitch {pitch}, swizzle {swizzle}"
