@@ -9,6 +9,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from app.cli_base import AsJson, Ptx, form_of, print_json, save, table
+from app.words import DIAGRAM
 
 app = typer.Typer(
     rich_markup_mode=None,  # plain help answers in half the time
@@ -122,20 +123,20 @@ def diagram(
     output: Annotated[
         str, typer.Option("--output", "-o", help="FILE.svg, .png, .pdf, .tex, .txt, .md, .csv or .json; - for SVG on standard output.")
     ] = "-",
-    colour: Annotated[str, typer.Option(help="A name of the pattern, or register.")] = "",
-    label: Annotated[str, typer.Option(help="lane:value, register, row,col, index or none.")] = "",
-    lanes: Annotated[str, typer.Option(help="Lanes or threads shown: 0-7,12.")] = "",
-    warps: Annotated[str, typer.Option(help="Warps of a warpgroup shown: 0,2.")] = "",
-    rows: Annotated[str, typer.Option(help="Window of one matrix: 0-15.")] = "",
-    cols: Annotated[str, typer.Option(help="Window of one matrix: 0-7.")] = "",
-    theme: Annotated[str, typer.Option(help="light, dark or bw.")] = "",
-    cell: Annotated[str, typer.Option(help="A cell in pixels: 40 or 40x20.")] = "",
-    title: Annotated[str, typer.Option(help="Text above the figure.")] = "",
+    colour: Annotated[str, typer.Option(help=DIAGRAM["colour"])] = "",
+    label: Annotated[str, typer.Option(help=DIAGRAM["label"])] = "",
+    lanes: Annotated[str, typer.Option(help=DIAGRAM["lanes"])] = "",
+    warps: Annotated[str, typer.Option(help=DIAGRAM["warps"])] = "",
+    rows: Annotated[str, typer.Option(help=DIAGRAM["rows"])] = "",
+    cols: Annotated[str, typer.Option(help=DIAGRAM["cols"])] = "",
+    theme: Annotated[str, typer.Option(help=DIAGRAM["theme"])] = "",
+    cell: Annotated[str, typer.Option(help=DIAGRAM["cell"])] = "",
+    title: Annotated[str, typer.Option(help=DIAGRAM["title"])] = "",
     legend: Annotated[bool, typer.Option("--legend", help="What the colours mean.")] = False,
     caption: Annotated[bool, typer.Option("--caption", help="Pattern and formulas below.")] = False,
-    lang: Annotated[str, typer.Option(help="en, de, fr or zh.")] = "",
-    product: Annotated[str, typer.Option(help="Which of m8n8k4's four.")] = "",
-    scale: Annotated[str, typer.Option(help="PNG: pixels a unit.")] = "",
+    lang: Annotated[str, typer.Option(help=DIAGRAM["lang"])] = "",
+    product: Annotated[str, typer.Option(help=DIAGRAM["product"])] = "",
+    scale: Annotated[str, typer.Option(help=DIAGRAM["scale"])] = "",
     embed: Annotated[bool, typer.Option("--embed", help="TeX: a tikzpicture to \\input.")] = False,
     as_json: AsJson = False,
 ) -> None:

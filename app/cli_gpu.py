@@ -145,22 +145,12 @@ def _print_summary(found: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from layouts import catalog
+    from app.gpu.verify import summary
 
-    family_of = {i.ptx: i.family.name for i in catalog.instructions()}
     print(", ".join(f"{key} {value}" for key, value in found["meta"].items() if key != "method"))
     table = Table("what", "ran", "mma agrees", "fragment agrees", "agrees")
-    for name in catalog.FAMILY_NAMES:
-        rows = [methods for key, methods in found["results"].items() if family_of[key.removesuffix(catalog.SHARED_A)] == name]
-        if rows:
-            counts = []
-            for method in ("mma", "fragment"):
-                judged = [row[method] for row in rows if method in row]
-                counts.append(f"{judged.count('agrees')} of {len(judged)}" if judged else "")
-            table.add_row(name, str(len(rows)), *counts, f"{sum(set(row.values()) == {'agrees'} for row in rows)} of {len(rows)}")
-    for part in ("descriptors", "banks", "chains"):
-        rows = list(found.get(part, {}).values())
-        if rows:
-            ran, agreed = (sum(row[key] for row in rows) for key in ("ran", "agreed"))
-            table.add_row(part, str(ran), "", "", f"{agreed} of {ran}")
+    for row in summary(found):
+        counts = [row.methods.get(method, (0, 0)) for method in ("mma", "fragment")]
+        told = [f"{agreed} of {judged}" if judged else "" for agreed, judged in (*counts, (row.agreed, row.ran))]
+        table.add_row(row.what, str(row.ran), *told)
     Console().print(table)

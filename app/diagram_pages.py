@@ -13,6 +13,7 @@ from starlette.responses import Response
 from app import pictures, raster, state
 from app.gallery import PICTURES, drawing
 from app.resources import templates
+from app.words import DIAGRAM
 from layouts import catalog, find
 from layouts.errors import LayoutError
 from layouts.palette import PALETTES
@@ -21,24 +22,6 @@ from layouts.view import LABELS
 
 router = APIRouter(include_in_schema=False)
 DEFAULT = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
-DEFAULTS = {"theme": "light", "lang": "en"}
-FIELDS = (
-    "colour",
-    "label",
-    "lanes",
-    "warps",
-    "rows",
-    "cols",
-    "theme",
-    "cell",
-    "title",
-    "legend",
-    "caption",
-    "lang",
-    "product",
-    "scale",
-    "embed",
-)
 
 
 @router.get("/diagram")
@@ -46,7 +29,7 @@ async def builder(request: Request) -> Response:
     """Options left, the picture right, and its address, Markdown, HTML, LaTeX and command to copy."""
     query = request.query_params
     text, letter, form = query.get("ptx") or DEFAULT, query.get("operand", ""), query.get("form") or "svg"
-    given = {name: query.get(name, "") for name in FIELDS}
+    given = {name: query.get(name, "") for name in DIAGRAM}
     context: dict[str, Any] = {
         "ptx": text,
         "operand": letter,
@@ -63,7 +46,7 @@ async def builder(request: Request) -> Response:
         found = find(text)
         operand = found.operand(letter) if letter else None
         context |= {"found": found, "colours": state.colour_names(found)}
-        options = {name: value for name, value in given.items() if value and DEFAULTS.get(name) != value}
+        options = {name: value for name, value in given.items() if value and pictures.DEFAULTS.get(name) != value}
         shown, _ = await run_in_threadpool(
             pictures.instruction, "svg", found, operand, {k: v for k, v in options.items() if k not in ("scale", "embed")}
         )

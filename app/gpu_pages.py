@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import time
-from collections import Counter
 from functools import lru_cache
 from typing import Any
 from urllib.parse import urlencode
@@ -17,6 +16,7 @@ from starlette.responses import Response
 from app import run_views, steps
 from app.gpu import runs
 from app.gpu.pool import Pool
+from app.gpu.verify import PARTS, summary
 from app.resources import templates
 from app.wire import dumps
 from layouts import banks, catalog
@@ -30,25 +30,21 @@ KNOWN_SECONDS = 60.0
 class Hardware:
     """The pool of workers and what is known of the devices. One a server, in app.state."""
 
-    def __init__(self, pool: Pool | None = None, installed: bool | None = None) -> None:
+    def __init__(self, pool: Pool | None = None, why_not: str | None = None) -> None:
+        """why_not: why no worker is ever asked; None looks whether CuPy is there, without importing it into the server."""
         self.pool = pool or Pool()
-        self.installed = importlib.util.find_spec("cupy") is not None if installed is None else installed
+        self.why_not = why_not if why_not is not None else "" if importlib.util.find_spec("cupy") else NO_CUPY
         self._hello: tuple[float, dict[str, Any]] | None = None
-        self.reason_given = ""
 
     @property
     def reason(self) -> str:
         """Why no run can go to a GPU as far as is known without asking one; "" where nothing speaks against it."""
-        if self.reason_given:
-            return self.reason_given
-        if not self.installed:
-            return NO_CUPY
-        return "" if self._hello is None else self._hello[1]["reason"]
+        return self.why_not or ("" if self._hello is None else self._hello[1]["reason"])
 
     async def hello(self) -> dict[str, Any]:
-        """{"available", "reason", "devices"}; asks the worker once a minute at the most."""
-        if not self.installed or self.reason_given:
-            return {"available": False, "reason": self.reason, "devices": []}
+        """{"available", "reason", "devices"}; a worker that has no device is asked once a minute at the most."""
+        if self.why_not:
+            return {"available": False, "reason": self.why_not, "devices": []}
         if self._hello is None or (self._hello[1]["reason"] and time.monotonic() - self._hello[0] > KNOWN_SECONDS):
             try:
                 told = await asyncio.wrap_future(self.pool.submit({"kind": "hello"}))
@@ -61,8 +57,8 @@ class Hardware:
     async def run(self, given: dict[str, Any]) -> dict[str, Any]:
         """Check a request and have it run; LayoutError says what is wrong or why it cannot run here."""
         request = await run_in_threadpool(runs.check, given)
-        if request["backend"] == "cuda" and self.reason:
-            raise LayoutError("no_device", self.reason, "backend numpy simulates the run; /gpu shows what hardware said elsewhere.")
+        if request["backend"] == "cuda" and (reason := (await self.hello())["reason"]):
+            raise LayoutError("no_device", reason, "backend numpy simulates the run; /gpu shows what hardware said elsewhere.")
         return await asyncio.wrap_future(self.pool.submit(request))
 
 
@@ -174,26 +170,8 @@ async def metrics(request: Request) -> Response:
 
 @lru_cache(maxsize=1)
 def table() -> list[dict[str, Any]]:
-    """One entry a stored evidence file, with its counts by family."""
-    family_of = {i.ptx: i.family.name for i in catalog.instructions()}
-    out = []
-    for data in catalog.evidence_files():
-        results = data["results"]
-        ran = Counter(family_of[key.removesuffix(catalog.SHARED_A)] for key in results)
-        counts = {
-            (method, agreed): Counter(
-                family_of[key.removesuffix(catalog.SHARED_A)] for key, told in results.items() if method in told and (not agreed or told[method] == "agrees")
-            )
-            for method in ("mma", "fragment")
-            for agreed in (False, True)
-        }  # fmt: skip
-        rows = [
-            {"family": name, "ran": ran[name], **{method: (counts[method, True][name], counts[method, False][name]) for method in ("mma", "fragment")}}
-            for name in catalog.FAMILY_NAMES
-            if name in ran
-        ]  # fmt: skip
-        good = sum(set(told.values()) == {"agrees"} for told in results.values())
-        out.append(
-            {"meta": data["meta"], "rows": rows, "ran": len(results), "agreed": good, "descriptors": data.get("descriptors", {}), "banks": data.get("banks", {}), "chains": data.get("chains", {})}
-        )  # fmt: skip
-    return out
+    """One entry a stored evidence file: its meta, its summary by family, and the cases of the other parts."""
+    return [
+        {"meta": data["meta"], "rows": summary(data), "parts": {name: data[name] for name in PARTS if name in data}}
+        for data in catalog.evidence_files()
+    ]

@@ -58,8 +58,8 @@ templates.env.globals["plotly_url"] = plotly_url
 templates.env.globals["nav_families"] = lambda: [family["name"] for family in pages.family_counts()]
 
 
-def create_app(hardware: gpu_pages.Hardware | None = None) -> FastAPI:
-    """The whole server; tests give it hardware of their own."""
+def create_app(hardware: gpu_pages.Hardware | None = None, limits: pages.Limits | None = None) -> FastAPI:
+    """The whole server; tests give it hardware of their own, the static export limits."""
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -108,6 +108,7 @@ def create_app(hardware: gpu_pages.Hardware | None = None) -> FastAPI:
         return body.respond(request, "public, max-age=31536000, immutable")
 
     app.state.hardware = hardware or gpu_pages.Hardware()
+    app.state.limits = limits or pages.Limits()
     app.state.metrics = Metrics(lambda: app.state.hardware.pool)
     app.add_middleware(Counted, metrics=app.state.metrics)
     app.add_middleware(Harden)

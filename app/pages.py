@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
@@ -39,8 +40,14 @@ FAVOURITES = (
     "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0",
     "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32",
 )
-PAGE_ROWS = 200
-FULL_TABLE_VALUES = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many rows the catalogue shows at once, and up to how many values a map stands in its page as a table."""
+
+    rows: int = 200
+    table_values: int = 1024
 
 
 @router.get("/")
@@ -64,7 +71,7 @@ async def catalogue(request: Request) -> Response:
         "given": given,
         "notices": notices,
         "found": found,
-        "rows": found["instructions"][:PAGE_ROWS],
+        "rows": found["instructions"][: request.app.state.limits.rows],
         "guess": guess,
         "families": family_counts(),
         "types": payload.known_types(),
@@ -140,7 +147,7 @@ async def instruction_page(request: Request, rest: str) -> Response:
         return RedirectResponse(path_of(found) + f"?pin={operand.name}:0,0", 303)
     reason = request.app.state.hardware.reason
     return CACHE.get(
-        ("page", found.ptx, request.url.query[:2000], reason),
+        ("page", found.ptx, request.url.query[:2000], reason, request.app.state.limits),
         lambda: Body(render_page(request, found, chosen, notices, reason), "text/html; charset=utf-8"),
     ).respond(request)
 
@@ -224,7 +231,7 @@ def render_page(request: Request, found: Instruction, chosen: state.PageState, n
         "run": run_choices(found, reason),
         "lane": lane,
         "lane_rows": [lane_registers(op, lane) for op in distinct],
-        "tables": [full_table(op) for op in distinct if op.threads * op.values <= FULL_TABLE_VALUES],
+        "tables": [full_table(op) for op in distinct if op.threads * op.values <= request.app.state.limits.table_values],
         "data": dumps(page_data(found, figure, chosen)).decode().replace("</", "<\\/"),
     }
     return templates.get_template("instruction.html").render(context).encode()

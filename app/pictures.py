@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from app import memory, memory_views, payload, raster, state
+from app.words import DIAGRAM
 from layouts import catalog
 from layouts.descriptor import FIELDS, Descriptor
 from layouts.errors import LayoutError
@@ -22,24 +23,7 @@ FORMS = {
     "svg": "image/svg+xml", "png": "image/png", "pdf": "application/pdf", "tex": "text/x-tex; charset=utf-8", "txt": "text/plain; charset=utf-8",
     "md": "text/markdown; charset=utf-8", "csv": "text/csv; charset=utf-8", "json": "application/json",
 }  # fmt: skip
-# The options of a diagram and what each takes; the builder page and --help are made from this.
-OPTIONS = {
-    "colour": "a name of the pattern, or register",
-    "label": "lane:value, register, row,col, index or none",
-    "lanes": "lanes or threads shown: 0-7,12",
-    "warps": "warps of a warpgroup shown: 0,2",
-    "rows": "window: 0-15",
-    "cols": "window: 0-7",
-    "theme": "light, dark or bw (hatches)",
-    "cell": "a cell in pixels: 40 or 40x20",
-    "title": "text above; empty for none",
-    "legend": "1: what the colours mean",
-    "caption": "1: pattern and formulas below",
-    "lang": ", ".join(WORDS),
-    "product": "which of m8n8k4's four",
-    "scale": "PNG pixels a unit, 0.25 to 8",
-    "embed": "TeX: 1 for a tikzpicture to \\input",
-}
+DEFAULTS = {"theme": "light", "lang": "en", "scale": "2"}
 Made = tuple[bytes, str]  # the bytes and their media type
 _SPAN = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?\Z")
 
@@ -89,7 +73,7 @@ def read(found: Instruction, query: Mapping[str, str]) -> tuple[Style, state.Pag
             )
         inside = frozenset(32 * warp + lane for warp in warps for lane in range(32))
         threads = inside if threads is None else threads & inside
-    lang = query.get("lang") or "en"
+    lang = query.get("lang") or DEFAULTS["lang"]
     if lang not in WORDS:
         raise LayoutError("bad_option", f"No language '{lang[:20]}'.", f"Allowed: {', '.join(WORDS)}.", "lang")
     style = Style(
@@ -100,7 +84,7 @@ def read(found: Instruction, query: Mapping[str, str]) -> tuple[Style, state.Pag
 
 def theme(query: Mapping[str, str]) -> Palette:
     """The palette a query names."""
-    name = query.get("theme") or "light"
+    name = query.get("theme") or DEFAULTS["theme"]
     if name not in PALETTES:
         raise LayoutError("bad_option", f"No theme '{catalog.shorten(name, 20)}'.", f"Allowed: {', '.join(PALETTES)}.", "theme")
     return PALETTES[name]
@@ -109,9 +93,9 @@ def theme(query: Mapping[str, str]) -> Palette:
 def _known(form: str, query: Mapping[str, str], more: tuple[str, ...] = ()) -> None:
     if form not in FORMS:
         raise LayoutError("not_found", f"No form '{form[:20]}'.", f"Allowed: {', '.join(FORMS)}.", "form")
-    unknown = sorted(set(query) - set(OPTIONS) - set(more) - set(state.SPEC))
+    unknown = sorted(set(query) - set(DIAGRAM) - set(more) - set(state.SPEC))
     if unknown:
-        raise LayoutError("bad_option", f"No option '{unknown[0][:40]}'.", f"Allowed: {', '.join((*more, *OPTIONS))}.", unknown[0][:40])
+        raise LayoutError("bad_option", f"No option '{unknown[0][:40]}'.", f"Allowed: {', '.join((*more, *DIAGRAM))}.", unknown[0][:40])
 
 
 def _flag(name: str, query: Mapping[str, str]) -> bool:
@@ -149,7 +133,7 @@ def _drawn(form: str, drawing: str, query: Mapping[str, str]) -> Made:
         return tikz(drawing, standalone=not _flag("embed", query)).encode(), FORMS[form]
     if form == "pdf":
         return raster.pdf(drawing), FORMS[form]
-    given = query.get("scale") or "2"
+    given = query.get("scale") or DEFAULTS["scale"]
     if not re.fullmatch(r"\d(\.\d{1,3})?", given) or not 0.25 <= float(given) <= 8:
         raise LayoutError("bad_option", f"scale is '{given[:20]}'.", "A number from 0.25 to 8.", "scale")
     return raster.png(drawing, float(given)), FORMS[form]

@@ -26,7 +26,7 @@ from layouts.render.svg import svg
 from layouts.view import Figure, figure_of, operand_figure
 
 REASON = "An exported site executes nothing; run the server for that."
-MOST_TABLE_VALUES = 512
+MOST_TABLE_VALUES = 512  # larger maps are in maps/*.json
 NEEDS_SERVER = "needs-server.html"
 BUNDLES = {
     "instruction.js": ("grid.js", "copy.js", "place.js", "zoom.js", "instruction.js"),
@@ -54,8 +54,7 @@ class Site:
         self.drawn: dict[tuple[str, ...], str] = {}
         self.files: dict[str, int] = {}
         self.written = 0
-        self.app = create_app(Hardware(installed=False))
-        self.app.state.hardware.reason_given = REASON
+        self.app = create_app(Hardware(why_not=REASON), pages.Limits(rows=len(catalog.instructions()), table_values=MOST_TABLE_VALUES))
 
     def get(self, address: str) -> bytes:
         """One page of the application. In a thread of its own, so that it works under a running event loop, too."""
@@ -76,7 +75,7 @@ class Site:
 
     def shared(self, folder: str, ending: str, content: str) -> str:
         """A file named by its content."""
-        return self.write(f"{folder}/{hashlib.sha256(content.encode()).hexdigest()[:16]}.{ending}", content)
+        return self.write(f"{folder}/{_digest(content)}.{ending}", content)
 
     # links ---------------------------------------------------------------------------------------------------------------------
 
@@ -167,7 +166,7 @@ class Site:
             text = _ROW.sub(lambda m: m[0] if html.unescape(m[1]) in self.names else "", text)
         text = _MODULE.sub(lambda m: f'{extra}<script defer src="{m[1]}"{m[2]}>', text)
         text = text.replace("<html ", "<html data-exported ", 1)
-        text = re.sub(r"^[ \t]+(?=<)", "", text, flags=re.M) if "<pre" not in text else _dedent(text)
+        text = _dedent(text)
         return _LINK.sub(lambda m: f'{m[1]}="{html.escape(up + self.target(m[2]), quote=True)}"', text)
 
     def _share_maps(self, text: str) -> tuple[str, list[str]]:
@@ -177,7 +176,7 @@ class Site:
         files = []
         for name, operand in data["operands"].items():
             content = json.dumps(operand, separators=(",", ":"))
-            key = hashlib.sha256(content.encode()).hexdigest()[:16]
+            key = _digest(content)
             files.append(self.write(f"maps/{key}.js", f'(window.lanescopeMaps ??= {{}})["{key}"]={content};\n'))
             data["operands"][name] = key
         slim = dumps(data).decode().replace("</", "<\\/")
@@ -191,13 +190,7 @@ class Site:
             self.write(f"assets/{name}", (STATIC / name).read_bytes())
         self.write("assets/palette.css", palette.css())
         self.write("assets/plotly.js", self.get(plotly_url()))
-        most, tables = pages.PAGE_ROWS, pages.FULL_TABLE_VALUES
-        pages.FULL_TABLE_VALUES = MOST_TABLE_VALUES  # larger maps are in maps/*.json
-        try:
-            pages.PAGE_ROWS = len(catalog.instructions())
-            self.page("/", "index.html")
-        finally:
-            pages.PAGE_ROWS = most
+        self.page("/", "index.html")
         for address in ("/help", "/gallery", "/gpu", "/guide", *(f"/guide/{slug}" for slug in guide_pages.slugs())):
             self.page(address, address[1:] + ".html")
             yield address
@@ -206,7 +199,11 @@ class Site:
             self.page(pages.path_of(found), f"i/{file_of(found.ptx)}.html", maps=True)
             self.write(f"i/{file_of(found.ptx)}.json", self.get(f"/api/v1/instructions/{found.ptx}"))
             yield found.ptx
-        pages.FULL_TABLE_VALUES = tables
+        self.thread.shutdown()
+
+
+def _digest(content: str) -> str:
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
 def _dedent(text: str) -> str:

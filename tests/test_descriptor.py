@@ -1,4 +1,4 @@
-"""Descriptors: the measured maps, the round trips, tiles against CuTe, and every named mistake with its repair."""
+"""Descriptors: the measured maps, the round trips, tiles against CuTe, spellings and refusals."""
 
 from __future__ import annotations
 
@@ -16,16 +16,15 @@ from hypothesis import strategies as st
 from app import memory
 from layouts import descriptor as desc
 from layouts import find, tiling
-from layouts.bits import hex_word, parse_word
+from layouts.bits import parse_word
 from layouts.descriptor import Descriptor, View, encode, reads, reads_many
 from layouts.errors import LayoutError
 from layouts.swizzle import MODES, Swizzle, mode
-from layouts.tiling import Storage, Tile, storage
-from layouts.verify import verify
+from layouts.tiling import Tile
+from tests.test_verify import GOOD, NONE, canonical, right
 
 CASES = json.loads(gzip.decompress((Path(__file__).parent / "golden" / "hardware" / "wgmma_reads.json.gz").read_bytes()))["cases"]
 BITS = {"f16": 16, "u8": 8, "tf32": 32, "e4m3": 8}
-M64N64 = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
 
 
 def case_view(case: dict[str, Any]) -> View:
@@ -159,172 +158,6 @@ def test_worked_examples(row: tuple[int, str, str, int | None, int]) -> None:
     assert tile.lbo_sbo()[1] == sbo * 16 and lbo_used == (lbo is not None) and (lbo is None or tile.lbo_sbo()[0] == lbo * 16)
 
 
-def canonical(**more: Any) -> dict[str, Any]:
-    return {"kind": "canonical", "element_bits": 16, "major": "K", "swizzle": "128B", "mn": 64, "k": 64, "order": "mn", "base": 4096} | more
-
-
-def ask(
-    descriptor: Descriptor | int,
-    spec: dict[str, Any],
-    instruction: str = M64N64,
-    operand: str = "a",
-    major: str = "K",
-    mn: int = 0,
-    k: int = 0,
-) -> dict[str, Any]:
-    word = descriptor.word if isinstance(descriptor, Descriptor) else descriptor
-    return memory.verify_facts(
-        {
-            "descriptor": hex_word(word),
-            "instruction": instruction,
-            "operand": operand,
-            "major": major,
-            "storage": spec,
-            "slice": {"mn": mn, "k": k},
-        }
-    )
-
-
-def right(spec: dict[str, Any], mn: int = 0, k: int = 0) -> Descriptor:
-    tile = storage(spec, 16, "K").tile
-    assert tile
-    return tile.descriptor(mn, k)
-
-
-GOOD = right(canonical())
-NONE = canonical(swizzle="none")
-WIDE = canonical(mn=128, k=128)
-MN_TILE = canonical(major="MN", swizzle="64B", mn=128, k=32)
-
-# code → (descriptor, storage, further arguments): each must be named, and its repair must verify.
-MISTAKES: dict[str, tuple[Descriptor, dict[str, Any], dict[str, Any]]] = {
-    "bytes_not_shifted": (GOOD.replace(sbo=1024), canonical(), {}),
-    "shifted_twice": (GOOD.replace(sbo=4), canonical(), {}),
-    "lbo_sbo_swapped": (right(NONE).replace(lbo=right(NONE).sbo_bytes // 16, sbo=right(NONE).lbo_bytes // 16), NONE, {}),
-    "tma_swizzle_enum": (GOOD.replace(swizzle=3), canonical(), {}),
-    "swizzle_mode": (GOOD.replace(swizzle=2), canonical(), {}),
-    "base_offset_missing": (
-        encode(4096 + 384, 16, 1024, 0, "128B"),
-        {"kind": "rows", "inner": "K", "pitch_bytes": 128, "swizzle": "128B", "swizzle_by": "tile", "base": 4096 + 384},
-        {},
-    ),
-    "base_offset_from_shifted_start": (encode(8192, 16, 1024, 4, "128B"), canonical(base=8192), {}),
-    "base_offset_as_k_advance": (right(canonical(), k=16).replace(base_offset=1), canonical(), {"k": 16}),
-    "base_offset_wrong": (GOOD.replace(base_offset=5), canonical(), {}),
-    "sbo_other_width": (GOOD.replace(sbo=512 // 16), canonical(), {}),
-    "k_advance_past_atom": (right(WIDE).replace(start_address=(4096 + 128) // 16), WIDE, {"k": 64}),
-    "panel_stride_from_instruction": (right(WIDE).replace(start_address=(4096 + 64 * 128) // 16), WIDE, {"k": 64}),
-    "start_wrong": (GOOD.replace(start_address=0x101), canonical(), {}),
-    "overlapping_core_matrices": (right(NONE).replace(lbo=1, sbo=4), NONE, {}),
-    "generic_pointer": (Descriptor(GOOD.word | 0x7F12_3400_0100 & desc.RESERVED_MASK).replace(start_address=0x101, sbo=3), canonical(), {}),
-}
-
-
-@pytest.mark.parametrize("code", MISTAKES)
-def test_each_mistake_is_named_and_its_repair_verifies(code: str) -> None:
-    descriptor, spec, more = MISTAKES[code]
-    result = ask(descriptor, spec, **more)
-    assert result["verdict"] == "mismatch" and result["matched"] < result["total"] == 64 * 16
-    assert code in [d["code"] for d in result["diagnoses"]], result["diagnoses"]
-    fix = result["diagnoses"][0]["fix"]
-    assert fix and ask(int(fix["descriptor"], 16), spec, **more)["verdict"] == "match"
-    assert set(fix["changes"]) <= {f.name for f in desc.FIELDS}
-
-
-def test_lbo_of_the_instructions_rows() -> None:
-    """N = 64 of a buffer of 128: LBO must step over the buffer's panel, not the instruction's."""
-    spec = canonical(swizzle="none", mn=128)
-    result = ask(right(spec).replace(lbo=64 * 16 // 16), spec, operand="b")
-    assert [d["code"] for d in result["diagnoses"]] == ["panel_stride_from_instruction"]
-
-
-def test_one_field_is_preferred_to_two() -> None:
-    result = ask(GOOD.replace(sbo=1), canonical())
-    assert list(result["diagnoses"][0]["fix"]["changes"]) == ["sbo"]
-    both = ask(GOOD.replace(sbo=1, start_address=1), canonical())
-    assert set(both["diagnoses"][0]["fix"]["changes"]) == {"sbo", "start_address"}
-
-
-def test_wrong_transpose() -> None:
-    result = ask(right(MN_TILE), MN_TILE, operand="b", major="K")
-    assert result["diagnoses"][0]["code"] == "wrong_transpose" and result["diagnoses"][0]["fix"] is None
-    assert ask(right(MN_TILE), MN_TILE, operand="b", major="MN")["verdict"] == "match"
-
-
-@pytest.mark.parametrize("pitch", [32, 64, 128, 144, 256])
-def test_plain_rows_are_not_readable(pitch: int) -> None:
-    result = ask(encode(4096, 128, 256), {"kind": "rows", "inner": "K", "pitch_bytes": pitch, "swizzle": "none", "base": 4096})
-    diagnosis = result["diagnoses"][0]
-    assert diagnosis["code"] == "row_major_not_core_matrix" and diagnosis["fix"] is None
-    # 144 = 128 + 16: the XOR of mode 128B undoes the 16 in the first core matrix, and the next one gives it away
-    assert f"Core matrix (0, {int(pitch == 144)})" in diagnosis["message"] and f"{pitch} bytes apart" in diagnosis["message"]
-
-
-def test_an_offset_inside_an_mn_major_atom_is_illegal() -> None:
-    spec = canonical(major="MN", swizzle="128B", mn=128, k=16)
-    tile = storage(spec, 16, "MN").tile
-    assert tile
-    with pytest.raises(LayoutError, match="inside an MN-major atom"):
-        tile.descriptor(32, 0)
-    shifted = tile.descriptor().replace(start_address=(4096 + 64) // 16)
-    result = ask(shifted, spec, "wgmma.mma_async.m64n32k16.f32.f16.f16", "b", "MN", mn=48)
-    assert [d["code"] for d in result["diagnoses"]] == ["mn_offset_inside_atom"]
-
-
-RIGHT_BUT_ODD = {
-    "LBO 0 in swizzled K-major": (GOOD.replace(lbo=0), canonical(), {}),
-    "LBO nonsense in swizzled K-major": (GOOD.replace(lbo=0x3FFF), canonical(), {}),
-    "SBO 0 with N = 8": (GOOD.replace(sbo=0), canonical(), {"instruction": "wgmma.mma_async.m64n8k16.f32.f16.f16", "operand": "b"}),
-    "SBO 144, rows padded by a chunk": (
-        encode(4096, 2048, 144),
-        {"kind": "atoms", "inner": "K", "width_bytes": 16, "outer8_stride": 144, "inner_stride": 2048, "line_stride": 16, "base": 4096},
-        {},
-    ),
-    "SBO 2048, every other atom": (
-        encode(4096, 16, 2048, 0, "128B"),
-        {"kind": "atoms", "inner": "K", "width_bytes": 128, "outer8_stride": 2048, "inner_stride": 0, "swizzle": "128B", "base": 4096},
-        {},
-    ),
-    "SBO 8192": (
-        encode(4096, 16, 8192, 0, "128B"),
-        {"kind": "atoms", "inner": "K", "width_bytes": 128, "outer8_stride": 8192, "inner_stride": 0, "swizzle": "128B", "base": 4096},
-        {},
-    ),
-    "unaligned start of data swizzled by address": (
-        encode(4096 + 384, 16, 1024, 0, "128B"),
-        {"kind": "rows", "inner": "K", "pitch_bytes": 128, "swizzle": "128B", "swizzle_by": "address", "base": 4096 + 384},
-        {},
-    ),
-    "K step inside the atom": (right(canonical(), k=48), canonical(), {"k": 48}),
-    "reserved bits": (Descriptor(GOOD.word | 1 << 52), canonical(), {}),
-}
-
-
-@pytest.mark.parametrize("name", RIGHT_BUT_ODD)
-def test_what_looks_wrong_but_is_right(name: str) -> None:
-    descriptor, spec, more = RIGHT_BUT_ODD[name]
-    result = ask(descriptor, spec, **more)
-    assert (result["verdict"], result["diagnoses"], result["first_mismatch"]) == ("match", [], None)
-
-
-@pytest.mark.parametrize("unit", ["elements", "chunks", "bytes"])
-@pytest.mark.parametrize(("major", "name"), [("K", "none"), ("K", "128B"), ("MN", "64B"), ("K", "32B")])
-def test_a_cute_string_is_the_same_storage(unit: str, major: str, name: str) -> None:
-    spec = canonical(major=major, swizzle=name, mn=64, k=64)
-    tile = storage(spec, 16, major).tile
-    assert tile
-    text = {"kind": "cute", "layout": tile.cute()[unit], "unit": unit, "base": 4096}
-    mn, k = np.arange(64)[:, None], np.arange(64)[None, :]
-    assert np.array_equal(storage(text, 16, major).address(mn, k), tile.address(mn, k))
-
-
-def test_cutes_pointer_swizzle_is_in_bytes() -> None:
-    mn, k = np.arange(64)[:, None], np.arange(16)[None, :]
-    pointer = storage({"kind": "cute", "layout": "Sw<3,4,3> o smem_ptr16b o ((8,8),(64,1)):((64,512),(1,0))", "base": 1024}, 16, "K")
-    literal = storage({"kind": "cute", "layout": "Sw<3,3,3> o ((8,8),(64,1)):((64,512),(1,0))", "base": 1024}, 16, "K")
-    assert np.array_equal(pointer.address(mn, k), literal.address(mn, k))
-
-
 @pytest.mark.parametrize(
     ("text", "value"),
     [
@@ -422,16 +255,6 @@ def test_sparse_b_takes_64_bytes_of_k_as_measured_on_an_h200() -> None:
     assert "lbo" not in desc.inert(desc.encode(0, 16, 16, 0, "32B"), seen) and "lbo" in desc.inert(desc.encode(0, 16, 16, 0, "64B"), seen)
 
 
-def test_canonical_sparse_b_verifies_in_every_mode() -> None:
-    seen = desc.view(find("wgmma.mma_async.sp.m64n32k32.f32.f16.f16"), "b", "K")
-    for mode_name in ("none", "32B", "64B", "128B"):
-        tile = Tile(16, "K", mode(mode_name), 32, 64)
-        stored = Storage(tile.address, "", 32, 64, tile)
-        assert verify(tile.descriptor(0, 32, seen.k), seen, stored, 0, 32).match
-        wrong = tile.descriptor(0, 0, seen.k).replace(sbo=1)
-        assert verify(wrong, seen, stored).diagnoses[0].fix is not None
-
-
 def test_warnings_are_about_what_is_there() -> None:
     def codes(word: Descriptor) -> set[str]:
         return {w["code"] for w in desc.warnings(word)}
@@ -458,11 +281,6 @@ def test_swizzle_text() -> None:
     assert str(Swizzle(3, 4, 3)) == "Sw<3,4,3>" and mode("128b").code == 1
     with pytest.raises(LayoutError, match="No swizzle mode 'x'"):
         mode("x")
-
-
-def test_verify_refuses_a_slice_outside() -> None:
-    with pytest.raises(LayoutError, match="does not lie in"):
-        verify(GOOD, View(64, 16, 16, "K"), storage(canonical(), 16, "K"), 0, 64)
 
 
 def test_bank_conflicts_of_core_matrices() -> None:

@@ -94,6 +94,19 @@ def test_evidence_of_descriptors_and_banks(path: Path) -> None:
     assert all(row["ran"] == row["agreed"] >= 3 for part in verify.PARTS for row in found.get(part, {}).values())
 
 
+def test_a_summary_counts_what_differs() -> None:
+    i = find("mma.m16n8k16.row.col.f32.f16.f16.f32")
+    other = find("mma.m16n8k8.row.col.f32.f16.f16.f32")
+    found = {
+        "results": {i.ptx: {"mma": "agrees", "fragment": "differs: a"}, other.ptx: {"mma": "agrees"}},
+        "banks": {"x": {"ran": 3, "agreed": 2}},
+    }
+    assert verify.summary(found) == [
+        verify.Row("mma", 2, 1, {"mma": (2, 2), "fragment": (0, 1)}),
+        verify.Row("banks", 3, 2, {}),
+    ]
+
+
 def test_failures_names_what_differs() -> None:
     found = {
         "results": {"x": {"mma": "agrees", "fragment": "differs: a 1 of 2"}},
@@ -130,4 +143,8 @@ def test_gpu_page_and_status() -> None:
     page = client.get("/gpu").text
     for path in EVIDENCE:
         found = json.loads(path.read_text())
-        assert found["meta"]["device"] in page and f"<td>{len(found['results'])}</td>" in page
+        assert found["meta"]["device"] in page
+        rows = verify.summary(found)
+        assert sum(row.ran for row in rows if row.methods) == len(found["results"])
+        for row in rows:
+            assert row.ran == row.agreed and f"✓ {row.agreed} of {row.ran}" in page, row

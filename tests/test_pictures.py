@@ -18,9 +18,11 @@ from starlette.testclient import TestClient
 
 from app import pictures, raster
 from app.main import create_app
+from app.words import DIAGRAM
 from layouts import find
 from layouts.descriptor import Descriptor
 from layouts.errors import LayoutError
+from layouts.render.diagram import WORDS
 from layouts.render.tikz import tikz
 from tests.test_cli import lanescope
 
@@ -193,6 +195,12 @@ def test_tikz_to_input_is_the_picture_alone() -> None:
 def test_tikz_follows_paths_as_svg_does() -> None:
     drawing = '<svg xmlns="http://www.w3.org/2000/svg"><g transform="translate(1 2)"><path d="M10 20h5v5h-5z" fill="#010203"/></g></svg>'
     assert r"\fill[c0] (11,22) -- (16,22) -- (16,27) -- (11,27) -- cycle;" in tikz(drawing)
+
+
+def test_the_options_told_are_the_options_there_are() -> None:
+    told = lanescope("diagram", "--help").stdout
+    assert all(f"--{name}" in told for name in DIAGRAM)
+    assert [word.strip() for word in re.split(r",|or", DIAGRAM["lang"])] == list(WORDS)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.gpu.pool import Pool
-from app.gpu_pages import Hardware
+from app.gpu_pages import NO_CUPY, Hardware
 from app.main import create_app
 from layouts.errors import LayoutError
 
@@ -101,7 +101,7 @@ def test_closing_ends_a_hanging_job_at_once() -> None:
 
 
 def test_other_routes_answer_while_a_job_hangs() -> None:
-    app = create_app(Hardware(fake(), installed=True))
+    app = create_app(Hardware(fake(), why_not=""))
     with TestClient(app) as client, ThreadPoolExecutor(1) as threads:
         hanging = threads.submit(client.post, "/api/v1/gpu/runs", json={"kind": "mma", "instruction": MMA, "seed": 1})
         while app.state.hardware.pool.lane(0).asked == 0:
@@ -114,7 +114,7 @@ def test_other_routes_answer_while_a_job_hangs() -> None:
 
 
 def test_statuses_and_metrics() -> None:
-    app = create_app(Hardware(fake(), installed=True))
+    app = create_app(Hardware(fake(), why_not=""))
     with TestClient(app) as client:
         assert client.get("/api/v1/gpu").json()["devices"][0]["name"] == "fake"
         assert client.post("/api/v1/gpu/runs", json={"kind": "mma", "instruction": MMA, "seed": 3}).status_code == 502
@@ -127,7 +127,7 @@ def test_statuses_and_metrics() -> None:
 
 
 def test_without_a_device_runs_are_refused_and_pages_say_why() -> None:
-    with TestClient(create_app(Hardware(installed=False))) as client:
+    with TestClient(create_app(Hardware(why_not=NO_CUPY))) as client:
         told = client.post("/api/v1/gpu/runs", json={"kind": "mma", "instruction": MMA})
         assert told.status_code == 503 and "CuPy is not installed" in told.json()["error"]["message"]
         page = client.get(f"/i/{MMA}").text
@@ -137,7 +137,7 @@ def test_without_a_device_runs_are_refused_and_pages_say_why() -> None:
 
 
 def test_a_device_without_a_driver_is_told_apart() -> None:
-    with TestClient(create_app(Hardware(fake("unready"), installed=True))) as client:
+    with TestClient(create_app(Hardware(fake("unready"), why_not=""))) as client:
         assert client.get("/api/v1/gpu").json() | {"recent": 0} == {
             "available": False,
             "reason": "no driver",
@@ -155,7 +155,7 @@ def test_the_numpy_worker_runs_every_kind_and_says_it_is_a_simulation() -> None:
         {"kind": "descriptor", "instruction": "wgmma.mma_async.m64n64k16.f32.f16.f16", "descriptor": "0x4000004000010000"},
         {"kind": "banks", "access": "ldmatrix.x4", "address": [128 * lane for lane in range(32)]},
     ]
-    with TestClient(create_app(Hardware(installed=False))) as client:
+    with TestClient(create_app(Hardware(why_not=NO_CUPY))) as client:
         for given in requests:
             answer = client.post("/api/v1/gpu/runs", json=given | {"backend": "numpy"}).json()
             assert answer["simulation"] is True and answer["agrees"] and "no GPU" in answer["device"]["name"], given
@@ -184,7 +184,7 @@ def test_the_numpy_worker_runs_every_kind_and_says_it_is_a_simulation() -> None:
     ],
 )
 def test_bad_requests_name_their_field_before_any_worker_starts(given: dict[str, object], field: str) -> None:
-    hardware = Hardware(fake("dies"), installed=True)
+    hardware = Hardware(fake("dies"), why_not="")
     with TestClient(create_app(hardware)) as client:
         told = client.post("/api/v1/gpu/runs", json=given)
         assert told.status_code == 422 and told.json()["error"]["field"] == field, told.json()

@@ -212,6 +212,33 @@ def write(found: dict[str, Any]) -> Path:
     return path
 
 
+@dataclass(frozen=True)
+class Row:
+    """One line of a summary: what ran, how often, and how often it agreed; by method (agreed, judged) where there are methods."""
+
+    what: str
+    ran: int
+    agreed: int
+    methods: dict[str, tuple[int, int]]
+
+
+def summary(found: dict[str, Any]) -> list[Row]:
+    """A verification by family, then its other parts."""
+    family_of = {i.ptx: i.family.name for i in catalog.instructions()}
+    held: dict[str, list[dict[str, str]]] = {name: [] for name in catalog.FAMILY_NAMES}
+    for key, told in found["results"].items():
+        held[family_of[key.removesuffix(catalog.SHARED_A)]].append(told)
+    out = []
+    for name, results in held.items():
+        judged = {method: [told[method] for told in results if method in told] for method in ("mma", "fragment")}
+        methods = {method: (texts.count("agrees"), len(texts)) for method, texts in judged.items()}
+        out += [Row(name, len(results), sum(set(told.values()) == {"agrees"} for told in results), methods)] if results else []
+    for part in PARTS:
+        rows = found.get(part, {}).values()
+        out += [Row(part, sum(row["ran"] for row in rows), sum(row["agreed"] for row in rows), {})] if rows else []
+    return out
+
+
 def failures(found: dict[str, Any]) -> list[str]:
     """Every variant, descriptor case and access that did not agree."""
     out = [f"{key}: {method} {text}" for key, methods in found["results"].items() for method, text in methods.items() if text != "agrees"]

@@ -34,7 +34,7 @@ def code(found: chain.Chain) -> str:
         strides = {(b[0] - a[0], b[1] - a[1]) for a, b in pairwise(steps)}
         if len(strides) == 1:
             ((lines, along),) = strides
-            at = f"(line + {lines} * i) * pitch + byte + {along} * i"
+            at = f"{f'(line + {lines} * i)' if lines else 'line'} * pitch + byte{f' + {along} * i' if along else ''}"
         else:
             tables = [", ".join(str(step[n]) for step in steps) for n in (0, 1)]
             body.append(f"  constexpr unsigned lines[] = {{{tables[0]}}}, bytes[] = {{{tables[1]}}};")

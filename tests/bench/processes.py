@@ -70,7 +70,7 @@ def hanging() -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    server = uvicorn.Server(uvicorn.Config(create_app(Hardware(pool, installed=True)), port=port, log_level="error"))
+    server = uvicorn.Server(uvicorn.Config(create_app(Hardware(pool, why_not="")), port=port, log_level="error"))
     thread = threading.Thread(target=server.run)
     thread.start()
     while not server.started:

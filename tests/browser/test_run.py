@@ -14,7 +14,7 @@ pytestmark = pytest.mark.browser
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 
 
-@pytest.mark.skipif(Hardware().installed, reason="CuPy is installed here")
+@pytest.mark.skipif(not Hardware().why_not, reason="CuPy is installed here")
 def test_simulate_from_the_instruction_page(open_page: Open) -> None:
     page = open_page(f"/i/{MMA}")
     gpu = page.get_by_role("button", name="run on GPU")
