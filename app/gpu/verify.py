@@ -29,7 +29,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "layouts" / "evidence"
 BATCH = 12
 METHODS = {
     "mma": "random whole numbers packed by the fragment maps, executed, unpacked, compared with NumPy exactly",
-    "fragment": "each operand's map measured: slots, element indices and metadata nibbles told a bit a run",
+    "fragment": "each operand's map measured: slots, element indices and metadata nibbles told a bit a run, a sparse A met keeping first and last positions",
     "descriptor": "wgmma over shared memory that holds its own addresses, random descriptors, against the address model",
     "chains": "generated ldmatrix loads and stmatrix stores, every byte told by its address",
     "banks": "clocks of random and regular lane addresses against the predicted wavefronts",
