@@ -12,13 +12,13 @@ from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse, Response
 
-from app import payload, pickers, pictures, state, words
+from app import lanes, payload, pickers, pictures, state, words
 from app.gpu import fragments, runs
 from app.resources import templates
 from app.wire import Body, Cache, dumps
 from layouts import catalog, wmma
 from layouts.errors import LayoutError
-from layouts.instruction import Instruction, Operand
+from layouts.instruction import Instruction
 from layouts.render import atoms, cuda, ptx, python
 from layouts.render.svg import svg
 from layouts.view import LABELS, Figure, Grid, figure_of
@@ -203,8 +203,9 @@ def run_choices(found: Instruction, reason: str) -> dict[str, Any]:
 def render_page(request: Request, found: Instruction, chosen: state.PageState, notices: list[str], reason: str) -> bytes:
     """The HTML of one instruction; `reason`: why this server cannot run it on a GPU, "" where it can."""
     figure = figure_of(found, chosen.product)
-    distinct = distinct_operands(found)
-    lane = lane_of(found, chosen)
+    distinct = lanes.distinct_operands(found)
+    lane = lanes.lane_of(found, figure, chosen)
+    held = (lanes.lane_registers(grid, name, lane) for name, grid in lanes.panel_grids(found, figure).items())
     drawing = svg(
         figure, title=found.ptx, description=pictures.describe(found, figure), colour=chosen.colour, label=chosen.label,
         threads=chosen.thread_set(), palette=None,
@@ -230,8 +231,8 @@ def render_page(request: Request, found: Instruction, chosen: state.PageState, n
         "svg": drawing,
         "run": run_choices(found, reason),
         "lane": lane,
-        "lane_rows": [lane_registers(op, lane) for op in distinct],
-        "tables": [full_table(op) for op in distinct if op.threads * op.values <= request.app.state.limits.table_values],
+        "lane_rows": [rows for rows in held if rows],
+        "tables": [lanes.full_table(op) for op in distinct if op.threads * op.values <= request.app.state.limits.table_values],
         "data": dumps(page_data(found, figure, chosen)).decode().replace("</", "<\\/"),
     }
     return templates.get_template("instruction.html").render(context).encode()
@@ -244,7 +245,7 @@ def code_parts(found: Instruction) -> list[dict[str, str]]:
         for form in cuda.forms(found)
     ]
     parts.append({"title": "CUDA C++: wrapper, loads and stores", "text": cuda.program(found)})
-    operands = distinct_operands(found)
+    operands = lanes.distinct_operands(found)
     parts += [{"title": f"NumPy: pack and unpack {op.name.upper()}", "text": python.snippet(op)} for op in operands]
     atom = atoms.atom(found)
     layouts = "\n".join(f"{op.name.upper():5} {op.cute}" for op in operands)
@@ -309,44 +310,6 @@ def scale_tables(found: Instruction, query: Mapping[str, str]) -> list[dict[str,
     return out
 
 
-def distinct_operands(found: Instruction) -> list[Operand]:
-    """The operands to draw: C only where its map or type is not D's."""
-    ops = found.operands
-    same = {"c", "d"} <= set(ops) and (ops["c"].pattern, ops["c"].element) == (ops["d"].pattern, ops["d"].element)
-    return [op for name, op in ops.items() if not (name == "c" and same)]
-
-
-def lane_of(found: Instruction, chosen: state.PageState) -> int:
-    """The thread whose registers the page lists: the pinned cell's owner, else the first shown."""
-    pin = chosen.pinned()
-    if pin:
-        grid = next(p.grid for p in figure_of(found, chosen.product).panels if p.name == pin[0])
-        assert grid is not None
-        return int(grid.thread[pin[1], pin[2], 0])
-    return min(chosen.thread_set() or {0})
-
-
-def lane_registers(op: Operand, thread: int) -> dict[str, Any]:
-    """One thread's registers of one operand, each with its values' names, bits and places."""
-    coords = [array[thread] for array in op.coords.values()]
-    registers: list[list[dict[str, Any]]] = [[] for _ in range(op.registers)]
-    for value in range(op.values):
-        register, bit = op.register_of(value)
-        place = ",".join(str(int(axis[value])) for axis in coords[:2])
-        registers[register].append({"name": f"{op.name}{value}", "bits": f"[{bit + op.container_bits - 1}:{bit}]", "place": place})
-    return {"name": op.name, "element": op.element.name, "registers": registers}
-
-
-def full_table(op: Operand) -> dict[str, Any]:
-    """Every thread's elements as text, for reading without scripts."""
-    rows, cols = op.rows.tolist(), op.cols.tolist()
-    return {
-        "name": op.name,
-        "values": [f"{op.name}{v}" for v in range(op.values)],
-        "threads": [[f"{r},{c}" for r, c in zip(rs, cs, strict=True)] for rs, cs in zip(rows, cols, strict=True)],
-    }
-
-
 def page_data(found: Instruction, figure: Figure, chosen: state.PageState) -> dict[str, Any]:
     """What the page's script draws from: geometry, the owner of every cell, digits, and the state with its defaults."""
     return {
@@ -363,14 +326,8 @@ def page_data(found: Instruction, figure: Figure, chosen: state.PageState) -> di
             }
             for p in figure.panels
         ],
-        "operands": panel_operands(found, figure),
+        "operands": {name: operand_data(found, grid, name) for name, grid in lanes.panel_grids(found, figure).items()},
     }  # fmt: skip
-
-
-def panel_operands(found: Instruction, figure: Figure) -> dict[str, dict[str, Any]]:
-    """What is drawn, by panel, and after it operands that have no panel of their own (a C that is not D's)."""
-    out = {panel.name: operand_data(found, panel.grid, panel.name) for panel in figure.panels if panel.grid}
-    return out | {op.name: operand_data(found, Grid(op), op.name) for op in distinct_operands(found) if op.name == "c" and len(out) > 1}
 
 
 def operand_data(found: Instruction, grid: Grid, panel: str) -> dict[str, Any]:
@@ -383,7 +340,7 @@ def operand_data(found: Instruction, grid: Grid, panel: str) -> dict[str, Any]:
     on_thread = {d.name for d in op.pattern.threads}
     register, bit = np.divmod(np.arange(op.values) * op.container_bits, op.register_bits)
     return {key: facts[key] for key in ("name", "rows", "cols", "values", "element_type", "element_bits", "container_bits", "register_bits", "pattern", "copies", "terms", "formula")} | {
-        "title": panel.upper() if len(panel) == 1 else panel,
+        "title": lanes.title_of(panel),
         "rows": grid.rows,
         "cols": grid.cols,
         "thread": grid.thread.ravel(),

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from layouts import catalog, find
 from layouts.instruction import Instruction
-from layouts.view import Grid
+from layouts.view import Grid, figure_of
 
 pytestmark = pytest.mark.browser
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -238,3 +238,32 @@ def test_copy_link(open_page: Any) -> None:
     page.click("#copy-link")
     expect(page.locator("#copy-link")).to_have_text("copied")
     assert page.evaluate("navigator.clipboard.readText()").endswith(f"/i/{M16}?colour=t")
+
+
+SAME_PANEL = (
+    "ldmatrix.sync.aligned.m8n8.x4.shared.b16",
+    "stmatrix.sync.aligned.m8n8.x2.trans.shared.b16",
+    "ldmatrix.sync.aligned.m16n16.x2.trans.shared.b8",
+    "movmatrix.sync.aligned.m8n8.trans.b16",
+    "wmma.load.a.sync.aligned.row.m16n16k16.f16",
+    "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32?product=2",
+    "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f16",
+    "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32",
+)
+
+
+@pytest.mark.parametrize("path", SAME_PANEL)
+def test_the_panel_prints_before_pointing_what_it_prints_when_pointing(open_page: Any, path: str) -> None:
+    ptx, _, query = path.partition("?")
+    page = open_page(f"/i/{path}")
+
+    def tables() -> list[str]:
+        return [" ".join(text.split()) for text in page.locator("#panel table.registers").all_inner_texts()]
+
+    served, lane = tables(), page.inner_text("#panel h2").strip()
+    figure = figure_of(find(ptx), int(query.removeprefix("product=") or 0))
+    panel = next(p for p in figure.panels if p.grid and (p.grid.thread == int(lane.split()[1])).any())
+    row, col, _ = (int(n[0]) for n in (panel.grid.thread == int(lane.split()[1])).nonzero())
+    hover(page, panel.name, row, col)
+    expect(page.locator("#panel p.mono").first).to_contain_text(f"{row}")
+    assert page.inner_text("#panel h2").strip() == lane and tables() == served and served

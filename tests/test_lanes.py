@@ -1,0 +1,68 @@
+"""The lane panel and the table of every lane: each value's text names the element the map says, with all its coordinates."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+import pytest
+from starlette.testclient import TestClient
+
+from app import lanes, state
+from app.main import create_app
+from layouts import catalog, find
+from layouts.view import figure_of
+
+X4 = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
+SHOWN = tuple({(i.family.name, i.shape, i.syntax.opcode): i for i in catalog.instructions() if i.threads == 32}.values())
+
+
+@pytest.fixture(scope="module")
+def client() -> TestClient:
+    return TestClient(create_app())
+
+
+@pytest.mark.parametrize("found", SHOWN, ids=lambda i: i.ptx)
+def test_every_value_in_the_panel_is_where_its_map_says(found: object) -> None:
+    assert isinstance(found, catalog.Instruction)
+    figure = figure_of(found)
+    seen = 0
+    for panel, grid in lanes.panel_grids(found, figure).items():
+        op = grid.operand
+        for thread in range(op.threads):
+            told = lanes.lane_registers(grid, panel, thread)
+            for register, values in (told or {"registers": {}})["registers"].items():
+                for each in values:
+                    if op.name == "address":
+                        assert (grid.product, int(each["text"].removeprefix("row "))) == tuple(
+                            int(op.coords[a][thread, 0]) for a in ("matrix", "row")
+                        )
+                        continue
+                    value, title, row, col = re.fullmatch(r"[a-z]+(\d+) (\w+)\[(\d+),(\d+)\]", each["text"]).groups()  # type: ignore[union-attr]
+                    place = [int(row), int(col)]
+                    third = [axis for axis in op.axes if axis not in ("row", "col")]
+                    if third:
+                        place.insert(op.axes.index(third[0]), int(title[6:]) if title.startswith("matrix") else grid.product)
+                    assert [int(op.coords[axis][thread, int(value)]) for axis in op.axes] == place
+                    assert op.register_of(int(value))[0] == register
+                    seen += 1
+    assert seen
+
+
+def test_ldmatrix_page_names_matrix_row_and_column(client: TestClient) -> None:
+    text = client.get(f"/i/{X4}").text
+    panel = unescape(text[text.index('id="panel"') : text.index("</aside>")])
+    assert "DATA[" not in text
+    assert [f"data{v} matrix{v // 2}[0,{v % 2}]" in panel for v in range(8)] == [True] * 8
+    table = re.search(r"every lane as a table of matrix,row,col</summary>(.*?)</table>", text, re.S)
+    assert table and re.search(
+        r'<th scope="row">13</th><td colspan="8">0,3,2  0,3,3  1,3,2  1,3,3  2,3,2  2,3,3  3,3,2  3,3,3</td>', table[1]
+    )
+
+
+def test_the_panel_lists_a_lane_that_the_figure_has() -> None:
+    found = find("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
+    chosen, _ = state.read(found, {"product": "2"})
+    assert lanes.lane_of(found, figure_of(found, 2), chosen) == 8
+    chosen, _ = state.read(found, {"product": "2", "lanes": "9-11"})
+    assert lanes.lane_of(found, figure_of(found, 2), chosen) == 9
