@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
+from app import search
 from layouts import catalog
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Operand
 
 Json = dict[str, Any]
 METHODS = {"mma": "random products compared with NumPy", "fragment": "the maps measured element by element"}
-FILTERS = ("family", "type", "target", "shape", "q")
+FILTERS = search.FILTERS
 
 
 def summary(instruction: Instruction) -> Json:
@@ -225,8 +225,7 @@ def listing(family: str = "", type: str = "", target: str = "", shape: str = "",
     _check("family", family, catalog.FAMILY_NAMES)
     _check("target", target, catalog.TARGETS)
     _check("type", type, known_types())
-    words = _words(q)
-    found = [i for i in catalog.instructions() if _matches(i, family, type, target, shape, words)]
+    found = search.find({"family": family, "type": type, "target": target, "shape": shape, "q": q})
     return {"count": len(found), "instructions": [_summary_of(i) for i in found]}
 
 
@@ -246,33 +245,3 @@ def known_types() -> tuple[str, ...]:
 def _check(field: str, given: str, allowed: tuple[str, ...]) -> None:
     if given and given not in allowed:
         raise LayoutError("bad_filter", f"No {field} '{catalog.shorten(given)}'.", f"Allowed: {', '.join(allowed)}.", field)
-
-
-def _words(q: str) -> list[str]:
-    """The words of a search; a complete PTX line stands for itself alone, in its usual spelling."""
-    try:
-        return [catalog.find(q).ptx]
-    except LayoutError:
-        typed = re.split(r"[{\[%;]", q.lower())[0]  # an operand list is no search word
-        return [word for word in re.split(r"[\s.,\"']+", typed) if word and word not in ("sync", "aligned")]
-
-
-def _word_matches(i: Instruction, word: str) -> bool:
-    """A word is the beginning of one of the text's parts (f8f6f4 of kind::f8f6f4), a part of the shape, or the whole text."""
-    tokens = [part for token in i.ptx.split(".") for part in (token, *token.split("::"))]
-    return word == i.ptx or _shape_matches(i, word) or any(token.startswith(word) for token in tokens)
-
-
-def _matches(i: Instruction, family: str, type_: str, target: str, shape: str, words: list[str]) -> bool:
-    if (family and i.family.name != family) or (type_ and type_ not in i.types.values()):
-        return False
-    if target and target not in catalog.assembled(i).targets:
-        return False
-    if shape and not _shape_matches(i, shape.lower()):
-        return False
-    return all(_word_matches(i, word) for word in words)
-
-
-def _shape_matches(i: Instruction, shape: str) -> bool:
-    parts = {f"{dim}{size}" for dim, size in i.sizes.items()}
-    return shape == i.shape or shape in parts

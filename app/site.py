@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from app import guide_pages, pages
+from app import guide_pages, pages, search
 from app.gpu_pages import Hardware
 from app.main import create_app, plotly_url
 from app.resources import STATIC
@@ -164,6 +164,7 @@ class Site:
             extra = "".join(f'<script defer src="{up}{file}"></script>' for file in files)
         if path == "index.html":
             text = _ROW.sub(lambda m: m[0] if html.unescape(m[1]) in self.names else "", text)
+            text = text.replace("</body>", _script("search", search.exported(self.chosen)) + "</body>", 1)
         text = _MODULE.sub(lambda m: f'{extra}<script defer src="{m[1]}"{m[2]}>', text)
         text = text.replace("<html ", "<html data-exported ", 1)
         text = _dedent(text)
@@ -179,18 +180,21 @@ class Site:
             key = _digest(content)
             files.append(self.write(f"maps/{key}.js", f'(window.lanescopeMaps ??= {{}})["{key}"]={content};\n'))
             data["operands"][name] = key
-        slim = dumps(data).decode().replace("</", "<\\/")
-        return text[: match.start(2)] + slim + text[match.end(2) :], files
+        return text[: match.start()] + _script("data", data) + text[match.end() :], files
 
-    def run(self) -> Iterator[str]:
-        """Write everything; the path of each page as it is done."""
+    def index(self) -> None:
+        """The catalogue with its search, and what every page loads."""
         for name, parts in BUNDLES.items():
             self.write(f"assets/{name}", bundle(parts))
         for name in ("style.css", "theme.js", "icon.svg"):
             self.write(f"assets/{name}", (STATIC / name).read_bytes())
         self.write("assets/palette.css", palette.css())
-        self.write("assets/plotly.js", self.get(plotly_url()))
         self.page("/", "index.html")
+
+    def run(self) -> Iterator[str]:
+        """Write everything; the path of each page as it is done."""
+        self.index()
+        self.write("assets/plotly.js", self.get(plotly_url()))
         for address in ("/help", "/gallery", "/gpu", "/guide", *(f"/guide/{slug}" for slug in guide_pages.slugs())):
             self.page(address, address[1:] + ".html")
             yield address
@@ -200,6 +204,12 @@ class Site:
             self.write(f"i/{file_of(found.ptx)}.json", self.get(f"/api/v1/instructions/{found.ptx}"))
             yield found.ptx
         self.thread.shutdown()
+
+
+def _script(name: str, data: Any) -> str:
+    """Data inside a page, for its script."""
+    text = dumps(data).decode().replace("</", "<\\/")
+    return f'<script type="application/json" id="{name}">{text}</script>'
 
 
 def _digest(content: str) -> str:

@@ -21,7 +21,7 @@ FAMILY_NAMES = ("wmma", "mma", "mma_sp", "mma_scaled", "wgmma", "wgmma_sp", "ldm
 TABLES = (mma, mma_sparse, mma_scaled, wgmma, wmma, movement)
 
 SPACES = ("global", "shared", "shared::cta")
-_OPCODE = re.compile(r"(?<![\w.])(wgmma|wmma|mma|ldmatrix|stmatrix|movmatrix)((?:\s*\.\s*[\w:]+)*)", re.I)
+OPCODE = re.compile(r"(?<![\w.])(wgmma|wmma|mma|ldmatrix|stmatrix|movmatrix)((?:\s*\.\s*[\w:]+)*)", re.I)
 # The parts of a syntax and how much a caller minds another one: types are what they have, a shape can be changed.
 _PARTS = {"opcode": 4.0, "shape": 1.0, "layouts": 1.0, "types": 1.5, "modifiers": 1.0}
 
@@ -103,7 +103,7 @@ def runs(instruction: Instruction) -> tuple[Run, ...]:
 
 def opcode_of(text: str) -> str:
     """The opcode inside a pasted line: an asm string, a predicated line, an operand list behind it, spaces within."""
-    match = _OPCODE.search(text)
+    match = OPCODE.search(text)
     if not match:
         return ""
     lowered = re.sub(r"\s+", "", match.group(0)).lower().rstrip(":")

@@ -34,7 +34,7 @@ _EXPECTED = {"g": 8, "t": 4, "w": 4}
 SHAPE = re.compile(r"m(\d+)n(\d+)(?:k(\d+))?\Z")
 LAYOUTS = ("row", "col")
 _OPCODE_WORDS = {"mma_async", "sp", "sp::ordered_metadata", "load", "store", "mma", "a", "b", "c", "d"}
-_SILENT = {"sync", "aligned"}
+SILENT = {"sync", "aligned"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Syntax:
     @classmethod
     def parse(cls, text: str) -> Syntax:
         """Read a PTX opcode, with or without `.sync.aligned`. Never fails: what is no known word is a modifier."""
-        tokens = [t for t in re.sub(r"\s+", "", text).split(".") if t and t not in _SILENT]
+        tokens = [t for t in re.sub(r"\s+", "", text).split(".") if t and t not in SILENT]
         head = 1
         while head < len(tokens) and tokens[head] in _OPCODE_WORDS:
             head += 1

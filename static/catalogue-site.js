@@ -1,23 +1,47 @@
-// The catalogue of an exported site: every row is in the page, this hides what does not match.
+// The catalogue of an exported site: every row is in the page, this hides what the search does not find.
+// The rules are those of app/search.py, which made the keys; the tests hold both to the same rows.
 const form = document.getElementById("filters");
 const box = document.querySelector("input[type=search]");
 const thumbs = document.querySelector(".thumbs");
 const count = document.querySelector(".count");
-const rows = [...document.querySelectorAll("#results tbody tr")].map((row) => {
-  const [family, ptx, shape, types, , targets] = [...row.cells].map((cell) => cell.textContent.trim());
-  return { row, family, shape: `m${shape.replace("×", "n").replace("×", "k")}`, types: types.split(/[^\w]+/), targets: targets.split(" "), text: `${family} ${ptx}`.toLowerCase(), link: row.querySelector("a") };
-});
+const rules = JSON.parse(document.getElementById("search").textContent);
+const known = new Set([...rules.keys, ...rules.lines]);
+const silent = new Set(rules.silent), ordered = new Set(rules.ordered);
+const elements = document.querySelectorAll("#results tbody tr");
+const rows = rules.rows.map(({ whole, words }, at) => ({
+  element: elements[at], link: elements[at].querySelector("a"),
+  whole: new Set(whole.map((key) => rules.keys[key])), words: words.map((key) => rules.keys[key]),
+}));
+
+function line(text) {
+  const found = new RegExp(rules.opcode, "i").exec(text);
+  const parts = (found?.[0] ?? "").toLowerCase().replace(/\s/g, "").replace(/:+$/, "").split(".").filter((part) => part && !silent.has(part));
+  return [...parts.filter((part) => !ordered.has(part)).sort(), ...parts.filter((part) => ordered.has(part))].join(".");
+}
+
+function question({ q = "", ...filters }) {
+  const values = Object.entries(filters).map(([name, value]) => [name, value.replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, "").toLowerCase()]);
+  const whole = values.filter(([, value]) => value).map(([name, value]) => `${name}=${value}`);
+  const text = q.replace(new RegExp(rules.foreign, "g"), " ");
+  const spelled = `line=${line(text)}`;
+  if (known.has(spelled)) return { whole: [...whole, spelled], words: [] };
+  const words = text.split(new RegExp(rules.end))[0].toLowerCase().match(new RegExp(rules.word, "g")) ?? [];
+  return { whole, words: words.filter((word) => !silent.has(word)) };
+}
+
+function matches(asked, row) {
+  return asked.whole.every((key) => row.whole.has(key))
+    && asked.words.every((word) => row.whole.has(`shape=${word}`) || row.words.some((key) => key.startsWith(word)));
+}
 
 function narrow() {
   const want = Object.fromEntries(new FormData(form));
-  const words = (want.q ?? "").toLowerCase().replaceAll(".sync.aligned", "").split(/[\s,;{}]+/).filter(Boolean);
+  const asked = question(want);
   let shown = 0;
-  for (const entry of rows) {
-    const match = (!want.family || entry.family === want.family) && (!want.type || entry.types.includes(want.type))
-      && (!want.target || entry.targets.includes(want.target.replace("sm_", ""))) && (!want.shape || entry.shape.includes(want.shape))
-      && words.every((word) => entry.text.includes(word));
-    entry.row.hidden = !match;
-    shown += match;
+  for (const row of rows) {
+    const found = matches(asked, row);
+    row.element.hidden = !found;
+    shown += found;
   }
   count.textContent = `${shown} of ${rows.length} instructions`;
   const query = new URLSearchParams(Object.entries(want).filter(([, value]) => value));
@@ -31,7 +55,7 @@ box.addEventListener("input", narrow);
 form.addEventListener("input", narrow);
 form.addEventListener("submit", (event) => {
   event.preventDefault();
-  const found = rows.filter((entry) => !entry.row.hidden);
+  const found = rows.filter((row) => !row.element.hidden);
   if (found.length === 1) location.href = found[0].link.href;
 });
 narrow();

@@ -8,7 +8,61 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from app import payload, search
+from app.site import Site
+from layouts import catalog
 from tests.test_cli import lanescope
+
+TEXTS = (
+    "mma.m16n8k16.row.col.f32.f16.f16.f32 {%f0, %f1}, [%r1];", "MMA.SYNC.ALIGNED.M16N8K16.ROW.COL.F32.F16.F16.F32", "m16n8k16 bf16", "bf16 m16n8k16",
+    "n8", "k1", "k16", "M64N8", "m64n8", "2x", "scale_vec::2X", "f8f6f4", "kind::", "sp::ordered", "ordered_metadata m16n8k32", "row.col", "wgmma sp", "xor popc",
+    "ldmatrix.sync.aligned.m8n8.x4.trans.shared::cta.b16 {%0}, [%1];", "ldmatrix m8n8 x4 trans", "stmatrix,x2,trans", "wmma.load.a.row.m16n16k16.global.f16",
+    "wgmma.mma_async .sync.aligned .m64n8k16.f32.bf16.bf16", "mma.m16n8k12.row.col.f32.f16.f16.f32", "zz", ";", " ", "\u00a0m16n8k16\u2003tf32", "ﬀ ß İ k16", "'s8'", "%",
+    "asm volatile(\"mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%0}\");", "__proto__ constructor", "sync aligned", "SYNC.k8",
+)  # fmt: skip
+ASK = """(asked) => asked.map((given) => {
+  const form = document.getElementById("filters");
+  for (const name of ["family", "type", "target", "shape", "q"]) form.elements[name].value = given[name] ?? "";
+  form.dispatchEvent(new Event("input"));
+  return [...document.querySelectorAll("#results tbody tr")].flatMap((row, at) => row.hidden ? [] : [at]);
+})"""
+
+
+def found(page: Page, asked: list[dict[str, str]]) -> list[list[int]]:
+    """The numbers of the rows an exported catalogue shows for each question."""
+    told: list[list[int]] = page.evaluate(ASK, asked)
+    return told
+
+
+@pytest.mark.browser
+def test_its_search_finds_what_the_server_finds(tmp_path: Path, browser: Browser) -> None:
+    Site(tmp_path, catalog.instructions()).index()
+    page: Page = browser.new_context().new_page()
+    page.goto(f"file://{tmp_path}/index.html")
+    values = {
+        "family": catalog.FAMILY_NAMES,
+        "type": payload.known_types(),
+        "target": catalog.TARGETS,
+        "shape": sorted({key.removeprefix("shape=") for keys in search.index().values() for key in keys.whole if key.startswith("shape=")}),
+        "q": (*TEXTS, *(i.ptx for i in catalog.instructions()[::97])),
+    }
+    asked = [{name: value} for name, known in values.items() for value in known]
+    asked += [{"shape": "m16"}, {"shape": " K16 "}, {"shape": "m16n8"}, {"shape": "x"}, {"type": "ue8m0", "q": "2X"}]
+    asked += [{"family": family, "target": "sm_90a", "q": text} for family in ("mma", "wgmma") for text in ("f16", TEXTS[0])]
+    place = {i.ptx: at for at, i in enumerate(catalog.instructions())}
+    for given, shown in zip(asked, found(page, asked), strict=True):
+        assert shown == [place[row["ptx"]] for row in payload.listing(**given)["instructions"]], given
+
+
+@pytest.mark.browser
+def test_a_full_text_that_was_not_exported_finds_nothing(tmp_path: Path, browser: Browser) -> None:
+    chosen = tuple(i for i in catalog.instructions() if i.family.name == "mma_sp")
+    Site(tmp_path, chosen).index()
+    page: Page = browser.new_context().new_page()
+    page.goto(f"file://{tmp_path}/index.html")
+    dense, sparse = "mma.m16n8k16.row.col.f32.f16.f16.f32", "mma.sp.m16n8k16.row.col.f32.f16.f16.f32"
+    at = [i.ptx for i in chosen].index(catalog.find(sparse).ptx)
+    assert found(page, [{"q": dense}, {"q": sparse}, {"family": "mma"}]) == [[], [at], []]
 
 
 @pytest.mark.browser

@@ -1,0 +1,125 @@
+"""The search of the catalogue: a row has keys, a question asks for keys. No framework.
+
+The server matches with `matches`; an exported site receives `exported()` and matches with static/catalogue-site.js, which follows the same
+three rules and knows nothing else:
+  - every filter is a whole key, `name=value`;
+  - a text that spells one instruction in full asks for its whole key `line=…` and for nothing else;
+  - of any other text every word is a whole key `shape=…` or the beginning of a part of the PTX text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from layouts import catalog
+from layouts.dtypes import DTYPES
+from layouts.instruction import LAYOUTS, SILENT, Instruction
+
+FILTERS = ("family", "type", "target", "shape", "q")
+ORDERED = frozenset((*LAYOUTS, *DTYPES))  # parts of a PTX text whose order counts
+BLANKS = " \t\r\n"
+# Python and JavaScript read these alike: ASCII, everything else is a blank.
+_FOREIGN, _END, _WORD = r"[^\x00-\x7f]", r"[{\[%;]", r"[0-9a-z_:]+"
+_OPCODE = re.compile(catalog.OPCODE.pattern, re.I | re.A)
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """What an instruction is found by: whole keys, and words found by their beginnings."""
+
+    whole: frozenset[str]
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Whole keys and words that a row must all have."""
+
+    whole: tuple[str, ...]
+    words: tuple[str, ...]
+
+    def matches(self, keys: Keys) -> bool:
+        return keys.whole.issuperset(self.whole) and all(
+            f"shape={word}" in keys.whole or any(key.startswith(word) for key in keys.words) for word in self.words
+        )
+
+
+def line(text: str) -> str:
+    """The first PTX text inside a line in the one spelling that is compared: what has no order first, sorted; "" where there is none.
+
+    >>> line("@p mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0, ...};")
+    'm16n8k16.mma.row.col.f32.f16.f16.f32'
+    """
+    match = _OPCODE.search(re.sub(_FOREIGN, " ", text))
+    if not match:
+        return ""
+    parts = [part for part in re.sub(r"\s", "", match[0].lower(), flags=re.A).rstrip(":").split(".") if part and part not in SILENT]
+    return ".".join([*sorted(part for part in parts if part not in ORDERED), *(part for part in parts if part in ORDERED)])
+
+
+@lru_cache(maxsize=1)
+def index() -> dict[str, Keys]:
+    """The keys of every instruction, by its PTX text."""
+    return {instruction.ptx: _keys(instruction) for instruction in catalog.instructions()}
+
+
+@lru_cache(maxsize=1)
+def _lines() -> frozenset[str]:
+    return frozenset(key for keys in index().values() for key in keys.whole if key.startswith("line="))
+
+
+def _keys(i: Instruction) -> Keys:
+    parts = [part for part in i.ptx.split(".") if part not in catalog.SPACES]
+    spelled = {i.ptx, *(".".join(filter(None, (*parts, space))) for space in i.family.spaces)}
+    shapes = (i.shape, *(f"{dim}{size}" for dim, size in i.sizes.items()))
+    whole = {
+        f"family={i.family.name}",
+        *(f"type={name}" for name in i.types.values()),
+        *(f"target={name}" for name in catalog.assembled(i).targets),
+        *(f"shape={shape}" for shape in shapes),
+        *(f"line={line(text)}" for text in spelled),
+    }
+    words = dict.fromkeys(word for part in i.ptx.lower().split(".") for word in (part, *part.split("::")))
+    return Keys(frozenset(whole), tuple(words))
+
+
+def question(given: Mapping[str, str]) -> Question:
+    """What the filters and the text of a search ask for."""
+    whole = [f"{name}={value}" for name in FILTERS if name != "q" and (value := given.get(name, "").strip(BLANKS).lower())]
+    text = given.get("q", "")
+    spelled = f"line={line(text)}"
+    if spelled in _lines():
+        return Question((*whole, spelled), ())
+    words = re.findall(_WORD, re.split(_END, re.sub(_FOREIGN, " ", text))[0].lower())
+    return Question(tuple(whole), tuple(word for word in words if word not in SILENT))
+
+
+def find(given: Mapping[str, str]) -> list[Instruction]:
+    """Every instruction that a search finds, in the catalogue's order."""
+    asked, keys = question(given), index()
+    return [instruction for instruction in catalog.instructions() if asked.matches(keys[instruction.ptx])]
+
+
+def exported(chosen: Iterable[Instruction]) -> dict[str, Any]:
+    """What the script of an exported site needs: the words of the rules, and each row's keys as numbers of `keys`.
+
+    `lines` are the full spellings of instructions that were not exported: they find nothing instead of their parts.
+    """
+    rows = [index()[instruction.ptx] for instruction in chosen]
+    names = sorted({key for keys in rows for key in (*keys.whole, *keys.words)})
+    at = {key: number for number, key in enumerate(names)}
+    return {
+        "foreign": _FOREIGN,
+        "opcode": _OPCODE.pattern,
+        "end": _END,
+        "word": _WORD,
+        "silent": sorted(SILENT),
+        "ordered": sorted(ORDERED),
+        "keys": names,
+        "rows": [{"whole": sorted(at[key] for key in keys.whole), "words": [at[key] for key in keys.words]} for keys in rows],
+        "lines": sorted(_lines() - set(names)),
+    }

@@ -1,0 +1,69 @@
+"""The catalogue's search: what a question finds, in the server; tests/browser/test_site.py holds an exported site to the same rows."""
+
+from __future__ import annotations
+
+import pytest
+
+from app import payload, search
+from layouts import catalog
+
+LDMATRIX = "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"
+
+
+def ptx(**given: str) -> list[str]:
+    return [instruction.ptx for instruction in search.find(given)]
+
+
+def test_a_full_text_finds_its_instruction_alone() -> None:
+    for full in (i.ptx for i in catalog.instructions()[::7]):
+        short = full.replace(".sync.aligned", "")
+        for text in (full, short.upper(), f'asm volatile("{short} {{%0, %1}}, [%2];")', short.replace(".", " .")):
+            assert ptx(q=text) == [full], text
+
+
+@pytest.mark.parametrize("space", ["", ".shared", ".shared::cta"])
+def test_a_state_space_changes_nothing(space: str) -> None:
+    assert ptx(q=f"ldmatrix.sync.aligned.m8n8.x4.trans{space}.b16 {{%r0}}, [%r1];") == [LDMATRIX]
+
+
+def test_the_order_of_types_counts_and_that_of_modifiers_does_not() -> None:
+    assert ptx(q="ldmatrix.trans.x4.m8n8.b16") == [LDMATRIX]
+    one, other = (ptx(q=f"mma.m16n8k32.row.col.f32.{types}.f32") for types in ("e4m3.e5m2", "e5m2.e4m3"))
+    assert len(one) == len(other) == 1 and one != other
+
+
+@pytest.mark.parametrize(
+    ("q", "count"),
+    [
+        ("stmatrix x2 trans b16", 1), ("trans.x2 STMATRIX b16", 1), ("k1", 0), ("bf16 m16n8k16", 3),
+        ("zz", 0), ("", 1760), (" . ; ", 1760), ("{", 1760), ("m16n8k16\u00a0bf16", 3),
+    ],
+)  # fmt: skip
+def test_words(q: str, count: int) -> None:
+    assert len(ptx(q=q)) == count
+
+
+def test_a_part_of_a_shape_is_whole_and_any_other_word_may_be_its_beginning() -> None:
+    assert ptx(q="n8") == [i.ptx for i in catalog.instructions() if i.sizes.get("n") == 8]
+    assert ptx(q="2X") == [i.ptx for i in catalog.instructions() if "2X" in i.ptx]
+    assert ptx(q="f8f6f4") == ptx(q="kind::f8") == [i.ptx for i in catalog.instructions() if "::f8f6f4" in i.ptx]
+
+
+def test_every_filter_value_finds_what_the_rows_say() -> None:
+    rows = payload.listing()["instructions"]
+    for name, of in {
+        "family": lambda row: [row["family"]],
+        "target": lambda row: row["targets"],
+        "shape": lambda row: [f"{dim}{size}" for dim, size in row["shape"].items() if size],
+    }.items():
+        for value in {value for row in rows for value in of(row)}:
+            assert ptx(**{name: value}) == [row["ptx"] for row in rows if value in of(row)], value
+    for value in payload.known_types():
+        assert ptx(type=value) == [i.ptx for i in catalog.instructions() if value in i.types.values()]
+
+
+def test_filters_and_text_are_all_asked_for() -> None:
+    assert ptx(type="ue8m0", q="m16n8k64", target="sm_120a") == [
+        i.ptx for i in catalog.instructions() if "ue8m0" in i.types.values() and i.shape == "m16n8k64" and "sm_120a" in catalog.assembled(i).targets
+    ]  # fmt: skip
+    assert ptx(family="wgmma", q=LDMATRIX) == []
