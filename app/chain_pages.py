@@ -7,49 +7,45 @@ from urllib.parse import urlencode
 
 import numpy as np
 from fastapi import APIRouter, Body, Request
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from app import chains, run_views
 from app.memory_pages import STORAGE, USED
-from app.resources import templates
-from app.wire import dumps
+from app.resources import page
+from app.wire import dumps, json_body
+from app.work import OffLoop
 from layouts import banks, chain, find
 from layouts.errors import LayoutError
 from layouts.render.svg import svg
 from layouts.view import LEFT, TOP, Figure, Panel
 
-router = APIRouter()
+router = APIRouter(route_class=OffLoop)
 Given = Body(examples=[{}])
 DEFAULTS = {"mma": "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "operand": "a", "load": "", "major": "K"}
 CHAIN_STORAGE = STORAGE | {"kind": "rows", "swizzle": "none", "pitch_bytes": "144", "base": "0", "swizzle_by": "tile"}
 
 
-def _json(content: Any) -> Response:
-    return Response(dumps(content), media_type="application/json")
-
-
 @router.post("/api/v1/chain", tags=["v1"])
-async def chain_api(given: dict[str, Any] = Given) -> Response:
+def chain_api(given: dict[str, Any] = Given) -> Response:
     """Does this load feed this operand from this storage? storage as in /descriptors/verify, load and mma as PTX, operand a or b (d for a
     stmatrix). Lane addresses to give, and the loads that would do instead."""
-    return _json(await run_in_threadpool(lambda: chains.chain_facts(chains.chain_of(given))))
+    return json_body(chains.chain_facts(chains.chain_of(given)))
 
 
 @router.post("/api/v1/banks", tags=["v1"])
-async def banks_api(given: dict[str, Any] = Given) -> Response:
+def banks_api(given: dict[str, Any] = Given) -> Response:
     """Wavefronts of one access: its name and 32 byte addresses (null for an inactive lane)."""
-    return _json(chains.bank_facts(given))
+    return json_body(chains.bank_facts(given))
 
 
 @router.post("/api/v1/banks/solve", tags=["v1"])
-async def solve_api(given: dict[str, Any] = Given) -> Response:
+def solve_api(given: dict[str, Any] = Given) -> Response:
     """The least Swizzle<B,M,S> free of conflicts for all accesses: row_bytes, pad, accesses [{access, pattern}]; or why there is none."""
-    return _json(await run_in_threadpool(chains.solve, given))
+    return json_body(chains.solve(given))
 
 
 @router.get("/chain", include_in_schema=False)
-async def chain_page(request: Request) -> Response:
+def chain_page(request: Request) -> Response:
     """Shared memory → ldmatrix → mma operand, or accumulator → stmatrix → shared memory."""
     query = request.query_params
     given = {name: query.get(name) or default for name, default in DEFAULTS.items()}
@@ -58,10 +54,10 @@ async def chain_page(request: Request) -> Response:
     used = [name for name in USED.get(spec["kind"], ()) if name != "inner"]
     context: dict[str, Any] = {"given": given, "storage": spec, "used": used, "error": None, "kinds": list(USED), "code": 200}
     try:
-        context |= await run_in_threadpool(_chain_context, given, spec, used)
+        context |= _chain_context(given, spec, used)
     except LayoutError as error:
         context |= {"error": error, "code": 422}
-    return templates.TemplateResponse(request, "chain.html", context, context["code"])
+    return page(request, "chain.html", context, context["code"])
 
 
 def _chain_context(given: dict[str, str], spec: dict[str, str], used: list[str]) -> dict[str, Any]:
@@ -134,7 +130,7 @@ BANKS = {"access": "ldmatrix.x4", "pattern": "ldmatrix", "row_bytes": "128", "pa
 
 
 @router.get("/banks", include_in_schema=False)
-async def banks_page(request: Request) -> Response:
+def banks_page(request: Request) -> Response:
     """What an access costs on rows of shared memory, and the swizzle that frees a set of accesses."""
     given = {name: request.query_params.get(name) or default for name, default in BANKS.items()}
     context: dict[str, Any] = {
@@ -154,10 +150,10 @@ async def banks_page(request: Request) -> Response:
             use, xor = chains.use_of(given)
             address, found = use.address(xor), use.cost(xor)
             wanted = chains.accesses(given["accesses"].split(",")) or [{"access": given["access"], "pattern": given["pattern"]}]
-            solved = await run_in_threadpool(chains.solve, {"row_bytes": given["row_bytes"], "pad": given["pad"], "accesses": wanted})
+            solved = chains.solve({"row_bytes": given["row_bytes"], "pad": given["pad"], "accesses": wanted})
             least = solved["swizzle"]
             context |= {"solved": solved, "apply": urlencode({**given, "swizzle": f"{least['bits']},{least['base']},{least['shift']}"})}
         context |= {"found": chains.cost_facts(found) | {"address": address}, "svg": banks_svg([found])}
     except LayoutError as error:
         context["error"], code = error, 422
-    return templates.TemplateResponse(request, "banks.html", context, code)
+    return page(request, "banks.html", context, code)

@@ -7,25 +7,25 @@ from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from app import pictures, raster, state
 from app.gallery import PICTURES, drawing
-from app.resources import templates
+from app.resources import page
 from app.words import DIAGRAM
+from app.work import OffLoop
 from layouts import catalog, find
 from layouts.errors import LayoutError
 from layouts.palette import PALETTES
 from layouts.render.diagram import WORDS
 from layouts.view import LABELS
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(include_in_schema=False, route_class=OffLoop)
 DEFAULT = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 
 
 @router.get("/diagram")
-async def builder(request: Request) -> Response:
+def builder(request: Request) -> Response:
     """Options left, the picture right, and its address, Markdown, HTML, LaTeX and command to copy."""
     query = request.query_params
     text, letter, form = query.get("ptx") or DEFAULT, query.get("operand", ""), query.get("form") or "svg"
@@ -47,9 +47,7 @@ async def builder(request: Request) -> Response:
         operand = found.operand(letter) if letter else None
         context |= {"found": found, "colours": state.colour_names(found)}
         options = {name: value for name, value in given.items() if value and pictures.DEFAULTS.get(name) != value}
-        shown, _ = await run_in_threadpool(
-            pictures.instruction, "svg", found, operand, {k: v for k, v in options.items() if k not in ("scale", "embed")}
-        )
+        shown, _ = pictures.instruction("svg", found, operand, {k: v for k, v in options.items() if k not in ("scale", "embed")})
         if form not in pictures.FORMS:
             raise LayoutError("bad_option", f"No form '{form[:20]}'.", f"Allowed: {', '.join(pictures.FORMS)}.", "form")
         path = f"/i/{found.ptx}{'/' + operand.name if operand else ''}.{form}" + (f"?{urlencode(options, safe=':,')}" if options else "")
@@ -60,7 +58,7 @@ async def builder(request: Request) -> Response:
         }
     except LayoutError as error:
         context["error"], code = error, 422
-    return templates.TemplateResponse(request, "diagram.html", context, code)
+    return page(request, "diagram.html", context, code, keep=False)
 
 
 def copies(request: Request, ptx: str, operand: str, form: str, path: str, options: dict[str, str]) -> list[tuple[str, str]]:
@@ -83,9 +81,7 @@ def copies(request: Request, ptx: str, operand: str, form: str, path: str, optio
 
 
 @router.get("/gallery")
-async def gallery(request: Request) -> Response:
+def gallery(request: Request) -> Response:
     """One picture a kind of family; the golden tests hold these very drawings."""
-    items = await run_in_threadpool(
-        lambda: [{"slug": slug, "title": entry.title, "href": entry.href, "svg": drawing(slug)} for slug, entry in PICTURES.items()]
-    )
-    return templates.TemplateResponse(request, "gallery.html", {"items": items})
+    items = [{"slug": slug, "title": entry.title, "href": entry.href, "svg": drawing(slug)} for slug, entry in PICTURES.items()]
+    return page(request, "gallery.html", {"items": items})

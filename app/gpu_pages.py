@@ -10,19 +10,21 @@ from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Body, Request
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from app import run_views, steps
 from app.gpu import runs
 from app.gpu.pool import Pool
 from app.gpu.verify import PARTS, summary
-from app.resources import templates
-from app.wire import dumps
+from app.resources import page
+from app.wire import Body as Answer
+from app.wire import json_body
+from app.work import OffLoop, off_loop
 from layouts import banks, catalog
 from layouts.errors import LayoutError
+from layouts.instruction import Instruction
 
-router = APIRouter()
+router = APIRouter(route_class=OffLoop)
 NO_CUPY = "CuPy is not installed. pip install 'lanescope[gpu]' on a machine with an NVIDIA GPU."
 KNOWN_SECONDS = 60.0
 
@@ -56,7 +58,7 @@ class Hardware:
 
     async def run(self, given: dict[str, Any]) -> dict[str, Any]:
         """Check a request and have it run; LayoutError says what is wrong or why it cannot run here."""
-        request = await run_in_threadpool(runs.check, given)
+        request = await off_loop(runs.check, given)
         if request["backend"] == "cuda" and (reason := (await self.hello())["reason"]):
             raise LayoutError("no_device", reason, "backend numpy simulates the run; /gpu shows what hardware said elsewhere.")
         return await asyncio.wrap_future(self.pool.submit(request))
@@ -77,47 +79,53 @@ async def status(request: Request) -> dict[str, Any]:
 @router.get("/api/v1/gpu", tags=["v1"])
 async def gpu_api(request: Request) -> Response:
     """Whether this server has a CUDA device, and if not, why; the queue and recent runs."""
-    return Response(dumps(await status(request)), media_type="application/json")
+    return await off_loop(json_body, await status(request))
 
 
 @router.post("/api/v1/gpu/runs", tags=["v1"])
 async def run_api(request: Request, given: dict[str, Any] = Body(examples=[{}])) -> Response:
     """Execute on the device (or, with backend numpy, simulate) and compare: kind mma {instruction, a_from, seed}, fragment
     {instruction, operand}, descriptor {descriptor, instruction, operand, major}, banks {access, address}. 503 where there is no device."""
-    return Response(dumps(await hardware(request).run(given)), media_type="application/json")
+    return await off_loop(json_body, await hardware(request).run(given))
 
 
 @router.get("/gpu", include_in_schema=False)
 async def gpu_page(request: Request) -> Response:
     """The device, the queue, recent runs, and the evidence table: by device and family, how many variants ran and agreed."""
-    context = {"status": await status(request), "devices": table(), "kinds": runs.KINDS}
-    return templates.TemplateResponse(request, "gpu.html", context)
+    now = await status(request)
+    return await off_loop(lambda: page(request, "gpu.html", {"status": now, "devices": table(), "kinds": runs.KINDS}))
 
 
 @router.get("/gpu/run", include_in_schema=False)
 async def run_page(request: Request) -> Response:
     """One run as a page; its parameters are the query, so the link repeats it."""
     query = dict(request.query_params)
-    given: dict[str, Any] = {name: value for name, value in query.items() if value}
     context: dict[str, Any] = {"given": query, "error": None, "found": None, "reason": hardware(request).reason, "accesses": banks.ACCESSES}
     try:
-        wanted = {"kind", "backend", "device", *runs.FIELDS.get(given.get("kind", ""), ())}  # the forms carry every kind's fields
-        given = {name: value for name, value in given.items() if name in wanted}
-        for name in ("seed", "device"):
-            if name in given:
-                given[name] = int(given[name]) if str(given[name]).isdecimal() else given[name]
-        if "address" in given:
-            given["address"] = banks.parse(given["address"])
+        given = await off_loop(_run_of, query)
         found = await hardware(request).run(given)
-        context |= {"found": found, "views": await run_in_threadpool(run_views.views, found)}
+        context |= {"found": found, "views": await off_loop(run_views.views, found)}
         code = 200
     except LayoutError as error:
         context["error"], code = error, STATUS.get(error.code, 422)
-    return templates.TemplateResponse(request, "gpu_run.html", context, code)
+    return await off_loop(page, request, "gpu_run.html", context, code)
+
+
+def _run_of(query: dict[str, str]) -> dict[str, Any]:
+    """The run a form asks for; it carries every kind's fields."""
+    given: dict[str, Any] = {name: value for name, value in query.items() if value}
+    wanted = {"kind", "backend", "device", *runs.FIELDS.get(given.get("kind", ""), ())}
+    given = {name: value for name, value in given.items() if name in wanted}
+    for name in ("seed", "device"):
+        if name in given:
+            given[name] = int(given[name]) if str(given[name]).isdecimal() else given[name]
+    if "address" in given:
+        given["address"] = banks.parse(given["address"])
+    return given
 
 
 STATUS = {
-    "no_device": 503, "busy": 429, "timed_out": 504, "worker_ended": 502, "worker_garbage": 502, "worker_failed": 502, "run_failed": 502, "unsupported_here": 503,
+    "no_device": 503, "busy": 503, "too_slow": 503, "timed_out": 504, "worker_ended": 502, "worker_garbage": 502, "worker_failed": 502, "run_failed": 502, "unsupported_here": 503,
 }  # fmt: skip
 
 
@@ -126,29 +134,45 @@ async def steps_page(request: Request, rest: str) -> Response:
     """Everything one mma does, with simulated or real values; .txt and .json are the same."""
     stem, dot, form = rest.rpartition(".")
     form = form if dot and form in ("txt", "json") else ""
-    found = catalog.find(stem if form else rest)
     query = request.query_params
     given = {name: query.get(name) or default for name, default in STEPS.items()}
     known = hardware(request)
-    context: dict[str, Any] = {"found": found, "given": given, "error": None, "s": None, "reason": known.reason, "query": urlencode(given)}
-    context |= {
-        "query_but": urlencode({k: v for k, v in given.items() if k not in ("row", "col")}),
-        "several": found.operands.get("d") and found.operands["d"].extents.get("product", 1) > 1,
-    }
-    status_code = 200
+    context = await off_loop(_steps_context, stem if form else rest, given, known.reason)
+    found, status_code = context["found"], 200
     try:
-        steps.check(found)
-        values = {name: _whole(given[name], name) for name in ("row", "col", "product", "seed")}
+        values = await off_loop(_steps_values, found, given)
         run = await known.run({"kind": "mma", "instruction": found.ptx, "seed": values["seed"], "backend": given["backend"]})
-        context["s"] = await run_in_threadpool(steps.steps, found, run, values["row"], values["col"], values["product"])
+        context["s"] = await off_loop(steps.steps, found, run, values["row"], values["col"], values["product"])
     except LayoutError as error:
         if form:
             raise
         context["error"], status_code = error, STATUS.get(error.code, 422)
     if form:
-        text = steps.text(context["s"]).encode() if form == "txt" else dumps(context["s"])
-        return Response(text, media_type="text/plain; charset=utf-8" if form == "txt" else "application/json")
-    return templates.TemplateResponse(request, "steps.html", context, status_code)
+        return await off_loop(_steps_text, form, context["s"])
+    return await off_loop(page, request, "steps.html", context, status_code)
+
+
+def _steps_context(ptx: str, given: dict[str, str], reason: str) -> dict[str, Any]:
+    found = catalog.find(ptx)
+    return {
+        "found": found,
+        "given": given,
+        "error": None,
+        "s": None,
+        "reason": reason,
+        "query": urlencode(given),
+        "query_but": urlencode({k: v for k, v in given.items() if k not in ("row", "col")}),
+        "several": found.operands.get("d") and found.operands["d"].extents.get("product", 1) > 1,
+    }
+
+
+def _steps_values(found: Instruction, given: dict[str, str]) -> dict[str, int]:
+    steps.check(found)
+    return {name: _whole(given[name], name) for name in ("row", "col", "product", "seed")}
+
+
+def _steps_text(form: str, found: dict[str, Any]) -> Answer:
+    return json_body(found) if form == "json" else Answer(steps.text(found).encode(), "text/plain; charset=utf-8")
 
 
 STEPS = {"row": "0", "col": "0", "product": "0", "seed": "1", "backend": "numpy"}

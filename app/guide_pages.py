@@ -11,13 +11,13 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from fastapi import APIRouter, Request
 from markdown_it import MarkdownIt
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from app import chains, memory, pictures
 from app.chain_pages import banks_svg
 from app.memory_views import bits_svg, tile_figure
-from app.resources import GUIDE, templates
+from app.resources import GUIDE, page
+from app.work import OffLoop
 from layouts import find
 from layouts.descriptor import Descriptor
 from layouts.errors import LayoutError
@@ -28,7 +28,7 @@ from layouts.swizzle import mode
 from layouts.tiling import Tile
 from layouts.view import figure_of, operand_figure
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(include_in_schema=False, route_class=OffLoop)
 INSTRUCTION = "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16"
 
 
@@ -135,24 +135,24 @@ def figure_html(address: str, caption: str) -> str:
 
 
 @router.get("/guide")
-async def index(request: Request) -> Response:
+def index(request: Request) -> Response:
     """What there is to read."""
     pages = [(slug, title_of(slug)) for slug in ORDER]
-    return templates.TemplateResponse(request, "guide_index.html", {"examples": EXAMPLES, "pages": pages})
+    return page(request, "guide_index.html", {"examples": EXAMPLES, "pages": pages})
 
 
 @router.get(f"/guide/{TRANSPOSE}")
-async def transpose(request: Request) -> Response:
+def transpose(request: Request) -> Response:
     """Why K-major operands take transpose 0."""
     pictures = []
     for letter, major in (("B", "K"), ("B", "MN")):
         tile = Tile(16, major, mode("none"), 32, 16)
         pictures.append(side(letter, tile))
-    return templates.TemplateResponse(request, "guide_transpose.html", {"sides": pictures})
+    return page(request, "guide_transpose.html", {"sides": pictures})
 
 
 @router.get("/guide/{slug}")
-async def example(request: Request, slug: str) -> Response:
+def example(request: Request, slug: str) -> Response:
     """One worked m64n32k16 example."""
     if slug in ORDER:
         at = ORDER.index(slug)
@@ -160,11 +160,11 @@ async def example(request: Request, slug: str) -> Response:
         context = {
             "slug": slug,
             "title": title_of(slug),
-            "body": await run_in_threadpool(rendered, slug),
+            "body": rendered(slug),
             "near": near,
             "title_of": title_of,
         }
-        return templates.TemplateResponse(request, "guide_page.html", context)
+        return page(request, "guide_page.html", context)
     found = BY_SLUG.get(slug)
     if found is None:
         raise LayoutError("not_found", f"No guide page '{slug[:60]}'.", "There are " + ", ".join(slugs()) + ".", "slug")
@@ -174,7 +174,7 @@ async def example(request: Request, slug: str) -> Response:
     sides.append(side("B", Tile(16, found.b[0], mode(found.b[1]), 32, 16, base=0x2000)))
     instruction = find(INSTRUCTION)
     context = {"example": found, "sides": sides, "instruction": instruction, "a": instruction.operand("a"), "others": EXAMPLES}
-    return templates.TemplateResponse(request, "guide_example.html", context)
+    return page(request, "guide_example.html", context)
 
 
 def side(letter: str, tile: Tile) -> dict[str, Any]:

@@ -23,9 +23,11 @@ from app import api, chain_pages, diagram_pages, gpu_pages, guide_pages, memory_
 from app.metrics import Counted, Metrics
 from app.resources import STATIC, templates
 from app.wire import Body
+from app.work import Kept, OffLoop, Work
 from layouts import catalog, palette
 from layouts.errors import LayoutError
 
+RETRY_SECONDS = "2"
 NOT_FOUND = {"unknown_instruction", "unknown_operand", "operand_not_in_registers", "not_found"}
 POLICY = (
     "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
@@ -55,16 +57,24 @@ def plotly_url() -> str:
 
 
 templates.env.globals["plotly_url"] = plotly_url
-templates.env.globals["nav_families"] = lambda: [family["name"] for family in pages.family_counts()]
 
 
-def create_app(hardware: gpu_pages.Hardware | None = None, limits: pages.Limits | None = None) -> FastAPI:
-    """The whole server; tests give it hardware of their own, the static export limits."""
+@lru_cache(maxsize=1)
+def nav_families() -> list[str]:
+    return [family["name"] for family in pages.family_counts()]
+
+
+templates.env.globals["nav_families"] = nav_families
+
+
+def create_app(hardware: gpu_pages.Hardware | None = None, limits: pages.Limits | None = None, work: Work | None = None) -> FastAPI:
+    """The whole server; tests give it hardware and threads of their own, the static export limits."""
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        catalog.instructions()
+        await run_in_threadpool(catalog.instructions)
         yield
+        await run_in_threadpool(app.state.work.close)
         await run_in_threadpool(app.state.hardware.pool.close)
 
     app = FastAPI(
@@ -75,6 +85,7 @@ def create_app(hardware: gpu_pages.Hardware | None = None, limits: pages.Limits 
         docs_url=None,  # FastAPI's own pages load their scripts from elsewhere; ours is in pages.py
         redoc_url=None,
     )
+    app.router.route_class = OffLoop
     app.include_router(api.router)
     app.include_router(memory_api.router)
     app.include_router(memory_pages.router)
@@ -92,24 +103,26 @@ def create_app(hardware: gpu_pages.Hardware | None = None, limits: pages.Limits 
         return {"status": "ok"}
 
     @app.get("/readyz", tags=["operation"])
-    async def readyz() -> dict[str, str | int]:
+    def readyz() -> dict[str, str | int]:
         """The catalogue is loaded and the assembled targets are at hand."""
         return {"status": "ready", "instructions": len(catalog.instructions()), "assembler": catalog.assembler()["assembler"]}
 
     @app.get("/palette.css", include_in_schema=False)
-    async def palette_css(request: Request) -> Response:
-        return Body(palette.css().encode(), "text/css").respond(request)
+    def palette_css() -> Response:
+        return Body(palette.css().encode(), "text/css")
 
     @app.get("/vendor/plotly-{digest}.js", include_in_schema=False)
-    async def plotly_js(request: Request, digest: str) -> Response:
+    def plotly_js(digest: str) -> Response:
         known, body = plotly()
         if digest != known:
             raise HTTPException(404, f"No plotly.js '{digest}'.")
-        return body.respond(request, "public, max-age=31536000, immutable")
+        return body
 
     app.state.hardware = hardware or gpu_pages.Hardware()
     app.state.limits = limits or pages.Limits()
+    app.state.work = work or Work()
     app.state.metrics = Metrics(lambda: app.state.hardware.pool)
+    app.add_middleware(Kept, work=app.state.work, facts=lambda: app.state.hardware.reason)
     app.add_middleware(Counted, metrics=app.state.metrics)
     app.add_middleware(Harden)
 
@@ -135,17 +148,18 @@ def create_app(hardware: gpu_pages.Hardware | None = None, limits: pages.Limits 
 def answer(request: Request, status: int, error: LayoutError) -> Response:
     """One error, as JSON for the API and as a page for people; both keep what was typed."""
     body = {"error": {"code": error.code, "message": error.message, "hint": error.hint, "field": error.field}}
+    headers = {"Retry-After": RETRY_SECONDS} if error.code in ("busy", "too_slow") else None
     path = request.url.path
     if path.startswith(("/api/", "/healthz", "/readyz")) or path.endswith(".json"):
         if error.nearest:
             body["error"]["nearest"] = list(error.nearest)  # type: ignore[assignment]
-        return JSONResponse(body, status)
+        return JSONResponse(body, status, headers)
     context = {"error": error, "typed": request.path_params.get("rest") or request.query_params.get("ptx", "")}
-    return templates.TemplateResponse(request, "error.html", context, status)
+    return templates.TemplateResponse(request, "error.html", context, status, headers)
 
 
 @lru_cache(maxsize=1)
 def plotly() -> tuple[str, Body]:
     """(digest, plotly.js) from the installed plotly package."""
     raw = Path(str(files("plotly") / "package_data" / "plotly.min.js")).read_bytes()
-    return hashlib.sha256(raw).hexdigest()[:12], Body(raw, "text/javascript")
+    return hashlib.sha256(raw).hexdigest()[:12], Body(raw, "text/javascript", "public, max-age=31536000, immutable")

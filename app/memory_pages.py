@@ -6,13 +6,13 @@ from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse, Response
 
 from app import memory, pictures
 from app.memory_views import field_at, tile_figure, verdict_svg
-from app.resources import templates
-from app.wire import Cache, dumps
+from app.resources import page
+from app.wire import Body, dumps
+from app.work import OffLoop
 from layouts import descriptor as desc
 from layouts.descriptor import Descriptor
 from layouts.errors import LayoutError
@@ -20,8 +20,7 @@ from layouts.render.svg import svg
 from layouts.tiling import Tile
 from layouts.view import Figure, Panel
 
-router = APIRouter(include_in_schema=False)
-CACHE = Cache(256)
+router = APIRouter(include_in_schema=False, route_class=OffLoop)
 DEFAULT_WORD = "0x4000004000010100"
 # The storage of the verifier's form: query name → default. `kind` chooses which of them are read.
 STORAGE = {
@@ -42,7 +41,7 @@ VIEW = {"instruction": memory.FIXED, "operand": "a", "major": "K", "slice_mn": "
 
 
 @router.get("/smem")
-async def smem(request: Request) -> Response:
+def smem(request: Request) -> Response:
     """A tile in shared memory: logical and memory picture, strides, CuTe, steps."""
     given = {name: request.query_params.get(name, "") or default for name, default in memory.TILE_FIELDS.items()}
     context: dict[str, Any] = {"given": given, "error": None, "query": urlencode({k: v for k, v in given.items() if v})}
@@ -72,16 +71,13 @@ async def smem(request: Request) -> Response:
             ("bits", facts["cute"]["bits"]),
         ],
     }
-    return templates.TemplateResponse(request, "smem.html", context, 422 if context["error"] else 200)
+    return page(request, "smem.html", context, 422 if context["error"] else 200)
 
 
 @router.get("/smem.{form}")
-async def smem_form(request: Request, form: str) -> Response:
+def smem_form(request: Request, form: str) -> Response:
     """The same as a picture, table or JSON: stable addresses for documents."""
-    options = dict(request.query_params)
-    key = ("smem", form, *sorted(options.items()))
-    body = CACHE.known(key) or await run_in_threadpool(lambda: pictures.body(*pictures.tile(form, options)))
-    return CACHE.get(key, lambda: body).respond(request)
+    return Body(*pictures.tile(form, dict(request.query_params)))
 
 
 def _marker(panel: Panel) -> str:
@@ -100,7 +96,7 @@ def _places(figure: Figure) -> list[dict[str, Any]]:
 
 @router.get("/descriptor")
 @router.get("/descriptor/wgmma")
-async def descriptor_entry(request: Request) -> Response:
+def descriptor_entry(request: Request) -> Response:
     """From a form: a word, or its fields, to the page of that descriptor."""
     query = dict(request.query_params)
     word = query.pop("word", "").strip()
@@ -112,29 +108,27 @@ async def descriptor_entry(request: Request) -> Response:
         text = str(memory.parse_descriptor(text))
     except LayoutError as error:
         context = page_context(Descriptor(memory.parse_word(DEFAULT_WORD)), query) | {"word_error": error, "typed": text}
-        return templates.TemplateResponse(request, "descriptor.html", context, 422)
+        return page(request, "descriptor.html", context, 422)
     return RedirectResponse(f"/descriptor/wgmma/{text}" + (f"?{urlencode(query)}" if query else ""), 303)
 
 
 @router.get("/descriptor/wgmma/{word:path}")
-async def descriptor_page(request: Request, word: str) -> Response:
+def descriptor_page(request: Request, word: str) -> Response:
     """The editor and verifier of one descriptor; .json, .svg, .png, … give those forms."""
     query = dict(request.query_params)
     stem, dot, form = word.rpartition(".")
     if dot and form in pictures.FORMS:
         descriptor = memory.parse_descriptor(stem)
-        key = ("descriptor", str(descriptor), form, *sorted(query.items()))
-        body = CACHE.known(key) or await run_in_threadpool(lambda: pictures.body(*pictures.descriptor(form, descriptor, query)))
-        return CACHE.get(key, lambda: body).respond(request)
+        return Body(*pictures.descriptor(form, descriptor, query))
     try:
         descriptor = memory.parse_descriptor(word)
     except LayoutError as error:
         context = page_context(Descriptor(memory.parse_word(DEFAULT_WORD)), query) | {"word_error": error, "typed": word}
-        return templates.TemplateResponse(request, "descriptor.html", context, 422)
+        return page(request, "descriptor.html", context, 422)
     context = page_context(descriptor, query)
     context["no_gpu"] = request.app.state.hardware.reason
     part = query.get("part") == "analysis"
-    return templates.TemplateResponse(request, "analysis.html" if part else "descriptor.html", context)
+    return page(request, "analysis.html" if part else "descriptor.html", context)
 
 
 def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any]:

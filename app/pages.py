@@ -9,13 +9,13 @@ from typing import Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse, Response
 
 from app import lanes, payload, pickers, pictures, state, words
 from app.gpu import fragments, runs
-from app.resources import templates
-from app.wire import Body, Cache, dumps
+from app.resources import page
+from app.wire import Body, dumps, json_body
+from app.work import OffLoop
 from layouts import catalog, wmma
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
@@ -23,8 +23,7 @@ from layouts.render import atoms, cuda, ptx, python
 from layouts.render.svg import svg
 from layouts.view import LABELS, Figure, Grid, figure_of
 
-router = APIRouter(include_in_schema=False)
-CACHE = Cache(512)
+router = APIRouter(include_in_schema=False, route_class=OffLoop)
 
 FAVOURITES = (
     "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
@@ -51,7 +50,7 @@ class Limits:
 
 
 @router.get("/")
-async def catalogue(request: Request) -> Response:
+def catalogue(request: Request) -> Response:
     """Search and families; one exact hit of a pasted line leads straight to its page."""
     given = {name: request.query_params.get(name, "").strip() for name in payload.FILTERS}
     notices, found = [], {"count": 0, "instructions": []}
@@ -80,12 +79,11 @@ async def catalogue(request: Request) -> Response:
         "total": len(catalog.instructions()),
         "favourites": thumbnails() if not any(given.values()) else [],
     }
-    page = "rows.html" if request.query_params.get("part") == "rows" else "index.html"
-    return templates.TemplateResponse(request, page, context)
+    return page(request, "rows.html" if request.query_params.get("part") == "rows" else "index.html", context)
 
 
 @router.get("/go")
-async def go(request: Request) -> Response:
+def go(request: Request) -> Response:
     """Where pickers and the search box lead without scripts."""
     text = request.query_params.get("ptx", "")
     try:
@@ -95,7 +93,7 @@ async def go(request: Request) -> Response:
 
 
 @router.get("/docs")
-async def api_docs(request: Request) -> Response:
+def api_docs(request: Request) -> Response:
     """The API's routes, read from the OpenAPI document; no script of anybody else's."""
     document = request.app.openapi()
     routes = [
@@ -103,7 +101,7 @@ async def api_docs(request: Request) -> Response:
         for path, methods in document["paths"].items()
         for method, entry in methods.items()
     ]
-    return templates.TemplateResponse(
+    return page(
         request,
         "docs.html",
         {
@@ -113,17 +111,18 @@ async def api_docs(request: Request) -> Response:
             "bodies": words.BODIES,
             "root": str(request.base_url).rstrip("/"),
         },
+        keep=False,
     )
 
 
 @router.get("/help")
-async def help_page(request: Request) -> Response:
+def help_page(request: Request) -> Response:
     """Keys and words."""
-    return templates.TemplateResponse(request, "help.html", {"keys": words.KEYS, "glossary": words.GLOSSARY})
+    return page(request, "help.html", {"keys": words.KEYS, "glossary": words.GLOSSARY})
 
 
 @router.get("/i/{rest:path}")
-async def instruction_page(request: Request, rest: str) -> Response:
+def instruction_page(request: Request, rest: str) -> Response:
     """One instruction: the page, or with .json, .svg, .png, .pdf, .tex, … its other forms; with /operand.svg one operand's picture."""
     stem, dot, form = rest.rpartition(".")
     if not (dot and form in (*pictures.FORMS, "cu")):
@@ -133,23 +132,15 @@ async def instruction_page(request: Request, rest: str) -> Response:
     operand = found.operand(letter) if slash else None
     chosen, notices = state.read(found, request.query_params)
     if form == "json":
-        make = (lambda: payload.operand_map(found, operand)) if operand else (lambda: payload.detail(found))
-        return CACHE.json(("json", found.ptx, letter), make).respond(request)
+        return json_body(payload.operand_map(found, operand) if operand else payload.detail(found))
     if form == "cu" or (form == "txt" and not operand):
         text = cuda.program(found) if form == "cu" else ptx.syntax(found)
-        return Body(text.encode(), "text/plain; charset=utf-8").respond(request)
+        return Body(text.encode(), "text/plain; charset=utf-8")
     if form:
-        query = dict(request.query_params)
-        key = ("picture", found.ptx, letter if operand else "", form, *sorted(query.items()))
-        body = CACHE.known(key) or await run_in_threadpool(lambda: pictures.body(*pictures.instruction(form, found, operand, query)))
-        return CACHE.get(key, lambda: body).respond(request)
+        return Body(*pictures.instruction(form, found, operand, dict(request.query_params)))
     if operand:
         return RedirectResponse(path_of(found) + f"?pin={operand.name}:0,0", 303)
-    reason = request.app.state.hardware.reason
-    return CACHE.get(
-        ("page", found.ptx, request.url.query[:2000], reason, request.app.state.limits),
-        lambda: Body(render_page(request, found, chosen, notices, reason), "text/html; charset=utf-8"),
-    ).respond(request)
+    return page(request, "instruction.html", page_context(request, found, chosen, notices))
 
 
 def path_of(instruction: Instruction) -> str:
@@ -200,8 +191,8 @@ def run_choices(found: Instruction, reason: str) -> dict[str, Any]:
     return {"kinds": kinds, "operands": measured, "forms": forms, "reason": reason, "steps": steps} if kinds else {}
 
 
-def render_page(request: Request, found: Instruction, chosen: state.PageState, notices: list[str], reason: str) -> bytes:
-    """The HTML of one instruction; `reason`: why this server cannot run it on a GPU, "" where it can."""
+def page_context(request: Request, found: Instruction, chosen: state.PageState, notices: list[str]) -> dict[str, Any]:
+    """Everything the page of one instruction shows."""
     figure = figure_of(found, chosen.product)
     distinct = lanes.distinct_operands(found)
     lane = lanes.lane_of(found, figure, chosen)
@@ -210,8 +201,7 @@ def render_page(request: Request, found: Instruction, chosen: state.PageState, n
         figure, title=found.ptx, description=pictures.describe(found, figure), colour=chosen.colour, label=chosen.label,
         threads=chosen.thread_set(), palette=None,
     )  # fmt: skip
-    context = {
-        "request": request,
+    return {
         "found": found,
         "path": path_of(found),
         "detail": payload.detail(found),
@@ -229,13 +219,12 @@ def render_page(request: Request, found: Instruction, chosen: state.PageState, n
         "scales": scale_tables(found, request.query_params),
         "products": state.products(found),
         "svg": drawing,
-        "run": run_choices(found, reason),
+        "run": run_choices(found, request.app.state.hardware.reason),
         "lane": lane,
         "lane_rows": [rows for rows in held if rows],
         "tables": [lanes.full_table(op) for op in distinct if op.threads * op.values <= request.app.state.limits.table_values],
         "data": dumps(page_data(found, figure, chosen)).decode().replace("</", "<\\/"),
     }
-    return templates.get_template("instruction.html").render(context).encode()
 
 
 def code_parts(found: Instruction) -> list[dict[str, str]]:

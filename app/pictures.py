@@ -231,10 +231,3 @@ def _amount(word: Descriptor, field: Any) -> str:
         return word.mode.name
     amount = field.get(word.word) * field.unit
     return f"{amount} B" if field.unit > 1 else str(amount)
-
-
-def body(raw: bytes, media_type: str) -> Any:
-    """A cached, compressed body of a made form."""
-    from app.wire import Body
-
-    return Body(raw, media_type)

@@ -6,9 +6,13 @@ import hashlib
 import re
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from fastapi.templating import Jinja2Templates
 from markupsafe import Markup, escape
+from starlette.requests import Request
+
+from app.wire import Body
 
 
 def _folder(name: str) -> Path:
@@ -34,6 +38,12 @@ def static_url(name: str) -> str:
 templates.env.globals["static_url"] = static_url
 templates.env.trim_blocks = True
 templates.env.lstrip_blocks = True
+
+
+def page(request: Request, name: str, context: dict[str, Any], status: int = 200, keep: bool = True) -> Body:
+    """A rendered page. keep: False where it says more than its address does (this server's host, what runs now)."""
+    text = templates.get_template(name).render({"request": request, **context})
+    return Body(text.encode(), "text/html; charset=utf-8", status=status, keep=keep)
 
 
 def pattern_names(pattern: str) -> Markup:

@@ -9,8 +9,9 @@ import numpy as np
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.resources import templates
-from app.wire import dumps
+from app.resources import page
+from app.wire import json_body
+from app.work import OffLoop
 from layouts import catalog
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Operand
@@ -18,13 +19,9 @@ from layouts.render.svg import svg
 from layouts.reuse import code, reuse
 from layouts.view import Figure, Grid, Panel, row_figure
 
-router = APIRouter(tags=["v1"])
+router = APIRouter(tags=["v1"], route_class=OffLoop)
 FLASH = ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 NIBBLES = {2: (0x4, 0x8, 0x9, 0xC, 0xD, 0xE), 4: (0x4, 0xE)}
-
-
-def _json(content: Any) -> Response:
-    return Response(dumps(content), media_type="application/json")
 
 
 # reuse --------------------------------------------------------------------------------------------------------------------
@@ -49,14 +46,14 @@ def reuse_facts(first: Instruction, second: Instruction) -> dict[str, Any]:
 
 
 @router.get("/api/v1/reuse")
-async def reuse_api(request: Request) -> Response:
+def reuse_api(request: Request) -> Response:
     """Reuse of D of `from` as A of `to`: [thread][value] of A → the D tile, thread and value that hold the element."""
     query = request.query_params
-    return _json(reuse_facts(_instruction(query.get("from", ""), "from"), _instruction(query.get("to", ""), "to")))
+    return json_body(reuse_facts(_instruction(query.get("from", ""), "from"), _instruction(query.get("to", ""), "to")))
 
 
 @router.get("/reuse", include_in_schema=False)
-async def reuse_page(request: Request) -> Response:
+def reuse_page(request: Request) -> Response:
     """Which elements of an accumulator stay in their lane when it becomes the next A."""
     given = {"from": request.query_params.get("from") or FLASH[0], "to": request.query_params.get("to") or FLASH[1]}
     context: dict[str, Any] = {"given": given, "error": None}
@@ -66,7 +63,7 @@ async def reuse_page(request: Request) -> Response:
         context |= {"facts": facts, "svg": _reuse_svg(second, facts), "first": first, "second": second}
     except LayoutError as error:
         context["error"] = error
-    return templates.TemplateResponse(request, "reuse.html", context, 422 if context["error"] else 200)
+    return page(request, "reuse.html", context, 422 if context["error"] else 200)
 
 
 def _reuse_svg(second: Instruction, facts: dict[str, Any]) -> str:
@@ -106,14 +103,14 @@ def compare_facts(left: Operand, right: Operand) -> dict[str, Any]:
 
 
 @router.get("/api/v1/compare")
-async def compare_api(request: Request) -> Response:
+def compare_api(request: Request) -> Response:
     """Two operands, each `{ptx}/{operand}`: moved[row][col] is 0 same place, 1 other value of the same lane, 2 another lane."""
     left, right = (_operand(request.query_params.get(side, ""), side) for side in ("left", "right"))
-    return _json(compare_facts(left[1], right[1]))
+    return json_body(compare_facts(left[1], right[1]))
 
 
 @router.get("/compare", include_in_schema=False)
-async def compare_page(request: Request) -> Response:
+def compare_page(request: Request) -> Response:
     """Two operands side by side with the elements that moved."""
     default = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32/a"
     given = {
@@ -131,7 +128,7 @@ async def compare_page(request: Request) -> Response:
         }
     except LayoutError as error:
         context["error"] = error
-    return templates.TemplateResponse(request, "compare.html", context, 422 if context["error"] else 200)
+    return page(request, "compare.html", context, 422 if context["error"] else 200)
 
 
 # metadata -----------------------------------------------------------------------------------------------------------------
@@ -179,13 +176,13 @@ def read_words(text: str, threads: int) -> list[int]:
 
 
 @router.get("/api/v1/instructions/{ptx}/metadata")
-async def metadata_api(ptx: str, words: str = "", selector: int = 0) -> Response:
+def metadata_api(ptx: str, words: str = "", selector: int = 0) -> Response:
     """A stored A under given metadata words: [thread][value] → dense column, and which lane's e and bit names it."""
-    return _json(metadata_facts(catalog.find(ptx), words, selector))
+    return json_body(metadata_facts(catalog.find(ptx), words, selector))
 
 
 @router.get("/metadata/{ptx}", include_in_schema=False)
-async def metadata_page(request: Request, ptx: str) -> Response:
+def metadata_page(request: Request, ptx: str) -> Response:
     """The metadata editor: type the words, or click the kept positions; dense A beside stored A."""
     found = catalog.find(ptx)
     typed = request.query_params.get("words", "")
@@ -208,9 +205,7 @@ async def metadata_page(request: Request, ptx: str) -> Response:
         "nibbles": NIBBLES[op.sparsity.index_bits] if op.sparsity else (),
     }
     part = request.query_params.get("part") == "editor"
-    return templates.TemplateResponse(
-        request, "metadata_editor.html" if part else "metadata.html", context, 422 if context["error"] else 200
-    )
+    return page(request, "metadata_editor.html" if part else "metadata.html", context, 422 if context["error"] else 200)
 
 
 def _dense_cells(op: Operand, facts: dict[str, Any]) -> list[list[dict[str, Any]]]:

@@ -1,0 +1,145 @@
+"""Where requests compute: a few threads beside the event loop, a bounded queue, a time limit, and a cache of what was made.
+
+A route written as a plain function runs in these threads (`OffLoop` sees to it); one written `async def` must compute nothing itself and
+gives what it has to compute to `off_loop`. A plain function that returns a `wire.Body` for a GET has it kept under the address, so that the
+next request for the same address is answered from the event loop without a thread, a route or a dependency.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import functools
+import inspect
+import threading
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from fastapi.routing import APIRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from app.wire import Body, Cache
+from layouts.errors import LayoutError
+
+Made = TypeVar("Made")
+THREADS, WAITING, SECONDS, CACHE_BYTES = 4, 64, 5.0, 64 << 20
+
+
+class Work:
+    """The threads of one server. `held` jobs are running or waiting; one that outlives its request is counted until it ends."""
+
+    def __init__(self, threads: int = THREADS, waiting: int = WAITING, seconds: float = SECONDS, cache_bytes: int = CACHE_BYTES) -> None:
+        self.threads, self.most, self.seconds = threads, threads + waiting, seconds
+        self.cache = Cache(cache_bytes)
+        self.held = 0
+        self._pool: ThreadPoolExecutor | None = None
+        self._lock = threading.Lock()
+
+    async def run(self, make: Callable[[], Made]) -> Made:
+        """make() in a thread. LayoutError `busy` where too many wait, `too_slow` where it takes too long; its result is then dropped."""
+        future = self._submit(make)
+        try:
+            return await asyncio.wait_for(asyncio.wrap_future(future), self.seconds)
+        except TimeoutError:
+            raise LayoutError(
+                "too_slow", f"This took longer than {self.seconds:g} s.", "Ask for less: a smaller tile, fewer accesses, a window."
+            ) from None
+
+    def _submit(self, make: Callable[[], Made]) -> Future[Made]:
+        with self._lock:
+            if self.held >= self.most:
+                raise LayoutError("busy", f"{self.held} requests are being computed.", "Try again in a few seconds.")
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="work")
+            self.held += 1
+            future = self._pool.submit(make)
+        future.add_done_callback(self._left)
+        return future
+
+    def _left(self, _: Future[Any]) -> None:
+        with self._lock:
+            self.held -= 1
+
+    def close(self) -> None:
+        """Let what runs end and drop what waits."""
+        with self._lock:
+            pool, self._pool = self._pool, None
+        if pool:
+            pool.shutdown(cancel_futures=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """The request of this task: whose threads it uses, under which key its body is kept (None: not at all), which coding it wants."""
+
+    work: Work
+    key: Hashable | None
+    accepted: str
+    scope: Scope
+
+
+_answering: contextvars.ContextVar[Answering] = contextvars.ContextVar("answering")
+
+
+async def off_loop(make: Callable[..., Made], *args: Any) -> Made:
+    """make(*args) in the threads of the server whose request this is; a body it makes is compressed there, and not kept."""
+    now = _answering.get()
+    return await now.work.run(lambda: _prepared(make(*args), now))
+
+
+def _prepared(made: Made, now: Answering) -> Made:
+    if isinstance(made, Body):
+        made.prepare(made.coding(now.accepted))
+    return made
+
+
+def _made(make: Callable[[], Any], now: Answering) -> Any:
+    """In the thread: what the route returns; a body is compressed and kept."""
+    found = now.work.cache.get(now.key) if now.key is not None else None  # made meanwhile, or in another coding
+    made = _prepared(found or make(), now)
+    if isinstance(made, Body) and now.key is not None and made.keep and made.status_code == 200:
+        made.route = now.scope.get("route")
+        now.work.cache.put(now.key, made)
+    return made
+
+
+class OffLoop(APIRoute):
+    """A route whose plain function runs in the server's threads."""
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        super().__init__(path, endpoint if inspect.iscoroutinefunction(endpoint) else _threaded(endpoint), **options)
+
+
+def _threaded(endpoint: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(endpoint)
+    async def run(**given: Any) -> Any:
+        now = _answering.get()
+        return await now.work.run(lambda: _made(functools.partial(endpoint, **given), now))
+
+    return run
+
+
+class Kept:
+    """ASGI middleware: sends what the cache has, and tells the task below whose request it answers.
+
+    `facts()` is what answers depend on beside their address."""
+
+    def __init__(self, app: ASGIApp, work: Work, facts: Callable[[], Hashable]) -> None:
+        self.app, self.work, self.facts = app, work, facts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        accepted = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"accept-encoding"), "")
+        key = None
+        if scope["method"] == "GET":
+            key = (scope["path"], scope["query_string"], scope.get("root_path", ""), self.facts())
+            body = self.work.cache.get(key)
+            coding = body.coding(accepted) if body else ""
+            if body and body.has(coding):
+                scope["route"] = body.route
+                return await body(scope, receive, send)
+        _answering.set(Answering(self.work, key, accepted, scope))
+        await self.app(scope, receive, send)

@@ -1,0 +1,54 @@
+"""Requests to an application without a socket or a second thread: the test's own thread is the event loop's."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+
+@dataclass
+class Answer:
+    status: int
+    headers: dict[str, str]
+    body: bytes
+    route: str  # the template of the route that answered
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+async def ask(
+    app: Any, method: str, address: str, body: bytes | Any = b"", headers: dict[str, str] | None = None, client: str = "127.0.0.1"
+) -> Answer:
+    """One request and its answer. A body that is not bytes is sent as JSON."""
+    path, _, query = address.partition("?")
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    given = {
+        "host": "127.0.0.1",
+        "content-length": str(len(raw)),
+        **({} if isinstance(body, bytes) else {"content-type": "application/json"}),
+        **(headers or {}),
+    }
+    scope: dict[str, Any] = {
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": "http", "path": unquote(path), "raw_path": path.encode(),
+        "query_string": query.encode(), "root_path": "", "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in given.items()],
+        "client": (client, 50000), "server": ("127.0.0.1", 80),
+    }  # fmt: skip
+    parts = [{"type": "http.request", "body": raw, "more_body": False}]
+    out = Answer(0, {}, b"", "")
+
+    async def receive() -> dict[str, Any]:
+        return parts.pop() if parts else {"type": "http.disconnect"}
+
+    async def send(message: dict[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            out.status = message["status"]
+            out.headers = {name.decode().lower(): value.decode("latin-1") for name, value in message["headers"]}
+        else:
+            out.body += message.get("body", b"")
+
+    await app(scope, receive, send)
+    out.route = getattr(scope.get("route"), "path", "")
+    return out

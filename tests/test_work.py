@@ -1,0 +1,203 @@
+"""Nothing is computed on the event loop, what is kept is bounded in bytes, and one server computes no more at once than it says."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+from fastapi.routing import APIRoute
+
+from app import words
+from app.main import create_app
+from app.wire import OVERHEAD, Body, Cache
+from app.work import Work
+from layouts.errors import LayoutError
+from tests.asgi import ask
+
+ROOT = Path(__file__).parents[1]
+M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
+WORD = "0x4000004004000101"
+PAGES = (
+    "/", "/?q=bf16&part=rows", f"/go?ptx={M16}", "/docs", "/help", f"/i/{M16}", f"/i/{M16}/a.svg", f"/i/{M16}/a.png", f"/i/{M16}.json", f"/i/{M16}.cu", "/smem", "/smem.svg", "/descriptor",
+    "/descriptor/wgmma", f"/descriptor/wgmma/{WORD}", f"/descriptor/wgmma/{WORD}.svg", "/chain", "/banks", "/diagram", "/gallery", "/gpu",
+    f"/gpu/run?kind=mma&instruction={M16}&backend=numpy", f"/steps/{M16}", f"/steps/{M16}.txt", "/guide", "/guide/swizzle", "/guide/k-major-none", "/guide/k-major-needs-no-transpose", "/reuse",
+    "/compare", f"/metadata/{SPARSE}", f"/api/v1/instructions/{SPARSE}/metadata", "/palette.css",
+)  # fmt: skip
+REFUSED = (
+    "/i/mma.m16n8k12.row.col.f32.f16.f16.f32",
+    "/api/v1/instructions/nothing",
+    "/smem?mn=7",
+    "/smem.svg?mn=7",
+    "/api/v1/instructions?q=mma.m9",
+)
+# What may run on the event loop: the server's own plumbing, waiting for the device's worker, and errors.
+PLUMBING = {
+    "app/main.py",
+    "app/work.py",
+    "app/wire.py",
+    "app/metrics.py",
+    "app/gpu_pages.py",
+    "app/gpu/pool.py",
+    "app/resources.py",
+    "layouts/errors.py",
+}
+WORK_OF_PLUMBING = {("app/wire.py", "dumps"), ("app/wire.py", "prepare"), ("app/resources.py", "page"), ("app/gpu_pages.py", "table")}
+
+
+class OnTheLoop:
+    """The project's functions that ran in this thread while it was watched: (file, function)."""
+
+    def __init__(self) -> None:
+        self.seen: set[tuple[str, str]] = set()
+
+    def __call__(self, frame: FrameType, event: str, _: Any) -> None:
+        name = frame.f_code.co_filename
+        if event == "call" and name.startswith(str(ROOT)):
+            self.seen.add((str(Path(name).relative_to(ROOT)), frame.f_code.co_name))
+
+    def __enter__(self) -> OnTheLoop:
+        sys.setprofile(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.setprofile(None)
+
+    def computed(self) -> set[tuple[str, str]]:
+        return {
+            (file, name)
+            for file, name in self.seen
+            if file.startswith(("app/", "layouts/")) and (file not in PLUMBING or (file, name) in WORK_OF_PLUMBING)
+        }
+
+
+@pytest.fixture(scope="module")
+def app() -> Iterator[Any]:
+    made = create_app()
+    asyncio.run(ask(made, "GET", "/i/nothing"))  # the error page's frame is worked out once
+    yield made
+    made.state.work.close()
+    made.state.hardware.pool.close()
+
+
+def every_route(app: Any) -> set[str]:
+    routes = [route for entry in app.routes for route in getattr(getattr(entry, "original_router", None), "routes", [entry])]
+    return {route.path for route in routes if isinstance(route, APIRoute)}
+
+
+def test_no_route_computes_on_the_event_loop(app: Any) -> None:
+    plotly = asyncio.run(ask(app, "GET", f"/i/{M16}")).body.decode().split('data-plotly="')[1].split('"')[0]
+    gets = [*PAGES, *words.EXAMPLES.values(), plotly]
+    requests = [("GET", address, b"") for address in (*gets, *gets, *REFUSED)] + [
+        ("POST", path, body) for path, body in words.BODIES.items()
+    ]
+
+    async def run() -> set[str]:
+        visited = set()
+        for method, address, body in requests:
+            for coding in ("identity", "br"):
+                answer = await ask(app, method, address, body, {"accept-encoding": coding})
+                visited.add(answer.route)
+                assert answer.status in ((404, 422, 200) if address in REFUSED else (200, 303)), (address, answer.status, answer.body[:300])
+        return visited
+
+    with OnTheLoop() as watched:
+        visited = asyncio.run(run())
+    assert not watched.computed()
+    assert visited >= every_route(app), every_route(app) - visited  # a new route needs an address here
+
+
+def test_the_watch_bites() -> None:
+    from app import memory
+
+    with OnTheLoop() as watched:
+        memory.number("1", "x")
+    assert ("app/memory.py", "number") in watched.computed()
+
+
+def test_a_second_request_needs_no_thread(app: Any) -> None:
+    first = asyncio.run(ask(app, "GET", f"/api/v1/instructions/{M16}/operands/a"))
+    app.state.work.run, kept = None, app.state.work.run  # nothing can be computed now
+    try:
+        again = asyncio.run(ask(app, "GET", f"/api/v1/instructions/{M16}/operands/a"))
+        assert (again.status, again.body, again.headers) == (200, first.body, first.headers) and again.route == first.route
+    finally:
+        app.state.work.run = kept
+
+
+def body(size: int) -> Body:
+    return Body(bytes(size - OVERHEAD), "text/plain")
+
+
+def test_the_cache_is_bounded_in_bytes() -> None:
+    cache = Cache(100 * OVERHEAD)
+    for number in range(60):
+        cache.put(number, body(10 * OVERHEAD))
+    assert len(cache) == 10 and cache.held_bytes == cache.most_bytes
+    assert cache.get(49) is None and cache.get(50) is not None
+    cache.put(60, body(10 * OVERHEAD))
+    assert cache.get(51) is None and cache.get(50) is not None  # 50 was used after 51
+    cache.put("large", body(26 * OVERHEAD))
+    assert cache.get("large") is None and len(cache) == 10
+
+
+def test_a_body_that_grew_is_counted_anew() -> None:
+    cache, grown = Cache(100 * OVERHEAD), Body(bytes(range(256)) * 40, "text/plain")
+    cache.put("x", grown)
+    before = cache.held_bytes
+    cache.put("x", grown.prepare("gzip"))
+    assert cache.held_bytes == grown.size > before and len(cache) == 1
+
+
+def test_work_runs_in_its_own_threads() -> None:
+    work = Work(threads=1)
+    name = asyncio.run(work.run(lambda: threading.current_thread().name))
+    assert name.startswith("work") and work.held == 0
+    work.close()
+
+
+def test_slow_work_is_refused_in_time_and_keeps_its_place_until_it_ends() -> None:
+    work, gate = Work(threads=1, waiting=1, seconds=0.05), threading.Event()
+
+    async def run() -> None:
+        with pytest.raises(LayoutError, match=r"longer than 0\.05 s") as slow:
+            await work.run(gate.wait)
+        assert slow.value.code == "too_slow" and work.held == 1  # the thread is still at it
+        with pytest.raises(LayoutError) as queued:
+            await work.run(lambda: pytest.fail("it was given up before it began"))
+        assert queued.value.code == "too_slow" and work.held == 1  # one that had not begun is dropped
+        waiting = asyncio.ensure_future(work.run(lambda: 1))
+        await asyncio.sleep(0)
+        with pytest.raises(LayoutError) as full:
+            await work.run(lambda: 2)
+        assert full.value.code == "busy"
+        gate.set()
+        assert await waiting == 1
+        assert await work.run(lambda: 3) == 3
+
+    asyncio.run(run())
+    assert work.held == 0
+    work.close()
+
+
+def test_refusals_of_work_say_when_to_come_again() -> None:
+    gate = threading.Event()
+    app = create_app(work=Work(threads=1, waiting=0, seconds=0.05))
+    app.get("/wait")(gate.wait)
+
+    async def run() -> None:
+        slow = await ask(app, "GET", "/wait")
+        busy = await ask(app, "GET", "/api/v1/instructions")
+        gate.set()
+        assert slow.status == 503
+        assert busy.status == 503 and busy.json()["error"]["code"] == "busy" and int(busy.headers["retry-after"]) > 0
+        assert (await ask(app, "GET", "/healthz")).status == 200
+
+    asyncio.run(run())
+    app.state.work.close()
