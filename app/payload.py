@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from app import search
-from layouts import catalog
+from layouts import catalog, qualifiers
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Operand
 
@@ -37,6 +37,7 @@ def detail(instruction: Instruction) -> Json:
     return summary(instruction) | {
         "note": instruction.family.note,
         "deprecated": instruction.family.deprecated,
+        "convergence": qualifiers.convergence(instruction),
         "source": str(instruction.family.source),
         "operands": [operand_facts(instruction, op) for op in instruction.operands.values()],
         "scales": [scale_map(instruction, name) for name in instruction.scales],

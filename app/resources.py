@@ -52,3 +52,11 @@ def pattern_names(pattern: str) -> Markup:
 
 
 templates.env.filters["pattern_names"] = pattern_names
+
+
+def ticks(text: str) -> Markup:
+    """Plain text whose `words` between backticks are code."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
+
+
+templates.env.filters["ticks"] = ticks

@@ -126,6 +126,7 @@ class AddressMap(BaseModel):
 class Detail(Row):
     note: str
     deprecated: str
+    convergence: str
     source: str
     operands: list[Operand]
     scales: list[ScaleMap]

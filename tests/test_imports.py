@@ -14,7 +14,7 @@ FLOORS = (
     {"instruction"},
     {"table"},
     {"catalog"},
-    {"descriptor", "reuse", "wmma", "view", "palette"},
+    {"descriptor", "reuse", "wmma", "qualifiers", "view", "palette"},
     {"tiling"},
     {"verify", "chain"},
     {"render"},
