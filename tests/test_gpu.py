@@ -39,6 +39,18 @@ def test_unpack_undoes_pack() -> None:
             assert np.array_equal(back, bits) and not disagree
 
 
+def test_a_4_bit_float_takes_the_middle_of_its_8_bit_container() -> None:
+    """PTX ISA 9.1, 9.7.14.5.14: e2m1 in bits 2 to 5, 6-bit elements in the low six bits; packed 4-bit elements have no padding."""
+    ones = {"e2m1": 0x2 << 2, "e3m2": 0x0C, "e2m3": 0x08}
+    for name, byte in ones.items():
+        op = find(f"mma.m16n8k32.row.col.kind::f8f6f4.f32.{name}.{name}.f32").operands["a"]
+        bits = numbers.encode(np.ones(op.pattern.extents), name)
+        assert set(numbers.pack(op, bits).ravel().tolist()) == {byte * 0x01010101}
+        assert np.array_equal(numbers.unpack(op, numbers.pack(op, bits))[0], bits)
+    packed = find("mma.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0").operands["a"]
+    assert set(numbers.pack(packed, numbers.encode(np.ones(packed.pattern.extents), "e2m1")).ravel().tolist()) == {0x22222222}
+
+
 @pytest.mark.skipif(nvrtc.library() is None, reason="no NVRTC: make test installs it")
 @pytest.mark.parametrize("family", ["mma", "mma_sp", "wmma", "wgmma", "wgmma_sp", "ldmatrix", "stmatrix", "movmatrix", "mma_scaled"])
 def test_kernels_compile(family: str) -> None:

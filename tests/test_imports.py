@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FLOORS = (
-    {"errors", "bits", "swizzle", "dtypes", "pattern"},
+    {"errors", "bits", "swizzle", "dtypes", "codec", "pattern"},
     {"metadata", "banks"},
     {"instruction"},
     {"table"},
@@ -19,7 +19,7 @@ FLOORS = (
     {"verify", "chain"},
     {"render"},
 )
-WITHIN_BASE = {"errors": set(), "bits": {"errors"}, "swizzle": {"errors"}, "dtypes": {"errors"}, "pattern": {"errors"}}
+WITHIN_BASE = {"errors": set(), "bits": {"errors"}, "swizzle": {"errors"}, "dtypes": {"errors"}, "codec": {"errors"}, "pattern": {"errors"}}
 PURE = {"numpy", "layouts"}
 STDLIB_WITH_IO = {"subprocess", "socket", "urllib", "http", "threading", "multiprocessing", "asyncio", "os", "sys", "ctypes"}
 

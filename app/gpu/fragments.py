@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from app.gpu import numbers
 from app.gpu.device import Device, Product
 from app.gpu.kernels import MOVE_WORDS
-from app.gpu.products import SCALES, shared_image
+from app.gpu.products import shared_image
 from layouts import catalog
+from layouts.codec import SCALES
 from layouts.errors import LayoutError
 from layouts.instruction import WARPGROUP, Instruction, Operand
 from layouts.wmma import default_stride

@@ -1,95 +1,16 @@
-"""Values for hardware runs: small whole numbers as the bits of any element type, and fragments packed by their maps."""
+"""Fragments packed by their maps for hardware runs; the values themselves are layouts.codec's."""
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from layouts.codec import Bits, decode, encode, legal_values
 from layouts.instruction import Operand
 
-Bits = NDArray[np.uint64]
-# exponent bits, mantissa bits, bias of the narrow floats (OCP MX 1.0; e4m3 and e5m2: FP8 formats)
-_NARROW = {"e4m3": (4, 3, 7), "e5m2": (5, 2, 15), "e3m2": (3, 2, 3), "e2m3": (2, 3, 1), "e2m1": (2, 1, 1)}
-
-
-@lru_cache(maxsize=8)
-def _codes(name: str) -> dict[float, int]:
-    """Value → code of a narrow float, positive zero for 0."""
-    exponent_bits, mantissa_bits, bias = _NARROW[name]
-    out: dict[float, int] = {}
-    for code in range(1 << (1 + exponent_bits + mantissa_bits)):
-        sign = -1.0 if code >> (exponent_bits + mantissa_bits) else 1.0
-        exponent, mantissa = code >> mantissa_bits & (1 << exponent_bits) - 1, code & (1 << mantissa_bits) - 1
-        fraction = mantissa / (1 << mantissa_bits)
-        value = sign * (2.0 ** (1 - bias) * fraction if exponent == 0 else 2.0 ** (exponent - bias) * (1 + fraction))
-        out.setdefault(value, code)
-    return out
-
-
-@lru_cache(maxsize=8)
-def _sorted_codes(name: str) -> tuple[NDArray[np.float64], Bits]:
-    table = sorted(_codes(name).items())
-    return np.array([value for value, _ in table]), np.array([code for _, code in table], np.uint64)
-
-
-def legal_values(name: str) -> tuple[int, ...]:
-    """Whole numbers that the type holds exactly and whose products stay exact in every accumulator."""
-    if name == "b1":
-        return (0, 1)
-    return (0, 1, 2, 3) if name.startswith("u") else (-2, -1, 0, 1, 2)
-
-
-def encode(values: NDArray[Any], name: str) -> Bits:
-    """Element bits of whole numbers."""
-    if name == "f16":
-        return values.astype(np.float16).view(np.uint16).astype(np.uint64)
-    if name in ("f32", "tf32"):
-        return values.astype(np.float32).view(np.uint32).astype(np.uint64)
-    if name == "bf16":
-        return values.astype(np.float32).view(np.uint32).astype(np.uint64) >> np.uint64(16)
-    if name == "f64":
-        return values.astype(np.float64).view(np.uint64)
-    if name in _NARROW:
-        known, codes = _sorted_codes(name)
-        return codes[np.searchsorted(known, values)]
-    width = {"s32": 32, "s8": 8, "u8": 8, "s4": 4, "u4": 4, "b1": 1}[name]
-    return values.astype(np.int64).view(np.uint64) & np.uint64((1 << width) - 1)
-
-
-def decode(bits: Bits, name: str) -> NDArray[np.float64]:
-    """The values of element bits."""
-    if name == "f16":
-        return bits.astype(np.uint16).view(np.float16).astype(np.float64)
-    if name in ("f32", "tf32"):
-        return bits.astype(np.uint32).view(np.float32).astype(np.float64)
-    if name == "bf16":
-        return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64)
-    if name == "f64":
-        return bits.view(np.float64)
-    if name in _NARROW:
-        return _values(name)[bits.astype(np.int64)]
-    if name == "ue8m0":
-        return 2.0 ** (bits.astype(np.float64) - 127)
-    if name == "ue4m3":
-        return _values("e4m3")[bits.astype(np.int64) & 0x7F]
-    width = {"s32": 32, "s8": 8, "u8": 8, "s4": 4, "u4": 4, "b1": 1}[name]
-    unsigned = (bits & np.uint64((1 << width) - 1)).astype(np.int64)
-    negative = (unsigned >> (width - 1)).astype(bool) & name.startswith("s")
-    return (unsigned - (negative.astype(np.int64) << width)).astype(np.float64)
-
-
-@lru_cache(maxsize=8)
-def _values(name: str) -> NDArray[np.float64]:
-    """Code → value of a narrow float; NaN where a code is no number's first."""
-    exponent_bits, mantissa_bits, _ = _NARROW[name]
-    out = np.full(1 << (1 + exponent_bits + mantissa_bits), np.nan)
-    for value, code in _codes(name).items():
-        out[code] = value
-    out[1 << (exponent_bits + mantissa_bits)] = 0.0  # −0
-    return out
+__all__ = ["Bits", "decode", "encode", "legal_values", "pack", "pack_values", "unpack", "unpack_values"]
 
 
 def pack(op: Operand, matrix: Bits) -> NDArray[np.unsignedinteger[Any]]:
@@ -101,7 +22,7 @@ def pack(op: Operand, matrix: Bits) -> NDArray[np.unsignedinteger[Any]]:
 def pack_values(op: Operand, held: Bits) -> NDArray[np.unsignedinteger[Any]]:
     """Element bits [..., threads, values], all or the first ones → registers: no map, only how values share a register."""
     per = op.values // op.registers
-    shift = np.arange(per, dtype=np.uint64) * np.uint64(op.container_bits)
+    shift = np.arange(per, dtype=np.uint64) * np.uint64(op.container_bits) + np.uint64(op.padding_below)
     words = np.bitwise_or.reduce(held.reshape(*held.shape[:-1], held.shape[-1] // per, per) << shift, axis=-1)
     return words.astype(np.uint64 if op.register_bits == 64 else np.uint32)
 
@@ -109,8 +30,8 @@ def pack_values(op: Operand, held: Bits) -> NDArray[np.unsignedinteger[Any]]:
 def unpack_values(op: Operand, registers: NDArray[Any]) -> Bits:
     """Registers [..., threads, registers], all or the first ones → element bits [..., threads, values]: no map."""
     per = op.values // op.registers
-    shift = np.arange(per, dtype=np.uint64) * np.uint64(op.container_bits)
-    mask = np.uint64((1 << op.container_bits) - 1) if op.container_bits < 64 else np.uint64(2**64 - 1)
+    shift = np.arange(per, dtype=np.uint64) * np.uint64(op.container_bits) + np.uint64(op.padding_below)
+    mask = np.uint64((1 << op.element.bits) - 1)
     held: Bits = registers.astype(np.uint64)[..., None] >> shift & mask
     return held.reshape(*registers.shape[:-1], registers.shape[-1] * per)
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from app.gpu import numbers
 from app.gpu.device import Device, Product
+from layouts.codec import SCALES
 from layouts.instruction import WARPGROUP, Instruction, Operand
 from layouts.metadata import Sparsity
 from layouts.swizzle import mode
@@ -17,7 +18,6 @@ from layouts.tiling import Tile
 
 Array = NDArray[Any]
 SEED = 20261121
-SCALES = {"ue8m0": (126, 127, 128), "ue4m3": (0x30, 0x38, 0x40)}  # a half, one, two
 
 
 @dataclass(frozen=True)
