@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from layouts import catalog, tiling
+from layouts import catalog, slices
 from layouts import descriptor as desc
 from layouts.bits import hex_word, parse_word
 from layouts.descriptor import Descriptor, View
@@ -69,8 +69,8 @@ def tile_facts(tile: Tile, rows: int) -> Json:
         "lbo_used": lbo_used,
         "sbo_used": sbo_used,
         "unused": {name: why for name, why in reasons.items() if name in ("lbo", "sbo")},
-        "k_steps": tiling.k_steps(tile),
-        "mn_steps": tiling.mn_steps(tile, rows),
+        "k_steps": slices.k_steps(tile),
+        "mn_steps": slices.mn_steps(tile, rows),
         "descriptor": str(tile.descriptor()),
         "tma_box": tma_box(tile),
     }

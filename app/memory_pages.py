@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from math import lcm
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,11 +15,13 @@ from app.memory_views import field_at, tile_figure, verdict_svg
 from app.resources import page
 from app.wire import Body, dumps
 from app.work import OffLoop
+from layouts import catalog
 from layouts import descriptor as desc
 from layouts.descriptor import Descriptor
 from layouts.errors import LayoutError
 from layouts.render.svg import svg
-from layouts.tiling import Tile
+from layouts.swizzle import mode
+from layouts.tiling import ELEMENT_BITS, Tile
 from layouts.view import Figure, Panel
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
@@ -57,6 +61,8 @@ def smem(request: Request) -> Response:
         "tile": tile,
         "facts": facts,
         "plain": plain,
+        "element_bits": ELEMENT_BITS,
+        "steps": [step | {"query": step_query(tile, rows, step["k"])} for step in facts["k_steps"]],
         "svg": svg(
             figure, title="tile and memory", palette=None, labels_up_to=1100, extra=extra + "".join(_marker(p) for p in figure.panels)
         ),
@@ -72,6 +78,31 @@ def smem(request: Request) -> Response:
         ],
     }
     return page(request, "smem.html", context, 422 if context["error"] else 200)
+
+
+READERS = {
+    1: "wgmma.mma_async.m64n{}k256.s32.b1.b1.and.popc",
+    8: "wgmma.mma_async.m64n{}k32.f32.e4m3.e4m3",
+    16: "wgmma.mma_async.m64n{}k16.f32.f16.f16",
+    32: "wgmma.mma_async.m64n{}k8.f32.tf32.tf32",
+}
+
+
+def step_query(tile: Tile, rows: int, k: int) -> str:
+    """The query under which the descriptor page verifies one K step: an instruction of these elements that reads `rows` rows."""
+    instruction, operand = READERS[tile.element_bits].format(64), "a"
+    if rows != 64:
+        with suppress(LayoutError):  # where no instruction has so many rows, A's 64 stand for them
+            instruction, operand = catalog.find(READERS[tile.element_bits].format(rows)).ptx, "b"
+    asked = {
+        "instruction": instruction,
+        "operand": operand,
+        "major": tile.major,
+        "s_swizzle": tile.mode.name,
+        "s_mn": tile.mn,
+        "s_k": tile.k,
+    }
+    return urlencode(asked | {"s_order": tile.order, "s_base": tile.base, "slice_k": k})
 
 
 @router.get("/smem.{form}")
@@ -134,7 +165,7 @@ def descriptor_page(request: Request, word: str) -> Response:
 def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any]:
     """Everything the editor shows: fields, warnings, and the verification the query asks for."""
     view = {name: query.get(name, default) for name, default in VIEW.items()}
-    spec = {name: query.get(f"s_{name}", default) for name, default in STORAGE.items()}
+    spec = {name: query.get(f"s_{name}", default) for name, default in (STORAGE | fitting(view, query)).items()}
     context: dict[str, Any] = {
         "descriptor": descriptor,
         "facts": memory.descriptor_facts(descriptor),
@@ -179,6 +210,18 @@ def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any
         except LayoutError as error:
             context["compare_error"] = error
     return context
+
+
+def fitting(view: dict[str, str], query: dict[str, str]) -> dict[str, str]:
+    """The default sizes of a canonical tile: what the instruction reads, in whole atoms. Empty where the view is not legal."""
+    try:
+        _, seen = memory.seen_by(view)
+        chunks = mode(query.get("s_swizzle", STORAGE["swizzle"])).chunks
+    except LayoutError:
+        return {}
+    wide = {"K": 8, "MN": 8 * chunks}[seen.major]
+    deep = {"K": seen.per * chunks, "MN": 8}[seen.major]
+    return {"mn": str(-(-max(seen.rows, 64) // wide) * wide), "k": str(lcm(deep, seen.k))}
 
 
 def _tile(request: dict[str, Any]) -> Tile | None:

@@ -18,6 +18,11 @@ from layouts.pattern import parse_cute
 from layouts.swizzle import Mode, Swizzle, mode
 
 Offsets = NDArray[np.int64]
+ELEMENT_BITS = (1, 8, 16, 32)  # what wgmma reads from shared memory: b1; fp8 and integers; f16, bf16; tf32
+NARROW = {
+    4: "Widen them to 8 bits before wgmma. For ldmatrix the tile is one of bytes: element_bits 8 and half of k. ",
+    6: "wgmma has no 6-bit types; on later architectures such an element takes a byte: element_bits 8. ",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +41,11 @@ class Tile:
     base: int = 0
 
     def __post_init__(self) -> None:
-        if self.element_bits not in (8, 16, 32):
-            hint = (
-                "Packed 4-bit elements: give bytes (8) and half the k; 6-bit elements take a byte each."
-                if self.element_bits in (4, 6)
-                else "Allowed: 8, 16, 32."
+        if self.element_bits not in ELEMENT_BITS:
+            hint = f"Allowed: {', '.join(map(str, ELEMENT_BITS))} (1 is b1, eight to a byte)."
+            raise LayoutError(
+                "bad_tile", f"wgmma reads no {self.element_bits}-bit elements.", NARROW.get(self.element_bits, "") + hint, "element_bits"
             )
-            raise LayoutError("bad_tile", f"wgmma reads no {self.element_bits}-bit elements.", hint, "element_bits")
         if self.major not in ("K", "MN"):
             raise LayoutError("bad_major", f"No major '{self.major}'.", "Allowed: K, MN.", "major")
         if self.major == "MN" and self.element_bits != 16:
@@ -126,19 +129,22 @@ class Tile:
         """Elements of K one wgmma takes: 32 bytes."""
         return K_BYTES * 8 // self.element_bits
 
-    def descriptor(self, mn: int = 0, k: int = 0, reach: int = 0) -> Descriptor:
+    def descriptor(self, mn: int = 0, k: int = 0, reach: int = 0, rows: int = 0) -> Descriptor:
         """The descriptor of the slice that begins at (mn, k); LayoutError where no descriptor can begin there.
 
-        reach: elements of K the instruction reads where that is not `step` (B of wgmma.sp: twice as many).
+        reach: elements of K the instruction reads where that is not `step` (B of wgmma.sp: twice as many). rows: those of the
+        instruction; where they are given, a slice may begin inside an MN-major atom that holds all of them.
         """
-        self.check_slice(mn, k)
+        self.check_slice(mn, k, rows)
         lbo, sbo = self.lbo_sbo(reach)
         start = self.base + int(self.offset_before(mn, k))
         return encode(start & 0x3FFFF, lbo, sbo, 0, self.mode.name)
 
-    def check_slice(self, mn: int, k: int) -> None:
-        """LayoutError where no instruction can begin at (mn, k)."""
-        if mn % self.atom[0] or not 0 <= mn < self.mn:
+    def check_slice(self, mn: int, k: int, rows: int = 0) -> None:
+        """LayoutError where no instruction (of `rows` rows, 0 for any number) can begin at (mn, k)."""
+        inside = mn % self.atom[0]
+        one_atom = self.major == "MN" and rows and not inside % 8 and inside + rows <= self.atom[0]
+        if (inside and not one_atom) or not 0 <= mn < self.mn:
             where = "inside an MN-major atom" if self.major == "MN" else "inside a group of 8 rows"
             raise LayoutError(
                 "illegal_step",
@@ -150,6 +156,13 @@ class Tile:
             raise LayoutError(
                 "illegal_step", f"k = {k} is no step of the instruction.", f"Multiples of {self.step()} below {self.k}.", "slice"
             )
+
+    def canonical(self) -> str:
+        """What a descriptor of this mode and major describes, (mn, k) in 16-byte chunks, as CUTLASS writes it (mma_sm90_desc.hpp)."""
+        w = self.mode.chunks
+        if self.major == "K":
+            return "((8,n),2):((1,SBO),LBO)" if w == 1 else f"((8,n),2):(({w},SBO),1)"
+        return "((1,n),(8,k)):((X,SBO),(1,LBO))" if w == 1 else f"(({w},n),(8,k)):((1,LBO),({w},SBO))"
 
     def cute(self) -> dict[str, str]:
         """The layout as CuTe prints it, (mn, k), in 16-byte chunks, elements, bytes and bits; the swizzle's base counts in that unit."""
@@ -170,45 +183,6 @@ class Tile:
 
 def _n(number: float) -> str:
     return str(int(number)) if number == int(number) else f"{number:g}"
-
-
-def k_steps(tile: Tile) -> list[dict[str, Any]]:
-    """Every K step of the tile: start offset, descriptor, why it is where it is."""
-    out = []
-    before = 0
-    for k in range(0, tile.k - tile.k % tile.step(), tile.step()):
-        offset = int(tile.offset_before(0, k))
-        inside = tile.major == "K" and k % tile.atom[1] != 0
-        why = (
-            "the tile's start"
-            if not k
-            else f"+{offset - before} bytes inside the atom: the XOR works on address bits, so the start alone moves and base offset stays"
-            if inside
-            else f"+{offset - before} bytes: past the atom's edge the next atom along K begins {offset - before} bytes after the last step's start"
-        )
-        out.append({"k": k, "start_offset_bytes": offset, "descriptor": str(tile.descriptor(0, k)), "why": why})
-        before = offset
-    return out
-
-
-def mn_steps(tile: Tile, rows: int) -> list[dict[str, Any]]:
-    """Every step of `rows` along M or N: its descriptor, or why it is illegal."""
-    out: list[dict[str, Any]] = []
-    for mn in range(0, tile.mn, rows):
-        if mn % tile.atom[0]:
-            out.append(
-                {
-                    "mn": mn,
-                    "start_offset_bytes": None,
-                    "descriptor": None,
-                    "why": f"illegal: inside an atom of {tile.atom[0]} (mn); use a narrower swizzle",
-                }
-            )
-        else:
-            out.append(
-                {"mn": mn, "start_offset_bytes": int(tile.offset_before(mn, 0)), "descriptor": str(tile.descriptor(mn, 0)), "why": ""}
-            )
-    return out
 
 
 # other ways to store a tile -------------------------------------------------------------------------------------------------

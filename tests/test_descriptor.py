@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from app import memory
 from layouts import descriptor as desc
-from layouts import find, tiling
+from layouts import find, slices
 from layouts.bits import parse_word
 from layouts.descriptor import Descriptor, View, encode, reads, reads_many
 from layouts.errors import LayoutError
@@ -272,7 +272,7 @@ def test_warnings_are_about_what_is_there() -> None:
 def test_k_steps_read_what_the_tile_holds() -> None:
     for name, order in (("128B", "mn"), ("64B", "k"), ("none", "mn")):
         tile = Tile(16, "K", mode(name), 128, 128, order, 2048)
-        for step in tiling.k_steps(tile):
+        for step in slices.k_steps(tile):
             got = reads(Descriptor(int(step["descriptor"], 16)), View(64, 16, 16, "K"))
             assert np.array_equal(got - 2048, tile.offsets()[:64, step["k"] : step["k"] + 16])
 

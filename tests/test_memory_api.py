@@ -14,7 +14,7 @@ from app import guide_pages
 from app.main import create_app
 from layouts.render import smem
 from layouts.swizzle import MODES
-from layouts.tiling import Tile
+from layouts.tiling import ELEMENT_BITS, Tile
 from tests.ptxas import nvrtc
 from tests.test_cli import lanescope
 
@@ -164,8 +164,8 @@ def test_guide_pages_and_their_links(client: TestClient) -> None:
 @pytest.mark.skipif(nvrtc.library() is None, reason="no NVRTC: make test installs it")
 def test_tile_code_compiles() -> None:
     parts = []
-    for n, (bits, major, m) in enumerate((b, mj, m) for b in (8, 16, 32) for mj in (("K", "MN") if b == 16 else ("K",)) for m in MODES):
-        tile = Tile(bits, major, m, 128, 128)
+    for n, (bits, major, m) in enumerate((b, mj, m) for b in ELEMENT_BITS for mj in (("K", "MN") if b == 16 else ("K",)) for m in MODES):
+        tile = Tile(bits, major, m, 128, 128 if bits > 1 else 1024)
         parts.append(f"namespace t{n} {{ {smem.fill(tile)}{smem.describe(tile)} }}")
     assert nvrtc.compile_ptx("\n".join(parts), "sm_90a")[1] == ""
 
@@ -174,15 +174,16 @@ def test_tile_code_computes_the_tile() -> None:
     """The generated expression, evaluated in Python, against the engine's offsets."""
     import re
 
-    for major in ("K", "MN"):
+    for bits, major in ((1, "K"), (8, "K"), (16, "K"), (16, "MN"), (32, "K")):
         for m in MODES:
-            tile = Tile(16, major, m, 128, 128)
+            tile = Tile(bits, major, m, 128, 128 if bits > 1 else 1024)
+            per = 1 if bits > 1 else 8  # b1: the code counts bytes
             text = smem.fill(tile)
             before = re.search(r"before = (.*);", text).group(1).replace("/", "//")  # type: ignore[union-attr]
             after = re.search(r"return (.*);", text).group(1)  # type: ignore[union-attr]
             for mn, k in ((0, 0), (9, 33), (77, 127), (127, 64)):
                 value = eval(after, {}, {"before": eval(before, {}, {"mn": mn, "k": k})})
-                assert value == tile.offsets()[mn, k]
+                assert value == tile.offsets()[mn, k * per]
 
 
 def test_command_line(client: TestClient) -> None:

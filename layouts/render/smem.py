@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from layouts.tiling import Tile
 
 _TYPES = {8: "unsigned char", 16: "unsigned short", 32: "unsigned"}
 
 
 def fill(tile: Tile, name: str = "a") -> str:
-    """`{name}_offset(mn, k)` in bytes and `fill_{name}`: global [mn][k] rows (K-major) or [k][mn] rows (MN-major) into the tile."""
+    """`{name}_offset(mn, k)` in bytes and `fill_{name}`: global [mn][k] rows (K-major) or [k][mn] rows (MN-major) into the tile.
+
+    b1 is filled as bytes, eight elements each: k counts bytes there.
+    """
+    if tile.element_bits < 8:
+        return f"// {tile.k} × b1 along K are {tile.k // 8} bytes: below, k counts bytes.\n" + fill(_bytes(tile), name)
     (am, ak), (sm, sk) = tile.atom, tile.strides
     size, kind = tile.element_bits // 8, _TYPES[tile.element_bits]
     line, along = ("mn % 8", f"k % {ak}") if tile.major == "K" else ("k % 8", f"mn % {am}")
@@ -29,7 +36,8 @@ def fill(tile: Tile, name: str = "a") -> str:
 
 
 def describe(tile: Tile, name: str = "a") -> str:
-    """`{name}_descriptor(tile, mn, k)`: the 64-bit word of a slice; mn a multiple of the atom, k of the instruction's K."""
+    """`{name}_descriptor(tile, mn, k)`: the 64-bit word of a slice; mn a multiple of the atom, k of the instruction's K (b1: in bytes)."""
+    tile = _bytes(tile)
     (am, ak), (sm, sk) = tile.atom, tile.strides
     lbo, sbo = tile.lbo_sbo()
     inside = f" + k % {ak} * {tile.element_bits // 8}" if tile.major == "K" else ""
@@ -39,3 +47,8 @@ def describe(tile: Tile, name: str = "a") -> str:
         f"  const unsigned long long start = base + mn / {am} * {sm} + k / {ak} * {sk}{inside};\n"
         f"  return (start & 0x3FFFF) >> 4 | {lbo >> 4}ull << 16 | {sbo >> 4}ull << 32 | {tile.mode.code}ull << 62;\n}}\n"
     )
+
+
+def _bytes(tile: Tile) -> Tile:
+    """A tile of b1 as the tile of its bytes; any other as it is."""
+    return replace(tile, element_bits=8, k=tile.k // 8) if tile.element_bits < 8 else tile
