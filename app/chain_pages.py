@@ -34,13 +34,14 @@ def chain_api(given: dict[str, Any] = Given) -> Response:
 
 @router.post("/api/v1/banks", tags=["v1"])
 def banks_api(given: dict[str, Any] = Given) -> Response:
-    """Wavefronts of one access: its name and 32 byte addresses (null for an inactive lane)."""
+    """Wavefronts of one access: its name and 32 byte addresses (null for an inactive lane); `swizzle` (none, 32B, 64B, 128B or B,M,S) is applied to them."""
     return json_body(chains.bank_facts(given))
 
 
 @router.post("/api/v1/banks/solve", tags=["v1"])
 def solve_api(given: dict[str, Any] = Given) -> Response:
-    """The least Swizzle<B,M,S> free of conflicts for all accesses: row_bytes, pad, accesses [{access, pattern}]; or why there is none."""
+    """The smallest Swizzle<B,M,S> that frees all accesses of conflicts, or why there is none: accesses [{access, address}] or [{access, pattern}] with
+    row_bytes and pad."""
     return json_body(chains.solve(given))
 
 
@@ -131,7 +132,7 @@ BANKS = {"access": "ldmatrix.x4", "pattern": "ldmatrix", "row_bytes": "128", "pa
 
 @router.get("/banks", include_in_schema=False)
 def banks_page(request: Request) -> Response:
-    """What an access costs on rows of shared memory, and the swizzle that frees a set of accesses."""
+    """What an access costs at rows of shared memory or at given addresses, and the swizzle that frees a set of accesses."""
     given = {name: request.query_params.get(name) or default for name, default in BANKS.items()}
     context: dict[str, Any] = {
         "given": given,
@@ -143,17 +144,21 @@ def banks_page(request: Request) -> Response:
     }
     code = 200
     try:
-        if given["address"]:
-            address = banks.parse(given["address"])
-            found = banks.cost(banks.access(given["access"]), address)
-        else:
-            use, xor = chains.use_of(given)
-            address, found = use.address(xor), use.cost(xor)
-            wanted = chains.accesses(given["accesses"].split(",")) or [{"access": given["access"], "pattern": given["pattern"]}]
-            solved = chains.solve({"row_bytes": given["row_bytes"], "pad": given["pad"], "accesses": wanted})
-            least = solved["swizzle"]
-            context |= {"solved": solved, "apply": urlencode({**given, "swizzle": f"{least['bits']},{least['base']},{least['shift']}"})}
-        context |= {"found": chains.cost_facts(found) | {"address": address}, "svg": banks_svg([found])}
+        context |= _banks_context(given)
     except LayoutError as error:
         context["error"], code = error, 422
     return page(request, "banks.html", context, code)
+
+
+def _banks_context(given: dict[str, str]) -> dict[str, Any]:
+    rows = {name: given[name] for name in ("row_bytes", "pad")}
+    one: dict[str, Any] = {"access": given["access"]}
+    one |= {"address": banks.parse(given["address"])} if given["address"] else {"pattern": given["pattern"]}
+    use, xor = chains.use_of(one | ({} if given["address"] else rows) | {"swizzle": given["swizzle"]})
+    wanted = [one, *(item for item in chains.accesses(given["accesses"]) if item != one)]
+    solved = chains.solve({"accesses": wanted} | ({} if all("address" in item for item in wanted) else rows))
+    least = solved["swizzle"]
+    return {
+        "found": chains.use_facts(use, xor), "svg": banks_svg([use.cost(xor)]), "solved": solved,
+        "apply": urlencode({**given, "swizzle": f"{least['bits']},{least['base']},{least['shift']}"}),
+    }  # fmt: skip

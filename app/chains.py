@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Any
 
 from app.memory import number
@@ -15,6 +14,9 @@ from layouts.swizzle import MODES, Swizzle
 
 Json = dict[str, Any]
 CHAIN_FIELDS = ("storage", "load", "mma", "operand", "major")
+ROW_FIELDS = ("pattern", "row_bytes", "pad")
+ACCESS_TEXT = "access:pattern or access:addresses, e.g. ldmatrix.x4:ldmatrix, st.shared.b128:0 16 32 …"
+MOST_ACCESSES = 16
 
 
 def _only(given: Json, allowed: tuple[str, ...]) -> None:
@@ -89,9 +91,11 @@ def chain_facts(told: chain.Outcome) -> Json:
 
 
 def bank_facts(given: Json) -> Json:
-    """POST /banks."""
-    _only(given, ("access", "address"))
-    return cost_facts(banks.cost(banks.access(str(given.get("access", ""))), given.get("address")))
+    """POST /banks: an access at the addresses given, or at rows; a swizzle is applied to byte addresses."""
+    _only(given, ("access", "address", "swizzle", *ROW_FIELDS))
+    if given.get("address") is None and not set(given) & set(ROW_FIELDS):
+        raise LayoutError("bad_address", "address is missing.", "A byte address a lane: [0, 16, …]; null for an inactive one.", "address")
+    return use_facts(*use_of(given))
 
 
 def cost_facts(found: banks.Cost) -> Json:
@@ -113,13 +117,30 @@ def _pitch(given: Json) -> int:
 
 
 def use_of(given: Json) -> tuple[banks.Use, Swizzle]:
-    """An access to rows of `row_bytes` (plus `pad`), and the swizzle of byte addresses; what is left out is the page's default."""
-    kind = banks.access(str(given.get("access") or "ldmatrix.x4"))
-    return banks.Use(kind, str(given.get("pattern") or "ldmatrix"), _pitch(given)), _swizzle(str(given.get("swizzle") or "none"))
+    """One access and the swizzle of byte addresses: at "address", or at rows of `row_bytes` (plus `pad`); what is left out is the page's default."""
+    _rows_or_addresses(given, [given])
+    return _use(given, given), _swizzle(str(given.get("swizzle") or "none"))
+
+
+def _rows_or_addresses(given: Json, items: list[Json]) -> None:
+    """LayoutError where a pattern's fields stand beside the addresses that make them idle."""
+    idle = [name for item in items if item.get("address") is not None for name in ("pattern",) if item.get(name)]
+    if all(item.get("address") is not None for item in items):
+        idle += [name for name in ("row_bytes", "pad") if given.get(name)]
+    if idle:
+        raise LayoutError("bad_address", f"Both address and {idle[0]} are given.", "The lanes' addresses, or a pattern of rows.", idle[0])
+
+
+def _use(item: Json, shared: Json) -> banks.Use:
+    """{"access", "address"} or {"access", "pattern"}; a pattern's rows are those of `shared`."""
+    kind = banks.access(str(item.get("access") or "ldmatrix.x4"))
+    if item.get("address") is not None:
+        return banks.at(kind, item["address"])
+    return banks.rows(kind, str(item.get("pattern") or "ldmatrix"), _pitch(shared))
 
 
 def use_facts(use: banks.Use, xor: Swizzle) -> Json:
-    """What an access to rows costs, and the addresses its lanes give."""
+    """What an access costs under a swizzle, and the addresses its lanes give then."""
     return {"address": use.address(xor), "swizzle": str(xor), **cost_facts(use.cost(xor))}
 
 
@@ -135,21 +156,43 @@ def _swizzle(text: str) -> Swizzle:
     return Swizzle(*(int(part) for part in match.groups()))
 
 
-def accesses(texts: Iterable[str]) -> list[Json]:
-    """access:pattern as people write it; without a pattern that of ldmatrix."""
-    pairs = [text.strip().partition(":") for text in texts if text.strip()]
-    return [{"access": name, "pattern": pattern or "ldmatrix"} for name, _, pattern in pairs]
+def accesses(text: str) -> list[Json]:
+    """Accesses as people write them, with commas, semicolons or spaces between: access, access:pattern, or access:address,address,…"""
+    out: list[Json] = []
+    for part in re.split(r"[\s,;]+", text.strip()):
+        if part[:1].isalpha() and part != "null":
+            name, _, part = part.partition(":")
+            out.append({"access": name})
+        if not part:
+            continue
+        if part[:1].isalpha() and part != "null":
+            out[-1]["pattern"] = part
+        elif not out:
+            raise LayoutError("bad_accesses", f"'{part[:40]}' stands before any access.", ACCESS_TEXT, "accesses")
+        else:
+            out[-1].setdefault("address", []).extend(banks.parse(part))
+    return out
 
 
 def solve(given: Json) -> Json:
-    """POST /banks/solve: the least swizzle that frees every access {"access", "pattern"} of rows of row_bytes (plus pad)."""
-    _only(given, ("row_bytes", "pad", "accesses"))
+    """POST /banks/solve: the smallest swizzle that frees every access {"access", "address"} or {"access", "pattern"}.
+
+    A pattern's rows are row_bytes (plus pad) apart. One access may stand in the request itself instead of in "accesses".
+    """
+    _only(given, ("accesses", "access", "address", *ROW_FIELDS))
     wanted = given.get("accesses")
+    if wanted is None and "access" in given:
+        wanted = [{name: given[name] for name in ("access", "address", "pattern") if name in given}]
     if not isinstance(wanted, list) or not wanted or not all(isinstance(item, dict) for item in wanted):
         raise LayoutError(
-            "bad_accesses", "accesses is no list of objects.", "[{'access': 'ldmatrix.x4', 'pattern': 'ldmatrix'}, …]", "accesses"
+            "bad_accesses", "accesses is no list of objects.", "[{'access': 'ldmatrix.x4', 'address': [0, 128, …]}, …]", "accesses"
         )
-    uses = [banks.Use(banks.access(str(item.get("access", ""))), str(item.get("pattern") or "ldmatrix"), _pitch(given)) for item in wanted]
+    if len(wanted) > MOST_ACCESSES:
+        raise LayoutError("bad_accesses", f"{len(wanted)} accesses.", f"At most {MOST_ACCESSES}.", "accesses")
+    for item in wanted:
+        _only(item, ("access", "pattern", "address"))
+    _rows_or_addresses(given, wanted)
+    uses = [_use(item, given) for item in wanted]
     found = banks.solve(uses)
     xor = found.swizzle
     return {
@@ -157,8 +200,12 @@ def solve(given: Json) -> Json:
         "swizzle": {"bits": xor.bits, "base": xor.base, "shift": xor.shift, "text": str(xor)},
         "mode": next((mode.name for mode in MODES if mode.swizzle() == xor), None),
         "why": found.why,
+        "tried": found.tried,
         "accesses": [
-            {"access": use.access.name, "pattern": use.reach, "wavefronts": cost.wavefronts, "ideal": cost.ideal, "ways": cost.ways}
+            {
+                "access": use.access.name, "pattern": use.reach or None, "given": list(use.given), "address": use.address(xor),
+                "wavefronts": cost.wavefronts, "ideal": cost.ideal, "ways": cost.ways, "ways_before": use.cost(banks.PLAIN).ways,
+            }
             for use, cost in zip(uses, found.costs, strict=True)
         ],
-    }
+    }  # fmt: skip

@@ -62,37 +62,50 @@ def chain(
 @app.command()
 def banks(
     access: Annotated[str, typer.Argument(help="ldmatrix.x4, st.shared.b128, …")] = "ldmatrix.x4",
-    pattern: Annotated[str, typer.Option(help="ldmatrix, rows, along, fragment or columns.")] = "ldmatrix",
-    row_bytes: Annotated[str, typer.Option(help="Bytes a row of the tile.")] = "128",
-    pad: Annotated[str, typer.Option(help="Bytes of padding a row.")] = "0",
-    swizzle: Annotated[str, typer.Option(help="none, 32B, 64B, 128B, or B,M,S in bytes.")] = "none",
-    address: Annotated[str, typer.Option(help="Instead: a byte address a lane, with commas.")] = "",
-    solve: Annotated[bool, typer.Option("--solve", help="Find the least swizzle without conflicts.")] = False,
-    also: Annotated[list[str] | None, typer.Option(help="--solve: another access:pattern to free together.")] = None,
+    pattern: Annotated[str, typer.Option(help="ldmatrix, rows, along, fragment or columns; ldmatrix when left out.")] = "",
+    row_bytes: Annotated[str, typer.Option(help="Bytes a row of the tile; 128 when left out.")] = "",
+    pad: Annotated[str, typer.Option(help="Bytes of padding a row.")] = "",
+    swizzle: Annotated[str, typer.Option(help="Applied to every address: none, 32B, 64B, 128B, or B,M,S in bytes.")] = "",
+    address: Annotated[str, typer.Option(help="Instead of rows: a byte address a lane, with commas; - for an inactive lane.")] = "",
+    solve: Annotated[bool, typer.Option("--solve", help="Find the smallest swizzle without conflicts.")] = False,
+    also: Annotated[
+        list[str] | None, typer.Option(help="--solve: another access to free together, access:pattern or access:addresses.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Wavefronts of a shared-memory access, and the swizzle that frees it. Exit status 1 where there are conflicts."""
     from app import chains
     from layouts.banks import parse
+    from layouts.errors import LayoutError
 
-    rows = {"row_bytes": row_bytes, "pad": pad}
+    one = {"access": access} | ({"pattern": pattern} if pattern else {}) | ({"address": parse(address)} if address else {})
+    rows = {name: text for name, text in (("row_bytes", row_bytes), ("pad", pad)) if text}
+    if solve and swizzle:
+        raise LayoutError("bad_usage", "--solve looks for the swizzle: --swizzle says one.", "Give one of the two.", "swizzle")
+    if also and not solve:
+        raise LayoutError("bad_usage", "--also names accesses to free together.", "Add --solve, or count one access at a time.", "also")
     if solve:
-        found = chains.solve(rows | {"accesses": [{"access": access, "pattern": pattern}, *chains.accesses(also or [])]})
-        told = found["why"] + (f" Mode {found['mode']}." if found["mode"] else "")
-        print_json(found) if as_json else print(told)
+        found = chains.solve(rows | {"accesses": [one, *chains.accesses(", ".join(also or []))]})
+        if as_json:
+            print_json(found)
+        else:
+            print(found["why"] + (f" That is mode {found['mode']} of TMA and wgmma." if found["mode"] not in (None, "none") else ""))
+            for row in found["accesses"]:
+                print(
+                    f"  {row['access']} {row['pattern'] or 'at the addresses given'}: {row['ways_before']}-way without, {row['ways']}-way with it"
+                )
         if not found["free"]:
             raise typer.Exit(1)
         return
-    if address:
-        found = chains.bank_facts({"access": access, "address": parse(address)})
-    else:
-        found = chains.use_facts(*chains.use_of(rows | {"access": access, "pattern": pattern, "swizzle": swizzle}))
+    found = chains.use_facts(*chains.use_of(one | rows | {"swizzle": swizzle}))
     if as_json:
         print_json(found)
     else:
-        print(f"{found['access']}: {found['wavefronts']} wavefronts, {found['ideal']} ideal, {found['ways']}-way")
+        under = f" under {found['swizzle']}" if swizzle else ""
+        print(f"{found['access']}{under}: {found['wavefronts']} wavefronts, {found['ideal']} ideal, {found['ways']}-way")
         for number, phase in enumerate(found["phases"]):
-            print(f"  phase {number}: lanes {phase['lanes'][0]}-{phase['lanes'][-1]}, {phase['wavefronts']} wavefronts")
+            lanes = f"lanes {phase['lanes'][0]}-{phase['lanes'][-1]}" if phase["lanes"] else "no lane active"
+            print(f"  phase {number}: {lanes}, {phase['wavefronts']} wavefronts")
     if found["ways"] > 1:
         raise typer.Exit(1)
 

@@ -45,7 +45,7 @@ BODIES: dict[str, dict[str, object]] = {
     },
     "/api/v1/chain": {"storage": {"kind": "rows", "inner": "K", "pitch_bytes": 144}, "load": "ldmatrix.m8n8.x4.shared.b16", "mma": "mma.m16n8k16.row.col.f32.f16.f16.f32", "operand": "a"},
     "/api/v1/banks": {"access": "ldmatrix.x4", "address": [128 * lane for lane in range(32)]},
-    "/api/v1/banks/solve": {"row_bytes": 128, "accesses": [{"access": "ldmatrix.x4", "pattern": "ldmatrix"}]},
+    "/api/v1/banks/solve": {"row_bytes": 128, "accesses": [{"access": "ldmatrix.x4", "pattern": "ldmatrix"}, {"access": "st.shared.b128", "address": [16 * lane for lane in range(32)]}]},
     "/api/v1/gpu/runs": {"kind": "mma", "instruction": "mma.m16n8k16.row.col.f32.f16.f16.f32", "backend": "numpy"},
 }  # fmt: skip
 

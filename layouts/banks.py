@@ -8,16 +8,17 @@ width the whole warp at once. `lanescope gpu verify` repeats the count.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
 from layouts.errors import LayoutError
-from layouts.swizzle import Swizzle
+from layouts.swizzle import MODES, Swizzle
 
-BANKS, BANK_BYTES, LANES = 32, 4, 32
+BANKS, BANK_BYTES, LANES, ADDRESS_BITS = 32, 4, 32, 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,14 @@ def check(kind: Access, address: object) -> list[int | None]:
     for lane, at in enumerate(given):
         if at is None and "matrix" in kind.name:
             raise LayoutError("bad_address", f"Lane {lane} gives no address.", f"{kind.name} needs lanes 0 to {kind.lanes - 1}.", "address")
-        if at is not None and (at < 0 or at % kind.bytes):
+        if at is not None and at >> ADDRESS_BITS:
+            raise LayoutError(
+                "bad_address",
+                f"Lane {lane}'s address {str(at)[:40]} is no shared address.",
+                f"From 0 to {(1 << ADDRESS_BITS) - 1}.",
+                "address",
+            )
+        if at is not None and at % kind.bytes:
             raise LayoutError(
                 "misaligned", f"Lane {lane}'s address {at} is no multiple of {kind.bytes}.", f"{kind.name} takes {kind.bytes} bytes a lane.", "address"
             )  # fmt: skip
@@ -174,75 +182,181 @@ REACHES = {
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """One access to rows that lie `pitch` bytes apart."""
+    """One access and the byte address each lane gives before any swizzle, None for an inactive lane; `text` names it in sentences."""
 
     access: Access
-    reach: str
-    pitch: int
+    given: tuple[int | None, ...]
+    text: str
+    reach: str = ""
 
-    def __post_init__(self) -> None:
-        if self.reach not in REACHES:
-            raise LayoutError("bad_pattern", f"No pattern '{self.reach[:40]}'.", f"Allowed: {', '.join(REACHES)}.", "pattern")
-        if not 0 < self.pitch <= 1 << 16:
-            raise LayoutError("bad_number", f"A pitch of {self.pitch} bytes.", "From 1 to 65536.", "row_bytes")
+    def address(self, xor: Swizzle) -> list[int | None]:
+        """The byte address of every lane under a swizzle of byte addresses; LayoutError where it would part a lane's bytes."""
+        if xor.bits and 1 << xor.base < self.access.bytes:
+            raise LayoutError(
+                "bad_swizzle",
+                f"{cute(xor)} would part the {self.access.bytes} bytes of a lane of {self.access.name}.",
+                f"The base M is {self.finest} or more here: B,M,S count bits of byte addresses.",
+                "swizzle",
+            )
+        return [at if at is None else xor(at) for at in self.given]
 
-    def address(self, xor: Swizzle) -> list[int]:
-        """The byte address of every lane under a swizzle of byte addresses."""
-        line, along = REACHES[self.reach].place(np.arange(self.access.lanes), self.access.bytes)
-        return [int(at) for at in xor(line * self.pitch + along)]
+    @property
+    def finest(self) -> int:
+        """The least base M that leaves a lane's bytes, and a bank's four, together."""
+        return max(2, self.access.bytes.bit_length() - 1)
 
     def cost(self, xor: Swizzle) -> Cost:
         return cost(self.access, self.address(xor))
 
 
+def rows(kind: Access, reach: str, pitch: int) -> Use:
+    """One access to rows that lie `pitch` bytes apart, lanes placed by a pattern of REACHES."""
+    if reach not in REACHES:
+        raise LayoutError("bad_pattern", f"No pattern '{reach[:40]}'.", f"Allowed: {', '.join(REACHES)}.", "pattern")
+    if not 0 < pitch <= 1 << 16:
+        raise LayoutError("bad_number", f"A pitch of {pitch} bytes.", "From 1 to 65536.", "row_bytes")
+    line, along = REACHES[reach].place(np.arange(kind.lanes), kind.bytes)
+    return Use(kind, tuple((line * pitch + along).tolist()), f"{kind.name} {reach}", reach)
+
+
+def at(kind: Access, address: object) -> Use:
+    """One access to the byte addresses given, one a lane."""
+    return Use(kind, tuple(check(kind, address)), f"{kind.name} at the addresses given")
+
+
+# the swizzle that frees ------------------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """A swizzle of byte addresses, what each use costs under it, whether all are free of conflicts, and why, or why not."""
+    """A swizzle of byte addresses, what each use costs under it, whether all are free of conflicts, and why, or why not.
+
+    tried: how many swizzles there are to try: every one that can change a bank of these addresses.
+    """
 
     swizzle: Swizzle
     costs: tuple[Cost, ...]
     free: bool
     why: str
+    tried: int
 
 
 PLAIN = Swizzle(0, 4, 3)
+TOP_BANK_BIT = 6  # byte address bits 2 to 6 choose the bank
 
 
-def swizzles(finest: int) -> Iterator[Swizzle]:
-    """Swizzles of byte addresses by the order they are tried in: fewest bits, then the largest base, then the smallest shift.
+def cute(xor: Swizzle) -> str:
+    """As CuTe's C++ writes it."""
+    return f"Swizzle<{xor.bits},{xor.base},{xor.shift}>"
 
-    finest: the least base that leaves a lane's bytes together.
+
+def swizzles(finest: int, highest: int) -> list[Swizzle]:
+    """Every swizzle of byte addresses that can change a bank, smallest first, after none at all.
+
+    Targets are bits `finest` to 6, sources a run of as many bits above them up to `highest`: others change no bank, or those that a
+    swizzle of fewer bits changes. Smallest: fewest bits; among equals TMA's modes, then the largest base, then the smallest shift.
     """
-    yield PLAIN
-    for bits in range(1, 6):
-        yield from (Swizzle(bits, base, shift) for base in range(7, finest - 1, -1) for shift in range(bits, 8))
+    out = [PLAIN]
+    modes = {mode.swizzle() for mode in MODES}
+    for bits in range(1, TOP_BANK_BIT + 2 - finest):
+        bases = range(TOP_BANK_BIT + 1 - bits, finest - 1, -1)
+        alike = [Swizzle(bits, base, shift) for base in bases for shift in range(bits, highest - base - bits + 2)]
+        out += sorted(alike, key=lambda xor: xor not in modes)
+    return out
+
+
+def _highest(uses: Sequence[Use]) -> int:
+    """The highest address bit in which lanes of one use differ."""
+    every = [[at for at in use.given if at is not None] for use in uses]
+    return max((at ^ some[0]).bit_length() - 1 for some in every for at in some)
 
 
 def solve(uses: Sequence[Use]) -> Solution:
-    """The least Swizzle<B, M, S> under which every use is free of conflicts, or the best there is and why it is not enough."""
-    tried = list(swizzles(max(2, *(use.access.bytes.bit_length() - 1 for use in uses))))
+    """The smallest Swizzle<B, M, S> under which every use is free of conflicts: all are tried, each judged by `cost`.
 
-    def worst(xor: Swizzle) -> int:
-        return max(use.cost(xor).ways for use in uses)
+    Where there is none: the one with the least conflicts, and why it is not enough.
 
-    best, least = PLAIN, worst(PLAIN)
+    >>> solve([at(access("ldmatrix.x4"), [512 * lane for lane in range(32)])]).swizzle
+    Swizzle(bits=3, base=4, shift=5)
+    """
+    tried = swizzles(max(use.finest for use in uses), _highest(uses))
+    best, least = PLAIN, (1 << 30, 0)
     for xor in tried:
-        if least == 1:
+        found = [use.cost(xor) for use in uses]
+        badness = max(c.ways for c in found), sum(c.wavefronts for c in found)
+        if badness < least:
+            best, least = xor, badness
+        if least[0] == 1:
             break
-        if (ways := worst(xor)) < least:
-            best, least = xor, ways
     costs = tuple(use.cost(best) for use in uses)
-    if least == 1:
-        why = (
-            f"Swizzle<{best.bits},{best.base},{best.shift}> on byte addresses: the least that frees all {len(uses)}."
-            if best.bits
-            else "No swizzle is needed."
-        )
-        return Solution(best, costs, True, why)
-    stuck = [f"{use.access.name} {use.reach}" for use in uses if all(use.cost(xor).ways > 1 for xor in tried)]
-    alone = (
-        f"Not even alone: {', '.join(stuck)}: no XOR of these bits parts its lines."
-        if stuck
-        else "Each could be freed alone, but by different swizzles."
+    if least[0] > 1:
+        return Solution(best, costs, False, _why_none(uses, tried, best, least[0]), len(tried))
+    many = f"all {len(uses)} accesses" if len(uses) > 1 else "it"
+    why = f"{cute(best)} on byte addresses is the smallest that frees {many}." if best.bits else "No swizzle is needed."
+    return Solution(best, costs, True, why, len(tried))
+
+
+def _why_none(uses: Sequence[Use], tried: Sequence[Swizzle], best: Swizzle, ways: int) -> str:
+    """No swizzle frees all: what each access would need, or why even one alone cannot be freed."""
+    finest = max(use.finest for use in uses)
+    head = f"No swizzle frees {'all of them' if len(uses) > 1 else 'it'}: all {len(tried)} that can change a bank were tried, and "
+    head += (
+        f"the best, {cute(best)}, leaves {ways}-way conflicts."
+        if best.bits
+        else f"none of them improves on the {ways}-way conflicts there are."
     )
-    return Solution(best, costs, False, f"None of {len(tried)} swizzles frees all of them; the best leaves {least}-way conflicts. {alone}")
+    if len(uses) == 1:
+        return f"{head} {_stuck(uses[0])}"
+    alone = {use: solve([use]) for use in dict.fromkeys(uses)}
+    if stuck := [use for use in alone if not alone[use].free]:
+        return f"{head} {' '.join(f'{use.text} cannot be freed even alone. {_stuck(use)}' for use in stuck)}"
+    frees = {use: {xor for xor in tried if use.cost(xor).ways == 1} for use in alone}
+    for use, found in frees.items():
+        if not found:
+            wide = next(other for other in uses if other.finest == finest)
+            return (
+                f"{head} {use.text} needs {cute(alone[use].swizzle)}, but {wide.text} needs {wide.access.bytes} bytes left together: "
+                f"M = {finest} or more."
+            )
+    for use, other in combinations(frees, 2):
+        if not frees[use] & frees[other]:
+            return f"{head} {use.text} is freed by {_some(frees[use])}, {other.text} by {_some(frees[other])}, and no swizzle is in both lists."
+    return f"{head} Every two of them could be freed together, but not all {len(uses)}."
+
+
+def _some(found: set[Swizzle]) -> str:
+    names = [cute(xor) for xor in sorted(found, key=lambda xor: (xor.bits, -xor.base, xor.shift))]
+    return " or ".join(names) if len(names) < 4 else f"{', '.join(names[:2])} or {len(names) - 2} others"
+
+
+def _stuck(use: Use) -> str:
+    """Which address bits part the lanes that meet in a bank, and what a swizzle can take of them."""
+    differ = 0
+    for phase in use.access.phases:
+        words = {
+            at // BANK_BYTES + n
+            for lane in phase
+            if (at := use.given[lane]) is not None
+            for n in range(max(1, use.access.bytes // BANK_BYTES))
+        }
+        by_bank: dict[int, int] = {}
+        for word in sorted(words):
+            differ |= word ^ by_bank.setdefault(word % BANKS, word)
+    bits = [bit + 2 for bit in range(differ.bit_length()) if differ >> bit & 1]
+    width = TOP_BANK_BIT + 1 - use.finest
+    return (
+        f"Its lanes that meet in one bank differ in address bit{'s' * (len(bits) > 1)} {_spans(bits)}; a swizzle XORs one run of consecutive bits, here of at most "
+        f"{width}, into bits {use.finest} to {TOP_BANK_BIT}."
+    )
+
+
+def _spans(bits: list[int]) -> str:
+    """7 8 9 12 → "7 to 9 and 12"."""
+    runs: list[list[int]] = []
+    for bit in bits:
+        if runs and runs[-1][-1] == bit - 1:
+            runs[-1].append(bit)
+        else:
+            runs.append([bit])
+    texts = [str(run[0]) if len(run) == 1 else f"{run[0]} {'and' if len(run) == 2 else 'to'} {run[-1]}" for run in runs]
+    return ", ".join(texts[:-1]) + (" and " if len(texts) > 1 else "") + texts[-1]

@@ -10,6 +10,7 @@ from starlette.testclient import TestClient
 from app import chains
 from app.main import create_app
 from layouts import catalog, chain, find
+from layouts.errors import LayoutError
 from layouts.render.chain import code
 from tests.ptxas import nvrtc
 from tests.test_cli import lanescope
@@ -131,8 +132,63 @@ def test_the_solver_finds_the_field_s_swizzles(row_bytes: int, accesses: list[tu
 
 
 def test_the_solver_says_why_there_is_none() -> None:
-    found = chains.solve({"row_bytes": 8192, "accesses": [{"access": "ldmatrix.x4", "pattern": "ldmatrix"}]})
-    assert not found["free"] and "Not even alone" in found["why"] and found["accesses"][0]["ways"] > 1
+    found = chains.solve(
+        {
+            "row_bytes": 48,
+            "accesses": [
+                {"access": "st.shared.b128", "pattern": "rows"},
+                {"access": "ldmatrix.x4", "address": [256 * lane for lane in range(32)]},
+            ],
+        }
+    )
+    assert not found["free"] and "No swizzle frees all of them" in found["why"] and max(row["ways"] for row in found["accesses"]) > 1
+
+
+COLUMN = [128 * lane for lane in range(32)]  # a column of a tile of 128-byte rows
+
+
+def test_given_addresses_are_what_is_counted_and_solved(client: TestClient) -> None:
+    plain = client.post("/api/v1/banks", json={"access": "ld.shared.b32", "address": COLUMN}).json()
+    assert (plain["ways"], plain["address"]) == (32, COLUMN)
+    moved = client.post("/api/v1/banks", json={"access": "ld.shared.b32", "address": COLUMN, "swizzle": "5,2,5"}).json()
+    assert moved["ways"] == 1 and moved["address"] == [128 * lane ^ 4 * lane for lane in range(32)]
+    assert client.post("/api/v1/banks", json={"access": "ldmatrix.x4", "address": COLUMN, "swizzle": "128B"}).json()["ways"] == 1
+    one = client.post("/api/v1/banks/solve", json={"access": "ld.shared.b32", "address": COLUMN}).json()
+    assert one["free"] and one["swizzle"]["text"] == "Sw<5,2,5>" and one["accesses"][0]["ways_before"] == 32
+    rows = [512 * lane for lane in range(32)]
+    both = {"row_bytes": 512, "accesses": [{"access": "ldmatrix.x4", "address": rows}, {"access": "ldmatrix.x4", "pattern": "ldmatrix"}]}
+    told = client.post("/api/v1/banks/solve", json=both).json()
+    assert told["free"] and told["swizzle"]["text"] == "Sw<3,4,5>" and [row["pattern"] for row in told["accesses"]] == [None, "ldmatrix"]
+    for row in told["accesses"]:
+        assert client.post("/api/v1/banks", json={"access": row["access"], "address": row["address"]}).json()["ways"] == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "field"),
+    [
+        ("banks", {"access": "ld.shared.b32", "address": COLUMN, "swizzle": "3,4,2"}, "swizzle"),
+        ("banks", {"access": "ld.shared.b128", "address": COLUMN, "swizzle": "5,2,5"}, "swizzle"),
+        ("banks", {"access": "ld.shared.b32", "address": COLUMN, "pattern": "rows"}, "pattern"),
+        ("banks", {"access": "ld.shared.b32", "address": [1 << 40] * 32}, "address"),
+        ("banks", {"access": "ld.shared.b32"}, "address"),
+        ("banks/solve", {"accesses": [{"access": "ld.shared.b32", "address": COLUMN}], "pad": 4}, "pad"),
+        ("banks/solve", {"accesses": [{"access": "ld.shared.b32", "adress": COLUMN}]}, "adress"),
+        ("banks/solve", {"accesses": [{"access": "ld.shared.b32"}] * 17}, "accesses"),
+        ("banks/solve", {"access": "ld.shared.b64", "address": [4] * 32}, "address"),
+    ],
+)
+def test_what_is_wrong_with_an_access_is_named(client: TestClient, path: str, body: dict[str, object], field: str) -> None:
+    told = client.post(f"/api/v1/{path}", json=body)
+    assert told.status_code == 422 and told.json()["error"]["field"] == field, told.json()
+
+
+def test_accesses_as_people_write_them() -> None:
+    assert chains.accesses("ldmatrix.x4, st.shared.b128:columns;ld.shared.b32:0,128 0x100") == [
+        {"access": "ldmatrix.x4"}, {"access": "st.shared.b128", "pattern": "columns"}, {"access": "ld.shared.b32", "address": [0, 128, 256]},
+    ]  # fmt: skip
+    assert chains.accesses("") == [] and chains.accesses("ld.shared.b32:- 4") == [{"access": "ld.shared.b32", "address": [None, 4]}]
+    with pytest.raises(LayoutError, match="before any access"):
+        chains.accesses("0 4 8")
 
 
 @pytest.mark.parametrize(
@@ -142,6 +198,9 @@ def test_the_solver_says_why_there_is_none() -> None:
         ("/chain?operand=d", "converted to 16 bits first"), ("/chain?s_kind=canonical&s_swizzle=128B", "No bank conflicts"),
         ("/chain?operand=b&major=MN&mma=mma.m16n8k32.row.col.s32.s8.s8.s32", "pairs of bytes stay together"),
         ("/banks", "8-way conflicts: 32 wavefronts where 4 would do"), ("/banks?swizzle=3,4,3", "no conflicts: 4 wavefronts"),
+        (f"/banks?access=ld.shared.b32&address={'+'.join(map(str, COLUMN))}&swizzle=5,2,5", "no conflicts: 1 wavefront where"),
+        (f"/banks?access=ld.shared.b32&address={'+'.join(map(str, COLUMN))}", "Swizzle&lt;5,2,5&gt; on byte addresses is the smallest that frees it."),
+        (f"/banks?access=ldmatrix.x4&accesses=ld.shared.b32:{'+'.join(map(str, COLUMN))}", "needs 16 bytes left together"),
     ],
 )  # fmt: skip
 def test_pages(client: TestClient, path: str, says: str) -> None:
@@ -176,6 +235,13 @@ def test_commands() -> None:
     assert lanescope("banks", "ldmatrix.x4").returncode == 1
     assert lanescope("banks", "ldmatrix.x4", "--swizzle", "128B").returncode == 0
     assert "Swizzle<3,4,3>" in lanescope("banks", "--solve").stdout
+    address = ",".join(map(str, COLUMN))
+    solved = lanescope("banks", "ld.shared.b32", "--address", address, "--solve", "--json")
+    assert solved.returncode == 0 and json.loads(solved.stdout)["swizzle"]["text"] == "Sw<5,2,5>"
+    assert lanescope("banks", "ld.shared.b32", "--address", address, "--swizzle", "5,2,5").returncode == 0
+    many = lanescope("banks", "ldmatrix.x4", "--solve", "--also", f"ld.shared.b32:{address}")
+    assert many.returncode == 1 and "needs 16 bytes left together" in many.stdout
+    assert lanescope("banks", "--solve", "--swizzle", "128B").returncode == 2
     assert lanescope("banks", "ld.nothing").returncode == 2
     for words in (("banks", "ldmatrix.x4"), ("gpu", "run", "banks", "ldmatrix.x4", "--backend", "numpy")):
         wrong = lanescope(*words, "--address", "0, zero")
