@@ -75,10 +75,9 @@ def decode(bits: Bits, name: str) -> NDArray[np.float64]:
     if name in _NARROW:
         return _values(name)[bits.astype(np.int64)]
     if name == "ue8m0":
-        powers: NDArray[np.float64] = np.exp2(bits.astype(np.float64) - 127)
-        return powers
+        return np.asarray(np.exp2(bits.astype(np.float64) - 127))
     if name == "ue4m3":
-        return _values("e4m3")[bits.astype(np.int64) & 0x7F]
+        return np.asarray(_values("e4m3")[bits.astype(np.int64) & 0x7F])
     width = {"s32": 32, "s8": 8, "u8": 8, "s4": 4, "u4": 4, "b1": 1}[name]
     unsigned = (bits & np.uint64((1 << width) - 1)).astype(np.int64)
     negative = (unsigned >> (width - 1)).astype(bool) & name.startswith("s")

@@ -81,7 +81,9 @@ def test_the_gpu_room_stands_on_the_engine_alone(path: Path) -> None:
     assert not {name for name in imported(path) if name.split(".")[0] == "app" and name != "app" and not name.startswith("app.gpu")}
 
 
-@pytest.mark.parametrize("module", ["cli", "cli_base", "cli_gpu", "cli_memory", "chains", "pictures", "steps", "payload", "search", "answers"])
+@pytest.mark.parametrize(
+    "module", ["cli", "cli_base", "cli_gpu", "cli_memory", "chains", "pictures", "steps", "payload", "search", "answers"]
+)
 def test_the_command_line_needs_no_server_package(module: str) -> None:
     top_level = ast.parse((ROOT / "app" / f"{module}.py").read_text()).body
     names = {n.name for s in top_level if isinstance(s, ast.Import) for n in s.names} | {
