@@ -10,7 +10,7 @@ from fastapi import APIRouter, Body, Request
 from starlette.responses import Response
 
 from app import chains, run_views
-from app.memory_pages import STORAGE, USED
+from app.memory_pages import ORDERS, STORAGE, USED, storage_of
 from app.resources import page
 from app.wire import dumps, json_body
 from app.work import OffLoop
@@ -51,9 +51,19 @@ def chain_page(request: Request) -> Response:
     query = request.query_params
     given = {name: query.get(name) or default for name, default in DEFAULTS.items()}
     spec = {name: query.get(f"s_{name}") or default for name, default in CHAIN_STORAGE.items()}
+    if spec["kind"] == "canonical":
+        spec["swizzle_by"] = query.get("s_swizzle_by") or STORAGE["swizzle_by"]
     spec["inner"] = given["major"]
     used = [name for name in USED.get(spec["kind"], ()) if name != "inner"]
-    context: dict[str, Any] = {"given": given, "storage": spec, "used": used, "error": None, "kinds": list(USED), "code": 200}
+    context: dict[str, Any] = {
+        "given": given,
+        "storage": spec,
+        "used": used,
+        "error": None,
+        "kinds": list(USED),
+        "orders": ORDERS,
+        "code": 200,
+    }
     try:
         context |= _chain_context(given, spec, used)
     except LayoutError as error:
@@ -65,7 +75,7 @@ def _chain_context(given: dict[str, str], spec: dict[str, str], used: list[str])
     mma = find(given["mma"])
     fits, best = chains.choices(mma, given["operand"], given["major"])
     given["load"] = given["load"] or (best or fits)[0]
-    storage = {name: spec[name] for name in ("kind", "inner", *used)}
+    storage = storage_of(spec, given["major"])
     request = {"mma": given["mma"], "operand": given["operand"], "load": given["load"], "major": given["major"], "storage": storage}
     told = chains.chain_of(request)
     operand = told.chain.want.operand

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from app.memory import number
 from layouts import banks, catalog, chain
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Operand
+from layouts.reading import keys, number
 from layouts.render.chain import code
 from layouts.swizzle import MODES, Swizzle
 
@@ -19,15 +19,9 @@ ACCESS_TEXT = "access:pattern or access:addresses, e.g. ldmatrix.x4:ldmatrix, st
 MOST_ACCESSES = 16
 
 
-def _only(given: Json, allowed: tuple[str, ...]) -> None:
-    unknown = sorted(set(given) - set(allowed))
-    if unknown:
-        raise LayoutError("bad_field", f"No field '{unknown[0][:40]}'.", f"Allowed: {', '.join(allowed)}.", unknown[0][:40])
-
-
 def chain_of(given: Json) -> chain.Outcome:
     """What a requested load or store does over the storage; LayoutError names the wrong field."""
-    _only(given, CHAIN_FIELDS)
+    keys(given, CHAIN_FIELDS)
     load, mma = _find(given, "load"), _find(given, "mma")
     spec = given.get("storage")
     if not isinstance(spec, dict):
@@ -92,7 +86,7 @@ def chain_facts(told: chain.Outcome) -> Json:
 
 def bank_facts(given: Json) -> Json:
     """POST /banks: an access at the addresses given, or at rows; a swizzle is applied to byte addresses."""
-    _only(given, ("access", "address", "swizzle", *ROW_FIELDS))
+    keys(given, ("access", "address", "swizzle", *ROW_FIELDS))
     if given.get("address") is None and not set(given) & set(ROW_FIELDS):
         raise LayoutError("bad_address", "address is missing.", "A byte address a lane: [0, 16, …]; null for an inactive one.", "address")
     return use_facts(*use_of(given))
@@ -179,7 +173,7 @@ def solve(given: Json) -> Json:
 
     A pattern's rows are row_bytes (plus pad) apart. One access may stand in the request itself instead of in "accesses".
     """
-    _only(given, ("accesses", "access", "address", *ROW_FIELDS))
+    keys(given, ("accesses", "access", "address", *ROW_FIELDS))
     wanted = given.get("accesses")
     if wanted is None and "access" in given:
         wanted = [{name: given[name] for name in ("access", "address", "pattern") if name in given}]
@@ -189,8 +183,8 @@ def solve(given: Json) -> Json:
         )
     if len(wanted) > MOST_ACCESSES:
         raise LayoutError("bad_accesses", f"{len(wanted)} accesses.", f"At most {MOST_ACCESSES}.", "accesses")
-    for item in wanted:
-        _only(item, ("access", "pattern", "address"))
+    for at, item in enumerate(wanted):
+        keys(item, ("access", "pattern", "address"), f"accesses.{at}")
     _rows_or_addresses(given, wanted)
     uses = [_use(item, given) for item in wanted]
     found = banks.solve(uses)

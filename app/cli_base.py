@@ -73,7 +73,9 @@ def storage_of(items: list[str] | None, major: str) -> dict[str, str]:
             raise LayoutError("bad_storage", f"'{item}' is no storage option.", "Write name=value, e.g. swizzle=128B.", "storage")
         spec[name.strip()] = value.strip()
     spec.setdefault("kind", "canonical")
-    spec.setdefault("inner" if spec["kind"] in ("rows", "atoms") else "major", major)
+    along = {"canonical": "major", "rows": "inner", "atoms": "inner"}.get(spec["kind"])
+    if along:
+        spec.setdefault(along, major)
     return spec
 
 

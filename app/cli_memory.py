@@ -197,7 +197,9 @@ def smem(
     mn: Annotated[str, typer.Option()] = "64",
     k: Annotated[str, typer.Option()] = "64",
     rows: Annotated[str, typer.Option(help="M or N of one instruction.")] = "",
-    order: Annotated[str, typer.Option(help="Which way the atoms are laid first: mn or k.")] = "mn",
+    order: Annotated[
+        str, typer.Option(help="Which way the atoms are laid first: mn or k; CUTLASS's order when left out (K-major mn, MN-major k).")
+    ] = "",
     base: Annotated[str, typer.Option(help="First byte of the tile.")] = "0",
     output: Annotated[str, typer.Option("--output", "-o", help="Draw it: FILE.svg, .png, .pdf, .tex, .txt, .md, .csv.")] = "",
     theme: Annotated[str, typer.Option(help="light, dark or bw.")] = "light",

@@ -146,7 +146,7 @@ def transpose(request: Request) -> Response:
     """Why K-major operands take transpose 0."""
     pictures = []
     for letter, major in (("B", "K"), ("B", "MN")):
-        tile = Tile(16, major, mode("none"), 32, 16)
+        tile = Tile(16, major, mode("none"), 32, 16, "mn")
         pictures.append(side(letter, tile))
     return page(request, "guide_transpose.html", {"sides": pictures})
 
@@ -170,8 +170,8 @@ def example(request: Request, slug: str) -> Response:
         raise LayoutError("not_found", f"No guide page '{slug[:60]}'.", "There are " + ", ".join(slugs()) + ".", "slug")
     sides = []
     if found.a:
-        sides.append(side("A", Tile(16, found.a[0], mode(found.a[1]), 64, 16, base=0x1000)))
-    sides.append(side("B", Tile(16, found.b[0], mode(found.b[1]), 32, 16, base=0x2000)))
+        sides.append(side("A", Tile(16, found.a[0], mode(found.a[1]), 64, 16, "mn", 0x1000)))
+    sides.append(side("B", Tile(16, found.b[0], mode(found.b[1]), 32, 16, "mn", 0x2000)))
     instruction = find(INSTRUCTION)
     context = {"example": found, "sides": sides, "instruction": instruction, "a": instruction.operand("a"), "others": EXAMPLES}
     return page(request, "guide_example.html", context)
@@ -191,10 +191,11 @@ def side(letter: str, tile: Tile) -> dict[str, Any]:
         "mn": tile.mn,
         "k": tile.k,
         "rows": rows,
+        "order": tile.order,
         "base": tile.base,
     }
     check = {
-        "instruction": INSTRUCTION, "operand": letter.lower(), "major": tile.major, "s_swizzle": tile.mode.name, "s_mn": tile.mn, "s_k": tile.k, "s_base": hex(tile.base),
+        "instruction": INSTRUCTION, "operand": letter.lower(), "major": tile.major, "s_swizzle": tile.mode.name, "s_mn": tile.mn, "s_k": tile.k, "s_order": tile.order, "s_base": hex(tile.base),
     }  # fmt: skip
     name = letter.lower()
     return {

@@ -14,21 +14,17 @@ from layouts.bits import hex_word, parse_word
 from layouts.descriptor import Descriptor, View
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
+from layouts.reading import keys, number, table
+from layouts.storage import KEYS, storage
 from layouts.swizzle import mode
-from layouts.tiling import Tile, storage
+from layouts.tiling import Tile
 from layouts.verify import Verdict, verify
 
 Json = dict[str, Any]
-TILE_FIELDS = {"element_bits": "16", "major": "K", "swizzle": "128B", "mn": "64", "k": "64", "rows": "", "order": "mn", "base": "0"}
+TILE_FIELDS = {"element_bits": "16", "major": "K", "swizzle": "128B", "mn": "64", "k": "64", "rows": "", "order": "", "base": "0"}
+AMOUNTS = ("start_address", "lbo_bytes", "sbo_bytes", "base_offset")
+SEEN_BY = ("instruction", "operand", "major")
 FIXED = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
-
-
-def number(given: Any, field: str) -> int:
-    """A whole number from an int, decimal or 0x text; LayoutError names the field."""
-    text = str(given).strip().replace("_", "")
-    if not re.fullmatch(r"\d{1,12}|0x[0-9a-fA-F]{1,16}", text):
-        raise LayoutError("bad_number", f"{field} is '{str(given)[:40]}'.", "Write a whole number from 0, decimal or 0x….", field)
-    return int(text, 0)
 
 
 def tile_of(given: Json) -> tuple[Tile, int]:
@@ -61,6 +57,7 @@ def tile_facts(tile: Tile, rows: int) -> Json:
         },
         "cute": tile.cute(),
         "swizzle": tile.mode.name,
+        "order": tile.order,
         "rows": rows,
         "bytes": tile.bytes,
         "offset_bytes": tile.offsets(),
@@ -154,13 +151,9 @@ def descriptor_facts(descriptor: Descriptor) -> Json:
 
 def encode(given: Json) -> Json:
     """POST /descriptors/encode."""
-    unknown = set(given) - {"start_address", "lbo_bytes", "sbo_bytes", "base_offset", "swizzle"}
-    if unknown:
-        raise LayoutError(
-            "bad_field", f"No field '{min(unknown)}'.", "Allowed: start_address, lbo_bytes, sbo_bytes, base_offset, swizzle.", min(unknown)
-        )
+    keys(given, (*AMOUNTS, "swizzle"))
     made = desc.encode(
-        *(number(given.get(name, 0), name) for name in ("start_address", "lbo_bytes", "sbo_bytes", "base_offset")),
+        *(number(given.get(name, 0), name) for name in AMOUNTS),
         str(given.get("swizzle", "none")),
     )
     return {"descriptor": str(made), "fields": desc.fields(made)}
@@ -177,6 +170,7 @@ def seen_by(given: Json) -> tuple[Instruction, View]:
 
 def reads_facts(given: Json) -> Json:
     """POST /descriptors/reads."""
+    keys(given, ("descriptor", *SEEN_BY))
     descriptor = parse_descriptor(str(given.get("descriptor", "")))
     _, seen = seen_by(given)
     address = desc.reads(descriptor, seen)
@@ -193,14 +187,12 @@ def reads_facts(given: Json) -> Json:
 
 def verdict_of(given: Json) -> tuple[Verdict, View, Descriptor]:
     """Run a verification request; LayoutError names the wrong field."""
+    keys(given, ("descriptor", *SEEN_BY, "storage", "slice"))
     descriptor = parse_descriptor(str(given.get("descriptor", "")))
     _, seen = seen_by(given)
-    spec = given.get("storage")
-    if not isinstance(spec, dict):
-        raise LayoutError("bad_storage", "storage is missing.", "Give {'kind': 'canonical' | 'atoms' | 'rows' | 'cute', …}.", "storage")
-    part = given.get("slice") or {}
-    if not isinstance(part, dict):
-        raise LayoutError("bad_slice", "slice is no object.", "Give {'mn': 0, 'k': 0}.", "slice")
+    spec = table(given.get("storage"), "storage", f"Give {{'kind': {' | '.join(map(repr, KEYS))}, …}}.", "bad_storage")
+    part = table(given.get("slice", {}), "slice", "Give {'mn': 0, 'k': 0}.", "bad_slice")
+    keys(part, ("mn", "k"), "slice")
     stored = storage(spec, seen.bits, seen.major)
     if stored.tile and stored.tile.element_bits != seen.bits:
         raise LayoutError(

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from app import memory
 from app.wire import json_body
 from app.work import OffLoop
-from layouts.errors import LayoutError
+from layouts.reading import keys
 
 router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=OffLoop)
 Given = Body(examples=[{}])
@@ -20,11 +20,7 @@ Given = Body(examples=[{}])
 def tile(request: Request) -> Response:
     """Where every element of a tile lies: element_bits, major (K|MN), swizzle, mn, k, rows, order (mn|k), base."""
     given = dict(request.query_params)
-    unknown = set(given) - set(memory.TILE_FIELDS)
-    if unknown:
-        raise LayoutError(
-            "bad_filter", f"No parameter '{min(unknown)[:60]}'.", f"Allowed: {', '.join(memory.TILE_FIELDS)}.", min(unknown)[:60]
-        )
+    keys(given, memory.TILE_FIELDS)
     return json_body(memory.tile_facts(*memory.tile_of(given)))
 
 

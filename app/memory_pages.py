@@ -20,24 +20,23 @@ from layouts import descriptor as desc
 from layouts.descriptor import Descriptor
 from layouts.errors import LayoutError
 from layouts.render.svg import svg
+from layouts.storage import KEYS, storage
 from layouts.swizzle import mode
-from layouts.tiling import ELEMENT_BITS, Tile
+from layouts.tiling import DEFAULT_ORDER, ELEMENT_BITS, Tile
 from layouts.view import Figure, Panel
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
 DEFAULT_WORD = "0x4000004000010100"
 # The storage of the verifier's form: query name → default. `kind` chooses which of them are read.
 STORAGE = {
-    "kind": "canonical", "swizzle": "128B", "mn": "64", "k": "64", "order": "mn", "base": "0x1000", "inner": "K", "pitch_bytes": "128",
+    "kind": "canonical", "swizzle": "128B", "mn": "64", "k": "64", "order": "", "base": "0x1000", "inner": "K", "pitch_bytes": "128",
     "width_bytes": "128", "outer8_stride": "1024", "inner_stride": "8192", "line_stride": "128", "swizzle_by": "address",
     "layout": "Sw<3,3,3> o ((8,8),(64,1)):((64,512),(1,0))", "unit": "elements",
 }  # fmt: skip
-USED = {
-    "canonical": ("swizzle", "mn", "k", "order", "base"),
-    "atoms": ("inner", "width_bytes", "outer8_stride", "inner_stride", "line_stride", "swizzle", "swizzle_by", "base"),
-    "rows": ("inner", "pitch_bytes", "swizzle", "swizzle_by", "base"),
-    "cute": ("layout", "unit", "base"),
-}
+# The keys of each kind that the form asks for; the instruction and "read as" say the others.
+USED = {kind: tuple(name for name in names if name not in ("element_bits", "major")) for kind, names in KEYS.items()}
+# What the forms say of the order of the atoms; "" is the engine's default.
+ORDERS = {"": "as CUTLASS: " + ", ".join(f"{order} for {major}-major" for major, order in DEFAULT_ORDER.items()), "mn": "mn", "k": "k"}
 VIEW = {"instruction": memory.FIXED, "operand": "a", "major": "K", "slice_mn": "0", "slice_k": "0"}
 
 
@@ -59,6 +58,7 @@ def smem(request: Request) -> Response:
     figure, extra = tile_figure(tile, plain)
     context |= {
         "tile": tile,
+        "orders": ORDERS,
         "facts": facts,
         "plain": plain,
         "element_bits": ELEMENT_BITS,
@@ -173,6 +173,7 @@ def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any
         "view": view,
         "storage": spec,
         "used": USED,
+        "orders": ORDERS,
         "word_error": None,
         "typed": str(descriptor),
         "query": urlencode({k: v for k, v in query.items() if k != "part"}),
@@ -183,7 +184,7 @@ def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any
     request = {
         "descriptor": str(descriptor),
         **{name: view[name] for name in ("instruction", "operand", "major")},
-        "storage": {"kind": spec["kind"], "major": view["major"], **{name: spec[name] for name in USED.get(spec["kind"], ())}},
+        "storage": storage_of(spec, view["major"]),
         "slice": {"mn": view["slice_mn"], "k": view["slice_k"]},
     }
     try:
@@ -191,7 +192,8 @@ def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any
         context |= {"result": result, "seen": seen, "unused": desc.inert(descriptor, seen), "pictures": verdict_svg(result)}
         context["command"] = _command(request)
         context["ways"] = desc.bank_ways(result.read, seen)
-        tile = _tile(request)
+        stored = storage(request["storage"], seen.bits, seen.major)
+        tile, context["stored"] = stored.tile, stored.text
         at_mn, at_k = int(view["slice_mn"], 0), int(view["slice_k"], 0)
         context["canonical"] = _slice(tile, at_mn, at_k, seen.k)
         step = seen.k if tile else 0
@@ -224,10 +226,10 @@ def fitting(view: dict[str, str], query: dict[str, str]) -> dict[str, str]:
     return {"mn": str(-(-max(seen.rows, 64) // wide) * wide), "k": str(lcm(deep, seen.k))}
 
 
-def _tile(request: dict[str, Any]) -> Tile | None:
-    """The canonical tile of a request, None for another storage."""
-    _, seen = memory.seen_by(request)
-    return memory.storage(request["storage"], seen.bits, seen.major).tile
+def storage_of(spec: dict[str, str], major: str) -> dict[str, str]:
+    """The storage that a form's fields say: the keys its kind has."""
+    fixed = {"major": major} if spec["kind"] == "canonical" else {}
+    return {"kind": spec["kind"], **fixed, **{name: spec[name] for name in USED.get(spec["kind"], ())}}
 
 
 def _slice(tile: Tile | None, mn: int, k: int, reach: int) -> str | None:

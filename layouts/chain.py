@@ -17,7 +17,7 @@ from layouts import banks, catalog
 from layouts.dtypes import dtype
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Operand
-from layouts.tiling import Storage, storage
+from layouts.storage import Storage, storage
 
 Ints = NDArray[np.int64]
 ROW_BYTES = 16

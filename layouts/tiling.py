@@ -1,11 +1,10 @@
-"""How an operand tile lies in shared memory: atoms, tilings, strides, CuTe strings, K steps; and other ways to store one.
+"""How an operand tile lies in shared memory: atoms, tilings, strides, CuTe strings, K steps.
 
 PTX ISA 9.1, 9.7.15.5.1.2; CUTLASS include/cute/arch/mma_sm90_desc.hpp and mma_traits_sm90_gmma.hpp (canonical layouts).
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +13,7 @@ from numpy.typing import NDArray
 
 from layouts.descriptor import K_BYTES, Descriptor, encode
 from layouts.errors import LayoutError
-from layouts.pattern import parse_cute
-from layouts.swizzle import Mode, Swizzle, mode
+from layouts.swizzle import Mode
 
 Offsets = NDArray[np.int64]
 ELEMENT_BITS = (1, 8, 16, 32)  # what wgmma reads from shared memory: b1; fp8 and integers; f16, bf16; tf32
@@ -23,13 +21,18 @@ NARROW = {
     4: "Widen them to 8 bits before wgmma. For ldmatrix the tile is one of bytes: element_bits 8 and half of k. ",
     6: "wgmma has no 6-bit types; on later architectures such an element takes a byte: element_bits 8. ",
 }
+# Which way the atoms are laid first unless a program says otherwise: what CUTLASS's sm90 collectives do, K-major Step<_1,_2,_3>
+# (M or N first), MN-major Step<_2,_1,_3> (K first); include/cutlass/gemm/collective/sm90_mma_tma_gmma_ss_warpspecialized.hpp.
+DEFAULT_ORDER = {"K": "mn", "MN": "k"}
+SWIZZLED_BY = ("address", "tile")
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
     """mn × k elements stored as swizzle atoms; `order` is which way the atoms are laid first, `base` the first byte.
 
-    An atom is 8 rows of one swizzle width (K-major) or its transpose (MN-major), 128 bytes a chunk of width.
+    An atom is 8 rows of one swizzle width (K-major) or its transpose (MN-major), 128 bytes a chunk of width. Order "" is DEFAULT_ORDER's.
+    swizzle_by: "address" XORs the absolute address, as TMA does; "tile" the offset from base.
     """
 
     element_bits: int
@@ -37,8 +40,9 @@ class Tile:
     mode: Mode
     mn: int
     k: int
-    order: str = "mn"
+    order: str = ""
     base: int = 0
+    swizzle_by: str = "address"
 
     def __post_init__(self) -> None:
         if self.element_bits not in ELEMENT_BITS:
@@ -52,6 +56,10 @@ class Tile:
             raise LayoutError(
                 "bad_major", f"{self.element_bits}-bit elements are read K-major only.", "MN-major is for 16-bit types.", "major"
             )
+        if not self.order:
+            object.__setattr__(self, "order", DEFAULT_ORDER[self.major])
+        if self.swizzle_by not in SWIZZLED_BY:
+            raise LayoutError("bad_tile", f"No swizzle_by '{self.swizzle_by}'.", f"Allowed: {', '.join(SWIZZLED_BY)}.", "swizzle_by")
         if self.order not in ("mn", "k"):
             raise LayoutError("bad_tile", f"No order '{self.order}'.", "Allowed: mn, k.", "order")
         for name, size, unit in (("mn", self.mn, self.atom[0]), ("k", self.k, self.atom[1])):
@@ -102,8 +110,9 @@ class Tile:
         return mn // am * sm + k // ak * sk + line * self.mode.width_bytes + along * self.element_bits // 8
 
     def address(self, mn: Any, k: Any) -> Any:
-        """Absolute byte address of element (mn, k): the XOR is on address bits, as TMA and wgmma do it."""
-        return self.mode.swizzle()(self.base + self.offset_before(mn, k))
+        """Absolute byte address of element (mn, k): the XOR is on address bits, as TMA and wgmma do it, unless `swizzle_by` is tile."""
+        xor, before = self.mode.swizzle(), self.offset_before(mn, k)
+        return xor(self.base + before) if self.swizzle_by == "address" else self.base + xor(before)
 
     def offsets(self) -> Offsets:
         """Byte offset of every element from the tile's start: int64 [mn, k]."""
@@ -138,7 +147,23 @@ class Tile:
         self.check_slice(mn, k, rows)
         lbo, sbo = self.lbo_sbo(reach)
         start = self.base + int(self.offset_before(mn, k))
-        return encode(start & 0x3FFFF, lbo, sbo, 0, self.mode.name)
+        return encode(start & 0x3FFFF, lbo, sbo, self.base_offset, self.mode.name)
+
+    @property
+    def base_offset(self) -> int:
+        """128-byte rows from the pattern's boundary to a tile that was swizzled from its own start; 0 where the XOR is on address bits.
+
+        LayoutError where no base offset says it: the rows of the pattern are 128 bytes.
+        """
+        past = self.base % self.mode.pattern_bytes if self.swizzle_by == "tile" and self.mode.chunks > 1 else 0
+        if past % 128:
+            raise LayoutError(
+                "no_descriptor",
+                f"A tile swizzled from its own start at {self.base} has no descriptor: base offset counts rows of 128 bytes.",
+                f"Nearest: {self.base // 128 * 128}.",
+                "base",
+            )
+        return past // 128
 
     def check_slice(self, mn: int, k: int, rows: int = 0) -> None:
         """LayoutError where no instruction (of `rows` rows, 0 for any number) can begin at (mn, k)."""
@@ -183,134 +208,3 @@ class Tile:
 
 def _n(number: float) -> str:
     return str(int(number)) if number == int(number) else f"{number:g}"
-
-
-# other ways to store a tile -------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Storage:
-    """Where a program put element (mn, k): `address` broadcasts; sizes are None where the storage has no end."""
-
-    address: Any
-    text: str
-    mn: int | None = None
-    k: int | None = None
-    tile: Tile | None = None
-
-
-def storage(spec: dict[str, Any], element_bits: int, major: str) -> Storage:
-    """Read a storage of the contract: canonical, atoms, rows or cute. LayoutError names the field that is wrong."""
-    kind = spec.get("kind")
-    if kind == "canonical":
-        tile = Tile(
-            _int(spec, "element_bits", element_bits), str(spec.get("major", major)), mode(str(spec.get("swizzle", "none"))),
-            _int(spec, "mn"), _int(spec, "k"), str(spec.get("order", "mn")), _int(spec, "base", 0),
-        )  # fmt: skip
-        return Storage(tile.address, f"{tile.mn}×{tile.k} canonical {tile.mode.name} {tile.major}-major", tile.mn, tile.k, tile)
-    if kind == "cute":
-        return _cute_storage(spec, element_bits)
-    if kind not in ("atoms", "rows"):
-        raise LayoutError("bad_storage", f"No storage kind '{kind}'.", "Allowed: canonical, atoms, rows, cute.", "storage.kind")
-    inner = str(spec.get("inner", major))
-    if inner not in ("K", "MN"):
-        raise LayoutError("bad_storage", f"No inner dimension '{inner}'.", "Allowed: K, MN.", "storage.inner")
-    base, swizzled, by = _int(spec, "base", 0), mode(str(spec.get("swizzle", "none"))), str(spec.get("swizzle_by", "address"))
-    if by not in ("address", "tile"):
-        raise LayoutError("bad_storage", f"No swizzle_by '{by}'.", "Allowed: address (what TMA does), tile.", "storage.swizzle_by")
-    if kind == "rows":
-        pitch = _int(spec, "pitch_bytes", least=1)
-
-        def place(n: Any, b: Any) -> Any:
-            return n * pitch + b
-
-        text = f"rows with a pitch of {pitch} bytes"
-    else:
-        width = _int(spec, "width_bytes", least=1)
-        outer, across, line = _int(spec, "outer8_stride"), _int(spec, "inner_stride", 0), _int(spec, "line_stride", width)
-
-        def place(n: Any, b: Any) -> Any:
-            return n // 8 * outer + n % 8 * line + b // width * across + b % width
-
-        text = f"panels {width} bytes wide"
-
-    def address(mn: Any, k: Any) -> Any:
-        n, along = (mn, k) if inner == "K" else (k, mn)
-        offset = place(n, along * element_bits // 8)
-        xor = swizzled.swizzle()
-        return xor(base + offset) if by == "address" else base + xor(offset)
-
-    return Storage(address, f"{text}, {inner} inside, swizzle {swizzled.name} by {by}")
-
-
-def _int(spec: dict[str, Any], name: str, default: int | None = None, least: int = 0) -> int:
-    value = spec.get(name, default)
-    if isinstance(value, str) and re.fullmatch(r"\s*(0x[0-9a-fA-F]+|\d+)\s*", value):
-        value = int(value, 0)
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= 1 << 30:
-        raise LayoutError("bad_storage", f"{name} is '{value}'.", f"A whole number from {least}.", f"storage.{name}")
-    return value
-
-
-_CUTE = re.compile(r"(?:Sw<\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*>\s*o\s*)?(smem_ptr\S*\s*o\s*)?(.+)\Z")
-
-
-def _cute_storage(spec: dict[str, Any], element_bits: int) -> Storage:
-    text = str(spec.get("layout", "")).strip()
-    match = _CUTE.match(text)
-    unit = str(spec.get("unit", "elements"))
-    bits = {"bytes": 8, "elements": element_bits, "chunks": 128}.get(unit)
-    if bits is None:
-        raise LayoutError("bad_storage", f"No unit '{unit}'.", "Allowed: bytes, elements, chunks.", "storage.unit")
-    if not match:
-        raise LayoutError("bad_cute", "The layout is empty.", "e.g. Sw<3,4,3> o ((8,8),(8,2)):((8,64),(1,512)).", "storage.layout")
-    try:
-        shape, stride = parse_cute(match[5])
-    except LayoutError as error:
-        raise LayoutError(error.code, error.message, error.hint, "storage.layout") from None
-    if not isinstance(shape, tuple) or len(shape) != 2:
-        raise LayoutError("bad_cute", f"'{text}' has not two modes.", "Give (mn, k).", "storage.layout")
-    base = _int(spec, "base", 0)
-    swizzle = Swizzle(*(int(n) for n in match.group(1, 2, 3))) if match[1] else Swizzle(0, 0, 3)
-    on_pointer = bool(match[4])  # CuTe's smem_ptr layouts XOR the byte address
-    modes = [list(zip(_leaves(s), _leaves(d), strict=True)) for s, d in zip(shape, stride, strict=True)]
-    mn, k = (int(np.prod([size for size, _ in mode_])) for mode_ in modes)
-    per_unit = bits // element_bits if bits > element_bits else 1
-    k_scale, mn_scale = (1, 1)
-    if per_unit > 1:  # chunks: the way that is contiguous counts chunks
-        contiguous_k = any(step == 1 for _, step in modes[1])
-        k_scale, mn_scale = (per_unit, 1) if contiguous_k else (1, per_unit)
-    if bits < element_bits:  # bytes: the contiguous way counts bytes of an element
-        narrower = element_bits // bits
-        contiguous_k = any(step == 1 for _, step in modes[1])
-        k, mn = (k // narrower, mn) if contiguous_k else (k, mn // narrower)
-
-    def address(row: Any, col: Any) -> Any:
-        inside = 0
-        if per_unit > 1:
-            inside = (col % per_unit if k_scale > 1 else row % per_unit) * element_bits // 8
-            row, col = row // mn_scale, col // k_scale
-        if bits < element_bits:
-            row, col = (
-                (row, col * (element_bits // bits)) if any(step == 1 for _, step in modes[1]) else (row * (element_bits // bits), col)
-            )
-        index = _crd2idx(row, modes[0]) + _crd2idx(col, modes[1])
-        index = index if on_pointer else swizzle(index)
-        byte = index * bits // 8 + inside
-        return swizzle(base + byte) if on_pointer else base + byte
-
-    return Storage(address, text, mn * mn_scale, k * k_scale)
-
-
-def _leaves(nested: Any) -> list[int]:
-    return [nested] if isinstance(nested, int) else [n for item in nested for n in _leaves(item)]
-
-
-def _crd2idx(coordinate: Any, modes: list[tuple[int, int]]) -> Any:
-    """CuTe's colexicographic coordinate to index of one mode; the last digit takes the rest."""
-    index = 0
-    for number, (size, step) in enumerate(modes):
-        digit = coordinate if number + 1 == len(modes) else coordinate % size
-        index = index + digit * step
-        coordinate = coordinate // size
-    return index

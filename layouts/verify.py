@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from layouts.descriptor import FIELDS, LBO, SBO, START, Addresses, Descriptor, View, reads
 from layouts.errors import LayoutError
+from layouts.storage import Storage
 from layouts.swizzle import MODES, Mode
-from layouts.tiling import Storage
 
 _NAMES = {f.name: f for f in FIELDS}
 

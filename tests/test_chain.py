@@ -7,7 +7,7 @@ import pytest
 
 from layouts import chain, find
 from layouts.errors import LayoutError
-from layouts.tiling import storage
+from layouts.storage import storage
 
 F16 = "mma.m16n8k16.row.col.f32.f16.f16.f32"
 S8 = "mma.m16n8k32.row.col.s32.s8.s8.s32"

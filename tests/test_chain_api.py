@@ -172,7 +172,7 @@ def test_given_addresses_are_what_is_counted_and_solved(client: TestClient) -> N
         ("banks", {"access": "ld.shared.b32", "address": [1 << 40] * 32}, "address"),
         ("banks", {"access": "ld.shared.b32"}, "address"),
         ("banks/solve", {"accesses": [{"access": "ld.shared.b32", "address": COLUMN}], "pad": 4}, "pad"),
-        ("banks/solve", {"accesses": [{"access": "ld.shared.b32", "adress": COLUMN}]}, "adress"),
+        ("banks/solve", {"accesses": [{"access": "ld.shared.b32", "adress": COLUMN}]}, "accesses.0.adress"),
         ("banks/solve", {"accesses": [{"access": "ld.shared.b32"}] * 17}, "accesses"),
         ("banks/solve", {"access": "ld.shared.b64", "address": [4] * 32}, "address"),
     ],

@@ -139,6 +139,37 @@ def test_a_tiles_own_descriptors_read_each_byte_once(row: tuple[int, str, str, i
     assert np.array_equal(got[0], tile.offsets()[:64, : tile.step()] + 8192)
 
 
+def test_the_default_order_is_that_of_cutlass_collectives() -> None:
+    """K-major Step<_1,_2,_3>, MN-major Step<_2,_1,_3> (sm90_mma_tma_gmma_ss_warpspecialized.hpp): tile_to_shape written once more."""
+    for m in MODES:
+        for major in ("K", "MN"):
+            tile = Tile(16, major, m, 128, 64)
+            (am, ak), (nm, nk) = tile.atom, tile.atoms
+            atom = pycute.Layout((am, ak), (ak, 1) if major == "K" else (1, am))
+            whole = pycute.logical_product(atom, pycute.Layout((nm, nk), (1, nm) if major == "K" else (nk, 1)))
+            for i, j in ((0, 0), (64, 0), (0, 8), (127, 63), (72, 40)):
+                assert tile.offset_before(i, j) == 2 * int(whole(i % am + am * (j % ak), i // am + nm * (j // ak)))
+    assert str(Tile(16, "MN", mode("128B"), 128, 64, base=1024).descriptor()) == "0x4000004002000040"
+    assert str(Tile(16, "MN", mode("128B"), 128, 64, "mn", 1024).descriptor()) == "0x4000008000400040"
+
+
+@pytest.mark.parametrize("name", ["32B", "64B", "128B"])
+@pytest.mark.parametrize("rows", range(8))
+def test_a_tile_swizzled_from_its_own_start(name: str, rows: int) -> None:
+    """The bytes are those of an aligned tile, moved; the descriptor's base offset makes the hardware read them."""
+    for major in ("K", "MN"):
+        aligned, moved = (Tile(16, major, mode(name), 64, 64, "", base, "tile") for base in (8192, 8192 + 128 * rows))
+        assert np.array_equal(aligned.offsets(), moved.offsets())
+        assert np.array_equal(aligned.offsets(), Tile(16, major, mode(name), 64, 64, "", 8192).offsets())
+        for k in (0, 16, 48):
+            got = reads(moved.descriptor(0, k), View(64, 16, 16, major))
+            assert np.array_equal(got, moved.base + moved.offsets()[:, k : k + 16])
+    if rows % mode(name).chunks:
+        assert not np.array_equal(moved.offsets(), Tile(16, major, mode(name), 64, 64, "", moved.base).offsets())
+    with pytest.raises(LayoutError, match="rows of 128 bytes"):
+        Tile(16, "K", mode(name), 64, 64, "", 16, "tile").descriptor()
+
+
 WORKED = [  # the m64n32k16 examples of the seed, LBO and SBO in 16-byte units; None: nothing reads it
     (64, "K", "none", 64, 8),
     (32, "K", "none", 32, 8),
@@ -153,7 +184,7 @@ WORKED = [  # the m64n32k16 examples of the seed, LBO and SBO in 16-byte units; 
 @pytest.mark.parametrize("row", WORKED, ids=str)
 def test_worked_examples(row: tuple[int, str, str, int | None, int]) -> None:
     mn, major, name, lbo, sbo = row
-    tile = Tile(16, major, mode(name), mn, 16)
+    tile = Tile(16, major, mode(name), mn, 16, "mn")
     lbo_used, _ = tile.used(mn)
     assert tile.lbo_sbo()[1] == sbo * 16 and lbo_used == (lbo is not None) and (lbo is None or tile.lbo_sbo()[0] == lbo * 16)
 

@@ -9,17 +9,26 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FLOORS = (
-    {"errors", "bits", "swizzle", "dtypes", "codec", "pattern"},
+    {"errors", "reading", "bits", "swizzle", "dtypes", "codec", "pattern"},
     {"metadata", "banks"},
     {"instruction"},
     {"table"},
     {"catalog"},
     {"descriptor", "reuse", "wmma", "qualifiers", "view", "palette"},
     {"tiling"},
+    {"storage"},
     {"verify", "chain", "slices"},
     {"render"},
 )
-WITHIN_BASE = {"errors": set(), "bits": {"errors"}, "swizzle": {"errors"}, "dtypes": {"errors"}, "codec": {"errors"}, "pattern": {"errors"}}
+WITHIN_BASE = {
+    "errors": set(),
+    "reading": {"errors"},
+    "bits": {"errors", "reading"},
+    "swizzle": {"errors"},
+    "dtypes": {"errors"},
+    "codec": {"errors"},
+    "pattern": {"errors"},
+}
 PURE = {"numpy", "layouts"}
 STDLIB_WITH_IO = {"subprocess", "socket", "urllib", "http", "threading", "multiprocessing", "asyncio", "os", "sys", "ctypes"}
 

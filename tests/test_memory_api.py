@@ -46,6 +46,26 @@ def test_tile(client: TestClient) -> None:
     assert answer["k_steps"][0]["descriptor"] == "0x4000004000010040" and answer["tma_box"]["swizzle_code"] == 3
 
 
+def test_the_order_of_atoms_is_named_wherever_it_is_used(client: TestClient) -> None:
+    for major, order, first in (("K", "mn", "M or N"), ("MN", "k", "K")):
+        assert client.get(f"/api/v1/smem/tile?major={major}&mn=128").json()["order"] == order
+        page = client.get(f"/smem?major={major}&mn=128").text
+        assert f"laid {first} first as CUTLASS" in page
+        assert client.get(f"/descriptor/wgmma/0x4000004000010100?major={major}").text.count(f"atoms laid {first} first") == 1
+        given = f"major={major}&mn=128&k=128"
+        assert client.get(f"/smem.csv?{given}").text == client.get(f"/smem.csv?{given}&order={order}").text
+        assert client.get(f"/smem.csv?{given}").text != client.get(f"/smem.csv?{given}&order={'k' if order == 'mn' else 'mn'}").text
+        assert json.loads(lanescope("smem", "--major", major, "--json").stdout)["order"] == order
+
+
+def test_an_explicit_order_keeps_its_meaning(client: TestClient) -> None:
+    """Old links: MN-major with order=mn, its words as they were."""
+    answer = client.get("/api/v1/smem/tile?major=MN&swizzle=128B&mn=128&k=64&order=mn").json()
+    assert (answer["lbo_bytes"], answer["sbo_bytes"]) == (1024, 2048)
+    page = client.get("/descriptor/wgmma/0x4000008000400100?major=MN&s_mn=128&s_k=64&s_order=mn&operand=b").text
+    assert "✓ match" in page
+
+
 def test_decode_and_encode(client: TestClient) -> None:
     answer = client.get("/api/v1/descriptors/0x4000004004000101").json()
     keys = ("start_address", "lbo_bytes", "sbo_bytes", "base_offset", "swizzle", "reserved")
@@ -86,7 +106,7 @@ def test_verify(client: TestClient) -> None:
         ({"major": "N"}, "major"),
         ({"instruction": "wgmma.mma_async.m64n64k32.f32.e4m3.e4m3", "major": "MN"}, "major"),
         ({"storage": {"kind": "heap"}}, "storage.kind"),
-        ({"storage": TILE | {"mn": 60}}, "mn"),
+        ({"storage": TILE | {"mn": 60}}, "storage.mn"),
         ({"storage": TILE | {"element_bits": 8, "k": 128}}, "storage.element_bits"),
         ({"storage": {"kind": "rows", "pitch_bytes": "many"}}, "storage.pitch_bytes"),
         ({"storage": {"kind": "cute", "layout": "((8,8):(1,2)"}}, "storage.layout"),

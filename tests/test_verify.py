@@ -13,8 +13,9 @@ from layouts import find
 from layouts.bits import hex_word
 from layouts.descriptor import Descriptor, View, encode
 from layouts.errors import LayoutError
+from layouts.storage import Storage, storage
 from layouts.swizzle import mode
-from layouts.tiling import Storage, Tile, storage
+from layouts.tiling import Tile
 from layouts.verify import verify
 
 M64N64 = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
@@ -50,6 +51,24 @@ def right(spec: dict[str, Any], mn: int = 0, k: int = 0) -> Descriptor:
     tile = storage(spec, 16, "K").tile
     assert tile
     return tile.descriptor(mn, k)
+
+
+@pytest.mark.parametrize(("by", "base_offset"), [("address", 0), ("tile", 3)])
+def test_canonical_tiles_honour_swizzle_by(by: str, base_offset: int) -> None:
+    spec = canonical(base=4096 + 3 * 128, swizzle_by=by)
+    for given in (0, 3):
+        told = ask(encode(spec["base"], 16, 1024, given, "128B"), spec)
+        assert told["verdict"] == ("match" if given == base_offset else "mismatch")
+    assert str(right(spec)) == str(encode(spec["base"], 16, 1024, base_offset, "128B"))
+
+
+def test_a_panel_pair_as_cutlass_lays_it_is_right() -> None:
+    """N-major B, 128×64 with the 128B swizzle: two panels of 64, K first inside each; LBO leads from panel to panel."""
+    spec = {"kind": "canonical", "major": "MN", "swizzle": "128B", "mn": 128, "k": 64, "base": 1024}
+    n128 = "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16"
+    assert ask(0x4000004002000040, spec, n128, "b", "MN")["verdict"] == "match"
+    assert ask(0x4000008000400040, spec, n128, "b", "MN")["verdict"] == "mismatch"
+    assert ask(0x4000008000400040, spec | {"order": "mn"}, n128, "b", "MN")["verdict"] == "match"
 
 
 GOOD = right(canonical())

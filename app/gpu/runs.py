@@ -15,6 +15,7 @@ from layouts.bits import parse_word
 from layouts.descriptor import Descriptor
 from layouts.errors import LayoutError
 from layouts.instruction import WARPGROUP, Instruction
+from layouts.reading import keys
 
 Json = dict[str, Any]
 KINDS = ("mma", "fragment", "descriptor", "banks")
@@ -32,12 +33,7 @@ def check(given: Mapping[str, Any]) -> Json:
     kind, backend = str(given.get("kind", "")), str(given.get("backend", "cuda"))
     _one_of("kind", kind, KINDS)
     _one_of("backend", backend, BACKENDS)
-    unknown = set(given) - {"kind", "backend", "device", *FIELDS[kind]}
-    if unknown:
-        name = str(min(map(str, unknown)))[:60]
-        raise LayoutError(
-            "bad_field", f"No parameter '{name}' of kind {kind}.", f"Allowed: {', '.join(FIELDS[kind])}, backend, device.", name
-        )
+    keys(given, ("kind", *FIELDS[kind], "backend", "device"))
     device = given.get("device", 0)
     if type(device) is not int or not 0 <= device < 64:
         raise LayoutError("bad_field", f"device is '{str(device)[:40]}'.", "A number from 0.", "device")

@@ -53,7 +53,7 @@ def test_descriptors(benchmark: Any, what: str) -> None:
     import numpy as np
 
     from layouts.descriptor import Descriptor, View, reads, reads_many
-    from layouts.tiling import storage
+    from layouts.storage import storage
     from layouts.verify import verify
 
     stored = storage({"kind": "canonical", "swizzle": "128B", "mn": 128, "k": 64, "base": 4096}, 16, "K")

@@ -1,0 +1,109 @@
+"""What people and programs give, read in one way: whole numbers, one of several words, the keys of an object.
+
+Every value a caller types — query, body, option, address, storage — goes through here, so that one spelling means one number
+everywhere. Numbers: decimal (leading zeros allowed and still decimal), 0x…, 0b…, `_` or `'` between digits, C's suffixes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from layouts.errors import LayoutError
+
+LONGEST_NUMBER = 128  # characters; 64 binary digits with separators fit
+LONGEST_KEY = 60
+
+_DIGITS = {16: r"0[xX][0-9a-fA-F]+(?:[_'][0-9a-fA-F]+)*", 2: r"0[bB][01]+(?:[_'][01]+)*", 10: r"[0-9]+(?:[_'][0-9]+)*"}
+_SUFFIX = r"(?:[uU]?(?:ll|LL|[lL])|(?:ll|LL|[lL])[uU]|[uU]|[uU]?[zZ]|[zZ][uU])?"
+_SPELLINGS = tuple((base, re.compile(f"({digits}){_SUFFIX}")) for base, digits in _DIGITS.items())
+
+
+def shown(given: object, most: int = 40) -> str:
+    """A value inside a message: one line, bounded; text is looked at no further than that needs."""
+    text = " ".join((given[: 4 * most] if isinstance(given, str) else _brief(given)).split())
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _brief(given: object) -> str:
+    """A value that is not text. Large ones are named by their kind: Python refuses to print very long integers."""
+    if given is None or isinstance(given, bool):
+        return str(given).lower().replace("none", "null")
+    if isinstance(given, int):
+        return str(given) if abs(given) >> 128 == 0 else f"an integer of {given.bit_length()} bits"
+    if isinstance(given, float):
+        return repr(given)
+    return "an object" if isinstance(given, dict) else "a list" if isinstance(given, list) else type(given).__name__
+
+
+def digits(text: str) -> tuple[int, int] | None:
+    """(value, base) of one number's text without blanks, None where it is none. Bounded before anything is computed."""
+    if len(text) > LONGEST_NUMBER:
+        return None
+    for base, spelling in _SPELLINGS:
+        match = spelling.fullmatch(text)
+        if match:
+            return int(re.sub(r"[_']", "", match[1])[0 if base == 10 else 2 :], base), base
+    return None
+
+
+def number(given: object, field: str, least: int = 0, most: int | None = None, code: str = "bad_number") -> int:
+    """A whole number from `least` to `most`: a JSON integer, or text. LayoutError names the field.
+
+    >>> number("0x1_000", "base"), number("007", "k"), number("4096ull", "base")
+    (4096, 7, 4096)
+    """
+    found: int | None = None
+    if isinstance(given, str):
+        read = digits(given.strip()) if len(given) <= 2 * LONGEST_NUMBER else None
+        found = read[0] if read else None
+    elif isinstance(given, int) and not isinstance(given, bool):
+        found = given
+    if found is None or found < least or (most is not None and found > most):
+        limit = f"from {least}" + (f" to {most}" if most is not None else "")
+        how = ", in decimal, 0x… or 0b…" if found is None else ""
+        raise LayoutError(code, f"{name_of(field)} is '{shown(given)}'.", f"A whole number {limit}{how}.", field)
+    return found
+
+
+def choice(given: object, field: str, allowed: Collection[str], code: str = "bad_choice") -> str:
+    """One of several words, as it is spelled there whatever its case; LayoutError lists them."""
+    if isinstance(given, str) and len(given) <= LONGEST_KEY:
+        for word in allowed:
+            if word.lower() == given.strip().lower():
+                return word
+    raise LayoutError(code, f"{name_of(field)} is '{shown(given)}'.", f"Allowed: {', '.join(allowed)}.", field)
+
+
+def name_of(field: str) -> str:
+    """The last part of a field's path: storage.mn is mn."""
+    return field.rpartition(".")[2]
+
+
+def keys(given: Mapping[Any, Any], allowed: Iterable[str], field: str = "", code: str = "unknown_key") -> None:
+    """LayoutError for the first key that is not allowed: it says where it stands and names the nearest known one."""
+    known = tuple(allowed)
+    for key in given:
+        if key in known:
+            continue
+        text = shown(key, LONGEST_KEY)
+        near = nearest(text, known)
+        where = f"{field} has no key" if field else "There is no key"
+        hint = (f"Did you mean '{near}'? " if near else "") + f"Allowed: {', '.join(known)}."
+        raise LayoutError(code, f"{where} '{text}'.", hint, f"{field}.{text}" if field else text)
+
+
+def nearest(text: str, known: Iterable[str]) -> str:
+    """The known word most like a text, "" where none is like it."""
+    spelled = {word.lower(): word for word in known}
+    found = get_close_matches(text[:LONGEST_KEY].lower(), spelled, 1, 0.5)
+    return spelled[found[0]] if found else ""
+
+
+def table(given: object, field: str, what: str, code: str = "bad_object") -> dict[str, Any]:
+    """An object; LayoutError says what to give instead."""
+    if not isinstance(given, dict):
+        raise LayoutError(code, f"{name_of(field)} is {'missing' if given is None else shown(given)}.", what, field)
+    return given

@@ -1,0 +1,108 @@
+"""What callers give: keys of objects, numbers, words. Each text has one meaning everywhere, or is refused by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from app.main import create_app
+from layouts.errors import LayoutError
+from layouts.reading import number
+
+WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
+WORD = "0x4000004000010100"
+SEEN = {"descriptor": WORD, "instruction": WGMMA, "operand": "a", "major": "K"}
+STORAGES: dict[str, dict[str, Any]] = {
+    "canonical": {"kind": "canonical", "swizzle": "128B", "mn": 64, "k": 64, "base": 4096},
+    "atoms": {"kind": "atoms", "width_bytes": 128, "outer8_stride": 1024, "swizzle": "128B", "base": 4096},
+    "rows": {"kind": "rows", "pitch_bytes": 128, "swizzle": "128B", "base": 4096},
+    "cute": {"kind": "cute", "layout": "Sw<3,3,3> o ((8,8),(64,1)):((64,512),(1,0))", "base": 4096},
+}
+
+
+@pytest.fixture(scope="module")
+def client() -> TestClient:
+    return TestClient(create_app(), raise_server_exceptions=False)
+
+
+def refused(answer: Any) -> dict[str, str]:
+    assert answer.status_code == 422, answer.text[:300]
+    error: dict[str, str] = answer.json()["error"]
+    assert error["message"] and error["hint"]
+    return error
+
+
+# keys -------------------------------------------------------------------------------------------------------------------------
+
+MISSPELT = [  # route, body, the field that is named, the key that is nearest
+    *(
+        ("/api/v1/descriptors/verify", SEEN | {"storage": spec | {wrong: 1}}, f"storage.{wrong}", near)
+        for spec, wrong, near in (
+            (STORAGES["canonical"], "swizle", "swizzle"),
+            (STORAGES["canonical"], "pitch_bytes", ""),
+            (STORAGES["atoms"], "outer_stride", "outer8_stride"),
+            (STORAGES["rows"], "pitch", "pitch_bytes"),
+            (STORAGES["rows"], "major", ""),
+            (STORAGES["cute"], "units", "unit"),
+        )
+    ),
+    ("/api/v1/descriptors/verify", SEEN | {"storage": STORAGES["canonical"], "slice": {"K": 16}}, "slice.K", "k"),
+    ("/api/v1/descriptors/verify", SEEN | {"storage": STORAGES["canonical"], "slices": {"k": 16}}, "slices", "slice"),
+    ("/api/v1/descriptors/reads", SEEN | {"Major": "K"}, "Major", "major"),
+    ("/api/v1/descriptors/encode", {"lbo": 16}, "lbo", "lbo_bytes"),
+    ("/api/v1/chain", {"storage": STORAGES["rows"], "loads": "x"}, "loads", "load"),
+    ("/api/v1/banks", {"access": "ldmatrix.x4", "addresses": []}, "addresses", "address"),
+    ("/api/v1/banks/solve", {"row_byte": 128, "accesses": []}, "row_byte", "row_bytes"),
+    ("/api/v1/banks/solve", {"accesses": [{"acess": "ldmatrix.x4"}]}, "accesses.0.acess", "access"),
+    ("/api/v1/gpu/runs", {"kind": "mma", "instuction": "x", "backend": "numpy"}, "instuction", "instruction"),
+]
+
+
+@pytest.mark.parametrize(("route", "body", "field", "near"), MISSPELT, ids=lambda v: v if isinstance(v, str) else "")
+def test_unknown_keys_are_refused_with_the_nearest(client: TestClient, route: str, body: dict[str, Any], field: str, near: str) -> None:
+    error = refused(client.post(route, json=body))
+    assert error["field"] == field and field.rpartition(".")[2] in error["message"]
+    assert (f"Did you mean '{near}'?" in error["hint"]) if near else "Did you mean" not in error["hint"]
+
+
+def test_every_kind_of_storage_takes_exactly_its_keys(client: TestClient) -> None:
+    for spec in STORAGES.values():
+        assert client.post("/api/v1/descriptors/verify", json=SEEN | {"storage": spec}).json()["verdict"] == "match"
+
+
+@pytest.mark.parametrize("part", [None, [], "k", 16])
+def test_a_slice_is_an_object(client: TestClient, part: Any) -> None:
+    assert (
+        refused(client.post("/api/v1/descriptors/verify", json=SEEN | {"storage": STORAGES["canonical"], "slice": part}))["field"]
+        == "slice"
+    )
+
+
+# numbers ----------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "value"),
+    [
+        ("16", 16), ("007", 7), ("0x1f", 31), ("0X1F", 31), ("0b101", 5), ("0B11", 3), ("4_096", 4096), ("4'096", 4096), ("0x1_000", 4096),
+        (" 12 ", 12), *((f"12{suffix}", 12) for suffix in "u l ll ul ull lu llu z U L LL UL ULL LU LLU Z uLL".split()), ("0x10ull", 16),
+        ("0", 0), ("000", 0), (16, 16), (0, 0),
+    ],
+)  # fmt: skip
+def test_numbers_in_every_spelling(given: Any, value: int) -> None:
+    assert number(given, "k") == value
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "", " ", "-1", "+1", "1e18", "1.0", "0x", "0b", "0b12", "0o7", "0x_1", "1_", "_1", "1__0", "1lL", "1f", "1 2", "ten", "１２", "²", "9" * 5000, "0" * 5000,
+        1.0, 1e18, float("nan"), float("inf"), True, False, None, [], {}, [1], -1,
+    ],
+)  # fmt: skip
+def test_what_is_no_number_is_refused(given: Any) -> None:
+    with pytest.raises(LayoutError, match=r"^k is '") as caught:
+        number(given, "slice.k")
+    assert caught.value.field == "slice.k" and len(str(caught.value)) < 200
