@@ -70,12 +70,17 @@ def list_(
 ) -> None:
     """Every instruction, narrowed."""
     from app import payload
+    from layouts import catalog
 
     found = payload.listing(family=family, type=type, target=target, shape=shape, q=q)
     if as_json:
         return print_json(found)
     if sys.stdout.isatty():
-        table(["family", "instruction", "targets"], [[r["family"], r["ptx"], " ".join(r["targets"])] for r in found["instructions"]])
+        rows = [
+            [r["family"], r["ptx"], *payload.in_words(catalog.find(r["ptx"])), " ".join(r["targets"]).replace("sm_", "")]
+            for r in found["instructions"]
+        ]
+        table(["family", "instruction", "shape", "types", "sm_"], rows)
     else:
         for row in found["instructions"]:
             print(row["ptx"])

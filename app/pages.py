@@ -70,7 +70,7 @@ def catalogue(request: Request) -> Response:
         "given": given,
         "notices": notices,
         "found": found,
-        "rows": found["instructions"][: request.app.state.limits.rows],
+        "rows": [(row, *payload.in_words(catalog.find(row["ptx"]))) for row in found["instructions"][: request.app.state.limits.rows]],
         "guess": guess,
         "families": family_counts(),
         "types": payload.known_types(),

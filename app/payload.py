@@ -32,6 +32,26 @@ def summary(instruction: Instruction) -> Json:
     }
 
 
+def in_words(instruction: Instruction) -> tuple[str, str]:
+    """Shape and types of a catalogue row as people write them; what moves matrices has no product to name.
+
+    >>> in_words(catalog.find("ldmatrix.m8n8.x4.shared.b16"))
+    ('8×8 .x4', 'b16')
+    """
+    sizes, types = instruction.sizes, instruction.types
+    shape = "×".join(str(sizes[dim]) for dim in "mnk" if dim in sizes)
+    shape += "".join(f" .x{count}" for count in instruction.counts.values())
+    if {"a", "b", "d"} <= set(types):
+        return shape, f"{types['a']} × {types['b']} → {types['d']}"
+    if {"a", "d"} <= set(types):
+        return shape, f"{types['a']} → {types['d']}"
+    unpacked = [word for word in instruction.modifiers if "x16" in word]
+    if len(unpacked) == 2:
+        return shape, f"{unpacked[1]} → {unpacked[0]}"
+    ((name, kind),) = types.items()
+    return shape, kind if name == "data" else f"{name.upper()} {kind}"
+
+
 def detail(instruction: Instruction) -> Json:
     """The summary and, for each operand, everything but the element arrays."""
     return summary(instruction) | {
