@@ -21,10 +21,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import api, chain_pages, diagram_pages, gpu_pages, guide_pages, memory_api, memory_pages, pages, tools
 from app.metrics import Counted, Metrics
-from app.resources import STATIC, templates
+from app.resources import STATIC, css, templates
 from app.wire import Body
 from app.work import Kept, OffLoop, Work
-from layouts import catalog, palette
+from layouts import catalog
 from layouts.errors import LayoutError
 
 RETRY_SECONDS = "2"
@@ -109,7 +109,7 @@ def create_app(hardware: gpu_pages.Hardware | None = None, limits: pages.Limits 
 
     @app.get("/palette.css", include_in_schema=False)
     def palette_css() -> Response:
-        return Body(palette.css().encode(), "text/css")
+        return Body(css().encode(), "text/css")
 
     @app.get("/vendor/plotly-{digest}.js", include_in_schema=False)
     def plotly_js(digest: str) -> Response:

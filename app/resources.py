@@ -13,6 +13,8 @@ from markupsafe import Markup, escape
 from starlette.requests import Request
 
 from app.wire import Body
+from layouts import palette
+from layouts.descriptor import FIELDS
 
 
 def _folder(name: str) -> Path:
@@ -33,6 +35,11 @@ def static_url(name: str) -> str:
     """/static/name with its content's digest, so that a changed file is a new address."""
     digest = hashlib.sha256((STATIC / name).read_bytes()).hexdigest()[:10]
     return f"/static/{name}?{digest}"
+
+
+def css() -> str:
+    """/palette.css: the colours of cells and of the descriptor's fields, in both themes."""
+    return palette.css(field.name for field in FIELDS)
 
 
 templates.env.globals["static_url"] = static_url

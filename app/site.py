@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from app import guide_pages, pages, search
 from app.gpu_pages import Hardware
 from app.main import create_app, plotly_url
-from app.resources import STATIC
+from app.resources import STATIC, css
 from app.wire import dumps
 from layouts import catalog, palette
 from layouts.errors import LayoutError
@@ -188,7 +188,7 @@ class Site:
             self.write(f"assets/{name}", bundle(parts))
         for name in ("style.css", "theme.js", "icon.svg"):
             self.write(f"assets/{name}", (STATIC / name).read_bytes())
-        self.write("assets/palette.css", palette.css())
+        self.write("assets/palette.css", css())
         self.page("/", "index.html")
 
     def run(self) -> Iterator[str]:

@@ -5,6 +5,7 @@ tests/test_palette.py measures the distances (CIEDE2000 under Machado 2009 visio
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -72,9 +73,16 @@ HATCHES = (
 PALETTES = {palette.name: palette for palette in (LIGHT, DARK, BW)}
 
 
-def css() -> str:
-    """Both themes as CSS variables: --fill-0 … --fill-7, --four-0 … --four-3, --cell-ink, --cell-line."""
+def css(fields: Iterable[str] = ()) -> str:
+    """Both themes as CSS variables: --fill-0 … --fill-7, --four-0 … --four-3, --cell-ink, --cell-line; then the colours of a word's fields.
+
+    The n-th field has fill n, as in a picture: its bits in the editor (.bit.name) and the edge of its input (.fields .name).
+    """
     pairs = [(f"--fill-{n}", LIGHT.fills[n], DARK.fills[n]) for n in range(len(LIGHT.fills))]
     pairs += [(f"--four-{n}", LIGHT.four[n], DARK.four[n]) for n in range(len(LIGHT.four))]
     pairs += [("--cell-ink", LIGHT.ink, DARK.ink), ("--cell-line", LIGHT.line, DARK.line)]
-    return ":root {\n" + "".join(f"  {name}: light-dark({light}, {dark});\n" for name, light, dark in pairs) + "}\n"
+    rules = [
+        f".bit.{name} {{ background: var(--fill-{n}); }} .fields .{name} {{ border-color: var(--fill-{n}); }}\n"
+        for n, name in enumerate(fields)
+    ]
+    return ":root {\n" + "".join(f"  {name}: light-dark({light}, {dark});\n" for name, light, dark in pairs) + "}\n" + "".join(rules)

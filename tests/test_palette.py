@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from app.memory_views import bits_svg, field_at
+from app.resources import STATIC, css
 from layouts import palette
+from layouts.descriptor import FIELDS, Descriptor
 from tests.colour import VISION, ciede2000, contrast, least_distance
 
 
@@ -46,3 +51,19 @@ def test_more_than_eight_categories_repeat() -> None:
 
 def test_black_and_white_hatches_differ_and_the_first_is_empty() -> None:
     assert len(set(palette.HATCHES)) == len(palette.HATCHES) == 8 and palette.HATCHES[0][1] == ""
+
+
+@pytest.mark.parametrize("theme", (None, palette.LIGHT, palette.DARK), ids=str)
+def test_a_field_has_one_colour_in_editor_and_picture(theme: palette.Palette | None) -> None:
+    """The picture's 64 rectangles against the page's rules; the style sheet has no colour of its own for a field."""
+    rules = dict(re.findall(r"\.bit\.(\w+) \{ background: var\(--fill-(\d)\); \}", css()))
+    edges = dict(re.findall(r"\.fields \.(\w+) \{ border-color: var\(--fill-(\d)\); \}", css()))
+    assert rules == edges and len(set(rules.values())) == len(rules) == len(FIELDS)
+    drawn = re.findall(r'<rect x="[\d.]+" y="\d+" width="23.7" height="24" fill="([^"]+)"', bits_svg(Descriptor(0), theme))
+    assert len(drawn) == 64
+    for bit, fill in zip(range(63, -1, -1), drawn, strict=True):
+        name = field_at(bit)
+        if name:
+            assert fill == (theme.fills[int(rules[name])] if theme else f"var(--fill-{rules[name]})"), (bit, name)
+    own = (STATIC / "style.css").read_text()
+    assert not re.search(rf"\.(?:{'|'.join(rules)})\b[^}}]*fill", own)
