@@ -49,6 +49,29 @@ def test_cuda_compiles_and_assembles(target: str) -> None:
         assert i.ptx in text
 
 
+@pytest.mark.skipif(nvrtc.library() is None, reason="no NVRTC: make test installs it")
+def test_immediates_are_template_parameters() -> None:
+    """Each lands at its place of the PTX line, and the defaults are those of an unscaled, K-major product."""
+    dense, sparse = find("wgmma.mma_async.m64n8k16.f32.f16.f16"), find("wgmma.mma_async.sp.m64n8k32.f32.f16.f16")
+    name = cuda.wrapper_name(dense, "shared")
+    calls = [f"{name}(d, w, w, 1);", f"{name}<-1, 1, 0, 1>(d, w, w, 1);", f"{cuda.wrapper_name(dense)}<1, -1, 1>(d, r, w, 0);"]
+    calls.append(f"{cuda.wrapper_name(sparse, 'shared')}<1, 1, -1, 1, 0>(d, w, w, 0x44444444, 1);")
+    body = "float d[4] = {}; unsigned r[4] = {}; " + " ".join(calls) + " for (int n = 0; n < 4; ++n) out[n] = d[n];"
+    head = "".join(cuda.wrapper(i, form) for i in (dense, sparse) for form in ("registers", "shared"))
+    text, log = nvrtc.compile_ptx(f'{head}extern "C" __global__ void k(float* out, unsigned long long w) {{ {body} }}', "sm_90a")
+    assert not log
+    lines = [
+        line.rsplit("%rd", 1)[1] for line in text.splitlines() if line.strip().startswith("wgmma.mma_async") or "; wgmma.mma_async" in line
+    ]
+    assert [line.split(", ", 1)[1].split(";")[0] for line in lines] == [
+        "p, 1, 1, 0, 0",
+        "p, -1, 1, 0, 1",
+        "p, 1, -1, 1",
+        lines[3].split(", ", 1)[1].split(";")[0],
+    ]
+    assert lines[3].split(";")[0].endswith(", 1, p, 1, -1, 1, 0")
+
+
 def call(i: Instruction, number: int, form: str) -> str:
     """A kernel that loads, runs and stores through the generated functions, so that the compiler keeps them."""
     body, arguments = [], []

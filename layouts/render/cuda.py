@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 
 from layouts.instruction import WARPGROUP, Instruction, Operand
 from layouts.render.ptx import Slot, slots
@@ -27,38 +26,52 @@ def function_name(instruction: Instruction) -> str:
 
 
 def wrapper(instruction: Instruction, a_from: str = "registers", immediates: Mapping[str, str] | None = None) -> str:
-    """A __device__ function around the instruction, registers as arrays; `immediates` replaces the example values by slot name."""
-    chosen = immediates or {}
-    items = [replace(s, value=chosen.get(s.name, s.value)) for s in slots(instruction, a_from)]
+    """A __device__ function around the instruction, registers as arrays.
+
+    Immediates are template parameters with the values of an unscaled, K-major product; `immediates` fixes some by slot name.
+    """
+    fixed = immediates or {}
+    items = slots(instruction, a_from)
     accumulates = instruction.threads == WARPGROUP
     parameters: list[str] = []
+    templated: list[str] = []
     outputs: list[str] = []
     inputs: list[str] = []
+    spelled: dict[str, list[str]] = {}
     number = 0
-    texts: list[str] = []
-    for slot in sorted(items, key=lambda s: not s.written):
+    for slot in sorted(items, key=lambda s: (s.kind == "immediate", not s.written)):
         if slot.kind == "immediate":
-            continue
-        count = slot.registers
-        names = [f"%{number + n}" for n in range(count)]
+            if slot.name in fixed:
+                spelled[slot.name] = [fixed[slot.name]]
+                continue
+            named = slot.immediates
+            templated += [f"int {name} = {value}" for name, value in named]
+            inputs += [f'"n"({name})' for name, _ in named]
+            count = len(named)
+        else:
+            (outputs if slot.written else inputs).extend(_bindings(slot, accumulates))
+            parameters.append(_parameter(slot))
+            count = slot.registers
+        spelled[slot.name] = [f"%{number + n}" for n in range(count)]
         number += count
-        (outputs if slot.written else inputs).extend(_bindings(slot, accumulates))
-        parameters.append(_parameter(slot))
-        texts.append("\0".join((slot.name, *names)))
-    spelled = {name: names for name, *names in (text.split("\0") for text in texts)}
-    operands = ", ".join(_spell(slot, spelled.get(slot.name, [])) for slot in items)
+    operands = ", ".join(_spell(slot, spelled[slot.name]) for slot in items)
     clobber = ' : "memory"' if any(s.kind == "address" for s in items) or accumulates else ""
     body = f"{instruction.ptx} {operands};"
     predicate = next((spelled[s.name][0] for s in items if s.kind == "predicate"), None)
     if predicate:
         body = f"{{ .reg .pred p; setp.ne.b32 p, {predicate}, 0; {body} }}"
-    name = function_name(instruction) + ("_shared_a" if a_from == "shared" else "")
+    head = f"template <{', '.join(templated)}>\n" if templated else ""
     return (
-        f"__device__ inline void {name}({', '.join(parameters)}) {{\n"
+        f"{head}__device__ inline void {wrapper_name(instruction, a_from)}({', '.join(parameters)}) {{\n"
         f'  asm volatile("{body}\\n"\n'
         f"      : {', '.join(outputs)}\n"
         f"      : {', '.join(inputs)}{clobber});\n}}\n"
     )
+
+
+def wrapper_name(instruction: Instruction, a_from: str = "registers") -> str:
+    """The name of the function `wrapper` writes."""
+    return function_name(instruction) + ("_shared_a" if a_from == "shared" else "")
 
 
 def _parameter(slot: Slot) -> str:
@@ -81,11 +94,9 @@ def _bindings(slot: Slot, accumulates: bool) -> list[str]:
 
 
 def _spell(slot: Slot, names: list[str]) -> str:
-    if slot.kind == "vector":
+    if slot.kind == "vector" or len(names) > 1:
         return "{" + ", ".join(names) + "}"
-    return {"address": f"[{names[0]}]" if names else "", "immediate": slot.value, "predicate": "p"}.get(
-        slot.kind, names[0] if names else ""
-    )
+    return "p" if slot.kind == "predicate" else f"[{names[0]}]" if slot.kind == "address" else names[0]
 
 
 def _memory_type(op: Operand) -> str:
@@ -95,14 +106,16 @@ def _memory_type(op: Operand) -> str:
 
 
 def _declarations(instruction: Instruction, op: Operand) -> str:
-    lines = []
-    if instruction.threads == WARPGROUP:
-        lines.append("const unsigned thread = threadIdx.x % 128;")
-    lines.append("const unsigned lane = threadIdx.x % 32;")
-    forward = op.formula()["forward"]
-    lines += [f"const unsigned {word} = {_c(text)};" for word, text in forward.items() if word not in op.axes]
-    lines.append("(void)lane;")
-    return "\n".join("  " + line for line in lines)
+    """The words of an operand's formula, those it uses: thread, lane, and what PTX defines by them."""
+    forward = {word: _c(text) for word, text in op.formula()["forward"].items()}
+    known = {"thread": "threadIdx.x % 128", "lane": "threadIdx.x % 32"} | {w: t for w, t in forward.items() if w not in op.axes}
+    used: set[str] = set()
+    todo = [forward[axis] for axis in op.axes]
+    while todo:
+        words = {word for word in re.findall(r"[A-Za-z_]\w*", todo.pop()) if word in known} - used
+        used |= words
+        todo += [known[word] for word in words]
+    return "\n".join(f"  const unsigned {word} = {text};" for word, text in known.items() if word in used)
 
 
 def _c(expression: str) -> str:

@@ -29,6 +29,14 @@ class Slot:
             return "{" + ", ".join(f"{self.name}{n}" for n in range(self.registers)) + "}"
         return {"address": f"[{self.name}]", "immediate": self.value}.get(self.kind, self.name)
 
+    @property
+    def immediates(self) -> tuple[tuple[str, str], ...]:
+        """(name, example) of every number an immediate spells: one, or byte-id and thread-id of a scale factor."""
+        if self.value.startswith("{"):
+            names = (f"{part}_{self.name[-1]}" for part in ("byte_id", "thread_id"))
+            return tuple(zip(names, self.value.strip("{}").split(", "), strict=True))
+        return ((self.name, self.value),)
+
 
 def slots(instruction: Instruction, a_from: str = "registers") -> list[Slot]:
     """The operands in PTX's order; a_from "shared" gives wgmma's form with a descriptor for A."""
