@@ -11,15 +11,15 @@ from urllib.parse import quote
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
-from app import lanes, payload, pickers, pictures, state, words
+from app import lanes, payload, pickers, pictures, state, wmma_facts, words
 from app.gpu import fragments, runs
 from app.resources import page
 from app.wire import Body, dumps, json_body
 from app.work import OffLoop
-from layouts import catalog, wmma
+from layouts import catalog
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
-from layouts.render import atoms, cuda, ptx, python
+from layouts.render import atoms, cuda, ptx, python, wmma_cpp
 from layouts.render.svg import svg
 from layouts.view import LABELS, Figure, Grid, figure_of
 
@@ -215,7 +215,7 @@ def page_context(request: Request, found: Instruction, chosen: state.PageState, 
         "colours": state.colour_names(found),
         "labels": LABELS,
         "code": code_parts(found),
-        "wmma": wmma_facts(found, request.query_params) if found.family.name == "wmma" and found.family.slots in "abcd" else None,
+        "wmma": wmma_facts.checked(found, request.query_params),
         "scales": scale_tables(found, request.query_params),
         "products": state.products(found),
         "svg": drawing,
@@ -234,6 +234,8 @@ def code_parts(found: Instruction) -> list[dict[str, str]]:
         for form in cuda.forms(found)
     ]
     parts.append({"title": "CUDA C++: wrapper, loads and stores", "text": cuda.program(found)})
+    if found.family.name == "wmma" and wmma_cpp.available(found):
+        parts.append({"title": "CUDA C++: nvcuda::wmma, one warp", "text": wmma_cpp.kernel(found).text})
     operands = lanes.distinct_operands(found)
     parts += [{"title": f"NumPy: pack and unpack {op.name.upper()}", "text": python.snippet(op)} for op in operands]
     atom = atoms.atom(found)
@@ -252,32 +254,6 @@ def code_parts(found: Instruction) -> list[dict[str, str]]:
     if bases:
         parts.append({"title": "Triton linear-layout bases", "text": "\n".join(bases) + "\n"})
     return parts
-
-
-def wmma_facts(found: Instruction, query: Mapping[str, str]) -> dict[str, Any]:
-    """A load's or store's CUDA C++ name, registers, default stride, and whether a pointer and ldm are aligned."""
-    (op,) = found.operands.values()
-    (layout,) = found.syntax.layouts
-    least = wmma.default_stride(op, layout)
-    pointer, ldm, problem = 0, least, ""
-    try:
-        pointer = int(query.get("pointer") or "0", 0)
-        ldm = int(query.get("ldm") or str(least), 0)
-        if pointer < 0 or ldm <= 0 or pointer >= 1 << 64 or ldm >= 1 << 32:
-            raise ValueError
-    except ValueError:
-        pointer, ldm, problem = 0, least, "pointer and ldm are numbers from 0 (0x… for hex) that fit 64 and 32 bits"
-    return {
-        "cpp": wmma.cpp_fragment(found, op, layout),
-        "registers": op.registers,
-        "register_type": op.element.register_type,
-        "stride": least,
-        "bytes": wmma.fragment_bytes(op),
-        "rules": wmma.check(op, pointer, ldm, layout),
-        "pointer": query.get("pointer", "0x0"),
-        "ldm": query.get("ldm", str(least)),
-        "problem": problem,
-    }
 
 
 def scale_tables(found: Instruction, query: Mapping[str, str]) -> list[dict[str, Any]]:

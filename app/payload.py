@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from app import search
+from app import search, wmma_facts
 from layouts import catalog, qualifiers
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Operand
@@ -63,6 +63,7 @@ def detail(instruction: Instruction) -> Json:
         "scales": [scale_map(instruction, name) for name in instruction.scales],
         "address": address_map(instruction) if instruction.address else None,
         "operands_elsewhere": dict(instruction.family.elsewhere),
+        "memory": wmma_facts.memory(instruction),
     }
 
 

@@ -123,6 +123,31 @@ class AddressMap(BaseModel):
     row: list[int]
 
 
+class Requirement(BaseModel):
+    """What one document asks of a matrix in memory."""
+
+    document: str
+    pointer_bytes: int
+    ldm_elements: int
+    source: str
+
+
+class Memory(BaseModel):
+    """What a wmma.load or wmma.store asks of memory; pointer_bytes and ldm_elements meet every document."""
+
+    model_config = ConfigDict(extra="forbid")
+    cpp: str
+    num_elements: int
+    num_storage_elements: int
+    storage_type: str
+    since: str
+    fragment_bytes: int
+    default_stride: int
+    pointer_bytes: int
+    ldm_elements: int
+    requirements: list[Requirement]
+
+
 class Detail(Row):
     note: str
     deprecated: str
@@ -132,6 +157,7 @@ class Detail(Row):
     scales: list[ScaleMap]
     address: AddressMap | None
     operands_elsewhere: dict[str, str]
+    memory: Memory | None
 
 
 class OperandMap(Operand):

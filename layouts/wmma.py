@@ -1,12 +1,15 @@
-"""What wmma asks of memory: default strides, alignment of pointer and ldm, and the CUDA C++ names of a fragment.
+"""wmma as CUDA C++ sees it: fragment types, what x[i] is, and what PTX and CUDA C++ ask of pointer and ldm.
 
-PTX ISA 9.1, 9.7.14.4.2 (storage) and the CUDA C++ Programming Guide's warp matrix functions.
+PTX ISA 9.1, 9.7.14.4 (fragments, storage, target notes); the CUDA C++ Programming Guide's warp matrix functions; mma.h of CUDA 13.0.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
+from math import lcm
 
+from layouts import catalog
 from layouts.instruction import Instruction, Operand
 
 # Where nvcuda::wmma names a type otherwise than C++ does.
@@ -16,7 +19,17 @@ _CPP = {
     "u4": "experimental::precision::u4",
     "b1": "experimental::precision::b1",
 }
-_LDM_ELEMENTS = {"s4": 32, "u4": 32, "b1": 128}
+_PACKED = {"s4": "int", "u4": "unsigned int", "b1": "unsigned int", "tf32": "float"}  # what x[] is made of, where not of the element type
+_SINCE = {
+    "f16": "sm_70",
+    "s8": "sm_72",
+    "u8": "sm_72",
+    "s4": "sm_75",
+    "u4": "sm_75",
+    "b1": "sm_75",
+}  # others sm_80: PTX ISA 9.1, 9.7.14.4.5
+GUIDE, STORAGE = "CUDA C++ Programming Guide, load_matrix_sync", "PTX ISA 9.1, 9.7.14.4.2"
+CPP_POINTER_BYTES, CPP_LDM_BYTES = 32, 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +40,83 @@ class Rule:
     holds: bool
     text: str
     source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """What one document asks: the pointer a multiple of so many bytes, ldm of so many elements."""
+
+    document: str
+    pointer_bytes: int
+    ldm_elements: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """One nvcuda::wmma::fragment: the wmma.load that fills it, its operand, and the layout argument ("" for an accumulator)."""
+
+    instruction: Instruction
+    operand: Operand
+    layout: str
+
+    @property
+    def use(self) -> str:
+        return {"a": "matrix_a", "b": "matrix_b"}.get(self.operand.name, "accumulator")
+
+    @property
+    def cpp(self) -> str:
+        return cpp_fragment(self.instruction, self.operand, self.layout)
+
+    @property
+    def element_cpp(self) -> str:
+        """The type T of the fragment."""
+        return _CPP.get(self.operand.element.name, self.operand.element.cpp)
+
+    @property
+    def storage_cpp(self) -> str:
+        """The type of x[i]."""
+        return _PACKED.get(self.operand.element.name, self.operand.element.cpp)
+
+    @property
+    def num_elements(self) -> int:
+        return self.operand.values
+
+    @property
+    def per_storage(self) -> int:
+        """Elements in one x[i]: 8 for 4-bit, 32 for single-bit elements, else 1."""
+        return max(1, 32 // self.operand.element.bits) if self.operand.element.bits < 8 else 1
+
+    @property
+    def num_storage_elements(self) -> int:
+        return self.num_elements // self.per_storage
+
+    @property
+    def since(self) -> str:
+        """The first architecture that has it."""
+        kinds = (
+            multiplicands(self.instruction.shape, self.operand.element.name) if self.use == "accumulator" else (self.operand.element.name,)
+        )
+        return min(_SINCE.get(kind, "sm_80") for kind in kinds)
+
+
+@lru_cache(maxsize=64)
+def multiplicands(shape: str, accumulator: str) -> tuple[str, ...]:
+    """The types A and B may have where C and D are `accumulator` elements of this shape."""
+    found = (i for i in catalog.instructions() if i.family.name == "wmma" and ".mma" in i.ptx and i.shape == shape)
+    return tuple(dict.fromkeys(i.operands["a"].element.name for i in found if accumulator in (i.types["c"], i.types["d"])))
+
+
+@lru_cache(maxsize=1)
+def fragments() -> tuple[Fragment, ...]:
+    """Every fragment type there is, in the catalogue's order; an accumulator has no layout and stands once."""
+    out: dict[str, Fragment] = {}
+    for i in catalog.instructions():
+        if i.family.name == "wmma" and ".load." in i.ptx:
+            (op,) = i.operands.values()
+            made = Fragment(i, op, i.syntax.layouts[0] if op.name in "ab" else "")
+            out.setdefault(made.cpp, made)
+    return tuple(out.values())
 
 
 def fragment_bytes(op: Operand) -> int:
@@ -47,18 +137,41 @@ def cpp_fragment(instruction: Instruction, op: Operand, layout: str) -> str:
     return f"nvcuda::wmma::fragment<{use}, {s['m']}, {s['n']}, {s['k']}, {_CPP.get(op.element.name, op.element.cpp)}{ending}>"
 
 
+def elements_of(op: Operand, lane: int) -> list[list[tuple[int, int]]]:
+    """[storage element] → the (row, col) it holds, low bits first: x[i] of one lane, on an architecture whose map this is."""
+    per = max(1, 32 // op.element.bits) if op.element.bits < 8 else 1
+    places = list(zip(op.rows[lane].tolist(), op.cols[lane].tolist(), strict=True))
+    return [places[at : at + per] for at in range(0, len(places), per)]
+
+
+def requirements(op: Operand) -> tuple[Requirement, Requirement]:
+    """What CUDA C++ and PTX ask of a matrix in memory. C++ speaks of bytes alone, PTX of the fragment's size."""
+    size, bits = fragment_bytes(op), op.element.bits
+    return (
+        Requirement("CUDA C++", CPP_POINTER_BYTES, CPP_LDM_BYTES * 8 // bits, GUIDE),
+        Requirement("PTX", size, max(1, size * 8 // bits), STORAGE),
+    )
+
+
+def both(op: Operand) -> Requirement:
+    """What meets both documents: load_matrix_sync is one wmma.load, so PTX's rule holds in C++, too."""
+    cpp, ptx = requirements(op)
+    return Requirement("both", lcm(cpp.pointer_bytes, ptx.pointer_bytes), lcm(cpp.ldm_elements, ptx.ldm_elements), f"{GUIDE}; {STORAGE}")
+
+
 def check(op: Operand, pointer: int, ldm: int, layout: str) -> list[Rule]:
     """Whether a base address and an ldm (elements) may be given to load and store."""
-    stride_bits = ldm * op.element.bits
-    size = fragment_bytes(op)
     least = default_stride(op, layout)
-    step = _LDM_ELEMENTS.get(op.element.name, 128 // op.element.bits)
-    guide, storage = "CUDA C++ Programming Guide, load_matrix_sync", "PTX ISA 9.1, 9.7.14.4.2"
     way = "row" if layout == "row" else "column"
-    return [
-        Rule("CUDA C++ pointer", pointer % 32 == 0, f"{pointer:#x} mod 32 = {pointer % 32}; it must be 256-bit aligned", guide),
-        Rule("CUDA C++ ldm", ldm % step == 0, f"{ldm} mod {step} = {ldm % step}; ldm must be a multiple of {step} elements ({step * op.element.bits // 8} bytes)", guide),
-        Rule("PTX base", pointer % size == 0, f"{pointer:#x} mod {size} = {pointer % size}; each {way} starts at a multiple of the fragment's {size} bytes", storage),
-        Rule("PTX stride", stride_bits % (8 * size) == 0, f"{ldm} × {op.element.bits} bits = {stride_bits / 8:g} bytes, mod {size} = {stride_bits / 8 % size:g}", storage),
-        Rule("no overlap", ldm >= least, f"{ldm} {'≥' if ldm >= least else '<'} {least}, the length of a {way}", storage),
-    ]  # fmt: skip
+    out = []
+    for asked in requirements(op):
+        for what, given, step, unit in (("pointer", pointer, asked.pointer_bytes, "bytes"), ("ldm", ldm, asked.ldm_elements, "elements")):
+            shown = f"{given:#x}" if what == "pointer" else str(given)
+            over = given % step
+            out.append(
+                Rule(
+                    f"{asked.document} {what}", not over, f"{shown} mod {step} = {over}; a multiple of {step} {unit} is asked", asked.source
+                )
+            )
+    sign = "≥" if ldm >= least else "<"
+    return [*out, Rule("no overlap", ldm >= least, f"{ldm} {sign} {least}, the length of a {way}", STORAGE)]

@@ -158,9 +158,10 @@ def test_sparse_scale_and_address_operands_over_http(client: TestClient) -> None
     ("pointer", "ldm", "failing"),
     [
         (0, 16, set()),
-        (0x10, 16, {"CUDA C++ pointer", "PTX base"}),
-        (0, 20, {"CUDA C++ ldm", "PTX stride"}),
-        (0, 8, {"PTX stride", "no overlap"}),
+        (0x10, 16, {"CUDA C++ pointer", "PTX pointer"}),
+        (0, 20, {"CUDA C++ ldm", "PTX ldm"}),
+        (0, 24, {"PTX ldm"}),
+        (0, 8, {"PTX ldm", "no overlap"}),
     ],
 )
 def test_wmma_alignment(pointer: int, ldm: int, failing: set[str]) -> None:

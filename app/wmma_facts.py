@@ -1,0 +1,63 @@
+"""What a wmma.load or wmma.store asks of memory, as facts for the API and as a form on its page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from layouts import wmma
+from layouts.instruction import Instruction
+
+Json = dict[str, Any]
+
+
+def touches_memory(found: Instruction) -> bool:
+    return found.family.name == "wmma" and found.family.slots in "abcd"
+
+
+def memory(found: Instruction) -> Json | None:
+    """The fragment's C++ type and sizes, the default stride, and what each document asks; None where no memory is read or written."""
+    if not touches_memory(found):
+        return None
+    (op,) = found.operands.values()
+    (layout,) = found.syntax.layouts
+    fragment = wmma.Fragment(found, op, layout if op.name in "ab" else "")
+    whole = wmma.both(op)
+    return {
+        "cpp": fragment.cpp,
+        "num_elements": fragment.num_elements,
+        "num_storage_elements": fragment.num_storage_elements,
+        "storage_type": fragment.storage_cpp,
+        "since": fragment.since,
+        "fragment_bytes": wmma.fragment_bytes(op),
+        "default_stride": wmma.default_stride(op, layout),
+        "pointer_bytes": whole.pointer_bytes,
+        "ldm_elements": whole.ldm_elements,
+        "requirements": [asdict(asked) for asked in wmma.requirements(op)],
+    }
+
+
+def checked(found: Instruction, query: Mapping[str, str]) -> Json | None:
+    """The same with the rules for the pointer and ldm of an address's query."""
+    facts = memory(found)
+    if facts is None:
+        return None
+    (op,) = found.operands.values()
+    (layout,) = found.syntax.layouts
+    pointer, ldm, problem = 0, facts["default_stride"], ""
+    try:
+        pointer = int(query.get("pointer") or "0", 0)
+        ldm = int(query.get("ldm") or str(ldm), 0)
+        if pointer < 0 or ldm <= 0 or pointer >= 1 << 64 or ldm >= 1 << 32:
+            raise ValueError
+    except ValueError:
+        pointer, ldm, problem = 0, facts["default_stride"], "pointer and ldm are numbers from 0 (0x… for hex) that fit 64 and 32 bits"
+    return facts | {
+        "registers": op.registers,
+        "register_type": op.element.register_type,
+        "rules": wmma.check(op, pointer, ldm, layout),
+        "pointer": query.get("pointer", "0x0"),
+        "ldm": query.get("ldm", str(facts["default_stride"])),
+        "problem": problem,
+    }

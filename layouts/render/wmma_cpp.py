@@ -1,0 +1,94 @@
+"""CUDA C++ with nvcuda::wmma: a whole one-warp kernel for a wmma.mma, and the pieces of it that a page about one function shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from layouts import wmma
+from layouts.instruction import Instruction
+from layouts.table.wmma_api import BIT_OPERATIONS
+
+HEAD = "#include <mma.h>\nusing namespace nvcuda;\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """The lines of a kernel by what they do; `text` is the whole."""
+
+    name: str
+    parameters: str
+    declare: str
+    fill: str
+    load: str
+    round: str
+    multiply: str
+    elementwise: str
+    store: str
+
+    @property
+    def text(self) -> str:
+        body = "".join((self.declare, self.fill, self.load, self.round, self.multiply, self.elementwise, self.store))
+        return f"{HEAD}\n// One warp, D = 2·A·B: the factor 2 stands for any element-wise epilogue.\n__global__ void {self.name}({self.parameters}) {{\n{body}}}\n"
+
+
+def available(instruction: Instruction) -> bool:
+    """Whether nvcuda::wmma has this wmma.mma: every one but the f64 forms that name their rounding."""
+    return ".mma" in instruction.ptx and not {"rn", "rz", "rm", "rp"} & set(instruction.modifiers)
+
+
+def kernel(instruction: Instruction) -> Kernel:
+    """The kernel of a wmma.mma that the C++ API has: compiled, it contains exactly this instruction."""
+    ops = instruction.operands
+    layouts = dict(zip("ab", instruction.syntax.layouts, strict=True))
+    strides = {name: wmma.default_stride(ops[name], layout) for name, layout in layouts.items()}
+    types = {name: wmma.cpp_fragment(instruction, op, layouts.get(name, "")).removeprefix("nvcuda::") for name, op in ops.items()}
+    types = {name: qualified(text) for name, text in types.items()}
+    names = "abcd" if instruction.types["c"] != instruction.types["d"] else "abc"
+    out = "d" if "d" in names else "c"
+    memory = {name: _memory(instruction, name) for name in ("a", "b", out)}
+    rounding = ""
+    if ops["a"].element.name == "tf32":
+        rounding = "".join(f"  for (int i = 0; i < {x}.num_elements; ++i) {x}.x[i] = wmma::__float_to_tf32({x}.x[i]);\n" for x in "ab")
+    return Kernel(
+        "tile_product",
+        f"const {memory['a']}* A, const {memory['b']}* B, {memory[out]}* D",
+        "".join(f"  {types[name]} {name};\n" for name in names),
+        f"  wmma::fill_fragment(c, {_zero(instruction)});\n",
+        "".join(f"  wmma::load_matrix_sync({name}, {name.upper()}, {strides[name]});\n" for name in "ab"),
+        rounding,
+        f"  wmma::{_call(instruction, out)};\n",
+        f"  for (int i = 0; i < {out}.num_elements; ++i) {out}.x[i] = {_scaled(instruction, out)};\n",
+        f"  wmma::store_matrix_sync(D, {out}, {ops['d'].col_count}, wmma::mem_row_major);\n",
+    )
+
+
+def qualified(cpp: str) -> str:
+    """A fragment type whose arguments are spelled from the namespace's outside."""
+    for word in ("matrix_a", "matrix_b", "accumulator", "row_major", "col_major", "precision::", "experimental::"):
+        if f"<{word}" in cpp or f" {word}" in cpp:
+            cpp = cpp.replace(f"<{word}", f"<wmma::{word}").replace(f" {word}", f" wmma::{word}")
+    return cpp
+
+
+def _memory(instruction: Instruction, name: str) -> str:
+    """What load_matrix_sync's pointer points to: packed elements go as void, tf32 as float."""
+    op = instruction.operands[name]
+    if op.element.name == "b1" or op.element.name in ("s4", "u4"):
+        return "void"
+    return op.element.cpp
+
+
+def _zero(instruction: Instruction) -> str:
+    return {"f16": "__float2half(0.0f)", "f32": "0.0f", "f64": "0.0", "s32": "0"}[instruction.types["c"]]
+
+
+def _scaled(instruction: Instruction, out: str) -> str:
+    twice = {"f16": "__float2half(2.0f)", "f32": "2.0f", "f64": "2.0", "s32": "2"}[instruction.types["d"]]
+    return f"{out}.x[i] * {twice}"
+
+
+def _call(instruction: Instruction, out: str) -> str:
+    operation = next((op for op in BIT_OPERATIONS if op.ptx in instruction.modifiers), None)
+    if operation:
+        return f"bmma_sync({out}, a, b, c, wmma::experimental::{operation.cpp}, wmma::experimental::bmmaAccumulateOpPOPC)"
+    return f"mma_sync({out}, a, b, c{', true' if 'satfinite' in instruction.modifiers else ''})"

@@ -1,0 +1,106 @@
+"""The functions of nvcuda::wmma, one row each. CUDA C++ Programming Guide, warp matrix functions; mma.h of CUDA 13.0.
+
+What a row says of types, shapes and sizes is derived elsewhere from the wmma rows; here stand names and signatures.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One name of the API.
+
+    signatures as the header spells them, templates left open; becomes: the PTX opcode it is compiled to, "" where there is none;
+    collective: whether all lanes of the warp must call it; since: the first architecture that has any form of it.
+    """
+
+    name: str
+    signatures: tuple[str, ...]
+    what: str
+    becomes: str = ""
+    collective: bool = False
+    since: str = "sm_70"
+    namespace: str = "nvcuda::wmma"
+
+    @property
+    def qualified(self) -> str:
+        return f"{self.namespace}::{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class BitOperation:
+    """What bmma_sync does with two bits before it counts: the C++ constant, its value, and the modifier of the PTX text."""
+
+    cpp: str
+    value: int
+    ptx: str
+    meaning: str
+
+
+FUNCTIONS = (
+    Function(
+        "fragment",
+        ("template <typename Use, int m, int n, int k, typename T, typename Layout = void> class fragment;",),
+        "A warp's share of one matrix: each lane holds num_elements of its elements in x[].",
+    ),
+    Function(
+        "load_matrix_sync",
+        (
+            "void load_matrix_sync(fragment<matrix_a or matrix_b, …>& a, const T* mptr, unsigned ldm);",
+            "void load_matrix_sync(fragment<accumulator, …>& a, const T* mptr, unsigned ldm, layout_t layout);",
+        ),
+        "Loads a matrix from memory into a fragment.",
+        "wmma.load",
+        True,
+    ),
+    Function(
+        "store_matrix_sync",
+        ("void store_matrix_sync(T* mptr, const fragment<accumulator, …>& a, unsigned ldm, layout_t layout);",),
+        "Stores an accumulator to memory. Fragments of A and B cannot be stored.",
+        "wmma.store",
+        True,
+    ),
+    Function(
+        "fill_fragment",
+        ("void fill_fragment(fragment<…>& a, const T& v);",),
+        "Sets every element of a fragment to one value.",
+    ),
+    Function(
+        "mma_sync",
+        (
+            "void mma_sync(fragment<accumulator, …>& d, const fragment<matrix_a, …>& a, const fragment<matrix_b, …>& b, const fragment<accumulator, …>& c);",
+            "void mma_sync(fragment<accumulator, …, int>& d, const fragment<matrix_a, …>& a, const fragment<matrix_b, …>& b, const fragment<accumulator, …, int>& c, bool satf = false);",
+        ),
+        "Multiplies and accumulates, D = A·B + C. D may be the same fragment as C.",
+        "wmma.mma",
+        True,
+    ),
+    Function(
+        "bmma_sync",
+        (
+            "void bmma_sync(fragment<accumulator, 8, 8, 128, int>& d, const fragment<matrix_a, 8, 8, 128, experimental::precision::b1, row_major>& a, "
+            "const fragment<matrix_b, 8, 8, 128, experimental::precision::b1, col_major>& b, const fragment<accumulator, 8, 8, 128, int>& c, "
+            "experimental::bmmaBitOp = bmmaBitOpXOR, experimental::bmmaAccumulateOp = bmmaAccumulateOpPOPC);",
+        ),
+        "Multiplies single bits: XOR or AND of a row of A with a column of B, then the number of set bits, added to C.",
+        "wmma.mma",
+        True,
+        "sm_75",
+    ),
+    Function(
+        "__float_to_tf32",
+        ("float __float_to_tf32(float in);",),
+        "Rounds a float to tf32. An element that is not rounded leaves the result of mma_sync undefined.",
+        "cvt.rna.tf32.f32",
+        False,
+        "sm_80",
+    ),
+)
+BY_NAME = {function.name: function for function in FUNCTIONS}
+
+BIT_OPERATIONS = (
+    BitOperation("bmmaBitOpXOR", 1, "xor", "counts the positions where the row of A and the column of B differ"),
+    BitOperation("bmmaBitOpAND", 2, "and", "counts the positions where both have a 1: the product of 0/1 matrices"),
+)
