@@ -10,9 +10,10 @@ from fastapi import APIRouter, Body, Request
 from starlette.responses import Response
 
 from app import chains, run_views
+from app.encode import dumps
 from app.memory_pages import ORDERS, STORAGE, USED, storage_of
 from app.resources import page
-from app.wire import dumps, json_body
+from app.wire import json_body
 from app.work import OffLoop
 from layouts import banks, chain, find
 from layouts.errors import LayoutError

@@ -11,9 +11,10 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from app import memory, pictures
+from app.encode import dumps
 from app.memory_views import field_at, tile_figure, verdict_svg
 from app.resources import page
-from app.wire import Body, dumps
+from app.wire import Body
 from app.work import OffLoop
 from layouts import catalog
 from layouts import descriptor as desc

@@ -12,9 +12,10 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from app import lanes, payload, pickers, pictures, state, wmma_facts, words
+from app.encode import dumps
 from app.gpu import fragments, runs
 from app.resources import page
-from app.wire import Body, dumps, json_body
+from app.wire import Body, json_body
 from app.work import OffLoop
 from layouts import catalog
 from layouts.errors import LayoutError

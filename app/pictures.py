@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from app import memory, memory_views, payload, raster, state
+from app.encode import dumps
 from app.words import DIAGRAM
 from layouts import catalog
 from layouts.descriptor import FIELDS, Descriptor
@@ -41,7 +41,7 @@ def instruction(form: str, found: Instruction, operand: Operand | None, query: M
         return _text(form, figure, style, title).encode(), FORMS[form]
     if form == "json":
         facts = payload.operand_map(found, operand) if operand else payload.detail(found)
-        return _json(facts), FORMS[form]
+        return dumps(facts), FORMS[form]
     return _drawn(form, diagram(figure, style, title, describe(found, figure)), query)
 
 
@@ -163,10 +163,6 @@ def _text(form: str, figure: Figure, style: Style, title: str) -> str:
     return "\n".join(parts)
 
 
-def _json(content: Any) -> bytes:
-    return json.dumps(content, default=lambda value: value.tolist()).encode()
-
-
 # shared memory and descriptors -------------------------------------------------------------------------------------------------
 
 
@@ -177,11 +173,11 @@ def tile(form: str, query: Mapping[str, str]) -> Made:
     plain = _flag("plain", query)
     title = f"{made.mn}×{made.k} {made.element_bits}-bit {made.major}-major, swizzle {made.mode.name}"
     if form == "json":
-        return _json(memory.tile_facts(made, rows)), FORMS[form]
+        return dumps(memory.tile_facts(made, rows)), FORMS[form]
     if form == "csv":
-        offsets = made.offsets().tolist()
-        lines = ["mn,k,offset_bytes", *(f"{mn},{k},{at}" for mn, row in enumerate(offsets) for k, at in enumerate(row))]
-        return ("\n".join(lines) + "\n").encode(), FORMS[form]
+        offsets = (line.tolist() for line in made.offsets())
+        rows_ = ("".join(f"{mn},{k},{at}\n" for k, at in enumerate(row)) for mn, row in enumerate(offsets))
+        return ("mn,k,offset_bytes\n" + "".join(rows_)).encode(), FORMS[form]
     if form in ("txt", "md"):
         return _tile_text(form, made, rows, title).encode(), FORMS[form]
     palette = theme(query)
@@ -212,7 +208,7 @@ def descriptor(form: str, word: Descriptor, query: Mapping[str, str]) -> Made:
     """The 64 bits of a descriptor with their fields."""
     _known(form, query)
     if form == "json":
-        return _json(memory.descriptor_facts(word)), FORMS[form]
+        return dumps(memory.descriptor_facts(word)), FORMS[form]
     rows = [(f.name, f"{f.high}:{f.low}", f"{f.get(word.word):#x}", _amount(word, f)) for f in FIELDS]
     if form == "csv":
         return ("\n".join(["field,bits,encoded,amount", *(",".join(row) for row in rows)]) + "\n").encode(), FORMS[form]

@@ -15,10 +15,10 @@ from typing import Any
 from urllib.parse import unquote
 
 from app import guide_pages, pages, search
+from app.encode import dumps
 from app.gpu_pages import Hardware
 from app.main import create_app, plotly_url
 from app.resources import STATIC, css
-from app.wire import dumps
 from layouts import catalog, palette
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Operand

@@ -10,9 +10,10 @@ from collections.abc import Hashable
 from typing import Any
 
 import brotli
-import orjson
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
+
+from app.encode import dumps
 
 SMALLEST_COMPRESSED = 400
 OVERHEAD = 2048  # bytes an entry of the cache costs beside its bodies: objects, headers, the key
@@ -78,19 +79,6 @@ def _coding(accepted: str) -> str:
         name, _, weight = item.strip().partition(";q=")
         offered[name.strip()] = weight.strip() not in ("0", "0.0", "0.00", "0.000")
     return next((coding for coding in ("br", "gzip") if offered.get(coding)), "")
-
-
-def dumps(content: Any) -> bytes:
-    """JSON bytes; NumPy arrays go straight in."""
-    return orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS, default=_contiguous)
-
-
-def _contiguous(value: Any) -> Any:
-    import numpy as np
-
-    if isinstance(value, np.ndarray):
-        return np.ascontiguousarray(value)
-    raise TypeError(type(value).__name__)
 
 
 class Cache:

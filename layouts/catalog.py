@@ -22,6 +22,7 @@ TABLES = (mma, mma_sparse, mma_scaled, wgmma, wmma, movement)
 
 SPACES = ("global", "shared", "shared::cta")
 OPCODE = re.compile(r"(?<![\w.])(wgmma|wmma|mma|ldmatrix|stmatrix|movmatrix)((?:\s*\.\s*[\w:]+)*)", re.I)
+LONGEST_OPCODE = 256  # the longest text of the tables has 120
 # The parts of a syntax and how much a caller minds another one: types are what they have, a shape can be changed.
 _PARTS = {"opcode": 4.0, "shape": 1.0, "layouts": 1.0, "types": 1.5, "modifiers": 1.0}
 
@@ -125,6 +126,9 @@ def find(text: str) -> Instruction:
             "ptx",
             tuple(i.ptx for i in instructions()[:3]),
         )
+    if len(opcode) > LONGEST_OPCODE:
+        hint = f"An instruction has at most {LONGEST_OPCODE} characters before its operands."
+        raise LayoutError("unknown_instruction", f"'{shorten(opcode, 60)}' has {len(opcode)} characters.", hint, "ptx")
     syntax = Syntax.parse(opcode)
     found = _index().get(syntax.key) or _with_space(syntax)
     if found:
@@ -148,7 +152,7 @@ def _with_space(syntax: Syntax) -> Instruction | None:
 
 def shorten(text: str, most: int = 120) -> str:
     """User text inside a message: one line, bounded."""
-    line = " ".join(text.split())
+    line = " ".join(text[: 8 * most].split())
     return line if len(line) <= most else line[: most - 1] + "…"
 
 

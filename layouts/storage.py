@@ -8,14 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import Any
-
-import numpy as np
 
 from layouts.errors import LayoutError
 from layouts.pattern import parse_cute
 from layouts.reading import choice, keys, number, shown
 from layouts.swizzle import MODES, Mode, Swizzle, mode
+from layouts.tiling import MOST_BYTES as MOST_BYTES_OF_BLOCK
 from layouts.tiling import SWIZZLED_BY, Tile
 
 # kind → its keys beside `kind`
@@ -122,7 +122,14 @@ def _cute(spec: Mapping[str, Any], element_bits: int, major: str) -> Storage:
     swizzle = Swizzle(*(int(n) for n in match.group(1, 2, 3))) if match[1] else Swizzle(0, 0, 3)
     on_pointer = bool(match[4])  # CuTe's smem_ptr layouts XOR the byte address
     modes = [list(zip(_leaves(s), _leaves(d), strict=True)) for s, d in zip(shape, stride, strict=True)]
-    mn, k = (int(np.prod([size for size, _ in mode_])) for mode_ in modes)
+    mn, k = (prod(size for size, _ in mode_) for mode_ in modes)
+    if mn * k * bits > MOST_BYTES_OF_BLOCK * 8:
+        raise LayoutError(
+            "too_large",
+            f"A layout of {shown(mn)}×{shown(k)} {unit} does not fit the {MOST_BYTES_OF_BLOCK} bytes of shared memory a block has.",
+            "Give the layout of one stage's tile.",
+            "layout",
+        )
     per_unit = bits // element_bits if bits > element_bits else 1
     k_scale, mn_scale = (1, 1)
     if per_unit > 1:  # chunks: the way that is contiguous counts chunks

@@ -25,6 +25,8 @@ NARROW = {
 # (M or N first), MN-major Step<_2,_1,_3> (K first); include/cutlass/gemm/collective/sm90_mma_tma_gmma_ss_warpspecialized.hpp.
 DEFAULT_ORDER = {"K": "mn", "MN": "k"}
 SWIZZLED_BY = ("address", "tile")
+# Shared memory one thread block can have on sm_90 and sm_100: CUDA Programming Guide, technical specifications per compute capability.
+MOST_BYTES = 227 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +65,23 @@ class Tile:
         if self.order not in ("mn", "k"):
             raise LayoutError("bad_tile", f"No order '{self.order}'.", "Allowed: mn, k.", "order")
         for name, size, unit in (("mn", self.mn, self.atom[0]), ("k", self.k, self.atom[1])):
-            if size < unit or size % unit or size > 4096:
+            if size < unit or size % unit:
                 raise LayoutError(
                     "bad_tile",
-                    f"{name} = {size} is no multiple of the atom's {unit} up to 4096.",
+                    f"{name} = {size} is no multiple of the atom's {unit}.",
                     f"The {self.mode.name} {self.major}-major atom is {self.atom[0]}×{self.atom[1]} (mn×k).",
                     name,
                 )
+        if self.bytes > MOST_BYTES:
+            name, other, unit = ("mn", self.k, self.atom[0]) if self.mn > self.k else ("k", self.mn, self.atom[1])
+            room = MOST_BYTES * 8 // self.element_bits // other // unit * unit
+            hint = f"With {other} the other way, {name} is at most {room}." if room else "Make both smaller."
+            raise LayoutError(
+                "too_large",
+                f"{self.mn}×{self.k} elements of {self.element_bits} bits do not fit the {MOST_BYTES} bytes of shared memory a block has.",
+                hint,
+                name,
+            )
         if self.base < 0 or self.base % 16 or self.base > 0x3FFFF:
             raise LayoutError(
                 "misaligned", f"base {self.base} is no multiple of 16 below 262144.", "Shared-memory tiles start on 16 bytes.", "base"

@@ -48,7 +48,7 @@ PLUMBING = {
     "app/resources.py",
     "layouts/errors.py",
 }
-WORK_OF_PLUMBING = {("app/wire.py", "dumps"), ("app/wire.py", "prepare"), ("app/resources.py", "page"), ("app/gpu_pages.py", "table")}
+WORK_OF_PLUMBING = {("app/wire.py", "prepare"), ("app/resources.py", "page"), ("app/gpu_pages.py", "table")}
 
 
 class OnTheLoop:
@@ -114,11 +114,11 @@ def test_no_route_computes_on_the_event_loop(app: Any) -> None:
 
 
 def test_the_watch_bites() -> None:
-    from app import memory
+    from layouts import reading
 
     with OnTheLoop() as watched:
-        memory.number("1", "x")
-    assert ("app/memory.py", "number") in watched.computed()
+        reading.number("1", "x")
+    assert ("layouts/reading.py", "number") in watched.computed()
 
 
 def test_a_second_request_needs_no_thread(app: Any) -> None:

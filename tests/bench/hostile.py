@@ -1,0 +1,121 @@
+"""Requests that mean harm, one at a time against a real server: how long each takes, how long /healthz waits meanwhile, and the memory kept.
+
+Loopback only, a request each. Part of `make load`; tests/test_limits.py holds what it can of this without a clock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.hostile import requests
+
+COMMAND = [sys.executable, "-c", "from app.cli import main; main()"]
+
+
+@dataclass
+class Seen:
+    name: str
+    status: int
+    seconds: float
+    megabytes: float  # of the answer
+    health_ms: float  # the longest wait of /healthz meanwhile
+    rss_mb: float  # of the server afterwards
+
+
+@contextlib.contextmanager
+def server(*options: str) -> Iterator[tuple[int, int]]:
+    """(port, process id) of a server of its own."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    process = subprocess.Popen([*COMMAND, "serve", "--port", str(port), *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(1000):
+            with contextlib.suppress(OSError):
+                if ask(port, "GET", "/readyz")[0] == 200:
+                    break
+            time.sleep(0.02)
+        yield port, process.pid
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def ask(port: int, method: str, path: str, body: bytes = b"", headers: dict[str, str] | None = None) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        connection.request(method, path, body or None, headers or {})
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
+def rss_mb(pid: int) -> float:
+    """Resident megabytes of a process and its children."""
+    total = 0
+    for status in Path("/proc").glob("[0-9]*/status"):
+        with contextlib.suppress(OSError):
+            facts = dict(line.split(":", 1) for line in status.read_text().splitlines() if ":" in line)
+            if int(facts["Pid"]) == pid or int(facts["PPid"]) == pid:
+                total += int(facts.get("VmRSS", "0 kB").split()[0])
+    return total / 1024
+
+
+def one(port: int, pid: int, name: str, method: str, path: str, body: Any) -> Seen:
+    waits: list[float] = []
+    done = threading.Event()
+
+    def watch() -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        while not done.is_set():
+            begun = time.perf_counter()
+            connection.request("GET", "/healthz")
+            connection.getresponse().read()
+            waits.append(time.perf_counter() - begun)
+            time.sleep(0.002)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    time.sleep(0.01)
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    begun = time.perf_counter()
+    try:
+        status, answer = ask(port, method, path, raw, {"Content-Type": "application/json", "Accept-Encoding": "br"})
+    except OSError:
+        status, answer = 0, b""
+    taken = time.perf_counter() - begun
+    done.set()
+    watcher.join()
+    return Seen(name, status, taken, len(answer) / 1e6, max(waits) * 1000, rss_mb(pid))
+
+
+def main() -> None:
+    worst: list[Seen] = []
+    with server() as (port, pid):
+        print(f"{'request':60} status  seconds  answer MB  healthz ms  RSS MB")
+        for name, method, path, body in requests():
+            seen = one(port, pid, name, method, path, body)
+            worst.append(seen)
+            print(
+                f"{seen.name:60} {seen.status:6} {seen.seconds:8.2f} {seen.megabytes:10.2f} {seen.health_ms:11.0f} {seen.rss_mb:7.0f}",
+                flush=True,
+            )
+    print(f"{len(worst)} requests; slowest {max(s.seconds for s in worst):.2f} s, longest /healthz {max(s.health_ms for s in worst):.0f} ms, "
+          f"memory {max(s.rss_mb for s in worst):.0f} MB; {os.cpu_count()} cores")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
