@@ -1,43 +1,57 @@
-"""The JSON API, /api/v1."""
+"""The JSON API of the catalogue: the listing, an instruction, the map of an operand."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request
+from typing import Annotated
+
+from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from app import payload, schemas
+from app import payload
+from app.schemas.base import ElementType, Family, NumberText, Target
+from app.schemas.instructions import AddressMap, Detail, Listing, OperandMap, ScaleMap
+from app.takes import ApiRoute, Ptx, part, text, word
 from app.wire import json_body
-from app.work import OffLoop
 from layouts import catalog
 from layouts.errors import LayoutError
+from layouts.reading import number
 
-router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=OffLoop)
-ERRORS: dict[int | str, dict[str, object]] = {404: {"model": schemas.Error}, 422: {"model": schemas.Error}}
+router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
+MOST_Q = 2000
+LETTERS = sorted({name for i in catalog.instructions() for name in i.operand_names})
 
 
-@router.get("/instructions", responses={200: {"model": schemas.Listing}, **ERRORS})
-def instructions(request: Request, family: str = "", type: str = "", target: str = "", shape: str = "", q: str = "") -> Response:
+@router.get("/instructions", responses={200: {"model": Listing}})
+def instructions(
+    family: Annotated[str, word(Family, "One family.")] = "",
+    type: Annotated[str, word(ElementType, "The element type of some operand.")] = "",
+    target: Annotated[str, word(Target, "An architecture that ptxas assembles it for.")] = "",
+    shape: Annotated[str, text("A whole shape, or a part of one.", "m16n8k16", "k16", most=MOST_Q)] = "",
+    q: Annotated[
+        str, text("Beginnings of words of the PTX text, or a whole line as pasted.", "m16n8k16 bf16", "wgmma sp", most=MOST_Q)
+    ] = "",
+) -> Response:
     """Every instruction, narrowed by family, operand type, target, shape (m16n8k16 or k16) and words of its PTX text."""
-    unknown = set(request.query_params) - set(payload.FILTERS)
-    if unknown:
-        name = sorted(unknown)[0]
-        raise LayoutError("bad_filter", f"No filter '{catalog.shorten(name)}'.", f"Allowed: {', '.join(payload.FILTERS)}.", name)
-    narrowed = {"family": family, "type": type, "target": target, "shape": shape, "q": q}
-    if len(q) > 2000:
-        raise LayoutError("bad_filter", f"q has {len(q)} characters.", "At most 2000.", "q")
-    return json_body(payload.listing(**narrowed))
+    if len(q) > MOST_Q:
+        raise LayoutError("bad_filter", f"q has {len(q)} characters.", f"At most {MOST_Q}.", "q")
+    return json_body(payload.listing(family=family, type=type, target=target, shape=shape, q=q))
 
 
-@router.get("/instructions/{ptx}", responses={200: {"model": schemas.Detail}, **ERRORS})
-def instruction(ptx: str) -> Response:
+@router.get("/instructions/{ptx}", responses={200: {"model": Detail}})
+def instruction(ptx: Ptx) -> Response:
     """One instruction by its PTX text, with or without `.sync.aligned`; an unknown one is answered with the nearest legal."""
     return json_body(payload.detail(catalog.find(ptx)))
 
 
-@router.get(
-    "/instructions/{ptx}/operands/{name}", responses={200: {"model": schemas.OperandMap | schemas.ScaleMap | schemas.AddressMap}, **ERRORS}
-)
-def operand(ptx: str, name: str, selector: int = 0, byte_id: int = 0, thread_id: int = 0) -> Response:
+@router.get("/instructions/{ptx}/operands/{name}", responses={200: {"model": OperandMap | ScaleMap | AddressMap}})
+def operand(
+    ptx: Ptx,
+    name: Annotated[str, part("The operand; /instructions/{ptx} lists those of an instruction.", known=LETTERS)],
+    selector: Annotated[NumberText, Query(description="Which lanes supply a sparse A's metadata.")] = "0",
+    byte_id: Annotated[NumberText, Query(description="Which byte of the register holds the scale factors.")] = "0",
+    thread_id: Annotated[NumberText, Query(description="Which threads of each group of four supply them.")] = "0",
+) -> Response:
     """One operand's map: which element every thread and value holds (a, b, c, d, data), which lane and byte supplies a scale
     factor (scale_a, scale_b), or which row's address a lane supplies (address). A sparse A takes the sparsity selector."""
-    return json_body(payload.any_operand(catalog.find(ptx), name, selector, byte_id, thread_id))
+    chosen = {key: number(given or 0, key) for key, given in (("selector", selector), ("byte_id", byte_id), ("thread_id", thread_id))}
+    return json_body(payload.any_operand(catalog.find(ptx), name, **chosen))

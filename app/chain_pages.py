@@ -6,41 +6,41 @@ from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
-from fastapi import APIRouter, Body, Request
+from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from app import chains, run_views
 from app.encode import dumps
 from app.memory_pages import ORDERS, STORAGE, USED, storage_of
 from app.resources import page
+from app.schemas.chains import BankCost, BanksBody, ChainBody, ChainVerdict, SolveBody, Solved
+from app.takes import ApiRoute, Given, takes
 from app.wire import json_body
-from app.work import OffLoop
 from layouts import banks, chain, find
 from layouts.errors import LayoutError
 from layouts.render.svg import svg
 from layouts.view import LEFT, TOP, Figure, Panel
 
-router = APIRouter(route_class=OffLoop)
-Given = Body(examples=[{}])
+router = APIRouter(route_class=ApiRoute)
 DEFAULTS = {"mma": "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "operand": "a", "load": "", "major": "K"}
 CHAIN_STORAGE = STORAGE | {"kind": "rows", "swizzle": "none", "pitch_bytes": "144", "base": "0", "swizzle_by": "tile"}
 
 
-@router.post("/api/v1/chain", tags=["v1"])
-def chain_api(given: dict[str, Any] = Given) -> Response:
+@router.post("/api/v1/chain", tags=["v1"], responses={200: {"model": ChainVerdict}}, openapi_extra=takes("ChainBody", ChainBody))
+def chain_api(given: Given) -> Response:
     """Does this load feed this operand from this storage? storage as in /descriptors/verify, load and mma as PTX, operand a or b (d for a
     stmatrix). Lane addresses to give, and the loads that would do instead."""
     return json_body(chains.chain_facts(chains.chain_of(given)))
 
 
-@router.post("/api/v1/banks", tags=["v1"])
-def banks_api(given: dict[str, Any] = Given) -> Response:
+@router.post("/api/v1/banks", tags=["v1"], responses={200: {"model": BankCost}}, openapi_extra=takes("BanksBody", BanksBody))
+def banks_api(given: Given) -> Response:
     """Wavefronts of one access: its name and 32 byte addresses (null for an inactive lane); `swizzle` (none, 32B, 64B, 128B or B,M,S) is applied to them."""
     return json_body(chains.bank_facts(given))
 
 
-@router.post("/api/v1/banks/solve", tags=["v1"])
-def solve_api(given: dict[str, Any] = Given) -> Response:
+@router.post("/api/v1/banks/solve", tags=["v1"], responses={200: {"model": Solved}}, openapi_extra=takes("SolveBody", SolveBody))
+def solve_api(given: Given) -> Response:
     """The smallest Swizzle<B,M,S> that frees all accesses of conflicts, or why there is none: accesses [{access, address}] or [{access, pattern}] with
     row_bytes and pad."""
     return json_body(chains.solve(given))

@@ -9,22 +9,25 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Body, Request
-from starlette.responses import Response
+from fastapi import APIRouter, Request
+from starlette.responses import PlainTextResponse, Response
 
 from app import run_views, steps
+from app.errors import status_of
 from app.gpu import runs
 from app.gpu.pool import Pool
 from app.gpu.verify import PARTS, summary
 from app.resources import page
+from app.schemas.gpu import GpuStatus, RunAnswer, RunBody
+from app.takes import ApiRoute, Given, takes
 from app.wire import Body as Answer
 from app.wire import json_body
-from app.work import OffLoop, off_loop
+from app.work import off_loop
 from layouts import banks, catalog
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
 
-router = APIRouter(route_class=OffLoop)
+router = APIRouter(route_class=ApiRoute)
 NO_CUPY = "CuPy is not installed. pip install 'lanescope[gpu]' on a machine with an NVIDIA GPU."
 KNOWN_SECONDS = 60.0
 
@@ -76,14 +79,14 @@ async def status(request: Request) -> dict[str, Any]:
     return await known.hello() | {"queue": known.pool.waiting, "recent": list(known.pool.recent)}
 
 
-@router.get("/api/v1/gpu", tags=["v1"])
+@router.get("/api/v1/gpu", tags=["v1"], responses={200: {"model": GpuStatus}})
 async def gpu_api(request: Request) -> Response:
     """Whether this server has a CUDA device, and if not, why; the queue and recent runs."""
     return await off_loop(json_body, await status(request))
 
 
-@router.post("/api/v1/gpu/runs", tags=["v1"])
-async def run_api(request: Request, given: dict[str, Any] = Body(examples=[{}])) -> Response:
+@router.post("/api/v1/gpu/runs", tags=["v1"], responses={200: {"model": RunAnswer}}, openapi_extra=takes("RunBody", RunBody))
+async def run_api(request: Request, given: Given) -> Response:
     """Execute on the device (or, with backend numpy, simulate) and compare: kind mma {instruction, a_from, seed}, fragment
     {instruction, operand}, descriptor {descriptor, instruction, operand, major}, banks {access, address}. 503 where there is no device."""
     return await off_loop(json_body, await hardware(request).run(given))
@@ -107,7 +110,7 @@ async def run_page(request: Request) -> Response:
         context |= {"found": found, "views": await off_loop(run_views.views, found)}
         code = 200
     except LayoutError as error:
-        context["error"], code = error, STATUS.get(error.code, 422)
+        context["error"], code = error, status_of(error)
     return await off_loop(page, request, "gpu_run.html", context, code)
 
 
@@ -122,11 +125,6 @@ def _run_of(query: dict[str, str]) -> dict[str, Any]:
     if "address" in given:
         given["address"] = banks.parse(given["address"])
     return given
-
-
-STATUS = {
-    "no_device": 503, "busy": 503, "too_slow": 503, "timed_out": 504, "worker_ended": 502, "worker_garbage": 502, "worker_failed": 502, "run_failed": 502, "unsupported_here": 503,
-}  # fmt: skip
 
 
 @router.get("/steps/{rest:path}", include_in_schema=False)
@@ -146,7 +144,7 @@ async def steps_page(request: Request, rest: str) -> Response:
     except LayoutError as error:
         if form:
             raise
-        context["error"], status_code = error, STATUS.get(error.code, 422)
+        context["error"], status_code = error, status_of(error)
     if form:
         return await off_loop(_steps_text, form, context["s"])
     return await off_loop(page, request, "steps.html", context, status_code)
@@ -184,7 +182,7 @@ def _whole(text: str, field: str) -> int:
     return int(text)
 
 
-@router.get("/metrics", tags=["operation"])
+@router.get("/metrics", tags=["operation"], response_class=PlainTextResponse)
 async def metrics(request: Request) -> Response:
     """Prometheus text: requests by route and status, runs by kind and outcome, the queue, worker restarts."""
     from prometheus_client import CONTENT_TYPE_LATEST, generate_latest

@@ -1,4 +1,4 @@
-"""create_app(): routes, static files, and the one place where an error becomes an answer."""
+"""create_app(): routes, static files, middleware."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 
-from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
+from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import MutableHeaders
@@ -19,16 +18,15 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app import api, chain_pages, diagram_pages, gpu_pages, guide_pages, memory_api, memory_pages, pages, tools
+from app import api, chain_pages, diagram_pages, errors, gpu_pages, guide_pages, memory_api, memory_pages, openapi, pages, tools
 from app.metrics import Counted, Metrics
 from app.resources import STATIC, css, templates
+from app.schemas.tools import Health, Ready
+from app.takes import ApiRoute
 from app.wire import Body
-from app.work import Kept, OffLoop, Work
+from app.work import Kept, Work
 from layouts import catalog
-from layouts.errors import LayoutError
 
-RETRY_SECONDS = "2"
-NOT_FOUND = {"unknown_instruction", "unknown_operand", "operand_not_in_registers", "not_found"}
 POLICY = (
     "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
     "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'self'"
@@ -50,6 +48,22 @@ class Harden:
             await send(message)
 
         await self.app(scope, receive, send_hardened)
+
+
+class Head:
+    """A HEAD request is a GET whose body is not sent: monitors and link checkers ask so."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "HEAD":
+            return await self.app(scope, receive, send)
+
+        async def send_head(message: Message) -> None:
+            await send(message if message["type"] == "http.response.start" else {"type": "http.response.body", "body": b""})
+
+        await self.app({**scope, "method": "GET"}, receive, send_head)
 
 
 def plotly_url() -> str:
@@ -85,7 +99,7 @@ def create_app(hardware: gpu_pages.Hardware | None = None, limits: pages.Limits 
         docs_url=None,  # FastAPI's own pages load their scripts from elsewhere; ours is in pages.py
         redoc_url=None,
     )
-    app.router.route_class = OffLoop
+    app.router.route_class = ApiRoute
     app.include_router(api.router)
     app.include_router(memory_api.router)
     app.include_router(memory_pages.router)
@@ -97,15 +111,15 @@ def create_app(hardware: gpu_pages.Hardware | None = None, limits: pages.Limits 
     app.include_router(pages.router)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
 
-    @app.get("/healthz", tags=["operation"])
-    async def healthz() -> dict[str, str]:
+    @app.get("/healthz", tags=["operation"], responses={200: {"model": Health}})
+    async def healthz() -> Response:
         """The process answers."""
-        return {"status": "ok"}
+        return JSONResponse({"status": "ok"})
 
-    @app.get("/readyz", tags=["operation"])
-    def readyz() -> dict[str, str | int]:
+    @app.get("/readyz", tags=["operation"], responses={200: {"model": Ready}})
+    async def readyz() -> Response:
         """The catalogue is loaded and the assembled targets are at hand."""
-        return {"status": "ready", "instructions": len(catalog.instructions()), "assembler": catalog.assembler()["assembler"]}
+        return JSONResponse({"status": "ready", "instructions": len(catalog.instructions()), "assembler": catalog.assembler()["assembler"]})
 
     @app.get("/palette.css", include_in_schema=False)
     def palette_css() -> Response:
@@ -122,40 +136,13 @@ def create_app(hardware: gpu_pages.Hardware | None = None, limits: pages.Limits 
     app.state.limits = limits or pages.Limits()
     app.state.work = work or Work()
     app.state.metrics = Metrics(lambda: app.state.hardware.pool)
+    app.openapi = lambda: openapi.document(app)  # type: ignore[method-assign]
+    errors.install(app)
     app.add_middleware(Kept, work=app.state.work, facts=lambda: app.state.hardware.reason)
     app.add_middleware(Counted, metrics=app.state.metrics)
     app.add_middleware(Harden)
-
-    @app.exception_handler(LayoutError)
-    async def refused(request: Request, error: LayoutError) -> Response:
-        return answer(request, 404 if error.code in NOT_FOUND else gpu_pages.STATUS.get(error.code, 422), error)
-
-    @app.exception_handler(RequestValidationError)
-    async def invalid(request: Request, error: RequestValidationError) -> Response:
-        first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"][1:])
-        return answer(request, 422, LayoutError("bad_request", f"{field or 'The request'}: {first['msg']}.", "See /docs.", field))
-
-    @app.exception_handler(HTTPException)
-    async def http(request: Request, error: HTTPException) -> Response:
-        code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "http_error")
-        hint = "The catalogue is at /, the API at /docs."
-        return answer(request, error.status_code, LayoutError(code, f"{request.url.path}: {error.detail}", hint))
-
+    app.add_middleware(Head)
     return app
-
-
-def answer(request: Request, status: int, error: LayoutError) -> Response:
-    """One error, as JSON for the API and as a page for people; both keep what was typed."""
-    body = {"error": {"code": error.code, "message": error.message, "hint": error.hint, "field": error.field}}
-    headers = {"Retry-After": RETRY_SECONDS} if error.code in ("busy", "too_slow") else None
-    path = request.url.path
-    if path.startswith(("/api/", "/healthz", "/readyz")) or path.endswith(".json"):
-        if error.nearest:
-            body["error"]["nearest"] = list(error.nearest)  # type: ignore[assignment]
-        return JSONResponse(body, status, headers)
-    context = {"error": error, "typed": request.path_params.get("rest") or request.query_params.get("ptx", "")}
-    return templates.TemplateResponse(request, "error.html", context, status, headers)
 
 
 @lru_cache(maxsize=1)

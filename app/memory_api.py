@@ -2,47 +2,62 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
-from fastapi import APIRouter, Body, Request
+from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from app import memory
+from app.memory import TILE_FIELDS
+from app.schemas.base import Major, NumberText, Order, SwizzleMode
+from app.schemas.memory import Decoded, EncodeBody, Encoded, Reads, ReadsBody, Tile, Verified, VerifyBody
+from app.takes import ApiRoute, Given, part, takes, word
 from app.wire import json_body
-from app.work import OffLoop
-from layouts.reading import keys
 
-router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=OffLoop)
-Given = Body(examples=[{}])
+router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
 
 
-@router.get("/smem/tile")
-def tile(request: Request) -> Response:
-    """Where every element of a tile lies: element_bits, major (K|MN), swizzle, mn, k, rows, order (mn|k), base."""
-    given = dict(request.query_params)
-    keys(given, memory.TILE_FIELDS)
+@router.get("/smem/tile", responses={200: {"model": Tile}})
+def tile(
+    element_bits: Annotated[NumberText, Query(description="Bits of an element.")] = TILE_FIELDS["element_bits"],
+    major: Annotated[str, word(Major, "Which way is contiguous.")] = TILE_FIELDS["major"],
+    swizzle: Annotated[str, word(SwizzleMode, "The swizzle mode.")] = TILE_FIELDS["swizzle"],
+    mn: Annotated[NumberText, Query(description="Elements of M or N.")] = TILE_FIELDS["mn"],
+    k: Annotated[NumberText, Query(description="Elements of K.")] = TILE_FIELDS["k"],
+    rows: Annotated[NumberText, Query(description="Rows of one instruction; 64, or mn where that is less.")] = TILE_FIELDS["rows"],
+    order: Annotated[str, word(Order, "Which way the atoms are laid first; the usual one of the major where it is empty.")] = TILE_FIELDS[
+        "order"
+    ],
+    base: Annotated[NumberText, Query(description="The tile's byte address.")] = TILE_FIELDS["base"],
+) -> Response:
+    """Where every element of a tile lies, its strides LBO and SBO, and the descriptor of every step along K and M or N."""
+    given = {
+        "element_bits": element_bits, "major": major, "swizzle": swizzle, "mn": mn, "k": k, "rows": rows, "order": order, "base": base,
+    }  # fmt: skip
     return json_body(memory.tile_facts(*memory.tile_of(given)))
 
 
-@router.post("/descriptors/encode")
-def encode(given: dict[str, Any] = Given) -> Response:
-    """A descriptor from start_address, lbo_bytes, sbo_bytes, base_offset and swizzle."""
+@router.post("/descriptors/encode", responses={200: {"model": Encoded}}, openapi_extra=takes("EncodeBody", EncodeBody))
+def encode(given: Given) -> Response:
+    """A descriptor from its amounts in bytes."""
     return json_body(memory.encode(given))
 
 
-@router.post("/descriptors/reads")
-def reads(given: dict[str, Any] = Given) -> Response:
-    """The absolute byte address the hardware reads for every element: descriptor, instruction, operand, major."""
+@router.post("/descriptors/reads", responses={200: {"model": Reads}}, openapi_extra=takes("ReadsBody", ReadsBody))
+def reads(given: Given) -> Response:
+    """The absolute byte address the hardware reads for every element."""
     return json_body(memory.reads_facts(given))
 
 
-@router.post("/descriptors/verify")
-def verify(given: dict[str, Any] = Given) -> Response:
+@router.post("/descriptors/verify", responses={200: {"model": Verified}}, openapi_extra=takes("VerifyBody", VerifyBody))
+def verify(given: Given) -> Response:
     """Does the descriptor read the tile where the program stored it? With a diagnosis and a repair where it does not."""
     return json_body(memory.verify_facts(given))
 
 
-@router.get("/descriptors/{word}")
-def decode(word: str) -> Response:
+@router.get("/descriptors/{word}", responses={200: {"model": Decoded}})
+def decode(
+    word: Annotated[str, part("64 bits: hex, 0b…, 0d… for decimal, or a constant C++ expression.", "0x4000004004000101")],
+) -> Response:
     """A descriptor taken apart: hex, 0b…, 0d… for decimal, or a constant expression of shifts and ORs."""
     return json_body(memory.descriptor_facts(memory.parse_descriptor(word)))

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from app.resources import page
+from app.schemas.base import PTX, NumberText
+from app.schemas.instructions import Metadata
+from app.schemas.tools import Comparison, Reuse
+from app.takes import ApiRoute, Ptx, text
 from app.wire import json_body
-from app.work import OffLoop
-from layouts import catalog
+from layouts import catalog, reading
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Operand
 from layouts.render.svg import svg
 from layouts.reuse import code, reuse
 from layouts.view import Figure, Grid, Panel, row_figure
 
-router = APIRouter(tags=["v1"], route_class=OffLoop)
+router = APIRouter(tags=["v1"], route_class=ApiRoute)
 FLASH = ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 NIBBLES = {2: (0x4, 0x8, 0x9, 0xC, 0xD, 0xE), 4: (0x4, 0xE)}
 
@@ -45,11 +48,13 @@ def reuse_facts(first: Instruction, second: Instruction) -> dict[str, Any]:
     }
 
 
-@router.get("/api/v1/reuse")
-def reuse_api(request: Request) -> Response:
+@router.get("/api/v1/reuse", responses={200: {"model": Reuse}})
+def reuse_api(
+    first: Annotated[str, text("The instruction whose D is reused.", PTX, alias="from")],
+    second: Annotated[str, text("The instruction whose A it becomes.", PTX, alias="to")],
+) -> Response:
     """Reuse of D of `from` as A of `to`: [thread][value] of A → the D tile, thread and value that hold the element."""
-    query = request.query_params
-    return json_body(reuse_facts(_instruction(query.get("from", ""), "from"), _instruction(query.get("to", ""), "to")))
+    return json_body(reuse_facts(_instruction(first, "from"), _instruction(second, "to")))
 
 
 @router.get("/reuse", include_in_schema=False)
@@ -102,11 +107,13 @@ def compare_facts(left: Operand, right: Operand) -> dict[str, Any]:
     return {"total": a.rows * a.cols, "other_lane": int(lane.sum()), "other_value": int(place.sum()), "moved": lane * 2 + place}
 
 
-@router.get("/api/v1/compare")
-def compare_api(request: Request) -> Response:
+@router.get("/api/v1/compare", responses={200: {"model": Comparison}})
+def compare_api(
+    left: Annotated[str, text("{ptx}/{operand}", "ldmatrix.m8n8.x1.b16/data")],
+    right: Annotated[str, text("{ptx}/{operand} of the same size", "ldmatrix.m8n8.x1.trans.b16/data")],
+) -> Response:
     """Two operands, each `{ptx}/{operand}`: moved[row][col] is 0 same place, 1 other value of the same lane, 2 another lane."""
-    left, right = (_operand(request.query_params.get(side, ""), side) for side in ("left", "right"))
-    return json_body(compare_facts(left[1], right[1]))
+    return json_body(compare_facts(_operand(left, "left")[1], _operand(right, "right")[1]))
 
 
 @router.get("/compare", include_in_schema=False)
@@ -175,10 +182,14 @@ def read_words(text: str, threads: int) -> list[int]:
     return words * threads if len(words) == 1 else words
 
 
-@router.get("/api/v1/instructions/{ptx}/metadata")
-def metadata_api(ptx: str, words: str = "", selector: int = 0) -> Response:
+@router.get("/api/v1/instructions/{ptx}/metadata", responses={200: {"model": Metadata}})
+def metadata_api(
+    ptx: Ptx,
+    words: Annotated[str, text("Hex words: one a thread, or one for all; 0x44444444 where it is empty.", "0x44444444")] = "",
+    selector: Annotated[NumberText, Query(description="Which lanes supply the metadata.")] = "0",
+) -> Response:
     """A stored A under given metadata words: [thread][value] → dense column, and which lane's e and bit names it."""
-    return json_body(metadata_facts(catalog.find(ptx), words, selector))
+    return json_body(metadata_facts(catalog.find(ptx), words, reading.number(selector or 0, "selector")))
 
 
 @router.get("/metadata/{ptx}", include_in_schema=False)

@@ -18,6 +18,7 @@ LONGEST_KEY = 60
 
 _DIGITS = {16: r"0[xX][0-9a-fA-F]+(?:[_'][0-9a-fA-F]+)*", 2: r"0[bB][01]+(?:[_'][01]+)*", 10: r"[0-9]+(?:[_'][0-9]+)*"}
 _SUFFIX = r"(?:[uU]?(?:ll|LL|[lL])|(?:ll|LL|[lL])[uU]|[uU]|[uU]?[zZ]|[zZ][uU])?"
+PATTERN = rf"^\s*(?:{'|'.join(_DIGITS.values())}){_SUFFIX}\s*$"  # of any number's text, for documents
 _SPELLINGS = tuple((base, re.compile(f"({digits}){_SUFFIX}")) for base, digits in _DIGITS.items())
 
 

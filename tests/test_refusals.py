@@ -1,0 +1,158 @@
+"""What clients do wrong: broken bodies, unknown parameters, other methods. Never a 5xx, always the one shape, and the field by its name."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from app import memory, words
+from app.main import create_app
+from app.schemas.base import Error, ErrorBody
+
+VERIFY = "/api/v1/descriptors/verify"
+PTX = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[TestClient]:
+    with TestClient(create_app(), raise_server_exceptions=False) as made:
+        yield made
+
+
+def refusal(answer: Any, status: int) -> ErrorBody:
+    """The error of an answer, which has its status and one shape."""
+    assert answer.status_code == status, answer.text
+    told = Error.model_validate(answer.json()).error
+    assert told.message and told.hint
+    return told
+
+
+@pytest.mark.parametrize(
+    ("raw", "code", "says"),
+    [
+        (b"", "bad_json", "empty"), (b" \n", "bad_json", "empty"), (b"{", "bad_json", "line 1, column 2"), (b"\xff\xfe{}", "bad_json", "UTF-8"),
+        (b'{"descriptor": "\xff"}', "bad_json", "UTF-8"), (b'{"descriptor": "\\ud800"}', "bad_json", "UTF-8"), (b'["\\udfff"]', "bad_json", "UTF-8"),
+        (b"[]", "bad_request", "a list"), (b"null", "bad_request", "null"), (b'"x"', "bad_request", "x"), (b"1", "bad_request", "1"),
+        (b'{"slice": NaN}', "bad_json", "NaN"), (b'{"slice": {"k": -Infinity}}', "bad_json", "Infinity"), (b'{"operand": "a", "operand": "b"}', "bad_json", "operand"),
+        (b'{"storage": {"mn": 64, "mn": 8}}', "bad_json", "mn"), (b"[" * 200_000, "bad_json", "deep"), (b'{"a":' * 50 + b"1" + b"}" * 50, "bad_json", "deep"),
+        (b"\xef\xbb\xbf{}", "bad_json", "BOM"), (b"{} {}", "bad_json", "column 4"), (b"'{}'", "bad_json", "column 1"),
+    ],
+)  # fmt: skip
+def test_bodies_that_are_no_json_object(client: TestClient, raw: bytes, code: str, says: str) -> None:
+    for path in (VERIFY, "/api/v1/gpu/runs"):
+        told = refusal(client.post(path, content=raw, headers={"content-type": "application/json"}), 422)
+        assert told.code == code and says in told.message, told
+
+
+@pytest.mark.parametrize(
+    "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/xml", "json", ""]
+)
+def test_a_body_of_another_type(client: TestClient, kind: str) -> None:
+    told = refusal(client.post(VERIFY, content=json.dumps(words.BODIES[VERIFY]), headers={"content-type": kind}), 415)
+    assert told.code == "unsupported_media_type" and "application/json" in told.hint
+
+
+@pytest.mark.parametrize("kind", ["application/json", "application/json; charset=utf-8", "APPLICATION/JSON", "application/vnd.api+json"])
+def test_json_by_any_of_its_names(client: TestClient, kind: str) -> None:
+    assert client.post(VERIFY, content=json.dumps(words.BODIES[VERIFY]), headers={"content-type": kind}).status_code == 200
+
+
+def test_long_numbers_reach_the_reader_that_names_the_field(client: TestClient) -> None:
+    for digits in ("9" * 41, "9" * 5000, "-" + "9" * 5000, "1e999", "1" * 4000 + ".5"):
+        raw = f'{{"start_address": 4096, "sbo_bytes": {digits}}}'
+        told = refusal(client.post("/api/v1/descriptors/encode", content=raw, headers={"content-type": "application/json"}), 422)
+        assert told.field == "sbo_bytes" and len(told.message) < 300
+
+
+@pytest.mark.parametrize(
+    ("path", "field", "hint"),
+    [
+        ("/api/v1/instructions?famly=mma", "famly", "Did you mean 'family'?"), ("/api/v1/instructions?family=mma&family=wgmma", "family", "once"),
+        (f"/api/v1/instructions/{PTX}?x=1", "x", "takes none"), (f"/api/v1/instructions/{PTX}/operands/a?select=1", "select", "'selector'"),
+        ("/api/v1/smem/tile?swizle=128B", "swizle", "'swizzle'"), ("/api/v1/descriptors/0x0?major=K", "major", "takes none"), ("/api/v1/gpu?a", "a", "takes none"),
+        (f"/api/v1/reuse?from={PTX}&too={PTX}", "too", "'to'"), ("/healthz?q=1", "q", "takes none"), ("/readyz?q=1", "q", "takes none"), ("/metrics?q=1", "q", "takes none"),
+        (f"/api/v1/reuse?from={PTX}", "to", "required"), (f"/api/v1/compare?right={PTX}/a", "left", "required"),
+        (f"/api/v1/instructions/{PTX}/operands/a?selector=x", "selector", "whole number"), (f"/api/v1/instructions/{PTX}/operands/a?byte_id=1.5", "byte_id", "whole number"),
+        ("/api/v1/smem/tile?mn=1e2", "mn", "whole number"), ("/api/v1/smem/tile?mn=" + "9" * 5000, "mn", "whole number"),
+    ],
+)  # fmt: skip
+def test_parameters(client: TestClient, path: str, field: str, hint: str) -> None:
+    told = refusal(client.get(path), 422)
+    assert told.field == field and hint in told.hint, told
+
+
+def test_numbers_in_queries_are_numbers_in_text(client: TestClient) -> None:
+    sparse = "/api/v1/instructions/mma.sp.m16n8k32.row.col.f32.f16.f16.f32/operands/a?selector="
+    assert client.get(sparse + "0x1").content == client.get(sparse + "01").content == client.get(sparse + "1u").content
+    assert client.get(sparse).json()["selector"] == 0
+
+
+@pytest.mark.parametrize("path", [VERIFY + "?x=1", "/api/v1/gpu/runs?kind=mma"])
+def test_a_route_with_a_body_takes_no_query(client: TestClient, path: str) -> None:
+    assert refusal(client.post(path, json={}), 422).hint == "This address takes none."
+
+
+def test_every_other_method_is_refused_with_those_allowed(client: TestClient) -> None:
+    for path, methods in client.get("/openapi.json").json()["paths"].items():
+        address = path.replace("{ptx}", PTX).replace("{name}", "a").replace("{word}", "0x0")
+        for method in ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"):
+            if method.lower() not in methods and (method, path) != ("GET", "/api/v1/descriptors/encode"):
+                answer = client.request(method, address)
+                if method == "GET" and path.startswith("/api/v1/descriptors/"):  # a word by that name
+                    assert refusal(answer, 422).field == "descriptor"
+                    continue
+                assert refusal(answer, 405).code == "method_not_allowed"
+                assert {m.lower() for m in answer.headers["allow"].split(", ")} - {"head"} == set(methods)
+
+
+def test_head_is_get_without_its_body(client: TestClient) -> None:
+    for path in (
+        f"/api/v1/instructions/{PTX}",
+        "/healthz",
+        f"/i/{PTX}.svg",
+        f"/i/{PTX}",
+        "/static/style.css",
+        "/api/v1/nothing",
+        "/api/v1/instructions?type=f99",
+    ):
+        head, get = client.head(path), client.get(path)
+        assert not head.content and head.status_code == get.status_code, path
+        assert {k: v for k, v in head.headers.items() if k != "date"} == {k: v for k, v in get.headers.items() if k != "date"}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/v1/instructions/%00", "/api/v1/instructions/%ff%fe", "/api/v1/descriptors/%00%0a", "/api/v1/descriptors/%F0%9F%98%80", "/i/%00.svg", "/i/%ff/a.png",
+        "/descriptor/wgmma/%00.json", "/api/v1/instructions/" + "a" * 4000, f"/api/v1/instructions/{PTX}/operands/%00", f"/i/{PTX}/%E2%80%AE.svg", "/api/v1/instructions/..%2f..%2fetc",
+        "/static/%00", "/static/..%2f..%2fpyproject.toml", "/api/v1//instructions", "/api/v1/instructions/", "/vendor/plotly-%00.js", f"/i/{PTX}.svg?colour=%00", "/smem.svg?mn=%ff",
+        "/api/v1/instructions?q=%00%ff", "/api/v1/instructions?family=%00",
+    ],
+)  # fmt: skip
+def test_strange_bytes_in_addresses(client: TestClient, path: str) -> None:
+    answer = client.get(path, follow_redirects=False)
+    assert answer.status_code in (200, 307, 404, 422), answer.text
+    if answer.status_code >= 400:
+        refusal(answer, answer.status_code)
+
+
+def test_what_nothing_expected_is_logged_and_answered_in_the_one_shape(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(_: Any) -> Any:
+        raise RuntimeError("a secret path")
+
+    monkeypatch.setattr(memory, "encode", broken)
+    with caplog.at_level(logging.ERROR, "lanescope"):
+        answer = client.post("/api/v1/descriptors/encode", json={})
+    assert refusal(answer, 500).code == "internal_error" and "secret" not in answer.text
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert "POST /api/v1/descriptors/encode" in caplog.text and "a secret path" in caplog.text and "Traceback" in caplog.text
+    monkeypatch.setattr(memory, "chunk_views", broken)
+    page = client.get("/smem")
+    assert page.status_code == 500 and page.headers["content-type"].startswith("text/html") and "secret" not in page.text
