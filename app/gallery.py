@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from app import memory, pictures
 from app.memory import tile_of
 from layouts import find
-from layouts.descriptor import Descriptor
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 
@@ -60,7 +59,7 @@ def drawing(slug: str) -> str:
         found = find(entry.ptx)
         made = pictures.instruction("svg", found, found.operand(entry.operand) if entry.operand else None, options)
     elif slug == "descriptor":
-        made = pictures.descriptor("svg", Descriptor(memory.parse_word("0x4000004000010100")), options)
+        made = pictures.descriptor("svg", memory.parse_descriptor("0x4000004000010100"), options)
     else:
         tile_of({name: value for name, value in options.items() if name in memory.TILE_FIELDS})
         made = pictures.tile("svg", options)

@@ -19,7 +19,6 @@ from app.memory_views import bits_svg, tile_figure
 from app.resources import GUIDE, page
 from app.work import OffLoop
 from layouts import find
-from layouts.descriptor import Descriptor
 from layouts.errors import LayoutError
 from layouts.render import smem
 from layouts.render.diagram import diagram
@@ -125,7 +124,7 @@ def figure_html(address: str, caption: str) -> str:
         figure, arrows = tile_figure(tile)
         drawn = svg(figure, title=caption, palette=None, extra=arrows, labels_up_to=1100)
     elif kind == "descriptor":
-        drawn = bits_svg(Descriptor(memory.parse_word(rest.rpartition("/")[2])), None)
+        drawn = bits_svg(memory.parse_descriptor(rest.rpartition("/")[2]), None)
     elif kind == "banks":
         use, xor = chains.use_of(query)
         drawn = banks_svg([use.cost(xor)])

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import ast
-import re
 from typing import Any
 
 import numpy as np
 
 from layouts import catalog, slices
 from layouts import descriptor as desc
-from layouts.bits import hex_word, parse_word
+from layouts.bits import hex_word
 from layouts.descriptor import Descriptor, View
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
 from layouts.reading import keys, number, table
+from layouts.spelling import read_word
 from layouts.storage import KEYS, storage
 from layouts.swizzle import mode
 from layouts.tiling import Tile
@@ -95,42 +94,9 @@ def tma_box(tile: Tile) -> Json:
     }
 
 
-def parse_descriptor(text: str) -> Descriptor:
-    """A descriptor from any spelling of 64 bits, or a constant C expression of shifts and ORs."""
-    if re.search(r"<<|\||\(|\+", text):
-        return Descriptor(constant(text))
-    return Descriptor(parse_word(text))
-
-
-_ALLOWED = {ast.LShift: lambda a, b: a << b, ast.RShift: lambda a, b: a >> b, ast.BitOr: lambda a, b: a | b, ast.BitAnd: lambda a, b: a & b,
-            ast.BitXor: lambda a, b: a ^ b, ast.Add: lambda a, b: a + b, ast.Sub: lambda a, b: a - b, ast.Mult: lambda a, b: a * b, ast.FloorDiv: lambda a, b: a // b}  # fmt: skip
-
-
-def constant(text: str) -> int:
-    """The value of a constant C++ expression: integers, shifts, | & ^ + - * /, casts to uint64_t. Nothing is executed."""
-    cleaned = re.sub(r"\(\s*(?:std::)?(?:uint64_t|uint32_t|unsigned(?:\s+long){0,2}|size_t)\s*\)|static_cast<[^>]*>", "", text)
-    cleaned = re.sub(r"(?<=[0-9a-fA-F])[uUlL]+\b", "", cleaned).replace("/", "//").strip().rstrip(";")
-
-    def value(node: ast.AST) -> int:
-        if isinstance(node, ast.Constant) and type(node.value) is int and 0 <= node.value < 1 << 64:
-            return node.value
-        if isinstance(node, ast.BinOp) and type(node.op) in _ALLOWED:
-            left, right = value(node.left), value(node.right)
-            shifting = isinstance(node.op, ast.LShift | ast.RShift)
-            if (shifting and not 0 <= right < 64) or (isinstance(node.op, ast.FloorDiv) and not right):
-                raise ValueError
-            return _ALLOWED[type(node.op)](left, right) & (1 << 64) - 1
-        raise ValueError
-
-    try:
-        return value(ast.parse(cleaned, mode="eval").body) if len(cleaned) < 500 else value(ast.Pass())
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
-        raise LayoutError(
-            "bad_word",
-            f"'{text[:80]}' is no constant expression of integers.",
-            "Allowed: numbers, << >> | & ^ + - * / and casts to uint64_t.",
-            "descriptor",
-        ) from None
+def parse_descriptor(given: object) -> Descriptor:
+    """A descriptor from any spelling of 64 bits (layouts.spelling)."""
+    return Descriptor(read_word(given).word)
 
 
 def descriptor_facts(descriptor: Descriptor) -> Json:
@@ -171,7 +137,7 @@ def seen_by(given: Json) -> tuple[Instruction, View]:
 def reads_facts(given: Json) -> Json:
     """POST /descriptors/reads."""
     keys(given, ("descriptor", *SEEN_BY))
-    descriptor = parse_descriptor(str(given.get("descriptor", "")))
+    descriptor = parse_descriptor(given.get("descriptor"))
     _, seen = seen_by(given)
     address = desc.reads(descriptor, seen)
     last = int(address.max()) + max(seen.bits // 8, 1) - 1
@@ -188,7 +154,7 @@ def reads_facts(given: Json) -> Json:
 def verdict_of(given: Json) -> tuple[Verdict, View, Descriptor]:
     """Run a verification request; LayoutError names the wrong field."""
     keys(given, ("descriptor", *SEEN_BY, "storage", "slice"))
-    descriptor = parse_descriptor(str(given.get("descriptor", "")))
+    descriptor = parse_descriptor(given.get("descriptor"))
     _, seen = seen_by(given)
     spec = table(given.get("storage"), "storage", f"Give {{'kind': {' | '.join(map(repr, KEYS))}, …}}.", "bad_storage")
     part = table(given.get("slice", {}), "slice", "Give {'mn': 0, 'k': 0}.", "bad_slice")

@@ -55,9 +55,9 @@ def verify(given: Given) -> Response:
     return json_body(memory.verify_facts(given))
 
 
-@router.get("/descriptors/{word}", responses={200: {"model": Decoded}})
+@router.get("/descriptors/{word:path}", responses={200: {"model": Decoded}})
 def decode(
-    word: Annotated[str, part("64 bits: hex, 0b…, 0d… for decimal, or a constant C++ expression.", "0x4000004004000101")],
+    word: Annotated[str, part("64 bits: hex, 0b…, 0d… for decimal, hi:lo, {lo, hi}, or a constant C++ expression.", "0x4000004004000101")],
 ) -> Response:
-    """A descriptor taken apart: hex, 0b…, 0d… for decimal, or a constant expression of shifts and ORs."""
+    """A descriptor taken apart."""
     return json_body(memory.descriptor_facts(memory.parse_descriptor(word)))

@@ -139,7 +139,7 @@ def descriptor_entry(request: Request) -> Response:
     try:
         text = str(memory.parse_descriptor(text))
     except LayoutError as error:
-        context = page_context(Descriptor(memory.parse_word(DEFAULT_WORD)), query) | {"word_error": error, "typed": text}
+        context = page_context(memory.parse_descriptor(DEFAULT_WORD), query) | {"word_error": error, "typed": text}
         return page(request, "descriptor.html", context, 422)
     return RedirectResponse(f"/descriptor/wgmma/{text}" + (f"?{urlencode(query)}" if query else ""), 303)
 
@@ -155,7 +155,7 @@ def descriptor_page(request: Request, word: str) -> Response:
     try:
         descriptor = memory.parse_descriptor(word)
     except LayoutError as error:
-        context = page_context(Descriptor(memory.parse_word(DEFAULT_WORD)), query) | {"word_error": error, "typed": word}
+        context = page_context(memory.parse_descriptor(DEFAULT_WORD), query) | {"word_error": error, "typed": word}
         return page(request, "descriptor.html", context, 422)
     context = page_context(descriptor, query)
     context["no_gpu"] = request.app.state.hardware.reason

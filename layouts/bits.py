@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from layouts.errors import LayoutError
@@ -65,27 +64,6 @@ def gaps(fields: tuple[Field, ...], width: int = 64) -> tuple[tuple[int, int], .
         elif not count:
             out.append((bit, bit))
     return tuple(out)
-
-
-def parse_word(text: str, width: int = 64, field: str = "descriptor") -> int:
-    """A word from hex (0x or bare), 0b or decimal digits, `_` and spaces between them allowed.
-
-    Bare digits are hex; write 0d before a decimal number. LayoutError says what is wrong: not a number, negative, too wide.
-    """
-    cleaned = re.sub(r"[\s_]", "", text).lower().removesuffix("ull").removesuffix("ul")
-    hint = f"Write up to {width // 4} hex digits (0x…), or 0b…, or 0d… for decimal."
-    if cleaned.startswith("-"):
-        raise LayoutError("bad_word", f"'{text[:80]}' is negative.", hint, field)
-    base, digits = {"0x": (16, cleaned[2:]), "0b": (2, cleaned[2:]), "0d": (10, cleaned[2:])}.get(cleaned[:2], (16, cleaned))
-    if base == 2 and not re.fullmatch("[01]+", digits) and re.fullmatch("[0-9a-f]+", cleaned):
-        base, digits = 16, cleaned  # 0b12 is hex that begins with 0b
-    try:
-        value = int(digits, base)
-    except ValueError:
-        raise LayoutError("bad_word", f"'{text[:80]}' is no number.", hint, field) from None
-    if value >> width:
-        raise LayoutError("bad_word", f"'{text[:80]}' has {value.bit_length()} bits, more than {width}.", hint, field)
-    return value
 
 
 def hex_word(word: int) -> str:

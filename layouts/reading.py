@@ -17,9 +17,9 @@ LONGEST_NUMBER = 128  # characters; 64 binary digits with separators fit
 LONGEST_KEY = 60
 
 _DIGITS = {16: r"0[xX][0-9a-fA-F]+(?:[_'][0-9a-fA-F]+)*", 2: r"0[bB][01]+(?:[_'][01]+)*", 10: r"[0-9]+(?:[_'][0-9]+)*"}
-_SUFFIX = r"(?:[uU]?(?:ll|LL|[lL])|(?:ll|LL|[lL])[uU]|[uU]|[uU]?[zZ]|[zZ][uU])?"
-PATTERN = rf"^\s*(?:{'|'.join(_DIGITS.values())}){_SUFFIX}\s*$"  # of any number's text, for documents
-_SPELLINGS = tuple((base, re.compile(f"({digits}){_SUFFIX}")) for base, digits in _DIGITS.items())
+SUFFIX = r"(?:[uU]?(?:ll|LL|[lL])|(?:ll|LL|[lL])[uU]|[uU]|[uU]?[zZ]|[zZ][uU])?"
+PATTERN = rf"^\s*(?:{'|'.join(_DIGITS.values())}){SUFFIX}\s*$"  # of any number's text, for documents
+_SPELLINGS = tuple((base, re.compile(f"({digits}){SUFFIX}")) for base, digits in _DIGITS.items())
 
 
 def shown(given: object, most: int = 40) -> str:

@@ -11,11 +11,11 @@ from app.gpu.device import Device
 from layouts import banks as model
 from layouts import catalog
 from layouts import descriptor as desc
-from layouts.bits import parse_word
 from layouts.descriptor import Descriptor
 from layouts.errors import LayoutError
 from layouts.instruction import WARPGROUP, Instruction
 from layouts.reading import keys
+from layouts.spelling import read_word
 
 Json = dict[str, Any]
 KINDS = ("mma", "fragment", "descriptor", "banks")
@@ -50,7 +50,7 @@ def check(given: Mapping[str, Any]) -> Json:
         return out | {"operand": operand}
     operand, major = str(given.get("operand", "a")).lower(), str(given.get("major", "K"))
     view = desc.view(instruction, operand, major)
-    word = Descriptor(parse_word(str(given.get("descriptor", ""))))
+    word = Descriptor(read_word(given.get("descriptor")).word)
     descriptors.place(word, view, 0)
     return out | {"descriptor": str(word), "operand": operand, "major": major}
 
@@ -119,5 +119,5 @@ def run(device: Device, request: Json) -> Json:
 _RUN: dict[str, Callable[[Device, Instruction, Json], Json]] = {
     "mma": lambda device, i, r: products.run(device, i, r["a_from"], r["seed"]),
     "fragment": lambda device, i, r: fragments.run(device, i, r["operand"]),
-    "descriptor": lambda device, i, r: descriptors.run(device, i, Descriptor(parse_word(r["descriptor"])), r["operand"], r["major"]),
+    "descriptor": lambda device, i, r: descriptors.run(device, i, Descriptor(read_word(r["descriptor"]).word), r["operand"], r["major"]),
 }
