@@ -1,0 +1,189 @@
+"""Where documents and hardware differ: every row is proved, by the engine, the evidence files, ptxas or the compiler."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from layouts import catalog, descriptor, find, wmma
+from layouts.differences import Difference, narrow_strides, rows
+from layouts.errors import LayoutError
+from layouts.instruction import Instruction
+from layouts.render import ptx
+from tests.ptxas import assembler, nvrtc
+
+ROOT = Path(__file__).parents[1]
+ROWS = rows()
+needs_ptxas = pytest.mark.skipif(assembler.ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
+
+
+def answer(text: str, target: str, declared: str = "", version: str = "9.0", options: tuple[str, ...] = ()) -> tuple[int, str]:
+    source = f".version {version}\n.target {target}\n.address_size 64\n.entry k() {{ {declared}\n{text}\nret; }}"
+    path = Path(assembler.tempfile.mkdtemp()) / "line.ptx"
+    path.write_text(source)
+    command = [str(assembler.ptxas()), *options, f"-arch={target}", str(path), "-o", str(path.with_suffix(".cubin"))]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr + done.stdout
+
+
+def spelled(text: str, like: Instruction) -> tuple[str, str]:
+    """A line of PTX with the operands of a similar instruction, and their declarations."""
+    declared = []
+    for slot in ptx.slots(like):
+        if slot.kind == "vector":
+            declared.append(f".reg .{slot.type} {slot.name}<{slot.registers}>;")
+        elif slot.kind != "immediate":
+            declared.append(f".reg .{slot.type} {slot.name};")
+    return f"{text} {', '.join(slot.text for slot in ptx.slots(like))};", " ".join(declared)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.key)
+def test_every_row_is_proved(row: Difference) -> None:
+    assert row.says and row.really and row.place and row.document
+    assert row.ran or row.assembled or row.refused or row.test
+    for text in row.ran:
+        found = find(text)
+        assert found.ptx == text
+        assert {run.device for run in catalog.runs(found) if run.agrees} == {"NVIDIA H100 80GB HBM3", "NVIDIA H200"}, text
+    for text in row.assembled:
+        assert find(text).ptx == text and catalog.assembled(find(text)).targets
+    for text in row.refused:
+        with pytest.raises(LayoutError):
+            find(text)
+    if row.test:
+        name, function = row.test.split("::")
+        assert f"def {function}(" in (ROOT / name).read_text()
+    assert not row.message or row.refused or row.test
+
+
+@needs_ptxas
+@pytest.mark.parametrize("row", [row for row in ROWS if row.refused], ids=lambda row: row.key)
+def test_ptxas_refuses_in_these_words(row: Difference) -> None:
+    for text in row.refused:
+        like = nearest_legal(text)
+        line, declared = spelled(text, like)
+        target = catalog.assembled(like).targets[-1]
+        code, said = answer(line, target, declared)
+        assert code and row.message in said, said
+        assert answer(line.replace(text, like.ptx), target, declared)[0] == 0  # the operands are not what it refuses
+
+
+def nearest_legal(text: str) -> Instruction:
+    with pytest.raises(LayoutError) as refused:
+        find(text)
+    return find(refused.value.nearest[0])
+
+
+def test_the_printed_column_of_m16n8k256_is_no_map() -> None:
+    """PTX's rule for A, as printed and with the mask that its second half has."""
+    op = find("mma.m16n8k256.row.col.s32.b1.b1.s32.xor.popc").operand("a")
+    lane, i = np.meshgrid(np.arange(32), np.arange(128), indexing="ij")
+    row = np.where((i < 32) | ((i >= 64) & (i < 96)), lane >> 2, (lane >> 2) + 8)
+    printed = np.where(i < 64, lane % 4 * 32 + i, lane % 4 * 32 + (i & 31) + 128)
+    masked = np.where(i < 64, lane % 4 * 32 + (i & 31), printed)
+    assert np.array_equal(op.rows, row) and np.array_equal(op.cols, masked)
+    assert len(set(zip(row.ravel().tolist(), printed.ravel().tolist(), strict=True))) < 16 * 256
+    assert np.array_equal(np.flatnonzero((printed != masked).any(axis=0)), np.arange(32, 64))
+
+
+def test_the_four_products_of_m8n8k4_share_nothing() -> None:
+    for i in (i for i in catalog.instructions() if i.family.name == "mma" and i.shape == "m8n8k4" and i.types["a"] == "f16"):
+        for op in i.operands.values():
+            product = op.coords["product"]
+            for q in range(4):
+                lanes = np.flatnonzero((product == q).any(axis=1))
+                assert lanes.tolist() == [*range(4 * q, 4 * q + 4), *range(16 + 4 * q, 20 + 4 * q)]
+                held = op.rows[lanes] * op.col_count + op.cols[lanes]
+                assert sorted(held.ravel().tolist()) == list(range(op.row_count * op.col_count))  # a whole matrix each, nothing twice
+
+
+def test_default_strides_that_break_the_rule() -> None:
+    assert narrow_strides() == ("wmma.load.a.sync.aligned.col.m8n32k16.f16", "wmma.load.b.sync.aligned.row.m32n8k16.f16")
+    for text in narrow_strides():
+        (op,) = find(text).operands.values()
+        assert wmma.default_stride(op, find(text).syntax.layouts[0]) == 8 and wmma.fragment_bytes(op) == 32
+
+
+def test_a_stride_of_halves_is_a_multiple_of_16() -> None:
+    _, asked = wmma.requirements(find("wmma.load.a.row.m16n16k16.f16").operand("a"))
+    assert (asked.document, asked.ldm_elements, asked.pointer_bytes) == ("PTX", 16, 32)
+
+
+@needs_ptxas
+def test_align_counts_bytes() -> None:
+    """The section that holds an array with .align 32 is aligned to 32 in the ELF file, whose unit is the byte."""
+    folder = Path(assembler.tempfile.mkdtemp())
+    (folder / "a.ptx").write_text(
+        ".version 9.0\n.target sm_90\n.address_size 64\n.visible .global .align 32 .b8 A[64] = {1};\n.entry k() { ret; }"
+    )
+    subprocess.run([str(assembler.ptxas()), "-arch=sm_90", str(folder / "a.ptx"), "-o", str(folder / "a.cubin")], check=True)
+    elf = (folder / "a.cubin").read_bytes()
+    offset, size = int.from_bytes(elf[0x28:0x30], "little"), int.from_bytes(elf[0x3A:0x3C], "little")
+    heads = [elf[offset + n * size : offset + (n + 1) * size] for n in range(int.from_bytes(elf[0x3C:0x3E], "little"))]
+    names = heads[int.from_bytes(elf[0x3E:0x40], "little")]
+    strings = int.from_bytes(names[0x18:0x20], "little")
+    called = {
+        elf[strings + int.from_bytes(h[:4], "little") :].split(b"\0")[0].decode(): int.from_bytes(h[0x30:0x38], "little") for h in heads
+    }
+    assert called[".nv.global.init"] == 32
+
+
+def test_sizes_of_m16n8k16() -> None:
+    ops = find("mma.m16n8k16.row.col.f32.f16.f16.f32").operands
+    assert [(ops[name].row_count, ops[name].col_count) for name in "abcd"] == [(16, 16), (16, 8), (16, 8), (16, 8)]
+
+
+def test_lbo_of_sparse_b_is_read_with_the_32_byte_swizzle() -> None:
+    """The descriptor runs of both devices hold 40 words for it; the address model that agrees with them reads LBO in mode 32B alone."""
+    found = find("wgmma.mma_async.sp.m64n32k32.f32.f16.f16")
+    name = f"{found.ptx} b K-major"
+    assert all(data["descriptors"][name]["agreed"] == data["descriptors"][name]["ran"] > 0 for data in catalog.evidence_files())
+    seen = descriptor.view(found, "b", "K")
+    for swizzle in ("32B", "64B", "128B"):
+        near, far = (descriptor.reads(descriptor.encode(4096, lbo, 512, 0, swizzle), seen) for lbo in (16, 2048))
+        assert np.array_equal(near, far) == (swizzle != "32B"), swizzle
+
+
+@needs_ptxas
+def test_ptxas_refuses_one_register_for_the_f64_accumulator() -> None:
+    head, declared = "wmma.mma.sync.aligned.row.col.m8n8k4.f64.f64.f64.f64", ".reg .f64 d<2>, a, b, c<2>;"
+    assert answer(head + " {d0, d1}, {a}, {b}, {c0, c1};", "sm_80", declared)[0] == 0
+    code, said = answer(head + " {d0}, {a}, {b}, {c0};", "sm_80", declared)
+    assert code and "Argument vector size mismatch" in said
+    assert find("wmma.load.c.row.m8n8k4.f64").operand("c").registers == 2
+
+
+@needs_ptxas
+def test_the_selector_that_ptxas_lets_pass() -> None:
+    for types, taken in (("f32.f16.f16.f32", 4), ("f16.f16.f16.f16", 2)):
+        i = find(f"mma.sp::ordered_metadata.m16n8k32.row.col.{types}")
+        line, declared = spelled(i.ptx, i)
+        answers = [answer(re.sub(r"0;$", f"{selector};", line), "sm_80", declared) for selector in range(4)]
+        assert [code == 0 for code, _ in answers] == [selector < taken for selector in range(4)]
+        assert all("expected to be in range [0..1]" in said for code, said in answers if code)
+        assert i.operand("a").sparsity is not None and i.operand("a").sparsity.selectors == 2
+
+
+def test_kind_f8f6f4_assembles_for_sm_100a() -> None:
+    with_kind = [i for i in catalog.instructions() if "kind::f8f6f4" in i.modifiers]
+    wider = {i for i in with_kind if "sm_100a" in catalog.assembled(i).targets}
+    assert {(i.types["a"], i.types["b"]) for i in wider} == {(a, b) for a in ("e4m3", "e5m2") for b in ("e4m3", "e5m2")}
+
+
+@pytest.mark.skipif(nvrtc.library() is None or nvrtc.headers() is None, reason="no NVRTC or no CUDA headers: make test installs both")
+@pytest.mark.parametrize(("shape", "element", "there"), [("16, 16, 16", "char", False), ("16, 16, 16", "signed char", True), ("16, 16, 8", "float", False), ("16, 16, 8", "wmma::precision::tf32", True)])  # fmt: skip
+def test_char_and_float_are_no_element_types(shape: str, element: str, there: bool) -> None:
+    source = f"#include <mma.h>\nusing namespace nvcuda;\nstatic_assert(wmma::fragment<wmma::matrix_a, {shape}, {element}, wmma::row_major>::num_elements > 0);"
+    assert bool(nvrtc.compile_ptx(source, "sm_90", nvrtc.headers())[0]) == there
+
+
+def test_the_layout_of_single_bit_m16n8k128() -> None:
+    assert find("mma.m16n8k128.row.col.s32.b1.b1.s32.xor.popc").operand("a").cute == "((4,8),(32,2)):((512,1),(16,8))"
+    cutlass = pytest.importorskip("cutlass_library")
+    text = (Path(cutlass.__file__).parent / "source/include/cute/atom/mma_traits_sm80.hpp").read_text()
+    traits = text[text.index("MMA_Traits<SM80_16x8x128_S32U1U1S32_TN_XORPOPC>\n{") :].split("};")[0]
+    assert re.search(r"ALayout = Layout<Shape<Shape<_4,_8>,Shape<_32,_2>>,\s*Stride<Stride<_512,_1>,Stride<Stride<_16,_8>>>>;", traits)
