@@ -13,7 +13,7 @@ from fastapi import APIRouter, Request
 from markdown_it import MarkdownIt
 from starlette.responses import Response
 
-from app import chains, memory, pictures
+from app import chains, guide_values, memory, pictures
 from app.chain_pages import banks_svg
 from app.memory_views import bits_svg, tile_figure
 from app.resources import GUIDE, page
@@ -56,7 +56,7 @@ EXAMPLES = (
     Example(
         "mixed-128b-32b", "A M-major with the 128-byte swizzle, B K-major with the 32-byte one", ("MN", "128B"), ("K", "32B"),
         "A's atom is 64 wide, as wide as M: there is no second atom along M, so nothing reads LBO. B's atom is exactly one K step wide; "
-        "in a swizzled K-major layout LBO is never read.",
+        "a dense wgmma never reads the LBO of a swizzled K-major operand.",
     ),
     Example(
         "registers-64b", "A from registers, B N-major with the 64-byte swizzle", None, ("MN", "64B"),
@@ -92,14 +92,14 @@ def title_of(slug: str) -> str:
 
 @lru_cache(maxsize=32)
 def rendered(slug: str) -> str:
-    """A page's HTML: Markdown with `@figure address | caption` lines drawn as live pictures."""
+    """A page's HTML: Markdown with its values put in and `@figure address | caption` lines drawn as live pictures."""
     figures: list[str] = []
 
     def keep(match: re.Match[str]) -> str:
         figures.append(figure_html(match[1], match[2]))
         return f"FIGURE-{len(figures) - 1}-"
 
-    made: str = MARKDOWN.render(_FIGURE.sub(keep, source(slug)))
+    made: str = MARKDOWN.render(_FIGURE.sub(keep, guide_values.fill(source(slug))))
     return re.sub(r"<p>FIGURE-(\d+)-</p>", lambda m: figures[int(m[1])], made)
 
 

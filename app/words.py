@@ -20,15 +20,23 @@ GLOSSARY = (
     ("accumulator", "C or D."),
     ("groupID", "lane div 4, written g in patterns."),
     ("threadID_in_group", "lane mod 4, written t in patterns."),
-    ("copy", "An element that more than one (lane, value) holds."),
-    ("core matrix", "8 rows of 16 bytes: the piece of a shared-memory operand that is read at once."),
+    ("copy", "An element that more than one (lane, value) pair holds, in one lane or in several."),
+    ("core matrix", "8 rows of 16 bytes: the unit that wgmma's shared-memory layouts are built of."),
     ("atom", "The swizzle pattern's block: 8 rows of 16, 32, 64 or 128 bytes (K-major), or its transpose (MN-major)."),
     ("LBO", "Leading dimension byte offset of a wgmma descriptor, in bytes; encoded as bytes ÷ 16."),
     ("SBO", "Stride dimension byte offset, in bytes; encoded as bytes ÷ 16."),
-    ("base offset", "How many 128-byte rows past its boundary a swizzle pattern begins; the hardware subtracts it."),
-    ("K-major, MN-major", "Which way of an operand is contiguous in memory."),
+    (
+        "base offset",
+        "For data swizzled by their offset in the tile: how many 128-byte rows past a multiple of the pattern the tile starts; the hardware subtracts it. "
+        "Data swizzled by address, TMA's among them, need 0.",
+    ),
+    ("K-major, MN-major", "Which dimension of an operand is contiguous in memory."),
     ("bank", "One of the 32 columns of shared memory, 4 bytes wide; it serves one word a wavefront."),
-    ("phase", "Lanes of one access whose requests can share a wavefront: 8 for ldmatrix, all 32 for any ld.shared."),
+    (
+        "phase",
+        "Lanes of one access whose requests can share a wavefront: 8 for ldmatrix and stmatrix, the whole warp for ld.shared, half or a quarter of it for "
+        "st.shared of 64 or 128 bits.",
+    ),
     ("wavefront", "One pass of shared memory for a warp's access; more than the ideal number is a bank conflict."),
     ("sparsity selector", "Which lanes of each group of four supply the metadata of an mma.sp."),
     ("simulation", "A run of the NumPy reference: it shows what the maps say and proves nothing about them."),

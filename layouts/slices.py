@@ -71,3 +71,14 @@ def mn_steps(tile: Tile, rows: int) -> list[dict[str, Any]]:
             }
         )
     return out
+
+
+def stride_words(tile: Tile) -> dict[str, str]:
+    """What a step of LBO and of SBO leads to for this mode and major; "" for an LBO that a dense instruction never reads."""
+    wide = tile.atom[0]
+    if tile.major == "K":
+        leading = f"from one 16-byte chunk of K ({tile.per} elements) to the next" if tile.mode.chunks == 1 else ""
+        return {"lbo": leading, "sbo": "from 8 rows of M or N to the next 8"}
+    if tile.mode.chunks == 1:
+        return {"lbo": "from 8 of K to the next 8", "sbo": "from 8 of M or N to the next 8"}
+    return {"lbo": f"from one atom of M or N ({wide} elements) to the next", "sbo": "from 8 of K to the next 8"}

@@ -1,14 +1,28 @@
-"""The README's Python and shell blocks run and print what they say."""
+"""What the documents tell people to type runs and prints what they say: the README's Python, every shell command of README and guide."""
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import stat
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
-from tests.test_cli import lanescope
+import pytest
+import typer.main
 
-README = (Path(__file__).parents[1] / "README.md").read_text()
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCKS = [
+    pytest.param(block, id=f"{path.stem}-{number}")
+    for path in DOCUMENTS
+    for number, block in enumerate(re.findall(r"^```\w*\n((?:.*\n)*?)```$", path.read_text(), re.M))
+    if block.startswith("$ ")
+]
 
 
 def test_python_block() -> None:
@@ -27,15 +41,72 @@ def test_python_block() -> None:
     assert checked >= 4
 
 
-def test_shell_blocks() -> None:
-    block = re.search(r"## In a shell\n\n```\n(.*?)```", README, re.S)
-    assert block
-    text = block[1].replace("\\\n", " ")
-    commands = re.split(r"^\$ ", text, flags=re.M)[1:]
-    assert len(commands) >= 4
-    for command in commands:
-        line, _, expected = command.partition("\n")
-        done = lanescope(*shlex.split(line)[1:])
-        assert done.returncode in (0, 1) and "Traceback" not in done.stderr
-        if expected.strip():
-            assert done.stdout.strip() == expected.strip()
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    """An empty folder to work in, and an environment whose PATH has this tree's command."""
+    folder = tmp_path_factory.mktemp("shell")
+    command = folder / "bin" / "lanescope"
+    command.parent.mkdir()
+    command.write_text(f"#!/bin/sh\nexec {shlex.quote(sys.executable)} -c 'from app.cli import main; main()' \"$@\"\n")
+    command.chmod(command.stat().st_mode | stat.S_IXUSR)
+    path = f"{command.parent}{os.pathsep}{os.environ['PATH']}"
+    return folder, os.environ | {"PATH": path, "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_shell_blocks_print_what_they_show(block: str, shell: tuple[Path, dict[str, str]]) -> None:
+    """Standard output is compared word for word; the exit status is 0 unless the next command is `echo $?`."""
+    folder, environment = shell
+    commands = [part.partition("\n")[::2] for part in re.split(r"^\$ ", block.replace("\\\n", " "), flags=re.M)[1:]]
+    status = 0
+    for number, (line, expected) in enumerate(commands):
+        if line == "echo $?":
+            assert expected.strip() == str(status), line
+            continue
+        done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False, cwd=folder, env=environment)
+        status = done.returncode
+        assert done.stdout.strip() == expected.strip(), (line, done.stderr)
+        assert "Traceback" not in done.stderr
+        assert status == 0 or commands[number + 1 : number + 2] == [("echo $?", f"{status}\n")], (line, status, done.stderr)
+
+
+def test_there_are_blocks() -> None:
+    assert len(BLOCKS) >= 4 and len(re.findall(r"^\$ lanescope", README, re.M)) >= 8
+
+
+def commands() -> list[tuple[str, str]]:
+    """Every `lanescope …` and `make …` between backticks in prose."""
+    out = []
+    for path in DOCUMENTS:
+        prose = re.sub(r"^```.*?^```$", "", path.read_text(), flags=re.M | re.S)
+        out += [(path.name, " ".join(span.split())) for span in re.findall(r"`((?:lanescope|make) [^`]+)`", prose)]
+    return out
+
+
+def test_commands_in_prose_exist() -> None:
+    """Verbs and options are those of the command line; targets are the Makefile's."""
+    from app.cli import attach
+
+    root = typer.main.get_command(attach())
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
+    found = commands()
+    for where, text in found:
+        program, *words = shlex.split(re.sub(r"\[[^\]]*\]|…", "", text))
+        if program == "make":
+            assert set(words) <= targets, (where, text)
+            continue
+        verb: Any = root
+        while hasattr(verb, "commands") and words and not words[0].startswith("-"):
+            assert words[0] in verb.commands, (where, text)
+            verb = verb.commands[words.pop(0)]
+        known = {option for parameter in verb.params for option in parameter.opts} | {"--help"}
+        assert {word for word in words if word.startswith("-")} <= known, (where, text)
+    assert len(found) > 5
+
+
+def test_the_readme_counts_what_there_is() -> None:
+    from app import guide_values
+
+    for part in ("forms", "descriptors", "banks", "chains"):
+        assert f": {guide_values.ran(part)}." in README, part
+    assert f": {guide_values.VALUES['instructions']('')} instructions." in " ".join(README.split())

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import re
 from html import unescape
+from itertools import pairwise
 
+import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
-from app import guide_pages
+from app import guide_pages, guide_values, memory, words
 from app.main import create_app
 from layouts import chain, find
+from layouts.banks import ACCESSES
+from layouts.descriptor import RESERVED, View, reads
 from layouts.errors import LayoutError
-from layouts.swizzle import mode
+from layouts.swizzle import MODES, Mode, mode
 from layouts.tiling import Tile
 
 
@@ -55,20 +59,144 @@ def test_the_ldmatrix_table_is_what_chain_computes() -> None:
         assert chain.lane_formula(best) == {"line": line.replace("·", "*"), "byte": byte.replace("·", "*")}
 
 
-def test_the_cute_string_and_strides_of_the_tile_page() -> None:
-    text = guide_pages.source("tile-to-shape")
-    tile = Tile(16, "K", mode("64B"), 64, 64)
-    assert tile.cute()["elements"] in text
-    assert tile.strides == (512, 4096) and "next 8 rows are 512 bytes away and the next 32 columns 4096" in text
-    other = Tile(16, "K", mode("64B"), 64, 64, order="k")
-    assert (other.strides[0], other.strides[1]) == (1024, 512) and "in the second, 1024 and 512" in text
+def table(name: str) -> list[list[str]]:
+    """The cells of a computed table, without its head."""
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in guide_values.TABLES[name]().splitlines()[2:]]
+
+
+def test_every_value_and_table_is_put_in_and_an_unknown_one_refused() -> None:
+    for slug in guide_pages.ORDER:
+        assert not re.search(r"\{\{|\}\}|@table", guide_pages.rendered(slug)), slug
+    for text in ("{{nothing x}}", "@table nothing"):
+        with pytest.raises(LayoutError, match="No value 'nothing'"):
+            guide_values.fill(text)
+
+
+def test_the_order_of_atoms_moves_the_strides() -> None:
+    """The engine's strides against its addresses; the page prints them."""
+    text = guide_pages.rendered("tile-to-shape")
+    for order in ("mn", "k"):
+        tile = Tile(16, "K", mode("64B"), 64, 64, order=order)
+        down, along = int(tile.address(8, 0)), int(tile.address(0, 32))
+        assert f"{down} bytes away and the next 32 columns {along}" in text or f"in the second, {down} and {along}" in text
+    assert "<code>Sw&lt;2,3,3&gt; o ((8,8),(32,2)):((32,256),(1,2048))</code>" in text
 
 
 def test_the_swizzle_table_is_the_modes() -> None:
-    text = guide_pages.source("swizzle")
-    for name in ("none", "32B", "64B", "128B"):
+    for (name, width, bits, text, repeats, code, tma), chunks in zip(table("modes"), (1, 2, 4, 8), strict=True):
         row = mode(name)
-        assert re.search(rf"^\| {name} \| {row.width_bytes} B \|.*Swizzle<{row.bits},4,3> \|$", text, re.M)
+        assert (row.chunks, width, code, tma) == (chunks, f"{row.width_bytes} B", str(row.code), str(row.tma))
+        match = re.fullmatch(r"Swizzle<(\d),4,3>", text)
+        assert match
+        swizzle = row.swizzle()
+        moved = [bit for bit in range(4, 12) if swizzle(1 << bit) != 1 << bit]
+        numbers = [int(n) for n in re.findall(r"\d+", bits)]
+        assert moved == (list(range(numbers[len(numbers) // 2], numbers[-1] + 1)) if numbers else [])
+        period = int(repeats[:-2]) if row.bits else 16
+        assert [all(swizzle(x + n) == swizzle(x) + n for x in range(0, 2048, 16)) for n in (period, period // 2)] == [True, not row.bits]
+
+
+@pytest.mark.parametrize("name", [m.name for m in MODES])
+def test_base_offset_is_for_data_swizzled_by_offset_alone(name: str) -> None:
+    """What the swizzle page says of its two cases, for tiles at every 128-byte row of the pattern."""
+    m = mode(name)
+    for base in range(0x1000, 0x1000 + 1024, 128):
+        view = View(64, 16, 16, "K")
+        tile = Tile(16, "K", m, 64, 64, base=base)
+        assert np.array_equal(reads(tile.descriptor(), view), tile.address(np.arange(64)[:, None], np.arange(16)[None, :]))
+        by_offset = base + m.swizzle()(tile.offset_before(np.arange(64)[:, None], np.arange(16)[None, :]))
+        assert np.array_equal(reads(tile.descriptor(), view), by_offset) == (base % m.pattern_bytes == 0 or m.chunks == 1)
+        assert np.array_equal(reads(tile.descriptor().replace(base_offset=base >> 7 & 7), view), by_offset)
+
+
+@pytest.mark.parametrize("m", MODES, ids=lambda m: m.name)
+@pytest.mark.parametrize("major", ["K", "MN"])
+def test_the_table_of_k_steps_is_where_the_steps_are(m: Mode, major: str) -> None:
+    (text,) = (row[2] for row in table("k-steps") if m.name in row[0].split(", ") and (row[1] == "K") == (major == "K"))
+    tile = Tile(16, major, m, 64, 256)
+    word, per_atom = tile.descriptor(), 0
+    starts = [int(tile.address(0, k)) for k in range(0, 256, 16)]
+    moved = [b - a for a, b in pairwise(starts)]
+    if match := re.fullmatch(r"start \+ 2 · (LBO|SBO)", text):
+        assert set(moved) == {2 * (word.lbo_bytes if match[1] == "LBO" else word.sbo_bytes)}
+    elif match := re.fullmatch(r"start \+ 32 bytes inside the atom; after (\d) steps to the next atom along K", text):
+        per_atom = int(match[1])
+        assert [n for n, d in enumerate(moved) if d != 32] == list(range(per_atom - 1, len(moved), per_atom))
+        assert {d for d in moved if d != 32} == {tile.strides[1] - 32 * (per_atom - 1)}
+    else:
+        assert text == "to the next atom along K: start + the stride between them" and set(moved) == {tile.strides[1]}
+    said = "only in the K-major modes 64B and 128B" in guide_pages.source("descriptor")
+    assert said and (per_atom > 0) == (major == "K" and m.name in ("64B", "128B"))
+
+
+@pytest.mark.parametrize("m", MODES, ids=lambda m: m.name)
+@pytest.mark.parametrize("major", ["K", "MN"])
+def test_the_table_of_strides_is_where_the_strides_lead(m: Mode, major: str) -> None:
+    (row,) = (row for row in table("strides") if m.name in row[0].split(", ") and (row[1] == "K") == (major == "K"))
+    tile = Tile(16, major, m, 1024, 64)
+    word = tile.descriptor()
+    one_atom = 8 * m.chunks if major == "MN" else 8
+    far = {
+        "from one 16-byte chunk of K to the next": (0, 8), "from 8 rows of M or N to the next 8": (8, 0), "from 8 of K to the next 8": (0, 8),
+        "from 8 of M or N to the next 8": (8, 0), "from one atom of M or N to the next": (one_atom, 0),
+    }  # fmt: skip
+    for name, cell, stride in (("lbo", row[2], word.lbo_bytes), ("sbo", row[3], word.sbo_bytes)):
+        leads, _, unless = cell.partition("; not read when M or N is ")
+        few = {"": 0, "8": 8, "one atom wide": one_atom}[unless]
+        for rows in (8, 16, 64, 128, 256):
+            view = View(rows, 16, 16, major)
+            changed = not np.array_equal(reads(word, view), reads(word.replace(**{name: 0x3F}), view))
+            assert changed == (leads != "not read" and rows > few), (cell, rows)
+        if leads != "not read":
+            assert stride == int(tile.address(*far[leads]))
+
+
+def test_the_descriptor_page_lists_the_fields_and_the_spellings() -> None:
+    assert [row[0] for row in table("fields")] == ["0–13", "16–29", "32–45", "49–51", "62–63"]
+    text = guide_pages.source("descriptor")
+    unused = re.search(r"unused bits \(([^)]*)\)", text)
+    assert unused and unused[1] == ", ".join(f"{a}–{b}" if b - a > 1 else str(a) if a == b else f"{a}, {b}" for a, b in RESERVED)
+    word = 0x4000004000010100
+    assert "hex, with or without `0x`, `0b` and binary digits, `0d` and decimal digits, or a constant C++ expression" in text
+    for spelled in (
+        f"{word:x}",
+        hex(word),
+        bin(word),
+        f"0d{word}",
+        "(uint64_t)1 << 62 | 64ull << 32 | 16 / 16 << 16 | (0x1000 ^ 0) >> 4 & 0xFFF",
+        "0x4000004000010000 + 0x100 * 1 - 0",
+    ):
+        assert memory.parse_descriptor(spelled).word == word, spelled
+
+
+def test_exchanged_registers_are_hidden_by_the_identity() -> None:
+    """The debugging page: registers 1 and 2 of A exchanged swap two quarters, and every row of D is wrong but for the identity."""
+    op = find("mma.m16n8k16.row.col.f32.f16.f16.f32").operand("a")
+    order = np.array([0, 1, 4, 5, 2, 3, 6, 7])
+
+    def seen(matrix: np.ndarray) -> np.ndarray:
+        out = np.empty_like(matrix)
+        out[op.rows, op.cols] = matrix[op.rows, op.cols][:, order]
+        return out
+
+    a = np.arange(256).reshape(16, 16)
+    swapped = np.block([[a[:8, :8], a[8:, :8]], [a[:8, 8:], a[8:, 8:]]])
+    assert np.array_equal(seen(a), swapped) and np.array_equal(seen(np.eye(16)), np.eye(16))
+    b = np.random.default_rng(1).integers(1, 9, (16, 8))
+    assert (seen(a) @ b != a @ b).any(axis=1).all()
+    assert 16 * 15 + 15 < 2048 and float(np.float16(2047)) == 2047 and float(np.float16(2049)) != 2049
+
+
+def test_wmma_holds_its_copies_in_one_lane() -> None:
+    op = find("wmma.load.a.sync.aligned.row.m16n16k16.f16").operand("a")
+    for row in range(16):
+        for col in range(16):
+            held = op.owner(row, col)
+            assert len(held) == 2 and len({lane for lane, _ in held}) == 1
+            registers = sorted(op.register_of(value)[0] for _, value in held)
+            assert registers[1] == registers[0] + 4
+    text = guide_pages.rendered("wmma-mma-wgmma")
+    assert "one lane holds each element, and\nholds it twice: the upper four registers repeat the lower four" in text
 
 
 def test_lanes_page_answers_are_right() -> None:
@@ -76,6 +204,8 @@ def test_lanes_page_answers_are_right() -> None:
     assert op.owner(11, 2) == [(13, 2)]
     assert sorted({int(r) for r in op.rows[13]}) == [3, 11] and sorted({int(c) for c in op.cols[13]}) == [2, 3, 10, 11]
     assert op.register_of(5)[0] == op.register_of(4)[0] == 2
+    text = guide_pages.rendered("lanes-and-fragments")
+    assert "Lane 13 in a2, register 1, low half: g = 3" in text and "Rows 3 and 11, columns 2, 3, 10 and 11." in text
 
 
 def test_m8n8k4_formula() -> None:
@@ -84,3 +214,14 @@ def test_m8n8k4_formula() -> None:
         for i in range(8):
             h = lane // 16
             assert int(op.rows[lane, i]) == (lane & 1) + (i & 2) + 4 * h and int(op.cols[lane, i]) == (i & 4) + (lane & 2) + (i & 1)
+
+
+def test_the_glossary_says_what_the_bank_model_does() -> None:
+    said = dict(words.GLOSSARY)["phase"]
+    lanes = {access.name: access.phase_lanes for access in ACCESSES.values()}
+    assert "8 for ldmatrix and stmatrix" in said and {n for name, n in lanes.items() if "matrix" in name} == {8}
+    assert "the whole warp for ld.shared" in said and {n for name, n in lanes.items() if name.startswith("ld.shared")} == {32}
+    assert "half or a quarter of it for st.shared of 64 or 128 bits" in said and (lanes["st.shared.b64"], lanes["st.shared.b128"]) == (
+        16,
+        8,
+    )

@@ -13,7 +13,7 @@ UNSPECIFIED = (
     "you rely on it."
 )
 MEASURED = "measured on H100 (sm_90), 2026-11-21"
-SUB_BYTE = "Sub-byte wmma: PTX calls it a preview feature, and from sm_90 on it is emulated. Prefer mma."
+SUB_BYTE = "4-bit and single-bit wmma: PTX calls them preview features. From sm_90 on 4-bit products and .xor are emulated, later .and, too. Prefer mma."
 
 SHAPES_16 = ("m16n16k16", "m8n32k16", "m32n8k16")
 SPACES = ("global", "shared", "shared::cta")
