@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 PORT ?= 8000
 
-.PHONY: run test lint types bench bench-peers targets golden gpu-verify wheel help clean browser
+.PHONY: run test lint types bench bench-peers targets golden gpu-verify wheel help clean browser compiler
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -28,10 +28,17 @@ browser:
 	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; \
 	  else echo "No Chromium found and not root: the browser tests will be skipped."; fi; }
 
+# Tests build generated code with a host compiler and execute it.
+compiler:
+	@command -v g++ >/dev/null || command -v c++ >/dev/null || command -v clang++ >/dev/null || { \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends g++ libc6-dev >/dev/null; \
+	  else echo "No C++ compiler found and not root: the tests that execute generated code will be skipped."; fi; }
+
 run: $(VENV)/.run  ## install what is missing and serve http://127.0.0.1:8000 (PORT=…)
 	$(BIN)/lanescope serve --port $(PORT)
 
-test: $(VENV)/.test browser  ## install what the tests need and run all of them
+test: $(VENV)/.test browser compiler  ## install what the tests need and run all of them
 	$(BIN)/python -m pytest $(ARGS)
 
 lint: $(VENV)/.test  ## ruff

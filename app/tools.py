@@ -18,8 +18,9 @@ from app.wire import json_body
 from layouts import catalog, reading
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Operand
+from layouts.render.reuse import code, conversion
 from layouts.render.svg import svg
-from layouts.reuse import code, reuse
+from layouts.reuse import reuse
 from layouts.view import Figure, Grid, Panel, row_figure
 
 router = APIRouter(tags=["v1"], route_class=ApiRoute)
@@ -30,20 +31,28 @@ NIBBLES = {2: (0x4, 0x8, 0x9, 0xC, 0xD, 0xE), 4: (0x4, 0xE)}
 # reuse --------------------------------------------------------------------------------------------------------------------
 
 
-def reuse_facts(first: Instruction, second: Instruction) -> dict[str, Any]:
-    """Which of A's values are already in their lane, and the code that makes A's registers."""
+def reuse_facts(first: Instruction, second: Instruction, step_text: int | str = "0") -> dict[str, Any]:
+    """Which of A's values are already in their lane, in which order of K all are, and the code that makes A's registers.
+
+    tile, thread, value: those of one K step; stay, total, order and code: of all.
+    """
     found = reuse(first, second)
+    step = reading.number(step_text or "0", "step", 0, found.steps - 1)
     return {
         "from": first.ptx,
         "to": second.ptx,
         "verdict": found.verdict,
         "tiles": found.tiles,
+        "steps": found.steps,
         "stay": int(found.stays.sum()),
         "total": int(found.stays.size),
         "order": found.order,
-        "tile": found.tile,
-        "thread": found.lane,
-        "value": found.value,
+        "order_period": found.period,
+        "step": step,
+        "tile": found.tile[step],
+        "thread": found.lane[step],
+        "value": found.value[step],
+        "conversion": conversion(found.source.element.name, found.target).note,
         "code": code(found),
     }
 
@@ -52,9 +61,10 @@ def reuse_facts(first: Instruction, second: Instruction) -> dict[str, Any]:
 def reuse_api(
     first: Annotated[str, text("The instruction whose D is reused.", PTX, alias="from")],
     second: Annotated[str, text("The instruction whose A it becomes.", PTX, alias="to")],
+    step: Annotated[NumberText, Query(description="The K step of A that tile, thread and value show.", examples=["0"])] = "0",
 ) -> Response:
-    """Reuse of D of `from` as A of `to`: [thread][value] of A → the D tile, thread and value that hold the element."""
-    return json_body(reuse_facts(_instruction(first, "from"), _instruction(second, "to")))
+    """Reuse of D of `from` as A of `to`: [thread][value] of A in one K `step` → the D tile, thread and value that hold the element."""
+    return json_body(reuse_facts(_instruction(first, "from"), _instruction(second, "to"), step))
 
 
 @router.get("/reuse", include_in_schema=False)
@@ -64,7 +74,7 @@ def reuse_page(request: Request) -> Response:
     context: dict[str, Any] = {"given": given, "error": None}
     try:
         first, second = _instruction(given["from"], "from"), _instruction(given["to"], "to")
-        facts = reuse_facts(first, second)
+        facts = reuse_facts(first, second, request.query_params.get("step") or "0")
         context |= {"facts": facts, "svg": _reuse_svg(second, facts), "first": first, "second": second}
     except LayoutError as error:
         context["error"] = error
@@ -80,7 +90,9 @@ def _reuse_svg(second: Instruction, facts: dict[str, Any]) -> str:
         [f"T{a}:d{b}" + (f"/{c}" if facts["tiles"] > 1 else "") for a, b, c in zip(*row, strict=True)]
         for row in zip(source.tolist(), value.tolist(), tile.tolist(), strict=True)
     ]
-    return _marked(grid, (source != t).astype(np.int32), texts, f"A of {second.ptx}: where each element comes from")
+    return _marked(
+        grid, (source != t).astype(np.int32), texts, f"A of {second.ptx}: where each element of K step {facts['step']} comes from"
+    )
 
 
 def _marked(grid: Grid, category: Any, texts: list[list[str]], title: str) -> str:

@@ -11,8 +11,8 @@ from starlette.testclient import TestClient
 from app.main import create_app
 from layouts import find, wmma
 from layouts.errors import LayoutError
-from layouts.reuse import code, reuse
-from tests.ptxas import nvrtc
+from layouts.render.reuse import code
+from layouts.reuse import reuse
 
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 FP8 = "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32"
@@ -36,7 +36,7 @@ def test_reuse_names_the_true_holder(text: str, verdict: str) -> None:
         for v in range(found.target.values):
             row, col = int(found.target.rows[t, v]), int(found.target.cols[t, v])
             tile, inside = divmod(col, found.source.col_count)
-            assert (found.lane[t, v], found.value[t, v]) in found.source.owner(row, inside) and found.tile[t, v] == tile
+            assert (found.lane[0, t, v], found.value[0, t, v]) in found.source.owner(row, inside) and found.tile[0, t, v] == tile
 
 
 def test_an_order_of_k_leaves_everything_in_its_lane() -> None:
@@ -51,30 +51,11 @@ def test_an_order_of_k_leaves_everything_in_its_lane() -> None:
 
 
 def test_a_shuffle_is_code_that_moves_each_value() -> None:
-    """m8n8k4 f32 D to A col: elements cross lanes; the code's lanes are those of the map."""
-    first, second = find("mma.m8n8k16.row.col.s32.s8.s8.s32"), find("mma.m8n8k16.row.col.s32.s8.s8.s32")
-    found = reuse(first, second)
-    assert found.tiles == 2 and found.verdict == "reordered"
-    narrow = reuse(find("mma.m8n8k4.row.col.f64.f64.f64.f64"), find("mma.m8n8k4.row.col.f64.f64.f64.f64"))
-    assert narrow.verdict == "shuffle" and int(narrow.stays.sum()) < narrow.stays.size
-    text = code(narrow)
-    assert "__shfl_sync" in text and "{" + ", ".join(str(int(n)) for n in narrow.lane[:, 0]) + "}" in text
-
-
-@pytest.mark.skipif(nvrtc.library() is None, reason="no NVRTC: make test installs it")
-@pytest.mark.parametrize("text", [M16, FP8, TF32, S8, "mma.m8n8k4.row.col.f64.f64.f64.f64"])
-def test_reuse_code_compiles(text: str) -> None:
-    found = reuse(find(text), find(text))
-    stubs = (
-        "#define __NV_SATFINITE 0\n#define __NV_E4M3 0\n"
-        "__device__ unsigned short __float2half_rn(float x) { return x; }\n__device__ unsigned short __half_as_ushort(unsigned short x) { return x; }\n"
-        "__device__ unsigned char __nv_cvt_float_to_fp8(float x, int, int) { return x; }\n"
-    )
-    types = {"f32": "float", "s32": "int", "f64": "double"}
-    kind, out = types[found.source.element.name], "double" if found.target.register_bits == 64 else "unsigned"
-    body = code(found)
-    source = f'{stubs}extern "C" __global__ void k({kind} (*d)[{found.source.values}], {out}* a) {{\n{body}}}\n'
-    assert nvrtc.compile_ptx(source, "sm_90")[1] == ""
+    """D of wmma m8n32k16 lies otherwise than its A: elements cross lanes, and the code's lanes are those of the map."""
+    found = reuse(find("wmma.store.d.row.m8n32k16.f16"), find("wmma.load.a.row.m8n32k16.bf16"))
+    assert found.verdict == "shuffle" and int(found.stays.sum()) < found.stays.size
+    text = code(found)
+    assert "__shfl_sync" in text and "{" + ", ".join(str(int(n)) for n in found.lane[0, :, 0]) + "}" in text
 
 
 @pytest.mark.parametrize(
@@ -93,6 +74,12 @@ def test_what_cannot_meet_says_why(first: str, second: str, says: str) -> None:
 def test_reuse_over_http(client: TestClient) -> None:
     answer = client.get("/api/v1/reuse", params={"from": FP8, "to": FP8}).json()
     assert answer["verdict"] == "reordered" and answer["stay"] == 128 and answer["total"] == 512 and len(answer["thread"]) == 32
+    assert answer["steps"] == 1 and answer["order_period"] == 16
+    wide = FP8.replace("mma.sync.aligned.m16n8k32.row.col", "wgmma.mma_async.m64n128k32").replace(".e4m3.f32", ".e4m3")
+    told = client.get("/api/v1/reuse", params={"from": wide, "to": wide, "step": 3}).json()
+    assert (told["verdict"], told["steps"], told["step"]) == ("reordered", 4, 3) and told["order"][96:100] == [96, 97, 104, 105]
+    assert client.get("/api/v1/reuse", params={"from": wide, "to": wide, "step": 4}).json()["error"]["field"] == "step"
+    assert "and so on every 16 rows of B" in client.get("/reuse", params={"from": wide, "to": wide, "step": 2}).text
     assert "K taken in another" in client.get("/reuse", params={"from": FP8, "to": FP8}).text
     bad = client.get("/reuse", params={"from": "nonsense", "to": FP8})
     assert bad.status_code == 422 and 'value="nonsense"' in bad.text and "from:" in bad.text

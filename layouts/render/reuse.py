@@ -1,0 +1,208 @@
+"""CUDA C++ that makes A's registers from an accumulator: CUDA's own conversions, packing, and shuffles where elements change lanes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from layouts.instruction import Operand
+from layouts.pattern import IntArray
+from layouts.reuse import Reuse
+
+# accumulator type → its C++ type in the generated code
+_C_TYPES = {"f32": "float", "f64": "double", "s32": "int", "f16": "__half"}
+_INTEGERS = {"s8": (-128, 127), "u8": (0, 255), "s4": (-8, 7), "u4": (0, 15)}
+_NARROW = {"e4m3": (8, "__NV_SATFINITE, __NV_E4M3"), "e5m2": (8, "__NV_SATFINITE, __NV_E5M2"), "e3m2": (6, "__NV_E3M2, cudaRoundNearest"),
+           "e2m3": (6, "__NV_E2M3, cudaRoundNearest"), "e2m1": (4, "__NV_E2M1, cudaRoundNearest")}  # fmt: skip
+_TO_FLOAT = {"f32": "{}", "s32": "__int2float_rn({})", "f16": "__half2float({})", "f64": "__double2float_rn({})"}
+_TO_INT = {"f32": "__float2int_rn({})", "f64": "__double2int_rn({})", "f16": "__half2int_rn({})", "s32": "{}"}
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """One source type to one target type: a C++ function of `values` elements that returns them packed from bit 0.
+
+    headers: what to include; body: its statements, arguments x (and y); note: how it rounds, or what CUDA does not have.
+    """
+
+    name: str
+    headers: tuple[str, ...]
+    values: int
+    body: str
+    note: str
+
+    def function(self, source: str, result: str) -> str:
+        arguments = ", ".join(f"{_C_TYPES[source]} {name}" for name in "xy"[: self.values])
+        return f"// {self.note}\n__device__ inline {result} {self.name}({arguments}) {{ {self.body} }}"
+
+
+def conversion(source: str, target: Operand) -> Conversion:
+    """How an accumulator's type becomes A's, in A's container: CUDA's intrinsics (cuda_fp16.h, cuda_bf16.h, cuda_fp8.h, cuda_fp6.h, cuda_fp4.h)."""
+    name = target.element.name
+    half = ("cuda_fp16.h",) if source == "f16" else ()
+    if name in _NARROW:
+        return _narrow(source, target, half)
+    if name in _INTEGERS:
+        low, high = _INTEGERS[name]
+        mask = f" & 0x{(1 << target.element.bits) - 1:X}u"
+        kept = f"min(max({_TO_INT[source].format('x')}, {low}), {high})"
+        rounded = "" if source == "s32" else "rounds to the nearest integer, "
+        return Conversion(f"to_{name}", half, 1, f"return (unsigned){kept}{mask};", f"{rounded}saturates to {low} … {high}")
+    if name == "b1":
+        zero = "__half2float(x) != 0.0f" if source == "f16" else "x != 0"
+        note = "CUDA has no conversion to one bit: this takes C++'s rule for bool, 1 where the value is not 0"
+        return Conversion("to_b1", half, 1, f"return {zero};", note)
+    if name == "f64":
+        inner = "__half2float(x)" if source == "f16" else "x"
+        return Conversion("to_f64", half, 1, f"return {inner};", "exact")
+    if name == "tf32":
+        return _tf32(source, half)
+    return _sixteen(source, name, half)
+
+
+def _narrow(source: str, target: Operand, half: tuple[str, ...]) -> Conversion:
+    """Pairs to 8-, 6- and 4-bit floats."""
+    name, padding = target.element.name, target.padding_below
+    bits, how = _NARROW[name]
+    kind, pair = {
+        "f64": ("double2", "make_double2(x, y)"),
+        "f16": ("halfraw2", "static_cast<__half2_raw>(__halves2half2(x, y))"),
+    }.get(source, ("float2", f"make_float2({_TO_FLOAT[source].format('x')}, {_TO_FLOAT[source].format('y')})"))
+    body = f"return __nv_cvt_{kind}_to_fp{bits}x2({pair}, {how});"
+    if bits == 4 and target.container_bits == 8:
+        body = f"const unsigned p = __nv_cvt_{kind}_to_fp4x2({pair}, {how}); return (p & 0xFu) << {padding} | (p >> 4) << {8 + padding};"
+    note = "rounds to nearest even, saturates to the largest finite value"
+    if target.container_bits > bits:
+        note += f"; each element in bits {padding} to {padding + bits - 1} of its byte"
+    return Conversion(f"to_{name}x2", (*half, f"cuda_fp{bits}.h"), 2, body, note)
+
+
+def _tf32(source: str, half: tuple[str, ...]) -> Conversion:
+    if source == "f16":
+        return Conversion(
+            "to_tf32", half, 1, "return __float_as_uint(__half2float(x));", "exact: tf32 has f16's significand and a wider exponent"
+        )
+    body = f'unsigned r; asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r) : "f"({_TO_FLOAT[source].format("x")})); return r;'
+    twice = {"s32": "; beyond 2^24 it is rounded to f32 first", "f64": "; rounded to f32 first"}.get(source, "")
+    return Conversion("to_tf32", half, 1, body, f"rounds to nearest, ties away from zero (sm_80 and later){twice}")
+
+
+def _sixteen(source: str, name: str, half: tuple[str, ...]) -> Conversion:
+    """To f16 and bf16, whose functions are named alike."""
+    header, c_name = {"f16": ("cuda_fp16.h", "half"), "bf16": ("cuda_bf16.h", "bfloat16")}[name]
+    made = {
+        "f32": f"__float2{c_name}_rn(x)",
+        "s32": f"__int2{c_name}_rn(x)",
+        "f64": f"__double2{c_name}(x)",
+        "f16": "x" if name == "f16" else "__float2bfloat16_rn(__half2float(x))",
+    }[source]
+    note = "exact" if source == name else "rounds to nearest even"
+    return Conversion(f"to_{name}", tuple(dict.fromkeys((*half, header))), 1, f"return __{c_name}_as_ushort({made});", note)
+
+
+def code(found: Reuse) -> str:
+    """A function that makes A's registers of every K step from D's: conversions and packing where nothing moves, else shuffles too.
+
+    d is what the mma wrote: an element an entry, for f16 a register of two.
+    """
+    source, target = found.source, found.target
+    made = conversion(source.element.name, target)
+    result = "double" if target.register_bits == 64 else "unsigned"
+    shape = (f"[{found.steps}]" if found.steps > 1 else "") + f"[{target.registers}]"
+    given, entries = ("unsigned", source.registers) if source.element.bits < 32 else (_C_TYPES[source.element.name], source.values)
+    fill = _shuffles(found, made) if found.verdict == "shuffle" else _packing(found, made)
+    used = any(made.name in line for line in fill)
+    return "\n".join([
+        *_comment(found),
+        *(f"#include <{name}>" for name in made.headers if used),
+        *(["", made.function(source.element.name, result), ""] if used else []),
+        f"__device__ inline void d_to_a({result} (&a){shape}, const {given} (&d)[{found.tiles}][{entries}]) {{",
+        *("  " + line for line in fill),
+        "}",
+    ]) + "\n"  # fmt: skip
+
+
+def _comment(found: Reuse) -> list[str]:
+    source, target = found.source, found.target
+    counts = [f"{found.tiles} tiles of D side by side"] * (found.tiles > 1) + [f"{found.steps} K steps"] * (found.steps > 1)
+    out = [
+        f"// A {target.row_count}×{target.col_count} of {target.element.name} from D {source.row_count}×{source.col_count} of {source.element.name}"
+        f"{': ' if counts else ''}{', '.join(counts)}."
+    ]
+    if found.verdict == "reordered":
+        order, period = found.order or (), found.period
+        every = "" if period == len(order) else f", and so on every {period} rows"
+        out.append(f"// K is taken in another order. Take B's rows in it, too: {' '.join(map(str, order[:period]))}{every}.")
+    return out
+
+
+def _register(found: Reuse, step: int, register: int) -> str:
+    return f"a[{step}][{register}]" if found.steps > 1 else f"a[{register}]"
+
+
+def _element(source: Operand, tile: int, value: int) -> str:
+    """One element of D as an expression of its type."""
+    if source.element.bits >= 32:
+        return f"d[{tile}][{value}]"
+    register, upper = divmod(value, 2)
+    return f"__ushort_as_half((unsigned short){f'(d[{tile}][{register}] >> 16)' if upper else f'd[{tile}][{register}]'})"
+
+
+def _packed(made: Conversion, elements: list[str], container: int) -> str:
+    """Elements, converted, in one register from bit 0 on."""
+    parts = []
+    for at in range(0, len(elements), made.values):
+        part = f"{made.name}({', '.join(elements[at : at + made.values])})"
+        parts.append(f"{part} << {container * at}" if at else part)
+    return " | ".join(parts)
+
+
+def _packing(found: Reuse, made: Conversion) -> list[str]:
+    """Every lane packs its own elements, the same ones in every lane; a register of the same type that stands ready is taken whole."""
+    source, target = found.source, found.target
+    tiles, _, values = found.taken
+    per = target.values // target.registers
+    out = []
+    for step in range(found.steps):
+        for register in range(target.registers):
+            part = slice(register * per, (register + 1) * per)
+            held = list(zip(tiles[step, 0, part].tolist(), values[step, 0, part].tolist(), strict=True))
+            tile, first = held[0]
+            ready = source.element.name == target.element.name and held == [(tile, first // per * per + n) for n in range(per)]
+            text = f"d[{tile}][{first // per}]" if ready else _packed(made, [_element(source, *at) for at in held], target.container_bits)
+            out.append(f"{_register(found, step, register)} = {text};")
+    return out
+
+
+def _shuffles(found: Reuse, made: Conversion) -> list[str]:
+    """Each element is fetched from the lane that holds it; the lanes that want another entry of D's registers take it in another turn."""
+    source, target = found.source, found.target
+    per = target.values // target.registers
+    kind = _C_TYPES[source.element.name]
+    froms: dict[tuple[int, ...], str] = {}
+    fill = []
+    for step in range(found.steps):
+        for register in range(target.registers):
+            fill.append("{" + f" {kind} {', '.join(f'x{n}' for n in range(per))};")
+            for inside in range(per):
+                tile, lane, value = (array[step, :32, register * per + inside] for array in (found.tile, found.lane, found.value))
+                name = froms.setdefault(tuple((lane % 32).tolist()), f"from{len(froms)}")
+                fill += [f"  {line}" for line in _fetched(source, tile, value, f"x{inside}", name)]
+            fill.append(f"  {_register(found, step, register)} = {_packed(made, [f'x{n}' for n in range(per)], target.container_bits)}; }}")
+    tables = [f"constexpr unsigned char {name}[32] = {{{', '.join(map(str, lanes))}}};" for lanes, name in froms.items()]
+    return ["const unsigned lane = threadIdx.x % 32;", *tables, *fill]
+
+
+def _fetched(source: Operand, tile: IntArray, value: IntArray, name: str, lanes: str) -> list[str]:
+    """Statements that leave in `name` the element each lane wants, entry by entry of D."""
+    out = []
+    entries = sorted(set(zip(tile.tolist(), value.tolist(), strict=True)))
+    for number, (t, v) in enumerate(entries):
+        fetch = f"__shfl_sync(0xFFFFFFFFu, {_element(source, t, v)}, {lanes}[lane])"
+        mask = sum(1 << lane for lane in np.flatnonzero((tile == t) & (value == v)).tolist())
+        if not number:
+            out.append(f"{name} = {fetch};")
+        else:
+            out.append(f"{{ const {_C_TYPES[source.element.name]} y = {fetch}; if (0x{mask:08X}u >> lane & 1) {name} = y; }}")
+    return out
