@@ -20,7 +20,7 @@ products and quotients of letters bound when the pattern is parsed: `(j:k/4/v)`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -29,14 +29,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from layouts.cute import leaves, parse_cute
 from layouts.errors import LayoutError
+from layouts.reading import shown
 
 IntArray = NDArray[np.int32]
 
 _GROUP = re.compile(r"\(([^()]*)\)")
-_NAME = re.compile(r"[a-z]\w*\Z")
-_CUTE_HINT = "Allowed: 'shape:stride', e.g. '((4,8),2):((2,8),1)'."
-_FACTOR = re.compile(r"([*/]?)(\d+|[A-Za-z]\w*)")
+_NAME = re.compile(r"[a-z]\w*\Z", re.A)
+_FACTOR = re.compile(r"([*/]?)(\d+|[A-Za-z]\w*)", re.A)
+LONGEST = 4096  # characters
+MOST = 1 << 22  # threads times values: a pattern is evaluated as whole arrays
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,8 @@ class Pattern:
     @classmethod
     def parse(cls, text: str, **sizes: int) -> Pattern:
         """Read a pattern; letters in sizes are taken from `sizes`. Raises LayoutError naming the part that is wrong."""
+        if len(text) > LONGEST:
+            raise _bad(text, f"it has {len(text)} characters", f"at most {LONGEST}")
         left, arrow, right = text.partition("->")
         if not arrow:
             raise _bad(text, "it has no '->'", "'(threads) (values) -> (row) (col)'")
@@ -99,10 +104,12 @@ class Pattern:
         known = {d.name: d.size for d in (*threads, *values)}
         if len(known) != len(threads) + len(values):
             raise _bad(text, "a name stands twice on the left", "each name once")
+        if prod(known.values()) > MOST:
+            raise _bad(text, f"it has more than {MOST} values of all threads together", "smaller sizes")
         used = [name for group in rhs for name in group]
         for name in used:
             if name not in known:
-                raise _bad(text, f"'{name}' stands on the right but not on the left", f"one of {', '.join(known)}")
+                raise _bad(text, f"'{shown(name)}' stands on the right but not on the left", f"one of {', '.join(list(known)[:12])}")
         if len(set(used)) != len(used):
             raise _bad(text, "a name stands twice on the right", "each name at most once")
         return cls(
@@ -211,10 +218,12 @@ class Pattern:
         shape, stride = parse_cute(text)
         if not (isinstance(shape, tuple) and isinstance(stride, tuple) and len(shape) == len(stride) == 2):
             raise LayoutError("bad_cute", f"'{text}' has not two modes.", "Give (thread, value): '((4,8),2):((2,8),1)'.")
+        if prod(leaves(shape)) > MOST:
+            raise LayoutError("bad_cute", f"'{shown(text, 80)}' has more than {MOST} values.", "Give smaller sizes.")
         edges = [prod(extents[:n]) for n in range(1, len(extents) + 1)]
         groups: list[list[tuple[str, int, int]]] = []
         for letter, sizes, strides in zip("tv", shape, stride, strict=True):
-            modes = _split(list(zip(_flat(sizes), _flat(strides), strict=True)), edges)
+            modes = _split(list(zip(leaves(sizes), leaves(strides), strict=True)), edges)
             groups.append([(f"{letter}{n}", size, step) for n, (size, step) in enumerate(modes) if size > 1])
         coords: list[list[str]] = [[] for _ in extents]
         expected = 1
@@ -287,27 +296,27 @@ class Pattern:
 
 
 def _bad(text: str, why: str, allowed: str) -> LayoutError:
-    return LayoutError("bad_pattern", f"Pattern '{text}' cannot be read: {why}.", f"Allowed: {allowed}.")
+    return LayoutError("bad_pattern", f"Pattern '{shown(text, 120)}' cannot be read: {why}.", f"Allowed: {allowed}.", "pattern")
 
 
 def _groups(text: str, side: str) -> list[list[str]]:
     if _GROUP.sub("", side).strip():
-        raise _bad(text, f"'{_GROUP.sub('', side).strip()}' stands outside parentheses", "groups in parentheses")
+        raise _bad(text, f"'{shown(_GROUP.sub('', side).strip())}' stands outside parentheses", "groups in parentheses")
     return [group.split() for group in _GROUP.findall(side)]
 
 
 def _digit(text: str, token: str, sizes: Mapping[str, int]) -> Digit:
     name, colon, expression = token.partition(":")
     if not _NAME.match(name) or not colon:
-        raise _bad(text, f"'{token}' is no digit", "'name:size' with a small letter first")
+        raise _bad(text, f"'{shown(token)}' is no digit", "'name:size' with a small letter first")
     factors = _FACTOR.findall(expression)
     if not factors or "".join(op + word for op, word in factors) != expression or factors[0][0]:
-        raise _bad(text, f"'{expression}' is no size", "a number, a bound letter, or these with '*' and '/'")
+        raise _bad(text, f"'{shown(expression)}' is no size", "a number, a bound letter, or these with '*' and '/'")
     size = 1
     for op, word in factors:
-        factor = int(word) if word.isdigit() else sizes.get(word, 0)
+        factor = int(word) if word[0].isdigit() and len(word) < 10 else sizes.get(word, 0)
         if factor < 1:
-            raise _bad(text, f"'{word}' in the size of '{name}' is not bound to a positive number", ", ".join(sizes) or "numbers")
+            raise _bad(text, f"'{shown(word)}' in the size of '{name}' is not bound to a positive number", ", ".join(sizes) or "numbers")
         if op == "/" and size % factor:
             raise _bad(text, f"{size} of '{name}:{expression}' is not a multiple of {factor}", "whole sizes")
         size = size // factor if op == "/" else size * factor
@@ -360,56 +369,6 @@ def _cute(modes: list[list[tuple[int, int]]], part: int) -> str:
     default = "1" if part == 0 else "0"
     texts = [[str(mode[part]) for mode in group] for group in modes]
     return ",".join(t[0] if len(t) == 1 else f"({','.join(t)})" if t else default for t in texts)
-
-
-def parse_cute(text: str) -> tuple[Any, Any]:
-    """Read `shape:stride` (CuTe's own `_4` accepted) into two congruent nested tuples of ints."""
-    cleaned = re.sub(r"\s|_(?=\d)", "", text)
-    halves = cleaned.split(":")
-    if len(halves) != 2 or not all(re.fullmatch(r"[\d(),]+", half) for half in halves):
-        raise LayoutError("bad_cute", f"'{text}' is no CuTe layout.", _CUTE_HINT)
-    shape, stride = (_nested(text, half) for half in halves)
-    if not _congruent(shape, stride):
-        raise LayoutError("bad_cute", f"Shape and stride of '{text}' are not nested alike.", _CUTE_HINT)
-    return shape, stride
-
-
-def _nested(whole: str, text: str) -> Any:
-    tokens: Iterator[str] = iter(re.findall(r"\d+|[(),]", text))
-
-    def read(token: str) -> Any:
-        if token.isdigit():
-            return int(token)
-        if token != "(":
-            raise LayoutError("bad_cute", f"'{whole}' cannot be read near '{token}'.", _CUTE_HINT)
-        items: list[Any] = []
-        expect_item = True
-        for inner in tokens:
-            if inner == ")" and (not expect_item or not items):
-                return tuple(items)
-            if inner == "," and not expect_item:
-                expect_item = True
-            elif expect_item and inner != ",":
-                items.append(read(inner))
-                expect_item = False
-            else:
-                break
-        raise LayoutError("bad_cute", f"'{whole}' has unbalanced parentheses.", _CUTE_HINT)
-
-    result = read(next(tokens))
-    if next(tokens, None) is not None:
-        raise LayoutError("bad_cute", f"'{whole}' goes on after its layout.", _CUTE_HINT)
-    return result
-
-
-def _congruent(a: Any, b: Any) -> bool:
-    if isinstance(a, int) or isinstance(b, int):
-        return isinstance(a, int) and isinstance(b, int)
-    return len(a) == len(b) and all(_congruent(x, y) for x, y in zip(a, b, strict=True))
-
-
-def _flat(nested: Any) -> list[int]:
-    return [nested] if isinstance(nested, int) else [n for item in nested for n in _flat(item)]
 
 
 def _split(modes: list[tuple[int, int]], edges: list[int]) -> list[tuple[int, int]]:

@@ -5,14 +5,13 @@ The keys of each kind, and what they take, are KEYS; the pages' forms are made f
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from layouts import cute
 from layouts.errors import LayoutError
-from layouts.pattern import parse_cute
 from layouts.reading import choice, keys, number, shown
 from layouts.swizzle import MODES, Mode, Swizzle, mode
 from layouts.tiling import MOST_BYTES as MOST_BYTES_OF_BLOCK
@@ -25,6 +24,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "rows": ("inner", "pitch_bytes", "swizzle", "swizzle_by", "base"),
     "cute": ("layout", "unit", "base"),
 }
+CUTE_HINT = "e.g. Sw<3,4,3> o ((8,8),(8,2)):((8,64),(1,512))."
 UNITS = ("elements", "bytes", "chunks")
 MOST_BYTES = 1 << 30  # of a stride or an offset: far past shared memory, so that nothing below can overflow 64 bits
 
@@ -102,70 +102,72 @@ def _by(spec: Mapping[str, Any]) -> str:
     return choice(spec.get("swizzle_by", "address"), "swizzle_by", SWIZZLED_BY, "bad_storage")
 
 
-_CUTE = re.compile(r"(?:Sw<\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*>\s*o\s*)?(smem_ptr\S*\s*o\s*)?(.+)\Z")
-
-
 def _cute(spec: Mapping[str, Any], element_bits: int, major: str) -> Storage:
-    text = str(spec.get("layout", "")).strip()
-    match = _CUTE.match(text)
-    unit = choice(spec.get("unit", "elements"), "unit", UNITS, "bad_storage")
-    bits = {"bytes": 8, "elements": element_bits, "chunks": 128}[unit]
-    if not match:
-        raise LayoutError("bad_cute", "The layout is empty.", "e.g. Sw<3,4,3> o ((8,8),(8,2)):((8,64),(1,512)).", "layout")
-    try:
-        shape, stride = parse_cute(match[5])
-    except LayoutError as error:
-        raise LayoutError(error.code, error.message, error.hint, "layout") from None
-    if not isinstance(shape, tuple) or len(shape) != 2:
-        raise LayoutError("bad_cute", f"'{shown(text)}' has not two modes.", "Give (mn, k).", "layout")
-    base = _bytes(spec, "base", 0)
-    swizzle = Swizzle(*(int(n) for n in match.group(1, 2, 3))) if match[1] else Swizzle(0, 0, 3)
-    on_pointer = bool(match[4])  # CuTe's smem_ptr layouts XOR the byte address
-    modes = [list(zip(_leaves(s), _leaves(d), strict=True)) for s, d in zip(shape, stride, strict=True)]
-    mn, k = (prod(size for size, _ in mode_) for mode_ in modes)
-    if mn * k * bits > MOST_BYTES_OF_BLOCK * 8:
+    """A CuTe layout (mn, k). Its index counts `unit`s, or what its smem_ptr says; then the XOR is on the byte address."""
+    text = spec.get("layout", "")
+    if not isinstance(text, str):
+        raise LayoutError("bad_cute", f"layout is '{shown(text)}'.", CUTE_HINT, "layout")
+    read = cute.parse(text)
+    bits = _unit_bits(spec, read, element_bits)
+    if not isinstance(read.shape, tuple) or len(read.shape) != 2:
+        raise LayoutError("bad_cute", f"'{shown(text, 80)}' has not two modes.", "Give (mn, k).", "layout")
+    modes = [list(zip(cute.leaves(s), cute.leaves(d), strict=True)) for s, d in zip(read.shape, read.stride, strict=True)]
+    extents = [prod(size for size, _ in mode_) for mode_ in modes]
+    if extents[0] * extents[1] * bits > MOST_BYTES_OF_BLOCK * 8:
         raise LayoutError(
             "too_large",
-            f"A layout of {shown(mn)}×{shown(k)} {unit} does not fit the {MOST_BYTES_OF_BLOCK} bytes of shared memory a block has.",
+            f"A layout of {extents[0]}×{extents[1]} units of {bits} bits does not fit the {MOST_BYTES_OF_BLOCK} bytes of shared memory a block has.",
             "Give the layout of one stage's tile.",
             "layout",
         )
-    per_unit = bits // element_bits if bits > element_bits else 1
-    k_scale, mn_scale = (1, 1)
-    if per_unit > 1:  # chunks: the way that is contiguous counts chunks
-        contiguous_k = any(step == 1 for _, step in modes[1])
-        k_scale, mn_scale = (per_unit, 1) if contiguous_k else (1, per_unit)
-    if bits < element_bits:  # bytes: the contiguous way counts bytes of an element
-        narrower = element_bits // bits
-        contiguous_k = any(step == 1 for _, step in modes[1])
-        k, mn = (k // narrower, mn) if contiguous_k else (k, mn // narrower)
+    base, flat = _bytes(spec, "base", 0), 0 if bits == element_bits else _contiguous(modes, major)
+    per_unit, narrower = max(1, bits // element_bits), max(1, element_bits // bits)  # elements a unit, units an element
+    if extents[flat] % narrower:
+        raise LayoutError(
+            "bad_cute",
+            f"{extents[flat]} units of {bits} bits are no whole elements of {element_bits}.",
+            "Give the layout in elements.",
+            "layout",
+        )
+    extents[flat] = extents[flat] * per_unit // narrower
+    xor = read.swizzle or Swizzle(0, 0, 3)
+    on_address = read.unit_bits is not None
 
-    def address(row: Any, col: Any) -> Any:
-        inside = 0
-        if per_unit > 1:
-            inside = (col % per_unit if k_scale > 1 else row % per_unit) * element_bits // 8
-            row, col = row // mn_scale, col // k_scale
-        if bits < element_bits:
-            row, col = (
-                (row, col * (element_bits // bits)) if any(step == 1 for _, step in modes[1]) else (row * (element_bits // bits), col)
-            )
-        index = _crd2idx(row, modes[0]) + _crd2idx(col, modes[1])
-        index = index if on_pointer else swizzle(index)
-        byte = index * bits // 8 + inside
-        return swizzle(base + byte) if on_pointer else base + byte
+    def address(mn: Any, k: Any) -> Any:
+        at = [mn, k]
+        inside = at[flat] % per_unit * element_bits // 8
+        at[flat] = at[flat] * narrower // per_unit
+        place = read.offset + cute.index(at[0], modes[0]) + cute.index(at[1], modes[1])
+        byte = (place if on_address else xor(place)) * bits // 8 + inside
+        return xor(base + byte) if on_address else base + byte
 
-    return Storage(address, text, mn * mn_scale, k * k_scale)
+    return Storage(address, f"the CuTe layout {shown(text, 200)}", extents[0], extents[1])
 
 
-def _leaves(nested: Any) -> list[int]:
-    return [nested] if isinstance(nested, int) else [n for item in nested for n in _leaves(item)]
+def _unit_bits(spec: Mapping[str, Any], read: cute.CuteLayout, element_bits: int) -> int:
+    """Bits of what the layout's index counts."""
+    known = {"elements": element_bits, "bytes": 8, "chunks": 128}
+    if read.unit_bits is None:
+        return known[choice(spec.get("unit", "elements"), "unit", UNITS, "bad_storage")]
+    given = choice(spec["unit"], "unit", UNITS, "bad_storage") if "unit" in spec else ""
+    if read.unit_bits not in (8, 16, 32, 128) and read.unit_bits != element_bits:
+        raise LayoutError("bad_cute", f"smem_ptr[{read.unit_bits}b] counts no bytes.", "Recast the layout to the element type.", "layout")
+    if given and given != "elements" and known[given] != read.unit_bits:
+        raise LayoutError(
+            "bad_storage",
+            f"unit is '{given}', but smem_ptr counts {read.unit_bits} bits.",
+            "Leave the unit out: the layout says it.",
+            "unit",
+        )
+    return read.unit_bits
 
 
-def _crd2idx(coordinate: Any, modes: list[tuple[int, int]]) -> Any:
-    """CuTe's colexicographic coordinate to index of one mode; the last digit takes the rest."""
-    index = 0
-    for number_, (size, step) in enumerate(modes):
-        digit = coordinate if number_ + 1 == len(modes) else coordinate % size
-        index = index + digit * step
-        coordinate = coordinate // size
-    return index
+def _contiguous(modes: list[list[tuple[int, int]]], major: str) -> int:
+    """Which of (mn, k) runs along memory, where the text leaves a choice as the major says.
+
+    The first digit of that way has stride 1; where both have (mode none in chunks), the one whose digit has one value.
+    """
+    first = [ways[0] for ways in modes]
+    single = [way for way, digit in enumerate(first) if digit == (1, 1)]
+    unit = single if len(single) == 1 else [way for way, digit in enumerate(first) if digit[1] == 1]
+    return unit[0] if len(unit) == 1 else int(major == "K")

@@ -18,9 +18,10 @@ Number = TypeVar("Number", int, NDArray[np.int64])
 
 @dataclass(frozen=True, slots=True)
 class Swizzle:
-    """x XOR ((x >> shift) masked to `bits` bits from `base`): its own inverse as long as shift ≥ bits.
+    """x XOR ((x >> shift) masked to `bits` bits from `base`): its own inverse as long as |shift| ≥ bits.
 
-    base counts address bits below the pattern in whatever unit x is: 4 in bytes, 3 in 16-bit elements, 0 in 16-byte chunks.
+    base counts address bits below the pattern in whatever unit x is: 4 in bytes, 3 in 16-bit elements, 0 in 16-byte chunks. A negative
+    shift moves the low bits up, as in CuTe (cute/swizzle.hpp).
     """
 
     bits: int
@@ -28,7 +29,10 @@ class Swizzle:
     shift: int
 
     def __call__(self, x: Number) -> Number:
-        return x ^ ((x >> self.shift) & (((1 << self.bits) - 1) << self.base))
+        mask = (1 << self.bits) - 1
+        if self.shift < 0:
+            return x ^ ((x & (mask << self.base)) << -self.shift)
+        return x ^ ((x >> self.shift) & (mask << self.base))
 
     def __str__(self) -> str:
         return f"Sw<{self.bits},{self.base},{self.shift}>"

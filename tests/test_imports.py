@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FLOORS = (
-    {"errors", "reading", "bits", "swizzle", "dtypes", "codec", "pattern"},
+    {"errors", "reading", "bits", "swizzle", "cute", "dtypes", "codec", "pattern"},
     {"metadata", "banks", "expression"},
     {"spelling"},
     {"instruction"},
@@ -28,7 +28,8 @@ WITHIN_BASE = {
     "swizzle": {"errors"},
     "dtypes": {"errors"},
     "codec": {"errors"},
-    "pattern": {"errors"},
+    "cute": {"errors", "reading", "swizzle"},
+    "pattern": {"errors", "reading", "cute"},
 }
 PURE = {"numpy", "layouts"}
 STDLIB_WITH_IO = {"subprocess", "socket", "urllib", "http", "threading", "multiprocessing", "asyncio", "os", "sys", "ctypes"}

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from layouts.cute import parse_cute
 from layouts.errors import LayoutError
-from layouts.pattern import Pattern, Words, parse_cute
+from layouts.pattern import Pattern, Words
 
 A = Pattern.parse("(g:8 t:4) (j:2 i:2 e:2) -> (i g) (j t e)")
 
