@@ -148,6 +148,7 @@ def reads_facts(given: Json) -> Json:
         "last": last,
         "unused": desc.inert(descriptor, seen),
         "bank_ways": desc.bank_ways(address, seen),
+        "warnings": desc.outside(descriptor, seen),
     }
 
 

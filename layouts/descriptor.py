@@ -28,8 +28,14 @@ SWIZZLE = Field("swizzle", 62, 63, 1, "0 none, 1 128B, 2 64B, 3 32B")
 FIELDS = (START, LBO, SBO, BASE_OFFSET, SWIZZLE)
 RESERVED = gaps(FIELDS)
 RESERVED_MASK = sum(((1 << (high - low + 1)) - 1) << low for low, high in RESERVED)
-MOST_SHARED = 227 * 1024
+MOST_SHARED = (
+    227 * 1024
+)  # bytes a block can have on sm_90 and sm_100: CUDA Programming Guide, technical specifications per compute capability
+SHARED_BEGIN = 1024  # the first kilobyte of the shared window is the system's on sm_90: a block's own memory begins here (measured)
+SHARED_END = SHARED_BEGIN + MOST_SHARED
+WINDOW_BYTES = 1 << 18  # what a descriptor can address; a read past it is no wrap but cudaErrorIllegalAddress (measured on an H200)
 K_BYTES = 32
+_ENDS = f"a block's shared memory of at most {MOST_SHARED} bytes ends at address {SHARED_END}."
 SOURCE = "PTX ISA 9.1, 9.7.15.5.1.2.2; addresses measured on an H100, 2026-11-21"
 
 
@@ -130,8 +136,8 @@ def warnings(descriptor: Descriptor) -> list[dict[str, str]]:
         say("base_offset_in_none", "base_offset", "Base offset has no effect in mode none: nothing is XORed.")
     elif descriptor.base_offset >= m.chunks > 1:
         say("base_offset_beyond", "base_offset", f"Base offset {descriptor.base_offset} works modulo {m.chunks} in mode {m.name}.")
-    if start >= MOST_SHARED:
-        say("start_beyond_shared", "start_address", f"A block has at most {MOST_SHARED} bytes of shared memory; the start is {start}.")
+    if start >= SHARED_END:
+        say("start_beyond_shared", "start_address", f"The start is {start}: {_ENDS}")
     if descriptor.reserved:
         say(
             "reserved_bits",
@@ -181,6 +187,19 @@ def reads(descriptor: Descriptor, seen: View) -> Addresses:
     """The absolute shared-memory byte address of every element: int64 [rows, k]."""
     out: Addresses = reads_many(np.array([descriptor.word], dtype=np.uint64), seen)[0]
     return out
+
+
+def outside(descriptor: Descriptor, seen: View) -> list[dict[str, str]]:
+    """The warning, if any, about bytes this view reads where no block has shared memory; in the shape of `warnings`."""
+    address = reads(descriptor, seen)
+    end = int(address.max()) + max(seen.bits // 8, 1)
+    if end <= SHARED_END:
+        return []
+    count = int((address + max(seen.bits // 8, 1) > SHARED_END).sum())
+    fault = f" Reading past {WINDOW_BYTES} is an illegal address." if end > WINDOW_BYTES else ""
+    code = "reads_beyond_window" if fault else "reads_beyond_shared"
+    message = f"{count} of {address.size} elements are read up to byte {end - 1}; {_ENDS}{fault}"
+    return [{"code": code, "field": "start_address", "message": message, "source": SOURCE}]
 
 
 def reads_many(words: NDArray[np.uint64], seen: View) -> Addresses:

@@ -11,10 +11,10 @@ from math import prod
 from typing import Any
 
 from layouts import cute
+from layouts.descriptor import MOST_SHARED
 from layouts.errors import LayoutError
 from layouts.reading import choice, keys, number, shown
 from layouts.swizzle import MODES, Mode, Swizzle, mode
-from layouts.tiling import MOST_BYTES as MOST_BYTES_OF_BLOCK
 from layouts.tiling import SWIZZLED_BY, Tile
 
 # kind → its keys beside `kind`
@@ -113,10 +113,10 @@ def _cute(spec: Mapping[str, Any], element_bits: int, major: str) -> Storage:
         raise LayoutError("bad_cute", f"'{shown(text, 80)}' has not two modes.", "Give (mn, k).", "layout")
     modes = [list(zip(cute.leaves(s), cute.leaves(d), strict=True)) for s, d in zip(read.shape, read.stride, strict=True)]
     extents = [prod(size for size, _ in mode_) for mode_ in modes]
-    if extents[0] * extents[1] * bits > MOST_BYTES_OF_BLOCK * 8:
+    if extents[0] * extents[1] * bits > MOST_SHARED * 8:
         raise LayoutError(
             "too_large",
-            f"A layout of {extents[0]}×{extents[1]} units of {bits} bits does not fit the {MOST_BYTES_OF_BLOCK} bytes of shared memory a block has.",
+            f"A layout of {extents[0]}×{extents[1]} units of {bits} bits does not fit the {MOST_SHARED} bytes of shared memory a block has.",
             "Give the layout of one stage's tile.",
             "layout",
         )

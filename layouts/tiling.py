@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts.descriptor import K_BYTES, Descriptor, encode
+from layouts.descriptor import K_BYTES, MOST_SHARED, WINDOW_BYTES, Descriptor, encode
 from layouts.errors import LayoutError
 from layouts.swizzle import Mode
 
@@ -25,8 +25,6 @@ NARROW = {
 # (M or N first), MN-major Step<_2,_1,_3> (K first); include/cutlass/gemm/collective/sm90_mma_tma_gmma_ss_warpspecialized.hpp.
 DEFAULT_ORDER = {"K": "mn", "MN": "k"}
 SWIZZLED_BY = ("address", "tile")
-# Shared memory one thread block can have on sm_90 and sm_100: CUDA Programming Guide, technical specifications per compute capability.
-MOST_BYTES = 227 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +70,24 @@ class Tile:
                     f"The {self.mode.name} {self.major}-major atom is {self.atom[0]}×{self.atom[1]} (mn×k).",
                     name,
                 )
-        if self.bytes > MOST_BYTES:
+        if self.bytes > MOST_SHARED:
             name, other, unit = ("mn", self.k, self.atom[0]) if self.mn > self.k else ("k", self.mn, self.atom[1])
-            room = MOST_BYTES * 8 // self.element_bits // other // unit * unit
+            room = MOST_SHARED * 8 // self.element_bits // other // unit * unit
             hint = f"With {other} the other way, {name} is at most {room}." if room else "Make both smaller."
             raise LayoutError(
                 "too_large",
-                f"{self.mn}×{self.k} elements of {self.element_bits} bits do not fit the {MOST_BYTES} bytes of shared memory a block has.",
+                f"{self.mn}×{self.k} elements of {self.element_bits} bits do not fit the {MOST_SHARED} bytes of shared memory a block has.",
                 hint,
                 name,
             )
-        if self.base < 0 or self.base % 16 or self.base > 0x3FFFF:
+        if self.base < 0 or self.base % 16:
+            raise LayoutError("misaligned", f"base {self.base} is no multiple of 16.", "Shared-memory tiles start on 16 bytes.", "base")
+        if self.base + self.bytes > WINDOW_BYTES:
             raise LayoutError(
-                "misaligned", f"base {self.base} is no multiple of 16 below 262144.", "Shared-memory tiles start on 16 bytes.", "base"
+                "start_beyond_window",
+                f"The tile of {self.bytes} bytes at base {self.base} ends past {WINDOW_BYTES}, the last address a descriptor can name.",
+                f"At most {(WINDOW_BYTES - self.bytes) // 16 * 16}.",
+                "base",
             )
 
     @property
@@ -159,7 +162,7 @@ class Tile:
         self.check_slice(mn, k, rows)
         lbo, sbo = self.lbo_sbo(reach)
         start = self.base + int(self.offset_before(mn, k))
-        return encode(start & 0x3FFFF, lbo, sbo, self.base_offset, self.mode.name)
+        return encode(start, lbo, sbo, self.base_offset, self.mode.name)
 
     @property
     def base_offset(self) -> int:

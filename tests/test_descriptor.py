@@ -278,6 +278,32 @@ def test_warnings_are_about_what_is_there() -> None:
     assert codes(GOOD.replace(start_address=0x3FC0)) == {"start_beyond_shared"}
 
 
+def test_a_tile_ends_inside_the_window() -> None:
+    """Its last slice's start would wrap to the window's beginning: hardware does not wrap, it faults."""
+    assert Tile(16, "K", mode("128B"), 64, 64, base=2**18 - 8192).descriptor(0, 48).start_address == 2**18 - 8192 + 96
+    with pytest.raises(LayoutError, match="ends past 262144") as caught:
+        Tile(16, "K", mode("128B"), 64, 128, base=2**18 - 8192)
+    assert (caught.value.field, caught.value.hint) == ("base", "At most 245760.")
+    with pytest.raises(LayoutError):
+        Tile(16, "K", mode("none"), 8, 8, base=2**18)
+
+
+def test_reads_beyond_shared_memory_are_told() -> None:
+    """A block's own memory is 1024 to 1024 + 227 KiB; past 2^18 the read is an illegal address."""
+    seen, size = View(64, 16, 16, "K"), 63 * 128 + 32
+    for start, code, count in (
+        (desc.SHARED_END - size, None, 0),
+        (desc.SHARED_END - 8192 + 1024, "reads_beyond_shared", 8 * 16),
+        (2**18 - 8192 + 1024, "reads_beyond_window", 64 * 16),
+    ):
+        told = desc.outside(encode(start // 16 * 16, 16, 1024, 0, "128B"), seen)
+        assert [warning["code"] for warning in told] == ([code] if code else [])
+        assert not code or told[0]["message"].startswith(f"{count} of 1024 elements")
+        assert ("illegal address" in str(told)) == (code == "reads_beyond_window")
+    far = encode(4096, 16, 0x3FFF * 16, 0, "128B")
+    assert desc.outside(far, seen)[0]["code"] == "reads_beyond_window" and desc.outside(far, View(8, 16, 16, "K")) == []
+
+
 def test_k_steps_read_what_the_tile_holds() -> None:
     for name, order in (("128B", "mn"), ("64B", "k"), ("none", "mn")):
         tile = Tile(16, "K", mode(name), 128, 128, order, 2048)

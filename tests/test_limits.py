@@ -5,18 +5,19 @@ from __future__ import annotations
 import pytest
 
 from layouts import catalog
+from layouts.descriptor import MOST_SHARED
 from layouts.errors import LayoutError
 from layouts.storage import storage
 from layouts.swizzle import mode
-from layouts.tiling import ELEMENT_BITS, MOST_BYTES, Tile
+from layouts.tiling import ELEMENT_BITS, Tile
 
 
 @pytest.mark.parametrize("bits", ELEMENT_BITS)
 @pytest.mark.parametrize("swizzle", ["none", "32B", "64B", "128B"])
 def test_a_tile_is_as_large_as_shared_memory(bits: int, swizzle: str) -> None:
     wide = Tile(bits, "K", mode(swizzle), 8, mode(swizzle).chunks * 128 // bits).k
-    most = MOST_BYTES * 8 // bits // wide // 8 * 8
-    assert Tile(bits, "K", mode(swizzle), most, wide).bytes <= MOST_BYTES
+    most = MOST_SHARED * 8 // bits // wide // 8 * 8
+    assert Tile(bits, "K", mode(swizzle), most, wide).bytes <= MOST_SHARED
     with pytest.raises(LayoutError) as refused:
         Tile(bits, "K", mode(swizzle), most + 8, wide)
     assert (refused.value.code, refused.value.field) == ("too_large", "mn") and f"mn is at most {most}." in refused.value.hint

@@ -80,6 +80,13 @@ def test_a_slice_is_an_object(client: TestClient, part: Any) -> None:
     )
 
 
+def test_reads_past_shared_memory_are_told(client: TestClient) -> None:
+    near, far = (client.post("/api/v1/descriptors/reads", json=SEEN | {"descriptor": word}).json() for word in (WORD, "0x40003fff00010100"))
+    assert near["warnings"] == [] and [w["code"] for w in far["warnings"]] == ["reads_beyond_window"]
+    error = refused(client.get("/api/v1/smem/tile?base=0x3fff0"))
+    assert error["code"] == "start_beyond_window" and error["field"] == "base"
+
+
 # numbers ----------------------------------------------------------------------------------------------------------------------
 
 

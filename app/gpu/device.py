@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 from app.gpu import kernels
 from layouts.banks import Access
+from layouts.descriptor import SHARED_BEGIN
 from layouts.errors import LayoutError
 from layouts.instruction import WARPGROUP, Instruction
 
 Array = NDArray[Any]
-WINDOW = 1024  # the first kilobyte of the shared window is the system's on sm_90: a block's own memory begins here
+WINDOW = SHARED_BEGIN
 OLDEST = 75
 
 

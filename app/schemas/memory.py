@@ -234,6 +234,7 @@ class Reads(Closed):
     last: int
     unused: dict[str, str] = Field(description="Fields that are not read, and why.")
     bank_ways: int
+    warnings: list[DescriptorWarning] = Field(description="Reads where no block has shared memory.")
 
 
 class Slice(Closed):
