@@ -83,7 +83,8 @@ def call(i: Instruction, number: int, form: str) -> str:
             if not slot.written and f"load_{operand}(" in cuda.program(i):
                 body.append(
                     f"  n{number}::load_{operand}({slot.name}, (decltype(n{number}::m_{operand}))m, 64);".replace(
-                        f"decltype(n{number}::m_{operand})", f"const {cuda._memory_type(i.operands[operand])}*"
+                        f"decltype(n{number}::m_{operand})",
+                        f"const {cuda.memory_type(i.operands[operand].element, i.operands[operand].container_bits)}*",
                     )
                 )
             arguments.append(slot.name)
@@ -100,7 +101,7 @@ def call(i: Instruction, number: int, form: str) -> str:
         out = i.operands["d"]
         written = next((s for s in ptx.slots(i, form) if s.written and s.kind == "vector"), None)
         if written:
-            body.append(f"  n{number}::store_d({written.name}, ({cuda._memory_type(out)}*)m, 64);")
+            body.append(f"  n{number}::store_d({written.name}, ({cuda.memory_type(out.element, out.container_bits)}*)m, 64);")
     outputs = [s for s in ptx.slots(i, form) if s.written]
     for s in outputs:
         element = f"{s.name}[0]" if s.kind == "vector" else s.name

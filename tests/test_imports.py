@@ -19,6 +19,8 @@ FLOORS = (
     {"tiling", "differences"},
     {"storage"},
     {"verify", "chain", "slices"},
+    {"plan"},
+    {"planning"},
     {"render"},
 )
 WITHIN_BASE = {

@@ -69,7 +69,7 @@ class Reference:
                 columns = op.sparsity.dense_columns(op.coords["col"], e, selector)
                 out[n][..., op.rows, columns, 0] = stored[n % len(stored)][..., op.rows, op.coords["col"], 0]
             stored = out
-        return self._scaled(job, "a", stored, 1)
+        return self._scaled(job, "a", stored, 1) * _sign(job, "a")
 
     def _right(self, job: Product) -> Array:
         """B [y (or 1), k, col, product], or [x, y, …] from shared memory."""
@@ -77,7 +77,7 @@ class Reference:
         if i.threads == WARPGROUP:
             name, bits = i.types["b"], i.operands["a"].element.bits
             view = View(i.sizes["n"], i.sizes["k"], bits, "MN" if job.immediates.get("imm_trans_b") == "1" else "K")
-            return np.swapaxes(_from_shared(job, "b_desc", view, name), -1, -2)[..., None]
+            return np.swapaxes(_from_shared(job, "b_desc", view, name), -1, -2)[..., None] * _sign(job, "b")
         op = i.operands["b"]
         out = _matrix(op, job.registers["b"])
         return self._scaled(job, "b", out if len(op.axes) == 3 else out[..., None], 2)
@@ -148,6 +148,11 @@ def read_elements(image: Array, at: Array, bits: int) -> Array:
     for byte in range(size):
         out |= image[:, at * size + byte].astype(np.uint64) << np.uint64(8 * byte)
     return out
+
+
+def _sign(job: Product, letter: str) -> int:
+    """imm-scale of a multiplicand: 1, or -1."""
+    return int(job.immediates.get(f"imm_scale_{letter}", "1"))
 
 
 def _matrix(op: Operand, registers: Array) -> Array:

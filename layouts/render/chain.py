@@ -9,6 +9,11 @@ from layouts.render.cuda import function_name, wrapper
 
 
 def code(found: chain.Chain) -> str:
+    """The instruction's wrapper and the loop around it."""
+    return wrapper(found.load.instruction) + "\n" + loop(found)
+
+
+def loop(found: chain.Chain) -> str:
     """The CUDA loop that does it (executed by `lanescope gpu verify`), for rows with a pitch in bytes; a swizzle is a function of the offset."""
     load = found.load.instruction
     stores = load.family.name == chain.STORES
@@ -43,4 +48,4 @@ def code(found: chain.Chain) -> str:
     part = f"reinterpret_cast<{'const ' if stores else ''}unsigned (&)[{count}]>(r[{count} * i])" if found.count > 1 else "r"
     address = f"tile + swizzle({at})"
     body.append(f"{'  ' * (1 + (found.count > 1))}{function_name(load)}({', '.join((address, part) if stores else (part, address))});")
-    return wrapper(load) + "\n" + "\n".join([*body, "}"]) + "\n"
+    return "\n".join([*body, "}"]) + "\n"

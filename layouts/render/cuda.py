@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from layouts.dtypes import DType
 from layouts.instruction import WARPGROUP, Instruction, Operand
 from layouts.render.ptx import Slot, slots
 
@@ -99,15 +100,20 @@ def _spell(slot: Slot, names: list[str]) -> str:
     return "p" if slot.kind == "predicate" else f"[{names[0]}]" if slot.kind == "address" else names[0]
 
 
-def _memory_type(op: Operand) -> str:
+def memory_type(element: DType, container_bits: int) -> str:
     """The C type of the memory an element is read from: packed bytes for 4-bit and 1-bit elements."""
     wide = {"f64": "double", "f32": "float", "tf32": "unsigned", "s32": "int"}
-    return wide.get(op.element.name) or {16: "unsigned short", 8: "unsigned char"}.get(op.container_bits, "unsigned char")
+    return wide.get(element.name) or {16: "unsigned short", 8: "unsigned char"}.get(container_bits, "unsigned char")
+
+
+def register_type(element: DType) -> str:
+    """The C type of a register that holds such elements."""
+    return _C_TYPES[element.register_type]
 
 
 def _declarations(instruction: Instruction, op: Operand) -> str:
     """The words of an operand's formula, those it uses: thread, lane, and what PTX defines by them."""
-    forward = {word: _c(text) for word, text in op.formula()["forward"].items()}
+    forward = {word: cpp(text) for word, text in op.formula()["forward"].items()}
     known = {"thread": "threadIdx.x % 128", "lane": "threadIdx.x % 32"} | {w: t for w, t in forward.items() if w not in op.axes}
     used: set[str] = set()
     todo = [forward[axis] for axis in op.axes]
@@ -118,13 +124,14 @@ def _declarations(instruction: Instruction, op: Operand) -> str:
     return "\n".join(f"  const unsigned {word} = {text};" for word, text in known.items() if word in used)
 
 
-def _c(expression: str) -> str:
+def cpp(expression: str) -> str:
+    """PTX's words of a formula as C++ spells them."""
     return expression.replace("%laneid", "lane").replace("%warpid", "(threadIdx.x / 32)")
 
 
 def _places(op: Operand) -> str:
     forward = op.formula()["forward"]
-    return "\n".join(f"    const unsigned {axis} = {_c(forward[axis])};" for axis in op.axes)
+    return "\n".join(f"    const unsigned {axis} = {cpp(forward[axis])};" for axis in op.axes)
 
 
 def _index(op: Operand, by_column: bool = False) -> str:
@@ -140,28 +147,29 @@ def _index(op: Operand, by_column: bool = False) -> str:
 def load(instruction: Instruction, op: Operand) -> str:
     """Fill one operand's registers from memory, an element at a time: the formula as code."""
     by_column = op.name == "b"
-    kind, register = _memory_type(op), _C_TYPES[op.element.register_type]
-    per, bits = op.register_bits // op.container_bits, op.container_bits
-    at = _index(op, by_column)
-    if bits == 32 or bits == 64:
-        body = f"    {op.name}[i] = m[{at}];"
-    elif bits >= 8:
-        body = (
-            f"    if (i % {per} == 0) {op.name}[i / {per}] = 0;\n    {op.name}[i / {per}] |= (unsigned)m[{at}] << ({bits} * (i % {per}));"
-        )
-    else:
-        inside = 8 // bits
-        body = (
-            f"    if (i % {per} == 0) {op.name}[i / {per}] = 0;\n    const unsigned at = {at};\n"
-            f"    const unsigned element = m[at / {inside}] >> ({bits} * (at % {inside})) & {(1 << bits) - 1}u;\n"
-            f"    {op.name}[i / {per}] |= element << ({bits} * (i % {per}));"
-        )
+    kind, bits = memory_type(op.element, op.container_bits), op.container_bits
     order = "column by column, ld elements apart" if by_column else "row by row, ld elements apart"
     packed = f", {8 // bits} elements a byte, the first in the low bits" if bits < 8 else ""
     stored = f" (stored, {op.col_count} of {op.dense_col_count} columns)" if op.sparsity else ""
+    head = f"// {op.name.upper()} {op.row_count}×{op.col_count} {op.element.name}{stored} from memory {order}{packed}.\n"
+    at = _index(op, by_column)
+    if bits >= 8:
+        return head + gather(instruction, op, f"const {kind}* m, unsigned ld", f"m[{at}]")
+    unit = f"m[at / {8 // bits}]"
+    return head + gather(instruction, op, f"const {kind}* m, unsigned ld", unit, f"at % {8 // bits}", f"    const unsigned at = {at};\n")
+
+
+def gather(instruction: Instruction, op: Operand, parameters: str, unit: str, inside: str = "0", before: str = "") -> str:
+    """`load_{name}`: every value of an operand put into its register. unit: the expression of its memory unit; inside: which element of
+    the unit it is, where several share one; `before`: lines that these expressions need, row and col known."""
+    per, bits, name = op.register_bits // op.container_bits, op.container_bits, op.name
+    if bits >= 32:
+        body = f"{before}    {name}[i] = {unit};"
+    else:
+        element = f"(unsigned){unit}" if bits >= 8 else f"({unit} >> ({bits} * ({inside})) & {(1 << bits) - 1}u)"
+        body = f"{before}    if (i % {per} == 0) {name}[i / {per}] = 0;\n    {name}[i / {per}] |= {element} << ({bits} * (i % {per}));"
     return (
-        f"// {op.name.upper()} {op.row_count}×{op.col_count} {op.element.name}{stored} from memory {order}{packed}.\n"
-        f"__device__ inline void load_{op.name}({register} (&{op.name})[{op.registers}], const {kind}* m, unsigned ld) {{\n"
+        f"__device__ inline void load_{name}({register_type(op.element)} (&{name})[{op.registers}], {parameters}) {{\n"
         f"{_declarations(instruction, op)}\n#pragma unroll\n"
         f"  for (unsigned i = 0; i < {op.values}; ++i) {{\n{_places(op)}\n{body}\n  }}\n}}\n"
     )
@@ -169,7 +177,7 @@ def load(instruction: Instruction, op: Operand) -> str:
 
 def store(instruction: Instruction, op: Operand) -> str:
     """Write an accumulator's registers to memory, row by row."""
-    kind, register = _memory_type(op), _C_TYPES[op.element.register_type]
+    kind, register = memory_type(op.element, op.container_bits), register_type(op.element)
     per, bits = op.register_bits // op.container_bits, op.container_bits
     value = f"{op.name}[i]" if per == 1 else f"({kind})({op.name}[i / {per}] >> ({bits} * (i % {per})))"
     return (

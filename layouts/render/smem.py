@@ -1,51 +1,88 @@
-"""CUDA C++ for a tile in shared memory: where an element lies, the fill, and the descriptor of a slice."""
+"""CUDA C++ for a tile in shared memory: where an element lies, the fill, and the descriptor of a slice. b1 is counted in bytes along K."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from layouts.descriptor import Descriptor
+from layouts.swizzle import Mode
 from layouts.tiling import Tile
 
-_TYPES = {8: "unsigned char", 16: "unsigned short", 32: "unsigned"}
+UNITS = {8: "unsigned char", 16: "unsigned short", 32: "unsigned", 64: "double"}  # what has an address of its own, by its bits
+FENCE = '  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // wgmma reads through the async proxy\n  __syncthreads();\n'
 
 
-def fill(tile: Tile, name: str = "a") -> str:
-    """`{name}_offset(mn, k)` in bytes and `fill_{name}`: global [mn][k] rows (K-major) or [k][mn] rows (MN-major) into the tile.
+def xor(mode: Mode, offset: str, past: int = 0) -> str:
+    """The C expression of a swizzled byte offset; `past`: how far the offset's zero lies past a boundary of the pattern."""
+    if mode.chunks == 1:
+        return offset
+    if past:
+        return f"(({offset} + {past}) ^ ((({offset} + {past}) >> 7 & {mode.chunks - 1}) << 4)) - {past}"
+    return f"{offset} ^ (({offset} >> 7 & {mode.chunks - 1}) << 4)"
 
-    b1 is filled as bytes, eight elements each: k counts bytes there.
-    """
+
+def offset(tile: Tile, name: str = "a") -> str:
+    """`{name}_offset(mn, k)`: the byte of an element from the tile's start."""
     if tile.element_bits < 8:
-        return f"// {tile.k} × b1 along K are {tile.k // 8} bytes: below, k counts bytes.\n" + fill(_bytes(tile), name)
+        return f"// {tile.k} × b1 along K are {tile.k // 8} bytes: below, k counts bytes.\n" + offset(_bytes(tile), name)
     (am, ak), (sm, sk) = tile.atom, tile.strides
-    size, kind = tile.element_bits // 8, _TYPES[tile.element_bits]
+    size = tile.element_bits // 8
     line, along = ("mn % 8", f"k % {ak}") if tile.major == "K" else ("k % 8", f"mn % {am}")
-    xor = f"before ^ ((before >> 7 & {tile.mode.chunks - 1}) << 4)" if tile.mode.chunks > 1 else "before"
-    source = f"mn * {tile.k} + k" if tile.major == "K" else f"k * {tile.mn} + mn"
+    past = tile.base % tile.mode.pattern_bytes if tile.swizzle_by == "address" else 0
+    starts = f"starts {past} bytes past a boundary of {tile.mode.pattern_bytes}" if past else f"starts on {tile.mode.pattern_bytes} bytes"
+    if tile.swizzle_by == "tile" and tile.mode.chunks > 1:
+        starts = "is swizzled from its own start"
     return (
-        f"// {tile.mn}×{tile.k} {tile.element_bits}-bit, {tile.major}-major, swizzle {tile.mode.name}; the tile starts on {tile.mode.pattern_bytes} bytes.\n"
+        f"// {tile.mn}×{tile.k} {tile.element_bits}-bit, {tile.major}-major, swizzle {tile.mode.name}; the tile {starts}.\n"
         f"__device__ inline unsigned {name}_offset(unsigned mn, unsigned k) {{\n"
         f"  const unsigned before = mn / {am} * {sm} + k / {ak} * {sk} + {line} * {tile.mode.width_bytes} + {along} * {size};\n"
-        f"  return {xor};\n}}\n"
-        f"__device__ inline void fill_{name}({kind}* tile, const {kind}* global) {{\n"
-        f"  for (unsigned i = threadIdx.x; i < {tile.mn * tile.k}; i += blockDim.x) {{\n"
-        f"    const unsigned mn = i / {tile.k}, k = i % {tile.k};\n"
-        f"    tile[{name}_offset(mn, k) / {size}] = global[{source}];\n  }}\n"
-        '  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // wgmma reads through the async proxy\n'
-        "  __syncthreads();\n}\n"
+        f"  return {xor(tile.mode, 'before', past)};\n}}\n"
     )
 
 
-def describe(tile: Tile, name: str = "a") -> str:
-    """`{name}_descriptor(tile, mn, k)`: the 64-bit word of a slice; mn a multiple of the atom, k of the instruction's K (b1: in bytes)."""
-    tile = _bytes(tile)
-    (am, ak), (sm, sk) = tile.atom, tile.strides
-    lbo, sbo = tile.lbo_sbo()
-    inside = f" + k % {ak} * {tile.element_bits // 8}" if tile.major == "K" else ""
+def fill(tile: Tile, name: str = "a", rows: int = 0, first: int = 0, fenced: bool = True) -> str:
+    """`{name}_offset(mn, k)` and `fill_{name}`: global [mn][k] rows (K-major) or [k][mn] rows (MN-major) into the tile.
+
+    rows: how many of the tile's mn are filled, from `first` on; 0 for all. fenced: whether the function ends as wgmma needs it.
+    """
+    head = offset(tile, name)
+    tile, rows = _bytes(tile), rows or tile.mn
+    size, kind = tile.element_bits // 8, UNITS[tile.element_bits]
+    source = f"mn * {tile.k} + k" if tile.major == "K" else f"k * {rows} + mn"
+    order = f"mn = i / {tile.k}, k = i % {tile.k}" if tile.major == "K" else f"k = i / {rows}, mn = i % {rows}"
+    row = f"{first} + mn" if first else "mn"
+    return (
+        f"{head}__device__ inline void fill_{name}({kind}* tile, const {kind}* global) {{\n"
+        f"  for (unsigned i = threadIdx.x; i < {rows * tile.k}; i += blockDim.x) {{\n"
+        f"    const unsigned {order};\n"
+        f"    tile[{name}_offset({row}, k) / {size}] = global[{source}];\n  }}\n"
+        f"{FENCE if fenced else ''}}}\n"
+    )
+
+
+def describe(tile: Tile, name: str = "a", reach: int = 0, word: Descriptor | None = None, first: int = 0) -> str:
+    """`{name}_descriptor(tile, mn, k)`: the 64-bit word of a slice; mn a multiple of the atom, k of the instruction's K.
+
+    reach: elements of K the instruction reads where that is not 32 bytes. word: fields to use instead of the tile's own; its start
+    counts from shared memory's first byte and belongs to the slice at (first, 0).
+    """
+    lbo, sbo = tile.lbo_sbo(reach)
+    base_offset, mode, reserved, moved = tile.base_offset, tile.mode, 0, 0
+    if word is not None:
+        lbo, sbo, base_offset, mode, reserved = word.lbo_bytes, word.sbo_bytes, word.base_offset, word.mode, word.reserved
+        moved = word.start_address - tile.base - int(tile.offset_before(first, 0))
+    units = _bytes(tile)
+    (am, ak), (sm, sk) = units.atom, units.strides
+    inside = f" + k % {ak} * {units.element_bits // 8}" if tile.major == "K" else ""
+    inside += f" + mn % {am} * {units.element_bits // 8}" if tile.major == "MN" else ""
+    inside += f" {'-' if moved < 0 else '+'} {abs(moved)}" if moved else ""
+    rest = f" | {base_offset}ull << 49" if base_offset else ""
+    rest += f" | {reserved:#x}ull" if reserved else ""
     return (
         f"__device__ inline unsigned long long {name}_descriptor(const void* tile, unsigned mn, unsigned k) {{\n"
         "  const unsigned long long base = __cvta_generic_to_shared(tile);\n"
         f"  const unsigned long long start = base + mn / {am} * {sm} + k / {ak} * {sk}{inside};\n"
-        f"  return (start & 0x3FFFF) >> 4 | {lbo >> 4}ull << 16 | {sbo >> 4}ull << 32 | {tile.mode.code}ull << 62;\n}}\n"
+        f"  return (start & 0x3FFFF) >> 4 | {lbo >> 4}ull << 16 | {sbo >> 4}ull << 32{rest} | {mode.code}ull << 62;\n}}\n"
     )
 
 

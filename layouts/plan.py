@@ -1,0 +1,196 @@
+"""A whole product with one instruction: where its operands lie, in how many steps of K, and which immediates say so.
+
+layouts.planning reads options into a Plan; layouts.render.kernel writes the program, app/gpu runs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from layouts import descriptor as desc
+from layouts.chain import Chain
+from layouts.descriptor import Descriptor, View
+from layouts.dtypes import DType
+from layouts.instruction import WARPGROUP, Instruction
+from layouts.swizzle import Mode
+from layouts.tiling import Tile
+
+Options = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Side:
+    """One multiplicand. mn × k stored elements, `products` times (m8n8k4 .f16: four); a unit is what has an address of its own.
+
+    major: which way lies side by side in global memory, and in shared memory where the operand is staged there.
+    """
+
+    letter: str
+    element: DType
+    container_bits: int
+    mn: int
+    k: int
+    major: str
+    products: int = 1
+    negated: bool = False
+
+    @property
+    def unit_bits(self) -> int:
+        """Bits of a unit: an element, or the byte that several share."""
+        return max(8, self.container_bits)
+
+    @property
+    def unit_bytes(self) -> int:
+        return self.unit_bits // 8
+
+    @property
+    def per_unit(self) -> int:
+        """Elements a unit."""
+        return self.unit_bits // self.container_bits
+
+    @property
+    def units_k(self) -> int:
+        """Units along K."""
+        return self.k // self.per_unit
+
+    @property
+    def lines(self) -> int:
+        """Lines of all products: rows of K where K-major, of M or N where MN-major."""
+        return self.products * (self.mn if self.major == "K" else self.k)
+
+    @property
+    def line_units(self) -> int:
+        return self.units_k if self.major == "K" else self.mn
+
+    @property
+    def units(self) -> int:
+        return self.lines * self.line_units
+
+    @property
+    def end(self) -> int:
+        """The first byte of shared memory behind the operand; 0 where it is not staged there."""
+        return 0
+
+
+@dataclass(frozen=True)
+class Tiled(Side):
+    """A multiplicand of wgmma in shared memory, read through a descriptor a step.
+
+    first: the row of the tile the product begins at; step: stored elements of K an instruction reads; word: the descriptor a program
+    was told to use, its start counted from shared memory's first byte, None for the tile's own.
+    """
+
+    tile: Tile = field(kw_only=True)
+    first: int = 0
+    step: int = field(kw_only=True)
+    word: Descriptor | None = None
+
+    @property
+    def end(self) -> int:
+        return self.tile.base + self.tile.bytes
+
+    @property
+    def view(self) -> View:
+        """How one instruction looks at the tile."""
+        return View(self.mn, self.step, self.tile.element_bits, self.major)
+
+    def start(self, step: int) -> int:
+        """The byte of the tile a step begins at, before the XOR."""
+        return int(self.tile.offset_before(self.first, step * self.step))
+
+    def descriptor(self, step: int) -> Descriptor:
+        """The word of a step, its start counted from shared memory's first byte."""
+        if self.word is None:
+            return self.tile.descriptor(self.first, step * self.step, self.step, self.mn)
+        moved = self.word.start_address + self.start(step) - self.start(0)
+        return self.word.replace(start_address=(moved & 0x3FFFF) // 16)
+
+
+@dataclass(frozen=True)
+class Rows(Side):
+    """A multiplicand of a warp's mma in shared memory: lines `pitch` bytes apart, XORed by offset; loaded by ldmatrix where `chain` says how."""
+
+    pitch: int = field(kw_only=True)
+    mode: Mode = field(kw_only=True)
+    base: int = field(kw_only=True)
+    chain: Chain | None = None
+
+    @property
+    def end(self) -> int:
+        size = self.lines * self.pitch
+        return self.base + -(-size // self.mode.pattern_bytes) * self.mode.pattern_bytes
+
+    def address(self, line: Any, byte: Any) -> Any:
+        """The byte of shared memory of a line's byte; arguments broadcast."""
+        return self.base + self.mode.swizzle()(line * self.pitch + byte)
+
+
+@dataclass(frozen=True)
+class Matrix(Side):
+    """A multiplicand of wmma in shared memory as wmma.load reads it: lines `ldm` elements apart, beginning at byte `base`."""
+
+    ldm: int = field(kw_only=True)
+    base: int = field(kw_only=True)
+    layout: str = field(kw_only=True)
+
+    @property
+    def end(self) -> int:
+        return self.base + self.lines * self.ldm * self.container_bits // 8
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything a program needs. options: all of them by side, spelled in full; chosen: those that were given.
+
+    accumulate: whether D begins as C; selector: of the metadata; ids: byte-id and thread-id of scale_a and scale_b; d_layout and d_ldm:
+    how wmma.load.c and wmma.store.d see C and D.
+    """
+
+    instruction: Instruction
+    a: Side
+    b: Side
+    steps: int
+    options: dict[str, Options]
+    chosen: dict[str, Options]
+    accumulate: bool = True
+    selector: int = 0
+    ids: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    d_layout: str = "row"
+    d_ldm: int = 0
+
+    @property
+    def k(self) -> int:
+        """Elements of K of the whole product."""
+        return self.steps * self.instruction.sizes["k"]
+
+    @property
+    def a_from(self) -> str:
+        return "shared" if isinstance(self.a, Tiled) else "registers"
+
+    @property
+    def shared_bytes(self) -> int:
+        """Dynamic shared memory of a block: both operands, and whatever a descriptor of the caller's reads."""
+        reads = [read_end(side, self.steps) for side in (self.a, self.b) if isinstance(side, Tiled) and side.word]
+        return max(self.a.end, self.b.end, *reads, 0)
+
+    @property
+    def immediates(self) -> dict[str, int]:
+        """The template parameters of the wrapper that are not at their defaults' place: every one, by name, in the wrapper's order."""
+        out = {"f": self.selector} if self.instruction.operands["a"].sparsity else {}
+        if self.instruction.threads == WARPGROUP:
+            if self.instruction.types["d"] != "s32":
+                out |= {f"imm_scale_{side.letter}": -1 if side.negated else 1 for side in (self.a, self.b)}
+            if self.a.container_bits == 16:
+                tiled = [side for side in (self.a, self.b) if isinstance(side, Tiled)]
+                out |= {f"imm_trans_{side.letter}": int(side.major == "MN") for side in tiled}
+        for letter, (byte_id, thread_id) in self.ids.items():
+            out |= {f"byte_id_{letter}": byte_id, f"thread_id_{letter}": thread_id}
+        return out
+
+
+def read_end(side: Tiled, steps: int) -> int:
+    """The byte behind the last one that the steps read through the caller's descriptor."""
+    size = max(1, side.tile.element_bits // 8)
+    return max(int(desc.reads(side.descriptor(step), side.view).max()) + size for step in range(steps))

@@ -1,0 +1,329 @@
+"""Options (`swizzle=128B,major=MN`) → a Plan: every option read, checked against the instruction, and spelled in full."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import gcd, lcm
+
+from layouts import catalog, chain, wmma
+from layouts import descriptor as desc
+from layouts.chain import Chain
+from layouts.descriptor import Descriptor
+from layouts.dtypes import DType, dtype
+from layouts.errors import LayoutError
+from layouts.instruction import Instruction, Operand
+from layouts.plan import Matrix, Options, Plan, Rows, Side, Tiled, read_end
+from layouts.reading import choice, keys, number, shown
+from layouts.spelling import read_word
+from layouts.swizzle import MODES, Mode, mode
+from layouts.tiling import SWIZZLED_BY, Tile
+
+MOST_SHARED = desc.MOST_SHARED - 1024  # bytes of dynamic shared memory a block may ask for on sm_90; the first kilobyte is the system's
+MOST_STEPS = 64
+MOST_REGISTER_STEPS = 8  # A from registers is loaded before the first wgmma: every step has registers of its own
+ALIGN = 1024  # the longest swizzle pattern
+
+SIDES = ("a", "b", "d")
+TILE_OPTIONS = ("major", "swizzle", "swizzle_by", "order", "mn", "k", "first", "base", "descriptor")
+ROW_OPTIONS = ("major", "load", "pitch_bytes", "swizzle")
+LOADS = ("ldmatrix", "elements")
+
+
+def families() -> tuple[str, ...]:
+    """The families a plan can be made for."""
+    return tuple(_FAMILIES)
+
+
+def plan(instruction: Instruction, a: object = "", b: object = "", d: object = "") -> Plan:
+    """A plan from the options of A, B and D: text (`swizzle=128B,major=K`) or a mapping. LayoutError names the option, `a.swizzle`."""
+    make = _FAMILIES.get(instruction.family.name)
+    if make is None or not {"a", "b", "d"} <= {*instruction.operands, *instruction.family.elsewhere}:
+        raise LayoutError(
+            "no_program", f"{instruction.ptx} multiplies nothing.", "Choose an mma, wmma.mma or wgmma; a load belongs to one.", "ptx"
+        )
+    return make(instruction, *(read(given, side) for given, side in zip((a, b, d), SIDES, strict=True)))
+
+
+def read(given: object, side: str) -> Options:
+    """Options as text or mapping → name: text. LayoutError names what is no `name=value`."""
+    if given is None:
+        return {}
+    if isinstance(given, Mapping):
+        return {
+            str(name): str(value) if not isinstance(value, bool) else str(int(value)) for name, value in given.items() if value is not None
+        }
+    if not isinstance(given, str):
+        raise LayoutError("bad_options", f"{side} is {shown(given)}.", "Write name=value,name=value or an object.", side)
+    out: Options = {}
+    for item in filter(None, (part.strip() for part in given[:2000].split(","))):
+        name, equals, value = (part.strip() for part in item.partition("="))
+        if not equals or not value:
+            raise LayoutError(
+                "bad_options", f"'{shown(item)}' is no option of {side.upper()}.", "Write name=value, e.g. swizzle=128B.", side
+            )
+        out[name] = value
+    return out
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """The options of one side, each read with its field's name; what was read, defaults included, is kept in `full`."""
+
+    side: str
+    given: Options
+    allowed: tuple[str, ...]
+    full: Options = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.allowed and self.given:
+            raise LayoutError(
+                "unknown_key", f"{self.side.upper()} has no options here.", f"'{shown(min(self.given))}' was given.", self.side
+            )
+        keys(self.given, self.allowed, self.side)
+
+    def word(self, name: str, allowed: tuple[str, ...], default: str = "") -> str:
+        value = self.given.get(name, "")
+        self.full[name] = choice(value, f"{self.side}.{name}", allowed) if value else default or allowed[0]
+        return self.full[name]
+
+    def whole(self, name: str, default: int, least: int = 0, most: int | None = None) -> int:
+        value = number(self.given[name], f"{self.side}.{name}", least, most) if name in self.given else default
+        self.full[name] = str(value)
+        return value
+
+    def sign(self, name: str = "scale") -> bool:
+        """Whether an imm-scale is -1."""
+        return self.word(name, ("1", "-1")) == "-1"
+
+    def fail(self, code: str, name: str, message: str, hint: str) -> LayoutError:
+        return LayoutError(code, message, hint, f"{self.side}.{name}")
+
+
+def _told(reads: Mapping[str, _Reader]) -> tuple[dict[str, Options], dict[str, Options]]:
+    """(every option by side, those that were given), in the order they are allowed."""
+    full = {s: {name: r.full[name] for name in r.allowed if name in r.full} for s, r in reads.items()}
+    return full, {s: {name: value for name, value in full[s].items() if name in r.given} for s, r in reads.items()}
+
+
+# wgmma -----------------------------------------------------------------------------------------------------------------------------
+
+
+def _wgmma(i: Instruction, a: Options, b: Options, d: Options) -> Plan:
+    op, k = i.operands["a"], i.sizes["k"]
+    floating, sparse = i.types["d"] != "s32", op.sparsity is not None
+    scale = ("scale",) if floating else ()
+    a_from = choice(a.get("from", "shared"), "a.from", ("shared", "registers"))
+    own = (("from", *TILE_OPTIONS) if a_from == "shared" else ("from", "k")) + scale + (("selector",) if sparse else ())
+    reads = {"a": _Reader("a", a, own), "b": _Reader("b", b, (*TILE_OPTIONS, *scale)), "d": _Reader("d", d, ("scale",))}
+    reads["a"].full["from"] = a_from
+    elements, step = dtype(i.types["a"]), {"a": op.col_count, "b": k}
+    staged = ("a", "b") if a_from == "shared" else ("b",)
+    modes = {s: mode(reads[s].word("swizzle", tuple(m.name for m in MODES))) for s in staged}
+    majors = {s: reads[s].word("major", ("K", "MN")) for s in staged}
+    for s in staged:
+        if majors[s] == "MN" and elements.bits != 16:
+            raise reads[s].fail("bad_major", "major", f"{i.types[s]} is read K-major only.", "MN-major is for f16 and bf16.")
+    atoms = {s: _atom_k(elements.bits, majors[s], modes[s]) for s in staged}
+    least = lcm(*(atoms[s] // gcd(atoms[s], step[s]) for s in staged))
+    steps = _steps(reads, step, least)
+    sides: dict[str, Side] = {}
+    at = 0
+    for s in staged:
+        rows = i.sizes["m" if s == "a" else "n"]
+        sides[s] = _tiled(
+            reads[s], dtype(i.types[s]), rows, steps * step[s], step[s], majors[s], modes[s], at, floating and reads[s].sign()
+        )
+        at = -(-sides[s].end // ALIGN) * ALIGN
+    if a_from == "registers":
+        if steps > MOST_REGISTER_STEPS:
+            raise reads["a"].fail(
+                "bad_option", "k", f"A from registers takes {steps} steps.", f"At most {MOST_REGISTER_STEPS}; store A in shared memory."
+            )
+        negated = floating and reads["a"].sign()
+        sides["a"] = Side("a", op.element, op.container_bits, i.sizes["m"], steps * op.col_count, "K", negated=negated)
+        reads["a"].full["k"] = str(steps * op.col_count)
+    selector = reads["a"].whole("selector", 0, 0, op.sparsity.selectors - 1) if op.sparsity else 0
+    accumulate = reads["d"].word("scale", ("1", "0")) == "1"
+    made = Plan(i, sides["a"], sides["b"], steps, *_told(reads), accumulate, selector)
+    _check_shared(made)
+    return made
+
+
+def _atom_k(bits: int, major: str, swizzle: Mode) -> int:
+    """Elements of K an atom is deep."""
+    return 8 if major == "MN" else swizzle.chunks * 128 // bits
+
+
+def _steps(reads: Mapping[str, _Reader], step: Mapping[str, int], least: int) -> int:
+    """Steps of K: what the options say, or the fewest that fill whole atoms."""
+    found = {}
+    for s in ("a", "b"):
+        if "k" in reads[s].given:
+            k = reads[s].whole("k", 0, 1, 4096)
+            if k % step[s]:
+                raise reads[s].fail("bad_option", "k", f"k = {k} is no whole number of steps.", f"Multiples of {step[s]}.")
+            found[s] = k // step[s]
+    if len(set(found.values())) > 1:
+        raise LayoutError(
+            "bad_option", f"A has {found['a']} steps of K, B {found['b']}.", "Give both the same number of steps, or k of one alone.", "b.k"
+        )
+    steps = next(iter(found.values()), least)
+    if steps % least or steps > MOST_STEPS:
+        s = next(iter(found))
+        allowed = [n * least * step[s] for n in (1, 2, 3)]
+        raise reads[s].fail("bad_option", "k", f"k = {steps * step[s]} does not fill whole atoms of both operands in up to {MOST_STEPS} steps.", f"Multiples of {allowed[0]}: {', '.join(map(str, allowed))}, …")  # fmt: skip
+    return steps
+
+
+def _tiled(reads: _Reader, element: DType, rows: int, k: int, step: int, major: str, swizzle: Mode, at: int, negated: bool) -> Tiled:
+    atom = 8 if major == "K" else swizzle.chunks * 8
+    first = reads.whole("first", 0, 0, 4096)
+    mn = reads.whole("mn", -(-(first + rows) // atom) * atom, 8, 4096)
+    if first + rows > mn:
+        raise reads.fail(
+            "bad_option", "mn", f"The tile has {mn} rows, the product reads {first} to {first + rows - 1}.", f"mn from {first + rows}."
+        )
+    reads.full["k"] = str(k)
+    order, by = reads.given.get("order", ""), reads.word("swizzle_by", SWIZZLED_BY)
+    base = reads.whole("base", at, 0, MOST_SHARED)
+    try:
+        tile = Tile(element.bits, major, swizzle, mn, k, order and reads.word("order", ("mn", "k")), base, by)
+        tile.descriptor(first, 0, step, rows)
+    except LayoutError as error:
+        name = {"slice": "first"}.get(error.field, error.field)
+        raise LayoutError(error.code, error.message, error.hint, f"{reads.side}.{name}") from None
+    reads.full["order"] = tile.order
+    word = None
+    if text := reads.given.get("descriptor"):
+        word = Descriptor(read_word(text, f"{reads.side}.descriptor").word)
+        reads.full["descriptor"] = str(word)
+    return Tiled(reads.side, element, element.bits, rows, k, major, negated=negated, tile=tile, first=first, step=step, word=word)
+
+
+def _check_shared(made: Plan) -> None:
+    """LayoutError where the operands overlap, or where they or what is read does not fit a block's shared memory."""
+    staged = [side for side in (made.a, made.b) if isinstance(side, Tiled)]
+    if len(staged) == 2:
+        a, b = staged
+        if a.tile.base < b.end and b.tile.base < a.end:
+            free = -(-a.end // ALIGN) * ALIGN
+            raise LayoutError(
+                "overlap", f"A takes bytes {a.tile.base} to {a.end - 1}, B {b.tile.base} to {b.end - 1}.", f"Put B at {free}.", "b.base"
+            )
+    for side in staged:
+        if side.end > MOST_SHARED:
+            raise LayoutError(
+                "too_large", f"{side.letter.upper()} ends at byte {side.end}.", f"A block has {MOST_SHARED} bytes.", f"{side.letter}.base"
+            )
+        if side.word and read_end(side, made.steps) > MOST_SHARED:
+            end = read_end(side, made.steps)
+            raise LayoutError(
+                "reads_outside", f"The descriptor would read up to byte {end - 1}; a block has {MOST_SHARED}. It was not executed.",
+                "The start counts from shared memory's first byte; start and strides must stay inside.", f"{side.letter}.descriptor",
+            )  # fmt: skip
+
+
+# mma.sync --------------------------------------------------------------------------------------------------------------------------
+
+
+def _mma(i: Instruction, a: Options, b: Options, d: Options) -> Plan:
+    op, products = i.operands["a"], i.operands["a"].extents.get("product", 1)
+    own = {"a": ("selector",) if op.sparsity else (), "b": ()}
+    ids = ("byte_id", "thread_id") if i.scales else ()
+    reads = {s: _Reader(s, given, (*ROW_OPTIONS, *own[s], *ids)) for s, given in (("a", a), ("b", b))}
+    reads["d"] = _Reader("d", d, ())
+    sides: dict[str, Side] = {}
+    at = 0
+    for s in ("a", "b"):
+        sides[s] = _rows(reads[s], i, s, products, at)
+        at = -(-sides[s].end // ALIGN) * ALIGN
+    selector = reads["a"].whole("selector", 0, 0, op.sparsity.selectors - 1) if op.sparsity else 0
+    chosen = {}
+    for s in ("a", "b") if i.scales else ():
+        scale = i.scales[f"scale_{s}"]
+        legal = {"byte_id": scale.byte_ids, "thread_id": scale.thread_ids}
+        picked = [int(reads[s].word(name, tuple(map(str, legal[name])))) for name in ids]
+        chosen[s] = (picked[0], picked[1])
+    return Plan(i, sides["a"], sides["b"], 1, *_told(reads), True, selector, chosen)
+
+
+def _rows(reads: _Reader, i: Instruction, s: str, products: int, base: int) -> Rows:
+    op = i.operands[s]
+    mn, k = (op.row_count, op.col_count) if s == "a" else (op.col_count, op.row_count)
+    major = reads.word("major", ("K", "MN"))
+    if major == "MN" and op.container_bits < 8:
+        raise reads.fail("bad_major", "major", f"{op.element.name} elements share bytes along K.", "Store it K-major.")
+    plain = Side(s, op.element, op.container_bits, mn, k, major, products)
+    least = -(-plain.line_units * plain.unit_bytes // 16) * 16
+    pitch = reads.whole("pitch_bytes", least, least, 4096)
+    if pitch % 16:
+        raise reads.fail("misaligned", "pitch_bytes", f"A pitch of {pitch} bytes is no multiple of 16.", f"Nearest: {pitch // 16 * 16} or {pitch // 16 * 16 + 16}.")  # fmt: skip
+    swizzle = mode(reads.word("swizzle", tuple(m.name for m in MODES)))
+    found = _ldmatrix(i, s, major)
+    wanted = reads.word("load", LOADS, "ldmatrix" if found else "elements")
+    if wanted == "ldmatrix" and found is None:
+        why = chain.why_not(op, major) if len(op.axes) == 2 and op.register_bits == 32 else "ldmatrix fills 32-bit registers of one matrix."
+        raise reads.fail("no_chain", "load", f"No ldmatrix loads {s.upper()} so. {why}", "load=elements")
+    return Rows(
+        s,
+        op.element,
+        op.container_bits,
+        mn,
+        k,
+        major,
+        products,
+        pitch=pitch,
+        mode=swizzle,
+        base=base,
+        chain=found if wanted == "ldmatrix" else None,
+    )
+
+
+def _ldmatrix(i: Instruction, s: str, major: str) -> Chain | None:
+    """The best ldmatrix for an operand whose targets have it wherever they have the mma; None where there is none."""
+    if i.types[s] == "f64" or len(i.operands[s].axes) == 3:
+        return None
+    targets = set(catalog.assembled(i).targets)
+    try:
+        fits = chain.advise(i.operands[s], major)
+    except LayoutError:
+        return None
+    return next((c for c in fits if targets <= set(catalog.assembled(c.load.instruction).targets)), None)
+
+
+# wmma ------------------------------------------------------------------------------------------------------------------------------
+
+
+def _wmma(i: Instruction, a: Options, b: Options, d: Options) -> Plan:
+    reads = {"a": _Reader("a", a, ("ldm",)), "b": _Reader("b", b, ("ldm",)), "d": _Reader("d", d, ("layout", "ldm"))}
+    sides: dict[str, Side] = {}
+    at = 0
+    for s, layout in zip("ab", i.syntax.layouts, strict=True):
+        op = i.operands[s]
+        mn, k = (op.row_count, op.col_count) if s == "a" else (op.col_count, op.row_count)
+        major = "K" if (layout == "row") == (s == "a") else "MN"
+        ldm = _ldm(reads[s], (op,), layout)
+        sides[s] = Matrix(s, op.element, op.container_bits, mn, k, major, ldm=ldm, base=at, layout=layout)
+        at = -(-sides[s].end // ALIGN) * ALIGN
+    layout = reads["d"].word("layout", ("row", "col"))
+    ldm = _ldm(reads["d"], (i.operands["c"], i.operands["d"]), layout)
+    return Plan(i, sides["a"], sides["b"], 1, *_told(reads), d_layout=layout, d_ldm=ldm)
+
+
+def _ldm(reads: _Reader, ops: tuple[Operand, ...], layout: str) -> int:
+    """Elements from a row (column) to the next: at least its length, and a multiple of what CUDA C++ and PTX both ask for."""
+    least = max(wmma.default_stride(op, layout) for op in ops)
+    step = lcm(*(wmma.both(op).ldm_elements for op in ops))
+    ldm = reads.whole("ldm", -(-least // step) * step, 1, 4096)
+    if ldm < least or ldm % step:
+        why = f"a {'row' if layout == 'row' else 'column'} has {least} elements" if ldm < least else f"it is no multiple of {step} elements"
+        raise reads.fail(
+            "bad_ldm", "ldm", f"ldm = {ldm} is not legal here: {why}.", f"Multiples of {step} from {-(-least // step) * step}."
+        )
+    return ldm
+
+
+_FAMILIES: dict[str, Callable[[Instruction, Options, Options, Options], Plan]] = {
+    "wgmma": _wgmma, "wgmma_sp": _wgmma, "mma": _mma, "mma_sp": _mma, "mma_scaled": _mma, "wmma": _wmma,
+}  # fmt: skip

@@ -1,0 +1,184 @@
+"""Whole programs: they compile without a warning, and run on the CPU with the reference in the instruction's place."""
+
+from __future__ import annotations
+
+import re
+from itertools import cycle
+from pathlib import Path
+
+import pytest
+
+from layouts import catalog, find
+from layouts.errors import LayoutError
+from layouts.plan import Plan
+from layouts.planning import plan
+from layouts.render import kernel
+from tests import cpp
+from tests.emulator import Emulator
+from tests.ptxas import nvcc
+
+F16 = "wgmma.mma_async.m64n32k16.f32.f16.f16"
+WORKED = {  # the four m64n32k16 examples of the guide
+    "k-major-none": ("", ""),
+    "mn-major-64b": ("major=MN,swizzle=64B", "major=MN"),
+    "mixed-128b-32b": ("major=MN,swizzle=128B", "swizzle=32B"),
+    "registers-64b": ("from=registers", "major=MN,swizzle=64B"),
+}
+CASES = [
+    *((F16, a, b, "") for a, b in WORKED.values()),
+    (F16, "swizzle=128B,scale=-1", "swizzle=64B", "scale=0"),
+    ("wgmma.mma_async.m64n24k16.f16.f16.f16", "major=MN,order=k,mn=128,first=64,k=32", "major=MN,swizzle=32B,base=8320,scale=-1", ""),
+    ("wgmma.mma_async.m64n8k8.f32.tf32.tf32", "from=registers", "swizzle=128B", "scale=0"),
+    ("wgmma.mma_async.m64n16k32.f16.e4m3.e5m2", "swizzle=32B", "swizzle=128B", ""),
+    ("wgmma.mma_async.m64n8k256.s32.b1.b1.and.popc", "", "swizzle=64B", ""),
+    ("wgmma.mma_async.sp.m64n8k32.f32.f16.f16", "swizzle=128B,selector=1", "swizzle=32B", ""),
+    ("wgmma.mma_async.sp.m64n16k16.f32.tf32.tf32", "from=registers,selector=1", "", ""),
+    ("wgmma.mma_async.sp.m64n8k64.s32.s8.u8", "", "swizzle=32B", ""),
+    ("wgmma.mma_async.sp.m64n8k32.f32.bf16.bf16", "major=MN,swizzle=64B", "major=MN", ""),
+    ("mma.m16n8k16.row.col.f32.f16.f16.f32", "swizzle=128B,pitch_bytes=128", "major=MN", ""),
+    ("mma.m16n8k16.row.col.f32.f16.f16.f32", "load=elements,major=MN", "load=elements,swizzle=32B", ""),
+    ("mma.m8n8k16.row.col.s32.s8.u8.s32", "", "", ""),
+    ("mma.m16n8k64.row.col.s32.s4.u4.s32", "pitch_bytes=48", "load=elements", ""),
+    ("mma.m8n8k128.row.col.s32.b1.b1.s32.xor.popc", "", "", ""),
+    ("mma.m16n8k8.row.col.f64.f64.f64.f64", "major=MN", "", ""),
+    ("mma.m16n8k8.row.col.f32.tf32.tf32.f32", "", "major=MN", ""),
+    ("mma.m8n8k4.col.row.f16.f16.f16.f16", "major=MN", "", ""),
+    ("mma.m8n8k4.row.col.f32.f16.f16.f32", "", "major=MN", ""),
+    ("mma.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e3m2.f32", "", "", ""),
+    ("mma.sp::ordered_metadata.m16n8k32.row.col.f32.f16.f16.f32", "selector=1", "major=MN", ""),
+    ("mma.sp::ordered_metadata.m16n8k8.row.col.f32.tf32.tf32.f32", "selector=3", "", ""),
+    ("mma.sp::ordered_metadata.m16n8k64.row.col.s32.s4.s4.s32", "selector=1", "", ""),
+    ("mma.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "thread_id=1", "thread_id=3", ""),
+    ("mma.m16n8k32.row.col.kind::mxf8f6f4.block_scale.f32.e2m1.e4m3.f32.ue8m0", "byte_id=2", "thread_id=2", ""),
+    ("wmma.mma.row.col.m16n16k16.f32.f16", "ldm=24" * 0, "ldm=32", "layout=col,ldm=32"),
+    ("wmma.mma.col.row.m32n8k16.s32.u8.u8.s32", "", "", ""),
+    ("wmma.mma.row.col.m8n8k32.s32.s4.s4.s32", "", "", "layout=col"),
+]  # fmt: skip
+
+
+def made(case: tuple[str, str, str, str]) -> Plan:
+    return plan(find(case[0]), *case[1:])
+
+
+@pytest.fixture(scope="module")
+def emulator(tmp_path_factory: pytest.TempPathFactory) -> Emulator:
+    if cpp.compiler() is None:
+        pytest.skip(cpp.MISSING)
+    return Emulator([made(case) for case in CASES], tmp_path_factory.mktemp("programs"))
+
+
+@pytest.mark.parametrize("number", range(len(CASES)), ids=[" ".join(case) for case in CASES])
+def test_a_program_computes_its_product(emulator: Emulator, number: int, capfd: pytest.CaptureFixture[str]) -> None:
+    assert emulator.main(number) == 0
+    assert emulator.script(number) == 0
+
+
+def test_a_wrong_product_is_told(emulator: Emulator, capfd: pytest.CaptureFixture[str]) -> None:
+    """Both forms notice that the device's D differs, say where, and end with 1."""
+    emulator.wrong = 1.0
+    try:
+        assert emulator.main(0) == emulator.script(0) == 1
+    finally:
+        emulator.wrong = 0.0
+    assert "FAILED: 2048 of 2048 elements of D differ" in capfd.readouterr().out
+
+
+MODES = ("none", "32B", "64B", "128B")
+
+
+def sample() -> dict[str, list[Plan]]:
+    """By target: a program of every row of the tables; of wgmma's rows, every mode and major of A and of B, and A from registers."""
+    out: dict[str, list[Plan]] = {}
+    seen, rows = set(), set()
+    for i in catalog.instructions():
+        key = (id(i.family), i.shape if i.threads == 32 else "")
+        if key in seen or (i.threads == 128 and i.sizes["n"] != 24):
+            continue
+        try:
+            plans = [plan(i)]
+        except LayoutError as error:
+            assert error.code == "no_program"
+            continue
+        seen.add(key)
+        new = id(i.family) not in rows
+        rows.add(id(i.family))
+        if i.threads == 128:
+            majors = ("K", "MN") if i.types["a"] in ("f16", "bf16") else ("K",)
+            forms = [f"swizzle={mode},major={major}" for mode in MODES for major in majors]
+            plans = [plan(i, a, b) for a, b in zip(forms, forms[::-1], strict=True)]
+            plans += [plan(i, "from=registers", b) for b in forms[1:3]]
+        elif new and i.family.name != "wmma":
+            for major, pitch, mode in zip(("K", "MN"), (64, 272), cycle(MODES[1:]), strict=False):
+                try:
+                    plans.append(plan(i, f"major={major},pitch_bytes={pitch},swizzle={mode}", f"major={major}"))
+                except LayoutError as error:
+                    assert error.code in ("bad_major", "bad_number")
+        elif new:
+            plans.append(plan(i, "ldm=128", "ldm=128", "layout=col,ldm=64"))
+        out.setdefault(kernel.target(plans[0]), []).extend(plans)
+    return out
+
+
+SAMPLE = sample()
+
+
+@pytest.mark.skipif(nvcc.nvcc() is None, reason=nvcc.MISSING)
+@pytest.mark.parametrize("target", SAMPLE)
+def test_programs_compile_without_a_warning(target: str, tmp_path: Path) -> None:
+    """A program of every family, mode and major, all of a target in one translation unit; ptxas adds no fence and no wait of its own."""
+    plans = SAMPLE[target]
+    texts = [kernel.program(made) for made in plans]
+    headers = "".join(sorted({line for text in texts for line in re.findall(r"#include <\w+>\n", text)}))
+    body = "".join(f"namespace n{n} {{\n{re.sub(r'#include <.*', '', text)}}}\n" for n, text in enumerate(texts))
+    good, said = nvcc.compile_object(headers + body, tmp_path, [*kernel.architecture(plans[0]).split(), "-Xptxas", "-v"])
+    assert good, said[:3000]
+    assert not re.search(r"C75\d\d|warning", said), said[:3000]
+
+
+@pytest.mark.skipif(nvcc.nvcc() is None, reason=nvcc.MISSING)
+@pytest.mark.parametrize("name", WORKED)
+def test_the_worked_examples_compile(name: str, tmp_path: Path) -> None:
+    """Each as the file that a reader saves, by the options its build line names."""
+    made = plan(find(F16), *WORKED[name])
+    assert kernel.build(made).startswith("nvcc -std=c++17 -gencode arch=compute_90a,code=sm_90a ")
+    good, said = nvcc.compile_object(kernel.program(made), tmp_path, kernel.architecture(made).split())
+    assert good and not said.strip(), said[:2000]
+
+
+def test_the_worked_examples_have_their_immediates() -> None:
+    """imm-trans-a and imm-trans-b of the four: 0 0, 1 1, 1 0, and 1 for B where A comes from registers."""
+    calls = [re.search(r"wgmma_\w+<([^>]*)>\(", kernel.program(plan(find(F16), *given))) for given in WORKED.values()]
+    assert [found[1] for found in calls if found] == ["1, 1, 0, 0", "1, 1, 1, 1", "1, 1, 1, 0", "1, 1, 1"]
+
+
+@pytest.mark.parametrize(
+    ("ptx", "given", "field", "part"),
+    [
+        (F16, ("swizle=128B", "", ""), "a.swizle", "Did you mean 'swizzle'?"),
+        (F16, ("swizzle=96B", "", ""), "a.swizzle", "none, 128B, 64B, 32B"),
+        (F16, ("swizzle", "", ""), "a", "name=value"),
+        (F16, ("k=24", "", ""), "a.k", "Multiples of 16"),
+        (F16, ("k=16", "k=32", ""), "b.k", "1 steps"),
+        (F16, ("swizzle=128B,k=32", "", ""), "a.k", "Multiples of 64"),
+        (F16, ("mn=128,first=96", "", ""), "a.mn", "96 to 159"),
+        (F16, ("base=1024", "base=2048", ""), "b.base", "Put B at 3072"),
+        (F16, ("base=8", "", ""), "a.base", "multiple of 16"),
+        (F16, ("descriptor=0x40003fff00000000", "", ""), "a.descriptor", "was not executed"),
+        (F16, ("from=registers,k=256", "", ""), "a.k", "At most 8"),
+        (F16, ("selector=1", "", ""), "a.selector", "no key"),
+        ("wgmma.mma_async.m64n8k32.s32.s8.s8", ("major=MN", "", ""), "a.major", "K-major only"),
+        ("wgmma.mma_async.m64n8k32.s32.s8.s8", ("scale=-1", "", ""), "a.scale", "no key"),
+        ("wgmma.mma_async.sp.m64n8k32.f32.f16.f16", ("selector=2", "", ""), "a.selector", "from 0 to 1"),
+        ("mma.m16n8k16.row.col.f32.f16.f16.f32", ("pitch_bytes=40", "", ""), "a.pitch_bytes", "multiple of 16"),
+        ("mma.m16n8k16.row.col.f32.f16.f16.f32", ("", "", "scale=0"), "d", "no options"),
+        ("mma.m16n8k32.row.col.s32.s8.s8.s32", ("major=MN,load=ldmatrix", "", ""), "a.load", "load=elements"),
+        ("mma.m16n8k64.row.col.s32.s4.s4.s32", ("", "major=MN", ""), "b.major", "K-major"),
+        ("wmma.mma.row.col.m16n16k16.f32.f16", ("ldm=20", "", ""), "a.ldm", "Multiples of 16"),
+        ("ldmatrix.m8n8.x4.shared.b16", ("", "", ""), "ptx", "multiplies nothing"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(ptx: str, given: tuple[str, str, str], field: str, part: str) -> None:
+    with pytest.raises(LayoutError) as caught:
+        plan(find(ptx), *given)
+    error = caught.value
+    assert error.field == field and part in f"{error.message} {error.hint}", f"{error.field}: {error.message} {error.hint}"
