@@ -112,7 +112,7 @@ def banks(
 
 @descriptor_app.command("decode")
 def descriptor_decode(
-    word: Annotated[str, typer.Argument(help="Hex, 0b…, 0d…, or a constant C++ expression.")],
+    word: Annotated[str, typer.Argument(help="Hex, 0b…, 0d…, hi:lo, {lo, hi}, a constant C++ expression, or code that builds it.")],
     output: Annotated[str, typer.Option("--output", "-o", help="Draw it: FILE.svg, .png, .pdf, .tex, .txt, .md, .csv.")] = "",
     theme: Annotated[str, typer.Option(help="light, dark or bw.")] = "light",
     as_json: AsJson = False,

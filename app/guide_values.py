@@ -150,12 +150,12 @@ def modes() -> str:
     return _table(
         (
             "mode",
-            "width of an atom",
+            "atom width",
             "XOR of address bits",
             "in bytes",
             "repeats every",
-            "code in a wgmma descriptor",
-            "in a TMA tensor map",
+            "wgmma code",
+            "TMA code",
         ),
         rows,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from layouts.errors import LayoutError
 from layouts.instruction import Instruction
 from layouts.reading import keys, number, table
 from layouts.spelling import read_word
+from layouts.statements import read_code
 from layouts.storage import KEYS, storage
 from layouts.swizzle import mode
 from layouts.tiling import Tile
@@ -23,6 +25,7 @@ Json = dict[str, Any]
 TILE_FIELDS = {"element_bits": "16", "major": "K", "swizzle": "128B", "mn": "64", "k": "64", "rows": "", "order": "", "base": "0"}
 AMOUNTS = ("start_address", "lbo_bytes", "sbo_bytes", "base_offset")
 SEEN_BY = ("instruction", "operand", "major")
+_CODE = re.compile(r"\breturn\b|[;=]\s*\S|[A-Za-z_]\w*\s*\(\s*&?\s*[A-Za-z_]")  # statements, or a call of a name
 FIXED = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
 
 
@@ -95,8 +98,27 @@ def tma_box(tile: Tile) -> Json:
 
 
 def parse_descriptor(given: object) -> Descriptor:
-    """A descriptor from any spelling of 64 bits (layouts.spelling)."""
-    return Descriptor(read_word(given).word)
+    """A descriptor from any spelling of 64 bits (layouts.spelling), or from code that builds one (layouts.statements)."""
+    return read_descriptor(given)[0]
+
+
+def read_descriptor(given: object, start: int | None = None) -> tuple[Descriptor, list[str]]:
+    """(descriptor, what to look at in its spelling). start: the address to put where code leaves it open; LayoutError where there is none."""
+    try:
+        read = read_word(given)
+        return Descriptor(read.word), [f"{note.message} In 64-bit arithmetic: {hex_word(note.word)}." for note in read.warnings]
+    except LayoutError:
+        if not (isinstance(given, str) and _CODE.search(given)):
+            raise
+    built = read_code(given)
+    if not built.start:
+        return Descriptor(built.word), list(built.notices)
+    if start is None:
+        raise LayoutError(
+            "bad_word", f"The start address is '{built.start}', no number.", "Put the shared-memory address in its place.", "descriptor"
+        )
+    made = Descriptor(built.word).replace(start_address=(start & 0x3FFFF) >> 4)
+    return made, [*built.notices, f"The start address is '{built.start}'; {made.start_address:#x} is kept."]
 
 
 def descriptor_facts(descriptor: Descriptor) -> Json:
@@ -195,20 +217,23 @@ def verify_facts(given: Json) -> Json:
 
 
 def code(descriptor: Descriptor) -> Json:
-    """The descriptor as CUDA C++: a constant, a function of the start address, and CUTLASS's bit field."""
+    """The descriptor as CUDA C++: a constant, a function of the start address, and CUTLASS's bit field. The editor reads each of them back."""
+    other = f"{descriptor.reserved:#x}ull" if descriptor.reserved else ""
     return {
         "constant": f"constexpr uint64_t desc = {descriptor}ull;",
         "function": (
             "__device__ inline uint64_t make_desc(const void* tile) {\n"
             "  const uint64_t start = (uint64_t)(__cvta_generic_to_shared(tile) & 0x3FFFF) >> 4;\n"
             f"  return start | (uint64_t)({descriptor.lbo_bytes} >> 4) << 16 | (uint64_t)({descriptor.sbo_bytes} >> 4) << 32\n"
-            f"       | (uint64_t){descriptor.base_offset} << 49 | (uint64_t){descriptor.mode.code} << 62;  // swizzle {descriptor.mode.name}\n}}"
+            f"       | (uint64_t){descriptor.base_offset} << 49 | (uint64_t){descriptor.mode.code} << 62"
+            + (f"\n       | {other};  // bits of no field" if other else ";")
+            + f"  // swizzle {descriptor.mode.name}\n}}"
         ),
         "cutlass": (
             "cute::GmmaDescriptor desc{};\n"
             f"desc.bitfield.start_address_ = {descriptor.start_address >> 4};\ndesc.bitfield.leading_byte_offset_ = {descriptor.lbo_bytes >> 4};\n"
             f"desc.bitfield.stride_byte_offset_ = {descriptor.sbo_bytes >> 4};\ndesc.bitfield.base_offset_ = {descriptor.base_offset};\n"
-            f"desc.bitfield.layout_type_ = {descriptor.mode.code};"
+            f"desc.bitfield.layout_type_ = {descriptor.mode.code};" + (f"\ndesc.desc_ |= {other};  // bits of no field" if other else "")
         ),
     }
 

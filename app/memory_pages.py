@@ -14,12 +14,14 @@ from app import memory, pictures
 from app.encode import dumps
 from app.memory_views import field_at, tile_figure, verdict_svg
 from app.resources import page
-from app.wire import Body
+from app.takes import Given
+from app.wire import Body, json_body
 from app.work import OffLoop
 from layouts import catalog
 from layouts import descriptor as desc
 from layouts.descriptor import Descriptor
 from layouts.errors import LayoutError
+from layouts.reading import keys, number
 from layouts.render.svg import svg
 from layouts.storage import KEYS, storage
 from layouts.swizzle import mode
@@ -133,15 +135,24 @@ def descriptor_entry(request: Request) -> Response:
     query = dict(request.query_params)
     word = query.pop("word", "").strip()
     amounts = {name: query.pop(name) for name in ("start_address", "lbo_bytes", "sbo_bytes", "base_offset", "swizzle") if name in query}
+    start = query.pop("start", "0")
     text = word or DEFAULT_WORD
     if amounts and not word:
         text = memory.encode(amounts)["descriptor"]
     try:
-        text = str(memory.parse_descriptor(text))
+        text = str(memory.read_descriptor(text, number(start, "start"))[0])
     except LayoutError as error:
         context = page_context(memory.parse_descriptor(DEFAULT_WORD), query) | {"word_error": error, "typed": text}
         return page(request, "descriptor.html", context, 422)
     return RedirectResponse(f"/descriptor/wgmma/{text}" + (f"?{urlencode(query)}" if query else ""), 303)
+
+
+@router.post("/descriptor/read.json")
+def descriptor_read(given: Given) -> Response:
+    """For the editor: {"text", "start"} → the word that a text spells or builds, and what to look at in it."""
+    keys(given, ("text", "start"))
+    read, notices = memory.read_descriptor(given.get("text"), number(given.get("start", 0), "start"))
+    return json_body({"descriptor": str(read), "notices": notices})
 
 
 @router.get("/descriptor/wgmma/{word:path}")

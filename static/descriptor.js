@@ -28,6 +28,7 @@ function render() {
     else input.value = String(get(field) * BigInt(field.unit));
   }
   if (document.activeElement !== $("word")) $("word").value = hex(word);
+  $("kept-start").value = String(get(fields.find((f) => f.name === "start_address")) * 16n);
   $("undo").disabled = !past.length;
   $("redo").disabled = !future.length;
   for (const link of document.querySelectorAll("a[data-form]")) link.href = `/descriptor/wgmma/${hex(word)}.${link.dataset.form}`;
@@ -72,7 +73,7 @@ function set(next, keep = true) {
   if (next === word) return render();
   if (keep) { past.push(word); future = []; }
   word = next;
-  $("word-error").hidden = true;
+  $("word-error").hidden = $("word-notes").hidden = true;
   render();
   analyse();
 }
@@ -151,10 +152,15 @@ for (const input of inputs) {
 // the word: validated while typing, committed when it is one; the server reads every spelling
 $("word-form").addEventListener("submit", async (event) => {
   event.preventDefault();
-  const answer = await fetch(`/api/v1/descriptors/${encodeURIComponent($("word").value)}`);
+  const asked = JSON.stringify({ text: $("word").value, start: $("kept-start").value });
+  const answer = await fetch("/descriptor/read.json", { method: "POST", headers: { "content-type": "application/json" }, body: asked });
   const body = await answer.json();
   $("word-error").hidden = answer.ok;
-  if (answer.ok) { set(BigInt(body.descriptor)); $("word").value = body.descriptor; } else $("word-error").textContent = `${body.error.message} ${body.error.hint}`;
+  if (!answer.ok) { $("word-notes").hidden = true; $("word-error").textContent = `${body.error.message} ${body.error.hint}`; return; }
+  set(BigInt(body.descriptor));
+  $("word").value = body.descriptor;
+  $("word-notes").textContent = body.notices.join(" ");
+  $("word-notes").hidden = !body.notices.length;
 });
 $("word").addEventListener("input", () => {
   const text = $("word").value.replace(/[\s_]/g, "");
@@ -162,6 +168,7 @@ $("word").addEventListener("input", () => {
 });
 $("word").addEventListener("keydown", (event) => {
   if (event.key === "Escape") { $("word").value = hex(word); $("word-error").hidden = true; }
+  if (event.key === "Enter" && !event.shiftKey) { event.preventDefault(); $("word-form").requestSubmit(); }
 });
 
 // undo, copy, links that change the word, the verifier's form

@@ -157,16 +157,23 @@ def test_the_descriptor_page_lists_the_fields_and_the_spellings() -> None:
     unused = re.search(r"unused bits \(([^)]*)\)", text)
     assert unused and unused[1] == ", ".join(f"{a}–{b}" if b - a > 1 else str(a) if a == b else f"{a}, {b}" for a, b in RESERVED)
     word = 0x4000004000010100
-    assert "hex, with or without `0x`, `0b` and binary digits, `0d` and decimal digits, or a constant C++ expression" in text
-    for spelled in (
-        f"{word:x}",
-        hex(word),
-        bin(word),
-        f"0d{word}",
-        "(uint64_t)1 << 62 | 64ull << 32 | 16 / 16 << 16 | (0x1000 ^ 0) >> 4 & 0xFFF",
-        "0x4000004000010000 + 0x100 * 1 - 0",
-    ):
-        assert memory.parse_descriptor(spelled).word == word, spelled
+    hi, lo = word >> 32, word & 0xFFFFFFFF
+    bullets = {
+        "hex digits with or without `0x`": (f"{word:x}", hex(word)),
+        "`0b` and binary digits": (bin(word),),
+        "`0d` and decimal digits": (f"0d{word}",),
+        "`_`, `'` or blanks between digits, and C's suffixes": (f"{word:_x}", f"0x{hi:08x}'{lo:08x}", f"0x{hi:08x} {lo:08x}", f"{word:#x}ull"),
+        "`hi:lo` or `{lo, hi}`": (f"{hi:08x}:{lo:08x}", f"{{0x{lo:x}, 0x{hi:x}}}"),
+        "a constant C++ expression or declaration": ("(uint64_t)1 << 62 | 64ull << 32 | 1 << 16 | 0x100", f"constexpr uint64_t d = {word}ull;"),
+        "`desc.bitfield.stride_byte_offset_ = 64;`": ("d.bitfield.stride_byte_offset_ = 64; d.bitfield.start_address_ = 256; d.bitfield.leading_byte_offset_ = 1; d.bitfield.layout_type_ = 1;",),
+        "a function with declarations and one `return`": (f"uint64_t f() {{ uint64_t d = {word}ull; return d; }}",),
+    }  # fmt: skip
+    for said, spellings in bullets.items():
+        assert said in text, said
+        for spelled in spellings:
+            assert memory.parse_descriptor(spelled).word == word, spelled
+    read, notices = memory.read_descriptor("1 << 62")
+    assert "`1 << 62` is not `1ull << 62`" in text and read.word == 0 and notices
 
 
 def test_exchanged_registers_are_hidden_by_the_identity() -> None:

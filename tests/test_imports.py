@@ -16,7 +16,7 @@ FLOORS = (
     {"table"},
     {"catalog"},
     {"descriptor", "reuse", "wmma", "qualifiers", "overview", "view", "palette"},
-    {"tiling", "differences"},
+    {"tiling", "differences", "statements"},
     {"storage"},
     {"verify", "chain", "slices"},
     {"plan"},

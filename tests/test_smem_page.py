@@ -9,6 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.main import create_app
+from app.schemas.memory import Tile
 from layouts.tiling import ELEMENT_BITS
 
 B1 = "wgmma.mma_async.sync.aligned.m64n64k256.s32.b1.b1.and.popc"
@@ -53,3 +54,12 @@ def test_the_editor_opens_on_a_tile_that_fits_the_instruction(client: TestClient
 def test_the_page_says_what_is_left_of_k(client: TestClient) -> None:
     assert "the last 8 of this tile are not enough for a step" in client.get("/smem?swizzle=none&mn=64&k=24").text
     assert "not enough" not in client.get("/smem?swizzle=none&mn=64&k=32").text
+
+
+def test_steps_that_are_none_validate(client: TestClient) -> None:
+    """An illegal step along M or N has neither start nor descriptor."""
+    answer = client.get("/api/v1/smem/tile?major=MN&swizzle=128B&mn=128&k=16&rows=32").json()
+    assert [step["descriptor"] is None for step in answer["mn_steps"]] == [False, False, False, False]
+    answer = client.get("/api/v1/smem/tile?major=MN&swizzle=128B&mn=128&k=16&rows=48").json()
+    Tile.model_validate(answer)
+    assert [step["start_offset_bytes"] for step in answer["mn_steps"]] == [0, None, None]

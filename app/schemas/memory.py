@@ -110,8 +110,8 @@ class MnStep(Closed):
     """The start of one instruction's slice along M or N."""
 
     mn: int
-    start_offset_bytes: int
-    descriptor: Word64
+    start_offset_bytes: int | None = Field(description="null where no instruction can begin there, as why says.")
+    descriptor: Word64 | None
     why: str
 
 

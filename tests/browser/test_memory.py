@@ -178,3 +178,17 @@ def test_tile_explorer_links_both_pictures(open_page: Any, plain: str) -> None:
 def test_nothing_runs_off_the_page(open_page: Any, path: str, width: int, scheme: str) -> None:
     page = open_page(path, width=width, scheme=scheme, wait=False)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_the_editor_reads_back_what_it_prints(open_page: Any) -> None:
+    page = open_page("/descriptor/wgmma/0x4000004000010100", wait=False)
+    page.click("#analysis details:last-of-type summary")
+    texts = page.locator("#analysis details:last-of-type pre").all_inner_texts()
+    assert len(texts) == 3
+    for text in texts:
+        page.fill("[name=sbo_bytes]", "16")
+        page.fill("#word", text)
+        page.press("#word", "Enter")
+        expect(page.locator("#word")).to_have_value("0x4000004000010100")
+        assert bits_of(page) == 0x4000004000010100 and page.locator("#word-error").is_hidden()
+        assert page.locator("#word-notes").is_visible() == ("make_desc" in text)
