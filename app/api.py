@@ -7,9 +7,10 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from app import payload
+from app import payload, topics
 from app.schemas.base import ElementType, Family, NumberText, Target
 from app.schemas.instructions import AddressMap, Detail, Listing, OperandMap, ScaleMap
+from app.schemas.topics import Topics
 from app.takes import ApiRoute, Ptx, part, text, word
 from app.wire import json_body
 from layouts import catalog
@@ -55,3 +56,17 @@ def operand(
     factor (scale_a, scale_b), or which row's address a lane supplies (address). A sparse A takes the sparsity selector."""
     chosen = {key: number(given or 0, key) for key, given in (("selector", selector), ("byte_id", byte_id), ("thread_id", thread_id))}
     return json_body(payload.any_operand(catalog.find(ptx), name, **chosen))
+
+
+@router.get("/topics", responses={200: {"model": Topics}})
+def topic_search(
+    q: Annotated[
+        str,
+        text("What to look for: words, or code that names a page; every topic when left out.", "wait_group", "ldm alignment", most=MOST_Q),
+    ] = "",
+) -> Response:
+    """Pages that explain something, found by a name in the text or by words: what the search shows beside instructions."""
+    if len(q) > MOST_Q:
+        raise LayoutError("bad_filter", f"q has {len(q)} characters.", f"At most {MOST_Q}.", "q")
+    found = topics.find(q) if q.strip() else topics.topics()
+    return json_body({"count": len(found), "topics": [topic.facts for topic in found]})

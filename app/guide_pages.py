@@ -13,10 +13,11 @@ from fastapi import APIRouter, Request
 from markdown_it import MarkdownIt
 from starlette.responses import Response
 
-from app import chains, guide_values, memory, pictures
+from app import chains, guide_reference, guide_values, memory, pictures, topics
 from app.chain_pages import banks_svg
+from app.guide_index import GROUPS, ORDER, source, title_of
 from app.memory_views import bits_svg, tile_figure
-from app.resources import GUIDE, page
+from app.resources import page
 from app.work import OffLoop
 from layouts import find
 from layouts.errors import LayoutError
@@ -66,10 +67,6 @@ EXAMPLES = (
 BY_SLUG = {example.slug: example for example in EXAMPLES}
 
 
-ORDER = (
-    "lanes-and-fragments", "wmma-mma-wgmma", "int4-int8", "m8n8k4", "ldmatrix", "stmatrix", "sparsity", "swizzle", "tile-to-shape", "lbo-sbo", "canonical-layouts",
-    "descriptor", "fence-commit-wait", "block-scaling", "debugging",
-)  # fmt: skip
 TRANSPOSE = "k-major-needs-no-transpose"
 _FIGURE = re.compile(r"^@figure (\S+) \| (.+)$", re.M)
 MARKDOWN = MarkdownIt("commonmark").enable("table")
@@ -80,27 +77,40 @@ def slugs() -> list[str]:
     return [*ORDER, TRANSPOSE, *BY_SLUG]
 
 
-@lru_cache(maxsize=32)
-def source(slug: str) -> str:
-    """A page's Markdown, docs/guide/<slug>.md."""
-    return (GUIDE / f"{slug}.md").read_text()
-
-
-def title_of(slug: str) -> str:
-    return source(slug).split("\n", 1)[0].removeprefix("# ")
-
-
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=64)
 def rendered(slug: str) -> str:
-    """A page's HTML: Markdown with its values put in and `@figure address | caption` lines drawn as live pictures."""
+    """A page's HTML: Markdown with its values and parts put in, and `@figure address | caption` lines drawn as live pictures."""
     figures: list[str] = []
 
     def keep(match: re.Match[str]) -> str:
         figures.append(figure_html(match[1], match[2]))
         return f"FIGURE-{len(figures) - 1}-"
 
-    made: str = MARKDOWN.render(_FIGURE.sub(keep, guide_values.fill(source(slug))))
-    return re.sub(r"<p>FIGURE-(\d+)-</p>", lambda m: figures[int(m[1])], made)
+    text = guide_values.fill(guide_reference.fill(source(slug)))
+    made = re.sub(r"<p>FIGURE-(\d+)-</p>", lambda m: figures[int(m[1])], html(_FIGURE.sub(keep, text)))
+    return re.sub(r"<h2>(.*?) \{#([\w-]+)\}</h2>", r'<h2 id="\2">\1</h2>', made)
+
+
+def html(markdown: str) -> str:
+    """Markdown as HTML; a wide table scrolls in its own box."""
+    made: str = MARKDOWN.render(markdown)
+    return made.replace("<table>", '<div class="scroll"><table>').replace("</table>", "</table></div>")
+
+
+def asked(body: str, given: str) -> str:
+    """A page whose reader may type a PTX text: a form, and that text word by word. A text that is none keeps the page's own."""
+
+    def form(match: re.Match[str]) -> str:
+        notice, shown = "", given.strip()[:400] or match[1]
+        try:
+            words = guide_reference.part("words", shown)
+        except LayoutError as error:
+            notice = f'<p class="notice" role="status">{escape(error.message)} {escape(error.hint)}</p>'
+            words = guide_reference.part("words", match[1])
+        field = f'<label>PTX <input name="ptx" value="{escape(shown)}" size="64" spellcheck="false" autocomplete="off"></label>'
+        return f'<form class="strip ask">{field}<button>read</button></form>{notice}{html(words)}'
+
+    return re.sub(r"<p>@ask (\S+)</p>", form, body)
 
 
 def figure_html(address: str, caption: str) -> str:
@@ -136,8 +146,8 @@ def figure_html(address: str, caption: str) -> str:
 @router.get("/guide")
 def index(request: Request) -> Response:
     """What there is to read."""
-    pages = [(slug, title_of(slug)) for slug in ORDER]
-    return page(request, "guide_index.html", {"examples": EXAMPLES, "pages": pages})
+    groups = [(name, [topics.BY_PAGE[f"/guide/{entry.slug}"] for entry in entries]) for name, entries in GROUPS]
+    return page(request, "guide_index.html", {"examples": EXAMPLES, "groups": groups})
 
 
 @router.get(f"/guide/{TRANSPOSE}")
@@ -159,7 +169,7 @@ def example(request: Request, slug: str) -> Response:
         context = {
             "slug": slug,
             "title": title_of(slug),
-            "body": rendered(slug),
+            "body": asked(rendered(slug), request.query_params.get("ptx", "")),
             "near": near,
             "title_of": title_of,
         }

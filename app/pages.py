@@ -11,7 +11,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
-from app import lanes, payload, pickers, pictures, state, wmma_facts, words
+from app import lanes, payload, pickers, pictures, state, topics, wmma_facts, words
 from app.encode import dumps
 from app.gpu import fragments, runs
 from app.resources import page
@@ -65,7 +65,7 @@ def catalogue(request: Request) -> Response:
         try:
             guess = catalog.find(given["q"])
         except LayoutError as error:
-            if not found["count"]:
+            if not found["count"] and not topics.named(given["q"]):
                 notices.append(f"{error.message} {error.hint}")
     context = {
         "given": given,
@@ -73,6 +73,8 @@ def catalogue(request: Request) -> Response:
         "found": found,
         "rows": [(row, *payload.in_words(catalog.find(row["ptx"]))) for row in found["instructions"][: request.app.state.limits.rows]],
         "guess": guess,
+        "topics": topics.find(given["q"]),
+        "topic_named": bool(topics.named(given["q"])),
         "families": family_counts(),
         "types": payload.known_types(),
         "targets": catalog.TARGETS,
@@ -90,7 +92,8 @@ def go(request: Request) -> Response:
     try:
         return RedirectResponse(path_of(catalog.find(text)), 303)
     except LayoutError:
-        return RedirectResponse("/?q=" + quote(text), 303)
+        named = topics.named(text)
+        return RedirectResponse(named[0].page if named else "/?q=" + quote(text), 303)
 
 
 @router.get("/docs")
@@ -129,7 +132,13 @@ def instruction_page(request: Request, rest: str) -> Response:
     if not (dot and form in (*pictures.FORMS, "cu")):
         stem, form = rest, ""
     name, slash, letter = stem.rpartition("/")
-    found = catalog.find(name if slash else stem)
+    try:
+        found = catalog.find(name if slash else stem)
+    except LayoutError:
+        named = topics.named(rest)
+        if named and not form:
+            return RedirectResponse(named[0].page, 303)
+        raise
     operand = found.operand(letter) if slash else None
     chosen, notices = state.read(found, request.query_params)
     if form == "json":

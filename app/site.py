@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from app import guide_pages, pages, search
+from app import guide_pages, pages, search, topics
 from app.encode import dumps
 from app.gpu_pages import Hardware
 from app.main import create_app, plotly_url
@@ -164,7 +164,7 @@ class Site:
             extra = "".join(f'<script defer src="{up}{file}"></script>' for file in files)
         if path == "index.html":
             text = _ROW.sub(lambda m: m[0] if html.unescape(m[1]) in self.names else "", text)
-            text = text.replace("</body>", _script("search", search.exported(self.chosen)) + "</body>", 1)
+            text = text.replace("</body>", _script("search", search.exported(self.chosen) | {"pages": self.topics()}) + "</body>", 1)
         text = _MODULE.sub(lambda m: f'{extra}<script defer src="{m[1]}"{m[2]}>', text)
         text = text.replace("<html ", "<html data-exported ", 1)
         text = _dedent(text)
@@ -181,6 +181,11 @@ class Site:
             files.append(self.write(f"maps/{key}.js", f'(window.lanescopeMaps ??= {{}})["{key}"]={content};\n'))
             data["operands"][name] = key
         return text[: match.start()] + _script("data", data) + text[match.end() :], files
+
+    def topics(self) -> dict[str, Any]:
+        """The topics that a search finds beside instructions, with the files their pages have become."""
+        told = topics.exported()
+        return told | {"topics": [topic | {"page": self.target(topic["page"])} for topic in told["topics"]]}
 
     def index(self) -> None:
         """The catalogue with its search, and what every page loads."""

@@ -4,6 +4,8 @@ const form = document.getElementById("filters");
 const box = document.querySelector("input[type=search]");
 const thumbs = document.querySelector(".thumbs");
 const count = document.querySelector(".count");
+const shownTopics = Object.assign(document.createElement("ul"), { className: "topics" });
+count.before(shownTopics);
 const rules = JSON.parse(document.getElementById("search").textContent);
 const known = new Set([...rules.keys, ...rules.lines]);
 const silent = new Set(rules.silent), ordered = new Set(rules.ordered);
@@ -34,6 +36,28 @@ function matches(asked, row) {
     && asked.words.every((word) => row.whole.has(`shape=${word}`) || row.words.some((key) => key.startsWith(word)));
 }
 
+// The pages a text asks for, by the rules of app/topics.py: those it names, then those that have all its words.
+function topics(text) {
+  const named = rules.pages.topics.map((topic) => {
+    const found = topic.names.map((name) => new RegExp(`(?<![\\w.])${name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}(?!\\w)`).exec(text)).filter(Boolean);
+    return { topic, at: Math.min(...found.map((match) => match.index)) };
+  }).filter(({ at }) => at < Infinity).sort((one, other) => one.at - other.at).map(({ topic }) => topic);
+  const asked = (text.slice(0, 400).toLowerCase().match(/[0-9a-z_]+/g) ?? []).filter((word) => !rules.pages.silent.includes(word) && !/^\d+$/.test(word));
+  const whole = (topic) => asked.filter((part) => topic.words.includes(part)).length;
+  const rest = rules.pages.topics.filter((topic) => asked.length && !named.includes(topic) && asked.every((part) => topic.words.some((word) => word.startsWith(part))));
+  return [...named, ...rest.sort((one, other) => whole(other) - whole(one))].slice(0, rules.pages.most);
+}
+
+function showTopics(text) {
+  shownTopics.replaceChildren(...topics(text).map((topic) => {
+    const item = document.createElement("li"), link = document.createElement("a"), says = document.createElement("span");
+    Object.assign(link, { href: topic.page, textContent: topic.title });
+    Object.assign(says, { className: "muted", textContent: topic.summary });
+    item.append(link, " ", says);
+    return item;
+  }));
+}
+
 function narrow() {
   const want = Object.fromEntries(new FormData(form));
   const asked = question(want);
@@ -43,6 +67,7 @@ function narrow() {
     row.element.hidden = !found;
     shown += found;
   }
+  showTopics(want.q ?? "");
   count.textContent = `${shown} of ${rows.length} instructions`;
   const query = new URLSearchParams(Object.entries(want).filter(([, value]) => value));
   if (thumbs) thumbs.hidden = query.size > 0;

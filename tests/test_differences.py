@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -21,13 +22,15 @@ ROWS = rows()
 needs_ptxas = pytest.mark.skipif(assembler.ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
 
 
-def answer(text: str, target: str, declared: str = "", version: str = "9.0", options: tuple[str, ...] = ()) -> tuple[int, str]:
-    source = f".version {version}\n.target {target}\n.address_size 64\n.entry k() {{ {declared}\n{text}\nret; }}"
-    path = Path(assembler.tempfile.mkdtemp()) / "line.ptx"
-    path.write_text(source)
-    command = [str(assembler.ptxas()), *options, f"-arch={target}", str(path), "-o", str(path.with_suffix(".cubin"))]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return done.returncode, done.stderr + done.stdout
+def answer(text: str, target: str, declared: str = "") -> tuple[int, str]:
+    """ptxas's exit status and what it says of one line."""
+    source = f".version 9.0\n.target {target}\n.address_size 64\n.entry k() {{ {declared}\n{text}\nret; }}"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "line.ptx"
+        path.write_text(source)
+        command = [str(assembler.ptxas()), f"-arch={target}", str(path), "-o", str(path.with_suffix(".cubin"))]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return done.returncode, done.stderr + done.stdout
 
 
 def spelled(text: str, like: Instruction) -> tuple[str, str]:
@@ -44,7 +47,7 @@ def spelled(text: str, like: Instruction) -> tuple[str, str]:
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.key)
 def test_every_row_is_proved(row: Difference) -> None:
     assert row.says and row.really and row.place and row.document
-    assert row.ran or row.assembled or row.refused or row.test
+    assert row.ran or row.assembled or row.refused or row.test or row.stated
     for text in row.ran:
         found = find(text)
         assert found.ptx == text
@@ -114,14 +117,13 @@ def test_a_stride_of_halves_is_a_multiple_of_16() -> None:
 
 
 @needs_ptxas
-def test_align_counts_bytes() -> None:
+def test_align_counts_bytes(tmp_path: Path) -> None:
     """The section that holds an array with .align 32 is aligned to 32 in the ELF file, whose unit is the byte."""
-    folder = Path(assembler.tempfile.mkdtemp())
-    (folder / "a.ptx").write_text(
+    (tmp_path / "a.ptx").write_text(
         ".version 9.0\n.target sm_90\n.address_size 64\n.visible .global .align 32 .b8 A[64] = {1};\n.entry k() { ret; }"
     )
-    subprocess.run([str(assembler.ptxas()), "-arch=sm_90", str(folder / "a.ptx"), "-o", str(folder / "a.cubin")], check=True)
-    elf = (folder / "a.cubin").read_bytes()
+    subprocess.run([str(assembler.ptxas()), "-arch=sm_90", str(tmp_path / "a.ptx"), "-o", str(tmp_path / "a.cubin")], check=True)
+    elf = (tmp_path / "a.cubin").read_bytes()
     offset, size = int.from_bytes(elf[0x28:0x30], "little"), int.from_bytes(elf[0x3A:0x3C], "little")
     heads = [elf[offset + n * size : offset + (n + 1) * size] for n in range(int.from_bytes(elf[0x3C:0x3E], "little"))]
     names = heads[int.from_bytes(elf[0x3E:0x40], "little")]

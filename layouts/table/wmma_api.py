@@ -92,7 +92,7 @@ FUNCTIONS = (
     Function(
         "__float_to_tf32",
         ("float __float_to_tf32(float in);",),
-        "Rounds a float to tf32. An element that is not rounded leaves the result of mma_sync undefined.",
+        "Rounds a float to tf32. The elements of A and B must be rounded before mma_sync.",
         "cvt.rna.tf32.f32",
         False,
         "sm_80",

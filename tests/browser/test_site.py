@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from app import payload, search
+from app import payload, search, topics
 from app.site import Site
 from layouts import catalog
 from tests.test_cli import lanescope
@@ -52,6 +52,23 @@ def test_its_search_finds_what_the_server_finds(tmp_path: Path, browser: Browser
     place = {i.ptx: at for at, i in enumerate(catalog.instructions())}
     for given, shown in zip(asked, found(page, asked), strict=True):
         assert shown == [place[row["ptx"]] for row in payload.listing(**given)["instructions"]], given
+
+
+TOPICS = (
+    "wgmma.fence", 'asm volatile("wgmma.wait_group.sync.aligned 0;")', "wmma::mma_sync(c, a, b, c)", "ldm", "wgmma", "fence", "satf", "how to read PTX", "bmma_sync(d", "LBO", "s4",
+    "nvcuda::wmma::fragment<", "zz", "", "mma.m16n8k16.row.col.f32.f16.f16.f32", "mma", "__float_to_tf32(x)", "x[i]", "32B swizzle",
+)  # fmt: skip
+
+
+@pytest.mark.browser
+def test_its_search_finds_the_topics_that_the_server_finds(tmp_path: Path, browser: Browser) -> None:
+    Site(tmp_path, catalog.instructions()[:1]).index()
+    page: Page = browser.new_context().new_page()
+    page.goto(f"file://{tmp_path}/index.html")
+    for text in TOPICS:
+        page.locator("input[type=search]").fill(text)
+        shown = page.locator(".topics a").evaluate_all("links => links.map((link) => link.getAttribute('href'))")
+        assert shown == [f"{topic.page[1:]}.html" for topic in topics.find(text)], text
 
 
 @pytest.mark.browser

@@ -1,0 +1,105 @@
+"""Topics: pages found by name and by words, in the search, in the API and in an exported site."""
+
+from __future__ import annotations
+
+import pytest
+from starlette.testclient import TestClient
+
+from app import guide_index, topics
+from app.main import create_app
+from layouts import catalog
+from layouts.table.wgmma_order import ORDER
+from layouts.table.wmma_api import FUNCTIONS
+
+
+@pytest.fixture(scope="module")
+def client() -> TestClient:
+    return TestClient(create_app())
+
+
+def pages(text: str) -> list[str]:
+    return [topic.page.removeprefix("/guide/") for topic in topics.find(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("wgmma.fence", "wgmma.fence"),
+        ('asm volatile("wgmma.fence.sync.aligned;\\n" ::: "memory");', "wgmma.fence"),
+        ("wgmma.wait_group.sync.aligned 0;", "wgmma.wait_group"),
+        ("wait_group 1", "wgmma.wait_group"),
+        ("warpgroup_commit_batch();", "wgmma.commit_group"),
+        ("fence.proxy.async.shared::cta;", "fence.proxy.async"),
+        ("wmma::load_matrix_sync(a, A, 16);", "load_matrix_sync"),
+        ("nvcuda::wmma::mma_sync(c, a, b, c)", "wmma-cpp"),
+        ("bmma_sync(d, a, b, c, bmmaBitOpAND)", "bmma_sync"),
+        ("wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> a;", "wmma-fragment"),
+        ("satf", "mma_sync"),
+        ("ldm", "load_matrix_sync"),
+        ("errata", "differences"),
+        ("how to read PTX", "read-ptx"),
+        ("swizzle", "swizzle"),
+        ("LBO", "lbo-sbo"),
+    ],
+)
+def test_what_is_found_first(text: str, first: str) -> None:
+    assert pages(text)[0] == first
+
+
+def test_a_name_is_whole() -> None:
+    """mma_sync is no part of bmma_sync, and a longer opcode is another one."""
+    assert pages("bmma_sync(") == ["bmma_sync"] and "mma_sync" not in pages("bmma_sync")
+    assert topics.named("wgmma.fences") == [] and topics.named("tcgen05.wgmma.fence") == []
+
+
+def test_instructions_are_no_topics() -> None:
+    for i in catalog.instructions()[::53]:
+        assert topics.named(i.ptx) == [] and pages(i.ptx) == [], i.ptx
+    assert pages("") == pages("0x4000004000010100") == pages("{ % ;") == []
+
+
+def test_every_function_and_ordering_has_a_page() -> None:
+    for name in (*(row.name for row in ORDER), *(f.name for f in FUNCTIONS if f.name != "fragment")):
+        assert pages(name)[0] == name
+    assert {topic.page for topic in topics.topics()} == {f"/guide/{slug}" for slug in guide_index.ORDER}
+    assert all(topic.summary.endswith(".") or topic.summary[-1].isalnum() for topic in topics.topics())
+
+
+def test_the_search_shows_them(client: TestClient) -> None:
+    page = client.get("/", params={"q": "wgmma.fence"}).text
+    assert 'href="/guide/wgmma.fence" id="guess"' in page and "No instruction" not in page and "Nothing matches" not in page
+    both = client.get("/", params={"q": "wgmma", "part": "rows"}).text
+    assert 'href="/guide/fence-commit-wait"' in both and 'id="guess"' not in both and "m64n8k16" in both
+    line = client.get("/", params={"q": "mma.m16n8k16.row.col.f32.f16.f16.f32"}).text
+    assert 'class="topics"' not in line and 'id="guess"' in line
+    assert "Nothing matches" in client.get("/", params={"q": "zz"}).text
+
+
+def test_addresses_of_instructions_that_are_topics_lead_there(client: TestClient) -> None:
+    for address in ("/i/wgmma.fence.sync.aligned", "/go?ptx=wgmma.fence.sync.aligned;", "/i/fence.proxy.async"):
+        answer = client.get(address, follow_redirects=False)
+        assert answer.status_code == 303 and answer.headers["location"].startswith("/guide/"), address
+    assert client.get("/i/nonsense").status_code == 404 and client.get("/i/wgmma.fence.json").status_code == 404
+
+
+def test_the_api(client: TestClient) -> None:
+    every = client.get("/api/v1/topics").json()
+    assert every["count"] == len(every["topics"]) == len(topics.topics())
+    assert client.get("/api/v1/topics", params={"q": "wait_group"}).json()["topics"][0]["page"] == "/guide/wgmma.wait_group"
+    assert client.get("/api/v1/topics", params={"q": "zz"}).json() == {"count": 0, "topics": []}
+    assert client.get("/api/v1/topics", params={"q": "x" * 2001}).status_code == 422
+
+
+def test_the_guide_lists_every_page_with_its_sentence(client: TestClient) -> None:
+    text = client.get("/guide").text
+    for topic in topics.topics():
+        assert f'href="{topic.page}"' in text
+
+
+def test_a_typed_instruction_is_read_word_by_word(client: TestClient) -> None:
+    own = client.get("/guide/read-ptx").text
+    assert "type of B&#x27;s elements" in own or "type of B's elements" in own
+    typed = client.get("/guide/read-ptx", params={"ptx": "wgmma.mma_async.m64n8k16.f32.f16.f16"}).text
+    assert "all 128 threads of the warpgroup" in typed and 'role="status"' not in typed
+    wrong = client.get("/guide/read-ptx", params={"ptx": 'mma.m16n8k12.row.col.f32.f16.f16.f32"><script>alert(1)</script>'})
+    assert wrong.status_code == 200 and 'role="status"' in wrong.text and "<script>alert" not in wrong.text
