@@ -22,7 +22,7 @@ RETRY_SECONDS = "2"
 STATUS = {
     "unknown_instruction": 404, "unknown_operand": 404, "operand_not_in_registers": 404, "not_found": 404, "method_not_allowed": 405,
     "unsupported_media_type": 415, "internal_error": 500,
-    "worker_ended": 502, "worker_garbage": 502, "worker_failed": 502, "run_failed": 502,
+    "worker_ended": 502, "worker_garbage": 502, "worker_failed": 502, "run_failed": 502, "picture_failed": 502,
     "no_device": 503, "busy": 503, "too_slow": 503, "unsupported_here": 503, "timed_out": 504,
 }  # fmt: skip
 CODES = {404: "not_found", 405: "method_not_allowed", 415: "unsupported_media_type"}

@@ -15,8 +15,8 @@ from app.encode import dumps
 from app.memory_views import field_at, tile_figure, verdict_svg
 from app.resources import page
 from app.takes import Given
-from app.wire import Body, json_body
-from app.work import OffLoop
+from app.wire import json_body
+from app.work import OffLoop, picture
 from layouts import catalog
 from layouts import descriptor as desc
 from layouts.descriptor import Descriptor
@@ -111,7 +111,7 @@ def step_query(tile: Tile, rows: int, k: int) -> str:
 @router.get("/smem.{form}")
 def smem_form(request: Request, form: str) -> Response:
     """The same as a picture, table or JSON: stable addresses for documents."""
-    return Body(*pictures.tile(form, dict(request.query_params)))
+    return picture(*pictures.tile(form, dict(request.query_params), draw=lambda drawing: drawing))
 
 
 def _marker(panel: Panel) -> str:
@@ -162,7 +162,7 @@ def descriptor_page(request: Request, word: str) -> Response:
     stem, dot, form = word.rpartition(".")
     if dot and form in pictures.FORMS:
         descriptor = memory.parse_descriptor(stem)
-        return Body(*pictures.descriptor(form, descriptor, query))
+        return picture(*pictures.descriptor(form, descriptor, query, draw=lambda drawing: drawing))
     try:
         descriptor = memory.parse_descriptor(word)
     except LayoutError as error:

@@ -16,7 +16,7 @@ from app.encode import dumps
 from app.gpu import fragments, runs
 from app.resources import page
 from app.wire import Body, json_body
-from app.work import OffLoop
+from app.work import OffLoop, picture
 from layouts import catalog
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
@@ -147,7 +147,7 @@ def instruction_page(request: Request, rest: str) -> Response:
         text = cuda.program(found) if form == "cu" else ptx.syntax(found)
         return Body(text.encode(), "text/plain; charset=utf-8")
     if form:
-        return Body(*pictures.instruction(form, found, operand, dict(request.query_params)))
+        return picture(*pictures.instruction(form, found, operand, dict(request.query_params), draw=lambda drawing: drawing))
     if operand:
         return RedirectResponse(path_of(found) + f"?pin={operand.name}:0,0", 303)
     return page(request, "instruction.html", page_context(request, found, chosen, notices))

@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from app import memory, memory_views, payload, raster, state
+from app import memory, memory_views, payload, state
 from app.encode import dumps
+from app.raster import Drawing
 from app.words import DIAGRAM
 from layouts import catalog
 from layouts.descriptor import FIELDS, Descriptor
@@ -24,11 +25,13 @@ FORMS = {
     "md": "text/markdown; charset=utf-8", "csv": "text/csv; charset=utf-8", "json": "application/json",
 }  # fmt: skip
 DEFAULTS = {"theme": "light", "lang": "en", "scale": "2"}
-Made = tuple[bytes, str]  # the bytes and their media type
+LONGEST_TITLE = 200
+Made = tuple[Any, str]  # what was made, bytes unless `draw` says otherwise, and its media type
+Draw = Callable[[Drawing], Any]  # what makes a PNG or PDF of a drawing: here and now, or later elsewhere
 _SPAN = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?\Z")
 
 
-def instruction(form: str, found: Instruction, operand: Operand | None, query: Mapping[str, str]) -> Made:
+def instruction(form: str, found: Instruction, operand: Operand | None, query: Mapping[str, str], draw: Draw = Drawing.made) -> Made:
     """A diagram of one operand, or of A, B and D as in a product."""
     _known(form, query)
     style, chosen = read(found, query)
@@ -42,7 +45,7 @@ def instruction(form: str, found: Instruction, operand: Operand | None, query: M
     if form == "json":
         facts = payload.operand_map(found, operand) if operand else payload.detail(found)
         return dumps(facts), FORMS[form]
-    return _drawn(form, diagram(figure, style, title, describe(found, figure)), query)
+    return _drawn(form, diagram(figure, style, title, describe(found, figure)), query, draw)
 
 
 def describe(found: Instruction, figure: Figure) -> str:
@@ -77,7 +80,7 @@ def read(found: Instruction, query: Mapping[str, str]) -> tuple[Style, state.Pag
     if lang not in WORDS:
         raise LayoutError("bad_option", f"No language '{lang[:20]}'.", f"Allowed: {', '.join(WORDS)}.", "lang")
     style = Style(
-        chosen.colour, chosen.label, threads, theme(query), query.get("title"), _flag("legend", query), _flag("caption", query), lang
+        chosen.colour, chosen.label, threads, theme(query), _title(query), _flag("legend", query), _flag("caption", query), lang
     )  # fmt: skip
     return style, chosen
 
@@ -96,6 +99,13 @@ def _known(form: str, query: Mapping[str, str], more: tuple[str, ...] = ()) -> N
     unknown = sorted(set(query) - set(DIAGRAM) - set(more) - set(state.SPEC))
     if unknown:
         raise LayoutError("bad_option", f"No option '{unknown[0][:40]}'.", f"Allowed: {', '.join((*more, *DIAGRAM))}.", unknown[0][:40])
+
+
+def _title(query: Mapping[str, str]) -> str | None:
+    given = query.get("title")
+    if given and len(given) > LONGEST_TITLE:
+        raise LayoutError("bad_option", f"title has {len(given)} characters.", f"At most {LONGEST_TITLE}.", "title")
+    return given
 
 
 def _flag(name: str, query: Mapping[str, str]) -> bool:
@@ -126,17 +136,17 @@ def _span(name: str, query: Mapping[str, str]) -> tuple[int, int] | None:
     return int(match[1]), int(match[2] or match[1])
 
 
-def _drawn(form: str, drawing: str, query: Mapping[str, str]) -> Made:
+def _drawn(form: str, drawing: str, query: Mapping[str, str], draw: Draw) -> Made:
     if form == "svg":
         return drawing.encode(), FORMS[form]
     if form == "tex":
         return tikz(drawing, standalone=not _flag("embed", query)).encode(), FORMS[form]
     if form == "pdf":
-        return raster.pdf(drawing), FORMS[form]
+        return draw(Drawing(form, drawing)), FORMS[form]
     given = query.get("scale") or DEFAULTS["scale"]
     if not re.fullmatch(r"\d(\.\d{1,3})?", given) or not 0.25 <= float(given) <= 8:
         raise LayoutError("bad_option", f"scale is '{given[:20]}'.", "A number from 0.25 to 8.", "scale")
-    return raster.png(drawing, float(given)), FORMS[form]
+    return draw(Drawing(form, drawing, float(given))), FORMS[form]
 
 
 def _text(form: str, figure: Figure, style: Style, title: str) -> str:
@@ -166,7 +176,7 @@ def _text(form: str, figure: Figure, style: Style, title: str) -> str:
 # shared memory and descriptors -------------------------------------------------------------------------------------------------
 
 
-def tile(form: str, query: Mapping[str, str]) -> Made:
+def tile(form: str, query: Mapping[str, str], draw: Draw = Drawing.made) -> Made:
     """A tile in shared memory: logical and memory picture with LBO and SBO; txt, md, csv: where every element (chunk) lies."""
     _known(form, query, (*memory.TILE_FIELDS, "plain"))
     made, rows = memory.tile_of({name: query[name] for name in memory.TILE_FIELDS if name in query})
@@ -182,8 +192,8 @@ def tile(form: str, query: Mapping[str, str]) -> Made:
         return _tile_text(form, made, rows, title).encode(), FORMS[form]
     palette = theme(query)
     figure, extra = memory_views.tile_figure(made, plain, palette.ink)
-    style = Style(palette=palette, title=query.get("title"))
-    return _drawn(form, diagram(figure, style, title, title, extra), query)
+    style = Style(palette=palette, title=_title(query))
+    return _drawn(form, diagram(figure, style, title, title, extra), query, draw)
 
 
 def _tile_text(form: str, made: Any, rows: int, title: str) -> str:
@@ -204,7 +214,7 @@ def _tile_text(form: str, made: Any, rows: int, title: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def descriptor(form: str, word: Descriptor, query: Mapping[str, str]) -> Made:
+def descriptor(form: str, word: Descriptor, query: Mapping[str, str], draw: Draw = Drawing.made) -> Made:
     """The 64 bits of a descriptor with their fields."""
     _known(form, query)
     if form == "json":
@@ -219,7 +229,7 @@ def descriptor(form: str, word: Descriptor, query: Mapping[str, str]) -> Made:
         return (
             "\n".join([str(word), *(f"  {name:14} {bits:>6}  {encoded:>7}  {amount}" for name, bits, encoded, amount in rows)]) + "\n"
         ).encode(), FORMS[form]
-    return _drawn(form, memory_views.bits_svg(word, theme(query)), query)
+    return _drawn(form, memory_views.bits_svg(word, theme(query)), query, draw)
 
 
 def _amount(word: Descriptor, field: Any) -> str:

@@ -6,14 +6,22 @@ system font: without a named font resvg drops text silently.
 
 from __future__ import annotations
 
+import base64
 import importlib.util
+import sys
+from concurrent.futures import Future
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
+from app import raster_worker
+from app.gpu.pool import Lane
+from app.raster_worker import FAMILY
 from layouts.errors import LayoutError
 
-FAMILY = "DejaVu Sans Mono"
-LARGEST_PIXELS = 12000
+LARGEST_PIXELS = 12000  # each way
+MOST_PIXELS = 24_000_000  # in all: 96 MB while it is drawn
 HINT = "pip install 'lanescope[pictures]'"
 
 
@@ -34,43 +42,58 @@ def available() -> str:
     return f"Not installed: {', '.join(missing)}. {HINT}" if missing else ""
 
 
-def _check(drawing: str) -> None:
-    reason = available()
-    if reason:
-        raise LayoutError("no_pictures", f"PNG and PDF cannot be made here: {reason}.", HINT, "form")
-    strange = sorted({letter for letter in drawing if ord(letter) > 0x2FFF})
-    if strange:
-        raise LayoutError(
-            "no_glyphs", f"{FAMILY} has no glyph for '{''.join(strange[:8])}'.", "Chinese text: SVG, TeX, text or Markdown.", "lang"
-        )
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """An SVG that shall become a PNG (`scale` pixels a unit) or a PDF; LayoutError where it cannot, before anything is drawn."""
+
+    form: str
+    svg: str
+    scale: float = 1.0
+    fonts: tuple[str, ...] = field(default_factory=fonts)
+
+    def __post_init__(self) -> None:
+        reason = available()
+        if reason:
+            raise LayoutError("no_pictures", f"PNG and PDF cannot be made here: {reason}.", HINT, "form")
+        strange = sorted({letter for letter in self.svg if ord(letter) > 0x2FFF})
+        if strange:
+            raise LayoutError(
+                "no_glyphs", f"{FAMILY} has no glyph for '{''.join(strange[:8])}'.", "Chinese text: SVG, TeX, text or Markdown.", "lang"
+            )
+        wide, high = (float(self.svg.split(f'{side}="', 1)[1].split('"', 1)[0]) * self.scale for side in ("width", "height"))
+        if self.form == "png" and (max(wide, high) > LARGEST_PIXELS or wide * high > MOST_PIXELS):
+            raise LayoutError(
+                "too_large",
+                f"{wide:.0f}×{high:.0f} pixels.",
+                f"At most {LARGEST_PIXELS} each way and {MOST_PIXELS // 1_000_000} million in all: a smaller cell or scale, or a window.",
+                "scale",
+            )
+
+    def made(self) -> bytes:
+        """Drawn in this process."""
+        return raster_worker.png(self.svg, self.scale, self.fonts) if self.form == "png" else raster_worker.pdf(self.svg, self.fonts)
 
 
-def png(drawing: str, scale: float = 2.0) -> bytes:
-    """The picture as PNG, `scale` pixels a unit."""
-    _check(drawing)
-    import resvg_py
+class Easel:
+    """A process that draws for a server, one picture at a time; it is started by the first, and killed by one that takes too long."""
 
-    width = float(drawing.split('width="', 1)[1].split('"', 1)[0])
-    height = float(drawing.split('height="', 1)[1].split('"', 1)[0])
-    if max(width, height) * scale > LARGEST_PIXELS:
-        raise LayoutError(
-            "too_large",
-            f"{width * scale:.0f}×{height * scale:.0f} pixels.",
-            f"At most {LARGEST_PIXELS} each way: a smaller cell or scale.",
-            "scale",
-        )
-    made = resvg_py.svg_to_bytes(
-        svg_string=drawing, skip_system_fonts=True, font_files=list(fonts()), font_family=FAMILY, monospace_family=FAMILY, zoom=scale
-    )
-    return bytes(made)
+    def __init__(self, seconds: float = 5.0, waiting: int = 32) -> None:
+        self.seconds, self.waiting = seconds, waiting
+        self._lane: Lane | None = None
 
+    def submit(self, drawing: Drawing) -> Future[dict[str, Any]]:
+        """Its answer, for `bytes_of`; LayoutError `busy` where too many wait."""
+        if self._lane is None:
+            argv = [sys.executable, "-m", "app.raster_worker"]
+            self._lane = Lane("pictures", lambda _: argv, self.seconds, self.waiting, start_seconds=20.0)
+        return self._lane.submit({"form": drawing.form, "svg": drawing.svg, "scale": drawing.scale, "fonts": drawing.fonts})
 
-def pdf(drawing: str) -> bytes:
-    """The picture as PDF, its text selectable."""
-    _check(drawing)
-    import svg2pdf_py
+    @staticmethod
+    def bytes_of(answer: dict[str, Any]) -> bytes:
+        return base64.b64decode(answer["base64"])
 
-    database = svg2pdf_py.FontDatabase()
-    for file in fonts():
-        database.load_font_file(file)
-    return bytes(svg2pdf_py.svg_to_pdf(drawing, database))
+    def close(self) -> None:
+        """End the process now."""
+        if self._lane:
+            self._lane.close()
+            self._lane = None

@@ -16,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 from app.encode import dumps
 
 SMALLEST_COMPRESSED = 400
+DENSE = ("image/png", "application/pdf")  # compressed already
 OVERHEAD = 2048  # bytes an entry of the cache costs beside its bodies: objects, headers, the key
 
 
@@ -35,7 +36,8 @@ class Body(Response):
 
     def coding(self, accepted: str) -> str:
         """The content coding for an Accept-Encoding header, "" for none."""
-        return _coding(accepted) if len(self._encoded[""]) >= SMALLEST_COMPRESSED else ""
+        small = len(self._encoded[""]) < SMALLEST_COMPRESSED or self.media_type in DENSE
+        return "" if small else _coding(accepted)
 
     def has(self, coding: str) -> bool:
         return coding in self._encoded

@@ -12,14 +12,17 @@ import contextvars
 import functools
 import inspect
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import AsyncIterator, Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from fastapi.routing import APIRoute
+from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from app.raster import Drawing, Easel
 from app.wire import Body, Cache
 from layouts.errors import LayoutError
 
@@ -33,19 +36,36 @@ class Work:
     def __init__(self, threads: int = THREADS, waiting: int = WAITING, seconds: float = SECONDS, cache_bytes: int = CACHE_BYTES) -> None:
         self.threads, self.most, self.seconds = threads, threads + waiting, seconds
         self.cache = Cache(cache_bytes)
+        self.easel = Easel(seconds)
         self.held = 0
         self._pool: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
 
     async def run(self, make: Callable[[], Made]) -> Made:
-        """make() in a thread. LayoutError `busy` where too many wait, `too_slow` where it takes too long; its result is then dropped."""
-        future = self._submit(make)
+        """make() in a thread; LayoutError `busy` where too many wait."""
+        return await asyncio.wrap_future(self._submit(make))
+
+    async def drawn(self, sketch: Sketch) -> Body:
+        """A sketch as PNG or PDF."""
         try:
-            return await asyncio.wait_for(asyncio.wrap_future(future), self.seconds)
+            answer = await asyncio.wrap_future(self.easel.submit(sketch.drawing))
+        except LayoutError as error:
+            raise self.too_slow() if error.code == "timed_out" else error from None
+        return await self.run(lambda: Body(Easel.bytes_of(answer), str(sketch.media_type)))
+
+    @asynccontextmanager
+    async def limited(self) -> AsyncIterator[None]:
+        """The time one request has; LayoutError `too_slow` after it. What has not begun is dropped, the result of what has is."""
+        try:
+            async with asyncio.timeout(self.seconds):
+                yield
         except TimeoutError:
-            raise LayoutError(
-                "too_slow", f"This took longer than {self.seconds:g} s.", "Ask for less: a smaller tile, fewer accesses, a window."
-            ) from None
+            raise self.too_slow() from None
+
+    def too_slow(self) -> LayoutError:
+        return LayoutError(
+            "too_slow", f"This took longer than {self.seconds:g} s.", "Ask for less: a smaller tile, fewer accesses, a window."
+        )
 
     def _submit(self, make: Callable[[], Made]) -> Future[Made]:
         with self._lock:
@@ -68,6 +88,20 @@ class Work:
             pool, self._pool = self._pool, None
         if pool:
             pool.shutdown(cancel_futures=True)
+        self.easel.close()
+
+
+class Sketch(Response):
+    """What a route returns for a PNG or PDF: drawing it is another process's work."""
+
+    def __init__(self, drawing: Drawing, media_type: str) -> None:
+        super().__init__(media_type=media_type)
+        self.drawing = drawing
+
+
+def picture(made: Any, media_type: str) -> Body | Sketch:
+    """What `app.pictures` made, its drawings left for later."""
+    return Sketch(made, media_type) if isinstance(made, Drawing) else Body(made, media_type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +120,8 @@ _answering: contextvars.ContextVar[Answering] = contextvars.ContextVar("answerin
 async def off_loop(make: Callable[..., Made], *args: Any) -> Made:
     """make(*args) in the threads of the server whose request this is; a body it makes is compressed there, and not kept."""
     now = _answering.get()
-    return await now.work.run(lambda: _prepared(make(*args), now))
+    async with now.work.limited():
+        return await now.work.run(lambda: _prepared(make(*args), now))
 
 
 def _prepared(made: Made, now: Answering) -> Made:
@@ -95,10 +130,9 @@ def _prepared(made: Made, now: Answering) -> Made:
     return made
 
 
-def _made(make: Callable[[], Any], now: Answering) -> Any:
-    """In the thread: what the route returns; a body is compressed and kept."""
-    found = now.work.cache.get(now.key) if now.key is not None else None  # made meanwhile, or in another coding
-    made = _prepared(found or make(), now)
+def _kept(made: Any, now: Answering) -> Any:
+    """In the thread: a body is compressed and kept."""
+    made = _prepared(made, now)
     if isinstance(made, Body) and now.key is not None and made.keep and made.status_code == 200:
         made.route = now.scope.get("route")
         now.work.cache.put(now.key, made)
@@ -116,7 +150,17 @@ def _threaded(endpoint: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(endpoint)
     async def run(**given: Any) -> Any:
         now = _answering.get()
-        return await now.work.run(lambda: _made(functools.partial(endpoint, **given), now))
+
+        def make() -> Any:
+            found = now.work.cache.get(now.key) if now.key is not None else None  # made meanwhile, or in another coding
+            return _kept(found or endpoint(**given), now)
+
+        async with now.work.limited():
+            made = await now.work.run(make)
+            if isinstance(made, Sketch):
+                drawn = await now.work.drawn(made)
+                made = await now.work.run(lambda: _kept(drawn, now))
+            return made
 
     return run
 

@@ -119,6 +119,13 @@ def pixels(data: bytes) -> tuple[int, int, int]:
     return width, height, sum(1 for byte in raw if byte)
 
 
+@pytest.mark.parametrize("form", ["svg", "tex", "md"])
+def test_a_title_is_short(form: str) -> None:
+    with pytest.raises(LayoutError, match="title has 201 characters") as refused:
+        pictures.instruction(form, MMA, MMA.operand("a"), {"title": "x" * 201})
+    assert refused.value.field == "title"
+
+
 @needs_raster
 def test_png_has_glyphs_and_equal_bytes() -> None:
     """Without its font resvg drops text silently: the labelled picture must differ from the one without labels."""

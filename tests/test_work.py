@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 from fastapi.routing import APIRoute
 
-from app import words
+from app import pictures, raster, raster_worker, words
 from app.main import create_app
 from app.wire import OVERHEAD, Body, Cache
 from app.work import Work
+from layouts import find
 from layouts.errors import LayoutError
 from tests.asgi import ask
 
@@ -25,11 +26,12 @@ M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
 WORD = "0x4000004004000101"
 PAGES = (
-    "/", "/?q=bf16&part=rows", f"/go?ptx={M16}", "/docs", "/help", f"/i/{M16}", f"/i/{M16}/a.svg", f"/i/{M16}/a.png", f"/i/{M16}.json", f"/i/{M16}.cu", "/smem", "/smem.svg", "/descriptor",
+    "/", "/?q=bf16&part=rows", f"/go?ptx={M16}", "/docs", "/help", f"/i/{M16}", f"/i/{M16}/a.svg", f"/i/{M16}.json", f"/i/{M16}.cu", "/smem", "/smem.svg", "/descriptor",
     "/descriptor/wgmma", f"/descriptor/wgmma/{WORD}", f"/descriptor/wgmma/{WORD}.svg", "/chain", "/banks", "/diagram", "/gallery", "/gpu",
     f"/gpu/run?kind=mma&instruction={M16}&backend=numpy", f"/steps/{M16}", f"/steps/{M16}.txt", "/guide", "/guide/swizzle", "/guide/k-major-none", "/guide/k-major-needs-no-transpose", "/reuse",
     "/compare", f"/metadata/{SPARSE}", f"/api/v1/instructions/{SPARSE}/metadata", "/palette.css",
 )  # fmt: skip
+PNGS = (f"/i/{M16}/a.png", f"/i/{M16}/a.pdf", "/smem.png")
 REFUSED = (
     "/i/mma.m16n8k12.row.col.f32.f16.f16.f32",
     "/api/v1/instructions/nothing",
@@ -46,9 +48,17 @@ PLUMBING = {
     "app/gpu_pages.py",
     "app/gpu/pool.py",
     "app/resources.py",
+    "app/raster.py",
     "layouts/errors.py",
 }
-WORK_OF_PLUMBING = {("app/wire.py", "prepare"), ("app/resources.py", "page"), ("app/gpu_pages.py", "table")}
+WORK_OF_PLUMBING = {
+    ("app/wire.py", "prepare"),
+    ("app/resources.py", "page"),
+    ("app/gpu_pages.py", "table"),
+    ("app/raster.py", "fonts"),
+    ("app/raster.py", "__post_init__"),
+    ("app/raster.py", "bytes_of"),
+}
 
 
 class OnTheLoop:
@@ -93,7 +103,7 @@ def every_route(app: Any) -> set[str]:
 
 def test_no_route_computes_on_the_event_loop(app: Any) -> None:
     plotly = asyncio.run(ask(app, "GET", f"/i/{M16}")).body.decode().split('data-plotly="')[1].split('"')[0]
-    gets = [*PAGES, *words.EXAMPLES.values(), plotly]
+    gets = [*PAGES, *([] if raster.available() else PNGS), *words.EXAMPLES.values(), plotly]
     requests = [("GET", address, b"") for address in (*gets, *gets, *REFUSED)] + [
         ("POST", path, body) for path, body in words.BODIES.items()
     ]
@@ -162,15 +172,20 @@ def test_work_runs_in_its_own_threads() -> None:
     work.close()
 
 
+async def limited(work: Work, make: Any) -> Any:
+    async with work.limited():
+        return await work.run(make)
+
+
 def test_slow_work_is_refused_in_time_and_keeps_its_place_until_it_ends() -> None:
     work, gate = Work(threads=1, waiting=1, seconds=0.05), threading.Event()
 
     async def run() -> None:
         with pytest.raises(LayoutError, match=r"longer than 0\.05 s") as slow:
-            await work.run(gate.wait)
+            await limited(work, gate.wait)
         assert slow.value.code == "too_slow" and work.held == 1  # the thread is still at it
         with pytest.raises(LayoutError) as queued:
-            await work.run(lambda: pytest.fail("it was given up before it began"))
+            await limited(work, lambda: pytest.fail("it was given up before it began"))
         assert queued.value.code == "too_slow" and work.held == 1  # one that had not begun is dropped
         waiting = asyncio.ensure_future(work.run(lambda: 1))
         await asyncio.sleep(0)
@@ -201,3 +216,30 @@ def test_refusals_of_work_say_when_to_come_again() -> None:
 
     asyncio.run(run())
     app.state.work.close()
+
+
+@pytest.mark.skipif(bool(raster.available()), reason=raster.available())
+def test_pngs_and_pdfs_are_drawn_in_another_process(app: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(raster_worker, "png", lambda *_: pytest.fail("drawn here"))
+    answer = asyncio.run(ask(app, "GET", f"/i/{M16}/b.png?scale=1"))
+    assert answer.status == 200 and answer.body.startswith(b"\x89PNG") and "content-encoding" not in answer.headers
+    lane = app.state.work.easel._lane
+    assert lane is not None and lane.worker is not None and lane.worker.process.poll() is None
+
+
+@pytest.mark.skipif(bool(raster.available()), reason=raster.available())
+def test_a_picture_that_takes_too_long_is_given_up_and_its_process_ended() -> None:
+    easel = raster.Easel(seconds=0.0)
+    drawing = raster.Drawing("png", pictures.instruction("svg", find(M16), None, {})[0].decode())
+    with pytest.raises(LayoutError) as slow:
+        easel.submit(drawing).result(30)
+    assert slow.value.code == "timed_out" and easel._lane is not None and easel._lane.worker is None
+    easel.close()
+
+
+@pytest.mark.skipif(bool(raster.available()), reason=raster.available())
+def test_the_pixels_of_a_picture_are_bounded() -> None:
+    for options in ({"cell": "200", "scale": "8"}, {"cell": "200x200", "scale": "3"}):
+        with pytest.raises(LayoutError) as refused:
+            pictures.instruction("png", find(M16), None, options, draw=lambda drawing: pytest.fail("drawn"))
+        assert (refused.value.code, refused.value.field) == ("too_large", "scale")

@@ -113,14 +113,14 @@ class Job:
 
 
 class Lane:
-    """The queue of one device and the thread that serves it. The worker starts with the first job."""
+    """The queue of one worker and the thread that serves it: a device's, or another by name. The worker starts with the first job."""
 
-    def __init__(self, number: int, argv: Callable[[int], list[str]], job_seconds: float, most: int, start_seconds: float) -> None:
+    def __init__(self, number: int | str, argv: Callable[[Any], list[str]], job_seconds: float, most: int, start_seconds: float) -> None:
         self.number, self.argv, self.job_seconds, self.start_seconds = number, argv, job_seconds, start_seconds
         self.jobs: queue.Queue[Job | None] = queue.Queue(most)
         self.worker: Worker | None = None
         self.restarts, self.asked = 0, 0
-        self.thread = threading.Thread(target=self._serve, name=f"gpu-{number}", daemon=True)
+        self.thread = threading.Thread(target=self._serve, name=f"lane-{number}", daemon=True)
         self.thread.start()
 
     def submit(self, request: Json) -> Future[Json]:
@@ -167,6 +167,21 @@ class Lane:
             raise LayoutError(told["code"], told["message"], told["hint"], told["field"])
         result: Json = answer["result"]
         return result
+
+    def close(self) -> None:
+        """End the worker now: a job in progress fails, jobs that wait are dropped."""
+        worker = self.worker
+        if worker:
+            worker.process.kill()
+        while True:
+            try:
+                job = self.jobs.get_nowait()
+            except queue.Empty:
+                break
+            if job:
+                job.future.cancel()
+        self.jobs.put(None)
+        self.thread.join(5)
 
     def _drop(self) -> None:
         if self.worker:
@@ -228,16 +243,5 @@ class Pool:
     def close(self) -> None:
         """End every worker now: a run in progress fails."""
         for lane in self.lanes.values():
-            worker = lane.worker
-            if worker:
-                worker.process.kill()
-            while True:
-                try:
-                    job = lane.jobs.get_nowait()
-                except queue.Empty:
-                    break
-                if job:
-                    job.future.cancel()
-            lane.jobs.put(None)
-            lane.thread.join(5)
+            lane.close()
         self.lanes.clear()
