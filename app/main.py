@@ -23,7 +23,7 @@ from app.metrics import Counted, Metrics
 from app.resources import STATIC, css, templates
 from app.schemas.tools import Health, Ready
 from app.takes import ApiRoute
-from app.wire import Body
+from app.wire import Body, json_body
 from app.work import Kept, Work
 from layouts import catalog
 
@@ -98,6 +98,7 @@ def create_app(hardware: gpu_pages.Hardware | None = None, limits: pages.Limits 
         lifespan=lifespan,
         docs_url=None,  # FastAPI's own pages load their scripts from elsewhere; ours is in pages.py
         redoc_url=None,
+        openapi_url=None,  # ours is made in a thread and kept
     )
     app.router.route_class = ApiRoute
     app.include_router(api.router)
@@ -120,6 +121,10 @@ def create_app(hardware: gpu_pages.Hardware | None = None, limits: pages.Limits 
     async def readyz() -> Response:
         """The catalogue is loaded and the assembled targets are at hand."""
         return JSONResponse({"status": "ready", "instructions": len(catalog.instructions()), "assembler": catalog.assembler()["assembler"]})
+
+    @app.get("/openapi.json", include_in_schema=False)
+    def openapi_json() -> Response:
+        return json_body(app.openapi())
 
     @app.get("/palette.css", include_in_schema=False)
     def palette_css() -> Response:

@@ -14,7 +14,7 @@ from fastapi import Depends, Path, Query, Request
 from starlette.responses import Response
 
 from app.schemas.base import PTX
-from app.work import OffLoop
+from app.work import OffLoop, off_loop
 from layouts.errors import LayoutError
 from layouts.reading import LONGEST_KEY, nearest, shown
 
@@ -85,7 +85,7 @@ async def json_object(request: Request) -> Json:
     subtype = kind.strip().lower()
     if subtype != "application/json" and not (subtype.startswith("application/") and subtype.endswith("+json")):
         raise LayoutError("unsupported_media_type", f"The body is '{shown(kind, 60)}'.", "Send JSON with content-type: application/json.")
-    return read_json(await request.body())
+    return await off_loop(read_json, await request.body())
 
 
 def read_json(raw: bytes) -> Json:
