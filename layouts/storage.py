@@ -6,7 +6,7 @@ The keys of each kind, and what they take, are KEYS; the pages' forms are made f
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
@@ -38,6 +38,40 @@ class Storage:
     mn: int | None = None
     k: int | None = None
     tile: Tile | None = None
+    spec: Mapping[str, Any] = field(default_factory=dict)  # what was given, as `storage` reads it
+
+    @property
+    def base(self) -> int:
+        """First byte of the tile."""
+        return self.tile.base if self.tile else _bytes(self.spec, "base", 0)
+
+    @property
+    def mode(self) -> Mode:
+        """The wgmma swizzle mode of the stored data; none where a CuTe layout has another XOR."""
+        if self.tile:
+            return self.tile.mode
+        if self.spec.get("kind") != "cute":
+            return _mode(self.spec)
+        prefix = str(self.spec["layout"]).replace(" ", "").partition("o")[0]
+        return next((m for m in MODES[1:] if prefix in {str(m.swizzle(bits)) for bits in (8, 16, 32, 128)}), MODES[0])
+
+    @property
+    def swizzle_by(self) -> str:
+        """Whether the XOR is on the absolute address or on the offset from the tile's start."""
+        if self.tile:
+            return self.tile.swizzle_by
+        if self.spec.get("kind") == "cute":
+            return "address" if "smem_ptr" in str(self.spec["layout"]) else "tile"
+        return _by(self.spec)
+
+    def major(self, default: str) -> str:
+        """The contiguous dimension, K or MN; `default` where the storage does not say (a CuTe layout)."""
+        return self.tile.major if self.tile else str(self.spec.get("inner", default))
+
+    @property
+    def pitch_bytes(self) -> int | None:
+        """Bytes from a row to the next of a storage made of rows."""
+        return _bytes(self.spec, "pitch_bytes") if self.spec.get("kind") == "rows" else None
 
 
 def storage(spec: Mapping[str, Any], element_bits: int, major: str) -> Storage:
@@ -45,7 +79,8 @@ def storage(spec: Mapping[str, Any], element_bits: int, major: str) -> Storage:
     try:
         kind = choice(spec.get("kind"), "kind", KEYS, "bad_storage")
         keys(spec, ("kind", *KEYS[kind]))
-        return {"canonical": _canonical, "atoms": _lines, "rows": _lines, "cute": _cute}[kind](spec, element_bits, major)
+        made = {"canonical": _canonical, "atoms": _lines, "rows": _lines, "cute": _cute}[kind](spec, element_bits, major)
+        return replace(made, spec={**spec, "kind": kind})
     except LayoutError as error:
         raise LayoutError(error.code, error.message, error.hint, f"storage.{error.field}".rstrip("."), error.nearest) from None
 

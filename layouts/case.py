@@ -1,0 +1,134 @@
+"""One wrong descriptor to be explained: what was given, what would have been right, and what of it the hardware reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from layouts.descriptor import BASE_OFFSET, FIELDS, Addresses, Descriptor, View, inert
+from layouts.repair import unswizzled
+from layouts.storage import Storage
+from layouts.swizzle import Mode
+
+Amounts = Mapping[str, int]  # field name → bytes (start_address, lbo, sbo), rows of 128 bytes (base_offset), code (swizzle)
+WORD = (1 << 64) - 1
+
+
+def amounts(descriptor: Descriptor) -> dict[str, int]:
+    """What the fields of a descriptor say, in their units."""
+    return {f.name: f.get(descriptor.word) * f.unit for f in FIELDS}
+
+
+def pack(values: Amounts) -> int:
+    """The word of these amounts, each shifted right and cut to its field's width."""
+    return sum((values[f.name] // f.unit & f.most) << f.low for f in FIELDS)
+
+
+def bytes_of(elements: int, seen: View) -> int:
+    """Bytes of so many elements of the operand."""
+    return elements * seen.bits // 8
+
+
+@dataclass(frozen=True)
+class Case:
+    """given: the program's word. right: a descriptor that reads the slice at (mn, k) where `stored` put it, equal to `given` in what nothing reads."""
+
+    given: Descriptor
+    right: Descriptor
+    seen: View
+    stored: Storage
+    mn: int
+    k: int
+    expected: Addresses
+
+    @cached_property
+    def wanted(self) -> dict[str, int]:
+        """The right amounts."""
+        return amounts(self.right)
+
+    @cached_property
+    def had(self) -> dict[str, int]:
+        """The given amounts."""
+        return amounts(self.given)
+
+    @property
+    def mode(self) -> Mode:
+        """The mode that reads these data."""
+        return self.right.mode
+
+    @cached_property
+    def free(self) -> int:
+        """The bits of the right word that nothing reads: they prove nothing."""
+        unread = inert(self.right, self.seen)
+        mask = sum(f.most << f.low for f in FIELDS if f.name in unread)
+        return mask | (BASE_OFFSET.most & ~(self.mode.chunks - 1)) << BASE_OFFSET.low
+
+    @cached_property
+    def read(self) -> frozenset[str]:
+        """The fields the hardware reads in the right word."""
+        return frozenset(f.name for f in FIELDS) - set(inert(self.right, self.seen))
+
+    @cached_property
+    def differ(self) -> frozenset[str]:
+        """The read fields whose given value is not the right one."""
+        wrong = (self.given.word ^ self.right.word) & ~self.free
+        return frozenset(f.name for f in FIELDS if f.get(wrong))
+
+    @cached_property
+    def stray(self) -> int:
+        """Bits set outside every field."""
+        return self.given.reserved
+
+    def is_given(self, word: int, free: int = 0) -> bool:
+        """Whether a word is the given one in every bit outside `free`."""
+        return not (word ^ self.given.word) & WORD & ~free
+
+    def same(self, name: str, amount: int) -> bool:
+        """Whether packing this amount gives the field the program's word has."""
+        f = next(f for f in FIELDS if f.name == name)
+        mask = f.most if name != "base_offset" or name not in self.read else self.mode.chunks - 1
+        return not (amount // f.unit ^ f.get(self.given.word)) & mask
+
+    def start_at(self, mn: int, k: int) -> int:
+        """The start, in bytes, of the right descriptor for another slice of the same tile."""
+        return int(self._plain(np.array([[mn]]), np.array([[k]]))[0, 0])
+
+    def _plain(self, mn: Addresses, k: Addresses) -> Addresses:
+        address = np.asarray(self.stored.address(mn, k), np.int64)
+        return unswizzled(address, self.mode, self.right.base_offset)
+
+    @cached_property
+    def extents(self) -> tuple[int, int]:
+        """(mn, k) of the stored tile; where the storage has no end, some slices further than the one that is read."""
+        mn, k = self.mn + 4 * self.seen.rows, self.k + 4 * self.seen.k
+        pitch = self.stored.pitch_bytes
+        if pitch and self.stored.spec.get("inner", self.seen.major) == "K":
+            k = pitch * 8 // self.seen.bits
+        return self.stored.mn or mn, self.stored.k or k
+
+    @cached_property
+    def atom(self) -> tuple[int, int]:
+        """Elements (mn, k) of one atom of the right mode."""
+        wide = self.mode.chunks * self.seen.per
+        return (8, wide) if self.seen.major == "K" else (wide, 8)
+
+    @cached_property
+    def slices(self) -> dict[int, tuple[int, int]]:
+        """start → (mn, k) of every slice of the tile that an instruction could begin at."""
+        mn_most, k_most = self.extents
+        mn = np.arange(0, min(mn_most, 4096), self.atom[0] if self.seen.major == "MN" else 8)
+        k = np.arange(0, min(k_most, 4096), self.seen.k)
+        starts = self._plain(mn[:, None], k[None, :])
+        found: dict[int, tuple[int, int]] = {}
+        for (i, j), start in np.ndenumerate(starts):
+            found.setdefault(int(start), (int(mn[i]), int(k[j])))
+        return found
+
+    @cached_property
+    def line_bytes(self) -> int:
+        """Bytes from one line to the next: rows of M or N when K is contiguous, of K otherwise."""
+        first = self.start_at(0, 0)
+        return (self.start_at(1, 0) if self.seen.major == "K" else self.start_at(0, 1)) - first

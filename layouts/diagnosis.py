@@ -1,0 +1,374 @@
+"""Why a descriptor does not read the tile: the mistake that turns the right word into the given one.
+
+The diagnosis works from the storage outward. Every known mistake is applied to the RIGHT word of this storage and slice; one that gives
+the program's word in every bit that proves something is the cause, then two together, and only then field by field. Data that no
+descriptor reads as they were stored are explained from the word: which storage would it read?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from layouts.case import Case, bytes_of
+from layouts.descriptor import FIELDS, Addresses, Descriptor, View, reads
+from layouts.mistakes import NAMES, VERSION_BIT, Packing, Slip, additions, bytes_text, packings, pointer, sign_extension, slips
+from layouts.repair import changes, expected_reads, repairs, unswizzled
+from layouts.storage import Storage
+from layouts.swizzle import MODES, Mode
+from layouts.worlds import World, canonicals, reads_as, restored
+
+TOGETHER = 0.6  # what a second mistake costs beyond its own
+LEFT_OVER = 4.0  # one field that no known mistake explains
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """One named cause. fix: the descriptor that verifies, None where a descriptor alone cannot help; storage: how the data would
+    have to be stored instead, as a storage of POST /descriptors/verify, None where they are not at fault."""
+
+    code: str
+    message: str
+    fix: Descriptor | None = None
+    changes: dict[str, tuple[int, int]] = field(default_factory=dict)
+    storage: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Causes that together give exactly the program's word, and what believing in them costs."""
+
+    cost: float
+    causes: tuple[Slip | Packing, ...]
+
+
+def diagnose(given: Descriptor, seen: View, stored: Storage, mn: int, k: int, expected: Addresses) -> list[Diagnosis]:
+    """The causes of a mismatch, the true one first."""
+    by_address = stored.swizzle_by == "address" and stored.mode.chunks > 1
+    possible = repairs(expected, seen, given, by_address)
+    if not possible:
+        return _hopeless(given, seen, stored, expected, mn, k)
+    fix = possible[0]
+    right = next((d for d in possible if d.mode is stored.mode), fix)
+    case = Case(given, right, seen, stored, mn, k, expected)
+    needed = changes(given, fix)
+    found = _stored_otherwise(case)
+    causes = explain(case).causes
+    if found and len(case.differ) > 1 and not _proven(causes):
+        return [Diagnosis(found.code, _other_storage(found, case), fix, needed, dict(found.spec))]
+    out = [Diagnosis(c.code, c.message, fix, needed) for c in causes]
+    if case.stray >> VERSION_BIT & 1 and not any(c.code == "tcgen05_format" for c in causes):
+        says = "Bit 46 is set: this is tcgen05's descriptor format. wgmma reads the same bytes from it, but the bit is reserved; clear it."
+        out.append(Diagnosis("tcgen05_format", says, fix, needed))
+    return out
+
+
+def _proven(causes: tuple[Slip | Packing, ...]) -> bool:
+    """Whether one known mistake explains the word by itself."""
+    return len(causes) == 1 and causes[0].cost < 1.5
+
+
+def explain(case: Case) -> Explanation:
+    """The cheapest set of known mistakes that turns the right word into the given one."""
+    right = case.right.word
+    if case.differ and pointer(case, right):
+        says = (
+            "Bits of a generic 64-bit pointer reach into LBO, SBO and the bits between them. Convert the pointer with __cvta_generic_to_shared, "
+            "mask it with 0x3FFFF, then shift it right by 4."
+        )
+        return Explanation(1.0, (Packing("generic_pointer", says, case.given.word),))
+    known = slips(case)
+    options = [_cover(case, known), *_packed(case, known)]
+    extended = _extended(case, known)
+    return min(options + ([extended] if extended else []), key=lambda e: e.cost)
+
+
+def _cover(case: Case, known: list[Slip]) -> Explanation:
+    """Slips of disjoint fields that account for every wrong field; a field none accounts for is named by itself."""
+    fitting = [
+        s for s in known
+        if set(s.amounts) <= case.differ and all(case.same(n, v) for n, v in {**s.amounts, **s.must}.items())
+    ]  # fmt: skip
+
+    def cheapest(left: frozenset[str]) -> tuple[float, tuple[Slip, ...]]:
+        if not left:
+            return 0.0, ()
+        first = next(name for name in NAMES if name in left)
+        best: tuple[float, tuple[Slip, ...]] | None = None
+        for slip in [*(s for s in fitting if first in s.amounts and set(s.amounts) <= left), *_left_over(case, first, left)]:
+            rest, more = cheapest(left - set(slip.amounts))
+            cost = slip.cost + rest + (TOGETHER if more else 0)
+            if best is None or cost < best[0] - 1e-9:
+                best = cost, (slip, *more)
+        assert best is not None
+        return best
+
+    cost, causes = cheapest(case.differ)
+    return Explanation(cost + (0.01 if case.stray else 0), tuple(sorted(causes, key=lambda c: c.cost)))
+
+
+def _packed(case: Case, known: list[Slip]) -> Iterator[Explanation]:
+    """Words that one packing mistake gives, alone or after one slip."""
+    for packing in [*packings(case, case.wanted), *additions(case)]:
+        if case.is_given(packing.word, packing.free):
+            yield Explanation(packing.cost, (packing,))
+    seen: set[tuple[tuple[str, int], ...]] = set()
+    for slip in known:
+        key = tuple(sorted(slip.amounts.items()))
+        if key in seen or slip.code in ("other_slice", "panel_stride_wrong"):
+            continue
+        seen.add(key)
+        values = {**case.wanted, **slip.amounts}
+        if min(values.values()) < 0:
+            continue
+        for packing in packings(case, values):
+            if case.is_given(packing.word, packing.free):
+                yield Explanation(packing.cost + slip.cost + TOGETHER, (packing, slip))
+
+
+def _extended(case: Case, known: list[Slip]) -> Explanation | None:
+    """A word whose high bits are all ones: a negative 32- or 16-bit integer was widened."""
+    lowest = sign_extension(case.given.word)
+    if lowest is None:
+        return None
+    says = (
+        f"Bits {lowest} to 63 are all 1: a negative {32 if lowest > 16 else 16}-bit integer was widened to 64 bits. "
+        "Use unsigned types: cast each part to uint64_t before it is shifted and combined."
+    )
+    cause = Packing("sign_extended", says, case.given.word, 0.85)
+    low = (1 << lowest) - 1
+    if not (case.given.word ^ case.right.word) & low & ~case.free:
+        return Explanation(0.85, (cause,))
+    for packing in packings(case, case.wanted):
+        if not (case.given.word ^ packing.word) & low & ~case.free:
+            return Explanation(0.85 + packing.cost + TOGETHER, (cause, packing))
+    return Explanation(3.0, (cause,))
+
+
+def _left_over(case: Case, name: str, left: frozenset[str]) -> Iterator[Slip]:
+    """One field that no known mistake explains, in its own words; overlapping core matrices where that is all that can be said."""
+    had, wanted = case.had[name], case.wanted[name]
+    if name in ("lbo", "sbo"):
+        both = {n: case.had[n] for n in case.differ if n in ("lbo", "sbo") and n in left}
+        if case.given.mode.chunks == 1 and max(both.values()) < 128 and len(np.unique(reads(case.given, case.seen))) < case.expected.size:
+            says = (
+                f"LBO {case.had['lbo']} and SBO {case.had['sbo']} make core matrices overlap: each takes 128 bytes of its own. "
+                f"Here LBO must be {bytes_text(case.wanted['lbo'])} and SBO {bytes_text(case.wanted['sbo'])}."
+            )
+            yield Slip("overlapping_core_matrices", says, both, LEFT_OVER - 0.5)
+        panel = name == "lbo" and case.seen.major == "MN" and case.mode.chunks > 1
+        code = "panel_stride_wrong" if panel and had % case.mode.pattern_bytes == 0 and had else "stride_wrong"
+        way = "along K" if (name == "sbo") == (panel or (case.seen.major == "MN" and case.mode.chunks > 1)) else "along M/N"
+        if case.mode.chunks == 1:
+            way = "along K" if name == "lbo" else "along M/N"
+        what = "atoms" if case.mode.chunks > 1 else "core matrices"
+        yield Slip(
+            code, f"{NAMES[name]} is {bytes_text(had)}. The tile's {what} lie {bytes_text(wanted)} apart {way}.", {name: had}, LEFT_OVER
+        )
+    elif name == "start_address":
+        step = had - wanted
+        much = "one 16-byte chunk" if abs(step) == 16 else bytes_text(abs(step))
+        says = f"The start is {much} {'past' if step > 0 else 'before'} the slice's first byte: it must be {wanted:#x}, not {had:#x}."
+        yield Slip("start_wrong", says, {name: had}, LEFT_OVER)
+    else:
+        yield Slip(f"{name}_wrong", f"{NAMES[name]} is {had}; it must be {wanted}.", {name: had}, LEFT_OVER)
+
+
+# data at fault -----------------------------------------------------------------------------------------------------------------
+
+
+def _stored_otherwise(case: Case) -> World | None:
+    """The storage, one change away, that the given word reads exactly."""
+    for world in restored(case.stored, case.seen, case.given.mode):
+        if reads_as(case.given, case.seen, world, case.mn, case.k):
+            return world
+    return None
+
+
+def _other_storage(world: World, case: Case) -> str:
+    had, word = case.stored.mode.name, case.given.mode.name
+    if world.code == "stored_unswizzled":
+        return f"The data were stored without the XOR; the descriptor is that of the same tile with swizzle {word}. {_store_with(case.given.mode)}"
+    return f"The tile is stored with swizzle {had}; the descriptor is that of the same tile with {word}. Use the descriptor below, or {_store_with(case.given.mode, True)}"
+
+
+def _store_with(mode: Mode, middle: bool = False) -> str:
+    if mode.chunks == 1:
+        says = "store 8×8 core matrices without a swizzle."
+    else:
+        says = f"store with {mode.swizzle()} on byte addresses (CU_TENSOR_MAP_SWIZZLE_{mode.name} in a TMA tensor map)."
+    return says if middle else says[:1].upper() + says[1:]
+
+
+def _hopeless(given: Descriptor, seen: View, stored: Storage, expected: Addresses, mn: int, k: int) -> list[Diagnosis]:
+    """No descriptor of this major reads these data: say why, and which storage the word reads."""
+    beyond = int(expected.max()) >> 18
+    if beyond:
+        says = (
+            f"The slice reaches address {int(expected.max()):#x}; a descriptor's start has 18 bits, and shared memory ends before 0x40000."
+        )
+        return [Diagnosis("not_canonical", says)]
+    turned = _turned(given, seen, expected)
+    if turned:
+        return [turned]
+    atom = seen.per * stored.mode.chunks
+    if seen.major == "MN" and stored.mode.chunks > 1 and mn % atom and stored.major(seen.major) == "MN":
+        return [_inside_atom(seen, stored, mn, atom)]
+    worlds = [*restored(stored, seen, given.mode), *canonicals(stored, seen, given.mode)]
+    fits = next((w for w in worlds if reads_as(given, seen, w, mn, k)), None)
+    if fits and fits.code in ("stored_unswizzled", "stored_swizzle"):
+        return [Diagnosis(*_kept_apart(fits, given, stored), storage=dict(fits.spec))]
+    row, chunk, text, rows_apart = _broken_core(expected, seen)
+    lines = "rows" if seen.major == "K" else "k"
+    says = f"No descriptor reads this layout. Core matrix ({row // 8}, {chunk}), {lines} {row // 8 * 8} to {row // 8 * 8 + 7}: {text}"
+    if fits:
+        says += f" The word reads {fits.said}: store the tile so."
+    code = "row_major_not_core_matrix" if rows_apart and stored.mode.chunks == 1 else "not_canonical"
+    out = [Diagnosis(code, says, storage=dict(fits.spec) if fits else _standard(stored, seen, given.mode))]
+    if stored.major(seen.major) != seen.major:
+        out.insert(0, _other_major(seen, stored))
+    return out
+
+
+def _inside_atom(seen: View, stored: Storage, mn: int, atom: int) -> Diagnosis:
+    """A slice that begins inside an MN-major atom and runs into the next."""
+    by_size = sorted((m for m in MODES if m is not stored.mode), key=lambda m: -m.chunks)
+    narrower = next(m for m in by_size if m.chunks * seen.per < atom and not mn % (m.chunks * seen.per))
+    spec = _standard(stored, seen, narrower)
+    wide = narrower.chunks * seen.per
+    how = f"swizzle {narrower.name}, whose atoms have {wide}" if narrower.chunks > 1 else f"no swizzle, in core matrices of {wide}"
+    says = f"The slice begins at {mn} of M/N, inside an atom of {atom}, and runs into the next one. Start at a multiple of {atom}, or store the tile with {how}."
+    return Diagnosis("mn_offset_inside_atom", says, storage=spec)
+
+
+def _kept_apart(world: World, given: Descriptor, stored: Storage) -> tuple[str, str]:
+    """(code, message) of data that differ from what the word reads by their XOR alone."""
+    word = given.mode
+    if world.code == "stored_unswizzled":
+        return world.code, f"The data were stored without the XOR that swizzle {word.name} of the descriptor expects. {_store_with(word)}"
+    if stored.mode is word:
+        past = stored.base % word.pattern_bytes
+        says = (
+            f"The XOR was applied to the offset from the tile's start, which lies {past} bytes past a {word.pattern_bytes}-byte boundary. Base offset counts rows "
+            f"of 128 bytes and cannot say that. Align the tile to {word.pattern_bytes} bytes, or apply the XOR to the shared-memory address."
+        )
+        return "not_canonical", says
+    says = f"The data were stored with swizzle {stored.mode.name} in rows of another width; the descriptor reads swizzle {word.name}. {_store_with(word)}"
+    return world.code, says
+
+
+def _other_major(seen: View, stored: Storage) -> Diagnosis:
+    if seen.bits == 16:
+        flag = "1" if seen.major == "K" else "0"
+        says = f"The data are {stored.major('')}-major; the instruction reads {seen.major}-major. Its transpose immediate must be {flag}, and the storage must change, too."
+        return Diagnosis("wrong_transpose", says)
+    says = f"The data are contiguous along M/N. wgmma reads {seen.bits}-bit elements K-major only: store K contiguous."
+    return Diagnosis("not_canonical", says)
+
+
+def _standard(stored: Storage, seen: View, mode: Mode) -> dict[str, Any] | None:
+    """A canonical tile of the word's mode with as many elements."""
+    world = next(canonicals(stored, seen, mode), None)
+    return dict(world.spec) if world else None
+
+
+def _turned(given: Descriptor, seen: View, expected: Addresses) -> Diagnosis | None:
+    """The data as the other major reads them."""
+    if seen.bits != 16:
+        return None
+    other = View(seen.rows, seen.k, seen.bits, "MN" if seen.major == "K" else "K")
+    found = repairs(expected, other, given)
+    if not found:
+        return None
+    needed = changes(given, found[0])
+    flag = "1" if other.major == "MN" else "0"
+    more = f" Then {_list(needed)} must change, too." if needed else ""
+    says = f"The data are {other.major}-major; the instruction reads {seen.major}-major. Its transpose immediate must be {flag}.{more}"
+    return Diagnosis("wrong_transpose", says, found[0] if needed else None, needed)
+
+
+def _broken_core(expected: Addresses, seen: View) -> tuple[int, int, str, bool]:
+    """The first core matrix that no mode allows: (row, chunk of K, what is wrong, whether its rows are whole but too far apart)."""
+    across = expected if seen.major == "K" else expected.T
+    size = bytes_of(seen.per, seen) // seen.per or 1
+    per = seen.per
+    for row in range(0, across.shape[0], 8):
+        for chunk in range(across.shape[1] // per):
+            core = across[row : row + 8, chunk * per : (chunk + 1) * per]
+            if seen.bits >= 8 and (not (np.diff(core, axis=1) == size).all() or (core[:, 0] % 16).any()):
+                return (
+                    row,
+                    chunk,
+                    f"its rows are not 16 contiguous bytes on a 16-byte boundary (row {row} begins at {int(core[0, 0])}).",
+                    False,
+                )
+            if not any(_legal_pitch(core[:, 0], m) for m in MODES):
+                apart = int(core[1, 0] - core[0, 0])
+                says = (
+                    f"its rows of 16 bytes are {apart} bytes apart; mode none needs 16, and the swizzled modes 32, 64 or 128 with the XOR. "
+                    "Plain row-major data are readable only with a 16-byte row pitch."
+                )
+                return row, chunk, says, True
+    return 0, 0, "each core matrix is legal by itself, but they do not lie at constant strides.", False
+
+
+def _legal_pitch(starts: Addresses, mode: Mode) -> bool:
+    """Whether eight row starts are one atom's lines under some base offset."""
+    return any((np.diff(unswizzled(starts, mode, base)) == mode.width_bytes).all() for base in range(mode.chunks))
+
+
+def _list(needed: dict[str, tuple[int, int]]) -> str:
+    return " and ".join(f"{name} ({had} → {want})" for name, (had, want) in needed.items()) or "nothing"
+
+
+# without a storage -------------------------------------------------------------------------------------------------------------
+
+
+def fits(given: Descriptor, seen: View) -> list[tuple[dict[str, Any], dict[str, int]]]:
+    """Standard tiles whose slices this word reads: (storage, slice), the smallest tile first; empty where it reads none."""
+    out: list[tuple[dict[str, Any], dict[str, int]]] = []
+    mode = given.mode
+    wide = mode.chunks * seen.per
+    atom = (8, wide) if seen.major == "K" else (wide, 8)
+    pattern = mode.pattern_bytes
+    address = reads(given, seen)
+    for order in ("mn", "k"):
+        for k in range(0, atom[1] if seen.major == "K" else 1, seen.k):
+            for mn_size, k_size in _sizes(given, seen, atom, pattern, order):
+                spec = {
+                    "kind": "canonical", "element_bits": max(seen.bits, 8), "major": seen.major, "swizzle": mode.name,
+                    "mn": mn_size, "k": k_size, "order": order, "base": given.start_address - bytes_of(k, seen) if mode.chunks > 1 else given.start_address,
+                }  # fmt: skip
+                world = _world(spec, seen)
+                if world and k + seen.k <= k_size and np.array_equal(expected_reads(world, seen, 0, k), address):
+                    out.append((spec, {"mn": 0, "k": k}))
+    return sorted(out, key=lambda fit: (fit[0]["mn"] * fit[0]["k"], fit[1]["k"]))[:6]
+
+
+def _world(spec: dict[str, Any], seen: View) -> Storage | None:
+    from layouts.errors import LayoutError
+    from layouts.storage import storage
+
+    try:
+        return storage(spec, seen.bits, seen.major)
+    except LayoutError:
+        return None
+
+
+def _sizes(given: Descriptor, seen: View, atom: tuple[int, int], pattern: int, order: str) -> Iterator[tuple[int, int]]:
+    """Extents a tile of this order may have, from the stride that steps over its first dimension."""
+    rows, deep = -(-seen.rows // atom[0]) * atom[0], -(-seen.k // atom[1]) * atom[1]
+    along_k = given.lbo_bytes if seen.major == "K" or given.mode.chunks == 1 else given.sbo_bytes
+    along_mn = given.sbo_bytes if seen.major == "K" or given.mode.chunks == 1 else given.lbo_bytes
+    if order == "mn":
+        yield rows, deep
+        if along_k and along_k % pattern == 0:
+            yield along_k // pattern * atom[0], deep
+    elif along_mn and along_mn % pattern == 0:
+        yield rows, along_mn // pattern * atom[1]
+
+
+FIELD_NAMES = tuple(f.name for f in FIELDS)

@@ -1,0 +1,78 @@
+"""Which descriptors read a tile where the program put it: an exact search.
+
+For each swizzle mode and base offset the XOR is taken off the wanted addresses; what is left either is the affine walk of the read
+model, which then names start, LBO and SBO, or no descriptor of that mode reads these data.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from layouts.descriptor import FIELDS, LBO, SBO, START, Addresses, Descriptor, View, reads
+from layouts.errors import LayoutError
+from layouts.storage import Storage
+from layouts.swizzle import MODES, Mode
+
+
+def expected_reads(stored: Storage, seen: View, mn: int, k: int) -> Addresses:
+    """The byte address of every element of the slice that begins at (mn, k): int64 [rows, k]."""
+    rows = mn + np.arange(seen.rows, dtype=np.int64)[:, None]
+    cols = k + np.arange(seen.k, dtype=np.int64)[None, :]
+    return np.broadcast_to(np.asarray(stored.address(rows, cols), dtype=np.int64), (seen.rows, seen.k))
+
+
+def repairs(expected: Addresses, seen: View, given: Descriptor, by_address: bool = False) -> list[Descriptor]:
+    """Every descriptor (up to fields nothing reads) that makes the hardware read `expected`, the smallest change of `given` first.
+
+    by_address: the data were swizzled by address bits, which never takes a base offset; none is offered then. Among changes of as
+    many fields, one that leaves base offset and swizzle mode alone comes before one that leaves the start alone.
+    """
+    found = []
+    for mode_ in MODES:
+        mask = mode_.chunks - 1
+        for base_offset in range(8 if mask else 1):
+            if by_address and base_offset & mask:
+                continue
+            candidate = _walk(expected, seen, given, mode_, base_offset)
+            if candidate and np.array_equal(reads(candidate, seen), expected):
+                found.append(candidate)
+    return sorted(found, key=lambda d: _size(changes(given, d), d))
+
+
+def _size(changed: dict[str, tuple[int, int]], made: Descriptor) -> tuple[int, bool, bool, bool, int]:
+    return len(changed), "base_offset" in changed, "swizzle" in changed, "start_address" in changed, made.base_offset
+
+
+def unswizzled(address: Addresses, mode_: Mode, base_offset: int) -> Addresses:
+    """Byte addresses with the XOR of a mode and base offset taken off (it is its own inverse: it never touches the bits it reads)."""
+    out: Addresses = address ^ ((((address >> 7) - base_offset) & (mode_.chunks - 1)) << 4)
+    return out
+
+
+def _walk(expected: Addresses, seen: View, given: Descriptor, mode_: Mode, base_offset: int) -> Descriptor | None:
+    """The descriptor whose strides are those of the wanted addresses once the XOR is taken off."""
+    w = mode_.chunks
+    plain = unswizzled(expected, mode_, base_offset)
+    start = int(plain[0, 0])
+    lbo, sbo = given.lbo_bytes, given.sbo_bytes
+    if seen.major == "K":
+        sbo = int(plain[8, 0]) - start if seen.rows > 8 else sbo
+        lbo = int(plain[0, w * seen.per]) - start if seen.k > w * seen.per else lbo
+    elif w == 1:
+        sbo = int(plain[8, 0]) - start if seen.rows > 8 else sbo
+        lbo = int(plain[0, 8]) - start if seen.k > 8 else lbo
+    else:
+        sbo = int(plain[0, 8]) - start if seen.k > 8 else sbo
+        lbo = int(plain[8 * w, 0]) - start if seen.rows > 8 * w else lbo
+    try:
+        encoded = {f.name: f.encode(amount) for f, amount in ((START, start), (LBO, lbo), (SBO, sbo))}
+    except LayoutError:
+        return None
+    encoded["base_offset"] = base_offset if w > 1 else given.base_offset
+    return given.replace(**encoded, swizzle=mode_.code)
+
+
+def changes(given: Descriptor, fixed: Descriptor) -> dict[str, tuple[int, int]]:
+    """Field → (encoded value given, value needed), only what differs."""
+    pairs = {f.name: (f.get(given.word), f.get(fixed.word)) for f in FIELDS}
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}

@@ -1,0 +1,146 @@
+"""Other ways the same tile could have been stored: what a program may have meant, or what the word was built for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from layouts.descriptor import Descriptor, View, reads
+from layouts.errors import LayoutError
+from layouts.repair import expected_reads
+from layouts.storage import Storage, storage
+from layouts.swizzle import MODES, Mode
+
+Spec = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class World:
+    """A storage that differs from the real one in one respect; `code` is the mistake of a program that takes the tile for it."""
+
+    code: str
+    spec: Spec
+    stored: Storage
+    said: str
+
+    def starts(self, mn: int, k: int) -> int:
+        """Byte address of element (mn, k) before any XOR by address; only for storages whose XOR is on address bits."""
+        return int(np.asarray(self.stored.address(np.array(mn), np.array(k))))
+
+
+def _try(code: str, spec: Spec, seen: View, said: str) -> Iterator[World]:
+    try:
+        yield World(code, spec, storage(spec, seen.bits, seen.major), said)
+    except LayoutError:
+        return
+
+
+def _up(size: int, unit: int) -> int:
+    return -(-size // unit) * unit
+
+
+def misread(stored: Storage, seen: View) -> Iterator[World]:
+    """The tile as a program takes it that errs about its order, its size or its elements."""
+    spec = stored.spec
+    tile = stored.tile
+    if tile:
+        whole = {**spec, "order": tile.order}
+        other = "k" if tile.order == "mn" else "mn"
+        words = {"mn": "M/N first", "k": "K first"}
+        yield from _try(
+            "atom_order", {**whole, "order": other}, seen, f"atoms laid {words[other]}; this tile lays them {words[tile.order]}"
+        )
+        rows, k = _up(seen.rows, tile.atom[0]), _up(seen.k, tile.atom[1])
+        if rows < tile.mn and tile.order == "mn":
+            yield from _try(
+                "panel_stride_from_instruction",
+                {**whole, "mn": rows},
+                seen,
+                f"{seen.rows} rows, which is what one instruction reads; the tile has {tile.mn}",
+            )
+        if k < tile.k and tile.order == "k":
+            yield from _try(
+                "panel_stride_from_instruction",
+                {**whole, "k": k},
+                seen,
+                f"{seen.k} of K, which is what one instruction reads; the tile has {tile.k}",
+            )
+    elif spec.get("kind") == "atoms" and spec.get("inner_stride"):
+        lines = seen.rows if spec.get("inner", seen.major) == "K" else seen.k
+        panel = _up(lines, 8) // 8 * _amount(spec, "outer8_stride")
+        if panel < _amount(spec, "inner_stride"):
+            said = f"panels of {lines} lines, which is what one instruction reads; the tile's panels are {_amount(spec, 'inner_stride')} bytes apart"
+            yield from _try("panel_stride_from_instruction", {**spec, "inner_stride": panel}, seen, said)
+
+
+def _amount(spec: Spec, name: str) -> int:
+    from layouts.reading import number
+
+    return number(spec.get(name, 0), name)
+
+
+def restored(stored: Storage, seen: View, mode: Mode) -> Iterator[World]:
+    """The same tile stored otherwise: with another mode, without padding, with the contiguous dimension exchanged. Those of `mode` come first."""
+    spec = stored.spec
+    kind = spec.get("kind")
+    had = stored.mode.name
+    ranked = sorted(MODES, key=lambda m: (m is not mode, m.chunks))
+    if kind != "cute":
+        for other in ranked:
+            for by in ("address", "tile"):
+                if (other.name, by) != (had, stored.swizzle_by) and (other.name != had or other.chunks > 1):
+                    code = "stored_unswizzled" if had == "none" and kind != "canonical" else "stored_swizzle"
+                    yield from _try(code, {**spec, "swizzle": other.name, "swizzle_by": by}, seen, f"swizzle {other.name} by {by}")
+    else:
+        yield from _cute_worlds(stored, seen, ranked)
+    if kind == "rows":
+        for other in ranked:
+            code = "row_major_not_core_matrix" if had == "none" else "padded_rows"
+            yield from _try(
+                code,
+                {**spec, "pitch_bytes": other.width_bytes, "swizzle": other.name},
+                seen,
+                f"rows of {other.width_bytes} bytes without padding, swizzle {other.name}",
+            )
+    if kind == "atoms":
+        for other in ranked:
+            new = {**spec, "width_bytes": other.width_bytes, "line_stride": other.width_bytes, "swizzle": other.name}
+            yield from _try("not_canonical", new, seen, f"panels {other.width_bytes} bytes wide, swizzle {other.name}")
+
+
+def _cute_worlds(stored: Storage, seen: View, ranked: list[Mode]) -> Iterator[World]:
+    """A CuTe layout with the XOR of each mode instead of its own."""
+    spec = stored.spec
+    body = str(spec["layout"])
+    plain = body.split("o", 1)[1].strip() if body.lstrip().startswith(("Sw<", "Swizzle<", "S<")) and "o" in body else body
+    bits = {"bytes": 8, "elements": seen.bits, "chunks": 128}[str(spec.get("unit", "elements"))]
+    for other in ranked:
+        text = plain if other.chunks == 1 else f"{other.swizzle(8 if 'smem_ptr' in plain else bits)} o {plain}"
+        if text != body:
+            code = "stored_unswizzled" if plain == body else "stored_swizzle"
+            yield from _try(code, {**spec, "layout": text}, seen, text)
+
+
+def canonicals(stored: Storage, seen: View, mode: Mode) -> Iterator[World]:
+    """Canonical tiles of a mode that hold as many elements."""
+    mn, k = stored.mn or seen.rows, stored.k or seen.k
+    wide = mode.chunks * seen.per
+    atom = (8, wide) if seen.major == "K" else (wide, 8)
+    for order in ("mn", "k"):
+        spec = {
+            "kind": "canonical", "element_bits": max(seen.bits, 8), "major": seen.major, "swizzle": mode.name,
+            "mn": _up(mn, atom[0]), "k": _up(k, atom[1]), "order": order, "base": stored.base,
+        }  # fmt: skip
+        name = "8×8 core matrices" if mode.chunks == 1 else f"{mode.name} atoms"
+        yield from _try("row_major_not_core_matrix", spec, seen, f"a canonical tile of {name}, {'M/N' if order == 'mn' else 'K'} first")
+
+
+def reads_as(given: Descriptor, seen: View, world: World, mn: int, k: int) -> bool:
+    """Whether the word reads exactly the slice of that storage."""
+    stored = world.stored
+    if (stored.mn is not None and mn + seen.rows > stored.mn) or (stored.k is not None and k + seen.k > stored.k):
+        return False
+    return bool(np.array_equal(reads(given, seen), expected_reads(stored, seen, mn, k)))
