@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -166,27 +166,40 @@ def descriptor_verify(
     slice_k: Annotated[int, typer.Option(help="The slice's first K.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Does the descriptor read the tile where the program stored it? Exit status 1 where it does not."""
+    """Does the descriptor read the tile where the program stored it? Exit status 1 where it does not, 2 where no storage is given."""
     from app import memory
 
-    spec = storage_of(storage, major)
-    part = {"mn": slice_mn, "k": slice_k}
-    result = memory.verify_facts(
-        {"descriptor": word, "instruction": instruction, "operand": operand, "major": major, "storage": spec, "slice": part}
-    )
+    asked = {"descriptor": word, "instruction": instruction, "operand": operand, "major": major, "slice": {"mn": slice_mn, "k": slice_k}}
+    result = memory.verify_facts(asked | ({"storage": storage_of(storage, major)} if storage else {}))
     if as_json:
         print_json(result)
     else:
-        print(f"{result['verdict']}: {result['matched']} of {result['total']} elements")
-        first = result["first_mismatch"]
-        if first:
-            print(f"  first: [{first['row']},{first['k']}] lies at {first['expected']:#x}, read from {first['read']:#x}")
-        for diagnosis in result["diagnoses"]:
-            print(f"  {diagnosis['code']}: {diagnosis['message']}")
-        if result["diagnoses"] and result["diagnoses"][0]["fix"]:
-            print(f"  repair: {result['diagnoses'][0]['fix']['descriptor']}")
+        _print_verdict(result)
     if result["verdict"] != "match":
-        raise typer.Exit(1)
+        raise typer.Exit(1 if storage else 2)
+
+
+def _print_verdict(result: dict[str, Any]) -> None:
+    if result["verdict"] == "unknown":
+        print("no verdict: say how the tile was stored (--storage …)")
+        for fit in result["fits"]:
+            options = " ".join(f"--storage {name}={value}" for name, value in fit["storage"].items())
+            print(f"  reads the slice at k {fit['slice']['k']} of {fit['text']}\n    {options} --slice-k {fit['slice']['k']}")
+        if not result["fits"]:
+            print("  reads no slice of a canonical tile")
+    else:
+        print(f"{result['verdict']}: {result['matched']} of {result['total']} elements")
+    first = result["first_mismatch"]
+    if first:
+        print(f"  first: [{first['row']},{first['k']}] lies at {first['expected']:#x}, read from {first['read']:#x}")
+    for diagnosis in result["diagnoses"]:
+        print(f"  {diagnosis['code']}: {diagnosis['message']}")
+        if diagnosis["storage"]:
+            print("  stored so it would match: " + " ".join(f"--storage {name}={value}" for name, value in diagnosis["storage"].items()))
+    if result["diagnoses"] and result["diagnoses"][0]["fix"]:
+        print(f"  repair: {result['diagnoses'][0]['fix']['descriptor']}")
+    for warning in result["warnings"]:
+        print(f"  ! {warning['field']}: {warning['message']}")
 
 
 @app.command()

@@ -11,6 +11,7 @@ from layouts import catalog, slices
 from layouts import descriptor as desc
 from layouts.bits import hex_word
 from layouts.descriptor import Descriptor, View
+from layouts.diagnosis import Diagnosis, fits
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
 from layouts.reading import keys, number, table
@@ -174,14 +175,17 @@ def reads_facts(given: Json) -> Json:
     }
 
 
-def verdict_of(given: Json) -> tuple[Verdict, View, Descriptor]:
-    """Run a verification request; LayoutError names the wrong field."""
+def verdict_of(given: Json) -> tuple[Verdict | None, View, Descriptor]:
+    """Run a verification request, None where it does not say how the tile was stored; LayoutError names the wrong field."""
     keys(given, ("descriptor", *SEEN_BY, "storage", "slice"))
     descriptor = parse_descriptor(given.get("descriptor"))
     _, seen = seen_by(given)
-    spec = table(given.get("storage"), "storage", f"Give {{'kind': {' | '.join(map(repr, KEYS))}, …}}.", "bad_storage")
     part = table(given.get("slice", {}), "slice", "Give {'mn': 0, 'k': 0}.", "bad_slice")
     keys(part, ("mn", "k"), "slice")
+    mn, k = (number(part.get(name, 0), f"slice.{name}") for name in ("mn", "k"))
+    if given.get("storage") is None:
+        return None, seen, descriptor
+    spec = table(given["storage"], "storage", f"Give {{'kind': {' | '.join(map(repr, KEYS))}, …}}.", "bad_storage")
     stored = storage(spec, seen.bits, seen.major)
     if stored.tile and stored.tile.element_bits != seen.bits:
         raise LayoutError(
@@ -190,30 +194,29 @@ def verdict_of(given: Json) -> tuple[Verdict, View, Descriptor]:
             f"element_bits: {seen.bits}.",
             "storage.element_bits",
         )
-    mn, k = (number(part.get(name, 0), f"slice.{name}") for name in ("mn", "k"))
     return verify(descriptor, seen, stored, mn, k), seen, descriptor
 
 
 def verify_facts(given: Json) -> Json:
-    """POST /descriptors/verify."""
-    result, _, descriptor = verdict_of(given)
-    return {
-        "descriptor": str(descriptor),
-        "verdict": "match" if result.match else "mismatch",
-        "matched": result.matched,
-        "total": result.total,
-        "first_mismatch": result.first_mismatch,
-        "diagnoses": [
-            {
-                "code": d.code,
-                "message": d.message,
-                "fix": {"descriptor": str(d.fix), "changes": {name: {"from": had, "to": want} for name, (had, want) in d.changes.items()}}
-                if d.fix
-                else None,
-            }
-            for d in result.diagnoses
-        ],
-    }
+    """POST /descriptors/verify. Without a storage there is no verdict: `fits` names the standard tiles that this word reads."""
+    result, seen, descriptor = verdict_of(given)
+    told: Json = {"descriptor": str(descriptor), "verdict": "unknown" if result is None else "match" if result.match else "mismatch"}
+    if result is None:
+        told |= {"matched": None, "total": seen.rows * seen.k, "first_mismatch": None, "diagnoses": []}
+        told["fits"] = [
+            {"storage": spec, "slice": part, "text": storage(spec, seen.bits, seen.major).text} for spec, part in fits(descriptor, seen)
+        ]
+    else:
+        told |= {"matched": result.matched, "total": result.total, "first_mismatch": result.first_mismatch}
+        told["diagnoses"] = [diagnosis_facts(d) for d in result.diagnoses]
+    return told | {"warnings": desc.warnings(descriptor) + desc.reads_beyond(descriptor, seen)}
+
+
+def diagnosis_facts(found: Diagnosis) -> Json:
+    """One named cause, its repair and, where the data are at fault, how they would have to be stored."""
+    changed = {name: {"from": had, "to": want} for name, (had, want) in found.changes.items()}
+    fix = {"descriptor": str(found.fix), "changes": changed} if found.fix else None
+    return {"code": found.code, "message": found.message, "fix": fix, "storage": found.storage}
 
 
 def code(descriptor: Descriptor) -> Json:

@@ -202,7 +202,9 @@ def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any
     try:
         result, seen, _ = memory.verdict_of(request)
         context |= {"result": result, "seen": seen, "unused": desc.inert(descriptor, seen), "pictures": verdict_svg(result)}
+        context["beyond"] = desc.reads_beyond(descriptor, seen)
         context["command"] = _command(request)
+        context["otherwise"] = [stored_so(query, d.storage) if d.storage else "" for d in result.diagnoses]
         context["ways"] = desc.bank_ways(result.read, seen)
         stored = storage(request["storage"], seen.bits, seen.major)
         tile, context["stored"] = stored.tile, stored.text
@@ -236,6 +238,12 @@ def fitting(view: dict[str, str], query: dict[str, str]) -> dict[str, str]:
     wide = {"K": 8, "MN": 8 * chunks}[seen.major]
     deep = {"K": seen.per * chunks, "MN": 8}[seen.major]
     return {"mn": str(-(-max(seen.rows, 64) // wide) * wide), "k": str(lcm(deep, seen.k))}
+
+
+def stored_so(query: dict[str, str], spec: dict[str, Any]) -> str:
+    """The page's query with another storage in it."""
+    kept = {name: value for name, value in query.items() if name != "part" and not name.startswith("s_")}
+    return urlencode(kept | {f"s_{name}": value for name, value in spec.items() if name in ("kind", *USED[spec["kind"]])})
 
 
 def storage_of(spec: dict[str, str], major: str) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from layouts.swizzle import Mode
 
 Amounts = Mapping[str, int]  # field name → bytes (start_address, lbo, sbo), rows of 128 bytes (base_offset), code (swizzle)
 WORD = (1 << 64) - 1
+NAMES = {"start_address": "start", "lbo": "LBO", "sbo": "SBO", "base_offset": "base offset", "swizzle": "swizzle mode"}
 
 
 def amounts(descriptor: Descriptor) -> dict[str, int]:
@@ -132,3 +134,22 @@ class Case:
         """Bytes from one line to the next: rows of M or N when K is contiguous, of K otherwise."""
         first = self.start_at(0, 0)
         return (self.start_at(1, 0) if self.seen.major == "K" else self.start_at(0, 1)) - first
+
+
+def bytes_text(amount: int) -> str:
+    return f"{amount} byte{'' if amount == 1 else 's'}"
+
+
+def named(names: Mapping[str, object] | frozenset[str] | tuple[str, ...]) -> str:
+    """Field names in the order of the word, as a sentence says them."""
+    words = [NAMES[name] for name in NAMES if name in names]
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def subsets(names: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Every choice of at least one name, the largest first."""
+    return [c for size in range(len(names), 0, -1) for c in combinations(names, size)]

@@ -28,12 +28,13 @@ SWIZZLE = Field("swizzle", 62, 63, 1, "0 none, 1 128B, 2 64B, 3 32B")
 FIELDS = (START, LBO, SBO, BASE_OFFSET, SWIZZLE)
 RESERVED = gaps(FIELDS)
 RESERVED_MASK = sum(((1 << (high - low + 1)) - 1) << low for low, high in RESERVED)
-MOST_SHARED = (
-    227 * 1024
-)  # bytes a block can have on sm_90 and sm_100: CUDA Programming Guide, technical specifications per compute capability
+MOST_SHARED = 227 * 1024  # bytes a block can have on sm_90 and sm_100: CUDA Programming Guide, technical specifications per compute capability
 SHARED_BEGIN = 1024  # the first kilobyte of the shared window is the system's on sm_90: a block's own memory begins here (measured)
 SHARED_END = SHARED_BEGIN + MOST_SHARED
 WINDOW_BYTES = 1 << 18  # what a descriptor can address; a read past it is no wrap but cudaErrorIllegalAddress (measured on an H200)
+# tcgen05's descriptor (PTX ISA 9.1, 9.7.16.4.1): bits 46 to 48 hold 1, bit 52 the mode of LBO, bits 61 to 63 the swizzle
+VERSION_BIT = 46
+TCGEN05_BITS = 0b111 << VERSION_BIT | 1 << 52 | 1 << 61
 K_BYTES = 32
 _ENDS = f"a block's shared memory of at most {MOST_SHARED} bytes ends at address {SHARED_END}."
 SOURCE = "PTX ISA 9.1, 9.7.15.5.1.2.2; addresses measured on an H100, 2026-11-21"
@@ -139,14 +140,24 @@ def warnings(descriptor: Descriptor) -> list[dict[str, str]]:
     if start >= SHARED_END:
         say("start_beyond_shared", "start_address", f"The start is {start}: {_ENDS}")
     if descriptor.reserved:
-        say(
-            "reserved_bits",
-            "reserved",
-            f"Reserved bits are set: {hex_word(descriptor.reserved)}. A pointer that was not masked to 18 bits does that.",
-        )
+        say(*_reserved(descriptor.reserved))
     if m.chunks == 1 and 0 < max(descriptor.lbo_bytes, descriptor.sbo_bytes) < 128:
         say("overlap", "lbo", "Both strides are below 128 bytes, but a core matrix takes 128: core matrices overlap.")
     return out
+
+
+def _reserved(bits: int) -> tuple[str, str, str]:
+    """(code, field, message) of bits that no field covers. None of them moved an address on an H200."""
+    if bits >> VERSION_BIT & 1 and not bits & ~TCGEN05_BITS:
+        says = "Bit 46 is set: this is tcgen05's descriptor (Blackwell), whose version is 1. wgmma reads the same bytes from it, but its own format has 0 there."
+        return "tcgen05_format", "reserved", says
+    low = bits & (0b11 << 14 | 0b11 << 30)
+    says = f"Reserved bits are set: {hex_word(bits)}. The hardware ignores them"
+    return (
+        "reserved_bits",
+        "reserved",
+        says + ("; a pointer that was not masked to 18 bits sets them, and may spoil LBO and SBO." if low else "."),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,15 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from layouts.case import Case, bytes_of
-from layouts.descriptor import FIELDS, Addresses, Descriptor, View, reads
-from layouts.mistakes import NAMES, VERSION_BIT, Packing, Slip, additions, bytes_text, packings, pointer, sign_extension, slips
+from layouts.case import NAMES, Amounts, Case, bytes_of, bytes_text, pack
+from layouts.descriptor import TCGEN05_BITS, VERSION_BIT, Addresses, Descriptor, View, reads
+from layouts.mistakes import Slip, slips
+from layouts.packing import Packing, additions, packings, pointer, sign_extension
 from layouts.repair import changes, expected_reads, repairs, unswizzled
 from layouts.storage import Storage
 from layouts.swizzle import MODES, Mode
 from layouts.worlds import World, canonicals, reads_as, restored
 
 TOGETHER = 0.6  # what a second mistake costs beyond its own
+TAKEN_FROM_WORD = ("other_slice", "panel_stride_wrong", "base_offset_as_k_advance")  # slips whose amount is the given field itself
+XOR_ALONE = ("stored_unswizzled", "stored_swizzle")  # the data lie where the word reads, but for the swizzle
 LEFT_OVER = 4.0  # one field that no known mistake explains
 
 
@@ -60,7 +63,7 @@ def diagnose(given: Descriptor, seen: View, stored: Storage, mn: int, k: int, ex
     if found and len(case.differ) > 1 and not _proven(causes):
         return [Diagnosis(found.code, _other_storage(found, case), fix, needed, dict(found.spec))]
     out = [Diagnosis(c.code, c.message, fix, needed) for c in causes]
-    if case.stray >> VERSION_BIT & 1 and not any(c.code == "tcgen05_format" for c in causes):
+    if case.stray >> VERSION_BIT & 1 and not case.stray & ~TCGEN05_BITS and not any(c.code == "tcgen05_format" for c in causes):
         says = "Bit 46 is set: this is tcgen05's descriptor format. wgmma reads the same bytes from it, but the bit is reserved; clear it."
         out.append(Diagnosis("tcgen05_format", says, fix, needed))
     return out
@@ -73,17 +76,11 @@ def _proven(causes: tuple[Slip | Packing, ...]) -> bool:
 
 def explain(case: Case) -> Explanation:
     """The cheapest set of known mistakes that turns the right word into the given one."""
-    right = case.right.word
-    if case.differ and pointer(case, right):
-        says = (
-            "Bits of a generic 64-bit pointer reach into LBO, SBO and the bits between them. Convert the pointer with __cvta_generic_to_shared, "
-            "mask it with 0x3FFFF, then shift it right by 4."
-        )
-        return Explanation(1.0, (Packing("generic_pointer", says, case.given.word),))
+    if not case.differ:
+        return Explanation(0.0, ())
     known = slips(case)
     options = [_cover(case, known), *_packed(case, known)]
-    extended = _extended(case, known)
-    return min(options + ([extended] if extended else []), key=lambda e: e.cost)
+    return min(options, key=lambda e: e.cost)
 
 
 def _cover(case: Case, known: list[Slip]) -> Explanation:
@@ -112,40 +109,44 @@ def _cover(case: Case, known: list[Slip]) -> Explanation:
 
 def _packed(case: Case, known: list[Slip]) -> Iterator[Explanation]:
     """Words that one packing mistake gives, alone or after one slip."""
-    for packing in [*packings(case, case.wanted), *additions(case)]:
+    for packing in [*_wrong_words(case, case.wanted), *additions(case)]:
         if case.is_given(packing.word, packing.free):
             yield Explanation(packing.cost, (packing,))
     seen: set[tuple[tuple[str, int], ...]] = set()
     for slip in known:
-        key = tuple(sorted(slip.amounts.items()))
-        if key in seen or slip.code in ("other_slice", "panel_stride_wrong"):
+        values = {**case.wanted, **slip.amounts, **slip.must}
+        key = tuple(sorted(values.items()))
+        if key in seen or slip.code in TAKEN_FROM_WORD or min(values.values()) < 0:
             continue
         seen.add(key)
-        values = {**case.wanted, **slip.amounts}
-        if min(values.values()) < 0:
-            continue
-        for packing in packings(case, values):
+        for packing in _wrong_words(case, values, frozenset(slip.must)):
             if case.is_given(packing.word, packing.free):
                 yield Explanation(packing.cost + slip.cost + TOGETHER, (packing, slip))
 
 
-def _extended(case: Case, known: list[Slip]) -> Explanation | None:
-    """A word whose high bits are all ones: a negative 32- or 16-bit integer was widened."""
+def _wrong_words(case: Case, values: Amounts, also: frozenset[str] = frozenset()) -> Iterator[Packing]:
+    """Every packing of these amounts, a pointer's bits in the word, and a negative integer that was widened."""
+    word = pack(values)
+    if pointer(case, word):
+        says = (
+            "Bits of a generic 64-bit pointer reach into LBO, SBO and the bits between them. Convert the pointer with __cvta_generic_to_shared, "
+            "mask it with 0x3FFFF, then shift it right by 4."
+        )
+        yield Packing("generic_pointer", says, case.given.word)
+    made = list(packings(case, values, also))
+    yield from made
     lowest = sign_extension(case.given.word)
     if lowest is None:
-        return None
+        return
     says = (
         f"Bits {lowest} to 63 are all 1: a negative {32 if lowest > 16 else 16}-bit integer was widened to 64 bits. "
         "Use unsigned types: cast each part to uint64_t before it is shifted and combined."
     )
-    cause = Packing("sign_extended", says, case.given.word, 0.85)
     low = (1 << lowest) - 1
-    if not (case.given.word ^ case.right.word) & low & ~case.free:
-        return Explanation(0.85, (cause,))
-    for packing in packings(case, case.wanted):
-        if not (case.given.word ^ packing.word) & low & ~case.free:
-            return Explanation(0.85 + packing.cost + TOGETHER, (cause, packing))
-    return Explanation(3.0, (cause,))
+    for other, cost in ((word, 0.85), *((p.word, 1.5) for p in made), (case.given.word, 3.0)):
+        if not (case.given.word ^ other) & low & ~case.free:
+            yield Packing("sign_extended", says, case.given.word, cost)
+            return
 
 
 def _left_over(case: Case, name: str, left: frozenset[str]) -> Iterator[Slip]:
@@ -183,7 +184,7 @@ def _left_over(case: Case, name: str, left: frozenset[str]) -> Iterator[Slip]:
 def _stored_otherwise(case: Case) -> World | None:
     """The storage, one change away, that the given word reads exactly."""
     for world in restored(case.stored, case.seen, case.given.mode):
-        if reads_as(case.given, case.seen, world, case.mn, case.k):
+        if world.code in XOR_ALONE and reads_as(case.given, case.seen, world, case.mn, case.k):
             return world
     return None
 
@@ -219,7 +220,7 @@ def _hopeless(given: Descriptor, seen: View, stored: Storage, expected: Addresse
         return [_inside_atom(seen, stored, mn, atom)]
     worlds = [*restored(stored, seen, given.mode), *canonicals(stored, seen, given.mode)]
     fits = next((w for w in worlds if reads_as(given, seen, w, mn, k)), None)
-    if fits and fits.code in ("stored_unswizzled", "stored_swizzle"):
+    if fits and fits.code in XOR_ALONE:
         return [Diagnosis(*_kept_apart(fits, given, stored), storage=dict(fits.spec))]
     row, chunk, text, rows_apart = _broken_core(expected, seen)
     lines = "rows" if seen.major == "K" else "k"
@@ -328,27 +329,40 @@ def _list(needed: dict[str, tuple[int, int]]) -> str:
 
 
 def fits(given: Descriptor, seen: View) -> list[tuple[dict[str, Any], dict[str, int]]]:
-    """Standard tiles whose slices this word reads: (storage, slice), the smallest tile first; empty where it reads none."""
+    """Canonical tiles whose slice this word reads: (storage, slice), the smallest tile first; empty where it reads none.
+
+    Tiles on their pattern's boundary, as TMA wants them; only where there is none, others.
+    """
     out: list[tuple[dict[str, Any], dict[str, int]]] = []
-    mode = given.mode
+    mode, address = given.mode, reads(given, seen)
     wide = mode.chunks * seen.per
     atom = (8, wide) if seen.major == "K" else (wide, 8)
-    pattern = mode.pattern_bytes
-    address = reads(given, seen)
+    known: set[tuple[int, ...]] = set()
     for order in ("mn", "k"):
         for k in range(0, atom[1] if seen.major == "K" else 1, seen.k):
-            for mn_size, k_size in _sizes(given, seen, atom, pattern, order):
+            for mn_size, k_size in _sizes(given, seen, atom, mode.pattern_bytes, order):
                 spec = {
                     "kind": "canonical", "element_bits": max(seen.bits, 8), "major": seen.major, "swizzle": mode.name,
-                    "mn": mn_size, "k": k_size, "order": order, "base": given.start_address - bytes_of(k, seen) if mode.chunks > 1 else given.start_address,
+                    "mn": mn_size, "k": k_size, "order": order, "base": given.start_address - bytes_of(k, seen),
                 }  # fmt: skip
-                world = _world(spec, seen)
-                if world and k + seen.k <= k_size and np.array_equal(expected_reads(world, seen, 0, k), address):
+                stored = _stored(spec, seen)
+                if (
+                    not stored
+                    or not stored.tile
+                    or mn_size < seen.rows
+                    or k + seen.k > k_size
+                    or not np.array_equal(expected_reads(stored, seen, 0, k), address)
+                ):
+                    continue
+                same = (mn_size, k_size, k, *(s for s, count in zip(stored.tile.strides, stored.tile.atoms, strict=True) if count > 1))
+                if same not in known:
+                    known.add(same)
                     out.append((spec, {"mn": 0, "k": k}))
-    return sorted(out, key=lambda fit: (fit[0]["mn"] * fit[0]["k"], fit[1]["k"]))[:6]
+    aligned = [fit for fit in out if fit[0]["base"] % mode.pattern_bytes == 0]
+    return sorted(aligned or out, key=lambda fit: (fit[0]["mn"] * fit[0]["k"], fit[1]["k"]))[:6]
 
 
-def _world(spec: dict[str, Any], seen: View) -> Storage | None:
+def _stored(spec: dict[str, Any], seen: View) -> Storage | None:
     from layouts.errors import LayoutError
     from layouts.storage import storage
 
@@ -369,6 +383,3 @@ def _sizes(given: Descriptor, seen: View, atom: tuple[int, int], pattern: int, o
             yield along_k // pattern * atom[0], deep
     elif along_mn and along_mn % pattern == 0:
         yield rows, along_mn // pattern * atom[1]
-
-
-FIELD_NAMES = tuple(f.name for f in FIELDS)

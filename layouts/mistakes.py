@@ -1,7 +1,7 @@
 """The known mistakes of programs that build a descriptor, each applied to the right one.
 
-A `Slip` puts a wrong amount into one or more fields; a `Packing` turns right amounts into a wrong word. layouts/diagnosis.py looks
-for the slips and packings that give exactly the program's word. The list comes from public code and threads (CUTLASS, DeepGEMM,
+A `Slip` puts a wrong amount into one or more fields. layouts/diagnosis.py looks for the slips, and the packings of layouts/packing.py,
+that give exactly the program's word. The list comes from public code and threads (CUTLASS, DeepGEMM,
 ThunderKittens, fast.cu, forum posts) and from the read model measured on an H100 (layouts/descriptor.py).
 """
 
@@ -9,18 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import combinations
 
-from layouts.case import WORD, Amounts, Case, bytes_of, pack
-from layouts.descriptor import BASE_OFFSET, LBO, SBO, START, SWIZZLE
+from layouts.case import NAMES, Amounts, Case, bytes_of, bytes_text, named, sentence, subsets
+from layouts.descriptor import LBO, SBO, START
 from layouts.errors import LayoutError
 from layouts.repair import expected_reads, repairs
-from layouts.swizzle import BY_CODE, MODES
+from layouts.swizzle import MODES
 from layouts.worlds import World, misread
-
-VERSION_BIT = 46  # tcgen05's descriptors carry the constant 1 in bits 46 to 48 (PTX ISA 9.1, tcgen05 shared memory descriptor)
-LOW = (1 << 32) - 1
-NAMES = {"start_address": "start", "lbo": "LBO", "sbo": "SBO", "base_offset": "base offset", "swizzle": "swizzle mode"}
 
 
 @dataclass(frozen=True)
@@ -32,27 +27,6 @@ class Slip:
     amounts: Amounts
     cost: float = 1.0
     must: Mapping[str, int] = field(default_factory=dict)  # given amounts that the slip also explains, read or not
-
-
-@dataclass(frozen=True)
-class Packing:
-    """A word that packs right amounts wrongly. free: bits that prove nothing; none by default, as what nothing reads was taken from the given word."""
-
-    code: str
-    message: str
-    word: int
-    cost: float = 1.0
-    free: int = 0
-
-
-def bytes_text(amount: int) -> str:
-    return f"{amount} byte{'' if amount == 1 else 's'}"
-
-
-def named(names: Mapping[str, object] | frozenset[str] | tuple[str, ...]) -> str:
-    """Field names in the order of the word, as a sentence says them."""
-    words = [NAMES[name] for name in NAMES if name in names]
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 # amounts ---------------------------------------------------------------------------------------------------------------------
@@ -80,10 +54,12 @@ def _exchange(case: Case) -> Iterator[Slip]:
     usual = {"lbo": {0, 16, lbo}, "sbo": {0, case.mode.pattern_bytes, sbo}}
     for lbo in [wanted["lbo"]] if "lbo" in case.read else usual["lbo"]:
         for sbo in [wanted["sbo"]] if "sbo" in case.read else usual["sbo"]:
-            if lbo != sbo and case.same("lbo", sbo) and case.same("sbo", lbo):
+            if lbo != sbo:
                 amounts = {name: value for name, value in (("lbo", sbo), ("sbo", lbo)) if name in case.read}
                 says = f"LBO and SBO are exchanged: LBO must be {bytes_text(lbo)} and SBO {bytes_text(sbo)}."
-                usual_lbo = "lbo" in case.read or lbo in (0, 16)
+                if not amounts:
+                    continue
+                usual_lbo = "lbo" in case.read or case.seen.major == "MN" or lbo in (0, 16)
                 yield Slip("lbo_sbo_swapped", says, amounts, 0.9 if usual_lbo else 1.1, {"lbo": sbo, "sbo": lbo})
 
 
@@ -234,28 +210,31 @@ def _base_offset(case: Case) -> Iterator[Slip]:
     if "base_offset" not in case.read:
         return
     name, wanted, had, mode = "base_offset", case.wanted["base_offset"], case.had["base_offset"], case.mode
-    if case.same(name, wanted):
-        return
-    start = case.wanted["start_address"]
+    mask, start = mode.chunks - 1, case.wanted["start_address"]
     by_address = case.stored.swizzle_by == "address"
-    none_needed = "These data are swizzled by address, so base offset stays 0 wherever the tile begins."
-    needed = none_needed if by_address else f"It must be {wanted}."
-    if not had:
+    needed = (
+        "These data are swizzled by address, so base offset stays 0 wherever the tile begins." if by_address else f"It must be {wanted}."
+    )
+    if wanted & mask:
         says = (
-            f"The data are swizzled from the tile's start, which lies {wanted & (mode.chunks - 1)} rows of 128 bytes past a {mode.pattern_bytes}-byte boundary. "
+            f"The data are swizzled from the tile's start, which lies {wanted & mask} rows of 128 bytes past a {mode.pattern_bytes}-byte boundary. "
             f"Base offset must be {wanted}, not 0."
         )
         yield Slip("base_offset_missing", says, {name: 0}, 1.0)
-        return
-    shifted = {value >> 4 >> 7 & 7 for value in (start, case.had["start_address"])}
-    if had in shifted:
-        says = f"Base offset {had} was taken from bits 7 to 9 of the encoded start. They are bits 7 to 9 of the byte address. {needed}"
-        yield Slip("base_offset_from_shifted_start", says, {name: had}, 1.0)
-    if case.k and not case.same("start_address", start):
+    for value in sorted({at >> 4 >> 7 & 7 for at in (start, case.had["start_address"])}):
+        if (value ^ wanted) & mask:
+            says = (
+                f"Base offset {value} was taken from bits 7 to 9 of the encoded start. They are bits 7 to 9 of the byte address. {needed}"
+            )
+            yield Slip("base_offset_from_shifted_start", says, {name: value}, 1.0)
+    if case.k and (had ^ wanted) & mask:
         first = case.start_at(case.mn, 0)
-        says = f"Base offset {had} was used to step along K. A K step moves the start alone, from {first:#x} to {start:#x}; base offset stays {wanted}."
-        yield Slip("base_offset_as_k_advance", says, {name: had, "start_address": first}, 0.8)
-    yield Slip("base_offset_wrong", f"Base offset is {had}. {needed}", {name: had}, 1.5)
+        if first != start:
+            says = f"Base offset {had} was used to step along K. A K step moves the start alone, from {first:#x} to {start:#x}; base offset stays {wanted}."
+            yield Slip("base_offset_as_k_advance", says, {name: had, "start_address": first}, 0.8)
+    for value in sorted({had, start >> 7 & 7}):
+        if (value ^ wanted) & mask and value:
+            yield Slip("base_offset_wrong", f"Base offset is {value}. {needed}", {name: value}, 1.5)
 
 
 def _worlds(case: Case) -> Iterator[Slip]:
@@ -264,12 +243,12 @@ def _worlds(case: Case) -> Iterator[Slip]:
         amounts = _amounts_of(case, world)
         if not amounts:
             continue
-        subsets: list[tuple[str, ...]] = [tuple(amounts)]
+        choices: list[tuple[str, ...]] = [tuple(amounts)]
         if world.code != "atom_order":
-            subsets += [(name,) for name in amounts if len(amounts) > 1]
-        for names in subsets:
+            choices += [(name,) for name in amounts if len(amounts) > 1]
+        for names in choices:
             wrong = {name: amounts[name] for name in names}
-            says = f"{_sentence(named(wrong))} {'is' if len(wrong) == 1 else 'are'} right for {world.said}. {_must(case, wrong)}"
+            says = f"{sentence(named(wrong))} {'is' if len(wrong) == 1 else 'are'} right for {world.said}. {_must(case, wrong)}"
             yield Slip(world.code, says, wrong, 1.0 if len(names) == len(amounts) else 1.2)
 
 
@@ -296,11 +275,11 @@ def _elements(case: Case) -> Iterator[Slip]:
         if case.k:
             starts[name] = first + case.k * bits // 8
             if starts[name] == case.wanted[name]:
-                starts = {}
+                starts.clear()
         of = f"for elements of {bits // 8} byte{'s' if bits > 8 else ''}; these have {seen.bits // 8}"
-        for names in _subsets((*scaled, *starts)):
-            wrong = {n: v for n, v in {**scaled, **starts}.items() if n in names}
-            says = f"{_sentence(named(wrong))} {'was' if len(wrong) == 1 else 'were'} computed {of}. {_must(case, wrong)}"
+        for names in subsets((*scaled, *starts)):
+            wrong: dict[str, int] = {n: v for n, v in (scaled | starts).items() if n in names}
+            says = f"{sentence(named(wrong))} {'was' if len(wrong) == 1 else 'were'} computed {of}. {_must(case, wrong)}"
             yield Slip("element_size", says, wrong, 1.3 if len(wrong) > 1 or name in wrong else 1.5)
         yield from _resized_tile(case, bits, of)
 
@@ -320,7 +299,7 @@ def _resized_tile(case: Case, bits: int, of: str) -> Iterator[Slip]:
     values = {START.name: word.start_address, LBO.name: word.lbo_bytes, SBO.name: word.sbo_bytes}
     wrong = {n: v for n, v in values.items() if n in case.read and v != case.wanted[n]}
     if wrong:
-        says = f"{_sentence(named(wrong))} {'was' if len(wrong) == 1 else 'were'} computed {of}. {_must(case, wrong)}"
+        says = f"{sentence(named(wrong))} {'was' if len(wrong) == 1 else 'were'} computed {of}. {_must(case, wrong)}"
         yield Slip("element_size", says, wrong, 1.3)
 
 
@@ -342,118 +321,3 @@ def _must(case: Case, wrong: Amounts) -> str:
     return (
         f"Here {' and '.join([', '.join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)} {'is' if len(parts) == 1 else 'are'} right."
     )
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
-def _subsets(names: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """Every choice of at least one name, the largest first."""
-    return [c for size in range(len(names), 0, -1) for c in combinations(names, size)]
-
-
-# packing ---------------------------------------------------------------------------------------------------------------------
-
-
-def packings(case: Case, values: Amounts) -> Iterator[Packing]:
-    """Every known way to pack these amounts into a wrong word."""
-    word = pack(values)
-    code = values["swizzle"]
-    name = BY_CODE[code].name
-    yield from _shifts(case, values)
-    high = "Bits 32 to 63 are 0: the descriptor was cut to 32 bits, or its high word was left out. SBO and the swizzle mode are there; use uint64_t throughout."
-    if word >> 32:
-        yield Packing("high_word_missing", high, word & LOW, 0.9)
-        says = "The two 32-bit words are exchanged: start and LBO belong in the low word, SBO and the swizzle mode in the high one."
-        free = (case.free >> 32 | case.free << 32) & WORD
-        yield Packing("words_exchanged", says, word >> 32 | (word & LOW) << 32, 0.9, free)
-    bare = word & ~(SWIZZLE.most << SWIZZLE.low)
-    if code:
-        says = f"The swizzle code {code} was put at bit 61. A wgmma descriptor has it in bits 62 and 63 ({name} is {code} << 62); bit 61 belongs to tcgen05's three-bit field."
-        yield Packing("mode_at_bit_61", says, bare | code << 61, 0.9)
-    if name == "128B":
-        says = "This is a tcgen05 descriptor (bit 46 is set) with the swizzle 128B_BASE32B. For wgmma clear bit 46 and put 1 into bits 62 and 63."
-        yield Packing("tcgen05_format", says, bare | 1 << 61 | 1 << VERSION_BIT, 0.9)
-    yield from _narrow_shifts(values, word)
-
-
-def _shifts(case: Case, values: Amounts) -> Iterator[Packing]:
-    """Bytes packed as they are, masked or spilling over, and amounts shifted right twice."""
-    places = {f.name: f for f in (START, LBO, SBO)}
-    active = tuple(name for name in places if name in case.read and values[name])
-    for names in _subsets(active):
-        rest = pack({name: 0 if name in names else value for name, value in values.items()})
-        whole = {name: values[name] << places[name].low for name in names}
-        cut = {name: (values[name] & places[name].most) << places[name].low for name in names}
-        are = "is" if len(names) == 1 else "are"
-        shifted = " and ".join(f"{NAMES[n]} {values[n]:#x} becomes {values[n] >> 4:#x}" for n in places if n in names)
-        says = f"{_sentence(named(names))} {are} in bytes. The field counts 16 bytes: shift right by 4, so that {shifted}."
-        cost = 1.0 if len(names) == len(active) else 1.05
-        spilled = rest
-        for value in whole.values():
-            spilled |= value
-        beside = 0 if "lbo" in case.read else 0b11 << 30  # where LBO is not read, bits 30 and 31 may be its own
-        for word in {rest | sum(cut.values()), spilled & WORD, (rest + sum(whole.values())) & WORD}:
-            yield Packing("bytes_not_shifted", says, word, cost, beside)
-        twice = " and ".join(f"{NAMES[n]} must be {values[n] >> 4:#x}" for n in places if n in names)
-        says = f"{_sentence(named(names))} {'was' if len(names) == 1 else 'were'} shifted right by 4 twice: {twice} in the field."
-        yield Packing("shifted_twice", says, rest | sum((values[n] >> 8 & places[n].most) << places[n].low for n in names), cost)
-
-
-def _narrow_shifts(values: Amounts, word: int) -> Iterator[Packing]:
-    """Shifts by 32 and more of 32-bit integers, which machines take modulo 32 or give 0 for."""
-    wide = {SBO.name: SBO, BASE_OFFSET.name: BASE_OFFSET, SWIZZLE.name: SWIZZLE}
-    terms = {name: values[name] // f.unit & f.most for name, f in wide.items()}
-    for names in _subsets(tuple(name for name, value in terms.items() if value)):
-        kept = word
-        for n in names:
-            kept &= ~(wide[n].most << wide[n].low)
-        wrapped = sum(terms[n] << wide[n].low % 32 & LOW for n in names)
-        says = f"{_sentence(named(names))} {'was' if len(names) == 1 else 'were'} shifted by 32 or more as a 32-bit integer. Make it 64 bits before the shift: (uint64_t)x << {wide[names[0]].low}."
-        low = 0
-        for n in names:
-            low |= terms[n] << wide[n].low % 32 & LOW
-        yield Packing("shifts_of_32_bits", says, kept | low, 0.8)
-        yield Packing("shifts_of_32_bits", says, (kept + wrapped) & WORD, 0.8)
-        if low >> 31:
-            yield Packing("shifts_of_32_bits", says, kept | low | WORD ^ LOW, 0.8)
-        if len(names) < len([v for v in terms.values() if v]) and names != (BASE_OFFSET.name,):
-            yield Packing("shifts_of_32_bits", says, kept, 1.2)
-
-
-def additions(case: Case) -> Iterator[Packing]:
-    """A K step added to the whole word without the shift, its carry running out of the start's field."""
-    if not case.k:
-        return
-    first = case.start_at(case.mn, 0)
-    step = case.wanted["start_address"] - first
-    before = pack({**case.wanted, "start_address": first})
-    for amount, code in ((step, "k_step_not_shifted"), (bytes_of(case.k, case.seen), "k_step_not_shifted"), (case.k, "k_step_in_elements")):
-        says = f"The K step was added to the word as {amount}. The start counts 16 bytes: add {step >> 4:#x}."
-        yield Packing(code, says, (before + amount) & WORD, 1.2, case.free)
-
-
-def sign_extension(word: int) -> int | None:
-    """The bit from which every higher bit is 1, when that reaches down into the fields: no descriptor looks so."""
-    inverted = ~word & WORD
-    lowest = inverted.bit_length()
-    return lowest if lowest <= 46 else None
-
-
-def pointer(case: Case, right: int) -> bool:
-    """Whether the word is the right one with the rest of a generic 64-bit address in it, ORed or added above the 14 bits of the start.
-
-    Linux gives such addresses 47 bits, the first of which are 0x7f…; shifted right by 4 they reach bits 14 to 42.
-    """
-    given, fields = case.given.word, case.free
-    extra = (given ^ right) & ~fields
-    within = not right & ~given & ~fields and not extra & 0x3FFF and not extra >> 43
-    if within and given >> 36 & 0x7F == 0x7F:
-        return True
-    added = (given - right) & WORD
-    if not fields and added and not added & 0x3FFF and added >> 36 == 0x7F:
-        return True
-    # only LBO and SBO may be spoilt, and the bits between the fields are an address's
-    between = case.stray
-    return bool(between) and not between >> 44 and case.differ <= {"lbo", "sbo"} and bool(case.differ) and within

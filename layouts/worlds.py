@@ -98,9 +98,8 @@ def restored(stored: Storage, seen: View, mode: Mode) -> Iterator[World]:
         yield from _cute_worlds(stored, seen, ranked)
     if kind == "rows":
         for other in ranked:
-            code = "row_major_not_core_matrix" if had == "none" else "padded_rows"
             yield from _try(
-                code,
+                "not_canonical",
                 {**spec, "pitch_bytes": other.width_bytes, "swizzle": other.name},
                 seen,
                 f"rows of {other.width_bytes} bytes without padding, swizzle {other.name}",

@@ -1,0 +1,124 @@
+"""The known ways to pack right amounts into a wrong 64-bit word: units, shifts, masks, integer types, halves, other formats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from layouts.case import NAMES, WORD, Amounts, Case, bytes_of, named, pack, sentence, subsets
+from layouts.descriptor import BASE_OFFSET, LBO, SBO, START, SWIZZLE, VERSION_BIT
+from layouts.swizzle import BY_CODE
+
+LOW = (1 << 32) - 1
+
+
+@dataclass(frozen=True)
+class Packing:
+    """A word that packs right amounts wrongly. free: bits that prove nothing; none by default, as what nothing reads was taken from the given word."""
+
+    code: str
+    message: str
+    word: int
+    cost: float = 1.0
+    free: int = 0
+
+
+def packings(case: Case, values: Amounts, also: frozenset[str] = frozenset()) -> Iterator[Packing]:
+    """Every known way to pack these amounts into a wrong word. also: fields that prove something though nothing reads them."""
+    word = pack(values)
+    code = values["swizzle"]
+    name = BY_CODE[code].name
+    yield from _shifts(case, values, case.read | also)
+    high = "Bits 32 to 63 are 0: the descriptor was cut to 32 bits, or its high word was left out. SBO and the swizzle mode are there; use uint64_t throughout."
+    if word >> 32:
+        yield Packing("high_word_missing", high, word & LOW, 0.9)
+        says = "The two 32-bit words are exchanged: start and LBO belong in the low word, SBO and the swizzle mode in the high one."
+        free = (case.free >> 32 | case.free << 32) & WORD
+        yield Packing("words_exchanged", says, word >> 32 | (word & LOW) << 32, 0.9, free)
+    bare = word & ~(SWIZZLE.most << SWIZZLE.low)
+    if code:
+        says = f"The swizzle code {code} was put at bit 61. A wgmma descriptor has it in bits 62 and 63 ({name} is {code} << 62); bit 61 belongs to tcgen05's three-bit field."
+        yield Packing("mode_at_bit_61", says, bare | code << 61, 0.9)
+    if name == "128B":
+        says = "This is a tcgen05 descriptor (bit 46 is set) with the swizzle 128B_BASE32B. For wgmma clear bit 46 and put 1 into bits 62 and 63."
+        yield Packing("tcgen05_format", says, bare | 1 << 61 | 1 << VERSION_BIT, 0.9)
+    yield from _narrow_shifts(values, word)
+
+
+def _shifts(case: Case, values: Amounts, proving: frozenset[str]) -> Iterator[Packing]:
+    """Bytes packed as they are, masked or spilling over, and amounts shifted right twice."""
+    places = {f.name: f for f in (START, LBO, SBO)}
+    active = tuple(name for name in places if name in proving and values[name])
+    for names in subsets(active):
+        rest = pack({name: 0 if name in names else value for name, value in values.items()})
+        whole = {name: values[name] << places[name].low for name in names}
+        cut = {name: (values[name] & places[name].most) << places[name].low for name in names}
+        are = "is" if len(names) == 1 else "are"
+        shifted = " and ".join(f"{NAMES[n]} {values[n]:#x} becomes {values[n] >> 4:#x}" for n in places if n in names)
+        says = f"{sentence(named(names))} {are} in bytes. The field counts 16 bytes: shift right by 4, so that {shifted}."
+        cost = 1.0 if len(names) == len(active) else 1.05
+        spilled = rest
+        for value in whole.values():
+            spilled |= value
+        beside = 0 if "lbo" in proving else 0b11 << 30  # where LBO is not read, bits 30 and 31 may be its own
+        for word in {rest | sum(cut.values()), spilled & WORD, (rest + sum(whole.values())) & WORD}:
+            yield Packing("bytes_not_shifted", says, word, cost, beside)
+        twice = " and ".join(f"{NAMES[n]} must be {values[n] >> 4:#x}" for n in places if n in names)
+        says = f"{sentence(named(names))} {'was' if len(names) == 1 else 'were'} shifted right by 4 twice: {twice} in the field."
+        yield Packing("shifted_twice", says, rest | sum((values[n] >> 8 & places[n].most) << places[n].low for n in names), cost)
+
+
+def _narrow_shifts(values: Amounts, word: int) -> Iterator[Packing]:
+    """Shifts by 32 and more of 32-bit integers, which machines take modulo 32 or give 0 for."""
+    wide = {SBO.name: SBO, BASE_OFFSET.name: BASE_OFFSET, SWIZZLE.name: SWIZZLE}
+    terms = {name: values[name] // f.unit & f.most for name, f in wide.items()}
+    for names in subsets(tuple(name for name, value in terms.items() if value)):
+        kept = word
+        for n in names:
+            kept &= ~(wide[n].most << wide[n].low)
+        wrapped = sum(terms[n] << wide[n].low % 32 & LOW for n in names)
+        says = f"{sentence(named(names))} {'was' if len(names) == 1 else 'were'} shifted by 32 or more as a 32-bit integer. Make it 64 bits before the shift: (uint64_t)x << {wide[names[0]].low}."
+        low = 0
+        for n in names:
+            low |= terms[n] << wide[n].low % 32 & LOW
+        yield Packing("shifts_of_32_bits", says, kept | low, 0.8)
+        yield Packing("shifts_of_32_bits", says, (kept + wrapped) & WORD, 0.8)
+        if low >> 31:
+            yield Packing("shifts_of_32_bits", says, kept | low | WORD ^ LOW, 0.8)
+
+
+def additions(case: Case) -> Iterator[Packing]:
+    """A K step added to the whole word without the shift, its carry running out of the start's field."""
+    if not case.k:
+        return
+    first = case.start_at(case.mn, 0)
+    step = case.wanted["start_address"] - first
+    before = pack({**case.wanted, "start_address": first})
+    for amount, code in ((step, "k_step_not_shifted"), (bytes_of(case.k, case.seen), "k_step_not_shifted"), (case.k, "k_step_in_elements")):
+        says = f"The K step was added to the word as {amount}. The start counts 16 bytes: add {step >> 4:#x}."
+        yield Packing(code, says, (before + amount) & WORD, 1.2, case.free)
+
+
+def sign_extension(word: int) -> int | None:
+    """The bit from which every higher bit is 1, when that reaches down into the fields: no descriptor looks so."""
+    inverted = ~word & WORD
+    lowest = inverted.bit_length()
+    return lowest if lowest <= 46 else None
+
+
+def pointer(case: Case, right: int) -> bool:
+    """Whether the word is the right one with the rest of a generic 64-bit address in it, ORed or added above the 14 bits of the start.
+
+    Linux gives such addresses 47 bits, the first of which are 0x7f…; shifted right by 4 they reach bits 14 to 42.
+    """
+    given, fields = case.given.word, case.free
+    extra = (given ^ right) & ~fields
+    within = not right & ~given & ~fields and not extra & 0x3FFF and not extra >> 43
+    if within and given >> 36 & 0x7F == 0x7F:
+        return True
+    added = (given - right) & WORD
+    if not fields and added and not added & 0x3FFF and added >> 36 == 0x7F:
+        return True
+    # only LBO and SBO may be spoilt, and the bits between the fields are an address's
+    between = case.stray
+    return bool(between) and not between >> 44 and case.differ <= {"lbo", "sbo"} and bool(case.differ) and within
