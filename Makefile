@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 PORT ?= 8000
 
-.PHONY: run test lint types bench bench-peers targets golden gpu-verify wheel help clean browser compiler
+.PHONY: run test lint types bench bench-peers targets golden diagnoses gpu-verify wheel help clean browser compiler
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -58,7 +58,10 @@ targets: $(VENV)/.test  ## assemble every candidate with ptxas and rewrite layou
 	$(BIN)/python -m tests.ptxas.sweep
 
 golden: $(VENV)/.test browser  ## rewrite the golden pictures and the README's screenshot
-	LANESCOPE_GOLDEN=write $(BIN)/python -m pytest -n 0 tests/test_golden.py tests/browser/test_screenshot.py -q
+	LANESCOPE_GOLDEN=write $(BIN)/python -m pytest -n 0 tests/test_golden.py tests/test_diagnosis.py tests/browser/test_screenshot.py -q
+
+diagnoses: $(VENV)/.test  ## what the verifier says of 26,000 wrong descriptors; writes docs/diagnoses.md (minutes)
+	$(BIN)/python -m tests.blunders
 
 gpu-verify: $(VENV)/.run  ## run everything on the GPU of this machine and write layouts/evidence/
 	$(BIN)/lanescope gpu verify --write

@@ -178,7 +178,8 @@ def reads_facts(given: Json) -> Json:
 def verdict_of(given: Json) -> tuple[Verdict | None, View, Descriptor]:
     """Run a verification request, None where it does not say how the tile was stored; LayoutError names the wrong field."""
     keys(given, ("descriptor", *SEEN_BY, "storage", "slice"))
-    descriptor = parse_descriptor(given.get("descriptor"))
+    written = read_word(given.get("descriptor"))
+    descriptor = Descriptor(written.word)
     _, seen = seen_by(given)
     part = table(given.get("slice", {}), "slice", "Give {'mn': 0, 'k': 0}.", "bad_slice")
     keys(part, ("mn", "k"), "slice")
@@ -194,7 +195,7 @@ def verdict_of(given: Json) -> tuple[Verdict | None, View, Descriptor]:
             f"element_bits: {seen.bits}.",
             "storage.element_bits",
         )
-    return verify(descriptor, seen, stored, mn, k), seen, descriptor
+    return verify(descriptor, seen, stored, mn, k, written.warnings), seen, descriptor
 
 
 def verify_facts(given: Json) -> Json:

@@ -16,7 +16,7 @@ from layouts.swizzle import Mode
 
 Amounts = Mapping[str, int]  # field name → bytes (start_address, lbo, sbo), rows of 128 bytes (base_offset), code (swizzle)
 WORD = (1 << 64) - 1
-NAMES = {"start_address": "start", "lbo": "LBO", "sbo": "SBO", "base_offset": "base offset", "swizzle": "swizzle mode"}
+NAMES = {"start_address": "the start", "lbo": "LBO", "sbo": "SBO", "base_offset": "the base offset", "swizzle": "the swizzle mode"}
 
 
 def amounts(descriptor: Descriptor) -> dict[str, int]:
@@ -91,8 +91,7 @@ class Case:
     def same(self, name: str, amount: int) -> bool:
         """Whether packing this amount gives the field the program's word has."""
         f = next(f for f in FIELDS if f.name == name)
-        mask = f.most if name != "base_offset" or name not in self.read else self.mode.chunks - 1
-        return not (amount // f.unit ^ f.get(self.given.word)) & mask
+        return not (amount // f.unit ^ f.get(self.given.word)) & f.most
 
     def start_at(self, mn: int, k: int) -> int:
         """The start, in bytes, of the right descriptor for another slice of the same tile."""

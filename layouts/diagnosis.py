@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from layouts.case import NAMES, Amounts, Case, bytes_of, bytes_text, pack
-from layouts.descriptor import TCGEN05_BITS, VERSION_BIT, Addresses, Descriptor, View, reads
+from layouts.descriptor import LBO, TCGEN05_BITS, VERSION_BIT, Addresses, Descriptor, View, inert, reads
 from layouts.mistakes import Slip, slips
 from layouts.packing import Packing, additions, packings, pointer, sign_extension
 from layouts.repair import changes, expected_reads, repairs, unswizzled
 from layouts.storage import Storage
 from layouts.swizzle import MODES, Mode
-from layouts.worlds import World, canonicals, reads_as, restored
+from layouts.worlds import World, canonicals, reads_as, restored, sizes
 
 TOGETHER = 0.6  # what a second mistake costs beyond its own
 TAKEN_FROM_WORD = ("other_slice", "panel_stride_wrong", "base_offset_as_k_advance")  # slips whose amount is the given field itself
@@ -54,19 +54,30 @@ def diagnose(given: Descriptor, seen: View, stored: Storage, mn: int, k: int, ex
     possible = repairs(expected, seen, given, by_address)
     if not possible:
         return _hopeless(given, seen, stored, expected, mn, k)
-    fix = possible[0]
-    right = next((d for d in possible if d.mode is stored.mode), fix)
-    case = Case(given, right, seen, stored, mn, k, expected)
+    rights = [d for d in possible if d.mode is stored.mode] or possible[:1]
+    cases = [Case(given, right, seen, stored, mn, k, expected) for right in rights]
+    case, explained = min(((c, explain(c)) for c in cases), key=lambda pair: pair[1].cost)
+    found, causes = _stored_otherwise(case), explained.causes
+    fix = case.right
     needed = changes(given, fix)
-    found = _stored_otherwise(case)
-    causes = explain(case).causes
     if found and len(case.differ) > 1 and not _proven(causes):
         return [Diagnosis(found.code, _other_storage(found, case), fix, needed, dict(found.spec))]
+    if any(isinstance(cause, Packing) for cause in causes):
+        fix = _clean(fix, seen)
+        needed = changes(given, fix)
     out = [Diagnosis(c.code, c.message, fix, needed) for c in causes]
     if case.stray >> VERSION_BIT & 1 and not case.stray & ~TCGEN05_BITS and not any(c.code == "tcgen05_format" for c in causes):
         says = "Bit 46 is set: this is tcgen05's descriptor format. wgmma reads the same bytes from it, but the bit is reserved; clear it."
         out.append(Diagnosis("tcgen05_format", says, fix, needed))
     return out
+
+
+def _clean(right: Descriptor, seen: View) -> Descriptor:
+    """The word without what a wrong packing left in bits that nothing reads; an LBO that is not read is 16 bytes, as CUTLASS writes it."""
+    unread = inert(right, seen)
+    usual = {"lbo": LBO.encode(16), "sbo": 0, "base_offset": 0}
+    kept = Descriptor(right.word & ~right.reserved)
+    return kept.replace(**{name: value for name, value in usual.items() if name in unread})
 
 
 def _proven(causes: tuple[Slip | Packing, ...]) -> bool:
@@ -193,7 +204,7 @@ def _other_storage(world: World, case: Case) -> str:
     had, word = case.stored.mode.name, case.given.mode.name
     if world.code == "stored_unswizzled":
         return f"The data were stored without the XOR; the descriptor is that of the same tile with swizzle {word}. {_store_with(case.given.mode)}"
-    return f"The tile is stored with swizzle {had}; the descriptor is that of the same tile with {word}. Use the descriptor below, or {_store_with(case.given.mode, True)}"
+    return f"The tile is stored with swizzle {had}; the descriptor is that of the same tile with {word}. Use the repaired descriptor, or {_store_with(case.given.mode, True)}"
 
 
 def _store_with(mode: Mode, middle: bool = False) -> str:
@@ -215,23 +226,48 @@ def _hopeless(given: Descriptor, seen: View, stored: Storage, expected: Addresse
     turned = _turned(given, seen, expected)
     if turned:
         return [turned]
-    atom = seen.per * stored.mode.chunks
-    if seen.major == "MN" and stored.mode.chunks > 1 and mn % atom and stored.major(seen.major) == "MN":
-        return [_inside_atom(seen, stored, mn, atom)]
-    worlds = [*restored(stored, seen, given.mode), *canonicals(stored, seen, given.mode)]
+    worlds = [*restored(stored, seen, given.mode), *canonicals(stored, seen, given.mode, given)]
     fits = next((w for w in worlds if reads_as(given, seen, w, mn, k)), None)
     if fits and fits.code in XOR_ALONE:
         return [Diagnosis(*_kept_apart(fits, given, stored), storage=dict(fits.spec))]
+    atom = seen.per * stored.mode.chunks
+    if seen.major == "MN" and stored.mode.chunks > 1 and mn % atom and stored.major(seen.major) == "MN":
+        return [_inside_atom(seen, stored, mn, atom)]
+    if stored.mode.chunks > 1 and stored.swizzle_by == "tile" and stored.base % 128:
+        return [Diagnosis("not_canonical", _off_row(stored, stored.mode), storage=_standard(stored, seen, given.mode))]
+    spec = dict(fits.spec) if fits else _standard(stored, seen, given.mode)
+    if stored.major(seen.major) != seen.major and seen.bits != 16:
+        says = f"The data are contiguous along M/N. wgmma reads {seen.bits}-bit elements K-major only: store K contiguous."
+        return [Diagnosis("not_canonical", says, storage=spec)]
+    out = [_no_word(seen, stored, expected, spec)]
+    if stored.major(seen.major) != seen.major:
+        flag = "1" if seen.major == "K" else "0"
+        says = f"The data are {stored.major('')}-major; the instruction reads {seen.major}-major. Its transpose immediate must be {flag}, and the storage must change, too."
+        out.insert(0, Diagnosis("wrong_transpose", says))
+    return out
+
+
+def _no_word(seen: View, stored: Storage, expected: Addresses, spec: dict[str, Any] | None) -> Diagnosis:
+    """Where the storage leaves what any mode can read, and how to store instead."""
+    pitch, width = stored.pitch_bytes, stored.mode.width_bytes
+    if stored.mode.chunks > 1 and pitch and pitch != width:
+        says = (
+            f"No descriptor reads this layout: rows swizzled with {stored.mode.name} must lie {width} bytes apart, and these lie {pitch}. "
+            f"Store {width}-byte rows without padding; the swizzle already keeps the banks apart."
+        )
+        return Diagnosis("not_canonical", says, storage=spec)
     row, chunk, text, rows_apart = _broken_core(expected, seen)
     lines = "rows" if seen.major == "K" else "k"
     says = f"No descriptor reads this layout. Core matrix ({row // 8}, {chunk}), {lines} {row // 8 * 8} to {row // 8 * 8 + 7}: {text}"
-    if fits:
-        says += f" The word reads {fits.said}: store the tile so."
-    code = "row_major_not_core_matrix" if rows_apart and stored.mode.chunks == 1 else "not_canonical"
-    out = [Diagnosis(code, says, storage=dict(fits.spec) if fits else _standard(stored, seen, given.mode))]
-    if stored.major(seen.major) != seen.major:
-        out.insert(0, _other_major(seen, stored))
-    return out
+    if not rows_apart or stored.mode.chunks > 1:
+        return Diagnosis("not_canonical", says, storage=spec)
+    across, along = ("row", "k") if seen.major == "K" else ("k", "row")
+    outer, inner = ("SBO", "LBO") if seen.major == "K" else ("LBO", "SBO")
+    formula = (
+        f"{across} / 8 * {outer} + {along} / {seen.per} * {inner} + {across} % 8 * 16 + {along} % {seen.per} * {max(seen.bits // 8, 1)}"
+    )
+    says += f" Store element (row, k) at {formula} for mode none, or store rows of 32, 64 or 128 bytes with their swizzle."
+    return Diagnosis("row_major_not_core_matrix", says, storage=spec)
 
 
 def _inside_atom(seen: View, stored: Storage, mn: int, atom: int) -> Diagnosis:
@@ -251,23 +287,16 @@ def _kept_apart(world: World, given: Descriptor, stored: Storage) -> tuple[str, 
     if world.code == "stored_unswizzled":
         return world.code, f"The data were stored without the XOR that swizzle {word.name} of the descriptor expects. {_store_with(word)}"
     if stored.mode is word:
-        past = stored.base % word.pattern_bytes
-        says = (
-            f"The XOR was applied to the offset from the tile's start, which lies {past} bytes past a {word.pattern_bytes}-byte boundary. Base offset counts rows "
-            f"of 128 bytes and cannot say that. Align the tile to {word.pattern_bytes} bytes, or apply the XOR to the shared-memory address."
-        )
-        return "not_canonical", says
+        return "not_canonical", _off_row(stored, word)
     says = f"The data were stored with swizzle {stored.mode.name} in rows of another width; the descriptor reads swizzle {word.name}. {_store_with(word)}"
     return world.code, says
 
 
-def _other_major(seen: View, stored: Storage) -> Diagnosis:
-    if seen.bits == 16:
-        flag = "1" if seen.major == "K" else "0"
-        says = f"The data are {stored.major('')}-major; the instruction reads {seen.major}-major. Its transpose immediate must be {flag}, and the storage must change, too."
-        return Diagnosis("wrong_transpose", says)
-    says = f"The data are contiguous along M/N. wgmma reads {seen.bits}-bit elements K-major only: store K contiguous."
-    return Diagnosis("not_canonical", says)
+def _off_row(stored: Storage, mode: Mode) -> str:
+    return (
+        f"The XOR was applied to the offset from the tile's start, which lies {stored.base % mode.pattern_bytes} bytes past a {mode.pattern_bytes}-byte boundary. "
+        f"Base offset counts rows of 128 bytes and cannot say that. Align the tile to {mode.pattern_bytes} bytes, or apply the XOR to the shared-memory address."
+    )
 
 
 def _standard(stored: Storage, seen: View, mode: Mode) -> dict[str, Any] | None:
@@ -309,8 +338,7 @@ def _broken_core(expected: Addresses, seen: View) -> tuple[int, int, str, bool]:
             if not any(_legal_pitch(core[:, 0], m) for m in MODES):
                 apart = int(core[1, 0] - core[0, 0])
                 says = (
-                    f"its rows of 16 bytes are {apart} bytes apart; mode none needs 16, and the swizzled modes 32, 64 or 128 with the XOR. "
-                    "Plain row-major data are readable only with a 16-byte row pitch."
+                    f"its rows of 16 bytes are {apart} bytes apart; mode none needs 16, and the swizzled modes 32, 64 or 128 with the XOR."
                 )
                 return row, chunk, says, True
     return 0, 0, "each core matrix is legal by itself, but they do not lie at constant strides.", False
@@ -340,7 +368,7 @@ def fits(given: Descriptor, seen: View) -> list[tuple[dict[str, Any], dict[str, 
     known: set[tuple[int, ...]] = set()
     for order in ("mn", "k"):
         for k in range(0, atom[1] if seen.major == "K" else 1, seen.k):
-            for mn_size, k_size in _sizes(given, seen, atom, mode.pattern_bytes, order):
+            for mn_size, k_size in sizes(given, seen, atom, order):
                 spec = {
                     "kind": "canonical", "element_bits": max(seen.bits, 8), "major": seen.major, "swizzle": mode.name,
                     "mn": mn_size, "k": k_size, "order": order, "base": given.start_address - bytes_of(k, seen),
@@ -370,16 +398,3 @@ def _stored(spec: dict[str, Any], seen: View) -> Storage | None:
         return storage(spec, seen.bits, seen.major)
     except LayoutError:
         return None
-
-
-def _sizes(given: Descriptor, seen: View, atom: tuple[int, int], pattern: int, order: str) -> Iterator[tuple[int, int]]:
-    """Extents a tile of this order may have, from the stride that steps over its first dimension."""
-    rows, deep = -(-seen.rows // atom[0]) * atom[0], -(-seen.k // atom[1]) * atom[1]
-    along_k = given.lbo_bytes if seen.major == "K" or given.mode.chunks == 1 else given.sbo_bytes
-    along_mn = given.sbo_bytes if seen.major == "K" or given.mode.chunks == 1 else given.lbo_bytes
-    if order == "mn":
-        yield rows, deep
-        if along_k and along_k % pattern == 0:
-            yield along_k // pattern * atom[0], deep
-    elif along_mn and along_mn % pattern == 0:
-        yield rows, along_mn // pattern * atom[1]

@@ -103,22 +103,12 @@ def _k_step(case: Case) -> Iterator[Slip]:
         {name: first},
         0.9,
     )
-    encoded = f"add {bytes_text(step)} to the address, or {step >> 4:#x} to the encoded field"
-    for amount, what in ((step, "bytes"), (along, "bytes")):
-        yield Slip(
-            "k_step_not_shifted",
-            f"The K step was added to the encoded field in {what}, which counts 16 of them. {right} So {encoded}.",
-            {name: first + 16 * amount},
-            1.1,
-        )
+    units = f"was added to the encoded start, which counts units of 16 bytes. {right} Add {step >> 4:#x}."
+    for amount in (step, along):
+        yield Slip("k_step_not_shifted", f"The K step in bytes, {amount:#x}, {units}", {name: first + 16 * amount}, 1.1)
     if along != k:
         yield Slip("k_step_in_elements", f"The K step was counted in elements ({k}), not in bytes. {right}", {name: first + k}, 1.0)
-        yield Slip(
-            "k_step_in_elements",
-            f"The K step was added to the encoded field in elements ({k}). {right} So {encoded}.",
-            {name: first + 16 * k},
-            1.0,
-        )
+        yield Slip("k_step_in_elements", f"The K step in elements, {k}, {units}", {name: first + 16 * k}, 1.0)
     if along != step:
         edge = (
             f"past the edge of an atom of {case.mode.width_bytes} bytes"
@@ -169,7 +159,7 @@ def _strides(case: Case) -> Iterator[Slip]:
             (bytes_of(case.extents[case.seen.major == "K"], case.seen), 1.4),
         ):
             if pitch and pitch != sbo:
-                says = f"SBO is {bytes_text(pitch)}, the pitch of one row. It must be the distance of 8 {lines}: {bytes_text(sbo)}."
+                says = f"SBO is {bytes_text(pitch)}, the pitch of one row. It must be the distance between groups of 8 {lines}: {bytes_text(sbo)}."
                 yield Slip("sbo_is_row_pitch", says, {"sbo": pitch}, cost)
         if mode.chunks > 1 or case.seen.major == "K":
             for other in MODES:
@@ -216,8 +206,9 @@ def _base_offset(case: Case) -> Iterator[Slip]:
         "These data are swizzled by address, so base offset stays 0 wherever the tile begins." if by_address else f"It must be {wanted}."
     )
     if wanted & mask:
+        rows = f"{wanted & mask} row{'s' if wanted & mask > 1 else ''}"
         says = (
-            f"The data are swizzled from the tile's start, which lies {wanted & mask} rows of 128 bytes past a {mode.pattern_bytes}-byte boundary. "
+            f"The data are swizzled from the tile's start, which lies {rows} of 128 bytes past a {mode.pattern_bytes}-byte boundary. "
             f"Base offset must be {wanted}, not 0."
         )
         yield Slip("base_offset_missing", says, {name: 0}, 1.0)
@@ -227,7 +218,7 @@ def _base_offset(case: Case) -> Iterator[Slip]:
                 f"Base offset {value} was taken from bits 7 to 9 of the encoded start. They are bits 7 to 9 of the byte address. {needed}"
             )
             yield Slip("base_offset_from_shifted_start", says, {name: value}, 1.0)
-    if case.k and (had ^ wanted) & mask:
+    if had and case.k and (had ^ wanted) & mask:
         first = case.start_at(case.mn, 0)
         if first != start:
             says = f"Base offset {had} was used to step along K. A K step moves the start alone, from {first:#x} to {start:#x}; base offset stays {wanted}."
@@ -314,7 +305,7 @@ def _other_slice(case: Case) -> Iterator[Slip]:
 
 def _must(case: Case, wrong: Amounts) -> str:
     parts = [
-        f"{NAMES[n]} {case.wanted[n]:#x}" if n == "start_address" else f"{NAMES[n]} {bytes_text(case.wanted[n])}"
+        f"the start {case.wanted[n]:#x}" if n == "start_address" else f"{NAMES[n]} {bytes_text(case.wanted[n])}"
         for n in NAMES
         if n in wrong
     ]

@@ -42,7 +42,9 @@ def packings(case: Case, values: Amounts, also: frozenset[str] = frozenset()) ->
     if name == "128B":
         says = "This is a tcgen05 descriptor (bit 46 is set) with the swizzle 128B_BASE32B. For wgmma clear bit 46 and put 1 into bits 62 and 63."
         yield Packing("tcgen05_format", says, bare | 1 << 61 | 1 << VERSION_BIT, 0.9)
-    yield from _narrow_shifts(values, word)
+    strides = [values["sbo"], *([] if "sbo" in case.read | also else [BY_CODE[code].pattern_bytes])]
+    for sbo in strides:
+        yield from _narrow_shifts({**values, "sbo": sbo}, word)
 
 
 def _shifts(case: Case, values: Amounts, proving: frozenset[str]) -> Iterator[Packing]:
@@ -77,7 +79,8 @@ def _narrow_shifts(values: Amounts, word: int) -> Iterator[Packing]:
         for n in names:
             kept &= ~(wide[n].most << wide[n].low)
         wrapped = sum(terms[n] << wide[n].low % 32 & LOW for n in names)
-        says = f"{sentence(named(names))} {'was' if len(names) == 1 else 'were'} shifted by 32 or more as a 32-bit integer. Make it 64 bits before the shift: (uint64_t)x << {wide[names[0]].low}."
+        as_int = "was shifted by 32 or more as a 32-bit integer" if len(names) == 1 else "were shifted by 32 or more as 32-bit integers"
+        says = f"{sentence(named(names))} {as_int}. Convert to 64 bits first: (uint64_t)x << {wide[names[0]].low}."
         low = 0
         for n in names:
             low |= terms[n] << wide[n].low % 32 & LOW

@@ -13,6 +13,7 @@ from layouts.errors import LayoutError
 from layouts.repair import expected_reads
 from layouts.storage import Storage, storage
 from layouts.swizzle import MODES, Mode
+from layouts.tiling import DEFAULT_ORDER
 
 Spec = Mapping[str, Any]
 
@@ -123,18 +124,35 @@ def _cute_worlds(stored: Storage, seen: View, ranked: list[Mode]) -> Iterator[Wo
             yield from _try(code, {**spec, "layout": text}, seen, text)
 
 
-def canonicals(stored: Storage, seen: View, mode: Mode) -> Iterator[World]:
-    """Canonical tiles of a mode that hold as many elements."""
-    mn, k = stored.mn or seen.rows, stored.k or seen.k
+def canonicals(stored: Storage, seen: View, mode: Mode, given: Descriptor | None = None) -> Iterator[World]:
+    """Canonical tiles of a mode that hold as many elements; with `given`, also those whose sizes its strides tell."""
     wide = mode.chunks * seen.per
     atom = (8, wide) if seen.major == "K" else (wide, 8)
-    for order in ("mn", "k"):
+    mn, k = stored.mn or seen.rows, stored.k or (stored.pitch_bytes or 0) * 8 // seen.bits or seen.k
+    extents = [(order, mn, k) for order in (DEFAULT_ORDER[seen.major], *DEFAULT_ORDER.values())]
+    if given:
+        extents += [(order, max(m, mn), max(n, k)) for order in ("mn", "k") for m, n in sizes(given, seen, atom, order)]
+    for order, m, n in dict.fromkeys(extents):
         spec = {
             "kind": "canonical", "element_bits": max(seen.bits, 8), "major": seen.major, "swizzle": mode.name,
-            "mn": _up(mn, atom[0]), "k": _up(k, atom[1]), "order": order, "base": stored.base,
+            "mn": _up(m, atom[0]), "k": _up(n, atom[1]), "order": order, "base": stored.base,
         }  # fmt: skip
         name = "8×8 core matrices" if mode.chunks == 1 else f"{mode.name} atoms"
         yield from _try("row_major_not_core_matrix", spec, seen, f"a canonical tile of {name}, {'M/N' if order == 'mn' else 'K'} first")
+
+
+def sizes(given: Descriptor, seen: View, atom: tuple[int, int], order: str) -> Iterator[tuple[int, int]]:
+    """Extents (mn, k) that a tile of this order may have, from the stride that steps over its first dimension."""
+    pattern = given.mode.pattern_bytes
+    rows, deep = _up(seen.rows, atom[0]), _up(seen.k, atom[1])
+    plain = seen.major == "K" or given.mode.chunks == 1
+    along_k, along_mn = (given.lbo_bytes, given.sbo_bytes) if plain else (given.sbo_bytes, given.lbo_bytes)
+    if order == "mn":
+        yield rows, deep
+        if along_k and along_k % pattern == 0:
+            yield along_k // pattern * atom[0], deep
+    elif along_mn and along_mn % pattern == 0:
+        yield rows, along_mn // pattern * atom[1]
 
 
 def reads_as(given: Descriptor, seen: View, world: World, mn: int, k: int) -> bool:

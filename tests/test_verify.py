@@ -89,14 +89,14 @@ MISTAKES: dict[str, tuple[Descriptor, dict[str, Any], dict[str, Any]]] = {
         {},
     ),
     "base_offset_from_shifted_start": (encode(8192, 16, 1024, 4, "128B"), canonical(base=8192), {}),
-    "base_offset_as_k_advance": (right(canonical(), k=16).replace(base_offset=1), canonical(), {"k": 16}),
+    "base_offset_as_k_advance": (GOOD.replace(base_offset=1), canonical(), {"k": 16}),
     "base_offset_wrong": (GOOD.replace(base_offset=5), canonical(), {}),
     "sbo_other_width": (GOOD.replace(sbo=512 // 16), canonical(), {}),
     "k_advance_past_atom": (right(WIDE).replace(start_address=(4096 + 128) // 16), WIDE, {"k": 64}),
     "panel_stride_from_instruction": (right(WIDE).replace(start_address=(4096 + 64 * 128) // 16), WIDE, {"k": 64}),
     "start_wrong": (GOOD.replace(start_address=0x101), canonical(), {}),
     "overlapping_core_matrices": (right(NONE).replace(lbo=1, sbo=4), NONE, {}),
-    "generic_pointer": (Descriptor(GOOD.word | 0x7F12_3400_0100 & desc.RESERVED_MASK).replace(start_address=0x101, sbo=3), canonical(), {}),
+    "generic_pointer": (Descriptor(GOOD.word | 0x7F12_3400_0000 >> 4), canonical(), {}),
 }
 
 

@@ -247,7 +247,7 @@ class Slice(Closed):
 class VerifyBody(ReadsBody):
     """A descriptor, the instruction that reads through it, and where the program stored the tile."""
 
-    storage: Storage
+    storage: Storage | None = Field(None, description="Without one there is no verdict, only the standard tiles that the word reads.")
     slice: Slice = Slice()
 
 
@@ -280,14 +280,27 @@ class Diagnosis(Closed):
     code: str = Field(pattern="^[a-z0-9_]+$", examples=["start_wrong"])
     message: str
     fix: Fix | None
+    storage: Storage | None = Field(
+        description="How the tile would have to be stored instead, where the data and not the word are at fault."
+    )
+
+
+class Fit(Closed):
+    """A standard tile, one slice of which the word reads."""
+
+    storage: Storage
+    slice: Slice
+    text: str
 
 
 class Verified(Closed):
-    """Whether the descriptor reads the tile where the program stored it."""
+    """Whether the descriptor reads the tile where the program stored it; unknown where no storage was given."""
 
     descriptor: Word64
-    verdict: Literal["match", "mismatch"]
-    matched: int
+    verdict: Literal["match", "mismatch", "unknown"]
+    matched: int | None
     total: int
     first_mismatch: ReadMismatch | None
     diagnoses: list[Diagnosis]
+    fits: list[Fit] | None = Field(None, description="With the verdict unknown: the tiles whose slices this word reads.")
+    warnings: list[DescriptorWarning]
