@@ -184,7 +184,7 @@ def verdict_of(given: Json) -> tuple[Verdict | None, View, Descriptor]:
     part = table(given.get("slice", {}), "slice", "Give {'mn': 0, 'k': 0}.", "bad_slice")
     keys(part, ("mn", "k"), "slice")
     mn, k = (number(part.get(name, 0), f"slice.{name}") for name in ("mn", "k"))
-    if given.get("storage") is None:
+    if "storage" not in given:
         return None, seen, descriptor
     spec = table(given["storage"], "storage", f"Give {{'kind': {' | '.join(map(repr, KEYS))}, …}}.", "bad_storage")
     stored = storage(spec, seen.bits, seen.major)
@@ -210,7 +210,7 @@ def verify_facts(given: Json) -> Json:
     else:
         told |= {"matched": result.matched, "total": result.total, "first_mismatch": result.first_mismatch}
         told["diagnoses"] = [diagnosis_facts(d) for d in result.diagnoses]
-    return told | {"warnings": desc.warnings(descriptor) + desc.reads_beyond(descriptor, seen)}
+    return told | {"warnings": desc.warnings(descriptor) + desc.outside(descriptor, seen)}
 
 
 def diagnosis_facts(found: Diagnosis) -> Json:

@@ -28,7 +28,9 @@ SWIZZLE = Field("swizzle", 62, 63, 1, "0 none, 1 128B, 2 64B, 3 32B")
 FIELDS = (START, LBO, SBO, BASE_OFFSET, SWIZZLE)
 RESERVED = gaps(FIELDS)
 RESERVED_MASK = sum(((1 << (high - low + 1)) - 1) << low for low, high in RESERVED)
-MOST_SHARED = 227 * 1024  # bytes a block can have on sm_90 and sm_100: CUDA Programming Guide, technical specifications per compute capability
+MOST_SHARED = (
+    227 * 1024
+)  # bytes a block can have on sm_90 and sm_100: CUDA Programming Guide, technical specifications per compute capability
 SHARED_BEGIN = 1024  # the first kilobyte of the shared window is the system's on sm_90: a block's own memory begins here (measured)
 SHARED_END = SHARED_BEGIN + MOST_SHARED
 WINDOW_BYTES = 1 << 18  # what a descriptor can address; a read past it is no wrap but cudaErrorIllegalAddress (measured on an H200)

@@ -274,7 +274,8 @@ def test_warnings_are_about_what_is_there() -> None:
     assert codes(GOOD.replace(start_address=0x110)) == {"start_off_pattern"}
     assert codes(right(NONE).replace(base_offset=1)) == {"base_offset_in_none"}
     assert codes(right(NONE).replace(lbo=1, sbo=4)) == {"overlap"}
-    assert codes(Descriptor(GOOD.word | 1 << 46)) == {"reserved_bits"}
+    assert codes(Descriptor(GOOD.word | 1 << 46)) == {"tcgen05_format"}
+    assert codes(Descriptor(GOOD.word | 1 << 46 | 1 << 30)) == {"reserved_bits"}
     assert codes(GOOD.replace(start_address=0x3FC0)) == {"start_beyond_shared"}
 
 

@@ -247,7 +247,9 @@ class Slice(Closed):
 class VerifyBody(ReadsBody):
     """A descriptor, the instruction that reads through it, and where the program stored the tile."""
 
-    storage: Storage | None = Field(None, description="Without one there is no verdict, only the standard tiles that the word reads.")
+    storage: Storage = Field(
+        default_factory=dict, description="Without one there is no verdict, only the standard tiles that the word reads."
+    )
     slice: Slice = Slice()
 
 
