@@ -153,6 +153,41 @@ def _shape_links(row: overview.Row) -> str:
     return ", ".join(out)
 
 
+def generations(_: str) -> str:
+    """wmma, mma and wgmma side by side, from the catalogue."""
+    names = {"wmma": ("wmma",), "mma": ("mma", "mma_sp", "mma_scaled"), "wgmma": ("wgmma", "wgmma_sp")}
+    held = {
+        name: [i for i in catalog.instructions() if i.family.name in families and "a" in i.operands and "d" in i.operands]
+        for name, families in names.items()
+    }
+
+    def line(what: str, of: Callable[[list[Instruction]], str]) -> tuple[str, ...]:
+        return (what, *(of(found) for found in held.values()))
+
+    return table(
+        ("", *(f"**{name}**" for name in names)),
+        [
+            line("threads", lambda found: "128, four warps" if found[0].threads == 128 else "32, one warp"),
+            line("A", lambda found: "registers or shared memory" if found[0].threads == 128 else "registers"),
+            line("B", lambda found: "shared memory" if "b" in found[0].family.elsewhere else "registers"),
+            line("C and D", lambda found: "registers, in place" if "c" in found[0].family.elsewhere else "registers"),
+            line("fragment layout", lambda found: "left to the architecture" if found[0].family.measured else "specified"),
+            line(
+                "types of A and B",
+                lambda found: ", ".join(name for name in DTYPES if any(name == i.operands["a"].element.name for i in found)),
+            ),
+            line("sparse A", lambda found: "yes" if any(i.operands["a"].sparsity for i in found) else "no"),
+            line("block scale", lambda found: "yes" if any(i.scales for i in found) else "no"),
+            line(
+                "targets",
+                lambda found: overview.target_text(
+                    tuple(t for t in catalog.TARGETS if any(t in catalog.assembled(i).targets for i in found))
+                ),
+            ),
+        ],
+    )
+
+
 # wmma in C++ ----------------------------------------------------------------------------------------------------------------
 
 
@@ -350,6 +385,14 @@ def ordering(name: str) -> str:
     return table(("", ""), facts)
 
 
+def orders(_: str) -> str:
+    """The four instructions, each with its page."""
+    return table(
+        ("instruction", "orders", "where it stands"),
+        [(link(f"`{row.name}`", f"/guide/{row.name}"), row.orders, row.where) for row in order.ORDER],
+    )
+
+
 def pattern(name: str) -> str:
     """A sequence of instructions, right or wrong, and what ptxas says of it."""
     return block(wgmma_order.BY_NAME[name].text)
@@ -405,6 +448,7 @@ PARTS: dict[str, Callable[[str], str]] = {
     "packing": packing,
     "spaces": spaces,
     "overview": shapes,
+    "generations": generations,
     "api": api,
     "function": function,
     "kernel": kernel,
@@ -415,6 +459,7 @@ PARTS: dict[str, Callable[[str], str]] = {
     "since": since,
     "bits": bits,
     "order": ordering,
+    "orders": orders,
     "pattern": pattern,
     "differences": slips,
 }

@@ -8,6 +8,9 @@ from functools import lru_cache
 from typing import Any
 
 from app import guide_index
+from layouts.instruction import WARPGROUP, Instruction
+from layouts.table import wgmma_order
+from layouts.table.wmma_api import FUNCTIONS
 
 MOST = 6
 SILENT = frozenset(("the", "a", "an", "of", "in", "is", "to", "how", "what", "which", "and", "sync", "aligned"))
@@ -73,6 +76,16 @@ def named(text: str) -> list[Topic]:
             if match and (topic not in at or match.start() < at[topic][0]):
                 at[topic] = match.span()
     return sorted(at, key=lambda topic: at[topic])
+
+
+def of(instruction: Instruction) -> list[Topic]:
+    """The pages that belong to an instruction: the C++ function that becomes it, or what keeps a wgmma in order."""
+    if instruction.threads == WARPGROUP:
+        names = [row.name for row in wgmma_order.ORDER]
+    else:
+        names = [function.name for function in FUNCTIONS if function.becomes and instruction.ptx.startswith(function.becomes)]
+        names = [name for name in names if (name == "bmma_sync") == ("popc" in instruction.modifiers)]
+    return [BY_PAGE[f"/guide/{name}"] for name in names]
 
 
 def find(text: str) -> list[Topic]:

@@ -103,3 +103,20 @@ def test_a_typed_instruction_is_read_word_by_word(client: TestClient) -> None:
     assert "all 128 threads of the warpgroup" in typed and 'role="status"' not in typed
     wrong = client.get("/guide/read-ptx", params={"ptx": 'mma.m16n8k12.row.col.f32.f16.f16.f32"><script>alert(1)</script>'})
     assert wrong.status_code == 200 and 'role="status"' in wrong.text and "<script>alert" not in wrong.text
+
+
+@pytest.mark.parametrize(
+    ("ptx", "related"),
+    [
+        ("wgmma.mma_async.m64n8k16.f32.f16.f16", ["fence.proxy.async", "wgmma.fence", "wgmma.commit_group", "wgmma.wait_group"]),
+        ("wmma.load.a.row.m16n16k16.f16", ["load_matrix_sync"]),
+        ("wmma.store.d.row.m16n16k16.f32", ["store_matrix_sync"]),
+        ("wmma.mma.row.col.m16n16k16.f32.f32", ["mma_sync"]),
+        ("wmma.mma.and.popc.row.col.m8n8k128.s32.b1.b1.s32", ["bmma_sync"]),
+        ("mma.m16n8k256.row.col.s32.b1.b1.s32.and.popc", []),
+    ],
+)
+def test_an_instruction_leads_to_its_pages(client: TestClient, ptx: str, related: list[str]) -> None:
+    assert [topic.page.removeprefix("/guide/") for topic in topics.of(catalog.find(ptx))] == related
+    page = client.get(f"/i/{ptx}").text
+    assert all(f'href="/guide/{slug}"' in page for slug in related) and f"/guide/read-ptx?ptx={catalog.find(ptx).ptx}" in page

@@ -1,0 +1,93 @@
+"""The parts of guide pages that come from tables: complete, computed, and refused by name where there is none."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from app import guide_index, guide_reference
+from layouts import catalog, find, overview, wmma
+from layouts.differences import rows as differences
+from layouts.errors import LayoutError
+from layouts.render import wgmma_order
+
+
+def cells(text: str) -> list[list[str]]:
+    """The cells of a Markdown table, without its head."""
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in text.splitlines()[2:]]
+
+
+def test_every_part_is_used_and_an_unknown_one_refused() -> None:
+    used = {match[1] for slug in guide_index.ORDER for match in re.finditer(r"^@part (\S+)", guide_index.source(slug), re.M)}
+    assert used | {"words"} == set(guide_reference.PARTS)  # words stands behind the form of read-ptx
+    for wrong in ("@part nothing", "@part overview nothing"):
+        with pytest.raises(LayoutError, match=r"No (part|section) 'nothing'"):
+            guide_reference.fill(wrong)
+
+
+def test_the_page_of_shapes_has_the_whole_overview() -> None:
+    text = guide_index.source("shapes")
+    assert {match[1] for match in re.finditer(r"^@part overview (.+)$", text, re.M)} == set(overview.SECTIONS)
+    for section in overview.SECTIONS:
+        lines = cells(guide_reference.part("overview", section))
+        rows = [row for row in overview.rows() if row.section == section]
+        assert len(lines) == len(rows)
+        for line, row in zip(lines, rows, strict=True):
+            assert line[0] == row.multiplicands and line[-2] == row.ptx_version and line[-1].startswith(row.target_text)
+            linked = [find(address) for address in re.findall(r"\(/i/([^)]*)\)", " ".join(line))]
+            assert linked and all(i in row.found for i in linked)
+
+
+def test_the_table_of_ldm_is_the_rules() -> None:
+    lines = cells(guide_reference.part("memory", ""))
+    for f in wmma.fragments():
+        (line,) = (
+            line for line in lines
+            if f"`{f.element_cpp}`" in line[0] and line[2] == f"{wmma.fragment_bytes(f.operand)} B" and ("C and D" in line[1]) == (f.use == "accumulator")
+        )  # fmt: skip
+        cpp, asked = wmma.requirements(f.operand)
+        assert f.instruction.shape in line[1] and line[3:5] == [str(cpp.ldm_elements), str(asked.ldm_elements)]
+        assert int(line[5].split()[0]) == wmma.both(f.operand).ldm_elements
+    half = next(line for line in lines if line[0] == "`__half`" and "A and B" in line[1])
+    assert half[3:] == ["8", "16", "16 (PTX)"] and lines[0][5].endswith("(PTX)")
+
+
+def test_x_of_a_lane() -> None:
+    text = guide_reference.part("elements", "wmma.load.a.row.m16n16k16.f16 0 13")
+    lines = cells(text.split("\n\n")[1])
+    op = find("wmma.load.a.row.m16n16k16.f16").operand("a")
+    assert [line[2] for line in lines] == [f"({int(r)}, {int(c)})" for r, c in zip(op.rows[13], op.cols[13], strict=True)]
+    packed = cells(guide_reference.part("elements", "wmma.load.a.row.m8n8k32.s4 5").split("\n\n")[1])
+    assert packed == [["x[0]", "(1, 8) … (1, 15)"]]
+
+
+def test_every_difference_stands_on_its_page_with_its_proofs() -> None:
+    text = guide_reference.part("differences", "")
+    for row in differences():
+        part = text.split(f"{{#{row.key}}}")[1].split("\n## ")[0]
+        assert row.says in part and row.really in part
+        assert ("ran on H100 and H200" in part) == bool(row.ran) and ("ptxas 13.0 refuses" in part) == bool(row.refused)
+        assert row.test in part and row.message in part and all(f"`{name}`" in part for name in row.refused)
+
+
+def test_generations_are_the_catalogue() -> None:
+    lines = {line[0]: line[1:] for line in cells(guide_reference.part("generations", ""))}
+    assert lines["sparse A"] == ["no", "yes", "yes"] and lines["block scale"] == ["no", "yes", "no"] and lines["targets"][2] == "sm_90a"
+    assert lines["fragment layout"] == ["left to the architecture", "specified", "specified"]
+
+
+def test_patterns_are_shown_as_they_are_assembled() -> None:
+    for slug in guide_index.ORDER:
+        for match in re.finditer(r"^@part pattern (\S+)$", guide_index.source(slug), re.M):
+            assert guide_reference.part("pattern", match[1]) == f"```\n{wgmma_order.BY_NAME[match[1]].text.rstrip()}\n```"
+    shown = {match[1] for slug in guide_index.ORDER for match in re.finditer(r"^@part pattern (\S+)$", guide_index.source(slug), re.M)}
+    assert {p.name for p in wgmma_order.PATTERNS if p.right} <= shown
+
+
+@pytest.mark.parametrize("ptx", [i.ptx for i in catalog.instructions()[::97]])
+def test_words_spell_the_line(ptx: str) -> None:
+    lines = cells(guide_reference.part("words", ptx))
+    assert "".join(line[0].strip("`") for line in lines if not line[0].startswith(("`{", "`[")) and line[0].strip("`") in ptx).startswith(
+        ptx
+    )
