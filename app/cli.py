@@ -21,9 +21,10 @@ app = typer.Typer(
 
 def attach() -> typer.Typer:
     """The command with all its verbs."""
-    from app import cli_gpu, cli_memory
+    from app import cli_gpu, cli_kernel, cli_memory
 
     app.add_typer(cli_memory.app)
+    app.add_typer(cli_kernel.app)
     app.add_typer(cli_gpu.app)
     return app
 

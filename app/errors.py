@@ -27,7 +27,7 @@ STATUS = {
 }  # fmt: skip
 CODES = {404: "not_found", 405: "method_not_allowed", 415: "unsupported_media_type"}
 MACHINES = ("/api/", "/healthz", "/readyz", "/metrics", "/openapi.json", "/static/", "/vendor/")
-FILES = (*FORMS, "cu", "css", "js")
+FILES = (*FORMS, "cu", "py", "css", "js")
 # What a parameter of FastAPI's own is told: its kind of error → what is allowed.
 ALLOWED = {"int": "A whole number.", "float": "A number.", "bool": "true or false.", "string": "Text."}
 

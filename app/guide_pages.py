@@ -13,7 +13,7 @@ from fastapi import APIRouter, Request
 from markdown_it import MarkdownIt
 from starlette.responses import Response
 
-from app import chains, guide_reference, guide_values, memory, pictures, topics
+from app import chains, guide_reference, guide_values, memory, pictures, programs, topics
 from app.chain_pages import banks_svg
 from app.guide_index import GROUPS, ORDER, source, title_of
 from app.memory_views import bits_svg, tile_figure
@@ -182,8 +182,16 @@ def example(request: Request, slug: str) -> Response:
         sides.append(side("A", Tile(16, found.a[0], mode(found.a[1]), 64, 16, "mn", 0x1000)))
     sides.append(side("B", Tile(16, found.b[0], mode(found.b[1]), 32, 16, "mn", 0x2000)))
     instruction = find(INSTRUCTION)
-    context = {"example": found, "sides": sides, "instruction": instruction, "a": instruction.operand("a"), "others": EXAMPLES}
+    context = {
+        "example": found, "sides": sides, "instruction": instruction, "a": instruction.operand("a"), "others": EXAMPLES,
+        "program": programs.address(instruction, {letter: stored(given) for letter, given in (("a", found.a), ("b", found.b))}),
+    }  # fmt: skip
     return page(request, "guide_example.html", context)
+
+
+def stored(given: tuple[str, str] | None) -> str:
+    """How an operand of an example is stored, as options of a whole program."""
+    return f"major={given[0]},swizzle={given[1]}" if given else "from=registers"
 
 
 def side(letter: str, tile: Tile) -> dict[str, Any]:

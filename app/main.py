@@ -18,7 +18,20 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app import api, chain_pages, diagram_pages, errors, gpu_pages, guide_pages, memory_api, memory_pages, openapi, pages, tools
+from app import (
+    api,
+    chain_pages,
+    diagram_pages,
+    errors,
+    gpu_pages,
+    guide_pages,
+    kernel_pages,
+    memory_api,
+    memory_pages,
+    openapi,
+    pages,
+    tools,
+)
 from app.metrics import Counted, Metrics
 from app.resources import STATIC, css, templates
 from app.schemas.tools import Health, Ready
@@ -102,8 +115,10 @@ def create_app(hardware: gpu_pages.Hardware | None = None, limits: pages.Limits 
     )
     app.router.route_class = ApiRoute
     app.include_router(api.router)
+    app.include_router(kernel_pages.api)
     app.include_router(memory_api.router)
     app.include_router(memory_pages.router)
+    app.include_router(kernel_pages.router)
     app.include_router(guide_pages.router)
     app.include_router(gpu_pages.router)
     app.include_router(tools.router)

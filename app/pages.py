@@ -11,7 +11,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
-from app import lanes, payload, pickers, pictures, state, topics, wmma_facts, words
+from app import lanes, payload, pickers, pictures, programs, state, topics, wmma_facts, words
 from app.encode import dumps
 from app.gpu import fragments, runs
 from app.resources import page
@@ -226,6 +226,7 @@ def page_context(request: Request, found: Instruction, chosen: state.PageState, 
         "colours": state.colour_names(found),
         "labels": LABELS,
         "code": code_parts(found),
+        "program": programs.available(found),
         "wmma": wmma_facts.checked(found, request.query_params),
         "scales": scale_tables(found, request.query_params),
         "products": state.products(found),

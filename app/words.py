@@ -63,6 +63,7 @@ EXAMPLES = {
     "/api/v1/instructions/{ptx}": "/api/v1/instructions/mma.m16n8k16.row.col.f32.f16.f16.f32",
     "/api/v1/instructions/{ptx}/operands/{name}": "/api/v1/instructions/mma.m16n8k16.row.col.f32.f16.f16.f32/operands/a",
     "/api/v1/topics": "/api/v1/topics?q=wgmma.fence",
+    "/api/v1/instructions/{ptx}/kernel": "/api/v1/instructions/wgmma.mma_async.m64n32k16.f32.f16.f16/kernel?a=major=MN,swizzle=64B&b=major=MN",
     "/api/v1/smem/tile": "/api/v1/smem/tile?major=K&swizzle=128B&mn=128&k=64",
     "/api/v1/descriptors/{word}": "/api/v1/descriptors/0x4000004004000101",
     "/api/v1/reuse": "/api/v1/reuse?from=mma.m16n8k16.row.col.f32.f16.f16.f32&to=mma.m16n8k16.row.col.f32.f16.f16.f32",

@@ -142,7 +142,8 @@ class Matrix(Side):
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything a program needs. options: all of them by side, spelled in full; chosen: those that were given.
+    """Everything a program needs. options: all of them by side, spelled in full ("" where there is none); chosen: those that were
+    given; words: what each takes, empty for a number.
 
     accumulate: whether D begins as C; selector: of the metadata; ids: byte-id and thread-id of scale_a and scale_b; d_layout and d_ldm:
     how wmma.load.c and wmma.store.d see C and D.
@@ -154,6 +155,7 @@ class Plan:
     steps: int
     options: dict[str, Options]
     chosen: dict[str, Options]
+    words: dict[str, dict[str, tuple[str, ...]]]
     accumulate: bool = True
     selector: int = 0
     ids: Mapping[str, tuple[int, int]] = field(default_factory=dict)

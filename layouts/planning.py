@@ -28,6 +28,8 @@ SIDES = ("a", "b", "d")
 TILE_OPTIONS = ("major", "swizzle", "swizzle_by", "order", "mn", "k", "first", "base", "descriptor")
 ROW_OPTIONS = ("major", "load", "pitch_bytes", "swizzle")
 LOADS = ("ldmatrix", "elements")
+ORDERS = ("mn", "k")
+FROM = ("shared", "registers")
 
 
 def families() -> tuple[str, ...]:
@@ -68,12 +70,14 @@ def read(given: object, side: str) -> Options:
 
 @dataclass(frozen=True)
 class _Reader:
-    """The options of one side, each read with its field's name; what was read, defaults included, is kept in `full`."""
+    """The options of one side, each read with its field's name; what was read, defaults included, is kept in `full`, the words an option
+    takes in `words`."""
 
     side: str
     given: Options
     allowed: tuple[str, ...]
     full: Options = field(default_factory=dict)
+    words: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.allowed and self.given:
@@ -84,6 +88,7 @@ class _Reader:
 
     def word(self, name: str, allowed: tuple[str, ...], default: str = "") -> str:
         value = self.given.get(name, "")
+        self.words[name] = allowed
         self.full[name] = choice(value, f"{self.side}.{name}", allowed) if value else default or allowed[0]
         return self.full[name]
 
@@ -100,10 +105,11 @@ class _Reader:
         return LayoutError(code, message, hint, f"{self.side}.{name}")
 
 
-def _told(reads: Mapping[str, _Reader]) -> tuple[dict[str, Options], dict[str, Options]]:
-    """(every option by side, those that were given), in the order they are allowed."""
-    full = {s: {name: r.full[name] for name in r.allowed if name in r.full} for s, r in reads.items()}
-    return full, {s: {name: value for name, value in full[s].items() if name in r.given} for s, r in reads.items()}
+def _told(reads: Mapping[str, _Reader]) -> tuple[dict[str, Options], dict[str, Options], dict[str, dict[str, tuple[str, ...]]]]:
+    """(every option by side, those that were given, the words each takes), in the order they are allowed."""
+    full = {s: {name: r.full.get(name, "") for name in r.allowed} for s, r in reads.items()}
+    chosen = {s: {name: value for name, value in full[s].items() if name in r.given} for s, r in reads.items()}
+    return full, chosen, {s: {name: r.words.get(name, ()) for name in r.allowed} for s, r in reads.items()}
 
 
 # wgmma -----------------------------------------------------------------------------------------------------------------------------
@@ -113,10 +119,10 @@ def _wgmma(i: Instruction, a: Options, b: Options, d: Options) -> Plan:
     op, k = i.operands["a"], i.sizes["k"]
     floating, sparse = i.types["d"] != "s32", op.sparsity is not None
     scale = ("scale",) if floating else ()
-    a_from = choice(a.get("from", "shared"), "a.from", ("shared", "registers"))
+    a_from = choice(a.get("from", FROM[0]), "a.from", FROM)
     own = (("from", *TILE_OPTIONS) if a_from == "shared" else ("from", "k")) + scale + (("selector",) if sparse else ())
     reads = {"a": _Reader("a", a, own), "b": _Reader("b", b, (*TILE_OPTIONS, *scale)), "d": _Reader("d", d, ("scale",))}
-    reads["a"].full["from"] = a_from
+    reads["a"].full["from"], reads["a"].words["from"] = a_from, FROM
     elements, step = dtype(i.types["a"]), {"a": op.col_count, "b": k}
     staged = ("a", "b") if a_from == "shared" else ("b",)
     modes = {s: mode(reads[s].word("swizzle", tuple(m.name for m in MODES))) for s in staged}
@@ -188,12 +194,12 @@ def _tiled(reads: _Reader, element: DType, rows: int, k: int, step: int, major: 
     order, by = reads.given.get("order", ""), reads.word("swizzle_by", SWIZZLED_BY)
     base = reads.whole("base", at, 0, MOST_SHARED)
     try:
-        tile = Tile(element.bits, major, swizzle, mn, k, order and reads.word("order", ("mn", "k")), base, by)
+        tile = Tile(element.bits, major, swizzle, mn, k, order and reads.word("order", ORDERS), base, by)
         tile.descriptor(first, 0, step, rows)
     except LayoutError as error:
         name = {"slice": "first"}.get(error.field, error.field)
         raise LayoutError(error.code, error.message, error.hint, f"{reads.side}.{name}") from None
-    reads.full["order"] = tile.order
+    reads.full["order"], reads.words["order"] = tile.order, ORDERS
     word = None
     if text := reads.given.get("descriptor"):
         word = Descriptor(read_word(text, f"{reads.side}.descriptor").word)

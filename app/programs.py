@@ -1,0 +1,74 @@
+"""Whole programs around one instruction: what the API, the page and the command line say of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from layouts.instruction import Instruction
+from layouts.plan import Plan, Tiled
+from layouts.planning import SIDES, families
+from layouts.reading import keys
+from layouts.render import kernel
+from layouts.render.kernel import options_text
+
+Json = dict[str, Any]
+FORMS = {"cu": kernel.program, "py": kernel.script}
+# What an option is, for the form and the help.
+WHAT = {
+    "from": "where A lies", "major": "contiguous dimension", "swizzle": "swizzle", "swizzle_by": "what is XORed", "order": "atoms first along", "mn": "rows of the tile",
+    "k": "elements of K", "first": "first row", "base": "first byte", "descriptor": "your descriptor", "scale": "imm-scale", "selector": "sparsity selector",
+    "load": "loaded by", "pitch_bytes": "pitch in bytes", "byte_id": "byte-id", "thread_id": "thread-id", "ldm": "ldm in elements", "layout": "C and D stored",
+}  # fmt: skip
+
+
+def available(instruction: Instruction) -> bool:
+    """Whether there is a program: for everything that multiplies."""
+    return instruction.family.name in families() and {"a", "d"} <= set(instruction.operands)
+
+
+def chosen(query: Mapping[str, str]) -> dict[str, str]:
+    """The options of A, B and D from a query: `a=major=MN,swizzle=64B`, or a form's fields `a.major=MN`. LayoutError for other names."""
+    out = {side: query.get(side, "").strip() for side in SIDES}
+    fields: dict[str, list[str]] = {}
+    for name, value in query.items():
+        side, dot, option = name.partition(".")
+        if dot and side in SIDES and value.strip():
+            fields.setdefault(side, []).append(f"{option}={value.strip()}")
+    keys({name: value for name, value in query.items() if name.partition(".")[0] not in SIDES}, SIDES)
+    return {side: ",".join(filter(None, (out[side], *fields.get(side, ())))) for side in SIDES}
+
+
+def address(instruction: Instruction, given: Mapping[str, str], form: str = "") -> str:
+    """The page's address, or that of its .cu, .py or .json."""
+    query = urlencode({side: text for side, text in given.items() if text}, safe="=,:<>")
+    return f"/kernel/{quote(instruction.ptx, safe=':.')}{'.' + form if form else ''}{'?' + query if query else ''}"
+
+
+def spelled(made: Plan) -> dict[str, str]:
+    """The options that were given, as text by side: what belongs in a link."""
+    return {side: options_text(made.chosen[side]) for side in SIDES}
+
+
+def facts(made: Plan) -> Json:
+    """GET /instructions/{ptx}/kernel."""
+    return {
+        "ptx": made.instruction.ptx,
+        "title": kernel.title(made),
+        "target": kernel.target(made),
+        "build": kernel.build(made),
+        "command": kernel.command(made),
+        "options": {side: {name: value for name, value in made.options[side].items() if value} for side in SIDES},
+        "k": made.k,
+        "steps": made.steps,
+        "shared_bytes": made.shared_bytes,
+        "immediates": made.immediates,
+        "descriptors": {side.letter: words(side, made.steps) for side in (made.a, made.b) if isinstance(side, Tiled)},
+        **{form: write(made) for form, write in FORMS.items()},
+    }
+
+
+def words(side: Tiled, steps: int) -> list[str]:
+    """The descriptor of every step, its start counted from shared memory's first byte."""
+    return [str(side.descriptor(step)) for step in range(steps)]

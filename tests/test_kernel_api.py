@@ -1,0 +1,90 @@
+"""Whole programs over HTTP and on the command line: the same text, the same options, the same refusals."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from app import guide_pages
+from app.main import create_app
+from layouts import find
+from layouts.planning import plan
+from layouts.render import kernel
+from tests.test_cli import lanescope
+
+PTX = "wgmma.mma_async.m64n32k16.f32.f16.f16"
+GIVEN = {"a": "major=MN,swizzle=64B,order=mn", "b": "major=MN,order=mn"}
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[TestClient]:
+    with TestClient(create_app()) as made:
+        yield made
+
+
+def test_the_api_gives_the_program_and_what_it_was_made_of(client: TestClient) -> None:
+    found = client.get(f"/api/v1/instructions/{PTX}/kernel", params=GIVEN).json()
+    made = plan(find(PTX), *GIVEN.values())
+    assert found["cu"] == kernel.program(made) and found["py"] == kernel.script(made)
+    assert found["immediates"] == {"imm_scale_a": 1, "imm_scale_b": 1, "imm_trans_a": 1, "imm_trans_b": 1}
+    # LBO 32 and SBO 64 of A, LBO 32 and SBO 8 of B, in units of 16 bytes
+    assert found["descriptors"] == {"a": ["0x8000004000200000"], "b": ["0x0000000800200080"]}
+    assert found["options"]["a"]["order"] == "mn" and found["options"]["d"] == {"scale": "1"}
+    again = plan(find(PTX), *(found["options"][side] for side in "abd"))
+    assert again.options == made.options
+
+
+def test_the_same_bytes_by_address_command_and_api(client: TestClient, tmp_path: Path) -> None:
+    api = client.get(f"/api/v1/instructions/{PTX}/kernel", params=GIVEN).json()
+    for form in ("cu", "py"):
+        assert client.get(f"/kernel/{PTX}.{form}", params=GIVEN).text == api[form]
+        file = tmp_path / f"out.{form}"
+        done = lanescope("kernel", PTX, "--a", GIVEN["a"], "--b", GIVEN["b"], "-o", str(file))
+        assert done.returncode == 0 and file.read_text() == api[form]
+    assert lanescope("kernel", PTX, "--a", GIVEN["a"], "--b", GIVEN["b"]).stdout == api["cu"]
+    assert json.loads(lanescope("kernel", PTX, "--a", GIVEN["a"], "--b", GIVEN["b"], "--json").stdout) == api
+    assert client.get(f"/kernel/{PTX}.json", params=GIVEN).json() == api
+
+
+def test_refusals_name_the_option(client: TestClient) -> None:
+    for given, field in (({"a": "swizle=64B"}, "a.swizle"), ({"b": "major=X"}, "b.major"), ({"d": "scale"}, "d")):
+        answer = client.get(f"/api/v1/instructions/{PTX}/kernel", params=given)
+        assert answer.status_code == 422 and answer.json()["error"]["field"] == field
+        page = client.get(f"/kernel/{PTX}", params=given)
+        assert page.status_code == 422 and field in page.text and 'name="a.swizzle"' in page.text
+    assert client.get(f"/kernel/{PTX}.cu", params={"a": "k=24"}).status_code == 422
+    assert client.get("/api/v1/instructions/ldmatrix.m8n8.x4.shared.b16/kernel").status_code == 422
+    assert client.get(f"/api/v1/instructions/{PTX}/kernel", params={"e": "1"}).status_code == 422
+    refused = lanescope("kernel", PTX, "--a", "swizzle=96B")
+    assert refused.returncode == 2 and "none, 128B, 64B, 32B" in refused.stderr
+    assert lanescope("kernel", PTX, "-o", "program.txt").returncode == 2
+
+
+def test_the_form_leads_to_the_plain_address(client: TestClient) -> None:
+    """A form's fields become the options of the link, without those that were left at their default."""
+    page = client.get(
+        f"/kernel/{PTX}", params={"a.major": "MN", "a.swizzle": "64B", "b.swizzle": "", "d.scale": "0"}, follow_redirects=False
+    )
+    assert page.status_code == 303 and page.headers["location"].endswith("?a=major=MN,swizzle=64B&d=scale=0")
+    shown = client.get(page.headers["location"]).text
+    for link in re.findall(r'href="(/(?:kernel|smem|descriptor|gpu/run)[^"]*)"', shown):
+        assert client.get(unescape(link)).status_code == 200, link
+    assert shown.count("✓") == 0 and "imm_trans_a 1" in shown
+    verified = re.search(r'href="(/descriptor/wgmma/[^"]*)"', shown)
+    assert verified and "✓ match" in client.get(unescape(verified[1])).text
+
+
+def test_every_page_that_multiplies_leads_to_its_program(client: TestClient) -> None:
+    for name, has in ((PTX, True), ("mma.m16n8k16.row.col.f32.f16.f16.f32", True), ("wmma.mma.row.col.m16n16k16.f32.f16", True), ("wmma.load.a.row.m16n16k16.f16", False), ("movmatrix.m8n8.trans.b16", False)):  # fmt: skip
+        assert ("/kernel/" in client.get(f"/i/{name}").text) is has
+    for example in guide_pages.EXAMPLES:
+        link = re.search(r'href="(/kernel/[^"]*)"', client.get(f"/guide/{example.slug}").text)
+        assert link
+        text = client.get(unescape(link[1])).text
+        assert "product.cu" in text and ("from registers" in text) is (example.a is None)
