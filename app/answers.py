@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Operand
+from layouts.reading import digits, shown
 
 Json = dict[str, Any]
 
 
 def at_element(op: Operand, at: str) -> Json:
     """Every owner of the element at "row,col" (m8n8k4: "row,col,product")."""
-    if not re.fullmatch(r"\s*\d+\s*(,\s*\d+\s*)+", at):
-        raise LayoutError("bad_coordinate", f"'{at}' is no element.", f"Write {','.join(op.axes)}, e.g. 3,2.", "at")
-    coords = [int(n) for n in at.split(",")]
+    parts = [digits(part.strip()) for part in at.split(",")]
+    coords = [part[0] for part in parts if part]
+    if len(coords) != len(parts) or len(coords) < 2:
+        raise LayoutError("bad_coordinate", f"'{shown(at)}' is no element.", f"Write {','.join(op.axes)}, e.g. 3,2.", "at")
     if len(coords) != len(op.axes):
-        raise LayoutError("bad_coordinate", f"'{at}' has {len(coords)} numbers.", f"{op.name.upper()} takes {', '.join(op.axes)}.", "at")
+        raise LayoutError(
+            "bad_coordinate", f"'{shown(at)}' has {len(coords)} numbers.", f"{op.name.upper()} takes {', '.join(op.axes)}.", "at"
+        )
     for axis, number in zip(op.axes, coords, strict=True):
         if number >= op.extents[axis]:
             raise LayoutError("bad_coordinate", f"{axis} {number} is outside {op.name.upper()}.", f"0 to {op.extents[axis] - 1}.", "at")

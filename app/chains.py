@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from layouts import banks, catalog, chain
+from app.memory import MOST_TEXT
+from layouts import banks, catalog, chain, cute
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Operand
-from layouts.reading import keys, number
+from layouts.reading import asked, choice, keys, number, table, text
 from layouts.render.chain import code
+from layouts.storage import HINT as STORAGE_HINT
 from layouts.swizzle import MODES, Swizzle
 
 Json = dict[str, Any]
@@ -17,24 +19,25 @@ CHAIN_FIELDS = ("storage", "load", "mma", "operand", "major")
 ROW_FIELDS = ("pattern", "row_bytes", "pad")
 ACCESS_TEXT = "access:pattern or access:addresses, e.g. ldmatrix.x4:ldmatrix, st.shared.b128:0 16 32 …"
 MOST_ACCESSES = 16
+MOST_PITCH = 1 << 16  # bytes from row to row
 
 
 def chain_of(given: Json) -> chain.Outcome:
     """What a requested load or store does over the storage; LayoutError names the wrong field."""
     keys(given, CHAIN_FIELDS)
     load, mma = _find(given, "load"), _find(given, "mma")
-    spec = given.get("storage")
-    if not isinstance(spec, dict):
-        raise LayoutError("bad_storage", "storage is missing.", "Give {'kind': 'canonical' | 'atoms' | 'rows' | 'cute', …}.", "storage")
-    letter = str(given.get("operand") or ("d" if load.family.name == chain.STORES else "a")).lower()
+    spec = table(given.get("storage"), "storage", STORAGE_HINT, "bad_storage")
+    letter = choice(
+        asked(given, "operand", "d" if load.family.name == chain.STORES else "a"), "operand", ("a", "b", "c", "d"), "bad_operand"
+    )
     operand = _operand(mma, letter, load)
-    major = str(given.get("major") or spec.get("major") or spec.get("inner") or "K")
+    major = choice(asked(given, "major", asked(spec, "major", asked(spec, "inner", "K"))), "major", ("K", "MN"), "bad_major")
     return chain.follow(chain.chain(load, operand, major), chain.stored(spec, operand, major))
 
 
 def _find(given: Json, field: str) -> Instruction:
     try:
-        return catalog.find(str(given.get(field, "")))
+        return catalog.find(text(given.get(field), field, MOST_TEXT))
     except LayoutError as error:
         raise LayoutError("bad_instruction", error.message, error.hint, field, error.nearest) from None
 
@@ -107,30 +110,30 @@ def cost_facts(found: banks.Cost) -> Json:
 
 
 def _pitch(given: Json) -> int:
-    return number(given.get("row_bytes") or 128, "row_bytes") + number(given.get("pad") or 0, "pad")
+    return number(asked(given, "row_bytes", 128), "row_bytes", 1, MOST_PITCH) + number(asked(given, "pad", 0), "pad", 0, MOST_PITCH)
 
 
 def use_of(given: Json) -> tuple[banks.Use, Swizzle]:
     """One access and the swizzle of byte addresses: at "address", or at rows of `row_bytes` (plus `pad`); what is left out is the page's default."""
     _rows_or_addresses(given, [given])
-    return _use(given, given), _swizzle(str(given.get("swizzle") or "none"))
+    return _use(given, given), _swizzle(asked(given, "swizzle", "none"))
 
 
 def _rows_or_addresses(given: Json, items: list[Json]) -> None:
     """LayoutError where a pattern's fields stand beside the addresses that make them idle."""
-    idle = [name for item in items if item.get("address") is not None for name in ("pattern",) if item.get(name)]
+    idle = [name for item in items if item.get("address") is not None for name in ("pattern",) if asked(item, name, None) is not None]
     if all(item.get("address") is not None for item in items):
-        idle += [name for name in ("row_bytes", "pad") if given.get(name)]
+        idle += [name for name in ("row_bytes", "pad") if asked(given, name, None) is not None]
     if idle:
         raise LayoutError("bad_address", f"Both address and {idle[0]} are given.", "The lanes' addresses, or a pattern of rows.", idle[0])
 
 
 def _use(item: Json, shared: Json) -> banks.Use:
     """{"access", "address"} or {"access", "pattern"}; a pattern's rows are those of `shared`."""
-    kind = banks.access(str(item.get("access") or "ldmatrix.x4"))
+    kind = banks.access(asked(item, "access", "ldmatrix.x4"))
     if item.get("address") is not None:
         return banks.at(kind, item["address"])
-    return banks.rows(kind, str(item.get("pattern") or "ldmatrix"), _pitch(shared))
+    return banks.rows(kind, choice(asked(item, "pattern", "ldmatrix"), "pattern", banks.REACHES), _pitch(shared))
 
 
 def use_facts(use: banks.Use, xor: Swizzle) -> Json:
@@ -138,16 +141,11 @@ def use_facts(use: banks.Use, xor: Swizzle) -> Json:
     return {"address": use.address(xor), "swizzle": str(xor), **cost_facts(use.cost(xor))}
 
 
-def _swizzle(text: str) -> Swizzle:
+def _swizzle(given: object) -> Swizzle:
     for mode in MODES:
-        if mode.name.lower() == text.strip().lower():
+        if isinstance(given, str) and mode.name.lower() == given.strip().lower():
             return mode.swizzle()
-    match = re.fullmatch(r"(?:Sw|Swizzle)?<?\s*(\d)\s*,\s*(\d{1,2})\s*,\s*(\d{1,2})\s*>?", text.strip())
-    if not match or int(match[3]) < int(match[1]):
-        raise LayoutError(
-            "unknown_swizzle", f"No swizzle '{text[:40]}'.", "none, 32B, 64B, 128B, or B,M,S in bytes with S ≥ B: 3,4,3.", "swizzle"
-        )
-    return Swizzle(*(int(part) for part in match.groups()))
+    return cute.read_swizzle(given)
 
 
 def accesses(text: str) -> list[Json]:

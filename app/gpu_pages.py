@@ -26,6 +26,7 @@ from app.work import off_loop
 from layouts import banks, catalog
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
+from layouts.reading import number
 
 router = APIRouter(route_class=ApiRoute)
 NO_CUPY = "CuPy is not installed. pip install 'lanescope[gpu]' on a machine with an NVIDIA GPU."
@@ -119,9 +120,6 @@ def _run_of(query: dict[str, str]) -> dict[str, Any]:
     given: dict[str, Any] = {name: value for name, value in query.items() if value}
     wanted = {"kind", "backend", "device", *runs.FIELDS.get(given.get("kind", ""), ())}
     given = {name: value for name, value in given.items() if name in wanted}
-    for name in ("seed", "device"):
-        if name in given:
-            given[name] = int(given[name]) if str(given[name]).isdecimal() else given[name]
     if "address" in given:
         given["address"] = banks.parse(given["address"])
     return given
@@ -166,7 +164,7 @@ def _steps_context(ptx: str, given: dict[str, str], reason: str) -> dict[str, An
 
 def _steps_values(found: Instruction, given: dict[str, str]) -> dict[str, int]:
     steps.check(found)
-    return {name: _whole(given[name], name) for name in ("row", "col", "product", "seed")}
+    return {name: number(given[name], name) for name in ("row", "col", "product", "seed")}
 
 
 def _steps_text(form: str, found: dict[str, Any]) -> Answer:
@@ -174,12 +172,6 @@ def _steps_text(form: str, found: dict[str, Any]) -> Answer:
 
 
 STEPS = {"row": "0", "col": "0", "product": "0", "seed": "1", "backend": "numpy"}
-
-
-def _whole(text: str, field: str) -> int:
-    if not text.isdecimal() or len(text) > 15:
-        raise LayoutError("bad_number", f"{field} is '{text[:40]}'.", "A whole number from 0.", field)
-    return int(text)
 
 
 @router.get("/metrics", tags=["operation"], response_class=PlainTextResponse)

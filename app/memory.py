@@ -13,29 +13,37 @@ from layouts.bits import hex_word
 from layouts.descriptor import Descriptor, View
 from layouts.diagnosis import Diagnosis, fits
 from layouts.errors import LayoutError
+from layouts.expression import LONGEST, Note
 from layouts.instruction import Instruction
-from layouts.reading import keys, number, table
+from layouts.reading import asked, choice, keys, number, table, text
 from layouts.spelling import read_word
 from layouts.statements import read_code
-from layouts.storage import KEYS, storage
-from layouts.swizzle import mode
+from layouts.storage import HINT as STORAGE_HINT
+from layouts.storage import storage
+from layouts.swizzle import MODES, Mode, mode
 from layouts.tiling import Tile
 from layouts.verify import Verdict, verify
 
 Json = dict[str, Any]
 TILE_FIELDS = {"element_bits": "16", "major": "K", "swizzle": "128B", "mn": "64", "k": "64", "rows": "", "order": "", "base": "0"}
 AMOUNTS = ("start_address", "lbo_bytes", "sbo_bytes", "base_offset")
+MAJORS = ("K", "MN")
+MOST_TEXT = 1 << 16  # characters of a pasted instruction; the opcode in it has its own limit
 SEEN_BY = ("instruction", "operand", "major")
 _CODE = re.compile(r"\breturn\b|[;=]\s*\S|[A-Za-z_]\w*\s*\(\s*&?\s*[A-Za-z_]")  # statements, or a call of a name
 FIXED = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
 
 
+def _mode(given: Json) -> Mode:
+    return mode(choice(given["swizzle"], "swizzle", [m.name for m in MODES], "unknown_swizzle"))
+
+
 def tile_of(given: Json) -> tuple[Tile, int]:
     """(tile, rows of one instruction) from the parameters of GET /smem/tile."""
-    values = {name: str(given.get(name) or default) for name, default in TILE_FIELDS.items()}
+    values = {name: asked(given, name, default) for name, default in TILE_FIELDS.items()}
     tile = Tile(
-        number(values["element_bits"], "element_bits"), values["major"], mode(values["swizzle"]), number(values["mn"], "mn"),
-        number(values["k"], "k"), values["order"], number(values["base"], "base"),
+        number(values["element_bits"], "element_bits"), choice(values["major"], "major", MAJORS, "bad_major"), _mode(values), number(values["mn"], "mn"),
+        number(values["k"], "k"), values["order"] and choice(values["order"], "order", ("mn", "k"), "bad_tile"), number(values["base"], "base"),
     )  # fmt: skip
     rows = number(values["rows"] or min(tile.mn, 64), "rows")
     if not rows or rows % 8 or rows > tile.mn:
@@ -103,13 +111,22 @@ def parse_descriptor(given: object) -> Descriptor:
     return read_descriptor(given)[0]
 
 
+def _spelled(given: object) -> tuple[Descriptor, tuple[Note, ...]]:
+    """The same, and the warnings of a constant expression."""
+    try:
+        read = read_word(given)
+        return Descriptor(read.word), read.warnings
+    except LayoutError:
+        return parse_descriptor(given), ()
+
+
 def read_descriptor(given: object, start: int | None = None) -> tuple[Descriptor, list[str]]:
     """(descriptor, what to look at in its spelling). start: the address to put where code leaves it open; LayoutError where there is none."""
     try:
         read = read_word(given)
         return Descriptor(read.word), [f"{note.message} In 64-bit arithmetic: {hex_word(note.word)}." for note in read.warnings]
     except LayoutError:
-        if not (isinstance(given, str) and _CODE.search(given)):
+        if not (isinstance(given, str) and len(given) <= LONGEST and _CODE.search(given)):
             raise
     built = read_code(given)
     if not built.start:
@@ -143,7 +160,7 @@ def encode(given: Json) -> Json:
     keys(given, (*AMOUNTS, "swizzle"))
     made = desc.encode(
         *(number(given.get(name, 0), name) for name in AMOUNTS),
-        str(given.get("swizzle", "none")),
+        _mode({"swizzle": given.get("swizzle", "none")}).name,
     )
     return {"descriptor": str(made), "fields": desc.fields(made)}
 
@@ -151,10 +168,11 @@ def encode(given: Json) -> Json:
 def seen_by(given: Json) -> tuple[Instruction, View]:
     """The instruction and its view from "instruction", "operand", "major"."""
     try:
-        instruction = catalog.find(str(given.get("instruction", "")))
+        instruction = catalog.find(text(given.get("instruction"), "instruction", MOST_TEXT))
     except LayoutError as error:
         raise LayoutError("bad_instruction", error.message, error.hint, "instruction", error.nearest) from None
-    return instruction, desc.view(instruction, str(given.get("operand", "a")).lower(), str(given.get("major", "K")))
+    operand = choice(given.get("operand", "a"), "operand", ("a", "b"), "bad_operand")
+    return instruction, desc.view(instruction, operand, choice(given.get("major", "K"), "major", MAJORS, "bad_major"))
 
 
 def reads_facts(given: Json) -> Json:
@@ -178,15 +196,14 @@ def reads_facts(given: Json) -> Json:
 def verdict_of(given: Json) -> tuple[Verdict | None, View, Descriptor]:
     """Run a verification request, None where it does not say how the tile was stored; LayoutError names the wrong field."""
     keys(given, ("descriptor", *SEEN_BY, "storage", "slice"))
-    written = read_word(given.get("descriptor"))
-    descriptor = Descriptor(written.word)
+    descriptor, written = _spelled(given.get("descriptor"))
     _, seen = seen_by(given)
     part = table(given.get("slice", {}), "slice", "Give {'mn': 0, 'k': 0}.", "bad_slice")
     keys(part, ("mn", "k"), "slice")
-    mn, k = (number(part.get(name, 0), f"slice.{name}") for name in ("mn", "k"))
+    mn, k = (number(part.get(name, 0), f"slice.{name}", 0, desc.MOST_SHARED * 8 - 1) for name in ("mn", "k"))
     if "storage" not in given:
         return None, seen, descriptor
-    spec = table(given["storage"], "storage", f"Give {{'kind': {' | '.join(map(repr, KEYS))}, …}}.", "bad_storage")
+    spec = table(given["storage"], "storage", STORAGE_HINT, "bad_storage")
     stored = storage(spec, seen.bits, seen.major)
     if stored.tile and stored.tile.element_bits != seen.bits:
         raise LayoutError(
@@ -195,7 +212,7 @@ def verdict_of(given: Json) -> tuple[Verdict | None, View, Descriptor]:
             f"element_bits: {seen.bits}.",
             "storage.element_bits",
         )
-    return verify(descriptor, seen, stored, mn, k, written.warnings), seen, descriptor
+    return verify(descriptor, seen, stored, mn, k, written), seen, descriptor
 
 
 def verify_facts(given: Json) -> Json:

@@ -208,7 +208,7 @@ def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any
         context["ways"] = desc.bank_ways(result.read, seen)
         stored = storage(request["storage"], seen.bits, seen.major)
         tile, context["stored"] = stored.tile, stored.text
-        at_mn, at_k = int(view["slice_mn"], 0), int(view["slice_k"], 0)
+        at_mn, at_k = (number(view[name], name) for name in ("slice_mn", "slice_k"))
         context["canonical"] = _slice(tile, at_mn, at_k, seen.k)
         step = seen.k if tile else 0
         context["next_query"] = urlencode({**{k: v for k, v in query.items() if k != "part"}, "slice_k": at_k + step})

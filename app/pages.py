@@ -20,6 +20,7 @@ from app.work import OffLoop, picture
 from layouts import catalog
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
+from layouts.reading import digits
 from layouts.render import atoms, cuda, ptx, python, wmma_cpp
 from layouts.render.svg import svg
 from layouts.view import LABELS, Figure, Grid, figure_of
@@ -275,8 +276,9 @@ def scale_tables(found: Instruction, query: Mapping[str, str]) -> list[dict[str,
         chosen = {key: query.get(f"{key}_{name[-1]}", "0") for key in ("byte_id", "thread_id")}
         scale, notice = found.scales[name], ""
         legal = {"byte_id": scale.byte_ids, "thread_id": scale.thread_ids}
-        picked = {key: int(text) if text.isdecimal() and int(text[:3]) in legal[key] else 0 for key, text in chosen.items()}
-        if any(str(picked[key]) != text for key, text in chosen.items()):
+        read = {key: digits(text.strip()) for key, text in chosen.items()}
+        picked = {key: found_[0] if found_ and found_[0] in legal[key] else 0 for key, found_ in read.items()}
+        if any(not found_ or found_[0] != picked[key] for key, found_ in read.items()):
             notice = f"{name}: byte-id is one of {', '.join(map(str, scale.byte_ids))}, thread-id one of {', '.join(map(str, scale.thread_ids))}; 0 is shown."
         facts = payload.scale_map(found, name, picked["byte_id"], picked["thread_id"])
         cells = [

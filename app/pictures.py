@@ -15,6 +15,7 @@ from layouts.descriptor import FIELDS, Descriptor
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Operand
 from layouts.palette import PALETTES, Palette
+from layouts.reading import ranges, shown
 from layouts.render import tables
 from layouts.render.diagram import WORDS, Style, caption, diagram
 from layouts.render.tikz import tikz
@@ -28,7 +29,7 @@ DEFAULTS = {"theme": "light", "lang": "en", "scale": "2"}
 LONGEST_TITLE = 200
 Made = tuple[Any, str]  # what was made, bytes unless `draw` says otherwise, and its media type
 Draw = Callable[[Drawing], Any]  # what makes a PNG or PDF of a drawing: here and now, or later elsewhere
-_SPAN = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?\Z")
+MOST_SPAN = 4096  # rows or columns of a window; the operand's own size is checked where it is drawn
 
 
 def instruction(form: str, found: Instruction, operand: Operand | None, query: Mapping[str, str], draw: Draw = Drawing.made) -> Made:
@@ -66,15 +67,8 @@ def read(found: Instruction, query: Mapping[str, str]) -> tuple[Style, state.Pag
         )
     threads = chosen.thread_set()
     if query.get("warps"):
-        warps = state.PageState(lanes=query["warps"]).thread_set() if re.fullmatch(r"\d(-\d)?(,\d(-\d)?)*", query["warps"]) else None
-        if warps is None or max(warps) >= found.threads // 32:
-            raise LayoutError(
-                "bad_option",
-                f"warps is '{query['warps'][:40]}'.",
-                f"This instruction has {found.threads // 32}, from 0: 0,2 or 0-3.",
-                "warps",
-            )
-        inside = frozenset(32 * warp + lane for warp in warps for lane in range(32))
+        spans = ranges(query["warps"], "warps", found.threads // 32)
+        inside = frozenset(thread for first, last in spans for thread in range(32 * first, 32 * (last + 1)))
         threads = inside if threads is None else threads & inside
     lang = query.get("lang") or DEFAULTS["lang"]
     if lang not in WORDS:
@@ -119,7 +113,7 @@ def _cell(query: Mapping[str, str]) -> tuple[float, float] | None:
     given = query.get("cell", "")
     if not given:
         return None
-    match = re.fullmatch(r"(\d{1,3}(?:\.\d+)?)(?:x(\d{1,3}(?:\.\d+)?))?", given)
+    match = re.fullmatch(r"([0-9]{1,3}(?:\.[0-9]{1,3})?)(?:x([0-9]{1,3}(?:\.[0-9]{1,3})?))?", given)
     wide, high = (float(match[1]), float(match[2] or max(14.0, 0.45 * float(match[1])))) if match else (0.0, 0.0)
     if not 2 <= wide <= 200 or not 2 <= high <= 200:
         raise LayoutError("bad_option", f"cell is '{given[:20]}'.", "A width, or width x height, from 2 to 200: 40 or 40x20.", "cell")
@@ -130,10 +124,10 @@ def _span(name: str, query: Mapping[str, str]) -> tuple[int, int] | None:
     given = query.get(name, "")
     if not given:
         return None
-    match = _SPAN.match(given)
-    if not match:
-        raise LayoutError("bad_option", f"{name} is '{given[:20]}'.", "First and last: 0-15.", name)
-    return int(match[1]), int(match[2] or match[1])
+    spans = ranges(given, name, MOST_SPAN)
+    if len(spans) > 1:
+        raise LayoutError("bad_option", f"{name} is '{shown(given)}'.", "First and last: 0-15.", name)
+    return spans[0]
 
 
 def _drawn(form: str, drawing: str, query: Mapping[str, str], draw: Draw) -> Made:
@@ -144,7 +138,7 @@ def _drawn(form: str, drawing: str, query: Mapping[str, str], draw: Draw) -> Mad
     if form == "pdf":
         return draw(Drawing(form, drawing)), FORMS[form]
     given = query.get("scale") or DEFAULTS["scale"]
-    if not re.fullmatch(r"\d(\.\d{1,3})?", given) or not 0.25 <= float(given) <= 8:
+    if not re.fullmatch(r"[0-9](\.[0-9]{1,3})?", given) or not 0.25 <= float(given) <= 8:
         raise LayoutError("bad_option", f"scale is '{given[:20]}'.", "A number from 0.25 to 8.", "scale")
     return draw(Drawing(form, drawing, float(given))), FORMS[form]
 

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
+from typing import TypeVar
 from urllib.parse import urlencode
 
-from layouts.instruction import Instruction
+from layouts.errors import LayoutError
+from layouts.instruction import WARPGROUP, Instruction
+from layouts.reading import choice, number, pair, ranges, shown
 from layouts.view import LABELS, figure_of
 
-_PIN = re.compile(r"([a-z]+\d*):(\d+),(\d+)\Z")
-_RANGES = re.compile(r"\d+(-\d+)?(,\d+(-\d+)?)*\Z")
+MOST_THREADS = WARPGROUP
 
 
 @dataclass(frozen=True, slots=True)
 class PageState:
     """colour: a pattern's name or "register" · label: one of LABELS · lanes: "", or "0-7,12" · pin: "", or "d:3,2" ·
-    product: 0–3 (m8n8k4 f16)."""
+    product: 0–3 (m8n8k4 f16). Numbers stand in decimal here however they were written: scripts and links read them."""
 
     colour: str = "g"
     label: str = "lane:value"
@@ -35,57 +36,61 @@ class PageState:
         """The threads `lanes` names, None for all."""
         if not self.lanes:
             return None
-        out: set[int] = set()
-        for part in self.lanes.split(","):
-            first, _, last = part.partition("-")
-            out |= set(range(int(first), int(last or first) + 1))
-        return frozenset(out)
+        return frozenset(n for first, last in ranges(self.lanes, "lanes", MOST_THREADS) for n in range(first, last + 1))
 
     def pinned(self) -> tuple[str, int, int] | None:
-        match = _PIN.match(self.pin)
-        return (match[1], int(match[2]), int(match[3])) if match else None
+        matrix, colon, place = self.pin.partition(":")
+        return (matrix, *pair(place, "pin")) if colon else None
 
 
 def read(instruction: Instruction, query: Mapping[str, str]) -> tuple[PageState, list[str]]:
     """The state a query asks for, and a notice for each value that is not legal here (its default stands instead)."""
-    default, notices, chosen = PageState(), [], {}
+    default, notices = PageState(), []
+    chosen: dict[str, str | int] = {}
     for name, given in query.items():
         if name not in SPEC:
             continue
-        problem = _problem(instruction, name, given)
-        if problem:
-            notices.append(f"{name} ‘{given[:60]}’ is not used: {problem} Shown with the default instead.")
-        else:
-            chosen[name] = int(given) if name == "product" else given
+        try:
+            chosen[name] = _legal(instruction, name, given)
+        except LayoutError as error:
+            notices.append(f"{name} ‘{shown(given, 60)}’ is not used: {error.hint} Shown with the default instead.")
     return PageState(**{**asdict(default), **chosen}), notices
 
 
-def _problem(instruction: Instruction, name: str, given: str) -> str:
+def _legal(instruction: Instruction, name: str, given: str) -> str | int:
+    """The value of one name of the state, numbers in decimal; LayoutError's hint says what is legal here."""
     if name == "colour":
-        names = colour_names(instruction)
-        return "" if given in names else f"allowed are {', '.join(names)}."
+        return choice(given, name, colour_names(instruction))
     if name == "label":
-        return "" if given in LABELS else f"allowed are {', '.join(LABELS)}."
+        return choice(given, name, LABELS)
+    if not given.strip():
+        return PageState().product if name == "product" else ""
     if name == "lanes":
-        numbers = [int(n) for n in re.findall(r"\d+", given)] if len(given) < 400 else []
-        legal = bool(_RANGES.match(given)) and all(n < instruction.threads for n in numbers)
-        return "" if legal or not given else f"write numbers from 0 to {instruction.threads - 1} and ranges, as in 0-3,8."
+        spans = ranges(given, name, instruction.threads)
+        return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
     if name == "product":
         count = products(instruction)
-        return (
-            ""
-            if given.isdecimal() and len(given) < 3 and int(given) < count
-            else f"this instruction has {count} product{'s' * (count > 1)}, from 0."
-        )
-    match = _PIN.match(given)
+        return _within(name, f"this instruction has {count} product{'s' * (count > 1)}, from 0.", lambda: number(given, name, 0, count - 1))
+    matrix, _, place = given.partition(":")
     grids = {panel.name: panel.grid for panel in figure_of(instruction).panels if panel.grid}
-    if given and not (match and match[1] in grids):
-        return f"write matrix:row,column with a matrix of {', '.join(grids)}, as in {min(grids, key=len)}:3,2."
-    if match:
-        grid = grids[match[1]]
-        if int(match[2][:6]) >= grid.rows or int(match[3][:6]) >= grid.cols:
-            return f"{match[1].upper()} has {grid.rows} rows and {grid.cols} columns, from 0."
-    return ""
+    if matrix not in grids:
+        hint = f"Write matrix:row,column with a matrix of {', '.join(grids)}, as in {min(grids, key=len)}:3,2."
+        raise LayoutError("bad_pin", f"pin is '{shown(given)}'.", hint, name)
+    grid = grids[matrix]
+    hint = f"{matrix.upper()} has {grid.rows} rows and {grid.cols} columns, from 0."
+    row, col = _within(name, hint, lambda: pair(place, name, (grid.rows - 1, grid.cols - 1)))
+    return f"{matrix}:{row},{col}"
+
+
+T = TypeVar("T")
+
+
+def _within(name: str, hint: str, read: Callable[[], T]) -> T:
+    """What `read` gives; its refusal with a hint in this page's words."""
+    try:
+        return read()
+    except LayoutError as error:
+        raise LayoutError(error.code, error.message, hint, name) from None
 
 
 def colour_names(instruction: Instruction) -> list[str]:

@@ -180,15 +180,15 @@ def read_words(text: str, threads: int) -> list[int]:
     tokens = re.split(r"[\s,]+", text.strip()) if text.strip() else ["0x44444444"]
     words = []
     for number, token in enumerate(tokens):
-        cleaned = token.replace("_", "").lower().removeprefix("0x")
-        if not re.fullmatch(r"[0-9a-f]{1,8}", cleaned):
+        read = reading.digits(token if token[:2].lower() == "0x" else f"0x{token}")
+        if read is None or read[0] >> 32:
             raise LayoutError(
                 "bad_metadata",
-                f"Word {number}, '{token[:40]}', is no 32-bit hex word.",
+                f"Word {number}, '{reading.shown(token)}', is no 32-bit hex word.",
                 "Write eight hex digits, e.g. 0x44444444.",
                 "words",
             )
-        words.append(int(cleaned, 16))
+        words.append(read[0])
     if len(words) not in (1, threads):
         raise LayoutError("bad_metadata", f"{len(words)} words were given.", f"Write {threads}, one a lane, or one for all.", "words")
     return words * threads if len(words) == 1 else words
@@ -213,8 +213,7 @@ def metadata_page(request: Request, ptx: str) -> Response:
     context: dict[str, Any] = {"found": found, "typed": typed, "error": None, "selector": chosen}
     op = found.operand("a")
     try:
-        selector = int(chosen) if chosen.isdecimal() and len(chosen) < 3 else -1
-        facts = metadata_facts(found, typed, selector)
+        facts = metadata_facts(found, typed, reading.number(chosen, "selector"))
     except LayoutError as error:
         context["error"] = error
         if op.sparsity is None:

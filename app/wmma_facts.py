@@ -7,7 +7,9 @@ from dataclasses import asdict
 from typing import Any
 
 from layouts import wmma
+from layouts.errors import LayoutError
 from layouts.instruction import Instruction
+from layouts.reading import asked, number
 
 Json = dict[str, Any]
 
@@ -47,12 +49,10 @@ def checked(found: Instruction, query: Mapping[str, str]) -> Json | None:
     (layout,) = found.syntax.layouts
     pointer, ldm, problem = 0, facts["default_stride"], ""
     try:
-        pointer = int(query.get("pointer") or "0", 0)
-        ldm = int(query.get("ldm") or str(ldm), 0)
-        if pointer < 0 or ldm <= 0 or pointer >= 1 << 64 or ldm >= 1 << 32:
-            raise ValueError
-    except ValueError:
-        pointer, ldm, problem = 0, facts["default_stride"], "pointer and ldm are numbers from 0 (0x… for hex) that fit 64 and 32 bits"
+        pointer = number(asked(query, "pointer", 0), "pointer", 0, 2**64 - 1)
+        ldm = number(asked(query, "ldm", ldm), "ldm", 1, 2**32 - 1)
+    except LayoutError as error:
+        pointer, ldm, problem = 0, facts["default_stride"], f"{error.message} {error.hint} Checked with the default instead"
     return facts | {
         "registers": op.registers,
         "register_type": op.element.register_type,

@@ -16,9 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from layouts.errors import LayoutError
+from layouts.reading import choice, digits, shown
 from layouts.swizzle import MODES, Swizzle
 
 BANKS, BANK_BYTES, LANES, ADDRESS_BITS = 32, 4, 32, 32
+LONGEST = 4096  # characters of a list of addresses
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,42 +94,57 @@ class Cost:
         return max(phase.ways for phase in self.phases)
 
 
-def access(name: str) -> Access:
+def access(name: object) -> Access:
     """An access by name; LayoutError lists them."""
-    try:
-        return ACCESSES[name.strip()]
-    except KeyError:
-        raise LayoutError("unknown_access", f"No access '{name[:60]}'.", f"Allowed: {', '.join(ACCESSES)}.", "access") from None
+    return ACCESSES[choice(name, "access", ACCESSES, "unknown_access")]
 
 
 def parse(text: str) -> list[int | None]:
-    """Addresses as people write them: decimal or 0x…, between commas or spaces, - for an inactive lane."""
-    try:
-        return [None if part in ("-", "null") else int(part, 0) for part in text.replace(",", " ").split()]
-    except ValueError:
-        raise LayoutError(
-            "bad_address", f"'{text[:60]}' is no list of numbers.", "0, 16, 0x20, … with - for an inactive lane.", "address"
-        ) from None
+    """Addresses as people write them, with commas or blanks between, - for an inactive lane; LayoutError names the one that is none."""
+    if len(text) > LONGEST:
+        raise LayoutError("bad_address", f"address has {len(text)} characters.", f"At most {LONGEST}: one number a lane.", "address")
+    out: list[int | None] = []
+    for lane, part in enumerate(text.replace(",", " ").split()):
+        read = None if part in ("-", "null") else digits(part)
+        if read is None and part not in ("-", "null"):
+            raise LayoutError(
+                "bad_address",
+                f"'{shown(text)}' is no list of numbers: lane {lane}'s is '{shown(part)}'.",
+                "0, 16, 0x20, … with - for an inactive lane.",
+                "address",
+            )
+        out.append(read[0] if read else None)
+    return out
 
 
 def check(kind: Access, address: object) -> list[int | None]:
     """The byte address of every lane that gives one, None where the lane is inactive; LayoutError names a bad one."""
-    if not isinstance(address, list) or any(type(at) is not int and at is not None for at in address):
+    if not isinstance(address, list):
         raise LayoutError(
-            "bad_address", "address is no list of whole numbers.", "A byte address a lane: [0, 16, …]; null for an inactive one.", "address"
+            "bad_address",
+            f"address is {shown(address)}.",
+            "A list with a byte address a lane: [0, 16, …]; null for an inactive one.",
+            "address",
         )
     if len(address) not in (kind.lanes, LANES):
         raise LayoutError(
             "bad_address", f"{len(address)} addresses for {kind.name}.", f"Give {LANES}, or {kind.lanes}, one a lane.", "address"
         )
-    given: list[int | None] = address[: kind.lanes]
-    for lane, at in enumerate(given):
+    given: list[int | None] = []
+    for lane, entry in enumerate(address[: kind.lanes]):
+        read = digits(entry.strip()) if isinstance(entry, str) else (entry, 10) if type(entry) is int else None
+        at = read[0] if read else None
+        if read is None and entry is not None:
+            raise LayoutError(
+                "bad_address", f"Lane {lane}'s address is '{shown(entry)}'.", "A whole number, or null for an inactive lane.", "address"
+            )
+        given.append(at)
         if at is None and "matrix" in kind.name:
             raise LayoutError("bad_address", f"Lane {lane} gives no address.", f"{kind.name} needs lanes 0 to {kind.lanes - 1}.", "address")
         if at is not None and at >> ADDRESS_BITS:
             raise LayoutError(
                 "bad_address",
-                f"Lane {lane}'s address {str(at)[:40]} is no shared address.",
+                f"Lane {lane}'s address {shown(at)} is no shared address.",
                 f"From 0 to {(1 << ADDRESS_BITS) - 1}.",
                 "address",
             )

@@ -27,6 +27,7 @@ _PREFIX = re.compile(
     r"(?:smem_ptr\s*\[?\s*(?P<unit>[0-9]{1,3})b\s*\]?\s*(?:\(\s*(?:unset|0x[0-9a-fA-F]{1,16})\s*\)\s*)?o\s*)?"
     r"(?:_?(?P<offset>[0-9]{1,10})\s*o\s*)?"
 )
+_SWIZZLE = re.compile(r"(?:(?:Sw|Swizzle)\s*<)?\s*([0-9]{1,20})\s*,\s*([0-9]{1,20})\s*,\s*(-?[0-9]{1,20})\s*>?")
 _HALF = re.compile(r"[0-9(),]+")
 _SPLIT = re.compile(r"[0-9]\s+_?[0-9]")  # two numbers with nothing between
 _TOKEN = re.compile(r"[0-9]+|[(),]")
@@ -74,6 +75,15 @@ def parse(text: str, field: str = "layout") -> CuteLayout:
     if offset > MOST or (offset and unit is not None):
         raise LayoutError("bad_cute", f"'{shown(text, 80)}' has the offset {offset}.", "Give it as the base, in bytes.", field)
     return CuteLayout(shape, stride, swizzle, int(unit) if unit else None, offset)
+
+
+def read_swizzle(given: object, field: str = "swizzle") -> Swizzle:
+    """Sw<B,M,S>, Swizzle<B,M,S> or B,M,S; LayoutError for anything else."""
+    match = _SWIZZLE.fullmatch(given.strip()) if isinstance(given, str) and len(given) <= LONGEST else None
+    if not match:
+        hint = "none, 32B, 64B, 128B, or B,M,S in bytes with S ≥ B: 3,4,3."
+        raise LayoutError("unknown_swizzle", f"No swizzle '{shown(given)}'.", hint, field)
+    return _swizzle(int(match[1]), int(match[2]), int(match[3]), field)
 
 
 def _swizzle(bits: int, base: int, shift: int, field: str) -> Swizzle:

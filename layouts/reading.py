@@ -15,6 +15,7 @@ from layouts.errors import LayoutError
 
 LONGEST_NUMBER = 128  # characters; 64 binary digits with separators fit
 LONGEST_KEY = 60
+LONGEST_RANGES = 400
 
 _DIGITS = {16: r"0[xX][0-9a-fA-F]+(?:[_'][0-9a-fA-F]+)*", 2: r"0[bB][01]+(?:[_'][01]+)*", 10: r"[0-9]+(?:[_'][0-9]+)*"}
 SUFFIX = r"(?:[uU]?(?:ll|LL|[lL])|(?:ll|LL|[lL])[uU]|[uU]|[uU]?[zZ]|[zZ][uU])?"
@@ -67,6 +68,46 @@ def number(given: object, field: str, least: int = 0, most: int | None = None, c
         how = ", in decimal, 0x… or 0b…" if found is None else ""
         raise LayoutError(code, f"{name_of(field)} is '{shown(given)}'.", f"A whole number {limit}{how}.", field)
     return found
+
+
+def pair(given: str, field: str, most: tuple[int | None, int | None] = (None, None), example: str = "3,2") -> tuple[int, int]:
+    """Two whole numbers with a comma between, each up to its `most`."""
+    parts = given.split(",") if len(given) <= 4 * LONGEST_NUMBER else []
+    if len(parts) != 2:
+        raise LayoutError("bad_number", f"{name_of(field)} is '{shown(given)}'.", f"Two numbers with a comma, as in {example}.", field)
+    return number(parts[0], field, 0, most[0]), number(parts[1], field, 0, most[1])
+
+
+def ranges(given: str, field: str, count: int) -> tuple[tuple[int, int], ...]:
+    """`0-3,8` as (first, last) pairs of numbers below `count`; LayoutError for one that runs backwards or past the end.
+
+    >>> ranges("0-3, 8", "lanes", 32)
+    ((0, 3), (8, 8))
+    """
+    hint = f"Write numbers from 0 to {count - 1} and ranges, as in 0-3,8."
+    out = []
+    for part in given.split(",") if len(given) <= LONGEST_RANGES else [""]:
+        ends = [digits(end.strip()) for end in part.split("-")]
+        found = [end[0] for end in ends if end]
+        if len(found) != len(ends) or len(ends) > 2 or not found[0] <= found[-1] < count:
+            raise LayoutError("bad_range", f"{name_of(field)} is '{shown(given)}'.", hint, field)
+        out.append((found[0], found[-1]))
+    return tuple(out)
+
+
+def asked(given: Mapping[str, Any], name: str, default: Any) -> Any:
+    """What was given for a name; its default where that is missing or, as a form sends it, blank."""
+    value = given.get(name, "")
+    return default if isinstance(value, str) and not value.strip() else value
+
+
+def text(given: object, field: str, most: int = 4096) -> str:
+    """Text; LayoutError for anything else, and for text longer than anything legal."""
+    if not isinstance(given, str):
+        raise LayoutError("bad_text", f"{name_of(field)} is {'missing' if given is None else shown(given)}.", "Give text.", field)
+    if len(given) > most:
+        raise LayoutError("bad_text", f"{name_of(field)} has {len(given)} characters.", f"At most {most}.", field)
+    return given
 
 
 def choice(given: object, field: str, allowed: Collection[str], code: str = "bad_choice") -> str:

@@ -24,6 +24,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "rows": ("inner", "pitch_bytes", "swizzle", "swizzle_by", "base"),
     "cute": ("layout", "unit", "base"),
 }
+HINT = "Give {" + " or ".join(f"'kind': '{kind}'" for kind in KEYS) + ", …}."
 CUTE_HINT = "e.g. Sw<3,4,3> o ((8,8),(8,2)):((8,64),(1,512))."
 UNITS = ("elements", "bytes", "chunks")
 MOST_BYTES = 1 << 30  # of a stride or an offset: far past shared memory, so that nothing below can overflow 64 bits

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app import memory
 from layouts.bits import hex_word
 from layouts.errors import LayoutError
 from layouts.spelling import read_word
@@ -47,6 +48,12 @@ def test_words_that_are_none(text: Any, says: str) -> None:
     with pytest.raises(LayoutError, match=says) as caught:
         read_word(text, "word")
     assert caught.value.field == "word" and caught.value.hint and len(str(caught.value)) < 400
+
+
+def test_a_long_text_is_refused_before_it_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "_CODE", None)  # a search of 40,000 letters takes 15 seconds
+    with pytest.raises(LayoutError, match="40000 characters"):
+        memory.parse_descriptor("a" * 40000)
 
 
 @settings(max_examples=300, deadline=None)

@@ -14,7 +14,7 @@ from layouts import descriptor as desc
 from layouts.descriptor import Descriptor
 from layouts.errors import LayoutError
 from layouts.instruction import WARPGROUP, Instruction
-from layouts.reading import keys
+from layouts.reading import asked, choice, keys, number, text
 from layouts.spelling import read_word
 
 Json = dict[str, Any]
@@ -30,13 +30,12 @@ FIELDS = {
 
 def check(given: Mapping[str, Any]) -> Json:
     """The request with every parameter validated and spelled in full; LayoutError names the wrong one. Nothing else ever reaches a kernel."""
-    kind, backend = str(given.get("kind", "")), str(given.get("backend", "cuda"))
-    _one_of("kind", kind, KINDS)
-    _one_of("backend", backend, BACKENDS)
+    kind, backend = (
+        choice(given.get("kind"), "kind", KINDS, "bad_kind"),
+        choice(given.get("backend", "cuda"), "backend", BACKENDS, "bad_backend"),
+    )
     keys(given, ("kind", *FIELDS[kind], "backend", "device"))
-    device = given.get("device", 0)
-    if type(device) is not int or not 0 <= device < 64:
-        raise LayoutError("bad_field", f"device is '{str(device)[:40]}'.", "A number from 0.", "device")
+    device = number(given.get("device", 0), "device", 0, 63)
     out: Json = {"kind": kind, "backend": backend, "device": device}
     if kind == "banks":
         return out | _check_banks(given)
@@ -45,24 +44,21 @@ def check(given: Mapping[str, Any]) -> Json:
     if kind == "mma":
         return out | _check_mma(given, instruction)
     if kind == "fragment":
-        operand = str(given.get("operand") or fragments.operands(instruction)[0]).lower()
-        _one_of("operand", operand, fragments.operands(instruction))
+        operand = choice(
+            asked(given, "operand", fragments.operands(instruction)[0]), "operand", fragments.operands(instruction), "bad_operand"
+        )
         return out | {"operand": operand}
-    operand, major = str(given.get("operand", "a")).lower(), str(given.get("major", "K"))
+    operand = choice(given.get("operand", "a"), "operand", ("a", "b"), "bad_operand")
+    major = choice(given.get("major", "K"), "major", ("K", "MN"), "bad_major")
     view = desc.view(instruction, operand, major)
     word = Descriptor(read_word(given.get("descriptor")).word)
     descriptors.place(word, view, 0)
     return out | {"descriptor": str(word), "operand": operand, "major": major}
 
 
-def _one_of(field: str, given: str, allowed: tuple[str, ...]) -> None:
-    if given not in allowed:
-        raise LayoutError(f"bad_{field}", f"{field} is '{given[:60]}'.", f"Allowed: {', '.join(allowed)}.", field)
-
-
 def _instruction(given: Mapping[str, Any]) -> Instruction:
     try:
-        return catalog.find(str(given.get("instruction", "")))
+        return catalog.find(text(given.get("instruction"), "instruction", 1 << 16))
     except LayoutError as error:
         raise LayoutError("bad_instruction", error.message, error.hint, "instruction", error.nearest) from None
 
@@ -73,15 +69,15 @@ def _check_mma(given: Mapping[str, Any], instruction: Instruction) -> Json:
             "bad_instruction", f"{instruction.ptx} multiplies nothing.", "Its map is measured by kind fragment.", "instruction"
         )
     forms = ("registers", "shared") if instruction.threads == WARPGROUP else ("registers",)
-    a_from, seed = str(given.get("a_from", "registers")), given.get("seed", products.SEED)
-    _one_of("a_from", a_from, forms)
-    if type(seed) is not int or not 0 <= seed < 1 << 63:
-        raise LayoutError("bad_field", f"seed is '{str(seed)[:40]}'.", "A whole number from 0.", "seed")
+    a_from, seed = (
+        choice(given.get("a_from", "registers"), "a_from", forms, "bad_a_from"),
+        number(given.get("seed", products.SEED), "seed", 0, 2**63 - 1),
+    )
     return {"a_from": a_from, "seed": seed}
 
 
 def _check_banks(given: Mapping[str, Any]) -> Json:
-    row = model.access(str(given.get("access", "")))
+    row = model.access(given.get("access"))
     return {"access": row.name, "address": model.check(row, given.get("address"))}
 
 
