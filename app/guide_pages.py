@@ -107,7 +107,7 @@ def asked(body: str, given: str) -> str:
         except LayoutError as error:
             notice = f'<p class="notice" role="status">{escape(error.message)} {escape(error.hint)}</p>'
             words = guide_reference.part("words", match[1])
-        field = f'<label>PTX <input name="ptx" value="{escape(shown)}" size="64" spellcheck="false" autocomplete="off"></label>'
+        field = f'<label>any matrix instruction of the catalogue <input name="ptx" value="{escape(shown)}" size="64" spellcheck="false" autocomplete="off"></label>'
         return f'<form class="strip ask">{field}<button>read</button></form>{notice}{html(words)}'
 
     return re.sub(r"<p>@ask (\S+)</p>", form, body)

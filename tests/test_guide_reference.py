@@ -11,6 +11,7 @@ from layouts import catalog, find, overview, wmma
 from layouts.differences import rows as differences
 from layouts.errors import LayoutError
 from layouts.render import wgmma_order
+from tests.ptxas import assembler
 
 
 def cells(text: str) -> list[list[str]]:
@@ -91,3 +92,12 @@ def test_words_spell_the_line(ptx: str) -> None:
     assert "".join(line[0].strip("`") for line in lines if not line[0].startswith(("`{", "`[")) and line[0].strip("`") in ptx).startswith(
         ptx
     )
+
+
+@pytest.mark.skipif(assembler.ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
+def test_ptx_in_the_page_on_reading_assembles() -> None:
+    blocks = re.findall(r"^```ptx\n((?:.*\n)*?)```$", guide_index.source("read-ptx"), re.M)
+    declared = ".reg .pred p, q; .reg .b32 v, hi, lo, lane, tile; .reg .f32 f; .reg .b16 h;"
+    source = f".version 9.0\n.target sm_90\n.address_size 64\n.entry k() {{ {declared}\n{''.join(blocks)}\nret; }}"
+    code, said = assembler._run(source, "sm_90")
+    assert len(blocks) == 2 and code == 0, said
