@@ -11,9 +11,10 @@ from layouts import catalog, slices
 from layouts import descriptor as desc
 from layouts.bits import hex_word
 from layouts.descriptor import Descriptor, View
-from layouts.diagnosis import Diagnosis, fits
+from layouts.diagnosis import Diagnosis
 from layouts.errors import LayoutError
 from layouts.expression import LONGEST, Note
+from layouts.fits import fits
 from layouts.instruction import Instruction
 from layouts.reading import asked, choice, keys, number, table, text
 from layouts.spelling import read_word

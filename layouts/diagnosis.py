@@ -8,7 +8,7 @@ descriptor reads as they were stored are explained from the word: which storage 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from layouts.packing import Packing, additions, packings, pointer, sign_extensio
 from layouts.repair import changes, expected_reads, repairs, unswizzled
 from layouts.storage import Storage
 from layouts.swizzle import MODES, Mode
-from layouts.worlds import World, canonicals, reads_as, restored, sizes
+from layouts.worlds import World, canonicals, reads_as, restored
 
 TOGETHER = 0.6  # what a second mistake costs beyond its own
 TAKEN_FROM_WORD = ("other_slice", "panel_stride_wrong", "base_offset_as_k_advance")  # slips whose amount is the given field itself
@@ -233,21 +233,52 @@ def _hopeless(given: Descriptor, seen: View, stored: Storage, expected: Addresse
     atom = seen.per * stored.mode.chunks
     if seen.major == "MN" and stored.mode.chunks > 1 and mn % atom and stored.major(seen.major) == "MN":
         return [_inside_atom(seen, stored, mn, atom)]
+    out = [_why_not(seen, stored, expected)]
+    if fits:
+        return [replace(d, storage=dict(fits.spec)) for d in out]
+    return [*out, *_of_the_word(given, seen, stored, mn, k)]
+
+
+def _why_not(seen: View, stored: Storage, expected: Addresses) -> Diagnosis:
+    """What no descriptor of this major can say about the data."""
     if stored.mode.chunks > 1 and stored.swizzle_by == "tile" and stored.base % 128:
-        return [Diagnosis("not_canonical", _off_row(stored, stored.mode), storage=_standard(stored, seen, given.mode))]
-    spec = dict(fits.spec) if fits else _standard(stored, seen, given.mode)
-    if stored.major(seen.major) != seen.major and seen.bits != 16:
+        return Diagnosis("not_canonical", _off_row(stored, stored.mode))
+    if _contiguous(expected, seen, stored) in ("", seen.major):
+        return _no_word(seen, stored, expected)
+    if seen.bits != 16:
         says = f"The data are contiguous along M/N. wgmma reads {seen.bits}-bit elements K-major only: store K contiguous."
-        return [Diagnosis("not_canonical", says, storage=spec)]
-    out = [_no_word(seen, stored, expected, spec)]
-    if stored.major(seen.major) != seen.major:
-        flag = "1" if seen.major == "K" else "0"
-        says = f"The data are {stored.major('')}-major; the instruction reads {seen.major}-major. Its transpose immediate must be {flag}, and the storage must change, too."
-        out.insert(0, Diagnosis("wrong_transpose", says))
-    return out
+        return Diagnosis("not_canonical", says)
+    other, flag = ("MN", "1") if seen.major == "K" else ("K", "0")
+    says = (
+        f"The data are {other}-major; the instruction reads {seen.major}-major. Its transpose immediate must be {flag}, and the tile must be stored in "
+        f"{other}-major core matrices or swizzled atoms, which it is not."
+    )
+    return Diagnosis("wrong_transpose", says)
 
 
-def _no_word(seen: View, stored: Storage, expected: Addresses, spec: dict[str, Any] | None) -> Diagnosis:
+def _contiguous(expected: Addresses, seen: View, stored: Storage) -> str:
+    """The dimension along which elements are neighbours; "" where neither is."""
+    if said := stored.major(""):
+        return said
+    size = max(seen.bits // 8, 1)
+    along_k, along_mn = (bool((np.diff(expected[:8, :8], axis=axis) == size).all()) for axis in (1, 0))
+    return "K" if along_k else "MN" if along_mn else ""
+
+
+def _of_the_word(given: Descriptor, seen: View, stored: Storage, mn: int, k: int) -> list[Diagnosis]:
+    """The word is no better than the data: what is wrong with it for a canonical tile of its mode."""
+    for world in canonicals(stored, seen, given.mode):
+        tile = world.stored
+        if (tile.mn or 0) < mn + seen.rows or (tile.k or 0) < k + seen.k:
+            continue
+        causes = diagnose(given, seen, tile, mn, k, expected_reads(tile, seen, mn, k))
+        right = causes[0].fix if causes else None
+        if right:
+            return [Diagnosis(c.code, f"{c.message} (Said of {world.said}; its descriptor is {right}.)") for c in causes]
+    return []
+
+
+def _no_word(seen: View, stored: Storage, expected: Addresses) -> Diagnosis:
     """Where the storage leaves what any mode can read, and how to store instead."""
     pitch, width = stored.pitch_bytes, stored.mode.width_bytes
     if stored.mode.chunks > 1 and pitch and pitch != width:
@@ -255,19 +286,19 @@ def _no_word(seen: View, stored: Storage, expected: Addresses, spec: dict[str, A
             f"No descriptor reads this layout: rows swizzled with {stored.mode.name} must lie {width} bytes apart, and these lie {pitch}. "
             f"Store {width}-byte rows without padding; the swizzle already keeps the banks apart."
         )
-        return Diagnosis("not_canonical", says, storage=spec)
+        return Diagnosis("not_canonical", says)
     row, chunk, text, rows_apart = _broken_core(expected, seen)
     lines = "rows" if seen.major == "K" else "k"
     says = f"No descriptor reads this layout. Core matrix ({row // 8}, {chunk}), {lines} {row // 8 * 8} to {row // 8 * 8 + 7}: {text}"
     if not rows_apart or stored.mode.chunks > 1:
-        return Diagnosis("not_canonical", says, storage=spec)
+        return Diagnosis("not_canonical", says)
     across, along = ("row", "k") if seen.major == "K" else ("k", "row")
     outer, inner = ("SBO", "LBO") if seen.major == "K" else ("LBO", "SBO")
     formula = (
         f"{across} / 8 * {outer} + {along} / {seen.per} * {inner} + {across} % 8 * 16 + {along} % {seen.per} * {max(seen.bits // 8, 1)}"
     )
     says += f" Store element (row, k) at {formula} for mode none, or store rows of 32, 64 or 128 bytes with their swizzle."
-    return Diagnosis("row_major_not_core_matrix", says, storage=spec)
+    return Diagnosis("row_major_not_core_matrix", says)
 
 
 def _inside_atom(seen: View, stored: Storage, mn: int, atom: int) -> Diagnosis:
@@ -351,50 +382,3 @@ def _legal_pitch(starts: Addresses, mode: Mode) -> bool:
 
 def _list(needed: dict[str, tuple[int, int]]) -> str:
     return " and ".join(f"{name} ({had} → {want})" for name, (had, want) in needed.items()) or "nothing"
-
-
-# without a storage -------------------------------------------------------------------------------------------------------------
-
-
-def fits(given: Descriptor, seen: View) -> list[tuple[dict[str, Any], dict[str, int]]]:
-    """Canonical tiles whose slice this word reads: (storage, slice), the smallest tile first; empty where it reads none.
-
-    Tiles on their pattern's boundary, as TMA wants them; only where there is none, others.
-    """
-    out: list[tuple[dict[str, Any], dict[str, int]]] = []
-    mode, address = given.mode, reads(given, seen)
-    wide = mode.chunks * seen.per
-    atom = (8, wide) if seen.major == "K" else (wide, 8)
-    known: set[tuple[int, ...]] = set()
-    for order in ("mn", "k"):
-        for k in range(0, atom[1] if seen.major == "K" else 1, seen.k):
-            for mn_size, k_size in sizes(given, seen, atom, order):
-                spec = {
-                    "kind": "canonical", "element_bits": max(seen.bits, 8), "major": seen.major, "swizzle": mode.name,
-                    "mn": mn_size, "k": k_size, "order": order, "base": given.start_address - bytes_of(k, seen),
-                }  # fmt: skip
-                stored = _stored(spec, seen)
-                if (
-                    not stored
-                    or not stored.tile
-                    or mn_size < seen.rows
-                    or k + seen.k > k_size
-                    or not np.array_equal(expected_reads(stored, seen, 0, k), address)
-                ):
-                    continue
-                same = (mn_size, k_size, k, *(s for s, count in zip(stored.tile.strides, stored.tile.atoms, strict=True) if count > 1))
-                if same not in known:
-                    known.add(same)
-                    out.append((spec, {"mn": 0, "k": k}))
-    aligned = [fit for fit in out if fit[0]["base"] % mode.pattern_bytes == 0]
-    return sorted(aligned or out, key=lambda fit: (fit[0]["mn"] * fit[0]["k"], fit[1]["k"]))[:6]
-
-
-def _stored(spec: dict[str, Any], seen: View) -> Storage | None:
-    from layouts.errors import LayoutError
-    from layouts.storage import storage
-
-    try:
-        return storage(spec, seen.bits, seen.major)
-    except LayoutError:
-        return None

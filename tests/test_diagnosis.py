@@ -15,7 +15,7 @@ from app import memory
 from layouts import descriptor as desc
 from layouts import find
 from layouts.descriptor import Descriptor
-from layouts.diagnosis import fits
+from layouts.fits import fits
 from layouts.repair import expected_reads
 from layouts.storage import storage
 from tests import blunders
@@ -114,6 +114,12 @@ def _examples() -> dict[str, dict[str, Any]]:
     )
     out["beyond 2^18"] = ROWS.ask(word(ROWS), {**ROWS.storage, "base": 0x41000})
     out["shifted as an int, written so"] = {**ask(0), "descriptor": "0x202 | 1 << 16 | 64ull << 32 | 1 << 62"}
+    plain = {"kind": "cute", "layout": "(64,64):(64,1)", "base": 0x1400}
+    out["a plain CuTe layout"] = ROWS.ask(word(ROWS), plain)
+    out["a plain CuTe layout along M"] = ROWS.ask(word(ROWS), {**plain, "layout": "(64,64):(1,64)"})
+    out["padded rows and SBO of eight of them"] = ROWS.ask(
+        pack(ROWS.start, 16, 8 * 144, 0, 1), {**ROWS.storage, "swizzle": "none", "pitch_bytes": 144}
+    )
     out["fp8 stored along M"] = {
         **replace(ROWS, types="f32.e4m3.e5m2").ask(word(ROWS)), "storage": {"kind": "rows", "inner": "MN", "pitch_bytes": 128, "swizzle": "128B", "base": 0x1400},
         "slice": {"mn": 0, "k": 32},

@@ -20,7 +20,7 @@ FLOORS = (
     {"storage"},
     {"repair"},
     {"case", "worlds"},
-    {"mistakes", "packing"},
+    {"mistakes", "packing", "fits"},
     {"diagnosis"},
     {"verify", "chain", "slices"},
     {"plan"},

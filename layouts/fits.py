@@ -1,0 +1,55 @@
+"""Which standard tiles a descriptor reads, when nothing is said about how the tile was stored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from layouts.case import bytes_of
+from layouts.descriptor import Descriptor, View, reads
+from layouts.errors import LayoutError
+from layouts.repair import expected_reads
+from layouts.storage import Storage, storage
+from layouts.worlds import sizes
+
+
+def fits(given: Descriptor, seen: View) -> list[tuple[dict[str, Any], dict[str, int]]]:
+    """Canonical tiles whose slice this word reads: (storage, slice), the smallest tile first; empty where it reads none.
+
+    Tiles on their pattern's boundary, as TMA wants them; only where there is none, others.
+    """
+    out: list[tuple[dict[str, Any], dict[str, int]]] = []
+    mode, address = given.mode, reads(given, seen)
+    wide = mode.chunks * seen.per
+    atom = (8, wide) if seen.major == "K" else (wide, 8)
+    known: set[tuple[int, ...]] = set()
+    for order in ("mn", "k"):
+        for k in range(0, atom[1] if seen.major == "K" else 1, seen.k):
+            for mn_size, k_size in sizes(given, seen, atom, order):
+                spec = {
+                    "kind": "canonical", "element_bits": max(seen.bits, 8), "major": seen.major, "swizzle": mode.name,
+                    "mn": mn_size, "k": k_size, "order": order, "base": given.start_address - bytes_of(k, seen),
+                }  # fmt: skip
+                stored = _stored(spec, seen)
+                if (
+                    not stored
+                    or not stored.tile
+                    or mn_size < seen.rows
+                    or k + seen.k > k_size
+                    or not np.array_equal(expected_reads(stored, seen, 0, k), address)
+                ):
+                    continue
+                same = (mn_size, k_size, k, *(s for s, count in zip(stored.tile.strides, stored.tile.atoms, strict=True) if count > 1))
+                if same not in known:
+                    known.add(same)
+                    out.append((spec, {"mn": 0, "k": k}))
+    aligned = [fit for fit in out if fit[0]["base"] % mode.pattern_bytes == 0]
+    return sorted(aligned or out, key=lambda fit: (fit[0]["mn"] * fit[0]["k"], fit[1]["k"]))[:6]
+
+
+def _stored(spec: dict[str, Any], seen: View) -> Storage | None:
+    try:
+        return storage(spec, seen.bits, seen.major)
+    except LayoutError:
+        return None
