@@ -74,55 +74,56 @@ def chain_page(request: Request) -> Response:
 
 def _chain_context(given: dict[str, str], spec: dict[str, str], used: list[str]) -> dict[str, Any]:
     mma = find(given["mma"])
-    fits, best = chains.choices(mma, given["operand"], given["major"])
-    given["load"] = given["load"] or (best or fits)[0]
-    storage = storage_of(spec, given["major"])
-    request = {"mma": given["mma"], "operand": given["operand"], "load": given["load"], "major": given["major"], "storage": storage}
-    told = chains.chain_of(request)
-    operand = told.chain.want.operand
+    request: dict[str, Any] = {name: given[name] for name in ("mma", "operand", "major")} | {"storage": storage_of(spec, given["major"])}
+    fits, best = chains.choices(request)
+    request["load"] = given["load"] = given["load"] or (best or fits)[0]
+    found = chains.chain_of(request)
+    same = {**given, **{f"s_{name}": spec[name] for name in ("kind", *used)}}
+    operand = found.want.operand
     return {
         "converted": operand is not mma.operand(given["operand"]), "loads": fits, "best": best, "store": given["operand"] in ("c", "d"),
-        "facts": chains.chain_facts(told), "as_json": dumps(request).decode(), "operand": operand, "lane_rows": told.lane_addresses.tolist(),
-        "operand_svg": _operand_svg(told), "lanes_svg": _lanes_svg(told.chain), "banks_svg": banks_svg(told.costs) if told.costs else "",
+        "facts": chains.chain_facts(found), "links": {load: f"/chain?{urlencode(same | {'load': load})}" for load in best}, "as_json": dumps(request).decode(), "operand": operand, "lane_rows": found.lane_addresses.tolist(),
+        "starts": found.of_lanes(found.starts).tolist(), "operand_svg": operand_svg(found), "lanes_svg": lanes_svg(found),
+        "banks_svg": banks_svg(found.costs) if found.costs else "",
     }  # fmt: skip
 
 
-def _operand_svg(told: chain.Outcome) -> str:
+def operand_svg(found: chain.Chain) -> str:
     """The operand's matrix: who holds each element, wrong ones marked."""
-    op = told.chain.want.operand
+    op = found.want.operand
     good = np.zeros((op.row_count, op.col_count), bool)
     texts = [[""] * op.col_count for _ in range(op.row_count)]
-    right = told.elements.reshape(op.threads, op.registers, -1)
-    per, held = op.values // op.registers, right.shape[2]  # elements a register has, and as how many they are judged
+    right = found.elements.reshape(op.threads, op.values)
     for thread in range(op.threads):
         for value in range(op.values):
-            ok = bool(right[thread, value // per, value % per * held // per])
+            ok = bool(right[thread, value])
             r, c = int(op.rows[thread, value]), int(op.coords["col"][thread, value])
             good[r, c] = ok
             texts[r][c] = f"T{thread}:{value}" if ok else f"✗T{thread}:{value}"
     return run_views.drawn(f"{op.name.upper()}: thread and value of each element; ✗ gets another", ~good, texts)["svg"]
 
 
-def _lanes_svg(found: chain.Chain) -> str:
-    """Lines and 16-byte chunks of memory: the lane that gives each row's address, coloured by matrix."""
-    places = found.lane_places
-    lines, chunks = int(places[..., 0].max()) + 1, int(places[..., 1].max()) // 16 + 1
-    text = [[""] * chunks for _ in range(lines)]
-    colour = np.full((lines, chunks), 7, np.int32)
+def lanes_svg(found: chain.Chain) -> str:
+    """Shared memory in 16-byte chunks, 128 bytes a line, as far as it is read: the lane that gives each row's address, coloured by matrix."""
+    given = found.lane_addresses
+    touched = np.unique(given[given >= 0] // 128)
+    text = [[""] * 8 for _ in touched]
+    colour = np.full((len(touched), 8), 7, np.int32)
     address = found.load.instruction.address
     assert address is not None
-    for warp in range(places.shape[0]):
-        for turn in range(places.shape[1]):
-            for lane in range(address.threads):
-                line, byte = (int(n) for n in places[warp, turn, lane])
-                mark = f"{'w' + str(warp) + ' ' if places.shape[0] > 1 else ''}T{lane}" + (f"/{turn}" if places.shape[1] > 1 else "")
-                text[line][byte // 16] = f"{text[line][byte // 16]} {mark}".strip()
-                colour[line, byte // 16] = int(address.coords["matrix"][lane, 0]) % 7
+    warps, turns, _ = given.shape
+    for warp, turn, lane in np.argwhere(given >= 0).tolist():
+        at = int(given[warp, turn, lane])
+        line, chunk = int(np.searchsorted(touched, at // 128)), at % 128 // 16
+        mark = f"{f'w{warp} ' if warps > 1 else ''}T{lane}{f'/{turn}' if turns > 1 else ''}"
+        text[line][chunk] = f"{text[line][chunk]} {mark}".strip()
+        colour[line, chunk] = int(address.coords["matrix"][lane, 0]) % 7
     longest = max(len(entry) for row in text for entry in row)
     width = max(40.0, min(7.0 * longest + 8, 120.0))
-    title = f"lane that gives each row of 16 bytes{' / turn' if places.shape[1] > 1 else ''}; colour: matrix"
-    panel = Panel("lanes", title, lines, chunks, LEFT, TOP, width, 17.0, None, colour, text)
-    figure = Figure(max(LEFT + panel.width + 8, 7.4 * len(title) + LEFT), TOP + panel.height + 8, (panel,))
+    title = f"1 cell = 16 B: the lane{' / turn' if turns > 1 else ''} that gives its address; colour: matrix"
+    names = tuple(f"{128 * int(line):#x}" for line in touched)
+    panel = Panel("lanes", title, len(touched), 8, LEFT + 24, TOP, width, 17.0, None, colour, text, row_names=names)
+    figure = Figure(max(LEFT + 32 + panel.width, 7.4 * len(title) + LEFT), TOP + panel.height + 8, (panel,))
     return svg(figure, title=title, palette=None, labels_up_to=3000)
 
 

@@ -8,10 +8,12 @@ from typing import Any
 from app.memory import MOST_TEXT
 from layouts import banks, catalog, chain, cute
 from layouts.errors import LayoutError
+from layouts.feeding import why_not
 from layouts.instruction import Instruction, Operand
 from layouts.reading import asked, choice, keys, number, table, text
 from layouts.render.chain import code
 from layouts.storage import HINT as STORAGE_HINT
+from layouts.storage import Storage
 from layouts.swizzle import MODES, Swizzle
 
 Json = dict[str, Any]
@@ -22,17 +24,22 @@ MOST_ACCESSES = 16
 MOST_PITCH = 1 << 16  # bytes from row to row
 
 
-def chain_of(given: Json) -> chain.Outcome:
+def chain_of(given: Json) -> chain.Chain:
     """What a requested load or store does over the storage; LayoutError names the wrong field."""
     keys(given, CHAIN_FIELDS)
     load, mma = _find(given, "load"), _find(given, "mma")
-    spec = table(given.get("storage"), "storage", STORAGE_HINT, "bad_storage")
     letter = choice(
         asked(given, "operand", "d" if load.family.name == chain.STORES else "a"), "operand", ("a", "b", "c", "d"), "bad_operand"
     )
     operand = _operand(mma, letter, load)
+    return chain.chain(load, operand, _stored(given, operand))
+
+
+def _stored(given: Json, operand: Operand) -> Storage:
+    """The requested storage, large enough for the operand."""
+    spec = table(given.get("storage"), "storage", STORAGE_HINT, "bad_storage")
     major = choice(asked(given, "major", asked(spec, "major", asked(spec, "inner", "K"))), "major", ("K", "MN"), "bad_major")
-    return chain.follow(chain.chain(load, operand, major), chain.stored(spec, operand, major))
+    return chain.stored(spec, operand, major)
 
 
 def _find(given: Json, field: str) -> Instruction:
@@ -52,36 +59,49 @@ def _operand(mma: Instruction, letter: str, load: Instruction) -> Operand:
     return chain.in_memory(mma.operand(letter), data.container_bits) if data else mma.operand(letter)
 
 
-def choices(mma: Instruction, letter: str, major: str) -> tuple[list[str], list[str]]:
-    """(every load or store whose registers fit the operand, those that feed it, best first); LayoutError where none fits."""
-    operand, store = chain.in_memory(mma.operand(letter)), letter.lower() in "cd"
+def choices(given: Json) -> tuple[list[str], list[str]]:
+    """(every load or store whose registers fit the operand of a request, those that feed it from its storage, best first)."""
+    mma, letter = _find(given, "mma"), choice(asked(given, "operand", "a"), "operand", ("a", "b", "c", "d"), "bad_operand")
+    operand, store = chain.in_memory(mma.operand(letter)), letter in "cd"
     fits = [i.ptx for i in chain.candidates(operand, store)]
     if not fits:
-        raise LayoutError("no_chain", chain.why_not(operand, major), "Load it with ld.shared, element by element.", "operand")
-    return fits, [found.load.instruction.ptx for found in chain.advise(operand, major, store)]
+        chain.wanted(operand)
+        raise LayoutError("no_chain", f"No ldmatrix fills {operand.registers} registers.", "Load it with ld.shared.", "operand")
+    return fits, [found.load.instruction.ptx for found in chain.advise(operand, _stored(given, operand), store)]
 
 
-def chain_facts(told: chain.Outcome) -> Json:
+def chain_facts(found: chain.Chain) -> Json:
     """POST /chain."""
-    found, operand = told.chain, told.chain.want.operand
-    feeds = bool(found.right.all())
-    better = [] if feeds else chain.advise(operand, found.want.major, found.load.instruction.family.name == chain.STORES)
-    costs = told.costs
+    operand, bits = found.want.operand, found.want.operand.container_bits
+    better = [] if found.match else chain.advise(operand, found.where, found.store)
+    costs = found.costs
+    starts = found.of_lanes(found.starts)[0]
     return {
-        "verdict": "match" if told.match else "mismatch",
-        "matched": told.matched,
-        "total": told.total,
-        "first_mismatch": told.first_mismatch,
-        "lane_addresses": told.lane_addresses[:, 0].reshape(-1).tolist(),
-        "turns": told.lane_addresses.transpose(1, 0, 2).reshape(found.count, -1).tolist(),
-        "matrices": [[{"line": int(line), "byte": int(byte)} for line, byte in turn] for turn in found.place[0]],
-        "feeds": feeds,
-        "notes": [*told.notes, *([] if feeds or better else [chain.why_not(operand, found.want.major)])],
+        "verdict": "match" if found.match else "mismatch",
+        "matched": found.matched,
+        "total": found.total,
+        "first_mismatch": found.first_mismatch,
+        "lane_addresses": found.lane_addresses[:, 0].reshape(-1).tolist(),
+        "turns": found.lane_addresses.transpose(1, 0, 2).reshape(found.count, -1).tolist(),
+        "starts": [[_element(operand, mn, k) for mn, k, _ in turn] for turn in starts.tolist()],
+        "matrices": [[_place(found.major, mn, k, bits) for mn, k, _ in turn] for turn in found.starts[0, :, :, 0].tolist()],
+        "feeds": found.match,
+        "notes": list(found.notes) if found.match or found.notes or better else [why_not(operand, found.where, found.store)],
         "instead": [c.load.instruction.ptx for c in better],
         "wavefronts": costs[0].wavefronts if costs else None,
         "ways": max((cost.ways for cost in costs), default=None),
-        "code": code(found) if feeds else "",
+        "code": code(found) if found.match else "",
     }
+
+
+def _element(operand: Operand, mn: int, k: int) -> list[int] | None:
+    """[row, column] of an operand's element; None for a lane that gives no address."""
+    return None if mn < 0 else [k, mn] if operand.name == "b" else [mn, k]
+
+
+def _place(major: str, mn: int, k: int, bits: int) -> Json:
+    line, along = (mn, k) if major == "K" else (k, mn)
+    return {"line": line, "byte": along * bits // 8}
 
 
 # banks -----------------------------------------------------------------------------------------------------------------------

@@ -24,14 +24,12 @@ def chain(
 ) -> None:
     """Does this load feed this operand? Lane addresses and the loop. Exit status 1 where it does not."""
     from app import chains
-    from layouts import find
 
-    spec = storage_of(storage or ["kind=rows", "pitch_bytes=144"], major)
+    given = {"mma": mma, "operand": operand, "major": major, "storage": storage_of(storage or ["kind=rows", "pitch_bytes=144"], major)}
     if not load:
-        fits, best = chains.choices(find(mma), operand, major)
+        fits, best = chains.choices(given)
         load = (best or fits)[0]
-    told = chains.chain_of({"storage": spec, "load": load, "mma": mma, "operand": operand, "major": major})
-    facts = chains.chain_facts(told)
+    facts = chains.chain_facts(chains.chain_of(given | {"load": load}))
     if as_json:
         print_json(facts)
     else:

@@ -1,7 +1,8 @@
 """Does this load feed this operand? Shared memory → ldmatrix → mma registers, and accumulator → stmatrix → shared memory.
 
-Both sides are asked byte by byte: which byte of memory an operand's register wants, and which row and byte of which 8×16-byte matrix
-an ldmatrix (stmatrix) puts there. Where the two differ by the same step in a whole matrix, that step is the matrix's place.
+Both sides are asked byte by byte: at which bit of memory the storage holds what an operand's register wants, and which byte of which
+16-byte row an ldmatrix (stmatrix) puts there. A row begins where both agree; where all 16 bytes of every row agree on an address that is
+a multiple of 16, those are the addresses to give. Nothing is asked about elements: pieces of 16 bits travel with whatever they hold.
 """
 
 from __future__ import annotations
@@ -13,46 +14,51 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts import banks, catalog
+from layouts import banks, catalog, cute
 from layouts.dtypes import dtype
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Operand
-from layouts.storage import Storage, storage
+from layouts.reading import number
+from layouts.storage import Placement, Storage, storage
+from layouts.swizzle import Swizzle
 
 Ints = NDArray[np.int64]
 ROW_BYTES = 16
 LOADS, STORES = "ldmatrix", "stmatrix"
+LINE = 1 << 16  # bytes between the lines of a storage that is only lines
+WINDOW_END = 1 << 18  # shared addresses end below
+
+
+# what an operand wants, what a load gives -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """An operand in memory: byte of register → line and byte along it, [warp, lane, register, byte].
+    """What each register of an operand holds, granule by granule: a byte, or an element where several share a byte.
 
-    contiguous: the dimension whose elements lie side by side, "k", "m" or "n"; `lines` the other one.
+    mn, k: the element, int arrays [warp, lane, register, granule]; shift: the granule's first bit in its element, [granule].
     """
 
     operand: Operand
-    major: str
-    contiguous: str
-    line: Ints
-    along: Ints
+    mn: Ints
+    k: Ints
+    shift: Ints
 
     @property
-    def element_bytes(self) -> int:
-        """Bytes of an element; 1 where several share a byte."""
-        return max(1, self.operand.container_bits // 8)
+    def granule_bits(self) -> int:
+        return min(8, self.operand.container_bits)
 
-    def element(self, warp: int, lane: int, register: int, byte: int) -> tuple[int, int]:
-        """(row, column) of the operand's matrix that a byte of a register belongs to (the first of it where several share the byte)."""
-        op = self.operand
-        per = op.register_bits // op.container_bits
-        value = register * per + byte * 8 // op.container_bits
-        thread = warp * 32 + lane
-        return int(op.rows[thread, value]), int(op.coords["col"][thread, value])
+    def element(self, warp: int, lane: int, register: int, granule: int) -> tuple[int, int]:
+        """(row, column) of the operand's matrix."""
+        mn, k = int(self.mn[warp, lane, register, granule]), int(self.k[warp, lane, register, granule])
+        return (k, mn) if self.operand.name == "b" else (mn, k)
+
+    def name(self, warp: int, lane: int, register: int, granule: int) -> str:
+        return f"{self.operand.name.upper()}[{','.join(map(str, self.element(warp, lane, register, granule)))}]"
 
 
-def wanted(operand: Operand, major: str) -> Wanted:
-    """What an operand wants of memory. major: K or MN for a and b; for c and d "K" means rows of N side by side, "MN" columns of M."""
+def wanted(operand: Operand) -> Wanted:
+    """What an operand wants of memory; LayoutError where no 32-bit registers of one matrix hold it."""
     if len(operand.axes) == 3:
         raise LayoutError(
             "no_chain", "m8n8k4 .f16 computes four products: its quarters are loaded by plain loads.", "Choose another mma.", "mma"
@@ -61,32 +67,13 @@ def wanted(operand: Operand, major: str) -> Wanted:
         raise LayoutError(
             "no_chain", f"{operand.element.name} takes 64-bit registers, ldmatrix fills 32-bit ones.", "Load it with ld.shared.", "mma"
         )
-    if major not in ("K", "MN"):
-        raise LayoutError("bad_major", f"No major '{major}'.", "Allowed: K, MN.", "major")
-    inner_is_col = (major == "K") == (operand.name != "b")
-    line, along = ("row", "col") if inner_is_col else ("col", "row")
     bits = operand.container_bits
-    coords = operand.coords
+    size = min(8, bits)
+    element, shift = np.divmod(np.arange(32 // size) * size, bits)
     shape = (operand.threads // 32, 32, operand.registers, 32 // bits)
-    lines, bit = (np.asarray(coords[axis], np.int64).reshape(shape) for axis in (line, along))
-    bit = bit * bits
-    if bits < 8:  # elements that share a byte must lie in one byte of memory, in order
-        per = 8 // bits
-        firsts = bit[..., ::per]
-        together = (bit.reshape(*shape[:3], -1, per) == firsts[..., None] + bits * np.arange(per)).all() and (firsts % 8 == 0).all()
-        if not together:
-            raise LayoutError(
-                "no_chain",
-                f"{operand.element.name} {major}-major: elements of one register byte are not neighbours in memory.",
-                "Store it K-major.",
-                "storage",
-            )
-        lines, bit, per_byte = lines[..., ::per], firsts, 1
-    else:
-        per_byte = bits // 8
-    offset = np.tile(np.arange(per_byte), shape[3] if bits >= 8 else 4)
-    dim = operand.dims[1 if inner_is_col else 0]
-    return Wanted(operand, major, dim, np.repeat(lines, per_byte, axis=3), np.repeat(bit // 8, per_byte, axis=3) + offset)
+    row, col = (np.asarray(operand.coords[axis], np.int64).reshape(shape)[..., element] for axis in ("row", "col"))
+    mn, k = (col, row) if operand.name == "b" else (row, col)
+    return Wanted(operand, mn, k, shift)
 
 
 def packed(operand: Operand, bits: int) -> Operand:
@@ -98,12 +85,6 @@ def packed(operand: Operand, bits: int) -> Operand:
 def in_memory(operand: Operand, bits: int = 16) -> Operand:
     """An operand as memory holds it: an accumulator wider than the store's unit is converted to it, all else is as it is."""
     return packed(operand, bits) if operand.name in "cd" and operand.container_bits > bits else operand
-
-
-def stored(spec: dict[str, Any], operand: Operand, major: str) -> Storage:
-    """A storage of the contract in elements of the operand; elements that share a byte are counted in bytes."""
-    bits = max(8, operand.container_bits)
-    return storage({**spec, "element_bits": bits} if spec.get("kind") == "canonical" else spec, bits, major)
 
 
 @dataclass(frozen=True)
@@ -118,6 +99,15 @@ class Given:
     @property
     def registers(self) -> int:
         return int(self.row.shape[1])
+
+    @property
+    def matrices(self) -> int:
+        return int(self.matrix.max()) + 1
+
+    @property
+    def rows(self) -> int:
+        """Rows of 16 bytes of one matrix."""
+        return int(self.row.max()) + 1
 
 
 def given(instruction: Instruction) -> Given:
@@ -136,86 +126,127 @@ def given(instruction: Instruction) -> Given:
     return Given(instruction, spread[0], spread[1], spread[2] + np.tile(np.arange(size), shape[2]))
 
 
+# storages -------------------------------------------------------------------------------------------------------------------
+
+
+def lines(operand: Operand, major: str) -> Storage:
+    """The operand in lines that have no other order: of K where that is contiguous, else of M or N. Of c and d "K" means rows of N."""
+    if major not in ("K", "MN"):
+        raise LayoutError("bad_major", f"No major '{major}'.", "Allowed: K, MN.", "major")
+    bits = operand.container_bits
+
+    def before(mn: Any, k: Any, bit: Any) -> Any:
+        line, along = (mn, k) if major == "K" else (k, mn)
+        return 8 * LINE * line + bits * along + bit
+
+    placed = Placement(before, Swizzle(0, 0, 0), "tile", 0)
+    return Storage(placed.address, f"lines, {major} contiguous", placed=placed)
+
+
+def stored(spec: dict[str, Any], operand: Operand, major: str) -> Storage:
+    """A storage of the contract that holds the operand; LayoutError where it is too small for it or reaches past shared memory.
+
+    Where elements share a byte, layouts that count bytes or chunks, and canonical tiles, hold bytes of neighbours along K.
+    """
+    bits = operand.container_bits
+    unit = _unit_bits(spec, bits)
+    if spec.get("kind") == "canonical":
+        if (told := number(spec.get("element_bits", unit), "storage.element_bits")) != unit:
+            raise LayoutError(
+                "bad_storage",
+                f"The tile has {told}-bit elements, the operand {bits}-bit ones.",
+                f"element_bits: {unit}.",
+                "storage.element_bits",
+            )
+        spec = {**spec, "element_bits": unit}
+    found = storage(spec, unit, major)
+    if unit != bits:
+        found = _of_bytes(found, bits)
+    mn, k = (operand.col_count, operand.row_count) if operand.name == "b" else (operand.row_count, operand.col_count)
+    for has, needs, name in ((found.mn, mn, "mn"), (found.k, k, "k")):
+        if has is not None and has < needs:
+            field = "storage.layout" if spec.get("kind") == "cute" else f"storage.{name}"
+            raise LayoutError(
+                "bad_storage",
+                f"The storage holds {found.mn}×{found.k} elements (mn×k), operand {operand.name} has {mn}×{k}.",
+                f"Give {name} = {needs * bits // unit} or more.", field,
+            )  # fmt: skip
+    last = int(np.max(found.address(np.arange(mn)[:, None], np.arange(k)[None, :])))
+    if last >= WINDOW_END:
+        raise LayoutError("reads_outside", f"The operand would reach byte {last}.", f"Shared addresses end below {WINDOW_END}.", "storage")
+    return found
+
+
+def _unit_bits(spec: dict[str, Any], bits: int) -> int:
+    """Bits of what a storage's coordinates count: elements, or bytes of several."""
+    if bits >= 8:
+        return bits
+    if spec.get("kind") == "canonical":
+        return bits if bits == 1 and spec.get("element_bits") in (1, "1") else 8
+    if spec.get("kind") == "cute":
+        try:
+            told = cute.parse(str(spec.get("layout", ""))).unit_bits
+        except LayoutError:
+            return 8  # storage() says what is wrong
+        return bits if (told or (bits if spec.get("unit", "elements") == "elements" else 8)) == bits else 8
+    return bits
+
+
+def _of_bytes(found: Storage, bits: int) -> Storage:
+    """A storage of bytes as one of elements that share them, neighbours along K in one byte."""
+    placed = found.placed
+    assert placed is not None
+    inner, per = placed.before, 8 // bits
+
+    def before(mn: Any, k: Any, bit: Any) -> Any:
+        return inner(mn, k // per, k % per * bits + bit)
+
+    made = replace(placed, before=before)
+    return replace(found, address=made.address, placed=made, k=None if found.k is None else found.k * per)
+
+
+# the chain ------------------------------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class Chain:
-    """A load (store) of one operand, done `count` times.
+    """A load (store) of one operand over a storage, done `count` times, every lane giving the best address there is.
 
-    place: [warp, turn, matrix] → (line, byte along it) where the matrix begins; right: whether each byte of each register
-    [warp, lane, register, byte] gets (puts) what the operand wants.
+    rows: byte address of every row of 16 bytes, [warp, turn, matrix, row]; starts: (mn, k, bit) of the element's bit at its first, the same
+    with a last axis of 3; uniform: whether all its bytes agree on one address; read, expected: bit addresses, [warp, lane, register, granule].
     """
 
     load: Given
     want: Wanted
-    place: Ints
-    right: NDArray[np.bool_]
+    where: Storage
+    rows: Ints
+    starts: Ints
+    uniform: NDArray[np.bool_]
+    read: Ints
+    expected: Ints
 
     @property
     def count(self) -> int:
         """How many loads fill the operand."""
-        return int(self.place.shape[1])
+        return int(self.rows.shape[1])
 
     @property
-    def matrices(self) -> int:
-        return int(self.place.shape[2])
+    def store(self) -> bool:
+        return self.load.instruction.family.name == STORES
+
+    @property
+    def major(self) -> str:
+        """K where neighbours along K lie side by side, else MN."""
+        placed = self.where.placed
+        assert placed is not None
+        return "K" if placed.before(0, 1, 0) - placed.before(0, 0, 0) == self.want.operand.container_bits else "MN"
 
     @cached_property
-    def lane_places(self) -> Ints:
-        """[warp, turn, lane] → (line, byte along it) of the row whose address the lane gives; −1 where it gives none."""
-        address = self.load.instruction.address
-        assert address is not None
-        out = np.full((*self.place.shape[:2], 32, 2), -1, dtype=np.int64)
-        matrix, row = address.coords["matrix"][:, 0], address.coords["row"][:, 0]
-        out[:, :, : address.threads, 0] = self.place[:, :, matrix, 0] + row
-        out[:, :, : address.threads, 1] = self.place[:, :, matrix, 1]
-        return out
-
-
-def chain(load: Instruction, operand: Operand, major: str) -> Chain:
-    """Place a load's matrices so that as many of the operand's bytes as possible are right."""
-    gives, wants = given(load), wanted(operand, major)
-    registers = operand.registers
-    if registers % gives.registers:
-        raise LayoutError(
-            "no_chain", f"{load.ptx} fills {gives.registers} registers, operand {operand.name} has {registers}.",
-            f"Choose one of {', '.join(f'.x{n}' for n in (1, 2, 4) if registers % n == 0)}.", "load",
-        )  # fmt: skip
-    warps, turns = operand.threads // 32, registers // gives.registers
-    matrices = int(gives.matrix.max()) + 1
-    place = np.zeros((warps, turns, matrices, 2), np.int64)
-    right = np.zeros((warps, 32, registers, 4), np.bool_)
-    for warp in range(warps):
-        for turn in range(turns):
-            part = slice(turn * gives.registers, (turn + 1) * gives.registers)
-            line = wants.line[warp, :, part] - gives.row
-            along = wants.along[warp, :, part] - gives.byte
-            for matrix in range(matrices):
-                here = gives.matrix == matrix
-                pairs, counts = np.unique(np.stack([line[here], along[here]], axis=1), axis=0, return_counts=True)
-                legal = (pairs >= 0).all(axis=1) & (pairs[:, 1] % ROW_BYTES == 0)
-                if legal.any():
-                    place[warp, turn, matrix] = pairs[legal][np.argmax(counts[legal])]
-            at = place[warp, turn][gives.matrix]
-            right[warp, :, part] = (line == at[..., 0]) & (along == at[..., 1])
-    return Chain(gives, wants, place, right)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """A chain over a storage: addresses a lane gives [warp, turn, lane], and byte for byte what is read and what should be."""
-
-    chain: Chain
-    lane_addresses: Ints
-    read: Ints
-    expected: Ints
-    notes: tuple[str, ...]
-
-    @property
-    def elements(self) -> Ints:
-        """Whether every byte of an element is right: [warp, lane, register, element]."""
-        size = self.chain.want.element_bytes
+    def elements(self) -> NDArray[np.bool_]:
+        """Whether every bit of an element is right: [warp, lane, register, element]."""
         good = self.read == self.expected
-        out: Any = good.reshape(*good.shape[:3], -1, size).all(axis=4)
-        return np.asarray(out)
+        size = max(1, self.want.operand.container_bits // 8)
+        return np.asarray(good.reshape(*good.shape[:3], -1, size).all(axis=4))
 
     @property
     def matched(self) -> int:
@@ -229,13 +260,37 @@ class Outcome:
     def match(self) -> bool:
         return self.matched == self.total
 
+    @cached_property
+    def _lane_rows(self) -> tuple[Ints, Ints]:
+        """(matrix, row) whose address each lane gives, for the lanes that give one."""
+        address = self.load.instruction.address
+        assert address is not None
+        matrix, row = (np.asarray(address.coords[axis][:, 0], np.int64) for axis in ("matrix", "row"))
+        return matrix, row
+
+    def of_lanes(self, values: Ints) -> Ints:
+        """[warp, turn, matrix, row, …] → [warp, turn, lane, …], −1 where a lane gives no address."""
+        matrix, row = self._lane_rows
+        out = np.full((*values.shape[:2], 32, *values.shape[4:]), -1, dtype=np.int64)
+        out[:, :, : len(matrix)] = values[:, :, matrix, row]
+        return out
+
+    @cached_property
+    def lane_addresses(self) -> Ints:
+        """The address each lane gives, [warp, turn, lane]; −1 where it gives none."""
+        return self.of_lanes(self.rows)
+
+    @property
+    def lane_places(self) -> Ints:
+        """Over `lines`: (line, byte along it) of each lane's row, [warp, turn, lane, 2]; −1 where it gives none."""
+        at = self.lane_addresses
+        return np.stack([np.where(at < 0, -1, at // LINE), np.where(at < 0, -1, at % LINE)], axis=-1)
+
     @property
     def costs(self) -> list[banks.Cost]:
-        """What each turn of the first warp costs in banks; empty where the addresses are not legal."""
-        load = self.chain.load.instruction
-        assert load.address is not None
-        kind = banks.ACCESSES.get(f"{load.family.name}.x{load.address.threads // 8}")
-        if kind is None or self.notes:
+        """What each turn of the first warp costs in banks; empty where the best addresses are not right."""
+        kind = banks.ACCESSES.get(f"{self.load.instruction.family.name}.x{len(self._lane_rows[0]) // 8}")
+        if kind is None or not self.match:
             return []
         return [banks.cost(kind, turn[: kind.lanes].tolist()) for turn in self.lane_addresses[0]]
 
@@ -243,48 +298,84 @@ class Outcome:
     def first_mismatch(self) -> dict[str, Any] | None:
         if self.match:
             return None
-        warp, lane, register, element = (int(n) for n in np.argwhere(~self.elements)[0])
-        byte = element * self.chain.want.element_bytes
-        row, col = self.chain.want.element(warp, lane, register, byte)
-        at = (warp, lane, register, byte)
+        warp, lane, register, granule = at = tuple(int(n) for n in np.argwhere(self.read != self.expected)[0])
+        row, col = self.want.element(*at)
         return {
-            "thread": warp * 32 + lane, "register": register, "byte": byte, "row": row, "col": col,
-            "read": int(self.read[at]), "expected": int(self.expected[at]),
+            "thread": warp * 32 + lane, "register": register, "byte": granule * self.want.granule_bits // 8, "row": row, "col": col,
+            "read": int(self.read[at]) >> 3, "expected": int(self.expected[at]) >> 3,
         }  # fmt: skip
 
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """Rows that lie together in memory but do not begin on 16 bytes."""
+        shifted = np.argwhere(self.uniform & (self.first_bytes % ROW_BYTES != 0))
+        if not len(shifted):
+            return ()
+        lane = next(lane for lane, at in enumerate(zip(*self._lane_rows, strict=True)) if at == tuple(shifted[0][2:]))
+        begins = int(self.first_bytes[tuple(shifted[0])])
+        return (
+            f"Lane {lane}'s row does not start on 16 bytes but at {begins}: the instruction faults. The base, and every step from row to row, "
+            "must be a multiple of 16 bytes.",
+        )
 
-def follow(found: Chain, where: Storage) -> Outcome:
-    """Give every lane the address of its row in a storage and see what arrives where."""
-    want = found.want
-    size = want.element_bytes
-
-    def address(line: Ints, along: Ints) -> Ints:
-        mn, k = (line, along // size) if want.major == "K" else (along // size, line)
-        out: Ints = np.asarray(where.address(mn, k), np.int64) + along % size
-        return out
-
-    places = found.lane_places
-    lanes = np.where(places[..., 0] >= 0, address(np.maximum(places[..., 0], 0), np.maximum(places[..., 1], 0)), -1)
-    expected = address(want.line, want.along)
-    read = np.zeros_like(expected)
-    lane_of = _row_lanes(found.load.instruction)
-    for turn in range(found.count):
-        part = slice(turn * found.load.registers, (turn + 1) * found.load.registers)
-        row = lanes[:, turn][:, lane_of[found.load.matrix, found.load.row]]
-        read[:, :, part] = row + found.load.byte
-    notes = []
-    if (lanes[lanes >= 0] % ROW_BYTES).any():
-        lane = int(np.argwhere((lanes >= 0) & (lanes % ROW_BYTES != 0))[0][-1])
-        notes.append(f"Lane {lane}'s row does not start on 16 bytes: the instruction faults. Rows need a pitch of a multiple of 16 bytes.")
-    return Outcome(found, lanes, read, expected, tuple(notes))
+    @cached_property
+    def first_bytes(self) -> Ints:
+        """The byte address at which the element at each row's first byte lies."""
+        placed = self.where.placed
+        assert placed is not None
+        return np.asarray(placed.locate(placed.before(*np.moveaxis(self.starts, -1, 0))), np.int64) >> 3
 
 
-def _row_lanes(load: Instruction) -> Ints:
-    """[matrix, row] → the lane that gives its address."""
-    address = load.address
-    assert address is not None
-    matrices, rows = address.extents["matrix"], address.extents["row"]
-    return np.asarray(address.pattern.inverse()[0].reshape(matrices, rows), np.int64)
+def chain(load: Instruction, operand: Operand, where: Storage | str) -> Chain:
+    """Give each lane the address under which most of its row's bytes are right; where: a storage, or the major of `lines`."""
+    gives, wants = given(load), wanted(operand)
+    where = lines(operand, where) if isinstance(where, str) else where
+    placed = where.placed
+    assert placed is not None
+    if operand.registers % gives.registers:
+        raise LayoutError(
+            "no_chain", f"{load.ptx} fills {gives.registers} registers, operand {operand.name} has {operand.registers}.",
+            f"Choose one of {', '.join(f'.x{n}' for n in (1, 2, 4) if operand.registers % n == 0)}.", "load",
+        )  # fmt: skip
+    warps, turns, granules = operand.threads // 32, operand.registers // gives.registers, 32 // wants.granule_bits
+    byte, bit = np.divmod(np.arange(granules) * wants.granule_bits, 8)
+    inside = 8 * gives.byte[:, :, byte] + bit  # [lane, register, granule]: bit inside the row
+    row_of = (gives.matrix * gives.rows + gives.row)[:, :, byte]
+    order = np.lexsort((inside.ravel(), row_of.ravel())).reshape(gives.matrices * gives.rows, -1)  # a line a row, from its first byte on
+    expected = np.asarray(placed.locate(placed.before(wants.mn, wants.k, wants.shift)), np.int64)
+
+    def by_row(array: Ints) -> Ints:
+        """[warp, lane, register, granule] → [warp, turn, row, place in it]."""
+        split = array.reshape(warps, 32, turns, gives.registers, granules).swapaxes(1, 2)
+        return np.ascontiguousarray(split).reshape(warps, turns, -1)[..., order]
+
+    starts = by_row(expected) - inside.ravel()[order]
+    best = _best(starts)
+    read = np.empty((warps, turns, 32 * gives.registers * granules), np.int64)
+    read[..., order] = best[..., None] + inside.ravel()[order]
+    shape = (warps, turns, gives.matrices, gives.rows)
+    return Chain(
+        gives, wants, where,
+        rows=(best >> 3).reshape(shape),
+        starts=np.stack([by_row(np.broadcast_to(a, wants.k.shape))[..., 0].reshape(shape) for a in (wants.mn, wants.k, wants.shift)], axis=-1),
+        uniform=(starts == starts[..., :1]).all(axis=-1).reshape(shape),
+        read=read.reshape(warps, turns, 32, gives.registers, granules).swapaxes(1, 2).reshape(expected.shape),
+        expected=expected,
+    )  # fmt: skip
+
+
+def _best(starts: Ints) -> Ints:
+    """The legal bit address that most bytes of each row ask for: [warp, turn, row, place] → [warp, turn, row]."""
+    best = starts[..., 0].copy()
+    legal = (starts >= 0) & (starts % (8 * ROW_BYTES) == 0)
+    for at in np.argwhere(~((starts == starts[..., :1]) & legal).all(axis=-1)):
+        row, fine = starts[tuple(at)], legal[tuple(at)]
+        if fine.any():
+            values, counts = np.unique(row[fine], return_counts=True)
+            best[tuple(at)] = values[counts.argmax()]
+        else:
+            best[tuple(at)] = max(0, int(row[0])) // (8 * ROW_BYTES) * (8 * ROW_BYTES)
+    return best
 
 
 # which load would do ---------------------------------------------------------------------------------------------------------
@@ -298,57 +389,58 @@ def candidates(operand: Operand, store: bool = False) -> list[Instruction]:
     return sorted(fits, key=lambda i: (-i.operands["data"].registers, "b8" in i.ptx, "trans" in i.ptx))
 
 
-def advise(operand: Operand, major: str, store: bool = False) -> list[Chain]:
+def advise(operand: Operand, where: Storage | str, store: bool = False) -> list[Chain]:
     """The loads that feed an operand stored so, best first: those that every target has before those of newer ones."""
+    wanted(operand)
     out = []
     for load in candidates(operand, store):
-        try:
-            found = chain(load, operand, major)
-        except LayoutError:
-            continue
-        if found.right.all():
+        found = chain(load, operand, where)
+        if found.match:
             out.append(found)
     return sorted(out, key=lambda c: ("b8" in c.load.instruction.ptx, c.count))
 
 
-def why_not(operand: Operand, major: str) -> str:
-    """Why no ldmatrix of 16-bit units feeds an operand, in one sentence."""
-    bits = operand.container_bits
-    if bits == 8 and major == "MN":
-        return (
-            "8-bit data that is not K-major: .trans moves 16-bit units, so pairs of bytes stay together and land in the wrong K. Store it K-major, "
-            "transpose bytes in registers, or use ldmatrix.m16n16.trans.b8 where the target has it."
-        )
-    if bits == 32 and major == "MN":
-        return "32-bit data that is not K-major: .trans moves 16-bit units and would tear elements apart. Store it K-major, or load it with ld.shared."
-    if bits < 8 and major == "MN":
-        return "Elements that share a byte must be neighbours along K in memory. Store it K-major."
-    return "No placing of 8×16-byte matrices gives the registers this operand wants."
+# the addresses as formulas ----------------------------------------------------------------------------------------------------
 
 
 def lane_formula(found: Chain) -> dict[str, str]:
-    """C expressions of `lane` (and `warp`) for the line and the byte along it of the row a lane gives, turn 0."""
+    """Over `lines`: C expressions of `lane` (and `warp`) for the line and the byte along it of the row a lane gives, turn 0."""
     places = found.lane_places
-    return {"line": _affine(places[:, 0, :, 0]), "byte": _affine(places[:, 0, :, 1])}
+    return {"line": _needed(places[:, 0, :, 0]), "byte": _needed(places[:, 0, :, 1])}
 
 
 def turn_steps(found: Chain) -> list[tuple[int, int]]:
-    """How far (lines, bytes) each turn lies from the first."""
+    """Over `lines`: how far (lines, bytes) each turn lies from the first."""
     steps = found.lane_places[0, :, 0] - found.lane_places[0, 0, 0]
     return [(int(line), int(along)) for line, along in steps]
 
 
-def _affine(values: Ints) -> str:
-    """[warp, lane] as a sum of bit fields of lane and warp: exact, or LayoutError."""
-    warps = values.shape[0]
-    used = int((values[0] >= 0).sum())
-    first = int(values[0, 0])
-    weights = [int(values[0, 1 << bit]) - first for bit in range(used.bit_length() - 1)]
-    lane = np.arange(used)
-    sum_ = first + sum(((lane >> bit) & 1) * weight for bit, weight in enumerate(weights))
-    step = int(values[1, 0]) - first if warps > 1 else 0
-    if not all(np.array_equal(values[warp, :used], sum_ + warp * step) for warp in range(warps)):
+def _needed(values: Ints) -> str:
+    text = affine(values)
+    if text is None:
         raise LayoutError("no_formula", "The lanes' rows are no sum of bit fields.")
+    return text
+
+
+def affine(values: Ints) -> str | None:
+    """[warp, lane] as a sum of bit fields of lane and warp: exact, or None. −1 stands for lanes that give nothing."""
+    warps, used = values.shape[0], int((values[0] >= 0).sum())
+    first = int(values[0, 0])
+    lanes = [int(values[0, 1 << bit]) - first for bit in range(used.bit_length() - 1)]
+    of_warps = [int(values[1 << bit, 0]) - first for bit in range(warps.bit_length() - 1)]
+    lane, warp = np.arange(used), np.arange(warps)[:, None]
+    sum_ = first + sum(((lane >> bit) & 1) * weight for bit, weight in enumerate(lanes))
+    sum_ = sum_ + sum(((warp >> bit) & 1) * weight for bit, weight in enumerate(of_warps))
+    if not np.array_equal(values[:, :used], np.broadcast_to(sum_, (warps, used))):
+        return None
+    terms = [*_bit_fields("lane", lanes, 5), *_bit_fields("warp", of_warps, len(of_warps)), *([str(first)] if first else [])]
+    if len(terms) == 1 and terms[0].endswith(")") and terms[0].count("(") == 1:
+        return terms[0][1:-1]
+    return " + ".join(terms) or "0"
+
+
+def _bit_fields(name: str, weights: list[int], width: int) -> list[str]:
+    """C terms of the bits of a variable `width` bits wide, the first ones with these weights; bits with doubling weights together."""
     terms = []
     bit = 0
     while bit < len(weights):
@@ -356,14 +448,8 @@ def _affine(values: Ints) -> str:
         while bit + run < len(weights) and weights[bit] and weights[bit + run] == weights[bit] << run:
             run += 1
         if weights[bit]:
-            shifted = f"(lane >> {bit})" if bit else "lane"
-            part = f"({shifted} & {(1 << run) - 1})" if bit + run < 5 or not bit else shifted
+            shifted = f"({name} >> {bit})" if bit else name
+            part = f"({shifted} & {(1 << run) - 1})" if bit + run < width else shifted
             terms.append(part if weights[bit] == 1 else f"{part} * {weights[bit]}")
         bit += run
-    if step:
-        terms.append(f"warp * {step}" if step != 1 else "warp")
-    if first:
-        terms.append(str(first))
-    if len(terms) == 1 and terms[0].endswith(")") and terms[0].count("(") == 1:
-        return terms[0][1:-1]
-    return " + ".join(terms) or "0"
+    return terms

@@ -12,6 +12,7 @@ from layouts.chain import Chain
 from layouts.descriptor import Descriptor
 from layouts.dtypes import DType, dtype
 from layouts.errors import LayoutError
+from layouts.feeding import why_not
 from layouts.instruction import Instruction, Operand
 from layouts.plan import Matrix, Options, Plan, Rows, Side, Tiled, read_end
 from layouts.reading import choice, keys, number, shown
@@ -266,10 +267,11 @@ def _rows(reads: _Reader, i: Instruction, s: str, products: int, base: int) -> R
     if pitch % 16:
         raise reads.fail("misaligned", "pitch_bytes", f"A pitch of {pitch} bytes is no multiple of 16.", f"Nearest: {pitch // 16 * 16} or {pitch // 16 * 16 + 16}.")  # fmt: skip
     swizzle = mode(reads.word("swizzle", tuple(m.name for m in MODES)))
-    found = _ldmatrix(i, s, major)
+    where = {"kind": "rows", "inner": major, "pitch_bytes": pitch, "swizzle": swizzle.name, "swizzle_by": "tile", "base": base}
+    found = _ldmatrix(i, s, major, where)
     wanted = reads.word("load", LOADS, "ldmatrix" if found else "elements")
     if wanted == "ldmatrix" and found is None:
-        why = chain.why_not(op, major) if len(op.axes) == 2 and op.register_bits == 32 else "ldmatrix fills 32-bit registers of one matrix."
+        why = why_not(op, major) if len(op.axes) == 2 and op.register_bits == 32 else "ldmatrix fills 32-bit registers of one matrix."
         raise reads.fail("no_chain", "load", f"No ldmatrix loads {s.upper()} so. {why}", "load=elements")
     return Rows(
         s,
@@ -286,13 +288,13 @@ def _rows(reads: _Reader, i: Instruction, s: str, products: int, base: int) -> R
     )
 
 
-def _ldmatrix(i: Instruction, s: str, major: str) -> Chain | None:
-    """The best ldmatrix for an operand whose targets have it wherever they have the mma; None where there is none."""
+def _ldmatrix(i: Instruction, s: str, major: str, where: dict[str, object]) -> Chain | None:
+    """The best ldmatrix for an operand stored so whose targets have it wherever they have the mma; None where there is none."""
     if i.types[s] == "f64" or len(i.operands[s].axes) == 3:
         return None
     targets = set(catalog.assembled(i).targets)
     try:
-        fits = chain.advise(i.operands[s], major)
+        fits = chain.advise(i.operands[s], chain.stored(where, i.operands[s], major))
     except LayoutError:
         return None
     return next((c for c in fits if targets <= set(catalog.assembled(c.load.instruction).targets)), None)

@@ -5,7 +5,7 @@ The keys of each kind, and what they take, are KEYS; the pages' forms are made f
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
@@ -31,6 +31,25 @@ MOST_BYTES = 1 << 30  # of a stride or an offset: far past shared memory, so tha
 
 
 @dataclass(frozen=True)
+class Placement:
+    """Bit `bit` of element (mn, k) → its place, in bits. before: (mn, k, bit) → bit offset from the base before the XOR, broadcasts; xor: on
+    bits, of the absolute address or of the offset from the base (`by`: address or tile)."""
+
+    before: Callable[[Any, Any, Any], Any]
+    xor: Swizzle
+    by: str
+    base: int
+
+    def locate(self, bits: Any) -> Any:
+        """Bit offset from the base before the XOR → absolute bit address."""
+        return self.xor(8 * self.base + bits) if self.by == "address" else 8 * self.base + self.xor(bits)
+
+    def address(self, mn: Any, k: Any) -> Any:
+        """Absolute byte address of element (mn, k); of the byte that holds it where several share one."""
+        return self.locate(self.before(mn, k, 0)) >> 3
+
+
+@dataclass(frozen=True)
 class Storage:
     """Where a program put element (mn, k): `address` broadcasts; sizes are None where the storage has no end."""
 
@@ -39,6 +58,7 @@ class Storage:
     mn: int | None = None
     k: int | None = None
     tile: Tile | None = None
+    placed: Placement | None = None
     spec: Mapping[str, Any] = field(default_factory=dict)  # what was given, as `storage` reads it
 
     @property
@@ -94,7 +114,11 @@ def _canonical(spec: Mapping[str, Any], element_bits: int, major: str) -> Storag
     )  # fmt: skip
     first = "K" if tile.order == "k" else "M or N"
     text = f"a canonical {tile.major}-major tile of {tile.mn}×{tile.k} (mn×k), atoms laid {first} first, swizzle {tile.mode.name} by {tile.swizzle_by}"
-    return Storage(tile.address, text, tile.mn, tile.k, tile)
+
+    def before(mn: Any, k: Any, bit: Any) -> Any:
+        return 8 * tile.offset_before(mn, k) + (k if tile.major == "K" else mn) * tile.element_bits % 8 + bit
+
+    return Storage(tile.address, text, tile.mn, tile.k, tile, Placement(before, tile.mode.swizzle(1), tile.swizzle_by, tile.base))
 
 
 def _lines(spec: Mapping[str, Any], element_bits: int, major: str) -> Storage:
@@ -117,13 +141,13 @@ def _lines(spec: Mapping[str, Any], element_bits: int, major: str) -> Storage:
 
         text = f"panels {width} bytes wide"
 
-    def address(mn: Any, k: Any) -> Any:
+    def before(mn: Any, k: Any, bit: Any) -> Any:
         n, along = (mn, k) if inner == "K" else (k, mn)
-        offset = place(n, along * element_bits // 8)
-        xor = swizzled.swizzle()
-        return xor(base + offset) if by == "address" else base + xor(offset)
+        at = along * element_bits + bit
+        return 8 * place(n, at // 8) + at % 8
 
-    return Storage(address, f"{text}, {inner} inside, swizzle {swizzled.name} by {by}")
+    placed = Placement(before, swizzled.swizzle(1), by, base)
+    return Storage(placed.address, f"{text}, {inner} inside, swizzle {swizzled.name} by {by}", placed=placed)
 
 
 def _bytes(spec: Mapping[str, Any], name: str, default: int | None = None, least: int = 0) -> int:
@@ -169,15 +193,15 @@ def _cute(spec: Mapping[str, Any], element_bits: int, major: str) -> Storage:
     xor = read.swizzle or Swizzle(0, 0, 3)
     on_address = read.unit_bits is not None
 
-    def address(mn: Any, k: Any) -> Any:
+    def before(mn: Any, k: Any, bit: Any) -> Any:
         at = [mn, k]
-        inside = at[flat] % per_unit * element_bits // 8
-        at[flat] = at[flat] * narrower // per_unit
-        place = read.offset + cute.index(at[0], modes[0]) + cute.index(at[1], modes[1])
-        byte = (place if on_address else xor(place)) * bits // 8 + inside
-        return xor(base + byte) if on_address else base + byte
+        bit = at[flat] % per_unit * element_bits + bit
+        at[flat] = at[flat] * narrower // per_unit + bit // bits
+        return (read.offset + cute.index(at[0], modes[0]) + cute.index(at[1], modes[1])) * bits + bit % bits
 
-    return Storage(address, f"the CuTe layout {shown(text, 200)}", extents[0], extents[1])
+    unit = 8 if on_address else bits  # what the XOR counts
+    placed = Placement(before, Swizzle(xor.bits, xor.base + unit.bit_length() - 1, xor.shift), "address" if on_address else "tile", base)
+    return Storage(placed.address, f"the CuTe layout {shown(text, 200)}", extents[0], extents[1], placed=placed)
 
 
 def _unit_bits(spec: Mapping[str, Any], read: cute.CuteLayout, element_bits: int) -> int:

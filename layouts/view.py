@@ -107,7 +107,8 @@ class Panel:
     """One matrix of a figure: its place and cell size in figure units; grid is None for an operand in shared memory.
 
     category, texts: what cells are coloured by and say, where that is not a name of the pattern and a label.
-    row0, col0: the matrix's first row and column shown, where it is a window of it.
+    row0, col0: the matrix's first row and column shown, where it is a window of it. row_names: what stands beside the rows instead
+    of their numbers.
     """
 
     name: str
@@ -123,6 +124,7 @@ class Panel:
     texts: list[list[str]] | None = None
     row0: int = 0
     col0: int = 0
+    row_names: tuple[str, ...] = ()
 
     @property
     def width(self) -> float:

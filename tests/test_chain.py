@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from layouts import chain, find
 from layouts.errors import LayoutError
-from layouts.storage import storage
+from layouts.feeding import why_not
+from layouts.instruction import Operand
+from layouts.storage import Storage
 
 F16 = "mma.m16n8k16.row.col.f32.f16.f16.f32"
 S8 = "mma.m16n8k32.row.col.s32.s8.s8.s32"
@@ -42,48 +45,161 @@ def test_formulas_give_every_lane_its_row() -> None:
             assert place == found.lane_places[0, 0, lane].tolist()
 
 
+def over(load: str, operand: Operand, spec: dict[str, object], major: str = "K") -> chain.Chain:
+    return chain.chain(find(load), operand, chain.stored(spec, operand, major))
+
+
+# 16-bit pieces -----------------------------------------------------------------------------------------------------------------
+
+S4 = "mma.m16n8k64.row.col.s32.s4.s4.s32"
+B1 = "mma.m16n8k256.row.col.s32.b1.b1.s32.xor.popc"
+TF32 = "mma.m16n8k8.row.col.f32.tf32.tf32.f32"
+PIECES = [
+    ("mma.m8n8k16.row.col.s32.s8.s8.s32", "b", "x1", "(8,(2,8)):(2,(1,16))", "bytes"), ("mma.m8n8k16.row.col.s32.s8.s8.s32", "a", "x1", "(8,(2,8)):(2,(1,16))", "elements"),
+    ("mma.m8n8k32.row.col.s32.s4.s4.s32", "b", "x1", "(8,(4,8)):(4,(1,32))", "elements"), ("mma.m8n8k32.row.col.s32.s4.s4.s32", "b", "x1", "(8,(2,8)):(2,(1,16))", "bytes"),
+    (S8, "a", "x4", "(16,(2,16)):(2,(1,32))", "bytes"), (S8, "a", "x2", "(16,(2,16)):(2,(1,32))", "bytes"), (S8, "b", "x2", "(8,(2,16)):(2,(1,16))", "bytes"),
+    (S4, "a", "x4", "(16,(4,16)):(4,(1,64))", "elements"), (S4, "b", "x2", "(8,(4,16)):(4,(1,32))", "elements"), (B1, "a", "x4", "(16,(16,16)):(16,(1,256))", "elements"),
+    (F16, "a", "x4", "(16,16):(1,16)", "elements"), (F16, "b", "x2", "(8,(2,16)):(2,(1,16))", "bytes"), (TF32, "a", "x4", "(16,(2,2,8)):(2,(1,32,64))", "bytes"),
+    ("wgmma.mma_async.m64n64k32.f32.e4m3.e4m3", "a", "x4", "(64,(2,16)):(2,(1,128))", "bytes"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("ptx", "operand", "count", "layout", "unit"), PIECES)
+def test_pieces_of_16_bits_go_through_trans_with_whatever_they_hold(ptx: str, operand: str, count: str, layout: str, unit: str) -> None:
+    op = find(ptx).operand(operand)
+    spec = {"kind": "cute", "layout": layout, "unit": unit, "base": 0x40}
+    found = over(f"ldmatrix.m8n8.{count}.trans.shared.b16", op, spec)
+    assert found.match and found.matched == op.threads * op.values
+    assert {c.load.instruction.ptx for c in chain.advise(op, chain.stored(spec, op, "K"))} >= {found.load.instruction.ptx}
+    straight = over(f"ldmatrix.m8n8.{count}.shared.b16", op, spec)
+    assert not straight.match
+    assert np.array_equal(registers(found), wants(op, found.where))
+    assert not np.array_equal(registers(straight), wants(op, found.where))
+
+
+def registers(found: chain.Chain) -> NDArray[np.int64]:
+    """What ldmatrix leaves in the registers, [thread, register, half]: two units a register by PTX's rule, from memory whose unit u holds u."""
+    load = found.load.instruction.ptx
+    out = np.zeros((found.want.operand.threads, found.want.operand.registers, 2), np.int64)
+    for warp, turns in enumerate(found.lane_addresses):
+        for turn, address in enumerate(turns):
+            for lane in range(32):
+                for register in range(found.load.registers):
+                    for half in (0, 1):
+                        row, col = (2 * (lane % 4) + half, lane // 4) if ".trans" in load else (lane // 4, 2 * (lane % 4) + half)
+                        out[32 * warp + lane, turn * found.load.registers + register, half] = address[8 * register + row] // 2 + col
+    return out
+
+
+def wants(op: Operand, where: Storage) -> NDArray[np.int64]:
+    """The 16-bit unit of memory in which the storage holds what each half of each register wants, [thread, register, half]; whole units only."""
+    placed, bits = where.placed, op.container_bits
+    assert placed is not None
+    out = np.zeros((op.threads, op.registers, 2), np.int64)
+    for thread in range(op.threads):
+        for register in range(op.registers):
+            for half in (0, 1):
+                bit = 32 * register + 16 * half
+                row, col = int(op.rows[thread, bit // bits]), int(op.coords["col"][thread, bit // bits])
+                mn, k = (col, row) if op.name == "b" else (row, col)
+                out[thread, register, half] = placed.locate(placed.before(mn, k, bit % bits)) // 16
+    return out
+
+
 @pytest.mark.parametrize("operand", ["a", "b"])
 def test_eight_bit_data_cannot_be_transposed_by_sixteen_bit_loads(operand: str) -> None:
     op = find(S8).operand(operand)
     assert chain.advise(op, "MN") == []
-    assert "pairs of bytes stay together" in chain.why_not(op, "MN")
+    assert "pairs of bytes stay together" in why_not(op, "MN")
+
+
+WHY = [
+    (S8, "a", {"kind": "rows", "inner": "MN", "pitch_bytes": 48}, "Lane 0 wants A[0,0] and A[0,1] in one unit of register 0, and here they lie 48 bytes apart", "pairs k, k + 1 in one 16-bit unit and lay the units side by side along M"),
+    (S4, "b", {"kind": "rows", "inner": "MN", "pitch_bytes": 48}, "B[0,0] and B[1,0] in one unit", "groups of four k"),
+    (S4, "b", {"kind": "cute", "layout": "(8,(2,32)):(2,(1,16))"}, "four elements stay together. Lane 0 wants B[0,0] and B[2,0]", "8 bytes apart"),
+    (TF32, "b", {"kind": "rows", "inner": "MN", "pitch_bytes": 48}, "B[0,0] and B[1,0] lie 48 bytes apart", "Store it K-major, or load it with ld.shared."),
+    (F16, "a", {"kind": "rows", "pitch_bytes": 40}, "Lane 1's row does not start on 16 bytes but at 40", "multiple of 16"),
+    (F16, "a", {"kind": "rows", "pitch_bytes": 48, "base": 8}, "Lane 0's row does not start on 16 bytes but at 8", "The base"),
+    (F16, "a", {"kind": "cute", "layout": "(16,16):(32,2)"}, "4 bytes from a unit to the next and 8 bytes from a lane to the next", "64 bytes from lane 0 to lane 4"),
+    (F16, "a", {"kind": "cute", "layout": "Sw<3,0,3> o smem_ptr[16b](unset) o (16,16):(16,1)"}, "The swizzle tears A", "its base M lies below the element"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("ptx", "operand", "spec", "says", "too"), WHY)
+def test_why_nothing_feeds_is_said_of_this_storage(ptx: str, operand: str, spec: dict[str, object], says: str, too: str) -> None:
+    op = find(ptx).operand(operand)
+    where = chain.stored(spec, op, "K")
+    assert chain.advise(op, where) == []
+    told = why_not(op, where)
+    assert says in told and too in told, told
 
 
 def test_byte_loads_and_two_permutes_do_transpose_b() -> None:
     """m16n16.trans.b8 puts k 4t+2r, 4t+2r+1 of n g and g+8 in register r: __byte_perm 0x5410 and 0x7632 make B's registers of both n."""
     given = chain.given(find("ldmatrix.m16n16.x1.trans.shared.b8"))
-    want = chain.wanted(find(S8).operand("b"), "MN")
+    want = chain.wanted(find(S8).operand("b"))
     for lane in range(32):
         places = [(int(given.row[lane, r, b]), int(given.byte[lane, r, b])) for r in (0, 1) for b in range(4)]  # (k, n)
         for n_tile, picked in ((0, (0, 1, 4, 5)), (8, (2, 3, 6, 7))):
             got = [places[b] for b in picked]
-            needed = [(int(want.line[0, lane, 0, b]), int(want.along[0, lane, 0, b]) + n_tile) for b in range(4)]
+            needed = [(int(want.k[0, lane, 0, b]), int(want.mn[0, lane, 0, b]) + n_tile) for b in range(4)]
             assert got == needed
+
+
+# storages ----------------------------------------------------------------------------------------------------------------------
 
 
 def test_a_wrong_trans_is_told_element_by_element() -> None:
     op = find(F16).operand("b")
-    wrong = chain.chain(find("ldmatrix.m8n8.x2.trans.shared.b16"), op, "K")
-    stored = storage({"kind": "rows", "inner": "K", "pitch_bytes": 32}, 16, "K")
-    told = chain.follow(wrong, stored)
+    spec = {"kind": "rows", "inner": "K", "pitch_bytes": 32}
+    told = over("ldmatrix.m8n8.x2.trans.shared.b16", op, spec)
     assert not told.match and told.total == 32 * 4
     first = told.first_mismatch
     assert first and first["read"] != first["expected"]
-    right = chain.follow(chain.chain(find("ldmatrix.m8n8.x2.shared.b16"), op, "K"), stored)
+    right = over("ldmatrix.m8n8.x2.shared.b16", op, spec)
     assert right.match and right.lane_addresses[0, 0, :16].tolist() == [(lane & 7) * 32 + (lane >> 3) * 16 for lane in range(16)]
+
+
+def test_the_addresses_of_a_wrong_load_are_the_best_there_are() -> None:
+    """Every other address of any row makes no more of its bytes right."""
+    op = find(F16).operand("b")
+    told = over("ldmatrix.m8n8.x2.trans.shared.b16", op, {"kind": "rows", "pitch_bytes": 48})
+    starts = told.expected - (told.read - 8 * told.rows[0, 0][told.load.matrix, told.load.row][None])
+    for matrix in range(2):
+        for row in range(8):
+            mine = starts[0][(told.load.matrix == matrix) & (told.load.row == row)]
+            legal = mine[(mine >= 0) & (mine % 128 == 0)]
+            best = max((np.count_nonzero(mine == at) for at in legal), default=0)
+            assert np.count_nonzero(mine == 8 * told.rows[0, 0, matrix, row]) == best
 
 
 @pytest.mark.parametrize("swizzle", ["none", "32B", "64B", "128B"])
 @pytest.mark.parametrize(("operand", "major"), [("a", "K"), ("a", "MN"), ("b", "K"), ("b", "MN")])
 def test_every_canonical_storage_is_read_right(operand: str, major: str, swizzle: str) -> None:
     op = find(F16).operand(operand)
-    stored = storage({"kind": "canonical", "swizzle": swizzle, "mn": 64, "k": 64, "base": 0}, 16, major)
-    assert chain.follow(chain.advise(op, major)[0], stored).match
+    where = chain.stored({"kind": "canonical", "swizzle": swizzle, "mn": 64, "k": 64, "base": 0}, op, major)
+    assert chain.advise(op, where)[0].match
 
 
 def test_a_pitch_off_sixteen_bytes_faults() -> None:
-    stored = storage({"kind": "rows", "inner": "K", "pitch_bytes": 40}, 16, "K")
-    assert "does not start on 16 bytes" in chain.follow(chain.advise(find(F16).operand("a"), "K")[0], stored).notes[0]
+    op = find(F16).operand("a")
+    told = over("ldmatrix.m8n8.x4.shared.b16", op, {"kind": "rows", "pitch_bytes": 40})
+    assert not told.match and "does not start on 16 bytes" in told.notes[0] and not told.costs
+
+
+@pytest.mark.parametrize(
+    ("ptx", "spec", "field"),
+    [
+        (F16, {"kind": "canonical", "swizzle": "32B", "mn": 8, "k": 16}, "storage.mn"),
+        (F16, {"kind": "cute", "layout": "(16,8):(8,1)"}, "storage.layout"),
+        (F16, {"kind": "rows", "pitch_bytes": 1 << 16}, "storage"),
+        (S8, {"kind": "canonical", "element_bits": 16, "swizzle": "32B", "mn": 16, "k": 32}, "storage.element_bits"),
+    ],
+)
+def test_a_storage_that_cannot_hold_the_operand_is_refused(ptx: str, spec: dict[str, object], field: str) -> None:
+    with pytest.raises(LayoutError) as refused:
+        chain.stored(spec, find(ptx).operand("a"), "K")
+    assert refused.value.field == field
 
 
 def test_stores_of_accumulators() -> None:
@@ -93,7 +209,7 @@ def test_stores_of_accumulators() -> None:
     wide = chain.packed(find("wgmma.mma_async.m64n64k16.f32.f16.f16").operand("d"), 16)
     best = chain.advise(wide, "K", store=True)[0]
     assert best.count == 4 and chain.turn_steps(best) == [(0, 0), (0, 32), (0, 64), (0, 96)]
-    assert np.array_equal(best.place[1, 0, :, 0], best.place[0, 0, :, 0] + 16)
+    assert np.array_equal(best.lane_places[1, 0, :, 0], best.lane_places[0, 0, :, 0] + 16)
 
 
 @pytest.mark.parametrize(

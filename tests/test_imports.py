@@ -23,6 +23,7 @@ FLOORS = (
     {"mistakes", "packing", "fits"},
     {"diagnosis"},
     {"verify", "chain", "slices"},
+    {"feeding"},
     {"plan"},
     {"planning"},
     {"render"},

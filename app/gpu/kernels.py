@@ -146,10 +146,10 @@ def matrix_access(instruction: Instruction, name: str) -> str:
     return head + _kernel(name, ["unsigned char* out", f"const {kind}* in", "unsigned long long bytes", "unsigned stride"], lines)
 
 
-def chained(code: str, name: str, function: str, registers: int, store: bool, pitch: int, swizzle: str) -> str:
+def chained(code: str, name: str, function: str, registers: int, store: bool, base: int) -> str:
     """A kernel around a generated load or store of one operand: images of shared memory in and registers out, or the other way."""
     at = f"(blockIdx.x * blockDim.x + threadIdx.x) * {registers}"
-    call = f"{function}(r, (unsigned)__cvta_generic_to_shared(shared), {pitch}u, [](unsigned x) {{ return {swizzle}; }});"
+    call = f"{function}(r, (unsigned)__cvta_generic_to_shared(shared) + {base}u);"
     fill = "for (unsigned i = threadIdx.x; i < words; i += blockDim.x) shared[i] = "
     lines = ["extern __shared__ __align__(1024) unsigned shared[];", f"unsigned r[{registers}];"]
     if store:

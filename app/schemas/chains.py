@@ -53,10 +53,15 @@ class ChainVerdict(Closed):
     matched: int
     total: int
     first_mismatch: ChainMismatch | None
-    lane_addresses: list[int] = Field(description="The byte address each lane gives in the first turn.")
+    lane_addresses: list[int] = Field(
+        description="The byte address each lane gives in the first turn; on a mismatch the best one there is."
+    )
     turns: list[list[int]] = Field(description="[turn][lane]")
+    starts: list[list[list[int] | None]] = Field(
+        description="[turn][lane] of the first warp: row and column of the element at that address."
+    )
     matrices: list[list[MatrixPlace]] = Field(description="[turn][matrix]")
-    feeds: bool = Field(description="Whether the registers fit the operand at all.")
+    feeds: bool = Field(description="Whether the load feeds the operand: the verdict.")
     notes: list[str]
     instead: list[str] = Field(description="PTX texts that would feed the operand, best first.")
     wavefronts: int | None

@@ -1,51 +1,77 @@
-"""CUDA C++ of a chain: the loop that loads an operand with ldmatrix, or stores one with stmatrix."""
+"""CUDA C++ of a chain: the loop that loads an operand with ldmatrix, or stores one with stmatrix, at the addresses of its storage."""
 
 from __future__ import annotations
 
 from itertools import pairwise
 
-from layouts import chain
+import numpy as np
+
+from layouts.chain import Chain, Ints, affine
 from layouts.render.cuda import function_name, wrapper
+from layouts.swizzle import Swizzle
 
 
-def code(found: chain.Chain) -> str:
-    """The instruction's wrapper and the loop around it."""
+def code(found: Chain) -> str:
+    """The instruction's wrapper, the storage's swizzle and the loop: it gives every lane the addresses of `found`.
+
+    Executed lane by lane on the host by the tests, and on the device by `lanescope gpu verify`.
+    """
     return wrapper(found.load.instruction) + "\n" + loop(found)
 
 
-def loop(found: chain.Chain) -> str:
-    """The CUDA loop that does it (executed by `lanescope gpu verify`), for rows with a pitch in bytes; a swizzle is a function of the offset."""
-    load = found.load.instruction
-    stores = load.family.name == chain.STORES
-    formula, steps = chain.lane_formula(found), chain.turn_steps(found)
-    count = found.load.registers
-    operand = found.want.operand
-    name = operand.name
-    what = "store" if stores else "load"
-    line = found.want.contiguous
-    lines_along = next(dim for dim in operand.dims if dim != line)
-    warps = operand.threads // 32 > 1
+def loop(found: Chain) -> str:
+    """`load_a(r, tile)` (or `store_d`) without the instruction's wrapper; tile is the shared address where the storage begins."""
+    placed, operand, load = found.where.placed, found.want.operand, found.load.instruction
+    assert placed is not None
+    name, what = operand.name, "store" if found.store else "load"
+    offsets = found.of_lanes(np.asarray(placed.before(*np.moveaxis(found.starts, -1, 0)), np.int64) >> 3)
+    declared, offset = _offsets(offsets, found)
+    swizzle = _swizzle(placed.xor, f"swizzle_{name}")
+    at = f"tile + {offset}"
+    if swizzle:
+        at = f"swizzle_{name}({at})" if placed.by == "address" else f"tile + swizzle_{name}({offset})"
+    many, registers = found.count > 1, found.load.registers
+    part = f"reinterpret_cast<{'const ' if found.store else ''}unsigned (&)[{registers}]>(r[{registers} * i])" if many else "r"
+    call = f"{function_name(load)}({', '.join((at, part) if found.store else (part, at))});"
     body = [
-        f"// {name.upper()} {operand.row_count}×{operand.col_count} {operand.element.name}, {line} contiguous: lines of {lines_along}, `pitch` bytes apart (a multiple of 16).",
-        "// `swizzle` turns a byte offset into a byte offset; identity where there is none.",
-        "template <class Swizzle>",
-        f"__device__ inline void {what}_{name}({'const unsigned' if stores else 'unsigned'} (&r)[{operand.registers}], unsigned tile, unsigned pitch, Swizzle swizzle) {{",
-        "  const unsigned lane = threadIdx.x % 32;",
-        *(["  const unsigned warp = threadIdx.x / 32 % 4;"] if warps else []),
-        f"  const unsigned line = {formula['line']}, byte = {formula['byte']};",
+        f"// {name.upper()} {operand.row_count}×{operand.col_count} {operand.element.name}: {found.where.text}.",
+        *([swizzle] if swizzle else []),
+        f"// tile: the shared address where it begins ({placed.base} was verified).",
+        f"__device__ inline void {what}_{name}({'const unsigned' if found.store else 'unsigned'} (&r)[{operand.registers}], unsigned tile) {{",
+        *(["  const unsigned lane = threadIdx.x % 32;"] if any("lane" in line for line in (*declared, offset)) else []),
+        *(["  const unsigned warp = threadIdx.x / 32 % 4;"] if any("warp" in line for line in (*declared, offset)) else []),
+        *(f"  {line}" for line in declared),
+        *(["#pragma unroll", f"  for (int i = 0; i < {found.count}; ++i)"] if many else []),
+        f"{'    ' if many else '  '}{call}",
+        "}",
     ]
-    at = "line * pitch + byte"
-    if found.count > 1:
-        strides = {(b[0] - a[0], b[1] - a[1]) for a, b in pairwise(steps)}
-        if len(strides) == 1:
-            ((lines, along),) = strides
-            at = f"{f'(line + {lines} * i)' if lines else 'line'} * pitch + byte{f' + {along} * i' if along else ''}"
-        else:
-            tables = [", ".join(str(step[n]) for step in steps) for n in (0, 1)]
-            body.append(f"  constexpr unsigned lines[] = {{{tables[0]}}}, bytes[] = {{{tables[1]}}};")
-            at = "(line + lines[i]) * pitch + byte + bytes[i]"
-        body += ["#pragma unroll", f"  for (int i = 0; i < {found.count}; ++i)"]
-    part = f"reinterpret_cast<{'const ' if stores else ''}unsigned (&)[{count}]>(r[{count} * i])" if found.count > 1 else "r"
-    address = f"tile + swizzle({at})"
-    body.append(f"{'  ' * (1 + (found.count > 1))}{function_name(load)}({', '.join((address, part) if stores else (part, address))});")
-    return "\n".join([*body, "}"]) + "\n"
+    return "\n".join(body) + "\n"
+
+
+def _swizzle(xor: Swizzle, name: str) -> str:
+    """A function of byte addresses for an XOR of bit addresses; empty where it changes nothing."""
+    mask = ((1 << xor.bits) - 1 << xor.base) >> 3
+    if not xor.bits:
+        return ""
+    moved = f"x >> {xor.shift} & 0x{mask:X}u" if xor.shift >= 0 else f"(x & 0x{mask:X}u) << {-xor.shift}"
+    return f"__device__ inline unsigned {name}(unsigned x) {{ return x ^ ({moved}); }}"
+
+
+def _offsets(offsets: Ints, found: Chain) -> tuple[list[str], str]:
+    """(declarations, expression) of the offset before the XOR, [warp, turn, lane], exactly: a sum of bit fields, else a table."""
+    first, used = affine(offsets[:, 0]), offsets[0, 0] >= 0
+    steps = (offsets - offsets[:, :1])[..., used]
+    if first is None or (steps != steps[:1, :, :1]).any():
+        rows = ["{" + ", ".join(map(str, turn[used].tolist())) + "}" for warp in offsets for turn in warp]
+        warp = f"{found.count} * warp + " if len(offsets) > 1 else ""
+        turn = "i" if found.count > 1 else "0"
+        table = f"constexpr unsigned offsets[{len(rows)}][{int(used.sum())}] = {{{', '.join(rows)}}};"
+        return [table], f"offsets[{warp}{turn}][lane % {int(used.sum())}]"
+    declared = [f"const unsigned offset = {first};"]
+    apart = steps[0, :, 0].tolist()
+    if found.count == 1:
+        return declared, "offset"
+    strides = {b - a for a, b in pairwise(apart)}
+    if len(strides) == 1:
+        return declared, f"offset + {strides.pop()} * i"
+    return [*declared, f"constexpr unsigned steps[] = {{{', '.join(map(str, apart))}}};"], "offset + steps[i]"

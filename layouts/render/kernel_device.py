@@ -169,9 +169,8 @@ def _mma(plan: Plan) -> tuple[list[str], list[str]]:
     body += [f"{cuda.register_type(ops[name].element)} {name}[{ops[name].registers}];" for name in "abcd"]
     for side in sides:
         if side.chain:
-            swizzle = f"[](unsigned x) {{ return {smem.xor(side.mode, 'x')}; }}"
             window = f"static_cast<unsigned>(__cvta_generic_to_shared(tile_{side.letter}))"
-            body.append(f"load_{side.letter}({side.letter}, {window}, {side.pitch}u, {swizzle});")
+            body.append(f"load_{side.letter}({side.letter}, {window});")
         else:
             body.append(f"load_{side.letter}({side.letter}, tile_{side.letter});")
     body.append(f"load_c(c, C, {n});")

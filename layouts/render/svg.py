@@ -176,7 +176,8 @@ def _ticks(panel: Panel, muted: str) -> list[str]:
             middle = (index + 0.5) * size
             x, y = (panel.x + middle, panel.y - 5) if across else (panel.x - 5, panel.y + middle + 3)
             anchor = "middle" if across else "end"
-            out.append(f'<text x="{_n(x)}" y="{_n(y)}" font-size="9" text-anchor="{anchor}" fill="{muted}">{first + index}</text>')
+            name = panel.row_names[index] if panel.row_names and not across else first + index
+            out.append(f'<text x="{_n(x)}" y="{_n(y)}" font-size="9" text-anchor="{anchor}" fill="{muted}">{name}</text>')
     return out
 
 
