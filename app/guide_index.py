@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
-from app.resources import GUIDE
+HERE = Path(__file__).resolve().parent
+GUIDE = next(path for path in (HERE / "guide", HERE.parent / "docs" / "guide") if path.is_dir())  # in a wheel, in a checkout
 
 
 @dataclass(frozen=True, slots=True)

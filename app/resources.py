@@ -22,9 +22,6 @@ def _folder(name: str) -> Path:
     return next(path for path in (here / name, here.parent / name) if path.is_dir())
 
 
-GUIDE = next(
-    path for path in (Path(__file__).resolve().parent / "guide", Path(__file__).resolve().parents[1] / "docs" / "guide") if path.is_dir()
-)
 STATIC = _folder("static")
 TEMPLATES = _folder("templates")
 templates = Jinja2Templates(directory=TEMPLATES)
