@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import lru_cache
+from io import TextIOWrapper
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -19,6 +21,7 @@ app = typer.Typer(
 )
 
 
+@lru_cache(maxsize=1)
 def attach() -> typer.Typer:
     """The command with all its verbs."""
     from app import cli_gpu, cli_kernel, cli_memory
@@ -30,15 +33,24 @@ def attach() -> typer.Typer:
 
 
 def main() -> None:
-    """Entry point: a LayoutError is bad usage, status 2. Verbs of this file start without the others being built, which costs as much."""
+    """Entry point: what the caller gave wrong is a message and status 2. Verbs of this file start without the others being built, which costs as much."""
     from layouts.errors import LayoutError
 
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # × in a terminal that is not UTF-8
     own = {command.name or command.callback.__name__ for command in app.registered_commands if command.callback}
-    command = app if sys.argv[1:2] and sys.argv[1] in own else attach()
     try:
+        for word in sys.argv[1:]:
+            if not word.isprintable() and any("\ud800" <= letter <= "\udfff" for letter in word):
+                raise LayoutError("bad_usage", f"{word[:60]!a} is no UTF-8 text.", "Write the argument in UTF-8.", "")
+        command = app if sys.argv[1:2] and sys.argv[1] in own else attach()
         command()
     except LayoutError as error:
         _refuse(error)
+    except OSError as error:
+        named = f"'{error.filename}': " if error.filename else ""
+        _refuse(LayoutError("bad_usage", f"{named}{error.strerror or error}.", "Choose another file or folder.", "output"))
 
 
 def _refuse(error: Any) -> NoReturn:
@@ -52,12 +64,14 @@ def _refuse(error: Any) -> NoReturn:
 @app.command()
 def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on.")] = 8000,
+    port: Annotated[str, typer.Option(help="Port to listen on.")] = "8000",
 ) -> None:
     """Serve the pages and the API."""
     import uvicorn
 
-    uvicorn.run("app.main:create_app", factory=True, host=host, port=port, log_level="info", access_log=False)
+    from layouts.reading import number
+
+    uvicorn.run("app.main:create_app", factory=True, host=host, port=number(port, "port", 0, 65535), log_level="info", access_log=False)
 
 
 @app.command("list")
@@ -93,24 +107,26 @@ def show(
     ptx: Ptx,
     operand: Annotated[str, typer.Argument(help="a, b, c or d; all when left out.")] = "",
     at: Annotated[str, typer.Option("--at", help="ROW,COL: who holds this element?")] = "",
-    lane: Annotated[int, typer.Option("--lane", help="A lane (thread): what does it hold?")] = -1,
-    value: Annotated[int, typer.Option("--value", help="With --lane: one value only.")] = -1,
+    lane: Annotated[str, typer.Option("--lane", help="A lane (thread): what does it hold?")] = "",
+    value: Annotated[str, typer.Option("--value", help="With --lane: one value only.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Element → lane, register, bits; or lane → elements; or the facts of every operand."""
     from app import answers
     from layouts import find
+    from layouts.errors import LayoutError
+    from layouts.reading import number
 
     found = find(ptx)
-    if not operand and (at or lane >= 0):
-        from layouts.errors import LayoutError
-
+    if not operand and (at or lane):
         raise LayoutError("bad_usage", "--at and --lane need an operand.", f"One of {', '.join(found.operands)}.", "operand")
+    if value and not lane:
+        raise LayoutError("bad_usage", "--value needs a --lane.", "e.g. --lane 13 --value 2.", "value")
     op = found.operand(operand) if operand else None
     if op and at:
         result = answers.at_element(op, at)
-    elif op and lane >= 0:
-        result = answers.of_lane(op, lane, value if value >= 0 else None)
+    elif op and lane:
+        result = answers.of_lane(op, number(lane, "lane"), number(value, "value") if value else None)
     else:
         from app import payload
 

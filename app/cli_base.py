@@ -65,12 +65,15 @@ def save(made: bytes, output: str) -> None:
 def storage_of(items: list[str] | None, major: str) -> dict[str, str]:
     """name=value options as a storage."""
     from layouts.errors import LayoutError
+    from layouts.reading import shown
 
     spec: dict[str, str] = {}
     for item in items or ["kind=canonical"]:
         name, equals, value = item.partition("=")
         if not equals:
-            raise LayoutError("bad_storage", f"'{item}' is no storage option.", "Write name=value, e.g. swizzle=128B.", "storage")
+            raise LayoutError("bad_storage", f"'{shown(item)}' is no storage option.", "Write name=value, e.g. swizzle=128B.", "storage")
+        if name.strip() in spec:
+            raise LayoutError("bad_storage", f"'{shown(name)}' is given twice.", "Give every name once.", f"storage.{shown(name)}")
         spec[name.strip()] = value.strip()
     spec.setdefault("kind", "canonical")
     along = {"canonical": "major", "rows": "inner", "atoms": "inner"}.get(spec["kind"])

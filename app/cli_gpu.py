@@ -18,7 +18,7 @@ app.add_typer(gpu_app, name="gpu")
 def steps(
     ptx: Annotated[str, typer.Argument(help="An mma's PTX text.")],
     at: Annotated[str, typer.Option("--at", help="ROW,COL of D to take apart.")] = "0,0",
-    seed: Annotated[int, typer.Option(help="Of the random numbers.")] = 1,
+    seed: Annotated[str, typer.Option(help="Of the random numbers.")] = "1",
     backend: Annotated[str, typer.Option(help="numpy (a simulation), or cuda.")] = "numpy",
     as_json: AsJson = False,
 ) -> None:
@@ -28,16 +28,14 @@ def steps(
     from app.gpu.device import Cuda, Device
     from app.gpu.reference import Reference
     from layouts import find
-    from layouts.errors import LayoutError
+    from layouts.reading import pair
 
     found = find(ptx)
     trace.check(found)
-    row, comma, col = at.partition(",")
-    if not (comma and row.strip().isdecimal() and col.strip().isdecimal()):
-        raise LayoutError("bad_element", f"'{at}' is no element.", "Write ROW,COL, as in --at 3,2.", "at")
+    row, col = pair(at, "at")
     request = runs.check({"kind": "mma", "instruction": found.ptx, "seed": seed, "backend": backend})
-    device: Device = Reference() if backend == "numpy" else Cuda(0)
-    told = trace.steps(found, runs.run(device, request), int(row), int(col))
+    device: Device = Reference() if request["backend"] == "numpy" else Cuda(0)
+    told = trace.steps(found, runs.run(device, request), row, col)
     print_json(told) if as_json else print(trace.text(told), end="")
 
 
@@ -64,10 +62,10 @@ def gpu_run(
     descriptor: Annotated[str, typer.Option(help="descriptor: the 64-bit word.")] = "",
     major: Annotated[str, typer.Option(help="descriptor: K or MN.")] = "K",
     a_from: Annotated[str, typer.Option(help="mma, wgmma: registers or shared.")] = "registers",
-    seed: Annotated[int, typer.Option(help="mma: of the random numbers.")] = 20261121,
+    seed: Annotated[str, typer.Option(help="mma: of the random numbers.")] = "20261121",
     address: Annotated[str, typer.Option(help="banks: 32 byte addresses, with commas.")] = "",
     backend: Annotated[str, typer.Option(help="cuda, or numpy (a simulation).")] = "cuda",
-    device: Annotated[int, typer.Option(help="Number of the CUDA device.")] = 0,
+    device: Annotated[str, typer.Option(help="Number of the CUDA device.")] = "0",
     source: Annotated[bool, typer.Option("--source", help="Print the kernel that ran.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -85,7 +83,7 @@ def gpu_run(
         given |= {"mma": {"a_from": a_from, "seed": seed}, "fragment": {"operand": operand}}.get(kind, {})
         given |= {"descriptor": descriptor, "operand": operand or "a", "major": major} if kind == "descriptor" else {}
     request = runs.check(given)
-    chosen: Device = Reference() if backend == "numpy" else Cuda(device)
+    chosen: Device = Reference() if request["backend"] == "numpy" else Cuda(request["device"])
     found = runs.run(chosen, request)
     if as_json:
         print_json(found)

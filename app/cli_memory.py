@@ -160,8 +160,8 @@ def descriptor_verify(
     storage: Annotated[
         list[str] | None, typer.Option(help="Where the data lie: name=value, e.g. kind=canonical, swizzle=128B, mn=128, k=64.")
     ] = None,
-    slice_mn: Annotated[int, typer.Option(help="The slice's first row of M or N.")] = 0,
-    slice_k: Annotated[int, typer.Option(help="The slice's first K.")] = 0,
+    slice_mn: Annotated[str, typer.Option(help="The slice's first row of M or N.")] = "0",
+    slice_k: Annotated[str, typer.Option(help="The slice's first K.")] = "0",
     as_json: AsJson = False,
 ) -> None:
     """Does the descriptor read the tile where the program stored it? Exit status 1 where it does not, 2 where no storage is given."""

@@ -1,0 +1,155 @@
+"""Whatever is typed: the command answers, or says what is wrong and ends with status 2. Never a traceback."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import typer
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from app import cli
+
+MMA = "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"
+WGMMA = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"
+# verb → words that make it work; a hostile word then replaces one of them or stands behind an option
+WORKS: dict[tuple[str, ...], list[str]] = {
+    ("list",): ["--family", "movmatrix"],
+    ("show",): [MMA, "d", "--lane", "3"],
+    ("diagram",): [MMA, "d"],
+    ("kernel",): [MMA],
+    ("chain",): [MMA, "a"],
+    ("banks",): ["ldmatrix.x1"],
+    ("descriptor", "decode"): ["0x4000004000010100"],
+    ("descriptor", "encode"): ["--sbo-bytes", "1024"],
+    ("descriptor", "verify"): ["0x4000004000010100", "--instruction", WGMMA, "--storage", "mn=64", "--storage", "k=64"],
+    ("smem",): ["--mn", "8", "--k", "64"],
+    ("steps",): ["mma.m8n8k4.row.col.f64.f64.f64.f64"],
+    ("gpu", "status"): [],
+    ("gpu", "run"): ["banks", "ldmatrix.x1", "--address", "0,16,32,48,64,80,96,112", "--backend", "numpy"],
+    ("gpu", "verify"): ["--family", "nothing"],
+}
+UNTRIED = {("serve",), ("export",)}  # they listen and write; what they refuse is below
+HOSTILE = (
+    "",
+    " ",
+    "-",
+    "-1",
+    "1e18",
+    "NaN",
+    "null",
+    "9" * 5000,
+    "１２",
+    "²",
+    "0x",
+    "(" * 500,
+    "a=b",
+    "kind=cute",
+    "K=1,",
+    "\ud800",
+    "\x00",
+    "%s{0}",
+    "𝔪",
+    "m" * 8000,
+    "3-1",
+    "x:y",
+    "none,none",
+)
+
+
+def verbs() -> dict[tuple[str, ...], Any]:
+    """Every verb by its words."""
+
+    def walk(words: tuple[str, ...], command: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
+        inner_verbs = getattr(command, "commands", None)
+        if inner_verbs:
+            for name, inner in inner_verbs.items():
+                yield from walk((*words, name), inner)
+        else:
+            yield words, command
+
+    return dict(walk((), typer.main.get_command(cli.attach())))
+
+
+def status(words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    """(exit status, what was printed) of the command in this process; any other exception is the test's."""
+    monkeypatch.setattr(sys, "argv", ["lanescope", *words])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    told = capsys.readouterr()
+    code = ended.value.code
+    return (code if isinstance(code, int) else 0), told.out + told.err
+
+
+def test_every_verb_is_tried(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert set(verbs()) == set(WORKS) | UNTRIED
+    for verb, words in WORKS.items():
+        code, told = status([*verb, *words], monkeypatch, capsys)
+        assert code in ((2,) if verb == ("gpu", "verify") else (0, 1)), told
+
+
+@pytest.mark.parametrize("verb", sorted(WORKS), ids=" ".join)
+def test_hostile_words_are_refused_or_answered(
+    verb: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    working = WORKS[verb]
+    for number, param in enumerate(verbs()[verb].params):
+        option = param.param_type_name == "option"
+        if option and param.is_flag:
+            continue
+        for hostile in (HOSTILE[number % 4 :: 4]) if param.name != "output" else ("nowhere/at/all.svg", "x.doc", "/"):
+            words = [*working, max(param.opts, key=len), hostile] if option else [hostile, *working[1:]]
+            code, told = status([*verb, *words], monkeypatch, capsys)
+            assert code in (0, 1, 2) and "Traceback" not in told, (words, told[:500])
+            assert len(told) < 120_000 and (code != 2 or told.strip()), words
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["serve", "--port", "99999"], "port is '99999'"),
+        (["serve", "--port", "http"], "port is 'http'"),
+        (["export", "/dev/null/site", "--family", "movmatrix"], "/dev/null"),
+        (["export", "site", "--family", "nothing"], "nothing"),
+        (["show", MMA, "a", "--lane", "0x20"], "No lane 32"),
+        (["show", MMA, "a", "--value", "1"], "--value needs a --lane"),
+        (["descriptor", "verify", "0x0", "--instruction", WGMMA, "--slice-k", "ten"], "k is 'ten'"),
+        (["descriptor", "verify", "0x0", "--instruction", WGMMA, "--storage", "mn=64", "--storage", "mn=128"], "given twice"),
+        (["descriptor", "verify", "0x0", "--instruction", WGMMA, "--storage", "swizle=64B"], "Did you mean 'swizzle'?"),
+        (["steps", MMA, "--at", "3"], "at is '3'"),
+        (["steps", MMA, "--seed", "1e5"], "seed is '1e5'"),
+        (["smem", "--mn", "sixty"], "mn is 'sixty'"),
+        (["show", "\udcff"], "no UTF-8 text"),
+    ],
+)
+def test_what_is_wrong_is_said(words: list[str], says: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    code, told = status(words, monkeypatch, capsys)
+    assert code == 2 and says in told
+
+
+def test_numbers_have_one_spelling(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    plain = status(["show", MMA, "d", "--lane", "17", "--value", "1"], monkeypatch, capsys)
+    for lane in ("0x11", "017", "1_7", "17u", "0b1_0001"):
+        assert status(["show", MMA, "d", "--lane", lane, "--value", "1"], monkeypatch, capsys) == plain
+
+
+words = st.lists(
+    st.text(max_size=12) | st.sampled_from([MMA, WGMMA, "--json", "--at", "--storage", "-o", "a", "0", "--", "kind=rows"]), max_size=5
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sampled_from(sorted(WORKS)), words)
+def test_any_words(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], verb: tuple[str, ...], words: list[str]) -> None:
+    if not any(word.startswith("-o") or word.startswith("--out") or word.startswith("--write") for word in words):
+        assert status([*verb, *words], monkeypatch, capsys)[0] in (0, 1, 2)
+
+
+def test_a_reader_that_closes_is_no_error() -> None:
+    command = f"{sys.executable} -c 'from app.cli import main; main()' list --json | head -c 10"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
+    assert done.stdout.startswith('{"count"') and done.stderr == ""
