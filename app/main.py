@@ -30,6 +30,7 @@ from app import (
     memory_pages,
     openapi,
     pages,
+    search,
     tools,
 )
 from app.metrics import Counted, Metrics
@@ -37,7 +38,7 @@ from app.resources import STATIC, css, templates
 from app.schemas.tools import Health, Ready
 from app.takes import ApiRoute
 from app.wire import Body, json_body
-from app.work import Kept, Work
+from app.work import Kept, Work, settle
 from layouts import catalog
 
 POLICY = (
@@ -99,7 +100,8 @@ def create_app(hardware: gpu_pages.Hardware | None = None, limits: pages.Limits 
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        await run_in_threadpool(catalog.instructions)
+        await run_in_threadpool(search.index)
+        settle()
         yield
         await run_in_threadpool(app.state.work.close)
         await run_in_threadpool(app.state.hardware.pool.close)

@@ -95,7 +95,7 @@ def question(given: Mapping[str, str]) -> Question:
     if spelled in _lines():
         return Question((*whole, spelled), ())
     words = re.findall(_WORD, re.split(_END, re.sub(_FOREIGN, " ", text))[0].lower())
-    return Question(tuple(whole), tuple(word for word in words if word not in SILENT))
+    return Question(tuple(whole), tuple(word for word in dict.fromkeys(words) if word not in SILENT))
 
 
 def find(given: Mapping[str, str]) -> list[Instruction]:

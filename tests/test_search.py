@@ -67,3 +67,7 @@ def test_filters_and_text_are_all_asked_for() -> None:
         i.ptx for i in catalog.instructions() if "ue8m0" in i.types.values() and i.shape == "m16n8k64" and "sm_120a" in catalog.assembled(i).targets
     ]  # fmt: skip
     assert ptx(family="wgmma", q=LDMATRIX) == []
+
+
+def test_a_word_said_often_is_looked_for_once() -> None:
+    assert search.question({"q": "m16 " * 2000 + "n8"}).words == ("m16", "n8")

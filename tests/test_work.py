@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import sys
 import threading
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 from fastapi.routing import APIRoute
+from starlette.testclient import TestClient
 
 from app import pictures, raster, raster_worker, words
 from app.main import create_app
@@ -29,7 +31,7 @@ PAGES = (
     "/", "/?q=bf16&part=rows", f"/go?ptx={M16}", "/docs", "/help", f"/i/{M16}", f"/i/{M16}/a.svg", f"/i/{M16}.json", f"/i/{M16}.cu", "/smem", "/smem.svg", "/descriptor",
     "/descriptor/wgmma", f"/descriptor/wgmma/{WORD}", f"/descriptor/wgmma/{WORD}.svg", "/chain", "/banks", "/diagram", "/gallery", "/gpu",
     f"/gpu/run?kind=mma&instruction={M16}&backend=numpy", f"/steps/{M16}", f"/steps/{M16}.txt", "/guide", "/guide/swizzle", "/guide/k-major-none", "/guide/k-major-needs-no-transpose", "/reuse",
-    "/compare", f"/metadata/{SPARSE}", f"/api/v1/instructions/{SPARSE}/metadata", "/palette.css", "/openapi.json",
+    "/compare", f"/metadata/{SPARSE}", f"/api/v1/instructions/{SPARSE}/metadata", "/palette.css", "/openapi.json", f"/kernel/{M16}",
 )  # fmt: skip
 PNGS = (f"/i/{M16}/a.png", f"/i/{M16}/a.pdf", "/smem.png")
 FORMS = {"/descriptor/read.json": {"text": WORD}}  # what the pages post beside the API
@@ -250,3 +252,8 @@ def test_the_pixels_of_a_picture_are_bounded() -> None:
         with pytest.raises(LayoutError) as refused:
             pictures.instruction("png", find(M16), None, options, draw=lambda drawing: pytest.fail("drawn"))
         assert (refused.value.code, refused.value.field) == ("too_large", "scale")
+
+
+def test_a_server_takes_what_stays_out_of_the_garbage_collectors_sight() -> None:
+    with TestClient(create_app()):
+        assert gc.get_freeze_count() > 50_000 and sys.getswitchinterval() == pytest.approx(0.001)
