@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from app.cli_base import AsJson, complete, form_of, print_json, save, storage_of
+from app.words import LOOK
 
 app = typer.Typer(rich_markup_mode=None)
 descriptor_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="wgmma matrix descriptors: decode, encode, verify.")
@@ -214,6 +215,11 @@ def smem(
     base: Annotated[str, typer.Option(help="First byte of the tile.")] = "0",
     output: Annotated[str, typer.Option("--output", "-o", help="Draw it: FILE.svg, .png, .pdf, .tex, .txt, .md, .csv.")] = "",
     theme: Annotated[str, typer.Option(help="light, dark or bw.")] = "light",
+    down: Annotated[str, typer.Option(help="Drawn: " + LOOK["down"][1] + ".")] = "",
+    unit: Annotated[str, typer.Option(help="Drawn: " + LOOK["unit"][1] + ".")] = "",
+    number: Annotated[str, typer.Option(help="Drawn: " + LOOK["number"][1] + ".")] = "",
+    show: Annotated[str, typer.Option(help="Drawn: " + LOOK["show"][1] + ".")] = "",
+    plain: Annotated[bool, typer.Option("--plain", help="Drawn: memory before the swizzle.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """A tile in shared memory: atom, strides, CuTe, and the descriptor of every K step."""
@@ -223,7 +229,8 @@ def smem(
     if output:
         from app import pictures
 
-        return save(pictures.tile(form_of(output), {name: value for name, value in given.items() if value} | {"theme": theme})[0], output)
+        looks = {"down": down, "unit": unit, "number": number, "show": show, "plain": "1" * plain, "theme": theme}
+        return save(pictures.tile(form_of(output), {name: value for name, value in (given | looks).items() if value})[0], output)
     facts = memory.tile_facts(*memory.tile_of(given))
     if as_json:
         return print_json(facts)

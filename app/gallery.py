@@ -47,6 +47,10 @@ PICTURES = {
     "dark": _instruction("and for the dark", MMA, "b", theme="dark", colour="t", legend="1"),
     "smem-128b": Entry("a 64×64 f16 tile, K-major, swizzle 128B", "/smem", options=(("mn", "64"), ("k", "64"))),
     "smem-mn": Entry("a 128×16 f16 tile, M-major, swizzle 64B", "/smem?major=MN&swizzle=64B&mn=128&k=16", options=(("major", "MN"), ("swizzle", "64B"), ("mn", "128"), ("k", "16"))),
+    "smem-down": Entry(
+        "a 128×16 f16 tile, M-major, swizzle 128B: M down, numbered by place in memory", "/smem?major=MN&swizzle=128B&mn=128&k=16&down=mn&number=memory",
+        options=(("major", "MN"), ("swizzle", "128B"), ("mn", "128"), ("k", "16"), ("down", "mn"), ("number", "memory")),
+    ),
     "descriptor": Entry("a wgmma matrix descriptor", "/descriptor/wgmma/0x4000004000010100"),
 }  # fmt: skip
 

@@ -16,8 +16,9 @@ from starlette.responses import Response
 from app import chains, guide_reference, guide_values, memory, pictures, programs, topics
 from app.chain_pages import banks_svg
 from app.guide_index import GROUPS, ORDER, source, title_of
-from app.memory_views import bits_svg, tile_figure
+from app.memory_views import bits_svg
 from app.resources import page
+from app.tile_views import LABELLED, look_of, tile_figure
 from app.work import OffLoop
 from layouts import find
 from layouts.errors import LayoutError
@@ -131,8 +132,8 @@ def figure_html(address: str, caption: str) -> str:
         address = f"/i/{found.ptx}" + (f"?{parts.query}" if parts.query else "")
     elif kind == "smem":
         tile, _ = memory.tile_of(query)
-        figure, arrows = tile_figure(tile)
-        drawn = svg(figure, title=caption, palette=None, extra=arrows, labels_up_to=1100)
+        drawing = tile_figure(tile, look_of(query))
+        drawn = svg(drawing.figure, title=caption, palette=None, extra=drawing.extra, labels_up_to=2 * LABELLED)
     elif kind == "descriptor":
         drawn = bits_svg(memory.parse_descriptor(rest.rpartition("/")[2]), None)
     elif kind == "banks":
@@ -199,7 +200,7 @@ def side(letter: str, tile: Tile) -> dict[str, Any]:
     rows = tile.mn
     lbo, sbo = tile.lbo_sbo()
     lbo_used, sbo_used = tile.used(rows)
-    figure, arrows = tile_figure(tile)
+    drawing = tile_figure(tile, None, rows)
     word = str(tile.descriptor())
     shape = {
         "element_bits": 16,
@@ -217,7 +218,7 @@ def side(letter: str, tile: Tile) -> dict[str, Any]:
     name = letter.lower()
     return {
         "letter": letter, "tile": tile, "lbo": lbo // 16, "sbo": sbo // 16, "lbo_used": lbo_used, "sbo_used": sbo_used, "cute": tile.cute(), "descriptor": word,
-        "svg": svg(figure, title=f"{letter}: {tile.major}-major, swizzle {tile.mode.name}", palette=None, extra=arrows),
+        "svg": svg(drawing.figure, title=f"{letter}: {tile.major}-major, swizzle {tile.mode.name}", palette=None, extra=drawing.extra),
         "smem": "/smem?" + urlencode(shape), "verify": f"/descriptor/wgmma/{word}?" + urlencode(check), "code": smem.fill(tile, name) + smem.describe(tile, name),
         "trans": 0 if tile.major == "K" else 1,
     }  # fmt: skip

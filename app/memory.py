@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import numpy as np
-
 from layouts import catalog, slices
 from layouts import descriptor as desc
 from layouts.bits import hex_word
@@ -257,25 +255,4 @@ def code(descriptor: Descriptor) -> Json:
             f"desc.bitfield.stride_byte_offset_ = {descriptor.sbo_bytes >> 4};\ndesc.bitfield.base_offset_ = {descriptor.base_offset};\n"
             f"desc.bitfield.layout_type_ = {descriptor.mode.code};" + (f"\ndesc.desc_ |= {other};  // bits of no field" if other else "")
         ),
-    }
-
-
-def chunk_views(tile: Tile) -> Json:
-    """The two linked pictures, a cell a 16-byte chunk: logical (row, chunk) → memory (line, bank group), swizzled and not.
-
-    Rows of the logical picture run across the contiguous way. Values are chunk numbers; position[i] is where chunk i lies.
-    """
-    lines, along = (tile.mn, tile.k) if tile.major == "K" else (tile.k, tile.mn)
-    across = along // tile.per
-    line = np.arange(lines)[:, None]
-    first = np.arange(across)[None, :] * tile.per
-    mn, k = (line, first) if tile.major == "K" else (first, line)
-    plain = tile.offset_before(mn, k) + 0 * (mn + k)
-    swizzled = tile.address(mn, k) - tile.base
-    return {
-        "lines": lines,
-        "across": across,
-        "before": (plain // 16).ravel(),
-        "after": (swizzled // 16).ravel(),
-        "memory_lines": -(-tile.bytes // 128),
     }

@@ -10,12 +10,14 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
-from app import memory, pictures
+from app import atom_views, memory, pictures
 from app.encode import dumps
-from app.memory_views import field_at, tile_figure, verdict_svg
+from app.memory_views import field_at, verdict_svg
 from app.resources import page
 from app.takes import Given
+from app.tile_views import LABELLED, SHOWN, TileDrawing, look_of, tile_figure
 from app.wire import json_body
+from app.words import LOOK
 from app.work import OffLoop, picture
 from layouts import catalog
 from layouts import descriptor as desc
@@ -25,6 +27,7 @@ from layouts.reading import keys, number
 from layouts.render.svg import svg
 from layouts.storage import KEYS, storage
 from layouts.swizzle import mode
+from layouts.tile_map import DOWN, NUMBERS, UNITS
 from layouts.tiling import DEFAULT_ORDER, ELEMENT_BITS, Tile
 from layouts.view import Figure, Panel
 
@@ -50,29 +53,37 @@ VIEW = {"instruction": memory.FIXED, "operand": "a", "major": "K", "slice_mn": "
 def smem(request: Request) -> Response:
     """A tile in shared memory: logical and memory picture, strides, CuTe, steps."""
     given = {name: request.query_params.get(name, "") or default for name, default in memory.TILE_FIELDS.items()}
-    context: dict[str, Any] = {"given": given, "error": None, "query": urlencode({k: v for k, v in given.items() if v})}
+    looks = {name: request.query_params.get(name, "") or default for name, (default, _) in LOOK.items()}
+    asked = {k: v for k, v in given.items() if v} | {k: v for k, v in looks.items() if v != LOOK[k][0]}
+    context: dict[str, Any] = {"given": given | looks, "error": None, "query": urlencode(asked)}
     try:
         tile, rows = memory.tile_of(given)
     except LayoutError as error:
-        context["error"] = error
+        context |= {"error": error, "instead": "Below: the default tile."}
         tile, rows = memory.tile_of({})
+    try:
+        drawing = tile_figure(tile, look_of(looks), rows)
+    except LayoutError as error:
+        context |= {"error": context["error"] or error, "instead": "Below: drawn in the usual way."}
+        drawing = tile_figure(tile, None, rows)
     facts = memory.tile_facts(tile, rows)
-    plain = request.query_params.get("plain") == "1"
-    figure, extra = tile_figure(tile, plain)
+    figure = drawing.figure
     context |= {
         "tile": tile,
         "orders": ORDERS,
         "facts": facts,
-        "plain": plain,
+        "looks": {"down": ("", *DOWN), "unit": UNITS, "number": NUMBERS, "show": SHOWN, "plain": ("0", "1")},
+        "wide": figure.width > 1100,
         "element_bits": ELEMENT_BITS,
         "steps": [step | {"query": step_query(tile, rows, step["k"])} for step in facts["k_steps"]],
         "svg": svg(
-            figure, title="tile and memory", palette=None, labels_up_to=1100, extra=extra + "".join(_marker(p) for p in figure.panels)
+            figure,
+            title="tile and memory",
+            palette=None,
+            labels_up_to=2 * LABELLED,
+            extra=drawing.extra + "".join(_marker(p) for p in figure.panels),
         ),
-        "data": dumps(
-            memory.chunk_views(tile)
-            | {"panels": _places(figure), "base": tile.base, "chunks": tile.mode.chunks, "per": tile.per, "major": tile.major}
-        ).decode(),
+        "data": dumps(_cells(tile, drawing) | {"panels": _places(figure)}).decode(),
         "units": [
             ("16-byte chunks", facts["cute"]["chunks"]),
             ("elements", facts["cute"]["elements"]),
@@ -112,6 +123,31 @@ def step_query(tile: Tile, rows: int, k: int) -> str:
 def smem_form(request: Request, form: str) -> Response:
     """The same as a picture, table or JSON: stable addresses for documents."""
     return picture(*pictures.tile(form, dict(request.query_params), draw=lambda drawing: drawing))
+
+
+@router.get("/smem/atoms")
+def atoms(request: Request) -> Response:
+    """The eight atoms, and tiles made of them in both orders."""
+    return page(request, "atoms.html", atom_views.context(dict(request.query_params)))
+
+
+def _cells(tile: Tile, drawing: TileDrawing) -> dict[str, Any]:
+    """What the script needs of the cells: the elements they hold, their bytes before and after the XOR, their places in memory."""
+    cells = drawing.map
+    return {
+        "base": tile.base,
+        "chunks": tile.mode.chunks,
+        "major": tile.major,
+        "unit": cells.unit,
+        "cols": cells.cols,
+        "span": cells.span,
+        "size": cells.bits // 8,
+        "mn": cells.mn.ravel(),
+        "k": cells.k.ravel(),
+        "before": (cells.memory(True) * cells.bits // 8).ravel(),
+        "after": (cells.memory() * cells.bits // 8).ravel(),
+        "place": drawing.place.ravel(),
+    }
 
 
 def _marker(panel: Panel) -> str:

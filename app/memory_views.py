@@ -6,79 +6,12 @@ from html import escape
 
 import numpy as np
 
-from app import memory
 from layouts import descriptor as desc
 from layouts.descriptor import Descriptor
 from layouts.palette import Palette
 from layouts.render.svg import hatches, svg
-from layouts.tiling import Tile
 from layouts.verify import Verdict
 from layouts.view import Figure, Panel
-
-
-def tile_figure(tile: Tile, plain: bool = False, ink: str = "var(--trace)") -> tuple[Figure, str]:
-    """Left the tile, a cell a 16-byte chunk; right memory, a line 128 bytes; and the two strides as arrows."""
-    views = memory.chunk_views(tile)
-    place = np.asarray(views["before" if plain else "after"])
-    lines, across, high = views["lines"], views["across"], views["memory_lines"]
-    column = np.tile(np.arange(across) % 8, lines)
-    logical = column.reshape(lines, across).astype(np.int32)
-    held = np.full(high * 8, -1)
-    held[place] = np.arange(len(place))
-    colours = np.where(held >= 0, column[np.clip(held, 0, None)], 7).reshape(high, 8).astype(np.int32)
-    width = min(34.0, 500 / across)
-    height = min(19.0, max(3.0, 620 / max(lines, high)))
-    numbers = np.arange(lines * across).reshape(lines, across)
-    texts = [[str(n) for n in line] for line in numbers.tolist()]
-    memory_texts = [[str(n) if n >= 0 else "" for n in line] for line in held.reshape(high, 8).tolist()]
-    way = "row × K" if tile.major == "K" else "k × MN"
-    first = Panel("logical", f"tile: {way}, a cell 16 bytes", lines, across, 34.0, 36.0, width, height, None, logical, texts)
-    x = 34 + max(across * width, 170) + 70
-    second = Panel(
-        "memory",
-        f"memory{' before swizzle' if plain else ''}: a line 128 bytes, 4 banks a cell",
-        high,
-        8,
-        x,
-        36.0,
-        34.0,
-        height,
-        None,
-        colours,
-        memory_texts,
-    )
-    figure = Figure(x + 8 * 34 + 110, 36 + max(lines, high) * height + 10, (first, second))
-    return figure, _atom(tile, first, second, ink) + _arrows(tile, second, ink)
-
-
-def _atom(tile: Tile, logical: Panel, stored: Panel, ink: str) -> str:
-    """The first atom outlined in both pictures."""
-    out = []
-    for panel, cols, rows in ((logical, tile.mode.chunks, 8), (stored, 8, tile.mode.chunks)):
-        width, height = min(cols, panel.cols) * panel.cell_width, min(rows, panel.rows) * panel.cell_height
-        out.append(
-            f'<rect x="{panel.x:.2f}" y="{panel.y:.2f}" width="{width:.2f}" height="{height:.2f}" fill="none" stroke="{ink}" stroke-width="2"/>'
-        )
-    return "".join(out)
-
-
-def _arrows(tile: Tile, panel: Panel, ink: str) -> str:
-    """LBO and SBO from core matrix (0,0) to its neighbours, in memory."""
-    lbo, sbo = tile.lbo_sbo()
-    used = dict(zip(("LBO", "SBO"), tile.used(min(tile.mn, 64)), strict=True))
-    out = []
-    for number, (name, stride) in enumerate((("LBO", lbo), ("SBO", sbo))):
-        if not used[name] or stride >= tile.bytes:
-            continue
-        end = panel.y + (stride // 128 + 0.5) * panel.cell_height
-        start = panel.y + 0.5 * panel.cell_height
-        x = panel.x + panel.width + 14 + 46 * number
-        out.append(
-            f'<g stroke="{ink}" fill="none" stroke-width="1.6" data-stride="{name.lower()}"><path d="M{x - 10:.1f} {start:.1f}h10V{end:.1f}h-10"/>'
-            f'<path d="M{x - 5:.1f} {end - 4:.1f}l-6 4 6 4"/></g>'
-            f'<text x="{x + 3:.1f}" y="{(start + end) / 2 - 2 + 12 * number:.1f}" font-size="10" fill="{ink}">{name}<tspan x="{x + 3:.1f}" dy="11">{stride} B</tspan></text>'
-        )
-    return "".join(out)
 
 
 def field_at(bit: int) -> str:

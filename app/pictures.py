@@ -9,7 +9,8 @@ from typing import Any
 from app import memory, memory_views, payload, state
 from app.encode import dumps
 from app.raster import Drawing
-from app.words import DIAGRAM
+from app.tile_views import Look, look_of, tile_figure
+from app.words import DIAGRAM, LOOK
 from layouts import catalog
 from layouts.descriptor import FIELDS, Descriptor
 from layouts.errors import LayoutError
@@ -19,6 +20,8 @@ from layouts.reading import ranges, shown
 from layouts.render import tables
 from layouts.render.diagram import WORDS, Style, caption, diagram
 from layouts.render.tikz import tikz
+from layouts.tile_map import TileMap
+from layouts.tiling import Tile
 from layouts.view import Figure, figure_of, operand_figure
 
 FORMS = {
@@ -172,9 +175,9 @@ def _text(form: str, figure: Figure, style: Style, title: str) -> str:
 
 def tile(form: str, query: Mapping[str, str], draw: Draw = Drawing.made) -> Made:
     """A tile in shared memory: logical and memory picture with LBO and SBO; txt, md, csv: where every element (chunk) lies."""
-    _known(form, query, (*memory.TILE_FIELDS, "plain"))
+    _known(form, query, (*memory.TILE_FIELDS, *LOOK))
     made, rows = memory.tile_of({name: query[name] for name in memory.TILE_FIELDS if name in query})
-    plain = _flag("plain", query)
+    look = look_of(query)
     title = f"{made.mn}×{made.k} {made.element_bits}-bit {made.major}-major, swizzle {made.mode.name}"
     if form == "json":
         return dumps(memory.tile_facts(made, rows)), FORMS[form]
@@ -183,28 +186,29 @@ def tile(form: str, query: Mapping[str, str], draw: Draw = Drawing.made) -> Made
         rows_ = ("".join(f"{mn},{k},{at}\n" for k, at in enumerate(row)) for mn, row in enumerate(offsets))
         return ("mn,k,offset_bytes\n" + "".join(rows_)).encode(), FORMS[form]
     if form in ("txt", "md"):
-        return _tile_text(form, made, rows, title).encode(), FORMS[form]
+        return _tile_text(form, made, rows, title, look).encode(), FORMS[form]
     palette = theme(query)
-    figure, extra = memory_views.tile_figure(made, plain, palette.ink)
+    drawing = tile_figure(made, look, rows, palette.ink, palette.ink)
     style = Style(palette=palette, title=_title(query))
-    return _drawn(form, diagram(figure, style, title, title, extra), query, draw)
+    return _drawn(form, diagram(drawing.figure, style, title, title, drawing.extra), query, draw)
 
 
-def _tile_text(form: str, made: Any, rows: int, title: str) -> str:
+def _tile_text(form: str, made: Tile, rows: int, title: str, look: Look) -> str:
+    """Where every cell lies, in bytes from the tile's start."""
     facts = memory.tile_facts(made, rows)
-    views = memory.chunk_views(made)
-    across = views["across"]
+    cells = TileMap(made, look.down, look.unit)
     head = [f"{name.upper()} {facts[f'{name}_bytes']} bytes" + ("" if facts[f"{name}_used"] else ", not read") for name in ("lbo", "sbo")]
-    chunks = [[f"{int(at) * 16:#x}" for at in views["after"][n * across : (n + 1) * across]] for n in range(views["lines"])]
+    at = [[f"{n:#x}" for n in row] for row in (cells.memory(look.plain) * cells.bits // 8).tolist()]
     told = f"{title}; {'; '.join(head)}; descriptor {facts['descriptor']}; {facts['cute']['elements']}"
-    line = "row" if made.major == "K" else "k"
+    dims = ("mn", "k") if cells.rows_are_mn else ("k", "mn")
+    down, across = ("chunk" if step > 1 else dim for dim, step in zip(dims, cells.steps, strict=True))
     if form == "md":
-        table = [f"| {line} |" + "".join(f" chunk {c} |" for c in range(across)), "|---:|" + "---|" * across]
-        table += [f"| **{n}** |" + "".join(f" {at} |" for at in row) for n, row in enumerate(chunks)]
+        table = [f"| {down} |" + "".join(f" {across} {c} |" for c in range(cells.cols)), "|---:|" + "---|" * cells.cols]
+        table += [f"| **{n}** |" + "".join(f" {text} |" for text in row) for n, row in enumerate(at)]
         return f"### {title}\n\n{told}\n\n" + "\n".join(table) + "\n"
-    width = max(7, max(len(at) for row in chunks for at in row))
-    lines = [told, "", f"{line:>4} " + " ".join(f"chunk {c}".rjust(width) for c in range(across))]
-    lines += [f"{n:4} " + " ".join(at.rjust(width) for at in row) for n, row in enumerate(chunks)]
+    width = max(len(f"{across} {cells.cols - 1}"), max(len(text) for row in at for text in row))
+    lines = [told, "", f"{down:>5} " + " ".join(f"{across} {c}".rjust(width) for c in range(cells.cols))]
+    lines += [f"{n:5} " + " ".join(text.rjust(width) for text in row) for n, row in enumerate(at)]
     return "\n".join(lines) + "\n"
 
 

@@ -28,6 +28,7 @@ from layouts.view import Figure, figure_of, operand_figure
 REASON = "An exported site executes nothing; run the server for that."
 MOST_TABLE_VALUES = 512  # larger maps are in maps/*.json
 NEEDS_SERVER = "needs-server.html"
+STANDING = ("/help", "/gallery", "/gpu", "/guide", "/smem/atoms")  # pages that are exported whatever families are
 BUNDLES = {
     "instruction.js": ("grid.js", "copy.js", "place.js", "zoom.js", "instruction.js"),
     "tool.js": ("copy.js", "tool.js"),
@@ -93,7 +94,7 @@ class Site:
             return "assets/palette.css"
         if path == plotly_url():
             return "assets/plotly.js"
-        if path in ("/help", "/gallery", "/gpu", "/guide"):
+        if path in STANDING:
             return path[1:] + ".html" + tail
         if path.startswith("/guide/"):
             return f"guide/{path.removeprefix('/guide/')}.html{tail}"
@@ -200,7 +201,7 @@ class Site:
         """Write everything; the path of each page as it is done."""
         self.index()
         self.write("assets/plotly.js", self.get(plotly_url()))
-        for address in ("/help", "/gallery", "/gpu", "/guide", *(f"/guide/{slug}" for slug in guide_pages.slugs())):
+        for address in (*STANDING, *(f"/guide/{slug}" for slug in guide_pages.slugs())):
             self.page(address, address[1:] + ".html")
             yield address
         self.write(NEEDS_SERVER, self.localise(_needs_server(self.get("/help").decode()), NEEDS_SERVER))
@@ -288,7 +289,7 @@ def export(folder: str, families: list[str], bar: bool) -> dict[str, Any]:
     from rich.console import Console
     from rich.progress import track
 
-    total = len(chosen) + 4 + len(guide_pages.slugs())
+    total = len(chosen) + len(STANDING) + len(guide_pages.slugs())
     done = sum(1 for _ in track(site.run(), total=total, description="exporting", console=Console(stderr=True), disable=not bar))
     return {
         "folder": str(target), "pages": done, "files": len(site.files), "written": site.written, "bytes": sum(site.files.values()),

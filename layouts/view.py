@@ -106,9 +106,9 @@ class Grid:
 class Panel:
     """One matrix of a figure: its place and cell size in figure units; grid is None for an operand in shared memory.
 
-    category, texts: what cells are coloured by and say, where that is not a name of the pattern and a label.
+    category, texts: what cells are coloured by (-1: not at all) and say, where that is not a name of the pattern and a label.
     row0, col0: the matrix's first row and column shown, where it is a window of it. row_names: what stands beside the rows instead
-    of their numbers.
+    of their numbers. of: how many categories there are, where a panel need not show all of them.
     """
 
     name: str
@@ -125,6 +125,7 @@ class Panel:
     row0: int = 0
     col0: int = 0
     row_names: tuple[str, ...] = ()
+    of: int = 0
 
     @property
     def width(self) -> float:

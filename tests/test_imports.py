@@ -23,7 +23,7 @@ FLOORS = (
     {"mistakes", "packing", "fits"},
     {"diagnosis"},
     {"verify", "chain", "slices"},
-    {"feeding"},
+    {"tile_map", "feeding"},
     {"plan"},
     {"planning"},
     {"render"},

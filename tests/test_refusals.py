@@ -153,6 +153,6 @@ def test_what_nothing_expected_is_logged_and_answered_in_the_one_shape(
     assert refusal(answer, 500).code == "internal_error" and "secret" not in answer.text
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert "POST /api/v1/descriptors/encode" in caplog.text and "a secret path" in caplog.text and "Traceback" in caplog.text
-    monkeypatch.setattr(memory, "chunk_views", broken)
+    monkeypatch.setattr(memory, "tile_facts", broken)
     page = client.get("/smem")
     assert page.status_code == 500 and page.headers["content-type"].startswith("text/html") and "secret" not in page.text

@@ -118,10 +118,10 @@ def _cells(panel: Panel, grid: Grid | None, colour: str, threads: frozenset[int]
     else:
         assert grid is not None
         category = grid.category(colour_for(grid, colour))
-    count = int(category.max()) + 1
+    count = panel.of or int(category.max()) + 1
     category = category[_window(panel)]
     colours = 4 if count <= 4 else 8
-    wheel = np.where(_shown(panel, threads), category % colours, -1).astype(np.int32)
+    wheel = np.where(_shown(panel, threads) & (category >= 0), category % colours, -1).astype(np.int32)
     w, h = panel.cell_width, panel.cell_height
     out = []
     for index in range(colours):

@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from app import memory
 from layouts.descriptor import Descriptor
+from layouts.tile_map import TileMap
 
 pytestmark = pytest.mark.browser
 START = "0x4000004000010100"
@@ -148,12 +149,13 @@ def test_editor_without_scripts(open_page: Any) -> None:
 def test_tile_explorer_links_both_pictures(open_page: Any, plain: str) -> None:
     page = open_page(f"/smem?plain={plain}", wait=False)
     tile, _ = memory.tile_of({})
-    views = memory.chunk_views(tile)
+    cells = TileMap(tile)
+    views = {name: cells.memory(name == "before").ravel() for name in ("before", "after")}
     box = page.locator("#stage svg").bounding_box()
     panels = page.evaluate("JSON.parse(document.getElementById('data').textContent).panels")
     scale = box["width"] / page.evaluate("document.querySelector('#stage svg').viewBox.baseVal.width")
     row, col = 11, 4
-    chunk = row * views["across"] + col
+    chunk = row * cells.cols + col
     p, m = panels
     page.mouse.move(
         box["x"] + (p["x"] + (col + 0.5) * p["cell_width"]) * scale, box["y"] + (p["y"] + (row + 0.5) * p["cell_height"]) * scale
@@ -192,3 +194,31 @@ def test_the_editor_reads_back_what_it_prints(open_page: Any) -> None:
         expect(page.locator("#word")).to_have_value("0x4000004000010100")
         assert bits_of(page) == 0x4000004000010100 and page.locator("#word-error").is_hidden()
         assert page.locator("#word-notes").is_visible() == ("make_desc" in text)
+
+
+@pytest.mark.parametrize(
+    "query", ["unit=element&mn=16&k=64", "major=MN&swizzle=64B&mn=64&k=16&down=mn", "show=memory&mn=16&k=64", "base=0x1010&mn=16&k=64"]
+)
+def test_cells_of_every_kind_are_linked_to_memory(open_page: Any, query: str) -> None:
+    """A cell under the pointer names its element and address, as the engine has it; the same element is marked in memory."""
+    page = open_page(f"/smem?{query}", wait=False)
+    given = dict(part.split("=") for part in query.split("&"))
+    tile, _ = memory.tile_of(given)
+    cells = TileMap(tile, given.get("down", ""), given.get("unit", "chunk"))
+    panels = {p["name"]: p for p in page.evaluate("JSON.parse(document.getElementById('data').textContent).panels")}
+    page.locator("#stage svg").scroll_into_view_if_needed()
+    box = page.locator("#stage svg").bounding_box()
+    scale = box["width"] / page.evaluate("document.querySelector('#stage svg').viewBox.baseVal.width")
+    row, col = 5, 3
+    first = tile.base // 128 * 128
+    at = int(cells.memory()[row, col]) * cells.bits // 8 + tile.base
+    place = (at - first) * 8 // cells.bits
+    panel, cell = (panels["logical"], row * cells.cols + col) if "logical" in panels else (panels["memory"], place)
+    x, y = cell % panel["cols"] + 0.5, cell // panel["cols"] + 0.5
+    page.mouse.move(box["x"] + (panel["x"] + x * panel["cell_width"]) * scale, box["y"] + (panel["y"] + y * panel["cell_height"]) * scale)
+    expect(page.locator("#chunk")).to_contain_text(f"after  {at} =")
+    mn, k = int(cells.mn[row, col]), int(cells.k[row, col])
+    expect(page.locator("#chunk")).to_contain_text(f"row {mn}, k {k}" if tile.major == "K" else f"k {k}, mn {mn}")
+    m = panels["memory"]
+    assert float(page.locator("#mark-memory").get_attribute("x")) == pytest.approx(m["x"] + place % m["cols"] * m["cell_width"], abs=0.01)
+    assert float(page.locator("#mark-memory").get_attribute("y")) == pytest.approx(m["y"] + place // m["cols"] * m["cell_height"], abs=0.01)
