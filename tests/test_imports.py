@@ -100,7 +100,22 @@ def test_the_gpu_room_stands_on_the_engine_alone(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["cli", "cli_base", "cli_gpu", "cli_memory", "chains", "pictures", "steps", "payload", "search", "answers"]
+    "module",
+    [
+        "cli",
+        "cli_base",
+        "cli_gpu",
+        "cli_memory",
+        "chains",
+        "pictures",
+        "steps",
+        "payload",
+        "search",
+        "answers",
+        "topics",
+        "guide_index",
+        "guide_reference",
+    ],
 )
 def test_the_command_line_needs_no_server_package(module: str) -> None:
     top_level = ast.parse((ROOT / "app" / f"{module}.py").read_text()).body
