@@ -61,8 +61,11 @@ def gpu_run(
     operand: Annotated[str, typer.Option(help="fragment, descriptor: which operand.")] = "",
     descriptor: Annotated[str, typer.Option(help="descriptor: the 64-bit word.")] = "",
     major: Annotated[str, typer.Option(help="descriptor: K or MN.")] = "K",
-    a_from: Annotated[str, typer.Option(help="mma, wgmma: registers or shared.")] = "registers",
+    a_from: Annotated[str, typer.Option(help="mma, wgmma: registers or shared.")] = "",
     seed: Annotated[str, typer.Option(help="mma: of the random numbers.")] = "20261121",
+    a: Annotated[str, typer.Option("--a", help="mma, a whole product: how A is stored, as for lanescope kernel.")] = "",
+    b: Annotated[str, typer.Option("--b", help="mma, a whole product: how B is stored.")] = "",
+    d: Annotated[str, typer.Option("--d", help="mma, a whole product: scale=0, or wmma's layout and ldm.")] = "",
     address: Annotated[str, typer.Option(help="banks: 32 byte addresses, with commas.")] = "",
     backend: Annotated[str, typer.Option(help="cuda, or numpy (a simulation).")] = "cuda",
     device: Annotated[str, typer.Option(help="Number of the CUDA device.")] = "0",
@@ -80,7 +83,8 @@ def gpu_run(
         given |= {"access": what, "address": parse(address)}
     else:
         given |= {"instruction": what}
-        given |= {"mma": {"a_from": a_from, "seed": seed}, "fragment": {"operand": operand}}.get(kind, {})
+        sides = {side: text for side, text in (("a", a), ("b", b), ("d", d)) if text}
+        given |= {"mma": sides | {"seed": seed} | ({"a_from": a_from} if a_from else {}), "fragment": {"operand": operand}}.get(kind, {})
         given |= {"descriptor": descriptor, "operand": operand or "a", "major": major} if kind == "descriptor" else {}
     request = runs.check(given)
     chosen: Device = Reference() if request["backend"] == "numpy" else Cuda(request["device"])
@@ -90,6 +94,8 @@ def gpu_run(
     else:
         how = "SIMULATION, no GPU" if found["simulation"] else found["device"]["name"]
         print(f"{'agrees' if found['agrees'] else 'differs'}: {found['compared'] - len(found['mismatches'])} of {found['compared']} · {how} · {found['duration_ms']:.1f} ms")  # fmt: skip
+        for name, steps in found.get("descriptors", {}).items():
+            print(f"  descriptor {name}: {' '.join(steps)}")
         for row in found["mismatches"][:20]:
             print("  " + ", ".join(f"{key} {value}" for key, value in row.items()))
         if source:

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request
 from starlette.responses import PlainTextResponse, Response
 
-from app import run_views, steps
+from app import programs, run_views, steps
 from app.errors import status_of
 from app.gpu import runs
 from app.gpu.pool import Pool
@@ -26,6 +26,7 @@ from app.work import off_loop
 from layouts import banks, catalog
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
+from layouts.planning import SIDES
 from layouts.reading import number
 
 router = APIRouter(route_class=ApiRoute)
@@ -88,7 +89,7 @@ async def gpu_api(request: Request) -> Response:
 
 @router.post("/api/v1/gpu/runs", tags=["v1"], responses={200: {"model": RunAnswer}}, openapi_extra=takes("RunBody", RunBody))
 async def run_api(request: Request, given: Given) -> Response:
-    """Execute on the device (or, with backend numpy, simulate) and compare: kind mma {instruction, a_from, seed}, fragment
+    """Execute on the device (or, with backend numpy, simulate) and compare: kind mma {instruction, a_from, seed, or a, b, d of a whole product}, fragment
     {instruction, operand}, descriptor {descriptor, instruction, operand, major}, banks {access, address}. 503 where there is no device."""
     return await off_loop(json_body, await hardware(request).run(given))
 
@@ -104,11 +105,20 @@ async def gpu_page(request: Request) -> Response:
 async def run_page(request: Request) -> Response:
     """One run as a page; its parameters are the query, so the link repeats it."""
     query = dict(request.query_params)
-    context: dict[str, Any] = {"given": query, "error": None, "found": None, "reason": hardware(request).reason, "accesses": banks.ACCESSES}
+    context: dict[str, Any] = {
+        "given": query,
+        "error": None,
+        "found": None,
+        "reason": hardware(request).reason,
+        "accesses": banks.ACCESSES,
+        "stored": any(query.get(side) for side in SIDES),
+    }
     try:
         given = await off_loop(_run_of, query)
         found = await hardware(request).run(given)
         context |= {"found": found, "views": await off_loop(run_views.views, found)}
+        if "options" in found:
+            context["program"] = programs.address(catalog.find(given["instruction"]), {side: query.get(side, "") for side in SIDES})
         code = 200
     except LayoutError as error:
         context["error"], code = error, status_of(error)

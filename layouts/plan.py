@@ -51,6 +51,11 @@ class Side:
         return self.unit_bits // self.container_bits
 
     @property
+    def padding_below(self) -> int:
+        """Bits of padding below an element in its container, as Operand.padding_below."""
+        return (self.container_bits - 4) // 2 if self.element.bits == 4 else 0
+
+    @property
     def units_k(self) -> int:
         """Units along K."""
         return self.k // self.per_unit

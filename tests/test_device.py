@@ -6,11 +6,12 @@ from functools import lru_cache
 
 import pytest
 
-from app.gpu import banks, chained, descriptors, fragments, products
+from app.gpu import banks, chained, descriptors, fragments, products, whole
 from app.gpu.device import Cuda, devices
 from layouts import find
 from layouts.descriptor import encode
 from layouts.errors import LayoutError
+from tests.test_kernel import CASES, made
 from tests.test_runs import CHOSEN
 
 
@@ -55,3 +56,11 @@ def test_banks_and_chains() -> None:
     assert banks.run(device(), "ldmatrix.x4", [128 * lane for lane in range(32)])["agrees"]
     case = next(chained.cases())
     assert case.agrees(device())
+
+
+@pytest.mark.parametrize("case", CASES, ids=" ".join)
+def test_whole_products(case: tuple[str, str, str, str]) -> None:
+    chosen = made(case)
+    if device().supports(chosen.instruction):
+        pytest.skip(device().supports(chosen.instruction))
+    assert whole.run(device(), chosen)["agrees"]

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,11 @@ from layouts.banks import Access
 from layouts.descriptor import SHARED_BEGIN
 from layouts.errors import LayoutError
 from layouts.instruction import WARPGROUP, Instruction
+from layouts.plan import Plan
+from layouts.render import kernel_device
+
+if TYPE_CHECKING:
+    from app.gpu.whole import Staged
 
 Array = NDArray[Any]
 WINDOW = SHARED_BEGIN
@@ -69,6 +74,10 @@ class Device(Protocol):
 
     def product(self, job: Product) -> tuple[Array, str]:
         """D's registers [x, y, threads, kept] as unsigned words."""
+        ...
+
+    def program(self, plan: Plan, staged: Staged) -> tuple[Array, str]:
+        """A whole product by its plan: D's memory, the bits of its elements."""
         ...
 
     def move(self, instruction: Instruction, words: Array, offsets: Array) -> tuple[Array, str]:
@@ -162,6 +171,19 @@ class Cuda:
         cupy.cuda.runtime.deviceSynchronize()
         if job.absolute and (found := int(base[0])) != WINDOW:
             raise LayoutError("unsupported_here", f"A block's shared memory begins at {found} on this device.", f"Known is {WINDOW}.")
+        return self._fetch(out), source
+
+    def program(self, plan: Plan, staged: Staged) -> tuple[Array, str]:
+        from app.gpu.whole import d_memory
+
+        cupy = self.cupy
+        source = kernel_device.device(plan, 'extern "C" ').replace(f" {kernel_device.NAME}(", " k(")
+        kernel = self._kernel(source)
+        out = cupy.asarray(d_memory(plan))
+        if plan.shared_bytes > 48 * 1024:
+            self._allow(kernel, plan.shared_bytes)
+        kernel((1,), (plan.instruction.threads,), (*map(cupy.asarray, staged.memory.values()), out), shared_mem=plan.shared_bytes)
+        cupy.cuda.runtime.deviceSynchronize()
         return self._fetch(out), source
 
     def move(self, instruction: Instruction, words: Array, offsets: Array) -> tuple[Array, str]:

@@ -45,8 +45,8 @@ class Inputs:
         return out
 
 
-def inputs(i: Instruction, seed: int = SEED) -> Inputs:
-    """Random whole numbers every type of the instruction holds exactly."""
+def inputs(i: Instruction, seed: int = SEED, selector: int = 0) -> Inputs:
+    """Random whole numbers every type of the instruction holds exactly. selector: of a sparse A's metadata."""
     rng = np.random.default_rng(seed)
     op = i.operands["a"]
     products = i.operands["d"].extents.get("product", 1)
@@ -55,7 +55,7 @@ def inputs(i: Instruction, seed: int = SEED) -> Inputs:
     dense = stored
     if op.sparsity:
         words = np.array([metadata(rng, op.sparsity, i.threads)], np.uint32)
-        columns = op.sparsity.dense_columns(op.coords["col"], words[0].tolist())
+        columns = op.sparsity.dense_columns(op.coords["col"], words[0].tolist(), selector)
         dense = np.zeros((1, op.row_count, op.dense_col_count), dtype=stored.dtype)
         dense[0, op.rows, columns] = stored[0, op.rows, op.coords["col"]]
     b = rng.choice(numbers.legal_values(i.types["b"]), (products, i.sizes["k"], i.sizes["n"]))
@@ -83,7 +83,7 @@ def run_inputs(device: Device, i: Instruction, a_from: str, given: Inputs) -> tu
     if ops["a"].sparsity:
         registers["e"] = given.metadata
     for name, values in given.scales.items():
-        registers[f"{name}_data"] = _scale_words(i, name, values)[None]
+        registers[f"{name}_data"] = scale_words(i, name, values)[None]
     if i.threads == WARPGROUP:
         image, a_word, b_word = shared_image(i, given.stored_a[0] if a_from == "shared" else None, given.b[0])
         image, descriptors = image[None], {"b_desc": b_word}
@@ -105,7 +105,7 @@ def pack(op: Operand, values: Array) -> Array:
     return numbers.pack(op, np.moveaxis(bits, 0, -1) if len(op.axes) == 3 else bits[0])
 
 
-def _scale_words(i: Instruction, name: str, codes: Array) -> Array:
+def scale_words(i: Instruction, name: str, codes: Array) -> Array:
     """Scale codes [row or col, block] → the 32-bit scale data of every lane, byte-id and thread-id 0."""
     thread, byte = i.scales[name].owners()
     words = np.zeros(32, np.uint32)
@@ -138,8 +138,12 @@ def shared_image(i: Instruction, a: Array | None, b: Array) -> tuple[Array, int,
 def run(device: Device, i: Instruction, a_from: str = "registers", seed: int = SEED) -> dict[str, Any]:
     """One product: predicted and measured D [row][col] ([product][row][col] for m8n8k4 f16) and every element that differs."""
     given = inputs(i, seed)
-    wanted = given.expected(i)
     got, disagree, source = run_inputs(device, i, a_from, given)
+    return compared(given.expected(i), got, disagree, source)
+
+
+def compared(wanted: Array, got: Array, disagree: int, source: str) -> dict[str, Any]:
+    """D as it should be and as it came, [product, row, col], as an answer."""
     several = len(wanted) > 1
     wrong = np.argwhere(~(got == wanted))
     mismatches = [

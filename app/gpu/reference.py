@@ -6,7 +6,7 @@ It reads registers by the maps and shared memory by the descriptor model, so it 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,10 @@ from layouts import descriptor as desc
 from layouts.banks import BANKS, Access, check
 from layouts.descriptor import Descriptor, View
 from layouts.instruction import WARPGROUP, Instruction, Operand
+from layouts.plan import Plan
+
+if TYPE_CHECKING:
+    from app.gpu.whole import Staged
 
 Array = NDArray[Any]
 SOURCE = "NumPy simulation: app/gpu/reference.py\n"
@@ -48,6 +52,11 @@ class Reference:
         out = c[None] + _multiply(i, a, b)
         bits = numbers.encode(np.broadcast_to(out, (x, y, *out.shape[2:])), d.element.name)
         return numbers.pack(d, bits)[..., : job.kept], SOURCE
+
+    def program(self, plan: Plan, staged: Staged) -> tuple[Array, str]:
+        from app.gpu.whole import simulate
+
+        return simulate(self, plan, staged), SOURCE
 
     def _left(self, job: Product) -> Array:
         """Dense A, scaled: [x (or 1), row, k, product], or [x, y, …] where it lies in shared memory."""

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from app.gpu import banks, descriptors, fragments, products
+from app.gpu import banks, descriptors, fragments, products, whole
 from app.gpu.device import Device
 from layouts import banks as model
 from layouts import catalog
@@ -14,6 +14,8 @@ from layouts import descriptor as desc
 from layouts.descriptor import Descriptor
 from layouts.errors import LayoutError
 from layouts.instruction import WARPGROUP, Instruction
+from layouts.plan import Plan
+from layouts.planning import FROM, SIDES, plan, read
 from layouts.reading import asked, choice, keys, number, text
 from layouts.spelling import read_word
 
@@ -21,7 +23,7 @@ Json = dict[str, Any]
 KINDS = ("mma", "fragment", "descriptor", "banks")
 BACKENDS = ("cuda", "numpy")
 FIELDS = {
-    "mma": ("instruction", "a_from", "seed"),
+    "mma": ("instruction", "a_from", "seed", *SIDES),
     "fragment": ("instruction", "operand"),
     "descriptor": ("descriptor", "instruction", "operand", "major"),
     "banks": ("access", "address"),
@@ -73,7 +75,21 @@ def _check_mma(given: Mapping[str, Any], instruction: Instruction) -> Json:
         choice(given.get("a_from", "registers"), "a_from", forms, "bad_a_from"),
         number(given.get("seed", products.SEED), "seed", 0, 2**63 - 1),
     )
-    return {"a_from": a_from, "seed": seed}
+    if not set(SIDES) & set(given):
+        return {"a_from": a_from, "seed": seed}
+    made = _plan(given, instruction)
+    return {"a_from": made.a_from, "seed": seed, **made.chosen}
+
+
+def _plan(given: Mapping[str, Any], instruction: Instruction) -> Plan:
+    """How A and B of a whole product are stored: the options of a, b and d, and a_from where it is given."""
+    options = {side: read(given.get(side), side) for side in SIDES}
+    if "a_from" in given and instruction.threads == WARPGROUP:
+        told = choice(given["a_from"], "a_from", FROM, "bad_a_from")
+        wanted = options["a"].setdefault("from", told)
+        if told != wanted:
+            raise LayoutError("bad_a_from", f"a_from is '{told}', a.from '{wanted}'.", "Give one of them.", "a_from")
+    return plan(instruction, *options.values())
 
 
 def _check_banks(given: Mapping[str, Any]) -> Json:
@@ -112,8 +128,15 @@ def run(device: Device, request: Json) -> Json:
     }
 
 
+def _mma(device: Device, i: Instruction, request: Json) -> Json:
+    """One instruction over registers and plain tiles, or a whole product stored as the request says."""
+    if SIDES[0] in request:
+        return whole.run(device, plan(i, *(request[side] for side in SIDES)), request["seed"])
+    return products.run(device, i, request["a_from"], request["seed"])
+
+
 _RUN: dict[str, Callable[[Device, Instruction, Json], Json]] = {
-    "mma": lambda device, i, r: products.run(device, i, r["a_from"], r["seed"]),
+    "mma": _mma,
     "fragment": lambda device, i, r: fragments.run(device, i, r["operand"]),
     "descriptor": lambda device, i, r: descriptors.run(device, i, Descriptor(read_word(r["descriptor"]).word), r["operand"], r["major"]),
 }

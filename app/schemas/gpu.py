@@ -9,10 +9,16 @@ from pydantic import Field
 from app.gpu import runs
 from app.schemas.base import ByThread, Closed, Grid, Major, PtxText, Word64, words
 from app.schemas.chains import AccessName, Address
+from app.schemas.kernels import Options
 from app.schemas.memory import DescriptorText
 
 Backend = words("Backend", runs.BACKENDS, "cuda executes; numpy simulates and says so.")
 RunKind = words("RunKind", runs.KINDS, "What is run.")
+
+
+SideOptions = Annotated[
+    str | dict[str, str | int], Field(examples=["major=MN,swizzle=64B", {"major": "MN", "swizzle": "64B"}], max_length=2000)
+]
 
 
 # bodies ----------------------------------------------------------------------------------------------------------------------
@@ -30,6 +36,11 @@ class MmaRun(Run):
     instruction: PtxText
     a_from: Literal["registers", "shared"] = Field(default="registers", description="shared: wgmma's A through a descriptor.")
     seed: int = Field(default=20261121, ge=0, lt=1 << 63)
+    a: SideOptions = Field(
+        default="", description="With a, b or d it is a whole product, by the program of /instructions/{ptx}/kernel: how A is stored."
+    )
+    b: SideOptions = Field(default="", description="How B is stored.")
+    d: SideOptions = Field(default="", description="What becomes of C and D.")
 
 
 class FragmentRun(Run):
@@ -116,6 +127,9 @@ class MmaRequest(Run):
     instruction: str
     a_from: str
     seed: int
+    a: dict[str, str] | None = None
+    b: dict[str, str] | None = None
+    d: dict[str, str] | None = None
 
 
 class ValueMismatch(Closed):
@@ -135,6 +149,12 @@ class MmaRan(Ran):
     measured: Values
     mismatches: list[ValueMismatch]
     copies_that_differ: int
+    descriptors: dict[str, list[Word64]] | None = Field(
+        default=None, description="A whole product: each step's descriptor of a and b, starts counted from shared memory."
+    )
+    immediates: dict[str, int] | None = Field(default=None, description="A whole product: the instruction's immediates.")
+    steps: int | None = Field(default=None, description="A whole product: how many instructions it took.")
+    options: Options | None = Field(default=None, description="A whole product: every option by side, spelled in full.")
 
 
 class FragmentRequest(Run):

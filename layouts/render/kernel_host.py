@@ -56,11 +56,6 @@ def table(name: str, low: int, high: int, padding: int = 0) -> list[int]:
     return [int(word) << padding for word in bits]
 
 
-def padding_of(side: Side) -> int:
-    """Bits of padding below an element in its container."""
-    return (side.container_bits - 4) // 2 if side.element.bits == 4 else 0
-
-
 def includes(plan: Plan) -> str:
     """The headers the host half needs."""
     names = (*(("cmath",) if plan.instruction.types["d"] == "f16" else ()), "cstdio", "cstdlib", "vector")
@@ -71,7 +66,8 @@ def host(plan: Plan) -> str:
     """Everything behind the kernel: tables, helpers, main."""
     i = plan.instruction
     tables = [
-        _table(side.letter.upper(), side.element.name, *span(side.element.name), unit(side), padding_of(side)) for side in (plan.a, plan.b)
+        _table(side.letter.upper(), side.element.name, *span(side.element.name), unit(side), side.padding_below)
+        for side in (plan.a, plan.b)
     ]
     if plan.accumulate and i.types["d" if "c" not in i.types else "c"] == "f16":
         tables.append(_table("C", "f16", *C_RANGE, "unsigned short"))

@@ -10,7 +10,7 @@ import numpy as np
 from layouts import catalog, codec
 from layouts.plan import Plan, Side
 from layouts.render.kernel_device import NAME, device, parameters
-from layouts.render.kernel_host import C_RANGE, DEFAULT_SHARED, padding_of, span, table
+from layouts.render.kernel_host import C_RANGE, DEFAULT_SHARED, span, table
 
 _NUMPY = {
     "double": "float64",
@@ -66,7 +66,7 @@ def _constants(plan: Plan) -> str:
         words = (
             [float(n) for n in range(low, high + 1)]
             if side.element.name == "f64"
-            else table(side.element.name, low, high, padding_of(side))
+            else table(side.element.name, low, high, side.padding_below)
         )
         shown = ", ".join(f"{word}" if isinstance(word, float) else f"{word:#x}" for word in words)
         out.append(f"{side.letter.upper()}_BITS = np.array([{shown}], np.{kind})  # {low} to {high} as {side.element.name}")

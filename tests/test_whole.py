@@ -1,0 +1,117 @@
+"""A whole product as a run: staged where the plan says, read through descriptors and loads, compared with NumPy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from app.gpu import runs, whole
+from app.gpu.device import Product
+from app.gpu.reference import Reference
+from app.main import create_app
+from layouts import find
+from layouts.descriptor import Descriptor
+from layouts.errors import LayoutError
+from layouts.planning import plan
+from tests.test_cli import lanescope
+from tests.test_kernel import CASES, F16, WORKED, made
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[TestClient]:
+    with TestClient(create_app()) as made:
+        yield made
+
+
+def test_every_program_has_a_simulation_that_agrees() -> None:
+    for case in CASES:
+        found = whole.run(Reference(), made(case))
+        assert found["agrees"] and found["compared"] >= 64, case
+
+
+@pytest.mark.parametrize("name", WORKED)
+def test_the_worked_examples_run_as_one_product(name: str) -> None:
+    a, b = WORKED[name]
+    request = runs.check({"kind": "mma", "instruction": F16, "backend": "numpy", "a": a, "b": b})
+    found = runs.run(Reference(), request)
+    assert found["agrees"] and found["compared"] == 64 * 32
+    assert ("a" in found["descriptors"]) is (name != "registers-64b") and request["a_from"] == (
+        "registers" if name == "registers-64b" else "shared"
+    )
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "side", "word"),
+    [
+        ("major=MN,swizzle=64B", "major=MN", "a", "0x8000004000200000"),  # LBO and SBO exchanged
+        ("major=MN,swizzle=64B", "major=MN", "b", "0x0000000800100080"),
+        ("major=MN,swizzle=128B", "swizzle=32B", "a", "0x8000004000800000"),  # another mode
+        ("major=MN,swizzle=128B", "swizzle=32B", "b", "0xc000001000010081"),  # 16 bytes off
+        ("from=registers", "major=MN,swizzle=64B", "b", "0x8002002000400000"),  # a base offset where there is none
+    ],
+)
+def test_a_wrong_descriptor_gives_a_wrong_product(a: str, b: str, side: str, word: str) -> None:
+    """The run executes the word it is given, and only that word differs from the run that agrees."""
+    given = {"a": a, "b": b}
+    wrong = {**given, side: f"{given[side]},descriptor={word}"}
+    right = whole.run(Reference(), plan(find(F16), *given.values()))
+    found = whole.run(Reference(), plan(find(F16), *wrong.values()))
+    assert right["agrees"] and not found["agrees"] and found["descriptors"][side] == [word]
+    same = {**given, side: f"{given[side]},descriptor={right['descriptors'][side][0]}"}
+    assert whole.run(Reference(), plan(find(F16), *same.values()))["agrees"]
+
+
+def test_a_device_with_another_rule_is_found() -> None:
+    """Hardware that took LBO for SBO, or ignored imm-scale-b, would differ in the run of a whole product."""
+
+    class Exchanged(Reference):
+        def product(self, job: Product) -> Any:
+            a = Descriptor(job.descriptors["a_desc"])
+            other = {**job.descriptors, "a_desc": a.replace(lbo=a.sbo_bytes // 16, sbo=a.lbo_bytes // 16).word}
+            return super().product(replace(job, descriptors=other))
+
+    class Unsigned(Reference):
+        def product(self, job: Product) -> Any:
+            return super().product(replace(job, immediates={**job.immediates, "imm_scale_b": "1"}))
+
+    chosen = plan(find(F16), "major=MN,swizzle=32B", "scale=-1,base=65536")
+    assert whole.run(Reference(), chosen)["agrees"]
+    assert not whole.run(Exchanged(), chosen)["agrees"] and not whole.run(Unsigned(), chosen)["agrees"]
+
+
+def test_requests_are_checked_before_anything_runs() -> None:
+    base = {"kind": "mma", "instruction": F16, "backend": "numpy"}
+    for given, field in (
+        ({"a": "swizle=64B"}, "a.swizle"),
+        ({"b": {"major": "X"}}, "b.major"),
+        ({"a": "descriptor=0x40003fff00000000"}, "a.descriptor"),
+        ({"a": "from=shared", "a_from": "registers"}, "a_from"),
+        ({"d": 3}, "d"),
+    ):
+        with pytest.raises(LayoutError) as caught:
+            runs.check(base | given)
+        assert caught.value.field == field
+    told = runs.check(base | {"a": {"major": "MN"}, "a_from": "shared"})
+    assert told["a"] == {"from": "shared", "major": "MN"} and told["b"] == told["d"] == {} and runs.check(told) == told
+
+
+def test_over_http_and_in_a_shell(client: TestClient) -> None:
+    body = {"kind": "mma", "instruction": F16, "backend": "numpy", "a": {"major": "MN", "swizzle": "128B"}, "b": "swizzle=32B"}
+    found = client.post("/api/v1/gpu/runs", json=body).json()
+    assert found["agrees"] and found["immediates"]["imm_trans_a"] == 1 and found["options"]["b"]["swizzle"] == "32B"
+    refused = client.post("/api/v1/gpu/runs", json=body | {"b": "swizle=32B"})
+    assert refused.status_code == 422 and refused.json()["error"]["field"] == "b.swizle"
+    page = client.get(
+        "/gpu/run",
+        params={"kind": "mma", "instruction": F16, "backend": "numpy", "a": "major=MN,swizzle=128B", "b": "swizzle=32B", "a_from": ""},
+    )
+    assert page.status_code == 200 and "✓ agrees" in page.text and found["descriptors"]["a"][0] in page.text and "/kernel/" in page.text
+    words = ["gpu", "run", "mma", F16, "--backend", "numpy", "--a", "major=MN,swizzle=128B"]
+    done = lanescope(*words, "--b", "swizzle=32B", "--json")
+    assert done.returncode == 0 and json.loads(done.stdout)["descriptors"] == found["descriptors"]
+    assert lanescope(*words, "--b", "swizzle=32B,descriptor=0xc000001000010081").returncode == 1
