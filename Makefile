@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 PORT ?= 8000
 
-.PHONY: run test lint types bench bench-peers targets golden diagnoses gpu-verify wheel help clean browser compiler
+.PHONY: run test fuzz lint types bench bench-peers targets golden diagnoses gpu-verify wheel help clean browser compiler
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -40,6 +40,9 @@ run: $(VENV)/.run  ## install what is missing and serve http://127.0.0.1:8000 (P
 
 test: $(VENV)/.test browser compiler  ## install what the tests need and run all of them
 	$(BIN)/python -m pytest $(ARGS)
+
+fuzz: $(VENV)/.test  ## ask every route of the API questions made from its own document (N=… each)
+	LANESCOPE_FUZZ=$(or $(N),500) $(BIN)/python -m pytest -q tests/test_fuzz.py
 
 lint: $(VENV)/.test  ## ruff
 	$(BIN)/ruff check . && $(BIN)/ruff format --check -q .

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -15,10 +16,11 @@ from app.takes import ApiRoute, Ptx, part, text, word
 from app.wire import json_body
 from layouts import catalog
 from layouts.errors import LayoutError
-from layouts.reading import number
+from layouts.reading import number, shown
 
 router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
 MOST_Q = 2000
+SHAPE = re.compile(r"^([mM][0-9]{1,4})?([nN][0-9]{1,4})?([kK][0-9]{1,4})?$")
 LETTERS = sorted({name for i in catalog.instructions() for name in i.operand_names})
 
 
@@ -27,12 +29,14 @@ def instructions(
     family: Annotated[str, word(Family, "One family.")] = "",
     type: Annotated[str, word(ElementType, "The element type of some operand.")] = "",
     target: Annotated[str, word(Target, "An architecture that ptxas assembles it for.")] = "",
-    shape: Annotated[str, text("A whole shape, or a part of one.", "m16n8k16", "k16", most=MOST_Q)] = "",
+    shape: Annotated[str, text("A whole shape, or a part of one.", "m16n8k16", "k16", pattern=SHAPE.pattern)] = "",
     q: Annotated[
         str, text("Beginnings of words of the PTX text, or a whole line as pasted.", "m16n8k16 bf16", "wgmma sp", most=MOST_Q)
     ] = "",
 ) -> Response:
     """Every instruction, narrowed by family, operand type, target, shape (m16n8k16 or k16) and words of its PTX text."""
+    if shape and not SHAPE.fullmatch(shape):
+        raise LayoutError("bad_filter", f"No shape '{shown(shape)}'.", "A shape as m16n8k16, or a part of one: k16.", "shape")
     if len(q) > MOST_Q:
         raise LayoutError("bad_filter", f"q has {len(q)} characters.", f"At most {MOST_Q}.", "q")
     return json_body(payload.listing(family=family, type=type, target=target, shape=shape, q=q))

@@ -10,11 +10,12 @@ from layouts import banks, catalog, chain, cute
 from layouts.errors import LayoutError
 from layouts.feeding import why_not
 from layouts.instruction import Instruction, Operand
-from layouts.reading import asked, choice, keys, number, table, text
+from layouts.reading import choice, keys, number, table, text
 from layouts.render.chain import code
 from layouts.storage import HINT as STORAGE_HINT
 from layouts.storage import Storage
 from layouts.swizzle import MODES, Swizzle
+from layouts.tiling import DEFAULT_ORDER
 
 Json = dict[str, Any]
 CHAIN_FIELDS = ("storage", "load", "mma", "operand", "major")
@@ -28,9 +29,7 @@ def chain_of(given: Json) -> chain.Chain:
     """What a requested load or store does over the storage; LayoutError names the wrong field."""
     keys(given, CHAIN_FIELDS)
     load, mma = _find(given, "load"), _find(given, "mma")
-    letter = choice(
-        asked(given, "operand", "d" if load.family.name == chain.STORES else "a"), "operand", ("a", "b", "c", "d"), "bad_operand"
-    )
+    letter = choice(given.get("operand", "d" if load.family.name == chain.STORES else "a"), "operand", ("a", "b", "c", "d"), "bad_operand")
     operand = _operand(mma, letter, load)
     return chain.chain(load, operand, _stored(given, operand))
 
@@ -38,7 +37,7 @@ def chain_of(given: Json) -> chain.Chain:
 def _stored(given: Json, operand: Operand) -> Storage:
     """The requested storage, large enough for the operand."""
     spec = table(given.get("storage"), "storage", STORAGE_HINT, "bad_storage")
-    major = choice(asked(given, "major", asked(spec, "major", asked(spec, "inner", "K"))), "major", ("K", "MN"), "bad_major")
+    major = choice(given.get("major", spec.get("major", spec.get("inner", "K"))), "major", DEFAULT_ORDER, "bad_major")
     return chain.stored(spec, operand, major)
 
 
@@ -61,7 +60,7 @@ def _operand(mma: Instruction, letter: str, load: Instruction) -> Operand:
 
 def choices(given: Json) -> tuple[list[str], list[str]]:
     """(every load or store whose registers fit the operand of a request, those that feed it from its storage, best first)."""
-    mma, letter = _find(given, "mma"), choice(asked(given, "operand", "a"), "operand", ("a", "b", "c", "d"), "bad_operand")
+    mma, letter = _find(given, "mma"), choice(given.get("operand", "a"), "operand", ("a", "b", "c", "d"), "bad_operand")
     operand, store = chain.in_memory(mma.operand(letter)), letter in "cd"
     fits = [i.ptx for i in chain.candidates(operand, store)]
     if not fits:
@@ -130,30 +129,30 @@ def cost_facts(found: banks.Cost) -> Json:
 
 
 def _pitch(given: Json) -> int:
-    return number(asked(given, "row_bytes", 128), "row_bytes", 1, MOST_PITCH) + number(asked(given, "pad", 0), "pad", 0, MOST_PITCH)
+    return number(given.get("row_bytes", 128), "row_bytes", 1, MOST_PITCH) + number(given.get("pad", 0), "pad", 0, MOST_PITCH)
 
 
 def use_of(given: Json) -> tuple[banks.Use, Swizzle]:
     """One access and the swizzle of byte addresses: at "address", or at rows of `row_bytes` (plus `pad`); what is left out is the page's default."""
     _rows_or_addresses(given, [given])
-    return _use(given, given), _swizzle(asked(given, "swizzle", "none"))
+    return _use(given, given), _swizzle(given.get("swizzle", "none"))
 
 
 def _rows_or_addresses(given: Json, items: list[Json]) -> None:
     """LayoutError where a pattern's fields stand beside the addresses that make them idle."""
-    idle = [name for item in items if item.get("address") is not None for name in ("pattern",) if asked(item, name, None) is not None]
+    idle = [name for item in items if item.get("address") is not None for name in ("pattern",) if name in item]
     if all(item.get("address") is not None for item in items):
-        idle += [name for name in ("row_bytes", "pad") if asked(given, name, None) is not None]
+        idle += [name for name in ("row_bytes", "pad") if name in given]
     if idle:
         raise LayoutError("bad_address", f"Both address and {idle[0]} are given.", "The lanes' addresses, or a pattern of rows.", idle[0])
 
 
 def _use(item: Json, shared: Json) -> banks.Use:
     """{"access", "address"} or {"access", "pattern"}; a pattern's rows are those of `shared`."""
-    kind = banks.access(asked(item, "access", "ldmatrix.x4"))
+    kind = banks.access(item.get("access", "ldmatrix.x4"))
     if item.get("address") is not None:
         return banks.at(kind, item["address"])
-    return banks.rows(kind, choice(asked(item, "pattern", "ldmatrix"), "pattern", banks.REACHES), _pitch(shared))
+    return banks.rows(kind, choice(item.get("pattern", "ldmatrix"), "pattern", banks.REACHES), _pitch(shared))
 
 
 def use_facts(use: banks.Use, xor: Swizzle) -> Json:

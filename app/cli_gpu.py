@@ -84,7 +84,10 @@ def gpu_run(
     else:
         given |= {"instruction": what}
         sides = {side: text for side, text in (("a", a), ("b", b), ("d", d)) if text}
-        given |= {"mma": sides | {"seed": seed} | ({"a_from": a_from} if a_from else {}), "fragment": {"operand": operand}}.get(kind, {})
+        given |= {
+            "mma": sides | {"seed": seed} | ({"a_from": a_from} if a_from else {}),
+            "fragment": {"operand": operand} if operand else {},
+        }.get(kind, {})
         given |= {"descriptor": descriptor, "operand": operand or "a", "major": major} if kind == "descriptor" else {}
     request = runs.check(given)
     chosen: Device = Reference() if request["backend"] == "numpy" else Cuda(request["device"])

@@ -96,7 +96,7 @@ def banks(
         if not found["free"]:
             raise typer.Exit(1)
         return
-    found = chains.use_facts(*chains.use_of(one | rows | {"swizzle": swizzle}))
+    found = chains.use_facts(*chains.use_of(one | rows | ({"swizzle": swizzle} if swizzle else {})))
     if as_json:
         print_json(found)
     else:

@@ -30,6 +30,7 @@ from app import (
     memory_pages,
     openapi,
     pages,
+    picture_pages,
     search,
     tools,
 )
@@ -119,6 +120,7 @@ def create_app(hardware: gpu_pages.Hardware | None = None, limits: pages.Limits 
     app.include_router(api.router)
     app.include_router(kernel_pages.api)
     app.include_router(memory_api.router)
+    app.include_router(picture_pages.router)
     app.include_router(memory_pages.router)
     app.include_router(kernel_pages.router)
     app.include_router(guide_pages.router)

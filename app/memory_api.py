@@ -8,32 +8,29 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from app import memory
-from app.memory import TILE_FIELDS
 from app.schemas.base import Major, NumberText, Order, SwizzleMode
 from app.schemas.memory import Decoded, EncodeBody, Encoded, Reads, ReadsBody, Tile, Verified, VerifyBody
-from app.takes import ApiRoute, Given, part, takes, word
+from app.takes import ApiRoute, Given, part, query, takes, word
 from app.wire import json_body
 
 router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
 
 
+TILE = {
+    "element_bits": Annotated[NumberText, Query(description="Bits of an element.")],
+    "major": Annotated[str, word(Major, "Which way is contiguous.")],
+    "swizzle": Annotated[str, word(SwizzleMode, "The swizzle mode.")],
+    "mn": Annotated[NumberText, Query(description="Elements of M or N.")],
+    "k": Annotated[NumberText, Query(description="Elements of K.")],
+    "rows": Annotated[NumberText, Query(description="Rows of one instruction; 64, or mn where that is less.")],
+    "order": Annotated[str, word(Order, "Which way the atoms are laid first; the usual one of the major where it is empty.")],
+    "base": Annotated[NumberText, Query(description="The tile's byte address.")],
+}
+
+
 @router.get("/smem/tile", responses={200: {"model": Tile}})
-def tile(
-    element_bits: Annotated[NumberText, Query(description="Bits of an element.")] = TILE_FIELDS["element_bits"],
-    major: Annotated[str, word(Major, "Which way is contiguous.")] = TILE_FIELDS["major"],
-    swizzle: Annotated[str, word(SwizzleMode, "The swizzle mode.")] = TILE_FIELDS["swizzle"],
-    mn: Annotated[NumberText, Query(description="Elements of M or N.")] = TILE_FIELDS["mn"],
-    k: Annotated[NumberText, Query(description="Elements of K.")] = TILE_FIELDS["k"],
-    rows: Annotated[NumberText, Query(description="Rows of one instruction; 64, or mn where that is less.")] = TILE_FIELDS["rows"],
-    order: Annotated[str, word(Order, "Which way the atoms are laid first; the usual one of the major where it is empty.")] = TILE_FIELDS[
-        "order"
-    ],
-    base: Annotated[NumberText, Query(description="The tile's byte address.")] = TILE_FIELDS["base"],
-) -> Response:
+def tile(given: Annotated[dict[str, str], query(TILE, memory.TILE_FIELDS)]) -> Response:
     """Where every element of a tile lies, its strides LBO and SBO, and the descriptor of every step along K and M or N."""
-    given = {
-        "element_bits": element_bits, "major": major, "swizzle": swizzle, "mn": mn, "k": k, "rows": rows, "order": order, "base": base,
-    }  # fmt: skip
     return json_body(memory.tile_facts(*memory.tile_of(given)))
 
 

@@ -10,15 +10,15 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
-from app import atom_views, memory, pictures
+from app import atom_views, memory
 from app.encode import dumps
 from app.memory_views import field_at, verdict_svg
 from app.resources import page
 from app.takes import Given
-from app.tile_views import LABELLED, SHOWN, TileDrawing, look_of, tile_figure
+from app.tile_views import LABELLED, LOOKS, TileDrawing, look_of, tile_figure
 from app.wire import json_body
 from app.words import LOOK
-from app.work import OffLoop, picture
+from app.work import OffLoop
 from layouts import catalog
 from layouts import descriptor as desc
 from layouts.descriptor import Descriptor
@@ -27,7 +27,6 @@ from layouts.reading import keys, number
 from layouts.render.svg import svg
 from layouts.storage import KEYS, storage
 from layouts.swizzle import mode
-from layouts.tile_map import DOWN, NUMBERS, UNITS
 from layouts.tiling import DEFAULT_ORDER, ELEMENT_BITS, Tile
 from layouts.view import Figure, Panel
 
@@ -72,7 +71,7 @@ def smem(request: Request) -> Response:
         "tile": tile,
         "orders": ORDERS,
         "facts": facts,
-        "looks": {"down": ("", *DOWN), "unit": UNITS, "number": NUMBERS, "show": SHOWN, "plain": ("0", "1")},
+        "looks": LOOKS,
         "wide": figure.width > 1100,
         "element_bits": ELEMENT_BITS,
         "steps": [step | {"query": step_query(tile, rows, step["k"])} for step in facts["k_steps"]],
@@ -117,12 +116,6 @@ def step_query(tile: Tile, rows: int, k: int) -> str:
         "s_k": tile.k,
     }
     return urlencode(asked | {"s_order": tile.order, "s_base": tile.base, "slice_k": k})
-
-
-@router.get("/smem.{form}")
-def smem_form(request: Request, form: str) -> Response:
-    """The same as a picture, table or JSON: stable addresses for documents."""
-    return picture(*pictures.tile(form, dict(request.query_params), draw=lambda drawing: drawing))
 
 
 @router.get("/smem/atoms")
@@ -193,12 +186,8 @@ def descriptor_read(given: Given) -> Response:
 
 @router.get("/descriptor/wgmma/{word:path}")
 def descriptor_page(request: Request, word: str) -> Response:
-    """The editor and verifier of one descriptor; .json, .svg, .png, … give those forms."""
+    """The editor and verifier of one descriptor."""
     query = dict(request.query_params)
-    stem, dot, form = word.rpartition(".")
-    if dot and form in pictures.FORMS:
-        descriptor = memory.parse_descriptor(stem)
-        return picture(*pictures.descriptor(form, descriptor, query, draw=lambda drawing: drawing))
     try:
         descriptor = memory.parse_descriptor(word)
     except LayoutError as error:

@@ -26,6 +26,8 @@ ERRORS = {
     500: ("InternalError", "The server failed; it logged why."),
     503: ("Unavailable", "No device, too many requests at once, or more work than one request may cause."),
 }
+JSON_ERROR = {"application/json": {"schema": {"$ref": REF.format(model="Error")}}}
+PAGE = {"text/html": {"schema": {"type": "string", "description": "A page, where the ending is no form of a picture."}}}
 WORKER = {
     502: ("WorkerFailed", "The process that runs on the device ended or failed."),
     504: ("WorkerTimedOut", "The run took longer than a run may."),
@@ -41,10 +43,13 @@ def document(app: FastAPI) -> Json:
             body = operation.get("requestBody")
             if body:
                 body["content"]["application/json"]["example"] = BODIES[path]
-            told = ERRORS | (WORKER if path.endswith("/runs") else {})
-            for status, (name, says) in told.items():
+            picture = operation["tags"] == ["pictures"]
+            for status, (name, says) in (ERRORS | (WORKER if path.endswith("/runs") else {})).items():
+                name = f"{name}Picture" if picture else name
                 operation["responses"][str(status)] = {"$ref": f"#/components/responses/{name}"}
-                responses[name] = {"description": says, "content": {"application/json": {"schema": {"$ref": REF.format(model="Error")}}}}
+                responses[name] = {"description": says, "content": JSON_ERROR | (PAGE if picture else {})}
+            if method == "get" and "200" in operation["responses"] and operation["tags"] != ["operation"]:
+                operation["responses"]["304"] = {"description": "Not modified: If-None-Match names the ETag."}
             operation["operationId"] = f"{method}_{operation['summary'].lower().replace(' ', '_')}"
         for name, model in {"Error": Error, **TAKEN}.items():
             _put(schemas, name, model)

@@ -15,8 +15,7 @@ from app import lanes, payload, pickers, pictures, programs, state, topics, wmma
 from app.encode import dumps
 from app.gpu import fragments, runs
 from app.resources import page
-from app.wire import Body, json_body
-from app.work import OffLoop, picture
+from app.work import OffLoop
 from layouts import catalog
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
@@ -128,27 +127,17 @@ def help_page(request: Request) -> Response:
 
 @router.get("/i/{rest:path}")
 def instruction_page(request: Request, rest: str) -> Response:
-    """One instruction: the page, or with .json, .svg, .png, .pdf, .tex, … its other forms; with /operand.svg one operand's picture."""
-    stem, dot, form = rest.rpartition(".")
-    if not (dot and form in (*pictures.FORMS, "cu")):
-        stem, form = rest, ""
-    name, slash, letter = stem.rpartition("/")
+    """One instruction; with /operand its page where that operand is pinned."""
+    name, slash, letter = rest.rpartition("/")
     try:
-        found = catalog.find(name if slash else stem)
+        found = catalog.find(name if slash else rest)
     except LayoutError:
         named = topics.named(rest)
-        if named and not form:
+        if named:
             return RedirectResponse(named[0].page, 303)
         raise
     operand = found.operand(letter) if slash else None
     chosen, notices = state.read(found, request.query_params)
-    if form == "json":
-        return json_body(payload.operand_map(found, operand) if operand else payload.detail(found))
-    if form == "cu" or (form == "txt" and not operand):
-        text = cuda.program(found) if form == "cu" else ptx.syntax(found)
-        return Body(text.encode(), "text/plain; charset=utf-8")
-    if form:
-        return picture(*pictures.instruction(form, found, operand, dict(request.query_params), draw=lambda drawing: drawing))
     if operand:
         return RedirectResponse(path_of(found) + f"?pin={operand.name}:0,0", 303)
     return page(request, "instruction.html", page_context(request, found, chosen, notices))

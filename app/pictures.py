@@ -37,8 +37,7 @@ MOST_SPAN = 4096  # rows or columns of a window; the operand's own size is check
 
 def instruction(form: str, found: Instruction, operand: Operand | None, query: Mapping[str, str], draw: Draw = Drawing.made) -> Made:
     """A diagram of one operand, or of A, B and D as in a product."""
-    _known(form, query)
-    style, chosen = read(found, query)
+    style, chosen = check(form, found, query)
     cell, rows, cols = _cell(query), _span("rows", query), _span("cols", query)
     if operand is None and (rows or cols):
         raise LayoutError("bad_option", "A window needs one operand.", f"…/{next(iter(found.operands))}.{form}?rows=0-7", "rows")
@@ -50,6 +49,13 @@ def instruction(form: str, found: Instruction, operand: Operand | None, query: M
         facts = payload.operand_map(found, operand) if operand else payload.detail(found)
         return dumps(facts), FORMS[form]
     return _drawn(form, diagram(figure, style, title, describe(found, figure)), query, draw)
+
+
+def check(form: str, found: Instruction, query: Mapping[str, str]) -> tuple[Style, state.PageState]:
+    """The style a query asks for; LayoutError for an option that is not known or not legal here, whatever the form makes of it."""
+    _known(form, query)
+    _span("rows", query), _span("cols", query)
+    return read(found, query)
 
 
 def describe(found: Instruction, figure: Figure) -> str:
@@ -96,6 +102,9 @@ def _known(form: str, query: Mapping[str, str], more: tuple[str, ...] = ()) -> N
     unknown = sorted(set(query) - set(DIAGRAM) - set(more) - set(state.SPEC))
     if unknown:
         raise LayoutError("bad_option", f"No option '{unknown[0][:40]}'.", f"Allowed: {', '.join((*more, *DIAGRAM))}.", unknown[0][:40])
+    for name in ("legend", "caption", "embed"):
+        _flag(name, query)
+    theme(query), _scale(query), _cell(query), _title(query)
 
 
 def _title(query: Mapping[str, str]) -> str | None:
@@ -140,10 +149,14 @@ def _drawn(form: str, drawing: str, query: Mapping[str, str], draw: Draw) -> Mad
         return tikz(drawing, standalone=not _flag("embed", query)).encode(), FORMS[form]
     if form == "pdf":
         return draw(Drawing(form, drawing)), FORMS[form]
+    return draw(Drawing(form, drawing, _scale(query))), FORMS[form]
+
+
+def _scale(query: Mapping[str, str]) -> float:
     given = query.get("scale") or DEFAULTS["scale"]
     if not re.fullmatch(r"[0-9](\.[0-9]{1,3})?", given) or not 0.25 <= float(given) <= 8:
         raise LayoutError("bad_option", f"scale is '{given[:20]}'.", "A number from 0.25 to 8.", "scale")
-    return draw(Drawing(form, drawing, float(given))), FORMS[form]
+    return float(given)
 
 
 def _text(form: str, figure: Figure, style: Style, title: str) -> str:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from inspect import Parameter, Signature
 from typing import Annotated, Any
 
 from fastapi import Depends, Path, Query, Request
@@ -30,7 +31,7 @@ class ApiRoute(OffLoop):
         handle = super().get_route_handler()
         if not self.include_in_schema:
             return handle
-        known = tuple(param.alias for param in self.dependant.query_params)
+        known = tuple(_names(self.dependant))
 
         async def strict(request: Request) -> Response:
             if request.scope["query_string"]:
@@ -38,6 +39,13 @@ class ApiRoute(OffLoop):
             return await handle(request)
 
         return strict
+
+
+def _names(dependant: Any) -> Iterator[str]:
+    """The query parameters of a route and of what it depends on."""
+    yield from (param.alias for param in dependant.query_params)
+    for inner in dependant.dependencies:
+        yield from _names(inner)
 
 
 def only(known: tuple[str, ...], request: Request) -> None:
@@ -62,15 +70,31 @@ def word(known: Iterable[str], says: str) -> Any:
     return Query(description=says, json_schema_extra={"enum": ["", *map(str, known)]})
 
 
-def text(says: str, *examples: str, most: int = 4096, **options: Any) -> Any:
+def text(says: str, *examples: str, most: int = 4096, pattern: str = "", alias: str | None = None) -> Any:
     """A query parameter of free text."""
-    return Query(description=says, examples=list(examples), json_schema_extra={"maxLength": most}, **options)
+    extra = {"pattern": pattern} if pattern else {"maxLength": most}
+    return Query(description=says, examples=list(examples), json_schema_extra=extra, alias=alias)
 
 
 def part(says: str, *examples: str, known: Iterable[str] = ()) -> Any:
     """A part of the path: text, or one of the known words."""
     extra = {"enum": list(known)} if known else {"maxLength": 4096}
     return Path(description=says, examples=list(examples), json_schema_extra=extra)
+
+
+def query(parameters: Mapping[str, Any], defaults: Mapping[str, str] | None = None) -> Any:
+    """A dependency: the query as a dict of what was given, and its parameters by name, each an annotated type."""
+
+    def read(request: Request, **_: str) -> dict[str, str]:
+        return dict(request.query_params)
+
+    named = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=(defaults or {}).get(name, ""), annotation=kind)
+        for name, kind in parameters.items()
+    ]
+    first = Parameter("request", Parameter.POSITIONAL_OR_KEYWORD, annotation=Request)
+    read.__signature__ = Signature([first, *named])  # type: ignore[attr-defined]
+    return Depends(read)
 
 
 Ptx = Annotated[str, part("An instruction as PTX spells it, with or without `.sync.aligned`.", PTX)]

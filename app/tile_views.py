@@ -30,13 +30,15 @@ class Look:
     plain: bool = False
 
 
+LOOKS = {"down": ("", *DOWN), "unit": UNITS, "number": NUMBERS, "show": SHOWN, "plain": ("0", "1")}
+
+
 def look_of(query: Mapping[str, str]) -> Look:
     """How a query wants a tile drawn; LayoutError names the option that is none."""
     given = {name: query.get(name) or default for name, (default, _) in LOOK.items()}
-    allowed = {"down": ("", *DOWN), "unit": UNITS, "number": NUMBERS, "show": SHOWN, "plain": ("0", "1")}
     for name, value in given.items():
-        if value not in allowed[name]:
-            raise LayoutError("bad_option", f"{name} is '{value[:40]}'.", f"Allowed: {', '.join(filter(None, allowed[name]))}.", name)
+        if value not in LOOKS[name]:
+            raise LayoutError("bad_option", f"{name} is '{value[:40]}'.", f"Allowed: {', '.join(filter(None, LOOKS[name]))}.", name)
     return Look(given["down"], given["unit"], given["number"], given["show"], given["plain"] == "1")
 
 

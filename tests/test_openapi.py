@@ -1,23 +1,33 @@
-"""The OpenAPI document: what every route takes and gives, and real answers held to it."""
+"""The OpenAPI document: what every route takes and gives, from the tables; and real answers of every kind held to it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from typing import Any
 
-import jsonschema
+import jsonschema_rs
 import pytest
 from starlette.testclient import TestClient
 
-from app import words
+from app import payload, pictures, words
 from app.main import create_app
+from app.openapi import ERRORS, operations
+from layouts import banks, catalog
+from layouts.storage import KEYS
+from layouts.swizzle import MODES
+from layouts.tiling import DEFAULT_ORDER
 
 Json = dict[str, Any]
+Conforms = Callable[[str, str, Any], Json]
+API = "/api/v1/instructions"
+FIXED = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
+M16 = "mma.m16n8k16.row.col.f32.f16.f16.f32"
 
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[TestClient]:
-    with TestClient(create_app(), raise_server_exceptions=False) as made:
+    with TestClient(create_app(), raise_server_exceptions=False, headers={"accept-encoding": "identity"}) as made:
         yield made
 
 
@@ -28,32 +38,258 @@ def document(client: TestClient) -> Json:
 
 
 @pytest.fixture(scope="module")
-def conforms(document: Json) -> Any:
-    """(method, path template, answer) → nothing, or the first place where the answer is not as its schema says."""
-    made: dict[tuple[str, str, str], Any] = {}
+def conforms(document: Json) -> Conforms:
+    """(method, path template, answer) → its JSON, which is as the schema of its status says."""
+    known: dict[tuple[str, str, int], Any] = {}
 
-    def check(method: str, path: str, answer: Any) -> None:
-        key = (method, path, str(answer.status_code))
-        if key not in made:
-            schema = schema_of(document, *key) | {"components": document["components"]}
-            made[key] = jsonschema.Draft202012Validator(schema)
-        for error in made[key].iter_errors(answer.json()):
-            raise AssertionError(f"{method} {path} {answer.status_code}: {error.json_path}: {error.message[:300]}")
+    def check(method: str, path: str, answer: Any) -> Json:
+        key = (method, path, answer.status_code)
+        if key not in known:
+            known[key] = jsonschema_rs.validator_for(schema_of(document, *key) | {"components": document["components"]})
+        found: Json = answer.json()
+        for error in known[key].iter_errors(found):
+            raise AssertionError(f"{answer.url} {answer.status_code}: {error.instance_path}: {error.message[:300]}")
+        return found
 
     return check
 
 
-def schema_of(document: Json, method: str, path: str, status: str) -> Json:
-    told = document["paths"][path][method]["responses"][status]
+def schema_of(document: Json, method: str, path: str, status: int) -> Json:
+    told = document["paths"][path][method]["responses"][str(status)]
     if "$ref" in told:
         told = document["components"]["responses"][told["$ref"].rpartition("/")[2]]
     schema: Json = told["content"]["application/json"]["schema"]
     return schema
 
 
-def test_every_example_answers_as_its_schema_says(client: TestClient, conforms: Any) -> None:
+# the document --------------------------------------------------------------------------------------------------------------------
+
+
+def test_every_operation_says_what_it_takes_and_gives(document: Json) -> None:
+    for path, method, operation in operations(document):
+        where = f"{method} {path}"
+        assert operation["description"] and operation["summary"] and operation["tags"], where
+        assert {str(status) for status in ERRORS} <= set(operation["responses"]), where
+        for media, content in operation["responses"]["200"]["content"].items():
+            assert media == "text/plain" or content["schema"], (where, media)
+        for parameter in operation.get("parameters", ()):
+            assert parameter["description"] and parameter["schema"], (where, parameter["name"])
+        assert set(re.findall(r"{(\w+)}", path)) == {p["name"] for p in operation.get("parameters", ()) if p["in"] == "path"}, where
+        if method == "post":
+            media = operation["requestBody"]["content"]["application/json"]
+            assert operation["requestBody"]["required"] and media["schema"] and media["example"], where
+    names = [operation["operationId"] for _, _, operation in operations(document)]
+    assert len(names) == len(set(names))
+
+
+def test_every_reference_leads_to_a_component_and_every_object_is_closed(document: Json) -> None:
+    def walk(node: Any) -> Iterator[Json]:
+        if isinstance(node, dict):
+            yield node
+        for inner in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+            yield from walk(inner)
+
+    for node in walk({"paths": document["paths"], "components": document["components"]}):
+        if isinstance(node.get("$ref"), str):
+            _, kind, name = node["$ref"].rsplit("/", 2)
+            assert name in document["components"][kind], node
+        if node.get("type") == "object" and "properties" in node:
+            assert node["additionalProperties"] is False, node["title"]
+
+
+def test_an_example_is_legal_by_its_own_schema(document: Json) -> None:
+    for path, _, operation in operations(document):
+        body = operation.get("requestBody", {}).get("content", {}).get("application/json")
+        if body:
+            jsonschema_rs.validator_for(body["schema"] | {"components": document["components"]}).validate(body["example"])
+            assert body["example"] == words.BODIES[path]
+
+
+def test_words_come_from_the_tables(document: Json) -> None:
+    schemas = document["components"]["schemas"]
+    for name, known in {
+        "Family": catalog.FAMILY_NAMES,
+        "Target": catalog.TARGETS,
+        "ElementType": payload.known_types(),
+        "SwizzleMode": [mode.name for mode in MODES],
+        "Major": DEFAULT_ORDER,
+        "Order": DEFAULT_ORDER.values(),
+        "AccessName": banks.ACCESSES,
+        "AccessPattern": banks.REACHES,
+    }.items():
+        assert schemas[name]["enum"] == list(known), name
+    kinds = {
+        schemas[ref["$ref"].rpartition("/")[2]]["properties"]["kind"]["const"]
+        for ref in schemas["VerifyBody"]["properties"]["storage"]["oneOf"]
+    }
+    assert kinds == set(KEYS)
+    for kind, names in KEYS.items():
+        assert set(schemas[f"{kind.capitalize()}Storage"]["properties"]) == {"kind", *names}
+    given = {p["name"]: p["schema"] for p in document["paths"][API]["get"]["parameters"]}
+    assert given["family"]["enum"] == ["", *catalog.FAMILY_NAMES] and given["type"]["enum"] == ["", *payload.known_types()]
+    told = document["paths"]["/i/{ptx}/{operand}.{form}"]["get"]
+    assert {p["name"] for p in told["parameters"]} >= set(words.DIAGRAM)
+    assert {media.partition(";")[0] for media in pictures.FORMS.values()} == set(told["responses"]["200"]["content"])
+
+
+# answers -------------------------------------------------------------------------------------------------------------------------
+
+
+def test_every_example_answers_as_its_schema_says(client: TestClient, conforms: Conforms, document: Json) -> None:
     for path, link in words.EXAMPLES.items():
-        if path != "/metrics":
+        if path.startswith("/api/"):
             conforms("get", path, client.get(link))
     for path, body in words.BODIES.items():
         conforms("post", path, client.post(path, json=body))
+    conforms("get", "/api/v1/gpu", client.get("/api/v1/gpu"))  # after a run: `recent` has one
+    assert client.get("/metrics").headers["content-type"].startswith("text/plain")
+    for path in ("/healthz", "/readyz"):
+        conforms("get", path, client.get(path))
+    assert {path for path, _, _ in operations(document)} == {*words.EXAMPLES, *words.BODIES}
+
+
+def test_instructions_of_every_kind(client: TestClient, conforms: Conforms) -> None:
+    conforms("get", API, client.get(API))
+    small = [i for i in catalog.instructions() if i.sizes.get("n", 0) <= 16]
+    chosen = {(i.syntax.opcode, i.family.name, i.types.get("a"), len(i.syntax.modifiers), len(i.scales)): i for i in small}.values()
+    assert len(chosen) > 90
+    for i in chosen:
+        found = conforms("get", API + "/{ptx}", client.get(f"{API}/{i.ptx}"))
+        for name in found["operands_elsewhere"].keys() ^ set(i.operand_names):
+            conforms("get", API + "/{ptx}/operands/{name}", client.get(f"{API}/{i.ptx}/operands/{name}"))
+
+
+def test_sparse_and_scaled_operands_with_their_selectors(client: TestClient, conforms: Conforms) -> None:
+    for text in (
+        "mma.sp.m16n8k32.row.col.f32.f16.f16.f32",
+        "mma.sp::ordered_metadata.m16n8k16.row.col.f32.tf32.tf32.f32",
+        "wgmma.mma_async.sp.m64n32k32.f32.f16.f16",
+    ):
+        for selector in ("0", "0x1"):
+            answer = client.get(f"{API}/{text}/metadata?words=0x44444444&selector={selector}")
+            conforms("get", API + "/{ptx}/metadata", answer)
+            conforms("get", API + "/{ptx}/operands/{name}", client.get(f"{API}/{text}/operands/a?selector={selector}"))
+    scaled = next(i for i in catalog.instructions() if "scale_vec::2X" in i.ptx)
+    for byte_id in range(4):
+        conforms("get", API + "/{ptx}/operands/{name}", client.get(f"{API}/{scaled.ptx}/operands/scale_a?byte_id={byte_id}"))
+
+
+def test_tiles_and_descriptors(client: TestClient, conforms: Conforms) -> None:
+    path = "/api/v1/smem/tile"
+    for mode in MODES:
+        for major in DEFAULT_ORDER:
+            for query in (
+                "mn=64&k=64",
+                "mn=128&k=128&rows=64&order=k&base=0x400",
+                "mn=304&k=64&base=64",
+                "element_bits=8&mn=64&k=128",
+                "element_bits=1&mn=8&k=1024",
+            ):
+                conforms("get", path, client.get(f"{path}?major={major}&swizzle={mode.name}&{query}"))
+    for word in ("0x0", "0xffffffffffffffff", "0x4000004004000101", "1ull<<62", "0b1", "40000040:00010100"):
+        conforms("get", "/api/v1/descriptors/{word}", client.get(f"/api/v1/descriptors/{word}"))
+    for operand in "ab":
+        for major in DEFAULT_ORDER:
+            given = {"descriptor": "0x4000004000010100", "instruction": FIXED, "operand": operand, "major": major}
+            conforms("post", "/api/v1/descriptors/reads", client.post("/api/v1/descriptors/reads", json=given))
+
+
+STORAGES: tuple[Json, ...] = (
+    {"kind": "canonical", "swizzle": "128B", "mn": 64, "k": 64, "base": 4096}, {"kind": "canonical", "swizzle": "32B", "mn": "64", "k": "0x40", "order": "k", "swizzle_by": "tile"},
+    {"kind": "atoms", "inner": "K", "width_bytes": 128, "outer8_stride": 1024, "swizzle": "128B", "base": 4096}, {"kind": "rows", "pitch_bytes": 144},
+    {"kind": "cute", "layout": "Sw<3,4,3> o ((8,8),(64,1)):((128,1024),(2,0))", "unit": "bytes"}, {"kind": "rows", "inner": "MN", "pitch_bytes": "0x80", "swizzle": "64B"},
+)  # fmt: skip
+
+
+def test_verdicts(client: TestClient, conforms: Conforms) -> None:
+    path, seen = "/api/v1/descriptors/verify", set()
+    for storage in STORAGES:
+        for word in ("0x4000004000010100", "0x4000004004000101", "0xc000002000010200", "0x0"):
+            for part in ({}, {"k": "16"}):
+                given = {"descriptor": word, "instruction": FIXED, "storage": storage, "slice": part}
+                answer = client.post(path, json=given)
+                told = conforms("post", path, answer)
+                seen |= {told["verdict"]} if answer.status_code == 200 else set()
+    assert {"match", "mismatch"} <= seen
+
+
+def test_chains_and_banks(client: TestClient, conforms: Conforms) -> None:
+    seen = set()
+    for load in (
+        "ldmatrix.m8n8.x4.shared.b16",
+        "ldmatrix.m8n8.x2.trans.shared.b16",
+        "stmatrix.m8n8.x2.shared.b16",
+        "ldmatrix.m8n8.x4.trans.shared.b16",
+    ):
+        for letter in "abd":
+            for storage in STORAGES:
+                given = {"storage": storage, "load": load, "mma": M16, "operand": letter}
+                answer = client.post("/api/v1/chain", json=given)
+                seen.add(conforms("post", "/api/v1/chain", answer).get("verdict"))
+    assert {"match", "mismatch", None} == seen
+    for access in banks.ACCESSES:
+        rows = {"access": access, "pattern": "columns", "row_bytes": 256, "pad": "16", "swizzle": "128B"}
+        found = conforms("post", "/api/v1/banks", client.post("/api/v1/banks", json=rows))
+        solved = {"accesses": [{"access": access, "address": found["address"]}]}
+        conforms("post", "/api/v1/banks/solve", client.post("/api/v1/banks/solve", json=solved))
+    some = {"access": "ld.shared.b32", "address": [None, *range(0, 124, 4)]}
+    conforms("post", "/api/v1/banks", client.post("/api/v1/banks", json=some))
+
+
+def test_reuse_and_comparison(client: TestClient, conforms: Conforms) -> None:
+    verdicts = set()
+    for first, second in (
+        (M16, M16),
+        ("mma.m16n8k32.row.col.s32.s8.s8.s32",) * 2,
+        ("mma.m16n8k16.row.col.f32.f16.f16.f32", "mma.m16n8k32.row.col.f32.e4m3.e4m3.f32"),
+    ):
+        told = conforms("get", "/api/v1/reuse", client.get("/api/v1/reuse", params={"from": first, "to": second}))
+        verdicts.add(told.get("verdict"))
+    assert len(verdicts) > 1
+    sides = {"left": f"{M16}/a", "right": "ldmatrix.m8n8.x4.shared.b16/data"}
+    conforms("get", "/api/v1/compare", client.get("/api/v1/compare", params=sides))
+    conforms("get", "/api/v1/compare", client.get("/api/v1/compare", params=sides | {"right": sides["left"]}))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"kind": "mma", "instruction": "mma.m8n8k4.row.col.f32.f16.f16.f32"}, {"kind": "mma", "instruction": FIXED, "a_from": "shared", "seed": "7"},
+        {"kind": "fragment", "instruction": M16, "operand": "d"}, {"kind": "fragment", "instruction": "ldmatrix.m8n8.x1.shared.b16"},
+        {"kind": "descriptor", "instruction": FIXED, "descriptor": "0x4000004000010100", "operand": "b"}, {"kind": "banks", "access": "st.shared.b64", "address": list(range(0, 512, 16))},
+        {"kind": "mma", "instruction": FIXED, "backend": "cuda"},
+    ],
+)  # fmt: skip
+def test_runs(client: TestClient, conforms: Conforms, given: Json) -> None:
+    conforms("post", "/api/v1/gpu/runs", client.post("/api/v1/gpu/runs", json={"backend": "numpy"} | given))
+
+
+def test_pictures_have_the_media_type_of_their_form(client: TestClient, conforms: Conforms, document: Json) -> None:
+    for path, link in {
+        "/i/{ptx}/{operand}.{form}": f"/i/{M16}/a.{{form}}", "/i/{ptx}.{form}": f"/i/{M16}.{{form}}", "/smem.{form}": "/smem.{form}?mn=64",
+        "/descriptor/wgmma/{word}.{form}": "/descriptor/wgmma/0x4000004004000101.{form}",
+    }.items():  # fmt: skip
+        forms = next(p for p in document["paths"][path]["get"]["parameters"] if p["name"] == "form")["schema"]["enum"]
+        for form in forms:
+            answer = client.get(link.format(form=form))
+            assert answer.status_code == 200 and answer.headers["etag"], link
+            media = answer.headers["content-type"].partition(";")[0]
+            assert media in document["paths"][path]["get"]["responses"]["200"]["content"]
+            assert media == pictures.FORMS.get(form, "text/plain").partition(";")[0]
+            if form == "json":
+                conforms("get", path, answer)
+        conforms("get", path, client.get(link.format(form="svg") + ("&" if "?" in link else "?") + "theme=pink"))
+
+
+def test_errors_are_as_documented(client: TestClient, conforms: Conforms) -> None:
+    conforms("get", API + "/{ptx}", client.get(f"{API}/mma.m16n8k12.row.col.f32.f16.f16.f32"))
+    conforms("get", API, client.get(f"{API}?family=x"))
+    conforms("get", API, client.post(API))
+    conforms("post", "/api/v1/chain", client.post("/api/v1/chain", content=b"x", headers={"content-type": "text/plain"}))
+
+
+def test_a_wrong_answer_is_seen(client: TestClient, conforms: Conforms) -> None:
+    answer = client.get("/healthz")
+    answer.json = lambda: {"status": "ok", "more": 1}  # type: ignore[method-assign]
+    with pytest.raises(AssertionError, match="more"):
+        conforms("get", "/healthz", answer)

@@ -70,6 +70,30 @@ def test_long_numbers_reach_the_reader_that_names_the_field(client: TestClient) 
 
 
 @pytest.mark.parametrize(
+    ("path", "field"),
+    [
+        ("descriptors/encode", "swizzle"), ("descriptors/encode", "lbo_bytes"), ("descriptors/reads", "operand"), ("descriptors/reads", "major"), ("descriptors/reads", "instruction"),
+        ("descriptors/verify", "storage"), ("descriptors/verify", "slice"), ("descriptors/verify", "slice.k"), ("descriptors/verify", "storage.mn"), ("descriptors/verify", "storage.swizzle"),
+        ("chain", "operand"), ("chain", "load"), ("chain", "mma"), ("chain", "major"), ("chain", "storage.pitch_bytes"), ("banks", "access"), ("banks", "swizzle"), ("banks", "address"),
+        ("banks/solve", "row_bytes"), ("banks/solve", "pad"), ("banks/solve", "accesses"), ("gpu/runs", "kind"), ("gpu/runs", "backend"), ("gpu/runs", "device"), ("gpu/runs", "seed"),
+        ("gpu/runs", "a_from"), ("gpu/runs", "instruction"),
+    ],
+)  # fmt: skip
+def test_nothing_stands_for_a_value_that_is_none(client: TestClient, path: str, field: str) -> None:
+    """Values that are false to Python are no value: the default stands only where the key is left out."""
+    for nothing in (False, "", [], {}, None, 1.5, True, ["a"], {"a": 1}, "\u0000"):
+        outer, _, inner = field.rpartition(".")
+        body: dict[str, Any] = json.loads(json.dumps(words.BODIES[f"/api/v1/{path}"]))
+        (body[outer] if outer else body)[inner] = nothing
+        if (nothing is None and field in ("address", "accesses")) or (nothing == {} and field == "slice"):
+            continue
+        answer = client.post(f"/api/v1/{path}", json=body)
+        assert answer.status_code == 422, (nothing, answer.text)
+        told = refusal(answer, 422)
+        assert told.field.split(".")[-1] in (inner, "kind", "a") or told.field.startswith(field), (nothing, told)
+
+
+@pytest.mark.parametrize(
     ("path", "field", "hint"),
     [
         ("/api/v1/instructions?famly=mma", "famly", "Did you mean 'family'?"), ("/api/v1/instructions?family=mma&family=wgmma", "family", "once"),
@@ -98,16 +122,17 @@ def test_a_route_with_a_body_takes_no_query(client: TestClient, path: str) -> No
 
 
 def test_every_other_method_is_refused_with_those_allowed(client: TestClient) -> None:
+    parts = {"ptx": PTX, "name": "a", "operand": "a", "word": "0x0", "form": "svg"}
     for path, methods in client.get("/openapi.json").json()["paths"].items():
-        address = path.replace("{ptx}", PTX).replace("{name}", "a").replace("{word}", "0x0")
         for method in ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"):
-            if method.lower() not in methods and (method, path) != ("GET", "/api/v1/descriptors/encode"):
-                answer = client.request(method, address)
-                if method == "GET" and path.startswith("/api/v1/descriptors/"):  # a word by that name
-                    assert refusal(answer, 422).field == "descriptor"
-                    continue
-                assert refusal(answer, 405).code == "method_not_allowed"
-                assert {m.lower() for m in answer.headers["allow"].split(", ")} - {"head"} == set(methods)
+            if method.lower() in methods:
+                continue
+            answer = client.request(method, path.format(**parts))
+            if method == "GET" and path.startswith("/api/v1/descriptors/"):  # GET …/{word} takes it as a word
+                assert refusal(answer, 422).field == "descriptor"
+                continue
+            assert refusal(answer, 405).code == "method_not_allowed"
+            assert {m.lower() for m in answer.headers["allow"].split(", ")} - {"head"} == set(methods)
 
 
 def test_head_is_get_without_its_body(client: TestClient) -> None:

@@ -16,8 +16,9 @@ from layouts.errors import LayoutError
 from layouts.instruction import WARPGROUP, Instruction
 from layouts.plan import Plan
 from layouts.planning import FROM, SIDES, plan, read
-from layouts.reading import asked, choice, keys, number, text
+from layouts.reading import choice, keys, number, text
 from layouts.spelling import read_word
+from layouts.tiling import DEFAULT_ORDER
 
 Json = dict[str, Any]
 KINDS = ("mma", "fragment", "descriptor", "banks")
@@ -47,11 +48,11 @@ def check(given: Mapping[str, Any]) -> Json:
         return out | _check_mma(given, instruction)
     if kind == "fragment":
         operand = choice(
-            asked(given, "operand", fragments.operands(instruction)[0]), "operand", fragments.operands(instruction), "bad_operand"
+            given.get("operand", fragments.operands(instruction)[0]), "operand", fragments.operands(instruction), "bad_operand"
         )
         return out | {"operand": operand}
     operand = choice(given.get("operand", "a"), "operand", ("a", "b"), "bad_operand")
-    major = choice(given.get("major", "K"), "major", ("K", "MN"), "bad_major")
+    major = choice(given.get("major", "K"), "major", DEFAULT_ORDER, "bad_major")
     view = desc.view(instruction, operand, major)
     word = Descriptor(read_word(given.get("descriptor")).word)
     descriptors.place(word, view, 0)

@@ -74,7 +74,7 @@ class OneAccess(Closed):
 
     access: AccessName = AccessName("ldmatrix.x4")
     address: Address | None = Field(default=None, description="A byte address a lane; null for an inactive one.")
-    pattern: AccessPattern | None = Field(default=None, description="Instead of addresses; that of ldmatrix, where both are left out.")
+    pattern: AccessPattern = Field(default=AccessPattern("ldmatrix"), description="Instead of addresses.")
 
 
 class BanksBody(OneAccess):

@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from app.gpu import runs
-from app.schemas.base import ByThread, Closed, Grid, Major, PtxText, Word64, words
+from app.gpu.products import SEED
+from app.schemas.base import ByThread, Closed, Grid, Major, Number, PtxText, Word64, words
 from app.schemas.chains import AccessName, Address
 from app.schemas.kernels import Options
 from app.schemas.memory import DescriptorText
@@ -26,7 +27,7 @@ SideOptions = Annotated[
 
 class Run(Closed):
     backend: Backend = Backend("cuda")
-    device: int = Field(default=0, ge=0, le=63, description="The CUDA device's number.")
+    device: Number = Field(default=0, description="The CUDA device's number.")
 
 
 class MmaRun(Run):
@@ -35,7 +36,7 @@ class MmaRun(Run):
     kind: Literal["mma"]
     instruction: PtxText
     a_from: Literal["registers", "shared"] = Field(default="registers", description="shared: wgmma's A through a descriptor.")
-    seed: int = Field(default=20261121, ge=0, lt=1 << 63)
+    seed: Number = SEED
     a: SideOptions = Field(
         default="", description="With a, b or d it is a whole product, by the program of /instructions/{ptx}/kernel: how A is stored."
     )

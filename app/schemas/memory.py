@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
+from typing_extensions import TypeAliasType
 
 from app.schemas.base import Closed, Grid, Major, Number, Order, PtxText, SwizzledBy, SwizzleMode, Word64, words
+from layouts.expression import LONGEST
 from layouts.storage import UNITS
 
 Unit = words("Unit", UNITS, "What a CuTe layout counts in.")
@@ -107,7 +109,7 @@ class KStep(Closed):
 
 
 class MnStep(Closed):
-    """The start of one instruction's slice along M or N."""
+    """The start of one instruction's slice along M or N; nulls where no descriptor reads it, and why."""
 
     mn: int
     start_offset_bytes: int | None = Field(description="null where no instruction can begin there, as why says.")
@@ -208,12 +210,20 @@ class Decoded(Encoded):
     code: DescriptorCode
 
 
-DescriptorText = Annotated[
-    str,
-    Field(
-        max_length=4096, description="64 bits: hex, 0b…, 0d… for decimal, or a constant C++ expression.", examples=["0x4000004000010100"]
-    ),
-]
+DescriptorText = TypeAliasType(
+    "DescriptorText",
+    Annotated[
+        str | int,
+        WithJsonSchema(
+            {
+                "anyOf": [{"type": "string", "maxLength": LONGEST}, {"type": "integer", "minimum": 0, "maximum": (1 << 64) - 1}],
+                "description": "64 bits: hex, 0b…, 0d… for decimal, hi:lo, {lo, hi}, or a constant C++ expression. "
+                "As a JSON number most programs lose its low bits.",
+                "examples": ["0x4000004000010100", "1ull << 62 | 64ull << 32 | 0x100"],
+            }
+        ),
+    ],
+)
 
 
 class ReadsBody(Closed):
