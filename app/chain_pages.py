@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
@@ -49,22 +50,10 @@ def solve_api(given: Given) -> Response:
 @router.get("/chain", include_in_schema=False)
 def chain_page(request: Request) -> Response:
     """Shared memory → ldmatrix → mma operand, or accumulator → stmatrix → shared memory."""
-    query = request.query_params
-    given = {name: query.get(name) or default for name, default in DEFAULTS.items()}
-    spec = {name: query.get(f"s_{name}") or default for name, default in CHAIN_STORAGE.items()}
-    if spec["kind"] == "canonical":
-        spec["swizzle_by"] = query.get("s_swizzle_by") or STORAGE["swizzle_by"]
-    spec["inner"] = given["major"]
-    used = [name for name in USED.get(spec["kind"], ()) if name != "inner"]
+    given, spec, used = _read(request.query_params)
     context: dict[str, Any] = {
-        "given": given,
-        "storage": spec,
-        "used": used,
-        "error": None,
-        "kinds": list(USED),
-        "orders": ORDERS,
-        "code": 200,
-    }
+        "given": given, "storage": spec, "used": used, "error": None, "kinds": list(USED), "orders": ORDERS, "code": 200,
+    }  # fmt: skip
     try:
         context |= _chain_context(given, spec, used)
     except LayoutError as error:
@@ -72,20 +61,73 @@ def chain_page(request: Request) -> Response:
     return page(request, "chain.html", context, context["code"])
 
 
+def _read(query: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str], list[str]]:
+    """(what is asked, the storage's form, those of its fields that its kind uses) of the page's address."""
+    given = {name: query.get(name) or default for name, default in DEFAULTS.items()}
+    spec = {name: query.get(f"s_{name}") or default for name, default in CHAIN_STORAGE.items()}
+    if spec["kind"] == "canonical":
+        spec["swizzle_by"] = query.get("s_swizzle_by") or STORAGE["swizzle_by"]
+    spec["inner"] = given["major"]
+    return given, spec, [name for name in USED.get(spec["kind"], ()) if name != "inner"]
+
+
+def _request(given: dict[str, str], spec: dict[str, str]) -> dict[str, Any]:
+    """The body of POST /chain without its load."""
+    return {name: given[name] for name in ("mma", "operand", "major")} | {"storage": storage_of(spec, given["major"])}
+
+
 def _chain_context(given: dict[str, str], spec: dict[str, str], used: list[str]) -> dict[str, Any]:
-    mma = find(given["mma"])
-    request: dict[str, Any] = {name: given[name] for name in ("mma", "operand", "major")} | {"storage": storage_of(spec, given["major"])}
+    request = _request(given, spec)
     fits, best = chains.choices(request)
     request["load"] = given["load"] = given["load"] or (best or fits)[0]
     found = chains.chain_of(request)
     same = {**given, **{f"s_{name}": spec[name] for name in ("kind", *used)}}
     operand = found.want.operand
     return {
-        "converted": operand is not mma.operand(given["operand"]), "loads": fits, "best": best, "store": given["operand"] in ("c", "d"),
-        "facts": chains.chain_facts(found), "links": {load: f"/chain?{urlencode(same | {'load': load})}" for load in best}, "as_json": dumps(request).decode(), "operand": operand, "lane_rows": found.lane_addresses.tolist(),
+        "converted": operand is not find(given["mma"]).operand(given["operand"]), "loads": fits, "best": best, "store": found.store,
+        "facts": chains.chain_facts(found), "links": {load: f"/chain?{urlencode(same | {'load': load})}" for load in best},
+        "as_json": dumps(request).decode(), "operand": operand, "lane_rows": found.lane_addresses.tolist(),
         "starts": found.of_lanes(found.starts).tolist(), "operand_svg": operand_svg(found), "lanes_svg": lanes_svg(found),
-        "banks_svg": banks_svg(found.costs) if found.costs else "",
+        "rows_svg": rows_svg(found) if found.match else "", "banks_svg": banks_svg(found.costs) if found.costs else "",
     }  # fmt: skip
+
+
+def chain_figure(query: Mapping[str, str]) -> str:
+    """The guide's picture of a chain's address: what each row holds and who receives it; where it does not feed, what arrives."""
+    given, spec, _ = _read(query)
+    found = chains.chain_of(_request(given, spec) | {"load": given["load"]})
+    return rows_svg(found) if found.match else operand_svg(found)
+
+
+def rows_svg(found: chain.Chain) -> str:
+    """The rows of the first load (store): eight 16-bit units each, the lane that receives (gives) each, and the elements in it."""
+    load, want = found.load, found.want
+    lane_of = {at: lane for lane, at in enumerate(zip(*found.lane_rows, strict=True))}
+    names = [lane_of[matrix, row] for matrix in range(load.matrices) for row in range(load.rows)]
+    texts = [[""] * 8 for _ in names]
+    colour = np.zeros((len(names), 8), np.int32)
+    per = 16 // want.granule_bits
+    for lane in range(32):
+        for register in range(load.registers):
+            for half in (0, 1):
+                row = int(load.matrix[lane, register, 2 * half]) * load.rows + int(load.row[lane, register, 2 * half])
+                unit = int(load.byte[lane, register, 2 * half]) // 2
+                texts[row][unit] = f"T{lane}:{_unit(want, lane, register, half * per, per)}"
+                colour[row, unit] = lane % 4
+    beside = tuple(f"T{lane} → {int(found.lane_addresses[0, 0, lane]):#x}" for lane in names)
+    held = want.operand.name.upper()
+    title = f"1 cell = 16 bits: the lane that {'gives' if found.store else 'receives'} it, and the elements of {held}"
+    panel = Panel("rows", title, len(names), 8, LEFT + 52, TOP, 96.0, 24.0, None, colour, texts, row_names=beside)
+    figure = Figure(max(LEFT + 60 + panel.width, 7.4 * len(title) + LEFT), TOP + panel.height + 8, (panel,))
+    return svg(figure, title=title, palette=None, labels_up_to=3000)
+
+
+def _unit(want: chain.Wanted, lane: int, register: int, first: int, count: int) -> str:
+    """The elements of one unit: [0,3], [0-1,3], [0,8-11]; half an element is told by its bits."""
+    rows, cols = zip(*(want.element(0, lane, register, first + n) for n in range(count)), strict=True)
+    text = ",".join(str(axis[0]) if axis[0] == axis[-1] else f"{axis[0]}-{axis[-1]}" for axis in (rows, cols))
+    half = int(want.shift[first])
+    return f"[{text}]" + (f" {'high' if half else 'low'}" if want.operand.container_bits == 32 else "")
 
 
 def operand_svg(found: chain.Chain) -> str:

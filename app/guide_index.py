@@ -37,7 +37,14 @@ GROUPS: tuple[tuple[str, tuple[Entry, ...]], ...] = (
             Entry("block-scaling", "mxf4 mxf8f6f4 nvf4 scale_vec ue8m0 ue4m3 factor microscaling"),
         ),
     ),
-    ("Loads and stores", (Entry("ldmatrix", "load shared trans address row"), Entry("stmatrix", "store shared trans epilogue"))),
+    (
+        "Loads and stores",
+        (
+            Entry("ldmatrix", "load shared trans address row"),
+            Entry("bytes-and-trans", "ldmatrix trans s8 u8 fp8 e4m3 int8 byte pair transpose N-major"),
+            Entry("stmatrix", "store shared trans epilogue"),
+        ),
+    ),
     (
         "Shared memory of wgmma",
         (

@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from starlette.responses import Response
 
 from app import chains, guide_reference, guide_values, memory, pictures, programs, topics
-from app.chain_pages import banks_svg
+from app.chain_pages import banks_svg, chain_figure
 from app.guide_index import GROUPS, ORDER, source, title_of
 from app.memory_views import bits_svg
 from app.resources import page
@@ -139,8 +139,10 @@ def figure_html(address: str, caption: str) -> str:
     elif kind == "banks":
         use, xor = chains.use_of(query)
         drawn = banks_svg([use.cost(xor)])
+    elif kind == "chain":
+        drawn = chain_figure(query)
     else:
-        raise LayoutError("bad_figure", f"'{address}' draws nothing.", "/i/…, /smem, /descriptor/…, /banks", "figure")
+        raise LayoutError("bad_figure", f"'{address}' draws nothing.", "/i/…, /smem, /descriptor/…, /banks, /chain", "figure")
     return f'<figure><a href="{escape(address)}">{drawn}</a><figcaption>{MARKDOWN.renderInline(caption)}</figcaption></figure>'
 
 

@@ -261,7 +261,7 @@ class Chain:
         return self.matched == self.total
 
     @cached_property
-    def _lane_rows(self) -> tuple[Ints, Ints]:
+    def lane_rows(self) -> tuple[Ints, Ints]:
         """(matrix, row) whose address each lane gives, for the lanes that give one."""
         address = self.load.instruction.address
         assert address is not None
@@ -270,7 +270,7 @@ class Chain:
 
     def of_lanes(self, values: Ints) -> Ints:
         """[warp, turn, matrix, row, …] → [warp, turn, lane, …], −1 where a lane gives no address."""
-        matrix, row = self._lane_rows
+        matrix, row = self.lane_rows
         out = np.full((*values.shape[:2], 32, *values.shape[4:]), -1, dtype=np.int64)
         out[:, :, : len(matrix)] = values[:, :, matrix, row]
         return out
@@ -289,7 +289,7 @@ class Chain:
     @property
     def costs(self) -> list[banks.Cost]:
         """What each turn of the first warp costs in banks; empty where the best addresses are not right."""
-        kind = banks.ACCESSES.get(f"{self.load.instruction.family.name}.x{len(self._lane_rows[0]) // 8}")
+        kind = banks.ACCESSES.get(f"{self.load.instruction.family.name}.x{len(self.lane_rows[0]) // 8}")
         if kind is None or not self.match:
             return []
         return [banks.cost(kind, turn[: kind.lanes].tolist()) for turn in self.lane_addresses[0]]
@@ -311,7 +311,7 @@ class Chain:
         shifted = np.argwhere(self.uniform & (self.first_bytes % ROW_BYTES != 0))
         if not len(shifted):
             return ()
-        lane = next(lane for lane, at in enumerate(zip(*self._lane_rows, strict=True)) if at == tuple(shifted[0][2:]))
+        lane = next(lane for lane, at in enumerate(zip(*self.lane_rows, strict=True)) if at == tuple(shifted[0][2:]))
         begins = int(self.first_bytes[tuple(shifted[0])])
         return (
             f"Lane {lane}'s row does not start on 16 bytes but at {begins}: the instruction faults. The base, and every step from row to row, "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from html import unescape
 from itertools import pairwise
+from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np
 import pytest
@@ -57,6 +58,28 @@ def test_the_ldmatrix_table_is_what_chain_computes() -> None:
         best = chain.advise(op, "K" if contiguous == "K" else "MN")[0]
         assert f".{load}." in best.load.instruction.ptx.replace("m8n8.", ".") or best.load.instruction.ptx.endswith(f"{load}.shared.b16")
         assert chain.lane_formula(best) == {"line": line.replace("·", "*"), "byte": byte.replace("·", "*")}
+
+
+def test_byte_pairs_go_through_trans_as_their_page_says() -> None:
+    """Its formula is its CuTe layout, its examples need .trans, and its permutes make pairs of two rows."""
+    text = guide_index.source("bytes-and-trans")
+    formula = re.search(r"byte address of B\[k, n\]: `(.*?)`", text)
+    assert formula
+    op = find("mma.m8n8k16.row.col.s32.s8.s8.s32").operand("b")
+    where = chain.stored({"kind": "cute", "layout": "(8,(2,8)):(2,(1,16))", "unit": "bytes"}, op, "K")
+    assert all(eval(formula[1].replace("/", "//"), {"k": k, "n": n}) == where.address(n, k) for k in range(16) for n in range(8))
+    best = chain.advise(op, where)[0]
+    assert best.lane_addresses[0, 0, :8].tolist() == [16 * lane for lane in range(8)]
+    assert best.starts[0, 0, 0, :, :2].tolist() == [[0, 2 * lane] for lane in range(8)]
+    examples = [dict(parse_qsl(urlsplit(link).query)) for link in re.findall(r"\((/chain\?mma=.*?)\), (?:elements|bytes) \|", text)]
+    assert len(examples) == 5
+    for given in examples:
+        op = find(given["mma"]).operand("a")
+        stored = chain.stored({"kind": "cute", "layout": given["s_layout"], "unit": given["s_unit"]}, op, "K")
+        assert all(".trans." in found.load.instruction.ptx for found in chain.advise(op, stored)) and chain.advise(op, stored)
+    rows = [f"r{n}" for n in range(4)] + [f"s{n}" for n in range(4)]  # four bytes of row k, four of row k + 1
+    made = [[rows[int(digit)] for digit in reversed(selector)] for selector in re.findall(r"__byte_perm\(row0, row1, 0x(\d{4})\)", text)]
+    assert made == [["r0", "s0", "r1", "s1"], ["r2", "s2", "r3", "s3"]]
 
 
 def table(name: str) -> list[list[str]]:
