@@ -110,7 +110,8 @@ def gpu_run(
 @gpu_app.command("verify")
 def gpu_verify(
     family: Annotated[str, typer.Option(help="One family only.")] = "",
-    write: Annotated[bool, typer.Option(help="Write layouts/evidence/<device>.json.")] = False,
+    part: Annotated[str, typer.Option(help="One part only: descriptors, banks, chains or programs.")] = "",
+    write: Annotated[bool, typer.Option(help="Write layouts/evidence/<device>.json; with --part that part of it.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run everything the device supports and compare with the maps. Exit status 1 where hardware differs."""
@@ -134,9 +135,9 @@ def gpu_verify(
             if result != "agrees":
                 bar.console.print(f"{key}: {result}", markup=False)
 
-        found = gpu.verify(family, progress)
+        found = gpu.verify(family, progress, part=part)
     if write:
-        print(gpu.write(found), file=sys.stderr)
+        print(gpu.write(found, part), file=sys.stderr)
     wrong = gpu.failures(found)
     if as_json:
         print_json(found)

@@ -11,7 +11,8 @@ import re
 import subprocess
 import sys
 import types
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -214,8 +215,15 @@ class Emulator:
 
     def script(self, number: int) -> int:
         """The exit status of the program's Python form, CuPy and NVRTC replaced by this."""
-        plan = self.plans[number]
         scope: dict[str, Any] = {"__name__": "program"}
+        with self.as_cupy(number):
+            exec(compile(kernel.script(self.plans[number]), "product.py", "exec"), scope)
+            return int(scope["main"]())
+
+    @contextmanager
+    def as_cupy(self, number: int) -> Iterator[None]:
+        """Modules cupy and cupy_backends whose one kernel is a program's."""
+        plan = self.plans[number]
         stand_in = {name: types.ModuleType(name) for name in ("cupy", "cupy_backends", "cupy_backends.cuda", "cupy_backends.cuda.libs")}
         cupy: Any = stand_in["cupy"]
         libs: Any = stand_in["cupy_backends.cuda.libs"]
@@ -243,8 +251,7 @@ class Emulator:
         kept = {name: sys.modules.get(name) for name in stand_in}
         sys.modules.update(stand_in)
         try:
-            exec(compile(kernel.script(plan), "product.py", "exec"), scope)
-            return int(scope["main"]())
+            yield
         finally:
             for name, old in kept.items():
                 sys.modules.pop(name) if old is None else sys.modules.__setitem__(name, old)

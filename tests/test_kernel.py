@@ -8,9 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from app.gpu import scripts
+from app.gpu.device import unsupported
+from app.gpu.reference import Reference
 from layouts import catalog, find
 from layouts.errors import LayoutError
-from layouts.plan import Plan
+from layouts.instruction import Instruction
+from layouts.plan import Plan, Tiled
 from layouts.planning import plan
 from layouts.render import kernel
 from tests import cpp
@@ -26,7 +30,7 @@ WORKED = {  # the four m64n32k16 examples of the guide
 }
 CASES = [
     *((F16, a, b, "") for a, b in WORKED.values()),
-    (F16, "swizzle=128B,scale=-1", "swizzle=64B", "scale=0"),
+    *((F16, *given) for given in scripts.CHOSEN[4:]),
     ("wgmma.mma_async.m64n24k16.f16.f16.f16", "major=MN,order=k,mn=128,first=64,k=32", "major=MN,swizzle=32B,base=8320,scale=-1", ""),
     ("wgmma.mma_async.m64n8k8.f32.tf32.tf32", "from=registers", "swizzle=128B", "scale=0"),
     ("wgmma.mma_async.m64n16k32.f16.e4m3.e5m2", "swizzle=32B", "swizzle=128B", ""),
@@ -182,3 +186,26 @@ def test_what_cannot_be_is_refused_by_name(ptx: str, given: tuple[str, str, str]
         plan(find(ptx), *given)
     error = caught.value
     assert error.field == field and part in f"{error.message} {error.hint}", f"{error.field}: {error.message} {error.hint}"
+
+
+def test_the_sample_for_a_device_is_bounded_and_has_every_mode() -> None:
+    class Hopper(Reference):
+        def supports(self, instruction: Instruction) -> str:
+            return unsupported("sm_90a", instruction)
+
+    plans = list(scripts.cases(Hopper()))
+    assert 100 < len(plans) <= 160 and {made.instruction.family.name for made in plans} == {"mma", "mma_sp", "wmma", "wgmma", "wgmma_sp"}
+    tiles = [(side.letter, side.major, side.tile.mode.name) for made in plans for side in (made.a, made.b) if isinstance(side, Tiled)]
+    assert set(tiles) == {(letter, major, mode) for letter in "ab" for major in ("K", "MN") for mode in MODES}
+    assert [(a, b) for a, b, _ in scripts.CHOSEN[:4]] == [
+        tuple(f"{x},order=mn" if x.startswith("major=MN") and n == 1 else x for x in given) for n, given in enumerate(WORKED.values())
+    ]
+
+
+def test_a_script_that_is_wrong_counts_as_wrong(monkeypatch: pytest.MonkeyPatch, emulator: Emulator) -> None:
+    """Each script is judged by its own check, through CuPy as it stands; the emulator takes CuPy's place."""
+    with emulator.as_cupy(0):
+        assert scripts.agrees(emulator.plans[0])
+        emulator.wrong = 1.0
+        assert not scripts.agrees(emulator.plans[0])
+    emulator.wrong = 0.0

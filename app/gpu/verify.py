@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from app.gpu import banks, chained, descriptors, fragments, kernels, products
+from app.gpu import banks, chained, descriptors, fragments, kernels, products, scripts
 from app.gpu.device import Cuda, Device, compile_text, unsupported
 from app.gpu.runs import multiplies
 from layouts import catalog
@@ -32,10 +32,12 @@ METHODS = {
     "fragment": "each operand's map measured: slots, element indices and metadata nibbles told a bit a run, a sparse A met keeping first and last positions",
     "descriptor": "wgmma over shared memory that holds its own addresses, random descriptors, against the address model",
     "chains": "generated ldmatrix loads and stmatrix stores, every byte told by its address",
+    "programs": "generated CuPy scripts executed as they stand, each with its own check: every mode and major of wgmma, every row of the other tables",
     "banks": "clocks of random and regular lane addresses against the predicted wavefronts",
 }
 DESCRIPTOR_RUNS, BANK_RUNS = 40, 24
-PARTS = ("descriptors", "banks", "chains")
+PARTS = ("descriptors", "banks", "chains", "programs")
+_METHOD_OF = {"descriptors": "descriptor"}  # parts whose method has another name
 Progress = Callable[[str, str, int], None]
 
 
@@ -104,13 +106,19 @@ def named(text: str, number: int) -> str:
     return text.replace("__global__ void k(", f"__global__ void k{number}(")
 
 
-def verify(family: str = "", progress: Progress = lambda key, result, total: None, device_number: int = 0) -> dict[str, Any]:
-    """Run everything; {"meta": …, "results": {variant: {method: "agrees" or what differs}}, "descriptors": …, "banks": …}."""
+def verify(
+    family: str = "", progress: Progress = lambda key, result, total: None, device_number: int = 0, part: str = ""
+) -> dict[str, Any]:
+    """Run everything, one family, or one part; {"meta": …, "results": {variant: {method: "agrees" or what differs}}, "descriptors": …, …}."""
     if family and family not in catalog.FAMILY_NAMES:
         raise LayoutError("unknown_family", f"No family '{family[:60]}'.", f"Allowed: {', '.join(catalog.FAMILY_NAMES)}.", "family")
+    if part and part not in PARTS:
+        raise LayoutError("unknown_part", f"No part '{part[:60]}'.", f"Allowed: {', '.join(PARTS)}.", "part")
+    if part and family:
+        raise LayoutError("bad_usage", "A part is no family's.", "Give --family or --part.", "part")
     device = Cuda(device_number)
     target = device.target
-    todo = list(jobs(target, family))
+    todo = [] if part else list(jobs(target, family))
     results: dict[str, dict[str, str]] = {}
     batches = [todo[n : n + BATCH] for n in range(0, len(todo), BATCH)]
 
@@ -129,12 +137,8 @@ def verify(family: str = "", progress: Progress = lambda key, result, total: Non
     meta = {"device": info["name"], **{key: value for key, value in info.items() if key != "name"}}
     meta |= {"date": datetime.date.today().isoformat(), "method": "; ".join(f"{name}: {text}" for name, text in METHODS.items())}
     out: dict[str, Any] = {"meta": meta, "results": dict(sorted(results.items()))}
-    if not family or family.startswith("wgmma"):
-        out["descriptors"] = verify_descriptors(device)
-    if not family:
-        out["banks"] = verify_banks(device)
-        out["chains"] = verify_chains(device)
-    return out
+    wanted = (part,) if part else PARTS if not family else ("descriptors",) if family.startswith("wgmma") else ()
+    return out | {name: _VERIFY[name](device) for name in wanted}
 
 
 def verify_descriptors(device: Device) -> dict[str, dict[str, Any]]:
@@ -211,11 +215,25 @@ def verify_chains(device: Cuda) -> dict[str, dict[str, Any]]:
     return out
 
 
-def write(found: dict[str, Any]) -> Path:
-    """The evidence file of this device."""
+_VERIFY: dict[str, Callable[[Any], dict[str, dict[str, Any]]]] = {
+    "descriptors": verify_descriptors, "banks": verify_banks, "chains": verify_chains, "programs": scripts.run,
+}  # fmt: skip
+
+
+def write(found: dict[str, Any], part: str = "") -> Path:
+    """The evidence file of this device; one part alone replaces that part of the file, if the file is of the same device and software."""
     name = re.sub(r"\W+", "_", found["meta"]["device"].lower()).strip("_")
     path = FOLDER / f"{name}.json"
     FOLDER.mkdir(exist_ok=True)
+    if part:
+        whole = json.loads(path.read_text()) if path.is_file() else {"meta": {}}
+        apart = [key for key in ("device", "driver", "cuda", "nvrtc", "target") if whole["meta"].get(key) != found["meta"][key]]
+        if apart:
+            raise LayoutError("bad_usage", f"{path.name} is of another {apart[0]}.", "Run all parts to write a file of its own.", "part")
+        methods = dict(text.split(": ", 1) for text in whole["meta"]["method"].split("; ")) | {part: METHODS[_METHOD_OF.get(part, part)]}
+        whole["meta"]["method"] = "; ".join(f"{key}: {text}" for key, text in methods.items())
+        whole["meta"].setdefault("dates", {})[part] = found["meta"]["date"]
+        found = whole | {part: found[part]}
     path.write_text(json.dumps(found, indent=1) + "\n")
     return path
 
