@@ -63,6 +63,18 @@ def text(found: Instruction, op: Operand | None, result: Json) -> str:
             )
             lines += [f"      {facts['pattern']}", f"      {facts['cute']}"]
             lines += ["      " + line for line in facts["formula"]["forward"].splitlines()]
+        memory = result["memory"]
+        if memory:
+            lines.append(
+                f"  {memory['cpp']}, {memory['num_elements']} elements in {memory['num_storage_elements']} × {memory['storage_type']}"
+            )
+            lines += [
+                f"      {asked['document']}: pointer a multiple of {asked['pointer_bytes']} bytes, ldm a multiple of {asked['ldm_elements']} elements"
+                for asked in memory["requirements"]
+            ]
+            lines.append(
+                f"      both: {memory['pointer_bytes']} bytes, {memory['ldm_elements']} elements; left out, ldm is {memory['default_stride']}"
+            )
         return "\n".join(lines)
     head, body = rows(op, result)
     widths = [max(len(row[n]) for row in [head, *body]) for n in range(len(head))]

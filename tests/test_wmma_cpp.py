@@ -60,14 +60,20 @@ def test_the_header_has_these_fragments_with_these_sizes() -> None:
 
 @needs_headers
 def test_the_first_architecture_is_the_headers() -> None:
-    """A fragment is declared for the architecture before which NVRTC knows none of it."""
-    ages = {"sm_75": ("sm_70", "sm_72", "sm_75"), "sm_80": ("sm_70", "sm_72", "sm_75", "sm_80")}
-    for target, known in ages.items():
-        for f in wmma.fragments():
-            name = wmma_cpp.qualified(f.cpp.removeprefix("nvcuda::"))
-            source = f"{wmma_cpp.HEAD}static_assert({name}::num_elements > 0);"
-            if (f.use, f.layout) in (("matrix_a", "row"), ("accumulator", "")):
-                assert bool(compiled(source, target)[0]) == (f.since in known), (target, f.cpp)
+    """Each fragment is declared inside the #ifdef of the architectures that have it (__CUDA_ARCH__ 730 is sm_75's first)."""
+    text = (nvrtc.headers() / "crt" / "mma.h").read_text()  # type: ignore[operator]
+    least = {name: int(arch) for arch, name in re.findall(r"__CUDA_ARCH__ >= (\d+)\n#define (\w+) 1", text)}
+    names = {"": "sm_70", "__CUDA_IMMA__": "sm_72", "__CUDA_SUBBYTE_IMMA__": "sm_75", "__CUDA_AMPERE_MMA__": "sm_80"}
+    assert least == {"__CUDA_IMMA__": 720, "__CUDA_SUBBYTE_IMMA__": 730, "__CUDA_AMPERE_MMA__": 800}
+    since, inside = {f.cpp.removeprefix("nvcuda::wmma::"): f.since for f in wmma.fragments()}, [""]
+    for line in text.splitlines():
+        if opened := re.match(r"#ifdef (\w+)", line):
+            inside.append(opened[1])
+        elif line.startswith("#endif") and len(inside) > 1 and inside[-1] in line:
+            inside.pop()
+        elif declared := re.search(r"class (fragment<\w+, [^>]*>) : public", line):
+            assert since.pop(declared[1]) == names[inside[-1]], line
+    assert not since
 
 
 @needs_headers
@@ -146,3 +152,18 @@ def test_rows_name_what_is_in_the_catalogue() -> None:
             assert any(i.ptx.startswith(function.becomes) for i in catalog.instructions())
     for operation in BIT_OPERATIONS:
         assert find(f"wmma.mma.{operation.ptx}.popc.row.col.m8n8k128.s32.b1.b1.s32").modifiers == (operation.ptx, "popc")
+
+
+def test_the_command_line_says_what_memory_must_be() -> None:
+    from app import answers, payload
+
+    def told(ptx: str) -> str:
+        found = find(ptx)
+        return answers.text(found, None, payload.detail(found))
+
+    text = told("wmma.load.a.row.m16n16k16.f16")
+    assert (
+        "CUDA C++: pointer a multiple of 32 bytes, ldm a multiple of 8 elements" in text
+        and "both: 32 bytes, 16 elements; left out, ldm is 16" in text
+    )
+    assert "ldm" not in told("mma.m16n8k16.row.col.f32.f16.f16.f32")

@@ -35,6 +35,23 @@ def test_a_pasted_line_leads_to_its_page(open_page: Any) -> None:
     page.wait_for_url(f"**/i/{M16}")
 
 
+def test_a_name_leads_to_its_page(open_page: Any) -> None:
+    page = open_page("/")
+    page.fill("input[type=search]", 'asm volatile("wgmma.fence.sync.aligned;")')
+    expect(page.locator("#guess")).to_have_text("wgmma.fence")
+    page.press("input[type=search]", "Enter")
+    page.wait_for_url("**/guide/wgmma.fence")
+    expect(page.get_by_role("heading", name="wgmma.fence", exact=True)).to_be_visible()
+
+
+def test_a_typed_instruction_is_read_word_by_word(open_page: Any) -> None:
+    page = open_page("/guide/read-ptx")
+    page.fill("input[name=ptx]", "ldmatrix.m8n8.x4.trans.shared.b16")
+    page.press("input[name=ptx]", "Enter")
+    page.wait_for_url("**/guide/read-ptx?ptx=*")
+    expect(page.locator("main table").first).to_contain_text("4 matrices")
+
+
 def test_a_wrong_line_keeps_what_was_typed_and_names_the_part(open_page: Any) -> None:
     page = open_page("/")
     page.fill("input[type=search]", "mma.m16n8k12.row.col.f32.f16.f16.f32")
