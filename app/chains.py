@@ -203,7 +203,15 @@ def solve(given: Json) -> Json:
     for at, item in enumerate(wanted):
         keys(item, ("access", "pattern", "address"), f"accesses.{at}")
     _rows_or_addresses(given, wanted)
-    uses = [_use(item, given) for item in wanted]
+    uses = []
+    for number_, item in enumerate(wanted):
+        try:
+            uses.append(_use(item, given))
+        except LayoutError as error:
+            inner = error.field in ("access", "address", "pattern") and "accesses" in given
+            raise LayoutError(
+                error.code, error.message, error.hint, f"accesses.{number_}.{error.field}" if inner else error.field
+            ) from None
     found = banks.solve(uses)
     xor = found.swizzle
     return {

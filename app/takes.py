@@ -9,6 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from inspect import Parameter, Signature
+from math import isfinite
 from typing import Annotated, Any
 
 from fastapi import Depends, Path, Query, Request
@@ -121,8 +122,7 @@ def read_json(raw: bytes) -> Json:
     if not raw.strip():
         raise LayoutError("bad_json", "The body is empty.", "Send a JSON object; /docs has one for each route.")
     try:
-        found = json.loads(raw.decode("utf-8"), object_pairs_hook=_once, parse_int=_whole, parse_constant=_no_number)
-        json.dumps(found, ensure_ascii=False).encode()
+        found = json.loads(raw.decode("utf-8"), object_pairs_hook=_once, parse_int=_whole)
     except UnicodeError:
         raise LayoutError("bad_json", "The body is no UTF-8 text.", "Send JSON in UTF-8, without lone surrogates.") from None
     except json.JSONDecodeError as error:
@@ -130,10 +130,18 @@ def read_json(raw: bytes) -> Json:
         raise LayoutError("bad_json", f"The body is no JSON: {error.msg} at {where}.", "Send one JSON object.") from None
     except RecursionError:
         raise LayoutError("bad_json", "The body is nested too deep.", "Send a JSON object as /docs shows it.") from None
-    if not isinstance(found, dict):
-        raise LayoutError("bad_request", f"The body is {shown(found)}.", "Send a JSON object: {…}.")
     if deeper(found, MOST_DEPTH):
         raise LayoutError("bad_json", "The body is nested too deep.", "Send a JSON object as /docs shows it.")
+    for path, value in inside(found):
+        field = shown(".".join(path), 4 * LONGEST_KEY)
+        if isinstance(value, float) and not isfinite(value):
+            raise LayoutError("bad_json", f"{field or 'The body'} is {json.dumps(value)}, which is no JSON.", "Give a whole number.", field)
+        if isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):
+            raise LayoutError(
+                "bad_json", f"{field or 'The body'} is {value[:40]!a}, which is no UTF-8 text.", "Send no lone surrogates.", field
+            )
+    if not isinstance(found, dict):
+        raise LayoutError("bad_request", f"The body is {shown(found)}.", "Send a JSON object: {…}.")
     return found
 
 
@@ -141,6 +149,17 @@ def deeper(value: Any, most: int) -> bool:
     """Whether lists and objects are nested deeper than `most`."""
     inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return most < 0 or any(deeper(item, most - 1) for item in inside)
+
+
+def inside(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """(path, value) of everything in an object that is no list or object itself; keys, too, under their own path."""
+    if isinstance(value, dict | list):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            if isinstance(key, str):
+                yield (*path, ascii(key)[1:-1]), key
+            yield from inside(item, (*path, str(key)))
+    else:
+        yield path, value
 
 
 def _once(pairs: list[tuple[str, Any]]) -> Json:
@@ -153,10 +172,6 @@ def _once(pairs: list[tuple[str, Any]]) -> Json:
 
 def _whole(digits: str) -> int | str:
     return int(digits) if len(digits) <= MOST_DIGITS else digits
-
-
-def _no_number(name: str) -> Any:
-    raise LayoutError("bad_json", f"The body has {name}, which is no JSON.", "Give a number, or null.")
 
 
 Given = Annotated[Json, Depends(json_object)]

@@ -233,7 +233,11 @@ def rows(kind: Access, reach: str, pitch: int) -> Use:
     if not 0 < pitch <= 1 << 16:
         raise LayoutError("bad_number", f"A pitch of {pitch} bytes.", "From 1 to 65536.", "row_bytes")
     line, along = REACHES[reach].place(np.arange(kind.lanes), kind.bytes)
-    return Use(kind, tuple((line * pitch + along).tolist()), f"{kind.name} {reach}", reach)
+    address = line * pitch + along
+    for lane in np.flatnonzero(address % kind.bytes):
+        why = f"Rows {pitch} bytes apart put lane {lane} at {address[lane]}, no multiple of {kind.bytes}."
+        raise LayoutError("misaligned", why, f"{kind.name} takes {kind.bytes} bytes a lane.", "row_bytes")
+    return Use(kind, tuple(address.tolist()), f"{kind.name} {reach}", reach)
 
 
 def at(kind: Access, address: object) -> Use:

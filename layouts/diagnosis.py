@@ -271,7 +271,10 @@ def _of_the_word(given: Descriptor, seen: View, stored: Storage, mn: int, k: int
         tile = world.stored
         if (tile.mn or 0) < mn + seen.rows or (tile.k or 0) < k + seen.k:
             continue
-        causes = diagnose(given, seen, tile, mn, k, expected_reads(tile, seen, mn, k))
+        wanted = expected_reads(tile, seen, mn, k)
+        if not repairs(wanted, seen, given):  # a slice that begins where no descriptor can, whatever the storage
+            continue
+        causes = diagnose(given, seen, tile, mn, k, wanted)
         right = causes[0].fix if causes else None
         if right:
             return [Diagnosis(c.code, f"{c.message} (Said of {world.said}; its descriptor is {right}.)") for c in causes]
@@ -304,7 +307,10 @@ def _no_word(seen: View, stored: Storage, expected: Addresses) -> Diagnosis:
 def _inside_atom(seen: View, stored: Storage, mn: int, atom: int) -> Diagnosis:
     """A slice that begins inside an MN-major atom and runs into the next."""
     by_size = sorted((m for m in MODES if m is not stored.mode), key=lambda m: -m.chunks)
-    narrower = next(m for m in by_size if m.chunks * seen.per < atom and not mn % (m.chunks * seen.per))
+    narrower = next((m for m in by_size if m.chunks * seen.per < atom and not mn % (m.chunks * seen.per)), None)
+    if narrower is None:
+        says = f"The slice begins at {mn} of M/N: in every layout a slice begins at a multiple of {seen.per}, in this one at a multiple of {atom}."
+        return Diagnosis("mn_offset_inside_atom", says)
     spec = _standard(stored, seen, narrower)
     wide = narrower.chunks * seen.per
     how = f"swizzle {narrower.name}, whose atoms have {wide}" if narrower.chunks > 1 else f"no swizzle, in core matrices of {wide}"

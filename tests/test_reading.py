@@ -87,6 +87,60 @@ def test_reads_past_shared_memory_are_told(client: TestClient) -> None:
     assert error["code"] == "start_beyond_window" and error["field"] == "base"
 
 
+@pytest.mark.parametrize(
+    "at", [{"k": 1}, {"k": 7}, {"k": 8}, {"mn": 1}, {"mn": 7}, {"mn": 8}, {"mn": 4, "k": 12}, {"mn": 60, "k": 47}], ids=str
+)
+@pytest.mark.parametrize("kind", ["canonical", "rows", "atoms"])
+@pytest.mark.parametrize("major", ["K", "MN"])
+def test_a_slice_may_begin_where_no_descriptor_can(client: TestClient, kind: str, major: str, at: dict[str, int]) -> None:
+    spec = STORAGES[kind] | ({"mn": 128, "k": 128} if kind == "canonical" else {"inner": major})
+    answer = client.post("/api/v1/descriptors/verify", json=SEEN | {"major": major, "storage": spec, "slice": at})
+    assert answer.status_code == 200 and answer.json()["verdict"] == "mismatch" and answer.json()["diagnoses"]
+
+
+@pytest.mark.parametrize(
+    ("route", "body", "field"),
+    [
+        ("banks", {"access": "ldmatrix.x1", "pattern": "rows", "row_bytes": 7}, "row_bytes"),
+        ("banks", {"access": "ldmatrix.x1", "pattern": "rows", "row_bytes": 0}, "row_bytes"),
+        ("banks", {"access": "ldmatrix.x1", "pattern": "rows", "row_bytes": None}, "row_bytes"),
+        ("banks", {"access": "ldmatrix.x1", "pattern": "rows", "pad": -16}, "pad"),
+        ("banks", {"access": "ldmatrix.x1", "address": [0] * 7 + [True]}, "address"),
+        ("banks", {"access": "ldmatrix.x1", "address": [0] * 7 + [1e18]}, "address"),
+        ("banks", {"access": 5, "address": [0] * 8}, "access"),
+        ("banks/solve", {"accesses": [{"access": "ldmatrix.x1", "address": [0] * 8}, {"access": "ldmatrix.x9"}]}, "accesses.1.access"),
+        ("descriptors/verify", SEEN | {"storage": STORAGES["rows"] | {"pitch_bytes": 2**63}}, "storage.pitch_bytes"),
+        ("descriptors/verify", SEEN | {"storage": STORAGES["rows"] | {"base": None}}, "storage.base"),
+        ("descriptors/verify", SEEN | {"storage": STORAGES["rows"], "slice": {"mn": 10**30}}, "slice.mn"),
+        ("descriptors/verify", SEEN | {"descriptor": None}, "descriptor"),
+        ("descriptors/verify", SEEN | {"instruction": None}, "instruction"),
+        ("descriptors/verify", SEEN | {"operand": 1}, "operand"),
+        ("descriptors/encode", {"swizzle": None}, "swizzle"),
+        ("descriptors/encode", {"start_address": "1e3"}, "start_address"),
+        ("gpu/runs", {"kind": "mma", "instruction": "mma.m16n8k8.row.col.f32.f16.f16.f32", "backend": "numpy", "seed": 1.0}, "seed"),
+        ("gpu/runs", {"kind": "mma", "instruction": "mma.m16n8k8.row.col.f32.f16.f16.f32", "backend": "numpy", "device": "one"}, "device"),
+    ],
+    ids=str,
+)
+def test_a_value_of_the_wrong_kind_names_its_field(client: TestClient, route: str, body: dict[str, Any], field: str) -> None:
+    assert refused(client.post(f"/api/v1/{route}", json=body))["field"] == field
+
+
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [('{"slice": {"k": NaN}}', "slice.k"), ('{"storage": {"mn": 1e400}}', "storage.mn"), ('{"storage": {"layout": "\\ud800"}}', "storage.layout"), ('{"slice": {"k": -Infinity}}', "slice.k")],
+)  # fmt: skip
+def test_what_is_no_json_names_its_field(client: TestClient, text: str, field: str) -> None:
+    error = refused(client.post("/api/v1/descriptors/verify", content=text, headers={"content-type": "application/json"}))
+    assert error["field"] == field and field in error["message"]
+
+
+def test_addresses_are_numbers_in_any_spelling(client: TestClient) -> None:
+    plain = client.post("/api/v1/banks", json={"access": "ldmatrix.x1", "address": [0, 16, 32, 48, 64, 80, 96, 112]}).json()
+    text = ["0", "0x10", "032", "0b11_0000", "64u", "8'0", 96, "0x70ull"]
+    assert client.post("/api/v1/banks", json={"access": "ldmatrix.x1", "address": text}).json() == plain
+
+
 # numbers ----------------------------------------------------------------------------------------------------------------------
 
 
