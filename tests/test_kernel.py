@@ -9,16 +9,14 @@ from pathlib import Path
 import pytest
 
 from app.gpu import scripts
-from app.gpu.device import unsupported
-from app.gpu.reference import Reference
 from layouts import catalog, find
 from layouts.errors import LayoutError
-from layouts.instruction import Instruction
 from layouts.plan import Plan, Tiled
 from layouts.planning import plan
 from layouts.render import kernel
 from tests import cpp
 from tests.emulator import Emulator
+from tests.programs import Target, together
 from tests.ptxas import nvcc
 
 F16 = "wgmma.mma_async.m64n32k16.f32.f16.f16"
@@ -131,10 +129,7 @@ SAMPLE = sample()
 def test_programs_compile_without_a_warning(target: str, tmp_path: Path) -> None:
     """A program of every family, mode and major, all of a target in one translation unit; ptxas adds no fence and no wait of its own."""
     plans = SAMPLE[target]
-    texts = [kernel.program(made) for made in plans]
-    headers = "".join(sorted({line for text in texts for line in re.findall(r"#include <\w+>\n", text)}))
-    body = "".join(f"namespace n{n} {{\n{re.sub(r'#include <.*', '', text)}}}\n" for n, text in enumerate(texts))
-    good, said = nvcc.compile_object(headers + body, tmp_path, [*kernel.architecture(plans[0]).split(), "-Xptxas", "-v"])
+    good, said = nvcc.compile_object(together(plans), tmp_path, [*kernel.architecture(plans[0]).split(), "-Xptxas", "-v"])
     assert good, said[:3000]
     assert not re.search(r"C75\d\d|warning", said), said[:3000]
 
@@ -189,11 +184,7 @@ def test_what_cannot_be_is_refused_by_name(ptx: str, given: tuple[str, str, str]
 
 
 def test_the_sample_for_a_device_is_bounded_and_has_every_mode() -> None:
-    class Hopper(Reference):
-        def supports(self, instruction: Instruction) -> str:
-            return unsupported("sm_90a", instruction)
-
-    plans = list(scripts.cases(Hopper()))
+    plans = list(scripts.cases(Target("sm_90a")))
     assert 100 < len(plans) <= 160 and {made.instruction.family.name for made in plans} == {"mma", "mma_sp", "wmma", "wgmma", "wgmma_sp"}
     tiles = [(side.letter, side.major, side.tile.mode.name) for made in plans for side in (made.a, made.b) if isinstance(side, Tiled)]
     assert set(tiles) == {(letter, major, mode) for letter in "ab" for major in ("K", "MN") for mode in MODES}

@@ -1,0 +1,57 @@
+"""Many generated programs in one .cu file: what the tests compile, and an executable for a machine with a GPU but no compiler.
+
+`python -m tests.programs FILE [TARGET]` builds FILE of the programs that `lanescope gpu verify` runs as scripts, for TARGET (sm_90a).
+It runs each program's own main and its check; its exit status is the number of programs that failed.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from app.gpu import scripts
+from app.gpu.device import unsupported
+from app.gpu.reference import Reference
+from layouts.instruction import Instruction
+from layouts.plan import Plan
+from layouts.render import kernel
+from tests.ptxas import nvcc
+
+
+class Target(Reference):
+    """A device by its target alone: what it supports."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def supports(self, instruction: Instruction) -> str:
+        return unsupported(self.name, instruction)
+
+
+def together(plans: Sequence[Plan]) -> str:
+    """Each program in a namespace of its own, and a main that runs all of them."""
+    texts = [kernel.program(made) for made in plans]
+    headers = "".join(sorted({line for text in texts for line in re.findall(r"#include <\w+>\n", text)}))
+    bodies = "".join(f"namespace n{n} {{\n{re.sub(r'#include <.*', '', text)}}}\n" for n, text in enumerate(texts))
+    calls = "".join(
+        f'  std::printf("%s\\n  ", R"({kernel.command(made)})");\n  failed += n{n}::main() != 0;\n' for n, made in enumerate(plans)
+    )
+    return f"{headers}{bodies}int main() {{\n  int failed = 0;\n{calls}  return failed;\n}}\n"
+
+
+def main(output: str, target: str = "sm_90a") -> int:
+    file = Path(output)
+    source = file.with_suffix(".cu")
+    source.write_text(together(list(scripts.cases(Target(target)))))
+    driver = nvcc.nvcc()
+    assert driver, nvcc.MISSING
+    architecture = ["-gencode", f"arch={target.replace('sm_', 'compute_')},code={target}"]
+    options = ["-std=c++17", *architecture, f"-L{driver.parent.parent / 'lib'}", "-o", str(file), str(source)]
+    return subprocess.run([str(driver), *options]).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
