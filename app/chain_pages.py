@@ -17,7 +17,7 @@ from app.resources import page
 from app.schemas.chains import BankCost, BanksBody, ChainBody, ChainVerdict, SolveBody, Solved
 from app.takes import ApiRoute, Given, takes
 from app.wire import json_body
-from layouts import banks, chain, find
+from layouts import banks, chain, find, pieces
 from layouts.errors import LayoutError
 from layouts.render.svg import svg
 from layouts.view import LEFT, TOP, Figure, Panel
@@ -122,7 +122,7 @@ def rows_svg(found: chain.Chain) -> str:
     return svg(figure, title=title, palette=None, labels_up_to=3000)
 
 
-def _unit(want: chain.Wanted, lane: int, register: int, first: int, count: int) -> str:
+def _unit(want: pieces.Wanted, lane: int, register: int, first: int, count: int) -> str:
     """The elements of one unit: [0,3], [0-1,3], [0,8-11]; half an element is told by its bits."""
     rows, cols = zip(*(want.element(0, lane, register, first + n) for n in range(count)), strict=True)
     text = ",".join(str(axis[0]) if axis[0] == axis[-1] else f"{axis[0]}-{axis[-1]}" for axis in (rows, cols))

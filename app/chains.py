@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from app.memory import MOST_TEXT
-from layouts import banks, catalog, chain, cute
+from layouts import banks, catalog, chain, cute, pieces
 from layouts.errors import LayoutError
 from layouts.feeding import why_not
 from layouts.instruction import Instruction, Operand
@@ -29,7 +29,7 @@ def chain_of(given: Json) -> chain.Chain:
     """What a requested load or store does over the storage; LayoutError names the wrong field."""
     keys(given, CHAIN_FIELDS)
     load, mma = _find(given, "load"), _find(given, "mma")
-    letter = choice(given.get("operand", "d" if load.family.name == chain.STORES else "a"), "operand", ("a", "b", "c", "d"), "bad_operand")
+    letter = choice(given.get("operand", "d" if load.family.name == pieces.STORES else "a"), "operand", ("a", "b", "c", "d"), "bad_operand")
     operand = _operand(mma, letter, load)
     return chain.chain(load, operand, _stored(given, operand))
 
@@ -50,21 +50,21 @@ def _find(given: Json, field: str) -> Instruction:
 
 def _operand(mma: Instruction, letter: str, load: Instruction) -> Operand:
     """The operand as memory holds it for a load or store that may move it."""
-    stores = load.family.name == chain.STORES
+    stores = load.family.name == pieces.STORES
     if stores != (letter in "cd"):
         which = "stmatrix writes c or d" if stores else "ldmatrix reads a or b"
         raise LayoutError("bad_operand", f"Operand '{letter[:20]}' with {load.ptx}.", f"{which}.", "operand")
     data = load.operands.get("data")
-    return chain.in_memory(mma.operand(letter), data.container_bits) if data else mma.operand(letter)
+    return pieces.in_memory(mma.operand(letter), data.container_bits) if data else mma.operand(letter)
 
 
 def choices(given: Json) -> tuple[list[str], list[str]]:
     """(every load or store whose registers fit the operand of a request, those that feed it from its storage, best first)."""
     mma, letter = _find(given, "mma"), choice(given.get("operand", "a"), "operand", ("a", "b", "c", "d"), "bad_operand")
-    operand, store = chain.in_memory(mma.operand(letter)), letter in "cd"
+    operand, store = pieces.in_memory(mma.operand(letter)), letter in "cd"
     fits = [i.ptx for i in chain.candidates(operand, store)]
     if not fits:
-        chain.wanted(operand)
+        pieces.wanted(operand)
         raise LayoutError("no_chain", f"No ldmatrix fills {operand.registers} registers.", "Load it with ld.shared.", "operand")
     return fits, [found.load.instruction.ptx for found in chain.advise(operand, _stored(given, operand), store)]
 

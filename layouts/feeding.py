@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from layouts import chain
-from layouts.chain import Ints, Wanted
 from layouts.instruction import Operand
+from layouts.pieces import Ints, Wanted, wanted
 from layouts.storage import Storage
 
 UNIT_BITS = 16  # what ldmatrix and stmatrix move, .trans too
@@ -15,7 +15,7 @@ UNIT_BITS = 16  # what ldmatrix and stmatrix move, .trans too
 def why_not(operand: Operand, where: Storage | str, store: bool = False) -> str:
     """Why nothing feeds an operand from a storage (stores it there); where: a storage, or the major of `chain.lines`."""
     where = chain.lines(operand, where) if isinstance(where, str) else where
-    want = chain.wanted(operand)
+    want = wanted(operand)
     placed = where.placed
     assert placed is not None
     at = np.asarray(placed.locate(placed.before(want.mn, want.k, want.shift)), np.int64)
@@ -79,8 +79,7 @@ def _instead(operand: Operand, store: bool) -> str:
     pieces = {8: "pairs k, k + 1", 4: "groups of four k", 1: "groups of sixteen k"}.get(bits)
     if pieces is None:
         return "Store it K-major, or load it with ld.shared."
-    byte = " On sm_100a and sm_120a ldmatrix.m16n16.trans.b8 transposes bytes." if bits == 8 else ""
+    byte = " Or exchange bytes in registers. On sm_100a and sm_120a ldmatrix.m16n16.trans.b8 transposes bytes." if bits == 8 else ""
     return (
-        f"Store it K-major. Or keep {pieces} in one 16-bit unit and lay the units side by side along {other}: then .trans feeds it. "
-        f"Or exchange bytes in registers.{byte}"
+        f"Store it K-major. Or keep {pieces} in one 16-bit unit and lay the units side by side along {other}: then .trans feeds it.{byte}"
     )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from layouts import chain, find
+from layouts import chain, find, pieces
 from layouts.errors import LayoutError
 from layouts.feeding import why_not
 from layouts.instruction import Operand
@@ -136,8 +136,8 @@ def test_why_nothing_feeds_is_said_of_this_storage(ptx: str, operand: str, spec:
 
 def test_byte_loads_and_two_permutes_do_transpose_b() -> None:
     """m16n16.trans.b8 puts k 4t+2r, 4t+2r+1 of n g and g+8 in register r: __byte_perm 0x5410 and 0x7632 make B's registers of both n."""
-    given = chain.given(find("ldmatrix.m16n16.x1.trans.shared.b8"))
-    want = chain.wanted(find(S8).operand("b"))
+    given = pieces.given(find("ldmatrix.m16n16.x1.trans.shared.b8"))
+    want = pieces.wanted(find(S8).operand("b"))
     for lane in range(32):
         places = [(int(given.row[lane, r, b]), int(given.byte[lane, r, b])) for r in (0, 1) for b in range(4)]  # (k, n)
         for n_tile, picked in ((0, (0, 1, 4, 5)), (8, (2, 3, 6, 7))):
@@ -203,10 +203,10 @@ def test_a_storage_that_cannot_hold_the_operand_is_refused(ptx: str, spec: dict[
 
 
 def test_stores_of_accumulators() -> None:
-    d = chain.packed(find(F16).operand("d"), 16)
+    d = pieces.packed(find(F16).operand("d"), 16)
     assert chain.advise(d, "K", store=True)[0].load.instruction.ptx == "stmatrix.sync.aligned.m8n8.x2.shared.b16"
     assert chain.advise(d, "MN", store=True)[0].load.instruction.ptx == "stmatrix.sync.aligned.m8n8.x2.trans.shared.b16"
-    wide = chain.packed(find("wgmma.mma_async.m64n64k16.f32.f16.f16").operand("d"), 16)
+    wide = pieces.packed(find("wgmma.mma_async.m64n64k16.f32.f16.f16").operand("d"), 16)
     best = chain.advise(wide, "K", store=True)[0]
     assert best.count == 4 and chain.turn_steps(best) == [(0, 0), (0, 32), (0, 64), (0, 96)]
     assert np.array_equal(best.lane_places[1, 0, :, 0], best.lane_places[0, 0, :, 0] + 16)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from app.gpu import chained
-from layouts import chain, find
+from layouts import chain, find, pieces
 from layouts.chain import Chain
 from layouts.errors import LayoutError
 from layouts.render.chain import code
@@ -77,7 +77,7 @@ def sample() -> list[Chain]:
     kinds: set[tuple[str, str, int]] = set()
     while len(out) < 720:
         text, letter = rng.choice(OPERANDS)
-        operand, major = chain.in_memory(find(text).operand(letter)), rng.choice(["K", "MN"])
+        operand, major = pieces.in_memory(find(text).operand(letter)), rng.choice(["K", "MN"])
         for spec in storages(rng, major):
             try:
                 fits = chain.advise(operand, chain.stored(spec, operand, major), letter == "d")

@@ -17,7 +17,7 @@ FLOORS = (
     {"catalog"},
     {"descriptor", "reuse", "wmma", "qualifiers", "overview", "view", "palette"},
     {"tiling", "differences", "statements"},
-    {"storage"},
+    {"pieces", "storage"},
     {"repair"},
     {"case", "worlds"},
     {"mistakes", "packing", "fits"},

@@ -10,7 +10,7 @@ import numpy as np
 
 from app.gpu import kernels
 from app.gpu.device import Array, Cuda
-from layouts import catalog, chain
+from layouts import catalog, chain, pieces
 from layouts.render.chain import code
 
 WORDS = 8192  # 32 KiB of shared memory, more than any case needs
@@ -102,7 +102,7 @@ def cases() -> Iterator[Case]:
     """Every load that feeds each operand from each storage."""
     for text, letter, major in CASES:
         instruction = catalog.find(text)
-        operand = chain.in_memory(instruction.operand(letter))
+        operand = pieces.in_memory(instruction.operand(letter))
         for spec in STORAGES:
             if spec["kind"] == "canonical" and (major == "MN" and operand.container_bits != 16):
                 continue

@@ -6,7 +6,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from layouts.chain import Chain, Ints, affine
+from layouts.chain import Chain, affine
+from layouts.pieces import Ints
 from layouts.render.cuda import function_name, wrapper
 from layouts.swizzle import Swizzle
 
