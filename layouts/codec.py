@@ -14,6 +14,15 @@ from numpy.typing import NDArray
 Bits = NDArray[np.uint64]
 SCALES = {"ue8m0": (126, 127, 128), "ue4m3": (0x30, 0x38, 0x40)}  # codes of a half, one, two
 
+_FINITE = {"e4m3": 448.0, "e5m2": 57344.0}  # the largest finite value; codes above are NaN or infinite
+_DIGITS = {"f16": (11, -14), "bf16": (8, -126), "tf32": (11, -126), "f32": (24, -126)}  # significant bits, least exponent
+_LARGEST = {
+    "f16": 65504.0,
+    "bf16": float.fromhex("0x1.fep127"),
+    "tf32": float.fromhex("0x1.ffcp127"),
+    "f32": float.fromhex("0x1.fffffep127"),
+    "f64": float.fromhex("0x1.fffffffffffffp1023"),
+}
 # exponent bits, mantissa bits, bias of the narrow floats (OCP MX 1.0; e4m3 and e5m2: FP8 formats)
 _NARROW = {"e4m3": (4, 3, 7), "e5m2": (5, 2, 15), "e3m2": (3, 2, 3), "e2m3": (2, 3, 1), "e2m1": (2, 1, 1)}
 
@@ -43,6 +52,32 @@ def legal_values(name: str) -> tuple[int, ...]:
     if name == "b1":
         return (0, 1)
     return (0, 1, 2, 3) if name.startswith("u") else (-2, -1, 0, 1, 2)
+
+
+def bounds(name: str) -> tuple[float, float]:
+    """The least and the largest finite value of a type."""
+    if name in _NARROW:
+        known = _sorted_codes(name)[0]
+        finite = known[np.abs(known) <= _FINITE.get(name, np.inf)]
+        return float(finite[0]), float(finite[-1])
+    if name in _LARGEST:
+        return -_LARGEST[name], _LARGEST[name]
+    width = int(name[1:])
+    return (-float(1 << (width - 1)), float((1 << (width - 1)) - 1)) if name.startswith("s") else (0.0, float((1 << width) - 1))
+
+
+def nearest(values: NDArray[np.float64], name: str) -> NDArray[np.float64]:
+    """The values that a type holds: floats rounded to nearest, ties to even; whole numbers as they are. They must lie within bounds()."""
+    if name in _NARROW:
+        _, mantissa_bits, bias = _NARROW[name]
+        digits, least = mantissa_bits + 1, 1 - bias
+    elif name in _DIGITS:
+        digits, least = _DIGITS[name]
+    else:
+        return values
+    exponent = np.maximum(np.frexp(values)[1] - 1, least)
+    step = np.exp2(exponent - (digits - 1.0))
+    return np.asarray(np.rint(values / step) * step)
 
 
 def encode(values: NDArray[Any], name: str) -> Bits:

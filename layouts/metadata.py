@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from layouts.dtypes import DType
 from layouts.errors import LayoutError
@@ -89,6 +91,47 @@ class Sparsity:
         position = np.where(bit & 2, high, low) if self.index_bits == 2 else low // 2
         inside = stored % self.kept % self.per_index
         out: IntArray = (stored // self.kept * self.group + position * self.per_index + inside).astype(np.int32)
+        return out
+
+    def kept_positions(self, dense: NDArray[Any]) -> IntArray:
+        """The positions that each group of a dense matrix [rows, cols] keeps: int [rows, groups, indices of a group], ascending.
+
+        Every nonzero element is kept, zeros fill up from the left. LayoutError names the first group with too many nonzero elements.
+        """
+        rows, cols = dense.shape
+        indices, places = self.kept // self.per_index, self.group // self.per_index
+        used = (dense != 0).reshape(rows, cols // self.group, places, self.per_index).any(axis=3)
+        many = used.sum(axis=2) > indices
+        if many.any():
+            row, group = (int(n) for n in np.argwhere(many)[0])
+            what = "pairs of elements" if self.per_index > 1 else "elements"
+            first = group * self.group
+            raise LayoutError(
+                "too_dense",
+                f"Row {row}, columns {first} to {first + self.group - 1} have {int(used[row, group].sum())} nonzero {what}.",
+                f"mma.sp stores {indices} of every {places}: e.g. col % {self.group} < {self.kept} ? i : 0.",
+            )
+        chosen: IntArray = np.sort(np.argsort(~used, axis=2, kind="stable")[:, :, :indices], axis=2).astype(np.int32)
+        return chosen
+
+    def compress(self, dense: NDArray[Any]) -> NDArray[Any]:
+        """What the registers hold of a dense matrix: [rows, stored columns]."""
+        rows, cols = dense.shape
+        positions = self.kept_positions(dense)
+        groups = np.arange(cols // self.group)[None, :, None, None] * self.group
+        at = groups + positions[..., None] * self.per_index + np.arange(self.per_index)
+        out: NDArray[Any] = np.take_along_axis(dense, at.reshape(rows, -1), axis=1)
+        return out
+
+    def words(self, dense: NDArray[Any], rows: IntArray, stored: IntArray, selector: int = 0) -> list[int]:
+        """The metadata e of every thread for a dense matrix; rows, stored: the fragment's rows and stored columns, [thread][value]."""
+        positions = self.kept_positions(dense)
+        at = positions[rows, stored // self.kept, stored % self.kept // self.per_index]
+        value = np.where(at == 0, 0x4, 0xE) if self.index_bits == 4 else at
+        out = [0x44444444] * rows.shape[0]
+        thread, bit = self.suppliers(selector)
+        for t, first, index in zip(thread.ravel().tolist(), bit.ravel().tolist(), value.ravel().tolist(), strict=True):
+            out[t] = out[t] & ~(((1 << self.index_bits) - 1) << first) | index << first
         return out
 
 

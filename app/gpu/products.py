@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from app.gpu import numbers
+from app.gpu import numbers, own
 from app.gpu.device import Device, Product
-from layouts.codec import SCALES
+from layouts.codec import SCALES, bounds
+from layouts.errors import LayoutError
 from layouts.instruction import WARPGROUP, Instruction, Operand
 from layouts.metadata import Sparsity
 from layouts.swizzle import mode
@@ -22,7 +24,7 @@ SEED = 20261121
 
 @dataclass(frozen=True)
 class Inputs:
-    """Matrices [product, rows, cols] of whole numbers; stored_a is what the registers of a sparse A hold."""
+    """Matrices [product, rows, cols], of whole numbers unless a user gave others; stored_a is what the registers of a sparse A hold."""
 
     a: Array
     stored_a: Array
@@ -44,9 +46,27 @@ class Inputs:
         out: Array = self.c + a @ b
         return out
 
+    def tolerance(self, i: Instruction) -> Array:
+        """How far D may be from expected(): nothing where every sum is a whole number that the accumulator holds, else K + 2 roundings.
 
-def inputs(i: Instruction, seed: int = SEED, selector: int = 0) -> Inputs:
-    """Random whole numbers every type of the instruction holds exactly. selector: of a sparse A's metadata."""
+        Where a product is of fp8 or narrower types, 13 significant bits are counted on: some tensor cores add those with fewer than f32 has.
+        """
+        kind = i.operands["d"].element.name
+        if i.types["a"] == "b1" or kind == "s32":
+            return np.zeros(self.expected(i).shape)
+        size = replace(self, a=np.abs(self.a), b=np.abs(self.b), c=np.abs(self.c)).expected(i)
+        bits = min({"f16": 11, "f32": 24, "f64": 53}[kind], 13 if i.operands["a"].container_bits == 8 or i.scales else 53)
+        whole = all(np.issubdtype(matrix.dtype, np.integer) for matrix in (self.a, self.b, self.c)) and not self.scales
+        exact = whole and size.max() < 2.0**bits
+        out: Array = np.zeros_like(size) if exact else (i.sizes["k"] + 2) * 2.0 ** (1 - bits) * size
+        return out
+
+
+def inputs(i: Instruction, seed: int = SEED, selector: int = 0, data: Mapping[str, Any] | None = None) -> Inputs:
+    """Random whole numbers every type of the instruction holds exactly. selector: of a sparse A's metadata.
+
+    data: matrices in place of random ones (own.check); C is then zero where it is not given.
+    """
     rng = np.random.default_rng(seed)
     op = i.operands["a"]
     products = i.operands["d"].extents.get("product", 1)
@@ -64,7 +84,29 @@ def inputs(i: Instruction, seed: int = SEED, selector: int = 0) -> Inputs:
         name: rng.choice(SCALES[scale.element.name], (i.sizes["m" if name == "scale_a" else "n"], scale.blocks))
         for name, scale in i.scales.items()
     }
-    return Inputs(dense, stored, b, c, words, scales)
+    random = Inputs(dense, stored, b, c, words, scales)
+    return _given(i, random, data, selector) if data else random
+
+
+def _given(i: Instruction, random: Inputs, data: Mapping[str, Any], selector: int) -> Inputs:
+    """The inputs with a user's matrices in place of random ones. LayoutError where D would not hold their product."""
+    made = own.matrices(i, data)
+    op = i.operands["a"]
+    made.setdefault("c", np.zeros_like(random.c))
+    if "a" in made:
+        made["stored_a"] = made["a"]
+        if op.sparsity:
+            made["stored_a"] = op.sparsity.compress(made["a"][0])[None]
+            made["metadata"] = np.array([op.sparsity.words(made["a"][0], op.rows, op.coords["col"], selector)], np.uint32)
+    out = replace(random, **made)
+    wanted, kind = out.expected(i), i.operands["d"].element.name
+    low, high = bounds(kind)
+    if not ((wanted >= low) & (wanted <= high)).all():
+        product, row, col = (int(n) for n in np.argwhere(~((wanted >= low) & (wanted <= high)))[0])
+        raise LayoutError(
+            "bad_matrix", f"D[{row},{col}] would be {wanted[product, row, col]:g}; {kind} ends at {high:g}.", "Give smaller numbers.", "a"
+        )
+    return out
 
 
 def metadata(rng: np.random.Generator, sparsity: Sparsity, threads: int) -> list[int]:
@@ -135,17 +177,22 @@ def shared_image(i: Instruction, a: Array | None, b: Array) -> tuple[Array, int,
     return image.view(np.uint32), words[0], words[1]
 
 
-def run(device: Device, i: Instruction, a_from: str = "registers", seed: int = SEED) -> dict[str, Any]:
-    """One product: predicted and measured D [row][col] ([product][row][col] for m8n8k4 f16) and every element that differs."""
-    given = inputs(i, seed)
+def run(
+    device: Device, i: Instruction, a_from: str = "registers", seed: int = SEED, data: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """One product: predicted and measured D [row][col] ([product][row][col] for m8n8k4 f16) and every element that differs.
+
+    Random matrices are compared exactly, a user's `data` within the accumulator's rounding.
+    """
+    given = inputs(i, seed, data=data)
     got, disagree, source = run_inputs(device, i, a_from, given)
-    return compared(given.expected(i), got, disagree, source)
+    return compared(given.expected(i), got, disagree, source, given.tolerance(i) if data else 0.0)
 
 
-def compared(wanted: Array, got: Array, disagree: int, source: str) -> dict[str, Any]:
+def compared(wanted: Array, got: Array, disagree: int, source: str, tolerance: Array | float = 0.0) -> dict[str, Any]:
     """D as it should be and as it came, [product, row, col], as an answer."""
     several = len(wanted) > 1
-    wrong = np.argwhere(~(got == wanted))
+    wrong = np.argwhere(~(np.abs(got - wanted) <= tolerance))
     mismatches = [
         ({"product": int(p)} if several else {}) | {"row": int(r), "col": int(c), "expected": _plain(wanted[p, r, c]), "got": _plain(got[p, r, c])}
         for p, r, c in wrong

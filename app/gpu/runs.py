@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from app.gpu import banks, descriptors, fragments, products, whole
+from app.gpu import banks, descriptors, fragments, own, products, whole
 from app.gpu.device import Device
 from layouts import banks as model
 from layouts import catalog
@@ -16,7 +16,7 @@ from layouts.errors import LayoutError
 from layouts.instruction import WARPGROUP, Instruction
 from layouts.plan import Plan
 from layouts.planning import FROM, SIDES, plan, read
-from layouts.reading import choice, keys, number, text
+from layouts.reading import choice, keys, number, table, text
 from layouts.spelling import read_word
 from layouts.tiling import DEFAULT_ORDER
 
@@ -24,7 +24,7 @@ Json = dict[str, Any]
 KINDS = ("mma", "fragment", "descriptor", "banks")
 BACKENDS = ("cuda", "numpy")
 FIELDS = {
-    "mma": ("instruction", "a_from", "seed", *SIDES),
+    "mma": ("instruction", "a_from", "seed", "data", *SIDES),
     "fragment": ("instruction", "operand"),
     "descriptor": ("descriptor", "instruction", "operand", "major"),
     "banks": ("access", "address"),
@@ -77,9 +77,27 @@ def _check_mma(given: Mapping[str, Any], instruction: Instruction) -> Json:
         number(given.get("seed", products.SEED), "seed", 0, 2**63 - 1),
     )
     if not set(SIDES) & set(given):
-        return {"a_from": a_from, "seed": seed}
+        return {"a_from": a_from, "seed": seed} | _check_data(given, instruction)
+    if "data" in given:
+        raise LayoutError("bad_matrix", "data and storage options do not go together.", f"Leave out data, or {', '.join(SIDES)}.", "data")
     made = _plan(given, instruction)
     return {"a_from": made.a_from, "seed": seed, **made.chosen}
+
+
+def _check_data(given: Mapping[str, Any], instruction: Instruction) -> Json:
+    """The matrices a user gave, checked against shape and types, and their product against D's type."""
+    if "data" not in given:
+        return {}
+    data = table(given["data"], "data", "Give {'a': …, 'b': …, 'c': …}: formulas, or rows of numbers.", "bad_matrix")
+    keys(data, own.OPERANDS, "data")
+    checked = own.check(instruction, data, "data.")
+    if not checked:
+        return {}
+    try:
+        products.inputs(instruction, data=checked)
+    except LayoutError as error:
+        raise LayoutError(error.code, error.message, error.hint, "data") from None
+    return {"data": checked}
 
 
 def _plan(given: Mapping[str, Any], instruction: Instruction) -> Plan:
@@ -133,7 +151,7 @@ def _mma(device: Device, i: Instruction, request: Json) -> Json:
     """One instruction over registers and plain tiles, or a whole product stored as the request says."""
     if SIDES[0] in request:
         return whole.run(device, plan(i, *(request[side] for side in SIDES)), request["seed"])
-    return products.run(device, i, request["a_from"], request["seed"])
+    return products.run(device, i, request["a_from"], request["seed"], request.get("data"))
 
 
 _RUN: dict[str, Callable[[Device, Instruction, Json], Json]] = {

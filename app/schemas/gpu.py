@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
+from typing_extensions import TypeAliasType
 
 from app.gpu import runs
 from app.gpu.products import SEED
@@ -20,6 +21,27 @@ RunKind = words("RunKind", runs.KINDS, "What is run.")
 SideOptions = Annotated[
     str | dict[str, str | int], Field(examples=["major=MN,swizzle=64B", {"major": "MN", "swizzle": "64B"}], max_length=2000)
 ]
+
+
+Matrix = TypeAliasType(
+    "Matrix",
+    Annotated[
+        str | list[float] | list[list[float]] | list[list[list[float]]],
+        Field(
+            description="A formula of i (the element's place in memory: A and C row by row, B column by column), row and col; or rows of numbers; or one list "
+            "of all numbers as memory has them.",
+            examples=["-(i + 1)", "row == col ? 1 : 0"],
+        ),
+    ],
+)
+
+
+class MmaData(Closed):
+    """Matrices in place of random ones; C is zero where it is left out."""
+
+    a: Matrix = ""
+    b: Matrix = ""
+    c: Matrix = ""
 
 
 # bodies ----------------------------------------------------------------------------------------------------------------------
@@ -42,6 +64,7 @@ class MmaRun(Run):
     )
     b: SideOptions = Field(default="", description="How B is stored.")
     d: SideOptions = Field(default="", description="What becomes of C and D.")
+    data: MmaData = Field(default=MmaData(), description="Not together with a, b or d.")
 
 
 class FragmentRun(Run):
@@ -131,6 +154,7 @@ class MmaRequest(Run):
     a: dict[str, str] | None = None
     b: dict[str, str] | None = None
     d: dict[str, str] | None = None
+    data: dict[str, Any] | None = None
 
 
 class ValueMismatch(Closed):

@@ -1,0 +1,176 @@
+"""Matrices that a user gives: by formula, as rows of numbers, or as a NumPy file; checked against what the element types hold."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Mapping
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from layouts import formula
+from layouts.codec import bounds, nearest
+from layouts.errors import LayoutError
+from layouts.instruction import Instruction
+from layouts.reading import shown
+
+Array = NDArray[Any]
+OPERANDS = ("a", "b", "c")
+LONGEST = 1 << 16  # characters of pasted numbers
+MOST_BYTES = 1 << 18  # of a file
+_NUMBER = re.compile(r"[-+]?(?:0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)")
+_SEPARATOR = re.compile(r"[\s,;\[\]]+")
+HINT = "Give a formula such as -(i + 1), or rows of numbers."
+
+
+def shape_of(i: Instruction, name: str) -> tuple[int, int]:
+    """(rows, cols) of a matrix; A of a sparse instruction before compression."""
+    rows, cols = {"a": "mk", "b": "kn", "c": "mn"}[name]
+    return i.sizes[rows], i.sizes[cols]
+
+
+def products_of(i: Instruction) -> int:
+    return i.operands["d"].extents.get("product", 1)
+
+
+def names_of(i: Instruction, name: str) -> dict[str, Array]:
+    """What a formula may use: i counts elements as they lie in memory (A and C row by row, B column by column), row, col, product."""
+    rows, cols = shape_of(i, name)
+    product, row, col = np.meshgrid(np.arange(products_of(i)), np.arange(rows), np.arange(cols), indexing="ij")
+    linear = col * rows + row if name == "b" else row * cols + col
+    return {"i": linear, "row": row, "col": col} | ({"product": product} if products_of(i) > 1 else {})
+
+
+def check(i: Instruction, given: Mapping[str, Any], where: str = "") -> dict[str, Any]:
+    """The matrices of a request as they travel: a formula's text, or lists. LayoutError names the operand and what is wrong with it.
+
+    where: what stands before the operand's name in a field, as "data.".
+    """
+    own = {name: given[name] for name in OPERANDS if name in given and given[name] != ""}
+    try:
+        out = {name: _plain(value, name) for name, value in own.items()}
+        made = matrices(i, out)
+        op = i.operands["a"]
+        if "a" in made and op.sparsity:
+            for dense in made["a"]:
+                op.sparsity.kept_positions(dense)
+    except LayoutError as error:
+        raise LayoutError(error.code, error.message, error.hint, where + (error.field or "a")) from None
+    return out
+
+
+def _plain(value: Any, field: str) -> Any:
+    """A formula, or nested lists of numbers."""
+    if isinstance(value, str):
+        return from_text(value, field)
+    if isinstance(value, list):
+        return value
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return repr(value)
+    raise LayoutError("bad_matrix", f"{field} is {shown(value)}.", HINT, field)
+
+
+def from_text(text: str, field: str) -> Any:
+    """Numbers in a text as lists (a line a row), or the text itself where it is a formula."""
+    if len(text) > LONGEST:
+        raise LayoutError("bad_matrix", f"{field} has {len(text)} characters.", f"At most {LONGEST}.", field)
+    tokens = [token for token in _SEPARATOR.split(text) if token]
+    if len(tokens) < 2 or not all(_NUMBER.fullmatch(token) for token in tokens):
+        if "[" in text:
+            return _json(text, field)
+        return text.strip()
+    lines = [line for part in re.split(r"[\n;]|\]\s*,?\s*\[", text) if (line := [t for t in _SEPARATOR.split(part) if t])]
+    rows = [[_value(token) for token in line] for line in lines]
+    return rows[0] if len(rows) == 1 else rows
+
+
+def _json(text: str, field: str) -> Any:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        raise LayoutError("bad_matrix", f"{field} is '{shown(text)}', no list of numbers.", HINT, field) from None
+    if not isinstance(found, list):
+        raise LayoutError("bad_matrix", f"{field} is '{shown(text)}'.", HINT, field)
+    return found
+
+
+def _value(token: str) -> float:
+    sign, digits = (-1.0, token[1:]) if token[0] == "-" else (1.0, token.removeprefix("+"))
+    return sign * (
+        float(int(digits, 16))
+        if digits[:2].lower() == "0x" and len(digits) <= 18
+        else float.fromhex(digits)
+        if digits[:2].lower() == "0x"
+        else float(digits)
+    )
+
+
+def from_file(raw: bytes, field: str) -> Any:
+    """The numbers of a .npy file as nested lists. Only numbers are read, never objects."""
+    if len(raw) > MOST_BYTES:
+        raise LayoutError("bad_matrix", f"{field}: the file has {len(raw)} bytes.", f"At most {MOST_BYTES}.", field)
+    wrong = LayoutError("bad_matrix", f"{field}: this is no .npy file of numbers.", "Save one array of numbers with numpy.save.", field)
+    stream = io.BytesIO(raw)
+    try:
+        version = np.lib.format.read_magic(stream)
+        header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, by_column, kind = header(stream)
+    except (ValueError, EOFError, SyntaxError, TypeError, KeyError, RecursionError, MemoryError):
+        raise wrong from None
+    size = prod(shape) * kind.itemsize
+    if kind.kind not in "biuf" or size != len(raw) - stream.tell():
+        raise wrong
+    array = np.frombuffer(raw, kind, offset=stream.tell()).reshape(shape, order="F" if by_column else "C")
+    return array.astype(np.float64).tolist()
+
+
+def matrices(i: Instruction, given: Mapping[str, Any]) -> dict[str, Array]:
+    """The matrices [product, rows, cols] of a checked request: int64 where all values are whole, as the element types hold them."""
+    return {name: _matrix(i, name, given[name]) for name in OPERANDS if name in given}
+
+
+def _matrix(i: Instruction, name: str, given: Any) -> Array:
+    names = names_of(i, name)
+    shape = names["i"].shape
+    if isinstance(given, str):
+        array, _ = formula.evaluate(given, names, name)
+    else:
+        array = _shaped(i, name, given, shape)
+    kind = i.types.get(name) or i.types["d"]
+    low, high = bounds(kind)
+    whole_type = (kind[0] in "su" and kind[1:].isdecimal()) or kind == "b1"
+    outside = (array < low) | (array > high) | ~np.isfinite(array)
+    if outside.any() or (whole_type and (array != np.rint(array)).any()):
+        bad = outside if outside.any() else array != np.rint(array)
+        product, row, col = (int(n) for n in np.argwhere(bad)[0])
+        at = f"{name.upper()}[{row},{col}]" + (f" of product {product}" if shape[0] > 1 else "")
+        what = "Whole numbers from" if whole_type else "Numbers from"
+        raise LayoutError("bad_matrix", f"{at} = {array[product, row, col]:g} is no {kind}.", f"{what} {low:g} to {high:g}.", name)
+    held = nearest(array, kind)
+    return held.astype(np.int64) if (held == np.rint(held)).all() and np.abs(held).max() < 2**53 else held
+
+
+def _shaped(i: Instruction, name: str, given: Any, shape: tuple[int, ...]) -> Array:
+    """Lists as [product, rows, cols]: a matrix, one a product, or a flat list in memory order."""
+    try:
+        array = np.array(given, dtype=np.float64)
+    except (ValueError, TypeError, OverflowError):
+        raise LayoutError("bad_matrix", f"{name} has rows of different lengths, or values that are no numbers.", HINT, name) from None
+    if array.shape == shape:
+        return array
+    if array.shape == shape[1:]:
+        return np.broadcast_to(array, shape).copy()
+    if array.shape == (shape[1] * shape[2],):
+        return np.broadcast_to(array[names_of(i, name)["i"][0]], shape).copy()
+    size = " × ".join(map(str, array.shape)) or "one number"
+    hint = (
+        f"{name.upper()} is {shape[1]} × {shape[2]}"
+        + (" (k × n)" if name == "b" else "")
+        + ", or one line of all numbers as memory has them"
+    )
+    turned = " That is the transpose." if array.shape == shape[:0:-1] else ""
+    raise LayoutError("bad_matrix", f"{name} is {size}.{turned}", f"{hint}.", name)
