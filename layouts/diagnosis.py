@@ -223,6 +223,13 @@ def _hopeless(given: Descriptor, seen: View, stored: Storage, expected: Addresse
             f"The slice reaches address {int(expected.max()):#x}; a descriptor's start has 18 bits, and shared memory ends before 0x40000."
         )
         return [Diagnosis("not_canonical", says)]
+    along, at = ("K", k) if seen.major == "K" else ("M/N", mn)
+    if at % seen.per and int(expected[0, 0]) % 16:
+        says = (
+            f"The slice begins at {at} of {along}, inside a 16-byte chunk of {seen.per} elements. A descriptor's start is a multiple of 16 bytes: "
+            f"begin at a multiple of {seen.per}."
+        )
+        return [Diagnosis("not_canonical", says)]
     turned = _turned(given, seen, expected)
     if turned:
         return [turned]
@@ -231,7 +238,7 @@ def _hopeless(given: Descriptor, seen: View, stored: Storage, expected: Addresse
     if fits and fits.code in XOR_ALONE:
         return [Diagnosis(*_kept_apart(fits, given, stored), storage=dict(fits.spec))]
     atom = seen.per * stored.mode.chunks
-    if seen.major == "MN" and stored.mode.chunks > 1 and mn % atom and stored.major(seen.major) == "MN":
+    if seen.major == "MN" and stored.mode.chunks > 1 and mn % atom and not mn % seen.per and stored.major(seen.major) == "MN":
         return [_inside_atom(seen, stored, mn, atom)]
     out = [_why_not(seen, stored, expected)]
     if fits:

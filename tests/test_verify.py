@@ -218,3 +218,39 @@ def test_canonical_sparse_b_verifies_in_every_mode() -> None:
         assert verify(tile.descriptor(0, 32, seen.k), seen, stored, 0, 32).match
         wrong = tile.descriptor(0, 0, seen.k).replace(sbo=1)
         assert verify(wrong, seen, stored).diagnoses[0].fix is not None
+
+
+@pytest.mark.parametrize("major", ["K", "MN"])
+@pytest.mark.parametrize("swizzle", ["none", "32B", "64B", "128B"])
+@pytest.mark.parametrize("at", [1, 4, 9])
+def test_a_slice_that_begins_inside_a_chunk_is_told_so(major: str, swizzle: str, at: int) -> None:
+    """No descriptor can start there; that was looked for until the stack was full."""
+    tile = {"kind": "canonical", "swizzle": swizzle, "mn": 128, "k": 64, "base": 4096}
+    part = {"k" if major == "K" else "mn": at}
+    given = {
+        "descriptor": "0x4000004004000101",
+        "instruction": "wgmma.mma_async.m64n64k16.f32.f16.f16",
+        "major": major,
+        "storage": tile,
+        "slice": part,
+    }
+    told = memory.verify_facts(given)
+    assert told["verdict"] == "mismatch" and [d["code"] for d in told["diagnoses"]] == ["not_canonical"]
+    assert f"The slice begins at {at} of" in told["diagnoses"][0]["message"] and "multiple of 8." in told["diagnoses"][0]["message"]
+
+
+def test_data_that_nothing_reads_end_in_words() -> None:
+    strange = {
+        "kind": "atoms",
+        "inner": "MN",
+        "width_bytes": 16,
+        "outer8_stride": 7,
+        "inner_stride": 5,
+        "line_stride": 9,
+        "swizzle": "64B",
+        "swizzle_by": "tile",
+        "base": 4112,
+    }
+    given = {"descriptor": "0x7cb09b8d2d0a9355", "instruction": "wgmma.mma_async.sp.m64n32k32.f32.f16.f16", "operand": "b", "major": "MN"}
+    for part in ({"mn": 1, "k": 16}, {"mn": 8}, {"mn": 3}):
+        assert memory.verify_facts(given | {"storage": strange, "slice": part})["diagnoses"]
