@@ -25,6 +25,7 @@ MOST_STEPS = 64
 MOST_REGISTER_STEPS = 8  # A from registers is loaded before the first wgmma: every step has registers of its own
 ALIGN = 1024  # the longest swizzle pattern
 
+LONGEST = 2000  # characters of one side's options
 SIDES = ("a", "b", "d")
 TILE_OPTIONS = ("major", "swizzle", "swizzle_by", "order", "mn", "k", "first", "base", "descriptor")
 ROW_OPTIONS = ("major", "load", "pitch_bytes", "swizzle")
@@ -53,20 +54,33 @@ def read(given: object, side: str) -> Options:
     if given is None:
         return {}
     if isinstance(given, Mapping):
-        return {
-            str(name): str(value) if not isinstance(value, bool) else str(int(value)) for name, value in given.items() if value is not None
-        }
+        return {str(name): _option(value, f"{side}.{shown(name)}") for name, value in given.items() if value is not None}
     if not isinstance(given, str):
         raise LayoutError("bad_options", f"{side} is {shown(given)}.", "Write name=value,name=value or an object.", side)
+    if len(given) > LONGEST:
+        raise LayoutError("bad_options", f"{side} has {len(given)} characters.", f"At most {LONGEST}.", side)
     out: Options = {}
-    for item in filter(None, (part.strip() for part in given[:2000].split(","))):
+    for item in filter(None, (part.strip() for part in given.split(","))):
         name, equals, value = (part.strip() for part in item.partition("="))
         if not equals or not value:
             raise LayoutError(
                 "bad_options", f"'{shown(item)}' is no option of {side.upper()}.", "Write name=value, e.g. swizzle=128B.", side
             )
+        if name in out:
+            raise LayoutError(
+                "bad_options", f"'{shown(name)}' of {side.upper()} is given twice.", "Give every name once.", f"{side}.{shown(name)}"
+            )
         out[name] = value
     return out
+
+
+def _option(value: object, field: str) -> str:
+    """An option's value as text: a word, a whole number, or true and false for 1 and 0."""
+    if isinstance(value, bool):
+        return str(int(value))
+    if isinstance(value, str) or (isinstance(value, int) and abs(value) < 1 << 64):
+        return str(value)
+    raise LayoutError("bad_options", f"{field} is '{shown(value)}'.", "Give text or a whole number.", field)
 
 
 @dataclass(frozen=True)

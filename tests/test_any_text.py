@@ -1,0 +1,184 @@
+"""Every parser of the engine and the pages, given any text: a value, or a refusal that says what is wrong. Nothing else, nothing slow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from app import chains, memory, state, tools
+from app.takes import read_json
+from layouts import banks, catalog, find
+from layouts.errors import LayoutError
+from layouts.planning import plan
+from layouts.reading import digits, number, pair, ranges
+from layouts.statements import read_code
+from layouts.storage import KEYS, storage
+
+MMA = find("mma.m16n8k16.row.col.f32.f16.f16.f32")
+WGMMA = find("wgmma.mma_async.m64n8k16.f32.f16.f16")
+COMMON = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def refusal(parse: Callable[[], Any]) -> Any:
+    """What the parser gives, or the LayoutError it refuses with; anything else is a fault."""
+    try:
+        return parse()
+    except LayoutError as error:
+        assert error.code and error.message and len(str(error)) < 3000
+        return error
+
+
+def near(*words: str) -> st.SearchStrategy[str]:
+    """Any text, and text made of pieces of what is legal."""
+    pieces = st.lists(st.sampled_from(words) | st.text(max_size=4), max_size=8)
+    return st.text(max_size=60) | pieces.map("".join)
+
+
+opcodes = near(
+    "mma",
+    "wgmma",
+    ".mma_async",
+    ".sync",
+    ".aligned",
+    ".m16n8k16",
+    ".m64n8k16",
+    ".row",
+    ".col",
+    ".f32",
+    ".f16",
+    "::",
+    ".sp",
+    " ",
+    "(",
+    "ldmatrix",
+    ".x4",
+    ".b16",
+    "m" * 50,
+    "9" * 30,
+)
+
+
+@COMMON
+@given(opcodes)
+def test_instructions(text: str) -> None:
+    found = refusal(lambda: catalog.find(text))
+    if not isinstance(found, LayoutError):
+        assert catalog.find(found.ptx) is found or catalog.find(found.ptx).ptx == found.ptx
+    refusal(lambda: memory.seen_by({"instruction": text}))
+
+
+@pytest.mark.parametrize("repeat", ["mma ", "mma.", "mma.sync.", "wgmma::", "mma\n", "ldmatrix.x4", "a.mma", "mma . "])
+def test_long_texts_are_searched_in_one_pass(repeat: str) -> None:
+    """64 KiB, the most a pasted instruction may have; a search that looks twice at everything would take minutes."""
+    refusal(lambda: catalog.find(repeat * (65536 // len(repeat))))
+    refusal(lambda: memory.seen_by({"instruction": repeat * 100_000}))
+
+
+numbers = near("0x", "0b", "00", "12", "_", "'", "ull", "Z", "-", " ", "f", "9" * 40)
+
+
+@COMMON
+@given(numbers)
+def test_numbers(text: str) -> None:
+    found = refusal(lambda: number(text, "k"))
+    if isinstance(found, int):
+        read = digits(text.strip())
+        assert read and read[0] == found >= 0 and text.isascii()
+        assert number(f"0{text.strip()}", "k") == found if read[1] == 10 else number(hex(found), "k") == found
+
+
+@COMMON
+@given(st.integers(0, 2**64 - 1), st.sampled_from(["", "u", "l", "ll", "ul", "ull", "lu", "llu", "z", "U", "LL", "ULL"]), st.integers(0, 5))
+def test_numbers_printed_are_read_back(value: int, suffix: str, zeros: int) -> None:
+    for text in ("0" * zeros + str(value), f"{value:_}", f"{value:#x}", f"{value:#_x}", f"{value:#b}", f"{value:_}".replace("_", "'")):
+        assert number(text + suffix, "k") == value
+
+
+@COMMON
+@given(near("0", "-", ",", "31", "99", "0x1", " ", "1-2"))
+def test_ranges_and_pairs(text: str) -> None:
+    spans = refusal(lambda: ranges(text, "lanes", 32))
+    assert isinstance(spans, LayoutError) or all(0 <= first <= last < 32 for first, last in spans)
+    refusal(lambda: pair(text, "at"))
+
+
+@COMMON
+@given(st.fixed_dictionaries({}, optional={name: near("0-3", "8", "d:", "3,2", ",", "g", "lane:value", "0", "-") for name in state.SPEC}))
+def test_states_of_a_page(query: dict[str, str]) -> None:
+    """Whatever the query: a state that can be shown, and that says itself again."""
+    chosen, notices = state.read(MMA, query)
+    assert len(notices) <= len(query)
+    threads, pin = chosen.thread_set(), chosen.pinned()
+    assert threads is None or (threads and max(threads) < 32)
+    assert pin is None or (pin[1] < 16 and pin[2] < 16)
+    again, none = state.read(MMA, {name: str(getattr(chosen, name)) for name in state.SPEC})
+    assert again == chosen and not none
+
+
+@COMMON
+@given(near("0", "16", ",", " ", "-", "null", "0x10", ";", ":", "ldmatrix.x4", "rows"))
+def test_addresses_and_accesses(text: str) -> None:
+    given_ = refusal(lambda: banks.parse(text))
+    if isinstance(given_, list):
+        refusal(lambda: banks.cost(banks.ACCESSES["ld.shared.b32"], given_))
+    refusal(lambda: [chains.use_of(item) for item in chains.accesses(text)])
+    refusal(lambda: chains.use_of({"swizzle": text}))
+
+
+anything = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats()
+    | near("0x10", "128B", "K", "MN", "tile", "k", "64")
+    | st.lists(st.integers(), max_size=2)
+)
+
+
+@COMMON
+@given(st.sampled_from(sorted(KEYS)), st.data())
+def test_storages(kind: str, data: st.DataObject) -> None:
+    """Any values of the right keys: addresses that are whole numbers of 64 bits, or a refusal that names a key of the storage."""
+    values = dict.fromkeys(KEYS[kind], anything)
+    spec = data.draw(st.fixed_dictionaries({"kind": st.just(kind)}, optional=values)) | {"kind": kind}
+    found = refusal(lambda: storage(spec, 16, "K"))
+    if isinstance(found, LayoutError):
+        assert found.field.removeprefix("storage.") in ("kind", *KEYS[kind])
+    else:
+        assert np.asarray(found.address(np.arange(8)[:, None], np.arange(16)[None, :])).dtype == np.int64
+
+
+@COMMON
+@given(near("swizzle=", "128B", ",", "major", "=", "MN", "from=registers", "mn=64", "k", "9" * 30), near("major=K", ",", "k=32", "base="))
+def test_options_of_programs(a: str, b: str) -> None:
+    refusal(lambda: plan(WGMMA, a, b))
+
+
+@COMMON
+@given(near("desc.bitfield.", "start_address_", " = ", "16 >> 4", ";", "return ", "uint64_t d", "(", ")", "|", "smem"))
+def test_code(text: str) -> None:
+    refusal(lambda: read_code(text))
+    refusal(lambda: memory.parse_descriptor(text))
+
+
+@COMMON
+@given(near("0x44444444", "44", " ", ",", "_", "ee", "g"))
+def test_metadata_words(text: str) -> None:
+    words = refusal(lambda: tools.read_words(text, 32))
+    assert isinstance(words, LayoutError) or (len(words) == 32 and all(0 <= word < 1 << 32 for word in words))
+
+
+@COMMON
+@given(
+    st.binary(max_size=60)
+    | near('{"', '"', ":", ",", "[", "]", "}", "NaN", "1e400", "\\ud800", "null", "9" * 50).map(
+        lambda text: text.encode("utf-8", "replace")
+    )
+)
+def test_bodies(raw: bytes) -> None:
+    refusal(lambda: read_json(raw))
