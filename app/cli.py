@@ -11,6 +11,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from app.cli_base import AsJson, Ptx, form_of, print_json, save, table
+from app.cli_serve import serve
 from app.words import DIAGRAM
 
 app = typer.Typer(
@@ -61,17 +62,7 @@ def _refuse(error: Any) -> NoReturn:
     raise SystemExit(2)
 
 
-@app.command()
-def serve(
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[str, typer.Option(help="Port to listen on.")] = "8000",
-) -> None:
-    """Serve the pages and the API."""
-    import uvicorn
-
-    from layouts.reading import number
-
-    uvicorn.run("app.main:create_app", factory=True, host=host, port=number(port, "port", 0, 65535), log_level="info", access_log=False)
+app.command()(serve)
 
 
 @app.command("list")

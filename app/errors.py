@@ -12,16 +12,18 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.pictures import FORMS
-from app.resources import templates
+from app.prefix import address
+from app.resources import HTML, rendered
+from app.wire import Body
 from layouts.errors import LayoutError
 from layouts.reading import shown
 
 LOG = logging.getLogger("lanescope")
-RETRY_SECONDS = "2"
+RETRY_SECONDS = {"busy": 2, "too_slow": 2}
 # The status of a refusal by its code; 422 for every other.
 STATUS = {
     "unknown_instruction": 404, "unknown_operand": 404, "operand_not_in_registers": 404, "not_found": 404, "method_not_allowed": 405,
-    "unsupported_media_type": 415, "internal_error": 500,
+    "unknown_host": 400, "slow_body": 408, "body_too_large": 413, "address_too_long": 414, "unsupported_media_type": 415, "too_many_requests": 429, "internal_error": 500,
     "worker_ended": 502, "worker_garbage": 502, "worker_failed": 502, "run_failed": 502, "picture_failed": 502,
     "no_device": 503, "busy": 503, "too_slow": 503, "unsupported_here": 503, "timed_out": 504,
 }  # fmt: skip
@@ -44,14 +46,15 @@ def for_machines(path: str) -> bool:
 
 def answer(request: Request, status: int, error: LayoutError, headers: dict[str, str] | None = None) -> Response:
     """One error, as JSON for programs and as a page for people; both keep what was typed."""
-    headers = {**(headers or {}), **({"Retry-After": RETRY_SECONDS} if error.code in ("busy", "too_slow") else {})}
-    if for_machines(request.url.path):
+    retry = getattr(error, "retry_seconds", RETRY_SECONDS.get(error.code))
+    headers = {**(headers or {}), **({"Retry-After": str(retry)} if retry else {})}
+    if for_machines(address(request.scope)):
         body: dict[str, Any] = {"code": error.code, "message": error.message, "hint": error.hint, "field": error.field}
         if error.nearest:
             body["nearest"] = list(error.nearest)
         return JSONResponse({"error": body}, status, headers)
     context = {"error": error, "status": status, "typed": request.path_params.get("rest") or request.query_params.get("ptx", "")}
-    return templates.TemplateResponse(request, "error.html", context, status, headers)
+    return Body(rendered(request, "error.html", context), HTML, status=status, keep=False, headers=headers)
 
 
 def install(app: FastAPI) -> None:
@@ -85,7 +88,7 @@ def in_our_words(error: dict[str, Any]) -> LayoutError:
 
 def http_words(request: Request, error: HTTPException, allowed: str) -> LayoutError:
     """What the router refuses."""
-    path = shown(request.url.path, 120)
+    path = shown(address(request.scope), 120)
     code = CODES.get(error.status_code, "http_error")
     if error.status_code == 405:
         return LayoutError(code, f"{path} takes no {shown(request.method)}.", f"Allowed: {allowed}. See /docs.")

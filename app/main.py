@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.metadata
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import lru_cache
-from importlib.resources import files
-from pathlib import Path
 
 from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from app import (
     api,
@@ -34,35 +31,17 @@ from app import (
     search,
     tools,
 )
+from app.limits import Guard
 from app.metrics import Counted, Metrics
+from app.prefix import Prefix
 from app.resources import STATIC, css, templates
 from app.schemas.tools import Health, Ready
+from app.settings import Settings
 from app.takes import ApiRoute
+from app.vendor import plotly, plotly_url, style_hashes
 from app.wire import Body, json_body
 from app.work import Kept, Work, settle
 from layouts import catalog
-
-POLICY = (
-    "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
-    "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'self'"
-)
-
-
-class Harden:
-    """Security headers on every answer; plain ASGI, because a middleware function costs more than most answers do."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def send_hardened(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                headers["X-Content-Type-Options"] = "nosniff"
-                headers["Content-Security-Policy"] = POLICY
-            await send(message)
-
-        await self.app(scope, receive, send_hardened)
 
 
 class Head:
@@ -81,10 +60,6 @@ class Head:
         await self.app({**scope, "method": "GET"}, receive, send_head)
 
 
-def plotly_url() -> str:
-    return f"/vendor/plotly-{plotly()[0]}.js"
-
-
 templates.env.globals["plotly_url"] = plotly_url
 
 
@@ -96,8 +71,14 @@ def nav_families() -> list[str]:
 templates.env.globals["nav_families"] = nav_families
 
 
-def create_app(hardware: gpu_pages.Hardware | None = None, limits: pages.Limits | None = None, work: Work | None = None) -> FastAPI:
-    """The whole server; tests give it hardware and threads of their own, the static export limits."""
+def create_app(
+    hardware: gpu_pages.Hardware | None = None,
+    limits: pages.Limits | None = None,
+    work: Work | None = None,
+    settings: Settings | None = None,
+) -> FastAPI:
+    """The whole server, by the settings of the environment; tests give it hardware and settings of their own, the static export limits."""
+    settings = settings or Settings.of()
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -158,19 +139,16 @@ def create_app(hardware: gpu_pages.Hardware | None = None, limits: pages.Limits 
 
     app.state.hardware = hardware or gpu_pages.Hardware()
     app.state.limits = limits or pages.Limits()
-    app.state.work = work or Work()
+    app.state.settings = settings
+    app.state.work = Work(settings)
     app.state.metrics = Metrics(lambda: app.state.hardware.pool)
     app.openapi = lambda: openapi.document(app)  # type: ignore[method-assign]
     errors.install(app)
     app.add_middleware(Kept, work=app.state.work, facts=lambda: app.state.hardware.reason)
+    app.add_middleware(Guard, settings=settings, styles=style_hashes())
     app.add_middleware(Counted, metrics=app.state.metrics)
-    app.add_middleware(Harden)
     app.add_middleware(Head)
+    app.add_middleware(Prefix, root=settings.root_path)
+    if settings.trusted_proxies:
+        app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=settings.trusted_proxies)
     return app
-
-
-@lru_cache(maxsize=1)
-def plotly() -> tuple[str, Body]:
-    """(digest, plotly.js) from the installed plotly package."""
-    raw = Path(str(files("plotly") / "package_data" / "plotly.min.js")).read_bytes()
-    return hashlib.sha256(raw).hexdigest()[:12], Body(raw, "text/javascript", "public, max-age=31536000, immutable")

@@ -12,6 +12,7 @@ from fastapi.templating import Jinja2Templates
 from markupsafe import Markup, escape
 from starlette.requests import Request
 
+from app.prefix import linked
 from app.wire import Body
 from layouts import palette
 from layouts.descriptor import FIELDS
@@ -22,6 +23,7 @@ def _folder(name: str) -> Path:
     return next(path for path in (here / name, here.parent / name) if path.is_dir())
 
 
+HTML = "text/html; charset=utf-8"
 STATIC = _folder("static")
 TEMPLATES = _folder("templates")
 templates = Jinja2Templates(directory=TEMPLATES)
@@ -44,10 +46,14 @@ templates.env.trim_blocks = True
 templates.env.lstrip_blocks = True
 
 
+def rendered(request: Request, name: str, context: dict[str, Any]) -> bytes:
+    """A template's text with its links."""
+    return linked(request, templates.get_template(name).render({"request": request, **context})).encode()
+
+
 def page(request: Request, name: str, context: dict[str, Any], status: int = 200, keep: bool = True) -> Body:
     """A rendered page. keep: False where it says more than its address does (this server's host, what runs now)."""
-    text = templates.get_template(name).render({"request": request, **context})
-    return Body(text.encode(), "text/html; charset=utf-8", status=status, keep=keep)
+    return Body(rendered(request, name, context), HTML, status=status, keep=keep)
 
 
 def pattern_names(pattern: str) -> Markup:

@@ -17,8 +17,10 @@ from urllib.parse import unquote
 from app import guide_pages, pages, search, topics
 from app.encode import dumps
 from app.gpu_pages import Hardware
-from app.main import create_app, plotly_url
+from app.main import create_app
 from app.resources import STATIC, css
+from app.settings import Settings
+from app.vendor import plotly_url
 from layouts import catalog, palette
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Operand
@@ -55,7 +57,8 @@ class Site:
         self.drawn: dict[tuple[str, ...], str] = {}
         self.files: dict[str, int] = {}
         self.written = 0
-        self.app = create_app(Hardware(why_not=REASON), pages.Limits(rows=len(catalog.instructions()), table_values=MOST_TABLE_VALUES))
+        limits = pages.Limits(rows=len(catalog.instructions()), table_values=MOST_TABLE_VALUES)
+        self.app = create_app(Hardware(why_not=REASON), limits, Settings(seconds=600, cache_bytes=0))  # whatever this shell's variables say
 
     def get(self, address: str) -> bytes:
         """One page of the application. In a thread of its own, so that it works under a running event loop, too."""

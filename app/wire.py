@@ -16,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 from app.encode import dumps
 
 SMALLEST_COMPRESSED = 400
+CODINGS = ("br", "gzip")  # the better first
 DENSE = ("image/png", "application/pdf")  # compressed already
 OVERHEAD = 2048  # bytes an entry of the cache costs beside its bodies: objects, headers, the key
 
@@ -23,20 +24,29 @@ OVERHEAD = 2048  # bytes an entry of the cache costs beside its bodies: objects,
 class Body(Response):
     """One representation as a response: it takes the coding the client prefers and answers 304 by itself.
 
-    Compressing is work: `prepare` does it where the body is made, in a worker thread. A coding nobody prepared is made on sending.
+    Compressing is work: `prepare` does it where the body is made, in a worker thread. A coding nobody prepared is not sent.
     """
 
-    def __init__(self, raw: bytes, media_type: str, cache: str = "no-cache", status: int = 200, keep: bool = True) -> None:
+    def __init__(
+        self,
+        raw: bytes,
+        media_type: str,
+        cache: str = "no-cache",
+        status: int = 200,
+        keep: bool = True,
+        headers: dict[str, str] | None = None,
+    ) -> None:
         """keep: whether the address alone says what it is, so that it may be sent again for it."""
-        super().__init__(raw, status, media_type=media_type)
-        self.cache, self.keep = cache, keep
+        super().__init__(raw, status, headers, media_type)
+        self.keep = keep
         self.route: Any = None  # under which route metrics count it when it is sent from the cache
-        self._tag = hashlib.sha256(raw).hexdigest()[:20]
+        self._tag = hashlib.sha256(raw).hexdigest()[:20].encode()
+        self._always = [*self.raw_headers[: len(headers or {})], (b"cache-control", cache.encode()), (b"vary", b"Accept-Encoding")]
         self._encoded = {"": raw}
 
     def coding(self, accepted: str) -> str:
         """The content coding for an Accept-Encoding header, "" for none."""
-        small = len(self._encoded[""]) < SMALLEST_COMPRESSED or self.media_type in DENSE
+        small = len(self.body) < SMALLEST_COMPRESSED or self.media_type in DENSE
         return "" if small else _coding(accepted)
 
     def has(self, coding: str) -> bool:
@@ -55,19 +65,31 @@ class Body(Response):
         return sum(map(len, self._encoded.values())) + OVERHEAD
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        given = dict(scope["headers"])
-        coding = self.coding(given.get(b"accept-encoding", b"").decode("latin-1"))
-        tag = f'"{self._tag}{"-" + coding if coding else ""}"'
-        headers = [(b"etag", tag.encode()), (b"cache-control", self.cache.encode()), (b"vary", b"Accept-Encoding")]
-        if self.status_code == 200 and tag in given.get(b"if-none-match", b"").decode("latin-1"):
+        accepted = held = b""
+        for name, value in scope["headers"]:
+            if name == b"accept-encoding":
+                accepted = value
+            elif name == b"if-none-match":
+                held = held + b"," + value if held else value
+        coding = self.coding(accepted.decode("latin-1"))
+        if coding not in self._encoded:
+            coding = ""
+        tag = b'"' + self._tag + (b"-" + coding.encode() if coding else b"") + b'"'
+        headers = [*self._always, (b"etag", tag)]
+        if held and self.status_code == 200 and _has(held, tag):
             await send({"type": "http.response.start", "status": 304, "headers": headers})
             return await send({"type": "http.response.body", "body": b""})
-        raw = self._encoded.get(coding) or self.prepare(coding)._encoded[coding]
-        headers += [(b"content-type", self.headers["content-type"].encode()), (b"content-length", str(len(raw)).encode())]
+        raw = self._encoded[coding]
+        headers += [(b"content-type", self.headers["content-type"].encode()), (b"content-length", b"%d" % len(raw))]
         if coding:
             headers.append((b"content-encoding", coding.encode()))
         await send({"type": "http.response.start", "status": self.status_code, "headers": headers})
         await send({"type": "http.response.body", "body": raw})
+
+
+def _has(held: bytes, tag: bytes) -> bool:
+    """Whether If-None-Match names a tag: a list, weak ones too (RFC 9110, 13.1.2 compares weakly), or * for any."""
+    return held.strip() == b"*" or tag in (part.strip().removeprefix(b"W/") for part in held.split(b","))
 
 
 def json_body(content: Any) -> Body:
@@ -76,11 +98,28 @@ def json_body(content: Any) -> Body:
 
 
 def _coding(accepted: str) -> str:
-    offered = {}
-    for item in accepted.split(","):
-        name, _, weight = item.strip().partition(";q=")
-        offered[name.strip()] = weight.strip() not in ("0", "0.0", "0.00", "0.000")
-    return next((coding for coding in ("br", "gzip") if offered.get(coding)), "")
+    """The coding a client likes best of br and gzip, "" where it takes neither (RFC 9110, 12.5.3).
+
+    >>> _coding("gzip, br;q=0.5"), _coding("*"), _coding("br;q=0"), _coding("gzip, br")
+    ('gzip', 'br', '', 'br')
+    """
+    liked: dict[str, float] = {}
+    for item in accepted.lower().split(","):
+        name, _, options = item.partition(";")
+        liked[name.strip()] = _weight(options)
+    best = max(CODINGS, key=lambda coding: liked.get(coding, liked.get("*", 0.0)))
+    return best if liked.get(best, liked.get("*", 0.0)) > 0 else ""
+
+
+def _weight(options: str) -> float:
+    """The q of an item, 1 where none is given, 0 where it is no number."""
+    name, _, value = options.partition("=")
+    if name.strip() != "q":
+        return 1.0
+    try:
+        return float(value)
+    except ValueError:
+        return 0.0
 
 
 class Cache:

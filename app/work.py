@@ -26,11 +26,12 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.raster import Drawing, Easel
+from app.rate import Rate
+from app.settings import Settings
 from app.wire import Body, Cache
 from layouts.errors import LayoutError
 
 Made = TypeVar("Made")
-THREADS, WAITING, SECONDS, CACHE_BYTES = 4, 64, 5.0, 32 << 20
 
 
 @lru_cache(maxsize=1)
@@ -47,10 +48,11 @@ def settle() -> None:
 class Work:
     """The threads of one server. `held` jobs are running or waiting; one that outlives its request is counted until it ends."""
 
-    def __init__(self, threads: int = THREADS, waiting: int = WAITING, seconds: float = SECONDS, cache_bytes: int = CACHE_BYTES) -> None:
-        self.threads, self.most, self.seconds = threads, threads + waiting, seconds
-        self.cache = Cache(cache_bytes)
-        self.easel = Easel(seconds)
+    def __init__(self, settings: Settings = Settings()) -> None:
+        self.threads, self.most, self.seconds = settings.threads, settings.threads + settings.waiting, settings.seconds
+        self.cache = Cache(settings.cache_bytes)
+        self.easel = Easel(settings.seconds)
+        self.rate = Rate(settings.rate)
         self.held = 0
         self._pool: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
@@ -127,6 +129,12 @@ class Answering:
     accepted: str
     scope: Scope
 
+    def charge(self) -> None:
+        """One computation to the client's account, once a request; TooOftenError where it has none left."""
+        if self.work.rate.rate and not self.scope.get("charged"):
+            self.scope["charged"] = True
+            self.work.rate.take((self.scope.get("client") or ("",))[0])
+
 
 _answering: contextvars.ContextVar[Answering] = contextvars.ContextVar("answering")
 
@@ -134,6 +142,7 @@ _answering: contextvars.ContextVar[Answering] = contextvars.ContextVar("answerin
 async def off_loop(make: Callable[..., Made], *args: Any) -> Made:
     """make(*args) in the threads of the server whose request this is; a body it makes is compressed there, and not kept."""
     now = _answering.get()
+    now.charge()
     async with now.work.limited():
         return await now.work.run(lambda: _prepared(make(*args), now))
 
@@ -169,6 +178,7 @@ def _threaded(endpoint: Callable[..., Any]) -> Callable[..., Any]:
             found = now.work.cache.get(now.key) if now.key is not None else None  # made meanwhile, or in another coding
             return _kept(found or endpoint(**given), now)
 
+        now.charge()
         async with now.work.limited():
             made = await now.work.run(make)
             if isinstance(made, Sketch):

@@ -1,4 +1,6 @@
 // The catalogue narrows while typing: the server renders the rows, this puts them in place.
+import { root } from "./place.js";
+
 const form = document.getElementById("filters");
 const box = document.querySelector("input[type=search]");
 const results = document.getElementById("results");
@@ -10,7 +12,7 @@ document.documentElement.classList.add("scripted");
 
 async function narrow() {
   const query = new URLSearchParams([...new FormData(form)].filter(([, value]) => value));
-  history.replaceState(null, "", query.size ? `/?${query}` : "/");
+  history.replaceState(null, "", query.size ? `${root}/?${query}` : `${root}/`);
   running?.abort();
   if (!query.size && startsEmpty) {
     results.innerHTML = first;
@@ -19,7 +21,7 @@ async function narrow() {
   running = new AbortController();
   query.set("part", "rows");
   try {
-    const answer = await fetch(`/?${query}`, { signal: running.signal });
+    const answer = await fetch(`${root}/?${query}`, { signal: running.signal });
     results.innerHTML = await answer.text();
     const guess = document.getElementById("guess");
     if (guess) box.dataset.guess = guess.getAttribute("href");

@@ -1,5 +1,6 @@
 // One word, many equal views: bits, hex, fields. Edit any, all follow; the one being typed in is never rewritten. BigInt throughout.
 import { copyButtons } from "./copy.js";
+import { root } from "./place.js";
 
 const fields = JSON.parse(document.getElementById("data").textContent);
 const $ = (id) => document.getElementById(id);
@@ -31,9 +32,9 @@ function render() {
   $("kept-start").value = String(get(fields.find((f) => f.name === "start_address")) * 16n);
   $("undo").disabled = !past.length;
   $("redo").disabled = !future.length;
-  for (const link of document.querySelectorAll("a[data-form]")) link.href = `/descriptor/wgmma/${hex(word)}.${link.dataset.form}`;
-  $("as-json").href = `/api/v1/descriptors/${hex(word)}`;
-  $("verify-form").action = `/descriptor/wgmma/${hex(word)}`;
+  for (const link of document.querySelectorAll("a[data-form]")) link.href = `${root}/descriptor/wgmma/${hex(word)}.${link.dataset.form}`;
+  $("as-json").href = `${root}/api/v1/descriptors/${hex(word)}`;
+  $("verify-form").action = `${root}/descriptor/wgmma/${hex(word)}`;
   document.title = `wgmma descriptor ${hex(word)} – Lanescope`;
 }
 
@@ -47,10 +48,10 @@ async function analyse() {
   request?.abort();
   request = new AbortController();
   const query = verifyQuery();
-  history.replaceState(null, "", `/descriptor/wgmma/${hex(word)}?${query}${location.hash}`);
+  history.replaceState(null, "", `${root}/descriptor/wgmma/${hex(word)}?${query}${location.hash}`);
   query.set("part", "analysis");
   try {
-    const answer = await fetch(`/descriptor/wgmma/${hex(word)}?${query}`, { signal: request.signal });
+    const answer = await fetch(`${root}/descriptor/wgmma/${hex(word)}?${query}`, { signal: request.signal });
     $("analysis").innerHTML = await answer.text();
     afterAnalysis();
   } catch (error) {
@@ -153,7 +154,7 @@ for (const input of inputs) {
 $("word-form").addEventListener("submit", async (event) => {
   event.preventDefault();
   const asked = JSON.stringify({ text: $("word").value, start: $("kept-start").value });
-  const answer = await fetch("/descriptor/read.json", { method: "POST", headers: { "content-type": "application/json" }, body: asked });
+  const answer = await fetch(`${root}/descriptor/read.json`, { method: "POST", headers: { "content-type": "application/json" }, body: asked });
   const body = await answer.json();
   $("word-error").hidden = answer.ok;
   if (!answer.ok) { $("word-notes").hidden = true; $("word-error").textContent = `${body.error.message} ${body.error.hint}`; return; }

@@ -1,8 +1,11 @@
 // Where pages lie and how a page keeps its state in the URL: on the server in the path and query, in an exported site in files and fragments.
 const exported = "exported" in document.documentElement.dataset;
 
+// Where this server begins: "" or the path below which a proxy serves it.
+export const root = document.documentElement.dataset.root ?? "";
+
 export const pageOf = (ptx, search) =>
-  exported ? `${ptx.replaceAll(":", "-")}.html${search ? `#${search}` : ""}` : `/i/${ptx}${search ? `?${search}` : ""}`;
+  exported ? `${ptx.replaceAll(":", "-")}.html${search ? `#${search}` : ""}` : `${root}/i/${ptx}${search ? `?${search}` : ""}`;
 
 export function keep(search) {
   if (exported) history.replaceState(null, "", `#${search}`);

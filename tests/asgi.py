@@ -20,13 +20,20 @@ class Answer:
 
 
 async def ask(
-    app: Any, method: str, address: str, body: bytes | Any = b"", headers: dict[str, str] | None = None, client: str = "127.0.0.1"
+    app: Any,
+    method: str,
+    address: str,
+    body: bytes | Any = b"",
+    headers: dict[str, str] | None = None,
+    client: str = "127.0.0.1",
+    receive: Any = None,
 ) -> Answer:
-    """One request and its answer. A body that is not bytes is sent as JSON."""
+    """One request and its answer. A body that is not bytes is sent as JSON; `receive` instead gives its parts as ASGI messages."""
     path, _, query = address.partition("?")
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     given = {
         "host": "127.0.0.1",
+        "x-request-id": "test",
         "content-length": str(len(raw)),
         **({} if isinstance(body, bytes) else {"content-type": "application/json"}),
         **(headers or {}),
@@ -39,7 +46,7 @@ async def ask(
     parts = [{"type": "http.request", "body": raw, "more_body": False}]
     out = Answer(0, {}, b"", "")
 
-    async def receive() -> dict[str, Any]:
+    async def whole() -> dict[str, Any]:
         return parts.pop() if parts else {"type": "http.disconnect"}
 
     async def send(message: dict[str, Any]) -> None:
@@ -49,6 +56,6 @@ async def ask(
         else:
             out.body += message.get("body", b"")
 
-    await app(scope, receive, send)
+    await app(scope, receive or whole, send)
     out.route = getattr(scope.get("route"), "path", "")
     return out

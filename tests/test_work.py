@@ -17,6 +17,7 @@ from starlette.testclient import TestClient
 
 from app import pictures, raster, raster_worker, words
 from app.main import create_app
+from app.settings import Settings
 from app.wire import OVERHEAD, Body, Cache
 from app.work import Work
 from layouts import find
@@ -49,6 +50,11 @@ PLUMBING = {
     "app/errors.py",
     "app/takes.py",
     "app/work.py",
+    "app/rate.py",
+    "app/limits.py",
+    "app/headers.py",
+    "app/prefix.py",
+    "app/logs.py",
     "app/wire.py",
     "app/metrics.py",
     "app/gpu_pages.py",
@@ -176,7 +182,7 @@ def test_a_body_that_grew_is_counted_anew() -> None:
 
 
 def test_work_runs_in_its_own_threads() -> None:
-    work = Work(threads=1)
+    work = Work(Settings(threads=1))
     name = asyncio.run(work.run(lambda: threading.current_thread().name))
     assert name.startswith("work") and work.held == 0
     work.close()
@@ -188,7 +194,7 @@ async def limited(work: Work, make: Any) -> Any:
 
 
 def test_slow_work_is_refused_in_time_and_keeps_its_place_until_it_ends() -> None:
-    work, gate = Work(threads=1, waiting=1, seconds=0.05), threading.Event()
+    work, gate = Work(Settings(threads=1, waiting=1, seconds=0.05)), threading.Event()
 
     async def run() -> None:
         with pytest.raises(LayoutError, match=r"longer than 0\.05 s") as slow:
@@ -213,7 +219,7 @@ def test_slow_work_is_refused_in_time_and_keeps_its_place_until_it_ends() -> Non
 
 def test_refusals_of_work_say_when_to_come_again() -> None:
     gate = threading.Event()
-    app = create_app(work=Work(threads=1, waiting=0, seconds=0.05))
+    app = create_app(settings=Settings(threads=1, waiting=0, seconds=0.05))
     app.get("/wait")(gate.wait)
 
     async def run() -> None:

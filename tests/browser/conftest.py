@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import socket
 import subprocess
@@ -23,13 +24,13 @@ def chromium_path() -> str | None:
     return next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None)
 
 
-@pytest.fixture(scope="session")
-def site() -> Iterator[str]:
+@contextlib.contextmanager
+def served(*options: str) -> Iterator[str]:
     """The address of a server of its own process."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-c", "from app.cli import main; main()", "serve", "--port", str(port)]
+    command = [sys.executable, "-c", "from app.cli import main; main()", "serve", "--port", str(port), *options]
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     address = f"http://127.0.0.1:{port}"
     try:
@@ -44,7 +45,13 @@ def site() -> Iterator[str]:
         yield address
     finally:
         server.terminate()
-        server.wait(10)
+        server.wait(20)
+
+
+@pytest.fixture(scope="session")
+def site() -> Iterator[str]:
+    with served() as address:
+        yield address
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,57 @@
+"""Serving under a path of somebody else's server: every address inside a page, a redirect and a script begins with it.
+
+Routes and templates write addresses from the server's root; they are turned here, in one place, when an answer leaves.
+"""
+
+from __future__ import annotations
+
+import re
+
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+_LINK = re.compile(r'(\s(?:href|src|action|formaction|poster|data-plotly)=")(/(?!/))')
+
+
+class Prefix:
+    """ASGI middleware: makes `path` begin with the root path, whether the proxy has stripped it or not, and mends redirects."""
+
+    def __init__(self, app: ASGIApp, root: str) -> None:
+        self.app, self.root = app, root
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not self.root:
+            return await self.app(scope, receive, send)
+        path: str = scope["path"]
+        inside = path == self.root or path.startswith(self.root + "/")
+
+        async def send_mended(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [(name, self._mended(name, value)) for name, value in message["headers"]]
+            await send(message)
+
+        await self.app({**scope, "root_path": self.root, "path": path if inside else self.root + path}, receive, send_mended)
+
+    def _mended(self, name: bytes, value: bytes) -> bytes:
+        here = name == b"location" and value.startswith(b"/") and not value.startswith((b"//", self.root.encode() + b"/"))
+        return self.root.encode() + value if here else value
+
+
+def root_of(scope: Scope) -> str:
+    """The root path of the server, "" for none; a mount within it has one of its own."""
+    root: str = scope.get("app_root_path", scope.get("root_path", ""))
+    return root
+
+
+def address(scope: Scope) -> str:
+    """A request's path without the root path."""
+    path: str = scope["path"]
+    return path.removeprefix(root_of(scope)) or "/"
+
+
+def linked(request: Request, text: str) -> str:
+    """A page's text with its addresses below the root path, which its scripts find in <html data-root>."""
+    root = root_of(request.scope)
+    if not root:
+        return text
+    return _LINK.sub(rf"\1{root}\2", text).replace("<html ", f'<html data-root="{root}" ', 1)

@@ -1,0 +1,168 @@
+"""What a server can be told: one row a setting. `lanescope serve --help`, LANESCOPE_… and docs/deploy.md are made from it. No framework.
+
+Plain dataclass fields instead of pydantic-settings: the command line builds its options from them, and `lanescope --help` must not wait for
+pydantic to be imported.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import ipaddress
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+PREFIX = "LANESCOPE_"
+LOG_FORMATS = ("text", "json")
+Read = Callable[[Any, str], Any]  # (what was given, the setting's name) → the value; LayoutError `bad_setting`
+
+
+def _refusal(given: Any, name: str, allowed: str) -> Exception:
+    from layouts.errors import LayoutError  # NumPy comes with it: --help does not wait for that
+    from layouts.reading import shown
+
+    return LayoutError("bad_setting", f"{name} is '{shown(given)}'.", allowed, name)
+
+
+def _whole(least: int, most: int) -> Read:
+    def read(given: Any, name: str) -> int:
+        from layouts.reading import number
+
+        return number(given, name, least, most, "bad_setting")
+
+    return read
+
+
+def _number(least: float, most: float) -> Read:
+    def read(given: Any, name: str) -> float:
+        try:
+            found = float(given)
+        except ValueError:
+            found = -1.0
+        if not least <= found <= most:
+            raise _refusal(given, name, f"A number from {least:g} to {most:g}.")
+        return found
+
+    return read
+
+
+def _text(given: Any, name: str) -> str:
+    text = str(given).strip()
+    if not text.isprintable():
+        raise _refusal(given, name, "One line of text.")
+    return text
+
+
+def _one_of(*words: str) -> Read:
+    def read(given: Any, name: str) -> str:
+        if str(given).lower() not in words:
+            raise _refusal(given, name, f"Allowed: {', '.join(words)}.")
+        return str(given).lower()
+
+    return read
+
+
+def _yes(given: Any, name: str) -> bool:
+    return _one_of("0", "1", "false", "true", "no", "yes")(given, name) in ("1", "true", "yes")
+
+
+def _prefix(given: Any, name: str) -> str:
+    text = _text(given, name).strip("/")
+    if not re.fullmatch(r"[\w.-]*(/[\w.-]+)*", text, re.A) or ".." in text:
+        raise _refusal(given, name, "A path such as /tools/lanescope: letters, digits, - _ and . in each part.")
+    return f"/{text}" if text else ""
+
+
+def _sources(given: Any, name: str) -> str:
+    text = _text(given, name)
+    if not re.fullmatch(r"[\w.:/*'-]+( [\w.:/*'-]+)*", text, re.A):
+        raise _refusal(given, name, "'none', 'self', or origins with blanks between them.")
+    return text
+
+
+def _names(given: Any, name: str) -> str:
+    return ",".join(part.strip() for part in _text(given, name).split(",") if part.strip())
+
+
+def _peers(given: Any, name: str) -> str:
+    text = _names(given, name)
+    for part in text.split(",") if text not in ("", "*") else ():
+        try:
+            ipaddress.ip_network(part)
+        except ValueError:
+            raise _refusal(part, name, "Addresses or networks with commas: 127.0.0.1,10.0.0.0/8; or *.") from None
+    return text
+
+
+def _row(default: Any, read: Read, says: str) -> Any:
+    return dataclasses.field(default=default, metadata={"read": read, "says": says})
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Every setting with its default."""
+
+    host: str = _row("127.0.0.1", _text, "Address to listen on.")
+    port: int = _row(8000, _whole(0, 65535), "Port to listen on; 0 for a free one.")
+    workers: int = _row(1, _whole(1, 64), "Processes. Each has threads, caches and GPU workers of its own.")
+    root_path: str = _row(
+        "", _prefix, "The path under which a proxy serves this server, as /tools/lanescope; stripped by the proxy or not."
+    )
+    trusted_proxies: str = _row(
+        "", _peers, "Peers whose X-Forwarded-For and -Proto are believed: addresses or networks with commas, * for all."
+    )
+    trusted_hosts: str = _row("*", _names, "Names this server answers to, with commas: example.org,*.example.org; * for all.")
+    frame_ancestors: str = _row(
+        "'self'", _sources, "Who may embed pages in a frame, as Content-Security-Policy says it: 'none', 'self', https://docs.example.org."
+    )
+    seconds: float = _row(5.0, _number(0.05, 600.0), "Longest time a request may compute or send its body; 503 after it.")
+    threads: int = _row(4, _whole(1, 64), "Requests that compute at the same time.")
+    waiting: int = _row(64, _whole(0, 10_000), "Requests that wait for a thread; further ones are refused with 503.")
+    rate: float = _row(
+        0.0,
+        _number(0.0, 1e6),
+        "Requests a second and client that compute something; 429 above it. 0: no limit. What is kept costs nothing.",
+    )
+    body_bytes: int = _row(256 << 10, _whole(1024, 64 << 20), "Largest body; 413 above it.")
+    url_bytes: int = _row(8 << 10, _whole(256, 60 << 10), "Longest address; 414 above it.")
+    cache_bytes: int = _row(32 << 20, _whole(0, 1 << 40), "Most bytes of answers kept in memory.")
+    log_format: str = _row(
+        "text",
+        _one_of(*LOG_FORMATS),
+        "text, or json: one object a line, with the request's id.",
+    )
+    access_log: bool = _row(False, _yes, "Log every request.")
+    shutdown_seconds: float = _row(10.0, _number(0.0, 600.0), "How long requests in flight may take to end after SIGTERM.")
+
+    def __post_init__(self) -> None:
+        for row in dataclasses.fields(self):
+            object.__setattr__(self, row.name, row.metadata["read"](getattr(self, row.name), row.name))
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str] | None = None) -> Settings:
+        """The settings of LANESCOPE_… variables; LayoutError names a wrong one."""
+        given = os.environ if environment is None else environment
+        chosen = {row.name: given[variable(row.name)] for row in dataclasses.fields(cls) if given.get(variable(row.name), "") != ""}
+        return cls(**chosen)
+
+    def environment(self) -> dict[str, str]:
+        """The same as variables, for worker processes."""
+        return {
+            variable(row.name): str(int(value) if isinstance(value := getattr(self, row.name), bool) else value)
+            for row in dataclasses.fields(self)
+        }
+
+
+def variable(name: str) -> str:
+    """A setting's environment variable."""
+    return PREFIX + name.upper()
+
+
+def rows() -> list[tuple[str, str, str]]:
+    """(name, default as text, what it says) of every setting."""
+    return [
+        (row.name, str(int(row.default) if isinstance(row.default, bool) else row.default), row.metadata["says"])
+        for row in dataclasses.fields(Settings)
+    ]

@@ -1,0 +1,90 @@
+"""Under a proxy's path every link, form, script and picture works, and nothing that pages do breaks their own security policy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import served
+
+pytestmark = pytest.mark.browser
+ROOT = "/tools/lanescope"
+M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+
+
+@pytest.fixture(scope="module")
+def prefixed() -> Iterator[str]:
+    with served("--root-path", ROOT) as address:
+        yield address + ROOT
+
+
+@pytest.fixture
+def page(browser: Browser, prefixed: str) -> Iterator[Page]:
+    """A page; the test fails where it complained, or asked for an address outside the prefix or in vain."""
+    wrong: list[str] = []
+    context = browser.new_context(viewport={"width": 1440, "height": 1000})
+    made = context.new_page()
+    made.on("console", lambda m: wrong.append(m.text) if m.type in ("error", "warning") and "willReadFrequently" not in m.text else None)
+    made.on("pageerror", lambda e: wrong.append(str(e)))
+    made.on(
+        "response",
+        lambda r: (
+            wrong.append(f"{r.status} {r.url}")
+            if r.status >= 400 or not re.match(r"http://[^/]+" + ROOT + "/|data:|blob:", r.url)
+            else None
+        ),
+    )
+    yield made
+    context.close()
+    assert wrong == []
+
+
+def test_catalogue_and_instruction(page: Page, prefixed: str) -> None:
+    page.goto(prefixed + "/")
+    page.fill("#q, input[type=search] >> nth=-1", "bf16 m16n8k16")
+    page.wait_for_url(f"{prefixed}/?q=bf16*")
+    page.locator("#results a[href*='/i/']").first.click()
+    page.wait_for_selector("html[data-zoom=ready]")
+    assert page.url.startswith(f"{prefixed}/i/mma")
+    page.goto(f"{prefixed}/i/{M16}")
+    page.wait_for_selector("html[data-zoom=ready]")
+    page.locator("nav a", has_text="guide").first.click()
+    page.wait_for_url(f"{prefixed}/guide")
+
+
+def test_the_editor_and_its_forms(page: Page, prefixed: str) -> None:
+    page.goto(f"{prefixed}/descriptor")
+    page.wait_for_url(f"{prefixed}/descriptor/wgmma/0x*")
+    first = page.url
+    page.locator("input[name=sbo], #sbo input").first.fill("512")
+    page.keyboard.press("Tab")
+    expect(page).not_to_have_url(first)
+    assert page.url.startswith(f"{prefixed}/descriptor/wgmma/0x")
+    page.reload()
+    assert page.locator("h1").count()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/smem?plain=1",
+        "/chain",
+        "/banks",
+        "/reuse",
+        "/compare",
+        "/diagram",
+        "/gallery",
+        "/guide/swizzle",
+        "/gpu",
+        "/docs",
+        "/help",
+        f"/steps/{M16}",
+        f"/i/{M16}/a.svg",
+    ],
+)
+def test_every_page_loads_what_it_names(page: Page, prefixed: str, path: str) -> None:
+    page.goto(prefixed + path)
+    page.wait_for_load_state("networkidle")
