@@ -82,10 +82,10 @@ def _chain_context(given: dict[str, str], spec: dict[str, str], used: list[str])
     request["load"] = given["load"] = given["load"] or (best or fits)[0]
     found = chains.chain_of(request)
     same = {**given, **{f"s_{name}": spec[name] for name in ("kind", *used)}}
-    operand = found.want.operand
+    operand, facts = found.want.operand, chains.chain_facts(found)
     return {
         "converted": operand is not find(given["mma"]).operand(given["operand"]), "loads": fits, "best": best, "store": found.store,
-        "facts": chains.chain_facts(found), "links": {load: f"/chain?{urlencode(same | {'load': load})}" for load in best},
+        "facts": facts, "links": {load: f"/chain?{urlencode(same | {'load': load})}" for load in facts["instead"]},
         "as_json": dumps(request).decode(), "operand": operand, "lane_rows": found.lane_addresses.tolist(),
         "starts": found.of_lanes(found.starts).tolist(), "operand_svg": operand_svg(found), "lanes_svg": lanes_svg(found),
         "rows_svg": rows_svg(found) if found.match else "", "banks_svg": banks_svg(found.costs) if found.costs else "",

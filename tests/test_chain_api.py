@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
+from html import unescape
 
 import pytest
 from starlette.testclient import TestClient
@@ -79,6 +81,17 @@ def test_code_swizzles_what_the_storage_swizzles(client: TestClient, by: str) ->
     told = client.post("/api/v1/chain", json={"storage": storage, "load": LOAD.replace("x2", "x4"), "mma": MMA, "operand": "a"}).json()
     assert told["verdict"] == "match" and "(x >> 3 & 0x70u)" in told["code"]
     assert {"address": "swizzle_a(tile + offset)", "tile": "tile + swizzle_a(offset)"}[by] in told["code"]
+
+
+def test_what_would_feed_is_linked_with_the_same_storage(client: TestClient) -> None:
+    """A store of bytes where columns of M, in bytes, need .trans: each link opens a match."""
+    plain = "stmatrix.sync.aligned.m16n8.x1.trans.shared.b8"
+    right = client.get(f"/chain?operand=d&mma={MMA}&load={plain}&major=MN&s_pitch_bytes=32")
+    assert "128 of 128 elements arrive" in right.text
+    wrong = client.get(f"/chain?operand=b&mma={S8}&load={TRANS}&s_pitch_bytes=32")
+    links = re.findall(r'class="mono" href="(/chain\?[^"]*)"', wrong.text)
+    assert "elements are wrong" in wrong.text and len(links) == 1
+    assert "128 of 128 elements arrive" in client.get(unescape(links[0])).text
 
 
 def test_rows_that_do_not_start_on_16_bytes_are_no_match(client: TestClient) -> None:
