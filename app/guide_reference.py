@@ -58,9 +58,7 @@ def words(text: str) -> str:
     """An opcode, word by word."""
     found = find(text)
     rows = [(f"`{word.text}`", word.meaning) for word in qualifiers.parts(found)]
-    operands = [
-        (f"`{slot.text}`", "operand", _operand(slot)) for slot in ptx.slots(found, "shared" if found.threads == 128 else "registers")
-    ]
+    operands = [(f"`{slot.text}`", _operand(slot)) for slot in ptx.slots(found, "shared" if found.threads == 128 else "registers")]
     return table(("part", "meaning"), [*rows, *operands])
 
 
@@ -358,13 +356,13 @@ def bits(_: str) -> str:
         rows.append(
             (
                 f"`{operation.cpp}` ({operation.value})",
-                operation.meaning,
                 link(f"`.{operation.ptx}.popc`", page(found)),
                 known.ptx_version,
                 overview.target_text(known.targets),
+                operation.meaning,
             )
         )
-    return table(("operation", "", "PTX", "from PTX", "targets"), rows)
+    return table(("operation", "PTX", "from PTX", "targets", ""), rows)
 
 
 # the order of a wgmma -------------------------------------------------------------------------------------------------------

@@ -88,10 +88,17 @@ def test_patterns_are_shown_as_they_are_assembled() -> None:
 
 @pytest.mark.parametrize("ptx", [i.ptx for i in catalog.instructions()[::97]])
 def test_words_spell_the_line(ptx: str) -> None:
+    """Every word and every operand, each with a meaning of its own."""
     lines = cells(guide_reference.part("words", ptx))
     assert "".join(line[0].strip("`") for line in lines if not line[0].startswith(("`{", "`[")) and line[0].strip("`") in ptx).startswith(
         ptx
     )
+    assert all(len(line) == 2 and len(line[1]) > 4 for line in lines)
+
+
+def test_operands_say_their_registers() -> None:
+    lines = dict(cells(guide_reference.part("words", "wgmma.mma_async.m64n8k16.f32.f16.f16")))
+    assert lines["`{d0, d1, d2, d3}`"].startswith("4 × .f32: D") and lines["`a_desc`"] == ".b64: matrix descriptor of A"
 
 
 @pytest.mark.skipif(assembler.ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
