@@ -20,20 +20,30 @@ def steps(
     at: Annotated[str, typer.Option("--at", help="ROW,COL of D to take apart.")] = "0,0",
     seed: Annotated[str, typer.Option(help="Of the random numbers.")] = "1",
     backend: Annotated[str, typer.Option(help="numpy (a simulation), or cuda.")] = "numpy",
+    a: Annotated[str, typer.Option("--a", help="wgmma: how A is stored, as for lanescope kernel.")] = "",
+    b: Annotated[str, typer.Option("--b", help="wgmma: how B is stored.")] = "",
+    d: Annotated[str, typer.Option("--d", help="wgmma: scale=0 leaves C out.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Everything one mma does: memory, addresses, registers, product terms, D."""
+    """Everything one mma does: memory, addresses, registers or descriptors, product terms, D."""
     from app import steps as trace
     from app.gpu import runs
     from app.gpu.device import Cuda, Device
     from app.gpu.reference import Reference
     from layouts import find
+    from layouts.errors import LayoutError
+    from layouts.instruction import WARPGROUP
     from layouts.reading import pair
 
     found = find(ptx)
     trace.check(found)
     row, col = pair(at, "at")
-    request = runs.check({"kind": "mma", "instruction": found.ptx, "seed": seed, "backend": backend})
+    stored = (
+        {"a": a, "b": b, "d": d} if found.threads == WARPGROUP else {side: text for side, text in (("a", a), ("b", b), ("d", d)) if text}
+    )
+    if stored and found.threads != WARPGROUP:
+        raise LayoutError("bad_usage", f"--{min(stored)} is for wgmma.", "A warp's mma is stepped through from plain rows.", min(stored))
+    request = runs.check({"kind": "mma", "instruction": found.ptx, "seed": seed, "backend": backend, **stored})
     device: Device = Reference() if request["backend"] == "numpy" else Cuda(0)
     told = trace.steps(found, runs.run(device, request), row, col)
     print_json(told) if as_json else print(trace.text(told), end="")

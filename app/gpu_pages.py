@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import time
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 from urllib.parse import urlencode
@@ -25,7 +26,7 @@ from app.wire import json_body
 from app.work import off_loop
 from layouts import banks, catalog
 from layouts.errors import LayoutError
-from layouts.instruction import Instruction
+from layouts.instruction import WARPGROUP, Instruction
 from layouts.planning import SIDES
 from layouts.reading import number
 
@@ -143,11 +144,12 @@ async def steps_page(request: Request, rest: str) -> Response:
     query = request.query_params
     given = {name: query.get(name) or default for name, default in STEPS.items()}
     known = hardware(request)
-    context = await off_loop(_steps_context, stem if form else rest, given, known.reason)
+    context = await off_loop(_steps_context, stem if form else rest, given, known.reason, query)
     found, status_code = context["found"], 200
     try:
         values = await off_loop(_steps_values, found, given)
-        run = await known.run({"kind": "mma", "instruction": found.ptx, "seed": values["seed"], "backend": given["backend"]})
+        asked = {"kind": "mma", "instruction": found.ptx, "seed": values["seed"], "backend": given["backend"]}
+        run = await known.run(asked | stored(found, query))
         context["s"] = await off_loop(steps.steps, found, run, values["row"], values["col"], values["product"])
     except LayoutError as error:
         if form:
@@ -155,12 +157,20 @@ async def steps_page(request: Request, rest: str) -> Response:
         context["error"], status_code = error, status_of(error)
     if form:
         return await off_loop(_steps_text, form, context["s"])
-    return await off_loop(page, request, "steps.html", context, status_code)
+    return await off_loop(page, request, "steps_wgmma.html" if found.threads == WARPGROUP else "steps.html", context, status_code)
 
 
-def _steps_context(ptx: str, given: dict[str, str], reason: str) -> dict[str, Any]:
+def stored(found: Instruction, query: Mapping[str, str]) -> dict[str, str]:
+    """How the operands of a wgmma's whole product lie, by side; a warp's mma is stepped through from plain rows."""
+    return {side: query.get(side, "") for side in SIDES} if found.threads == WARPGROUP else {}
+
+
+def _steps_context(ptx: str, given: dict[str, str], reason: str, query: Mapping[str, str]) -> dict[str, Any]:
     found = catalog.find(ptx)
+    lies = {side: text for side, text in stored(found, query).items() if text}
+    given = given | lies
     return {
+        "program": programs.address(found, lies) if programs.available(found) else "",
         "found": found,
         "given": given,
         "error": None,

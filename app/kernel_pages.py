@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import Annotated, Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
@@ -17,7 +17,7 @@ from app.wire import Body, json_body
 from app.work import OffLoop
 from layouts import catalog
 from layouts.errors import LayoutError
-from layouts.instruction import Instruction
+from layouts.instruction import WARPGROUP, Instruction
 from layouts.plan import Plan, Tiled
 from layouts.planning import SIDES, plan
 
@@ -89,6 +89,7 @@ def context(made: Plan, given: dict[str, str], error: LayoutError | None) -> dic
         "fields": {side: _fields(made, side, given[side] if error else "") for side in SIDES},
         "forms": {form: programs.address(found, options, form) for form in (*programs.FORMS, "json")},
         "run": "/gpu/run?" + urlencode(run),
+        "steps": f"/steps/{quote(found.ptx, safe=':.')}" + (f"?{urlencode(options)}" if options and found.threads == WARPGROUP else ""),
         "tiles": [_tile(side, made) for side in (made.a, made.b) if isinstance(side, Tiled)],
         "what": programs.WHAT,
     }

@@ -187,8 +187,7 @@ def run_choices(found: Instruction, reason: str) -> dict[str, Any]:
     if measured:
         kinds.append(("fragment", "measure one operand's map"))
     forms = cuda.forms(found) if multiplies else ()
-    steps = multiplies and found.threads == 32
-    return {"kinds": kinds, "operands": measured, "forms": forms, "reason": reason, "steps": steps} if kinds else {}
+    return {"kinds": kinds, "operands": measured, "forms": forms, "reason": reason, "steps": multiplies} if kinds else {}
 
 
 def page_context(request: Request, found: Instruction, chosen: state.PageState, notices: list[str]) -> dict[str, Any]:

@@ -6,24 +6,27 @@ from typing import Any
 
 import numpy as np
 
+from app import wgmma_steps
 from app.gpu import numbers, products
+from app.gpu.runs import multiplies
 from layouts import chain
 from layouts.errors import LayoutError
-from layouts.instruction import Instruction, Operand
+from layouts.instruction import WARPGROUP, Instruction, Operand
 
 Json = dict[str, Any]
 
 
 def check(i: Instruction) -> None:
     """LayoutError where an instruction cannot be stepped through."""
-    ops = i.operands
-    if not {"a", "b", "d"} <= set(ops) or i.threads != 32:
-        raise LayoutError("no_steps", f"{i.ptx} holds no A, B and D in one warp's registers.", "Choose an mma or wmma.mma.", "instruction")
+    if not multiplies(i):
+        raise LayoutError("no_steps", f"{i.ptx} multiplies nothing.", "Choose an mma, wmma.mma or wgmma.", "instruction")
 
 
 def steps(i: Instruction, run: Json, row: int, col: int, product: int = 0) -> Json:
-    """The steps of one mma run: `run` is the answer of kind mma, whose inputs are made again from its seed."""
+    """The steps of one run of kind mma, whose inputs are made again from its seed; a wgmma's are those of its whole product."""
     check(i)
+    if i.threads == WARPGROUP:
+        return wgmma_steps.steps(i, run, row, col)
     given = products.inputs(i, run["request"]["seed"])
     ops = i.operands
     several = len(given.a) > 1
@@ -161,6 +164,8 @@ def _name(letter: str, owner: tuple[int, int] | None) -> str:
 
 def text(found: Json) -> str:
     """All of it as plain text."""
+    if "shared" in found:
+        return wgmma_steps.text(found)
     how = "NumPy simulation, no GPU" if found["simulation"] else f"ran on {found['device']['name']}"
     lines = [found["ptx"], f"{how}; seed {found['seed']}; D {'agrees with' if found['agrees'] else 'DIFFERS from'} NumPy's product", ""]
     for name, memory in found["memory"].items():

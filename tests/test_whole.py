@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from app import steps
 from app.gpu import runs, whole
 from app.gpu.device import Product
 from app.gpu.reference import Reference
@@ -82,6 +83,44 @@ def test_a_device_with_another_rule_is_found() -> None:
     chosen = plan(find(F16), "major=MN,swizzle=32B", "scale=-1,base=65536")
     assert whole.run(Reference(), chosen)["agrees"]
     assert not whole.run(Exchanged(), chosen)["agrees"] and not whole.run(Unsigned(), chosen)["agrees"]
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case[0].startswith("wgmma")], ids=lambda case: " ".join(case)
+)  # fmt: skip
+def test_steps_add_up_to_the_product(case: tuple[str, str, str, str]) -> None:
+    """Factors read through the descriptors, term by term, make the element of D that NumPy has."""
+    i = find(case[0])
+    run = runs.run(
+        Reference(),
+        runs.check({"kind": "mma", "instruction": i.ptx, "backend": "numpy", "seed": 3, **dict(zip("abd", case[1:], strict=True))}),
+    )
+    found = steps.steps(i, run, 19, 5)
+    element = found["element"]
+    assert element["c"] + sum(term["product"] for term in element["terms"]) == element["sum"] == element["expected"] == element["d"]
+    assert len(element["terms"]) == i.sizes["k"] * found["steps"] and f"T{element['thread']}:d" in element["d_at"]
+    for side, tile in found["shared"].items():
+        first = element["terms"][0]
+        at = tile["address"][19 if side == "a" else 5]
+        assert first[f"{side}_at"].partition(".")[0] in [str(n) for n in at.tolist()] or first["a_at"] == "not stored"
+    assert "D[19,5]: C + sum" in steps.text(found)
+
+
+def test_steps_show_where_a_wrong_descriptor_reads(client: TestClient) -> None:
+    """The factors of D[1,2] come from other bytes than those A lies at, and D is not NumPy's."""
+    link = f"/steps/{F16}.json?a=swizzle=128B,descriptor=0x8000004000010000&row=1&col=2"
+    found = client.get(link).json()
+    element, lies = found["element"], found["shared"]["a"]["address"][1]
+    assert not found["agrees"] and element["d"] == element["sum"] != element["expected"]
+    assert [term["a_at"] for term in element["terms"]] != [str(at) for at in lies]
+    page = client.get(link.replace(".json", "").replace("wgmma.mma_async.m64", "wgmma.mma_async.sync.aligned.m64"))
+    assert page.status_code == 200 and "✗ D differs" in page.text and "NumPy’s product" in page.text
+    assert client.get(link.replace(".json", ".txt")).text.startswith("wgmma.mma_async")
+    assert client.get(f"/steps/{F16}?a=swizle=1").status_code == 422 and client.get(f"/steps/{F16}?row=64").status_code == 422
+    done = lanescope("steps", F16, "--a", "swizzle=128B", "--b", "swizzle=64B", "--at", "1,2")
+    assert done.returncode == 0 and "D[1,2]" in done.stdout and "step 3" in done.stdout
+    assert lanescope("steps", "mma.m16n8k16.row.col.f32.f16.f16.f32", "--a", "major=MN").returncode == 2
+    assert f'href="/steps/{find(F16).ptx}"' in client.get(f"/i/{F16}").text
 
 
 def test_requests_are_checked_before_anything_runs() -> None:
