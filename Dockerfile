@@ -7,15 +7,15 @@ RUN python -m venv /venv && /venv/bin/pip install --no-cache-dir -c constraints.
 
 FROM python:3.12-slim AS base
 COPY --from=build /venv /venv
-ENV PATH=/venv/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
+ENV PATH=/venv/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 LANESCOPE_HOST=0.0.0.0
 RUN useradd --system --uid 10001 --no-create-home lanescope
 USER 10001
 WORKDIR /tmp
 EXPOSE 8000
 HEALTHCHECK --interval=30s --timeout=3s --start-period=10s \
   CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8000/healthz', timeout=2)"]
-# Nothing is written at run time: docker run --read-only works.
-CMD ["lanescope", "serve", "--host", "0.0.0.0", "--port", "8000"]
+# Settings: docker run -e LANESCOPE_… (docs/deploy.md). Nothing is written at run time: docker run --read-only works.
+CMD ["lanescope", "serve"]
 
 FROM base AS gpu
 USER root

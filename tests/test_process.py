@@ -1,0 +1,140 @@
+"""A server as a process: it ends when told to, with what it was at finished, alone or as several workers."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+BODY = json.dumps({"access": "ldmatrix.x4", "address": [128 * lane for lane in range(32)]}).encode()
+
+
+@contextlib.contextmanager
+def server(*options: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """(process, port) of a server that answers."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-c", "from app.cli import main; main()", "serve", "--port", str(port), "--log-format", "json", *options]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    try:
+        until = time.monotonic() + 60
+        while time.monotonic() < until and process.poll() is None:
+            with contextlib.suppress(OSError):
+                if ask(port, "GET", "/readyz")[0] == 200:
+                    break
+            time.sleep(0.05)
+        yield process, port
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate(timeout=30)
+
+
+def ask(port: int, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    try:
+        connection.request(method, path, body, {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
+def children(pid: int) -> set[int]:
+    """Processes below a process, at any depth."""
+    parents: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            parents.setdefault(int(stat.read_text().rpartition(")")[2].split()[1]), []).append(int(stat.parent.name))
+    out: set[int] = set()
+    waiting = [pid]
+    while waiting:
+        waiting += (more := parents.get(waiting.pop(), []))
+        out |= set(more)
+    return out
+
+
+def ended(pids: set[int]) -> bool:
+    """Whether all have ended; Python's own helper process needs a moment after its parent."""
+    until = time.monotonic() + 20
+    while any(Path(f"/proc/{pid}").exists() for pid in pids):
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def half_sent(port: int) -> socket.socket:
+    """A POST whose second half is still to come, known to be in the server."""
+    sent = socket.create_connection(("127.0.0.1", port), timeout=30)
+    head = f"POST /api/v1/banks HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(BODY)}\r\nExpect: 100-continue\r\n\r\n"
+    sent.sendall(head.encode())
+    assert b"100" in sent.recv(100)  # the route waits for the body
+    sent.sendall(BODY[:50])
+    return sent
+
+
+def test_a_server_ends_with_what_it_was_at_finished_and_its_workers_gone() -> None:
+    with server() as (process, port):
+        run = {"kind": "mma", "instruction": M16, "backend": "numpy"}
+        assert ask(port, "POST", "/api/v1/gpu/runs", json.dumps(run).encode())[0] == 200
+        below = children(process.pid)
+        assert below  # the simulation's worker
+        sent = half_sent(port)
+        process.send_signal(signal.SIGTERM)
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:  # it listens no more, and still waits for the request
+            try:
+                socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            except OSError:
+                break
+        assert process.poll() is None
+        sent.sendall(BODY[50:])
+        answer = b""
+        while part := sent.recv(65536):
+            answer += part
+        sent.close()
+        assert answer.startswith(b"HTTP/1.1 200") and b'"ways":8' in answer.replace(b" ", b"")
+        _, log = process.communicate(timeout=30)
+        assert process.returncode == 0
+        assert ended(below)
+        assert all("message" in json.loads(line) for line in log.decode().splitlines())
+
+
+def test_ctrl_c_ends_a_server_too() -> None:
+    with server() as (process, port):
+        assert ask(port, "GET", "/healthz")[0] == 200
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+        assert process.returncode == 0
+
+
+def test_several_workers_answer_and_end_together() -> None:
+    with server("--workers", "2", "--root-path", "/x") as (process, port):
+        for _ in range(4):
+            assert ask(port, "GET", f"/x/i/{M16}/a.svg")[0] == 200
+        below = children(process.pid)
+        assert len(below) >= 2
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+        assert process.returncode == 0
+        assert ended(below)
+
+
+@pytest.mark.parametrize(("option", "value"), [("--workers", "0"), ("--trusted-proxies", "nobody"), ("--seconds", "never")])
+def test_a_wrong_setting_ends_it_before_it_begins(option: str, value: str) -> None:
+    command = [sys.executable, "-c", "from app.cli import main; main()", "serve", option, value]
+    told = subprocess.run(command, capture_output=True, text=True, timeout=60, env=os.environ | {"LANESCOPE_PORT": "0"})
+    assert told.returncode == 2 and option[2:].replace("-", "_") in told.stderr and "Traceback" not in told.stderr
