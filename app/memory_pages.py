@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
-from app import atom_views, memory
+from app import atom_views, memory, programs
 from app.encode import dumps
 from app.memory_views import field_at, verdict_svg
 from app.resources import page
@@ -73,6 +73,7 @@ def smem(request: Request) -> Response:
         "facts": facts,
         "looks": LOOKS,
         "wide": figure.width > 1100,
+        "whole": whole(*reader(tile, rows), tile, 0, 0),
         "element_bits": ELEMENT_BITS,
         "steps": [step | {"query": step_query(tile, rows, step["k"])} for step in facts["k_steps"]],
         "svg": svg(
@@ -101,12 +102,27 @@ READERS = {
 }
 
 
-def step_query(tile: Tile, rows: int, k: int) -> str:
-    """The query under which the descriptor page verifies one K step: an instruction of these elements that reads `rows` rows."""
-    instruction, operand = READERS[tile.element_bits].format(64), "a"
+def reader(tile: Tile, rows: int) -> tuple[str, str]:
+    """(instruction, operand) of these elements that reads `rows` rows of a tile."""
     if rows != 64:
         with suppress(LayoutError):  # where no instruction has so many rows, A's 64 stand for them
-            instruction, operand = catalog.find(READERS[tile.element_bits].format(rows)).ptx, "b"
+            return catalog.find(READERS[tile.element_bits].format(rows)).ptx, "b"
+    return READERS[tile.element_bits].format(64), "a"
+
+
+def whole(instruction: str, operand: str, tile: Tile | None, first: int, k: int, word: str = "") -> dict[str, str] | None:
+    """Links to a whole product with this tile: its program, and its run; None where there is none that begins at this slice."""
+    found = catalog.find(instruction)
+    given = programs.with_tile(found, operand, tile, first, word) if tile and not k else None
+    if given is None:
+        return None
+    run = {"kind": "mma", "instruction": found.ptx, **given, "backend": "numpy"}
+    return {"program": programs.address(found, given), "run": "/gpu/run?" + urlencode(run)}
+
+
+def step_query(tile: Tile, rows: int, k: int) -> str:
+    """The query under which the descriptor page verifies one K step: an instruction of these elements that reads `rows` rows."""
+    instruction, operand = reader(tile, rows)
     asked = {
         "instruction": instruction,
         "operand": operand,
@@ -236,6 +252,7 @@ def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any
         at_mn, at_k = (number(view[name], name) for name in ("slice_mn", "slice_k"))
         context["canonical"] = _slice(tile, at_mn, at_k, seen.k)
         step = seen.k if tile else 0
+        context["whole"] = whole(view["instruction"], view["operand"].lower(), tile, at_mn, at_k, str(descriptor))
         context["next_query"] = urlencode({**{k: v for k, v in query.items() if k != "part"}, "slice_k": at_k + step})
         context["next"] = {"k": at_k + step, "word": _slice(tile, at_mn, at_k + step, seen.k)} if tile else None
     except LayoutError as error:

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from layouts.errors import LayoutError
 from layouts.instruction import Instruction
 from layouts.plan import Plan, Tiled
-from layouts.planning import SIDES, families
+from layouts.planning import SIDES, families, plan
 from layouts.reading import keys
 from layouts.render import kernel
 from layouts.render.kernel import options_text
+from layouts.tiling import Tile
 
 Json = dict[str, Any]
 FORMS = {"cu": kernel.program, "py": kernel.script}
@@ -49,6 +51,21 @@ def address(instruction: Instruction, given: Mapping[str, str], form: str = "") 
 def spelled(made: Plan) -> dict[str, str]:
     """The options that were given, as text by side: what belongs in a link."""
     return {side: options_text(made.chosen[side]) for side in SIDES}
+
+
+def with_tile(instruction: Instruction, operand: str, tile: Tile, first: int = 0, word: str = "") -> dict[str, str] | None:
+    """The options of a whole product one operand of which lies in a tile, from row `first` on, read through `word` where it is given.
+
+    None where there is no such product: the slice is none, or the other operand cannot follow its steps of K.
+    """
+    shape = {"major": tile.major, "swizzle": tile.mode.name, "order": tile.order, "mn": tile.mn, "k": tile.k, "base": tile.base}
+    more = {"swizzle_by": tile.swizzle_by if tile.swizzle_by != "address" else "", "first": first or "", "descriptor": word}
+    given = {operand: options_text({name: str(value) for name, value in (shape | more).items() if value != ""})}
+    try:
+        plan(instruction, given.get("a", ""), given.get("b", ""))
+    except LayoutError:
+        return None
+    return given
 
 
 def facts(made: Plan) -> Json:

@@ -88,3 +88,15 @@ def test_every_page_that_multiplies_leads_to_its_program(client: TestClient) -> 
         assert link
         text = client.get(unescape(link[1])).text
         assert "product.cu" in text and ("from registers" in text) is (example.a is None)
+
+
+def test_tile_and_descriptor_pages_lead_to_a_whole_product(client: TestClient) -> None:
+    """The links carry tile and word; the run of the word that verifies agrees, that of one that does not differs."""
+    tile = {"major": "MN", "swizzle": "64B", "mn": 64, "k": 32}
+    link = re.search(r'href="(/kernel/[^"]*)"', client.get("/smem", params=tile).text)
+    assert link and "64×32 f16 in shared memory, M-major, swizzle 64B" in client.get(unescape(link[1])).text
+    for word, verdict in (("0x4000004000010100", "✓ agrees"), ("0x4000004000010101", "✗ differs")):
+        page = client.get(f"/descriptor/wgmma/{word}").text
+        run = re.search(r'href="(/gpu/run\?kind=mma[^"]*)"', page)
+        assert run and verdict in client.get(unescape(run[1])).text, word
+    assert "/gpu/run?kind=mma" not in client.get("/descriptor/wgmma/0x4000004000010102?slice_k=16").text
