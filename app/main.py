@@ -19,6 +19,7 @@ from app import (
     api,
     chain_pages,
     diagram_pages,
+    docs_pages,
     errors,
     gpu_pages,
     guide_pages,
@@ -109,6 +110,7 @@ def create_app(
     app.include_router(tools.router)
     app.include_router(chain_pages.router)
     app.include_router(diagram_pages.router)
+    app.include_router(docs_pages.router)
     app.include_router(pages.router)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
 

@@ -96,29 +96,6 @@ def go(request: Request) -> Response:
         return RedirectResponse(named[0].page if named else "/?q=" + quote(text), 303)
 
 
-@router.get("/docs")
-def api_docs(request: Request) -> Response:
-    """The API's routes, read from the OpenAPI document; no script of anybody else's."""
-    document = request.app.openapi()
-    routes = [
-        {"method": method.upper(), "path": path, **{key: entry.get(key, "") for key in ("description", "parameters")}}
-        for path, methods in document["paths"].items()
-        for method, entry in methods.items()
-    ]
-    return page(
-        request,
-        "docs.html",
-        {
-            "routes": routes,
-            "document": document,
-            "examples": words.EXAMPLES,
-            "bodies": words.BODIES,
-            "root": str(request.base_url).rstrip("/"),
-        },
-        keep=False,
-    )
-
-
 @router.get("/help")
 def help_page(request: Request) -> Response:
     """Keys and words."""

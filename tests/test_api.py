@@ -138,7 +138,7 @@ def test_health_and_openapi(client: TestClient) -> None:
     assert client.get("/readyz").json()["instructions"] == len(catalog.instructions())
     paths = client.get("/openapi.json").json()["paths"]
     documented = client.get("/docs").text
-    assert all(f" {path}</h2>" in documented for path in paths)
+    assert all(f" {path}</h3>" in documented for path in paths)
     assert {f"{API}", f"{API}/{{ptx}}", f"{API}/{{ptx}}/operands/{{name}}"} <= set(paths)
 
 

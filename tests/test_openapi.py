@@ -132,6 +132,21 @@ def test_words_come_from_the_tables(document: Json) -> None:
     assert {media.partition(";")[0] for media in pictures.FORMS.values()} == set(told["responses"]["200"]["content"])
 
 
+def test_the_page_says_what_the_document_says(client: TestClient, document: Json) -> None:
+    text = client.get("/docs").text
+    for _, _, operation in operations(document):
+        assert f'id="{operation["operationId"]}"' in text
+        for parameter in operation.get("parameters", ()):
+            assert f"<code>{parameter['name']}</code>" in text
+    for name, schema in document["components"]["schemas"].items():
+        assert f'id="{name}"' in text
+        assert all(f"<code>{key}</code>" in text for key in schema.get("properties", ())), name
+        assert all(f"<code>{word}</code>" in text for word in schema.get("enum", ())), name
+    links = set(re.findall(r'href="#(\w+)"', text))
+    assert len(links) > 80 and all(f'id="{link}"' in text for link in links)
+    assert "Markup(" not in text and "$ref" not in text and "None" not in text
+
+
 # answers -------------------------------------------------------------------------------------------------------------------------
 
 

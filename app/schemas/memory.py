@@ -181,7 +181,7 @@ class Encoded(Closed):
 
 
 class DescriptorWarning(Closed):
-    """A rule across fields to check. None is an error in itself."""
+    """A rule across fields to check; not an error in itself."""
 
     code: str
     field: str
