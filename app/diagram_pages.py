@@ -47,7 +47,7 @@ def builder(request: Request) -> Response:
         operand = found.operand(letter) if letter else None
         context |= {"found": found, "colours": state.colour_names(found)}
         options = {name: value for name, value in given.items() if value and pictures.DEFAULTS.get(name) != value}
-        shown, _ = pictures.instruction("svg", found, operand, {k: v for k, v in options.items() if k not in ("scale", "embed")})
+        shown, _ = pictures.instruction("svg", found, operand, options)
         if form not in pictures.FORMS:
             raise LayoutError("bad_option", f"No form '{form[:20]}'.", f"Allowed: {', '.join(pictures.FORMS)}.", "form")
         path = f"/i/{found.ptx}{'/' + operand.name if operand else ''}.{form}" + (f"?{urlencode(options, safe=':,')}" if options else "")

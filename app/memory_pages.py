@@ -182,9 +182,9 @@ def descriptor_entry(request: Request) -> Response:
     amounts = {name: query.pop(name) for name in ("start_address", "lbo_bytes", "sbo_bytes", "base_offset", "swizzle") if name in query}
     start = query.pop("start", "0")
     text = word or DEFAULT_WORD
-    if amounts and not word:
-        text = memory.encode(amounts)["descriptor"]
     try:
+        if amounts and not word:
+            text = memory.encode(amounts)["descriptor"]
         text = str(memory.read_descriptor(text, number(start, "start"))[0])
     except LayoutError as error:
         context = page_context(memory.parse_descriptor(DEFAULT_WORD), query) | {"word_error": error, "typed": text}

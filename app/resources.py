@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,13 @@ from fastapi.templating import Jinja2Templates
 from markupsafe import Markup, escape
 from starlette.requests import Request
 
+from app import words
 from app.prefix import linked
 from app.wire import Body
 from layouts import palette
 from layouts.descriptor import FIELDS
+from layouts.errors import LayoutError
+from layouts.reading import name_of
 
 
 def _folder(name: str) -> Path:
@@ -70,3 +74,16 @@ def ticks(text: str) -> Markup:
 
 
 templates.env.filters["ticks"] = ticks
+
+
+def told(error: LayoutError, labels: Mapping[str, str]) -> str:
+    """An error in the words of the form: the label beside the field, then what was given and what is allowed."""
+    label = labels.get(error.field) or name_of(error.field)
+    message = error.message.removeprefix(f"{name_of(error.field)} is ")
+    if label and message != error.message:
+        return f"{label} is {message} {error.hint}"
+    return f"{label}: {message} {error.hint}" if label else f"{message} {error.hint}"
+
+
+templates.env.globals["LABELS"] = words.LABELS
+templates.env.filters["told"] = told

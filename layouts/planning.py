@@ -208,8 +208,9 @@ def _tiled(reads: _Reader, element: DType, rows: int, k: int, step: int, major: 
     reads.full["k"] = str(k)
     order, by = reads.given.get("order", ""), reads.word("swizzle_by", SWIZZLED_BY)
     base = reads.whole("base", at, 0, MOST_SHARED)
+    order = order and reads.word("order", ORDERS)
     try:
-        tile = Tile(element.bits, major, swizzle, mn, k, order and reads.word("order", ORDERS), base, by)
+        tile = Tile(element.bits, major, swizzle, mn, k, order, base, by)
         tile.descriptor(first, 0, step, rows)
     except LayoutError as error:
         name = {"slice": "first"}.get(error.field, error.field)

@@ -251,11 +251,11 @@ def test_pages(client: TestClient, path: str, says: str) -> None:
 @pytest.mark.parametrize(
     ("path", "says"),
     [
-        ("/chain?s_kind=cute&s_layout=x", "storage.layout"),
+        ("/chain?s_kind=cute&s_layout=x", "CuTe (mn, k): "),
         ("/chain?mma=mma.m8n8k4.row.col.f64.f64.f64.f64", "64-bit"),
         ("/banks?address=0,4,8", "3 addresses"),
         ("/banks?address=x", "no list of numbers"),
-        ("/banks?row_bytes=0x", "row_bytes"),
+        ("/banks?row_bytes=0x", "bytes a row is "),
     ],
 )
 def test_pages_keep_what_was_wrong(client: TestClient, path: str, says: str) -> None:

@@ -122,7 +122,7 @@ def test_storage_kinds_show_their_own_fields(open_page: Any) -> None:
     expect(page.locator("#verdict")).to_contain_text("match")
     page.fill("[name=s_pitch_bytes]", "x")
     page.press("[name=s_pitch_bytes]", "Tab")
-    expect(page.locator("#analysis .notice")).to_contain_text("pitch_bytes is 'x'")
+    expect(page.locator("#analysis .notice")).to_contain_text("pitch, bytes is 'x'")
     assert page.input_value("[name=s_pitch_bytes]") == "x"
 
 

@@ -1,0 +1,117 @@
+"""An error on a page names its field as the page does: the label beside the control, read from the page itself."""
+
+from __future__ import annotations
+
+import html
+import re
+from html.parser import HTMLParser
+from urllib.parse import quote
+
+import pytest
+from starlette.testclient import TestClient
+
+from app.main import create_app
+
+MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
+WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
+WORD = "/descriptor/wgmma/0x4000004000010100"
+PAGES = (
+    "/smem", "/smem/atoms", f"{WORD}?s_kind=canonical", f"{WORD}?s_kind=rows", f"{WORD}?s_kind=atoms", f"{WORD}?s_kind=cute",
+    "/chain?s_kind=canonical", "/chain?s_kind=rows", "/chain?s_kind=atoms", "/chain?s_kind=cute", "/banks", "/gpu/run?kind=banks&backend=numpy",
+    f"/gpu/run?kind=mma&backend=numpy&instruction={MMA}", f"/gpu/run?kind=descriptor&backend=numpy&instruction={WGMMA}",
+    f"/gpu/run?kind=fragment&backend=numpy&instruction={MMA}", f"/steps/{MMA}", f"/metadata/{SPARSE}", "/reuse", "/compare", "/diagram", "/diagram?form=png",
+    f"/kernel/{WGMMA}",
+)  # fmt: skip
+FREE = {
+    "title",
+    "compare",
+    "word",
+    "start_address",
+    "lbo_bytes",
+    "sbo_bytes",
+    "base_offset",
+}  # any text, or fields of another form, tried below
+CONTROLS = ("input", "select", "textarea")
+
+
+class Labels(HTMLParser):
+    """name of a control → the text of its label."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: dict[str, str] = {}
+        self.form = self.text = ""
+        self.names: list[str] | None = None
+        self.inside = False
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if tag == "label":
+            self.text, self.names = "", []
+        if tag in CONTROLS and self.names is not None and given.get("name"):
+            self.names.append(str(given["name"]))
+        self.inside = self.inside or tag in CONTROLS[1:]
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in CONTROLS[1:]:
+            self.inside = False
+        if tag == "label" and self.names is not None:
+            self.found |= dict.fromkeys(self.names, " ".join(self.text.split()))
+            self.names = None
+
+    def handle_data(self, data: str) -> None:
+        if self.names is not None and not self.inside:
+            self.text += data
+
+
+def alert(page: str) -> str:
+    """The page's first alert that is not hidden, as text."""
+    for attributes, text in re.findall(r'<p class="notice" role="alert"([^>]*)>(.*?)</p>', page, re.S):
+        if "hidden" not in attributes:
+            return " ".join(html.unescape(re.sub("<[^>]+>", "", text)).split())
+    return ""
+
+
+@pytest.fixture(scope="module")
+def client() -> TestClient:
+    return TestClient(create_app())
+
+
+@pytest.mark.parametrize("address", PAGES)
+def test_an_error_begins_with_the_label_of_its_field(client: TestClient, address: str) -> None:
+    labels = Labels(client.get(address).text).found
+    tried = 0
+    kind = re.search(r"s_kind=(\w+)", address)
+    for name, label in labels.items():
+        asked = client.get(f"{address}{'&' if '?' in address else '?'}{quote(name)}=!!").text
+        told = alert(asked)
+        if name in FREE or (not told and kind):  # a storage's fields that its kind has not
+            continue
+        tried += 1
+        assert told.startswith((f"{label}:", f"{label} is '!!'")), (name, label, told)
+    assert tried >= 2
+
+
+@pytest.mark.parametrize("name", sorted(FREE - {"title", "compare"}))
+def test_the_words_fields_are_named(client: TestClient, name: str) -> None:
+    label = Labels(client.get(WORD).text).found[name]
+    answer = client.get(f"/descriptor/wgmma?{name}=!!")
+    told = alert(answer.text)
+    assert (
+        answer.status_code == 422
+        and told.startswith("word:" if name == "word" else f"{label} is '!!'")
+        and label.startswith("word") >= (name == "word")
+    )
+
+
+def test_every_field_of_a_storage_was_tried(client: TestClient) -> None:
+    from layouts.storage import KEYS
+
+    seen = set()
+    for kind, keys in KEYS.items():
+        for name in keys:
+            if name not in ("element_bits", "major") and alert(client.get(f"{WORD}?s_kind={kind}&s_{name}=!!").text):
+                seen.add((kind, name))
+    assert seen == {(kind, name) for kind, keys in KEYS.items() for name in keys if name not in ("element_bits", "major")}
