@@ -194,7 +194,7 @@ def example(request: Request, slug: str) -> Response:
 
 def stored(given: tuple[str, str] | None) -> str:
     """How an operand of an example is stored, as options of a whole program."""
-    return f"major={given[0]},swizzle={given[1]}" if given else "from=registers"
+    return f"major={given[0]},swizzle={given[1]},order=mn" if given else "from=registers"
 
 
 def side(letter: str, tile: Tile) -> dict[str, Any]:

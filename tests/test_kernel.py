@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from app import guide_pages
 from app.gpu import scripts
 from layouts import catalog, find
 from layouts.errors import LayoutError
@@ -20,12 +21,7 @@ from tests.programs import Target, together
 from tests.ptxas import nvcc
 
 F16 = "wgmma.mma_async.m64n32k16.f32.f16.f16"
-WORKED = {  # the four m64n32k16 examples of the guide
-    "k-major-none": ("", ""),
-    "mn-major-64b": ("major=MN,swizzle=64B", "major=MN"),
-    "mixed-128b-32b": ("major=MN,swizzle=128B", "swizzle=32B"),
-    "registers-64b": ("from=registers", "major=MN,swizzle=64B"),
-}
+WORKED = dict(zip((example.slug for example in guide_pages.EXAMPLES), (given[:2] for given in scripts.CHOSEN), strict=False))
 CASES = [
     *((F16, a, b, "") for a, b in WORKED.values()),
     *((F16, *given) for given in scripts.CHOSEN[4:]),
@@ -144,10 +140,18 @@ def test_the_worked_examples_compile(name: str, tmp_path: Path) -> None:
     assert good and not said.strip(), said[:2000]
 
 
-def test_the_worked_examples_have_their_immediates() -> None:
-    """imm-trans-a and imm-trans-b of the four: 0 0, 1 1, 1 0, and 1 for B where A comes from registers."""
+def test_the_worked_examples_have_their_immediates_and_strides() -> None:
+    """imm-trans-a and imm-trans-b of the four: 0 0, 1 1, 1 0, and 1 for B where A comes from registers; LBO and SBO in 16 bytes."""
     calls = [re.search(r"wgmma_\w+<([^>]*)>\(", kernel.program(plan(find(F16), *given))) for given in WORKED.values()]
     assert [found[1] for found in calls if found] == ["1, 1, 0, 0", "1, 1, 1, 1", "1, 1, 1, 0", "1, 1, 1"]
+    sides = {name: plan(find(F16), *given) for name, given in WORKED.items()}
+    words = {name: [side.descriptor(0) for side in (made.a, made.b) if isinstance(side, Tiled)] for name, made in sides.items()}
+    strides = {name: [(word.lbo_bytes // 16, word.sbo_bytes // 16) for word in found] for name, found in words.items()}
+    assert strides["k-major-none"] == [(64, 8), (32, 8)] and strides["mn-major-64b"] == [(32, 64), (32, 8)]
+    assert strides["mixed-128b-32b"][0][1] == 64 and strides["mixed-128b-32b"][1] == (1, 16) and strides["registers-64b"][0][1] == 32
+    for example in guide_pages.EXAMPLES:  # the guide's links say the same
+        linked = plan(find(F16), *(guide_pages.stored(given) for given in (example.a, example.b)))
+        assert linked.options == sides[example.slug].options
 
 
 @pytest.mark.parametrize(
@@ -188,9 +192,6 @@ def test_the_sample_for_a_device_is_bounded_and_has_every_mode() -> None:
     assert 100 < len(plans) <= 160 and {made.instruction.family.name for made in plans} == {"mma", "mma_sp", "wmma", "wgmma", "wgmma_sp"}
     tiles = [(side.letter, side.major, side.tile.mode.name) for made in plans for side in (made.a, made.b) if isinstance(side, Tiled)]
     assert set(tiles) == {(letter, major, mode) for letter in "ab" for major in ("K", "MN") for mode in MODES}
-    assert [(a, b) for a, b, _ in scripts.CHOSEN[:4]] == [
-        tuple(f"{x},order=mn" if x.startswith("major=MN") and n == 1 else x for x in given) for n, given in enumerate(WORKED.values())
-    ]
 
 
 def test_a_script_that_is_wrong_counts_as_wrong(monkeypatch: pytest.MonkeyPatch, emulator: Emulator) -> None:

@@ -23,8 +23,8 @@ F16 = "wgmma.mma_async.m64n32k16.f32.f16.f16"
 CHOSEN = (
     ("", "", ""),
     ("major=MN,swizzle=64B,order=mn", "major=MN,order=mn", ""),
-    ("major=MN,swizzle=128B", "swizzle=32B", ""),
-    ("from=registers", "major=MN,swizzle=64B", ""),
+    ("major=MN,swizzle=128B,order=mn", "swizzle=32B", ""),
+    ("from=registers", "major=MN,swizzle=64B,order=mn", ""),
     ("swizzle=128B,k=128", "swizzle=128B,order=k", ""),
     ("major=MN,swizzle=64B,order=mn,mn=128,first=64,k=64", "major=MN,swizzle=32B,order=k", "scale=0"),
     ("swizzle=128B,base=128", "swizzle=64B,base=16512", ""),
