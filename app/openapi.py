@@ -16,8 +16,10 @@ from app.words import BODIES
 Json = dict[str, Any]
 REF = "#/components/schemas/{model}"
 ERRORS = {
+    400: ("UnknownHost", "The request names a host that this server does not answer for."),
     404: ("NotFound", "No such instruction, operand or address; the nearest legal ones are named."),
     405: ("MethodNotAllowed", "The address exists, the method does not; `Allow` names the methods."),
+    408: ("SlowBody", "The body did not arrive in time."),
     413: ("BodyTooLarge", "The body has more bytes than the server reads."),
     414: ("AddressTooLong", "The address has more bytes than the server reads."),
     415: ("UnsupportedMediaType", "The body is not sent as JSON."),
@@ -29,8 +31,8 @@ ERRORS = {
 JSON_ERROR = {"application/json": {"schema": {"$ref": REF.format(model="Error")}}}
 PAGE = {"text/html": {"schema": {"type": "string", "description": "A page, where the ending is no form of a picture."}}}
 WORKER = {
-    502: ("WorkerFailed", "The process that runs on the device ended or failed."),
-    504: ("WorkerTimedOut", "The run took longer than a run may."),
+    502: ("WorkerFailed", "The process that runs on the device, or draws, ended or failed."),
+    504: ("WorkerTimedOut", "A run, or a drawing, took longer than it may."),
 }
 
 
@@ -44,7 +46,7 @@ def document(app: FastAPI) -> Json:
             if body:
                 body["content"]["application/json"]["example"] = BODIES[path]
             picture = operation["tags"] == ["pictures"]
-            for status, (name, says) in (ERRORS | (WORKER if path.endswith("/runs") else {})).items():
+            for status, (name, says) in (ERRORS | (WORKER if picture or path.endswith("/runs") else {})).items():
                 name = f"{name}Picture" if picture else name
                 operation["responses"][str(status)] = {"$ref": f"#/components/responses/{name}"}
                 responses[name] = {"description": says, "content": JSON_ERROR | (PAGE if picture else {})}

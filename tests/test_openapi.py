@@ -11,6 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from app import payload, pictures, words
+from app.errors import STATUS
 from app.main import create_app
 from app.openapi import ERRORS, operations
 from layouts import banks, catalog
@@ -80,6 +81,11 @@ def test_every_operation_says_what_it_takes_and_gives(document: Json) -> None:
             assert operation["requestBody"]["required"] and media["schema"] and media["example"], where
     names = [operation["operationId"] for _, _, operation in operations(document)]
     assert len(names) == len(set(names))
+
+
+def test_every_status_of_a_refusal_is_documented(document: Json) -> None:
+    told = document["paths"]["/api/v1/gpu/runs"]["post"]["responses"]
+    assert {str(status) for status in STATUS.values()} <= set(told) == set(document["paths"]["/smem.{form}"]["get"]["responses"]) - {"304"}
 
 
 def test_every_reference_leads_to_a_component_and_every_object_is_closed(document: Json) -> None:
