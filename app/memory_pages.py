@@ -17,13 +17,13 @@ from app.resources import page
 from app.takes import Given
 from app.tile_views import LABELLED, LOOKS, TileDrawing, look_of, tile_figure
 from app.wire import json_body
-from app.words import LOOK
+from app.words import LABELS, LOOK
 from app.work import OffLoop
 from layouts import catalog
 from layouts import descriptor as desc
 from layouts.descriptor import Descriptor
 from layouts.errors import LayoutError
-from layouts.reading import keys, number
+from layouts.reading import PATTERN, keys, number
 from layouts.render.svg import svg
 from layouts.storage import KEYS, storage
 from layouts.swizzle import mode
@@ -230,7 +230,7 @@ def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any
         "word_error": None,
         "typed": str(descriptor),
         "query": urlencode({k: v for k, v in query.items() if k != "part"}),
-        "fields_data": dumps([{"name": f.name, "low": f.low, "high": f.high, "unit": f.unit} for f in desc.FIELDS]).decode(),
+        "fields_data": dumps({"fields": _fields(), "number": PATTERN}).decode(),
         "error": None,
         "compare": None,
     }
@@ -292,6 +292,15 @@ def storage_of(spec: dict[str, str], major: str) -> dict[str, str]:
     """The storage that a form's fields say: the keys its kind has."""
     fixed = {"major": major} if spec["kind"] == "canonical" else {}
     return {"kind": spec["kind"], **fixed, **{name: spec[name] for name in USED.get(spec["kind"], ())}}
+
+
+def _fields() -> list[dict[str, Any]]:
+    """The descriptor's fields and what the form calls them."""
+    labels = LABELS["descriptor"]
+    return [
+        {"name": f.name, "low": f.low, "high": f.high, "unit": f.unit, "label": labels.get(f.name) or labels[f"{f.name}_bytes"]}
+        for f in desc.FIELDS
+    ]
 
 
 def _slice(tile: Tile | None, mn: int, k: int, reach: int) -> str | None:

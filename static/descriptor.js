@@ -2,7 +2,7 @@
 import { copyButtons } from "./copy.js";
 import { root } from "./place.js";
 
-const fields = JSON.parse(document.getElementById("data").textContent);
+const { fields, number: spelling } = JSON.parse(document.getElementById("data").textContent);
 const $ = (id) => document.getElementById(id);
 const bits = [...document.querySelectorAll("#bits .bit")];
 const inputs = [...document.querySelectorAll("#fields [data-field]")];
@@ -116,14 +116,13 @@ $("bits").addEventListener("keydown", (event) => {
   if (event.key === " " || event.key === "Enter") { set(word ^ (1n << BigInt(bit.dataset.bit))); event.preventDefault(); }
 });
 
-// fields: bytes, decimal or hex; arrows step by the unit; Enter commits, Esc restores
-const number = (text) => { try { return BigInt(text.replace(/[\s_]/g, "")); } catch { return null; } };
+// fields: bytes in any spelling of a number that the server reads; arrows step by the unit; Enter commits, Esc restores
+const number = (text) => (new RegExp(spelling).test(text) ? BigInt(text.trim().replace(/[_']|[uUlLzZ]+$/g, "")) : null);
 function fieldValue(field, text) {
   const amount = number(text), unit = BigInt(field.unit);
-  if (amount === null) return [null, `${field.name}: '${text}' is no whole number`];
-  if (amount < 0n) return [null, `${field.name}: not below 0`];
-  if (amount % unit) return [null, `${field.name}: a multiple of ${unit}, e.g. ${(amount / unit) * unit}`];
-  if (amount / unit > mask(field)) return [null, `${field.name}: at most ${mask(field) * unit}`];
+  if (amount === null) return [null, `${field.label} is '${text}': a whole number from 0, in decimal, 0x… or 0b…`];
+  if (amount % unit) return [null, `${field.label}: a multiple of ${unit}, e.g. ${(amount / unit) * unit}`];
+  if (amount / unit > mask(field)) return [null, `${field.label}: at most ${mask(field) * unit}`];
   return [amount / unit, ""];
 }
 for (const input of inputs) {
@@ -142,7 +141,7 @@ for (const input of inputs) {
       event.preventDefault();
       const next = get(field) + step;
       if (next >= 0n && next <= mask(field)) { set(put(field, next)); input.value = String(next * BigInt(field.unit)); refuse(""); }
-      else refuse(`${field.name}: 0 to ${mask(field) * BigInt(field.unit)}`);
+      else refuse(`${field.label}: 0 to ${mask(field) * BigInt(field.unit)}`);
     } else if (event.key === "Enter") { event.preventDefault(); input.blur(); }
     else if (event.key === "Escape") { input.value = String(get(field) * BigInt(field.unit)); input.classList.remove("wrong"); refuse(""); }
   });

@@ -287,8 +287,9 @@ function listen() {
   view.addEventListener("change", (event) => {
     const control = event.target;
     if (!control.reportValidity()) return;
-    if (control.name === "lanes" && (control.value.match(/\d+/g) ?? []).some((n) => Number(n) >= data.threads)) {
-      control.setCustomValidity(`${unit}s run from 0 to ${data.threads - 1}`);
+    const spans = control.name === "lanes" && control.value ? control.value.split(",").map((span) => span.split("-").map(Number)) : [];
+    if (spans.some((span) => span.at(-1) >= data.threads || span[0] > span.at(-1))) {
+      control.setCustomValidity(`${unit}s run from 0 to ${data.threads - 1}, ranges upwards: 0-3`);
       control.reportValidity();
       control.setCustomValidity("");
       return;

@@ -98,6 +98,17 @@ def test_reserved_bits_survive_every_edit(open_page: Any) -> None:
     assert now.reserved == before and (now.start_address, now.mode.name) == (8192, "64B")
 
 
+def test_a_field_reads_the_numbers_the_server_reads(open_page: Any) -> None:
+    page = open_page(f"/descriptor/wgmma/{START}")
+    for text, amount in (("0x40", 64), ("0080", 80), ("1_6u", 16), ("0b100000", 32), ("4'8ULL", 48)):
+        page.fill("[name=lbo_bytes]", text)
+        assert Descriptor(bits_of(page)).lbo_bytes == amount, text
+    for text in ("", "0o20", "1e2", "-16", "0x", "1__6", "１６", "sixteen"):
+        page.fill("[name=lbo_bytes]", text)
+        expect(page.locator("#field-note")).to_contain_text(f"LBO bytes 29–16 is '{text}': a whole number")
+        assert Descriptor(bits_of(page)).lbo_bytes == 48
+
+
 def test_verify_explain_and_apply(open_page: Any) -> None:
     page = open_page("/descriptor/wgmma/0x4000004004000101")
     expect(page.locator("#verdict")).to_contain_text("1024 of 1024 elements are read from the wrong place")
