@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from layouts.errors import LayoutError
-from layouts.reading import shown
+from layouts.reading import real, shown
 
 LONGEST, DEEPEST, MOST = 500, 32, float(2**53 - 1)  # characters, nesting, the largest whole number
 Array = NDArray[np.float64]
 _TOKEN = re.compile(
-    r"\s*(?:(?P<number>0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>[A-Za-z_]\w*)|(?P<op><<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^~!<>?:(),]))"
+    r"\s*(?:(?P<number>0[xXbB][0-9a-fA-F_']+|(?:[0-9][0-9_']*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)|(?P<name>[A-Za-z_][A-Za-z0-9_]*)|(?P<op><<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^~!<>?:(),]))"
 )
 _LEVEL = {
     op: level
@@ -151,9 +151,10 @@ class _Reader:
             return found
         self.take()
         if group == "number":
-            whole = token.lower().startswith("0x") or token.isdecimal()
-            value = float(int(token, 0 if token.lower().startswith("0x") else 10)) if whole and len(token) < 40 else float(token)
-            return self.checked(np.asarray(value), whole)
+            read = real(token)
+            if read is None:
+                raise self.bad(f"'{shown(token, 20)}' is no number")
+            return self.checked(np.asarray(read[0]), read[1])
         if group == "name" and token in _FUNCTIONS:
             return self._call(token)
         if group == "name" and token in self.names:

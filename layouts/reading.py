@@ -21,6 +21,7 @@ _DIGITS = {16: r"0[xX][0-9a-fA-F]+(?:[_'][0-9a-fA-F]+)*", 2: r"0[bB][01]+(?:[_']
 SUFFIX = r"(?:[uU]?(?:ll|LL|[lL])|(?:ll|LL|[lL])[uU]|[uU]|[uU]?[zZ]|[zZ][uU])?"
 PATTERN = rf"^\s*(?:{'|'.join(_DIGITS.values())}){SUFFIX}\s*$"  # of any number's text, for documents
 _SPELLINGS = tuple((base, re.compile(f"({digits}){SUFFIX}")) for base, digits in _DIGITS.items())
+_REAL = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
 def shown(given: object, most: int = 40) -> str:
@@ -49,6 +50,14 @@ def digits(text: str) -> tuple[int, int] | None:
         if match:
             return int(re.sub(r"[_']", "", match[1])[0 if base == 10 else 2 :], base), base
     return None
+
+
+def real(text: str) -> tuple[float, bool] | None:
+    """(value, whether it was written as a whole number) of a number's text, with a point or an exponent or in any spelling of `digits`."""
+    whole = digits(text)
+    if whole:
+        return float(whole[0]), True
+    return (float(text), False) if len(text) <= LONGEST_NUMBER and _REAL.fullmatch(text) else None
 
 
 def number(given: object, field: str, least: int = 0, most: int | None = None, code: str = "bad_number") -> int:

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app import chains, memory, state, tools
+from app.gpu import own
 from app.takes import read_json
 from layouts import banks, catalog, find
 from layouts.errors import LayoutError
@@ -164,6 +165,19 @@ def test_options_of_programs(a: str, b: str) -> None:
 def test_code(text: str) -> None:
     refusal(lambda: read_code(text))
     refusal(lambda: memory.parse_descriptor(text))
+
+
+@COMMON
+@given(near("i", "row", "+", "0x", "f" * 300, "0b11", "1_000", "1e400", ".5", "(", ")", "?", ":", "<<", "[", "]", "\n", " ", "9" * 50))
+def test_matrices_of_ones_own(text: str) -> None:
+    refusal(lambda: own.check(MMA, {"a": text}))
+
+
+@pytest.mark.parametrize("entry", [True, "5", None, [1], {}, 10**400, float("nan"), "1" * 50], ids=str)
+def test_a_matrix_holds_numbers(entry: Any) -> None:
+    with pytest.raises(LayoutError) as caught:
+        own.check(MMA, {"a": [[entry] * 16] * 16})
+    assert caught.value.field == "a"
 
 
 @COMMON

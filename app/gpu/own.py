@@ -16,13 +16,12 @@ from layouts import formula
 from layouts.codec import bounds, nearest
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
-from layouts.reading import shown
+from layouts.reading import real, shown
 
 Array = NDArray[Any]
 OPERANDS = ("a", "b", "c")
 LONGEST = 1 << 16  # characters of pasted numbers
 MOST_BYTES = 1 << 18  # of a file
-_NUMBER = re.compile(r"[-+]?(?:0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)")
 _SEPARATOR = re.compile(r"[\s,;\[\]]+")
 HINT = "Give a formula such as -(i + 1), or rows of numbers."
 
@@ -79,7 +78,7 @@ def from_text(text: str, field: str) -> Any:
     if len(text) > LONGEST:
         raise LayoutError("bad_matrix", f"{field} has {len(text)} characters.", f"At most {LONGEST}.", field)
     tokens = [token for token in _SEPARATOR.split(text) if token]
-    if len(tokens) < 2 or not all(_NUMBER.fullmatch(token) for token in tokens):
+    if len(tokens) < 2 or any(_value(token) is None for token in tokens):
         if "[" in text:
             return _json(text, field)
         return text.strip()
@@ -98,15 +97,10 @@ def _json(text: str, field: str) -> Any:
     return found
 
 
-def _value(token: str) -> float:
-    sign, digits = (-1.0, token[1:]) if token[0] == "-" else (1.0, token.removeprefix("+"))
-    return sign * (
-        float(int(digits, 16))
-        if digits[:2].lower() == "0x" and len(digits) <= 18
-        else float.fromhex(digits)
-        if digits[:2].lower() == "0x"
-        else float(digits)
-    )
+def _value(token: str) -> float | None:
+    """The number of a text with its sign, None where it is none."""
+    read = real(token[1:] if token[0] in "+-" else token)
+    return None if read is None else -read[0] if token[0] == "-" else read[0]
 
 
 def from_file(raw: bytes, field: str) -> Any:
@@ -154,9 +148,19 @@ def _matrix(i: Instruction, name: str, given: Any) -> Array:
     return held.astype(np.int64) if (held == np.rint(held)).all() and np.abs(held).max() < 2**53 else held
 
 
+def _only_numbers(given: Any, deeper: int = 4) -> None:
+    """TypeError for what is no number inside lists: NumPy would take true for 1 and "5" for 5."""
+    for item in given:
+        if isinstance(item, list) and deeper:
+            _only_numbers(item, deeper - 1)
+        elif isinstance(item, bool) or not isinstance(item, int | float):
+            raise TypeError
+
+
 def _shaped(i: Instruction, name: str, given: Any, shape: tuple[int, ...]) -> Array:
     """Lists as [product, rows, cols]: a matrix, one a product, or a flat list in memory order."""
     try:
+        _only_numbers(given)
         array = np.array(given, dtype=np.float64)
     except (ValueError, TypeError, OverflowError):
         raise LayoutError("bad_matrix", f"{name} has rows of different lengths, or values that are no numbers.", HINT, name) from None
