@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
-from app import programs
+from app import payload, programs
 from app.errors import status_of
 from app.resources import page
 from app.schemas.kernels import Program
@@ -84,6 +84,7 @@ def context(made: Plan, given: dict[str, str], error: LayoutError | None) -> dic
     run = {"kind": "mma", "instruction": found.ptx, **options, "backend": "numpy"}
     return {
         "found": found,
+        "evidence": payload.evidence(found),
         "error": error,
         "facts": None if error else programs.facts(made),
         "fields": {side: _fields(made, side, given[side] if error else "") for side in SIDES},

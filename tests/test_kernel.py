@@ -14,11 +14,11 @@ from layouts import catalog, find
 from layouts.errors import LayoutError
 from layouts.plan import Plan, Tiled
 from layouts.planning import plan
-from layouts.render import kernel
+from layouts.render import kernel, kernel_device
 from tests import cpp
 from tests.emulator import Emulator
 from tests.programs import Target, together
-from tests.ptxas import nvcc
+from tests.ptxas import nvcc, nvrtc
 
 F16 = "wgmma.mma_async.m64n32k16.f32.f16.f16"
 WORKED = dict(zip((example.slug for example in guide_pages.EXAMPLES), (given[:2] for given in scripts.CHOSEN), strict=False))
@@ -201,3 +201,17 @@ def test_a_script_that_is_wrong_counts_as_wrong(monkeypatch: pytest.MonkeyPatch,
         emulator.wrong = 1.0
         assert not scripts.agrees(emulator.plans[0])
     emulator.wrong = 0.0
+
+
+@pytest.mark.skipif(nvrtc.library() is None, reason="no NVRTC: make test installs it")
+def test_scripts_give_nvrtc_what_it_compiles() -> None:
+    """The kernel without any header, as CuPy hands it over: every fourth program of the device's sample."""
+    plans = list(scripts.cases(Target("sm_90a")))[::4]
+    text, log = nvrtc.compile_ptx("".join(f"namespace n{n} {{\n{kernel_device.device(made)}}}\n" for n, made in enumerate(plans)), "sm_90a")
+    assert not log and all(made.instruction.ptx in text for made in plans)
+
+
+def test_a_program_says_that_its_instruction_has_not_run() -> None:
+    scaled = kernel.program(plan(find("mma.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0")))
+    assert "Not yet run on hardware" in scaled.split("#include")[0] and "sm_120a" in scaled
+    assert "Not yet run on hardware" not in kernel.program(plan(find(F16)))

@@ -45,7 +45,10 @@ def title(plan: Plan) -> list[str]:
     c = " + C" if plan.accumulate else ""
     signs = ["-" if side.negated else "" for side in (plan.a, plan.b)]
     out = [f"D = {signs[0]}A·{'(-B)' if signs[1] else 'B'}{c}, {i.sizes['m']}×{i.sizes['n']}×{plan.k}{steps}: {i.ptx}"]
-    return out + [_lies(side, i.operands["a"].sparsity is not None and side.letter == "a") for side in (plan.a, plan.b)]
+    out += [_lies(side, i.operands["a"].sparsity is not None and side.letter == "a") for side in (plan.a, plan.b)]
+    if not catalog.runs(i):
+        out.append(f"Not yet run on hardware: the instruction assembles for {target(plan)}, and its maps are as documented.")
+    return out
 
 
 def _lies(side: Side, stored: bool) -> str:
