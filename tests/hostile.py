@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -14,9 +15,55 @@ VERIFY = {"descriptor": "0x4000004004000101", "instruction": WIDE, "operand": "b
 Request = tuple[str, str, str, Any]
 
 
-def requests() -> list[Request]:
-    """(name, method, address, body): bytes are sent as they are, all else as JSON."""
-    return [*pages(), *pictures(), *words(), *bodies(), *storages()]
+def requests(document: dict[str, Any], examples: Mapping[str, dict[str, Any]]) -> list[Request]:
+    """(name, method, address, body): bytes are sent as they are, all else as JSON. document: the OpenAPI document; examples: a body a route."""
+    return [*pages(), *pictures(), *words(), *bodies(), *storages(), *every_parameter(document), *every_key(examples)]
+
+
+# As long as an address takes them, once their signs are percent-encoded.
+TEXTS = {
+    "7,000 digits": "9" * 7000, "7,000 letters": "m" * 7000, "parentheses": "(" * 1300 + ")" * 1300, "dots": "m16n8k16." * 770, "underscores": "0x" + "_" * 7000 + "1", "commas": "1," * 1900,
+    "angles": "Sw<" * 1500, "shifts": "1<<62|" * 600 + "1", "lines": "a\n" * 1900, "blanks": "mma" + " " * 7000 + ".sync", "strange": "\x00\u202e\ud7ff" * 600,
+}  # fmt: skip
+
+
+def every_parameter(document: dict[str, Any]) -> list[Request]:
+    """Every parameter of every route given every text, the others left out or as in the document's examples."""
+    out: list[Request] = []
+    for path, operations in document["paths"].items():
+        for given in operations.get("get", {}).get("parameters", []):
+            for name, text in TEXTS.items():
+                address = path if given["in"] == "query" else path.replace(f"{{{given['name']}}}", quote(text, safe=""))
+                for other in operations["get"]["parameters"]:
+                    example = [*other["schema"].get("enum", ()), *other.get("examples", ()), M16][0]
+                    address = address.replace(f"{{{other['name']}}}", quote(str(example), safe=""))
+                query = "?" + urlencode({given["name"]: text}) if given["in"] == "query" else ""
+                out.append((f"{path[:34]} {given['name']}: {name}"[:60], "GET", address + query, b""))
+    return out
+
+
+VALUES = {name: text * 20 for name, text in TEXTS.items()} | {
+    "10^30": BIG, "1e308": 1e308, "null": None, "40,000 numbers": list(range(40_000)), "lists in lists": [[[[[[[[1]]]]]]]] , "objects": [{"a": n} for n in range(15_000)], "true": True,
+    "strange text": "\x00\u202e" * 1000, "negative": -BIG,
+}  # fmt: skip
+
+
+def every_key(examples: Mapping[str, dict[str, Any]]) -> list[Request]:
+    """Every key of every body given every value, inside objects too."""
+    return [
+        (f"{path.removeprefix('/api/v1')} {key}: {name}"[:60], "POST", path, changed)
+        for path, body in examples.items()
+        for name, value in VALUES.items()
+        for key, changed in _changed(body, value)
+    ]
+
+
+def _changed(body: dict[str, Any], value: Any) -> list[tuple[str, dict[str, Any]]]:
+    out = [(key, body | {key: value}) for key in body]
+    for key, inner in body.items():
+        if isinstance(inner, dict):
+            out += [(f"{key}.{name}", body | {key: changed}) for name, changed in _changed(inner, value)]
+    return out
 
 
 def pages() -> list[Request]:
@@ -40,6 +87,7 @@ def pages() -> list[Request]:
              f"/chain?mma={WIDE}", "/chain?s_kind=cute&s_layout=" + quote("(1,(1," * 800), "/chain?s_pitch_bytes=1000000000", f"/chain?s_base={BIG}", "/chain?s_swizzle=64B&s_pitch_bytes=100000000",
              "/banks?row_bytes=1000000000000", "/banks?address=" + "9" * 7000, "/banks?address=" + "1," * 3500, "/banks?accesses=" + ",".join(["ldmatrix.x4:rows"] * 400), "/banks?row_bytes=12345&pad=4",
              "/banks?row_bytes=0", f"/gpu/run?kind=fragment&operand=d&backend=numpy&instruction={WIDE}", f"/gpu/run?kind=mma&backend=numpy&instruction={DEEP}", "/metrics", "/docs", "/openapi.json"]  # fmt: skip
+    reads += [f"/kernel/{WIDE}", f"/kernel/{WIDE}.cu", f"/kernel/{DEEP}"]
     return [*out, *((path[:60], "GET", path, b"") for path in reads)]
 
 

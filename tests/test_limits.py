@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
+from app import words
+from app.main import create_app
+from app.settings import Settings
 from layouts import catalog
 from layouts.descriptor import MOST_SHARED
 from layouts.errors import LayoutError
 from layouts.storage import storage
 from layouts.swizzle import mode
 from layouts.tiling import ELEMENT_BITS, Tile
+from tests import hostile
+from tests.asgi import ask
+from tests.test_work import OnTheLoop
 
 
 @pytest.mark.parametrize("bits", ELEMENT_BITS)
@@ -53,3 +61,30 @@ def test_a_long_opcode_is_refused_before_it_is_compared(text: str, monkeypatch: 
 
 def test_every_opcode_is_shorter() -> None:
     assert max(len(i.ptx) for i in catalog.instructions()) < catalog.LONGEST_OPCODE
+
+
+DRAWN = (".png", ".pdf")  # another process's work, and slow: `make load` asks for them
+EVERY = 13  # `make load` sends all of them
+
+
+def test_requests_that_mean_harm_are_refused_or_answered_and_hold_nobody_up() -> None:
+    app = create_app(settings=Settings(cache_bytes=1 << 20))
+    every = hostile.requests(app.openapi(), words.BODIES)
+    assert len(every) > 1500
+    asyncio.run(ask(app, "GET", "/i/nothing"))  # the error page's frame is worked out once
+
+    async def run() -> None:
+        for name, method, address, body in every[::EVERY]:
+            if any(form in address for form in DRAWN):
+                continue
+            answer = await ask(app, method, address, body, {"accept-encoding": "br"})
+            assert answer.status < 500, (name, answer.status, answer.body[:300])
+            assert len(answer.body) < 16 << 20, name
+            assert answer.status < 400 or len(answer.body) < 16 << 10 or answer.body.startswith(b"<!doctype"), name
+            assert app.state.work.cache.held_bytes <= 1 << 20 and app.state.work.held == 0
+
+    with OnTheLoop() as watched:
+        asyncio.run(run())
+    app.state.work.close()
+    app.state.hardware.pool.close()
+    assert not watched.computed(), watched.computed()

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from app.words import BODIES
 from tests.hostile import requests
 
 COMMAND = [sys.executable, "-c", "from app.cli import main; main()"]
@@ -106,7 +107,7 @@ def main() -> None:
     worst: list[Seen] = []
     with server() as (port, pid):
         print(f"{'request':60} status  seconds  answer MB  healthz ms  RSS MB")
-        for name, method, path, body in requests():
+        for name, method, path, body in requests(json.loads(ask(port, "GET", "/openapi.json")[1]), BODIES):
             seen = one(port, pid, name, method, path, body)
             worst.append(seen)
             print(
