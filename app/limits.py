@@ -4,6 +4,7 @@ answer, the access log."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 import secrets
 import time
@@ -19,6 +20,7 @@ from layouts.errors import LayoutError
 from layouts.reading import shown
 
 BODIES = ("POST", "PUT", "PATCH", "DELETE")
+LONGEST_DRAIN, MOST_DRAINED = 2.0, 64 << 20
 _ID = re.compile(rb"[\w.:+/=-]{1,64}\Z")
 
 
@@ -50,6 +52,8 @@ class Guard:
         try:
             refused = self.refusal(scope, given)
             if refused:
+                if refused.code == "body_too_large" and b"expect" not in given:
+                    await self.drained(receive)
                 await answer(Request(scope), status_of(refused), refused, {"Connection": "close"})(scope, receive, send_guarded)
             else:
                 await self.app(scope, self.bounded(receive) if scope["method"] in BODIES else receive, send_guarded)
@@ -79,6 +83,17 @@ class Guard:
 
     def too_large(self, size: object) -> LayoutError:
         return LayoutError("body_too_large", f"The body has {shown(str(size))} bytes.", f"At most {self.settings.body_bytes}.")
+
+    async def drained(self, receive: Receive) -> None:
+        """Read a body that is refused, within reason: a client that still sends when the connection closes never sees the answer."""
+        seen = 0
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(min(self.settings.seconds, LONGEST_DRAIN)):
+                while seen < MOST_DRAINED:
+                    message = await receive()
+                    seen += len(message.get("body", b""))
+                    if not message.get("more_body"):
+                        return
 
     def bounded(self, receive: Receive) -> Receive:
         """receive() that counts the body's bytes and does not wait for them longer than a request may take."""

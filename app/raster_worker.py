@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import sys
 from collections.abc import Sequence
 
@@ -35,6 +36,7 @@ def pdf(svg: str, fonts: Sequence[str]) -> bytes:
 
 def serve() -> None:
     """Answer requests until standard input closes."""
+    os.nice(10)  # the server that waits for the picture answers others meanwhile
     print(json.dumps({"ready": True}), flush=True)
     for line in sys.stdin:
         message = json.loads(line)

@@ -79,6 +79,19 @@ def test_a_body_without_a_length_is_counted(app: FastAPI) -> None:
     assert refused(answer) == (413, "body_too_large") and sent == 3
 
 
+@pytest.mark.parametrize(("headers", "read"), [({}, 3), ({"expect": "100-continue"}, 0)])
+def test_a_refused_body_is_read_first_unless_the_client_waits(app: FastAPI, headers: dict[str, str], read: int) -> None:
+    sent = 0
+
+    async def parts() -> dict[str, Any]:
+        nonlocal sent
+        sent += 1
+        return {"type": "http.request", "body": b" " * 100_000, "more_body": sent < 3}
+
+    answer = asyncio.run(ask(app, "POST", "/api/v1/banks", receive=parts, headers={"content-length": "300000", **headers}))
+    assert refused(answer) == (413, "body_too_large") and sent == read and answer.headers["connection"] == "close"
+
+
 @pytest.mark.parametrize("length", ["-1", "1e3", "9" * 30, "²"])
 def test_a_strange_length_is_413(app: FastAPI, length: str) -> None:
     assert get(app, "/api/v1/banks", "POST", headers={"content-length": length}).status == 413
