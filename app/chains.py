@@ -191,9 +191,13 @@ def solve(given: Json) -> Json:
     A pattern's rows are row_bytes (plus pad) apart. One access may stand in the request itself instead of in "accesses".
     """
     keys(given, ("accesses", "access", "address", *ROW_FIELDS))
-    wanted = given.get("accesses")
-    if wanted is None and "access" in given:
-        wanted = [{name: given[name] for name in ("access", "address", "pattern") if name in given}]
+    wanted, alone = given.get("accesses"), [name for name in ("access", "address", "pattern") if name in given]
+    if "accesses" in given and alone:
+        raise LayoutError(
+            "bad_accesses", f"Both accesses and {alone[0]} are given.", f"Put {alone[0]} into accesses, or leave accesses out.", alone[0]
+        )
+    if "accesses" not in given and "access" in given:
+        wanted = [{name: given[name] for name in alone}]
     if not isinstance(wanted, list) or not wanted or not all(isinstance(item, dict) for item in wanted):
         raise LayoutError(
             "bad_accesses", "accesses is no list of objects.", "[{'access': 'ldmatrix.x4', 'address': [0, 128, …]}, …]", "accesses"

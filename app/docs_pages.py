@@ -64,7 +64,9 @@ def _body(operation: Json, made: Json) -> list[Json]:
     if not told:
         return []
     schema = made["components"]["schemas"][name_of(told["content"]["application/json"]["schema"])]
-    names = [name_of(one) for one in schema.get("oneOf", ())] or [name_of(told["content"]["application/json"]["schema"])]
+    names = [name_of(one) for one in schema.get("oneOf", schema.get("anyOf", ()))] or [
+        name_of(told["content"]["application/json"]["schema"])
+    ]
     return [model(name, made["components"]["schemas"]) for name in names]
 
 

@@ -181,3 +181,10 @@ def test_what_nothing_expected_is_logged_and_answered_in_the_one_shape(
     monkeypatch.setattr(memory, "tile_facts", broken)
     page = client.get("/smem")
     assert page.status_code == 500 and page.headers["content-type"].startswith("text/html") and "secret" not in page.text
+
+
+def test_one_access_and_several_are_not_given_together(client: TestClient) -> None:
+    several = words.BODIES["/api/v1/banks/solve"]["accesses"]
+    for name, value in {"access": "ldmatrix.x4", "address": [0] * 32, "pattern": "rows"}.items():
+        told = refusal(client.post("/api/v1/banks/solve", json={"accesses": several, name: value}), 422)
+        assert told.field == name and "accesses" in told.message

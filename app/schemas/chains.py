@@ -77,11 +77,14 @@ class OneAccess(Closed):
     pattern: AccessPattern = Field(default=AccessPattern("ldmatrix"), description="Instead of addresses.")
 
 
-class BanksBody(OneAccess):
-    """One access at the addresses of its lanes, or at rows by a pattern."""
-
+class RowsOf(Closed):
     row_bytes: Number = Field(default=128, description="With a pattern: bytes from row to row.")
     pad: Number = Field(default=0, description="With a pattern: bytes between two rows.")
+
+
+class BanksBody(OneAccess, RowsOf):
+    """One access at the addresses of its lanes, or at rows by a pattern."""
+
     swizzle: SwizzleText = Field(default="none", description="Applied to the byte addresses.")
 
 
@@ -107,12 +110,19 @@ class BankCost(Closed):
     phases: list[Phase]
 
 
-class SolveBody(OneAccess):
-    """Accesses that one swizzle shall free of conflicts: `accesses`, or one that stands in the request itself."""
+class SolveMany(RowsOf):
+    """Accesses that one swizzle shall free of conflicts."""
 
-    accesses: list[OneAccess] | None = Field(default=None, min_length=1, max_length=MOST_ACCESSES)
-    row_bytes: Number = Field(default=128, description="With a pattern: bytes from row to row.")
-    pad: Number = Field(default=0, description="With a pattern: bytes between two rows.")
+    accesses: list[OneAccess] = Field(min_length=1, max_length=MOST_ACCESSES)
+
+
+class SolveOne(OneAccess, RowsOf):
+    """One access that a swizzle shall free of conflicts."""
+
+    access: AccessName
+
+
+SolveBody = SolveMany | SolveOne
 
 
 class SwizzleBits(Closed):
