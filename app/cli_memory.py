@@ -124,7 +124,7 @@ def descriptor_decode(
 
         return save(pictures.descriptor(form_of(output), memory.parse_descriptor(word), {"theme": theme})[0], output)
 
-    facts = memory.descriptor_facts(memory.parse_descriptor(word))
+    facts = memory.decoded(word)
     if as_json:
         return print_json(facts)
     print(facts["descriptor"])

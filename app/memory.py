@@ -138,6 +138,18 @@ def read_descriptor(given: object, start: int | None = None) -> tuple[Descriptor
     return made, [*built.notices, f"The start address is '{built.start}'; {made.start_address:#x} is kept."]
 
 
+def decoded(given: object) -> Json:
+    """GET /descriptors/{hex}: the facts of a descriptor in any spelling; what C++ loses in an expression stands first among the warnings."""
+    descriptor, notes = _spelled(given)
+    facts = descriptor_facts(descriptor)
+    source = "PTX ISA 9.1, 9.7.8.8 (shl, shr); C++ integer conversions"
+    told = [
+        {"code": n.code, "field": "descriptor", "message": f"{n.message} In 64-bit arithmetic: {hex_word(n.word)}.", "source": source}
+        for n in notes
+    ]
+    return facts | {"warnings": [*told, *facts["warnings"]]}
+
+
 def descriptor_facts(descriptor: Descriptor) -> Json:
     """GET /descriptors/{hex}."""
     return {

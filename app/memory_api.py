@@ -57,4 +57,4 @@ def decode(
     word: Annotated[str, part("64 bits: hex, 0b…, 0d… for decimal, hi:lo, {lo, hi}, or a constant C++ expression.", "0x4000004004000101")],
 ) -> Response:
     """A descriptor taken apart."""
-    return json_body(memory.descriptor_facts(memory.parse_descriptor(word)))
+    return json_body(memory.decoded(word))

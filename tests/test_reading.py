@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from starlette.testclient import TestClient
@@ -139,6 +140,22 @@ def test_addresses_are_numbers_in_any_spelling(client: TestClient) -> None:
     plain = client.post("/api/v1/banks", json={"access": "ldmatrix.x1", "address": [0, 16, 32, 48, 64, 80, 96, 112]}).json()
     text = ["0", "0x10", "032", "0b11_0000", "64u", "8'0", 96, "0x70ull"]
     assert client.post("/api/v1/banks", json={"access": "ldmatrix.x1", "address": text}).json() == plain
+
+
+def test_what_cxx_loses_is_told(client: TestClient) -> None:
+    """`1 << 62` of an int is 0 on the device: no silent 2^62, and a diagnosis that names the mistake where a storage is given."""
+    text = "1 << 62 | (uint64_t)(1024 >> 4) << 32 | 0x10100"
+    answer = client.get("/api/v1/descriptors/" + quote(text, safe="")).json()
+    assert answer["descriptor"] == "0x0000004000010100" and answer["warnings"][0]["code"] == "shifts_of_32_bits"
+    assert WORD in answer["warnings"][0]["message"]
+    told = client.post("/api/v1/descriptors/verify", json=SEEN | {"descriptor": text, "storage": STORAGES["canonical"]}).json()
+    assert told["verdict"] == "mismatch" and told["diagnoses"][0]["code"] == "shifts_of_32_bits"
+    assert told["diagnoses"][0]["fix"]["descriptor"] == WORD
+    right = text.replace("1 <<", "1ull <<")
+    assert (
+        client.post("/api/v1/descriptors/verify", json=SEEN | {"descriptor": right, "storage": STORAGES["canonical"]}).json()["verdict"]
+        == "match"
+    )
 
 
 # numbers ----------------------------------------------------------------------------------------------------------------------
