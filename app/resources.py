@@ -78,7 +78,8 @@ templates.env.filters["ticks"] = ticks
 
 def told(error: LayoutError, labels: Mapping[str, str]) -> str:
     """An error in the words of the form: the label beside the field, then what was given and what is allowed."""
-    label = labels.get(error.field) or name_of(error.field)
+    side, dot, option = error.field.partition(".")
+    label = labels.get(error.field) or (f"{labels[side]}, {option}" if dot and side in labels else name_of(error.field))
     message = error.message.removeprefix(f"{name_of(error.field)} is ")
     if label and message != error.message:
         return f"{label} is {message} {error.hint}"

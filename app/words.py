@@ -115,6 +115,7 @@ STORED = {
     "storage.swizzle_by": "swizzled by", "storage.layout": "CuTe (mn, k)", "storage.unit": "unit", "storage.base": "first byte",
 }  # fmt: skip
 DRAWN = {"down": "rows run along", "unit": "a cell is", "number": "numbers", "show": "show", "plain": "memory"}
+SIDES = {"a": "A stored", "b": "B stored", "d": "D options"}  # options of a whole product
 LABELS = {
     "smem": {"element_bits": "element bits", "mn": "MN", "k": "K", "rows": "instruction rows", "order": "atoms first along", **DRAWN},
     "atoms": {"element_bits": "element bits", **DRAWN},
@@ -128,8 +129,8 @@ LABELS = {
         "pattern": "lanes ask for", "row_bytes": "bytes a row", "pad": "padding", "address": "or the byte address of each lane",
         "accesses": "free together with (access:pattern or access:addresses, …)",
     },
-    "run": {"address": "byte address of each lane", "a_from": "A from", "a": "A stored", "b": "B stored", "d": "D options"},
-    "steps": {"row": "element of D: row", "col": "column"},
+    "run": {"address": "byte address of each lane", "a_from": "A from", **SIDES},
+    "steps": {"row": "element of D: row", "col": "column", **SIDES},
     "metadata": {"words": "e of every lane, or one word for all (hex)"},
     "reuse": {"from": "D of", "to": "A of"},
     "diagram": {
