@@ -12,6 +12,7 @@ from app.cli_base import AsJson, print_json
 app = typer.Typer(rich_markup_mode=None)
 gpu_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Run the instructions on this machine's GPU.")
 app.add_typer(gpu_app, name="gpu")
+_MATRIX = "a formula of i, row and col such as 'i', rows of numbers, or a file (.npy; .txt, .csv)."
 
 
 @app.command()
@@ -20,9 +21,14 @@ def steps(
     at: Annotated[str, typer.Option("--at", help="ROW,COL of D to take apart.")] = "0,0",
     seed: Annotated[str, typer.Option(help="Of the random numbers.")] = "1",
     backend: Annotated[str, typer.Option(help="numpy (a simulation), or cuda.")] = "numpy",
-    a: Annotated[str, typer.Option("--a", help="wgmma: how A is stored, as for lanescope kernel.")] = "",
-    b: Annotated[str, typer.Option("--b", help="wgmma: how B is stored.")] = "",
+    a: Annotated[
+        str, typer.Option("--a", help="A in place of random numbers: " + _MATRIX + " wgmma: also how A is stored, as for lanescope kernel.")
+    ] = "",
+    b: Annotated[str, typer.Option("--b", help="B, likewise; i counts it column by column.")] = "",
+    c: Annotated[str, typer.Option("--c", help="C, likewise; 0 where A or B is given.")] = "",
     d: Annotated[str, typer.Option("--d", help="wgmma: scale=0 leaves C out.")] = "",
+    data_a: Annotated[str, typer.Option("--data-a", help="wgmma: A's numbers, where --a says how it is stored.")] = "",
+    data_b: Annotated[str, typer.Option("--data-b", help="wgmma: B's numbers, where --b says how it is stored.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Everything one mma does: memory, addresses, registers or descriptors, product terms, D."""
@@ -31,22 +37,40 @@ def steps(
     from app.gpu.device import Cuda, Device
     from app.gpu.reference import Reference
     from layouts import find
-    from layouts.errors import LayoutError
-    from layouts.instruction import WARPGROUP
     from layouts.reading import pair
 
     found = find(ptx)
     trace.check(found)
     row, col = pair(at, "at")
-    stored = (
-        {"a": a, "b": b, "d": d} if found.threads == WARPGROUP else {side: text for side, text in (("a", a), ("b", b), ("d", d)) if text}
-    )
-    if stored and found.threads != WARPGROUP:
-        raise LayoutError("bad_usage", f"--{min(stored)} is for wgmma.", "A warp's mma is stepped through from plain rows.", min(stored))
-    request = runs.check({"kind": "mma", "instruction": found.ptx, "seed": seed, "backend": backend, **stored})
+    texts = {"a": a, "b": b, "c": c, "d": d, "data_a": data_a, "data_b": data_b}
+    options, data = trace.asked(found, {name: text for name, text in texts.items() if text})
+    matrices = {name: _matrix(text, name) for name, text in data.items()}
+    asked = {"kind": "mma", "instruction": found.ptx, "seed": seed, "backend": backend} | options
+    request = runs.check(asked | ({"data": matrices} if matrices else {}))
     device: Device = Reference() if request["backend"] == "numpy" else Cuda(0)
     told = trace.steps(found, runs.run(device, request), row, col)
     print_json(told) if as_json else print(trace.text(told), end="")
+
+
+def _matrix(given: str, name: str) -> Any:
+    """A matrix from an option: the numbers of a file, or the text itself."""
+    from pathlib import Path
+
+    from app.gpu import own
+    from layouts.errors import LayoutError
+
+    path = Path(given)
+    if path.suffix.lower() not in (".npy", ".txt", ".csv"):
+        return given
+    try:
+        with path.open("rb") as file:
+            raw = file.read(own.MOST_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise LayoutError(
+            "bad_matrix", f"{name}: '{given[:200]}' cannot be read: {reason}.", "Name a .npy, .txt or .csv file.", name
+        ) from None
+    return own.from_file(raw, name) if path.suffix.lower() == ".npy" else own.from_text(raw.decode("utf-8", "replace"), name)
 
 
 @gpu_app.command("status")

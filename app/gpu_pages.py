@@ -5,15 +5,13 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import time
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
-from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from starlette.responses import PlainTextResponse, Response
 
-from app import programs, run_views, steps
+from app import programs, run_views
 from app.errors import status_of
 from app.gpu import runs
 from app.gpu.pool import Pool
@@ -21,14 +19,11 @@ from app.gpu.verify import PARTS, summary
 from app.resources import page
 from app.schemas.gpu import GpuStatus, RunAnswer, RunBody
 from app.takes import ApiRoute, Given, takes
-from app.wire import Body as Answer
 from app.wire import json_body
 from app.work import off_loop
 from layouts import banks, catalog
 from layouts.errors import LayoutError
-from layouts.instruction import WARPGROUP, Instruction
 from layouts.planning import SIDES
-from layouts.reading import number
 
 router = APIRouter(route_class=ApiRoute)
 NO_CUPY = "CuPy is not installed. pip install 'lanescope[gpu]' on a machine with an NVIDIA GPU."
@@ -134,64 +129,6 @@ def _run_of(query: dict[str, str]) -> dict[str, Any]:
     if "address" in given:
         given["address"] = banks.parse(given["address"])
     return given
-
-
-@router.get("/steps/{rest:path}", include_in_schema=False)
-async def steps_page(request: Request, rest: str) -> Response:
-    """Everything one mma does, with simulated or real values; .txt and .json are the same."""
-    stem, dot, form = rest.rpartition(".")
-    form = form if dot and form in ("txt", "json") else ""
-    query = request.query_params
-    given = {name: query.get(name) or default for name, default in STEPS.items()}
-    known = hardware(request)
-    context = await off_loop(_steps_context, stem if form else rest, given, known.reason, query)
-    found, status_code = context["found"], 200
-    try:
-        values = await off_loop(_steps_values, found, given)
-        asked = {"kind": "mma", "instruction": found.ptx, "seed": values["seed"], "backend": given["backend"]}
-        run = await known.run(asked | stored(found, query))
-        context["s"] = await off_loop(steps.steps, found, run, values["row"], values["col"], values["product"])
-    except LayoutError as error:
-        if form:
-            raise
-        context["error"], status_code = error, status_of(error)
-    if form:
-        return await off_loop(_steps_text, form, context["s"])
-    return await off_loop(page, request, "steps_wgmma.html" if found.threads == WARPGROUP else "steps.html", context, status_code)
-
-
-def stored(found: Instruction, query: Mapping[str, str]) -> dict[str, str]:
-    """How the operands of a wgmma's whole product lie, by side; a warp's mma is stepped through from plain rows."""
-    return {side: query.get(side, "") for side in SIDES} if found.threads == WARPGROUP else {}
-
-
-def _steps_context(ptx: str, given: dict[str, str], reason: str, query: Mapping[str, str]) -> dict[str, Any]:
-    found = catalog.find(ptx)
-    lies = {side: text for side, text in stored(found, query).items() if text}
-    given = given | lies
-    return {
-        "program": programs.address(found, lies) if programs.available(found) else "",
-        "found": found,
-        "given": given,
-        "error": None,
-        "s": None,
-        "reason": reason,
-        "query": urlencode(given),
-        "query_but": urlencode({k: v for k, v in given.items() if k not in ("row", "col")}),
-        "several": found.operands.get("d") and found.operands["d"].extents.get("product", 1) > 1,
-    }
-
-
-def _steps_values(found: Instruction, given: dict[str, str]) -> dict[str, int]:
-    steps.check(found)
-    return {name: number(given[name], name) for name in ("row", "col", "product", "seed")}
-
-
-def _steps_text(form: str, found: dict[str, Any]) -> Answer:
-    return json_body(found) if form == "json" else Answer(steps.text(found).encode(), "text/plain; charset=utf-8")
-
-
-STEPS = {"row": "0", "col": "0", "product": "0", "seed": "1", "backend": "numpy"}
 
 
 @router.get("/metrics", tags=["operation"], response_class=PlainTextResponse)

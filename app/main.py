@@ -30,6 +30,7 @@ from app import (
     pages,
     picture_pages,
     search,
+    steps_pages,
     tools,
 )
 from app.limits import Guard
@@ -107,6 +108,7 @@ def create_app(
     app.include_router(kernel_pages.router)
     app.include_router(guide_pages.router)
     app.include_router(gpu_pages.router)
+    app.include_router(steps_pages.router)
     app.include_router(tools.router)
     app.include_router(chain_pages.router)
     app.include_router(diagram_pages.router)

@@ -78,12 +78,13 @@ templates.env.filters["ticks"] = ticks
 
 def told(error: LayoutError, labels: Mapping[str, str]) -> str:
     """An error in the words of the form: the label beside the field, then what was given and what is allowed."""
+    name = name_of(error.field)
     side, dot, option = error.field.partition(".")
-    label = labels.get(error.field) or (f"{labels[side]}, {option}" if dot and side in labels else name_of(error.field))
-    message = error.message.removeprefix(f"{name_of(error.field)} is ")
-    if label and message != error.message:
-        return f"{label} is {message} {error.hint}"
-    return f"{label}: {message} {error.hint}" if label else f"{message} {error.hint}"
+    label = labels.get(error.field) or (f"{labels[side]}, {option}" if dot and side in labels else name)
+    for verb in ("is", "has"):
+        if label and error.message.startswith(f"{name} {verb} "):
+            return f"{label}{error.message.removeprefix(name)} {error.hint}"
+    return f"{label}: {error.message} {error.hint}" if label else f"{error.message} {error.hint}"
 
 
 templates.env.globals["LABELS"] = words.LABELS

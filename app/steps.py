@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from app import wgmma_steps
-from app.gpu import numbers, products
+from app.gpu import numbers, own, products
 from app.gpu.runs import multiplies
 from layouts import chain
 from layouts.errors import LayoutError
 from layouts.instruction import WARPGROUP, Instruction, Operand
+from layouts.planning import SIDES
+from layouts.reading import shown as brief
 
 Json = dict[str, Any]
 
@@ -22,12 +26,39 @@ def check(i: Instruction) -> None:
         raise LayoutError("no_steps", f"{i.ptx} multiplies nothing.", "Choose an mma, wmma.mma or wgmma.", "instruction")
 
 
+_STORAGE = re.compile(r"\s*[a-z_]+\s*=(?!=)")  # name=value, as in major=MN,swizzle=64B; no formula begins so
+
+
+def asked(i: Instruction, given: Mapping[str, Any]) -> tuple[Json, Json]:
+    """(how a wgmma's operands are stored, matrices of one's own) from texts a, b, c, d, data_a and data_b; blank ones left out.
+
+    A warp's mma takes matrices in a, b and c. In a and b of a wgmma, name=value is storage and anything else a matrix.
+    """
+    data = {name.removeprefix("data_"): text for name, text in given.items() if name in ("data_a", "data_b", "c") and text != ""}
+    options: Json = dict.fromkeys(SIDES, "") if i.threads == WARPGROUP else {}
+    for name in SIDES:
+        text = given.get(name, "")
+        stored = isinstance(text, str) and _STORAGE.match(text)
+        if text == "" or (options and (stored or name == "d")):
+            options |= {name: text} if options else {}
+        elif name == "d" or stored:
+            raise LayoutError(
+                "bad_usage", f"{name} = '{brief(text)}' is for wgmma.", "A warp's mma is stepped through from plain rows.", name
+            )
+        elif name in data:
+            raise LayoutError("bad_usage", f"{name} and data_{name} both give a matrix.", f"Give one; {name} says how it is stored.", name)
+        else:
+            data[name] = text
+    return options, data
+
+
 def steps(i: Instruction, run: Json, row: int, col: int, product: int = 0) -> Json:
     """The steps of one run of kind mma, whose inputs are made again from its seed; a wgmma's are those of its whole product."""
     check(i)
     if i.threads == WARPGROUP:
         return wgmma_steps.steps(i, run, row, col)
-    given = products.inputs(i, run["request"]["seed"])
+    data = run["request"].get("data")
+    given = products.inputs(i, run["request"]["seed"], data=data)
     ops = i.operands
     several = len(given.a) > 1
     measured = np.asarray(run["measured"], float)
@@ -40,6 +71,7 @@ def steps(i: Instruction, run: Json, row: int, col: int, product: int = 0) -> Js
     return {
         "ptx": i.ptx,
         "seed": run["request"]["seed"],
+        "data": own.told(data),
         "backend": run["backend"],
         "simulation": run["simulation"],
         "device": run["device"],
@@ -48,6 +80,10 @@ def steps(i: Instruction, run: Json, row: int, col: int, product: int = 0) -> Js
         "loads": {name: load(ops[name]) for name in "ab"},
         "registers": {
             name: [[f"0x{int(word):0{op.register_bits // 4}X}" for word in lane] for lane in packed[name]]
+            for name, op in (("a", ops["a"]), ("b", ops["b"]), ("c", c_op), ("d", ops["d"]))
+        },
+        "values": {
+            name: numbers.decode(numbers.unpack_values(op, packed[name]), op.element.name)
             for name, op in (("a", ops["a"]), ("b", ops["b"]), ("c", c_op), ("d", ops["d"]))
         },
         "metadata": [f"0x{int(word):08X}" for word in given.metadata[0]] if ops["a"].sparsity else None,
@@ -116,9 +152,10 @@ def _element(i: Instruction, given: products.Inputs, d: Any, row: int, col: int,
         factor = 1.0
         for name, values in scale.items():
             factor *= float(values[row if name == "scale_a" else col, k * values.shape[1] // i.sizes["k"]])
-        a, b = int(a_row[k]), int(b_col[k])
-        binary = float(a ^ b if "xor" in i.modifiers else a & b)
-        value = binary if i.types["a"] == "b1" else a * b * factor
+        a, b = own.plain(a_row[k]), own.plain(b_col[k])
+        value = a * b * factor
+        if i.types["a"] == "b1":
+            value = float(int(a) ^ int(b) if "xor" in i.modifiers else int(a) & int(b))
         total += value
         column = k if stored is None else stored[row].get(k, -1)
         owner = ops["a"].owner(row, column, *third)[0] if column >= 0 else None
@@ -139,7 +176,7 @@ def _element(i: Instruction, given: products.Inputs, d: Any, row: int, col: int,
         "col": col,
         "product": product,
         "terms": terms,
-        "c": int(given.c[product, row, col]),
+        "c": own.plain(given.c[product, row, col]),
         "c_at": _name("c", c_op.owner(row, col, *third)[0]),
         "sum": total,
         "d": float(d[product, row, col]),
@@ -167,13 +204,14 @@ def text(found: Json) -> str:
     if "shared" in found:
         return wgmma_steps.text(found)
     how = "NumPy simulation, no GPU" if found["simulation"] else f"ran on {found['device']['name']}"
-    lines = [found["ptx"], f"{how}; seed {found['seed']}; D {'agrees with' if found['agrees'] else 'DIFFERS from'} NumPy's product", ""]
+    lines = [found["ptx"], f"{how}; {own.origin(found)}; D {'agrees with' if found['agrees'] else 'DIFFERS from'} NumPy's product", ""]
     for name, memory in found["memory"].items():
         lines.append(f"1. memory of {name.upper()}: {memory['element']}, {memory['order']}, {memory['pitch_bytes']} bytes a line")
         for number, matrix in enumerate(np.asarray(memory["lines"])):
             if len(memory["lines"]) > 1:
                 lines.append(f"   product {number}")
-            lines += [f"   {n:3}  " + " ".join(f"{int(v):3}" for v in line) for n, line in enumerate(matrix)]
+            wide = max(3, *(len(own.number_text(v)) for v in matrix.ravel().tolist()))
+            lines += [f"   {n:3}  " + " ".join(own.number_text(v).rjust(wide) for v in line) for n, line in enumerate(matrix.tolist())]
     lines.append("")
     for name, load_ in found["loads"].items():
         if load_ is None:
@@ -189,15 +227,25 @@ def text(found: Json) -> str:
     if found["metadata"]:
         lines += ["   metadata e: " + " ".join(f"T{lane}:{word}" for lane, word in enumerate(found["metadata"])), ""]
     lines.append("3. registers, lane by lane")
-    for lane in range(32):
-        parts = [f"{name} " + " ".join(found["registers"][name][lane]) for name in "abc"]
-        lines.append(f"   T{lane:<3} " + "  ".join(parts))
+    lines += [f"   T{lane:<3} " + "  ".join(f"{name} {_held(found, name, lane)}" for name in "abc") for lane in range(32)]
     e = found["element"]
     lines += ["", f"4. D[{e['row']},{e['col']}] = C + sum over k of A[{e['row']},k]·B[k,{e['col']}]"]
     for term in e["terms"]:
         scaled = f" × {term['scale']:g}" if term["scale"] != 1 else ""
-        lines.append(f"   k {term['k']:3}  {term['a']:3} ({term['a_at']}) × {term['b']:3} ({term['b_at']}){scaled} = {term['product']:g}")
-    lines.append(f"   + C {e['c']} ({e['c_at']}) = {e['sum']:g}; D holds {e['d']:g} ({e['d_at']})")
+        a, b = own.number_text(term["a"]).rjust(3), own.number_text(term["b"]).rjust(3)
+        lines.append(f"   k {term['k']:3}  {a} ({term['a_at']}) × {b} ({term['b_at']}){scaled} = {own.number_text(term['product'])}")
+    lines.append(
+        f"   + C {own.number_text(e['c'])} ({e['c_at']}) = {own.number_text(e['sum'])}; D holds {own.number_text(e['d'])} ({e['d_at']})"
+    )
     lines += ["", "5. D's registers, lane by lane"]
-    lines += [f"   T{lane:<3} " + " ".join(found["registers"]["d"][lane]) for lane in range(32)]
+    lines += [f"   T{lane:<3} {_held(found, 'd', lane)}" for lane in range(32)]
     return "\n".join(lines) + "\n"
+
+
+MOST_SHOWN = 16  # values of a lane that are spelled beside its registers
+
+
+def _held(found: Json, name: str, lane: int) -> str:
+    """A lane's registers of one operand, and what they hold where that is not too much."""
+    words, values = found["registers"][name][lane], found["values"][name][lane]
+    return " ".join(words) + (f" ({' '.join(map(own.number_text, values))})" if len(values) <= MOST_SHOWN else "")

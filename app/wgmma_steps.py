@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from app.gpu import numbers, products, whole
+from app.gpu import numbers, own, products, whole
 from app.gpu.products import Inputs
 from app.gpu.reference import read_elements
 from layouts import descriptor as desc
@@ -24,7 +24,8 @@ Json = dict[str, Any]
 def steps(i: Instruction, run: Json, row: int, col: int) -> Json:
     """The steps of one run of kind mma with the options of a whole product, whose inputs are made again from its seed."""
     made = plan(i, *(run["request"].get(side, {}) for side in SIDES))
-    given = whole.inputs(made, run["request"]["seed"])
+    data = run["request"].get("data")
+    given = whole.inputs(made, run["request"]["seed"], data)
     staged = whole.stage(made, given)
     d = np.asarray(run["measured"], float)
     for name, at, count in (("row", row, d.shape[0]), ("col", col, d.shape[1])):
@@ -35,6 +36,7 @@ def steps(i: Instruction, run: Json, row: int, col: int) -> Json:
     return {
         "ptx": i.ptx,
         "seed": run["request"]["seed"],
+        "data": own.told(data),
         "backend": run["backend"],
         "simulation": run["simulation"],
         "device": run["device"],
@@ -101,7 +103,7 @@ def _element(made: Plan, given: Inputs, staged: whole.Staged, d: Any, row: int, 
     op, k = i.operands["a"], i.sizes["k"]
     bit = made.a.tile.element_bits == 1 if isinstance(made.a, Tiled) else op.element.bits == 1
     sign = -1 if made.a.negated != made.b.negated else 1
-    c = int(given.c[0, row, col]) if made.accumulate else 0
+    c = own.plain(given.c[0, row, col]) if made.accumulate else 0
     terms, total = [], float(c)
     for step in range(made.steps):
         column = _stored(made, given, step, row)
@@ -171,10 +173,12 @@ def _hex(words: Any) -> list[str]:
 def text(found: Json) -> str:
     """All of it as plain text."""
     how = "NumPy simulation, no GPU" if found["simulation"] else f"ran on {found['device']['name']}"
-    lines = [found["ptx"], f"{how}; seed {found['seed']}; D {'agrees with' if found['agrees'] else 'DIFFERS from'} NumPy's product", ""]
+    lines = [found["ptx"], f"{how}; {own.origin(found)}; D {'agrees with' if found['agrees'] else 'DIFFERS from'} NumPy's product", ""]
     for name, memory in found["memory"].items():
         lines.append(f"1. global memory of {name.upper()}: {memory['element']}, {memory['order']}")
-        lines += [f"   {n:3}  " + " ".join(f"{int(v):3}" for v in line) for n, line in enumerate(np.asarray(memory["lines"]))]
+        matrix = np.asarray(memory["lines"]).tolist()
+        wide = max(3, *(len(own.number_text(v)) for line in matrix for v in line))
+        lines += [f"   {n:3}  " + " ".join(own.number_text(v).rjust(wide) for v in line) for n, line in enumerate(matrix)]
     lines.append("")
     for name, tile in found["shared"].items():
         rows = "M" if name == "a" else "N"
@@ -195,10 +199,12 @@ def text(found: Json) -> str:
     e, held = found["element"], found["registers"]
     lines += ["", f"4. D[{e['row']},{e['col']}]: C + sum over k of A[{e['row']},k]·B[k,{e['col']}], each factor with where it is read"]
     for t in e["terms"]:
-        lines.append(f"   step {t['step']} k {t['k']:3}  {t['a']:3g} ({t['a_at']}) × {t['b']:3g} ({t['b_at']}) = {t['product']:g}")
-    differs = "" if e["sum"] == e["expected"] else f"; NumPy's product has {e['expected']:g}"
+        lines.append(
+            f"   step {t['step']} k {t['k']:3}  {own.number_text(t['a']).rjust(3)} ({t['a_at']}) × {own.number_text(t['b']).rjust(3)} ({t['b_at']}) = {own.number_text(t['product'])}"
+        )
+    differs = "" if e["sum"] == e["expected"] else f"; NumPy's product has {own.number_text(e['expected'])}"
     lines += [
-        f"   + C {e['c']} = {e['sum']:g}; D holds {e['d']:g} ({e['d_at']}){differs}",
+        f"   + C {own.number_text(e['c'])} = {own.number_text(e['sum'])}; D holds {own.number_text(e['d'])} ({e['d_at']}){differs}",
         "",
         f"5. registers of thread {held['thread']} after wait_group 0",
     ]

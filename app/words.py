@@ -54,6 +54,7 @@ BODIES: dict[str, dict[str, object]] = {
     "/api/v1/chain": {"storage": {"kind": "rows", "inner": "K", "pitch_bytes": 144}, "load": "ldmatrix.m8n8.x4.shared.b16", "mma": "mma.m16n8k16.row.col.f32.f16.f16.f32", "operand": "a"},
     "/api/v1/banks": {"access": "ldmatrix.x4", "address": [128 * lane for lane in range(32)]},
     "/api/v1/banks/solve": {"row_bytes": 128, "accesses": [{"access": "ldmatrix.x4", "pattern": "ldmatrix"}, {"access": "st.shared.b128", "address": [16 * lane for lane in range(32)]}]},
+    "/api/v1/steps": {"instruction": "mma.m8n8k16.row.col.s32.s8.s8.s32", "data": {"a": "i", "b": "-(i + 1)"}, "row": 0, "col": 1},
     "/api/v1/gpu/runs": {"kind": "mma", "instruction": "mma.m16n8k16.row.col.f32.f16.f16.f32", "backend": "numpy"},
 }  # fmt: skip
 
@@ -116,6 +117,7 @@ STORED = {
 }  # fmt: skip
 DRAWN = {"down": "rows run along", "unit": "a cell is", "number": "numbers", "show": "show", "plain": "memory"}
 SIDES = {"a": "A stored", "b": "B stored", "d": "D options"}  # options of a whole product
+STEPS = {"row": "element of D: row", "col": "column", "product": "product", "seed": "seed of random numbers", "c": "C"}
 LABELS = {
     "smem": {"element_bits": "element bits", "mn": "MN", "k": "K", "rows": "instruction rows", "order": "atoms first along", **DRAWN},
     "atoms": {"element_bits": "element bits", **DRAWN},
@@ -130,7 +132,8 @@ LABELS = {
         "accesses": "free together with (access:pattern or access:addresses, …)",
     },
     "run": {"address": "byte address of each lane", "a_from": "A from", **SIDES},
-    "steps": {"row": "element of D: row", "col": "column", **SIDES},
+    "steps": {**STEPS, "a": "A", "b": "B"},
+    "steps_wgmma": {**STEPS, **SIDES, "data_a": "A", "data_b": "B"},
     "metadata": {"words": "e of every lane, or one word for all (hex)"},
     "reuse": {"from": "D of", "to": "A of"},
     "diagram": {

@@ -253,9 +253,36 @@ def test_data_that_are_refused(ptx: str, data: dict[str, Any], says: str, field:
     assert caught.value.field == field and caught.value.hint
 
 
-def test_data_do_not_go_with_storage_options() -> None:
-    with pytest.raises(LayoutError, match="do not go together"):
-        runs.check({"kind": "mma", "instruction": F16, "backend": "numpy", "data": {"a": "i"}, "a": "major=K"})
+def test_data_of_a_whole_product() -> None:
+    """A wgmma over two steps of K, stored as its options say: A and B as given, the sparse one with metadata a step."""
+    job = {
+        "kind": "mma",
+        "instruction": "wgmma.mma_async.m64n16k16.f32.f16.f16",
+        "backend": "numpy",
+        "a": "major=MN,swizzle=64B,k=32",
+        "b": "swizzle=64B",
+    }
+    told = runs.run(Reference(), runs.check(job | {"data": {"a": "i % 7", "b": "row - col", "c": "i"}}))
+    a, b = np.arange(64 * 32).reshape(64, 32) % 7, np.arange(32)[:, None] - np.arange(16)[None, :]
+    assert told["agrees"] and np.array_equal(told["measured"], a @ b + np.arange(1024).reshape(64, 16))
+    sparse = job | {"instruction": "wgmma.mma_async.sp.m64n16k32.f32.f16.f16", "a": "k=64", "b": ""}
+    told = runs.run(Reference(), runs.check(sparse | {"data": {"a": "col % 4 == row % 4 || col % 4 == 3 ? i % 5 : 0", "b": "1"}}))
+    i, row, col = (own.names_of(find(sparse["instruction"]), "a", told["steps"])[name][0] for name in ("i", "row", "col"))
+    dense = np.where((col % 4 == row % 4) | (col % 4 == 3), i % 5, 0)
+    assert told["agrees"] and np.array_equal(np.asarray(told["measured"])[:, 3], dense.sum(axis=1))
+    with pytest.raises(LayoutError, match="A is 64 × 32") as caught:
+        raise_of(job | {"data": {"a": [[1, 2]]}})
+    assert caught.value.field == "data.a"
+
+
+def raise_of(job: dict[str, Any]) -> None:
+    try:
+        runs.check(job)
+    except LayoutError as error:
+        raise LayoutError(error.code, f"{error.message} {error.hint}", error.hint, error.field) from None
+
+
+def test_data_is_an_object() -> None:
     with pytest.raises(LayoutError, match="data is missing"):
         runs.check({"kind": "mma", "instruction": F16, "backend": "numpy", "data": None})
 

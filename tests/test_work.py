@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import io
 import sys
 import threading
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import numpy as np
 import pytest
 from fastapi.routing import APIRoute
 from starlette.testclient import TestClient
@@ -36,7 +38,13 @@ PAGES = (
     "/compare", f"/metadata/{SPARSE}", f"/api/v1/instructions/{SPARSE}/metadata", "/palette.css", "/openapi.json", f"/kernel/{M16}",
 )  # fmt: skip
 PNGS = (f"/i/{M16}/a.png", f"/i/{M16}/a.pdf", "/smem.png")
-FORMS = {"/descriptor/read.json": {"text": WORD}}  # what the pages post beside the API
+NPY = io.BytesIO()
+np.save(NPY, np.eye(8, dtype=np.int8))
+FORMS = {
+    "/descriptor/read.json": {"text": WORD},
+    "/steps/file.json": NPY.getvalue(),
+    f"/steps/{M16}": b"a=i",
+}  # what the pages post beside the API
 REFUSED = (
     "/i/mma.m16n8k12.row.col.f32.f16.f16.f32",
     "/api/v1/instructions/nothing",
@@ -58,6 +66,7 @@ PLUMBING = {
     "app/wire.py",
     "app/metrics.py",
     "app/gpu_pages.py",
+    "app/steps_pages.py",
     "app/gpu/pool.py",
     "app/resources.py",
     "app/raster.py",
@@ -68,6 +77,7 @@ WORK_OF_PLUMBING = {
     ("app/wire.py", "prepare"),
     ("app/resources.py", "page"),
     ("app/gpu_pages.py", "table"),
+    *(("app/steps_pages.py", name) for name in ("_found", "_where", "_form", "_asked", "_beside", "_context", "_text")),
     ("app/raster.py", "fonts"),
     ("app/raster.py", "__post_init__"),
     ("app/raster.py", "bytes_of"),

@@ -26,25 +26,26 @@ _SEPARATOR = re.compile(r"[\s,;\[\]]+")
 HINT = "Give a formula such as -(i + 1), or rows of numbers."
 
 
-def shape_of(i: Instruction, name: str) -> tuple[int, int]:
-    """(rows, cols) of a matrix; A of a sparse instruction before compression."""
+def shape_of(i: Instruction, name: str, steps: int = 1) -> tuple[int, int]:
+    """(rows, cols) of a matrix; A of a sparse instruction before compression. steps: of K, in a whole product."""
+    sizes = i.sizes | {"k": i.sizes["k"] * steps}
     rows, cols = {"a": "mk", "b": "kn", "c": "mn"}[name]
-    return i.sizes[rows], i.sizes[cols]
+    return sizes[rows], sizes[cols]
 
 
 def products_of(i: Instruction) -> int:
     return i.operands["d"].extents.get("product", 1)
 
 
-def names_of(i: Instruction, name: str) -> dict[str, Array]:
+def names_of(i: Instruction, name: str, steps: int = 1) -> dict[str, Array]:
     """What a formula may use: i counts elements as they lie in memory (A and C row by row, B column by column), row, col, product."""
-    rows, cols = shape_of(i, name)
+    rows, cols = shape_of(i, name, steps)
     product, row, col = np.meshgrid(np.arange(products_of(i)), np.arange(rows), np.arange(cols), indexing="ij")
     linear = col * rows + row if name == "b" else row * cols + col
     return {"i": linear, "row": row, "col": col} | ({"product": product} if products_of(i) > 1 else {})
 
 
-def check(i: Instruction, given: Mapping[str, Any], where: str = "") -> dict[str, Any]:
+def check(i: Instruction, given: Mapping[str, Any], where: str = "", steps: int = 1) -> dict[str, Any]:
     """The matrices of a request as they travel: a formula's text, or lists. LayoutError names the operand and what is wrong with it.
 
     where: what stands before the operand's name in a field, as "data.".
@@ -52,7 +53,7 @@ def check(i: Instruction, given: Mapping[str, Any], where: str = "") -> dict[str
     own = {name: given[name] for name in OPERANDS if name in given and given[name] != ""}
     try:
         out = {name: _plain(value, name) for name, value in own.items()}
-        made = matrices(i, out)
+        made = matrices(i, out, steps)
         op = i.operands["a"]
         if "a" in made and op.sparsity:
             for dense in made["a"]:
@@ -122,18 +123,18 @@ def from_file(raw: bytes, field: str) -> Any:
     return array.astype(np.float64).tolist()
 
 
-def matrices(i: Instruction, given: Mapping[str, Any]) -> dict[str, Array]:
+def matrices(i: Instruction, given: Mapping[str, Any], steps: int = 1) -> dict[str, Array]:
     """The matrices [product, rows, cols] of a checked request: int64 where all values are whole, as the element types hold them."""
-    return {name: _matrix(i, name, given[name]) for name in OPERANDS if name in given}
+    return {name: _matrix(i, name, given[name], steps) for name in OPERANDS if name in given}
 
 
-def _matrix(i: Instruction, name: str, given: Any) -> Array:
-    names = names_of(i, name)
+def _matrix(i: Instruction, name: str, given: Any, steps: int) -> Array:
+    names = names_of(i, name, steps)
     shape = names["i"].shape
     if isinstance(given, str):
         array, _ = formula.evaluate(given, names, name)
     else:
-        array = _shaped(i, name, given, shape)
+        array = _shaped(name, given, names["i"])
     kind = i.types.get(name) or i.types["d"]
     low, high = bounds(kind)
     whole_type = (kind[0] in "su" and kind[1:].isdecimal()) or kind == "b1"
@@ -157,8 +158,9 @@ def _only_numbers(given: Any, deeper: int = 4) -> None:
             raise TypeError
 
 
-def _shaped(i: Instruction, name: str, given: Any, shape: tuple[int, ...]) -> Array:
-    """Lists as [product, rows, cols]: a matrix, one a product, or a flat list in memory order."""
+def _shaped(name: str, given: Any, linear: Array) -> Array:
+    """Lists as [product, rows, cols]: a matrix, one a product, or a flat list in memory order, which `linear` counts."""
+    shape = linear.shape
     try:
         _only_numbers(given)
         array = np.array(given, dtype=np.float64)
@@ -169,7 +171,7 @@ def _shaped(i: Instruction, name: str, given: Any, shape: tuple[int, ...]) -> Ar
     if array.shape == shape[1:]:
         return np.broadcast_to(array, shape).copy()
     if array.shape == (shape[1] * shape[2],):
-        return np.broadcast_to(array[names_of(i, name)["i"][0]], shape).copy()
+        return np.broadcast_to(array[linear[0]], shape).copy()
     size = " × ".join(map(str, array.shape)) or "one number"
     hint = (
         f"{name.upper()} is {shape[1]} × {shape[2]}"
@@ -178,3 +180,39 @@ def _shaped(i: Instruction, name: str, given: Any, shape: tuple[int, ...]) -> Ar
     )
     turned = " That is the transpose." if array.shape == shape[:0:-1] else ""
     raise LayoutError("bad_matrix", f"{name} is {size}.{turned}", f"{hint}.", name)
+
+
+def to_text(matrix: Any) -> str:
+    """Lists as from_text reads them: a line a row, products one after another separated by blank lines."""
+    if not matrix or not isinstance(matrix[0], list):
+        return " ".join(f"{value:.17g}" for value in matrix)
+    if isinstance(matrix[0][0], list):
+        return json.dumps(matrix)
+    return "\n".join(" ".join(f"{value:.17g}" for value in row) for row in matrix)
+
+
+# as text ----------------------------------------------------------------------------------------------------------------------
+
+
+def told(data: Mapping[str, Any] | None) -> dict[str, str]:
+    """Where each matrix comes from that is not random: a formula, or numbers."""
+    if not data:
+        return {}
+    texts = {name: value if isinstance(value, str) else "numbers given" for name, value in data.items()}
+    return texts if "c" in texts else texts | {"c": "0"}
+
+
+def origin(found: Mapping[str, Any]) -> str:
+    """Of an answer: the matrices' origin in a line."""
+    return ", ".join(f"{name.upper()} = {text}" for name, text in found["data"].items()) or f"seed {found['seed']}"
+
+
+def plain(value: Any) -> int | float:
+    """A whole number without a point."""
+    number = float(value)
+    return int(number) if number.is_integer() else number
+
+
+def number_text(value: float) -> str:
+    """A number as text: whole ones in full, others to six digits."""
+    return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else f"{value:g}"

@@ -58,7 +58,7 @@ class Inputs:
         bits = min({"f16": 11, "f32": 24, "f64": 53}[kind], 13 if i.operands["a"].container_bits == 8 or i.scales else 53)
         whole = all(np.issubdtype(matrix.dtype, np.integer) for matrix in (self.a, self.b, self.c)) and not self.scales
         exact = whole and size.max() < 2.0**bits
-        out: Array = np.zeros_like(size) if exact else (i.sizes["k"] + 2) * 2.0 ** (1 - bits) * size
+        out: Array = np.zeros_like(size) if exact else (self.a.shape[2] + 2) * 2.0 ** (1 - bits) * size
         return out
 
 
@@ -85,19 +85,20 @@ def inputs(i: Instruction, seed: int = SEED, selector: int = 0, data: Mapping[st
         for name, scale in i.scales.items()
     }
     random = Inputs(dense, stored, b, c, words, scales)
-    return _given(i, random, data, selector) if data else random
+    return given(i, random, data, selector) if data else random
 
 
-def _given(i: Instruction, random: Inputs, data: Mapping[str, Any], selector: int) -> Inputs:
+def given(i: Instruction, random: Inputs, data: Mapping[str, Any], selector: int = 0, steps: int = 1) -> Inputs:
     """The inputs with a user's matrices in place of random ones. LayoutError where D would not hold their product."""
-    made = own.matrices(i, data)
+    made = own.matrices(i, data, steps)
     op = i.operands["a"]
     made.setdefault("c", np.zeros_like(random.c))
     if "a" in made:
         made["stored_a"] = made["a"]
         if op.sparsity:
             made["stored_a"] = op.sparsity.compress(made["a"][0])[None]
-            made["metadata"] = np.array([op.sparsity.words(made["a"][0], op.rows, op.coords["col"], selector)], np.uint32)
+            parts = np.split(made["a"][0], steps, axis=1)
+            made["metadata"] = np.array([op.sparsity.words(part, op.rows, op.coords["col"], selector) for part in parts], np.uint32)
     out = replace(random, **made)
     wanted, kind = out.expected(i), i.operands["d"].element.name
     low, high = bounds(kind)
@@ -184,9 +185,9 @@ def run(
 
     Random matrices are compared exactly, a user's `data` within the accumulator's rounding.
     """
-    given = inputs(i, seed, data=data)
-    got, disagree, source = run_inputs(device, i, a_from, given)
-    return compared(given.expected(i), got, disagree, source, given.tolerance(i) if data else 0.0)
+    made = inputs(i, seed, data=data)
+    got, disagree, source = run_inputs(device, i, a_from, made)
+    return compared(made.expected(i), got, disagree, source, made.tolerance(i) if data else 0.0)
 
 
 def compared(wanted: Array, got: Array, disagree: int, source: str, tolerance: Array | float = 0.0) -> dict[str, Any]:

@@ -77,24 +77,22 @@ def _check_mma(given: Mapping[str, Any], instruction: Instruction) -> Json:
         number(given.get("seed", products.SEED), "seed", 0, 2**63 - 1),
     )
     if not set(SIDES) & set(given):
-        return {"a_from": a_from, "seed": seed} | _check_data(given, instruction)
-    if "data" in given:
-        raise LayoutError("bad_matrix", "data and storage options do not go together.", f"Leave out data, or {', '.join(SIDES)}.", "data")
+        return {"a_from": a_from, "seed": seed} | _check_data(given, instruction, None)
     made = _plan(given, instruction)
-    return {"a_from": made.a_from, "seed": seed, **made.chosen}
+    return {"a_from": made.a_from, "seed": seed, **made.chosen} | _check_data(given, instruction, made)
 
 
-def _check_data(given: Mapping[str, Any], instruction: Instruction) -> Json:
+def _check_data(given: Mapping[str, Any], instruction: Instruction, made: Plan | None) -> Json:
     """The matrices a user gave, checked against shape and types, and their product against D's type."""
     if "data" not in given:
         return {}
     data = table(given["data"], "data", "Give {'a': …, 'b': …, 'c': …}: formulas, or rows of numbers.", "bad_matrix")
     keys(data, own.OPERANDS, "data")
-    checked = own.check(instruction, data, "data.")
+    checked = own.check(instruction, data, "data.", made.steps if made else 1)
     if not checked:
         return {}
     try:
-        products.inputs(instruction, data=checked)
+        whole.inputs(made, 0, checked) if made else products.inputs(instruction, data=checked)
     except LayoutError as error:
         raise LayoutError(error.code, error.message, error.hint, "data") from None
     return {"data": checked}
@@ -150,7 +148,7 @@ def run(device: Device, request: Json) -> Json:
 def _mma(device: Device, i: Instruction, request: Json) -> Json:
     """One instruction over registers and plain tiles, or a whole product stored as the request says."""
     if SIDES[0] in request:
-        return whole.run(device, plan(i, *(request[side] for side in SIDES)), request["seed"])
+        return whole.run(device, plan(i, *(request[side] for side in SIDES)), request["seed"], request.get("data"))
     return products.run(device, i, request["a_from"], request["seed"], request.get("data"))
 
 

@@ -6,6 +6,7 @@ plan puts them and lets each instruction read through its descriptor or load, so
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,8 +31,13 @@ class Staged:
     memory: dict[str, Array]
 
 
-def inputs(plan: Plan, seed: int) -> Inputs:
-    """Random whole numbers for every step of K; the metadata are [step, thread]."""
+def inputs(plan: Plan, seed: int, data: Mapping[str, Any] | None = None) -> Inputs:
+    """Random whole numbers for every step of K, or a user's matrices; the metadata are [step, thread]."""
+    random = _random(plan, seed)
+    return products.given(plan.instruction, random, data, plan.selector, plan.steps) if data else random
+
+
+def _random(plan: Plan, seed: int) -> Inputs:
     steps = [products.inputs(plan.instruction, seed + step, plan.selector) for step in range(plan.steps)]
     first = steps[0]
     if plan.steps == 1:
@@ -101,12 +107,13 @@ def d_values(plan: Plan, memory: Array) -> Array:
     return values[:, :, : i.sizes["n"]] if plan.d_layout == "row" else np.swapaxes(values[:, :, : i.sizes["m"]], 1, 2)
 
 
-def run(device: Device, plan: Plan, seed: int = products.SEED) -> dict[str, Any]:
+def run(device: Device, plan: Plan, seed: int = products.SEED, data: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """One whole product: predicted and measured D, every element that differs, and how the operands lay."""
-    given = inputs(plan, seed)
+    given = inputs(plan, seed, data)
     staged = stage(plan, given)
     memory, source = device.program(plan, staged)
-    told = products.compared(expected(plan, given), d_values(plan, memory), 0, source)
+    tolerance = given.tolerance(plan.instruction) if data else 0.0
+    told = products.compared(expected(plan, given), d_values(plan, memory), 0, source, tolerance)
     told |= {"descriptors": {side.letter: words(side, plan.steps) for side in (plan.a, plan.b) if isinstance(side, Tiled)}}
     return told | {"immediates": plan.immediates, "steps": plan.steps, "options": plan.options}
 

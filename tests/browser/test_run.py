@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
+import numpy as np
 import pytest
 from playwright.sync_api import expect
 
@@ -48,3 +50,24 @@ def test_steps_follow_an_element_of_d(open_page: Open) -> None:
     page.locator("table.cells").last.get_by_role("link").nth(8 * 5 + 1).click()
     expect(page.get_by_role("heading", name="D[5,1], term by term")).to_be_visible()
     expect(page.get_by_text("T21:a0").first).to_be_visible()
+
+
+def test_steps_take_formulas_and_files(open_page: Open, tmp_path: Path) -> None:
+    page = open_page("/steps/mma.m8n8k16.row.col.s32.s8.s8.s32", wait=False)
+    page.fill("[name=a]", "i")
+    page.press("[name=a]", "Enter")
+    expect(page).to_have_url(re.compile(r"[?&]a=i(&|$)"))
+    np.save(tmp_path / "B.npy", -(np.arange(128, dtype=np.int16).reshape(8, 16).T + 1))
+    page.set_input_files("[data-fills=b]", tmp_path / "B.npy")
+    expect(page.locator("[name=b]")).to_have_value(re.compile(r"^-1 -17 -33"))
+    page.click("button[value=numpy]")
+    expect(page.locator(".facts")).to_contain_text("B = numbers given")
+    assert page.inner_text("table.cells tbody tr >> nth=-1").split()[-1] == str(int((np.arange(112, 128) * -np.arange(113, 129)).sum()))
+    assert len(page.url) < 7500
+    (tmp_path / "bad.npy").write_bytes(b"no")
+    page.set_input_files("[data-fills=a]", tmp_path / "bad.npy")
+    page.wait_for_function("document.querySelector('[name=a]').validationMessage.includes('no .npy file')")
+    page.fill("[name=a]", " ".join(str(n % 100 + 0.25) for n in range(256)) * 8)
+    page.click("button[value=numpy]")
+    expect(page.locator("[role=alert]")).to_contain_text("A has 12040 characters. At most 500")
+    assert "a=" not in page.url  # too long for an address: it was posted
