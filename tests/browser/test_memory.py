@@ -118,7 +118,7 @@ def test_verify_explain_and_apply(open_page: Any) -> None:
     expect(page.locator("#verdict")).to_contain_text("match: all 1024")
     page.select_option("[name=s_swizzle]", "64B")
     expect(page.locator("#verdict")).to_contain_text("mismatch")
-    expect(page.locator("#analysis")).to_contain_text("swizzle_mode")
+    expect(page.locator("#analysis")).to_contain_text("stored_swizzle")
     assert "s_swizzle=64B" in page.url
     page.reload()
     expect(page.locator("#verdict")).to_contain_text("mismatch")
