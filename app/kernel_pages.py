@@ -92,7 +92,8 @@ def context(made: Plan, given: dict[str, str], error: LayoutError | None) -> dic
         "run": "/gpu/run?" + urlencode(run),
         "steps": f"/steps/{quote(found.ptx, safe=':.')}" + (f"?{urlencode(options)}" if options and found.threads == WARPGROUP else ""),
         "tiles": [_tile(side, made) for side in (made.a, made.b) if isinstance(side, Tiled)],
-        "labels": {f"{side}.{name}": what for side in SIDES for name, what in programs.WHAT.items()} | {"d.scale": "scale-d"},
+        "labels": {f"{side}.{name}": what for side in SIDES for name, what in programs.WHAT.items()}
+        | {"d.scale": "scale-d", "d.layout": "C and D stored"},
     }
 
 

@@ -73,7 +73,7 @@ def smem(request: Request) -> Response:
         "facts": facts,
         "looks": LOOKS,
         "wide": figure.width > 1100,
-        "whole": whole(*reader(tile, rows), tile, 0, 0),
+        "whole": whole(reader(tile, rows)[0], programs.with_tile(catalog.find(reader(tile, rows)[0]), reader(tile, rows)[1], tile)),
         "element_bits": ELEMENT_BITS,
         "steps": [step | {"query": step_query(tile, rows, step["k"])} for step in facts["k_steps"]],
         "svg": svg(
@@ -110,14 +110,26 @@ def reader(tile: Tile, rows: int) -> tuple[str, str]:
     return READERS[tile.element_bits].format(64), "a"
 
 
-def whole(instruction: str, operand: str, tile: Tile | None, first: int, k: int, word: str = "") -> dict[str, str] | None:
-    """Links to a whole product with this tile: its program, and its run; None where there is none that begins at this slice."""
-    found = catalog.find(instruction)
-    given = programs.with_tile(found, operand, tile, first, word) if tile and not k else None
+def whole(instruction: str, given: dict[str, str] | None) -> dict[str, str] | None:
+    """Links to a whole product with these options: its program, and its run; None where there are none."""
     if given is None:
         return None
+    found = catalog.find(instruction)
     run = {"kind": "mma", "instruction": found.ptx, **given, "backend": "numpy"}
     return {"program": programs.address(found, given), "run": "/gpu/run?" + urlencode(run)}
+
+
+def product(request: dict[str, Any], tile: Tile | None, first: int, k: int) -> dict[str, str] | None:
+    """Links to a whole product with the operand stored and the word given as a verification has them; None for a slice inside K."""
+    found, operand, word = catalog.find(request["instruction"]), request["operand"].lower(), request["descriptor"]
+    if k or (first and not tile):
+        return None
+    given = (
+        programs.with_tile(found, operand, tile, first, word)
+        if tile
+        else programs.with_storage(found, operand, request["storage"], request["major"], word)
+    )
+    return whole(found.ptx, given)
 
 
 def step_query(tile: Tile, rows: int, k: int) -> str:
@@ -252,7 +264,7 @@ def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any
         at_mn, at_k = (number(view[name], name) for name in ("slice_mn", "slice_k"))
         context["canonical"] = _slice(tile, at_mn, at_k, seen.k)
         step = seen.k if tile else 0
-        context["whole"] = whole(view["instruction"], view["operand"].lower(), tile, at_mn, at_k, str(descriptor))
+        context["whole"] = product(request, tile, at_mn, at_k)
         context["next_query"] = urlencode({**{k: v for k, v in query.items() if k != "part"}, "slice_k": at_k + step})
         context["next"] = {"k": at_k + step, "word": _slice(tile, at_mn, at_k + step, seen.k)} if tile else None
     except LayoutError as error:

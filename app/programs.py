@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
-from layouts.plan import Plan, Tiled
+from layouts.plan import Described, Plan
 from layouts.planning import SIDES, families, plan
 from layouts.reading import keys
 from layouts.render import kernel
@@ -19,9 +19,10 @@ Json = dict[str, Any]
 FORMS = {"cu": kernel.program, "py": kernel.script}
 # What an option is, for the form and the help.
 WHAT = {
-    "from": "where A lies", "major": "contiguous dimension", "swizzle": "swizzle", "swizzle_by": "what is XORed", "order": "atoms first along", "mn": "rows of the tile",
+    "from": "where A lies", "kind": "stored as", "major": "contiguous dimension", "swizzle": "swizzle", "swizzle_by": "what is XORed", "order": "atoms first along", "mn": "rows of the tile",
     "k": "elements of K", "first": "first row", "base": "first byte", "descriptor": "your descriptor", "scale": "imm-scale", "selector": "sparsity selector",
-    "load": "loaded by", "pitch_bytes": "pitch in bytes", "byte_id": "byte-id", "thread_id": "thread-id", "ldm": "ldm in elements", "layout": "C and D stored",
+    "load": "loaded by", "pitch_bytes": "pitch in bytes", "byte_id": "byte-id", "thread_id": "thread-id", "ldm": "ldm in elements", "layout": "layout", "inner": "contiguous in memory",
+    "width_bytes": "panel width in bytes", "outer8_stride": "8 lines, bytes", "inner_stride": "panel to panel, bytes", "line_stride": "line to line, bytes", "unit": "the layout counts",
 }  # fmt: skip
 
 
@@ -60,7 +61,17 @@ def with_tile(instruction: Instruction, operand: str, tile: Tile, first: int = 0
     """
     shape = {"major": tile.major, "swizzle": tile.mode.name, "order": tile.order, "mn": tile.mn, "k": tile.k, "base": tile.base}
     more = {"swizzle_by": tile.swizzle_by if tile.swizzle_by != "address" else "", "first": first or "", "descriptor": word}
-    given = {operand: options_text({name: str(value) for name, value in (shape | more).items() if value != ""})}
+    return legal(instruction, operand, shape | more)
+
+
+def with_storage(instruction: Instruction, operand: str, spec: Mapping[str, Any], major: str, word: str = "") -> dict[str, str] | None:
+    """The same of an operand that lies in rows, panels or a CuTe layout."""
+    return legal(instruction, operand, {"kind": spec["kind"], "major": major, **spec, "descriptor": word})
+
+
+def legal(instruction: Instruction, operand: str, options: Mapping[str, Any]) -> dict[str, str] | None:
+    """One operand's options as text by side, None where they make no product."""
+    given = {operand: options_text({name: str(value) for name, value in options.items() if value != ""})}
     try:
         plan(instruction, given.get("a", ""), given.get("b", ""))
     except LayoutError:
@@ -81,11 +92,11 @@ def facts(made: Plan) -> Json:
         "steps": made.steps,
         "shared_bytes": made.shared_bytes,
         "immediates": made.immediates,
-        "descriptors": {side.letter: words(side, made.steps) for side in (made.a, made.b) if isinstance(side, Tiled)},
+        "descriptors": {side.letter: words(side, made.steps) for side in (made.a, made.b) if isinstance(side, Described)},
         **{form: write(made) for form, write in FORMS.items()},
     }
 
 
-def words(side: Tiled, steps: int) -> list[str]:
+def words(side: Described, steps: int) -> list[str]:
     """The descriptor of every step, its start counted from shared memory's first byte."""
     return [str(side.descriptor(step)) for step in range(steps)]

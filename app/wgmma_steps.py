@@ -15,7 +15,7 @@ from app.gpu.reference import read_elements
 from layouts import descriptor as desc
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
-from layouts.plan import Plan, Tiled
+from layouts.plan import Described, Placed, Plan, Tiled
 from layouts.planning import SIDES, plan
 
 Json = dict[str, Any]
@@ -31,7 +31,7 @@ def steps(i: Instruction, run: Json, row: int, col: int) -> Json:
     for name, at, count in (("row", row, d.shape[0]), ("col", col, d.shape[1])):
         if not 0 <= at < count:
             raise LayoutError("bad_element", f"{name} {at} is not in D.", f"D has {count}, from 0.", name)
-    tiled = [side for side in (made.a, made.b) if isinstance(side, Tiled)]
+    tiled = [side for side in (made.a, made.b) if isinstance(side, Described)]
     element = _element(made, given, staged, d, row, col)
     return {
         "ptx": i.ptx,
@@ -65,17 +65,18 @@ def _memory(made: Plan, given: Inputs) -> Json:
     return out
 
 
-def _tile(side: Tiled) -> Json:
+def _tile(side: Described) -> Json:
     """Where each element of the product lies in shared memory: address [mn][k], bytes from its start."""
     mn, k = np.arange(side.mn)[:, None], np.arange(side.k)[None, :]
-    tile = side.tile
-    return {
-        "major": tile.major, "swizzle": tile.mode.name, "order": tile.order, "base": tile.base, "bytes": tile.bytes, "rows": tile.mn,
-        "address": np.asarray(tile.address(side.first + mn, k)),
-    }  # fmt: skip
+    return {"major": side.major, "how": how(side), "base": side.base, "end": side.end, "address": np.asarray(side.address(mn, k))}
 
 
-def _descriptor(side: Tiled, step: int) -> Json:
+def how(side: Described) -> str:
+    """How an operand is stored, in a few words."""
+    return f"swizzle {side.tile.mode.name}" if isinstance(side, Tiled) else side.where.text if isinstance(side, Placed) else ""
+
+
+def _descriptor(side: Described, step: int) -> Json:
     word = side.descriptor(step)
     amounts = {
         "start_address": word.start_address,
@@ -86,10 +87,10 @@ def _descriptor(side: Tiled, step: int) -> Json:
     return {"step": step, "descriptor": str(word), **amounts, "swizzle": word.mode.name, "unused": sorted(desc.inert(word, side.view))}
 
 
-def _read(side: Tiled, step: int, image: Any) -> tuple[Any, Any]:
+def _read(side: Described, step: int, image: Any) -> tuple[Any, Any]:
     """(byte address, value) of every element [mn, k] that a step's descriptor reads."""
     at = desc.reads(side.descriptor(step), side.view)
-    bits = side.tile.element_bits
+    bits = side.element.bits
     if bits == 1:
         held = image[at].astype(np.uint64) >> (np.arange(side.step) % 8).astype(np.uint64) & np.uint64(1)
     else:
@@ -101,14 +102,14 @@ def _element(made: Plan, given: Inputs, staged: whole.Staged, d: Any, row: int, 
     """One element of D: its terms in order, where each factor is read, and the sum."""
     i, image = made.instruction, whole.image(made, staged)
     op, k = i.operands["a"], i.sizes["k"]
-    bit = made.a.tile.element_bits == 1 if isinstance(made.a, Tiled) else op.element.bits == 1
+    bit = made.a.element.bits == 1 if isinstance(made.a, Described) else op.element.bits == 1
     sign = -1 if made.a.negated != made.b.negated else 1
     c = own.plain(given.c[0, row, col]) if made.accumulate else 0
     terms, total = [], float(c)
     for step in range(made.steps):
         column = _stored(made, given, step, row)
-        a_at, a = _read(made.a, step, image) if isinstance(made.a, Tiled) else (None, given.stored_a[0][:, step * op.col_count :])
-        assert isinstance(made.b, Tiled)
+        a_at, a = _read(made.a, step, image) if isinstance(made.a, Described) else (None, given.stored_a[0][:, step * op.col_count :])
+        assert isinstance(made.b, Described)
         b_at, b = _read(made.b, step, image)
         for n in range(k):
             stored = column.get(n, -1)
@@ -183,7 +184,7 @@ def text(found: Json) -> str:
     for name, tile in found["shared"].items():
         rows = "M" if name == "a" else "N"
         lines.append(
-            f"2. {name.upper()} in shared memory, the byte of each element ({rows} down, K across): {tile['major']}-major, swizzle {tile['swizzle']}"
+            f"2. {name.upper()} in shared memory, the byte of each element ({rows} down, K across): {tile['major']}-major, {tile['how']}"
         )
         lines += [f"   {n:3}  " + " ".join(f"{int(at):5}" for at in line) for n, line in enumerate(np.asarray(tile["address"]))]
     lines += ["", "3. fence.proxy.async, barrier, wgmma.fence; the descriptors of each step"]

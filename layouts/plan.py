@@ -7,13 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
+
+import numpy as np
 
 from layouts import descriptor as desc
 from layouts.chain import Chain
 from layouts.descriptor import Descriptor, View
 from layouts.dtypes import DType
 from layouts.instruction import WARPGROUP, Instruction
+from layouts.storage import Storage
 from layouts.swizzle import Mode
 from layouts.tiling import Tile
 
@@ -80,37 +84,97 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Tiled(Side):
+class Described(Side):
     """A multiplicand of wgmma in shared memory, read through a descriptor a step.
 
-    first: the row of the tile the product begins at; step: stored elements of K an instruction reads; word: the descriptor a program
-    was told to use, its start counted from shared memory's first byte, None for the tile's own.
+    step: stored elements of K an instruction reads; word: the descriptor a program was told to use, its start counted from shared
+    memory's first byte, None for the right one.
     """
 
-    tile: Tile = field(kw_only=True)
-    first: int = 0
     step: int = field(kw_only=True)
-    word: Descriptor | None = None
+    word: Descriptor | None = field(kw_only=True, default=None)
+
+    @property
+    def view(self) -> View:
+        """How one instruction looks at the operand."""
+        return View(self.mn, self.step, self.element.bits, self.major)
+
+    @property
+    def base(self) -> int:
+        """The first byte of shared memory it takes."""
+        raise NotImplementedError
+
+    def address(self, mn: Any, k: Any) -> Any:
+        """The byte of shared memory of element (mn, k) of the product; arguments broadcast."""
+        raise NotImplementedError
+
+    def start(self, step: int) -> int:
+        """The byte a step begins at, before the XOR, counted from any fixed place."""
+        raise NotImplementedError
+
+    def right(self, step: int) -> Descriptor:
+        """The descriptor that reads a step where it lies."""
+        raise NotImplementedError
+
+    def descriptor(self, step: int) -> Descriptor:
+        """The word of a step, its start counted from shared memory's first byte."""
+        if self.word is None:
+            return self.right(step)
+        moved = self.word.start_address + self.start(step) - self.start(0)
+        return self.word.replace(start_address=(moved & 0x3FFFF) // 16)
+
+
+@dataclass(frozen=True)
+class Tiled(Described):
+    """In a canonical tile, from row `first` on."""
+
+    tile: Tile = field(kw_only=True)
+    first: int = field(kw_only=True, default=0)
+
+    @property
+    def base(self) -> int:
+        return self.tile.base
 
     @property
     def end(self) -> int:
         return self.tile.base + self.tile.bytes
 
-    @property
-    def view(self) -> View:
-        """How one instruction looks at the tile."""
-        return View(self.mn, self.step, self.tile.element_bits, self.major)
+    def address(self, mn: Any, k: Any) -> Any:
+        return self.tile.address(self.first + mn, k)
 
     def start(self, step: int) -> int:
-        """The byte of the tile a step begins at, before the XOR."""
         return int(self.tile.offset_before(self.first, step * self.step))
 
-    def descriptor(self, step: int) -> Descriptor:
-        """The word of a step, its start counted from shared memory's first byte."""
-        if self.word is None:
-            return self.tile.descriptor(self.first, step * self.step, self.step, self.mn)
-        moved = self.word.start_address + self.start(step) - self.start(0)
-        return self.word.replace(start_address=(moved & 0x3FFFF) // 16)
+    def right(self, step: int) -> Descriptor:
+        return self.tile.descriptor(self.first, step * self.step, self.step, self.mn)
+
+
+@dataclass(frozen=True)
+class Placed(Described):
+    """Stored in another way: rows, panels, or a CuTe layout. `words`: the descriptor of every step that reads it exactly."""
+
+    where: Storage = field(kw_only=True)
+    words: tuple[Descriptor, ...] = field(kw_only=True)
+
+    @property
+    def base(self) -> int:
+        return self.where.base
+
+    @cached_property
+    def end(self) -> int:
+        at = self.where.address(np.arange(self.mn)[:, None], np.arange(self.k)[None, :])
+        return int(np.max(at)) + self.unit_bytes
+
+    def address(self, mn: Any, k: Any) -> Any:
+        return self.where.address(mn, k)
+
+    def start(self, step: int) -> int:
+        placed = self.where.placed
+        assert placed is not None
+        return int(placed.before(0, step * self.step, 0)) >> 3
+
+    def right(self, step: int) -> Descriptor:
+        return self.words[step]
 
 
 @dataclass(frozen=True)
@@ -174,12 +238,12 @@ class Plan:
 
     @property
     def a_from(self) -> str:
-        return "shared" if isinstance(self.a, Tiled) else "registers"
+        return "shared" if isinstance(self.a, Described) else "registers"
 
     @property
     def shared_bytes(self) -> int:
         """Dynamic shared memory of a block: both operands, and whatever a descriptor of the caller's reads."""
-        reads = [read_end(side, self.steps) for side in (self.a, self.b) if isinstance(side, Tiled) and side.word]
+        reads = [read_end(side, self.steps) for side in (self.a, self.b) if isinstance(side, Described) and side.word]
         return max(self.a.end, self.b.end, *reads, 0)
 
     @property
@@ -190,14 +254,14 @@ class Plan:
             if self.instruction.types["d"] != "s32":
                 out |= {f"imm_scale_{side.letter}": -1 if side.negated else 1 for side in (self.a, self.b)}
             if self.a.container_bits == 16:
-                tiled = [side for side in (self.a, self.b) if isinstance(side, Tiled)]
+                tiled = [side for side in (self.a, self.b) if isinstance(side, Described)]
                 out |= {f"imm_trans_{side.letter}": int(side.major == "MN") for side in tiled}
         for letter, (byte_id, thread_id) in self.ids.items():
             out |= {f"byte_id_{letter}": byte_id, f"thread_id_{letter}": thread_id}
         return out
 
 
-def read_end(side: Tiled, steps: int) -> int:
+def read_end(side: Described, steps: int) -> int:
     """The byte behind the last one that the steps read through the caller's descriptor."""
-    size = max(1, side.tile.element_bits // 8)
+    size = max(1, side.element.bits // 8)
     return max(int(desc.reads(side.descriptor(step), side.view).max()) + size for step in range(steps))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from math import gcd, lcm
 
 from layouts import catalog, chain, wmma
@@ -14,8 +13,10 @@ from layouts.dtypes import DType, dtype
 from layouts.errors import LayoutError
 from layouts.feeding import why_not
 from layouts.instruction import Instruction, Operand
-from layouts.plan import Matrix, Options, Plan, Rows, Side, Tiled, read_end
-from layouts.reading import choice, keys, number, shown
+from layouts.options import Reader, read, told
+from layouts.placing import KINDS, placed, placed_options
+from layouts.plan import Described, Matrix, Options, Plan, Rows, Side, Tiled, read_end
+from layouts.reading import choice
 from layouts.spelling import read_word
 from layouts.swizzle import MODES, Mode, mode
 from layouts.tiling import SWIZZLED_BY, Tile
@@ -25,13 +26,13 @@ MOST_STEPS = 64
 MOST_REGISTER_STEPS = 8  # A from registers is loaded before the first wgmma: every step has registers of its own
 ALIGN = 1024  # the longest swizzle pattern
 
-LONGEST = 2000  # characters of one side's options
 SIDES = ("a", "b", "d")
 TILE_OPTIONS = ("major", "swizzle", "swizzle_by", "order", "mn", "k", "first", "base", "descriptor")
 ROW_OPTIONS = ("major", "load", "pitch_bytes", "swizzle")
 LOADS = ("ldmatrix", "elements")
 ORDERS = ("mn", "k")
 FROM = ("shared", "registers")
+MODE_NAMES = tuple(m.name for m in MODES)
 
 
 def families() -> tuple[str, ...]:
@@ -49,84 +50,6 @@ def plan(instruction: Instruction, a: object = "", b: object = "", d: object = "
     return make(instruction, *(read(given, side) for given, side in zip((a, b, d), SIDES, strict=True)))
 
 
-def read(given: object, side: str) -> Options:
-    """Options as text or mapping → name: text. LayoutError names what is no `name=value`."""
-    if given is None:
-        return {}
-    if isinstance(given, Mapping):
-        return {str(name): _option(value, f"{side}.{shown(name)}") for name, value in given.items() if value is not None}
-    if not isinstance(given, str):
-        raise LayoutError("bad_options", f"{side} is {shown(given)}.", "Write name=value,name=value or an object.", side)
-    if len(given) > LONGEST:
-        raise LayoutError("bad_options", f"{side} has {len(given)} characters.", f"At most {LONGEST}.", side)
-    out: Options = {}
-    for item in filter(None, (part.strip() for part in given.split(","))):
-        name, equals, value = (part.strip() for part in item.partition("="))
-        if not equals or not value:
-            raise LayoutError(
-                "bad_options", f"'{shown(item)}' is no option of {side.upper()}.", "Write name=value, e.g. swizzle=128B.", side
-            )
-        if name in out:
-            raise LayoutError(
-                "bad_options", f"'{shown(name)}' of {side.upper()} is given twice.", "Give every name once.", f"{side}.{shown(name)}"
-            )
-        out[name] = value
-    return out
-
-
-def _option(value: object, field: str) -> str:
-    """An option's value as text: a word, a whole number, or true and false for 1 and 0."""
-    if isinstance(value, bool):
-        return str(int(value))
-    if isinstance(value, str) or (isinstance(value, int) and abs(value) < 1 << 64):
-        return str(value)
-    raise LayoutError("bad_options", f"{field} is '{shown(value)}'.", "Give text or a whole number.", field)
-
-
-@dataclass(frozen=True)
-class _Reader:
-    """The options of one side, each read with its field's name; what was read, defaults included, is kept in `full`, the words an option
-    takes in `words`."""
-
-    side: str
-    given: Options
-    allowed: tuple[str, ...]
-    full: Options = field(default_factory=dict)
-    words: dict[str, tuple[str, ...]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if not self.allowed and self.given:
-            raise LayoutError(
-                "unknown_key", f"{self.side.upper()} has no options here.", f"'{shown(min(self.given))}' was given.", self.side
-            )
-        keys(self.given, self.allowed, self.side)
-
-    def word(self, name: str, allowed: tuple[str, ...], default: str = "") -> str:
-        value = self.given.get(name, "")
-        self.words[name] = allowed
-        self.full[name] = choice(value, f"{self.side}.{name}", allowed) if value else default or allowed[0]
-        return self.full[name]
-
-    def whole(self, name: str, default: int, least: int = 0, most: int | None = None) -> int:
-        value = number(self.given[name], f"{self.side}.{name}", least, most) if name in self.given else default
-        self.full[name] = str(value)
-        return value
-
-    def sign(self, name: str = "scale") -> bool:
-        """Whether an imm-scale is -1."""
-        return self.word(name, ("1", "-1")) == "-1"
-
-    def fail(self, code: str, name: str, message: str, hint: str) -> LayoutError:
-        return LayoutError(code, message, hint, f"{self.side}.{name}")
-
-
-def _told(reads: Mapping[str, _Reader]) -> tuple[dict[str, Options], dict[str, Options], dict[str, dict[str, tuple[str, ...]]]]:
-    """(every option by side, those that were given, the words each takes), in the order they are allowed."""
-    full = {s: {name: r.full.get(name, "") for name in r.allowed} for s, r in reads.items()}
-    chosen = {s: {name: value for name, value in full[s].items() if name in r.given} for s, r in reads.items()}
-    return full, chosen, {s: {name: r.words.get(name, ()) for name in r.allowed} for s, r in reads.items()}
-
-
 # wgmma -----------------------------------------------------------------------------------------------------------------------------
 
 
@@ -135,26 +58,30 @@ def _wgmma(i: Instruction, a: Options, b: Options, d: Options) -> Plan:
     floating, sparse = i.types["d"] != "s32", op.sparsity is not None
     scale = ("scale",) if floating else ()
     a_from = choice(a.get("from", FROM[0]), "a.from", FROM)
-    own = (("from", *TILE_OPTIONS) if a_from == "shared" else ("from", "k")) + scale + (("selector",) if sparse else ())
-    reads = {"a": _Reader("a", a, own), "b": _Reader("b", b, (*TILE_OPTIONS, *scale)), "d": _Reader("d", d, ("scale",))}
-    reads["a"].full["from"], reads["a"].words["from"] = a_from, FROM
-    elements, step = dtype(i.types["a"]), {"a": op.col_count, "b": k}
+    more = {"a": scale + (("selector",) if sparse else ()), "b": scale}
     staged = ("a", "b") if a_from == "shared" else ("b",)
-    modes = {s: mode(reads[s].word("swizzle", tuple(m.name for m in MODES))) for s in staged}
+    kinds = {s: choice(given.get("kind", KINDS[0]), f"{s}.kind", KINDS) for s, given in (("a", a), ("b", b)) if s in staged}
+    stored = {s: ("kind", *(TILE_OPTIONS if kind == KINDS[0] else placed_options(kind))) for s, kind in kinds.items()}
+    own = ("from", *(stored["a"] if a_from == "shared" else ("k",)), *more["a"])
+    reads = {"a": Reader("a", a, own), "b": Reader("b", b, (*stored["b"], *more["b"])), "d": Reader("d", d, ("scale",))}
+    reads["a"].full["from"], reads["a"].words["from"] = a_from, FROM
+    for s, kind in kinds.items():
+        reads[s].full["kind"], reads[s].words["kind"] = kind, KINDS
+    elements, step = dtype(i.types["a"]), {"a": op.col_count, "b": k}
     majors = {s: reads[s].word("major", ("K", "MN")) for s in staged}
     for s in staged:
         if majors[s] == "MN" and elements.bits != 16:
             raise reads[s].fail("bad_major", "major", f"{i.types[s]} is read K-major only.", "MN-major is for f16 and bf16.")
-    atoms = {s: _atom_k(elements.bits, majors[s], modes[s]) for s in staged}
-    least = lcm(*(atoms[s] // gcd(atoms[s], step[s]) for s in staged))
+    modes = {s: mode(reads[s].word("swizzle", MODE_NAMES)) for s, kind in kinds.items() if kind == KINDS[0]}
+    atoms = {s: _atom_k(elements.bits, majors[s], swizzle) for s, swizzle in modes.items()}
+    least = lcm(1, *(deep // gcd(deep, step[s]) for s, deep in atoms.items()))
     steps = _steps(reads, step, least)
     sides: dict[str, Side] = {}
     at = 0
     for s in staged:
-        rows = i.sizes["m" if s == "a" else "n"]
-        sides[s] = _tiled(
-            reads[s], dtype(i.types[s]), rows, steps * step[s], step[s], majors[s], modes[s], at, floating and reads[s].sign()
-        )
+        shape = (dtype(i.types[s]), i.sizes["m" if s == "a" else "n"], steps * step[s], step[s], majors[s])
+        negated = floating and reads[s].sign()
+        sides[s] = _tiled(reads[s], *shape, modes[s], at, negated) if s in modes else placed(reads[s], kinds[s], *shape, at, negated)
         at = -(-sides[s].end // ALIGN) * ALIGN
     if a_from == "registers":
         if steps > MOST_REGISTER_STEPS:
@@ -166,7 +93,7 @@ def _wgmma(i: Instruction, a: Options, b: Options, d: Options) -> Plan:
         reads["a"].full["k"] = str(steps * op.col_count)
     selector = reads["a"].whole("selector", 0, 0, op.sparsity.selectors - 1) if op.sparsity else 0
     accumulate = reads["d"].word("scale", ("1", "0")) == "1"
-    made = Plan(i, sides["a"], sides["b"], steps, *_told(reads), accumulate, selector)
+    made = Plan(i, sides["a"], sides["b"], steps, *told(reads), accumulate, selector)
     _check_shared(made)
     return made
 
@@ -176,7 +103,7 @@ def _atom_k(bits: int, major: str, swizzle: Mode) -> int:
     return 8 if major == "MN" else swizzle.chunks * 128 // bits
 
 
-def _steps(reads: Mapping[str, _Reader], step: Mapping[str, int], least: int) -> int:
+def _steps(reads: Mapping[str, Reader], step: Mapping[str, int], least: int) -> int:
     """Steps of K: what the options say, or the fewest that fill whole atoms."""
     found = {}
     for s in ("a", "b"):
@@ -191,13 +118,13 @@ def _steps(reads: Mapping[str, _Reader], step: Mapping[str, int], least: int) ->
         )
     steps = next(iter(found.values()), least)
     if steps % least or steps > MOST_STEPS:
-        s = next(iter(found))
+        s = next(iter(found), "b")
         allowed = [n * least * step[s] for n in (1, 2, 3)]
         raise reads[s].fail("bad_option", "k", f"k = {steps * step[s]} does not fill whole atoms of both operands in up to {MOST_STEPS} steps.", f"Multiples of {allowed[0]}: {', '.join(map(str, allowed))}, …")  # fmt: skip
     return steps
 
 
-def _tiled(reads: _Reader, element: DType, rows: int, k: int, step: int, major: str, swizzle: Mode, at: int, negated: bool) -> Tiled:
+def _tiled(reads: Reader, element: DType, rows: int, k: int, step: int, major: str, swizzle: Mode, at: int, negated: bool) -> Tiled:
     atom = 8 if major == "K" else swizzle.chunks * 8
     first = reads.whole("first", 0, 0, 4096)
     mn = reads.whole("mn", -(-(first + rows) // atom) * atom, 8, 4096)
@@ -225,13 +152,13 @@ def _tiled(reads: _Reader, element: DType, rows: int, k: int, step: int, major: 
 
 def _check_shared(made: Plan) -> None:
     """LayoutError where the operands overlap, or where they or what is read does not fit a block's shared memory."""
-    staged = [side for side in (made.a, made.b) if isinstance(side, Tiled)]
+    staged = [side for side in (made.a, made.b) if isinstance(side, Described)]
     if len(staged) == 2:
         a, b = staged
-        if a.tile.base < b.end and b.tile.base < a.end:
+        if a.base < b.end and b.base < a.end:
             free = -(-a.end // ALIGN) * ALIGN
             raise LayoutError(
-                "overlap", f"A takes bytes {a.tile.base} to {a.end - 1}, B {b.tile.base} to {b.end - 1}.", f"Put B at {free}.", "b.base"
+                "overlap", f"A takes bytes {a.base} to {a.end - 1}, B {b.base} to {b.end - 1}.", f"Put B at {free}.", "b.base"
             )
     for side in staged:
         if side.end > MOST_SHARED:
@@ -253,8 +180,8 @@ def _mma(i: Instruction, a: Options, b: Options, d: Options) -> Plan:
     op, products = i.operands["a"], i.operands["a"].extents.get("product", 1)
     own = {"a": ("selector",) if op.sparsity else (), "b": ()}
     ids = ("byte_id", "thread_id") if i.scales else ()
-    reads = {s: _Reader(s, given, (*ROW_OPTIONS, *own[s], *ids)) for s, given in (("a", a), ("b", b))}
-    reads["d"] = _Reader("d", d, ())
+    reads = {s: Reader(s, given, (*ROW_OPTIONS, *own[s], *ids)) for s, given in (("a", a), ("b", b))}
+    reads["d"] = Reader("d", d, ())
     sides: dict[str, Side] = {}
     at = 0
     for s in ("a", "b"):
@@ -267,10 +194,10 @@ def _mma(i: Instruction, a: Options, b: Options, d: Options) -> Plan:
         legal = {"byte_id": scale.byte_ids, "thread_id": scale.thread_ids}
         picked = [int(reads[s].word(name, tuple(map(str, legal[name])))) for name in ids]
         chosen[s] = (picked[0], picked[1])
-    return Plan(i, sides["a"], sides["b"], 1, *_told(reads), True, selector, chosen)
+    return Plan(i, sides["a"], sides["b"], 1, *told(reads), True, selector, chosen)
 
 
-def _rows(reads: _Reader, i: Instruction, s: str, products: int, base: int) -> Rows:
+def _rows(reads: Reader, i: Instruction, s: str, products: int, base: int) -> Rows:
     op = i.operands[s]
     mn, k = (op.row_count, op.col_count) if s == "a" else (op.col_count, op.row_count)
     major = reads.word("major", ("K", "MN"))
@@ -281,7 +208,7 @@ def _rows(reads: _Reader, i: Instruction, s: str, products: int, base: int) -> R
     pitch = reads.whole("pitch_bytes", least, least, 4096)
     if pitch % 16:
         raise reads.fail("misaligned", "pitch_bytes", f"A pitch of {pitch} bytes is no multiple of 16.", f"Nearest: {pitch // 16 * 16} or {pitch // 16 * 16 + 16}.")  # fmt: skip
-    swizzle = mode(reads.word("swizzle", tuple(m.name for m in MODES)))
+    swizzle = mode(reads.word("swizzle", MODE_NAMES))
     where = {"kind": "rows", "inner": major, "pitch_bytes": pitch, "swizzle": swizzle.name, "swizzle_by": "tile", "base": base}
     found = _ldmatrix(i, s, major, where)
     wanted = reads.word("load", LOADS, "ldmatrix" if found else "elements")
@@ -319,7 +246,7 @@ def _ldmatrix(i: Instruction, s: str, major: str, where: dict[str, object]) -> C
 
 
 def _wmma(i: Instruction, a: Options, b: Options, d: Options) -> Plan:
-    reads = {"a": _Reader("a", a, ("ldm",)), "b": _Reader("b", b, ("ldm",)), "d": _Reader("d", d, ("layout", "ldm"))}
+    reads = {"a": Reader("a", a, ("ldm",)), "b": Reader("b", b, ("ldm",)), "d": Reader("d", d, ("layout", "ldm"))}
     sides: dict[str, Side] = {}
     at = 0
     for s, layout in zip("ab", i.syntax.layouts, strict=True):
@@ -331,10 +258,10 @@ def _wmma(i: Instruction, a: Options, b: Options, d: Options) -> Plan:
         at = -(-sides[s].end // ALIGN) * ALIGN
     layout = reads["d"].word("layout", ("row", "col"))
     ldm = _ldm(reads["d"], (i.operands["c"], i.operands["d"]), layout)
-    return Plan(i, sides["a"], sides["b"], 1, *_told(reads), d_layout=layout, d_ldm=ldm)
+    return Plan(i, sides["a"], sides["b"], 1, *told(reads), d_layout=layout, d_ldm=ldm)
 
 
-def _ldm(reads: _Reader, ops: tuple[Operand, ...], layout: str) -> int:
+def _ldm(reads: Reader, ops: tuple[Operand, ...], layout: str) -> int:
     """Elements from a row (column) to the next: at least its length, and a multiple of what CUDA C++ and PTX both ask for."""
     least = max(wmma.default_stride(op, layout) for op in ops)
     step = lcm(*(wmma.both(op).ldm_elements for op in ops))

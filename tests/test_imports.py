@@ -25,6 +25,8 @@ FLOORS = (
     {"verify", "chain", "slices"},
     {"tile_map", "feeding"},
     {"plan"},
+    {"options"},
+    {"placing"},
     {"planning"},
     {"render"},
 )

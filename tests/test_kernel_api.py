@@ -100,3 +100,8 @@ def test_tile_and_descriptor_pages_lead_to_a_whole_product(client: TestClient) -
         run = re.search(r'href="(/gpu/run\?kind=mma[^"]*)"', page)
         assert run and verdict in client.get(unescape(run[1])).text, word
     assert "/gpu/run?kind=mma" not in client.get("/descriptor/wgmma/0x4000004000010102?slice_k=16").text
+    rows = client.get(
+        "/descriptor/wgmma/0x4000004000010100", params={"s_kind": "rows", "s_pitch_bytes": "128", "s_swizzle": "128B", "s_base": "0x1000"}
+    )
+    run = re.search(r'href="(/gpu/run\?kind=mma[^"]*)"', rows.text)
+    assert run and "kind%3Drows" in run[1] and "✓ agrees" in client.get(unescape(run[1])).text

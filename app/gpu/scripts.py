@@ -18,8 +18,12 @@ from layouts.render import kernel
 from layouts.swizzle import MODES
 
 # The four worked examples of the guide, then what a reader may choose beside mode and major: steps of K, an atom order, a slice of a larger
-# tile, tiles off the pattern's boundary swizzled by address and by their own start, signs, no C.
+# tile, tiles off the pattern's boundary swizzled by address and by their own start, signs, no C; rows, panels, layouts as CuTe prints them.
 F16 = "wgmma.mma_async.m64n32k16.f32.f16.f16"
+CUTE = (  # what CuTe prints for the second and third worked example
+    "Sw<2,4,3> o smem_ptr16b o ((32,2),(8,2)):((1,256),(32,512))", "Sw<0,4,3> o smem_ptr16b o ((8,4),(8,2)):((1,64),(8,256))",
+    "Sw<3,4,3> o smem_ptr16b o ((64,1),(8,2)):((1,512),(64,512))", "Sw<1,4,3> o smem_ptr16b o ((8,4),(16,1)):((16,128),(1,512))",
+)  # fmt: skip
 CHOSEN = (
     ("", "", ""),
     ("major=MN,swizzle=64B,order=mn", "major=MN,order=mn", ""),
@@ -31,6 +35,9 @@ CHOSEN = (
     ("swizzle=128B,swizzle_by=tile,base=384", "major=MN,swizzle=64B,swizzle_by=tile,base=16512", ""),
     ("scale=-1,swizzle=32B", "swizzle=128B", ""),
     ("from=registers,k=32,scale=-1", "scale=-1", "scale=0"),
+    ("kind=rows,pitch_bytes=128,swizzle=128B,k=64", "kind=atoms,width_bytes=64,outer8_stride=512,inner_stride=2048,swizzle=64B", ""),
+    (f"kind=cute,major=MN,layout={CUTE[0]}", f"kind=cute,major=MN,layout={CUTE[1]},base=4096", ""),
+    (f"kind=cute,major=MN,layout={CUTE[2]},scale=-1", f"kind=cute,layout={CUTE[3]}", "scale=0"),
 )
 # wgmma and wgmma.sp of every kind of type and several N; f16 and bf16 in both majors.
 WGMMA = (

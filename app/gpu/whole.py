@@ -17,7 +17,7 @@ from app.gpu import numbers, products
 from app.gpu.device import Device, Product
 from app.gpu.products import Inputs
 from layouts.instruction import WARPGROUP, Operand
-from layouts.plan import Matrix, Plan, Rows, Side, Tiled
+from layouts.plan import Described, Matrix, Plan, Rows, Side
 from layouts.render import kernel_device
 
 Array = NDArray[Any]
@@ -114,11 +114,11 @@ def run(device: Device, plan: Plan, seed: int = products.SEED, data: Mapping[str
     memory, source = device.program(plan, staged)
     tolerance = given.tolerance(plan.instruction) if data else 0.0
     told = products.compared(expected(plan, given), d_values(plan, memory), 0, source, tolerance)
-    told |= {"descriptors": {side.letter: words(side, plan.steps) for side in (plan.a, plan.b) if isinstance(side, Tiled)}}
+    told |= {"descriptors": {side.letter: words(side, plan.steps) for side in (plan.a, plan.b) if isinstance(side, Described)}}
     return told | {"immediates": plan.immediates, "steps": plan.steps, "options": plan.options}
 
 
-def words(side: Tiled, steps: int) -> list[str]:
+def words(side: Described, steps: int) -> list[str]:
     """The descriptor of every step, its start counted from shared memory's first byte."""
     return [str(side.descriptor(step)) for step in range(steps)]
 
@@ -130,7 +130,7 @@ def image(plan: Plan, staged: Staged) -> Array:
     """The block's shared memory as bytes, both operands where the plan puts them."""
     out = np.zeros(-(-plan.shared_bytes // 4) * 4, np.uint8)
     for side in (plan.a, plan.b):
-        if isinstance(side, Tiled | Rows | Matrix):
+        if isinstance(side, Described | Rows | Matrix):
             units = np.ascontiguousarray(staged.memory[side.letter.upper()])
             at = places(side)
             size = side.unit_bytes
@@ -139,7 +139,7 @@ def image(plan: Plan, staged: Staged) -> Array:
     return out
 
 
-def places(side: Tiled | Rows | Matrix) -> Array:
+def places(side: Described | Rows | Matrix) -> Array:
     """The byte of shared memory where each unit of the lines lies: [line, unit]."""
     line, unit = np.arange(side.lines)[:, None], np.arange(side.line_units)[None, :]
     if isinstance(side, Rows):
@@ -147,7 +147,7 @@ def places(side: Tiled | Rows | Matrix) -> Array:
     if isinstance(side, Matrix):
         return np.asarray(side.base + (line * side.ldm // side.per_unit + unit) * side.unit_bytes)
     mn, k = (line, unit * side.per_unit) if side.major == "K" else (unit, line)
-    return np.asarray(side.tile.address(side.first + mn, k))
+    return np.asarray(side.address(mn, k))
 
 
 def simulate(device: Device, plan: Plan, staged: Staged) -> Array:
@@ -167,7 +167,7 @@ def simulate(device: Device, plan: Plan, staged: Staged) -> Array:
         registers["c"] = out
         if i.operands["a"].sparsity:
             registers["e"] = staged.inputs.metadata[step][None]
-        descriptors = {f"{s.letter}_desc": s.descriptor(step).word for s in (plan.a, plan.b) if isinstance(s, Tiled)}
+        descriptors = {f"{s.letter}_desc": s.descriptor(step).word for s in (plan.a, plan.b) if isinstance(s, Described)}
         if i.threads != WARPGROUP:
             registers |= {side.letter: _loaded(plan, side, staged, shared) for side in (plan.a, plan.b)}
         elif plan.a_from == "registers":

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+import shlex
 
 from layouts import catalog
-from layouts.plan import Matrix, Plan, Rows, Side, Tiled
+from layouts.plan import Described, Matrix, Placed, Plan, Rows, Side, Tiled
 from layouts.render import kernel_script
 from layouts.render.kernel_device import device
 from layouts.render.kernel_host import host, includes
@@ -34,7 +35,7 @@ def options_text(options: dict[str, str]) -> str:
 
 def command(plan: Plan, output: str = "product.cu") -> str:
     """The command that writes this very program."""
-    sides = "".join(f" --{side} {options_text(given)}" for side, given in plan.chosen.items() if given)
+    sides = "".join(f" --{side} {shlex.quote(options_text(given))}" for side, given in plan.chosen.items() if given)
     return f"lanescope kernel {plan.instruction.ptx}{sides} -o {output}"
 
 
@@ -55,10 +56,11 @@ def _lies(side: Side, stored: bool) -> str:
     shape = f"{side.mn}×{side.k}" if side.letter == "a" else f"{side.k}×{side.mn}"
     text = f"{side.letter.upper()}: {shape} {side.element.name}{' (stored)' if stored else ''}"
     major = side.major if side.major == "K" else "MN"[side.letter == "b"]
-    if isinstance(side, Tiled):
+    if isinstance(side, Described):
         word = side.descriptor(0)
         given = ", the descriptor given" if side.word else ""
-        return f"{text} in shared memory, {major}-major, swizzle {side.tile.mode.name}; LBO {word.lbo_bytes}, SBO {word.sbo_bytes} bytes{given}"
+        where = f"swizzle {side.tile.mode.name}" if isinstance(side, Tiled) else side.where.text if isinstance(side, Placed) else ""
+        return f"{text} in shared memory, {major}-major, {where}; LBO {word.lbo_bytes}, SBO {word.sbo_bytes} bytes{given}"
     if isinstance(side, Rows):
         how = side.chain.load.instruction.ptx if side.chain else "an element at a time"
         swizzle = f", swizzle {side.mode.name}" if side.mode.chunks > 1 else ""

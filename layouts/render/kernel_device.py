@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from layouts import catalog
 from layouts.instruction import WARP, WARPGROUP, WORDS, Instruction
-from layouts.plan import Matrix, Plan, Rows, Side, Tiled
+from layouts.plan import Described, Matrix, Placed, Plan, Rows, Side, Tiled
 from layouts.render import chain as chain_code
-from layouts.render import cuda, smem
+from layouts.render import cuda, placed, smem
 from layouts.render.cuda import function_name, memory_type, wrapper, wrapper_name
 from layouts.table.wgmma_order import BY_NAME
 
@@ -54,9 +54,9 @@ def _shared(plan: Plan) -> list[str]:
     """Shared memory and a pointer to each operand in it."""
     out = ["extern __shared__ __align__(1024) unsigned char shared[];"]
     for side in (plan.a, plan.b):
-        base = side.tile.base if isinstance(side, Tiled) else side.base if isinstance(side, Rows | Matrix) else None
-        if base is not None:
-            kind = "unsigned char" if isinstance(side, Rows) else unit(side)
+        if isinstance(side, Described | Rows | Matrix):
+            base = 0 if isinstance(side, Placed) else side.base
+            kind = "unsigned char" if isinstance(side, Rows | Placed) else unit(side)
             at = f"shared + {base}" if base else "shared"
             at = at if kind == "unsigned char" else f"reinterpret_cast<{kind}*>({at})"
             out.append(f"{kind}* const tile_{side.letter} = {at};")
@@ -77,12 +77,15 @@ def _call(name: str, values: Sequence[int], arguments: Sequence[str]) -> str:
 
 
 def _wgmma(plan: Plan) -> tuple[list[str], list[str]]:
-    i, tiled = plan.instruction, [side for side in (plan.a, plan.b) if isinstance(side, Tiled)]
+    i, tiled = plan.instruction, [side for side in (plan.a, plan.b) if isinstance(side, Described)]
     d, n = i.operands["d"], i.sizes["n"]
     parts = []
     for side in tiled:
-        parts.append(smem.fill(side.tile, side.letter, side.mn, side.first, fenced=False))
-        parts.append(smem.describe(side.tile, side.letter, side.step, side.word, side.first))
+        if isinstance(side, Tiled):
+            parts.append(smem.fill(side.tile, side.letter, side.mn, side.first, fenced=False))
+            parts.append(smem.describe(side.tile, side.letter, side.step, side.word, side.first))
+        elif isinstance(side, Placed):
+            parts += [placed.fill(side), placed.describe(side, plan.steps)]
     parts.append(wrapper(i, plan.a_from))
     parts += [cuda.load(i, i.operands["a"])] if plan.a_from == "registers" else []
     parts += [cuda.load(i, d)] if plan.accumulate else []
@@ -136,7 +139,9 @@ def _steps(plan: Plan) -> list[str]:
     i, several = plan.instruction, plan.steps > 1
     arguments = ["d"]
     for side in (plan.a, plan.b):
-        if isinstance(side, Tiled):
+        if isinstance(side, Placed):
+            arguments.append(f"{side.letter}_descriptor(tile_{side.letter}, {'step' if several else '0'})")
+        elif isinstance(side, Tiled):
             at = f"step * {side.step // (8 if side.tile.element_bits < 8 else 1)}" if several else "0"
             arguments.append(f"{side.letter}_descriptor(tile_{side.letter}, {side.first}, {at})")
         else:
