@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 PORT ?= 8000
 
-.PHONY: run test fuzz lint types bench bench-peers targets golden diagnoses gpu-verify wheel help clean browser compiler
+.PHONY: run test fuzz lint types bench bench-peers load targets golden diagnoses gpu-verify wheel help clean browser compiler
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -56,6 +56,9 @@ bench: $(VENV)/.test browser  ## every figure the project promises, measured
 
 bench-peers: $(VENV)/.test browser  ## the same pictures by us and by tensor-layouts (own .venv-peers); writes docs/benchmarks.md
 	$(BIN)/python -m tests.bench.peers
+
+load: $(VENV)/.test  ## a server under load and under attack, on loopback; writes docs/benchmarks.md (minutes)
+	$(BIN)/python -m tests.bench.load
 
 targets: $(VENV)/.test  ## assemble every candidate with ptxas and rewrite layouts/table/targets.json
 	$(BIN)/python -m tests.ptxas.sweep

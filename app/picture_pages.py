@@ -12,7 +12,7 @@ from app import memory, payload, pictures
 from app.memory import TILE_FIELDS
 from app.memory_api import TILE
 from app.pictures import FORMS
-from app.raster import Drawing
+from app.raster import Drawing, servable
 from app.schemas.instructions import Detail, OperandMap
 from app.schemas.memory import Decoded, Tile
 from app.takes import ApiRoute, Ptx, part, query, word
@@ -50,8 +50,8 @@ register_url_convertor("form", FormConvertor())
 
 
 def later(drawing: Drawing) -> Drawing:
-    """Drawn by a process of its own, once the route has answered."""
-    return drawing
+    """Drawn by a process of its own, once the route has answered; LayoutError where that would be too much for one request."""
+    return servable(drawing)
 
 
 router = APIRouter(tags=["pictures"], route_class=ApiRoute, default_response_class=Response)

@@ -8,7 +8,7 @@ from typing import Any
 
 from app import memory, memory_views, payload, state
 from app.encode import dumps
-from app.raster import Drawing
+from app.raster import Drawing, fitting
 from app.tile_views import Look, look_of, tile_figure
 from app.words import DIAGRAM, LOOK
 from layouts import catalog
@@ -149,7 +149,8 @@ def _drawn(form: str, drawing: str, query: Mapping[str, str], draw: Draw) -> Mad
         return tikz(drawing, standalone=not _flag("embed", query)).encode(), FORMS[form]
     if form == "pdf":
         return draw(Drawing(form, drawing)), FORMS[form]
-    return draw(Drawing(form, drawing, _scale(query))), FORMS[form]
+    scale = _scale(query)
+    return draw(Drawing(form, drawing, scale if query.get("scale") else fitting(drawing, scale))), FORMS[form]
 
 
 def _scale(query: Mapping[str, str]) -> float:

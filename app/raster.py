@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import importlib.util
+import math
 import sys
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -21,7 +22,9 @@ from app.raster_worker import FAMILY
 from layouts.errors import LayoutError
 
 LARGEST_PIXELS = 12000  # each way
-MOST_PIXELS = 24_000_000  # in all: 96 MB while it is drawn
+MOST_PIXELS = 24_000_000  # in all: 170 MB while it is drawn
+SERVED_PIXELS = 8_000_000  # the same for a server: 60 MB
+SERVED_LABELS = {"png": 8192, "pdf": 4096}  # a server draws so many in a few seconds; a PDF with 16,384 took 13 s and 120 MB
 HINT = "pip install 'lanescope[pictures]'"
 
 
@@ -60,7 +63,7 @@ class Drawing:
             raise LayoutError(
                 "no_glyphs", f"{FAMILY} has no glyph for '{''.join(strange[:8])}'.", "Chinese text: SVG, TeX, text or Markdown.", "lang"
             )
-        wide, high = (float(self.svg.split(f'{side}="', 1)[1].split('"', 1)[0]) * self.scale for side in ("width", "height"))
+        wide, high = (side * self.scale for side in size(self.svg))
         if self.form == "png" and (max(wide, high) > LARGEST_PIXELS or wide * high > MOST_PIXELS):
             raise LayoutError(
                 "too_large",
@@ -72,6 +75,46 @@ class Drawing:
     def made(self) -> bytes:
         """Drawn in this process."""
         return raster_worker.png(self.svg, self.scale, self.fonts) if self.form == "png" else raster_worker.pdf(self.svg, self.fonts)
+
+
+def size(svg: str) -> tuple[float, float]:
+    """Width and height of a picture in its own units."""
+    wide, high = (float(svg.split(f'{side}="', 1)[1].split('"', 1)[0]) for side in ("width", "height"))
+    return wide, high
+
+
+def fitting(svg: str, scale: float) -> float:
+    """The scale, or less where the picture would be larger than a server draws; in hundredths, so that it can be written in an address."""
+    wide, high = size(svg)
+    return max(
+        0.25,
+        min(
+            scale,
+            math.floor(100 * math.sqrt(SERVED_PIXELS / (wide * high))) / 100,
+            math.floor(100 * LARGEST_PIXELS / max(wide, high)) / 100,
+        ),
+    )
+
+
+def servable(drawing: Drawing) -> Drawing:
+    """The drawing; LayoutError where it is more than a server draws for one request."""
+    wide, high = (side * drawing.scale for side in size(drawing.svg))
+    if drawing.form == "png" and wide * high > SERVED_PIXELS:
+        raise LayoutError(
+            "too_large",
+            f"{wide:.0f}×{high:.0f} pixels.",
+            f"A server draws at most {SERVED_PIXELS // 1_000_000} million: a smaller cell or scale, or a window. `lanescope diagram` draws more.",
+            "scale",
+        )
+    labels = drawing.svg.count("<text") + drawing.svg.count("<tspan")
+    if labels > SERVED_LABELS[drawing.form]:
+        raise LayoutError(
+            "too_large",
+            f"{labels} labels in a {drawing.form.upper()}.",
+            f"A server draws at most {SERVED_LABELS[drawing.form]}: a window (rows, cols), label=none, or SVG. `lanescope diagram` draws all.",
+            "label",
+        )
+    return drawing
 
 
 class Easel:

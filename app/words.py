@@ -95,7 +95,7 @@ DIAGRAM = {
     "caption": "1: pattern and formulas below",
     "lang": "en, de, fr or zh",
     "product": "which of m8n8k4's four",
-    "scale": "PNG pixels a unit, 0.25 to 8",
+    "scale": "PNG pixels a unit, 0.25 to 8; 2 or what fits",
     "embed": "TeX: 1 for a tikzpicture to \\input",
 }
 

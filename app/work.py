@@ -8,7 +8,9 @@ next request for the same address is answered from the event loop without a thre
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
+import ctypes
 import functools
 import gc
 import inspect
@@ -32,6 +34,7 @@ from app.wire import Body, Cache
 from layouts.errors import LayoutError
 
 Made = TypeVar("Made")
+M_ARENA_MAX, M_MMAP_THRESHOLD = -8, -3  # malloc.h
 
 
 @lru_cache(maxsize=1)
@@ -39,10 +42,15 @@ def settle() -> None:
     """Once a process, when what stays is loaded: nothing else may hold the interpreter for long.
 
     The catalogue's 150,000 objects leave the garbage collector's sight: a full collection of them took 0.3 s, with every request waiting.
-    And a thread that computes gives way after 1 ms instead of 5: the event loop needs the interpreter several times for one answer.
+    And a thread that computes gives way after 1 ms instead of 5: the event loop needs the interpreter several times for one answer. Large arrays
+    are given back to the system when they are freed.
     """
     gc.freeze()
     sys.setswitchinterval(0.001)
+    with contextlib.suppress(AttributeError, OSError):  # glibc's: else each thread keeps what its largest answer took, 40 MB in all
+        malloc = ctypes.CDLL(None).mallopt
+        malloc(M_ARENA_MAX, 1)
+        malloc(M_MMAP_THRESHOLD, 256 << 10)
 
 
 class Work:

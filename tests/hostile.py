@@ -69,7 +69,7 @@ def _changed(body: dict[str, Any], value: Any) -> list[tuple[str, dict[str, Any]
 def pages() -> list[Request]:
     sizes = [{"mn": 4096, "k": 4096}, {"mn": 4096, "k": 16}, {"mn": 8, "k": 4096}, {"mn": 1 << 20, "k": 8}, {"mn": 8, "k": 1 << 40}, {"mn": 896, "k": 128},
              {"mn": 14000, "k": 8}, {"mn": 8, "k": 14000}, {"mn": 232448, "k": 8, "element_bits": 8}, {"mn": 128, "k": 896, "major": "MN"}, {"mn": 1816, "k": 64},
-             {"mn": 64, "k": 64, "base": BIG}, {"mn": 64, "k": 64, "rows": BIG}, {"mn": 448, "k": 512, "element_bits": 4}, {"mn": 1024, "k": 448, "element_bits": 4}]  # fmt: skip
+             {"mn": 64, "k": 64, "base": BIG}, {"mn": 64, "k": 64, "rows": BIG}, {"mn": 448, "k": 512, "element_bits": 4}, {"mn": 1808, "k": 1024, "element_bits": 1}, {"mn": 8, "k": 231424, "element_bits": 1, "swizzle": "none"}, {"mn": 1024, "k": 448, "element_bits": 4}]  # fmt: skip
     out: list[Request] = []
     for given in sizes:
         query = urlencode(given)

@@ -275,6 +275,34 @@ def test_the_pixels_of_a_picture_are_bounded() -> None:
         assert (refused.value.code, refused.value.field) == ("too_large", "scale")
 
 
+WIDE = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"
+
+
+@pytest.mark.skipif(bool(raster.available()), reason=raster.available())
+@pytest.mark.parametrize(
+    ("address", "field"),
+    [
+        (f"/i/{M16}.png?cell=60&scale=3", "scale"),
+        (f"/i/{WIDE}/d.png?cell=40&scale=0.5", "label"),
+        (f"/i/{WIDE}/d.pdf?cell=40", "label"),
+        ("/smem.png?mn=896&k=128&scale=2", "scale"),
+    ],
+)
+def test_a_server_draws_less_than_the_command_does(app: Any, address: str, field: str) -> None:
+    answer = asyncio.run(ask(app, "GET", address))
+    error = answer.json()["error"]
+    assert (answer.status, error["code"], error["field"]) == (422, "too_large", field) and "lanescope diagram" in error["hint"]
+
+
+@pytest.mark.skipif(bool(raster.available()), reason=raster.available())
+@pytest.mark.parametrize(("high", "scale"), [(1000, 2.0), (2000, 2.0), (4000, 1.41), (8000, 1.0), (100_000, 0.25)])
+def test_a_scale_that_nobody_gave_is_two_or_what_fits(high: int, scale: float) -> None:
+    svg = f'<svg width="1000" height="{high}">'
+    assert raster.fitting(svg, 2.0) == scale
+    if high <= 8000:
+        raster.servable(raster.Drawing("png", svg, scale))
+
+
 def test_a_server_takes_what_stays_out_of_the_garbage_collectors_sight() -> None:
     with TestClient(create_app()):
         assert gc.get_freeze_count() > 50_000 and sys.getswitchinterval() == pytest.approx(0.001)

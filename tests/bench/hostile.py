@@ -103,7 +103,7 @@ def one(port: int, pid: int, name: str, method: str, path: str, body: Any) -> Se
     return Seen(name, status, taken, len(answer) / 1e6, max(waits) * 1000, rss_mb(pid))
 
 
-def main() -> None:
+def main() -> list[Seen]:
     worst: list[Seen] = []
     with server() as (port, pid):
         print(f"{'request':60} status  seconds  answer MB  healthz ms  RSS MB")
@@ -116,6 +116,7 @@ def main() -> None:
             )
     print(f"{len(worst)} requests; slowest {max(s.seconds for s in worst):.2f} s, longest /healthz {max(s.health_ms for s in worst):.0f} ms, "
           f"memory {max(s.rss_mb for s in worst):.0f} MB; {os.cpu_count()} cores")  # fmt: skip
+    return worst
 
 
 if __name__ == "__main__":

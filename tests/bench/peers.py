@@ -16,6 +16,7 @@ from playwright.sync_api import sync_playwright
 
 from app import pictures
 from layouts import find
+from tests.bench import load
 from tests.bench.processes import COMMAND, seconds
 from tests.browser.conftest import FLAGS, chromium_path
 
@@ -119,7 +120,8 @@ def main() -> None:
         "PNG and PDF are drawn by resvg and svg2pdf: of the libraries that draw SVG without a browser they drew these grids exactly, need no system library and are MIT (cairosvg needs libcairo, kaleido a Chrome; skia, "
         "svglib and pymupdf misplaced text).",
     ]  # fmt: skip
-    (ROOT / "docs" / "benchmarks.md").write_text("\n".join(lines) + "\n")
+    under_load = load.kept()
+    (ROOT / "docs" / "benchmarks.md").write_text("\n".join(lines) + "\n" + (f"\n{under_load}" if under_load else ""))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,221 @@
+"""One server process under load, on this machine's loopback alone, bounded in count and time: `make load`.
+
+Writes the section "Under load" of docs/benchmarks.md. The client is a few lines of asyncio instead of a tool: it needs no installation, says
+exactly when it began and ended each request, and costs the server's machine little more than the bytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import datetime
+import http.client
+import os
+import platform
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import uvloop
+
+from tests.bench import hostile
+from tests.bench.hostile import rss_mb, server
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "benchmarks.md"
+HEADING = "## Under load"
+M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+OPERAND = f"/api/v1/instructions/{M16}/operands/a"
+CONNECTIONS, WARM, SECONDS = 50, 30_000, 60.0
+
+
+def _request(path: str) -> bytes:
+    return f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept-Encoding: br\r\n\r\n".encode()
+
+
+@dataclass
+class Flood:
+    """Requests over kept connections, each sent when the one before it is answered."""
+
+    paths: list[bytes]
+    left: int
+    taken: list[float] = field(default_factory=list)
+    wrong: int = 0
+
+    def next(self) -> bytes | None:
+        if self.left <= 0:
+            return None
+        self.left -= 1
+        return self.paths[self.left % len(self.paths)]
+
+
+class Client(asyncio.Protocol):
+    """One connection. An answer's end is known from its content-length."""
+
+    def __init__(self, flood: Flood) -> None:
+        self.flood, self.done = flood, asyncio.get_running_loop().create_future()
+        self.held, self.whole = b"", 0
+
+    def connection_made(self, transport: Any) -> None:
+        self.transport = transport
+        self.send()
+
+    def send(self) -> None:
+        raw = self.flood.next()
+        if raw is None:
+            self.transport.close()
+            return
+        self.begun = time.perf_counter()
+        self.transport.write(raw)
+
+    def data_received(self, data: bytes) -> None:
+        self.held += data
+        if not self.whole:
+            head, end, _ = self.held.partition(b"\r\n\r\n")
+            if not end:
+                return
+            length = head.lower().split(b"content-length:", 1)[1].split(b"\r\n", 1)[0]
+            self.whole = len(head) + 4 + int(length)
+            self.flood.wrong += not head.startswith(b"HTTP/1.1 200")
+        if len(self.held) >= self.whole:
+            self.flood.taken.append(time.perf_counter() - self.begun)
+            self.held, self.whole = b"", 0
+            self.send()
+
+    def connection_lost(self, _: Exception | None) -> None:
+        if not self.done.done():
+            self.done.set_result(None)
+
+
+@dataclass
+class Seen:
+    """What a flood saw: requests a second, and the waits of 50 and 99 of 100 requests in ms."""
+
+    rate: float
+    p50: float
+    p99: float
+    wrong: int
+
+
+async def flood(port: int, paths: list[str], count: int, connections: int = CONNECTIONS) -> Seen:
+    shared = Flood([_request(path) for path in paths], count)
+    loop = asyncio.get_running_loop()
+    begun = time.perf_counter()
+    made = [await loop.create_connection(lambda: Client(shared), "127.0.0.1", port) for _ in range(connections)]
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(asyncio.gather(*(client.done for _, client in made)), SECONDS)
+    seconds = time.perf_counter() - begun
+    taken = sorted(shared.taken)
+    at = lambda part: taken[int(part * (len(taken) - 1))] * 1000  # noqa: E731
+    return Seen(len(taken) / seconds, at(0.5), at(0.99), shared.wrong + count - len(taken))
+
+
+@contextlib.asynccontextmanager
+async def crowd(port: int, idle: int, slow: int):  # type: ignore[no-untyped-def]
+    """Connections that send nothing, and clients that send a body a byte at a time and read as slowly."""
+    writers = []
+    for _ in range(idle + slow):
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        writers.append(writer)
+    head = b"POST /api/v1/banks HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n"
+
+    async def trickle(writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            writer.write(head)
+            while True:
+                writer.write(b" ")
+                await writer.drain()
+                await asyncio.sleep(0.1)
+
+    tasks = [asyncio.create_task(trickle(writer)) for writer in writers[idle:]]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        for writer in writers:
+            writer.close()
+
+
+def catalogue(port: int) -> list[str]:
+    """Addresses of every instruction's answers: cold ones to fill the cache with."""
+    import json
+
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    connection.request("GET", "/api/v1/instructions")
+    found = json.loads(connection.getresponse().read())["instructions"]
+    connection.close()
+    return [f"/api/v1/instructions/{row['ptx']}{part}" for row in found for part in ("", f"/operands/{row['operands'][0]}")]
+
+
+async def measured() -> list[str]:
+    rows = ["| figure | seen | wanted |", "|---|---:|---:|"]
+
+    def row(what: str, seen: str, wanted: str = "") -> None:
+        rows.append(f"| {what} | {seen} | {wanted} |")
+        print(f"{what:90} {seen:34} {wanted}", flush=True)
+
+    with server() as (port, pid):
+        await flood(port, [OPERAND], 2000)
+        told = max([await flood(port, [OPERAND], WARM) for _ in range(3)], key=lambda seen: seen.rate)
+        row(
+            f"warm operand JSON, {CONNECTIONS} connections, best of 3",
+            f"{told.rate:.0f} requests/s, p99 {told.p99:.0f} ms",
+            "3,000 requests/s, p99 < 30 ms",
+        )
+        page = await flood(port, [f"/i/{M16}"], 10_000)
+        row(f"warm instruction page, {CONNECTIONS} connections", f"{page.rate:.0f} requests/s, p99 {page.p99:.0f} ms")
+        async with crowd(port, idle=1000, slow=50):
+            crowded = await flood(port, [OPERAND], 10_000)
+            row(
+                "the same with 1,000 idle and 50 slow clients",
+                f"{crowded.rate:.0f} requests/s, p99 {crowded.p99:.0f} ms, {crowded.wrong} failed",
+                "0 failed",
+            )
+        cold = catalogue(port)
+        filling = await flood(port, cold, len(cold), 20)
+        row(
+            f"every instruction and an operand of each, {len(cold):,} cold addresses, 20 connections",
+            f"{filling.rate:.0f} requests/s, p99 {filling.p99:.0f} ms, {filling.wrong} failed",
+            "0 failed",
+        )
+        before, wrong = rss_mb(pid), 0
+        for _ in range(4):
+            wrong += (await flood(port, [OPERAND, *cold[::50]], 25_000)).wrong
+        row("memory before and after 100,000 requests", f"{before:.0f} MB, {rss_mb(pid):.0f} MB, {wrong} failed", "flat")
+    return rows
+
+
+def main() -> None:
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        rows = runner.run(measured())
+    told = hostile.main()
+    rows.append(
+        f"| {len(told):,} requests that mean harm, one at a time (tests/hostile.py): the slowest; the longest /healthz waited meanwhile; memory with its workers | "
+        f"{max(s.seconds for s in told):.1f} s; {max(s.health_ms for s in told):.0f} ms, over 100 ms {sum(s.health_ms > 100 for s in told)} times; {max(s.rss_mb for s in told):.0f} MB | 5 s; 100 ms; 300 MB |"
+    )
+    load = os.getloadavg()[0]
+    head = (
+        f"Written by `make load` on {datetime.date.today().isoformat()}: one server process and the client on one machine with {len(os.sched_getaffinity(0))} cores, "
+        f"Python {platform.python_version()}; load average at the end {load:.1f}. Other programs ran on the machine where it is above 2: the figures are worse for it."
+    )
+    write([HEADING, "", head, "", *rows])
+
+
+def write(section: list[str]) -> None:
+    """Replace the section in docs/benchmarks.md, or add it."""
+    text = PAGE.read_text()
+    before, found, rest = text.partition(HEADING + "\n")
+    after = rest[rest.index("\n## ") + 1 :] if found and "\n## " in rest else ""
+    PAGE.write_text(before.rstrip() + "\n\n" + "\n".join(section) + "\n" + (f"\n{after}" if after else ""))
+
+
+def kept() -> str:
+    """The section as it stands, for a program that rewrites the rest of the page."""
+    _, found, rest = PAGE.read_text().partition(HEADING + "\n")
+    return HEADING + "\n" + rest.split("\n## ")[0] if found else ""
+
+
+if __name__ == "__main__":
+    main()
