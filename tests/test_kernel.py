@@ -117,6 +117,7 @@ def sample() -> dict[str, list[Plan]]:
         elif new:
             plans.append(plan(i, "ldm=128", "ldm=128", "layout=col,ldm=64"))
         out.setdefault(kernel.target(plans[0]), []).extend(plans)
+    out["sm_90a"] += [plan(find(F16), *given) for given in scripts.CHOSEN]
     return out
 
 
