@@ -8,6 +8,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -115,6 +116,8 @@ class Unexpected:
 
         try:
             await self.app(scope, receive, noticed)
+        except ClientDisconnect:  # nobody is left to answer
+            LOG.info("%s %s: the client left", scope["method"], shown(scope["path"], 120))
         except Exception as error:
             LOG.exception("%s %s failed", scope["method"], shown(scope["path"], 120))
             if begun:

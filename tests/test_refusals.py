@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from starlette.testclient import TestClient
 from app import memory, words
 from app.main import create_app
 from app.schemas.base import Error, ErrorBody
+from tests.asgi import ask
 
 VERIFY = "/api/v1/descriptors/verify"
 PTX = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -181,6 +183,15 @@ def test_what_nothing_expected_is_logged_and_answered_in_the_one_shape(
     monkeypatch.setattr(memory, "tile_facts", broken)
     page = client.get("/smem")
     assert page.status_code == 500 and page.headers["content-type"].startswith("text/html") and "secret" not in page.text
+
+
+def test_a_client_that_leaves_is_no_failure_of_the_server(client: TestClient, caplog: pytest.LogCaptureFixture) -> None:
+    async def left() -> dict[str, Any]:
+        return {"type": "http.disconnect"}
+
+    with caplog.at_level(logging.INFO, "lanescope"):
+        answer = asyncio.run(ask(client.app, "POST", "/api/v1/descriptors/encode", {}, receive=left))
+    assert answer.status == 0 and "the client left" in caplog.text and "Traceback" not in caplog.text
 
 
 def test_one_access_and_several_are_not_given_together(client: TestClient) -> None:
