@@ -1,10 +1,14 @@
 // The steps page: Enter sends a formula, files become rows of numbers, and matrices too long for an address are posted.
+import { root } from "./place.js";
+
 const form = document.getElementById("steps");
 const LONGEST = 7000;
 
 for (const area of form.querySelectorAll("textarea")) {
   area.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && !event.shiftKey && !area.value.includes("\n")) { event.preventDefault(); form.requestSubmit(form.querySelector("button[value=numpy]")); }
+    if (event.key !== "Enter" || event.shiftKey || area.value.includes("\n")) return;
+    event.preventDefault();
+    form.requestSubmit(form.querySelector("button[value=numpy]"));
   });
 }
 for (const input of form.querySelectorAll("input[type=file]")) {
@@ -12,7 +16,8 @@ for (const input of form.querySelectorAll("input[type=file]")) {
   input.closest("label").hidden = false;
   input.addEventListener("change", async () => {
     if (!input.files.length) return;
-    const answer = await fetch("/steps/file.json", { method: "POST", headers: { "content-type": "application/octet-stream" }, body: input.files[0] });
+    const headers = { "content-type": "application/octet-stream" };
+    const answer = await fetch(`${root}/steps/file.json`, { method: "POST", headers, body: input.files[0] });
     const body = await answer.json();
     area.setCustomValidity(answer.ok ? "" : `${body.error.message} ${body.error.hint}`);
     if (answer.ok) area.value = body.text;

@@ -376,6 +376,12 @@ def test_every_link_stays_under_the_prefix(sent: str) -> None:
     assert get(app, "/tools/lanescopex/").status == 404
 
 
+def test_scripts_ask_below_the_prefix() -> None:
+    """A script's own addresses begin with `root` of static/place.js: nothing turns them as the links of pages are turned."""
+    for file in ROOT.glob("static/*.js"):
+        assert not re.search(r"""(fetch\(|State\([^)]*|href = |action = )["'`]/""", file.read_text()), file.name
+
+
 def test_without_a_prefix_nothing_is_changed(app: FastAPI) -> None:
     assert b"data-root" not in get(app, PAGE).body and b'href="/guide"' in get(app, PAGE).body
 
