@@ -13,7 +13,7 @@ USER 10001
 WORKDIR /tmp
 EXPOSE 8000
 HEALTHCHECK --interval=30s --timeout=3s --start-period=10s \
-  CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8000/healthz', timeout=2)"]
+  CMD ["python", "-c", "import os, urllib.request as u; u.urlopen(f'http://127.0.0.1:{os.environ.get(\"LANESCOPE_PORT\", 8000)}/healthz', timeout=2)"]
 # Settings: docker run -e LANESCOPE_… (docs/deploy.md). Nothing is written at run time: docker run --read-only works.
 CMD ["lanescope", "serve"]
 

@@ -15,11 +15,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app.errors import answer, status_of
 from app.headers import Headers
 from app.logs import ACCESS, REQUEST_ID
+from app.prefix import address
 from app.settings import Settings
 from layouts.errors import LayoutError
 from layouts.reading import shown
 
 BODIES = ("POST", "PUT", "PATCH", "DELETE")
+PROBES = ("/healthz", "/readyz")  # asked for by address, inside a container: no client's name is known there
 LONGEST_DRAIN, MOST_DRAINED = 2.0, 64 << 20
 _ID = re.compile(rb"[\w.:+/=-]{1,64}\Z")
 
@@ -65,8 +67,10 @@ class Guard:
         """Why a request is not even looked at, None where it is."""
         host = given.get(b"host", b"").decode("latin-1")
         name = host.rpartition(":")[0] if re.search(r":\d+\Z", host) else host
-        if self.hosts and not any(
-            name.lower() == known or (known.startswith("*.") and name.lower().endswith(known[1:])) for known in self.hosts
+        if (
+            self.hosts
+            and address(scope) not in PROBES
+            and not any(name.lower() == known or (known.startswith("*.") and name.lower().endswith(known[1:])) for known in self.hosts)
         ):
             return LayoutError(
                 "unknown_host", f"This server does not answer to '{shown(host)}'.", "LANESCOPE_TRUSTED_HOSTS names the hosts."

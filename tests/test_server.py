@@ -115,8 +115,10 @@ def test_a_slow_body_is_408() -> None:
 )  # fmt: skip
 def test_only_the_names_of_the_setting_are_answered_to(host: str, status: int) -> None:
     app = create_app(settings=Settings(trusted_hosts="example.org, *.test, [::1]"))
-    answer = get(app, "/healthz", headers={"host": host})
+    answer = get(app, DATA, headers={"host": host})
     assert answer.status == status and (status == 200 or refused(answer) == (400, "unknown_host"))
+    for probe in ("/healthz", "/readyz"):
+        assert get(app, probe, headers={"host": host}).status == 200  # by address, as a container's own check asks
 
 
 def test_a_rate_is_kept_for_each_client() -> None:
@@ -423,6 +425,18 @@ def test_every_setting_is_documented() -> None:
     text = (ROOT / "docs" / "deploy.md").read_text()
     for name, default, says in rows():
         assert f"| `{variable(name)}` | `--{name.replace('_', '-')}` | {f'`{default}`' if default else 'none'} | {says} |" in text
+
+
+@pytest.mark.parametrize(("port", "asked"), [(None, "8000"), ("9000", "9000")])
+def test_the_image_checks_the_port_it_listens_on(port: str | None, asked: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (command,) = re.findall(r"^HEALTHCHECK.*\\\n\s+CMD (\[.*\])$", (ROOT / "Dockerfile").read_text(), re.M)
+    told: list[str] = []
+    monkeypatch.setattr("urllib.request.urlopen", lambda address, timeout: told.append(address))
+    monkeypatch.delenv("LANESCOPE_PORT", raising=False)
+    if port:
+        monkeypatch.setenv("LANESCOPE_PORT", port)
+    exec(json.loads(command)[2], {})
+    assert told == [f"http://127.0.0.1:{asked}/healthz"]
 
 
 def test_every_setting_does_something() -> None:
