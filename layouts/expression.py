@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 from layouts.dtypes import DTYPES
 from layouts.errors import LayoutError
+from layouts.precedence import Climber
 from layouts.reading import SUFFIX, shown
 
 LONGEST = 4096  # characters
@@ -90,11 +91,6 @@ _TOKEN = re.compile(
     re.S,
 )
 _LITERAL = re.compile(rf"(0[xX](?:[0-9a-fA-F]+['_])*[0-9a-fA-F]+|0[bB](?:[01]+['_])*[01]+|(?:[0-9]+['_])*[0-9]+)({SUFFIX})")
-_LEVEL = {
-    op: level
-    for level, ops in enumerate(("||", "&&", "|", "^", "&", "== !=", "< > <= >=", "<< >>", "+ -", "* / %"), 1)
-    for op in ops.split()
-}
 
 
 class _Number(NamedTuple):
@@ -134,13 +130,14 @@ _COMPARE: dict[str, Callable[[int, int], bool]] = {
 }  # fmt: skip
 
 
-class _Reader:
-    """Precedence climbing over the tokens; values are computed on the way. `dead` counts operands that C++ does not evaluate."""
+class _Reader(Climber[_Number]):
+    """Values are computed while they are read. `dead` counts operands that C++ does not evaluate."""
 
     def __init__(self, text: str, field: str) -> None:
+        super().__init__(DEEPEST)
         self.text, self.field = text, field
         self.events: dict[str, str] = {}
-        self.dead = self.depth = self.at = 0
+        self.dead = 0
         self.tokens = self._tokens()
 
     def _tokens(self) -> list[tuple[str, str]]:
@@ -159,23 +156,6 @@ class _Reader:
     def bad(self, why: str) -> LayoutError:
         return LayoutError("bad_word", f"'{shown(self.text, 80)}' is no constant expression of integers: {why}.", ALLOWED, self.field)
 
-    # tokens
-
-    def peek(self, ahead: int = 0) -> str:
-        return self.tokens[self.at + ahead][1] if self.at + ahead < len(self.tokens) else ""
-
-    def take(self) -> str:
-        self.at += 1
-        return self.tokens[self.at - 1][1]
-
-    def expect(self, token: str) -> None:
-        if self.peek() != token:
-            raise self.bad(f"'{token}' is missing before {self._here()}")
-        self.take()
-
-    def _here(self) -> str:
-        return f"'{shown(self.peek())}'" if self.peek() else "the end"
-
     # grammar
 
     def value(self) -> Value:
@@ -184,7 +164,7 @@ class _Reader:
         if self.peek() == ";":
             self.take()
         if self.peek():
-            raise self.bad(f"{self._here()} follows a complete expression")
+            raise self.bad(f"{self.here()} follows a complete expression")
         if declared:
             found = self._convert(found, declared)
         word, name = found.value & _WIDE, NAMES.get(found.kind, f"{'' if found.kind.signed else 'u'}int{found.kind.bits}_t")
@@ -206,37 +186,23 @@ class _Reader:
         self.at = equals + 1
         return kind
 
-    def conditional(self) -> _Number:
-        self.depth += 1
-        if self.depth > DEEPEST:
-            raise self.bad(f"it is nested deeper than {DEEPEST}")
-        found = self.binary(1)
-        if self.peek() == "?":
-            self.take()
-            chosen = found.value != 0
-            arms = []
-            for live, closing in ((chosen, ":"), (not chosen, "")):
-                self.dead += not live
-                arms.append(self.conditional())
-                self.dead -= not live
-                if closing:
-                    self.expect(closing)
-            kind = _common(arms[0].kind, arms[1].kind)
-            found = self._implicit(arms[0 if chosen else 1], kind)
-        self.depth -= 1
-        return found
+    def choose(self, condition: _Number) -> _Number:
+        chosen = condition.value != 0
+        arms = []
+        for live, closing in ((chosen, ":"), (not chosen, "")):
+            self.dead += not live
+            arms.append(self.conditional())
+            self.dead -= not live
+            if closing:
+                self.expect(closing)
+        return self._implicit(arms[0 if chosen else 1], _common(arms[0].kind, arms[1].kind))
 
-    def binary(self, least: int) -> _Number:
-        """Operators that bind at least as tightly as `least`, all of them left to right."""
-        left = self.unary()
-        while (level := _LEVEL.get(self.peek(), 0)) >= least:
-            op = self.take()
-            idle = (op == "&&" and not left.value) or (op == "||" and left.value != 0)
-            self.dead += bool(idle)
-            right = self.binary(level + 1)
-            self.dead -= bool(idle)
-            left = self.apply(op, left, right)
-        return left
+    def right(self, op: str, left: _Number, least: int) -> _Number:
+        idle = (op == "&&" and not left.value) or (op == "||" and left.value != 0)
+        self.dead += bool(idle)
+        found = self.binary(least)
+        self.dead -= bool(idle)
+        return found
 
     def unary(self) -> _Number:
         prefixes: list[str | Kind] = []
@@ -258,7 +224,7 @@ class _Reader:
             raise self.bad("a value is missing at the end")
         group, token = self.tokens[self.at]
         if token == "(":
-            return self._inside("(", ")")
+            return self.inside("(", ")")
         if group == "number":
             self.take()
             return self._literal(token)
@@ -270,19 +236,13 @@ class _Reader:
         if token == "static_cast":
             self.expect("<")
             kind = self._type_until(">")
-            return self._convert(self._inside("(", ")"), kind)
+            return self._convert(self.inside("(", ")"), kind)
         if token == "sizeof":
             return self._sizeof()
         kind_ = self._kind([token])
         if kind_ and self.peek() in ("(", "{"):
-            return self._convert(self._inside(self.peek(), ")" if self.peek() == "(" else "}"), kind_)
+            return self._convert(self.inside(self.peek(), ")" if self.peek() == "(" else "}"), kind_)
         raise self.bad(f"'{shown(token)}' is a name without a value")
-
-    def _inside(self, opening: str, closing: str) -> _Number:
-        self.expect(opening)
-        found = self.conditional()
-        self.expect(closing)
-        return found
 
     # types
 

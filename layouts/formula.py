@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from layouts.errors import LayoutError
+from layouts.precedence import Climber
 from layouts.reading import real, shown
 
 LONGEST, DEEPEST, MOST = 500, 32, float(2**53 - 1)  # characters, nesting, the largest whole number
@@ -22,11 +23,6 @@ Array = NDArray[np.float64]
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>0[xXbB][0-9a-fA-F_']+|(?:[0-9][0-9_']*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)|(?P<name>[A-Za-z_][A-Za-z0-9_]*)|(?P<op><<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^~!<>?:(),]))"
 )
-_LEVEL = {
-    op: level
-    for level, ops in enumerate(("||", "&&", "|", "^", "&", "== !=", "< > <= >=", "<< >>", "+ -", "* / %"), 1)
-    for op in ops.split()
-}
 _FUNCTIONS = {"abs": 1, "min": 2, "max": 2}
 ALLOWED = "Allowed: numbers, {names}, + - * / % << >> & | ^ ~ ! comparisons && || ?: parentheses, abs, min, max."
 
@@ -51,15 +47,15 @@ def evaluate(text: str, names: Mapping[str, NDArray[Any]], field: str = "formula
     return np.broadcast_to(found.array, shape).copy(), found.whole
 
 
-class _Reader:
-    """Precedence climbing; values are computed on the way."""
+class _Reader(Climber[_Values]):
+    """Values of all elements are computed while they are read."""
 
     def __init__(self, text: str, names: Mapping[str, NDArray[Any]], field: str) -> None:
+        super().__init__(DEEPEST)
         self.text, self.field = text, field
         self.names = {name: _Values(np.asarray(array, dtype=np.float64), True) for name, array in names.items()}
         if len(text) > LONGEST:
             raise LayoutError("bad_formula", f"{field} has {len(text)} characters.", f"At most {LONGEST}.", field)
-        self.tokens: list[tuple[str, str]] = []
         at, end = 0, len(text.rstrip())
         while at < end:
             match = _TOKEN.match(text, at)
@@ -67,7 +63,6 @@ class _Reader:
                 raise self.bad(f"'{shown(text[at:].strip(), 20)}' has no meaning here")
             self.tokens.append((match.lastgroup, match[match.lastgroup]))
             at = match.end()
-        self.at = self.depth = 0
 
     def bad(self, why: str) -> LayoutError:
         return LayoutError(
@@ -77,50 +72,20 @@ class _Reader:
             self.field,
         )
 
-    def peek(self) -> str:
-        return self.tokens[self.at][1] if self.at < len(self.tokens) else ""
-
-    def take(self) -> str:
-        self.at += 1
-        return self.tokens[self.at - 1][1]
-
-    def expect(self, token: str) -> None:
-        if self.peek() != token:
-            raise self.bad(f"'{token}' is missing before {self._here()}")
-        self.take()
-
-    def _here(self) -> str:
-        return f"'{shown(self.peek(), 20)}'" if self.peek() else "the end"
-
     def read(self) -> _Values:
         found = self.conditional()
         if self.peek():
-            raise self.bad(f"{self._here()} follows a complete formula")
+            raise self.bad(f"{self.here()} follows a complete formula")
         if not np.isfinite(found.array).all():
             raise self.bad("a value is too large, or divided by zero")
         return found
 
-    def conditional(self) -> _Values:
-        self.depth += 1
-        if self.depth > DEEPEST:
-            raise self.bad(f"it is nested deeper than {DEEPEST}")
-        found = self.binary(1)
-        if self.peek() == "?":
-            self.take()
-            yes = self.conditional()
-            self.expect(":")
-            no = self.conditional()
-            chosen = np.where(found.array != 0, yes.array, no.array)
-            found = _Values(np.where(np.isnan(found.array), np.nan, chosen), yes.whole and no.whole)
-        self.depth -= 1
-        return found
-
-    def binary(self, least: int) -> _Values:
-        left = self.unary()
-        while (level := _LEVEL.get(self.peek(), 0)) >= least:
-            op = self.take()
-            left = self.apply(op, left, self.binary(level + 1))
-        return left
+    def choose(self, condition: _Values) -> _Values:
+        yes = self.conditional()
+        self.expect(":")
+        no = self.conditional()
+        chosen = np.where(condition.array != 0, yes.array, no.array)
+        return _Values(np.where(np.isnan(condition.array), np.nan, chosen), yes.whole and no.whole)
 
     def unary(self) -> _Values:
         signs = []
@@ -145,10 +110,7 @@ class _Reader:
             raise self.bad("a value is missing at the end")
         group, token = self.tokens[self.at]
         if token == "(":
-            self.take()
-            found = self.conditional()
-            self.expect(")")
-            return found
+            return self.inside("(", ")")
         self.take()
         if group == "number":
             read = real(token)

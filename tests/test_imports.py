@@ -10,6 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FLOORS = (
     {"errors", "reading", "bits", "swizzle", "cute", "dtypes", "codec", "pattern"},
+    {"precedence"},
     {"metadata", "banks", "expression", "formula"},
     {"spelling"},
     {"instruction"},
