@@ -123,7 +123,7 @@ def read_descriptor(given: object, start: int | None = None) -> tuple[Descriptor
     """(descriptor, what to look at in its spelling). start: the address to put where code leaves it open; LayoutError where there is none."""
     try:
         read = read_word(given)
-        return Descriptor(read.word), [f"{note.message} In 64-bit arithmetic: {hex_word(note.word)}." for note in read.warnings]
+        return Descriptor(read.word), [note.text for note in read.warnings]
     except LayoutError:
         if not (isinstance(given, str) and len(given) <= LONGEST and _CODE.search(given)):
             raise
@@ -143,10 +143,7 @@ def decoded(given: object) -> Json:
     descriptor, notes = _spelled(given)
     facts = descriptor_facts(descriptor)
     source = "PTX ISA 9.1, 9.7.8.8 (shl, shr); C++ integer conversions"
-    told = [
-        {"code": n.code, "field": "descriptor", "message": f"{n.message} In 64-bit arithmetic: {hex_word(n.word)}.", "source": source}
-        for n in notes
-    ]
+    told = [{"code": note.code, "field": "descriptor", "message": note.text, "source": source} for note in notes]
     return facts | {"warnings": [*told, *facts["warnings"]]}
 
 

@@ -23,6 +23,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from layouts.bits import hex_word
 from layouts.dtypes import DTYPES
 from layouts.errors import LayoutError
 from layouts.precedence import Climber
@@ -44,6 +45,11 @@ class Note:
     code: str
     message: str
     word: int
+
+    @property
+    def text(self) -> str:
+        """The message with that word."""
+        return f"{self.message} In 64-bit arithmetic: {hex_word(self.word)}."
 
 
 @dataclass(frozen=True, slots=True)

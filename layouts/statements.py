@@ -168,7 +168,7 @@ class _Code:
         if not given and (opened := self.symbol(text)):
             self.refuse(f"'{shown(opened)}' is no constant", "Only the start address may be left open.")
         found = evaluate(text, self.field)
-        self.notices += [f"{note.message} In 64-bit arithmetic: {hex_word(note.word)}." for note in found.warnings]
+        self.notices += [note.text for note in found.warnings]
         return found
 
     def symbol(self, text: str) -> str:
