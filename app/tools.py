@@ -25,7 +25,6 @@ from layouts.view import Figure, Grid, Panel, row_figure
 
 router = APIRouter(tags=["v1"], route_class=ApiRoute)
 FLASH = ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
-NIBBLES = {2: (0x4, 0x8, 0x9, 0xC, 0xD, 0xE), 4: (0x4, 0xE)}
 
 
 # reuse --------------------------------------------------------------------------------------------------------------------
@@ -224,7 +223,7 @@ def metadata_page(request: Request, ptx: str) -> Response:
         "cells": _dense_cells(op, facts),
         "stored": _stored_cells(op, facts),
         "op": op,
-        "nibbles": NIBBLES[op.sparsity.index_bits] if op.sparsity else (),
+        "nibbles": op.sparsity.nibbles if op.sparsity else (),
     }
     part = request.query_params.get("part") == "editor"
     return page(request, "metadata_editor.html" if part else "metadata.html", context, 422 if context["error"] else 200)

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from layouts.dtypes import dtype
+
 Bits = NDArray[np.uint64]
 SCALES = {"ue8m0": (126, 127, 128), "ue4m3": (0x30, 0x38, 0x40)}  # codes of a half, one, two
 
@@ -62,7 +64,7 @@ def bounds(name: str) -> tuple[float, float]:
         return float(finite[0]), float(finite[-1])
     if name in _LARGEST:
         return -_LARGEST[name], _LARGEST[name]
-    width = int(name[1:])
+    width = dtype(name).bits
     return (-float(1 << (width - 1)), float((1 << (width - 1)) - 1)) if name.startswith("s") else (0.0, float((1 << width) - 1))
 
 
@@ -93,7 +95,7 @@ def encode(values: NDArray[Any], name: str) -> Bits:
     if name in _NARROW:
         known, codes = _sorted_codes(name)
         return codes[np.searchsorted(known, values)]
-    width = {"s32": 32, "s8": 8, "u8": 8, "s4": 4, "u4": 4, "b1": 1}[name]
+    width = dtype(name).bits
     return values.astype(np.int64).view(np.uint64) & np.uint64((1 << width) - 1)
 
 
@@ -113,7 +115,7 @@ def decode(bits: Bits, name: str) -> NDArray[np.float64]:
         return np.asarray(np.exp2(bits.astype(np.float64) - 127))
     if name == "ue4m3":
         return np.asarray(_values("e4m3")[bits.astype(np.int64) & 0x7F])
-    width = {"s32": 32, "s8": 8, "u8": 8, "s4": 4, "u4": 4, "b1": 1}[name]
+    width = dtype(name).bits
     unsigned = (bits & np.uint64((1 << width) - 1)).astype(np.int64)
     negative = (unsigned >> (width - 1)).astype(bool) & name.startswith("s")
     return (unsigned - (negative.astype(np.int64) << width)).astype(np.float64)

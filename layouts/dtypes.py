@@ -32,6 +32,13 @@ class DType:
     def register_bits(self) -> int:
         return 64 if self.bits == 64 else 32
 
+    def padding_below(self, container_bits: int) -> int:
+        """Bits of padding below an element in its container: e2m1 takes the middle four of eight, e3m2 and e2m3 the low six.
+
+        PTX ISA 9.1, 9.7.14.5.14; CUTLASS shifts by the same two bits (include/cute/atom/mma_traits_sm120.hpp, fp4_shift_A).
+        """
+        return (container_bits - 4) // 2 if self.bits == 4 else 0
+
 
 _ROWS = (
     DType("f64", 64, "float", "double"),

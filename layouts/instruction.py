@@ -160,11 +160,8 @@ class Operand:
 
     @property
     def padding_below(self) -> int:
-        """Bits of padding below an element in its container: e2m1 takes the middle four of eight, e3m2 and e2m3 the low six.
-
-        PTX ISA 9.1, 9.7.14.5.14; CUTLASS shifts by the same two bits (include/cute/atom/mma_traits_sm120.hpp, fp4_shift_A).
-        """
-        return (self.container_bits - 4) // 2 if self.element.bits == 4 else 0
+        """Bits of padding below an element in its container."""
+        return self.element.padding_below(self.container_bits)
 
     def register_of(self, value: int) -> tuple[int, int]:
         """(register, first bit in it) of a value index."""

@@ -48,6 +48,11 @@ class Sparsity:
         """Stored elements one 2-bit index names: two neighbours for 4-bit types, else one."""
         return self.kept // 2 or 1
 
+    @property
+    def nibbles(self) -> tuple[int, ...]:
+        """The legal values of four bits of metadata: one index, or two that ascend."""
+        return (0x4, 0xE) if self.index_bits == 4 else tuple(high << 2 | low for high in range(4) for low in range(high))
+
     def first_columns(self, stored: IntArray) -> IntArray:
         """The dense column of each stored column while every index keeps the first positions (metadata 0x44444444)."""
         out: IntArray = stored // self.kept * self.group + stored % self.kept
@@ -77,11 +82,12 @@ class Sparsity:
         e = np.array(words, dtype=np.int64)
         nibble = e[thread] >> (bit & ~3) & 0xF
         low, high = nibble & 3, nibble >> 2
-        bad = ~np.isin(nibble, (0x4, 0xE)) if self.index_bits == 4 else low >= high
+        bad = ~np.isin(nibble, self.nibbles)
         if bad.any():
             t, v = (int(n) for n in np.argwhere(bad)[0])
             at, first = int(thread[t, v]), int(bit[t, v]) & ~3
-            allowed = "0x4 (first) or 0xE (second)" if self.index_bits == 4 else "two ascending positions: 4 8 9 C D E (hex)"
+            pairs = f"two ascending positions: {' '.join(f'{n:X}' for n in self.nibbles)} (hex)"
+            allowed = "0x4 (first) or 0xE (second)" if self.index_bits == 4 else pairs
             raise LayoutError(
                 "bad_metadata",
                 f"Lane {at}'s metadata 0x{words[at]:08X} has nibble 0x{int(nibble[t, v]):X} in bits {first} to {first + 3}.",

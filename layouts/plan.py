@@ -56,8 +56,8 @@ class Side:
 
     @property
     def padding_below(self) -> int:
-        """Bits of padding below an element in its container, as Operand.padding_below."""
-        return (self.container_bits - 4) // 2 if self.element.bits == 4 else 0
+        """Bits of padding below an element in its container."""
+        return self.element.padding_below(self.container_bits)
 
     @property
     def units_k(self) -> int:

@@ -62,7 +62,7 @@ class Fragment:
 
     @property
     def use(self) -> str:
-        return {"a": "matrix_a", "b": "matrix_b"}.get(self.operand.name, "accumulator")
+        return use(self.operand)
 
     @property
     def cpp(self) -> str:
@@ -84,8 +84,8 @@ class Fragment:
 
     @property
     def per_storage(self) -> int:
-        """Elements in one x[i]: 8 for 4-bit, 32 for single-bit elements, else 1."""
-        return max(1, 32 // self.operand.element.bits) if self.operand.element.bits < 8 else 1
+        """Elements in one x[i]."""
+        return per_storage(self.operand)
 
     @property
     def num_storage_elements(self) -> int:
@@ -119,6 +119,16 @@ def fragments() -> tuple[Fragment, ...]:
     return tuple(out.values())
 
 
+def use(op: Operand) -> str:
+    """The first template argument of its fragment."""
+    return {"a": "matrix_a", "b": "matrix_b"}.get(op.name, "accumulator")
+
+
+def per_storage(op: Operand) -> int:
+    """Elements in one x[i]: 8 for 4-bit, 32 for single-bit elements, else 1."""
+    return 32 // op.element.bits if op.element.bits < 8 else 1
+
+
 def fragment_bytes(op: Operand) -> int:
     """Bytes of one thread's fragment: what PTX aligns every row (column) to."""
     return op.registers * op.register_bits // 8
@@ -132,14 +142,13 @@ def default_stride(op: Operand, layout: str) -> int:
 def cpp_fragment(instruction: Instruction, op: Operand, layout: str) -> str:
     """The nvcuda::wmma type."""
     s = instruction.sizes
-    use = {"a": "matrix_a", "b": "matrix_b"}.get(op.name, "accumulator")
     ending = f", {layout}_major" if op.name in "ab" else ""
-    return f"nvcuda::wmma::fragment<{use}, {s['m']}, {s['n']}, {s['k']}, {_CPP.get(op.element.name, op.element.cpp)}{ending}>"
+    return f"nvcuda::wmma::fragment<{use(op)}, {s['m']}, {s['n']}, {s['k']}, {_CPP.get(op.element.name, op.element.cpp)}{ending}>"
 
 
 def elements_of(op: Operand, lane: int) -> list[list[tuple[int, int]]]:
     """[storage element] → the (row, col) it holds, low bits first: x[i] of one lane, on an architecture whose map this is."""
-    per = max(1, 32 // op.element.bits) if op.element.bits < 8 else 1
+    per = per_storage(op)
     places = list(zip(op.rows[lane].tolist(), op.cols[lane].tolist(), strict=True))
     return [places[at : at + per] for at in range(0, len(places), per)]
 

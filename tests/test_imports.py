@@ -37,7 +37,7 @@ WITHIN_BASE = {
     "bits": {"errors", "reading"},
     "swizzle": {"errors"},
     "dtypes": {"errors"},
-    "codec": {"errors"},
+    "codec": {"errors", "dtypes"},
     "cute": {"errors", "reading", "swizzle"},
     "pattern": {"errors", "reading", "cute"},
 }

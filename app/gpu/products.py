@@ -112,8 +112,7 @@ def given(i: Instruction, random: Inputs, data: Mapping[str, Any], selector: int
 
 def metadata(rng: np.random.Generator, sparsity: Sparsity, threads: int) -> list[int]:
     """A legal 32-bit e for every thread."""
-    legal = (0x4, 0xE) if sparsity.index_bits == 4 else (0x4, 0x8, 0x9, 0xC, 0xD, 0xE)
-    nibbles = rng.choice(legal, (threads, 8)).tolist()
+    nibbles = rng.choice(sparsity.nibbles, (threads, 8)).tolist()
     return [sum(int(nibble) << 4 * n for n, nibble in enumerate(row)) for row in nibbles]
 
 

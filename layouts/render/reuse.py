@@ -6,15 +6,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from layouts import codec
+from layouts.dtypes import dtype
 from layouts.instruction import Operand
 from layouts.pattern import IntArray
 from layouts.reuse import Reuse
 
-# accumulator type → its C++ type in the generated code
-_C_TYPES = {"f32": "float", "f64": "double", "s32": "int", "f16": "__half"}
-_INTEGERS = {"s8": (-128, 127), "u8": (0, 255), "s4": (-8, 7), "u4": (0, 15)}
-_NARROW = {"e4m3": (8, "__NV_SATFINITE, __NV_E4M3"), "e5m2": (8, "__NV_SATFINITE, __NV_E5M2"), "e3m2": (6, "__NV_E3M2, cudaRoundNearest"),
-           "e2m3": (6, "__NV_E2M3, cudaRoundNearest"), "e2m1": (4, "__NV_E2M1, cudaRoundNearest")}  # fmt: skip
+# How CUDA's conversion to a narrow float is told its type and its rounding.
+_NARROW = {
+    "e4m3": "__NV_SATFINITE, __NV_E4M3",
+    "e5m2": "__NV_SATFINITE, __NV_E5M2",
+    "e3m2": "__NV_E3M2, cudaRoundNearest",
+    "e2m3": "__NV_E2M3, cudaRoundNearest",
+    "e2m1": "__NV_E2M1, cudaRoundNearest",
+}
 _TO_FLOAT = {"f32": "{}", "s32": "__int2float_rn({})", "f16": "__half2float({})", "f64": "__double2float_rn({})"}
 _TO_INT = {"f32": "__float2int_rn({})", "f64": "__double2int_rn({})", "f16": "__half2int_rn({})", "s32": "{}"}
 
@@ -33,7 +38,7 @@ class Conversion:
     note: str
 
     def function(self, source: str, result: str) -> str:
-        arguments = ", ".join(f"{_C_TYPES[source]} {name}" for name in "xy"[: self.values])
+        arguments = ", ".join(f"{dtype(source).cpp} {name}" for name in "xy"[: self.values])
         return f"// {self.note}\n__device__ inline {result} {self.name}({arguments}) {{ {self.body} }}"
 
 
@@ -43,8 +48,8 @@ def conversion(source: str, target: Operand) -> Conversion:
     half = ("cuda_fp16.h",) if source == "f16" else ()
     if name in _NARROW:
         return _narrow(source, target, half)
-    if name in _INTEGERS:
-        low, high = _INTEGERS[name]
+    if target.element.kind in ("int", "uint"):
+        low, high = map(int, codec.bounds(name))
         mask = f" & 0x{(1 << target.element.bits) - 1:X}u"
         kept = f"min(max({_TO_INT[source].format('x')}, {low}), {high})"
         rounded = "" if source == "s32" else "rounds to the nearest integer, "
@@ -64,7 +69,7 @@ def conversion(source: str, target: Operand) -> Conversion:
 def _narrow(source: str, target: Operand, half: tuple[str, ...]) -> Conversion:
     """Pairs to 8-, 6- and 4-bit floats."""
     name, padding = target.element.name, target.padding_below
-    bits, how = _NARROW[name]
+    bits, how = target.element.bits, _NARROW[name]
     kind, pair = {
         "f64": ("double2", "make_double2(x, y)"),
         "f16": ("halfraw2", "static_cast<__half2_raw>(__halves2half2(x, y))"),
@@ -110,7 +115,7 @@ def code(found: Reuse) -> str:
     made = conversion(source.element.name, target)
     result = "double" if target.register_bits == 64 else "unsigned"
     shape = (f"[{found.steps}]" if found.steps > 1 else "") + f"[{target.registers}]"
-    given, entries = ("unsigned", source.registers) if source.element.bits < 32 else (_C_TYPES[source.element.name], source.values)
+    given, entries = ("unsigned", source.registers) if source.element.bits < 32 else (source.element.cpp, source.values)
     fill = _shuffles(found, made) if found.verdict == "shuffle" else _packing(found, made)
     used = any(made.name in line for line in fill)
     return "\n".join([
@@ -179,7 +184,7 @@ def _shuffles(found: Reuse, made: Conversion) -> list[str]:
     """Each element is fetched from the lane that holds it; the lanes that want another entry of D's registers take it in another turn."""
     source, target = found.source, found.target
     per = target.values // target.registers
-    kind = _C_TYPES[source.element.name]
+    kind = source.element.cpp
     froms: dict[tuple[int, ...], str] = {}
     fill = []
     for step in range(found.steps):
@@ -204,5 +209,5 @@ def _fetched(source: Operand, tile: IntArray, value: IntArray, name: str, lanes:
         if not number:
             out.append(f"{name} = {fetch};")
         else:
-            out.append(f"{{ const {_C_TYPES[source.element.name]} y = {fetch}; if (0x{mask:08X}u >> lane & 1) {name} = y; }}")
+            out.append(f"{{ const {source.element.cpp} y = {fetch}; if (0x{mask:08X}u >> lane & 1) {name} = y; }}")
     return out

@@ -6,10 +6,12 @@ from dataclasses import replace
 
 from layouts.descriptor import Descriptor
 from layouts.swizzle import Mode
+from layouts.table.wgmma_order import BY_NAME
 from layouts.tiling import Tile
 
 UNITS = {8: "unsigned char", 16: "unsigned short", 32: "unsigned", 64: "double"}  # what has an address of its own, by its bits
-FENCE = '  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // wgmma reads through the async proxy\n  __syncthreads();\n'
+_PROXY = BY_NAME["fence.proxy.async"].syntax[-1]
+FENCE = f'  asm volatile("{_PROXY}" ::: "memory");  // wgmma reads through the async proxy\n  __syncthreads();\n'
 
 
 def xor(mode: Mode, offset: str, past: int = 0) -> str:

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from layouts.table.wgmma_order import BY_NAME as ROWS
+
 DECLARED = ".reg .b32 a<4>, new; .reg .f32 d<4>, e<4>; .reg .b64 descA, descB; .reg .b32 tile;"
 _OPCODE = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"
-_FENCE = "wgmma.fence.sync.aligned;"
-_COMMIT = "wgmma.commit_group.sync.aligned;"
+_FENCE, _COMMIT, _WAIT, _PROXY = (
+    ROWS[name].syntax[0] for name in ("wgmma.fence", "wgmma.commit_group", "wgmma.wait_group", "fence.proxy.async")
+)
 _SHARED = f"{_OPCODE} {{d0, d1, d2, d3}}, descA, descB, 1, 1, 1, 0, 0;"
 _OTHER = f"{_OPCODE} {{e0, e1, e2, e3}}, descA, descB, 1, 1, 1, 0, 0;"
 _REGISTERS = f"{_OPCODE} {{d0, d1, d2, d3}}, {{a0, a1, a2, a3}}, descB, 1, 1, 1, 0;"
 
 
 def _wait(n: int) -> str:
-    return f"wgmma.wait_group.sync.aligned {n};"
+    return _WAIT.replace(" N;", f" {n};")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,7 @@ PATTERNS = (
         "A and B in shared memory",
         (
             ("st.shared.b32 [tile], new;", "fill the tiles through the generic proxy"),
-            ("fence.proxy.async;", "make the stores visible to the async proxy"),
+            (_PROXY, "make the stores visible to the async proxy"),
             ("bar.sync 0;", "everyone has stored and fenced"),
             (_FENCE, "orders earlier accesses to d0-d3"),
             (_SHARED, ""),
