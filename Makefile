@@ -67,7 +67,7 @@ golden: $(VENV)/.test browser  ## rewrite the golden pictures and the README's s
 	LANESCOPE_GOLDEN=write $(BIN)/python -m pytest -n 0 tests/test_golden.py tests/test_diagnosis.py tests/browser/test_screenshot.py -q
 
 diagnoses: $(VENV)/.test  ## what the verifier says of 26,000 wrong descriptors; writes docs/diagnoses.md (minutes)
-	$(BIN)/python -m tests.blunders
+	$(BIN)/python -m tests.study
 
 gpu-verify: $(VENV)/.run  ## run everything on the GPU of this machine and write layouts/evidence/
 	$(BIN)/lanescope gpu verify --write

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import sys
 from typing import Annotated, Any
 
@@ -62,13 +64,16 @@ def save(made: bytes, output: str) -> None:
     print(f"{output}  {len(made)} bytes", file=sys.stderr)
 
 
+_NEXT = re.compile(r"[,\s]+(?=[a-z_0-9]+=)")  # a CuTe layout has commas, too, but no `name=`
+
+
 def storage_of(items: list[str] | None, major: str) -> dict[str, str]:
-    """name=value options as a storage."""
+    """name=value options as a storage: one an option, or several with commas between them."""
     from layouts.errors import LayoutError
     from layouts.reading import shown
 
     spec: dict[str, str] = {}
-    for item in items or ["kind=canonical"]:
+    for item in [part for text in items or ["kind=canonical"] for part in _NEXT.split(text)]:
         name, equals, value = item.partition("=")
         if not equals:
             raise LayoutError("bad_storage", f"'{shown(item)}' is no storage option.", "Write name=value, e.g. swizzle=128B.", "storage")
@@ -80,6 +85,11 @@ def storage_of(items: list[str] | None, major: str) -> dict[str, str]:
     if along:
         spec.setdefault(along, major)
     return spec
+
+
+def storage_option(spec: dict[str, Any]) -> str:
+    """A storage as the option that `storage_of` reads back, for a shell."""
+    return "--storage " + shlex.quote(",".join(f"{name}={value}" for name, value in spec.items()))
 
 
 Ptx = Annotated[str, typer.Argument(help="PTX text, with or without .sync.aligned.", autocompletion=complete)]

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli_base import AsJson, complete, form_of, print_json, save, storage_of
+from app.cli_base import AsJson, complete, form_of, print_json, save, storage_of, storage_option
 from app.words import LOOK
 
 app = typer.Typer(rich_markup_mode=None)
@@ -20,7 +20,7 @@ def chain(
     operand: Annotated[str, typer.Argument(help="a or b; c or d for a stmatrix.")] = "a",
     load: Annotated[str, typer.Option(help="The ldmatrix or stmatrix; the best one when left out.")] = "",
     major: Annotated[str, typer.Option(help="K or MN: which way is contiguous.")] = "K",
-    storage: Annotated[list[str] | None, typer.Option(help="Where the data lie: kind=rows, pitch_bytes=144, swizzle=128B, …")] = None,
+    storage: Annotated[list[str] | None, typer.Option(help="Where the data lie: kind=rows,pitch_bytes=144,swizzle=128B, …")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Does this load feed this operand? Lane addresses and the loop. Exit status 1 where it does not."""
@@ -159,7 +159,10 @@ def descriptor_verify(
     operand: Annotated[str, typer.Option(help="a or b.")] = "a",
     major: Annotated[str, typer.Option(help="K or MN, as the instruction's transpose immediate says.")] = "K",
     storage: Annotated[
-        list[str] | None, typer.Option(help="Where the data lie: name=value, e.g. kind=canonical, swizzle=128B, mn=128, k=64.")
+        list[str] | None,
+        typer.Option(
+            help="Where the data lie: name=value, with commas between several or one an option, e.g. kind=canonical,swizzle=128B,mn=128,k=64."
+        ),
     ] = None,
     slice_mn: Annotated[str, typer.Option(help="The slice's first row of M or N.")] = "0",
     slice_k: Annotated[str, typer.Option(help="The slice's first K.")] = "0",
@@ -182,9 +185,12 @@ def _print_verdict(result: dict[str, Any]) -> None:
     if result["verdict"] == "unknown":
         print("no verdict: say how the tile was stored (--storage …)")
         for fit in result["fits"]:
-            options = " ".join(f"--storage {name}={value}" for name, value in fit["storage"].items())
-            print(f"  reads the slice at k {fit['slice']['k']} of {fit['text']}\n    {options} --slice-k {fit['slice']['k']}")
-        if not result["fits"]:
+            print(
+                f"  reads the slice at k {fit['slice']['k']} of {fit['text']}\n    {storage_option(fit['storage'])} --slice-k {fit['slice']['k']}"
+            )
+        if result["fits"]:
+            print("  (the smallest tile of each kind; a longer one with the same strides is read alike)")
+        else:
             print("  reads no slice of a canonical tile")
     else:
         print(f"{result['verdict']}: {result['matched']} of {result['total']} elements")
@@ -194,9 +200,10 @@ def _print_verdict(result: dict[str, Any]) -> None:
     for diagnosis in result["diagnoses"]:
         print(f"  {diagnosis['code']}: {diagnosis['message']}")
         if diagnosis["storage"]:
-            print("  stored so it would match: " + " ".join(f"--storage {name}={value}" for name, value in diagnosis["storage"].items()))
-    if result["diagnoses"] and result["diagnoses"][0]["fix"]:
-        print(f"  repair: {result['diagnoses'][0]['fix']['descriptor']}")
+            print(f"  stored so it would match: {storage_option(diagnosis['storage'])}")
+    if result["diagnoses"] and (fix := result["diagnoses"][0]["fix"]):
+        changed = ", ".join(f"{name} {of['from']:#x} → {of['to']:#x}" for name, of in fix["changes"].items())
+        print(f"  repair: {fix['descriptor']}" + (f"  ({changed} in the field)" if changed else ""))
     for warning in result["warnings"]:
         print(f"  ! {warning['field']}: {warning['message']}")
 

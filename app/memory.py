@@ -8,8 +8,8 @@ from typing import Any
 from layouts import catalog, slices
 from layouts import descriptor as desc
 from layouts.bits import hex_word
+from layouts.case import Diagnosis
 from layouts.descriptor import Descriptor, View
-from layouts.diagnosis import Diagnosis
 from layouts.errors import LayoutError
 from layouts.expression import LONGEST, Note
 from layouts.fits import fits
@@ -197,7 +197,7 @@ def reads_facts(given: Json) -> Json:
         "last": last,
         "unused": desc.inert(descriptor, seen),
         "bank_ways": desc.bank_ways(address, seen),
-        "warnings": desc.outside(descriptor, seen),
+        "warnings": desc.repeated(descriptor, seen) + desc.outside(descriptor, seen),
     }
 
 
@@ -220,7 +220,8 @@ def verdict_of(given: Json) -> tuple[Verdict | None, View, Descriptor]:
             f"element_bits: {seen.bits}.",
             "storage.element_bits",
         )
-    return verify(descriptor, seen, stored, mn, k, written), seen, descriptor
+    computed = "<<" in str(given["descriptor"]) and not written
+    return verify(descriptor, seen, stored, mn, k, written, computed), seen, descriptor
 
 
 def verify_facts(given: Json) -> Json:
@@ -235,7 +236,9 @@ def verify_facts(given: Json) -> Json:
     else:
         told |= {"matched": result.matched, "total": result.total, "first_mismatch": result.first_mismatch}
         told["diagnoses"] = [diagnosis_facts(d) for d in result.diagnoses]
-    return told | {"warnings": desc.warnings(descriptor) + desc.outside(descriptor, seen)}
+    twice = desc.repeated(descriptor, seen)
+    plain = [w for w in desc.warnings(descriptor) if not (twice and w["code"] == "overlap")]
+    return told | {"warnings": plain + twice + desc.outside(descriptor, seen)}
 
 
 def diagnosis_facts(found: Diagnosis) -> Json:

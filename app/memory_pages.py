@@ -255,7 +255,7 @@ def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any
     try:
         result, seen, _ = memory.verdict_of(request)
         context |= {"result": result, "seen": seen, "unused": desc.inert(descriptor, seen), "pictures": verdict_svg(result)}
-        context["beyond"] = desc.outside(descriptor, seen)
+        context["beyond"] = desc.repeated(descriptor, seen) + desc.outside(descriptor, seen)
         context["command"] = _command(request)
         context["otherwise"] = [stored_so(query, d.storage) if d.storage else "" for d in result.diagnoses]
         context["ways"] = desc.bank_ways(result.read, seen)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -35,8 +36,33 @@ def bytes_of(elements: int, seen: View) -> int:
 
 
 @dataclass(frozen=True)
+class Diagnosis:
+    """One named cause. fix: the descriptor that verifies, None where a descriptor alone cannot help; storage: how the data would
+    have to be stored instead, as a storage of POST /descriptors/verify, None where they are not at fault."""
+
+    code: str
+    message: str
+    fix: Descriptor | None = None
+    changes: dict[str, tuple[int, int]] = field(default_factory=dict)
+    storage: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Slip:
+    """A wrong amount in some fields. cost: how much evidence it needs; a rarer or vaguer cause costs more."""
+
+    code: str
+    message: str
+    amounts: Amounts
+    cost: float = 1.0
+    must: Mapping[str, int] = field(default_factory=dict)  # given amounts that the slip also explains, read or not
+    taken: bool = False  # the amount is the given field itself, so that nothing follows for a word that is packed wrongly, too
+
+
+@dataclass(frozen=True)
 class Case:
-    """given: the program's word. right: a descriptor that reads the slice at (mn, k) where `stored` put it, equal to `given` in what nothing reads."""
+    """given: the program's word. right: a descriptor that reads the slice at (mn, k) where `stored` put it, equal to `given` in what nothing reads.
+    computed: the word is an expression whose shifts were computed, so that none of them cut an integer to 32 bits."""
 
     given: Descriptor
     right: Descriptor
@@ -45,6 +71,7 @@ class Case:
     mn: int
     k: int
     expected: Addresses
+    computed: bool = False
 
     @cached_property
     def wanted(self) -> dict[str, int]:
@@ -118,15 +145,23 @@ class Case:
 
     @cached_property
     def slices(self) -> dict[int, tuple[int, int]]:
-        """start → (mn, k) of every slice of the tile that an instruction could begin at."""
+        """start → (mn, k) of every slice of the tile that a descriptor could begin at: along K whole instructions in a swizzled K-major
+        tile, whole core matrices elsewhere."""
         mn_most, k_most = self.extents
+        per = self.seen.k if self.mode.chunks > 1 else self.seen.per
+        step = per if self.seen.major == "K" else 8
         mn = np.arange(0, min(mn_most, 4096), self.atom[0] if self.seen.major == "MN" else 8)
-        k = np.arange(0, min(k_most, 4096), self.seen.k)
+        k = np.arange(0, min(k_most, 4096), min(step, self.seen.k))
         starts = self._plain(mn[:, None], k[None, :])
         found: dict[int, tuple[int, int]] = {}
         for (i, j), start in np.ndenumerate(starts):
             found.setdefault(int(start), (int(mn[i]), int(k[j])))
         return found
+
+    def whole_slice(self, start: int) -> bool:
+        """Whether a start is that of a slice some whole instructions away: what a program's loops could have reached."""
+        found = self.slices.get(start)
+        return found is not None and (found[0] - self.mn) % self.seen.rows == 0 and found[1] % self.seen.k == 0
 
     @cached_property
     def line_bytes(self) -> int:

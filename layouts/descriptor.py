@@ -126,7 +126,7 @@ def warnings(descriptor: Descriptor) -> list[dict[str, str]]:
         say(
             "start_off_pattern",
             "start_address",
-            f"The start lies {past} bytes past a {m.pattern_bytes}-byte line, {past // 128} rows into the {m.name} pattern. That is right if the data were "
+            f"The start lies {past} bytes past a {m.pattern_bytes}-byte line, {past // 128} row{'s' if past >= 256 else ''} into the {m.name} pattern. That is right if the data were "
             "swizzled by address (TMA does). If they were swizzled from the tile's start, base offset must say so.",
         )
     elif m.chunks > 1 and past and past % 32:
@@ -213,6 +213,26 @@ def outside(descriptor: Descriptor, seen: View) -> list[dict[str, str]]:
     code = "reads_beyond_window" if fault else "reads_beyond_shared"
     message = f"{count} of {address.size} elements are read up to byte {end - 1}; {_ENDS}{fault}"
     return [{"code": code, "field": "start_address", "message": message, "source": SOURCE}]
+
+
+def repeated(descriptor: Descriptor, seen: View) -> list[dict[str, str]]:
+    """The warning, if any, about elements that this view reads from the same bytes; in the shape of `warnings`."""
+    address = reads(descriptor, seen)
+    if seen.bits < 8:
+        return []
+    shared = address.size - int(np.unique(address).size)
+    if not shared:
+        return []
+    atom, unread = descriptor.mode.pattern_bytes, inert(descriptor, seen)
+    what = "an atom" if descriptor.mode.chunks > 1 else "a core matrix"
+    small = [
+        f"{name.upper()} is {n}"
+        for name, n in (("lbo", descriptor.lbo_bytes), ("sbo", descriptor.sbo_bytes))
+        if n < atom and name not in unread
+    ]
+    why = f": {' and '.join(small)}, but {what} takes {atom} bytes" if small else ""
+    message = f"{shared} of {address.size} elements are read from bytes that another element is read from{why}."
+    return [{"code": "reads_twice", "field": "sbo" if "SBO" in why or not why else "lbo", "message": message, "source": SOURCE}]
 
 
 def reads_many(words: NDArray[np.uint64], seen: View) -> Addresses:

@@ -8,36 +8,28 @@ descriptor reads as they were stored are explained from the word: which storage 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from layouts.case import NAMES, Amounts, Case, bytes_of, bytes_text, pack
-from layouts.descriptor import LBO, TCGEN05_BITS, VERSION_BIT, Addresses, Descriptor, View, inert, reads
-from layouts.mistakes import Slip, slips
-from layouts.packing import Packing, additions, packings, pointer, sign_extension
-from layouts.repair import changes, expected_reads, repairs, unswizzled
+from layouts.case import NAMES, Amounts, Case, Diagnosis, Slip, bytes_text, pack
+from layouts.descriptor import LBO, SBO, TCGEN05_BITS, VERSION_BIT, Addresses, Descriptor, View, inert, reads
+from layouts.mistakes import slips
+from layouts.packing import Packing, additions, exchanged, high_word_missing, packings, pointer, sign_extension
+from layouts.repair import changes, repairs
 from layouts.storage import Storage
-from layouts.swizzle import MODES, Mode
-from layouts.worlds import World, canonicals, reads_as, restored
+from layouts.unreadable import XOR_ALONE, store_with, unreadable
+from layouts.worlds import World, reads_as, restored
 
 TOGETHER = 0.6  # what a second mistake costs beyond its own
-TAKEN_FROM_WORD = ("other_slice", "panel_stride_wrong", "base_offset_as_k_advance")  # slips whose amount is the given field itself
-XOR_ALONE = ("stored_unswizzled", "stored_swizzle")  # the data lie where the word reads, but for the swizzle
+TWICE = {
+    "start_address": 1.0,
+    "lbo": 2.0,
+    "sbo": 2.0,
+    "swizzle": 2.0,
+}  # … where both are of one field: few values are not some two mistakes
+LOW_GAPS = 0b11 << 14 | 0b11 << 30  # bits between the fields, where an address or a sum that is too large runs over
 LEFT_OVER = 4.0  # one field that no known mistake explains
-
-
-@dataclass(frozen=True)
-class Diagnosis:
-    """One named cause. fix: the descriptor that verifies, None where a descriptor alone cannot help; storage: how the data would
-    have to be stored instead, as a storage of POST /descriptors/verify, None where they are not at fault."""
-
-    code: str
-    message: str
-    fix: Descriptor | None = None
-    changes: dict[str, tuple[int, int]] = field(default_factory=dict)
-    storage: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -48,23 +40,27 @@ class Explanation:
     causes: tuple[Slip | Packing, ...]
 
 
-def diagnose(given: Descriptor, seen: View, stored: Storage, mn: int, k: int, expected: Addresses) -> list[Diagnosis]:
-    """The causes of a mismatch, the true one first."""
+def diagnose(
+    given: Descriptor, seen: View, stored: Storage, mn: int, k: int, expected: Addresses, computed: bool = False
+) -> list[Diagnosis]:
+    """The causes of a mismatch, the true one first. computed: the word's shifts were seen to be those of 64-bit integers."""
     by_address = stored.swizzle_by == "address" and stored.mode.chunks > 1
     possible = repairs(expected, seen, given, by_address)
     if not possible:
-        return _hopeless(given, seen, stored, expected, mn, k)
+        return unreadable(given, seen, stored, expected, mn, k, diagnose)
     rights = [d for d in possible if d.mode is stored.mode] or possible[:1]
-    cases = [Case(given, right, seen, stored, mn, k, expected) for right in rights]
+    cases = [Case(given, right, seen, stored, mn, k, expected, computed) for right in rights]
     case, explained = min(((c, explain(c)) for c in cases), key=lambda pair: pair[1].cost)
     found, causes = _stored_otherwise(case), explained.causes
+    packed = any(isinstance(cause, Packing) for cause in causes)
+    whole = found is not None and len(case.differ) > 1 and not _proven(causes)
     fix = case.right
+    if packed or whole or len(case.differ) > 1 or any(set(c.must) - set(c.amounts) for c in causes if isinstance(c, Slip)):
+        fix = clean(fix, seen, keep=not packed)
+    fix = Descriptor(fix.word & ~fix.reserved)
     needed = changes(given, fix)
-    if found and len(case.differ) > 1 and not _proven(causes):
+    if found and whole:
         return [Diagnosis(found.code, _other_storage(found, case), fix, needed, dict(found.spec))]
-    if any(isinstance(cause, Packing) for cause in causes):
-        fix = _clean(fix, seen)
-        needed = changes(given, fix)
     out = [Diagnosis(c.code, c.message, fix, needed) for c in causes]
     if case.stray >> VERSION_BIT & 1 and not case.stray & ~TCGEN05_BITS and not any(c.code == "tcgen05_format" for c in causes):
         says = "Bit 46 is set: this is tcgen05's descriptor format. wgmma reads the same bytes from it, but the bit is reserved; clear it."
@@ -72,12 +68,14 @@ def diagnose(given: Descriptor, seen: View, stored: Storage, mn: int, k: int, ex
     return out
 
 
-def _clean(right: Descriptor, seen: View) -> Descriptor:
-    """The word without what a wrong packing left in bits that nothing reads; an LBO that is not read is 16 bytes, as CUTLASS writes it."""
-    unread = inert(right, seen)
-    usual = {"lbo": LBO.encode(16), "sbo": 0, "base_offset": 0}
+def clean(right: Descriptor, seen: View, keep: bool = True) -> Descriptor:
+    """The word without what a mistake left in bits that nothing reads: LBO and SBO as programs write them there. keep: they stay where they
+    hold such a value."""
+    unread, pattern = inert(right, seen), right.mode.pattern_bytes
+    usual = {"lbo": LBO.encode(16), "sbo": SBO.encode(pattern), "base_offset": 0}
     kept = Descriptor(right.word & ~right.reserved)
-    return kept.replace(**{name: value for name, value in usual.items() if name in unread})
+    written = {"lbo": kept.lbo_bytes in (0, 16), "sbo": kept.sbo_bytes in (0, pattern), "base_offset": False}
+    return kept.replace(**{name: value for name, value in usual.items() if name in unread and not (keep and written[name])})
 
 
 def _proven(causes: tuple[Slip | Packing, ...]) -> bool:
@@ -115,7 +113,7 @@ def _cover(case: Case, known: list[Slip]) -> Explanation:
         return best
 
     cost, causes = cheapest(case.differ)
-    return Explanation(cost + (0.01 if case.stray else 0), tuple(sorted(causes, key=lambda c: c.cost)))
+    return Explanation(cost + (1.5 if case.stray & LOW_GAPS else 0.01 if case.stray else 0), tuple(sorted(causes, key=lambda c: c.cost)))
 
 
 def _packed(case: Case, known: list[Slip]) -> Iterator[Explanation]:
@@ -123,16 +121,28 @@ def _packed(case: Case, known: list[Slip]) -> Iterator[Explanation]:
     for packing in [*_wrong_words(case, case.wanted), *additions(case)]:
         if case.is_given(packing.word, packing.free):
             yield Explanation(packing.cost, (packing,))
+        if packing.fields:  # the halves of such a word cut or exchanged
+            for whole in (exchanged(case, packing.word), *high_word_missing(packing.word)):
+                if case.is_given(whole.word, whole.free):
+                    yield Explanation(whole.cost + packing.cost + TOGETHER, (whole, packing))
     seen: set[tuple[tuple[str, int], ...]] = set()
     for slip in known:
         values = {**case.wanted, **slip.amounts, **slip.must}
         key = tuple(sorted(values.items()))
-        if key in seen or slip.code in TAKEN_FROM_WORD or min(values.values()) < 0:
+        if key in seen or slip.taken or min(values.values()) < 0:
             continue
         seen.add(key)
         for packing in _wrong_words(case, values, frozenset(slip.must)):
             if case.is_given(packing.word, packing.free):
-                yield Explanation(packing.cost + slip.cost + TOGETHER, (packing, slip))
+                yield Explanation(packing.cost + slip.cost + TOGETHER + _stacked(packing, slip), (packing, slip))
+
+
+def _stacked(packing: Packing, slip: Slip) -> float:
+    """What it costs that both mistakes are of the same one field, so that neither proves the other."""
+    both = packing.fields & set(slip.amounts)
+    if packing.code == "generic_pointer" and set(slip.amounts) <= packing.fields:
+        return LEFT_OVER
+    return max(TWICE[name] for name in both) if both == packing.fields and len(both) == 1 else 0.0
 
 
 def _wrong_words(case: Case, values: Amounts, also: frozenset[str] = frozenset()) -> Iterator[Packing]:
@@ -143,7 +153,7 @@ def _wrong_words(case: Case, values: Amounts, also: frozenset[str] = frozenset()
             "Bits of a generic 64-bit pointer reach into LBO, SBO and the bits between them. Convert the pointer with __cvta_generic_to_shared, "
             "mask it with 0x3FFFF, then shift it right by 4."
         )
-        yield Packing("generic_pointer", says, case.given.word)
+        yield Packing("generic_pointer", says, case.given.word, fields=frozenset(("lbo", "sbo")))
     made = list(packings(case, values, also))
     yield from made
     lowest = sign_extension(case.given.word)
@@ -170,7 +180,7 @@ def _left_over(case: Case, name: str, left: frozenset[str]) -> Iterator[Slip]:
                 f"LBO {case.had['lbo']} and SBO {case.had['sbo']} make core matrices overlap: each takes 128 bytes of its own. "
                 f"Here LBO must be {bytes_text(case.wanted['lbo'])} and SBO {bytes_text(case.wanted['sbo'])}."
             )
-            yield Slip("overlapping_core_matrices", says, both, LEFT_OVER - 0.5)
+            yield Slip("overlapping_core_matrices", says, both, LEFT_OVER - 0.5 if len(both) == 1 else 2.0)
         panel = name == "lbo" and case.seen.major == "MN" and case.mode.chunks > 1
         code = "panel_stride_wrong" if panel and had % case.mode.pattern_bytes == 0 and had else "stride_wrong"
         way = "along K" if (name == "sbo") == (panel or (case.seen.major == "MN" and case.mode.chunks > 1)) else "along M/N"
@@ -189,7 +199,7 @@ def _left_over(case: Case, name: str, left: frozenset[str]) -> Iterator[Slip]:
         yield Slip(f"{name}_wrong", f"{NAMES[name]} is {had}; it must be {wanted}.", {name: had}, LEFT_OVER)
 
 
-# data at fault -----------------------------------------------------------------------------------------------------------------
+# the same tile, stored otherwise -------------------------------------------------------------------------------------------------
 
 
 def _stored_otherwise(case: Case) -> World | None:
@@ -201,197 +211,12 @@ def _stored_otherwise(case: Case) -> World | None:
 
 
 def _other_storage(world: World, case: Case) -> str:
-    had, word = case.stored.mode.name, case.given.mode.name
+    had, mode = case.stored.mode, case.given.mode
     if world.code == "stored_unswizzled":
-        return f"The data were stored without the XOR; the descriptor is that of the same tile with swizzle {word}. {_store_with(case.given.mode)}"
-    return f"The tile is stored with swizzle {had}; the descriptor is that of the same tile with {word}. Use the repaired descriptor, or {_store_with(case.given.mode, True)}"
-
-
-def _store_with(mode: Mode, middle: bool = False) -> str:
-    if mode.chunks == 1:
-        says = "store 8×8 core matrices without a swizzle."
-    else:
-        says = f"store with {mode.swizzle()} on byte addresses (CU_TENSOR_MAP_SWIZZLE_{mode.name} in a TMA tensor map)."
-    return says if middle else says[:1].upper() + says[1:]
-
-
-def _hopeless(given: Descriptor, seen: View, stored: Storage, expected: Addresses, mn: int, k: int) -> list[Diagnosis]:
-    """No descriptor of this major reads these data: say why, and which storage the word reads."""
-    beyond = int(expected.max()) >> 18
-    if beyond:
-        says = (
-            f"The slice reaches address {int(expected.max()):#x}; a descriptor's start has 18 bits, and shared memory ends before 0x40000."
-        )
-        return [Diagnosis("not_canonical", says)]
-    along, at = ("K", k) if seen.major == "K" else ("M/N", mn)
-    if at % seen.per and int(expected[0, 0]) % 16:
-        says = (
-            f"The slice begins at {at} of {along}, inside a 16-byte chunk of {seen.per} elements. A descriptor's start is a multiple of 16 bytes: "
-            f"begin at a multiple of {seen.per}."
-        )
-        return [Diagnosis("not_canonical", says)]
-    turned = _turned(given, seen, expected)
-    if turned:
-        return [turned]
-    worlds = [*restored(stored, seen, given.mode), *canonicals(stored, seen, given.mode, given)]
-    fits = next((w for w in worlds if reads_as(given, seen, w, mn, k)), None)
-    if fits and fits.code in XOR_ALONE:
-        return [Diagnosis(*_kept_apart(fits, given, stored), storage=dict(fits.spec))]
-    atom = seen.per * stored.mode.chunks
-    if seen.major == "MN" and stored.mode.chunks > 1 and mn % atom and not mn % seen.per and stored.major(seen.major) == "MN":
-        return [_inside_atom(seen, stored, mn, atom)]
-    out = [_why_not(seen, stored, expected)]
-    if fits:
-        return [replace(d, storage=dict(fits.spec)) for d in out]
-    return [*out, *_of_the_word(given, seen, stored, mn, k)]
-
-
-def _why_not(seen: View, stored: Storage, expected: Addresses) -> Diagnosis:
-    """What no descriptor of this major can say about the data."""
-    if stored.mode.chunks > 1 and stored.swizzle_by == "tile" and stored.base % 128:
-        return Diagnosis("not_canonical", _off_row(stored, stored.mode))
-    if _contiguous(expected, seen, stored) in ("", seen.major):
-        return _no_word(seen, stored, expected)
-    if seen.bits != 16:
-        says = f"The data are contiguous along M/N. wgmma reads {seen.bits}-bit elements K-major only: store K contiguous."
-        return Diagnosis("not_canonical", says)
-    other, flag = ("MN", "1") if seen.major == "K" else ("K", "0")
-    says = (
-        f"The data are {other}-major; the instruction reads {seen.major}-major. Its transpose immediate must be {flag}, and the tile must be stored in "
-        f"{other}-major core matrices or swizzled atoms, which it is not."
-    )
-    return Diagnosis("wrong_transpose", says)
-
-
-def _contiguous(expected: Addresses, seen: View, stored: Storage) -> str:
-    """The dimension along which elements are neighbours; "" where neither is."""
-    if said := stored.major(""):
-        return said
-    size = max(seen.bits // 8, 1)
-    along_k, along_mn = (bool((np.diff(expected[:8, :8], axis=axis) == size).all()) for axis in (1, 0))
-    return "K" if along_k else "MN" if along_mn else ""
-
-
-def _of_the_word(given: Descriptor, seen: View, stored: Storage, mn: int, k: int) -> list[Diagnosis]:
-    """The word is no better than the data: what is wrong with it for a canonical tile of its mode."""
-    for world in canonicals(stored, seen, given.mode):
-        tile = world.stored
-        if (tile.mn or 0) < mn + seen.rows or (tile.k or 0) < k + seen.k:
-            continue
-        wanted = expected_reads(tile, seen, mn, k)
-        if not repairs(wanted, seen, given):  # a slice that begins where no descriptor can, whatever the storage
-            continue
-        causes = diagnose(given, seen, tile, mn, k, wanted)
-        right = causes[0].fix if causes else None
-        if right:
-            return [Diagnosis(c.code, f"{c.message} (Said of {world.said}; its descriptor is {right}.)") for c in causes]
-    return []
-
-
-def _no_word(seen: View, stored: Storage, expected: Addresses) -> Diagnosis:
-    """Where the storage leaves what any mode can read, and how to store instead."""
-    pitch, width = stored.pitch_bytes, stored.mode.width_bytes
-    if stored.mode.chunks > 1 and pitch and pitch != width:
-        says = (
-            f"No descriptor reads this layout: rows swizzled with {stored.mode.name} must lie {width} bytes apart, and these lie {pitch}. "
-            f"Store {width}-byte rows without padding; the swizzle already keeps the banks apart."
-        )
-        return Diagnosis("not_canonical", says)
-    row, chunk, text, rows_apart = _broken_core(expected, seen)
-    lines = "rows" if seen.major == "K" else "k"
-    says = f"No descriptor reads this layout. Core matrix ({row // 8}, {chunk}), {lines} {row // 8 * 8} to {row // 8 * 8 + 7}: {text}"
-    if not rows_apart or stored.mode.chunks > 1:
-        return Diagnosis("not_canonical", says)
-    across, along = ("row", "k") if seen.major == "K" else ("k", "row")
-    outer, inner = ("SBO", "LBO") if seen.major == "K" else ("LBO", "SBO")
-    formula = (
-        f"{across} / 8 * {outer} + {along} / {seen.per} * {inner} + {across} % 8 * 16 + {along} % {seen.per} * {max(seen.bits // 8, 1)}"
-    )
-    says += f" Store element (row, k) at {formula} for mode none, or store rows of 32, 64 or 128 bytes with their swizzle."
-    return Diagnosis("row_major_not_core_matrix", says)
-
-
-def _inside_atom(seen: View, stored: Storage, mn: int, atom: int) -> Diagnosis:
-    """A slice that begins inside an MN-major atom and runs into the next."""
-    by_size = sorted((m for m in MODES if m is not stored.mode), key=lambda m: -m.chunks)
-    narrower = next((m for m in by_size if m.chunks * seen.per < atom and not mn % (m.chunks * seen.per)), None)
-    if narrower is None:
-        says = f"The slice begins at {mn} of M/N: in every layout a slice begins at a multiple of {seen.per}, in this one at a multiple of {atom}."
-        return Diagnosis("mn_offset_inside_atom", says)
-    spec = _standard(stored, seen, narrower)
-    wide = narrower.chunks * seen.per
-    how = f"swizzle {narrower.name}, whose atoms have {wide}" if narrower.chunks > 1 else f"no swizzle, in core matrices of {wide}"
-    says = f"The slice begins at {mn} of M/N, inside an atom of {atom}, and runs into the next one. Start at a multiple of {atom}, or store the tile with {how}."
-    return Diagnosis("mn_offset_inside_atom", says, storage=spec)
-
-
-def _kept_apart(world: World, given: Descriptor, stored: Storage) -> tuple[str, str]:
-    """(code, message) of data that differ from what the word reads by their XOR alone."""
-    word = given.mode
-    if world.code == "stored_unswizzled":
-        return world.code, f"The data were stored without the XOR that swizzle {word.name} of the descriptor expects. {_store_with(word)}"
-    if stored.mode is word:
-        return "not_canonical", _off_row(stored, word)
-    says = f"The data were stored with swizzle {stored.mode.name} in rows of another width; the descriptor reads swizzle {word.name}. {_store_with(word)}"
-    return world.code, says
-
-
-def _off_row(stored: Storage, mode: Mode) -> str:
-    return (
-        f"The XOR was applied to the offset from the tile's start, which lies {stored.base % mode.pattern_bytes} bytes past a {mode.pattern_bytes}-byte boundary. "
-        f"Base offset counts rows of 128 bytes and cannot say that. Align the tile to {mode.pattern_bytes} bytes, or apply the XOR to the shared-memory address."
-    )
-
-
-def _standard(stored: Storage, seen: View, mode: Mode) -> dict[str, Any] | None:
-    """A canonical tile of the word's mode with as many elements."""
-    world = next(canonicals(stored, seen, mode), None)
-    return dict(world.spec) if world else None
-
-
-def _turned(given: Descriptor, seen: View, expected: Addresses) -> Diagnosis | None:
-    """The data as the other major reads them."""
-    if seen.bits != 16:
-        return None
-    other = View(seen.rows, seen.k, seen.bits, "MN" if seen.major == "K" else "K")
-    found = repairs(expected, other, given)
-    if not found:
-        return None
-    needed = changes(given, found[0])
-    flag = "1" if other.major == "MN" else "0"
-    more = f" Then {_list(needed)} must change, too." if needed else ""
-    says = f"The data are {other.major}-major; the instruction reads {seen.major}-major. Its transpose immediate must be {flag}.{more}"
-    return Diagnosis("wrong_transpose", says, found[0] if needed else None, needed)
-
-
-def _broken_core(expected: Addresses, seen: View) -> tuple[int, int, str, bool]:
-    """The first core matrix that no mode allows: (row, chunk of K, what is wrong, whether its rows are whole but too far apart)."""
-    across = expected if seen.major == "K" else expected.T
-    size = bytes_of(seen.per, seen) // seen.per or 1
-    per = seen.per
-    for row in range(0, across.shape[0], 8):
-        for chunk in range(across.shape[1] // per):
-            core = across[row : row + 8, chunk * per : (chunk + 1) * per]
-            if seen.bits >= 8 and (not (np.diff(core, axis=1) == size).all() or (core[:, 0] % 16).any()):
-                return (
-                    row,
-                    chunk,
-                    f"its rows are not 16 contiguous bytes on a 16-byte boundary (row {row} begins at {int(core[0, 0])}).",
-                    False,
-                )
-            if not any(_legal_pitch(core[:, 0], m) for m in MODES):
-                apart = int(core[1, 0] - core[0, 0])
-                says = (
-                    f"its rows of 16 bytes are {apart} bytes apart; mode none needs 16, and the swizzled modes 32, 64 or 128 with the XOR."
-                )
-                return row, chunk, says, True
-    return 0, 0, "each core matrix is legal by itself, but they do not lie at constant strides.", False
-
-
-def _legal_pitch(starts: Addresses, mode: Mode) -> bool:
-    """Whether eight row starts are one atom's lines under some base offset."""
-    return any((np.diff(unswizzled(starts, mode, base)) == mode.width_bytes).all() for base in range(mode.chunks))
-
-
-def _list(needed: dict[str, tuple[int, int]]) -> str:
-    return " and ".join(f"{name} ({had} → {want})" for name, (had, want) in needed.items()) or "nothing"
+        return f"The data were stored without the XOR; the descriptor is that of the same tile with swizzle {mode.name}. {store_with(mode)}"
+    if case.stored.tile:
+        says = f"The tile is stored with swizzle {had.name}; the descriptor is that of the same tile with {mode.name}."
+        return f"{says} Use the repaired descriptor, or {store_with(mode, True)}"
+    rows = f"rows of {mode.width_bytes} bytes"
+    says = f"The data are stored with swizzle {had.name} in rows of {had.width_bytes} bytes; the descriptor is right for {rows} with swizzle {mode.name}."
+    return f"{says} Use the repaired descriptor, or {store_with(mode, True).replace('store with', f'store {rows} with', 1)}"

@@ -17,7 +17,7 @@ from layouts.worlds import sizes
 def fits(given: Descriptor, seen: View) -> list[tuple[dict[str, Any], dict[str, int]]]:
     """Canonical tiles whose slice this word reads: (storage, slice), the smallest tile first; empty where it reads none.
 
-    Tiles on their pattern's boundary, as TMA wants them; only where there is none, others.
+    Tiles on their pattern's boundary, as CUTLASS aligns them; only where there is none, those on 128 bytes, as TMA wants them, and then others.
     """
     out: list[tuple[dict[str, Any], dict[str, int]]] = []
     mode, address = given.mode, reads(given, seen)
@@ -44,8 +44,8 @@ def fits(given: Descriptor, seen: View) -> list[tuple[dict[str, Any], dict[str, 
                 if same not in known:
                     known.add(same)
                     out.append((spec, {"mn": 0, "k": k}))
-    aligned = [fit for fit in out if fit[0]["base"] % mode.pattern_bytes == 0]
-    return sorted(aligned or out, key=lambda fit: (fit[0]["mn"] * fit[0]["k"], fit[1]["k"]))[:6]
+    aligned = ([fit for fit in out if fit[0]["base"] % line == 0] for line in (mode.pattern_bytes, 128))
+    return sorted(next(filter(None, aligned), out), key=lambda fit: (fit[0]["mn"] * fit[0]["k"], fit[1]["k"]))[:6]
 
 
 def _stored(spec: dict[str, Any], seen: View) -> Storage | None:

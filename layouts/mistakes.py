@@ -1,48 +1,33 @@
-"""The known mistakes of programs that build a descriptor, each applied to the right one.
+"""The known mistakes of programs that build a descriptor, each applied to the right one: strides, mode, base offset, and tiles taken for others.
 
-A `Slip` puts a wrong amount into one or more fields. layouts/diagnosis.py looks for the slips, and the packings of layouts/packing.py,
+A `Slip` puts a wrong amount into one or more fields; layouts/starts.py has those of the start. layouts/diagnosis.py looks for the slips, and the packings of layouts/packing.py,
 that give exactly the program's word. The list comes from public code and threads (CUTLASS, DeepGEMM,
 ThunderKittens, fast.cu, forum posts) and from the read model measured on an H100 (layouts/descriptor.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 
-from layouts.case import NAMES, Amounts, Case, bytes_of, bytes_text, named, sentence, subsets
+from layouts.case import NAMES, Amounts, Case, Slip, bytes_of, bytes_text, named, sentence, subsets
 from layouts.descriptor import LBO, SBO, START
 from layouts.errors import LayoutError
 from layouts.repair import expected_reads, repairs
+from layouts.starts import starts
 from layouts.swizzle import MODES
 from layouts.worlds import World, misread
-
-
-@dataclass(frozen=True)
-class Slip:
-    """A wrong amount in some fields. cost: how much evidence it needs; a rarer or vaguer cause costs more."""
-
-    code: str
-    message: str
-    amounts: Amounts
-    cost: float = 1.0
-    must: Mapping[str, int] = field(default_factory=dict)  # given amounts that the slip also explains, read or not
-
-
-# amounts ---------------------------------------------------------------------------------------------------------------------
 
 
 def slips(case: Case) -> list[Slip]:
     """Every known wrong amount for this storage and slice; the likelier of two equal ones first."""
     return [
         *_exchange(case),
-        *_start(case),
+        *starts(case),
         *_strides(case),
         *_mode(case),
         *_base_offset(case),
         *_worlds(case),
         *_elements(case),
-        *_other_slice(case),
     ]
 
 
@@ -63,96 +48,16 @@ def _exchange(case: Case) -> Iterator[Slip]:
                 yield Slip("lbo_sbo_swapped", says, amounts, 0.9 if usual_lbo else 1.1, {"lbo": sbo, "sbo": lbo})
 
 
-def _start(case: Case) -> Iterator[Slip]:
-    """Mistakes of the K step, of the panel it lies in, and of the address itself."""
-    start, seen, k = case.wanted["start_address"], case.seen, case.k
-    name = "start_address"
-    if k:
-        yield from _k_step(case)
-    if case.stored.base:
-        without = start - case.stored.base
-        yield Slip(
-            "start_wrong",
-            f"The start is counted from the tile. Add the tile's address, {case.stored.base:#x}: the start is {start:#x}.",
-            {name: without},
-            1.5,
-        )
-    yield Slip(
-        "start_wrong",
-        f"The address was cut to 14 bits before the shift. Mask with 0x3FFFF, then shift right by 4: the start is {start:#x}.",
-        {name: start & 0x3FFF},
-        1.5,
-    )
-    first = int(case.expected[0, 0])
-    says = f"The start is where the first element lies after the XOR, {first:#x}. The hardware applies the XOR itself: give the address before it, {start:#x}."
-    yield Slip("start_wrong", says, {name: first}, 1.5)
-    if case.mn and seen.major == "MN":
-        along = case.start_at(0, case.k) + bytes_of(case.mn, seen)
-        says = f"The start moves {bytes_text(bytes_of(case.mn, seen))} along M/N, past the edge of an atom of {case.atom[0]} elements. The slice begins at {start:#x}."
-        yield Slip("panel_stride_wrong", says, {name: along}, 1.5)
-
-
-def _k_step(case: Case) -> Iterator[Slip]:
-    start, seen, k, name = case.wanted["start_address"], case.seen, case.k, "start_address"
-    first = case.start_at(case.mn, 0)
-    step, along = start - first, bytes_of(k, seen)
-    right = f"The slice at k = {k} begins {bytes_text(step)} after the one at k = 0, at {start:#x}."
-    yield Slip(
-        "k_step_missing",
-        f"The start does not move with K: it is that of k = 0. {right} Add {step >> 4:#x} to the low word.",
-        {name: first},
-        0.9,
-    )
-    units = f"was added to the encoded start, which counts units of 16 bytes. {right} Add {step >> 4:#x}."
-    for amount in (step, along):
-        yield Slip("k_step_not_shifted", f"The K step in bytes, {amount:#x}, {units}", {name: first + 16 * amount}, 1.1)
-    if along != k:
-        yield Slip("k_step_in_elements", f"The K step was counted in elements ({k}), not in bytes. {right}", {name: first + k}, 1.0)
-        yield Slip("k_step_in_elements", f"The K step in elements, {k}, {units}", {name: first + 16 * k}, 1.0)
-    if along != step:
-        edge = (
-            f"past the edge of an atom of {case.mode.width_bytes} bytes"
-            if seen.major == "K" and case.mode.chunks > 1
-            else "past the edge of a core matrix, 16 bytes along K"
-            if seen.major == "K"
-            else "along M/N, which is contiguous here"
-        )
-        yield Slip("k_advance_past_atom", f"The start moves {bytes_text(along)} along K, {edge}. {right}", {name: first + along}, 1.0)
-    yield from _panels(case, first, right)
-
-
-def _panels(case: Case, first: int, right: str) -> Iterator[Slip]:
-    """The slice lies in a later panel of atoms along K, and the start steps by another panel than the tile has."""
-    seen, name = case.seen, "start_address"
-    wide = case.atom[1]
-    count, inside = divmod(case.k, wide)
-    if not count:
-        return
-    inner = case.start_at(case.mn, inside) - first
-    panel = (case.wanted["start_address"] - first - inner) // count
-    lines = case.atom[0] if seen.major == "K" else 8
-    instruction = -(-seen.rows // lines) * lines * case.mode.width_bytes if seen.major == "K" else 0
-    if instruction and instruction != panel:
-        says = (
-            f"The start steps over panels of {seen.rows} rows ({bytes_text(instruction)}), which is what the instruction reads. "
-            f"The tile's panels along K are {bytes_text(panel)} apart. {right}"
-        )
-        yield Slip("panel_stride_from_instruction", says, {name: first + count * instruction + inner}, 1.0)
-    moved = case.had[name] - first - inner
-    if moved > 0 and moved % count == 0 and (moved // count) % (8 * case.mode.width_bytes) == 0 and moved // count != panel:
-        says = (
-            f"The start steps over panels of {bytes_text(moved // count)}. The tile's panels along K are {bytes_text(panel)} apart. {right}"
-        )
-        along_k = case.slices.get(case.had[name], (-1, -1))[0] == case.mn
-        yield Slip("panel_stride_wrong", says, {name: case.had[name]}, 2.6 if along_k else 1.7)
-
-
 def _strides(case: Case) -> Iterator[Slip]:
     """SBO of another width, or the pitch of one row instead of eight; LBO left at what modes that do not read it have."""
     wanted, mode = case.wanted, case.mode
     if "sbo" in case.read:
         sbo = wanted["sbo"]
-        lines = "rows of M or N" if case.seen.major == "K" else "values of K"
+        lines = "rows of M or N" if case.seen.major == "K" or mode.chunks == 1 else "values of K"
+        lost = "" if case.computed else ": it was left out, or shifted by 32 as a 32-bit integer"
+        says = f"SBO is 0{lost}. It is the distance between groups of 8 {lines}: (uint64_t)({sbo} >> 4) << 32."
+        if sbo:
+            yield Slip("stride_wrong", says, {"sbo": 0}, 1.6)
         for pitch, cost in (
             (case.line_bytes, 1.0),
             (case.stored.pitch_bytes or 0, 1.0),
@@ -170,11 +75,53 @@ def _strides(case: Case) -> Iterator[Slip]:
                         says = says.replace(f"SBO {amount} ", f"SBO {value} ", 1)
                         yield Slip("sbo_other_width", says, {"sbo": value}, 1.1)
     if "lbo" in case.read:
-        for value in (0, 16):
-            if wanted["lbo"] != value:
-                way = "along M/N" if case.seen.major == "MN" and mode.chunks > 1 else "along K"
-                says = f"LBO is {value}, as where it is not read. Here it is the distance {way}: {bytes_text(wanted['lbo'])}."
-                yield Slip("stride_wrong", says, {"lbo": value}, 1.6)
+        yield from _lbo(case)
+    if case.stored.spec.get("kind") == "atoms" and "sbo" in case.read:
+        yield from _side_by_side(case)
+
+
+def _lbo(case: Case) -> Iterator[Slip]:
+    """LBO left at what modes that do not read it have, and LBO of a panel of another size."""
+    wanted, had, mode = case.wanted["lbo"], case.had["lbo"], case.mode
+    swizzled = case.seen.major == "MN" and mode.chunks > 1
+    way = "along M/N" if swizzled else "along K"
+    for value in (0, 16):
+        if wanted != value:
+            says = f"LBO is {value}, as where it is not read. Here it is the distance {way}: {bytes_text(wanted)}."
+            yield Slip("stride_wrong", says, {"lbo": value}, 1.0)
+    if not had or had == wanted:
+        return
+    if swizzled and not had % mode.pattern_bytes and wanted > mode.pattern_bytes:
+        others = [m for m in MODES if m.chunks > 1 and m is not mode and had * mode.chunks == wanted * m.chunks]
+        sizes = [f"{had // m.width_bytes} lines of {m.width_bytes} bytes" for m in (*others, mode)]
+        says = f"LBO is {bytes_text(had)}, a panel of {' or of '.join(sizes)}. The tile's panels lie {bytes_text(wanted)} apart along M/N."
+        yield Slip("panel_stride_wrong", says, {"lbo": had}, 1.45 if others else 2.0, taken=True)
+    elif (
+        case.seen.major == "K"
+        and mode.chunks == 1
+        and not had % 128
+        and not max(had, wanted) % min(had, wanted)
+        and case.wanted["sbo"] == 128
+    ):
+        says = f"LBO is {bytes_text(had)}, right for a tile of {had // 16} rows. This one has {wanted // 16}: LBO must be {bytes_text(wanted)}."
+        yield Slip("panel_stride_wrong", says, {"lbo": had}, 1.45 if had > 128 else 3.9, taken=True)
+
+
+def _side_by_side(case: Case) -> Iterator[Slip]:
+    """Strides of atoms that lie side by side, of a tile whose panels lie one after the other."""
+    had, one = case.had, 8 * case.mode.width_bytes
+    count, rest = divmod(had["sbo"], one)
+    apart = case.stored.number("inner_stride")
+    if case.mode.chunks == 1 or rest or not 2 <= count <= 16 or case.wanted["sbo"] != one or apart <= one:
+        return
+    way, lines = ("K", "rows") if case.seen.major == "K" else ("M/N", "values of K")
+    says = (
+        f"SBO {had['sbo']} is right for {count} atoms side by side along {way}. Here the panels of {case.mode.width_bytes} bytes lie one after the other, "
+        f"{bytes_text(apart)} apart, and the next 8 {lines} begin {bytes_text(one)} further: SBO must be {bytes_text(one)}"
+    )
+    yield Slip("atom_order", f"{says}.", {"sbo": had["sbo"]}, 1.3 if case.seen.bits > 8 else 1.6, taken=True)
+    if "lbo" in case.read and case.wanted["lbo"] != one:
+        yield Slip("atom_order", f"{says} and LBO {bytes_text(case.wanted['lbo'])}.", {"sbo": had["sbo"], "lbo": one}, 1.2, taken=True)
 
 
 def _mode(case: Case) -> Iterator[Slip]:
@@ -192,6 +139,10 @@ def _mode(case: Case) -> Iterator[Slip]:
             says = (
                 f"The data were stored with swizzle {wanted.name}; the descriptor says {other.name}. Bits 62 and 63 must be {wanted.code}."
             )
+            if other.code << 62 == wanted.code << 61:
+                says += f" ({wanted.code} << 61 gives this, too: the code belongs at bit 62.)"
+            elif not other.code and not case.computed:
+                says += f" Where they were set: {wanted.code} << 62 of a 32-bit integer is 0, (uint64_t){wanted.code} << 62 is not."
             yield Slip("swizzle_mode", says, {"swizzle": other.code}, 1.0)
 
 
@@ -202,11 +153,13 @@ def _base_offset(case: Case) -> Iterator[Slip]:
     name, wanted, had, mode = "base_offset", case.wanted["base_offset"], case.had["base_offset"], case.mode
     mask, start = mode.chunks - 1, case.wanted["start_address"]
     by_address = case.stored.swizzle_by == "address"
+    rows = f"{wanted & mask} row{'' if wanted & mask == 1 else 's'}"
     needed = (
-        "These data are swizzled by address, so base offset stays 0 wherever the tile begins." if by_address else f"It must be {wanted}."
+        "These data are swizzled by address, so base offset stays 0 wherever the tile begins."
+        if by_address
+        else f"The pattern begins {rows} of 128 bytes past a {mode.pattern_bytes}-byte boundary: it must be {wanted}."
     )
     if wanted & mask:
-        rows = f"{wanted & mask} row{'s' if wanted & mask > 1 else ''}"
         says = (
             f"The data are swizzled from the tile's start, which lies {rows} of 128 bytes past a {mode.pattern_bytes}-byte boundary. "
             f"Base offset must be {wanted}, not 0."
@@ -222,7 +175,7 @@ def _base_offset(case: Case) -> Iterator[Slip]:
         first = case.start_at(case.mn, 0)
         if first != start:
             says = f"Base offset {had} was used to step along K. A K step moves the start alone, from {first:#x} to {start:#x}; base offset stays {wanted}."
-            yield Slip("base_offset_as_k_advance", says, {name: had, "start_address": first}, 0.8)
+            yield Slip("base_offset_as_k_advance", says, {name: had, "start_address": first}, 0.8, taken=True)
     for value in sorted({had, start >> 7 & 7}):
         if (value ^ wanted) & mask and value:
             yield Slip("base_offset_wrong", f"Base offset is {value}. {needed}", {name: value}, 1.5)
@@ -271,7 +224,7 @@ def _elements(case: Case) -> Iterator[Slip]:
         for names in subsets((*scaled, *starts)):
             wrong: dict[str, int] = {n: v for n, v in (scaled | starts).items() if n in names}
             says = f"{sentence(named(wrong))} {'was' if len(wrong) == 1 else 'were'} computed {of}. {_must(case, wrong)}"
-            yield Slip("element_size", says, wrong, 1.3 if len(wrong) > 1 or name in wrong else 1.5)
+            yield Slip("element_size", says, wrong, 1.3 if len(wrong) > 1 or name in wrong else 1.5 if "sbo" in wrong else 2.2)
         yield from _resized_tile(case, bits, of)
 
 
@@ -292,15 +245,6 @@ def _resized_tile(case: Case, bits: int, of: str) -> Iterator[Slip]:
     if wrong:
         says = f"{sentence(named(wrong))} {'was' if len(wrong) == 1 else 'were'} computed {of}. {_must(case, wrong)}"
         yield Slip("element_size", says, wrong, 1.3)
-
-
-def _other_slice(case: Case) -> Iterator[Slip]:
-    had = case.had["start_address"]
-    found = case.slices.get(had)
-    if found and found != (case.mn, case.k):
-        mn, k = found
-        says = f"The start is that of the slice at mn = {mn}, k = {k}. The slice at mn = {case.mn}, k = {case.k} begins at {case.wanted['start_address']:#x}."
-        yield Slip("other_slice", says, {"start_address": had}, 2.0)
 
 
 def _must(case: Case, wrong: Amounts) -> str:

@@ -10,17 +10,20 @@ from layouts.descriptor import BASE_OFFSET, LBO, SBO, START, SWIZZLE, VERSION_BI
 from layouts.swizzle import BY_CODE
 
 LOW = (1 << 32) - 1
+NOTHING_LEFT = 2.5  # cost of a packing that leaves 0 in all its fields: 0 has likelier causes
 
 
 @dataclass(frozen=True)
 class Packing:
-    """A word that packs right amounts wrongly. free: bits that prove nothing; none by default, as what nothing reads was taken from the given word."""
+    """A word that packs right amounts wrongly. free: bits that prove nothing; none by default, as what nothing reads was taken from the given word.
+    fields: those it spoils, where it leaves the others alone."""
 
     code: str
     message: str
     word: int
     cost: float = 1.0
     free: int = 0
+    fields: frozenset[str] = frozenset()
 
 
 def packings(case: Case, values: Amounts, also: frozenset[str] = frozenset()) -> Iterator[Packing]:
@@ -29,22 +32,35 @@ def packings(case: Case, values: Amounts, also: frozenset[str] = frozenset()) ->
     code = values["swizzle"]
     name = BY_CODE[code].name
     yield from _shifts(case, values, case.read | also)
-    high = "Bits 32 to 63 are 0: the descriptor was cut to 32 bits, or its high word was left out. SBO and the swizzle mode are there; use uint64_t throughout."
+    yield from high_word_missing(word)
     if word >> 32:
-        yield Packing("high_word_missing", high, word & LOW, 0.9)
-        says = "The two 32-bit words are exchanged: start and LBO belong in the low word, SBO and the swizzle mode in the high one."
-        free = (case.free >> 32 | case.free << 32) & WORD
-        yield Packing("words_exchanged", says, word >> 32 | (word & LOW) << 32, 0.9, free)
+        yield exchanged(case, word)
     bare = word & ~(SWIZZLE.most << SWIZZLE.low)
-    if code:
+    if code and code << 61 & 1 << 61:  # 2 << 61 is 1 << 62: that word says 128B and nothing of bit 61
         says = f"The swizzle code {code} was put at bit 61. A wgmma descriptor has it in bits 62 and 63 ({name} is {code} << 62); bit 61 belongs to tcgen05's three-bit field."
-        yield Packing("mode_at_bit_61", says, bare | code << 61, 0.9)
+        yield Packing("mode_at_bit_61", says, bare | code << 61, 0.9, fields=frozenset(("swizzle",)))
     if name == "128B":
         says = "This is a tcgen05 descriptor (bit 46 is set) with the swizzle 128B_BASE32B. For wgmma clear bit 46 and put 1 into bits 62 and 63."
         yield Packing("tcgen05_format", says, bare | 1 << 61 | 1 << VERSION_BIT, 0.9)
+    if case.computed:
+        return
     strides = [values["sbo"], *([] if "sbo" in case.read | also else [BY_CODE[code].pattern_bytes])]
     for sbo in strides:
         yield from _narrow_shifts({**values, "sbo": sbo}, word)
+
+
+def high_word_missing(word: int) -> Iterator[Packing]:
+    """The low half alone."""
+    if word >> 32:
+        says = "Bits 32 to 63 are 0: the descriptor was cut to 32 bits, or its high word was left out. SBO and the swizzle mode are there; use uint64_t throughout."
+        yield Packing("high_word_missing", says, word & LOW, 0.9)
+
+
+def exchanged(case: Case, word: int) -> Packing:
+    """The two halves of a word in the wrong order."""
+    says = "The two 32-bit words are exchanged: start and LBO belong in the low word, SBO and the swizzle mode in the high one."
+    free = (case.free >> 32 | case.free << 32) & WORD
+    return Packing("words_exchanged", says, word >> 32 | (word & LOW) << 32, 0.9, free)
 
 
 def _shifts(case: Case, values: Amounts, proving: frozenset[str]) -> Iterator[Packing]:
@@ -59,15 +75,20 @@ def _shifts(case: Case, values: Amounts, proving: frozenset[str]) -> Iterator[Pa
         shifted = " and ".join(f"{NAMES[n]} {values[n]:#x} becomes {values[n] >> 4:#x}" for n in places if n in names)
         says = f"{sentence(named(names))} {are} in bytes. The field counts 16 bytes: shift right by 4, so that {shifted}."
         cost = 1.0 if len(names) == len(active) else 1.05
+        fields = frozenset(names)
         spilled = rest
         for value in whole.values():
             spilled |= value
         beside = 0 if "lbo" in proving else 0b11 << 30  # where LBO is not read, bits 30 and 31 may be its own
         for word in {rest | sum(cut.values()), spilled & WORD, (rest + sum(whole.values())) & WORD}:
-            yield Packing("bytes_not_shifted", says, word, cost, beside)
-        twice = " and ".join(f"{NAMES[n]} must be {values[n] >> 4:#x}" for n in places if n in names)
-        says = f"{sentence(named(names))} {'was' if len(names) == 1 else 'were'} shifted right by 4 twice: {twice} in the field."
-        yield Packing("shifted_twice", says, rest | sum((values[n] >> 8 & places[n].most) << places[n].low for n in names), cost)
+            yield Packing("bytes_not_shifted", says, word, cost if any(cut.values()) else NOTHING_LEFT, beside, fields)
+        twice = {n: values[n] >> 8 & places[n].most for n in names}
+        right = ", and ".join(
+            f"{NAMES[n]} {values[n]:#x} is {values[n] >> 4:#x} in the field, not {twice[n]:#x}" for n in places if n in names
+        )
+        says = f"{sentence(named(names))} {'was' if len(names) == 1 else 'were'} shifted right by 4 twice: {right}."
+        word = rest | sum(value << places[n].low for n, value in twice.items())
+        yield Packing("shifted_twice", says, word, cost if any(twice.values()) else NOTHING_LEFT, 0, fields)
 
 
 def _narrow_shifts(values: Amounts, word: int) -> Iterator[Packing]:
@@ -84,6 +105,8 @@ def _narrow_shifts(values: Amounts, word: int) -> Iterator[Packing]:
         low = 0
         for n in names:
             low |= terms[n] << wide[n].low % 32 & LOW
+        if not low & ~kept:  # nothing of them is left to see
+            continue
         yield Packing("shifts_of_32_bits", says, kept | low, 0.8)
         yield Packing("shifts_of_32_bits", says, (kept + wrapped) & WORD, 0.8)
         if low >> 31:

@@ -73,8 +73,7 @@ class Storage:
             return self.tile.mode
         if self.spec.get("kind") != "cute":
             return _mode(self.spec)
-        prefix = str(self.spec["layout"]).replace(" ", "").partition("o")[0]
-        return next((m for m in MODES[1:] if prefix in {str(m.swizzle(bits)) for bits in (8, 16, 32, 128)}), MODES[0])
+        return next((m for m in MODES[1:] if self.placed and self.placed.xor == m.swizzle(1)), MODES[0])
 
     @property
     def swizzle_by(self) -> str:
@@ -88,6 +87,10 @@ class Storage:
     def major(self, default: str) -> str:
         """The contiguous dimension, K or MN; `default` where the storage does not say (a CuTe layout)."""
         return self.tile.major if self.tile else str(self.spec.get("inner", default))
+
+    def number(self, name: str) -> int:
+        """An amount of the storage as it was given; 0 where it was not."""
+        return _bytes(self.spec, name, 0)
 
     @property
     def pitch_bytes(self) -> int | None:

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from layouts.case import Diagnosis
 from layouts.descriptor import Addresses, Descriptor, View, reads
-from layouts.diagnosis import Diagnosis, diagnose
+from layouts.diagnosis import clean, diagnose
 from layouts.errors import LayoutError
 from layouts.expression import Note
 from layouts.repair import changes, expected_reads
@@ -48,10 +49,13 @@ class Verdict:
         return {"row": row, "k": k, "read": int(self.read[row, k]), "expected": int(self.expected[row, k])}
 
 
-def verify(descriptor: Descriptor, seen: View, stored: Storage, mn: int = 0, k: int = 0, notes: tuple[Note, ...] = ()) -> Verdict:
+def verify(
+    descriptor: Descriptor, seen: View, stored: Storage, mn: int = 0, k: int = 0, notes: tuple[Note, ...] = (), computed: bool = False
+) -> Verdict:
     """Compare reads with where the program put the slice that begins at (mn, k), and diagnose a difference.
 
     notes: what was odd about the expression the word was written as; where its arithmetic is at fault, it is the first cause.
+    computed: the word is an expression whose shifts were computed, so that those it has no note of lost nothing.
     """
     for name, at, size, extent in (("mn", mn, seen.rows, stored.mn), ("k", k, seen.k, stored.k)):
         if at < 0 or (extent is not None and at + size > extent):
@@ -64,11 +68,11 @@ def verify(descriptor: Descriptor, seen: View, stored: Storage, mn: int = 0, k: 
     expected, read = expected_reads(stored, seen, mn, k), reads(descriptor, seen)
     if np.array_equal(read, expected):
         return Verdict(read, expected, ())
-    found = diagnose(descriptor, seen, stored, mn, k, expected)
+    found = diagnose(descriptor, seen, stored, mn, k, expected, computed)
     for note in notes[:1]:
         meant = Descriptor(note.word)
-        rest = [] if np.array_equal(reads(meant, seen), expected) else diagnose(meant, seen, stored, mn, k, expected)
-        fix = rest[0].fix if rest else meant
+        rest = [] if np.array_equal(reads(meant, seen), expected) else diagnose(meant, seen, stored, mn, k, expected, True)
+        fix = rest[0].fix if rest else clean(meant, seen)
         needed = changes(descriptor, fix) if fix else {}
         found = [replace(d, fix=fix, changes=needed) for d in (Diagnosis(note.code, note.message), *rest)]
     return Verdict(read, expected, tuple(found))

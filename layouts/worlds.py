@@ -71,16 +71,10 @@ def misread(stored: Storage, seen: View) -> Iterator[World]:
             )
     elif spec.get("kind") == "atoms" and spec.get("inner_stride"):
         lines = seen.rows if spec.get("inner", seen.major) == "K" else seen.k
-        panel = _up(lines, 8) // 8 * _amount(spec, "outer8_stride")
-        if panel < _amount(spec, "inner_stride"):
-            said = f"panels of {lines} lines, which is what one instruction reads; the tile's panels are {_amount(spec, 'inner_stride')} bytes apart"
+        panel = _up(lines, 8) // 8 * stored.number("outer8_stride")
+        if panel < stored.number("inner_stride"):
+            said = f"panels of {lines} lines, which is what one instruction reads; the tile's panels are {stored.number('inner_stride')} bytes apart"
             yield from _try("panel_stride_from_instruction", {**spec, "inner_stride": panel}, seen, said)
-
-
-def _amount(spec: Spec, name: str) -> int:
-    from layouts.reading import number
-
-    return number(spec.get(name, 0), name)
 
 
 def restored(stored: Storage, seen: View, mode: Mode) -> Iterator[World]:
@@ -97,18 +91,29 @@ def restored(stored: Storage, seen: View, mode: Mode) -> Iterator[World]:
                     yield from _try(code, {**spec, "swizzle": other.name, "swizzle_by": by}, seen, f"swizzle {other.name} by {by}")
     else:
         yield from _cute_worlds(stored, seen, ranked)
-    if kind == "rows":
-        for other in ranked:
-            yield from _try(
-                "not_canonical",
-                {**spec, "pitch_bytes": other.width_bytes, "swizzle": other.name},
-                seen,
-                f"rows of {other.width_bytes} bytes without padding, swizzle {other.name}",
-            )
-    if kind == "atoms":
-        for other in ranked:
-            new = {**spec, "width_bytes": other.width_bytes, "line_stride": other.width_bytes, "swizzle": other.name}
-            yield from _try("not_canonical", new, seen, f"panels {other.width_bytes} bytes wide, swizzle {other.name}")
+    if kind in ("rows", "atoms"):
+        yield from _rewidened(stored, seen, ranked)
+
+
+def _rewidened(stored: Storage, seen: View, ranked: list[Mode]) -> Iterator[World]:
+    """The same rows or panels as wide as another mode has them. Where they are as wide as their own mode has them, that is the mistake."""
+    spec = stored.spec
+    rows = spec["kind"] == "rows"
+    had = stored.number("pitch_bytes" if rows else "width_bytes")
+    whole = had == stored.mode.width_bytes and (rows or spec.get("line_stride", had) in (had, str(had)))
+    for other in ranked:
+        width, name = other.width_bytes, other.name
+        if rows:
+            said = f"rows of {width} bytes without padding, swizzle {name}"
+            code = "stored_swizzle" if whole and other is not stored.mode else "not_canonical"
+            yield from _try(code, {**spec, "pitch_bytes": width, "swizzle": name}, seen, said)
+            continue
+        new = {n: v for n, v in {**spec, "width_bytes": width, "swizzle": name}.items() if n != "line_stride"}
+        if whole and other is not stored.mode:
+            for scaled in (("outer8_stride", "inner_stride"), ("inner_stride",)):  # panels one after the other, and side by side
+                strides = {n: stored.number(n) * width // had for n in scaled}
+                yield from _try("stored_swizzle", {**new, **strides}, seen, f"panels {width} bytes wide, swizzle {name}")
+        yield from _try("not_canonical", new, seen, f"panels {width} bytes wide, swizzle {name}")
 
 
 def _cute_worlds(stored: Storage, seen: View, ranked: list[Mode]) -> Iterator[World]:

@@ -224,7 +224,14 @@ def test_command_line(client: TestClient) -> None:
     ]
     done = lanescope(*words)
     assert done.returncode == 1 and "start_wrong" in done.stdout and "repair: 0x4000004004000100" in done.stdout
+    assert "(start_address 0x101 → 0x100 in the field)" in done.stdout
     words[2] = "0x4000004004000100"
+    assert lanescope(*words[:5], "--storage", "swizzle=128B,mn=64, k=64 base=0x1000").returncode == 0
+    assert lanescope(*words[:5], "--storage", "kind=cute,base=0x1000,layout=Sw<3,3,3> o (64,64):(64,1)").returncode == 0
+    plain = lanescope(*words[:5], "--storage", "kind=cute,base=0x1000,layout=(64,64):(64,1)").stdout
+    assert "stored so it would match: --storage 'kind=cute,base=0x1000,layout=Sw<3,3,3> o (64,64):(64,1)'" in plain
+    unknown = lanescope(*words[:5])
+    assert unknown.returncode == 2 and "--storage kind=canonical,element_bits=16,major=K,swizzle=128B,mn=64,k=64" in unknown.stdout
     assert lanescope(*words).returncode == 0
     assert json.loads(lanescope(*words, "--json").stdout)["verdict"] == "match"
     assert lanescope(*words, "--storage", "nonsense").returncode == 2
