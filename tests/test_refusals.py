@@ -5,15 +5,20 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from app import memory, words
 from app.main import create_app
 from app.schemas.base import Error, ErrorBody
+from app.takes import read_json
+from layouts.errors import LayoutError
 from tests.asgi import ask
 
 VERIFY = "/api/v1/descriptors/verify"
@@ -192,6 +197,30 @@ def test_a_client_that_leaves_is_no_failure_of_the_server(client: TestClient, ca
     with caplog.at_level(logging.INFO, "lanescope"):
         answer = asyncio.run(ask(client.app, "POST", "/api/v1/descriptors/encode", {}, receive=left))
     assert answer.status == 0 and "the client left" in caplog.text and "Traceback" not in caplog.text
+
+
+JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(), lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4), max_leaves=12)  # fmt: skip
+
+
+@given(
+    st.binary(max_size=60)
+    | st.text(alphabet='{}[]":,0123456789.eE-+tfn \\u', max_size=60).map(str.encode)
+    | JSON.map(lambda value: json.dumps(value).encode())
+)
+def test_any_bytes_are_an_object_or_refused(raw: bytes) -> None:
+    try:
+        found = read_json(raw)
+    except LayoutError as error:
+        assert error.message and error.hint and error.code in ("bad_json", "bad_request")
+    else:
+        json.dumps(found, ensure_ascii=False).encode()
+
+
+@given(st.dictionaries(st.text(), JSON, max_size=5))
+def test_what_is_an_object_is_read_as_it_is(value: dict[str, Any]) -> None:
+    text = json.dumps(value)
+    if "[[[[[[[[" not in text and not re.search(r"[0-9]{41}", text):
+        assert read_json(text.encode()) == json.loads(text)
 
 
 def test_one_access_and_several_are_not_given_together(client: TestClient) -> None:
