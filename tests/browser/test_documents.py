@@ -41,8 +41,8 @@ def test_a_chain_is_repaired_by_choosing_the_load(open_page: Open) -> None:
     page.get_by_label("load").select_option("ldmatrix.sync.aligned.m8n8.x2.shared.b16")
     expect(page.get_by_role("status")).to_contain_text("128 of 128 elements arrive")
     expect(page.get_by_role("status")).to_contain_text("No bank conflicts")
-    page.get_by_label("pitch bytes").fill("128")
-    page.get_by_label("pitch bytes").press("Enter")
+    page.get_by_label("pitch, bytes").fill("128")
+    page.get_by_label("pitch, bytes").press("Enter")
     expect(page.get_by_role("status")).to_contain_text("8-way bank conflicts")
 
 
@@ -56,10 +56,20 @@ def test_banks_and_the_swizzle_that_frees_them(open_page: Open) -> None:
 
 def test_a_stride_and_its_arrow_light_each_other(open_page: Open) -> None:
     page = open_page("/smem", wait=False)
+    arrows = page.locator("g[data-stride=sbo]")
+    expect(arrows).to_have_count(2)  # in the tile and in memory
     page.locator("tr[data-stride=sbo]").focus()
-    expect(page.locator("g[data-stride=sbo]")).to_have_class(re.compile("lit"))
+    expect(page.locator("g[data-stride=sbo].lit")).to_have_count(2)
     page.locator("tr[data-stride=lbo]").focus()
-    expect(page.locator("g[data-stride=sbo]")).not_to_have_class(re.compile("lit"))
+    expect(page.locator("g[data-stride=sbo].lit")).to_have_count(0)
+
+
+@pytest.mark.parametrize("width", [1000, 1440])
+def test_help_stands_in_the_headers_first_row(open_page: Open, width: int) -> None:
+    page = open_page("/banks", width=width, wait=False)
+    brand, icons = page.locator(".top .brand").bounding_box(), [icon.bounding_box() for icon in page.locator(".top .icon").all()]
+    assert brand and len(icons) == 2
+    assert all(icon and abs(icon["y"] + icon["height"] / 2 - brand["y"] - brand["height"] / 2) < 3 for icon in icons)
 
 
 def test_a_guide_figure_opens_its_state(open_page: Open) -> None:
