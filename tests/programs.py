@@ -44,6 +44,7 @@ def together(plans: Sequence[Plan]) -> str:
 
 def main(output: str, target: str = "sm_90a") -> int:
     file = Path(output)
+    file.parent.mkdir(parents=True, exist_ok=True)
     source = file.with_suffix(".cu")
     source.write_text(together(list(scripts.cases(Target(target)))))
     driver = nvcc.nvcc()
