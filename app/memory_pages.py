@@ -230,7 +230,8 @@ def descriptor_page(request: Request, word: str) -> Response:
 def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any]:
     """Everything the editor shows: fields, warnings, and the verification the query asks for."""
     view = {name: query.get(name, default) for name, default in VIEW.items()}
-    spec = {name: query.get(f"s_{name}", default) for name, default in (STORAGE | fitting(view, query)).items()}
+    usual = STORAGE | fitting(view, query) | {"inner": view["major"], "line_stride": query.get("s_width_bytes", STORAGE["width_bytes"])}
+    spec = {name: query.get(f"s_{name}", default) for name, default in usual.items()}
     context: dict[str, Any] = {
         "descriptor": descriptor,
         "facts": memory.descriptor_facts(descriptor),

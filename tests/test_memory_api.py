@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -246,3 +247,17 @@ def test_command_line(client: TestClient) -> None:
     assert lanescope("descriptor", "encode", "--start-address", "8").returncode == 2
     assert json.loads(lanescope("smem", "--mn", "128", "--json").stdout) == client.get("/api/v1/smem/tile?mn=128").json()
     assert "Sw<3,3,3>" in lanescope("smem").stdout
+
+
+def test_the_page_takes_a_storage_as_the_api_does(client: TestClient) -> None:
+    """What is left out: lines as far apart as a panel is wide, contiguous as the instruction reads. The verdict comes before warnings."""
+    panels = "s_kind=atoms&s_width_bytes=64&s_outer8_stride=512&s_inner_stride=4096&s_swizzle=64B&s_base=0x400"
+    asked = f"?instruction={FIXED}&operand=b&slice_k=16&"
+    assert "✓ match" in client.get(f"/descriptor/wgmma/0x8000002000010042{asked}{panels}").text
+    assert "✓ match" in client.get(f"/descriptor/wgmma/0x8000002001000080{asked}{panels}&major=MN").text
+    wrong = client.get(f"/descriptor/wgmma/0x4000004000010040{asked.replace('slice_k=16', 'slice_k=0')}{panels}").text
+    stored = re.search(r'<a href="\?([^"]+)">Show the tile stored so', wrong)
+    assert "stored_swizzle" in wrong and stored
+    assert "✓ match" in client.get(f"/descriptor/wgmma/0x4000004000010040?{stored[1].replace('&amp;', '&')}").text
+    warned = client.get(f"/descriptor/wgmma/0x4000004000010048{asked}{panels}").text
+    assert 0 < warned.index('id="verdict"') < warned.index("⚠")
