@@ -16,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 from app.encode import dumps
 
 SMALLEST_COMPRESSED = 400
+LARGE = 4 << 20  # bytes from which compressing well takes longer than sending
 CODINGS = ("br", "gzip")  # the better first
 DENSE = ("image/png", "application/pdf")  # compressed already
 OVERHEAD = 2048  # bytes an entry of the cache costs beside its bodies: objects, headers, the key
@@ -56,7 +57,9 @@ class Body(Response):
         """Make a coding's bytes where they are not made yet."""
         if coding not in self._encoded:
             raw = self._encoded[""]
-            self._encoded[coding] = brotli.compress(raw, quality=5) if coding == "br" else gzip.compress(raw, 6, mtime=0)
+            self._encoded[coding] = (
+                brotli.compress(raw, quality=5 if len(raw) < LARGE else 1) if coding == "br" else gzip.compress(raw, 6, mtime=0)
+            )
         return self
 
     @property
