@@ -36,7 +36,7 @@ def pdf(svg: str, fonts: Sequence[str]) -> bytes:
 
 def serve() -> None:
     """Answer requests until standard input closes."""
-    os.nice(10)  # the server that waits for the picture answers others meanwhile
+    os.nice(3)  # the server that waits for the picture answers others meanwhile
     print(json.dumps({"ready": True}), flush=True)
     for line in sys.stdin:
         message = json.loads(line)
