@@ -12,12 +12,11 @@ from app.words import LOOK
 from layouts.errors import LayoutError
 from layouts.reading import number
 from layouts.render.svg import svg
-from layouts.swizzle import MODES, Mode
+from layouts.swizzle import BY_WIDTH, mode
 from layouts.tile_map import DOWN, NUMBERS, UNITS, strides
 from layouts.tiling import Tile
 
 Json = dict[str, Any]
-BY_WIDTH = sorted(MODES, key=lambda mode: mode.chunks)
 BITS = (16, 8, 32)
 # (major, mode, mn, k) in 16-bit elements: a tile for each of the four meanings of LBO and SBO.
 CASES = (("K", "none", 16, 64), ("K", "32B", 16, 64), ("MN", "none", 128, 16), ("MN", "128B", 128, 16))
@@ -37,8 +36,8 @@ def context(query: Mapping[str, str]) -> Json:
         "given": given,
         "error": error,
         "choices": {"element_bits": tuple(map(str, BITS)), "down": DOWN, "unit": UNITS, "number": NUMBERS},
-        "atoms": [(major, [atom(Tile(bits, major, mode, *_atom(bits, major, mode)), look) for mode in BY_WIDTH]) for major in majors],
-        "cases": [case(major, mode, mn, k * 16 // bits, bits, look) for major, mode, mn, k in CASES if major in majors],
+        "atoms": [(major, [atom(Tile(bits, major, width, *width.atom(bits, major)), look) for width in BY_WIDTH]) for major in majors],
+        "cases": [case(major, swizzle, mn, k * 16 // bits, bits, look) for major, swizzle, mn, k in CASES if major in majors],
     }
 
 
@@ -47,11 +46,6 @@ def _read(given: Mapping[str, str]) -> tuple[Look, int]:
     if bits not in BITS:
         raise LayoutError("bad_option", f"element_bits is {bits}.", f"Allowed: {', '.join(map(str, BITS))}.", "element_bits")
     return replace(look_of({name: given[name] for name in ("down", "unit", "number")}), show="tile"), bits
-
-
-def _atom(bits: int, major: str, mode: Mode) -> tuple[int, int]:
-    wide = mode.width_bytes * 8 // bits
-    return (8, wide) if major == "K" else (wide, 8)
 
 
 def atom(tile: Tile, look: Look) -> Json:
@@ -72,16 +66,15 @@ def _atom_text(tile: Tile, unit_bits: int) -> str:
     return f"{tile.mode.swizzle(unit_bits)} o " + (f"(8,{wide}):({wide},1)" if tile.major == "K" else f"({wide},8):(1,{wide})")
 
 
-def case(major: str, mode: str, mn: int, k: int, bits: int, look: Look) -> Json:
+def case(major: str, swizzle: str, mn: int, k: int, bits: int, look: Look) -> Json:
     """One tile in both orders, with what its strides lead to."""
-    (row,) = (m for m in MODES if m.name == mode)
     sides = []
     for order in ("mn", "k"):
-        tile = Tile(bits, major, row, mn, k, order)
+        tile = Tile(bits, major, mode(swizzle), mn, k, order)
         sides.append(
             {
                 "order": "M or N first" if order == "mn" else "K first",
-                "usual": tile.order == Tile(bits, major, row, mn, k).order,
+                "usual": tile.order == Tile(bits, major, mode(swizzle), mn, k).order,
                 "cute": tile.cute()["chunks"],
                 "strides": [
                     {"name": s.name, "bytes": s.bytes, "chunks": s.bytes // 16, "words": s.words} for s in strides(tile, min(mn, 256))
@@ -90,7 +83,7 @@ def case(major: str, mode: str, mn: int, k: int, bits: int, look: Look) -> Json:
                 "link": _link(tile, look),
             }
         )
-    return {"title": f"{mn}×{k}, {major}-major, {'no swizzle' if mode == 'none' else mode + ' swizzle'}", "sides": sides}
+    return {"title": f"{mn}×{k}, {major}-major, {'no swizzle' if swizzle == 'none' else swizzle + ' swizzle'}", "sides": sides}
 
 
 def _picture(tile: Tile, look: Look) -> str:

@@ -16,13 +16,12 @@ from layouts import catalog, find, slices
 from layouts.descriptor import FIELDS, View, inert
 from layouts.errors import LayoutError
 from layouts.instruction import Operand
-from layouts.swizzle import MODES, Mode
+from layouts.swizzle import BY_WIDTH, MODES, Mode
 from layouts.tiling import Tile
 
 _VALUE = re.compile(r"\{\{(\w+) ?([^{}]*)\}\}")
 _TABLE = re.compile(r"^@table (\S+)$", re.M)
 NAMED = {mode.name: mode for mode in MODES}
-BY_WIDTH = sorted(MODES, key=lambda mode: mode.chunks)
 
 
 def fill(text: str) -> str:

@@ -19,7 +19,7 @@ from layouts.spelling import read_word
 from layouts.statements import read_code
 from layouts.storage import HINT as STORAGE_HINT
 from layouts.storage import storage
-from layouts.swizzle import MODES, Mode, mode
+from layouts.swizzle import NAMES, Mode, mode
 from layouts.tiling import Tile
 from layouts.verify import Verdict, verify
 
@@ -34,7 +34,7 @@ FIXED = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
 
 
 def _mode(given: Json) -> Mode:
-    return mode(choice(given["swizzle"], "swizzle", [m.name for m in MODES], "unknown_swizzle"))
+    return mode(choice(given["swizzle"], "swizzle", NAMES, "unknown_swizzle"))
 
 
 def tile_of(given: Json) -> tuple[Tile, int]:

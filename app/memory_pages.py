@@ -287,12 +287,10 @@ def fitting(view: dict[str, str], query: dict[str, str]) -> dict[str, str]:
     """The default sizes of a canonical tile: what the instruction reads, in whole atoms. Empty where the view is not legal."""
     try:
         _, seen = memory.seen_by(view)
-        chunks = mode(query.get("s_swizzle", STORAGE["swizzle"])).chunks
+        mn, k = mode(query.get("s_swizzle", STORAGE["swizzle"])).atom(seen.bits, seen.major)
     except LayoutError:
         return {}
-    wide = {"K": 8, "MN": 8 * chunks}[seen.major]
-    deep = {"K": seen.per * chunks, "MN": 8}[seen.major]
-    return {"mn": str(-(-max(seen.rows, 64) // wide) * wide), "k": str(lcm(deep, seen.k))}
+    return {"mn": str(-(-max(seen.rows, 64) // mn) * mn), "k": str(lcm(k, seen.k))}
 
 
 def stored_so(query: dict[str, str], spec: dict[str, Any]) -> str:

@@ -243,8 +243,16 @@ def reads_many(words: NDArray[np.uint64], seen: View) -> Addresses:
     r = np.arange(seen.rows, dtype=np.int64)[None, :, None]
     k = np.arange(seen.k, dtype=np.int64)[None, None, :]
     before = start + before_swizzle(r, k, chunks, lbo, sbo, seen)
-    out: Addresses = before ^ ((((before >> 7) - get["base_offset"]) & (chunks - 1)) << 4)
+    out: Addresses = xored(before, chunks, get["base_offset"])
     return out
+
+
+def xored(address: Any, chunks: Any, base_offset: Any) -> Any:
+    """The XOR that the hardware applies to byte addresses, of a mode so many chunks wide; arguments broadcast.
+
+    It is its own inverse: it never touches the bits it reads.
+    """
+    return address ^ ((((address >> 7) - base_offset) & (chunks - 1)) << 4)
 
 
 def before_swizzle(r: Any, k: Any, chunks: Any, lbo: Any, sbo: Any, seen: View) -> Any:

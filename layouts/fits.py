@@ -21,8 +21,7 @@ def fits(given: Descriptor, seen: View) -> list[tuple[dict[str, Any], dict[str, 
     """
     out: list[tuple[dict[str, Any], dict[str, int]]] = []
     mode, address = given.mode, reads(given, seen)
-    wide = mode.chunks * seen.per
-    atom = (8, wide) if seen.major == "K" else (wide, 8)
+    atom = mode.atom(seen.bits, seen.major)
     known: set[tuple[int, ...]] = set()
     for order in ("mn", "k"):
         for k in range(0, atom[1] if seen.major == "K" else 1, seen.k):

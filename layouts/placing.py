@@ -14,19 +14,19 @@ from layouts.plan import Placed
 from layouts.reading import shown
 from layouts.repair import repairs
 from layouts.spelling import read_word
-from layouts.storage import KEYS, Storage, storage
-from layouts.swizzle import MODES
+from layouts.storage import KEYS, UNITS, Storage, storage
+from layouts.swizzle import MODES, NAMES
 from layouts.tiling import SWIZZLED_BY
 
 KINDS = tuple(KEYS)  # the first is a canonical tile
 WORDS = {
     "inner": ("K", "MN"),
-    "swizzle": tuple(mode.name for mode in MODES),
+    "swizzle": NAMES,
     "swizzle_by": SWIZZLED_BY,
-    "unit": ("elements", "bytes", "chunks"),
+    "unit": UNITS,
 }
 _PLAIN = re.compile(r"[\w<>()\[\],:. ]*", re.ASCII)
-PATTERN = 1024  # bytes: the longest swizzle pattern, and what a block's shared memory is aligned to
+PATTERN = max(mode.pattern_bytes for mode in MODES)  # what a block's shared memory is aligned to
 
 
 def placed_options(kind: str) -> tuple[str, ...]:
@@ -81,10 +81,8 @@ def _check(reads: Reader, where: Storage, element: DType, rows: int, k: int) -> 
     address = np.asarray(where.address(mn, unit), np.int64)
     if len(np.unique(address)) < address.size or (np.diff(np.sort(address.ravel())) < max(1, element.bits // 8)).any():
         raise reads.fail("bad_storage", field, "Two elements lie at the same byte.", "Give strides that keep every element apart.")
-    if int(address.max()) >= MOST_SHARED - PATTERN:
-        raise reads.fail(
-            "too_large", "base", f"The operand ends at byte {int(address.max())}.", f"A block has {MOST_SHARED - PATTERN} bytes."
-        )
+    if int(address.max()) >= MOST_SHARED:
+        raise reads.fail("too_large", "base", f"The operand ends at byte {int(address.max())}.", f"A block has {MOST_SHARED} bytes.")
     xor = placement.xor
     if xor.bits and (((1 << xor.bits) - 1) << xor.base << max(xor.shift, 0)) >= 8 * PATTERN:
         raise reads.fail(

@@ -5,6 +5,7 @@ layouts.planning reads options into a Plan; layouts.render.kernel writes the pro
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -84,7 +85,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Described(Side):
+class Described(Side, ABC):
     """A multiplicand of wgmma in shared memory, read through a descriptor a step.
 
     step: stored elements of K an instruction reads; word: the descriptor a program was told to use, its start counted from shared
@@ -100,21 +101,21 @@ class Described(Side):
         return View(self.mn, self.step, self.element.bits, self.major)
 
     @property
+    @abstractmethod
     def base(self) -> int:
         """The first byte of shared memory it takes."""
-        raise NotImplementedError
 
+    @abstractmethod
     def address(self, mn: Any, k: Any) -> Any:
         """The byte of shared memory of element (mn, k) of the product; arguments broadcast."""
-        raise NotImplementedError
 
+    @abstractmethod
     def start(self, step: int) -> int:
         """The byte a step begins at, before the XOR, counted from any fixed place."""
-        raise NotImplementedError
 
+    @abstractmethod
     def right(self, step: int) -> Descriptor:
         """The descriptor that reads a step where it lies."""
-        raise NotImplementedError
 
     def descriptor(self, step: int) -> Descriptor:
         """The word of a step, its start counted from shared memory's first byte."""

@@ -6,33 +6,28 @@ from collections.abc import Callable, Mapping
 from math import gcd, lcm
 
 from layouts import catalog, chain, wmma
-from layouts import descriptor as desc
 from layouts.chain import Chain
-from layouts.descriptor import Descriptor
+from layouts.descriptor import MOST_SHARED, Descriptor
 from layouts.dtypes import DType, dtype
 from layouts.errors import LayoutError
 from layouts.feeding import why_not
 from layouts.instruction import Instruction, Operand
 from layouts.options import Reader, read, told
-from layouts.placing import KINDS, placed, placed_options
+from layouts.placing import KINDS, PATTERN, placed, placed_options
 from layouts.plan import Described, Matrix, Options, Plan, Rows, Side, Tiled, read_end
 from layouts.reading import choice
 from layouts.spelling import read_word
-from layouts.swizzle import MODES, Mode, mode
+from layouts.swizzle import NAMES, Mode, mode
 from layouts.tiling import SWIZZLED_BY, Tile
 
-MOST_SHARED = desc.MOST_SHARED - 1024  # bytes of dynamic shared memory a block may ask for on sm_90; the first kilobyte is the system's
 MOST_STEPS = 64
 MOST_REGISTER_STEPS = 8  # A from registers is loaded before the first wgmma: every step has registers of its own
-ALIGN = 1024  # the longest swizzle pattern
-
 SIDES = ("a", "b", "d")
 TILE_OPTIONS = ("major", "swizzle", "swizzle_by", "order", "mn", "k", "first", "base", "descriptor")
 ROW_OPTIONS = ("major", "load", "pitch_bytes", "swizzle")
 LOADS = ("ldmatrix", "elements")
 ORDERS = ("mn", "k")
 FROM = ("shared", "registers")
-MODE_NAMES = tuple(m.name for m in MODES)
 
 
 def families() -> tuple[str, ...]:
@@ -72,8 +67,8 @@ def _wgmma(i: Instruction, a: Options, b: Options, d: Options) -> Plan:
     for s in staged:
         if majors[s] == "MN" and elements.bits != 16:
             raise reads[s].fail("bad_major", "major", f"{i.types[s]} is read K-major only.", "MN-major is for f16 and bf16.")
-    modes = {s: mode(reads[s].word("swizzle", MODE_NAMES)) for s, kind in kinds.items() if kind == KINDS[0]}
-    atoms = {s: _atom_k(elements.bits, majors[s], swizzle) for s, swizzle in modes.items()}
+    modes = {s: mode(reads[s].word("swizzle", NAMES)) for s, kind in kinds.items() if kind == KINDS[0]}
+    atoms = {s: swizzle.atom(elements.bits, majors[s])[1] for s, swizzle in modes.items()}
     least = lcm(1, *(deep // gcd(deep, step[s]) for s, deep in atoms.items()))
     steps = _steps(reads, step, least)
     sides: dict[str, Side] = {}
@@ -82,7 +77,7 @@ def _wgmma(i: Instruction, a: Options, b: Options, d: Options) -> Plan:
         shape = (dtype(i.types[s]), i.sizes["m" if s == "a" else "n"], steps * step[s], step[s], majors[s])
         negated = floating and reads[s].sign()
         sides[s] = _tiled(reads[s], *shape, modes[s], at, negated) if s in modes else placed(reads[s], kinds[s], *shape, at, negated)
-        at = -(-sides[s].end // ALIGN) * ALIGN
+        at = -(-sides[s].end // PATTERN) * PATTERN
     if a_from == "registers":
         if steps > MOST_REGISTER_STEPS:
             raise reads["a"].fail(
@@ -96,11 +91,6 @@ def _wgmma(i: Instruction, a: Options, b: Options, d: Options) -> Plan:
     made = Plan(i, sides["a"], sides["b"], steps, *told(reads), accumulate, selector)
     _check_shared(made)
     return made
-
-
-def _atom_k(bits: int, major: str, swizzle: Mode) -> int:
-    """Elements of K an atom is deep."""
-    return 8 if major == "MN" else swizzle.chunks * 128 // bits
 
 
 def _steps(reads: Mapping[str, Reader], step: Mapping[str, int], least: int) -> int:
@@ -125,7 +115,7 @@ def _steps(reads: Mapping[str, Reader], step: Mapping[str, int], least: int) -> 
 
 
 def _tiled(reads: Reader, element: DType, rows: int, k: int, step: int, major: str, swizzle: Mode, at: int, negated: bool) -> Tiled:
-    atom = 8 if major == "K" else swizzle.chunks * 8
+    atom, _ = swizzle.atom(element.bits, major)
     first = reads.whole("first", 0, 0, 4096)
     mn = reads.whole("mn", -(-(first + rows) // atom) * atom, 8, 4096)
     if first + rows > mn:
@@ -156,7 +146,7 @@ def _check_shared(made: Plan) -> None:
     if len(staged) == 2:
         a, b = staged
         if a.base < b.end and b.base < a.end:
-            free = -(-a.end // ALIGN) * ALIGN
+            free = -(-a.end // PATTERN) * PATTERN
             raise LayoutError(
                 "overlap", f"A takes bytes {a.base} to {a.end - 1}, B {b.base} to {b.end - 1}.", f"Put B at {free}.", "b.base"
             )
@@ -186,7 +176,7 @@ def _mma(i: Instruction, a: Options, b: Options, d: Options) -> Plan:
     at = 0
     for s in ("a", "b"):
         sides[s] = _rows(reads[s], i, s, products, at)
-        at = -(-sides[s].end // ALIGN) * ALIGN
+        at = -(-sides[s].end // PATTERN) * PATTERN
     selector = reads["a"].whole("selector", 0, 0, op.sparsity.selectors - 1) if op.sparsity else 0
     chosen = {}
     for s in ("a", "b") if i.scales else ():
@@ -208,7 +198,7 @@ def _rows(reads: Reader, i: Instruction, s: str, products: int, base: int) -> Ro
     pitch = reads.whole("pitch_bytes", least, least, 4096)
     if pitch % 16:
         raise reads.fail("misaligned", "pitch_bytes", f"A pitch of {pitch} bytes is no multiple of 16.", f"Nearest: {pitch // 16 * 16} or {pitch // 16 * 16 + 16}.")  # fmt: skip
-    swizzle = mode(reads.word("swizzle", MODE_NAMES))
+    swizzle = mode(reads.word("swizzle", NAMES))
     where = {"kind": "rows", "inner": major, "pitch_bytes": pitch, "swizzle": swizzle.name, "swizzle_by": "tile", "base": base}
     found = _ldmatrix(i, s, major, where)
     wanted = reads.word("load", LOADS, "ldmatrix" if found else "elements")
@@ -255,7 +245,7 @@ def _wmma(i: Instruction, a: Options, b: Options, d: Options) -> Plan:
         major = "K" if (layout == "row") == (s == "a") else "MN"
         ldm = _ldm(reads[s], (op,), layout)
         sides[s] = Matrix(s, op.element, op.container_bits, mn, k, major, ldm=ldm, base=at, layout=layout)
-        at = -(-sides[s].end // ALIGN) * ALIGN
+        at = -(-sides[s].end // PATTERN) * PATTERN
     layout = reads["d"].word("layout", ("row", "col"))
     ldm = _ldm(reads["d"], (i.operands["c"], i.operands["d"]), layout)
     return Plan(i, sides["a"], sides["b"], 1, *told(reads), d_layout=layout, d_ldm=ldm)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from layouts.descriptor import FIELDS, LBO, SBO, START, Addresses, Descriptor, View, reads
+from layouts.descriptor import FIELDS, LBO, SBO, START, Addresses, Descriptor, View, reads, xored
 from layouts.errors import LayoutError
 from layouts.storage import Storage
 from layouts.swizzle import MODES, Mode
@@ -44,8 +44,8 @@ def _size(changed: dict[str, tuple[int, int]], made: Descriptor) -> tuple[int, b
 
 
 def unswizzled(address: Addresses, mode_: Mode, base_offset: int) -> Addresses:
-    """Byte addresses with the XOR of a mode and base offset taken off (it is its own inverse: it never touches the bits it reads)."""
-    out: Addresses = address ^ ((((address >> 7) - base_offset) & (mode_.chunks - 1)) << 4)
+    """Byte addresses with the XOR of a mode and base offset taken off."""
+    out: Addresses = xored(address, mode_.chunks, base_offset)
     return out
 
 

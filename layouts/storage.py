@@ -14,7 +14,7 @@ from layouts import cute
 from layouts.descriptor import MOST_SHARED
 from layouts.errors import LayoutError
 from layouts.reading import choice, keys, number, shown
-from layouts.swizzle import MODES, Mode, Swizzle, mode
+from layouts.swizzle import MODES, NAMES, Mode, Swizzle, mode
 from layouts.tiling import SWIZZLED_BY, Tile
 
 # kind → its keys beside `kind`
@@ -158,7 +158,7 @@ def _bytes(spec: Mapping[str, Any], name: str, default: int | None = None, least
 
 
 def _mode(spec: Mapping[str, Any]) -> Mode:
-    return mode(choice(spec.get("swizzle", "none"), "swizzle", [m.name for m in MODES], "unknown_swizzle"))
+    return mode(choice(spec.get("swizzle", "none"), "swizzle", NAMES, "unknown_swizzle"))
 
 
 def _by(spec: Mapping[str, Any]) -> str:

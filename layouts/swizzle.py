@@ -60,13 +60,20 @@ class Mode:
         """The pattern repeats after this many bytes."""
         return 128 * self.chunks
 
+    def atom(self, element_bits: int, major: str) -> tuple[int, int]:
+        """Elements (mn, k) of one atom: 8 rows of the width where K is contiguous, else its transpose."""
+        wide = 8 * self.width_bytes // element_bits
+        return (8, wide) if major == "K" else (wide, 8)
+
     def swizzle(self, unit_bits: int = 8) -> Swizzle:
         """The XOR on addresses counted in units of `unit_bits` bits (8: bytes, 128: chunks)."""
         return Swizzle(self.bits, (128 // unit_bits).bit_length() - 1, 3)
 
 
 MODES = (Mode("none", 0, 0, 1), Mode("128B", 1, 3, 8), Mode("64B", 2, 2, 4), Mode("32B", 3, 1, 2))
+NAMES = tuple(mode.name for mode in MODES)
 BY_CODE = {mode.code: mode for mode in MODES}
+BY_WIDTH = tuple(sorted(MODES, key=lambda mode: mode.chunks))
 
 
 def mode(name: str) -> Mode:
@@ -74,4 +81,4 @@ def mode(name: str) -> Mode:
     for known in MODES:
         if known.name.lower() == name.lower():
             return known
-    raise LayoutError("unknown_swizzle", f"No swizzle mode '{name}'.", "Allowed: none, 32B, 64B, 128B.", "swizzle")
+    raise LayoutError("unknown_swizzle", f"No swizzle mode '{name}'.", f"Allowed: {', '.join(mode.name for mode in BY_WIDTH)}.", "swizzle")

@@ -98,8 +98,7 @@ class Tile:
     @property
     def atom(self) -> tuple[int, int]:
         """The atom's size, mn × k elements."""
-        wide = self.mode.chunks * self.per
-        return (8, wide) if self.major == "K" else (wide, 8)
+        return self.mode.atom(self.element_bits, self.major)
 
     @property
     def atoms(self) -> tuple[int, int]:

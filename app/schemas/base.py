@@ -12,7 +12,7 @@ from typing_extensions import TypeAliasType
 from app import payload
 from layouts import catalog
 from layouts.reading import LONGEST_NUMBER, PATTERN
-from layouts.swizzle import MODES
+from layouts.swizzle import NAMES
 from layouts.tiling import DEFAULT_ORDER, SWIZZLED_BY
 
 PTX = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -35,7 +35,7 @@ def words(name: str, known: Iterable[str], says: str) -> type[StrEnum]:
 Family = words("Family", catalog.FAMILY_NAMES, "A family of instructions.")
 Target = words("Target", catalog.TARGETS, "An architecture that ptxas was asked to assemble for.")
 ElementType = words("ElementType", payload.known_types(), "The type of some operand's elements.")
-SwizzleMode = words("SwizzleMode", (mode.name for mode in MODES), "A shared-memory swizzle mode of wgmma.")
+SwizzleMode = words("SwizzleMode", NAMES, "A shared-memory swizzle mode of wgmma.")
 Major = words("Major", DEFAULT_ORDER, "Which way of an operand is contiguous in memory.")
 Order = words("Order", DEFAULT_ORDER.values(), "Which way the atoms of a tile are laid first.")
 SwizzledBy = words("SwizzledBy", SWIZZLED_BY, "What is XORed: the byte address (what TMA does) or the offset from the base.")

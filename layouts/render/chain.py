@@ -8,7 +8,7 @@ import numpy as np
 
 from layouts.chain import Chain, affine
 from layouts.pieces import Ints
-from layouts.render.cuda import function_name, wrapper
+from layouts.render.cuda import function_name, swizzled, wrapper
 from layouts.swizzle import Swizzle
 
 
@@ -51,11 +51,7 @@ def loop(found: Chain) -> str:
 
 def _swizzle(xor: Swizzle, name: str) -> str:
     """A function of byte addresses for an XOR of bit addresses; empty where it changes nothing."""
-    mask = ((1 << xor.bits) - 1 << xor.base) >> 3
-    if not xor.bits:
-        return ""
-    moved = f"x >> {xor.shift} & 0x{mask:X}u" if xor.shift >= 0 else f"(x & 0x{mask:X}u) << {-xor.shift}"
-    return f"__device__ inline unsigned {name}(unsigned x) {{ return x ^ ({moved}); }}"
+    return f"__device__ inline unsigned {name}(unsigned x) {{ return {swizzled(xor, 'x')}; }}" if xor.bits else ""
 
 
 def _offsets(offsets: Ints, found: Chain) -> tuple[list[str], str]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from layouts.dtypes import DType
 from layouts.instruction import WARPGROUP, Instruction, Operand
 from layouts.render.ptx import Slot, slots
+from layouts.swizzle import Swizzle
 
 _C_TYPES = {
     "b32": "unsigned",
@@ -98,6 +99,13 @@ def _spell(slot: Slot, names: list[str]) -> str:
     if slot.kind == "vector" or len(names) > 1:
         return "{" + ", ".join(names) + "}"
     return "p" if slot.kind == "predicate" else f"[{names[0]}]" if slot.kind == "address" else names[0]
+
+
+def swizzled(xor: Swizzle, x: str) -> str:
+    """A byte address under an XOR of bit addresses."""
+    mask = f"0x{((1 << xor.bits) - 1 << xor.base) >> 3:X}u"
+    moved = f"{x} >> {xor.shift} & {mask}" if xor.shift >= 0 else f"({x} & {mask}) << {-xor.shift}"
+    return f"{x} ^ ({moved})" if xor.bits else x
 
 
 def memory_type(element: DType, container_bits: int) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 
 from layouts.errors import LayoutError
 from layouts.plan import Placed
-from layouts.render.cuda import memory_type
+from layouts.render.cuda import memory_type, swizzled
 
 MOST_SUMMANDS = 12
 
@@ -56,11 +56,8 @@ def offset(side: Placed) -> str:
         )
     terms = " + ".join(filter(None, (_sum("mn", mn), _sum("k", k), str(mn[0]) if mn[0] else ""))) or "0"
     base = f"{placed.base} + " if placed.base else ""
-    xor, shift = placed.xor, placed.xor.shift
-    mask = ((1 << xor.bits) - 1 << xor.base) >> 3
-    moved = f"(before >> {shift} & {mask})" if shift >= 0 else f"(before & {mask}) << {-shift}"
-    swizzled = f"before ^ {moved}" if xor.bits else "before"
-    inner, outer = (f"{base}{terms}", swizzled) if placed.by == "address" else (terms, f"{base}({swizzled})" if base else swizzled)
+    made = swizzled(placed.xor, "before")
+    inner, outer = (f"{base}{terms}", made) if placed.by == "address" else (terms, f"{base}({made})" if base else made)
     return (
         f"// {side.letter.upper()} in shared memory: {side.where.text}.\n"
         f"__device__ inline unsigned {side.letter}_offset(unsigned mn, unsigned k) {{\n"
