@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
-from app import atom_views, pictures, tile_views
+from app import atom_views, pictures, tile_views, words
 from app.main import create_app
 from layouts.descriptor import View, reads
 from layouts.errors import LayoutError
@@ -132,9 +132,9 @@ def client() -> Iterator[TestClient]:
 )  # fmt: skip
 def test_wrong_options_are_named_and_the_picture_stays(client: TestClient, query: str, field: str) -> None:
     page = client.get(f"/smem?{query}")
-    assert (
-        page.status_code == 422 and f"{field}: " in page.text and "drawn in the usual way" in page.text and '<div id="stage"' in page.text
-    )
+    label = words.LABELS["smem"][field]
+    assert page.status_code == 422 and re.search(rf'role="alert">{label}(: | is )', page.text)
+    assert "drawn in the usual way" in page.text and '<div id="stage"' in page.text
     if "mn=1024" in query:
         assert 'value="1024"' in page.text and "(mn×k), 1024 B, 128×1 of them" in page.text
     refused = client.get(f"/smem.svg?{query}", headers={"accept": "application/json"})
