@@ -16,6 +16,7 @@ from layouts import catalog, find, slices
 from layouts.descriptor import FIELDS, View, inert
 from layouts.errors import LayoutError
 from layouts.instruction import Operand
+from layouts.reading import listed
 from layouts.swizzle import BY_WIDTH, MODES, Mode
 from layouts.tiling import Tile
 
@@ -72,13 +73,8 @@ def holds(text: str) -> str:
     """What a lane holds: "Rows 3 and 11, columns 2, 3, 10 and 11"."""
     name, _, lane = text.partition(" ")
     op = _operand(name)
-    parts = [_list(sorted({int(n) for n in array[int(lane)]})) for array in (op.rows, op.cols)]
+    parts = [listed([str(n) for n in sorted(set(array[int(lane)].tolist()))]) for array in (op.rows, op.cols)]
     return f"Rows {parts[0]}, columns {parts[1]}"
-
-
-def _list(numbers: list[int]) -> str:
-    texts = [str(n) for n in numbers]
-    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
 
 
 def ran(part: str) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from layouts.errors import LayoutError
-from layouts.reading import choice, digits, shown
+from layouts.reading import choice, digits, listed, shown
 from layouts.swizzle import MODES, Swizzle
 
 BANKS, BANK_BYTES, LANES, ADDRESS_BITS = 32, 4, 32, 32
@@ -380,4 +380,4 @@ def _spans(bits: list[int]) -> str:
         else:
             runs.append([bit])
     texts = [str(run[0]) if len(run) == 1 else f"{run[0]} {'and' if len(run) == 2 else 'to'} {run[-1]}" for run in runs]
-    return ", ".join(texts[:-1]) + (" and " if len(texts) > 1 else "") + texts[-1]
+    return listed(texts)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from layouts.descriptor import BASE_OFFSET, FIELDS, Addresses, Descriptor, View, inert
+from layouts.reading import listed
 from layouts.repair import unswizzled
 from layouts.storage import Storage
 from layouts.swizzle import Mode
@@ -140,8 +141,7 @@ class Case:
     @cached_property
     def atom(self) -> tuple[int, int]:
         """Elements (mn, k) of one atom of the right mode."""
-        wide = self.mode.chunks * self.seen.per
-        return (8, wide) if self.seen.major == "K" else (wide, 8)
+        return self.mode.atom(self.seen.bits, self.seen.major)
 
     @cached_property
     def slices(self) -> dict[int, tuple[int, int]]:
@@ -176,8 +176,7 @@ def bytes_text(amount: int) -> str:
 
 def named(names: Mapping[str, object] | frozenset[str] | tuple[str, ...]) -> str:
     """Field names in the order of the word, as a sentence says them."""
-    words = [NAMES[name] for name in NAMES if name in names]
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+    return listed([NAMES[name] for name in NAMES if name in names])
 
 
 def sentence(text: str) -> str:

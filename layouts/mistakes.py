@@ -8,10 +8,12 @@ ThunderKittens, fast.cu, forum posts) and from the read model measured on an H10
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from layouts.case import NAMES, Amounts, Case, Slip, bytes_of, bytes_text, named, sentence, subsets
 from layouts.descriptor import LBO, SBO, START
 from layouts.errors import LayoutError
+from layouts.reading import listed
 from layouts.repair import expected_reads, repairs
 from layouts.starts import starts
 from layouts.swizzle import MODES
@@ -68,11 +70,10 @@ def _strides(case: Case) -> Iterator[Slip]:
                 yield Slip("sbo_is_row_pitch", says, {"sbo": pitch}, cost)
         if mode.chunks > 1 or case.seen.major == "K":
             for other in MODES:
-                amount = sbo * other.chunks // mode.chunks
-                says = f"SBO {amount} is right for swizzle {other.name}. These data are stored with {mode.name}: SBO must be {bytes_text(sbo)}."
-                for value in {amount, other.pattern_bytes}:
+                for value in dict.fromkeys((sbo * other.chunks // mode.chunks, other.pattern_bytes)):
                     if value != sbo and other is not mode:
-                        says = says.replace(f"SBO {amount} ", f"SBO {value} ", 1)
+                        right = f"SBO {value} is right for swizzle {other.name}. "
+                        says = f"{right}These data are stored with {mode.name}: SBO must be {bytes_text(sbo)}."
                         yield Slip("sbo_other_width", says, {"sbo": value}, 1.1)
     if "lbo" in case.read:
         yield from _lbo(case)
@@ -230,8 +231,6 @@ def _elements(case: Case) -> Iterator[Slip]:
 
 def _resized_tile(case: Case, bits: int, of: str) -> Iterator[Slip]:
     """The right word of a canonical tile with as many elements of another size."""
-    from dataclasses import replace
-
     tile = case.stored.tile
     if not tile or tile.element_bits == bits:
         return
@@ -253,6 +252,4 @@ def _must(case: Case, wrong: Amounts) -> str:
         for n in NAMES
         if n in wrong
     ]
-    return (
-        f"Here {' and '.join([', '.join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)} {'is' if len(parts) == 1 else 'are'} right."
-    )
+    return f"Here {listed(parts)} {'is' if len(parts) == 1 else 'are'} right."

@@ -10,6 +10,7 @@ from typing import Any
 
 from layouts import catalog
 from layouts.instruction import SHAPE, Instruction
+from layouts.reading import listed
 
 # A family's sections: dense, sparse, scaled. Sparse families split by whether the metadata must be ordered.
 SECTIONS = ("wmma", "mma", "mma.sp", "mma.sp::ordered_metadata", "mma, block scale", "mma.sp, block scale", "wgmma", "wgmma.sp")
@@ -38,23 +39,23 @@ class Row:
         """The pairs in words: one type, "x or y, A and B each", or the pairs themselves."""
         a, b = (tuple(dict.fromkeys(pair[side] for pair in self.pairs)) for side in (0, 1))
         if len(self.pairs) == len(a) * len(b) and a == b:
-            return a[0] if len(a) == 1 else f"{_either(a)}, A and B each"
+            return a[0] if len(a) == 1 else f"{listed(a, 'or')}, A and B each"
         if len(self.pairs) <= 4:
             return ", ".join(f"{x} × {y}" for x, y in self.pairs)
         union = tuple(dict.fromkeys((*a, *b)))
         missing = [pair for pair in product(union, union) if pair not in self.pairs]
         left_out = tuple(dict.fromkeys(x for x, _ in missing))
         assert set(missing) == set(product(left_out, left_out)), self.pairs
-        return f"{_either(union)}, A and B each, but not both of {_either(left_out)}"
+        return f"{listed(union, 'or')}, A and B each, but not both of {listed(left_out, 'or')}"
 
     @property
     def accumulators(self) -> str:
         """The types of D, and of C where they may differ."""
         d = tuple(dict.fromkeys(result[0] for result in self.results))
         if all(x == y for x, y in self.results):
-            return _either(d)
+            return listed(d, "or")
         if len(self.results) == len(d) ** 2:
-            return f"{_either(d)}, D and C each"
+            return f"{listed(d, 'or')}, D and C each"
         return ", ".join(x if x == y else f"{x} with C {y}" for x, y in self.results)
 
     @property
@@ -86,10 +87,6 @@ def target_text(targets: tuple[str, ...]) -> str:
     names = catalog.TARGETS
     rest = names[names.index(targets[0]) :]
     return f"{targets[0]} and up" if targets == rest and not targets[0].endswith("a") else ", ".join(targets)
-
-
-def _either(names: tuple[str, ...]) -> str:
-    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def fold_shapes(shapes: Iterable[str]) -> list[str]:

@@ -7,7 +7,7 @@ everywhere. Numbers: decimal (leading zeros allowed and still decimal), 0x…, 0
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -28,6 +28,11 @@ def shown(given: object, most: int = 40) -> str:
     """A value inside a message: one line, bounded; text is looked at no further than that needs."""
     text = " ".join((given[: 4 * most] if isinstance(given, str) else _brief(given)).split())
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def listed(words: Sequence[str], last: str = "and") -> str:
+    """Words as a sentence lists them: `a`, `a and b`, `a, b and c`."""
+    return f" {last} ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
 def _brief(given: object) -> str:

@@ -131,8 +131,7 @@ def _cute_worlds(stored: Storage, seen: View, ranked: list[Mode]) -> Iterator[Wo
 
 def canonicals(stored: Storage, seen: View, mode: Mode, given: Descriptor | None = None) -> Iterator[World]:
     """Canonical tiles of a mode that hold as many elements; with `given`, also those whose sizes its strides tell."""
-    wide = mode.chunks * seen.per
-    atom = (8, wide) if seen.major == "K" else (wide, 8)
+    atom = mode.atom(seen.bits, seen.major)
     mn, k = stored.mn or seen.rows, stored.k or (stored.pitch_bytes or 0) * 8 // seen.bits or seen.k
     extents = [(order, mn, k) for order in (DEFAULT_ORDER[seen.major], *DEFAULT_ORDER.values())]
     if given:

@@ -139,9 +139,11 @@ def test_wrong_options_are_named_and_the_picture_stays(client: TestClient, query
         assert 'value="1024"' in page.text and "(mn×k), 1024 B, 128×1 of them" in page.text
     refused = client.get(f"/smem.svg?{query}", headers={"accept": "application/json"})
     assert refused.status_code == 422
-    assert (
-        client.get("/smem/atoms?element_bits=4").status_code == 200 and "element_bits is 4" in client.get("/smem/atoms?element_bits=4").text
-    )
+
+
+def test_a_wrong_option_of_the_atoms_leaves_them_drawn(client: TestClient) -> None:
+    page = client.get("/smem/atoms?element_bits=4")
+    assert page.status_code == 200 and f"{words.LABELS['atoms']['element_bits']} is 4" in page.text and page.text.count("<figure>") >= 8
 
 
 def test_the_state_of_the_picture_is_in_its_address(client: TestClient) -> None:
