@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import Coroutine
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import unquote
+
+Made = TypeVar("Made")
 
 
 @dataclass
@@ -59,3 +63,13 @@ async def ask(
     await app(scope, receive or whole, send)
     out.route = getattr(scope.get("route"), "path", "")
     return out
+
+
+def run(coroutine: Coroutine[Any, Any, Made]) -> Made:
+    """asyncio.run, also in a process in which Playwright's own loop waits in this thread (browser tests ran here before)."""
+    waiting = asyncio._get_running_loop()
+    asyncio._set_running_loop(None)
+    try:
+        return asyncio.run(coroutine)
+    finally:
+        asyncio._set_running_loop(waiting)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
 from app import words
@@ -15,7 +13,7 @@ from layouts.errors import LayoutError
 from layouts.storage import storage
 from layouts.swizzle import mode
 from layouts.tiling import ELEMENT_BITS, Tile
-from tests import hostile
+from tests import asgi, hostile
 from tests.asgi import ask
 from tests.test_work import OnTheLoop
 
@@ -71,7 +69,7 @@ def test_requests_that_mean_harm_are_refused_or_answered_and_hold_nobody_up() ->
     app = create_app(settings=Settings(cache_bytes=1 << 20))
     every = hostile.requests(app.openapi(), words.BODIES)
     assert len(every) > 1500
-    asyncio.run(ask(app, "GET", "/i/nothing"))  # the error page's frame is worked out once
+    asgi.run(ask(app, "GET", "/i/nothing"))  # the error page's frame is worked out once
 
     async def run() -> None:
         for name, method, address, body in every[::EVERY]:
@@ -84,7 +82,7 @@ def test_requests_that_mean_harm_are_refused_or_answered_and_hold_nobody_up() ->
             assert app.state.work.cache.held_bytes <= 1 << 20 and app.state.work.held == 0
 
     with OnTheLoop() as watched:
-        asyncio.run(run())
+        asgi.run(run())
     app.state.work.close()
     app.state.hardware.pool.close()
     assert not watched.computed(), watched.computed()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import re
@@ -19,6 +18,7 @@ from app.main import create_app
 from app.schemas.base import Error, ErrorBody
 from app.takes import read_json
 from layouts.errors import LayoutError
+from tests import asgi
 from tests.asgi import ask
 
 VERIFY = "/api/v1/descriptors/verify"
@@ -195,7 +195,7 @@ def test_a_client_that_leaves_is_no_failure_of_the_server(client: TestClient, ca
         return {"type": "http.disconnect"}
 
     with caplog.at_level(logging.INFO, "lanescope"):
-        answer = asyncio.run(ask(client.app, "POST", "/api/v1/descriptors/encode", {}, receive=left))
+        answer = asgi.run(ask(client.app, "POST", "/api/v1/descriptors/encode", {}, receive=left))
     assert answer.status == 0 and "the client left" in caplog.text and "Traceback" not in caplog.text
 
 

@@ -23,6 +23,7 @@ from app.rate import Rate, TooOftenError
 from app.settings import Settings, rows, variable
 from app.wire import _coding
 from layouts.errors import LayoutError
+from tests import asgi
 from tests.asgi import Answer, ask
 
 ROOT = Path(__file__).parents[1]
@@ -37,7 +38,7 @@ def app() -> FastAPI:
 
 
 def get(app: Any, address: str, method: str = "GET", body: Any = b"", **options: Any) -> Answer:
-    return asyncio.run(ask(app, method, address, body, **options))
+    return asgi.run(ask(app, method, address, body, **options))
 
 
 def refused(answer: Answer) -> tuple[int, str]:
@@ -75,7 +76,7 @@ def test_a_body_without_a_length_is_counted(app: FastAPI) -> None:
         sent += 1
         return {"type": "http.request", "body": b" " * 100_000, "more_body": True}
 
-    answer = asyncio.run(ask(app, "POST", "/api/v1/banks", receive=parts))
+    answer = asgi.run(ask(app, "POST", "/api/v1/banks", receive=parts))
     assert refused(answer) == (413, "body_too_large") and sent == 3
 
 
@@ -88,7 +89,7 @@ def test_a_refused_body_is_read_first_unless_the_client_waits(app: FastAPI, head
         sent += 1
         return {"type": "http.request", "body": b" " * 100_000, "more_body": sent < 3}
 
-    answer = asyncio.run(ask(app, "POST", "/api/v1/banks", receive=parts, headers={"content-length": "300000", **headers}))
+    answer = asgi.run(ask(app, "POST", "/api/v1/banks", receive=parts, headers={"content-length": "300000", **headers}))
     assert refused(answer) == (413, "body_too_large") and sent == read and answer.headers["connection"] == "close"
 
 
@@ -102,7 +103,7 @@ def test_a_slow_body_is_408() -> None:
         await asyncio.Event().wait()
         raise AssertionError
 
-    answer = asyncio.run(ask(create_app(settings=Settings(seconds=0.05)), "POST", "/api/v1/banks", receive=never))
+    answer = asgi.run(ask(create_app(settings=Settings(seconds=0.05)), "POST", "/api/v1/banks", receive=never))
     assert refused(answer) == (408, "slow_body")
 
 
@@ -461,7 +462,7 @@ def test_a_busy_server_refuses_with_503(app: FastAPI) -> None:
         assert (await slow).status == 503
         gate.set()
 
-    asyncio.run(run())
+    asgi.run(run())
     small.state.work.close()
 
 

@@ -154,7 +154,7 @@ def test_a_wgmma_takes_storage_and_matrices(client: TestClient) -> None:
     body = {"instruction": WGMMA, "a": "major=MN,swizzle=64B", "data": {"a": "i % 7", "b": "row == col"}, "row": 5, "col": 3}
     answer = client.post("/api/v1/steps", json=body).json()
     told = WgmmaSteps.model_validate(answer)
-    assert told.agrees and told.data == {"a": "i % 7", "b": "row == col", "c": "0"} and told.shared["a"].swizzle == "64B"
+    assert told.agrees and told.data == {"a": "i % 7", "b": "row == col", "c": "0"} and told.shared["a"].how == "swizzle 64B"
     assert np.array_equal(told.d, (np.arange(1024).reshape(64, 16) % 7))
     asked = {"a": "major=MN,swizzle=64B", "data_a": "i % 7", "b": "row == col", "row": "5", "col": "3"}
     assert client.get(f"/steps/{WGMMA}.json", params=asked).json() == answer

@@ -24,6 +24,7 @@ from app.wire import OVERHEAD, Body, Cache
 from app.work import Work
 from layouts import find
 from layouts.errors import LayoutError
+from tests import asgi
 from tests.asgi import ask
 
 ROOT = Path(__file__).parents[1]
@@ -120,7 +121,7 @@ class OnTheLoop:
 @pytest.fixture(scope="module")
 def app() -> Iterator[Any]:
     made = create_app()
-    asyncio.run(ask(made, "GET", "/i/nothing"))  # the error page's frame is worked out once
+    asgi.run(ask(made, "GET", "/i/nothing"))  # the error page's frame is worked out once
     yield made
     made.state.work.close()
     made.state.hardware.pool.close()
@@ -132,7 +133,7 @@ def every_route(app: Any) -> set[str]:
 
 
 def test_no_route_computes_on_the_event_loop(app: Any) -> None:
-    plotly = asyncio.run(ask(app, "GET", f"/i/{M16}")).body.decode().split('data-plotly="')[1].split('"')[0]
+    plotly = asgi.run(ask(app, "GET", f"/i/{M16}")).body.decode().split('data-plotly="')[1].split('"')[0]
     gets = [*PAGES, *([] if raster.available() else PNGS), *words.EXAMPLES.values(), plotly]
     requests = [("GET", address, b"") for address in (*gets, *gets, *REFUSED)] + [
         ("POST", path, body) for path, body in {**words.BODIES, **FORMS}.items()
@@ -148,7 +149,7 @@ def test_no_route_computes_on_the_event_loop(app: Any) -> None:
         return visited
 
     with OnTheLoop() as watched:
-        visited = asyncio.run(run())
+        visited = asgi.run(run())
     assert not watched.computed(), watched.computed()
     assert visited >= every_route(app), f"routes without an address in PAGES, FORMS or app/words.py: {every_route(app) - visited}"
 
@@ -162,10 +163,10 @@ def test_the_watch_bites() -> None:
 
 
 def test_a_second_request_needs_no_thread(app: Any) -> None:
-    first = asyncio.run(ask(app, "GET", f"/api/v1/instructions/{M16}/operands/a"))
+    first = asgi.run(ask(app, "GET", f"/api/v1/instructions/{M16}/operands/a"))
     app.state.work.run, kept = None, app.state.work.run  # nothing can be computed now
     try:
-        again = asyncio.run(ask(app, "GET", f"/api/v1/instructions/{M16}/operands/a"))
+        again = asgi.run(ask(app, "GET", f"/api/v1/instructions/{M16}/operands/a"))
         assert (again.status, again.body, again.headers) == (200, first.body, first.headers) and again.route == first.route
     finally:
         app.state.work.run = kept
@@ -197,7 +198,7 @@ def test_a_body_that_grew_is_counted_anew() -> None:
 
 def test_work_runs_in_its_own_threads() -> None:
     work = Work(Settings(threads=1))
-    name = asyncio.run(work.run(lambda: threading.current_thread().name))
+    name = asgi.run(work.run(lambda: threading.current_thread().name))
     assert name.startswith("work") and work.held == 0
     work.close()
 
@@ -226,7 +227,7 @@ def test_slow_work_is_refused_in_time_and_keeps_its_place_until_it_ends() -> Non
         assert await waiting == 1
         assert await work.run(lambda: 3) == 3
 
-    asyncio.run(run())
+    asgi.run(run())
     assert work.held == 0
     work.close()
 
@@ -244,14 +245,14 @@ def test_refusals_of_work_say_when_to_come_again() -> None:
         assert busy.status == 503 and busy.json()["error"]["code"] == "busy" and int(busy.headers["retry-after"]) > 0
         assert (await ask(app, "GET", "/healthz")).status == 200
 
-    asyncio.run(run())
+    asgi.run(run())
     app.state.work.close()
 
 
 @pytest.mark.skipif(bool(raster.available()), reason=raster.available())
 def test_pngs_and_pdfs_are_drawn_in_another_process(app: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(raster_worker, "png", lambda *_: pytest.fail("drawn here"))
-    answer = asyncio.run(ask(app, "GET", f"/i/{M16}/b.png?scale=1"))
+    answer = asgi.run(ask(app, "GET", f"/i/{M16}/b.png?scale=1"))
     assert answer.status == 200 and answer.body.startswith(b"\x89PNG") and "content-encoding" not in answer.headers
     lane = app.state.work.easel._lane
     assert lane is not None and lane.worker is not None and lane.worker.process.poll() is None
@@ -289,7 +290,7 @@ WIDE = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"
     ],
 )
 def test_a_server_draws_less_than_the_command_does(app: Any, address: str, field: str) -> None:
-    answer = asyncio.run(ask(app, "GET", address))
+    answer = asgi.run(ask(app, "GET", address))
     error = answer.json()["error"]
     assert (answer.status, error["code"], error["field"]) == (422, "too_large", field) and "lanescope diagram" in error["hint"]
 

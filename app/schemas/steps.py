@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from app.schemas.base import Closed, Grid, Major, Number, Order, PtxText, SwizzleMode, Word64
+from app.schemas.base import Closed, Grid, Major, Number, PtxText, SwizzleMode, Word64
 from app.schemas.gpu import Backend, Device, MmaData, SideOptions, Value, Values
 
 
@@ -101,14 +101,12 @@ class Lines(Closed):
 
 
 class SharedTile(Closed):
-    """An operand in shared memory: address [mn][k], bytes from its start."""
+    """An operand in shared memory, from byte `base` to before byte `end`: address [mn][k], bytes from the kernel's first one."""
 
     major: Major
-    swizzle: SwizzleMode
-    order: Order
+    how: str = Field(description="How the operand is stored, in a few words.", examples=["swizzle 128B"])
     base: int
-    bytes: int
-    rows: int
+    end: int
     address: Grid
 
 
