@@ -50,7 +50,9 @@ def diagnose(
         return unreadable(given, seen, stored, expected, mn, k, diagnose)
     rights = [d for d in possible if d.mode is stored.mode] or possible[:1]
     cases = [Case(given, right, seen, stored, mn, k, expected, computed) for right in rights]
-    case, explained = min(((c, explain(c)) for c in cases), key=lambda pair: pair[1].cost)
+    begin = _begins(stored, mn, k)
+    judged = [(c, explain(c), LEFT_OVER / 2 if begin not in (None, c.right.start_address) else 0.0) for c in cases]
+    case, explained, _ = min(judged, key=lambda one: one[1].cost + one[2])
     found, causes = _stored_otherwise(case), explained.causes
     packed = any(isinstance(cause, Packing) for cause in causes)
     whole = found is not None and len(case.differ) > 1 and not _proven(causes)
@@ -66,6 +68,13 @@ def diagnose(
         says = "Bit 46 is set: this is tcgen05's descriptor format. wgmma reads the same bytes from it, but the bit is reserved; clear it."
         out.append(Diagnosis("tcgen05_format", says, fix, needed))
     return out
+
+
+def _begins(stored: Storage, mn: int, k: int) -> int | None:
+    """Where data swizzled from the tile's start begin, before the XOR; a wrong base offset and a moved start may read them, too."""
+    if not stored.placed or stored.swizzle_by == "address":
+        return None
+    return stored.base + int(stored.placed.before(mn, k, 0)) // 8
 
 
 def clean(right: Descriptor, seen: View, keep: bool = True) -> Descriptor:

@@ -47,15 +47,16 @@ def unreadable(given: Descriptor, seen: View, stored: Storage, expected: Address
     out = [_why_not(seen, stored, expected)]
     if fits:
         return [replace(d, storage=dict(fits.spec)) for d in out]
-    if _as_the_rows(given, seen, expected):
+    if _as_the_rows(given, seen, stored, expected):
         return out
     return [*out, *_of_the_word(given, seen, stored, mn, k, judge)]
 
 
-def _as_the_rows(given: Descriptor, seen: View, expected: Addresses) -> bool:
+def _as_the_rows(given: Descriptor, seen: View, stored: Storage, expected: Addresses) -> bool:
     """Whether the strides say of plain rows what they can say: LBO 0 or 16, SBO eight rows."""
     across = expected if seen.major == "K" else expected.T
-    return given.lbo_bytes in (0, 16) and given.sbo_bytes == 8 * abs(int(across[1, 0]) - int(across[0, 0]))
+    pitch = stored.pitch_bytes or abs(int(across[1, 0]) - int(across[0, 0]))
+    return given.lbo_bytes in (0, 16) and given.sbo_bytes == 8 * pitch
 
 
 def _why_not(seen: View, stored: Storage, expected: Addresses) -> Diagnosis:
