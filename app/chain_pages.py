@@ -162,10 +162,11 @@ def lanes_svg(found: chain.Chain) -> str:
         colour[line, chunk] = int(address.coords["matrix"][lane, 0]) % 7
     longest = max(len(entry) for row in text for entry in row)
     width = max(40.0, min(7.0 * longest + 8, 120.0))
-    title = f"1 cell = 16 B: the lane{' / turn' if turns > 1 else ''} that gives its address; colour: matrix"
+    by_matrix = "; colour: matrix" if len(np.unique(colour)) > 1 + (7 in colour) else ""
+    title = f"1 cell = 16 B: the lane{' / turn' if turns > 1 else ''} that addresses it{by_matrix}"
     names = tuple(f"{128 * int(line):#x}" for line in touched)
     panel = Panel("lanes", title, len(touched), 8, LEFT + 24, TOP, width, 17.0, None, colour, text, row_names=names)
-    figure = Figure(max(LEFT + 32 + panel.width, 7.4 * len(title) + LEFT), TOP + panel.height + 8, (panel,))
+    figure = Figure(max(LEFT + 32 + panel.width, 7.8 * len(title) + LEFT + 32), TOP + panel.height + 8, (panel,))
     return svg(figure, title=title, palette=None, labels_up_to=3000)
 
 
@@ -176,7 +177,7 @@ def banks_svg(costs: list[banks.Cost]) -> str:
     most = np.array([max(phase.ideal, 1) for phase in phases])[:, None]
     colour = np.where(words > most, 0, np.where(words > 0, 6, 7)).astype(np.int32)
     text = [[str(n) if n else "" for n in row] for row in words.tolist()]
-    title = "words each of the 32 banks serves, a line a phase"
+    title = "words each of the 32 banks serves, one row per phase"
     panel = Panel("banks", title, len(phases), 32, 34.0, TOP, 24.0, 17.0, None, colour, text)
     return svg(Figure(34 + 32 * 24 + 8, TOP + panel.height + 8, (panel,)), title=title, palette=None, labels_up_to=3000)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from app.gpu.reference import Reference
 from layouts import catalog, codec, find
 from layouts.errors import LayoutError
 from layouts.formula import evaluate
+from tests import cpp
 
 S8 = "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32"
 F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -40,7 +40,8 @@ def _grown(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 FORMULAS = st.recursive(LEAVES, _grown, max_leaves=6)
 
 
-def test_formulas_mean_what_c_means(tmp_path: Path) -> None:
+@pytest.mark.skipif(cpp.compiler() is None, reason=cpp.MISSING)
+def test_formulas_mean_what_c_means() -> None:
     """Two hundred formulas, compiled by a C++ compiler and run, against ours; a division by zero is refused."""
     texts: list[str] = []
 
@@ -74,15 +75,11 @@ def test_formulas_mean_what_c_means(tmp_path: Path) -> None:
     assert len(kept) > 120
     # C++ may evaluate what we select around; only formulas that are defined everywhere are kept above.
     lines = "".join(f"  out([](I i, I row, I col) -> I {{ (void)i; (void)row; (void)col; return ({text}); }});\n" for text in kept)
-    source = tmp_path / "f.cpp"
-    source.write_text(
+    told = cpp.run(
         '#include <cstdio>\nusing I = long long;\ntemplate <class F> void out(F f) { for (I i = 0; i < 12; ++i) std::printf("%lld ", f(i, i / 4, i % 4)); std::puts(""); }\n'
         "int main() {\n" + lines + "}\n"
-    )
-    program = tmp_path / "f"
-    subprocess.run(["g++", "-w", "-O0", "-o", str(program), str(source)], check=True)
-    done = subprocess.run([str(program)], capture_output=True, text=True, check=True)
-    assert [[int(n) for n in line.split()] for line in done.stdout.splitlines()] == wanted
+    ).decode()
+    assert [[int(n) for n in line.split()] for line in told.splitlines()] == wanted
 
 
 def test_real_numbers_and_functions() -> None:
