@@ -54,21 +54,11 @@ def misread(stored: Storage, seen: View) -> Iterator[World]:
         yield from _try(
             "atom_order", {**whole, "order": other}, seen, f"atoms laid {words[other]}; this tile lays them {words[tile.order]}"
         )
-        rows, k = _up(seen.rows, tile.atom[0]), _up(seen.k, tile.atom[1])
-        if rows < tile.mn and tile.order == "mn":
-            yield from _try(
-                "panel_stride_from_instruction",
-                {**whole, "mn": rows},
-                seen,
-                f"{seen.rows} rows, which is what one instruction reads; the tile has {tile.mn}",
-            )
-        if k < tile.k and tile.order == "k":
-            yield from _try(
-                "panel_stride_from_instruction",
-                {**whole, "k": k},
-                seen,
-                f"{seen.k} of K, which is what one instruction reads; the tile has {tile.k}",
-            )
+        sizes_read = (("mn", seen.rows, tile.mn, "rows"), ("k", seen.k, tile.k, "of K"))
+        for (name, reads_, has, unit), atom in zip(sizes_read, tile.atom, strict=True):
+            if _up(reads_, atom) < has and tile.order == name:
+                said = f"{reads_} {unit}, which is what one instruction reads; the tile has {has}"
+                yield from _try("panel_stride_from_instruction", {**whole, name: _up(reads_, atom)}, seen, said)
     elif spec.get("kind") == "atoms" and spec.get("inner_stride"):
         lines = seen.rows if spec.get("inner", seen.major) == "K" else seen.k
         panel = _up(lines, 8) // 8 * stored.number("outer8_stride")
