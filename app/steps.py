@@ -69,13 +69,7 @@ def steps(i: Instruction, run: Json, row: int, col: int, product: int = 0) -> Js
     out_bits = numbers.encode(d, ops["d"].element.name)
     packed["d"] = numbers.pack(ops["d"], np.moveaxis(out_bits, 0, -1) if several else out_bits[0])
     return {
-        "ptx": i.ptx,
-        "seed": run["request"]["seed"],
-        "data": own.told(data),
-        "backend": run["backend"],
-        "simulation": run["simulation"],
-        "device": run["device"],
-        "agrees": run["agrees"],
+        **wgmma_steps.of_run(i, run, data),
         "memory": {name: _memory(op, values) for name, op, values in (("a", ops["a"], given.stored_a), ("b", ops["b"], given.b), ("c", c_op, given.c))},
         "loads": {name: load(ops[name]) for name in "ab"},
         "registers": {

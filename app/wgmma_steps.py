@@ -34,13 +34,7 @@ def steps(i: Instruction, run: Json, row: int, col: int) -> Json:
     tiled = [side for side in (made.a, made.b) if isinstance(side, Described)]
     element = _element(made, given, staged, d, row, col)
     return {
-        "ptx": i.ptx,
-        "seed": run["request"]["seed"],
-        "data": own.told(data),
-        "backend": run["backend"],
-        "simulation": run["simulation"],
-        "device": run["device"],
-        "agrees": run["agrees"],
+        **of_run(i, run, data),
         "options": made.options,
         "steps": made.steps,
         "immediates": made.immediates,
@@ -52,6 +46,12 @@ def steps(i: Instruction, run: Json, row: int, col: int) -> Json:
         "element": element,
         "d": d,
     }
+
+
+def of_run(i: Instruction, run: Json, data: Any) -> Json:
+    """What every trace says of the run it takes apart."""
+    same = {name: run[name] for name in ("backend", "simulation", "device", "agrees")}
+    return {"ptx": i.ptx, "seed": run["request"]["seed"], "data": own.told(data), **same}
 
 
 def _memory(made: Plan, given: Inputs) -> Json:
