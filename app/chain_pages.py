@@ -58,7 +58,7 @@ def chain_page(request: Request) -> Response:
         context |= _chain_context(given, spec, used)
     except LayoutError as error:
         context |= {"error": error, "code": 422}
-    return page(request, "chain.html", context, context["code"])
+    return page(request, "chain/page.html", context, context["code"])
 
 
 def _read(query: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str], list[str]]:
@@ -202,7 +202,7 @@ def banks_page(request: Request) -> Response:
         context |= _banks_context(given)
     except LayoutError as error:
         context["error"], code = error, 422
-    return page(request, "banks.html", context, code)
+    return page(request, "banks/page.html", context, code)
 
 
 def _banks_context(given: dict[str, str]) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def builder(request: Request) -> Response:
         }
     except LayoutError as error:
         context["error"], code = error, 422
-    return page(request, "diagram.html", context, code, keep=False)
+    return page(request, "diagram/page.html", context, code, keep=False)
 
 
 def copies(request: Request, ptx: str, operand: str, form: str, path: str, options: dict[str, str]) -> list[tuple[str, str]]:
@@ -84,4 +84,4 @@ def copies(request: Request, ptx: str, operand: str, form: str, path: str, optio
 def gallery(request: Request) -> Response:
     """One picture a kind of family; the golden tests hold these very drawings."""
     items = [{"slug": slug, "title": entry.title, "href": entry.href, "svg": drawing(slug)} for slug, entry in PICTURES.items()]
-    return page(request, "gallery.html", {"items": items})
+    return page(request, "diagram/gallery.html", {"items": items})

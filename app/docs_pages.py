@@ -31,7 +31,7 @@ def api_docs(request: Request) -> Response:
         "models": [model(name, made["components"]["schemas"]) for name in made["components"]["schemas"]],
         "root": str(request.base_url).rstrip("/"),
     }
-    return page(request, "docs.html", context, keep=False)
+    return page(request, "kit/api.html", context, keep=False)
 
 
 def routes(made: Json) -> list[Json]:

@@ -55,7 +55,7 @@ def answer(request: Request, status: int, error: LayoutError, headers: dict[str,
             body["nearest"] = list(error.nearest)
         return JSONResponse({"error": body}, status, headers)
     context = {"error": error, "status": status, "typed": request.path_params.get("rest") or request.query_params.get("ptx", "")}
-    return Body(rendered(request, "error.html", context), HTML, status=status, keep=False, headers=headers)
+    return Body(rendered(request, "kit/error.html", context), HTML, status=status, keep=False, headers=headers)
 
 
 def install(app: FastAPI) -> None:

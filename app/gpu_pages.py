@@ -94,7 +94,7 @@ async def run_api(request: Request, given: Given) -> Response:
 async def gpu_page(request: Request) -> Response:
     """The device, the queue, recent runs, and the evidence table: by device and family, how many variants ran and agreed."""
     now = await status(request)
-    return await off_loop(lambda: page(request, "gpu.html", {"status": now, "devices": table(), "kinds": runs.KINDS}))
+    return await off_loop(lambda: page(request, "runs/page.html", {"status": now, "devices": table(), "kinds": runs.KINDS}))
 
 
 @router.get("/gpu/run", include_in_schema=False)
@@ -118,7 +118,7 @@ async def run_page(request: Request) -> Response:
         code = 200
     except LayoutError as error:
         context["error"], code = error, status_of(error)
-    return await off_loop(page, request, "gpu_run.html", context, code)
+    return await off_loop(page, request, "runs/run.html", context, code)
 
 
 def _run_of(query: dict[str, str]) -> dict[str, Any]:

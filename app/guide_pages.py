@@ -150,7 +150,7 @@ def figure_html(address: str, caption: str) -> str:
 def index(request: Request) -> Response:
     """What there is to read."""
     groups = [(name, [topics.BY_PAGE[f"/guide/{entry.slug}"] for entry in entries]) for name, entries in GROUPS]
-    return page(request, "guide_index.html", {"examples": EXAMPLES, "groups": groups})
+    return page(request, "guide/index.html", {"examples": EXAMPLES, "groups": groups})
 
 
 @router.get(f"/guide/{TRANSPOSE}")
@@ -160,7 +160,7 @@ def transpose(request: Request) -> Response:
     for letter, major in (("B", "K"), ("B", "MN")):
         tile = Tile(16, major, mode("none"), 32, 16, "mn")
         pictures.append(side(letter, tile))
-    return page(request, "guide_transpose.html", {"sides": pictures})
+    return page(request, "guide/transpose.html", {"sides": pictures})
 
 
 @router.get("/guide/{slug}")
@@ -176,7 +176,7 @@ def example(request: Request, slug: str) -> Response:
             "near": near,
             "title_of": title_of,
         }
-        return page(request, "guide_page.html", context)
+        return page(request, "guide/page.html", context)
     found = BY_SLUG.get(slug)
     if found is None:
         raise LayoutError("not_found", f"No guide page '{slug[:60]}'.", "There are " + ", ".join(slugs()) + ".", "slug")
@@ -189,7 +189,7 @@ def example(request: Request, slug: str) -> Response:
         "example": found, "sides": sides, "instruction": instruction, "a": instruction.operand("a"), "others": EXAMPLES,
         "program": programs.address(instruction, {letter: stored(given) for letter, given in (("a", found.a), ("b", found.b))}),
     }  # fmt: skip
-    return page(request, "guide_example.html", context)
+    return page(request, "guide/example.html", context)
 
 
 def stored(given: tuple[str, str] | None) -> str:

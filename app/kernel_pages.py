@@ -63,7 +63,7 @@ def kernel_page(request: Request, rest: str) -> Response:
         made, error = _fallback(found, given), refused
     if error is None and any("." in name for name in query):  # a form was sent: its plain address says the same in less
         return RedirectResponse(programs.address(found, programs.spelled(made)), 303)
-    return page(request, "kernel.html", context(made, given, error), status_of(error) if error else 200)
+    return page(request, "kernel/page.html", context(made, given, error), status_of(error) if error else 200)
 
 
 def _fallback(found: Instruction, given: dict[str, str]) -> Plan:

@@ -45,7 +45,7 @@ def lane_of(found: Instruction, figure: Figure, chosen: PageState) -> int:
 def lane_registers(grid: Grid, panel: str, thread: int) -> Json | None:
     """One thread's registers of one panel, each with its values' text and bits; None where it holds nothing of it.
 
-    The script prints the same for the lane under the pointer (fillPanel in static/instruction.js); a browser test compares them.
+    The script prints the same for the lane under the pointer (fillPanel in static/instruction/panel.js); a browser test compares them.
     """
     op = grid.operand
     at = [(int(grid.value[r, c, n]), int(r), int(c)) for r, c, n in zip(*(grid.thread == thread).nonzero(), strict=True)]

@@ -33,10 +33,11 @@ from app import (
     steps_pages,
     tools,
 )
+from app.assets import STATIC, STYLE, style
 from app.limits import Guard
 from app.metrics import Counted, Metrics
 from app.prefix import Prefix
-from app.resources import STATIC, css, templates
+from app.resources import css, templates
 from app.schemas.tools import Health, Ready
 from app.settings import Settings
 from app.takes import ApiRoute
@@ -60,6 +61,23 @@ class Head:
             await send(message if message["type"] == "http.response.start" else {"type": "http.response.body", "body": b""})
 
         await self.app({**scope, "method": "GET"}, receive, send_head)
+
+
+@lru_cache(maxsize=1)
+def style_sheet() -> Body:
+    """The joined style sheets, compressed."""
+    return Body(style().encode(), "text/css").prepare("br").prepare("gzip")
+
+
+class Assets(StaticFiles):
+    """Files of the pages. Modules import one another by names that never change: a browser asks each time whether they have."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        if path == STYLE:
+            return style_sheet()
+        answer = await super().get_response(path, scope)
+        answer.headers["cache-control"] = "no-cache"
+        return answer
 
 
 templates.env.globals["plotly_url"] = plotly_url
@@ -114,7 +132,7 @@ def create_app(
     app.include_router(diagram_pages.router)
     app.include_router(docs_pages.router)
     app.include_router(pages.router)
-    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    app.mount("/static", Assets(directory=STATIC), name="static")
 
     @app.get("/healthz", tags=["operation"], responses={200: {"model": Health}})
     async def healthz() -> Response:

@@ -91,7 +91,7 @@ def smem(request: Request) -> Response:
             ("bits", facts["cute"]["bits"]),
         ],
     }
-    return page(request, "smem.html", context, 422 if context["error"] else 200)
+    return page(request, "memory/tile.html", context, 422 if context["error"] else 200)
 
 
 READERS = {
@@ -149,7 +149,7 @@ def step_query(tile: Tile, rows: int, k: int) -> str:
 @router.get("/smem/atoms")
 def atoms(request: Request) -> Response:
     """The eight atoms, and tiles made of them in both orders."""
-    return page(request, "atoms.html", atom_views.context(dict(request.query_params)))
+    return page(request, "memory/atoms.html", atom_views.context(dict(request.query_params)))
 
 
 def _cells(tile: Tile, drawing: TileDrawing) -> dict[str, Any]:
@@ -200,7 +200,7 @@ def descriptor_entry(request: Request) -> Response:
         text = str(memory.read_descriptor(text, number(start, "start"))[0])
     except LayoutError as error:
         context = page_context(memory.parse_descriptor(DEFAULT_WORD), query) | {"word_error": error, "typed": text}
-        return page(request, "descriptor.html", context, 422)
+        return page(request, "memory/descriptor.html", context, 422)
     return RedirectResponse(f"/descriptor/wgmma/{text}" + (f"?{urlencode(query)}" if query else ""), 303)
 
 
@@ -220,11 +220,11 @@ def descriptor_page(request: Request, word: str) -> Response:
         descriptor = memory.parse_descriptor(word)
     except LayoutError as error:
         context = page_context(memory.parse_descriptor(DEFAULT_WORD), query) | {"word_error": error, "typed": word}
-        return page(request, "descriptor.html", context, 422)
+        return page(request, "memory/descriptor.html", context, 422)
     context = page_context(descriptor, query)
     context["no_gpu"] = request.app.state.hardware.reason
     part = query.get("part") == "analysis"
-    return page(request, "analysis.html" if part else "descriptor.html", context)
+    return page(request, "memory/analysis.html" if part else "memory/descriptor.html", context)
 
 
 def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any]:

@@ -82,7 +82,7 @@ def catalogue(request: Request) -> Response:
         "total": len(catalog.instructions()),
         "favourites": thumbnails() if not any(given.values()) else [],
     }
-    return page(request, "rows.html" if request.query_params.get("part") == "rows" else "index.html", context)
+    return page(request, "catalogue/rows.html" if request.query_params.get("part") == "rows" else "catalogue/page.html", context)
 
 
 @router.get("/go")
@@ -99,7 +99,7 @@ def go(request: Request) -> Response:
 @router.get("/help")
 def help_page(request: Request) -> Response:
     """Keys and words."""
-    return page(request, "help.html", {"keys": words.KEYS, "glossary": words.GLOSSARY})
+    return page(request, "kit/help.html", {"keys": words.KEYS, "glossary": words.GLOSSARY})
 
 
 @router.get("/i/{rest:path}")
@@ -117,7 +117,7 @@ def instruction_page(request: Request, rest: str) -> Response:
     chosen, notices = state.read(found, request.query_params)
     if operand:
         return RedirectResponse(path_of(found) + f"?pin={operand.name}:0,0", 303)
-    return page(request, "instruction.html", page_context(request, found, chosen, notices))
+    return page(request, "instruction/page.html", page_context(request, found, chosen, notices))
 
 
 def path_of(instruction: Instruction) -> str:

@@ -1,12 +1,9 @@
-"""Where static files and templates are, in a checkout and in an installed wheel alike, and the template environment."""
+"""The template environment: what templates may call, and a rendered page as an answer."""
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from fastapi.templating import Jinja2Templates
@@ -14,6 +11,7 @@ from markupsafe import Markup, escape
 from starlette.requests import Request
 
 from app import words
+from app.assets import folder, script, static_url
 from app.prefix import linked
 from app.wire import Body
 from layouts import palette
@@ -21,23 +19,8 @@ from layouts.descriptor import FIELDS
 from layouts.errors import LayoutError
 from layouts.reading import name_of
 
-
-def _folder(name: str) -> Path:
-    here = Path(__file__).resolve().parent
-    return next(path for path in (here / name, here.parent / name) if path.is_dir())
-
-
 HTML = "text/html; charset=utf-8"
-STATIC = _folder("static")
-TEMPLATES = _folder("templates")
-templates = Jinja2Templates(directory=TEMPLATES)
-
-
-@lru_cache(maxsize=64)
-def static_url(name: str) -> str:
-    """/static/name with its content's digest, so that a changed file is a new address."""
-    digest = hashlib.sha256((STATIC / name).read_bytes()).hexdigest()[:10]
-    return f"/static/{name}?{digest}"
+templates = Jinja2Templates(directory=folder("templates"))
 
 
 def css() -> str:
@@ -45,7 +28,7 @@ def css() -> str:
     return palette.css(field.name for field in FIELDS)
 
 
-templates.env.globals["static_url"] = static_url
+templates.env.globals |= {"static_url": static_url, "script": script}
 templates.env.trim_blocks = True
 templates.env.lstrip_blocks = True
 

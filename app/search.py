@@ -1,6 +1,6 @@
 """The search of the catalogue: a row has keys, a question asks for keys. No framework.
 
-The server matches with `matches`; an exported site receives `exported()` and matches with static/catalogue-site.js, which follows the same
+The server matches with `matches`; an exported site receives `exported()` and matches with static/catalogue/site.js, which follows the same
 three rules and knows nothing else:
   - every filter is a whole key, `name=value`;
   - a text that spells one instruction in full asks for its whole key `line=…` and for nothing else;

@@ -15,10 +15,11 @@ from typing import Any
 from urllib.parse import unquote
 
 from app import guide_pages, pages, search, topics
+from app.assets import STATIC, bundle, style
 from app.encode import dumps
 from app.gpu_pages import Hardware
 from app.main import create_app
-from app.resources import STATIC, css
+from app.resources import css
 from app.settings import Settings
 from app.vendor import plotly_url
 from layouts import catalog, palette
@@ -31,14 +32,10 @@ REASON = "An exported site executes nothing; run the server for that."
 MOST_TABLE_VALUES = 512  # larger maps are in maps/*.json
 NEEDS_SERVER = "needs-server.html"
 STANDING = ("/help", "/gallery", "/gpu", "/guide", "/smem/atoms")  # pages that are exported whatever families are
-BUNDLES = {
-    "instruction.js": ("grid.js", "copy.js", "place.js", "zoom.js", "instruction.js"),
-    "tool.js": ("copy.js", "tool.js"),
-    "catalogue.js": ("catalogue-site.js",),
-}
+INSTEAD = {"catalogue/page.js": "catalogue/site.js"}  # what asks the server, and what does its work without one
 _LINK = re.compile(r'\b(href|src|action|data-plotly)="(/[^"]*)"')
 _ROW = re.compile(r'<tr><td>[\w ]+</td><td class="mono"><a href="/i/([^"]+)">.*?</tr>\s*', re.S)
-_MODULE = re.compile(r'<script type="module" src="(/static/[\w.-]+)\?\w+"([^>]*)>')
+_MODULE = re.compile(r'(?:<link rel="modulepreload"[^>]*>)*<script type="module" src="/static/([\w./-]+)\?\w+"([^>]*)>')
 
 
 def file_of(ptx: str) -> str:
@@ -169,10 +166,15 @@ class Site:
         if path == "index.html":
             text = _ROW.sub(lambda m: m[0] if html.unescape(m[1]) in self.names else "", text)
             text = text.replace("</body>", _script("search", search.exported(self.chosen) | {"pages": self.topics()}) + "</body>", 1)
-        text = _MODULE.sub(lambda m: f'{extra}<script defer src="{m[1]}"{m[2]}>', text)
+        text = _MODULE.sub(lambda m: f'{extra}<script defer src="/static/{self.script(m[1])}"{m[2]}>', text)
         text = text.replace("<html ", "<html data-exported ", 1)
         text = _dedent(text)
         return _LINK.sub(lambda m: f'{m[1]}="{html.escape(up + self.target(m[2]), quote=True)}"', text)
+
+    def script(self, name: str) -> str:
+        """A page's script with all that it imports, as one file; its path below assets/."""
+        self.write(f"assets/{name}", bundle(INSTEAD.get(name, name)))
+        return name
 
     def _share_maps(self, text: str) -> tuple[str, list[str]]:
         match = re.search(r'(<script type="application/json" id="data">)(.*?)(</script>)', text, re.S)
@@ -193,10 +195,9 @@ class Site:
 
     def index(self) -> None:
         """The catalogue with its search, and what every page loads."""
-        for name, parts in BUNDLES.items():
-            self.write(f"assets/{name}", bundle(parts))
-        for name in ("style.css", "theme.js", "icon.svg"):
+        for name in ("kit/theme.js", "kit/icon.svg"):
             self.write(f"assets/{name}", (STATIC / name).read_bytes())
+        self.write("assets/style.css", style())
         self.write("assets/palette.css", css())
         self.page("/", "index.html")
 
@@ -238,17 +239,6 @@ def _needs_server(text: str) -> str:
         "Verifying descriptors, tiles, chains, diagrams and runs are computed: <code>make run</code>, then http://127.0.0.1:8000.</p></main>"
     )
     return re.sub(r'<main id="main">.*</main>', lambda _: body, text, flags=re.S)
-
-
-def bundle(parts: tuple[str, ...]) -> str:
-    """ES modules as one classic script: browsers load no modules from file://."""
-    texts = []
-    for name in parts:
-        text = (STATIC / name).read_text()
-        text = re.sub(r"^import .*?;\n", "", text, flags=re.M)
-        texts.append(re.sub(r"^export (?=const|function|class|async)", "", text, flags=re.M))
-    joined = "\n".join(texts)
-    return f'"use strict";\n(() => {{\n{joined}}})();\n'
 
 
 async def fetch(app: Any, address: str) -> bytes:

@@ -108,7 +108,7 @@ async def _page(request: Request, rest: str, query: dict[str, str]) -> Response:
         context["error"], status_code = await off_loop(_beside, error, found, context["given"]), status_of(error)
     if form:
         return await off_loop(_text, form, context["s"])
-    return await off_loop(page, request, "steps_wgmma.html" if found.threads == WARPGROUP else "steps.html", context, status_code)
+    return await off_loop(page, request, "steps/wgmma.html" if found.threads == WARPGROUP else "steps/page.html", context, status_code)
 
 
 def _asked(found: Instruction, texts: Mapping[str, str]) -> dict[str, Any]:

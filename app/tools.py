@@ -77,7 +77,7 @@ def reuse_page(request: Request) -> Response:
         context |= {"facts": facts, "svg": _reuse_svg(second, facts), "first": first, "second": second}
     except LayoutError as error:
         context["error"] = error
-    return page(request, "reuse.html", context, 422 if context["error"] else 200)
+    return page(request, "reuse/page.html", context, 422 if context["error"] else 200)
 
 
 def _reuse_svg(second: Instruction, facts: dict[str, Any]) -> str:
@@ -146,7 +146,7 @@ def compare_page(request: Request) -> Response:
         }
     except LayoutError as error:
         context["error"] = error
-    return page(request, "compare.html", context, 422 if context["error"] else 200)
+    return page(request, "compare/page.html", context, 422 if context["error"] else 200)
 
 
 # metadata -----------------------------------------------------------------------------------------------------------------
@@ -226,7 +226,7 @@ def metadata_page(request: Request, ptx: str) -> Response:
         "nibbles": op.sparsity.nibbles if op.sparsity else (),
     }
     part = request.query_params.get("part") == "editor"
-    return page(request, "metadata_editor.html" if part else "metadata.html", context, 422 if context["error"] else 200)
+    return page(request, "metadata/editor.html" if part else "metadata/page.html", context, 422 if context["error"] else 200)
 
 
 def _dense_cells(op: Operand, facts: dict[str, Any]) -> list[list[dict[str, Any]]]:

@@ -6,8 +6,9 @@ import re
 
 import pytest
 
+from app.assets import style
 from app.memory_views import bits_svg, field_at
-from app.resources import STATIC, css
+from app.resources import css
 from layouts import palette
 from layouts.descriptor import FIELDS, Descriptor
 from tests.colour import VISION, ciede2000, contrast, least_distance
@@ -65,5 +66,5 @@ def test_a_field_has_one_colour_in_editor_and_picture(theme: palette.Palette | N
         name = field_at(bit)
         if name:
             assert fill == (theme.fills[int(rules[name])] if theme else f"var(--fill-{rules[name]})"), (bit, name)
-    own = (STATIC / "style.css").read_text()
+    own = style()
     assert not re.search(rf"\.(?:{'|'.join(rules)})\b[^}}]*fill", own)

@@ -292,7 +292,7 @@ def test_a_304_leaves_the_headers_that_the_client_has(app: FastAPI) -> None:
 
 
 def test_no_page_needs_an_inline_style_or_script() -> None:
-    for file in [*ROOT.glob("templates/*.html"), *ROOT.glob("app/*.py"), *ROOT.glob("layouts/**/*.py"), *ROOT.glob("static/*.js")]:
+    for file in [*ROOT.glob("templates/**/*.html"), *ROOT.glob("app/*.py"), *ROOT.glob("layouts/**/*.py"), *ROOT.glob("static/**/*.js")]:
         text = file.read_text()
         assert not re.search(r"<\w[^<>]*\sstyle=|setAttribute\(\"style|<style|\son(?:click|load|change|input|submit|error)=\"", text), file
         assert not re.search(r"<script(?![^>]*(?:src=|application/json))", text), file
@@ -380,8 +380,8 @@ def test_every_link_stays_under_the_prefix(sent: str) -> None:
 
 
 def test_scripts_ask_below_the_prefix() -> None:
-    """A script's own addresses begin with `root` of static/place.js: nothing turns them as the links of pages are turned."""
-    for file in ROOT.glob("static/*.js"):
+    """A script's own addresses begin with `root` of static/kit/place.js: nothing turns them as the links of pages are turned."""
+    for file in ROOT.glob("static/**/*.js"):
         assert not re.search(r"""(fetch\(|State\([^)]*|href = |action = )["'`]/""", file.read_text()), file.name
 
 

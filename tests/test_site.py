@@ -48,7 +48,7 @@ def test_it_holds_what_was_asked_for(exported: Path) -> None:
 
 
 def test_scripts_are_classic_and_self_contained(exported: Path) -> None:
-    for script in (exported / "assets").glob("*.js"):
+    for script in (exported / "assets").rglob("*.js"):
         if script.name != "plotly.js":
             assert not re.search(r"^(import|export) ", script.read_text(), re.M), script.name
     assert 'type="module"' not in (exported / "index.html").read_text()

@@ -1,0 +1,31 @@
+// The steps page: Enter sends a formula, files become rows of numbers, and matrices too long for an address are posted.
+import { root } from "../kit/place.js";
+
+const form = document.getElementById("steps");
+const LONGEST = 7000;
+
+for (const area of form.querySelectorAll("textarea")) {
+  area.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.shiftKey || area.value.includes("\n")) return;
+    event.preventDefault();
+    form.requestSubmit(form.querySelector("button[value=numpy]"));
+  });
+}
+for (const input of form.querySelectorAll("input[type=file]")) {
+  const area = form.elements[input.dataset.fills];
+  input.closest("label").hidden = false;
+  input.addEventListener("change", async () => {
+    if (!input.files.length) return;
+    const headers = { "content-type": "application/octet-stream" };
+    const answer = await fetch(`${root}/steps/file.json`, { method: "POST", headers, body: input.files[0] });
+    const body = await answer.json();
+    area.setCustomValidity(answer.ok ? "" : `${body.error.message} ${body.error.hint}`);
+    if (answer.ok) area.value = body.text;
+    area.reportValidity();
+  });
+  area?.addEventListener("input", () => area.setCustomValidity(""));
+}
+form.addEventListener("submit", () => {
+  const query = new URLSearchParams([...new FormData(form)].filter(([, value]) => typeof value === "string"));
+  form.method = String(query).length > LONGEST ? "post" : "get";
+});

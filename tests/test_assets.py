@@ -1,0 +1,64 @@
+"""static/ and templates/: modules and style sheets say themselves what belongs together, and nothing lies there unused."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from app import assets
+
+ROOT = Path(__file__).parents[1]
+SCRIPTS = sorted(str(path.relative_to(assets.STATIC)) for path in assets.STATIC.rglob("*.js"))
+SHEETS = sorted(str(path.relative_to(assets.STATIC)) for path in assets.STATIC.rglob("*.css"))
+TEMPLATES = {str(path.relative_to(ROOT / "templates")): path.read_text() for path in (ROOT / "templates").rglob("*.html")}
+PYTHON = "\n".join(path.read_text() for path in sorted((ROOT / "app").rglob("*.py")))
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_bundle_is_one_script_in_the_order_of_its_imports(name: str) -> None:
+    parts, text = assets.modules(name), assets.bundle(name)
+    assert parts[-1] == name and all(parts.index(needed) < n for n, part in enumerate(parts) for needed in assets.imports(part))
+    assert not re.search(r"^\s*(?:import|export)\b", text, re.M)
+    assert len(re.findall(r"^const module\d+ = ", text, re.M)) == len(parts)
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_imports_and_exports_have_the_form_that_is_read(name: str) -> None:
+    """No `export let`, whose value a bundle would not follow; no default, no address outside static/."""
+    text = (assets.STATIC / name).read_text()
+    assert len(re.findall(r"^\s*import\b(?!\()", text, re.M)) == len(assets.imports(name))
+    assert len(re.findall(r"^\s*export\b", text, re.M)) == len(assets._EXPORT.findall(text))
+
+
+def test_style_css_joins_every_sheet() -> None:
+    joined = assets.style()
+    assert "@import" not in joined
+    for name in set(SHEETS) - {assets.STYLE}:
+        assert joined.count((assets.STATIC / name).read_text()) == 1, name
+
+
+def test_an_address_changes_with_anything_it_loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "kit").mkdir()
+    (tmp_path / "page.js").write_text('import { one } from "./kit/one.js";\none();\n')
+    (tmp_path / "kit" / "one.js").write_text("export const one = () => 1;\n")
+    (tmp_path / "style.css").write_text('@import "kit/base.css";\n')
+    (tmp_path / "kit" / "base.css").write_text("a { color: red; }\n")
+    monkeypatch.setattr(assets, "STATIC", tmp_path)
+    seen = []
+    for value in ("1", "2"):
+        (tmp_path / "kit" / "one.js").write_text(f"export const one = () => {value};\n")
+        (tmp_path / "kit" / "base.css").write_text(f"a {{ top: {value}px; }}\n")
+        assets.style.cache_clear()
+        seen.append([assets.static_url.__wrapped__(name) for name in ("page.js", "style.css")])
+    assets.style.cache_clear()
+    assert all(before != after for before, after in zip(*seen, strict=True))
+
+
+def test_every_script_and_template_is_used() -> None:
+    entries = {name for text in TEMPLATES.values() for name in re.findall(r"(?:script|static_url)\('([\w/.-]+\.js)'", text)}
+    entries |= {name for name in SCRIPTS if f'"{name}"' in PYTHON}
+    assert {part for name in entries for part in assets.modules(name)} == set(SCRIPTS)
+    named = "\n".join(TEMPLATES.values()) + PYTHON
+    assert [name for name in TEMPLATES if f'"{name}"' not in named] == []
