@@ -10,9 +10,9 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from app.cli_base import AsJson, Ptx, form_of, print_json, save, table
-from app.cli_serve import serve
-from app.words import DIAGRAM
+from app.kit.serve import serve
+from app.kit.terminal import AsJson, Ptx, form_of, print_json, save, table
+from app.kit.words import DIAGRAM
 
 app = typer.Typer(
     rich_markup_mode=None,  # plain help answers in half the time
@@ -25,7 +25,9 @@ app = typer.Typer(
 @lru_cache(maxsize=1)
 def attach() -> typer.Typer:
     """The command with all its verbs."""
-    from app import cli_gpu, cli_kernel, cli_memory
+    from app.kernel import verbs as cli_kernel
+    from app.memory import verbs as cli_memory
+    from app.runs import verbs as cli_gpu
 
     app.add_typer(cli_memory.app)
     app.add_typer(cli_kernel.app)
@@ -75,7 +77,7 @@ def list_(
     as_json: AsJson = False,
 ) -> None:
     """Every instruction, narrowed."""
-    from app import payload
+    from app.instruction import facts as payload
     from layouts import catalog
 
     found = payload.listing(family=family, type=type, target=target, shape=shape, q=q)
@@ -103,7 +105,7 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Element → lane, register, bits; or lane → elements; or the facts of every operand."""
-    from app import answers
+    from app.instruction import answers
     from layouts import find
     from layouts.errors import LayoutError
     from layouts.reading import number
@@ -119,7 +121,7 @@ def show(
     elif op and lane:
         result = answers.of_lane(op, number(lane, "lane"), number(value, "value") if value else None)
     else:
-        from app import payload
+        from app.instruction import facts as payload
 
         result = payload.operand_map(found, op) if op else payload.detail(found)
     if as_json:
@@ -154,7 +156,7 @@ def diagram(
     as_json: AsJson = False,
 ) -> None:
     """A fragment as a figure for a document; the same bytes as the server's addresses give."""
-    from app import pictures
+    from app.diagram import forms as pictures
     from layouts import find
 
     found = find(ptx)
@@ -174,7 +176,7 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """A self-contained site: pages, JSON, SVG, scripts; relative links, no server. What has not changed is not written again."""
-    from app import site
+    from app import export as site
 
     told = site.export(folder, family or [], sys.stderr.isatty())
     print_json(told) if as_json else print(

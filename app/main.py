@@ -15,35 +15,33 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from app import (
-    api,
-    chain_pages,
-    diagram_pages,
-    docs_pages,
-    errors,
-    gpu_pages,
-    guide_pages,
-    kernel_pages,
-    memory_api,
-    memory_pages,
-    openapi,
-    pages,
-    picture_pages,
-    search,
-    steps_pages,
-    tools,
-)
-from app.assets import STATIC, STYLE, style
-from app.limits import Guard
-from app.metrics import Counted, Metrics
-from app.prefix import Prefix
-from app.resources import css, templates
-from app.schemas.tools import Health, Ready
-from app.settings import Settings
-from app.takes import ApiRoute
-from app.vendor import plotly, plotly_url, style_hashes
-from app.wire import Body, json_body
-from app.work import Kept, Work, settle
+from app.apidocs import document as openapi
+from app.apidocs import page as docs_pages
+from app.catalogue import search
+from app.chain import page as chain_pages
+from app.compare import page as tools
+from app.compare.schemas import Health, Ready
+from app.diagram import api as picture_pages
+from app.diagram import page as diagram_pages
+from app.guide import page as guide_pages
+from app.instruction import api
+from app.instruction import page as pages
+from app.kernel import page as kernel_pages
+from app.kit import errors
+from app.kit.api import ApiRoute
+from app.kit.assets import STATIC, STYLE, style
+from app.kit.limits import Guard
+from app.kit.metrics import Counted, Metrics
+from app.kit.page import css, templates
+from app.kit.plotly import plotly, plotly_url, style_hashes
+from app.kit.prefix import Prefix
+from app.kit.settings import Settings
+from app.kit.wire import Body, json_body
+from app.kit.work import Kept, Work, settle
+from app.memory import api as memory_api
+from app.memory import page as memory_pages
+from app.runs import page as gpu_pages
+from app.steps import page as steps_pages
 from layouts import catalog
 
 

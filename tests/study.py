@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from app import memory
+from app.memory import facts as memory
 from tests import blunders
 from tests.blunders import BLUNDERS, first
 from tests.right_words import MASK, TMA, WIDTH, Program, programs, word

@@ -10,9 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app import chains, memory, state, tools
+from app.chain import facts as chains
+from app.compare import page as tools
 from app.gpu import own
-from app.takes import read_json
+from app.instruction import state
+from app.kit.api import read_json
+from app.memory import facts as memory
 from layouts import banks, catalog, find
 from layouts.errors import LayoutError
 from layouts.planning import plan

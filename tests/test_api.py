@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
-from app import words
+from app.instruction.schemas import Detail, Listing, OperandMap
+from app.kit import words
+from app.kit.schemas import Error
 from app.main import create_app
-from app.schemas.base import Error
-from app.schemas.instructions import Detail, Listing, OperandMap
 from layouts import catalog
 
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -151,7 +151,7 @@ def test_nothing_is_loaded_from_elsewhere(client: TestClient, path: str) -> None
 
 
 def test_every_example_of_the_documentation_answers(client: TestClient) -> None:
-    from app.words import EXAMPLES
+    from app.kit.words import EXAMPLES
 
     assert all(client.get(link).status_code == 200 for link in EXAMPLES.values())
 
@@ -215,7 +215,7 @@ def test_the_catalogue_leads_on(client: TestClient) -> None:
 
 
 def test_every_picker_option_is_legal() -> None:
-    from app import pickers
+    from app.instruction import pickers
 
     for text in (
         M16,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app import assets
+from app.kit import assets
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS = sorted(str(path.relative_to(assets.STATIC)) for path in assets.STATIC.rglob("*.js"))

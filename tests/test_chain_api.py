@@ -10,7 +10,7 @@ from html import unescape
 import pytest
 from starlette.testclient import TestClient
 
-from app import chains
+from app.chain import facts as chains
 from app.gpu import chained, verify
 from app.main import create_app
 from layouts import catalog

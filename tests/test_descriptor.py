@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app import memory
+from app.memory import facts as memory
 from layouts import descriptor as desc
 from layouts import find, slices
 from layouts.descriptor import Descriptor, View, encode, reads, reads_many

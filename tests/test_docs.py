@@ -105,7 +105,7 @@ def test_commands_in_prose_exist() -> None:
 
 
 def test_the_readme_counts_what_there_is() -> None:
-    from app import guide_values
+    from app.guide import values as guide_values
 
     for part in ("forms", "descriptors", "banks", "chains"):
         assert f": {guide_values.ran(part)}." in README, part

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.gallery import PICTURES, drawing
+from app.diagram.gallery import PICTURES, drawing
 from layouts import catalog, find
 
 FOLDER = Path(__file__).parent / "golden" / "pictures"

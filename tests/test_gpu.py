@@ -133,7 +133,7 @@ def test_failures_names_what_differs() -> None:
 
 
 def test_pages_claim_a_run_only_where_a_file_has_it() -> None:
-    from app import payload
+    from app.instruction import facts as payload
 
     stored = [set(json.loads(path.read_text())["results"]) for path in EVIDENCE]
     for i in catalog.instructions():

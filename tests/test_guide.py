@@ -11,8 +11,12 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
-from app import guide_index, guide_pages, guide_values, memory, words
+from app.guide import index as guide_index
+from app.guide import page as guide_pages
+from app.guide import values as guide_values
+from app.kit import words
 from app.main import create_app
+from app.memory import facts as memory
 from layouts import chain, find
 from layouts.banks import ACCESSES
 from layouts.descriptor import RESERVED, View, reads

@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from app import guide_index, guide_reference
+from app.guide import index as guide_index
+from app.guide import reference as guide_reference
 from layouts import catalog, find, overview, wmma
 from layouts.differences import rows as differences
 from layouts.errors import LayoutError

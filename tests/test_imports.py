@@ -103,32 +103,6 @@ def test_the_gpu_room_stands_on_the_engine_alone(path: Path) -> None:
     assert not {name for name in imported(path) if name.split(".")[0] == "app" and name != "app" and not name.startswith("app.gpu")}
 
 
-@pytest.mark.parametrize(
-    "module",
-    [
-        "cli",
-        "cli_base",
-        "cli_gpu",
-        "cli_memory",
-        "chains",
-        "pictures",
-        "steps",
-        "payload",
-        "search",
-        "answers",
-        "topics",
-        "guide_index",
-        "guide_reference",
-    ],
-)
-def test_the_command_line_needs_no_server_package(module: str) -> None:
-    top_level = ast.parse((ROOT / "app" / f"{module}.py").read_text()).body
-    names = {n.name for s in top_level if isinstance(s, ast.Import) for n in s.names} | {
-        s.module or "" for s in top_level if isinstance(s, ast.ImportFrom)
-    }
-    assert not {n for n in names if n.split(".")[0] in ("fastapi", "starlette", "pydantic", "uvicorn")}
-
-
 @pytest.mark.parametrize("path", sorted((ROOT / "tests" / "oracle").glob("*.py")), ids=lambda p: p.name)
 def test_oracles_import_nothing_they_judge(path: Path) -> None:
     assert not {name for name in imported(path) if name.split(".")[0] in ("layouts", "app")}

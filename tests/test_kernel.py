@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from app import guide_pages
 from app.gpu import scripts
+from app.guide import page as guide_pages
 from layouts import catalog, find
 from layouts.errors import LayoutError
 from layouts.plan import Plan, Tiled

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from app import guide_pages
+from app.guide import page as guide_pages
 from app.main import create_app
 from layouts import find
 from layouts.planning import plan

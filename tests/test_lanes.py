@@ -8,7 +8,7 @@ from html import unescape
 import pytest
 from starlette.testclient import TestClient
 
-from app import lanes, state
+from app.instruction import lanes, state
 from app.main import create_app
 from layouts import catalog, find
 from layouts.view import figure_of

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from app import words
+from app.kit import words
+from app.kit.settings import Settings
 from app.main import create_app
-from app.settings import Settings
 from layouts import catalog
 from layouts.descriptor import MOST_SHARED
 from layouts.errors import LayoutError

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
-from app import guide_pages
+from app.guide import page as guide_pages
 from app.main import create_app
 from layouts.render import smem
 from layouts.swizzle import MODES

@@ -10,10 +10,12 @@ import jsonschema_rs
 import pytest
 from starlette.testclient import TestClient
 
-from app import payload, pictures, words
-from app.errors import STATUS
+from app.apidocs.document import ERRORS, operations
+from app.diagram import forms as pictures
+from app.instruction import facts as payload
+from app.kit import words
+from app.kit.errors import STATUS
 from app.main import create_app
-from app.openapi import ERRORS, operations
 from layouts import banks, catalog
 from layouts.storage import KEYS
 from layouts.swizzle import MODES

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from app.assets import style
-from app.memory_views import bits_svg, field_at
-from app.resources import css
+from app.kit.assets import style
+from app.kit.page import css
+from app.memory.draw import bits_svg, field_at
 from layouts import palette
 from layouts.descriptor import FIELDS, Descriptor
 from tests.colour import VISION, ciede2000, contrast, least_distance

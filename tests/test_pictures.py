@@ -16,9 +16,10 @@ from xml.etree import ElementTree
 import pytest
 from starlette.testclient import TestClient
 
-from app import pictures, raster
+from app.diagram import forms as pictures
+from app.kit import picture as raster
+from app.kit.words import DIAGRAM
 from app.main import create_app
-from app.words import DIAGRAM
 from layouts import find
 from layouts.descriptor import Descriptor
 from layouts.errors import LayoutError
@@ -259,7 +260,7 @@ def test_the_builder_gives_what_it_promises(client: TestClient) -> None:
 
 
 def test_the_gallery_shows_every_picture(client: TestClient) -> None:
-    from app.gallery import PICTURES
+    from app.diagram.gallery import PICTURES
 
     page = client.get("/gallery").text
     assert all(f'id="{slug}"' in page for slug in PICTURES)

@@ -13,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from app import memory, words
+from app.kit import words
+from app.kit.api import read_json
+from app.kit.schemas import Error, ErrorBody
 from app.main import create_app
-from app.schemas.base import Error, ErrorBody
-from app.takes import read_json
+from app.memory import facts as memory
 from layouts.errors import LayoutError
 from tests import asgi
 from tests.asgi import ask

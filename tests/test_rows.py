@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from app import cli, payload, site
+from app import cli
+from app import export as site
+from app.instruction import facts as payload
+from app.instruction.page import Limits
 from app.main import create_app
-from app.pages import Limits
 from layouts import catalog, find
 
 

@@ -11,7 +11,7 @@ import pytest
 from app.gpu import banks, descriptors, fragments, products
 from app.gpu.device import Product
 from app.gpu.reference import Reference
-from app.steps import steps, text
+from app.steps.facts import steps, text
 from layouts import catalog, find
 from layouts.descriptor import Descriptor, encode
 from layouts.errors import LayoutError

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app import payload, search
+from app.catalogue import search
+from app.instruction import facts as payload
 from layouts import catalog
 
 LDMATRIX = "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"

@@ -16,12 +16,12 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from app import logs, words
-from app.headers import Headers
+from app.kit import logs, words
+from app.kit.headers import Headers
+from app.kit.rate import Rate, TooOftenError
+from app.kit.settings import Settings, rows, variable
+from app.kit.wire import _coding
 from app.main import create_app
-from app.rate import Rate, TooOftenError
-from app.settings import Settings, rows, variable
-from app.wire import _coding
 from layouts.errors import LayoutError
 from tests import asgi
 from tests.asgi import Answer, ask
@@ -441,7 +441,7 @@ def test_the_image_checks_the_port_it_listens_on(port: str | None, asked: str, m
 
 
 def test_every_setting_does_something() -> None:
-    sources = "".join(path.read_text() for path in (ROOT / "app").glob("*.py") if path.name != "settings.py")
+    sources = "".join(path.read_text() for path in (ROOT / "app").rglob("*.py") if path.name != "settings.py")
     assert not [row.name for row in dataclasses.fields(Settings) if f"settings.{row.name}" not in sources]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app import site
+from app import export as site
 from layouts import catalog
 from layouts.errors import LayoutError
 from tests.test_cli import lanescope

@@ -9,7 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.main import create_app
-from app.schemas.memory import Tile
+from app.memory.schemas import Tile
 from layouts.tiling import ELEMENT_BITS
 
 B1 = "wgmma.mma_async.sync.aligned.m64n64k256.s32.b1.b1.and.popc"

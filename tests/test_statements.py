@@ -10,8 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from app import memory
 from app.main import create_app
+from app.memory import facts as memory
 from layouts.descriptor import Descriptor
 from layouts.errors import LayoutError
 from layouts.statements import read_code

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
+from app.kit.words import LABELS
 from app.main import create_app
-from app.schemas.steps import Steps, WgmmaSteps
-from app.words import LABELS
+from app.steps.schemas import Steps, WgmmaSteps
 from tests.test_cli import lanescope
 from tests.test_labels import alert
 

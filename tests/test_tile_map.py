@@ -11,8 +11,11 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
-from app import atom_views, pictures, tile_views, words
+from app.diagram import forms as pictures
+from app.kit import words
 from app.main import create_app
+from app.memory import atoms as atom_views
+from app.memory import tiles as tile_views
 from layouts.descriptor import View, reads
 from layouts.errors import LayoutError
 from layouts.swizzle import MODES, Mode, mode

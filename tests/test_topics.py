@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from starlette.testclient import TestClient
 
-from app import guide_index, topics
+from app.catalogue import topics
+from app.guide import index as guide_index
 from app.main import create_app
 from layouts import catalog
 from layouts.table.wgmma_order import ORDER

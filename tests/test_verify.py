@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app import memory
+from app.memory import facts as memory
 from layouts import descriptor as desc
 from layouts import find
 from layouts.bits import hex_word

@@ -35,7 +35,7 @@ def test_wheel(tmp_path: Path) -> None:
         names = set(opened.namelist())
         opened.extractall(tmp_path / "installed")
     for path in (ROOT / "docs" / "guide").glob("*.md"):
-        assert f"app/guide/{path.name}" in names
+        assert f"app/guide/pages/{path.name}" in names
     for folder in ("static", "templates"):
         for path in (ROOT / folder).rglob("*.*"):
             assert f"app/{path.relative_to(ROOT)}" in names

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from app import steps
 from app.gpu import runs, whole
 from app.gpu.device import Product
 from app.gpu.reference import Reference
 from app.main import create_app
+from app.steps import facts as steps
 from layouts import find
 from layouts.descriptor import Descriptor
 from layouts.errors import LayoutError

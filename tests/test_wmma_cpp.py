@@ -155,7 +155,8 @@ def test_rows_name_what_is_in_the_catalogue() -> None:
 
 
 def test_the_command_line_says_what_memory_must_be() -> None:
-    from app import answers, payload
+    from app.instruction import answers
+    from app.instruction import facts as payload
 
     def told(ptx: str) -> str:
         found = find(ptx)

@@ -17,11 +17,14 @@ import pytest
 from fastapi.routing import APIRoute
 from starlette.testclient import TestClient
 
-from app import pictures, raster, raster_worker, words
+from app.diagram import forms as pictures
+from app.kit import picture as raster
+from app.kit import picture_worker as raster_worker
+from app.kit import words
+from app.kit.settings import Settings
+from app.kit.wire import OVERHEAD, Body, Cache
+from app.kit.work import Work
 from app.main import create_app
-from app.settings import Settings
-from app.wire import OVERHEAD, Body, Cache
-from app.work import Work
 from layouts import find
 from layouts.errors import LayoutError
 from tests import asgi
@@ -56,32 +59,32 @@ REFUSED = (
 # What may run on the event loop: the server's own plumbing, waiting for the device's worker, and errors.
 PLUMBING = {
     "app/main.py",
-    "app/errors.py",
-    "app/takes.py",
-    "app/work.py",
-    "app/rate.py",
-    "app/limits.py",
-    "app/headers.py",
-    "app/prefix.py",
-    "app/logs.py",
-    "app/wire.py",
-    "app/metrics.py",
-    "app/gpu_pages.py",
-    "app/steps_pages.py",
+    "app/kit/errors.py",
+    "app/kit/api.py",
+    "app/kit/work.py",
+    "app/kit/rate.py",
+    "app/kit/limits.py",
+    "app/kit/headers.py",
+    "app/kit/prefix.py",
+    "app/kit/logs.py",
+    "app/kit/wire.py",
+    "app/kit/metrics.py",
+    "app/runs/page.py",
+    "app/steps/page.py",
     "app/gpu/pool.py",
-    "app/resources.py",
-    "app/raster.py",
+    "app/kit/page.py",
+    "app/kit/picture.py",
     "layouts/errors.py",
 }
 WORK_OF_PLUMBING = {
-    ("app/takes.py", "read_json"),
-    ("app/wire.py", "prepare"),
-    ("app/resources.py", "page"),
-    ("app/gpu_pages.py", "table"),
-    *(("app/steps_pages.py", name) for name in ("_found", "_where", "_form", "_asked", "_beside", "_context", "_text")),
-    ("app/raster.py", "fonts"),
-    ("app/raster.py", "__post_init__"),
-    ("app/raster.py", "bytes_of"),
+    ("app/kit/api.py", "read_json"),
+    ("app/kit/wire.py", "prepare"),
+    ("app/kit/page.py", "page"),
+    ("app/runs/page.py", "table"),
+    *(("app/steps/page.py", name) for name in ("_found", "_where", "_form", "_asked", "_beside", "_context", "_text")),
+    ("app/kit/picture.py", "fonts"),
+    ("app/kit/picture.py", "__post_init__"),
+    ("app/kit/picture.py", "bytes_of"),
 }
 HARMLESS = {
     ("layouts/catalog.py", "assembler"),
@@ -151,7 +154,7 @@ def test_no_route_computes_on_the_event_loop(app: Any) -> None:
     with OnTheLoop() as watched:
         visited = asgi.run(run())
     assert not watched.computed(), watched.computed()
-    assert visited >= every_route(app), f"routes without an address in PAGES, FORMS or app/words.py: {every_route(app) - visited}"
+    assert visited >= every_route(app), f"routes without an address in PAGES, FORMS or app/kit/words.py: {every_route(app) - visited}"
 
 
 def test_the_watch_bites() -> None:

@@ -1,5 +1,5 @@
 // The catalogue of an exported site: every row is in the page, this hides what the search does not find.
-// The rules are those of app/search.py, which made the keys; the tests hold both to the same rows.
+// The rules are those of app/catalogue/search.py, which made the keys; the tests hold both to the same rows.
 const form = document.getElementById("filters");
 const box = document.querySelector("input[type=search]");
 const thumbs = document.querySelector(".thumbs");
@@ -36,7 +36,7 @@ function matches(asked, row) {
     && asked.words.every((word) => row.whole.has(`shape=${word}`) || row.words.some((key) => key.startsWith(word)));
 }
 
-// The pages a text asks for, by the rules of app/topics.py: those it names, then those that have all its words.
+// The pages a text asks for, by the rules of app/catalogue/topics.py: those it names, then those that have all its words.
 function topics(text) {
   const named = rules.pages.topics.map((topic) => {
     const found = topic.names.map((name) => new RegExp(`(?<![\\w.])${name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}(?!\\w)`).exec(text)).filter(Boolean);

@@ -14,7 +14,7 @@ from typing import Any
 
 from playwright.sync_api import sync_playwright
 
-from app import pictures
+from app.diagram import forms as pictures
 from layouts import find
 from tests.bench import load
 from tests.bench.processes import COMMAND, seconds

@@ -63,8 +63,8 @@ def hanging() -> None:
     import uvicorn
 
     from app.gpu.pool import Pool
-    from app.gpu_pages import Hardware
     from app.main import create_app
+    from app.runs.page import Hardware
 
     pool = Pool(lambda device: [sys.executable, "tests/fake_worker.py"], job_seconds=20.0)
     with socket.socket() as probe:

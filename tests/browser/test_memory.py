@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from app import memory
+from app.memory import facts as memory
 from layouts.descriptor import Descriptor
 from layouts.tile_map import TileMap
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from app import payload, search, topics
-from app.site import Site
+from app.catalogue import search, topics
+from app.export import Site
+from app.instruction import facts as payload
 from layouts import catalog
 from tests.test_cli import lanescope
 

@@ -1,0 +1,22 @@
+"""Answers about topics: pages that explain something."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from app.kit.schemas import Closed
+
+
+class Topic(Closed):
+    """One page."""
+
+    page: str = Field(description="Its address.")
+    title: str
+    summary: str = Field(description="The sentence that says what it answers.")
+
+
+class Topics(Closed):
+    """The topics that a text asks for, what it names first."""
+
+    count: int
+    topics: list[Topic]

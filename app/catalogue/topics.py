@@ -1,0 +1,110 @@
+"""Topics: every page that explains something, found by its name or its words. What a search shows beside instructions. No framework."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from app.guide import index as guide_index
+from layouts.instruction import WARPGROUP, Instruction
+from layouts.table import wgmma_order
+from layouts.table.wmma_api import FUNCTIONS
+
+MOST = 6
+SILENT = frozenset(("the", "a", "an", "of", "in", "is", "to", "how", "what", "which", "and", "sync", "aligned"))
+_WORD = re.compile(r"[0-9a-z_]+")
+_MARKS = re.compile(r"[`*]|\[([^\]]*)\]\([^)]*\)|\{\{[^}]*\}\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """One page: its address, title and first sentence, the names that mean it alone, and the words that find it by their beginnings."""
+
+    page: str
+    title: str
+    summary: str
+    names: tuple[str, ...]
+    words: tuple[str, ...]
+
+    @property
+    def facts(self) -> dict[str, str]:
+        return {"page": self.page, "title": self.title, "summary": self.summary}
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
+
+
+def _sentence(text: str) -> str:
+    """The first sentence of a paragraph, without Markdown's marks."""
+    plain = _MARKS.sub(lambda match: match[1] or "", text)
+    return re.split(r"(?<=[.:]) (?=[A-Z])", plain)[0].rstrip(":")
+
+
+@lru_cache(maxsize=1)
+def topics() -> tuple[Topic, ...]:
+    """Every topic, in the guide's order."""
+    out = []
+    for entry in guide_index.ENTRIES:
+        title = guide_index.title_of(entry.slug)
+        words = [
+            entry.slug.lower(),
+            *_words(title),
+            *_words(entry.slug),
+            *_words(entry.words),
+            *(word for name in entry.names for word in _words(name)),
+        ]
+        summary = _sentence(guide_index.lead_of(entry.slug))
+        out.append(Topic(f"/guide/{entry.slug}", title, summary, entry.names, tuple(dict.fromkeys(words))))
+    return tuple(out)
+
+
+BY_PAGE = {topic.page: topic for topic in topics()}
+
+
+def named(text: str) -> list[Topic]:
+    """The topics whose name stands in a text, in the text's order: `wgmma.fence` in an asm statement, load_matrix_sync in C++.
+
+    Where one name is part of another (nvcuda::wmma, bmma_sync), the longer stands for itself.
+    """
+    at: dict[Topic, tuple[int, int]] = {}
+    for topic in topics():
+        for name in topic.names:
+            match = re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)", text)
+            if match and (topic not in at or match.start() < at[topic][0]):
+                at[topic] = match.span()
+    return sorted(at, key=lambda topic: at[topic])
+
+
+def of(instruction: Instruction) -> list[Topic]:
+    """The pages that belong to an instruction: the C++ function that becomes it, or what keeps a wgmma in order."""
+    if instruction.threads == WARPGROUP:
+        names = [row.name for row in wgmma_order.ORDER]
+    else:
+        names = [function.name for function in FUNCTIONS if function.becomes and instruction.ptx.startswith(function.becomes)]
+        names = [name for name in names if (name == "bmma_sync") == ("popc" in instruction.modifiers)]
+    return [BY_PAGE[f"/guide/{name}"] for name in names]
+
+
+def find(text: str) -> list[Topic]:
+    """What a search text asks for: the topics it names first, then those that have all its words, whole words before beginnings."""
+    first = named(text)
+    asked = [word for word in _words(text[:400]) if word not in SILENT and not word.isdecimal()]
+    rest = [
+        topic
+        for topic in topics()
+        if asked and topic not in first and all(any(word.startswith(part) for word in topic.words) for part in asked)
+    ]
+    rest.sort(key=lambda topic: -sum(part in topic.words for part in asked))
+    return [*first, *rest][:MOST]
+
+
+def exported() -> dict[str, Any]:
+    """Every topic with its keys and the words that ask for nothing, for the script of an exported site, which follows the rules of `find`."""
+    return {
+        "silent": sorted(SILENT),
+        "most": MOST,
+        "topics": [topic.facts | {"names": list(topic.names), "words": list(topic.words)} for topic in topics()],
+    }

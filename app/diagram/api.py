@@ -1,0 +1,120 @@
+"""Pictures at stable addresses: /i/{ptx}[/{operand}].{form}, /smem.{form}, /descriptor/wgmma/{word}.{form}. The same bytes every time."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from starlette.convertors import StringConvertor, register_url_convertor
+from starlette.responses import Response
+
+from app.diagram import forms as pictures
+from app.diagram.forms import FORMS
+from app.instruction import facts as payload
+from app.instruction.schemas import Detail, OperandMap
+from app.kit.api import ApiRoute, Ptx, part, query, word
+from app.kit.picture import Drawing, servable
+from app.kit.wire import Body, json_body
+from app.kit.words import DIAGRAM, LOOK
+from app.kit.work import picture
+from app.memory import facts as memory
+from app.memory.api import TILE
+from app.memory.facts import TILE_FIELDS
+from app.memory.schemas import Decoded, Tile
+from layouts import catalog
+from layouts.palette import PALETTES
+from layouts.render import cuda
+from layouts.render import ptx as syntax
+from layouts.render.diagram import WORDS
+from layouts.view import LABELS
+
+PROGRAM = "cu"
+KNOWN = {
+    "plain": ("0", "1"),
+    "label": LABELS,
+    "theme": PALETTES,
+    "lang": WORDS,
+    "legend": ("0", "1"),
+    "caption": ("0", "1"),
+    "embed": ("0", "1"),
+}
+DRAWN = ("theme", "title", "scale", "embed")  # options of a picture that shows no fragment
+PIN = {"pin": "matrix:row,column, as in the page's address"}
+
+
+class FormConvertor(StringConvertor):
+    """The ending of an address that is a picture: PTX texts have dots, too."""
+
+    regex = "|".join((*FORMS, PROGRAM))
+
+
+register_url_convertor("form", FormConvertor())
+
+
+def later(drawing: Drawing) -> Drawing:
+    """Drawn by a process of its own, once the route has answered; LayoutError where that would be too much for one request."""
+    return servable(drawing)
+
+
+router = APIRouter(tags=["pictures"], route_class=ApiRoute, default_response_class=Response)
+
+
+def gives(model: Any, forms: dict[str, str] = FORMS) -> Any:
+    """The answers of a picture route: bytes by media type, and JSON by its model."""
+    content: dict[str, Any] = {media.partition(";")[0]: {"schema": {"type": "string", "format": "binary"}} for media in forms.values()}
+    return {200: {"description": "The picture in the form of the ending.", "model": model, "content": content | {"application/json": {}}}}
+
+
+def option(name: str, says: str) -> Any:
+    """The type of one option of a picture."""
+    return Annotated[str, word(filter(None, KNOWN[name]), says) if name in KNOWN else Query(description=says)]
+
+
+Form = Annotated[str, part("The form.", known=FORMS)]
+FRAGMENT = {name: option(name, says) for name, says in (DIAGRAM | PIN).items()}
+DRAWING = {name: option(name, DIAGRAM[name]) for name in DRAWN}
+Fragment = Annotated[dict[str, str], query(FRAGMENT)]
+Bits = Annotated[dict[str, str], query(DRAWING)]
+TileDrawing = Annotated[dict[str, str], query(TILE | DRAWING | {name: option(name, says) for name, (_, says) in LOOK.items()}, TILE_FIELDS)]
+
+
+@router.get("/i/{ptx}/{operand}.{form:form}", responses=gives(OperandMap))
+def operand_picture(ptx: Ptx, operand: Annotated[str, part("One operand in registers.", "a")], form: Form, given: Fragment) -> Response:
+    """One operand of an instruction as a picture, a table or text; json is its map."""
+    found = catalog.find(ptx)
+    shown = found.operand(operand)
+    if form == "json":
+        pictures.check(form, found, given)
+        return json_body(payload.operand_map(found, shown))
+    return picture(*pictures.instruction(form, found, shown, given, draw=later))
+
+
+@router.get("/i/{ptx}.{form:form}", responses=gives(Detail, FORMS | {PROGRAM: "text/plain"}))
+def instruction_picture(
+    ptx: Ptx, form: Annotated[str, part("The form; cu is a program that runs it.", known=(*FORMS, PROGRAM))], given: Fragment
+) -> Response:
+    """All operands of an instruction as in a product; txt is its PTX syntax, cu a CUDA program, json what /api/v1/instructions/{ptx} says."""
+    found = catalog.find(ptx)
+    pictures.check("svg" if form == PROGRAM else form, found, given)
+    if form == "json":
+        return json_body(payload.detail(found))
+    if form in (PROGRAM, "txt"):
+        text = cuda.program(found) if form == PROGRAM else syntax.syntax(found)
+        return Body(text.encode(), FORMS["txt"])
+    return picture(*pictures.instruction(form, found, None, given, draw=later))
+
+
+@router.get("/smem.{form}", responses=gives(Tile))
+def tile_picture(form: Form, given: TileDrawing) -> Response:
+    """A tile in shared memory: logical and memory picture with LBO and SBO; txt, md, csv say where every element (chunk) lies."""
+    return picture(*pictures.tile(form, given, draw=later))
+
+
+@router.get("/descriptor/wgmma/{word:path}.{form:form}", responses=gives(Decoded))
+def descriptor_picture(
+    word: Annotated[str, part("64 bits: hex, 0b…, 0d… for decimal, or a constant C++ expression.", "0x4000004004000101")],
+    form: Form,
+    given: Bits,
+) -> Response:
+    """The 64 bits of a descriptor with their fields."""
+    return picture(*pictures.descriptor(form, memory.parse_descriptor(word), given, draw=later))

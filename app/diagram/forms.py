@@ -1,0 +1,254 @@
+"""Every form of a diagram, for stable addresses and the command line: svg, png, pdf, tex, txt, md, csv, json. No framework."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from app.instruction import facts as payload
+from app.instruction import state
+from app.kit.encode import dumps
+from app.kit.picture import Drawing, fitting
+from app.kit.words import DIAGRAM, LOOK
+from app.memory import draw as memory_views
+from app.memory import facts as memory
+from app.memory.tiles import Look, look_of, tile_figure
+from layouts import catalog
+from layouts.descriptor import FIELDS, Descriptor
+from layouts.errors import LayoutError
+from layouts.instruction import Instruction, Operand
+from layouts.palette import PALETTES, Palette
+from layouts.reading import ranges, shown
+from layouts.render import tables
+from layouts.render.diagram import WORDS, Style, caption, diagram
+from layouts.render.tikz import tikz
+from layouts.tile_map import TileMap
+from layouts.tiling import Tile
+from layouts.view import Figure, figure_of, operand_figure
+
+FORMS = {
+    "svg": "image/svg+xml", "png": "image/png", "pdf": "application/pdf", "tex": "text/x-tex; charset=utf-8", "txt": "text/plain; charset=utf-8",
+    "md": "text/markdown; charset=utf-8", "csv": "text/csv; charset=utf-8", "json": "application/json",
+}  # fmt: skip
+DEFAULTS = {"theme": "light", "lang": "en", "scale": "2"}
+LONGEST_TITLE = 200
+Made = tuple[Any, str]  # what was made, bytes unless `draw` says otherwise, and its media type
+Draw = Callable[[Drawing], Any]  # what makes a PNG or PDF of a drawing: here and now, or later elsewhere
+MOST_SPAN = 4096  # rows or columns of a window; the operand's own size is checked where it is drawn
+
+
+def instruction(form: str, found: Instruction, operand: Operand | None, query: Mapping[str, str], draw: Draw = Drawing.made) -> Made:
+    """A diagram of one operand, or of A, B and D as in a product."""
+    style, chosen = check(form, found, query)
+    cell, rows, cols = _cell(query), _span("rows", query), _span("cols", query)
+    if operand is None and (rows or cols):
+        raise LayoutError("bad_option", "A window needs one operand.", f"…/{next(iter(found.operands))}.{form}?rows=0-7", "rows")
+    figure = operand_figure(operand, chosen.product, cell, rows, cols) if operand else figure_of(found, chosen.product, cell)
+    title = f"{operand.name.upper()} of {found.ptx}" if operand else found.ptx
+    if form in ("txt", "md", "csv"):
+        return _text(form, figure, style, title).encode(), FORMS[form]
+    if form == "json":
+        facts = payload.operand_map(found, operand) if operand else payload.detail(found)
+        return dumps(facts), FORMS[form]
+    return _drawn(form, diagram(figure, style, title, describe(found, figure)), query, draw)
+
+
+def check(form: str, found: Instruction, query: Mapping[str, str]) -> tuple[Style, state.PageState]:
+    """The style a query asks for; LayoutError for an option that is not known or not legal here, whatever the form makes of it."""
+    _known(form, query)
+    _span("rows", query), _span("cols", query)
+    return read(found, query)
+
+
+def describe(found: Instruction, figure: Figure) -> str:
+    """The picture in words: each operand's pattern."""
+    known = [f"{p.name.upper()}: {p.grid.operand.pattern}" for p in figure.panels if p.grid]
+    return f"{found.ptx}. " + "; ".join(known)
+
+
+def read(found: Instruction, query: Mapping[str, str]) -> tuple[Style, state.PageState]:
+    """The style a query asks for; LayoutError for the first option that is not legal here."""
+    chosen, notices = state.read(found, {name: value for name, value in query.items() if name in state.SPEC and value})
+    if notices:
+        raise LayoutError(
+            "bad_option",
+            notices[0].replace(" Shown with the default instead.", ""),
+            "GET /diagram lists the options.",
+            notices[0].split(" ")[0],
+        )
+    threads = chosen.thread_set()
+    if query.get("warps"):
+        spans = ranges(query["warps"], "warps", found.threads // 32)
+        inside = frozenset(thread for first, last in spans for thread in range(32 * first, 32 * (last + 1)))
+        threads = inside if threads is None else threads & inside
+    lang = query.get("lang") or DEFAULTS["lang"]
+    if lang not in WORDS:
+        raise LayoutError("bad_option", f"No language '{lang[:20]}'.", f"Allowed: {', '.join(WORDS)}.", "lang")
+    style = Style(
+        chosen.colour, chosen.label, threads, theme(query), _title(query), _flag("legend", query), _flag("caption", query), lang
+    )  # fmt: skip
+    return style, chosen
+
+
+def theme(query: Mapping[str, str]) -> Palette:
+    """The palette a query names."""
+    name = query.get("theme") or DEFAULTS["theme"]
+    if name not in PALETTES:
+        raise LayoutError("bad_option", f"No theme '{catalog.shorten(name, 20)}'.", f"Allowed: {', '.join(PALETTES)}.", "theme")
+    return PALETTES[name]
+
+
+def _known(form: str, query: Mapping[str, str], more: tuple[str, ...] = ()) -> None:
+    if form not in FORMS:
+        raise LayoutError("not_found", f"No form '{form[:20]}'.", f"Allowed: {', '.join(FORMS)}.", "form")
+    unknown = sorted(set(query) - set(DIAGRAM) - set(more) - set(state.SPEC))
+    if unknown:
+        raise LayoutError("bad_option", f"No option '{unknown[0][:40]}'.", f"Allowed: {', '.join((*more, *DIAGRAM))}.", unknown[0][:40])
+    for name in ("legend", "caption", "embed"):
+        _flag(name, query)
+    theme(query), _scale(query), _cell(query), _title(query)
+
+
+def _title(query: Mapping[str, str]) -> str | None:
+    given = query.get("title")
+    if given and len(given) > LONGEST_TITLE:
+        raise LayoutError("bad_option", f"title has {len(given)} characters.", f"At most {LONGEST_TITLE}.", "title")
+    return given
+
+
+def _flag(name: str, query: Mapping[str, str]) -> bool:
+    given = query.get(name) or "0"
+    if given not in ("0", "1"):
+        raise LayoutError("bad_option", f"{name} is '{given[:20]}'.", "Allowed: 0, 1.", name)
+    return given == "1"
+
+
+def _cell(query: Mapping[str, str]) -> tuple[float, float] | None:
+    given = query.get("cell", "")
+    if not given:
+        return None
+    match = re.fullmatch(r"([0-9]{1,3}(?:\.[0-9]{1,3})?)(?:x([0-9]{1,3}(?:\.[0-9]{1,3})?))?", given)
+    wide, high = (float(match[1]), float(match[2] or max(14.0, 0.45 * float(match[1])))) if match else (0.0, 0.0)
+    if not 2 <= wide <= 200 or not 2 <= high <= 200:
+        raise LayoutError("bad_option", f"cell is '{given[:20]}'.", "A width, or width x height, from 2 to 200: 40 or 40x20.", "cell")
+    return wide, high
+
+
+def _span(name: str, query: Mapping[str, str]) -> tuple[int, int] | None:
+    given = query.get(name, "")
+    if not given:
+        return None
+    spans = ranges(given, name, MOST_SPAN)
+    if len(spans) > 1:
+        raise LayoutError("bad_option", f"{name} is '{shown(given)}'.", "First and last: 0-15.", name)
+    return spans[0]
+
+
+def _drawn(form: str, drawing: str, query: Mapping[str, str], draw: Draw) -> Made:
+    if form == "svg":
+        return drawing.encode(), FORMS[form]
+    if form == "tex":
+        return tikz(drawing, standalone=not _flag("embed", query)).encode(), FORMS[form]
+    if form == "pdf":
+        return draw(Drawing(form, drawing)), FORMS[form]
+    scale = _scale(query)
+    return draw(Drawing(form, drawing, scale if query.get("scale") else fitting(drawing, scale))), FORMS[form]
+
+
+def _scale(query: Mapping[str, str]) -> float:
+    given = query.get("scale") or DEFAULTS["scale"]
+    if not re.fullmatch(r"[0-9](\.[0-9]{1,3})?", given) or not 0.25 <= float(given) <= 8:
+        raise LayoutError("bad_option", f"scale is '{given[:20]}'.", "A number from 0.25 to 8.", "scale")
+    return float(given)
+
+
+def _text(form: str, figure: Figure, style: Style, title: str) -> str:
+    panels = [panel for panel in figure.panels if panel.grid]
+    if form == "csv":
+        if len(panels) == 1 and panels[0].grid:
+            return tables.csv(panels[0].grid.operand, panels[0], style.threads)
+        out = []
+        for panel in {p.grid.operand.name: p for p in panels if p.grid}.values():
+            assert panel.grid
+            head, *lines = tables.csv(panel.grid.operand, None, style.threads).splitlines()
+            out += [] if out else [f"operand,{head}"]
+            out += [f"{panel.grid.operand.name},{line}" for line in lines]
+        return "\n".join(out) + "\n"
+    shown = title if style.title is None else style.title
+    make: Callable[..., str] = tables.plain if form == "txt" else tables.markdown
+    parts = [f"### {shown}\n" if form == "md" else f"{shown}\n"] if shown else []
+    for panel in panels:
+        head = f"**{panel.title}**\n" if form == "md" else panel.title
+        parts.append((f"{head}\n" if len(panels) > 1 else "") + make(panel, style.label, style.threads))
+    if style.caption:
+        lines = "\n".join(caption(figure, style.lang))
+        parts.append(f"```\n{lines}\n```\n" if form == "md" else lines + "\n")
+    return "\n".join(parts)
+
+
+# shared memory and descriptors -------------------------------------------------------------------------------------------------
+
+
+def tile(form: str, query: Mapping[str, str], draw: Draw = Drawing.made) -> Made:
+    """A tile in shared memory: logical and memory picture with LBO and SBO; txt, md, csv: where every element (chunk) lies."""
+    _known(form, query, (*memory.TILE_FIELDS, *LOOK))
+    made, rows = memory.tile_of({name: query[name] for name in memory.TILE_FIELDS if name in query})
+    look = look_of(query)
+    title = f"{made.mn}×{made.k} {made.element_bits}-bit {made.major}-major, swizzle {made.mode.name}"
+    if form == "json":
+        return dumps(memory.tile_facts(made, rows)), FORMS[form]
+    if form == "csv":
+        offsets = (line.tolist() for line in made.offsets())
+        rows_ = ("".join(f"{mn},{k},{at}\n" for k, at in enumerate(row)) for mn, row in enumerate(offsets))
+        return ("mn,k,offset_bytes\n" + "".join(rows_)).encode(), FORMS[form]
+    if form in ("txt", "md"):
+        return _tile_text(form, made, rows, title, look).encode(), FORMS[form]
+    palette = theme(query)
+    drawing = tile_figure(made, look, rows, palette.ink, palette.ink)
+    style = Style(palette=palette, title=_title(query))
+    return _drawn(form, diagram(drawing.figure, style, title, title, drawing.extra), query, draw)
+
+
+def _tile_text(form: str, made: Tile, rows: int, title: str, look: Look) -> str:
+    """Where every cell lies, in bytes from the tile's start."""
+    facts = memory.tile_facts(made, rows)
+    cells = TileMap(made, look.down, look.unit)
+    head = [f"{name.upper()} {facts[f'{name}_bytes']} bytes" + ("" if facts[f"{name}_used"] else ", not read") for name in ("lbo", "sbo")]
+    at = [[f"{n:#x}" for n in row] for row in (cells.memory(look.plain) * cells.bits // 8).tolist()]
+    told = f"{title}; {'; '.join(head)}; descriptor {facts['descriptor']}; {facts['cute']['elements']}"
+    dims = ("mn", "k") if cells.rows_are_mn else ("k", "mn")
+    down, across = ("chunk" if step > 1 else dim for dim, step in zip(dims, cells.steps, strict=True))
+    if form == "md":
+        table = [f"| {down} |" + "".join(f" {across} {c} |" for c in range(cells.cols)), "|---:|" + "---|" * cells.cols]
+        table += [f"| **{n}** |" + "".join(f" {text} |" for text in row) for n, row in enumerate(at)]
+        return f"### {title}\n\n{told}\n\n" + "\n".join(table) + "\n"
+    width = max(len(f"{across} {cells.cols - 1}"), max(len(text) for row in at for text in row))
+    lines = [told, "", f"{down:>5} " + " ".join(f"{across} {c}".rjust(width) for c in range(cells.cols))]
+    lines += [f"{n:5} " + " ".join(text.rjust(width) for text in row) for n, row in enumerate(at)]
+    return "\n".join(lines) + "\n"
+
+
+def descriptor(form: str, word: Descriptor, query: Mapping[str, str], draw: Draw = Drawing.made) -> Made:
+    """The 64 bits of a descriptor with their fields."""
+    _known(form, query)
+    if form == "json":
+        return dumps(memory.descriptor_facts(word)), FORMS[form]
+    rows = [(f.name, f"{f.high}:{f.low}", f"{f.get(word.word):#x}", _amount(word, f)) for f in FIELDS]
+    if form == "csv":
+        return ("\n".join(["field,bits,encoded,amount", *(",".join(row) for row in rows)]) + "\n").encode(), FORMS[form]
+    if form == "md":
+        lines = [f"### {word}", "", "| field | bits | encoded | amount |", "|---|---|---|---|", *(f"| {' | '.join(row)} |" for row in rows)]
+        return ("\n".join(lines) + "\n").encode(), FORMS[form]
+    if form == "txt":
+        return (
+            "\n".join([str(word), *(f"  {name:14} {bits:>6}  {encoded:>7}  {amount}" for name, bits, encoded, amount in rows)]) + "\n"
+        ).encode(), FORMS[form]
+    return _drawn(form, memory_views.bits_svg(word, theme(query)), query, draw)
+
+
+def _amount(word: Descriptor, field: Any) -> str:
+    if field.name == "swizzle":
+        return word.mode.name
+    amount = field.get(word.word) * field.unit
+    return f"{amount} B" if field.unit > 1 else str(amount)

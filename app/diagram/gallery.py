@@ -1,0 +1,71 @@
+"""The gallery's pictures: one a kind of family. The golden tests are this gallery. No framework."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.diagram import forms as pictures
+from app.memory import facts as memory
+from app.memory.facts import tile_of
+from layouts import find
+
+MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What is drawn: an instruction's operand ("" for all), a tile, or a descriptor; and the page that shows it."""
+
+    title: str
+    href: str
+    ptx: str = ""
+    operand: str = ""
+    options: tuple[tuple[str, str], ...] = ()
+
+
+def _instruction(name: str, ptx: str, operand: str = "", **options: str) -> Entry:
+    found = find(ptx)
+    return Entry(name, f"/i/{found.ptx}", found.ptx, operand, tuple(options.items()))
+
+
+PICTURES = {
+    "mma": _instruction("mma.sync m16n8k16 f16", MMA),
+    "mma-s8": _instruction("mma.sync m16n8k32 s8", "mma.m16n8k32.row.col.s32.s8.s8.s32"),
+    "mma-volta": _instruction("mma.sync m8n8k4 f16: four products a warp", "mma.m8n8k4.row.col.f32.f16.f16.f32"),
+    "mma-b1": _instruction("mma.sync m8n8k128 b1, D", "mma.m8n8k128.row.col.s32.b1.b1.s32.and.popc", "d"),
+    "mma-sp": _instruction("mma.sp m16n8k32 f16: A as stored", "mma.sp::ordered_metadata.m16n8k32.row.col.f32.f16.f16.f32"),
+    "mma-scaled": _instruction("block-scaled mma m16n8k32 mxf8f6f4", "mma.m16n8k32.row.col.kind::mxf8f6f4.block_scale.f32.e4m3.e4m3.f32.ue8m0"),
+    "wmma": _instruction("wmma m16n16k16 f16", "wmma.mma.row.col.m16n16k16.f32.f32"),
+    "wmma-load": _instruction("wmma.load.a m16n16k16 f16: every element twice", "wmma.load.a.row.m16n16k16.f16", "a"),
+    "wgmma": _instruction("wgmma m64n32k16 f16", "wgmma.mma_async.m64n32k16.f32.f16.f16"),
+    "wgmma-d": _instruction("wgmma m64n256k16, D by warp", "wgmma.mma_async.m64n256k16.f32.bf16.bf16", "d", colour="w"),
+    "wgmma-sp": _instruction("wgmma.sp m64n16k64 e4m3: A as stored", "wgmma.mma_async.sp.m64n16k64.f32.e4m3.e4m3", "a"),
+    "ldmatrix": _instruction("ldmatrix x4", "ldmatrix.m8n8.x4.shared.b16"),
+    "ldmatrix-trans": _instruction("ldmatrix x2 .trans", "ldmatrix.m8n8.x2.trans.shared.b16"),
+    "stmatrix": _instruction("stmatrix x2", "stmatrix.m8n8.x2.shared.b16"),
+    "movmatrix": _instruction("movmatrix", "movmatrix.m8n8.trans.b16"),
+    "bw": _instruction("the same mma for print", MMA, "d", theme="bw", legend="1", caption="1", title="D of m16n8k16"),
+    "dark": _instruction("and for the dark", MMA, "b", theme="dark", colour="t", legend="1"),
+    "smem-128b": Entry("a 64×64 f16 tile, K-major, swizzle 128B", "/smem", options=(("mn", "64"), ("k", "64"))),
+    "smem-mn": Entry("a 128×16 f16 tile, M-major, swizzle 64B", "/smem?major=MN&swizzle=64B&mn=128&k=16", options=(("major", "MN"), ("swizzle", "64B"), ("mn", "128"), ("k", "16"))),
+    "smem-down": Entry(
+        "a 128×16 f16 tile, M-major, swizzle 128B: M down, numbered by place in memory", "/smem?major=MN&swizzle=128B&mn=128&k=16&down=mn&number=memory",
+        options=(("major", "MN"), ("swizzle", "128B"), ("mn", "128"), ("k", "16"), ("down", "mn"), ("number", "memory")),
+    ),
+    "descriptor": Entry("a wgmma matrix descriptor", "/descriptor/wgmma/0x4000004000010100"),
+}  # fmt: skip
+
+
+def drawing(slug: str) -> str:
+    """One picture's SVG."""
+    entry = PICTURES[slug]
+    options = dict(entry.options)
+    if entry.ptx:
+        found = find(entry.ptx)
+        made = pictures.instruction("svg", found, found.operand(entry.operand) if entry.operand else None, options)
+    elif slug == "descriptor":
+        made = pictures.descriptor("svg", memory.parse_descriptor("0x4000004000010100"), options)
+    else:
+        tile_of({name: value for name, value in options.items() if name in memory.TILE_FIELDS})
+        made = pictures.tile("svg", options)
+    return made[0].decode()

@@ -1,0 +1,89 @@
+"""The diagram builder and the gallery."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from app.diagram import forms as pictures
+from app.diagram.gallery import PICTURES, drawing
+from app.instruction import state
+from app.kit import picture as raster
+from app.kit.page import page
+from app.kit.words import DIAGRAM
+from app.kit.work import OffLoop
+from layouts import catalog, find
+from layouts.errors import LayoutError
+from layouts.palette import PALETTES
+from layouts.render.diagram import WORDS
+from layouts.view import LABELS
+
+router = APIRouter(include_in_schema=False, route_class=OffLoop)
+DEFAULT = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+
+
+@router.get("/diagram")
+def builder(request: Request) -> Response:
+    """Options left, the picture right, and its address, Markdown, HTML, LaTeX and command to copy."""
+    query = request.query_params
+    text, letter, form = query.get("ptx") or DEFAULT, query.get("operand", ""), query.get("form") or "svg"
+    given = {name: query.get(name, "") for name in DIAGRAM}
+    context: dict[str, Any] = {
+        "ptx": text,
+        "operand": letter,
+        "form": form,
+        "given": given,
+        "error": None,
+        "forms": pictures.FORMS,
+        "themes": PALETTES,
+        "labels": LABELS,
+    }
+    context |= {"langs": WORDS, "no_raster": raster.available(), "found": None}
+    code = 200
+    try:
+        found = find(text)
+        operand = found.operand(letter) if letter else None
+        context |= {"found": found, "colours": state.colour_names(found)}
+        options = {name: value for name, value in given.items() if value and pictures.DEFAULTS.get(name) != value}
+        shown, _ = pictures.instruction("svg", found, operand, options)
+        if form not in pictures.FORMS:
+            raise LayoutError("bad_option", f"No form '{form[:20]}'.", f"Allowed: {', '.join(pictures.FORMS)}.", "form")
+        path = f"/i/{found.ptx}{'/' + operand.name if operand else ''}.{form}" + (f"?{urlencode(options, safe=':,')}" if options else "")
+        context |= {
+            "svg": shown.decode(),
+            "path": path,
+            "copies": copies(request, found.ptx, operand.name if operand else "", form, path, options),
+        }
+    except LayoutError as error:
+        context["error"], code = error, 422
+    return page(request, "diagram/page.html", context, code, keep=False)
+
+
+def copies(request: Request, ptx: str, operand: str, form: str, path: str, options: dict[str, str]) -> list[tuple[str, str]]:
+    """(what, text) to copy."""
+    address = str(request.base_url).rstrip("/") + path
+    alt = f"{operand.upper() + ' of ' if operand else ''}{ptx}"
+    stem = catalog.shorten("_".join(filter(None, (ptx.replace(".sync.aligned", "").replace("::", "_"), operand))), 100)
+    flags = " ".join(
+        f"--{name} {shlex.quote(value)}" if name not in ("legend", "caption", "embed") else f"--{name}" for name, value in options.items()
+    )
+    out = [("address", address)]
+    if form in ("svg", "png"):
+        out += [("Markdown", f"![{alt}]({address})"), ("HTML", f'<img src="{address}" alt="{alt}">')]
+    if form == "tex":
+        out.append(("LaTeX", f"\\input{{{stem}}}  % made with embed=1; \\usepackage{{tikz}} \\usetikzlibrary{{patterns}}"))
+    if form in ("pdf", "png"):
+        out.append(("LaTeX", f"\\includegraphics{{{stem}}}"))
+    out.append(("command", " ".join(filter(None, ("lanescope diagram", ptx, operand, flags, f"-o {stem}.{form}")))))
+    return out
+
+
+@router.get("/gallery")
+def gallery(request: Request) -> Response:
+    """One picture a kind of family; the golden tests hold these very drawings."""
+    items = [{"slug": slug, "title": entry.title, "href": entry.href, "svg": drawing(slug)} for slug, entry in PICTURES.items()]
+    return page(request, "diagram/gallery.html", {"items": items})

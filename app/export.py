@@ -1,0 +1,292 @@
+"""The static export: every page as a file with relative links, maps and pictures shared by content. Works from file:// and any host."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import html
+import json
+import re
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from app.catalogue import search, topics
+from app.guide import page as guide_pages
+from app.instruction import page as pages
+from app.kit.assets import STATIC, bundle, style
+from app.kit.encode import dumps
+from app.kit.page import css
+from app.kit.plotly import plotly_url
+from app.kit.settings import Settings
+from app.main import create_app
+from app.runs.page import Hardware
+from layouts import catalog, palette
+from layouts.errors import LayoutError
+from layouts.instruction import Instruction, Operand
+from layouts.render.svg import svg
+from layouts.view import Figure, figure_of, operand_figure
+
+REASON = "An exported site executes nothing; run the server for that."
+MOST_TABLE_VALUES = 512  # larger maps are in maps/*.json
+NEEDS_SERVER = "needs-server.html"
+STANDING = ("/help", "/gallery", "/gpu", "/guide", "/smem/atoms")  # pages that are exported whatever families are
+INSTEAD = {"catalogue/page.js": "catalogue/site.js"}  # what asks the server, and what does its work without one
+_LINK = re.compile(r'\b(href|src|action|data-plotly)="(/[^"]*)"')
+_ROW = re.compile(r'<tr><td>[\w ]+</td><td class="mono"><a href="/i/([^"]+)">.*?</tr>\s*', re.S)
+_MODULE = re.compile(r'(?:<link rel="modulepreload"[^>]*>)*<script type="module" src="/static/([\w./-]+)\?\w+"([^>]*)>')
+
+
+def file_of(ptx: str) -> str:
+    """An instruction's file name: colons are illegal in some file systems."""
+    return ptx.replace(":", "-")
+
+
+class Site:
+    """One export: what was written, by relative path."""
+
+    def __init__(self, folder: Path, chosen: tuple[Instruction, ...]) -> None:
+        self.folder, self.chosen = folder, chosen
+        self.names = {i.ptx for i in chosen}
+        self.thread = ThreadPoolExecutor(1)
+        self.found: dict[str, Instruction | None] = {}
+        self.drawn: dict[tuple[str, ...], str] = {}
+        self.files: dict[str, int] = {}
+        self.written = 0
+        limits = pages.Limits(rows=len(catalog.instructions()), table_values=MOST_TABLE_VALUES)
+        self.app = create_app(Hardware(why_not=REASON), limits, Settings(seconds=600, cache_bytes=0))  # whatever this shell's variables say
+
+    def get(self, address: str) -> bytes:
+        """One page of the application. In a thread of its own, so that it works under a running event loop, too."""
+        return self.thread.submit(lambda: asyncio.run(fetch(self.app, address))).result()
+
+    def write(self, path: str, content: bytes | str) -> str:
+        """A file, left alone where it already has this content."""
+        raw = content.encode() if isinstance(content, str) else content
+        if path in self.files:
+            return path
+        target = self.folder / path
+        self.files[path] = len(raw)
+        if not (target.is_file() and target.stat().st_size == len(raw) and target.read_bytes() == raw):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(raw)
+            self.written += 1
+        return path
+
+    def shared(self, folder: str, ending: str, content: str) -> str:
+        """A file named by its content."""
+        return self.write(f"{folder}/{_digest(content)}.{ending}", content)
+
+    # links ---------------------------------------------------------------------------------------------------------------------
+
+    def target(self, address: str) -> str:
+        """The file a server address has become."""
+        path, _, fragment = html.unescape(address).partition("#")
+        path, _, query = path.partition("?")
+        path = unquote(path)
+        tail = f"#{query or fragment}" if query or fragment else ""
+        if path == "/":
+            return "index.html" + tail
+        if path.startswith("/static/"):
+            return "assets/" + path.removeprefix("/static/")
+        if path == "/palette.css":
+            return "assets/palette.css"
+        if path == plotly_url():
+            return "assets/plotly.js"
+        if path in STANDING:
+            return path[1:] + ".html" + tail
+        if path.startswith("/guide/"):
+            return f"guide/{path.removeprefix('/guide/')}.html{tail}"
+        if path.startswith("/i/"):
+            return self._instruction(path.removeprefix("/i/")) + tail
+        return NEEDS_SERVER
+
+    def _instruction(self, rest: str) -> str:
+        stem, _, form = rest.rpartition(".")
+        if form == "cu":  # the program stands in the page
+            return self._instruction(stem)
+        if form in ("png", "pdf", "tex"):
+            return NEEDS_SERVER
+        if form in ("json", "svg") and stem.split("/")[0]:
+            name, slash, letter = stem.rpartition("/")
+            found = self._find(name if slash else stem)
+            if found is None:
+                return NEEDS_SERVER
+            operand = found.operands.get(letter) if slash else None
+            if form == "json":
+                return self.map_file(operand) if operand else f"i/{file_of(found.ptx)}.json"
+            held = (operand,) if operand else tuple(found.operands.values())
+            key = (letter if slash else found.shape, *(f"{op.name} {op.pattern} {op.element.name}" for op in held))
+            if key not in self.drawn:
+                self.drawn[key] = self.picture(operand_figure(operand) if operand else figure_of(found))
+            return self.drawn[key]
+        found = self._find(rest)
+        return f"i/{file_of(found.ptx)}.html" if found else NEEDS_SERVER
+
+    def _find(self, text: str) -> Instruction | None:
+        if text not in self.found:
+            try:
+                found = catalog.find(text)
+                self.found[text] = found if found.ptx in self.names else None
+            except LayoutError:
+                self.found[text] = None
+        return self.found[text]
+
+    def map_file(self, operand: Operand) -> str:
+        """An operand's map as JSON, shared by all instructions that have it."""
+        key = ("map", operand.name, str(operand.pattern), operand.element.name)
+        if key not in self.drawn:
+            self.drawn[key] = self._map_file(operand)
+        return self.drawn[key]
+
+    def _map_file(self, operand: Operand) -> str:
+        content = {"name": operand.name, "pattern": str(operand.pattern), "element_type": operand.element.name}
+        content |= {axis: array.tolist() for axis, array in operand.coords.items()}
+        return self.shared("maps", "json", json.dumps(content, separators=(",", ":")))
+
+    def picture(self, figure: Figure) -> str:
+        """A figure as a picture that carries its colours, shared by all instructions that look so."""
+        named = "; ".join(f"{panel.title}: {panel.grid.operand.pattern}" for panel in figure.panels if panel.grid)
+        return self.shared("svg", "svg", svg(figure, title=named, palette=palette.LIGHT))
+
+    # pages ---------------------------------------------------------------------------------------------------------------------
+
+    def page(self, address: str, path: str, maps: bool = False) -> None:
+        """Fetch a page from the application and write it with links that hold in files."""
+        self.write(path, self.localise(self.get(address).decode(), path, maps))
+
+    def localise(self, text: str, path: str, maps: bool = False) -> str:
+        """A page's text for its place in the site."""
+        up = "../" * path.count("/")
+        extra = ""
+        if maps:
+            text, files = self._share_maps(text)
+            extra = "".join(f'<script defer src="{up}{file}"></script>' for file in files)
+        if path == "index.html":
+            text = _ROW.sub(lambda m: m[0] if html.unescape(m[1]) in self.names else "", text)
+            text = text.replace("</body>", _script("search", search.exported(self.chosen) | {"pages": self.topics()}) + "</body>", 1)
+        text = _MODULE.sub(lambda m: f'{extra}<script defer src="/static/{self.script(m[1])}"{m[2]}>', text)
+        text = text.replace("<html ", "<html data-exported ", 1)
+        text = _dedent(text)
+        return _LINK.sub(lambda m: f'{m[1]}="{html.escape(up + self.target(m[2]), quote=True)}"', text)
+
+    def script(self, name: str) -> str:
+        """A page's script with all that it imports, as one file; its path below assets/."""
+        self.write(f"assets/{name}", bundle(INSTEAD.get(name, name)))
+        return name
+
+    def _share_maps(self, text: str) -> tuple[str, list[str]]:
+        match = re.search(r'(<script type="application/json" id="data">)(.*?)(</script>)', text, re.S)
+        assert match
+        data = json.loads(match[2].replace("<\\/", "</"))
+        files = []
+        for name, operand in data["operands"].items():
+            content = json.dumps(operand, separators=(",", ":"))
+            key = _digest(content)
+            files.append(self.write(f"maps/{key}.js", f'(window.lanescopeMaps ??= {{}})["{key}"]={content};\n'))
+            data["operands"][name] = key
+        return text[: match.start()] + _script("data", data) + text[match.end() :], files
+
+    def topics(self) -> dict[str, Any]:
+        """The topics that a search finds beside instructions, with the files their pages have become."""
+        told = topics.exported()
+        return told | {"topics": [topic | {"page": self.target(topic["page"])} for topic in told["topics"]]}
+
+    def index(self) -> None:
+        """The catalogue with its search, and what every page loads."""
+        for name in ("kit/theme.js", "kit/icon.svg"):
+            self.write(f"assets/{name}", (STATIC / name).read_bytes())
+        self.write("assets/style.css", style())
+        self.write("assets/palette.css", css())
+        self.page("/", "index.html")
+
+    def run(self) -> Iterator[str]:
+        """Write everything; the path of each page as it is done."""
+        self.index()
+        self.write("assets/plotly.js", self.get(plotly_url()))
+        for address in (*STANDING, *(f"/guide/{slug}" for slug in guide_pages.slugs())):
+            self.page(address, address[1:] + ".html")
+            yield address
+        self.write(NEEDS_SERVER, self.localise(_needs_server(self.get("/help").decode()), NEEDS_SERVER))
+        for found in self.chosen:
+            self.page(pages.path_of(found), f"i/{file_of(found.ptx)}.html", maps=True)
+            self.write(f"i/{file_of(found.ptx)}.json", self.get(f"/api/v1/instructions/{found.ptx}"))
+            yield found.ptx
+        self.thread.shutdown()
+
+
+def _script(name: str, data: Any) -> str:
+    """Data inside a page, for its script."""
+    text = dumps(data).decode().replace("</", "<\\/")
+    return f'<script type="application/json" id="{name}">{text}</script>'
+
+
+def _digest(content: str) -> str:
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
+def _dedent(text: str) -> str:
+    """Indentation removed outside <pre> and <textarea>."""
+    parts = re.split(r"(<pre.*?</pre>|<textarea.*?</textarea>|<script type=\"application/json\".*?</script>)", text, flags=re.S)
+    return "".join(part if n % 2 else re.sub(r"^[ \t]+", "", part, flags=re.M) for n, part in enumerate(parts))
+
+
+def _needs_server(text: str) -> str:
+    """The page that stands for everything computed, in the frame of another page."""
+    body = (
+        '<main id="main"><h1>This needs the server</h1><p class="note">An exported site has the catalogue, every instruction’s page, the guide and the gallery. '
+        "Verifying descriptors, tiles, chains, diagrams and runs are computed: <code>make run</code>, then http://127.0.0.1:8000.</p></main>"
+    )
+    return re.sub(r'<main id="main">.*</main>', lambda _: body, text, flags=re.S)
+
+
+async def fetch(app: Any, address: str) -> bytes:
+    """One GET of the application, without a socket. RuntimeError where it is not answered with 200."""
+    path, _, query = address.partition("?")
+    scope = {
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "GET", "scheme": "http", "path": unquote(path), "raw_path": path.encode(),
+        "query_string": query.encode(), "root_path": "", "headers": [(b"host", b"127.0.0.1")], "client": ("127.0.0.1", 0), "server": ("127.0.0.1", 80),
+    }  # fmt: skip
+    status, body = 0, bytearray()
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: dict[str, Any]) -> None:
+        nonlocal status
+        if message["type"] == "http.response.start":
+            status = message["status"]
+        else:
+            body.extend(message.get("body", b""))
+
+    await app(scope, receive, send)
+    if status != 200:
+        raise RuntimeError(f"{address} answered {status}")
+    return bytes(body)
+
+
+def export(folder: str, families: list[str], bar: bool) -> dict[str, Any]:
+    """Write the site; LayoutError names a wrong family or a folder that cannot be written."""
+    for name in families:
+        if name not in catalog.FAMILY_NAMES:
+            raise LayoutError("unknown_family", f"No family '{name[:60]}'.", f"Allowed: {', '.join(catalog.FAMILY_NAMES)}.", "family")
+    begun = time.perf_counter()
+    chosen = tuple(i for i in catalog.instructions() if not families or i.family.name in families)
+    target = Path(folder)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LayoutError("bad_usage", f"'{folder}' cannot be made: {error.strerror}.", "Choose another folder.", "folder") from None
+    site = Site(target, chosen)
+    from rich.console import Console
+    from rich.progress import track
+
+    total = len(chosen) + len(STANDING) + len(guide_pages.slugs())
+    done = sum(1 for _ in track(site.run(), total=total, description="exporting", console=Console(stderr=True), disable=not bar))
+    return {
+        "folder": str(target), "pages": done, "files": len(site.files), "written": site.written, "bytes": sum(site.files.values()),
+        "seconds": round(time.perf_counter() - begun, 2),
+    }  # fmt: skip

@@ -1,0 +1,112 @@
+"""The guide's pages in their order and groups, and what each is found by. Titles and first sentences stand in docs/guide/*.md. No framework."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+GUIDE = next(path for path in (HERE / "pages", HERE.parents[1] / "docs" / "guide") if path.is_dir())  # in a wheel, in a checkout
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One page.
+
+    slug: its file and address; words: what people type who look for it, beside the words of its title; names: spellings that mean
+    this page and no other, wherever they stand in a text.
+    """
+
+    slug: str
+    words: str = ""
+    names: tuple[str, ...] = ()
+
+
+GROUPS: tuple[tuple[str, tuple[Entry, ...]], ...] = (
+    (
+        "Instructions and fragments",
+        (
+            Entry("lanes-and-fragments", "thread register groupID threadID_in_group laneid fragment owner"),
+            Entry("read-ptx", "qualifier opcode syntax modifier register state space packing b16 b32 sync aligned predicate operand"),
+            Entry("shapes", "overview table type shape target architecture PTX version sm supported dense sparse scaled"),
+            Entry("wmma-mma-wgmma", "choose choice which difference generation compare"),
+            Entry("int4-int8", "s4 u4 s8 u8 sub-byte integer packing"),
+            Entry("m8n8k4", "volta quad pair sm_70"),
+            Entry("sparsity", "sparse metadata 2:4 selector ordered_metadata structured"),
+            Entry("block-scaling", "mxf4 mxf8f6f4 nvf4 scale_vec ue8m0 ue4m3 factor microscaling"),
+        ),
+    ),
+    (
+        "Loads and stores",
+        (
+            Entry("ldmatrix", "load shared trans address row"),
+            Entry("bytes-and-trans", "ldmatrix trans s8 u8 fp8 e4m3 int8 byte pair transpose N-major"),
+            Entry("stmatrix", "store shared trans epilogue"),
+        ),
+    ),
+    (
+        "Shared memory of wgmma",
+        (
+            Entry("swizzle", "xor bank conflict 32B 64B 128B atom mode"),
+            Entry("tile-to-shape", "cute tile_to_shape atom order layout"),
+            Entry("lbo-sbo", "leading stride dimension byte offset"),
+            Entry("canonical-layouts", "cute K-major MN-major GMMA"),
+            Entry("descriptor", "matrix descriptor 64-bit start address base offset field GmmaDesc"),
+        ),
+    ),
+    (
+        "wgmma in order",
+        (
+            Entry("fence-commit-wait", "asynchronous order pipeline group proxy wgmma sync"),
+            Entry("wgmma.fence", "warpgroup arrive register order warpgroup_arrive", ("wgmma.fence", "warpgroup_arrive")),
+            Entry("wgmma.commit_group", "warpgroup group empty batch", ("wgmma.commit_group", "commit_group", "warpgroup_commit_batch")),
+            Entry("wgmma.wait_group", "warpgroup wait pending N pipeline depth", ("wgmma.wait_group", "wait_group", "warpgroup_wait")),
+            Entry("fence.proxy.async", "generic async proxy TMA visible store", ("fence.proxy.async", "fence_view_async_shared")),
+        ),
+    ),
+    (
+        "wmma in C++",
+        (
+            Entry("wmma-cpp", "nvcuda mma.h warp matrix functions API", ("nvcuda::wmma",)),
+            Entry(
+                "wmma-fragment",
+                "matrix_a matrix_b accumulator num_elements num_storage_elements row_major col_major",
+                ("wmma::fragment", "num_storage_elements"),
+            ),
+            Entry("load_matrix_sync", "wmma load ldm mptr", ("load_matrix_sync",)),
+            Entry("store_matrix_sync", "wmma store ldm mptr mem_row_major mem_col_major layout_t", ("store_matrix_sync",)),
+            Entry("fill_fragment", "wmma zero set initialize", ("fill_fragment",)),
+            Entry("mma_sync", "wmma multiply satf saturate satfinite", ("mma_sync",)),
+            Entry("bmma_sync", "wmma single bit b1 xor and popc bmmaBitOp bmmaAccumulateOp", ("bmma_sync", "bmmaBitOpXOR", "bmmaBitOpAND")),
+            Entry("__float_to_tf32", "wmma round convert precision", ("__float_to_tf32",)),
+            Entry("wmma-elements", "x[i] elementwise loop num_elements scale bias activation epilogue"),
+            Entry("wmma-memory", "ldm alignment pointer stride 256-bit aligned default"),
+            Entry("wmma-linking", "architecture link ABI weak inline sm_70 sm_75"),
+        ),
+    ),
+    (
+        "When it goes wrong",
+        (
+            Entry("debugging", "wrong result error checklist mistake"),
+            Entry("differences", "errata slip bug PTX documentation wrong hardware evidence disagree"),
+        ),
+    ),
+)
+ENTRIES = tuple(entry for _, entries in GROUPS for entry in entries)
+ORDER = tuple(entry.slug for entry in ENTRIES)
+
+
+@lru_cache(maxsize=64)
+def source(slug: str) -> str:
+    """A page's Markdown, docs/guide/<slug>.md."""
+    return (GUIDE / f"{slug}.md").read_text()
+
+
+def title_of(slug: str) -> str:
+    return source(slug).split("\n", 1)[0].removeprefix("# ")
+
+
+def lead_of(slug: str) -> str:
+    """The paragraph under the title: what the page answers."""
+    return " ".join(source(slug).split("\n\n")[1].split())

@@ -1,0 +1,223 @@
+"""Values and tables that guide pages print: computed where they stand, so that no page holds a number the engine can give.
+
+In a page `{{name arguments}}` is one of VALUES, and a line `@table name` one of TABLES.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import parse_qsl
+
+from app.gpu.verify import summary
+from app.memory import facts as memory
+from layouts import catalog, find, slices
+from layouts.descriptor import FIELDS, View, inert
+from layouts.errors import LayoutError
+from layouts.instruction import Operand
+from layouts.reading import listed
+from layouts.swizzle import BY_WIDTH, MODES, Mode
+from layouts.tiling import Tile
+
+_VALUE = re.compile(r"\{\{(\w+) ?([^{}]*)\}\}")
+_TABLE = re.compile(r"^@table (\S+)$", re.M)
+NAMED = {mode.name: mode for mode in MODES}
+
+
+def fill(text: str) -> str:
+    """A page's Markdown with every value and table put in; LayoutError for a name that is none."""
+    text = _TABLE.sub(lambda match: _known(TABLES, match[1])(), text)
+    return _VALUE.sub(lambda match: _known(VALUES, match[1])(match[2]), text)
+
+
+def _known(rows: dict[str, Any], name: str) -> Any:
+    if name not in rows:
+        raise LayoutError("bad_value", f"No value '{name}'.", f"Allowed: {', '.join(rows)}.", "guide")
+    return rows[name]
+
+
+# values ---------------------------------------------------------------------------------------------------------------------
+
+
+def _operand(text: str) -> Operand:
+    ptx, _, letter = text.rpartition("/")
+    return find(ptx).operand(letter)
+
+
+def times(text: str) -> str:
+    """How often a lane or lanes hold each element of an operand."""
+    copies = _operand(text).pattern.copies
+    return {1: "once", 2: "twice"}.get(copies, f"{copies} times")
+
+
+def holders(text: str) -> str:
+    """How many lanes hold each element: "one lane"."""
+    op = _operand(text)
+    most = max(len({thread for thread, _ in op.owner(r, c)}) for r in range(op.row_count) for c in range(op.col_count))
+    return "one lane" if most == 1 else f"{most} lanes"
+
+
+def who(text: str) -> str:
+    """The owner of an element: "Lane 13 in a2, register 1, low half"."""
+    name, _, at = text.partition(" ")
+    op = _operand(name)
+    row, col = (int(part) for part in at.split(","))
+    ((lane, value),) = op.owner(row, col)
+    register, bit = op.register_of(value)
+    half = "" if op.container_bits != 16 else ", high half" if bit else ", low half"
+    return f"Lane {lane} in {op.name}{value}, register {register}{half}"
+
+
+def holds(text: str) -> str:
+    """What a lane holds: "Rows 3 and 11, columns 2, 3, 10 and 11"."""
+    name, _, lane = text.partition(" ")
+    op = _operand(name)
+    parts = [listed([str(n) for n in sorted(set(array[int(lane)].tolist()))]) for array in (op.rows, op.cols)]
+    return f"Rows {parts[0]}, columns {parts[1]}"
+
+
+def ran(part: str) -> str:
+    """How many of a part agreed with what was predicted, and where: "138 on an H100"; "forms" are all families'."""
+    told: dict[int, list[str]] = {}
+    for data in catalog.evidence_files():
+        rows = [row for row in summary(data) if row.what == part or (part == "forms" and row.what in catalog.FAMILY_NAMES)]
+        agreed = sum(row.agreed for row in rows)
+        if agreed:
+            told.setdefault(agreed, []).append(f"an {data['meta']['device'].removeprefix('NVIDIA ').split(' ')[0]}")
+    return " and ".join(f"{agreed:,} on {' and '.join(devices)}" for agreed, devices in told.items()) or "none yet"
+
+
+def tile(text: str) -> str:
+    """One fact of a tile: its query as in /smem, then down (bytes from atom to atom along M or N), along (along K) or a CuTe unit."""
+    query, _, fact = text.partition(" ")
+    made, _ = memory.tile_of(dict(parse_qsl(query)))
+    return {"down": str(made.strides[0]), "along": str(made.strides[1]), **made.cute()}[fact]
+
+
+VALUES: dict[str, Callable[[str], str]] = {
+    "copies": times,
+    "holders": holders,
+    "who": who,
+    "holds": holds,
+    "ran": ran,
+    "tile": tile,
+    "pattern": lambda text: f"`{_operand(text).pattern}`",
+    "cute": lambda text: f"`{_operand(text).cute}`",
+    "instructions": lambda family: f"{sum(not family or i.family.name == family for i in catalog.instructions()):,}",
+    "variants": lambda start: str(sum(i.ptx.startswith(start) for i in catalog.instructions())),
+}
+
+
+# tables ---------------------------------------------------------------------------------------------------------------------
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [head, ("---",) * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _bits(low: int, high: int) -> str:
+    return f"{low}–{high}"
+
+
+def fields() -> str:
+    """The descriptor's fields."""
+    names = {"start_address": "start address", "lbo": "LBO", "sbo": "SBO", "base_offset": "base offset", "swizzle": "swizzle mode"}
+    units = {16: "bytes div 16", 1: ""}
+    rows = [(_bits(f.low, f.high), names[f.name], ", ".join(filter(None, (f.meaning, units[f.unit])))) for f in FIELDS]
+    return _table(("bits", "field", ""), rows)
+
+
+def modes() -> str:
+    """The swizzle modes: width, XOR, where the pattern repeats, and the codes of descriptor and tensor map."""
+
+    def xor(mode: Mode) -> str:
+        if mode.chunks == 1:
+            return "–"
+        top = 3 + mode.bits
+        return "bit 4 with bit 7" if mode.bits == 1 else f"bits 4–{top} with bits 7–{top + 3}"
+
+    rows = [
+        (m.name, f"{m.width_bytes} B", xor(m), f"Swizzle<{m.bits},4,3>", f"{m.pattern_bytes} B" if m.bits else "–", str(m.code), str(m.tma))
+        for m in BY_WIDTH
+    ]
+    return _table(
+        (
+            "mode",
+            "atom width",
+            "XOR of address bits",
+            "in bytes",
+            "repeats every",
+            "wgmma code",
+            "TMA code",
+        ),
+        rows,
+    )
+
+
+KINDS = [("K", NAMED["none"]), ("K", NAMED["64B"]), ("MN", NAMED["none"]), ("MN", NAMED["64B"])]
+
+
+def _kind(major: str, mode: Mode) -> tuple[str, str]:
+    return ("none" if mode.chunks == 1 else "32B, 64B, 128B"), ("K" if major == "K" else "M or N")
+
+
+def _sample(major: str, mode: Mode) -> Tile:
+    return Tile(16, major, mode, 64, 64)
+
+
+def canonical() -> str:
+    """The four canonical layouts; W stands for the width in chunks."""
+    rows = []
+    for major, mode in KINDS:
+        text = _sample(major, mode).canonical()
+        text = text if mode.chunks == 1 else text.replace(str(mode.chunks), "W")
+        rows.append((f"{major}-major, {'none' if mode.chunks == 1 else 'swizzled'}", f"`{text}`"))
+    return _table(("", "layout"), rows)
+
+
+def strides() -> str:
+    """What LBO and SBO mean by mode and major, and when a dense instruction reads them not."""
+    rows = []
+    for major, mode in KINDS:
+        words = slices.stride_words(_sample(major, mode))
+        word = _sample(major, mode).descriptor()
+        unread = inert(word, View(64 * mode.chunks, 16, 16, major)), inert(word, View(8, 16, 16, major))
+        cells = []
+        for name in ("lbo", "sbo"):
+            leads = words[name].replace(f" ({8 * mode.chunks} elements)", "").replace(" (8 elements)", "")
+            never = "; not read when M or N is one atom wide" if name == "lbo" else "; not read when M or N is 8"
+            cells.append("not read" if name in unread[0] else leads + (never if name in unread[1] else ""))
+        rows.append((*_kind(major, mode), *cells))
+    return _table(("mode", "contiguous", "LBO leads", "SBO leads"), rows)
+
+
+def k_steps() -> str:
+    """How far the start address moves from one K step to the next."""
+    rows = []
+    for major in ("K", "MN"):
+        for mode in BY_WIDTH:
+            tile_ = _sample(major, mode)
+            spans, steps = tile_.step() // tile_.atom[1], tile_.atom[1] // tile_.step()
+            field = slices.stride_field(tile_)
+            if spans > 1:
+                text = f"start + {spans} · {field}"
+            elif spans == 1:
+                text = "to the next atom along K: start + the stride between them"
+            else:
+                text = f"start + 32 bytes inside the atom; after {steps} steps to the next atom along K"
+            rows.append((mode.name, "K" if major == "K" else "M or N", text))
+    swizzled = [row for row in rows if row[1] != "K" and row[0] != "none"]
+    rows = [row for row in rows if row not in swizzled] + [(", ".join(row[0] for row in swizzled), *swizzled[0][1:])]
+    assert len({row[2] for row in swizzled}) == 1
+    return _table(("mode", "contiguous", "next K step"), rows)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "fields": fields,
+    "modes": modes,
+    "canonical": canonical,
+    "strides": strides,
+    "k-steps": k_steps,
+}

@@ -1,0 +1,72 @@
+"""What the instruction page says of one thread and of every thread: registers with the elements they hold, as text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from app.instruction.state import PageState
+from layouts.instruction import Instruction, Operand
+from layouts.view import Figure, Grid
+
+Json = dict[str, Any]
+
+
+def distinct_operands(found: Instruction) -> list[Operand]:
+    """The operands to draw: C only where its map or type is not D's."""
+    ops = found.operands
+    same = {"c", "d"} <= set(ops) and (ops["c"].pattern, ops["c"].element) == (ops["d"].pattern, ops["d"].element)
+    return [op for name, op in ops.items() if not (name == "c" and same)]
+
+
+def panel_grids(found: Instruction, figure: Figure) -> dict[str, Grid]:
+    """What the page shows of an instruction, by panel; after it operands without a panel of their own (a C that is not D's)."""
+    out = {panel.name: panel.grid for panel in figure.panels if panel.grid}
+    return out | {op.name: Grid(op) for op in distinct_operands(found) if op.name == "c" and len(out) > 1}
+
+
+def title_of(panel: str) -> str:
+    """How a panel's elements are called: A for a, matrix0 for the first matrix of an ldmatrix."""
+    return panel.upper() if len(panel) == 1 else panel
+
+
+def lane_of(found: Instruction, figure: Figure, chosen: PageState) -> int:
+    """The thread whose registers the page lists: the pinned cell's owner, else the first shown that the figure has."""
+    pin = chosen.pinned()
+    if pin:
+        grid = next(p.grid for p in figure.panels if p.name == pin[0])
+        assert grid is not None
+        return int(grid.thread[pin[1], pin[2], 0])
+    held = set(np.unique(np.concatenate([grid.thread.ravel() for grid in panel_grids(found, figure).values()])).tolist())
+    return int(min(held & (chosen.thread_set() or held) or chosen.thread_set() or held))
+
+
+def lane_registers(grid: Grid, panel: str, thread: int) -> Json | None:
+    """One thread's registers of one panel, each with its values' text and bits; None where it holds nothing of it.
+
+    The script prints the same for the lane under the pointer (fillPanel in static/instruction/panel.js); a browser test compares them.
+    """
+    op = grid.operand
+    at = [(int(grid.value[r, c, n]), int(r), int(c)) for r, c, n in zip(*(grid.thread == thread).nonzero(), strict=True)]
+    if not at:
+        return None
+    registers: dict[int, list[dict[str, str]]] = {}
+    for value, row, col in sorted(at):
+        register, bit = op.register_of(value)
+        text = f"row {row}" if op.name == "address" else f"{op.name}{value} {title_of(panel)}[{row},{col}]"
+        registers.setdefault(register, []).append({"text": text, "bits": f"[{bit + op.container_bits - 1}:{bit}]"})
+    return {"title": title_of(panel), "element": op.element.name, "registers": registers}
+
+
+def full_table(op: Operand) -> Json:
+    """Every thread's elements as text with all their coordinates, for reading without scripts."""
+    axes = list(op.axes)
+    arrays = [op.cols if axis == "col" else op.coords[axis] for axis in axes]
+    lines = zip(*(array.tolist() for array in arrays), strict=True)
+    return {
+        "name": op.name,
+        "axes": axes,
+        "values": [f"{op.name}{v}" for v in range(op.values)],
+        "threads": [[",".join(map(str, place)) for place in zip(*line, strict=True)] for line in lines],
+    }

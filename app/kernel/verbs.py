@@ -1,0 +1,36 @@
+"""The verb kernel: a whole program around one instruction."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from app.kit.terminal import AsJson, Ptx, print_json, save
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.command()
+def kernel(
+    ptx: Ptx,
+    a: Annotated[str, typer.Option("--a", help="How A is stored: swizzle=128B,major=MN,… or from=registers.")] = "",
+    b: Annotated[str, typer.Option("--b", help="How B is stored.")] = "",
+    d: Annotated[str, typer.Option("--d", help="wgmma: scale=0 leaves C out. wmma: layout=col,ldm=…")] = "",
+    output: Annotated[str, typer.Option("--output", "-o", help="FILE.cu, or FILE.py for CuPy; - for CUDA C++ on standard output.")] = "-",
+    as_json: AsJson = False,
+) -> None:
+    """A whole program: fill, instruction, epilogue, and a check on the CPU. --json lists every option it was made with."""
+    from app.kernel import facts as programs
+    from layouts import find
+    from layouts.errors import LayoutError
+    from layouts.planning import plan
+
+    made = plan(find(ptx), a, b, d)
+    if as_json:
+        return print_json(programs.facts(made))
+    form = "cu" if output == "-" else output.rpartition(".")[2].lower()
+    if form not in programs.FORMS:
+        allowed = ", ".join("." + name for name in programs.FORMS)
+        raise LayoutError("bad_usage", f"'{output}' names no form.", f"End it in {allowed}.", "output")
+    save(programs.FORMS[form](made).encode(), output)

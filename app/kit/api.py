@@ -1,0 +1,187 @@
+"""What an API route takes: its query parameters and no others, and a body of strict JSON. The readers judge the values.
+
+A route documents its body with `takes(Model)`; the model never runs on a request (app/schemas).
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from inspect import Parameter, Signature
+from math import isfinite
+from typing import Annotated, Any
+
+from fastapi import Depends, Path, Query, Request
+from starlette.responses import Response
+
+from app.kit.schemas import PTX
+from app.kit.work import OffLoop, off_loop
+from layouts.errors import LayoutError
+from layouts.reading import LONGEST_KEY, nearest, shown
+
+Json = dict[str, Any]
+MOST_DEPTH = 16
+MOST_DIGITS = 40  # of a JSON number; a longer one reaches its reader as text, which names the field
+
+
+class ApiRoute(OffLoop):
+    """A documented route refuses query parameters that it does not document, and any that is given twice."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+        if not self.include_in_schema:
+            return handle
+        known = tuple(_names(self.dependant))
+
+        async def strict(request: Request) -> Response:
+            if request.scope["query_string"]:
+                only(known, request)
+            return await handle(request)
+
+        return strict
+
+
+def _names(dependant: Any) -> Iterator[str]:
+    """The query parameters of a route and of what it depends on."""
+    yield from (param.alias for param in dependant.query_params)
+    for inner in dependant.dependencies:
+        yield from _names(inner)
+
+
+def only(known: tuple[str, ...], request: Request) -> None:
+    """LayoutError for a query parameter that is not known, with the nearest that is, or one that is given twice."""
+    for name, times in Counter(name for name, _ in request.query_params.multi_items()).items():
+        field = shown(name, LONGEST_KEY)
+        if name not in known:
+            near = nearest(name, known)
+            allowed = f"Allowed: {', '.join(known)}." if known else "This address takes none."
+            raise LayoutError(
+                "bad_filter", f"There is no parameter '{field}'.", f"Did you mean '{near}'? {allowed}" if near else allowed, field
+            )
+        if times > 1:
+            raise LayoutError("bad_filter", f"{field} is given {times} times.", "Give it once.", field)
+
+
+# parameters ------------------------------------------------------------------------------------------------------------------
+
+
+def word(known: Iterable[str], says: str) -> Any:
+    """A query parameter that is one of a table's words, or empty."""
+    return Query(description=says, json_schema_extra={"enum": ["", *map(str, known)]})
+
+
+def text(says: str, *examples: str, most: int = 4096, pattern: str = "", alias: str | None = None) -> Any:
+    """A query parameter of free text."""
+    extra = {"pattern": pattern} if pattern else {"maxLength": most}
+    return Query(description=says, examples=list(examples), json_schema_extra=extra, alias=alias)
+
+
+def part(says: str, *examples: str, known: Iterable[str] = ()) -> Any:
+    """A part of the path: text, or one of the known words."""
+    extra = {"enum": list(known)} if known else {"maxLength": 4096}
+    return Path(description=says, examples=list(examples), json_schema_extra=extra)
+
+
+def query(parameters: Mapping[str, Any], defaults: Mapping[str, str] | None = None) -> Any:
+    """A dependency: the query as a dict of what was given, and its parameters by name, each an annotated type."""
+
+    def read(request: Request, **_: str) -> dict[str, str]:
+        return dict(request.query_params)
+
+    named = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=(defaults or {}).get(name, ""), annotation=kind)
+        for name, kind in parameters.items()
+    ]
+    first = Parameter("request", Parameter.POSITIONAL_OR_KEYWORD, annotation=Request)
+    read.__signature__ = Signature([first, *named])  # type: ignore[attr-defined]
+    return Depends(read)
+
+
+Ptx = Annotated[str, part("An instruction as PTX spells it, with or without `.sync.aligned`.", PTX)]
+
+
+# bodies ----------------------------------------------------------------------------------------------------------------------
+
+
+async def json_object(request: Request) -> Json:
+    """The body as one JSON object. LayoutError where it is of another type, no JSON, or says one key twice."""
+    kind = request.headers.get("content-type", "application/json").partition(";")[0]
+    subtype = kind.strip().lower()
+    if subtype != "application/json" and not (subtype.startswith("application/") and subtype.endswith("+json")):
+        raise LayoutError("unsupported_media_type", f"The body is '{shown(kind, 60)}'.", "Send JSON with content-type: application/json.")
+    return await off_loop(read_json, await request.body())
+
+
+def read_json(raw: bytes) -> Json:
+    """Strict JSON: UTF-8, one object, every key once, no NaN or Infinity, nothing that cannot be sent back.
+
+    >>> read_json(b'{"mn": 64}')
+    {'mn': 64}
+    """
+    if not raw.strip():
+        raise LayoutError("bad_json", "The body is empty.", "Send a JSON object; /docs has one for each route.")
+    try:
+        found = json.loads(raw.decode("utf-8"), object_pairs_hook=_once, parse_int=_whole)
+    except UnicodeError:
+        raise LayoutError("bad_json", "The body is no UTF-8 text.", "Send JSON in UTF-8, without lone surrogates.") from None
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise LayoutError("bad_json", f"The body is no JSON: {error.msg} at {where}.", "Send one JSON object.") from None
+    except RecursionError:
+        raise LayoutError("bad_json", "The body is nested too deep.", "Send a JSON object as /docs shows it.") from None
+    if deeper(found, MOST_DEPTH):
+        raise LayoutError("bad_json", "The body is nested too deep.", "Send a JSON object as /docs shows it.")
+    for path, value in inside(found):
+        field = shown(".".join(path), 4 * LONGEST_KEY)
+        if isinstance(value, float) and not isfinite(value):
+            raise LayoutError("bad_json", f"{field or 'The body'} is {json.dumps(value)}, which is no JSON.", "Give a whole number.", field)
+        if isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):
+            raise LayoutError(
+                "bad_json", f"{field or 'The body'} is {value[:40]!a}, which is no UTF-8 text.", "Send no lone surrogates.", field
+            )
+    if not isinstance(found, dict):
+        raise LayoutError("bad_request", f"The body is {shown(found)}.", "Send a JSON object: {…}.")
+    return found
+
+
+def deeper(value: Any, most: int) -> bool:
+    """Whether lists and objects are nested deeper than `most`."""
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return most < 0 or any(deeper(item, most - 1) for item in inside)
+
+
+def inside(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """(path, value) of everything in an object that is no list or object itself; keys, too, under their own path."""
+    if isinstance(value, dict | list):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            if isinstance(key, str):
+                yield (*path, ascii(key)[1:-1]), key
+            yield from inside(item, (*path, str(key)))
+    else:
+        yield path, value
+
+
+def _once(pairs: list[tuple[str, Any]]) -> Json:
+    out = dict(pairs)
+    if len(out) < len(pairs):
+        name = next(name for name, times in Counter(name for name, _ in pairs).items() if times > 1)
+        raise LayoutError("bad_json", f"'{shown(name, LONGEST_KEY)}' is given twice.", "Give every key once.", shown(name, LONGEST_KEY))
+    return out
+
+
+def _whole(digits: str) -> int | str:
+    return int(digits) if len(digits) <= MOST_DIGITS else digits
+
+
+Given = Annotated[Json, Depends(json_object)]
+
+
+TAKEN: dict[str, Any] = {}  # name → model of every body a route takes
+
+
+def takes(name: str, model: Any) -> Json:
+    """`openapi_extra` of a route whose body is documented by a model; app/apidocs/document.py puts its schema under the name."""
+    TAKEN[name] = model
+    schema = {"$ref": f"#/components/schemas/{name}"}
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}

@@ -1,0 +1,107 @@
+"""Static files as pages load them: a script with all that it imports, the style sheets in one, each address with its digest.
+
+What belongs together is said once, by the files: a module's import statements, and the @import lines of style.css.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import posixpath
+import re
+from functools import lru_cache
+from pathlib import Path
+
+from markupsafe import Markup
+
+
+def folder(name: str) -> Path:
+    """A folder of the project: beside this package in a checkout, inside it in an installed wheel."""
+    here = Path(__file__).resolve().parents[1]
+    return next(path for path in (here / name, here.parent / name) if path.is_dir())
+
+
+STATIC = folder("static")
+STYLE = "style.css"
+_IMPORT = re.compile(r'^import (?:(?:\* as (?P<all>\w+)|\{(?P<names>[^}]*)\}) from )?"(?P<path>\.[^"]*)";\n', re.M)
+_EXPORT = re.compile(r"^export (?:async )?(?:const|function|class) (\w+)", re.M)
+_SHEET = re.compile(r'^@import "([^"]+)";\n', re.M)
+
+
+def _text(name: str) -> str:
+    return (STATIC / name).read_text()
+
+
+def imports(name: str) -> tuple[str, ...]:
+    """The modules that a script imports, by their paths in static/."""
+    return tuple(_beside(name, match["path"]) for match in _IMPORT.finditer(_text(name)))
+
+
+def _beside(name: str, path: str) -> str:
+    return posixpath.normpath(posixpath.join(posixpath.dirname(name), path))
+
+
+def modules(name: str) -> tuple[str, ...]:
+    """A script and all that it imports, each after what it needs.
+
+    >>> modules("kit/tool.js")
+    ('kit/copy.js', 'kit/tool.js')
+    """
+    found: dict[str, None] = {}
+
+    def visit(one: str) -> None:
+        for needed in imports(one):
+            if needed not in found:
+                visit(needed)
+        found[one] = None
+
+    visit(name)
+    return tuple(found)
+
+
+def bundle(name: str) -> str:
+    """A script and all that it imports as one classic script, for browsers load no modules from file://.
+
+    Every module keeps a scope of its own and hands on what it exports, in the order in which browsers run modules.
+    """
+    parts = modules(name)
+    number = {part: n for n, part in enumerate(parts)}
+
+    def taken(part: str, match: re.Match[str]) -> str:
+        source = f"module{number[_beside(part, match['path'])]}"
+        if match["all"]:
+            return f"const {match['all']} = {source};\n"
+        return f"const {{{(match['names'] or '').replace(' as ', ': ')}}} = {source};\n"
+
+    def scope(part: str) -> str:
+        text = _text(part)
+        body = _IMPORT.sub(lambda match: taken(part, match), text)
+        exported = ", ".join(_EXPORT.findall(text))
+        body = re.sub(r"^export (?=(?:async )?(?:const|function|class) )", "", body, flags=re.M)
+        return f"const module{number[part]} = (() => {{\n{body}return {{ {exported} }};\n}})();\n"
+
+    return '"use strict";\n(() => {\n' + "".join(map(scope, parts)) + "})();\n"
+
+
+@lru_cache(maxsize=1)
+def style() -> str:
+    """Every style sheet, joined as style.css orders them."""
+    return _SHEET.sub(lambda match: _text(match[1]), _text(STYLE))
+
+
+@lru_cache(maxsize=64)
+def static_url(name: str) -> str:
+    """/static/name with a digest of all that it is or loads, so that a changed file is a new address."""
+    digest = hashlib.sha256()
+    if name == STYLE:
+        digest.update(style().encode())
+    else:
+        for part in modules(name) if name.endswith(".js") else (name,):
+            digest.update((STATIC / part).read_bytes())
+    return f"/static/{name}?{digest.hexdigest()[:10]}"
+
+
+@lru_cache(maxsize=64)
+def script(name: str, data: str = "") -> Markup:
+    """The elements that load a module: it and what it imports are asked for at once. data: further attributes."""
+    ahead = "".join(f'<link rel="modulepreload" href="/static/{part}">' for part in modules(name)[:-1])
+    return Markup(f'{ahead}<script type="module" src="{static_url(name)}"{" " * bool(data)}{data}></script>')

@@ -1,0 +1,128 @@
+"""What stands before every route: the request's id, the names this server answers to, the sizes of address and body, the headers of every
+answer, the access log."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import secrets
+import time
+
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.kit.errors import answer, status_of
+from app.kit.headers import Headers
+from app.kit.logs import ACCESS, REQUEST_ID
+from app.kit.prefix import address
+from app.kit.settings import Settings
+from layouts.errors import LayoutError
+from layouts.reading import shown
+
+BODIES = ("POST", "PUT", "PATCH", "DELETE")
+PROBES = ("/healthz", "/readyz")  # asked for by address, inside a container: no client's name is known there
+LONGEST_DRAIN, MOST_DRAINED = 2.0, 64 << 20
+_ID = re.compile(rb"[\w.:+/=-]{1,64}\Z")
+
+
+class Guard:
+    """ASGI middleware. Refuses what is too large, too slow or meant for another server, before a route sees it."""
+
+    def __init__(self, app: ASGIApp, settings: Settings, styles: tuple[str, ...] = ()) -> None:
+        self.app, self.settings = app, settings
+        self.headers = Headers(settings.frame_ancestors, styles)
+        self.hosts = [] if "*" in settings.trusted_hosts.split(",") else settings.trusted_hosts.lower().split(",")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        begun = time.perf_counter()
+        given = dict(scope["headers"])
+        asked = given.get(b"x-request-id", b"")
+        identity = asked if _ID.match(asked) else secrets.token_hex(8).encode()
+        REQUEST_ID.set(identity.decode())
+        status = 0
+
+        async def send_guarded(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message["headers"], (b"x-request-id", identity), *self.headers.of(scope, status, message["headers"])]
+            await send(message)
+
+        try:
+            refused = self.refusal(scope, given)
+            if refused:
+                if refused.code == "body_too_large" and b"expect" not in given:
+                    await self.drained(receive)
+                await answer(Request(scope), status_of(refused), refused, {"Connection": "close"})(scope, receive, send_guarded)
+            else:
+                await self.app(scope, self.bounded(receive) if scope["method"] in BODIES else receive, send_guarded)
+        finally:
+            if self.settings.access_log:
+                self.log(scope, status, time.perf_counter() - begun)
+
+    def refusal(self, scope: Scope, given: dict[bytes, bytes]) -> LayoutError | None:
+        """Why a request is not even looked at, None where it is."""
+        host = given.get(b"host", b"").decode("latin-1")
+        name = host.rpartition(":")[0] if re.search(r":\d+\Z", host) else host
+        if (
+            self.hosts
+            and address(scope) not in PROBES
+            and not any(name.lower() == known or (known.startswith("*.") and name.lower().endswith(known[1:])) for known in self.hosts)
+        ):
+            return LayoutError(
+                "unknown_host", f"This server does not answer to '{shown(host)}'.", "LANESCOPE_TRUSTED_HOSTS names the hosts."
+            )
+        size = len(scope.get("raw_path") or b"") + len(scope["query_string"])
+        if size > self.settings.url_bytes:
+            return LayoutError(
+                "address_too_long", f"The address has {size} bytes.", f"At most {self.settings.url_bytes}. A POST route takes more."
+            )
+        length = given.get(b"content-length", b"0")
+        if scope["method"] in BODIES and (not length.isdigit() or len(length) > 18 or int(length) > self.settings.body_bytes):
+            return self.too_large(length.decode("latin-1"))
+        return None
+
+    def too_large(self, size: object) -> LayoutError:
+        return LayoutError("body_too_large", f"The body has {shown(str(size))} bytes.", f"At most {self.settings.body_bytes}.")
+
+    async def drained(self, receive: Receive) -> None:
+        """Read a body that is refused, within reason: a client that still sends when the connection closes never sees the answer."""
+        seen = 0
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(min(self.settings.seconds, LONGEST_DRAIN)):
+                while seen < MOST_DRAINED:
+                    message = await receive()
+                    seen += len(message.get("body", b""))
+                    if not message.get("more_body"):
+                        return
+
+    def bounded(self, receive: Receive) -> Receive:
+        """receive() that counts the body's bytes and does not wait for them longer than a request may take."""
+        until = asyncio.get_running_loop().time() + self.settings.seconds
+        seen, more = 0, True
+
+        async def counted() -> Message:
+            nonlocal seen, more
+            if not more:
+                return await receive()
+            try:
+                async with asyncio.timeout_at(until):
+                    message = await receive()
+            except TimeoutError:
+                raise LayoutError("slow_body", f"The body did not arrive within {self.settings.seconds:g} s.", "Send it at once.") from None
+            seen += len(message.get("body", b""))
+            more = message.get("more_body", False)
+            if seen > self.settings.body_bytes:
+                raise self.too_large(f"at least {seen}")
+            return message
+
+        return counted
+
+    def log(self, scope: Scope, status: int, seconds: float) -> None:
+        path = (scope.get("raw_path") or b"").decode("latin-1")
+        client = (scope.get("client") or ("-",))[0]
+        facts = {"client": client, "method": scope["method"], "path": path, "status": status, "ms": round(seconds * 1000, 2)}
+        ACCESS.info("%s %s %s %d %.1f ms", client, scope["method"], path, status, seconds * 1000, extra=facts)

@@ -1,0 +1,54 @@
+"""Log lines, as text or as one JSON object a line, each with the id of the request it belongs to."""
+
+from __future__ import annotations
+
+import contextvars
+import logging
+import time
+from typing import Any
+
+from app.kit.encode import dumps
+
+REQUEST_ID: contextvars.ContextVar[str] = contextvars.ContextVar("request_id", default="")
+ACCESS = logging.getLogger("lanescope.access")
+FACTS = ("client", "method", "path", "status", "ms")  # what an access line says beside its message
+
+
+class JsonLines(logging.Formatter):
+    """{"time", "level", "logger", "message", "request_id"} and, for an access line, its FACTS; a traceback under "error"."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03}Z",
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            "request_id": REQUEST_ID.get(),
+        }
+        line |= {name: getattr(record, name) for name in FACTS if hasattr(record, name)}
+        if record.exc_info:
+            line["error"] = self.formatException(record.exc_info)
+        return dumps(line).decode()
+
+
+class Text(logging.Formatter):
+    """Time, level, message and the request's id."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)-7s %(message)s")
+
+    def format(self, record: logging.LogRecord) -> str:
+        identity = REQUEST_ID.get()
+        head, newline, rest = super().format(record).partition("\n")
+        return head + (f"  [{identity}]" if identity else "") + newline + rest
+
+
+def config(log_format: str) -> dict[str, Any]:
+    """A logging configuration for uvicorn and this project alike."""
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"lines": {"()": JsonLines if log_format == "json" else Text}},
+        "handlers": {"out": {"class": "logging.StreamHandler", "formatter": "lines", "stream": "ext://sys.stderr"}},
+        "loggers": {name: {"handlers": ["out"], "level": "INFO", "propagate": False} for name in ("uvicorn", "lanescope")},
+    }

@@ -1,0 +1,142 @@
+"""SVG to PNG and PDF: resvg and svg2pdf, with DejaVu Sans Mono from the matplotlib package, so that pictures look alike everywhere.
+
+Chosen from the comparison in docs/benchmarks.md's sources: both drew these grids exactly, need no system library and are MIT. They load no
+system font: without a named font resvg drops text silently.
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib.util
+import math
+import sys
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from app.gpu.pool import Lane
+from app.kit import picture_worker as raster_worker
+from app.kit.picture_worker import FAMILY
+from layouts.errors import LayoutError
+
+LARGEST_PIXELS = 12000  # each way
+MOST_PIXELS = 24_000_000  # in all: 170 MB while it is drawn
+SERVED_PIXELS = 8_000_000  # the same for a server: 60 MB
+SERVED_LABELS = {"png": 8192, "pdf": 4096}  # a server draws so many in a few seconds; a PDF with 16,384 took 13 s and 120 MB
+HINT = "pip install 'lanescope[pictures]'"
+
+
+@lru_cache(maxsize=1)
+def fonts() -> tuple[str, ...]:
+    """The files of the shipped font, found without importing the package that ships it."""
+    found = importlib.util.find_spec("matplotlib")
+    folder = Path(found.origin).parent / "mpl-data" / "fonts" / "ttf" if found and found.origin else Path()
+    files = [folder / name for name in ("DejaVuSansMono.ttf", "DejaVuSansMono-Bold.ttf")]
+    if not found or not all(file.is_file() for file in files):
+        raise LayoutError("no_pictures", "The font for PNG and PDF is not installed.", HINT, "form")
+    return tuple(map(str, files))
+
+
+def available() -> str:
+    """Why PNG and PDF cannot be made here, "" where they can."""
+    missing = [name for name in ("resvg_py", "svg2pdf_py", "matplotlib") if importlib.util.find_spec(name) is None]
+    return f"Not installed: {', '.join(missing)}. {HINT}" if missing else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """An SVG that shall become a PNG (`scale` pixels a unit) or a PDF; LayoutError where it cannot, before anything is drawn."""
+
+    form: str
+    svg: str
+    scale: float = 1.0
+    fonts: tuple[str, ...] = field(default_factory=fonts)
+
+    def __post_init__(self) -> None:
+        reason = available()
+        if reason:
+            raise LayoutError("no_pictures", f"PNG and PDF cannot be made here: {reason}.", HINT, "form")
+        strange = sorted({letter for letter in self.svg if ord(letter) > 0x2FFF})
+        if strange:
+            raise LayoutError(
+                "no_glyphs", f"{FAMILY} has no glyph for '{''.join(strange[:8])}'.", "Chinese text: SVG, TeX, text or Markdown.", "lang"
+            )
+        wide, high = (side * self.scale for side in size(self.svg))
+        if self.form == "png" and (max(wide, high) > LARGEST_PIXELS or wide * high > MOST_PIXELS):
+            raise LayoutError(
+                "too_large",
+                f"{wide:.0f}×{high:.0f} pixels.",
+                f"At most {LARGEST_PIXELS} each way and {MOST_PIXELS // 1_000_000} million in all: a smaller cell or scale, or a window.",
+                "scale",
+            )
+
+    def made(self) -> bytes:
+        """Drawn in this process."""
+        return raster_worker.png(self.svg, self.scale, self.fonts) if self.form == "png" else raster_worker.pdf(self.svg, self.fonts)
+
+
+def size(svg: str) -> tuple[float, float]:
+    """Width and height of a picture in its own units."""
+    wide, high = (float(svg.split(f'{side}="', 1)[1].split('"', 1)[0]) for side in ("width", "height"))
+    return wide, high
+
+
+def fitting(svg: str, scale: float) -> float:
+    """The scale, or less where the picture would be larger than a server draws; in hundredths, so that it can be written in an address."""
+    wide, high = size(svg)
+    return max(
+        0.25,
+        min(
+            scale,
+            math.floor(100 * math.sqrt(SERVED_PIXELS / (wide * high))) / 100,
+            math.floor(100 * LARGEST_PIXELS / max(wide, high)) / 100,
+        ),
+    )
+
+
+def servable(drawing: Drawing) -> Drawing:
+    """The drawing; LayoutError where it is more than a server draws for one request."""
+    wide, high = (side * drawing.scale for side in size(drawing.svg))
+    if drawing.form == "png" and wide * high > SERVED_PIXELS:
+        raise LayoutError(
+            "too_large",
+            f"{wide:.0f}×{high:.0f} pixels.",
+            f"A server draws at most {SERVED_PIXELS // 1_000_000} million: a smaller cell or scale, or a window. `lanescope diagram` draws more.",
+            "scale",
+        )
+    labels = drawing.svg.count("<text") + drawing.svg.count("<tspan")
+    if labels > SERVED_LABELS[drawing.form]:
+        raise LayoutError(
+            "too_large",
+            f"{labels} labels in a {drawing.form.upper()}.",
+            f"A server draws at most {SERVED_LABELS[drawing.form]}: a window (rows, cols), label=none, or SVG. `lanescope diagram` draws all.",
+            "label",
+        )
+    return drawing
+
+
+class Easel:
+    """A process that draws for a server, one picture at a time; it is started by the first, and killed by one that takes too long."""
+
+    def __init__(self, seconds: float = 5.0, waiting: int = 32) -> None:
+        self.seconds, self.waiting = seconds, waiting
+        self._lane: Lane | None = None
+
+    def submit(self, drawing: Drawing) -> Future[dict[str, Any]]:
+        """Its answer, for `bytes_of`; LayoutError `busy` where too many wait."""
+        if self._lane is None:
+            argv = [sys.executable, "-m", "app.kit.picture_worker"]
+            self._lane = Lane("pictures", lambda _: argv, self.seconds, self.waiting, start_seconds=20.0)
+        return self._lane.submit({"form": drawing.form, "svg": drawing.svg, "scale": drawing.scale, "fonts": drawing.fonts})
+
+    @staticmethod
+    def bytes_of(answer: dict[str, Any]) -> bytes:
+        return base64.b64decode(answer["base64"])
+
+    def close(self) -> None:
+        """End the process now."""
+        if self._lane:
+            self._lane.close()
+            self._lane = None

@@ -1,0 +1,100 @@
+"""Words, numbers and the one error: what the models of every feature are made of. Words come from the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+from typing_extensions import TypeAliasType
+
+from app.instruction import facts as payload
+from layouts import catalog
+from layouts.reading import LONGEST_NUMBER, PATTERN
+from layouts.swizzle import NAMES
+from layouts.tiling import DEFAULT_ORDER, SWIZZLED_BY
+
+PTX = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
+
+
+class Closed(BaseModel):
+    """An object that has these keys and no other."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+def words(name: str, known: Iterable[str], says: str) -> type[StrEnum]:
+    """An enumeration under its own name in the document; the members are a table's words."""
+    made = StrEnum(name, {word: word for word in known})
+    made.__doc__ = says
+    return made
+
+
+Family = words("Family", catalog.FAMILY_NAMES, "A family of instructions.")
+Target = words("Target", catalog.TARGETS, "An architecture that ptxas was asked to assemble for.")
+ElementType = words("ElementType", payload.known_types(), "The type of some operand's elements.")
+SwizzleMode = words("SwizzleMode", NAMES, "A shared-memory swizzle mode of wgmma.")
+Major = words("Major", DEFAULT_ORDER, "Which way of an operand is contiguous in memory.")
+Order = words("Order", DEFAULT_ORDER.values(), "Which way the atoms of a tile are laid first.")
+SwizzledBy = words("SwizzledBy", SWIZZLED_BY, "What is XORed: the byte address (what TMA does) or the offset from the base.")
+Verdict = words("Verdict", ("match", "mismatch"), "Whether every element lies where it is wanted.")
+
+
+def _text(name: str, pattern: str, says: str, *examples: str) -> Any:
+    schema = {"type": "string", "pattern": pattern, "description": says, "examples": list(examples)}
+    return TypeAliasType(name, Annotated[str, Field(pattern=pattern), WithJsonSchema(schema)])
+
+
+Word64 = _text(
+    "Word64", "^0x[0-9a-f]{16}$", "64 bits as a hex string of 16 digits: as a JSON number it would lose bits.", "0x4000004004000101"
+)
+Word32 = _text("Word32", "^0x[0-9a-fA-F]{8}$", "32 bits as a hex string of 8 digits.", "0x44444444")
+PtxText = TypeAliasType(
+    "PtxText",
+    Annotated[
+        str,
+        WithJsonSchema(
+            {
+                "type": "string",
+                "maxLength": 4096,
+                "description": "An instruction as PTX spells it, with or without `.sync.aligned`; an operand list behind it is left out.",
+                "examples": [PTX, WGMMA],
+            }
+        ),
+    ],
+)
+_SPELLED = [
+    {"type": "integer", "minimum": 0, "maximum": (1 << 64) - 1},
+    {"type": "string", "pattern": PATTERN, "maxLength": LONGEST_NUMBER},
+]
+_NUMBERS = "in decimal, 0x… or 0b…, with _ or ' between digits and C's suffixes"
+
+
+def _number(name: str, spellings: list[dict[str, Any]], says: str, *examples: int | str) -> Any:
+    schema = {"anyOf": spellings, "description": says, "examples": list(examples)}
+    return TypeAliasType(name, Annotated[int | str, WithJsonSchema(schema)])
+
+
+Number = _number("Number", _SPELLED, f"A whole number from 0: a JSON integer, or text {_NUMBERS}.", 4096, "0x1000", "0b1000", "4'096ull")
+NumberText = _number("NumberText", [*_SPELLED, {"const": ""}], f"A whole number from 0 {_NUMBERS}; empty for the default.", "64", "0x40")
+ByLane = Annotated[list[int], Field(description="[lane]")]
+ByThread = Annotated[list[list[int]], Field(description="[thread][value]")]
+Grid = list[list[int]]
+
+
+class ErrorBody(Closed):
+    """What was given, why not, what is allowed, and which field it is about ("" for the request as a whole)."""
+
+    code: str = Field(pattern="^[a-z0-9_]+$", examples=["bad_number"])
+    message: str = Field(min_length=1)
+    hint: str
+    field: str
+    nearest: list[str] = Field(default=[], description="The nearest legal PTX texts, where an instruction is unknown.")
+
+
+class Error(Closed):
+    """Every error of every route."""
+
+    error: ErrorBody

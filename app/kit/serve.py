@@ -1,0 +1,60 @@
+"""`lanescope serve`: an option a setting, each of which is also an environment variable."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import os
+from typing import Annotated, Any
+
+import typer
+
+from app.kit.settings import Settings, variable
+
+
+def serve(**given: Any) -> None:
+    """Serve the pages and the API. Every option is also an environment variable; an option stands above its variable."""
+    settings = Settings(**given)
+    os.environ.update(settings.environment())  # for create_app, here and in worker processes
+    _run(settings)
+
+
+def _signature() -> inspect.Signature:
+    """What typer builds the options from."""
+    parameters = []
+    for row in dataclasses.fields(Settings):
+        flag = isinstance(row.default, bool)
+        option = typer.Option(help=row.metadata["says"], envvar=variable(row.name))
+        default = row.default if flag else str(row.default)
+        kind = Annotated[bool if flag else str, option]  # type: ignore[valid-type]
+        parameters.append(inspect.Parameter(row.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind))
+    return inspect.Signature(parameters)
+
+
+serve.__signature__ = _signature()  # type: ignore[attr-defined]
+
+
+def _run(settings: Settings) -> None:
+    import resource
+    import signal
+
+    import uvicorn
+
+    from app.kit import logs
+
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection is a file, and shells allow few
+    # uvicorn ends in-flight requests, shuts down, and raises the signal again: here that is the end of the work, not of a failure.
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    uvicorn.run(
+        "app.main:create_app",
+        factory=True,
+        host=settings.host,
+        port=settings.port,
+        workers=settings.workers,
+        proxy_headers=False,  # create_app believes the proxies that the settings name
+        server_header=False,
+        log_config=logs.config(settings.log_format),
+        access_log=False,  # create_app writes its own, with the request's id
+        timeout_graceful_shutdown=max(1, round(settings.shutdown_seconds)),
+    )

@@ -1,0 +1,95 @@
+"""What the verbs of the command line share: JSON, tables, files, storages, completion."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import sys
+from typing import Annotated, Any
+
+import typer
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print what the HTTP API answers.")]
+
+
+def print_json(content: Any) -> None:
+    import numpy as np
+
+    print(json.dumps(content, default=lambda v: v.tolist() if isinstance(v, np.ndarray) else str(v)))
+
+
+def table(head: list[str], rows: list[list[str]]) -> None:
+    """A table for people: colours and rules, lanes told apart by alternating rows."""
+    from rich.console import Console
+    from rich.table import Table
+
+    made = Table(*head, row_styles=["", "dim"] if len(rows) > 8 else None, header_style="bold cyan", box=None, pad_edge=False)
+    for row in rows:
+        made.add_row(*row)
+    Console().print(made, markup=False)
+
+
+def complete(incomplete: str) -> list[str]:
+    """PTX texts for shell completion."""
+    from layouts import catalog
+
+    texts = (text for i in catalog.instructions() for text in (i.ptx, i.ptx.replace(".sync.aligned", "")))
+    return [text for text in texts if text.startswith(incomplete)]
+
+
+def form_of(output: str) -> str:
+    """The form a file's name asks for."""
+    from app.diagram.forms import FORMS
+    from layouts.errors import LayoutError
+
+    form = "svg" if output == "-" else output.rpartition(".")[2].lower()
+    if form not in FORMS or (output != "-" and "." not in output):
+        raise LayoutError("bad_usage", f"'{output}' names no form.", f"End it in {', '.join('.' + form for form in FORMS)}.", "output")
+    return form
+
+
+def save(made: bytes, output: str) -> None:
+    from pathlib import Path
+
+    from layouts.errors import LayoutError
+
+    if output == "-":
+        sys.stdout.buffer.write(made)
+        return
+    try:
+        Path(output).write_bytes(made)
+    except OSError as error:
+        raise LayoutError("bad_usage", f"'{output}' cannot be written: {error.strerror}.", "Choose another file.", "output") from None
+    print(f"{output}  {len(made)} bytes", file=sys.stderr)
+
+
+_NEXT = re.compile(r"[,\s]+(?=[a-z_0-9]+=)")  # a CuTe layout has commas, too, but no `name=`
+
+
+def storage_of(items: list[str] | None, major: str) -> dict[str, str]:
+    """name=value options as a storage: one an option, or several with commas between them."""
+    from layouts.errors import LayoutError
+    from layouts.reading import shown
+
+    spec: dict[str, str] = {}
+    for item in [part for text in items or ["kind=canonical"] for part in _NEXT.split(text)]:
+        name, equals, value = item.partition("=")
+        if not equals:
+            raise LayoutError("bad_storage", f"'{shown(item)}' is no storage option.", "Write name=value, e.g. swizzle=128B.", "storage")
+        if name.strip() in spec:
+            raise LayoutError("bad_storage", f"'{shown(name)}' is given twice.", "Give every name once.", f"storage.{shown(name)}")
+        spec[name.strip()] = value.strip()
+    spec.setdefault("kind", "canonical")
+    along = {"canonical": "major", "rows": "inner", "atoms": "inner"}.get(spec["kind"])
+    if along:
+        spec.setdefault(along, major)
+    return spec
+
+
+def storage_option(spec: dict[str, Any]) -> str:
+    """A storage as the option that `storage_of` reads back, for a shell."""
+    return "--storage " + shlex.quote(",".join(f"{name}={value}" for name, value in spec.items()))
+
+
+Ptx = Annotated[str, typer.Argument(help="PTX text, with or without .sync.aligned.", autocompletion=complete)]

@@ -1,0 +1,159 @@
+"""Bodies that are made once and sent many times: raw, gzip and brotli bytes with a strong ETag each, 304, and a cache bounded in bytes."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import Any
+
+import brotli
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from app.kit.encode import dumps
+
+SMALLEST_COMPRESSED = 400
+LARGE = 4 << 20  # bytes from which compressing well takes longer than sending
+CODINGS = ("br", "gzip")  # the better first
+DENSE = ("image/png", "application/pdf")  # compressed already
+OVERHEAD = 2048  # bytes an entry of the cache costs beside its bodies: objects, headers, the key
+
+
+class Body(Response):
+    """One representation as a response: it takes the coding the client prefers and answers 304 by itself.
+
+    Compressing is work: `prepare` does it where the body is made, in a worker thread. A coding nobody prepared is not sent.
+    """
+
+    def __init__(
+        self,
+        raw: bytes,
+        media_type: str,
+        cache: str = "no-cache",
+        status: int = 200,
+        keep: bool = True,
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        """keep: whether the address alone says what it is, so that it may be sent again for it."""
+        super().__init__(raw, status, headers, media_type)
+        self.keep = keep
+        self.route: Any = None  # under which route metrics count it when it is sent from the cache
+        self._tag = hashlib.sha256(raw).hexdigest()[:20].encode()
+        self._always = [*self.raw_headers[: len(headers or {})], (b"cache-control", cache.encode()), (b"vary", b"Accept-Encoding")]
+        self._encoded = {"": raw}
+
+    def coding(self, accepted: str) -> str:
+        """The content coding for an Accept-Encoding header, "" for none."""
+        small = len(self.body) < SMALLEST_COMPRESSED or self.media_type in DENSE
+        return "" if small else _coding(accepted)
+
+    def has(self, coding: str) -> bool:
+        return coding in self._encoded
+
+    def prepare(self, coding: str) -> Body:
+        """Make a coding's bytes where they are not made yet."""
+        if coding not in self._encoded:
+            raw = self._encoded[""]
+            self._encoded[coding] = (
+                brotli.compress(raw, quality=5 if len(raw) < LARGE else 1) if coding == "br" else gzip.compress(raw, 6, mtime=0)
+            )
+        return self
+
+    @property
+    def size(self) -> int:
+        """Bytes it keeps."""
+        return sum(map(len, self._encoded.values())) + OVERHEAD
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        accepted = held = b""
+        for name, value in scope["headers"]:
+            if name == b"accept-encoding":
+                accepted = value
+            elif name == b"if-none-match":
+                held = held + b"," + value if held else value
+        coding = self.coding(accepted.decode("latin-1"))
+        if coding not in self._encoded:
+            coding = ""
+        tag = b'"' + self._tag + (b"-" + coding.encode() if coding else b"") + b'"'
+        headers = [*self._always, (b"etag", tag)]
+        if held and self.status_code == 200 and _has(held, tag):
+            await send({"type": "http.response.start", "status": 304, "headers": headers})
+            return await send({"type": "http.response.body", "body": b""})
+        raw = self._encoded[coding]
+        headers += [(b"content-type", self.headers["content-type"].encode()), (b"content-length", b"%d" % len(raw))]
+        if coding:
+            headers.append((b"content-encoding", coding.encode()))
+        await send({"type": "http.response.start", "status": self.status_code, "headers": headers})
+        await send({"type": "http.response.body", "body": raw})
+
+
+def _has(held: bytes, tag: bytes) -> bool:
+    """Whether If-None-Match names a tag: a list, weak ones too (RFC 9110, 13.1.2 compares weakly), or * for any."""
+    return held.strip() == b"*" or tag in (part.strip().removeprefix(b"W/") for part in held.split(b","))
+
+
+def json_body(content: Any) -> Body:
+    """The JSON of an answer."""
+    return Body(dumps(content), "application/json")
+
+
+def _coding(accepted: str) -> str:
+    """The coding a client likes best of br and gzip, "" where it takes neither (RFC 9110, 12.5.3).
+
+    >>> _coding("gzip, br;q=0.5"), _coding("*"), _coding("br;q=0"), _coding("gzip, br")
+    ('gzip', 'br', '', 'br')
+    """
+    liked: dict[str, float] = {}
+    for item in accepted.lower().split(","):
+        name, _, options = item.partition(";")
+        liked[name.strip()] = _weight(options)
+    best = max(CODINGS, key=lambda coding: liked.get(coding, liked.get("*", 0.0)))
+    return best if liked.get(best, liked.get("*", 0.0)) > 0 else ""
+
+
+def _weight(options: str) -> float:
+    """The q of an item, 1 where none is given, 0 where it is no number."""
+    name, _, value = options.partition("=")
+    if name.strip() != "q":
+        return 1.0
+    try:
+        return float(value)
+    except ValueError:
+        return 0.0
+
+
+class Cache:
+    """Bodies by key, the ones used last; never more than `most_bytes` of them. Safe in threads."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self.most_bytes = most_bytes
+        self.held_bytes = 0
+        self._bodies: OrderedDict[Hashable, tuple[Body, int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable) -> Body | None:
+        """The body of a key, None where it is not kept."""
+        with self._lock:
+            found = self._bodies.get(key)
+            if found is None:
+                return None
+            self._bodies.move_to_end(key)
+            return found[0]
+
+    def put(self, key: Hashable, body: Body) -> None:
+        """Keep a body, or count it anew where it has grown; one larger than a quarter of the cache is not kept."""
+        with self._lock:
+            self.held_bytes -= self._bodies.pop(key, (body, 0))[1]
+            size = body.size
+            if size > self.most_bytes // 4:
+                return
+            self._bodies[key] = body, size
+            self.held_bytes += size
+            while self.held_bytes > self.most_bytes:
+                self.held_bytes -= self._bodies.popitem(last=False)[1][1]
+
+    def __len__(self) -> int:
+        return len(self._bodies)

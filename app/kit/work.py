@@ -1,0 +1,221 @@
+"""Where requests compute: a few threads beside the event loop, a bounded queue, a time limit, and a cache of what was made.
+
+A route written as a plain function runs in these threads (`OffLoop` sees to it); one written `async def` must compute nothing itself and
+gives what it has to compute to `off_loop`. A plain function that returns a `wire.Body` for a GET has it kept under the address, so that the
+next request for the same address is answered from the event loop without a thread, a route or a dependency.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import ctypes
+import functools
+import gc
+import inspect
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable, Hashable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from fastapi.routing import APIRoute
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from app.kit.picture import Drawing, Easel
+from app.kit.rate import Rate
+from app.kit.settings import Settings
+from app.kit.wire import Body, Cache
+from layouts.errors import LayoutError
+
+Made = TypeVar("Made")
+M_ARENA_MAX, M_MMAP_THRESHOLD = -8, -3  # malloc.h
+
+
+@lru_cache(maxsize=1)
+def settle() -> None:
+    """Once a process, when what stays is loaded: nothing else may hold the interpreter for long.
+
+    The catalogue's 150,000 objects leave the garbage collector's sight: a full collection of them took 0.3 s, with every request waiting.
+    And a thread that computes gives way after 1 ms instead of 5: the event loop needs the interpreter several times for one answer. Large arrays
+    are given back to the system when they are freed.
+    """
+    gc.freeze()
+    sys.setswitchinterval(0.001)
+    with contextlib.suppress(AttributeError, OSError):  # glibc's: else each thread keeps what its largest answer took, 40 MB in all
+        malloc = ctypes.CDLL(None).mallopt
+        malloc(M_ARENA_MAX, 1)
+        malloc(M_MMAP_THRESHOLD, 256 << 10)
+
+
+class Work:
+    """The threads of one server. `held` jobs are running or waiting; one that outlives its request is counted until it ends."""
+
+    def __init__(self, settings: Settings = Settings()) -> None:
+        self.threads, self.most, self.seconds = settings.threads, settings.threads + settings.waiting, settings.seconds
+        self.cache = Cache(settings.cache_bytes)
+        self.easel = Easel(settings.seconds)
+        self.rate = Rate(settings.rate)
+        self.held = 0
+        self._pool: ThreadPoolExecutor | None = None
+        self._lock = threading.Lock()
+
+    async def run(self, make: Callable[[], Made]) -> Made:
+        """make() in a thread; LayoutError `busy` where too many wait."""
+        return await asyncio.wrap_future(self._submit(make))
+
+    async def drawn(self, sketch: Sketch) -> Body:
+        """A sketch as PNG or PDF."""
+        try:
+            answer = await asyncio.wrap_future(self.easel.submit(sketch.drawing))
+        except LayoutError as error:
+            raise self.too_slow() if error.code == "timed_out" else error from None
+        return await self.run(lambda: Body(Easel.bytes_of(answer), str(sketch.media_type)))
+
+    @asynccontextmanager
+    async def limited(self) -> AsyncIterator[None]:
+        """The time one request has; LayoutError `too_slow` after it. What has not begun is dropped, the result of what has is."""
+        try:
+            async with asyncio.timeout(self.seconds):
+                yield
+        except TimeoutError:
+            raise self.too_slow() from None
+
+    def too_slow(self) -> LayoutError:
+        return LayoutError(
+            "too_slow", f"This took longer than {self.seconds:g} s.", "Ask for less: a smaller tile, fewer accesses, a window."
+        )
+
+    def _submit(self, make: Callable[[], Made]) -> Future[Made]:
+        with self._lock:
+            if self.held >= self.most:
+                raise LayoutError("busy", f"{self.held} requests are being computed.", "Try again in a few seconds.")
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="work")
+            self.held += 1
+            future = self._pool.submit(make)
+        future.add_done_callback(self._left)
+        return future
+
+    def _left(self, _: Future[Any]) -> None:
+        with self._lock:
+            self.held -= 1
+
+    def close(self) -> None:
+        """Let what runs end and drop what waits."""
+        with self._lock:
+            pool, self._pool = self._pool, None
+        if pool:
+            pool.shutdown(cancel_futures=True)
+        self.easel.close()
+
+
+class Sketch(Response):
+    """What a route returns for a PNG or PDF: drawing it is another process's work."""
+
+    def __init__(self, drawing: Drawing, media_type: str) -> None:
+        super().__init__(media_type=media_type)
+        self.drawing = drawing
+
+
+def picture(made: Any, media_type: str) -> Body | Sketch:
+    """What `app.diagram.forms` made, its drawings left for later."""
+    return Sketch(made, media_type) if isinstance(made, Drawing) else Body(made, media_type)
+
+
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """The request of this task: whose threads it uses, under which key its body is kept (None: not at all), which coding it wants."""
+
+    work: Work
+    key: Hashable | None
+    accepted: str
+    scope: Scope
+
+    def charge(self) -> None:
+        """One computation to the client's account, once a request; TooOftenError where it has none left."""
+        if self.work.rate.rate and not self.scope.get("charged"):
+            self.scope["charged"] = True
+            self.work.rate.take((self.scope.get("client") or ("",))[0])
+
+
+_answering: contextvars.ContextVar[Answering] = contextvars.ContextVar("answering")
+
+
+async def off_loop(make: Callable[..., Made], *args: Any) -> Made:
+    """make(*args) in the threads of the server whose request this is; a body it makes is compressed there, and not kept."""
+    now = _answering.get()
+    now.charge()
+    async with now.work.limited():
+        return await now.work.run(lambda: _prepared(make(*args), now))
+
+
+def _prepared(made: Made, now: Answering) -> Made:
+    if isinstance(made, Body):
+        made.prepare(made.coding(now.accepted))
+    return made
+
+
+def _kept(made: Any, now: Answering) -> Any:
+    """In the thread: a body is compressed and kept."""
+    made = _prepared(made, now)
+    if isinstance(made, Body) and now.key is not None and made.keep and made.status_code == 200:
+        made.route = now.scope.get("route")
+        now.work.cache.put(now.key, made)
+    return made
+
+
+class OffLoop(APIRoute):
+    """A route whose plain function runs in the server's threads."""
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        super().__init__(path, endpoint if inspect.iscoroutinefunction(endpoint) else _threaded(endpoint), **options)
+
+
+def _threaded(endpoint: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(endpoint)
+    async def run(**given: Any) -> Any:
+        now = _answering.get()
+
+        def make() -> Any:
+            found = now.work.cache.get(now.key) if now.key is not None else None  # made meanwhile, or in another coding
+            return _kept(found or endpoint(**given), now)
+
+        now.charge()
+        async with now.work.limited():
+            made = await now.work.run(make)
+            if isinstance(made, Sketch):
+                drawn = await now.work.drawn(made)
+                made = await now.work.run(lambda: _kept(drawn, now))
+            return made
+
+    return run
+
+
+class Kept:
+    """ASGI middleware: sends what the cache has, and tells the task below whose request it answers.
+
+    `facts()` is what answers depend on beside their address."""
+
+    def __init__(self, app: ASGIApp, work: Work, facts: Callable[[], Hashable]) -> None:
+        self.app, self.work, self.facts = app, work, facts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        accepted = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"accept-encoding"), "")
+        key = None
+        if scope["method"] == "GET":
+            key = (scope["path"], scope["query_string"], scope.get("root_path", ""), self.facts())
+            body = self.work.cache.get(key)
+            coding = body.coding(accepted) if body else ""
+            if body and body.has(coding):
+                scope["route"] = body.route
+                return await body(scope, receive, send)
+        _answering.set(Answering(self.work, key, accepted, scope))
+        await self.app(scope, receive, send)

@@ -1,0 +1,60 @@
+"""The JSON API of shared memory and descriptors."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from starlette.responses import Response
+
+from app.kit.api import ApiRoute, Given, part, query, takes, word
+from app.kit.schemas import Major, NumberText, Order, SwizzleMode
+from app.kit.wire import json_body
+from app.memory import facts as memory
+from app.memory.schemas import Decoded, EncodeBody, Encoded, Reads, ReadsBody, Tile, Verified, VerifyBody
+
+router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
+
+
+TILE = {
+    "element_bits": Annotated[NumberText, Query(description="Bits of an element.")],
+    "major": Annotated[str, word(Major, "Which way is contiguous.")],
+    "swizzle": Annotated[str, word(SwizzleMode, "The swizzle mode.")],
+    "mn": Annotated[NumberText, Query(description="Elements of M or N.")],
+    "k": Annotated[NumberText, Query(description="Elements of K.")],
+    "rows": Annotated[NumberText, Query(description="Rows of one instruction; 64, or mn where that is less.")],
+    "order": Annotated[str, word(Order, "Which way the atoms are laid first; the usual one of the major where it is empty.")],
+    "base": Annotated[NumberText, Query(description="The tile's byte address.")],
+}
+
+
+@router.get("/smem/tile", responses={200: {"model": Tile}})
+def tile(given: Annotated[dict[str, str], query(TILE, memory.TILE_FIELDS)]) -> Response:
+    """Where every element of a tile lies, its strides LBO and SBO, and the descriptor of every step along K and M or N."""
+    return json_body(memory.tile_facts(*memory.tile_of(given)))
+
+
+@router.post("/descriptors/encode", responses={200: {"model": Encoded}}, openapi_extra=takes("EncodeBody", EncodeBody))
+def encode(given: Given) -> Response:
+    """A descriptor from its amounts in bytes."""
+    return json_body(memory.encode(given))
+
+
+@router.post("/descriptors/reads", responses={200: {"model": Reads}}, openapi_extra=takes("ReadsBody", ReadsBody))
+def reads(given: Given) -> Response:
+    """The absolute byte address the hardware reads for every element."""
+    return json_body(memory.reads_facts(given))
+
+
+@router.post("/descriptors/verify", responses={200: {"model": Verified}}, openapi_extra=takes("VerifyBody", VerifyBody))
+def verify(given: Given) -> Response:
+    """Does the descriptor read the tile where the program stored it? With a diagnosis and a repair where it does not."""
+    return json_body(memory.verify_facts(given))
+
+
+@router.get("/descriptors/{word:path}", responses={200: {"model": Decoded}})
+def decode(
+    word: Annotated[str, part("64 bits: hex, 0b…, 0d… for decimal, hi:lo, {lo, hi}, or a constant C++ expression.", "0x4000004004000101")],
+) -> Response:
+    """A descriptor taken apart."""
+    return json_body(memory.decoded(word))

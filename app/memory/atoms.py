@@ -1,0 +1,105 @@
+"""The page of the swizzle atoms: all eight, and tiles made of them in both orders of tile_to_shape, with LBO and SBO drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlencode
+
+from app.kit.words import LOOK
+from app.memory.tiles import LABELLED, Look, look_of, tile_figure
+from layouts.errors import LayoutError
+from layouts.reading import number
+from layouts.render.svg import svg
+from layouts.swizzle import BY_WIDTH, mode
+from layouts.tile_map import DOWN, NUMBERS, UNITS, strides
+from layouts.tiling import Tile
+
+Json = dict[str, Any]
+BITS = (16, 8, 32)
+# (major, mode, mn, k) in 16-bit elements: a tile for each of the four meanings of LBO and SBO.
+CASES = (("K", "none", 16, 64), ("K", "32B", 16, 64), ("MN", "none", 128, 16), ("MN", "128B", 128, 16))
+DEFAULTS = {"element_bits": "16", "down": "mn", "unit": "chunk", "number": "memory"}
+
+
+def context(query: Mapping[str, str]) -> Json:
+    """What the page shows: its options, the atoms, the tiles. A wrong option is told and the default shown."""
+    given = {name: query.get(name) or default for name, default in DEFAULTS.items()}
+    error = None
+    try:
+        look, bits = _read(given)
+    except LayoutError as wrong:
+        error, (look, bits) = wrong, _read(DEFAULTS)
+    majors = ("K", "MN") if bits == 16 else ("K",)
+    return {
+        "given": given,
+        "error": error,
+        "choices": {"element_bits": tuple(map(str, BITS)), "down": DOWN, "unit": UNITS, "number": NUMBERS},
+        "atoms": [(major, [atom(Tile(bits, major, width, *width.atom(bits, major)), look) for width in BY_WIDTH]) for major in majors],
+        "cases": [case(major, swizzle, mn, k * 16 // bits, bits, look) for major, swizzle, mn, k in CASES if major in majors],
+    }
+
+
+def _read(given: Mapping[str, str]) -> tuple[Look, int]:
+    bits = number(given["element_bits"], "element_bits")
+    if bits not in BITS:
+        raise LayoutError("bad_option", f"element_bits is {bits}.", f"Allowed: {', '.join(map(str, BITS))}.", "element_bits")
+    return replace(look_of({name: given[name] for name in ("down", "unit", "number")}), show="tile"), bits
+
+
+def atom(tile: Tile, look: Look) -> Json:
+    """One atom: its picture and its layout, in chunks as PTX and CUTLASS give it."""
+    return {
+        "title": f"{tile.mode.name}, {tile.major}-major",
+        "size": f"{tile.mn}×{tile.k}",
+        "chunks": _atom_text(tile, 128),
+        "elements": _atom_text(tile, tile.element_bits),
+        "svg": _picture(tile, look),
+        "link": _link(tile, look),
+    }
+
+
+def _atom_text(tile: Tile, unit_bits: int) -> str:
+    """The atom's layout (mn, k), counted in units of some bits."""
+    wide = tile.mode.width_bytes * 8 // unit_bits
+    return f"{tile.mode.swizzle(unit_bits)} o " + (f"(8,{wide}):({wide},1)" if tile.major == "K" else f"({wide},8):(1,{wide})")
+
+
+def case(major: str, swizzle: str, mn: int, k: int, bits: int, look: Look) -> Json:
+    """One tile in both orders, with what its strides lead to."""
+    sides = []
+    for order in ("mn", "k"):
+        tile = Tile(bits, major, mode(swizzle), mn, k, order)
+        sides.append(
+            {
+                "order": "M or N first" if order == "mn" else "K first",
+                "usual": tile.order == Tile(bits, major, mode(swizzle), mn, k).order,
+                "cute": tile.cute()["chunks"],
+                "strides": [
+                    {"name": s.name, "bytes": s.bytes, "chunks": s.bytes // 16, "words": s.words} for s in strides(tile, min(mn, 256))
+                ],
+                "svg": _picture(tile, look),
+                "link": _link(tile, look),
+            }
+        )
+    return {"title": f"{mn}×{k}, {major}-major, {'no swizzle' if swizzle == 'none' else swizzle + ' swizzle'}", "sides": sides}
+
+
+def _picture(tile: Tile, look: Look) -> str:
+    drawing = tile_figure(tile, look, titled=False)
+    return svg(drawing.figure, title=f"{tile.major}-major, {tile.mode.name}", palette=None, extra=drawing.extra, labels_up_to=LABELLED)
+
+
+def _link(tile: Tile, look: Look) -> str:
+    """The tile explorer on the same tile, drawn in the same way."""
+    asked = {
+        "element_bits": tile.element_bits,
+        "major": tile.major,
+        "swizzle": tile.mode.name,
+        "mn": tile.mn,
+        "k": tile.k,
+        "order": tile.order,
+    }
+    looks = {"down": look.down, "unit": look.unit, "number": look.number}
+    return "/smem?" + urlencode(asked | {name: value for name, value in looks.items() if value != LOOK[name][0]})

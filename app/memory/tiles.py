@@ -1,0 +1,169 @@
+"""Pictures of tiles: the tile as a grid, memory beside or below it, atoms outlined, LBO and SBO as brackets. No framework."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from app.kit.words import LOOK
+from layouts.errors import LayoutError
+from layouts.tile_map import DOWN, NUMBERS, UNITS, Stride, TileMap, strides
+from layouts.tiling import Tile
+from layouts.view import Figure, Panel
+
+SHOWN = ("both", "tile", "memory")
+LABELLED = 2200  # cells of a picture that are still numbered
+_LEFT, _TOP, _GAP, _WIDEST = 34.0, 36.0, 150.0, 560.0
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """LOOK's values, read."""
+
+    down: str = ""
+    unit: str = "chunk"
+    number: str = "logical"
+    show: str = "both"
+    plain: bool = False
+
+
+LOOKS = {"down": ("", *DOWN), "unit": UNITS, "number": NUMBERS, "show": SHOWN, "plain": ("0", "1")}
+
+
+def look_of(query: Mapping[str, str]) -> Look:
+    """How a query wants a tile drawn; LayoutError names the option that is none."""
+    given = {name: query.get(name) or default for name, (default, _) in LOOK.items()}
+    for name, value in given.items():
+        if value not in LOOKS[name]:
+            raise LayoutError("bad_option", f"{name} is '{value[:40]}'.", f"Allowed: {', '.join(filter(None, LOOKS[name]))}.", name)
+    return Look(given["down"], given["unit"], given["number"], given["show"], given["plain"] == "1")
+
+
+@dataclass(frozen=True)
+class TileDrawing:
+    """A figure, what is drawn on top of it, and the map and places behind its cells."""
+
+    figure: Figure
+    extra: str
+    map: TileMap
+    place: Any  # int64 [rows, cols]: the cell of the memory panel
+    first: int  # byte address of the memory panel's first cell
+
+
+def tile_figure(
+    tile: Tile, look: Look | None = None, rows: int = 0, ink: str = "var(--trace)", line: str = "var(--ink)", titled: bool = True
+) -> TileDrawing:
+    """A tile and its memory. rows: those of one instruction, which decide whether a stride is read; 0: of the whole tile, at most 256."""
+    look = look or Look()
+    cells = TileMap(tile, look.down, look.unit)
+    per_line = 1024 // cells.bits
+    first = tile.base // 128 * 128
+    memory = cells.memory(look.plain)
+    place = memory + (tile.base - first) * 8 // cells.bits
+    high = int(place.max()) // per_line + 1
+    held = np.full(high * per_line, -1)
+    held[place.ravel()] = np.arange(place.size)
+    colour = (cells.chunk % 8).astype(np.int32)
+    beside = np.where(held >= 0, colour.ravel()[held], -1).reshape(high, per_line).astype(np.int32)
+    numbers = {"logical": cells.logical, "memory": memory, "none": None}[look.number]
+    panels: list[Panel] = []
+    wide, tall = _cell(cells.rows, cells.cols)
+    here, there = ("M or N", "K") if cells.rows_are_mn else ("K", "M or N")
+    size = "16 B" if look.unit == "chunk" else f"one {tile.element_bits}-bit element"
+    texts, held_texts = None, None
+    if numbers is not None:
+        texts = [[str(n) for n in row] for row in numbers.tolist()]
+        flat = numbers.ravel()
+        held_texts = [["" if n < 0 else str(int(flat[n])) for n in row] for row in held.reshape(high, per_line).tolist()]
+    if look.show != "memory":
+        title = f"tile: {here} down, {there} across, 1 cell = {size}" if titled else ""
+        panels.append(
+            Panel("logical", title, cells.rows, cells.cols, _LEFT, _TOP if titled else 18.0, wide, tall, None, colour, texts, of=8)
+        )
+    stacked = bool(panels) and panels[0].width > _WIDEST
+    if look.show != "tile":
+        x = _LEFT + max(panels[0].width + _GAP, 7.4 * len(panels[0].title) + 24) if panels and not stacked else _LEFT
+        y = _TOP + panels[0].height + 78 if stacked else _TOP
+        memory_wide, memory_tall = _cell(high, per_line)
+        if panels and not stacked:
+            memory_tall = panels[0].cell_height if high <= cells.rows else memory_tall
+        title = f"memory{' before the swizzle' if look.plain else ''}, 1 row = 128 B, 1 cell = {size}"
+        panels.append(Panel("memory", title, high, per_line, x, y, memory_wide, memory_tall, None, beside, held_texts, of=8))
+    extra = "".join(_on(panel, tile, cells, rows, ink, line) for panel in panels)
+    across = any(cells.cell_of(stride.mn, stride.k)[1] for stride in strides(tile, rows or min(tile.mn, 256)))
+    below = 34 if across and look.show != "memory" else 10
+    width = max(max(panel.width, 7.3 * len(panel.title)) + panel.x for panel in panels)
+    right = max(panel.x + panel.width + (130 if strides(tile, rows or min(tile.mn, 256)) else 10) for panel in panels)
+    height = max(panel.y + panel.height + (below if panel.name == "logical" else 10) for panel in panels)
+    return TileDrawing(Figure(max(width, right), height, tuple(panels)), extra, cells, place, first)
+
+
+def _cell(rows: int, cols: int) -> tuple[float, float]:
+    """A cell's width and height: large enough for a number where there are not too many of them."""
+    wide, tall = min(34.0, 500 / cols), min(19.0, max(3.0, 620 / rows))
+    if rows * cols <= LABELLED and cols * 22 <= 1500 and rows <= 128:
+        return max(wide, 22.0), max(tall, 11.0)
+    return wide, tall
+
+
+def _on(panel: Panel, tile: Tile, cells: TileMap, rows: int, ink: str, line: str) -> str:
+    """Edges of the atoms, the first atom's outline, and the strides of one panel."""
+    found = strides(tile, rows or min(tile.mn, 256))
+    if panel.name == "logical":
+        high, wide = cells.cell_of(tile.atom[0], tile.atom[1])
+        return _atoms(panel, high, wide, ink, line) + "".join(_in_tile(panel, cells, stride, rows, ink) for stride in found)
+    if tile.base % 128:
+        return ""
+    brackets = "".join(_bracket(panel, stride, number, ink) for number, stride in enumerate(found))
+    return _atoms(panel, tile.mode.chunks, panel.cols, ink, line) + brackets
+
+
+def _atoms(panel: Panel, high: int, wide: int, ink: str, line: str) -> str:
+    """Lines between atoms of high × wide cells, and the first one outlined."""
+    steps = [f"M{panel.x:.2f} {panel.y + r * panel.cell_height:.2f}h{panel.width:.2f}" for r in range(high, panel.rows, high)]
+    steps += [f"M{panel.x + c * panel.cell_width:.2f} {panel.y:.2f}v{panel.height:.2f}" for c in range(wide, panel.cols, wide)]
+    edges = f'<path d="{"".join(steps)}" fill="none" stroke="{line}" stroke-width="1.3"/>' if steps else ""
+    size = f'width="{wide * panel.cell_width:.2f}" height="{high * panel.cell_height:.2f}"'
+    return f'{edges}<rect x="{panel.x:.2f}" y="{panel.y:.2f}" {size} fill="none" stroke="{ink}" stroke-width="2"/>'
+
+
+def _in_tile(panel: Panel, cells: TileMap, stride: Stride, rows: int, ink: str) -> str:
+    """A stride between the two places of the tile that it joins: to the right where it leads down, below where it leads across."""
+    row, col = cells.cell_of(stride.mn, stride.k)
+    dashed, note = "", ""
+    if not stride.read:
+        dashed, note = ' stroke-dasharray="4 3"', f"not read by {rows} rows" if rows else "not read"
+    if row:
+        x, start, end = panel.x + panel.width + 14, panel.y + 0.5 * panel.cell_height, panel.y + (row + 0.5) * panel.cell_height
+        path = f"M{x - 10:.1f} {start:.1f}h10V{end:.1f}h-10"
+        head = f"M{x - 5:.1f} {end - 4:.1f}l-6 4 6 4"
+        return _drawn(stride, path, head, dashed, ink) + _label(stride, x + 4, (start + end) / 2, note, ink)
+    y, start, end = panel.y + panel.height + 14, panel.x + 0.5 * panel.cell_width, panel.x + (col + 0.5) * panel.cell_width
+    path = f"M{start:.1f} {y - 10:.1f}v10H{end:.1f}v-10"
+    head = f"M{end - 4:.1f} {y - 5:.1f}l4 -6 4 6"
+    note = f", {note}" if note else ""
+    text = f'<text x="{end + 8:.1f}" y="{y + 4:.1f}" font-size="10" fill="{ink}">{stride.name} {stride.bytes} B{note}</text>'
+    return _drawn(stride, path, head, dashed, ink) + text
+
+
+def _bracket(panel: Panel, stride: Stride, number: int, ink: str) -> str:
+    """A stride in memory, from the first byte to the byte it leads to."""
+    start, end = panel.y + 0.5 * panel.cell_height, panel.y + (stride.bytes // 128 + 0.5) * panel.cell_height
+    x = panel.x + panel.width + 14 + 58 * number
+    path, head = f"M{x - 10:.1f} {start:.1f}h10V{end:.1f}h-10", f"M{x - 5:.1f} {end - 4:.1f}l-6 4 6 4"
+    dashed = "" if stride.read else ' stroke-dasharray="4 3"'
+    return _drawn(stride, path, head, dashed, ink) + _label(stride, x + 4, (start + end) / 2, "", ink)
+
+
+def _drawn(stride: Stride, path: str, head: str, dashed: str, ink: str) -> str:
+    return f'<g stroke="{ink}" fill="none" stroke-width="1.6" data-stride="{stride.name.lower()}"><path d="{path}"{dashed}/><path d="{head}"/></g>'
+
+
+def _label(stride: Stride, x: float, y: float, note: str, ink: str) -> str:
+    lines = [stride.name, f"{stride.bytes} B", *([note] if note else [])]
+    first = y - 5.5 * (len(lines) - 1) + 3.5
+    spans = "".join(f'<tspan x="{x:.1f}" y="{first + 11 * n:.1f}">{text}</tspan>' for n, text in enumerate(lines))
+    return f'<text font-size="10" fill="{ink}">{spans}</text>'

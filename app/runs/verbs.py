@@ -1,0 +1,198 @@
+"""The verbs that execute: steps, gpu status, run, verify. They import no server package."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from app.kit.terminal import AsJson, print_json
+
+app = typer.Typer(rich_markup_mode=None)
+gpu_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Run the instructions on this machine's GPU.")
+app.add_typer(gpu_app, name="gpu")
+_MATRIX = "a formula of i, row and col such as 'i', rows of numbers, or a file (.npy; .txt, .csv)."
+
+
+@app.command()
+def steps(
+    ptx: Annotated[str, typer.Argument(help="An mma's PTX text.")],
+    at: Annotated[str, typer.Option("--at", help="ROW,COL of D to take apart.")] = "0,0",
+    seed: Annotated[str, typer.Option(help="Of the random numbers.")] = "1",
+    backend: Annotated[str, typer.Option(help="numpy (a simulation), or cuda.")] = "numpy",
+    a: Annotated[
+        str, typer.Option("--a", help="A in place of random numbers: " + _MATRIX + " wgmma: also how A is stored, as for lanescope kernel.")
+    ] = "",
+    b: Annotated[str, typer.Option("--b", help="B, likewise; i counts it column by column.")] = "",
+    c: Annotated[str, typer.Option("--c", help="C, likewise; 0 where A or B is given.")] = "",
+    d: Annotated[str, typer.Option("--d", help="wgmma: scale=0 leaves C out.")] = "",
+    data_a: Annotated[str, typer.Option("--data-a", help="wgmma: A's numbers, where --a says how it is stored.")] = "",
+    data_b: Annotated[str, typer.Option("--data-b", help="wgmma: B's numbers, where --b says how it is stored.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Everything one mma does: memory, addresses, registers or descriptors, product terms, D."""
+    from app.gpu import runs
+    from app.gpu.device import Cuda, Device
+    from app.gpu.reference import Reference
+    from app.steps import facts as trace
+    from layouts import find
+    from layouts.reading import pair
+
+    found = find(ptx)
+    trace.check(found)
+    row, col = pair(at, "at")
+    texts = {"a": a, "b": b, "c": c, "d": d, "data_a": data_a, "data_b": data_b}
+    options, data = trace.asked(found, {name: text for name, text in texts.items() if text})
+    matrices = {name: _matrix(text, name) for name, text in data.items()}
+    asked = {"kind": "mma", "instruction": found.ptx, "seed": seed, "backend": backend} | options
+    request = runs.check(asked | ({"data": matrices} if matrices else {}))
+    device: Device = Reference() if request["backend"] == "numpy" else Cuda(0)
+    told = trace.steps(found, runs.run(device, request), row, col)
+    print_json(told) if as_json else print(trace.text(told), end="")
+
+
+def _matrix(given: str, name: str) -> Any:
+    """A matrix from an option: the numbers of a file, or the text itself."""
+    from pathlib import Path
+
+    from app.gpu import own
+    from layouts.errors import LayoutError
+
+    path = Path(given)
+    if path.suffix.lower() not in (".npy", ".txt", ".csv"):
+        return given
+    try:
+        with path.open("rb") as file:
+            raw = file.read(own.MOST_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise LayoutError(
+            "bad_matrix", f"{name}: '{given[:200]}' cannot be read: {reason}.", "Name a .npy, .txt or .csv file.", name
+        ) from None
+    return own.from_file(raw, name) if path.suffix.lower() == ".npy" else own.from_text(raw.decode("utf-8", "replace"), name)
+
+
+@gpu_app.command("status")
+def gpu_status(as_json: AsJson = False) -> None:
+    """Which device there is, or why there is none."""
+    from app.gpu.device import devices
+    from layouts.errors import LayoutError
+
+    try:
+        answer: dict[str, Any] = {"available": True, "reason": "", "devices": devices()}
+    except LayoutError as error:
+        answer = {"available": False, "reason": f"{error.message} {error.hint}", "devices": []}
+    if as_json:
+        return print_json(answer)
+    print(answer["reason"] or "\n".join(", ".join(f"{key} {value}" for key, value in row.items()) for row in answer["devices"]))
+
+
+@gpu_app.command("run")
+def gpu_run(
+    kind: Annotated[str, typer.Argument(help="mma, fragment, descriptor or banks.")],
+    what: Annotated[str, typer.Argument(help="The instruction's PTX text; for banks the access, e.g. ldmatrix.x4.")],
+    operand: Annotated[str, typer.Option(help="fragment, descriptor: which operand.")] = "",
+    descriptor: Annotated[str, typer.Option(help="descriptor: the 64-bit word.")] = "",
+    major: Annotated[str, typer.Option(help="descriptor: K or MN.")] = "K",
+    a_from: Annotated[str, typer.Option(help="mma, wgmma: registers or shared.")] = "",
+    seed: Annotated[str, typer.Option(help="mma: of the random numbers.")] = "20261121",
+    a: Annotated[str, typer.Option("--a", help="mma, a whole product: how A is stored, as for lanescope kernel.")] = "",
+    b: Annotated[str, typer.Option("--b", help="mma, a whole product: how B is stored.")] = "",
+    d: Annotated[str, typer.Option("--d", help="mma, a whole product: scale=0, or wmma's layout and ldm.")] = "",
+    address: Annotated[str, typer.Option(help="banks: 32 byte addresses, with commas.")] = "",
+    backend: Annotated[str, typer.Option(help="cuda, or numpy (a simulation).")] = "cuda",
+    device: Annotated[str, typer.Option(help="Number of the CUDA device.")] = "0",
+    source: Annotated[bool, typer.Option("--source", help="Print the kernel that ran.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Execute one instruction and compare with the map. Exit status 1 where hardware differs."""
+    from app.gpu import runs
+    from app.gpu.device import Cuda, Device
+    from app.gpu.reference import Reference
+    from layouts.banks import parse
+
+    given: dict[str, Any] = {"kind": kind, "backend": backend, "device": device}
+    if kind == "banks":
+        given |= {"access": what, "address": parse(address)}
+    else:
+        given |= {"instruction": what}
+        sides = {side: text for side, text in (("a", a), ("b", b), ("d", d)) if text}
+        given |= {
+            "mma": sides | {"seed": seed} | ({"a_from": a_from} if a_from else {}),
+            "fragment": {"operand": operand} if operand else {},
+        }.get(kind, {})
+        given |= {"descriptor": descriptor, "operand": operand or "a", "major": major} if kind == "descriptor" else {}
+    request = runs.check(given)
+    chosen: Device = Reference() if request["backend"] == "numpy" else Cuda(request["device"])
+    found = runs.run(chosen, request)
+    if as_json:
+        print_json(found)
+    else:
+        how = "SIMULATION, no GPU" if found["simulation"] else found["device"]["name"]
+        print(f"{'agrees' if found['agrees'] else 'differs'}: {found['compared'] - len(found['mismatches'])} of {found['compared']} · {how} · {found['duration_ms']:.1f} ms")  # fmt: skip
+        for name, steps in found.get("descriptors", {}).items():
+            print(f"  descriptor {name}: {' '.join(steps)}")
+        for row in found["mismatches"][:20]:
+            print("  " + ", ".join(f"{key} {value}" for key, value in row.items()))
+        if source:
+            print(found["source"])
+    if not found["agrees"]:
+        raise typer.Exit(1)
+
+
+@gpu_app.command("verify")
+def gpu_verify(
+    family: Annotated[str, typer.Option(help="One family only.")] = "",
+    part: Annotated[str, typer.Option(help="One part only: descriptors, banks, chains or programs.")] = "",
+    write: Annotated[bool, typer.Option(help="Write layouts/evidence/<device>.json; with --part that part of it.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run everything the device supports and compare with the maps. Exit status 1 where hardware differs."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from app.gpu import verify as gpu
+    from layouts.errors import LayoutError
+
+    if write and family:
+        raise LayoutError(
+            "bad_usage", "--write with --family would leave the other families out.", "Run all families to write evidence.", "write"
+        )
+    told = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=told, disable=not told.is_terminal) as bar:
+        task = bar.add_task("running", total=None)
+
+        def progress(key: str, result: str, total: int) -> None:
+            bar.update(task, advance=1, total=total)
+            if result != "agrees":
+                bar.console.print(f"{key}: {result}", markup=False)
+
+        found = gpu.verify(family, progress, part=part)
+    if write:
+        print(gpu.write(found, part), file=sys.stderr)
+    wrong = gpu.failures(found)
+    if as_json:
+        print_json(found)
+    else:
+        _print_summary(found)
+    if wrong:
+        print("\n".join(wrong), file=sys.stderr)
+        raise typer.Exit(1)
+
+
+def _print_summary(found: dict[str, Any]) -> None:
+    """The device, then a row a family with what each method saw."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from app.gpu.verify import summary
+
+    print(", ".join(f"{key} {value}" for key, value in found["meta"].items() if key != "method"))
+    table = Table("what", "ran", "mma agrees", "fragment agrees", "agrees")
+    for row in summary(found):
+        counts = [row.methods.get(method, (0, 0)) for method in ("mma", "fragment")]
+        told = [f"{agreed} of {judged}" if judged else "" for agreed, judged in (*counts, (row.agreed, row.ran))]
+        table.add_row(row.what, str(row.ran), *told)
+    Console().print(table)

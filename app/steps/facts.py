@@ -1,0 +1,245 @@
+"""Everything one mma does, step by step: memory, the addresses lanes give ldmatrix, registers, product terms, D."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from app.gpu import numbers, own, products
+from app.gpu.runs import multiplies
+from app.steps import wgmma as wgmma_steps
+from layouts import chain
+from layouts.errors import LayoutError
+from layouts.instruction import WARPGROUP, Instruction, Operand
+from layouts.planning import SIDES
+from layouts.reading import shown as brief
+
+Json = dict[str, Any]
+
+
+def check(i: Instruction) -> None:
+    """LayoutError where an instruction cannot be stepped through."""
+    if not multiplies(i):
+        raise LayoutError("no_steps", f"{i.ptx} multiplies nothing.", "Choose an mma, wmma.mma or wgmma.", "instruction")
+
+
+_STORAGE = re.compile(r"\s*[a-z_]+\s*=(?!=)")  # name=value, as in major=MN,swizzle=64B; no formula begins so
+
+
+def asked(i: Instruction, given: Mapping[str, Any]) -> tuple[Json, Json]:
+    """(how a wgmma's operands are stored, matrices of one's own) from texts a, b, c, d, data_a and data_b; blank ones left out.
+
+    A warp's mma takes matrices in a, b and c. In a and b of a wgmma, name=value is storage and anything else a matrix.
+    """
+    data = {name.removeprefix("data_"): text for name, text in given.items() if name in ("data_a", "data_b", "c") and text != ""}
+    options: Json = dict.fromkeys(SIDES, "") if i.threads == WARPGROUP else {}
+    for name in SIDES:
+        text = given.get(name, "")
+        stored = isinstance(text, str) and _STORAGE.match(text)
+        if text == "" or (options and (stored or name == "d")):
+            options |= {name: text} if options else {}
+        elif name == "d" or stored:
+            raise LayoutError(
+                "bad_usage", f"{name} = '{brief(text)}' is for wgmma.", "A warp's mma is stepped through from plain rows.", name
+            )
+        elif name in data:
+            raise LayoutError("bad_usage", f"{name} and data_{name} both give a matrix.", f"Give one; {name} says how it is stored.", name)
+        else:
+            data[name] = text
+    return options, data
+
+
+def steps(i: Instruction, run: Json, row: int, col: int, product: int = 0) -> Json:
+    """The steps of one run of kind mma, whose inputs are made again from its seed; a wgmma's are those of its whole product."""
+    check(i)
+    if i.threads == WARPGROUP:
+        return wgmma_steps.steps(i, run, row, col)
+    data = run["request"].get("data")
+    given = products.inputs(i, run["request"]["seed"], data=data)
+    ops = i.operands
+    several = len(given.a) > 1
+    measured = np.asarray(run["measured"], float)
+    d = measured if several else measured[None]
+    _inside(row, col, product, d.shape)
+    c_op = ops.get("c", ops["d"])
+    packed = {"a": products.pack(ops["a"], given.stored_a), "b": products.pack(ops["b"], given.b), "c": products.pack(c_op, given.c)}
+    out_bits = numbers.encode(d, ops["d"].element.name)
+    packed["d"] = numbers.pack(ops["d"], np.moveaxis(out_bits, 0, -1) if several else out_bits[0])
+    return {
+        **wgmma_steps.of_run(i, run, data),
+        "memory": {name: _memory(op, values) for name, op, values in (("a", ops["a"], given.stored_a), ("b", ops["b"], given.b), ("c", c_op, given.c))},
+        "loads": {name: load(ops[name]) for name in "ab"},
+        "registers": {
+            name: [[f"0x{int(word):0{op.register_bits // 4}X}" for word in lane] for lane in packed[name]]
+            for name, op in (("a", ops["a"]), ("b", ops["b"]), ("c", c_op), ("d", ops["d"]))
+        },
+        "values": {
+            name: numbers.decode(numbers.unpack_values(op, packed[name]), op.element.name)
+            for name, op in (("a", ops["a"]), ("b", ops["b"]), ("c", c_op), ("d", ops["d"]))
+        },
+        "metadata": [f"0x{int(word):08X}" for word in given.metadata[0]] if ops["a"].sparsity else None,
+        "element": _element(i, given, d, row, col, product),
+        "d": d if several else d[0],
+    }  # fmt: skip
+
+
+def _inside(row: int, col: int, product: int, shape: tuple[int, ...]) -> None:
+    for name, at, count in (("product", product, shape[0]), ("row", row, shape[1]), ("col", col, shape[2])):
+        if not 0 <= at < count:
+            raise LayoutError("bad_element", f"{name} {at} is not in D.", f"D has {count}, from 0.", name)
+
+
+def _memory(op: Operand, values: Any) -> Json:
+    """The matrix as it lies in memory: A and C row by row, B column by column, K side by side."""
+    by_column = op.name == "b"
+    lines = np.swapaxes(values, 1, 2) if by_column else values
+    return {
+        "order": "column by column" if by_column else "row by row",
+        "element": op.element.name,
+        "lines": lines,
+        "pitch_bytes": max(1, lines.shape[2] * op.container_bits // 8),
+    }
+
+
+def load(op: Operand) -> Json | None:
+    """The ldmatrix that fills an operand from K-major memory without padding: its text, each lane's line and byte; None where none does."""
+    try:
+        found = chain.advise(op, "K")
+    except LayoutError:
+        return None
+    best = next((c for c in found if "b8" not in c.load.instruction.ptx), None)
+    if best is None:
+        return None
+    pitch = op.dense_col_count * op.container_bits // 8 if op.name == "a" else op.row_count * op.container_bits // 8
+    if op.sparsity:
+        pitch = op.col_count * op.container_bits // 8
+    places = best.lane_places[0]
+    offsets = np.where(places[..., 0] >= 0, places[..., 0] * pitch + places[..., 1], -1)
+    return {
+        "ptx": best.load.instruction.ptx,
+        "turns": best.count,
+        "pitch_bytes": pitch,
+        "lane_offsets": offsets,
+        "offset": _offset(chain.lane_formula(best), pitch),
+        "steps": chain.turn_steps(best),
+    }
+
+
+def _offset(formula: dict[str, str], pitch: int) -> str:
+    """Bytes from the matrix's start as a C expression of the lane."""
+    along = "" if formula["byte"] == "0" else f" + {formula['byte']}"
+    return f"({formula['line']}) * {pitch}{along}"
+
+
+def _element(i: Instruction, given: products.Inputs, d: Any, row: int, col: int, product: int) -> Json:
+    """One element of D: its terms, who holds each factor, and the sum."""
+    ops = i.operands
+    a_row, b_col = given.a[product, row], given.b[product, :, col]
+    third = (product,) if len(ops["d"].axes) == 3 else ()
+    scale = {name: numbers.decode(codes.astype(np.uint64), i.types["s"]) for name, codes in given.scales.items()}
+    stored = _stored_columns(i, given) if ops["a"].sparsity else None
+    terms, total = [], float(given.c[product, row, col])
+    for k in range(i.sizes["k"]):
+        factor = 1.0
+        for name, values in scale.items():
+            factor *= float(values[row if name == "scale_a" else col, k * values.shape[1] // i.sizes["k"]])
+        a, b = own.plain(a_row[k]), own.plain(b_col[k])
+        value = a * b * factor
+        if i.types["a"] == "b1":
+            value = float(int(a) ^ int(b) if "xor" in i.modifiers else int(a) & int(b))
+        total += value
+        column = k if stored is None else stored[row].get(k, -1)
+        owner = ops["a"].owner(row, column, *third)[0] if column >= 0 else None
+        terms.append(
+            {
+                "k": k,
+                "a": a,
+                "b": b,
+                "scale": factor,
+                "product": value,
+                "a_at": _name("a", owner),
+                "b_at": _name("b", ops["b"].owner(k, col, *third)[0]),
+            }
+        )
+    c_op = ops.get("c", ops["d"])
+    return {
+        "row": row,
+        "col": col,
+        "product": product,
+        "terms": terms,
+        "c": own.plain(given.c[product, row, col]),
+        "c_at": _name("c", c_op.owner(row, col, *third)[0]),
+        "sum": total,
+        "d": float(d[product, row, col]),
+        "d_at": _name("d", ops["d"].owner(row, col, *third)[0]),
+    }
+
+
+def _stored_columns(i: Instruction, given: products.Inputs) -> list[dict[int, int]]:
+    """For each row of a sparse A: dense column → stored column."""
+    op = i.operands["a"]
+    assert op.sparsity
+    dense = op.sparsity.dense_columns(op.coords["col"], given.metadata[0].tolist())
+    out: list[dict[int, int]] = [{} for _ in range(op.row_count)]
+    for r, at, where in zip(op.rows.ravel().tolist(), dense.ravel().tolist(), op.coords["col"].ravel().tolist(), strict=True):
+        out[r][at] = where
+    return out
+
+
+def _name(letter: str, owner: tuple[int, int] | None) -> str:
+    return f"T{owner[0]}:{letter}{owner[1]}" if owner else "not stored"
+
+
+def text(found: Json) -> str:
+    """All of it as plain text."""
+    if "shared" in found:
+        return wgmma_steps.text(found)
+    how = "NumPy simulation, no GPU" if found["simulation"] else f"ran on {found['device']['name']}"
+    lines = [found["ptx"], f"{how}; {own.origin(found)}; D {'agrees with' if found['agrees'] else 'DIFFERS from'} NumPy's product", ""]
+    for name, memory in found["memory"].items():
+        lines.append(f"1. memory of {name.upper()}: {memory['element']}, {memory['order']}, {memory['pitch_bytes']} bytes a line")
+        for number, matrix in enumerate(np.asarray(memory["lines"])):
+            if len(memory["lines"]) > 1:
+                lines.append(f"   product {number}")
+            wide = max(3, *(len(own.number_text(v)) for v in matrix.ravel().tolist()))
+            lines += [f"   {n:3}  " + " ".join(own.number_text(v).rjust(wide) for v in line) for n, line in enumerate(matrix.tolist())]
+    lines.append("")
+    for name, load_ in found["loads"].items():
+        if load_ is None:
+            lines.append(f"2. {name.upper()} is loaded element by element: no ldmatrix fills it")
+            continue
+        lines.append(
+            f"2. {name.upper()}: {load_['ptx']}{', ' + str(load_['turns']) + ' times' if load_['turns'] > 1 else ''}; offset = {load_['offset']}"
+        )
+        for turn, offsets in enumerate(np.asarray(load_["lane_offsets"])):
+            given = [f"T{lane}:{int(at)}" for lane, at in enumerate(offsets) if at >= 0]
+            lines.append(f"   {'turn ' + str(turn) + '  ' if load_['turns'] > 1 else ''}" + " ".join(given))
+    lines.append("")
+    if found["metadata"]:
+        lines += ["   metadata e: " + " ".join(f"T{lane}:{word}" for lane, word in enumerate(found["metadata"])), ""]
+    lines.append("3. registers, lane by lane")
+    lines += [f"   T{lane:<3} " + "  ".join(f"{name} {_held(found, name, lane)}" for name in "abc") for lane in range(32)]
+    e = found["element"]
+    lines += ["", f"4. D[{e['row']},{e['col']}] = C + sum over k of A[{e['row']},k]·B[k,{e['col']}]"]
+    for term in e["terms"]:
+        scaled = f" × {term['scale']:g}" if term["scale"] != 1 else ""
+        a, b = own.number_text(term["a"]).rjust(3), own.number_text(term["b"]).rjust(3)
+        lines.append(f"   k {term['k']:3}  {a} ({term['a_at']}) × {b} ({term['b_at']}){scaled} = {own.number_text(term['product'])}")
+    lines.append(
+        f"   + C {own.number_text(e['c'])} ({e['c_at']}) = {own.number_text(e['sum'])}; D holds {own.number_text(e['d'])} ({e['d_at']})"
+    )
+    lines += ["", "5. D's registers, lane by lane"]
+    lines += [f"   T{lane:<3} {_held(found, 'd', lane)}" for lane in range(32)]
+    return "\n".join(lines) + "\n"
+
+
+MOST_SHOWN = 16  # values of a lane that are spelled beside its registers
+
+
+def _held(found: Json, name: str, lane: int) -> str:
+    """A lane's registers of one operand, and what they hold where that is not too much."""
+    words, values = found["registers"][name][lane], found["values"][name][lane]
+    return " ".join(words) + (f" ({' '.join(map(own.number_text, values))})" if len(values) <= MOST_SHOWN else "")
