@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 PORT ?= 8000
 
-.PHONY: run test fuzz lint types bench bench-peers load targets golden diagnoses gpu-verify wheel help clean browser compiler
+.PHONY: run test fuzz lint types bench bench-peers load mutants targets golden diagnoses gpu-verify wheel help clean browser compiler
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -59,6 +59,9 @@ bench-peers: $(VENV)/.test browser  ## the same pictures by us and by tensor-lay
 
 load: $(VENV)/.test  ## a server under load and under attack, on loopback; writes docs/benchmarks.md (minutes)
 	$(BIN)/python -m tests.bench.load
+
+mutants: $(VENV)/.test browser  ## plant faults, N=… in files="layouts app static …" (seed=… jobs=…), and count those the tests kill; writes docs/mutants.md
+	$(BIN)/python -m tests.mutants $(or $(files),layouts app) -n $(or $(N),300) --seed $(or $(seed),1) --jobs $(or $(jobs),2)
 
 targets: $(VENV)/.test  ## assemble every candidate with ptxas and rewrite layouts/table/targets.json
 	$(BIN)/python -m tests.ptxas.sweep

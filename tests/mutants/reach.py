@@ -1,0 +1,225 @@
+"""Which tests run which lines: recorded once by coverage.py under pytest, kept in build/, and carried over edits of the sources.
+
+The recording process is this file with ROOT OUT TESTFILE…; `Reach` reads what it wrote."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SOURCES = ("layouts", "app")
+
+
+class Recorder:
+    """A pytest plugin: one coverage context a test; templates and static files are noted by name. Caches are emptied between test files."""
+
+    def __init__(self, measure: Any) -> None:
+        self.measure = measure
+        self.passed: dict[str, float] = {}
+        self.touched: dict[str, set[str]] = {}
+        self.file = ""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        if self.file != (file := item.nodeid.split("::")[0]):
+            self.file = file
+            forget()
+        self.now = self.touched.setdefault(item.nodeid, set())
+        self.measure.switch_context(item.nodeid)
+        return (yield)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.passed and report.when == "setup":
+            self.passed[report.nodeid] = report.duration
+        elif report.when in ("call", "teardown") and report.nodeid in self.passed:
+            if report.passed:
+                self.passed[report.nodeid] += report.duration
+            else:
+                del self.passed[report.nodeid]
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: Any) -> Iterator[Any]:
+        given = yield
+        if fixturedef.argname == "browser" and given is not None:
+            original = given.new_context
+
+            def new_context(*args: Any, **options: Any) -> Any:
+                context = original(*args, **options)
+                context.on("request", lambda request: self.requested(request.url))
+                return context
+
+            given.new_context = new_context
+        return given
+
+    def requested(self, url: str) -> None:
+        path = url.split("?")[0].split("#")[0]
+        if "/static/" in path:
+            self.now.add("static/" + path.split("/static/")[1])
+
+    def pytest_configure(self) -> None:
+        import jinja2
+
+        load = jinja2.Environment._load_template
+        recorder = self
+
+        def noted(self: Any, name: str, given: Any) -> Any:
+            if hasattr(recorder, "now"):
+                recorder.now.add(f"templates/{name}")
+            return load(self, name, given)
+
+        jinja2.Environment._load_template = noted  # type: ignore[method-assign]
+
+
+def forget() -> None:
+    """Empty every cache of a function, so that the lines behind it are run once in each test file."""
+    import functools
+    import gc
+
+    for found in gc.get_objects():
+        if isinstance(found, functools._lru_cache_wrapper) and str(getattr(found, "__module__", "")).split(".")[0] in SOURCES:
+            found.cache_clear()
+
+
+def record(root: Path, out: Path, files: list[str]) -> None:
+    """Run the test files under coverage and pickle what each test touched: this process's whole work."""
+    import coverage
+
+    with tempfile.TemporaryDirectory() as scratch:
+        measure = coverage.Coverage(
+            data_file=f"{scratch}/data", source=[str(root / part) for part in SOURCES if (root / part).is_dir()], config_file=False
+        )
+        recorder = Recorder(measure)
+        measure.start()
+        pytest.main(
+            [
+                "-q",
+                "-o",
+                "addopts=",
+                "-p",
+                "no:cacheprovider",
+                "-p",
+                "no:xdist",
+                "-m",
+                "not bench",
+                "--benchmark-disable",
+                "--rootdir=.",
+                *files,
+            ],
+            [recorder],
+        )
+        measure.stop()
+        measure.save()
+        data = measure.get_data()
+        lines = {str(Path(file).relative_to(root)): data.contexts_by_lineno(file) for file in data.measured_files()}
+    out.write_bytes(pickle.dumps((recorder.passed, recorder.touched, lines)))
+
+
+def text_hash(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@dataclass
+class Reach:
+    """tests[nodeid] = seconds; lines[file][line] = the tests that run it; whole[file] = the tests that ask for a template or a script."""
+
+    root: Path
+    tests: dict[str, float] = field(default_factory=dict)
+    lines: dict[str, dict[int, set[str]]] = field(default_factory=dict)
+    whole: dict[str, set[str]] = field(default_factory=dict)
+    imported: dict[str, set[int]] = field(default_factory=dict)
+    edited: dict[str, set[int]] = field(default_factory=dict)
+    texts: dict[str, list[str]] = field(default_factory=dict)
+    hashes: dict[str, str] = field(default_factory=dict)
+
+    @staticmethod
+    def at(root: Path, cache: Path, browser: bool = True) -> Reach:
+        """The recording in `cache`, brought up to date: changed test files are run again, changed sources are matched line by line."""
+        held = pickle.loads(cache.read_bytes()) if cache.is_file() else Reach(root)
+        held.root = root
+        held.follow()
+        files = {
+            str(path.relative_to(root)): text_hash(path) for path in sorted(root.glob("tests/**/test_*.py")) if "bench" not in path.parts
+        }
+        if not browser:
+            files = {file: hash_ for file, hash_ in files.items() if "/browser/" not in file or file in held.hashes}
+        for file in [file for file in held.hashes if file not in files]:
+            held.drop(file)
+        for file in [file for file, hash_ in files.items() if held.hashes.get(file) != hash_]:
+            held.drop(file)
+            held.add(file)
+            held.hashes[file] = files[file]
+            cache.parent.mkdir(parents=True, exist_ok=True)
+            cache.write_bytes(pickle.dumps(held))
+        return held
+
+    def drop(self, file: str) -> None:
+        gone = {test for test in self.tests if test.split("::")[0] == file}
+        self.tests = {test: seconds for test, seconds in self.tests.items() if test not in gone}
+        for reached in [*self.whole.values(), *(tests for lines in self.lines.values() for tests in lines.values())]:
+            reached -= gone
+        self.hashes.pop(file, None)
+
+    def add(self, file: str) -> None:
+        print(f"recording {file}", flush=True)
+        with tempfile.TemporaryDirectory() as scratch:
+            out = Path(scratch) / "reach"
+            subprocess.run(
+                [sys.executable, __file__, str(self.root), str(out), file],
+                cwd=self.root,
+                env=os.environ | {"PYTHONPATH": str(self.root)},
+                stdout=subprocess.DEVNULL,
+                check=False,
+            )
+            if not out.is_file():
+                return
+            passed, touched, lines = pickle.loads(out.read_bytes())
+        self.tests |= passed
+        for test, names in touched.items():
+            for name in names:
+                self.whole.setdefault(name, set()).add(test)
+        for source, contexts in lines.items():
+            for line, tests in contexts.items():
+                self.lines.setdefault(source, {}).setdefault(line, set()).update(test for test in tests if test in passed)
+                if "" in tests:
+                    self.imported.setdefault(source, set()).add(line)
+        self.follow()
+
+    def follow(self) -> None:
+        """Carry the recorded lines over to the sources as they are now."""
+        for source in [*self.lines]:
+            path = self.root / source
+            now = path.read_text().splitlines() if path.is_file() else []
+            before = self.texts.get(source)
+            if before is not None and before != now:
+                moved: dict[int, int] = {}
+                for a, b, size in difflib.SequenceMatcher(None, before, now, autojunk=False).get_matching_blocks():
+                    moved |= {a + i + 1: b + i + 1 for i in range(size)}
+                self.lines[source] = {moved[line]: tests for line, tests in self.lines[source].items() if line in moved}
+                self.imported[source] = {moved[line] for line in self.imported.get(source, ()) if line in moved}
+                self.edited[source] = set(range(1, len(now) + 1)) - {
+                    moved[line] for line in moved if line not in self.edited.get(source, ())
+                }
+            self.texts[source] = now
+
+    def of(self, file: str, lines: Iterable[int]) -> set[str]:
+        """The tests that run one of the lines; for a line run at import, or an edited one, those that run anything of the file."""
+        known = self.lines.get(file, {})
+        found = {test for line in lines for test in known.get(line, ())} | self.whole.get(file, set())
+        if not found and any(line in self.imported.get(file, ()) or line in self.edited.get(file, ()) for line in lines):
+            found = {test for tests in known.values() for test in tests}
+        return found & self.tests.keys()
+
+
+if __name__ == "__main__":
+    record(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:])

@@ -1,0 +1,85 @@
+"""docs/mutants.md: what share of the planted faults the tests killed, and which survived."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from tests.mutants.operators import Mutant
+from tests.mutants.plant import Verdict
+
+HEAD = """# Deliberate faults
+
+`make mutants` plants one small fault at a time in a copy of the tree and runs the tests that reach it. A fault that no test
+notices survives, and says which test is missing. A line of the code is drawn at random, then one change of it: arithmetic, comparison, boolean, a condition
+negated, a constant one more or less, two letters more in a text, two arguments exchanged, a statement or an operand removed, nothing returned. Killed means that a test failed or
+that the run came to no end; a mutant gets the tests that run its line, the quickest first, up to a bound of seconds, so that the true share is rather higher.
+Mutants that change nothing are listed with their reasons in tests/mutants/equivalent.toml and counted apart. The sections are written by the program, one for each room.
+"""
+
+
+def share(killed: int, of: int) -> str:
+    return f"{100 * killed / of:.0f} %" if of else "–"
+
+
+def counted(verdicts: Iterable[Verdict]) -> Counter[str]:
+    return Counter(verdict.outcome for verdict in verdicts)
+
+
+def cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def code(text: str) -> str:
+    fence = "``" if "`" in text else "`"
+    return f"{fence}{cell(text)}{fence}"
+
+
+def room(file: str) -> str:
+    return file.split("/")[0]
+
+
+def folder(file: str) -> str:
+    return "/".join(file.split("/")[:-1])
+
+
+def row(name: str, verdicts: Sequence[Verdict], same: int) -> str:
+    count = counted(verdicts)
+    killed = count["killed"] + count["timeout"]
+    cells = (name, len(verdicts), killed, share(killed, len(verdicts)), count["survived"], count["unreached"], same)
+    return "| " + " | ".join(map(str, cells)) + " |"
+
+
+def written(verdicts: Sequence[Verdict], same: Sequence[Mutant], seed: int) -> str:
+    """The tables of one run: total, a row a folder and a file, and the survivors."""
+    files = sorted({v.mutant.file for v in verdicts} | {m.file for m in same})
+    groups = {"**all**": files, **{f"**{name}/**": [f for f in files if folder(f) == name] for name in sorted({folder(f) for f in files})}}
+    groups |= {file: [file] for file in files}
+    head = f"Date {datetime.date.today()}, seed {seed}, {len(verdicts) + len(same)} mutants of {len(files)} files; {counted(verdicts)['timeout']} of the killed ran into the time limit."
+    out = [
+        head,
+        "",
+        "| Where | mutants | killed | share | survived | reached by no test | equivalent, beside these |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    for name, inside in groups.items():
+        out.append(row(name, [v for v in verdicts if v.mutant.file in inside], sum(m.file in inside for m in same)))
+    left = sorted((v for v in verdicts if v.outcome in ("survived", "unreached")), key=lambda v: (v.mutant.file, v.mutant.line))
+    out += ["", "Survivors:" if left else "No survivors.", ""]
+    for verdict in left:
+        m = verdict.mutant
+        note = " (reached by no test)" if verdict.outcome == "unreached" else ""
+        out.append(f"- {m.file}:{m.line} {m.operator}{note}: {code(m.change)}")
+    return "\n".join(out).rstrip() + "\n"
+
+
+def kept(path: Path, names: Sequence[str], text: str) -> None:
+    """Put the run's section into the page; sections of other runs stay."""
+    title = f"## {' '.join(names)}"
+    page = path.read_text() if path.is_file() else HEAD
+    sections = dict(re.findall(r"^(## [^\n]*)\n(.*?)(?=^## |\Z)", page, re.M | re.S))
+    sections[title] = f"\n{text}\n"
+    path.write_text(HEAD + "\n" + "\n".join(f"{name}\n{body.rstrip()}\n" for name, body in sorted(sections.items())))
