@@ -12,10 +12,9 @@ from fastapi.staticfiles import StaticFiles
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from app.apidocs import document as openapi
+from app.apidocs import api as openapi
 from app.apidocs import page as docs_pages
 from app.catalogue import search
 from app.chain import page as chain_pages
@@ -27,16 +26,16 @@ from app.guide import page as guide_pages
 from app.instruction import api
 from app.instruction import page as pages
 from app.kernel import page as kernel_pages
-from app.kit import errors
 from app.kit.api import ApiRoute
+from app.kit.asgi import ASGIApp, Message, Receive, Scope, Send
 from app.kit.assets import STATIC, STYLE, style
 from app.kit.limits import Guard
 from app.kit.metrics import Counted, Metrics
-from app.kit.page import css, templates
+from app.kit.page import closing, css, install, templates
 from app.kit.plotly import plotly, plotly_url, style_hashes
 from app.kit.prefix import Prefix
 from app.kit.settings import Settings
-from app.kit.wire import Body, json_body
+from app.kit.wire import Body
 from app.kit.work import Kept, Work, settle
 from app.memory import api as memory_api
 from app.memory import page as memory_pages
@@ -128,6 +127,7 @@ def create_app(
     app.include_router(tools.router)
     app.include_router(chain_pages.router)
     app.include_router(diagram_pages.router)
+    app.include_router(openapi.router)
     app.include_router(docs_pages.router)
     app.include_router(pages.router)
     app.mount("/static", Assets(directory=STATIC), name="static")
@@ -141,10 +141,6 @@ def create_app(
     async def readyz() -> Response:
         """The catalogue is loaded and the assembled targets are at hand."""
         return JSONResponse({"status": "ready", "instructions": len(catalog.instructions()), "assembler": catalog.assembler()["assembler"]})
-
-    @app.get("/openapi.json", include_in_schema=False)
-    def openapi_json() -> Response:
-        return json_body(app.openapi())
 
     @app.get("/palette.css", include_in_schema=False)
     def palette_css() -> Response:
@@ -163,9 +159,9 @@ def create_app(
     app.state.work = Work(settings)
     app.state.metrics = Metrics(lambda: app.state.hardware.pool)
     app.openapi = lambda: openapi.document(app)  # type: ignore[method-assign]
-    errors.install(app)
+    install(app)
     app.add_middleware(Kept, work=app.state.work, facts=lambda: app.state.hardware.reason)
-    app.add_middleware(Guard, settings=settings, styles=style_hashes())
+    app.add_middleware(Guard, settings=settings, refused=closing, styles=style_hashes())
     app.add_middleware(Counted, metrics=app.state.metrics)
     app.add_middleware(Head)
     app.add_middleware(Prefix, root=settings.root_path)

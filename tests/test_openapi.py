@@ -10,7 +10,7 @@ import jsonschema_rs
 import pytest
 from starlette.testclient import TestClient
 
-from app.apidocs.document import ERRORS, operations
+from app.apidocs.api import ERRORS, operations
 from app.diagram import forms as pictures
 from app.instruction import facts as payload
 from app.kit import words

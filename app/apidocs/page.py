@@ -8,10 +8,10 @@ from fastapi import APIRouter, Request
 from markupsafe import Markup, escape
 from starlette.responses import Response
 
-from app.apidocs.document import ERRORS, operations
+from app.apidocs.api import ERRORS, operations
+from app.kit.api import OffLoop
 from app.kit.page import page
 from app.kit.words import BODIES, EXAMPLES
-from app.kit.work import OffLoop
 
 Json = dict[str, Any]
 router = APIRouter(include_in_schema=False, route_class=OffLoop)

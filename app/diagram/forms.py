@@ -9,6 +9,7 @@ from typing import Any
 from app.instruction import facts as payload
 from app.instruction import state
 from app.kit.encode import dumps
+from app.kit.media import FORMS
 from app.kit.picture import Drawing, fitting
 from app.kit.words import DIAGRAM, LOOK
 from app.memory import draw as memory_views
@@ -27,10 +28,6 @@ from layouts.tile_map import TileMap
 from layouts.tiling import Tile
 from layouts.view import Figure, figure_of, operand_figure
 
-FORMS = {
-    "svg": "image/svg+xml", "png": "image/png", "pdf": "application/pdf", "tex": "text/x-tex; charset=utf-8", "txt": "text/plain; charset=utf-8",
-    "md": "text/markdown; charset=utf-8", "csv": "text/csv; charset=utf-8", "json": "application/json",
-}  # fmt: skip
 DEFAULTS = {"theme": "light", "lang": "en", "scale": "2"}
 LONGEST_TITLE = 200
 Made = tuple[Any, str]  # what was made, bytes unless `draw` says otherwise, and its media type

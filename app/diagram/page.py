@@ -13,9 +13,9 @@ from app.diagram import forms as pictures
 from app.diagram.gallery import PICTURES, drawing
 from app.instruction import state
 from app.kit import picture as raster
+from app.kit.api import OffLoop
 from app.kit.page import page
 from app.kit.words import DIAGRAM
-from app.kit.work import OffLoop
 from layouts import catalog, find
 from layouts.errors import LayoutError
 from layouts.palette import PALETTES

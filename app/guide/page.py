@@ -21,8 +21,8 @@ from app.guide import reference as guide_reference
 from app.guide import values as guide_values
 from app.guide.index import GROUPS, ORDER, source, title_of
 from app.kernel import facts as programs
+from app.kit.api import OffLoop
 from app.kit.page import page
-from app.kit.work import OffLoop
 from app.memory import facts as memory
 from app.memory.draw import bits_svg
 from app.memory.tiles import LABELLED, look_of, tile_figure

@@ -19,9 +19,9 @@ from app.instruction import lanes, pickers, state
 from app.instruction import wmma as wmma_facts
 from app.kernel import facts as programs
 from app.kit import words
+from app.kit.api import OffLoop
 from app.kit.encode import dumps
 from app.kit.page import page
-from app.kit.work import OffLoop
 from layouts import catalog
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction

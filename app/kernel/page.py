@@ -11,11 +11,10 @@ from starlette.responses import RedirectResponse, Response
 from app.instruction import facts as payload
 from app.kernel import facts as programs
 from app.kernel.schemas import Program
-from app.kit.api import ApiRoute, Ptx, text
+from app.kit.api import ApiRoute, OffLoop, Ptx, text
 from app.kit.errors import status_of
 from app.kit.page import page
 from app.kit.wire import Body, json_body
-from app.kit.work import OffLoop
 from layouts import catalog
 from layouts.errors import LayoutError
 from layouts.instruction import WARPGROUP, Instruction

@@ -1,10 +1,12 @@
-"""What an API route takes: its query parameters and no others, and a body of strict JSON. The readers judge the values.
+"""Routes: where they compute, and what one of the API takes: its query parameters and no others, and a body of strict JSON. The readers judge the values.
 
-A route documents its body with `takes(Model)`; the model never runs on a request (app/schemas).
+A route documents its body with `takes(Model)`; the model never runs on a request (kit/schemas).
 """
 
 from __future__ import annotations
 
+import functools
+import inspect
 import json
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
@@ -13,16 +15,45 @@ from math import isfinite
 from typing import Annotated, Any
 
 from fastapi import Depends, Path, Query, Request
+from fastapi.routing import APIRoute
 from starlette.responses import Response
 
 from app.kit.schemas import PTX
-from app.kit.work import OffLoop, off_loop
+from app.kit.wire import Sketch
+from app.kit.work import answering, kept, off_loop
 from layouts.errors import LayoutError
 from layouts.reading import LONGEST_KEY, nearest, shown
 
 Json = dict[str, Any]
 MOST_DEPTH = 16
 MOST_DIGITS = 40  # of a JSON number; a longer one reaches its reader as text, which names the field
+
+
+class OffLoop(APIRoute):
+    """A route whose plain function runs in the server's threads."""
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        super().__init__(path, endpoint if inspect.iscoroutinefunction(endpoint) else _threaded(endpoint), **options)
+
+
+def _threaded(endpoint: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(endpoint)
+    async def run(**given: Any) -> Any:
+        now = answering()
+
+        def make() -> Any:
+            found = now.work.cache.get(now.key) if now.key is not None else None  # made meanwhile, or in another coding
+            return kept(found or endpoint(**given), now)
+
+        now.charge()
+        async with now.work.limited():
+            made = await now.work.run(make)
+            if isinstance(made, Sketch):
+                drawn = await now.work.drawn(made)
+                made = await now.work.run(lambda: kept(drawn, now))
+            return made
+
+    return run
 
 
 class ApiRoute(OffLoop):
@@ -181,7 +212,7 @@ TAKEN: dict[str, Any] = {}  # name → model of every body a route takes
 
 
 def takes(name: str, model: Any) -> Json:
-    """`openapi_extra` of a route whose body is documented by a model; app/apidocs/document.py puts its schema under the name."""
+    """`openapi_extra` of a route whose body is documented by a model; app/apidocs/api.py puts its schema under the name."""
     TAKEN[name] = model
     schema = {"$ref": f"#/components/schemas/{name}"}
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from starlette.types import Scope
-
+from app.kit.asgi import Scope
 from app.kit.errors import for_machines
 from app.kit.prefix import address
 

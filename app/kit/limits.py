@@ -8,11 +8,9 @@ import contextlib
 import re
 import secrets
 import time
+from collections.abc import Callable
 
-from starlette.requests import Request
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-from app.kit.errors import answer, status_of
+from app.kit.asgi import ASGIApp, Message, Receive, Scope, Send
 from app.kit.headers import Headers
 from app.kit.logs import ACCESS, REQUEST_ID
 from app.kit.prefix import address
@@ -29,8 +27,11 @@ _ID = re.compile(rb"[\w.:+/=-]{1,64}\Z")
 class Guard:
     """ASGI middleware. Refuses what is too large, too slow or meant for another server, before a route sees it."""
 
-    def __init__(self, app: ASGIApp, settings: Settings, styles: tuple[str, ...] = ()) -> None:
-        self.app, self.settings = app, settings
+    def __init__(
+        self, app: ASGIApp, settings: Settings, refused: Callable[[Scope, LayoutError], ASGIApp], styles: tuple[str, ...] = ()
+    ) -> None:
+        """refused: what answers a request that is refused, which closes the connection."""
+        self.app, self.settings, self.refused = app, settings, refused
         self.headers = Headers(settings.frame_ancestors, styles)
         self.hosts = [] if "*" in settings.trusted_hosts.split(",") else settings.trusted_hosts.lower().split(",")
 
@@ -56,7 +57,7 @@ class Guard:
             if refused:
                 if refused.code == "body_too_large" and b"expect" not in given:
                     await self.drained(receive)
-                await answer(Request(scope), status_of(refused), refused, {"Connection": "close"})(scope, receive, send_guarded)
+                await self.refused(scope, refused)(scope, receive, send_guarded)
             else:
                 await self.app(scope, self.bounded(receive) if scope["method"] in BODIES else receive, send_guarded)
         finally:

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import time
+from collections import Counter as Counts
 from collections.abc import Callable
+from typing import Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.gpu.pool import Pool
+from app.kit.asgi import ASGIApp, Message, Receive, Scope, Send
+
+
+class Pool(Protocol):
+    """What is counted of the pool of GPU workers: runs by (kind, outcome), those that wait, workers killed or lost."""
+
+    counts: Counts[tuple[str, str]]
+
+    @property
+    def waiting(self) -> int: ...
+
+    @property
+    def restarts(self) -> int: ...
 
 
 class Metrics:

@@ -1,24 +1,31 @@
-"""The template environment: what templates may call, and a rendered page as an answer."""
+"""The template environment: what templates may call; a rendered page as an answer, and every error as one: a page for people, JSON for programs."""
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping
 from typing import Any
 
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
 from fastapi.templating import Jinja2Templates
 from markupsafe import Markup, escape
-from starlette.requests import Request
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
 
-from app.kit import words
+from app.kit import errors, words
+from app.kit.asgi import ASGIApp, Message, Receive, Scope, Send
 from app.kit.assets import folder, script, static_url
-from app.kit.prefix import linked
+from app.kit.prefix import address, linked
 from app.kit.wire import Body
 from layouts import palette
 from layouts.descriptor import FIELDS
 from layouts.errors import LayoutError
-from layouts.reading import name_of
+from layouts.reading import name_of, shown
 
+LOG = logging.getLogger("lanescope")
 HTML = "text/html; charset=utf-8"
 templates = Jinja2Templates(directory=folder("templates"))
 
@@ -35,7 +42,7 @@ templates.env.lstrip_blocks = True
 
 def rendered(request: Request, name: str, context: dict[str, Any]) -> bytes:
     """A template's text with its links."""
-    return linked(request, templates.get_template(name).render({"request": request, **context})).encode()
+    return linked(request.scope, templates.get_template(name).render({"request": request, **context})).encode()
 
 
 def page(request: Request, name: str, context: dict[str, Any], status: int = 200, keep: bool = True) -> Body:
@@ -72,3 +79,73 @@ def told(error: LayoutError, labels: Mapping[str, str]) -> str:
 
 templates.env.globals["LABELS"] = words.LABELS
 templates.env.filters["told"] = told
+
+
+# errors ----------------------------------------------------------------------------------------------------------------------
+
+
+def answer(request: Request, status: int, error: LayoutError, headers: dict[str, str] | None = None) -> Response:
+    """One error, as JSON for programs and as a page for people; both keep what was typed."""
+    headers = {**(headers or {}), **errors.told_headers(error)}
+    if errors.for_machines(address(request.scope)):
+        return JSONResponse(errors.body_of(error), status, headers)
+    context = {"error": error, "status": status, "typed": request.path_params.get("rest") or request.query_params.get("ptx", "")}
+    return Body(rendered(request, "kit/error.html", context), HTML, status=status, keep=False, headers=headers)
+
+
+def closing(scope: Scope, error: LayoutError) -> Response:
+    """The answer to a request that is not read to its end."""
+    return answer(Request(scope), errors.status_of(error), error, {"Connection": "close"})
+
+
+def install(app: FastAPI) -> None:
+    """The handlers of an application; Unexpected is its innermost middleware."""
+    app.add_middleware(Unexpected)
+
+    @app.exception_handler(LayoutError)
+    async def told_refusal(request: Request, error: LayoutError) -> Response:
+        return answer(request, errors.status_of(error), error)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
+        return answer(request, 422, errors.in_our_words(error.errors()[0]))
+
+    @app.exception_handler(HTTPException)
+    async def http(request: Request, error: HTTPException) -> Response:
+        headers = dict(error.headers or {})
+        if "GET" in headers.get("Allow", ""):
+            headers["Allow"] += ", HEAD"
+        refused = errors.of_router(error.status_code, request.method, address(request.scope), headers.get("Allow", ""), error.detail)
+        return answer(request, error.status_code, refused, headers)
+
+
+class Unexpected:
+    """ASGI middleware: an exception that nothing expected is logged with its traceback and answered with 500 in the one shape."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        begun = False
+
+        async def noticed(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await self.app(scope, receive, noticed)
+        except ClientDisconnect:  # nobody is left to answer
+            LOG.info("%s %s: the client left", scope["method"], shown(scope["path"], 120))
+        except Exception as error:
+            LOG.exception("%s %s failed", scope["method"], shown(scope["path"], 120))
+            if begun:
+                raise
+            told = LayoutError(
+                "internal_error",
+                f"The server failed: {type(error).__name__}.",
+                "It is logged there. Please report the address and the body.",
+            )
+            await answer(Request(scope), 500, told)(scope, receive, send)

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 
-from starlette.requests import Request
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from app.kit.asgi import ASGIApp, Message, Receive, Scope, Send
 
 _LINK = re.compile(r'(\s(?:href|src|action|formaction|poster|data-plotly)=")(/(?!/))')
 
@@ -49,9 +48,9 @@ def address(scope: Scope) -> str:
     return path.removeprefix(root_of(scope)) or "/"
 
 
-def linked(request: Request, text: str) -> str:
+def linked(scope: Scope, text: str) -> str:
     """A page's text with its addresses below the root path, which its scripts find in <html data-root>."""
-    root = root_of(request.scope)
+    root = root_of(scope)
     if not root:
         return text
     return _LINK.sub(rf"\1{root}\2", text).replace("<html ", f'<html data-root="{root}" ', 1)

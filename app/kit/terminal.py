@@ -40,7 +40,7 @@ def complete(incomplete: str) -> list[str]:
 
 def form_of(output: str) -> str:
     """The form a file's name asks for."""
-    from app.diagram.forms import FORMS
+    from app.kit.media import FORMS
     from layouts.errors import LayoutError
 
     form = "svg" if output == "-" else output.rpartition(".")[2].lower()

@@ -1,4 +1,5 @@
-"""Bodies that are made once and sent many times: raw, gzip and brotli bytes with a strong ETag each, 304, and a cache bounded in bytes."""
+"""Bodies that are made once and sent many times: raw, gzip and brotli bytes with a strong ETag each, 304, and a cache bounded in bytes;
+and what stands for a body until a picture is drawn."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from app.kit.encode import dumps
+from app.kit.picture import Drawing
 
 SMALLEST_COMPRESSED = 400
 LARGE = 4 << 20  # bytes from which compressing well takes longer than sending
@@ -98,6 +100,19 @@ def _has(held: bytes, tag: bytes) -> bool:
 def json_body(content: Any) -> Body:
     """The JSON of an answer."""
     return Body(dumps(content), "application/json")
+
+
+class Sketch(Response):
+    """What a route returns for a PNG or PDF: drawing it is another process's work."""
+
+    def __init__(self, drawing: Drawing, media_type: str) -> None:
+        super().__init__(media_type=media_type)
+        self.drawing = drawing
+
+
+def picture(made: Any, media_type: str) -> Body | Sketch:
+    """What `app.diagram.forms` made, its drawings left for later."""
+    return Sketch(made, media_type) if isinstance(made, Drawing) else Body(made, media_type)
 
 
 def _coding(accepted: str) -> str:

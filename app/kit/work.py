@@ -1,6 +1,6 @@
 """Where requests compute: a few threads beside the event loop, a bounded queue, a time limit, and a cache of what was made.
 
-A route written as a plain function runs in these threads (`OffLoop` sees to it); one written `async def` must compute nothing itself and
+A route written as a plain function runs in these threads (`api.OffLoop` sees to it); one written `async def` must compute nothing itself and
 gives what it has to compute to `off_loop`. A plain function that returns a `wire.Body` for a GET has it kept under the address, so that the
 next request for the same address is answered from the event loop without a thread, a route or a dependency.
 """
@@ -11,9 +11,7 @@ import asyncio
 import contextlib
 import contextvars
 import ctypes
-import functools
 import gc
-import inspect
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Hashable
@@ -23,14 +21,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from fastapi.routing import APIRoute
-from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
-
-from app.kit.picture import Drawing, Easel
+from app.kit.asgi import ASGIApp, Receive, Scope, Send
+from app.kit.picture import Easel
 from app.kit.rate import Rate
 from app.kit.settings import Settings
-from app.kit.wire import Body, Cache
+from app.kit.wire import Body, Cache, Sketch
 from layouts.errors import LayoutError
 
 Made = TypeVar("Made")
@@ -115,19 +110,6 @@ class Work:
         self.easel.close()
 
 
-class Sketch(Response):
-    """What a route returns for a PNG or PDF: drawing it is another process's work."""
-
-    def __init__(self, drawing: Drawing, media_type: str) -> None:
-        super().__init__(media_type=media_type)
-        self.drawing = drawing
-
-
-def picture(made: Any, media_type: str) -> Body | Sketch:
-    """What `app.diagram.forms` made, its drawings left for later."""
-    return Sketch(made, media_type) if isinstance(made, Drawing) else Body(made, media_type)
-
-
 @dataclass(frozen=True, slots=True)
 class Answering:
     """The request of this task: whose threads it uses, under which key its body is kept (None: not at all), which coding it wants."""
@@ -147,9 +129,14 @@ class Answering:
 _answering: contextvars.ContextVar[Answering] = contextvars.ContextVar("answering")
 
 
+def answering() -> Answering:
+    """The request of this task."""
+    return _answering.get()
+
+
 async def off_loop(make: Callable[..., Made], *args: Any) -> Made:
     """make(*args) in the threads of the server whose request this is; a body it makes is compressed there, and not kept."""
-    now = _answering.get()
+    now = answering()
     now.charge()
     async with now.work.limited():
         return await now.work.run(lambda: _prepared(make(*args), now))
@@ -161,40 +148,13 @@ def _prepared(made: Made, now: Answering) -> Made:
     return made
 
 
-def _kept(made: Any, now: Answering) -> Any:
+def kept(made: Any, now: Answering) -> Any:
     """In the thread: a body is compressed and kept."""
     made = _prepared(made, now)
     if isinstance(made, Body) and now.key is not None and made.keep and made.status_code == 200:
         made.route = now.scope.get("route")
         now.work.cache.put(now.key, made)
     return made
-
-
-class OffLoop(APIRoute):
-    """A route whose plain function runs in the server's threads."""
-
-    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
-        super().__init__(path, endpoint if inspect.iscoroutinefunction(endpoint) else _threaded(endpoint), **options)
-
-
-def _threaded(endpoint: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(endpoint)
-    async def run(**given: Any) -> Any:
-        now = _answering.get()
-
-        def make() -> Any:
-            found = now.work.cache.get(now.key) if now.key is not None else None  # made meanwhile, or in another coding
-            return _kept(found or endpoint(**given), now)
-
-        now.charge()
-        async with now.work.limited():
-            made = await now.work.run(make)
-            if isinstance(made, Sketch):
-                drawn = await now.work.drawn(made)
-                made = await now.work.run(lambda: _kept(drawn, now))
-            return made
-
-    return run
 
 
 class Kept:

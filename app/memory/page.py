@@ -11,12 +11,11 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from app.kernel import facts as programs
-from app.kit.api import Given
+from app.kit.api import Given, OffLoop
 from app.kit.encode import dumps
 from app.kit.page import page
 from app.kit.wire import json_body
 from app.kit.words import LABELS, LOOK
-from app.kit.work import OffLoop
 from app.memory import atoms as atom_views
 from app.memory import facts as memory
 from app.memory.draw import field_at, verdict_svg

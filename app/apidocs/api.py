@@ -1,19 +1,22 @@
-"""The OpenAPI document: FastAPI's of the routes, with the bodies' models, the errors every route may answer with, and the pictures."""
+"""/openapi.json: FastAPI's of the routes, with the bodies' models, the errors every route may answer with, and the pictures."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.openapi.utils import get_openapi
 from pydantic import TypeAdapter
+from starlette.responses import Response
 
-from app.kit.api import TAKEN
+from app.kit.api import TAKEN, OffLoop
 from app.kit.schemas import Error
+from app.kit.wire import json_body
 from app.kit.words import BODIES
 
 Json = dict[str, Any]
+router = APIRouter(include_in_schema=False, route_class=OffLoop)
 REF = "#/components/schemas/{model}"
 ERRORS = {
     400: ("UnknownHost", "The request names a host that this server does not answer for."),
@@ -34,6 +37,11 @@ WORKER = {
     502: ("WorkerFailed", "The process that runs on the device, or draws, ended or failed."),
     504: ("WorkerTimedOut", "A run, or a drawing, took longer than it may."),
 }
+
+
+@router.get("/openapi.json")
+def openapi_json(request: Request) -> Response:
+    return json_body(request.app.openapi())
 
 
 def document(app: FastAPI) -> Json:
