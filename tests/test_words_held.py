@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from app import payload
+from app.instruction import facts as payload
 from app.main import create_app
 from layouts import catalog, find
 from layouts.errors import LayoutError
