@@ -13,15 +13,11 @@ from math import log2
 from typing import Any
 
 from layouts.errors import LayoutError
-from layouts.instruction import SHAPE, Family, Instruction, Syntax
-from layouts.table import mma, mma_scaled, mma_sparse, movement, wgmma, wmma
+from layouts.instruction import Family, Instruction
+from layouts.syntax import Syntax, sizes_of
+from layouts.table import TABLES
 
 TARGETS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_103a", "sm_120a")
-FAMILY_NAMES = ("wmma", "mma", "mma_sp", "mma_scaled", "wgmma", "wgmma_sp", "ldmatrix", "stmatrix", "movmatrix")
-TABLES = (mma, mma_sparse, mma_scaled, wgmma, wmma, movement)
-
-SPACES = ("global", "shared", "shared::cta")
-OPCODE = re.compile(r"(?<![\w.])(wgmma|wmma|mma|ldmatrix|stmatrix|movmatrix)((?:\s*\.\s*[\w:]+)*)", re.I)
 LONGEST_OPCODE = 256  # the longest text of the tables has 120
 # The parts of a syntax and how much a caller minds another one: types are what they have, a shape can be changed.
 _PARTS = {"opcode": 4.0, "shape": 1.0, "layouts": 1.0, "types": 1.5, "modifiers": 1.0}
@@ -38,6 +34,14 @@ class Assembled:
 def families() -> tuple[Family, ...]:
     """Every row of every table."""
     return tuple(row for table in TABLES for row in table.FAMILIES)
+
+
+FAMILY_NAMES = tuple(dict.fromkeys(row.name for row in sorted(families(), key=lambda row: row.menu)))  # in the order of menus
+SPACES = tuple(dict.fromkeys(space for row in families() for space in row.spaces if space))
+OPCODES = {row.opcode.text: row.opcode for row in families()}
+OPCODE_WORDS = frozenset(word for opcode in OPCODES.values() for word in opcode.words[1:])  # those that may follow its first
+_HEADS = sorted({opcode.words[0] for opcode in OPCODES.values()}, key=lambda head: (-len(head), head))
+OPCODE = re.compile(rf"(?<![\w.])({'|'.join(_HEADS)})((?:\s*\.\s*[\w:]+)*)", re.I)
 
 
 @lru_cache(maxsize=1)
@@ -122,14 +126,14 @@ def find(text: str) -> Instruction:
         raise LayoutError(
             "unknown_instruction",
             f"'{shorten(text)}' names no matrix instruction.",
-            "Allowed: a PTX text that starts with " + ", ".join(sorted({i.syntax.opcode for i in instructions()})) + ".",
+            "Allowed: a PTX text that starts with " + ", ".join(sorted(OPCODES)) + ".",
             "ptx",
             tuple(i.ptx for i in instructions()[:3]),
         )
     if len(opcode) > LONGEST_OPCODE:
         hint = f"An instruction has at most {LONGEST_OPCODE} characters before its operands."
         raise LayoutError("unknown_instruction", f"'{shorten(opcode, 60)}' has {len(opcode)} characters.", hint, "ptx")
-    syntax = Syntax.parse(opcode)
+    syntax = Syntax.parse(opcode, OPCODE_WORDS)
     found = _index().get(syntax.key) or _with_space(syntax)
     if found:
         return found
@@ -141,13 +145,25 @@ def _with_space(syntax: Syntax) -> Instruction | None:
     """An instruction whose text names another state space than the table's: the same map under the text as given."""
     given = [m for m in syntax.modifiers if m in SPACES]
     rest = tuple(m for m in syntax.modifiers if m not in SPACES)
-    for listed in ((), ("shared",)):
+    for listed in ((), *((space,) for space in SPACES)):
         base = _index().get(replace(syntax, modifiers=(*rest, *listed)).key)
         if base and len(given) <= 1 and (given or [""])[0] in base.family.spaces:
             tokens = [token for token in base.ptx.split(".") if token not in SPACES]
-            types = 2 if tokens[-2] == "b8x16" else 1  # PTX writes the state space before the types
+            types = 2 if base.family.unpacks else 1  # PTX writes the state space before the types
             return replace(base, ptx=".".join((*tokens[:-types], *given, *tokens[-types:])), listed=base.ptx)
     return None
+
+
+def access(product: Instruction, operand: str, layout: str) -> Instruction:
+    """The load or store of the same family that fills or stores one operand of a product whose fragments PTX leaves open; layout: row or col."""
+    element = product.operands[operand].element
+    for i in instructions():
+        same = i.family.name == product.family.name and i.shape == product.shape
+        if same and i.family.memory and i.syntax.layouts == (layout,) and operand in i.types and i.operands[operand].element == element:
+            return i
+    raise LayoutError(
+        "unknown_instruction", f"No {layout} access of {operand} of {product.ptx}.", "The table of its family lacks it.", "ptx"
+    )
 
 
 def shorten(text: str, most: int = 120) -> str:
@@ -181,11 +197,10 @@ def _same(part: str, one: Syntax, other: Syntax) -> bool:
 
 def apart(one: str, other: str) -> float:
     """How far two shapes are from each other: the sum of the sizes' ratios, in octaves."""
-    a, b = SHAPE.match(one), SHAPE.match(other)
+    a, b = sizes_of(one), sizes_of(other)
     if not a or not b:
         return 9.0
-    pairs = [(int(x or 1), int(y or 1)) for x, y in zip(a.groups(), b.groups(), strict=True)]
-    return sum(abs(log2(max(x, 1) / max(y, 1))) for x, y in pairs)
+    return sum(abs(log2(max(a.get(name, 1), 1) / max(b.get(name, 1), 1))) for name in dict.fromkeys((*a, *b)))
 
 
 def _spell(syntax: Syntax) -> str:

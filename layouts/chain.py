@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from layouts import banks, catalog, cute
 from layouts.errors import LayoutError
-from layouts.instruction import Instruction, Operand
-from layouts.pieces import LOADS, ROW_BYTES, STORES, Given, Ints, Wanted, given, wanted
+from layouts.instruction import Instruction, Operand, Place
+from layouts.pieces import ROW_BYTES, Given, Ints, Wanted, given, wanted
 from layouts.reading import number
 from layouts.storage import Placement, Storage, storage
 from layouts.swizzle import Swizzle
@@ -132,7 +132,7 @@ class Chain:
 
     @property
     def store(self) -> bool:
-        return self.load.instruction.family.name == STORES
+        return self.load.instruction.family.stores
 
     @property
     def major(self) -> str:
@@ -189,7 +189,7 @@ class Chain:
     @property
     def costs(self) -> list[banks.Cost]:
         """What each turn of the first warp costs in banks; empty where the best addresses are not right."""
-        kind = banks.ACCESSES.get(f"{self.load.instruction.family.name}.x{len(self.lane_rows[0]) // 8}")
+        kind = banks.ACCESSES.get(f"{self.load.instruction.syntax.opcode}.x{len(self.lane_rows[0]) // 8}")
         if kind is None or not self.match:
             return []
         return [banks.cost(kind, turn[: kind.lanes].tolist()) for turn in self.lane_addresses[0]]
@@ -283,10 +283,15 @@ def _best(starts: Ints) -> Ints:
 
 def candidates(operand: Operand, store: bool = False) -> list[Instruction]:
     """Every ldmatrix (stmatrix) whose registers fill the operand's, the one with fewest turns first."""
-    name = STORES if store else LOADS
-    known = [i for i in catalog.instructions() if i.family.name == name and "b8x16" not in i.ptx]
+    rows = [i for i in catalog.instructions() if i.family.memory is Place.ROWS and i.family.stores == store]
+    known = [i for i in rows if not i.family.unpacks]
     fits = [i for i in known if operand.registers % i.operands["data"].registers == 0]
-    return sorted(fits, key=lambda i: (-i.operands["data"].registers, "b8" in i.ptx, "trans" in i.ptx))
+    return sorted(fits, key=lambda i: (-i.operands["data"].registers, _moves_bytes(i), "trans" in i.modifiers))
+
+
+def _moves_bytes(load: Instruction) -> bool:
+    """Whether it moves bytes, which only newer targets can."""
+    return load.operands["data"].container_bits == 8
 
 
 def advise(operand: Operand, where: Storage | str, store: bool = False) -> list[Chain]:
@@ -297,7 +302,7 @@ def advise(operand: Operand, where: Storage | str, store: bool = False) -> list[
         found = chain(load, operand, where)
         if found.match:
             out.append(found)
-    return sorted(out, key=lambda c: ("b8" in c.load.instruction.ptx, c.count))
+    return sorted(out, key=lambda c: (_moves_bytes(c.load.instruction), c.count))
 
 
 # the addresses as formulas ----------------------------------------------------------------------------------------------------

@@ -179,7 +179,7 @@ class View:
 
 def view(instruction: Instruction, operand: str, major: str) -> View:
     """The view of a wgmma's operand; LayoutError for another instruction, operand or major."""
-    if not instruction.family.name.startswith("wgmma"):
+    if not instruction.family.by_descriptor:
         raise LayoutError(
             "no_descriptor", f"{instruction.ptx} reads no descriptor.", "Choose a wgmma.mma_async instruction.", "instruction"
         )

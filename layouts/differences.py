@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from layouts import catalog, wmma
+from layouts.instruction import Place
 
 # What is compared: name → title. The notes are the documents this project began from; docs/seeds.md lists them.
 DOCUMENTS = {
@@ -54,7 +55,7 @@ def narrow_strides() -> tuple[str, ...]:
     """The wmma.load and wmma.store whose default stride breaks PTX's own alignment rule."""
     out = []
     for i in catalog.instructions():
-        if i.family.name == "wmma" and i.family.slots in "abcd":
+        if i.family.memory is Place.MATRIX:
             (op,) = i.operands.values()
             stride = wmma.default_stride(op, i.syntax.layouts[0])
             if stride * op.element.bits % (8 * wmma.fragment_bytes(op)):

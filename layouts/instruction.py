@@ -14,77 +14,40 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from layouts.dtypes import DTYPES, DType, dtype
+from layouts.dtypes import DType, dtype
 from layouts.errors import LayoutError
 from layouts.metadata import Scale, SparseRow, Sparsity
 from layouts.pattern import IntArray, Pattern, Words
+from layouts.role import PTX, SCOPES, WARP, WARPGROUP, Feed, Opcode, Place, Scope, Source, Verb
+from layouts.syntax import Syntax, sizes_of
 
-WARP, WARPGROUP = 32, 128
+__all__ = [
+    "PTX",
+    "SCOPES",
+    "WARP",
+    "WARPGROUP",
+    "Family",
+    "Feed",
+    "Instruction",
+    "Opcode",
+    "Operand",
+    "Place",
+    "Scope",
+    "Source",
+    "Verb",
+    "cross",
+]
 
 # Block-scale factors, S blocks a row or column: h is the thread-id, y the byte-id's step. PTX ISA 9.1, 9.7.14.3.
 SCALES = {"scale_a": "(g:8 h:2 i:2) (y:4/S b:S) -> (i g) (b)", "scale_b": "(g:8 h:4) (y:4/S b:S) -> (g) (b)"}
 
-_GROUP_WORDS = (("g", "groupID", "%laneid >> 2"), ("t", "threadID_in_group", "%laneid % 4"))
-WORDS = {
-    WARP: Words("%laneid", "i", _GROUP_WORDS),
-    WARPGROUP: Words("thread", "i", (("w", "warp_in_group", "%warpid % 4"), *_GROUP_WORDS)),
-}
 _EXPECTED = {"g": 8, "t": 4, "w": 4}
 
-SHAPE = re.compile(r"m(\d+)n(\d+)(?:k(\d+))?\Z")
-LAYOUTS = ("row", "col")
-_OPCODE_WORDS = {"mma_async", "sp", "sp::ordered_metadata", "load", "store", "mma", "a", "b", "c", "d"}
-SILENT = {"sync", "aligned"}
 
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where a fact stands: the document, its section or line, and what it says."""
-
-    document: str
-    section: str
-
-    def __str__(self) -> str:
-        return f"{self.document}, {self.section}"
-
-
-def PTX(section: str) -> Source:
-    """A section of the PTX ISA 9.1."""
-    return Source("PTX ISA 9.1", section)
-
-
-@dataclass(frozen=True, slots=True)
-class Syntax:
-    """A PTX opcode taken apart: the order of layouts and types counts, that of the other qualifiers does not."""
-
-    opcode: str
-    shape: str
-    layouts: tuple[str, ...]
-    types: tuple[str, ...]
-    modifiers: tuple[str, ...]
-
-    @classmethod
-    def parse(cls, text: str) -> Syntax:
-        """Read a PTX opcode, with or without `.sync.aligned`. Never fails: what is no known word is a modifier."""
-        tokens = [t for t in re.sub(r"\s+", "", text).split(".") if t and t not in SILENT]
-        head = 1
-        while head < len(tokens) and tokens[head] in _OPCODE_WORDS:
-            head += 1
-        shape, layouts, types, modifiers = "", [], [], []
-        for token in tokens[head:]:
-            if SHAPE.match(token):
-                shape = token
-            elif token in LAYOUTS:
-                layouts.append(token)
-            elif token in DTYPES:
-                types.append(token)
-            else:
-                modifiers.append(token)
-        return cls(".".join(tokens[:head]), shape, tuple(layouts), tuple(types), tuple(modifiers))
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        return (self.opcode, self.shape, self.layouts, self.types, frozenset(self.modifiers))
+def plane(axes: tuple[str, ...]) -> tuple[str, str]:
+    """The two axes drawn down and across: row and col where an operand has them, lane and column of tensor memory."""
+    down, across = ("row", "col") if "row" in axes else axes[:2]
+    return down, across
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +85,17 @@ class Operand:
         return dict(zip(self.axes, self.pattern.extents, strict=True))
 
     @property
+    def plane(self) -> tuple[str, str]:
+        """The axes that are drawn down and across."""
+        return plane(self.axes)
+
+    @property
     def row_count(self) -> int:
-        return self.extents["row"]
+        return self.extents[self.plane[0]]
 
     @property
     def col_count(self) -> int:
-        return self.extents["col"]
+        return self.extents[self.plane[1]]
 
     @property
     def coords(self) -> dict[str, IntArray]:
@@ -136,12 +104,12 @@ class Operand:
 
     @property
     def rows(self) -> IntArray:
-        return self.coords["row"]
+        return self.coords[self.plane[0]]
 
     @property
     def cols(self) -> IntArray:
         """For a sparse A the dense column while every index keeps the first positions (metadata 0x44444444)."""
-        stored = self.coords["col"]
+        stored = self.coords[self.plane[1]]
         return self.sparsity.first_columns(stored) if self.sparsity else stored
 
     @property
@@ -163,6 +131,11 @@ class Operand:
         """Bits of padding below an element in its container."""
         return self.element.padding_below(self.container_bits)
 
+    @property
+    def scope(self) -> Scope:
+        """Whose threads hold it; a warp's where fewer lanes than a warp has supply addresses."""
+        return SCOPES.get(self.threads, WARP)
+
     def register_of(self, value: int) -> tuple[int, int]:
         """(register, first bit in it) of a value index."""
         return divmod(value * self.container_bits, self.register_bits)
@@ -178,7 +151,7 @@ class Operand:
     @property
     def words(self) -> Words:
         """PTX's words for the thread digits, where this pattern's digits are the ones PTX names."""
-        words = WORDS.get(self.threads, WORDS[WARP])
+        words = self.scope.words
         own = {d.name: d.size for d in self.pattern.threads}
         named = all(own.get(name) == size for name, size in _EXPECTED.items() if name in own)
         return words if "g" in own and named else Words(words.thread, words.value)
@@ -209,7 +182,7 @@ class Instruction:
 
     @cached_property
     def syntax(self) -> Syntax:
-        return Syntax.parse(self.ptx)
+        return Syntax.parse(self.ptx, self.family.opcode.words[1:])
 
     @property
     def modifiers(self) -> tuple[str, ...]:
@@ -217,7 +190,7 @@ class Instruction:
 
     @property
     def threads(self) -> int:
-        return self.family.scope
+        return self.family.scope.threads
 
     @cached_property
     def operands(self) -> dict[str, Operand]:
@@ -258,8 +231,8 @@ class Instruction:
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """What a pattern may name besides the shape: x, the number of matrices of an ldmatrix or stmatrix."""
-        return next(({"x": int(m[1:])} for m in self.modifiers if re.fullmatch(r"x\d", m)), {})
+        """What a pattern may name besides the shape: x, the number of matrices or repetitions that a load or store moves."""
+        return next(({"x": int(m[1:])} for m in self.modifiers if re.fullmatch(r"x\d+", m)), {})
 
 
 @dataclass(frozen=True)
@@ -267,49 +240,113 @@ class Family:
     """One row of a table.
 
     name      the family of the contract: mma, wgmma, …
+    opcode    the words the PTX text begins with, and what they do
     ptx       the PTX text; {shape}, {d} {a} {b} {c} and the names of `options` are filled in
+    verb      multiply, load, store or move
+    scope     who executes it together
+    memory    where a load reads and a store writes, None for the rest
+    reads     multiplicand → where it may lie, for those that need not lie in registers
+    specified whether PTX states the fragments; where it leaves them to the architecture, only the family's own loads and stores fill them
     types     one string a variant: the types in the order of `slots`
     fragments operand → pattern, its sizes in m, n, k and v (elements a register)
     container bits an element takes in its register where that is more than its own (f8f6f4: 8)
     elsewhere operand → why it has no register map
     note      what a reader should be told: emulated, unspecified, …
+    unpacks   the packed format in memory whose elements a load widens to `container`
+    exits     whether its behavior is undefined after a lane has exited
+    ordered_by  the instructions that keep it in order, by name
+    menu      menus begin with the lowest; rows of one number stand in the tables' order
     address   ldmatrix and stmatrix: (lane) → (matrix, row) whose address it supplies
     spaces    state spaces the text may carry; the table lists it with the one in `ptx`
     sparsity  of a stored A; scale_blocks: factors a row of A and a column of B has along K
     deprecated  why new code should not use it, "" where it may
+    by_descriptor  derived: whether some multiplicand comes from shared memory through a matrix descriptor
     measured  where a map measured on hardware stands that this row's maps are tested against
     """
 
     name: str
+    opcode: Opcode
     ptx: str
     shapes: tuple[str, ...]
     types: tuple[str, ...]
     fragments: dict[str, str]
     source: Source
-    scope: int = WARP
+    verb: Verb = Verb.MULTIPLY
+    scope: Scope = WARP
+    memory: Place | None = None
+    reads: Mapping[str, tuple[Place, ...]] = field(default_factory=dict)
+    specified: bool = True
     slots: str = "d a b c"
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     container: int = 0
     axes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     elsewhere: dict[str, str] = field(default_factory=dict)
     note: str = ""
+    unpacks: str = ""
+    exits: bool = True
+    ordered_by: tuple[str, ...] = ()
+    menu: int = 0
     address: str = ""
     spaces: tuple[str, ...] = ()
     sparsity: SparseRow | None = None
     scale_blocks: int = 0
     deprecated: str = ""
     measured: str = ""
+    by_descriptor: bool = field(init=False)
 
     def __hash__(self) -> int:
         return id(self)
 
+    def __post_init__(self) -> None:
+        if not self.ptx.startswith(self.opcode.text):
+            raise LayoutError("bad_row", f"'{self.ptx}' does not begin with its opcode '{self.opcode.text}'.")
+        if (self.memory is not None) != (self.verb in (Verb.LOAD, Verb.STORE)):
+            raise LayoutError(
+                "bad_row", f"'{self.ptx}': {self.verb} with memory {self.memory}.", "Loads and stores have memory, the rest none."
+            )
+        object.__setattr__(self, "by_descriptor", any(Place.DESCRIPTOR in places for places in self.reads.values()))
+
+    @property
+    def multiplies(self) -> bool:
+        return self.verb is Verb.MULTIPLY
+
+    @property
+    def loads(self) -> bool:
+        return self.verb is Verb.LOAD
+
+    @property
+    def stores(self) -> bool:
+        return self.verb is Verb.STORE
+
+    @property
+    def moves(self) -> bool:
+        """Whether it only moves registers."""
+        return self.verb is Verb.MOVE
+
+    @property
+    def feed(self) -> Feed:
+        """How A and B of a product reach it."""
+        if self.by_descriptor:
+            return Feed.DESCRIPTOR
+        return Feed.MAP if self.specified else Feed.LOADS
+
+    @property
+    def in_place(self) -> bool:
+        """Whether D is C, too."""
+        return self.multiplies and "c" not in self.fragments
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """Where A may come from: "registers", "shared"."""
+        words = {Place.REGISTERS: "registers", Place.DESCRIPTOR: "shared"}
+        return tuple(words[place] for place in self.reads.get("a", (Place.REGISTERS,)) if place in words)
+
     def instructions(self) -> Iterator[Instruction]:
         """Every variant of the row, in the table's order."""
         for shape in self.shapes:
-            match = SHAPE.match(shape)
-            if match is None:
-                raise LayoutError("bad_row", f"'{shape}' in '{self.ptx}' is no shape.", "Allowed: m16n8k16.")
-            sizes = {key: int(size) for key, size in zip("mnk", match.groups(), strict=True) if size}
+            sizes = sizes_of(shape)
+            if not sizes:
+                raise LayoutError("bad_row", f"'{shape}' in '{self.ptx}' is no shape.", "Allowed: m16n8k16, 16x64b.")
             for types in self.types:
                 bound = dict(zip(self.slots.split(), types.split(), strict=True))
                 for choice in product(*self.options.values()):
@@ -322,13 +359,13 @@ class Family:
         for name, text in self.fragments.items():
             element = dtype(types.get(name) or types["d"])
             bits = max(element.bits, self.container if name in "ab" else 0)
-            dims = {"a": ("m", "k"), "b": ("k", "n"), "data": ("row", "col")}.get(name, ("m", "n"))
-            pattern = Pattern.parse(text, v=element.register_bits // bits, **sizes, **instruction.counts)
             axes = self.axes.get(name, ("row", "col"))
+            dims = {"a": ("m", "k"), "b": ("k", "n"), "c": ("m", "n"), "d": ("m", "n")}.get(name, plane(axes))
+            pattern = Pattern.parse(text, v=element.register_bits // bits, **sizes, **instruction.counts)
             sparsity = self.sparsity.bind(sizes) if self.sparsity and name == "a" else None
-            operand = Operand(name, element, bits, pattern, axes, dims, self.scope, self.source, sparsity)
+            operand = Operand(name, element, bits, pattern, axes, dims, self.scope.threads, self.source, sparsity)
             expected = tuple(sizes.get(dim, 0) for dim in dims)
-            if all(expected) and self.name != "movmatrix" and (operand.row_count, operand.dense_col_count) != expected:
+            if all(expected) and (operand.row_count, operand.dense_col_count) != expected:
                 raise LayoutError("bad_row", f"{instruction.ptx}: '{pattern}' covers {operand.extents}, the matrix is {expected}.")
             held = operand.threads * operand.values
             if held != prod(pattern.extents) * pattern.copies:

@@ -9,11 +9,19 @@ from itertools import product
 from typing import Any
 
 from layouts import catalog
-from layouts.instruction import SHAPE, Instruction
+from layouts.instruction import Family, Instruction
 from layouts.reading import listed
+from layouts.syntax import sizes_of
+from layouts.table.modifiers import KINDS
 
-# A family's sections: dense, sparse, scaled. Sparse families split by whether the metadata must be ordered.
-SECTIONS = ("wmma", "mma", "mma.sp", "mma.sp::ordered_metadata", "mma, block scale", "mma.sp, block scale", "wgmma", "wgmma.sp")
+
+def section(row: Family) -> str:
+    """Which part of the table a family belongs to: dense, sparse, scaled. Sparse families split by whether the metadata must be ordered."""
+    name = row.opcode.short or row.opcode.text
+    return f"{name.partition('::')[0]}, block scale" if row.scale_blocks else name
+
+
+SECTIONS = tuple(dict.fromkeys(section(row) for row in sorted(catalog.families(), key=lambda row: row.menu) if row.multiplies))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +105,7 @@ def fold_shapes(shapes: Iterable[str]) -> list[str]:
     """
     groups: dict[tuple[int, int], list[int]] = {}
     for shape in shapes:
-        match = SHAPE.match(shape)
-        assert match
-        m, n, k = (int(size or 0) for size in match.groups())
+        m, n, k = (sizes_of(shape).get(dim, 0) for dim in "mnk")
         groups.setdefault((m, k), []).append(n)
     out = []
     for (m, k), ns in groups.items():
@@ -125,7 +131,7 @@ def rows() -> tuple[Row, ...]:
     """Every matrix multiply of the catalogue, folded: forms that differ in shape, in A and B or in C and D alone are one line."""
     forms: dict[tuple[object, ...], Row] = {}
     for i in catalog.instructions():
-        if "a" in i.operands and "d" in i.operands and i.family.name != "movmatrix":
+        if i.family.multiplies:
             made = _form(i)
             key = (made.section, made.kind, made.pairs, made.results, made.shapes)
             held = forms.setdefault(key, made)
@@ -142,7 +148,7 @@ def _form(i: Instruction) -> Row:
     a = i.operands["a"].element.name
     pair, result = (a, i.types.get("b", a)), (i.types["d"], i.types.get("c", i.types["d"]))
     group = next((group[0] for group in _GROUPS if set(pair) <= set(group)), a)
-    return Row(section(i), kind(i), group, (pair,), (result,), (i.shape,), known.ptx_version, known.targets, (i,))
+    return Row(section(i.family), kind(i), group, (pair,), (result,), (i.shape,), known.ptx_version, known.targets, (i,))
 
 
 def _age(row: Row) -> list[int]:
@@ -169,21 +175,9 @@ def _with(row: Row, field: str, values: Any, found: tuple[Instruction, ...]) -> 
 _GROUPS = (("e4m3", "e5m2", "e3m2", "e2m3", "e2m1"), ("s8", "u8"), ("s4", "u4"))
 
 
-def section(i: Instruction) -> str:
-    """Which part of the table an instruction belongs to."""
-    opcode, scaled = i.syntax.opcode, bool(i.scales)
-    if i.family.name in ("wmma", "wgmma"):
-        return i.family.name
-    if i.family.name == "wgmma_sp":
-        return "wgmma.sp"
-    if scaled:
-        return "mma.sp, block scale" if ".sp" in opcode else "mma, block scale"
-    return opcode
-
-
 def kind(i: Instruction) -> str:
     """The .kind of an instruction and how it is scaled, "" without."""
-    words = [word for word in i.modifiers if word.startswith("kind::") or word.startswith("scale_vec::")]
+    words = [word for word in i.modifiers if word in KINDS]
     if i.scales and len(words) == 1:
         blocks = next(iter(i.scales.values())).blocks
         words.append(f"scale_vec::{blocks}X")

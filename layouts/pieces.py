@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 
 from layouts.dtypes import dtype
 from layouts.errors import LayoutError
-from layouts.instruction import Instruction, Operand
+from layouts.instruction import Instruction, Operand, Place
 
 Ints = NDArray[np.int64]
 ROW_BYTES = 16
-LOADS, STORES = "ldmatrix", "stmatrix"
 
 
 @dataclass(frozen=True)
@@ -96,9 +95,9 @@ class Given:
 
 def given(instruction: Instruction) -> Given:
     """What a load or store moves; LayoutError for another instruction."""
-    if instruction.family.name not in (LOADS, STORES):
+    if instruction.family.memory is not Place.ROWS:
         raise LayoutError("no_chain", f"{instruction.ptx} is no ldmatrix or stmatrix.", "e.g. ldmatrix.m8n8.x4.shared.b16.", "load")
-    if "b8x16" in instruction.ptx:
+    if instruction.family.unpacks:
         raise LayoutError("no_chain", f"{instruction.ptx} unpacks 4- and 6-bit elements.", "Choose a b16 or b8 form.", "load")
     op = instruction.operands["data"]
     size = op.container_bits // 8

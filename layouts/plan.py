@@ -17,7 +17,7 @@ from layouts import descriptor as desc
 from layouts.chain import Chain
 from layouts.descriptor import Descriptor, View
 from layouts.dtypes import DType
-from layouts.instruction import WARPGROUP, Instruction
+from layouts.instruction import Instruction
 from layouts.storage import Storage
 from layouts.swizzle import Mode
 from layouts.tiling import Tile
@@ -251,7 +251,7 @@ class Plan:
     def immediates(self) -> dict[str, int]:
         """The template parameters of the wrapper that are not at their defaults' place: every one, by name, in the wrapper's order."""
         out = {"f": self.selector} if self.instruction.operands["a"].sparsity else {}
-        if self.instruction.threads == WARPGROUP:
+        if self.instruction.family.by_descriptor:
             if self.instruction.types["d"] != "s32":
                 out |= {f"imm_scale_{side.letter}": -1 if side.negated else 1 for side in (self.a, self.b)}
             if self.a.container_bits == 16:

@@ -11,7 +11,7 @@ from layouts.descriptor import MOST_SHARED, Descriptor
 from layouts.dtypes import DType, dtype
 from layouts.errors import LayoutError
 from layouts.feeding import why_not
-from layouts.instruction import Instruction, Operand
+from layouts.instruction import Feed, Instruction, Operand
 from layouts.options import Reader, read, told
 from layouts.placing import KINDS, PATTERN, placed, placed_options
 from layouts.plan import Described, Matrix, Options, Plan, Rows, Side, Tiled, read_end
@@ -30,18 +30,18 @@ ORDERS = ("mn", "k")
 FROM = ("shared", "registers")
 
 
-def families() -> tuple[str, ...]:
-    """The families a plan can be made for."""
-    return tuple(_FAMILIES)
+def plannable(instruction: Instruction) -> bool:
+    """Whether a plan can be made for it: it multiplies, and registers hold D and may hold A."""
+    return instruction.family.multiplies and {"a", "d"} <= set(instruction.operands)
 
 
 def plan(instruction: Instruction, a: object = "", b: object = "", d: object = "") -> Plan:
     """A plan from the options of A, B and D: text (`swizzle=128B,major=K`) or a mapping. LayoutError names the option, `a.swizzle`."""
-    make = _FAMILIES.get(instruction.family.name)
-    if make is None or not {"a", "b", "d"} <= {*instruction.operands, *instruction.family.elsewhere}:
+    if not plannable(instruction):
         raise LayoutError(
             "no_program", f"{instruction.ptx} multiplies nothing.", "Choose an mma, wmma.mma or wgmma; a load belongs to one.", "ptx"
         )
+    make = _BY_FEED[instruction.family.feed]
     return make(instruction, *(read(given, side) for given, side in zip((a, b, d), SIDES, strict=True)))
 
 
@@ -264,6 +264,8 @@ def _ldm(reads: Reader, ops: tuple[Operand, ...], layout: str) -> int:
     return ldm
 
 
-_FAMILIES: dict[str, Callable[[Instruction, Options, Options, Options], Plan]] = {
-    "wgmma": _wgmma, "wgmma_sp": _wgmma, "mma": _mma, "mma_sp": _mma, "mma_scaled": _mma, "wmma": _wmma,
-}  # fmt: skip
+_BY_FEED: dict[Feed, Callable[[Instruction, Options, Options, Options], Plan]] = {
+    Feed.DESCRIPTOR: _wgmma,
+    Feed.MAP: _mma,
+    Feed.LOADS: _wmma,
+}

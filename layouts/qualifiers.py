@@ -9,53 +9,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from layouts.instruction import LAYOUTS, WARPGROUP, Instruction
+from layouts.instruction import Instruction, Place
+from layouts.syntax import LAYOUTS
+from layouts.table.modifiers import MODIFIERS
 
-# Opcode → what it does, and the section of the PTX ISA 9.1 that says so.
-OPCODES = {
-    "mma": ("multiply and accumulate, D = A·B + C, by one warp", "9.7.14.5.14"),
-    "mma.sp": ("multiply and accumulate by one warp, A stored without the zeros its metadata names", "9.7.14.6.3"),
-    "mma.sp::ordered_metadata": ("as mma.sp; the indices of the metadata must ascend", "9.7.14.6.3"),
-    "wgmma.mma_async": ("multiply and accumulate, D = A·B + D or A·B, by four warps; returns before D is written", "9.7.15.5.2"),
-    "wgmma.mma_async.sp": ("as wgmma.mma_async, A stored without the zeros its metadata names", "9.7.15.6.3"),
-    "wmma.load.a": ("load A's fragment from memory", "9.7.14.4.3"),
-    "wmma.load.b": ("load B's fragment from memory", "9.7.14.4.3"),
-    "wmma.load.c": ("load an accumulator's fragment from memory", "9.7.14.4.3"),
-    "wmma.store.d": ("store an accumulator's fragment to memory", "9.7.14.4.4"),
-    "wmma.mma": ("multiply and accumulate fragments that wmma.load made, by one warp", "9.7.14.4.5"),
-    "ldmatrix": ("load matrices from shared memory into fragments, a row an address", "9.7.14.5.15"),
-    "stmatrix": ("store fragments to shared memory as matrices, a row an address", "9.7.14.5.16"),
-    "movmatrix": ("transpose an 8×8 matrix that lies in registers", "9.7.14.5.17"),
-}
-
-# Modifier → meaning; a name stands for itself, or for its part before a number ("x4").
-MODIFIERS = {
-    "satfinite": "D saturates at the ends of its 32-bit range; without it, D wraps around",
-    "xor": "the product of two bits is their XOR",
-    "and": "the product of two bits is their AND",
-    "popc": "the set bits of each row-by-column product are counted, and the count is added to C",
-    "rn": "round to nearest even, the default",
-    "rz": "round toward zero",
-    "rm": "round toward minus infinity",
-    "rp": "round toward plus infinity",
-    "trans": "each matrix is transposed on its way",
-    "shared": "the address is in shared memory, as `.shared::cta`",
-    "shared::cta": "the address is in this CTA's shared memory",
-    "global": "the address is in global memory",
-    "block_scale": "A and B are multiplied by scale factors, one for each block along K",
-    "kind::f8f6f4": "8-, 6- and 4-bit floats, each in an 8-bit container",
-    "kind::mxf8f6f4": "8-, 6- and 4-bit floats in 8-bit containers, with ue8m0 scale factors",
-    "kind::mxf4": "packed 4-bit floats with ue8m0 scale factors",
-    "kind::mxf4nvf4": "packed 4-bit floats with ue8m0 or ue4m3 scale factors",
-    "scale_vec::1X": "1 scale factor a row of A and a column of B",
-    "scale_vec::2X": "2 scale factors a row of A and a column of B",
-    "scale_vec::4X": "4 scale factors a row of A and a column of B",
-    "b8x16": "in registers: elements in 8-bit containers",
-    "b6x16_p32": "in memory: 16 packed 6-bit elements and 32 bits of padding",
-    "b4x16_p64": "in memory: 16 packed 4-bit elements and 64 bits of padding",
-}
 _WAITS = "`.sync`: a thread waits until all threads of its warp execute this same instruction."
-_MEMORY = ("wmma.load.a", "wmma.load.b", "wmma.load.c", "wmma.store.d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +25,10 @@ class Part:
     meaning: str
 
 
-def scope(instruction: Instruction) -> str:
-    """Who executes it: "warp" or "warpgroup"."""
-    return "warpgroup" if instruction.threads == WARPGROUP else "warp"
-
-
 def parts(instruction: Instruction) -> tuple[Part, ...]:
     """The words of the PTX text in their order. Joined, their texts are the PTX text."""
-    opcode = instruction.syntax.opcode
-    out = [Part(opcode, "opcode", OPCODES[opcode][0])]
+    opcode = instruction.family.opcode.text
+    out = [Part(opcode, "opcode", instruction.family.opcode.does)]
     layouts = iter(_layout_meanings(instruction))
     types = iter(_typed_operands(instruction))
     for token in instruction.ptx.removeprefix(opcode + ".").split("."):
@@ -89,7 +42,9 @@ def _part(instruction: Instruction, token: str, layouts: Iterator[str], types: I
         return Part(text, "convergence", f"a thread waits until all threads of its warp execute this same {instruction.syntax.opcode}")
     if token == "aligned":
         return Part(
-            text, "convergence", f"all {instruction.threads} threads of the {scope(instruction)} must execute this same instruction"
+            text,
+            "convergence",
+            f"all {instruction.threads} threads of the {instruction.family.scope.name} must execute this same instruction",
         )
     if token == instruction.shape:
         return Part(text, "shape", _shape_meaning(instruction))
@@ -97,23 +52,30 @@ def _part(instruction: Instruction, token: str, layouts: Iterator[str], types: I
         return Part(text, "layout", next(layouts))
     if token in MODIFIERS:
         return Part(text, "modifier", MODIFIERS[token])
-    count = re.fullmatch(r"x(\d)", token)
-    if count:
-        return Part(text, "modifier", f"{count[1]} {'matrix' if count[1] == '1' else 'matrices'}")
+    if token in (f"{name}{count}" for name, count in instruction.counts.items()):
+        return Part(text, "modifier", _count_meaning(instruction, int(token[1:])))
     return Part(text, "type", next(types))
 
 
 def _shape_meaning(instruction: Instruction) -> str:
     m, n, k = (instruction.sizes.get(dim) for dim in "mnk")
     if k:
-        return f"A is {m}×{k}, B is {k}×{n}, {'D is' if scope(instruction) == 'warpgroup' else 'C and D are'} {m}×{n}"
-    return f"each matrix has {m} rows and {n} columns"
+        return f"A is {m}×{k}, B is {k}×{n}, {'D is' if instruction.family.in_place else 'C and D are'} {m}×{n}"
+    if m:
+        return f"each matrix has {m} rows and {n} columns"
+    return f"{instruction.sizes['lanes']} lanes of tensor memory, {instruction.sizes['bits']} bits of each"
+
+
+def _count_meaning(instruction: Instruction, count: int) -> str:
+    if instruction.family.memory is Place.TENSOR:
+        return f"{count} time{'s' * (count > 1)}, in neighboring columns"
+    return f"{count} {'matrix' if count == 1 else 'matrices'}"
 
 
 def _layout_meanings(instruction: Instruction) -> list[str]:
     names = instruction.syntax.layouts
     words = {"row": "row-major", "col": "column-major"}
-    if instruction.syntax.opcode in _MEMORY:
+    if instruction.family.memory is Place.MATRIX:
         return [f"the matrix is {words[name]} in memory" for name in names]
     return [f"{letter} is {words[name]}" for letter, name in zip("AB", names, strict=False)]
 
@@ -130,7 +92,7 @@ def _typed_operands(instruction: Instruction) -> list[str]:
 
 def _type_meaning(instruction: Instruction, name: str) -> str:
     element = instruction.types[name]
-    if name == "data" or instruction.family.name == "movmatrix":
+    if name == "data" or instruction.family.moves:
         return f"elements of {element[1:]} bits, whatever their type"
     if name == "s":
         return "type of the scale factors"
@@ -146,10 +108,10 @@ def convergence(instruction: Instruction) -> str:
     if "sync" in words:
         out.append(_WAITS)
     if "aligned" in words:
-        same = " with the same address and stride" if instruction.syntax.opcode in _MEMORY else ""
-        exited = "" if scope(instruction) == "warpgroup" or instruction.family.name == "movmatrix" else ", or after one has exited"
+        same = " with the same address and stride" if instruction.family.memory is Place.MATRIX else ""
+        exited = ", or after one has exited" if instruction.family.exits else ""
         out.append(
-            f"`.aligned`: all {instruction.threads} threads of the {scope(instruction)} must execute it{same}; "
+            f"`.aligned`: all {instruction.threads} threads of the {instruction.family.scope.name} must execute it{same}; "
             f"in code that only some of them reach{exited}, the behavior is undefined."
         )
     return " ".join(out)

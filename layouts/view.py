@@ -39,7 +39,7 @@ class Grid:
     def _owners(self) -> tuple[IntArray, IntArray]:
         thread, value = self.operand.pattern.inverse()
         if len(self.operand.axes) == 3:
-            extra = next(n for n, axis in enumerate(self.operand.axes) if axis not in ("row", "col"))
+            extra = next(n for n, axis in enumerate(self.operand.axes) if axis not in self.operand.plane)
             return np.take(thread, self.product, axis=extra), np.take(value, self.product, axis=extra)
         return thread, value
 
@@ -96,7 +96,7 @@ class Grid:
         parts = []
         for thread, value in zip(self.thread[row, col].tolist(), self.value[row, col].tolist(), strict=True):
             register, bit = op.register_of(value)
-            unit = "lane" if op.threads == 32 else "thread"
+            unit = op.scope.thread
             bits = f"bits {bit} to {bit + op.element.bits - 1}" if op.element.bits > 1 else f"bit {bit}"
             parts.append(f"{unit} {thread}, value {op.name}{value}, register {register} {bits}")
         return f"{op.name.upper()} row {row} column {col}: {'; and '.join(parts)}"
@@ -195,11 +195,11 @@ def product_figure(instruction: Instruction, product: int = 0, cell: Cell = None
 def figure_of(instruction: Instruction, product: int = 0, cell: Cell = None) -> Figure:
     """The instruction's matrices as they belong together: a product, matrices with their address lanes, or what there is."""
     ops = instruction.operands
-    if {"a", "d"} <= set(ops) and instruction.sizes.get("k"):
+    if instruction.family.multiplies:
         return product_figure(instruction, product, cell)
     grids: list[tuple[str, Grid]] = []
     for op in ops.values():
-        third = [extent for axis, extent in op.extents.items() if axis not in ("row", "col")]
+        third = [extent for axis, extent in op.extents.items() if axis not in op.plane]
         for number in range(third[0] if third else 1):
             if instruction.address:
                 grids.append((f"address {number}", Grid(instruction.address, number)))

@@ -10,7 +10,7 @@ from functools import lru_cache
 from math import lcm
 
 from layouts import catalog
-from layouts.instruction import Instruction, Operand
+from layouts.instruction import Feed, Instruction, Operand, Place
 
 # Where nvcuda::wmma names a type otherwise than C++ does.
 _CPP = {
@@ -103,7 +103,7 @@ class Fragment:
 @lru_cache(maxsize=64)
 def multiplicands(shape: str, accumulator: str) -> tuple[str, ...]:
     """The types A and B may have where C and D are `accumulator` elements of this shape."""
-    found = (i for i in catalog.instructions() if i.family.name == "wmma" and ".mma" in i.ptx and i.shape == shape)
+    found = (i for i in catalog.instructions() if i.family.feed is Feed.LOADS and i.family.multiplies and i.shape == shape)
     return tuple(dict.fromkeys(i.operands["a"].element.name for i in found if accumulator in (i.types["c"], i.types["d"])))
 
 
@@ -112,7 +112,7 @@ def fragments() -> tuple[Fragment, ...]:
     """Every fragment type there is, in the catalogue's order; an accumulator has no layout and stands once."""
     out: dict[str, Fragment] = {}
     for i in catalog.instructions():
-        if i.family.name == "wmma" and ".load." in i.ptx:
+        if i.family.memory is Place.MATRIX and i.family.loads:
             (op,) = i.operands.values()
             made = Fragment(i, op, i.syntax.layouts[0] if op.name in "ab" else "")
             out.setdefault(made.cpp, made)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from layouts import catalog
 from layouts.errors import LayoutError
-from layouts.instruction import Syntax
+from layouts.syntax import Syntax
 
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 F8 = "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e3m2.f32"
@@ -115,9 +115,9 @@ def test_every_variant_is_in_the_assembled_data_and_the_other_way_round() -> Non
 
 
 def test_syntax_order_of_types_counts_and_of_modifiers_not() -> None:
-    one = Syntax.parse("mma.m16n8k32.row.col.satfinite.s32.s8.u8.s32")
-    assert one.key == Syntax.parse("mma.sync.satfinite.m16n8k32.row.col.s32.s8.u8.s32").key
-    assert one.key != Syntax.parse("mma.m16n8k32.row.col.satfinite.s32.u8.s8.s32").key
+    one = Syntax.parse("mma.m16n8k32.row.col.satfinite.s32.s8.u8.s32", ())
+    assert one.key == Syntax.parse("mma.sync.satfinite.m16n8k32.row.col.s32.s8.u8.s32", ()).key
+    assert one.key != Syntax.parse("mma.m16n8k32.row.col.satfinite.s32.u8.s8.s32", ()).key
 
 
 def test_an_operand_that_is_not_there() -> None:

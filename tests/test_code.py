@@ -10,7 +10,8 @@ import pytest
 
 from layouts import catalog, find
 from layouts.instruction import Instruction
-from layouts.render import atoms, cuda, ptx, python
+from layouts.render import cuda, ptx, python
+from layouts.table import atoms
 from tests.ptxas import assembler, nvrtc
 
 ATOMS = set(gzip.decompress((Path(__file__).parent / "golden" / "cutlass_atoms.txt.gz").read_bytes()).decode().split())
@@ -39,7 +40,7 @@ def test_cuda_compiles_and_assembles(target: str) -> None:
     parts = [f"namespace n{number} {{\n{cuda.program(i)}}}\n" for number, i in enumerate(SAMPLE[target])]
     kernels = []
     for number, i in enumerate(SAMPLE[target]):
-        for form in cuda.forms(i):
+        for form in i.family.forms:
             kernels.append(call(i, number, form))
     text, log = nvrtc.compile_ptx("".join(parts + kernels), target)
     assert text, log[:2000]
@@ -114,7 +115,7 @@ def call(i: Instruction, number: int, form: str) -> str:
 def test_the_syntax_shown_assembles(target: str) -> None:
     """The operand list spelled on the page, with each name declared as the register type it says."""
     for i in SAMPLE[target]:
-        for form in cuda.forms(i):
+        for form in i.family.forms:
             declared = []
             for slot in ptx.slots(i, form):
                 if slot.kind == "vector":

@@ -10,6 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FLOORS = (
     {"errors", "reading", "bits", "swizzle", "cute", "dtypes", "codec", "pattern"},
+    {"role", "syntax"},
     {"precedence"},
     {"metadata", "banks", "expression", "formula"},
     {"spelling"},

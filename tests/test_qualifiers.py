@@ -7,7 +7,7 @@ from starlette.testclient import TestClient
 
 from app.main import create_app
 from layouts import catalog, find
-from layouts.qualifiers import OPCODES, convergence, parts
+from layouts.qualifiers import convergence, parts
 
 
 def test_every_word_of_the_catalogue_is_explained_and_nothing_is_lost() -> None:
@@ -19,7 +19,7 @@ def test_every_word_of_the_catalogue_is_explained_and_nothing_is_lost() -> None:
         kinds |= {word.kind for word in words}
         assert sum(word.kind == "type" for word in words) == len(i.syntax.types), i.ptx
     assert kinds == {"opcode", "convergence", "shape", "layout", "type", "modifier"}
-    assert {i.syntax.opcode for i in catalog.instructions()} == set(OPCODES)
+    assert {i.syntax.opcode for i in catalog.instructions()} == set(catalog.OPCODES)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,8 @@ from typing import Any
 
 from layouts import catalog
 from layouts.dtypes import DTYPES
-from layouts.instruction import LAYOUTS, SILENT, Instruction
+from layouts.instruction import Instruction
+from layouts.syntax import LAYOUTS, SILENT
 
 FILTERS = ("family", "type", "target", "shape", "q")
 ORDERED = frozenset((*LAYOUTS, *DTYPES))  # parts of a PTX text whose order counts

@@ -8,8 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from app.guide import index as guide_index
-from layouts.instruction import WARPGROUP, Instruction
-from layouts.table import wgmma_order
+from layouts.instruction import Instruction
 from layouts.table.wmma_api import FUNCTIONS
 
 MOST = 6
@@ -80,8 +79,8 @@ def named(text: str) -> list[Topic]:
 
 def of(instruction: Instruction) -> list[Topic]:
     """The pages that belong to an instruction: the C++ function that becomes it, or what keeps a wgmma in order."""
-    if instruction.threads == WARPGROUP:
-        names = [row.name for row in wgmma_order.ORDER]
+    if instruction.family.ordered_by:
+        names = list(instruction.family.ordered_by)
     else:
         names = [function.name for function in FUNCTIONS if function.becomes and instruction.ptx.startswith(function.becomes)]
         names = [name for name in names if (name == "bmma_sync") == ("popc" in instruction.modifiers)]

@@ -29,7 +29,7 @@ def chain_of(given: Json) -> chain.Chain:
     """What a requested load or store does over the storage; LayoutError names the wrong field."""
     keys(given, CHAIN_FIELDS)
     load, mma = _find(given, "load"), _find(given, "mma")
-    letter = choice(given.get("operand", "d" if load.family.name == pieces.STORES else "a"), "operand", ("a", "b", "c", "d"), "bad_operand")
+    letter = choice(given.get("operand", "d" if load.family.stores else "a"), "operand", ("a", "b", "c", "d"), "bad_operand")
     operand = _operand(mma, letter, load)
     return chain.chain(load, operand, _stored(given, operand))
 
@@ -50,7 +50,7 @@ def _find(given: Json, field: str) -> Instruction:
 
 def _operand(mma: Instruction, letter: str, load: Instruction) -> Operand:
     """The operand as memory holds it for a load or store that may move it."""
-    stores = load.family.name == pieces.STORES
+    stores = load.family.stores
     if stores != (letter in "cd"):
         which = "stmatrix writes c or d" if stores else "ldmatrix reads a or b"
         raise LayoutError("bad_operand", f"Operand '{letter[:20]}' with {load.ptx}.", f"{which}.", "operand")

@@ -16,7 +16,7 @@ from app.gpu import kernels
 from layouts.banks import Access
 from layouts.descriptor import SHARED_BEGIN
 from layouts.errors import LayoutError
-from layouts.instruction import WARPGROUP, Instruction
+from layouts.instruction import Instruction
 from layouts.plan import Plan
 from layouts.render import kernel_device
 
@@ -157,7 +157,7 @@ class Cuda:
                 wanted = x if name in kernels.ALONG_X else y
                 arguments.append(cupy.asarray(given if len(given) == wanted else np.broadcast_to(given, (wanted, *given.shape[1:]))))
         shared, base = 0, cupy.zeros(1, np.uint32)
-        if i.threads == WARPGROUP:
+        if i.family.by_descriptor:
             assert job.image is not None
             image = job.image if len(job.image) == y else np.broadcast_to(job.image, (y, job.image.shape[1]))
             overlay = np.zeros((x, 0), np.uint32) if job.overlay is None else np.broadcast_to(job.overlay, (x, job.overlay.shape[1]))
@@ -187,16 +187,16 @@ class Cuda:
         return self._fetch(out), source
 
     def move(self, instruction: Instruction, words: Array, offsets: Array) -> tuple[Array, str]:
-        cupy, family = self.cupy, instruction.family.name
+        cupy, family = self.cupy, instruction.family
         source = kernels.movement(instruction, "k")
         kernel = self._kernel(source)
         given = cupy.asarray(np.ascontiguousarray(words, dtype=np.uint32))
-        if family == "movmatrix":
+        if family.moves:
             out = cupy.zeros(32, np.uint32)
             kernel((1,), (32,), (out, given))
         else:
             runs, count = len(words), instruction.operands["data"].registers
-            out = cupy.zeros((runs, 32, count) if family == "ldmatrix" else (runs, kernels.MOVE_WORDS), np.uint32)
+            out = cupy.zeros((runs, 32, count) if family.loads else (runs, kernels.MOVE_WORDS), np.uint32)
             kernel((runs,), (32,), (out, given, cupy.asarray(offsets.astype(np.uint32))))
         cupy.cuda.runtime.deviceSynchronize()
         return self._fetch(out), source
@@ -208,7 +208,7 @@ class Cuda:
         (op,) = instruction.operands.values()
         runs = len(given)
         word = np.uint64 if op.register_bits == 64 else np.uint32
-        loads = ".load." in instruction.ptx
+        loads = instruction.family.loads
         out = cupy.zeros((runs, 32, op.registers), word) if loads else cupy.zeros((runs, size), np.uint8)
         kernel((runs,), (32,), (out, cupy.asarray(np.ascontiguousarray(given)), np.uint64(size), np.uint32(stride)))
         cupy.cuda.runtime.deviceSynchronize()

@@ -23,7 +23,7 @@ from app.gpu.products import shared_image
 from layouts import catalog
 from layouts.codec import SCALES
 from layouts.errors import LayoutError
-from layouts.instruction import WARPGROUP, Instruction, Operand
+from layouts.instruction import Feed, Instruction, Operand, Place
 from layouts.wmma import default_stride
 
 Array = NDArray[Any]
@@ -47,31 +47,36 @@ class Measured:
 
 def operands(i: Instruction) -> tuple[str, ...]:
     """The operands whose map can be measured."""
-    if i.family.name == "movmatrix":
+    if i.family.moves:
         return ("d",)
-    if i.family.name == "wgmma":
-        return ("d", "a")
-    if i.family.name == "wgmma_sp":
-        return ("d", "a", "e")
-    if i.family.name in ("mma", "mma_sp", "mma_scaled"):
-        return ("a", "b", "c", "d", *(("e",) if i.operands["a"].sparsity else ()))
+    if i.family.multiplies and i.family.specified:
+        held = ("d", "a") if i.family.by_descriptor else ("a", "b", "c", "d")
+        return (*held, *(("e",) if i.operands["a"].sparsity else ()))
     return tuple(i.operands)
+
+
+def unmeasured(i: Instruction) -> str:
+    """Why no run measures its maps, "" where one does."""
+    if i.family.unpacks:
+        return "unpacks 4- and 6-bit elements"
+    return "moves tensor memory" if i.family.memory is Place.TENSOR else ""
 
 
 def measure(device: Device, i: Instruction, operand: str) -> Measured:
     """Measure one operand's map; LayoutError names those that can be."""
     if operand not in operands(i):
         raise LayoutError("unknown_operand", f"No fragment run for operand '{operand}' of {i.ptx}.", f"Allowed: {', '.join(operands(i))}.", "operand")  # fmt: skip
-    name = i.family.name
-    if name == "wmma":
+    if why := unmeasured(i):
+        raise LayoutError("unsupported_here", f"{i.ptx} {why}: no fragment run is known for it.", "Choose a b16 or b8 form.", "instruction")
+    if not i.family.specified:
         return _wmma(device, i, operand)
-    if name in ("ldmatrix", "stmatrix"):
+    if i.family.memory is Place.ROWS:
         return _moved(device, i)
-    if name == "movmatrix":
+    if i.family.moves:
         return _transposed(device, i)
     if operand == "e":
         return _metadata(device, i)
-    if i.threads == WARPGROUP:
+    if i.family.by_descriptor:
         return _wgmma_d(device, i) if operand == "d" else _wgmma_a(device, i)
     if operand == "c":
         return _added(device, i)
@@ -80,7 +85,7 @@ def measure(device: Device, i: Instruction, operand: str) -> Measured:
 
 def measure_all(device: Device, i: Instruction) -> list[Measured]:
     """Every operand, the shared experiment of A, B and D run once."""
-    if i.threads == 32 and i.family.name in ("mma", "mma_sp", "mma_scaled"):
+    if i.family.multiplies and i.family.feed is Feed.MAP:
         both = _partners(device, i)
         rest = [measure(device, i, name) for name in operands(i) if name not in both]
         return [*both.values(), *rest]
@@ -254,7 +259,7 @@ def _metadata(device: Device, i: Instruction) -> Measured:
         "c": _zeros(i.operands.get("c", d)),
     }
     image, descriptors = None, {}
-    if i.threads == WARPGROUP:
+    if i.family.by_descriptor:
         made = [shared_image(i, None, matrix) for matrix in b]
         image, descriptors = np.stack([m[0] for m in made]), {"b_desc": made[0][2]}
     else:
@@ -327,11 +332,10 @@ def _wgmma_a(device: Device, i: Instruction) -> Measured:
 
 def wmma_access(i: Instruction, operand: str) -> Instruction:
     """The wmma.load or wmma.store that defines an operand of a wmma.mma; a load or store is its own."""
-    if ".mma" not in i.ptx:
+    if not i.family.multiplies:
         return i
     layouts = dict(zip("ab", i.syntax.layouts, strict=True))
-    verb = "store" if operand == "d" else "load"
-    return catalog.find(f"wmma.{verb}.{operand}.{layouts.get(operand, 'row')}.{i.shape}.{i.types[operand]}")
+    return catalog.access(i, operand, layouts.get(operand, "row"))
 
 
 def _wmma(device: Device, i: Instruction, operand: str) -> Measured:
@@ -342,7 +346,7 @@ def _wmma(device: Device, i: Instruction, operand: str) -> Measured:
     stride = default_stride(op, "row" if by_row else "col")
     elements = op.row_count * op.col_count
     bits, size = op.element.bits, (elements * op.element.bits + 7) // 8
-    if ".load." in through.ptx:
+    if through.family.loads:
         runs = _bits(np.arange(elements)).astype(np.uint64)
         if bits < 8:
             per = 8 // bits
@@ -373,12 +377,10 @@ def _moved(device: Device, i: Instruction) -> Measured:
     """ldmatrix, stmatrix: lane L gives row L of memory, so the lane whose address is used is measured with the element."""
     op, address = i.operands["data"], i.address
     assert address is not None
-    if "b8x16" in i.ptx:
-        raise LayoutError("unsupported_here", f"{i.ptx} unpacks 4- and 6-bit elements: no fragment run is known for it.", "Choose a b16 or b8 form.", "instruction")  # fmt: skip
     size = op.container_bits // 8
     offsets = np.arange(32) * 16
     memory = np.uint16 if size == 2 else np.uint8
-    if i.family.name == "ldmatrix":
+    if i.family.loads:
         runs = _bits(np.arange(MOVE_WORDS * 4 // size))
         raw, source = device.move(i, np.ascontiguousarray(runs.astype(memory)).view(np.uint32), offsets)
         index = _codes(numbers.unpack_values(op, raw).astype(np.int64))

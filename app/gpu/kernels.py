@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from layouts.instruction import WARPGROUP, Instruction
+from layouts.instruction import Instruction
 from layouts.render.cuda import function_name, wrapper
 from layouts.render.ptx import Slot, slots
 
@@ -20,7 +20,7 @@ def operands(instruction: Instruction, a_from: str = "registers") -> tuple[str, 
     """The names of a product kernel's operand parameters, in order: arrays [x or y][thread][register], descriptors as words."""
     items = sorted(slots(instruction, a_from), key=lambda s: not s.written)
     names = [slot.name for slot in items if slot.kind not in ("immediate", "predicate")]
-    return tuple("c" if name == "d" and instruction.threads == WARPGROUP else name for name in names if not (name == "d" and "c" in names))
+    return tuple("c" if name == "d" and instruction.family.in_place else name for name in names if not (name == "d" and "c" in names))
 
 
 def product(instruction: Instruction, name: str, a_from: str = "registers", immediates: Mapping[str, str] | None = None) -> str:
@@ -30,7 +30,7 @@ def product(instruction: Instruction, name: str, a_from: str = "registers", imme
     the image when `relative` is 1, absolute when 0; `base` receives the image's shared-window address.
     """
     items = sorted(slots(instruction, a_from), key=lambda s: not s.written)
-    warpgroup = instruction.threads == WARPGROUP
+    warpgroup = instruction.family.by_descriptor
     parameters, before, arguments, out = [], [], [], ""
     for slot in items:
         if slot.kind == "immediate":
@@ -96,8 +96,7 @@ MOVE_WORDS = 512  # ldmatrix reads and stmatrix writes at most 32 rows of 16 byt
 def movement(instruction: Instruction, name: str) -> str:
     """ldmatrix: memory image and lane offsets in, registers out; stmatrix the other way; movmatrix registers to registers."""
     head, called = wrapper(instruction), function_name(instruction)
-    family = instruction.family.name
-    if family == "movmatrix":
+    if instruction.family.moves:
         lines = [f"unsigned d; {called}(d, in[threadIdx.x]);", "out[threadIdx.x] = d;"]
         return head + _kernel(name, ["unsigned* out", "const unsigned* in"], lines)
     count = instruction.operands["data"].registers
@@ -106,7 +105,7 @@ def movement(instruction: Instruction, name: str) -> str:
         "const unsigned base = (unsigned)__cvta_generic_to_shared(shared);",
         f"unsigned r[{count}];",
     ]
-    if family == "ldmatrix":
+    if instruction.family.loads:
         lines += [
             f"for (unsigned i = threadIdx.x; i < {MOVE_WORDS}; i += 32) shared[i] = in[blockIdx.x * {MOVE_WORDS} + i];",
             "__syncwarp();",
@@ -131,7 +130,7 @@ def matrix_access(instruction: Instruction, name: str) -> str:
     kind, count = _C[op.element.register_type], op.registers
     head, called = wrapper(instruction), function_name(instruction)
     at = f"(blockIdx.x * 32 + threadIdx.x) * {count}ul"
-    if ".load." in instruction.ptx:
+    if instruction.family.loads:
         lines = [
             f"{kind} r[{count}];",
             f"{called}(r, in + blockIdx.x * bytes, stride);",

@@ -13,7 +13,7 @@ from app.gpu import numbers, own
 from app.gpu.device import Device, Product
 from layouts.codec import SCALES, bounds
 from layouts.errors import LayoutError
-from layouts.instruction import WARPGROUP, Instruction, Operand
+from layouts.instruction import Instruction, Operand
 from layouts.metadata import Sparsity
 from layouts.swizzle import mode
 from layouts.tiling import Tile
@@ -126,7 +126,7 @@ def run_inputs(device: Device, i: Instruction, a_from: str, given: Inputs) -> tu
         registers["e"] = given.metadata
     for name, values in given.scales.items():
         registers[f"{name}_data"] = scale_words(i, name, values)[None]
-    if i.threads == WARPGROUP:
+    if i.family.by_descriptor:
         image, a_word, b_word = shared_image(i, given.stored_a[0] if a_from == "shared" else None, given.b[0])
         image, descriptors = image[None], {"b_desc": b_word}
         if a_from == "shared":

@@ -17,7 +17,7 @@ from app.gpu.kernels import MOVE_WORDS
 from layouts import descriptor as desc
 from layouts.banks import BANKS, Access, check
 from layouts.descriptor import Descriptor, View
-from layouts.instruction import WARPGROUP, Instruction, Operand
+from layouts.instruction import Instruction, Operand
 from layouts.plan import Plan
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Reference:
     def _right(self, job: Product) -> Array:
         """B [y (or 1), k, col, product], or [x, y, …] from shared memory."""
         i = job.instruction
-        if i.threads == WARPGROUP:
+        if i.family.by_descriptor:
             name, bits = i.types["b"], i.operands["a"].element.bits
             view = View(i.sizes["n"], i.sizes["k"], bits, "MN" if job.immediates.get("imm_trans_b") == "1" else "K")
             return np.swapaxes(_from_shared(job, "b_desc", view, name), -1, -2)[..., None] * _sign(job, "b")
@@ -103,7 +103,7 @@ class Reference:
         return out
 
     def move(self, instruction: Instruction, words: Array, offsets: Array) -> tuple[Array, str]:
-        if instruction.family.name == "movmatrix":
+        if instruction.family.moves:
             source, target = instruction.operands["a"], instruction.operands["d"]
             return numbers.pack(target, numbers.unpack(source, words[:, None].astype(np.uint32))[0])[:, 0], SOURCE
         op, address = instruction.operands["data"], instruction.address
@@ -114,7 +114,7 @@ class Reference:
         start = np.asarray(offsets, dtype=np.int64)[lane]  # [matrix, memory row]
         at = (start[:, :, None] + np.arange(0, wide, op.container_bits // 8)).reshape(matrices, rows, cols)
         memory_type = np.uint16 if op.container_bits == 16 else np.uint8
-        if instruction.family.name == "ldmatrix":
+        if instruction.family.loads:
             memory = np.ascontiguousarray(words, dtype=np.uint32).view(memory_type)
             return numbers.pack(op, memory[:, at // (op.container_bits // 8)].astype(np.uint64)), SOURCE
         out = np.zeros((len(words), MOVE_WORDS * 4 * 8 // op.container_bits), memory_type)
@@ -126,7 +126,7 @@ class Reference:
         row, col = np.arange(op.row_count)[:, None], np.arange(op.col_count)[None, :]
         at = row * stride + col if "row" in instruction.syntax.layouts else col * stride + row
         bits = op.element.bits
-        if ".load." in instruction.ptx:
+        if instruction.family.loads:
             return numbers.pack(op, read_elements(given, at, bits)), SOURCE
         out = np.zeros((len(given), size), np.uint8)
         values = numbers.unpack(op, given)[0]

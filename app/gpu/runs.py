@@ -13,9 +13,9 @@ from layouts import catalog
 from layouts import descriptor as desc
 from layouts.descriptor import Descriptor
 from layouts.errors import LayoutError
-from layouts.instruction import WARPGROUP, Instruction
+from layouts.instruction import Instruction
 from layouts.plan import Plan
-from layouts.planning import FROM, SIDES, plan, read
+from layouts.planning import FROM, SIDES, plan, plannable, read
 from layouts.reading import choice, keys, number, table, text
 from layouts.spelling import read_word
 from layouts.tiling import DEFAULT_ORDER
@@ -71,7 +71,7 @@ def _check_mma(given: Mapping[str, Any], instruction: Instruction) -> Json:
         raise LayoutError(
             "bad_instruction", f"{instruction.ptx} multiplies nothing.", "Its map is measured by kind fragment.", "instruction"
         )
-    forms = ("registers", "shared") if instruction.threads == WARPGROUP else ("registers",)
+    forms = instruction.family.forms
     a_from, seed = (
         choice(given.get("a_from", "registers"), "a_from", forms, "bad_a_from"),
         number(given.get("seed", products.SEED), "seed", 0, 2**63 - 1),
@@ -101,7 +101,7 @@ def _check_data(given: Mapping[str, Any], instruction: Instruction, made: Plan |
 def _plan(given: Mapping[str, Any], instruction: Instruction) -> Plan:
     """How A and B of a whole product are stored: the options of a, b and d, and a_from where it is given."""
     options = {side: read(given.get(side), side) for side in SIDES}
-    if "a_from" in given and instruction.threads == WARPGROUP:
+    if "a_from" in given and instruction.family.by_descriptor:
         told = choice(given["a_from"], "a_from", FROM, "bad_a_from")
         wanted = options["a"].setdefault("from", told)
         if told != wanted:
@@ -116,7 +116,7 @@ def _check_banks(given: Mapping[str, Any]) -> Json:
 
 def multiplies(instruction: Instruction) -> bool:
     """Whether it is an mma of any kind: A·B + C."""
-    return {"a", "d"} <= set(instruction.operands) and instruction.family.name != "movmatrix"
+    return plannable(instruction)
 
 
 def run(device: Device, request: Json) -> Json:

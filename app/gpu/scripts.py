@@ -11,8 +11,8 @@ import numpy as np
 from app.gpu.device import Device
 from layouts import catalog, find
 from layouts.errors import LayoutError
-from layouts.instruction import WARPGROUP, Instruction
-from layouts.plan import Plan
+from layouts.instruction import Instruction
+from layouts.plan import Plan, Rows
 from layouts.planning import plan
 from layouts.render import kernel
 from layouts.swizzle import MODES
@@ -57,7 +57,7 @@ def cases(device: Device) -> Iterator[Plan]:
     seen = set()
     for i in catalog.instructions():
         key = (id(i.family), i.shape)
-        if i.threads == WARPGROUP or key in seen or device.supports(i):
+        if i.family.by_descriptor or key in seen or device.supports(i):
             continue
         try:
             made = plan(i)
@@ -67,7 +67,9 @@ def cases(device: Device) -> Iterator[Plan]:
         yield made
         if i.operands["a"].sparsity and i.operands["a"].sparsity.selectors > 1:
             yield plan(i, "selector=1")
-        elif i.family.name == "mma" and i.operands["a"].container_bits == 16 and "product" not in i.operands["a"].extents:
+        elif (
+            made.a.container_bits == 16 and isinstance(made.a, Rows) and i.operands["a"].sparsity is None and len(i.operands["a"].axes) == 2
+        ):
             yield plan(i, "major=MN,swizzle=64B,pitch_bytes=128", "major=MN,load=elements")
 
 

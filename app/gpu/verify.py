@@ -23,7 +23,7 @@ from layouts import catalog
 from layouts import descriptor as desc
 from layouts.banks import ACCESSES
 from layouts.errors import LayoutError
-from layouts.instruction import WARPGROUP, Instruction
+from layouts.instruction import Instruction, Place
 
 FOLDER = Path(__file__).resolve().parents[2] / "layouts" / "evidence"
 BATCH = 12
@@ -55,13 +55,13 @@ class Job:
     @property
     def methods(self) -> tuple[str, ...]:
         out = ("mma",) if multiplies(self.instruction) else ()
-        measured = self.form == "registers" and not (out and self.instruction.family.name == "wmma")
+        measured = self.form == "registers" and not (out and not self.instruction.family.specified)
         return (*out, "fragment") if measured else out
 
     def sources(self) -> list[str]:
         """Every kernel its runs launch, named k."""
         i = self.instruction
-        if i.family.name in ("ldmatrix", "stmatrix", "movmatrix"):
+        if i.family.moves or i.family.memory is Place.ROWS:
             return [kernels.movement(i, "k")]
         if not multiplies(i):
             return [kernels.matrix_access(i, "k")]
@@ -69,7 +69,7 @@ class Job:
         sparsity = i.operands["a"].sparsity
         if sparsity and self.form == "registers":
             out += [kernels.product(i, "k", self.form, {"f": str(n)}) for n in range(1, sparsity.selectors)]
-        if "fragment" in self.methods and i.threads == WARPGROUP:
+        if "fragment" in self.methods and i.family.by_descriptor:
             out.append(kernels.product(i, "k", "shared"))  # D is measured with both operands in shared memory
         return out
 
@@ -89,11 +89,9 @@ class Job:
 def jobs(target: str, family: str = "") -> Iterator[Job]:
     """Everything a target supports and this program can run."""
     for instruction in catalog.instructions():
-        if (family and instruction.family.name != family) or unsupported(target, instruction) or "b8x16" in instruction.ptx:
+        if (family and instruction.family.name != family) or unsupported(target, instruction) or fragments.unmeasured(instruction):
             continue
-        yield Job(instruction, "registers")
-        if instruction.threads == WARPGROUP:
-            yield Job(instruction, "shared")
+        yield from (Job(instruction, form) for form in instruction.family.forms)
 
 
 def compile_batch(target: str, batch: list[str]) -> bytes:
@@ -137,7 +135,15 @@ def verify(
     meta = {"device": info["name"], **{key: value for key, value in info.items() if key != "name"}}
     meta |= {"date": datetime.date.today().isoformat(), "method": "; ".join(f"{name}: {text}" for name, text in METHODS.items())}
     out: dict[str, Any] = {"meta": meta, "results": dict(sorted(results.items()))}
-    wanted = (part,) if part else PARTS if not family else ("descriptors",) if family.startswith("wgmma") else ()
+    wanted = (
+        (part,)
+        if part
+        else PARTS
+        if not family
+        else ("descriptors",)
+        if any(row.by_descriptor for row in catalog.families() if row.name == family)
+        else ()
+    )
     return out | {name: _VERIFY[name](device) for name in wanted}
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from app.gpu import numbers, products
 from app.gpu.device import Device, Product
 from app.gpu.products import Inputs
-from layouts.instruction import WARPGROUP, Operand
+from layouts.instruction import Feed, Operand
 from layouts.plan import Described, Matrix, Plan, Rows, Side
 from layouts.render import kernel_device
 
@@ -154,7 +154,7 @@ def simulate(device: Device, plan: Plan, staged: Staged) -> Array:
     """D's memory, every instruction by the NumPy reference."""
     i = plan.instruction
     shared = image(plan, staged).view(np.uint32)[None]
-    if i.family.name == "wmma":
+    if i.family.feed is Feed.LOADS:
         return _wmma(device, plan, staged, shared)
     c = i.operands.get("c", i.operands["d"])
     start = staged.inputs.c if plan.accumulate else 0 * staged.inputs.c
@@ -168,13 +168,13 @@ def simulate(device: Device, plan: Plan, staged: Staged) -> Array:
         if i.operands["a"].sparsity:
             registers["e"] = staged.inputs.metadata[step][None]
         descriptors = {f"{s.letter}_desc": s.descriptor(step).word for s in (plan.a, plan.b) if isinstance(s, Described)}
-        if i.threads != WARPGROUP:
+        if not i.family.by_descriptor:
             registers |= {side.letter: _loaded(plan, side, staged, shared) for side in (plan.a, plan.b)}
         elif plan.a_from == "registers":
             op = i.operands["a"]
             part = staged.inputs.stored_a[:, :, step * op.col_count : (step + 1) * op.col_count]
             registers["a"] = products.pack(op, part)[None]
-        job = Product(i, plan.a_from, registers, descriptors, shared if i.threads == WARPGROUP else None, immediates=immediates)
+        job = Product(i, plan.a_from, registers, descriptors, shared if i.family.by_descriptor else None, immediates=immediates)
         out = device.product(job)[0][0]
     bits, _ = numbers.unpack(i.operands["d"], out[0])
     matrix = np.moveaxis(bits, -1, 0) if bits.ndim == 3 else bits[None]

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from layouts import catalog, differences, find, overview, qualifiers, wmma
 from layouts.dtypes import DTYPES
 from layouts.errors import LayoutError
-from layouts.instruction import Instruction, Operand
+from layouts.instruction import Feed, Instruction, Operand, Place
 from layouts.render import ptx, wgmma_order, wmma_cpp
 from layouts.table import wgmma_order as order
 from layouts.table.wmma_api import BIT_OPERATIONS, BY_NAME, FUNCTIONS
@@ -58,7 +58,7 @@ def words(text: str) -> str:
     """An opcode, word by word."""
     found = find(text)
     rows = [(f"`{word.text}`", word.meaning) for word in qualifiers.parts(found)]
-    operands = [(f"`{slot.text}`", _operand(slot)) for slot in ptx.slots(found, "shared" if found.threads == 128 else "registers")]
+    operands = [(f"`{slot.text}`", _operand(slot)) for slot in ptx.slots(found, found.family.forms[-1])]
     return table(("part", "meaning"), [*rows, *operands])
 
 
@@ -111,7 +111,7 @@ def spaces(_: str) -> str:
         takers = dict.fromkeys(
             i.syntax.opcode
             for i in catalog.instructions()
-            if i.family.spaces and (key in i.family.spaces or (not key and i.family.name == "wmma"))
+            if i.family.spaces and (key in i.family.spaces or (not key and i.family.memory is Place.MATRIX))
         )
         rows.append((name, what, ", ".join(f"`{opcode}`" for opcode in takers)))
     return table(("qualifier", "space", "taken by"), rows)
@@ -151,25 +151,27 @@ def _shape_links(row: overview.Row) -> str:
     return ", ".join(out)
 
 
+_WHERE = {Place.REGISTERS: "registers", Place.DESCRIPTOR: "shared memory", Place.TENSOR: "tensor memory"}
+
+
 def generations(_: str) -> str:
     """wmma, mma and wgmma side by side, from the catalogue."""
-    names = {"wmma": ("wmma",), "mma": ("mma", "mma_sp", "mma_scaled"), "wgmma": ("wgmma", "wgmma_sp")}
-    held = {
-        name: [i for i in catalog.instructions() if i.family.name in families and "a" in i.operands and "d" in i.operands]
-        for name, families in names.items()
-    }
+    held: dict[str, list[Instruction]] = {}
+    for i in sorted(catalog.instructions(), key=lambda i: i.family.menu):
+        if i.family.multiplies:
+            held.setdefault(i.family.opcode.words[0], []).append(i)
 
     def line(what: str, of: Callable[[list[Instruction]], str]) -> tuple[str, ...]:
         return (what, *(of(found) for found in held.values()))
 
     return table(
-        ("", *(f"**{name}**" for name in names)),
+        ("", *(f"**{name}**" for name in held)),
         [
-            line("threads", lambda found: "128, four warps" if found[0].threads == 128 else "32, one warp"),
-            line("A", lambda found: "registers or shared memory" if found[0].threads == 128 else "registers"),
-            line("B", lambda found: "shared memory" if "b" in found[0].family.elsewhere else "registers"),
-            line("C and D", lambda found: "registers, in place" if "c" in found[0].family.elsewhere else "registers"),
-            line("fragment layout", lambda found: "left to the architecture" if found[0].family.measured else "specified"),
+            line("threads", lambda found: f"{found[0].threads}, {found[0].family.scope.warps}"),
+            line("A", lambda found: " or ".join(_WHERE[place] for place in found[0].family.reads.get("a", (Place.REGISTERS,)))),
+            line("B", lambda found: " or ".join(_WHERE[place] for place in found[0].family.reads.get("b", (Place.REGISTERS,)))),
+            line("C and D", lambda found: "registers, in place" if found[0].family.in_place else "registers"),
+            line("fragment layout", lambda found: "specified" if found[0].family.specified else "left to the architecture"),
             line(
                 "types of A and B",
                 lambda found: ", ".join(name for name in DTYPES if any(name == i.operands["a"].element.name for i in found)),
@@ -207,8 +209,9 @@ def function(name: str) -> str:
     facts = [f"`{row.qualified}`, `<mma.h>`, {row.since} and newer."]
     if row.collective:
         facts.append("All lanes of the warp must call it together, with the same arguments.")
-    if row.becomes.startswith("wmma"):
-        facts.append(f"One `{row.becomes}` instruction: {link('all its forms', '/?family=wmma&q=' + row.becomes)}.")
+    family = next((found.name for found in catalog.families() if f"{found.opcode.text}.".startswith(f"{row.becomes}.")), "")
+    if family:
+        facts.append(f"One `{row.becomes}` instruction: {link('all its forms', f'/?family={family}&q={row.becomes}')}.")
     elif row.becomes:
         facts.append(f"One `{row.becomes}` instruction.")
     return block("\n".join(_wrapped(signature) for signature in row.signatures)) + f"\n\n{row.what} " + " ".join(facts)
@@ -236,7 +239,7 @@ def fragments(_: str) -> str:
     """Every combination of types and shape, with the elements a lane holds."""
     groups: dict[tuple[str, str], dict[str, list[wmma.Fragment]]] = {}
     for i in catalog.instructions():
-        if i.family.name == "wmma" and ".mma" in i.ptx:
+        if i.family.multiplies and i.family.feed is Feed.LOADS:
             held = groups.setdefault((i.operands["a"].element.name, i.shape), {"a": [], "b": [], "c": []})
             for f in wmma.fragments():
                 same = f.instruction.shape == i.shape and f.operand.element.name == i.operands[f.operand.name].element.name
@@ -306,7 +309,9 @@ def strides(names: str) -> str:
 
 def _loads(name: str) -> list[Instruction]:
     """A wmma.mma of each shape of a type, f32 accumulators before f16 ones."""
-    found = [i for i in catalog.instructions() if i.family.name == "wmma" and ".mma" in i.ptx and i.operands["a"].element.name == name]
+    found = [
+        i for i in catalog.instructions() if i.family.multiplies and i.family.feed is Feed.LOADS and i.operands["a"].element.name == name
+    ]
     wide = [i for i in found if i.types["c"] != "f16"] or found
     return list({i.shape: i for i in reversed(wide)}.values())[::-1]
 

@@ -86,7 +86,7 @@ def rows(op: Operand, result: Json) -> tuple[list[str], list[list[str]]]:
     held = result.get("owners") or result.get("values")
     if not isinstance(held, list):
         held = [place(op, thread, value) for thread in range(op.threads) for value in range(op.values)]
-    head = ["lane" if op.threads == 32 else "thread", "value", "register", "bits", "element"]
+    head = [op.scope.thread, "value", "register", "bits", "element"]
     body = [
         [
             str(h["thread"]),

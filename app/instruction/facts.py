@@ -40,15 +40,14 @@ def in_words(instruction: Instruction) -> tuple[str, str]:
     ('8×8 .x4', 'b16')
     """
     sizes, types = instruction.sizes, instruction.types
-    shape = "×".join(str(sizes[dim]) for dim in "mnk" if dim in sizes)
+    shape = "×".join(str(sizes[dim]) for dim in "mnk" if dim in sizes) or instruction.shape
     shape += "".join(f" .x{count}" for count in instruction.counts.values())
     if {"a", "b", "d"} <= set(types):
         return shape, f"{types['a']} × {types['b']} → {types['d']}"
     if {"a", "d"} <= set(types):
         return shape, f"{types['a']} → {types['d']}"
-    unpacked = [word for word in instruction.modifiers if "x16" in word]
-    if len(unpacked) == 2:
-        return shape, f"{unpacked[1]} → {unpacked[0]}"
+    if packed := instruction.family.unpacks:
+        return shape, f"{packed} → {instruction.modifiers[instruction.modifiers.index(packed) - 1]}"
     ((name, kind),) = types.items()
     return shape, kind if name == "data" else f"{name.upper()} {kind}"
 
@@ -225,7 +224,7 @@ def evidence(instruction: Instruction) -> list[Json]:
             {"kind": "ran", "text": family.measured, "by": "a map measured on the device, tests/golden/hardware", "date": "2026-11-21"}
         )
     out = ran + out
-    if family.name == "wmma":
+    if not family.specified:
         out.append({"kind": "not_run", "text": "unspecified by PTX; other architectures unknown", "by": str(family.source), "date": ""})
         return out
     out.append({"kind": "documented", "text": "documented", "by": str(family.source), "date": ""})

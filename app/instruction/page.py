@@ -26,8 +26,9 @@ from layouts import catalog
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
 from layouts.reading import digits
-from layouts.render import atoms, cuda, ptx, python, wmma_cpp
+from layouts.render import cuda, ptx, python, wmma_cpp
 from layouts.render.svg import svg
+from layouts.table import atoms
 from layouts.view import LABELS, Figure, Grid, figure_of
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
@@ -166,10 +167,10 @@ def run_choices(found: Instruction, reason: str) -> dict[str, Any]:
     """What the page's run form offers; `reason`: why the GPU's button is off."""
     multiplies = runs.multiplies(found)
     kinds = [("mma", "product against NumPy")] if multiplies else []
-    measured = () if "b8x16" in found.ptx else fragments.operands(found)
+    measured = () if fragments.unmeasured(found) else fragments.operands(found)
     if measured:
         kinds.append(("fragment", "measure one operand's map"))
-    forms = cuda.forms(found) if multiplies else ()
+    forms = found.family.forms if multiplies else ()
     return {"kinds": kinds, "operands": measured, "forms": forms, "reason": reason, "steps": multiplies} if kinds else {}
 
 
@@ -215,10 +216,10 @@ def code_parts(found: Instruction) -> list[dict[str, str]]:
     """Everything generated from the rows, each with a title: PTX, CUDA, NumPy, CuTe and CUTLASS, Triton."""
     parts = [
         {"title": "PTX" + (" with A from shared memory" if form == "shared" else ""), "text": ptx.syntax(found, form)}
-        for form in cuda.forms(found)
+        for form in found.family.forms
     ]
     parts.append({"title": "CUDA C++: wrapper, loads and stores", "text": cuda.program(found)})
-    if found.family.name == "wmma" and wmma_cpp.available(found):
+    if wmma_cpp.available(found):
         parts.append({"title": "CUDA C++: nvcuda::wmma, one warp", "text": wmma_cpp.kernel(found).text})
     operands = lanes.distinct_operands(found)
     parts += [{"title": f"NumPy: pack and unpack {op.name.upper()}", "text": python.snippet(op)} for op in operands]

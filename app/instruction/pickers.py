@@ -6,7 +6,8 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 from layouts import catalog
-from layouts.instruction import Instruction, Syntax
+from layouts.instruction import Instruction
+from layouts.syntax import Syntax
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ def pickers(found: Instruction) -> list[Picker]:
     An option keeps as many other parts as are legal with it, and its text says which part it must change.
     """
     relatives = [i for i in catalog.instructions() if i.syntax.opcode == found.syntax.opcode]
-    warpgroup = found.threads == 128
+    warpgroup = found.family.by_descriptor
     shaped = [i for i in relatives if i.sizes.get("k") == found.sizes.get("k")] if warpgroup else relatives
     made = [
         _picker("N" if warpgroup else "shape", found, shaped, lambda s: s.shape, lambda s: s.shape),

@@ -8,11 +8,11 @@ from typing import TypeVar
 from urllib.parse import urlencode
 
 from layouts.errors import LayoutError
-from layouts.instruction import WARPGROUP, Instruction
+from layouts.instruction import SCOPES, Instruction
 from layouts.reading import choice, number, pair, ranges, shown
 from layouts.view import LABELS, figure_of
 
-MOST_THREADS = WARPGROUP
+MOST_THREADS = max(SCOPES)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,14 @@ from typing import Any
 
 from layouts import wmma
 from layouts.errors import LayoutError
-from layouts.instruction import Instruction
+from layouts.instruction import Instruction, Place
 from layouts.reading import asked, number
 
 Json = dict[str, Any]
 
 
 def touches_memory(found: Instruction) -> bool:
-    return found.family.name == "wmma" and found.family.slots in "abcd"
+    return found.family.memory is Place.MATRIX
 
 
 def memory(found: Instruction) -> Json | None:

@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
 from layouts.plan import Described, Plan
-from layouts.planning import SIDES, families, plan
+from layouts.planning import SIDES, plan, plannable
 from layouts.reading import keys
 from layouts.render import kernel
 from layouts.render.kernel import options_text
@@ -28,7 +28,7 @@ WHAT = {
 
 def available(instruction: Instruction) -> bool:
     """Whether there is a program: for everything that multiplies."""
-    return instruction.family.name in families() and {"a", "d"} <= set(instruction.operands)
+    return plannable(instruction)
 
 
 def chosen(query: Mapping[str, str]) -> dict[str, str]:

@@ -17,7 +17,7 @@ from app.kit.page import page
 from app.kit.wire import Body, json_body
 from layouts import catalog
 from layouts.errors import LayoutError
-from layouts.instruction import WARPGROUP, Instruction
+from layouts.instruction import Instruction
 from layouts.plan import Plan, Tiled
 from layouts.planning import SIDES, plan
 
@@ -90,7 +90,7 @@ def context(made: Plan, given: dict[str, str], error: LayoutError | None) -> dic
         "fields": {side: _fields(made, side, given[side] if error else "") for side in SIDES},
         "forms": {form: programs.address(found, options, form) for form in (*programs.FORMS, "json")},
         "run": "/gpu/run?" + urlencode(run),
-        "steps": f"/steps/{quote(found.ptx, safe=':.')}" + (f"?{urlencode(options)}" if options and found.threads == WARPGROUP else ""),
+        "steps": f"/steps/{quote(found.ptx, safe=':.')}" + (f"?{urlencode(options)}" if options and found.family.by_descriptor else ""),
         "tiles": [_tile(side, made) for side in (made.a, made.b) if isinstance(side, Tiled)],
         "labels": {f"{side}.{name}": what for side in SIDES for name, what in programs.WHAT.items()}
         | {"d.scale": "scale-d", "d.layout": "C and D stored"},

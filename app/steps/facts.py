@@ -13,7 +13,7 @@ from app.gpu.runs import multiplies
 from app.steps import wgmma as wgmma_steps
 from layouts import chain
 from layouts.errors import LayoutError
-from layouts.instruction import WARPGROUP, Instruction, Operand
+from layouts.instruction import Instruction, Operand
 from layouts.planning import SIDES
 from layouts.reading import shown as brief
 
@@ -35,7 +35,7 @@ def asked(i: Instruction, given: Mapping[str, Any]) -> tuple[Json, Json]:
     A warp's mma takes matrices in a, b and c. In a and b of a wgmma, name=value is storage and anything else a matrix.
     """
     data = {name.removeprefix("data_"): text for name, text in given.items() if name in ("data_a", "data_b", "c") and text != ""}
-    options: Json = dict.fromkeys(SIDES, "") if i.threads == WARPGROUP else {}
+    options: Json = dict.fromkeys(SIDES, "") if i.family.by_descriptor else {}
     for name in SIDES:
         text = given.get(name, "")
         stored = isinstance(text, str) and _STORAGE.match(text)
@@ -55,7 +55,7 @@ def asked(i: Instruction, given: Mapping[str, Any]) -> tuple[Json, Json]:
 def steps(i: Instruction, run: Json, row: int, col: int, product: int = 0) -> Json:
     """The steps of one run of kind mma, whose inputs are made again from its seed; a wgmma's are those of its whole product."""
     check(i)
-    if i.threads == WARPGROUP:
+    if i.family.by_descriptor:
         return wgmma_steps.steps(i, run, row, col)
     data = run["request"].get("data")
     given = products.inputs(i, run["request"]["seed"], data=data)

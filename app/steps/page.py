@@ -21,7 +21,7 @@ from app.steps import facts as steps
 from app.steps.schemas import Steps, StepsBody, WgmmaSteps
 from layouts import catalog
 from layouts.errors import LayoutError
-from layouts.instruction import WARPGROUP, Instruction
+from layouts.instruction import Instruction
 from layouts.planning import SIDES
 from layouts.reading import keys, number, text
 
@@ -47,7 +47,7 @@ def _found(given: Mapping[str, Any]) -> tuple[Instruction, dict[str, Any]]:
     except LayoutError as error:
         raise LayoutError("bad_instruction", error.message, error.hint, "instruction", error.nearest) from None
     stored = [side for side in SIDES if side in given]
-    if stored and found.threads != WARPGROUP:
+    if stored and not found.family.by_descriptor:
         hint = "A warp's mma is stepped through from plain rows; matrices are in data."
         raise LayoutError("bad_usage", f"{stored[0]} is for wgmma.", hint, stored[0])
     return found, {name: given[name] for name in (*SIDES, "data") if name in given}
@@ -56,7 +56,7 @@ def _found(given: Mapping[str, Any]) -> tuple[Instruction, dict[str, Any]]:
 async def _traced(request: Request, found: Instruction, given: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
     """One run and its steps; asked: storage and matrices of the run. LayoutError names the parameter that is wrong."""
     where = await off_loop(_where, found, given)
-    sides = dict.fromkeys(SIDES, "") if found.threads == WARPGROUP else {}
+    sides = dict.fromkeys(SIDES, "") if found.family.by_descriptor else {}
     job = {"kind": "mma", "instruction": found.ptx, "seed": where["seed"], "backend": given.get("backend", OPTIONS["backend"])}
     run = await hardware(request).run(job | sides | asked)
     return await off_loop(steps.steps, found, run, where["row"], where["col"], where["product"])
@@ -109,7 +109,7 @@ async def _page(request: Request, rest: str, query: dict[str, str]) -> Response:
         context["error"], status_code = await off_loop(_beside, error, found, context["given"]), status_of(error)
     if form:
         return await off_loop(_text, form, context["s"])
-    return await off_loop(page, request, "steps/wgmma.html" if found.threads == WARPGROUP else "steps/page.html", context, status_code)
+    return await off_loop(page, request, "steps/wgmma.html" if found.family.by_descriptor else "steps/page.html", context, status_code)
 
 
 def _asked(found: Instruction, texts: Mapping[str, str]) -> dict[str, Any]:
@@ -120,7 +120,7 @@ def _asked(found: Instruction, texts: Mapping[str, str]) -> dict[str, Any]:
 def _beside(error: LayoutError, found: Instruction, texts: Mapping[str, str]) -> LayoutError:
     """The error under the name of the form's input."""
     name = error.field.removeprefix("data.")
-    if found.threads == WARPGROUP and error.field.startswith("data.") and texts.get(f"data_{name}"):
+    if found.family.by_descriptor and error.field.startswith("data.") and texts.get(f"data_{name}"):
         name = f"data_{name}"
     return LayoutError(error.code, error.message, error.hint, name, error.nearest)
 
@@ -132,13 +132,13 @@ def _context(ptx: str, query: Mapping[str, str], reason: str) -> dict[str, Any]:
     kept = {name: value for name, value in given.items() if value != OPTIONS[name]} | {
         name: value for name, value in texts.items() if value
     }
-    multiplies = {"a", "b", "d"} <= set(found.operands) | ({"b"} if found.threads == WARPGROUP else set()) and "k" in found.sizes
-    lies = {side: texts[side] for side in SIDES if texts[side]} if found.threads == WARPGROUP else {}
+    multiplies = {"a", "b", "d"} <= set(found.operands) | ({"b"} if found.family.by_descriptor else set()) and "k" in found.sizes
+    lies = {side: texts[side] for side in SIDES if texts[side]} if found.family.by_descriptor else {}
     return {
         "program": programs.address(found, lies) if programs.available(found) else "",
         "found": found,
         "given": given | texts,
-        "matrices": ("data_a", "data_b", "c") if found.threads == WARPGROUP else own.OPERANDS,
+        "matrices": ("data_a", "data_b", "c") if found.family.by_descriptor else own.OPERANDS,
         "shapes": {name: " × ".join(map(str, own.shape_of(found, name))) for name in own.OPERANDS} if multiplies else {},
         "most_shown": steps.MOST_SHOWN,
         "shown": own.number_text,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from layouts.dtypes import DType
-from layouts.instruction import WARPGROUP, Instruction, Operand
+from layouts.instruction import Instruction, Operand
 from layouts.render.ptx import Slot, slots
 from layouts.swizzle import Swizzle
 
@@ -34,7 +34,7 @@ def wrapper(instruction: Instruction, a_from: str = "registers", immediates: Map
     """
     fixed = immediates or {}
     items = slots(instruction, a_from)
-    accumulates = instruction.threads == WARPGROUP
+    accumulates = instruction.family.in_place
     parameters: list[str] = []
     templated: list[str] = []
     outputs: list[str] = []
@@ -196,17 +196,12 @@ def store(instruction: Instruction, op: Operand) -> str:
     )
 
 
-def forms(instruction: Instruction) -> tuple[str, ...]:
-    """Where A may come from: wgmma has two forms."""
-    return ("registers", "shared") if instruction.threads == WARPGROUP else ("registers",)
-
-
 def program(instruction: Instruction) -> str:
     """Everything for one instruction in one file."""
     parts = [
         f"// {instruction.ptx}\n// Written by Lanescope from the pattern of each operand; source of the maps: {instruction.family.source}.\n"
     ]
-    parts += [wrapper(instruction, form) for form in forms(instruction)]
+    parts += [wrapper(instruction, form) for form in instruction.family.forms]
     for op in instruction.operands.values():
         if op.name in "abc":
             parts.append(load(instruction, op))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from layouts import catalog
-from layouts.instruction import WARP, WARPGROUP, WORDS, Instruction
+from layouts.instruction import Feed, Instruction
 from layouts.plan import Described, Matrix, Placed, Plan, Rows, Side, Tiled
 from layouts.render import chain as chain_code
 from layouts.render import cuda, placed, smem
@@ -35,13 +35,10 @@ def unit(side: Side) -> str:
 def device(plan: Plan, linkage: str = "") -> str:
     """Every function of the device and the kernel `product`; linkage: what stands before `__global__`."""
     i = plan.instruction
-    if i.threads == WARPGROUP:
-        parts, body = _wgmma(plan)
-    else:
-        parts, body = _wmma(plan) if i.family.name == "wmma" else _mma(plan)
+    parts, body = {Feed.DESCRIPTOR: _wgmma, Feed.MAP: _mma, Feed.LOADS: _wmma}[i.family.feed](plan)
     names = ", ".join(f"{kind} {name}" for name, kind in parameters(plan))
     where = f"Dynamic shared memory: {plan.shared_bytes} bytes." if plan.shared_bytes else ""
-    who = "One warpgroup." if i.threads == WARPGROUP else "One warp."
+    who = f"One {i.family.scope.name}."
     kernel = (
         f"// {who} {where}\n{linkage}__global__ void __launch_bounds__({i.threads}) {NAME}({names}) {{\n"
         + "".join(f"  {line}\n" if line else "\n" for line in body)
@@ -220,7 +217,7 @@ def _elements(i: Instruction, side: Rows) -> str:
 def scale_word(i: Instruction, letter: str) -> str:
     """`scale_word_a`: the four scale factors a lane supplies. Every lane holds some for each byte-id and thread-id, so all are legal."""
     scale = i.scales[f"scale_{letter}"]
-    formula = scale.pattern.forward_formula(("line", "block"), WORDS[WARP])
+    formula = scale.pattern.forward_formula(("line", "block"), i.family.scope.words)
     words = "".join(f"  const unsigned {word} = {cuda.cpp(text)};\n" for word, text in formula.items() if word not in ("line", "block"))
     what = "row of A" if letter == "a" else "column of B"
     return (
@@ -240,10 +237,7 @@ def accesses(plan: Plan) -> dict[str, Instruction]:
     """The wmma.load of a, b and c and the wmma.store of d that belong to a wmma.mma."""
     i = plan.instruction
     layouts = {side.letter: side.layout for side in (plan.a, plan.b) if isinstance(side, Matrix)} | dict.fromkeys("cd", plan.d_layout)
-    return {
-        name: catalog.find(f"wmma.{'store' if name == 'd' else 'load'}.{name}.sync.aligned.{layout}.{i.shape}.{i.types[name]}")
-        for name, layout in layouts.items()
-    }
+    return {name: catalog.access(i, name, layout) for name, layout in layouts.items()}
 
 
 def _wmma(plan: Plan) -> tuple[list[str], list[str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from layouts.instruction import WARPGROUP, Instruction
+from layouts.instruction import Instruction, Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +40,14 @@ class Slot:
 
 def slots(instruction: Instruction, a_from: str = "registers") -> list[Slot]:
     """The operands in PTX's order; a_from "shared" gives wgmma's form with a descriptor for A."""
-    name = instruction.family.name
-    if name in ("ldmatrix", "stmatrix"):
-        data, address = _vector(instruction, "data", name == "ldmatrix", "r"), _address()
-        return [data, address] if name == "ldmatrix" else [address, data]
-    if name == "movmatrix":
-        return [Slot("d", "register", 1, "b32", True, "transpose"), Slot("a", "register", 1, "b32", False, "source")]
-    if name == "wmma" and ".mma" not in instruction.ptx:
+    family = instruction.family
+    if family.memory is not None:
         (letter,) = instruction.operands
-        stride = Slot("stride", "register", 1, "u32", False, "elements from a row (column) to the next; optional")
-        vector = _vector(instruction, letter, ".load" in instruction.ptx, "r")
-        address = Slot("p", "address", 1, "u64", False, "first element")
-        return [vector, address, stride] if ".load" in instruction.ptx else [address, vector, stride]
-    if instruction.threads == WARPGROUP:
+        vector, (address, *rest) = _vector(instruction, letter, family.loads, "r"), _MEMORY[family.memory]
+        return [vector, address, *rest] if family.loads else [address, vector, *rest]
+    if family.moves:
+        return [Slot("d", "register", 1, "b32", True, "transpose"), Slot("a", "register", 1, "b32", False, "source")]
+    if family.by_descriptor:
         return _wgmma(instruction, a_from)
     out = [_vector(instruction, letter, letter == "d") for letter in "dabc"]
     if instruction.operands["a"].sparsity:
@@ -78,8 +73,15 @@ def _vector(instruction: Instruction, letter: str, written: bool, name: str = ""
     )
 
 
-def _address() -> Slot:
-    return Slot("p", "address", 1, "u32", False, "this lane's row in shared memory, 16-byte aligned")
+# How a load or store names the memory it touches: the address, and what PTX writes behind the registers.
+_MEMORY = {
+    Place.ROWS: (Slot("p", "address", 1, "u32", False, "this lane's row in shared memory, 16-byte aligned"),),
+    Place.MATRIX: (
+        Slot("p", "address", 1, "u64", False, "first element"),
+        Slot("stride", "register", 1, "u32", False, "elements from a row (column) to the next; optional"),
+    ),
+    Place.TENSOR: (Slot("taddr", "address", 1, "u32", False, "first lane (bits 16 to 31) and column of tensor memory"),),
+}
 
 
 def _wgmma(instruction: Instruction, a_from: str) -> list[Slot]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from layouts.instruction import WARPGROUP, Operand
+from layouts.instruction import Operand
 
 
 def snippet(op: Operand) -> str:
@@ -22,11 +22,11 @@ def snippet(op: Operand) -> str:
         "lane = thread % 32",
         f"i = np.arange({op.values})[None, :]  # value index",
     ]
-    head = head if op.threads == WARPGROUP else [head[0], "", "lane = np.arange(32)[:, None]", head[-1]]
+    head = head if op.scope.thread == "thread" else [head[0], "", "lane = np.arange(32)[:, None]", head[-1]]
     lines = head + [f"{name} = {spell(text)}" for name, text in forward.items()]
     unit, per = ("uint64", 1) if op.register_bits == 64 else ("uint32", 32 // op.container_bits)
     index = ", ".join(op.axes)
-    lines.append(f"{index}, _ = np.broadcast_arrays({index}, {'thread' if op.threads == WARPGROUP else 'lane'} + i)")
+    lines.append(f"{index}, _ = np.broadcast_arrays({index}, {op.scope.thread} + i)")
     shape = ", ".join(str(extent) for extent in op.pattern.extents)
     mask = (1 << op.container_bits) - 1
     lines += [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from layouts import wmma
-from layouts.instruction import Instruction
+from layouts.instruction import Feed, Instruction
 from layouts.table.wmma_api import BIT_OPERATIONS
 
 HEAD = "#include <mma.h>\nusing namespace nvcuda;\n"
@@ -33,7 +33,11 @@ class Kernel:
 
 def available(instruction: Instruction) -> bool:
     """Whether nvcuda::wmma has this wmma.mma: every one but the f64 forms that name their rounding."""
-    return ".mma" in instruction.ptx and not {"rn", "rz", "rm", "rp"} & set(instruction.modifiers)
+    return (
+        instruction.family.multiplies
+        and instruction.family.feed is Feed.LOADS
+        and not {"rn", "rz", "rm", "rp"} & set(instruction.modifiers)
+    )
 
 
 def kernel(instruction: Instruction) -> Kernel:

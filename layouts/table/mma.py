@@ -5,13 +5,14 @@ v is the number of elements in one register (f64: one in a 64-bit register), so 
 
 from __future__ import annotations
 
-from layouts.instruction import PTX, Family, cross
+from layouts.instruction import PTX, Family, Opcode, cross
 
 A = "(g:8 t:4) (j:k/4/v i:m/8 e:v) -> (i g) (j t e)"
 B = "(g:8 t:4) (j:k/4/v e:v) -> (j t e) (g)"
 D = "(g:8 t:4) (i:m/8 e:2) -> (i g) (t e)"
 ABCD = {"a": A, "b": B, "c": D, "d": D}
 
+OPCODE = Opcode("mma", "multiply and accumulate, D = A·B + C, by one warp", PTX("9.7.14.5.14"))
 ROUNDING = {"rnd": ("", ".rn", ".rz", ".rm", ".rp")}
 SATFINITE = {"sat": ("", ".satfinite")}
 INTEGERS = "mma.sync.aligned.{shape}.row.col{sat}.{d}.{a}.{b}.{c}"
@@ -30,6 +31,7 @@ _QUAD_D = {
 QUAD_PAIR = [
     Family(
         "mma",
+        OPCODE,
         f"mma.sync.aligned.{{shape}}.{la}.{lb}.{{d}}.{{a}}.{{b}}.{{c}}",
         ("m8n8k4",),
         (f"{d} f16 f16 {c}",),
@@ -45,11 +47,12 @@ QUAD_PAIR = [
 
 FAMILIES = [
     *QUAD_PAIR,
-    Family("mma", FLOATS, ("m16n8k8", "m16n8k16"), ("f16 f16 f16 f16", "f32 f16 f16 f32"), ABCD, PTX("9.7.14.5.7-8")),
-    Family("mma", FLOATS, ("m16n8k8", "m16n8k16"), ("f32 bf16 bf16 f32",), ABCD, PTX("9.7.14.5.7-8")),
-    Family("mma", FLOATS, ("m16n8k4", "m16n8k8"), ("f32 tf32 tf32 f32",), ABCD, PTX("9.7.14.5.6-7")),
+    Family("mma", OPCODE, FLOATS, ("m16n8k8", "m16n8k16"), ("f16 f16 f16 f16", "f32 f16 f16 f32"), ABCD, PTX("9.7.14.5.7-8")),
+    Family("mma", OPCODE, FLOATS, ("m16n8k8", "m16n8k16"), ("f32 bf16 bf16 f32",), ABCD, PTX("9.7.14.5.7-8")),
+    Family("mma", OPCODE, FLOATS, ("m16n8k4", "m16n8k8"), ("f32 tf32 tf32 f32",), ABCD, PTX("9.7.14.5.6-7")),
     Family(
         "mma",
+        OPCODE,
         "mma.sync.aligned.{shape}.row.col{rnd}.{d}.{a}.{b}.{c}",
         ("m8n8k4", "m16n8k4", "m16n8k8", "m16n8k16"),
         ("f64 f64 f64 f64",),
@@ -59,6 +62,7 @@ FAMILIES = [
     ),
     Family(
         "mma",
+        OPCODE,
         INTEGERS,
         ("m8n8k16", "m16n8k16", "m16n8k32"),
         cross("s32 {a} {b} s32", a="s8 u8", b="s8 u8"),
@@ -68,6 +72,7 @@ FAMILIES = [
     ),
     Family(
         "mma",
+        OPCODE,
         INTEGERS,
         ("m8n8k32", "m16n8k32", "m16n8k64"),
         cross("s32 {a} {b} s32", a="s4 u4", b="s4 u4"),
@@ -78,6 +83,7 @@ FAMILIES = [
     ),
     Family(
         "mma",
+        OPCODE,
         "mma.sync.aligned.{shape}.row.col.{d}.{a}.{b}.{c}{op}.popc",
         ("m8n8k128", "m16n8k128", "m16n8k256"),
         ("s32 b1 b1 s32",),
@@ -88,6 +94,7 @@ FAMILIES = [
     ),
     Family(
         "mma",
+        OPCODE,
         FLOATS,
         ("m16n8k16", "m16n8k32"),
         cross("{d} {a} {b} {d}", d="f16 f32", a=F8, b=F8),
@@ -96,6 +103,7 @@ FAMILIES = [
     ),
     Family(
         "mma",
+        OPCODE,
         "mma.sync.aligned.{shape}.row.col.kind::f8f6f4.{d}.{a}.{b}.{c}",
         ("m16n8k32",),
         cross("{d} {a} {b} {d}", d="f16 f32", a=F8F6F4, b=F8F6F4),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from layouts.instruction import PTX, Family, cross
 from layouts.metadata import SparseRow
-from layouts.table.mma import ABCD, F8F6F4
+from layouts.table.mma import ABCD, F8F6F4, OPCODE
 from layouts.table.mma_sparse import ABCD as SPARSE_ABCD
-from layouts.table.mma_sparse import BYTE_64, NIBBLE_128
+from layouts.table.mma_sparse import BYTE_64, NIBBLE_128, ORDERED
 
 DOCUMENTED = "Documented by PTX and CUTLASS; it needs sm_120a, which nobody here has run."
 _FP4_4X = " scale_vec::4X with ue8m0 is documented from PTX 9.1 on; ptxas 13.0 (PTX 9.0) refuses it."
@@ -15,10 +15,11 @@ _FP4_4X = " scale_vec::4X with ue8m0 is documented from PTX 9.1 on; ptxas 13.0 (
 def _rows(
     kind: str, types: tuple[str, ...], size: str, blocks: int, shape: str, sparse: SparseRow | None, container: int, note: str
 ) -> Family:
-    opcode = "mma.sp::ordered_metadata" if sparse else "mma"
+    opcode = ORDERED if sparse else OPCODE
     return Family(
         "mma_scaled",
-        f"{opcode}.sync.aligned.{{shape}}.row.col.kind::{kind}.block_scale{size}.{{d}}.{{a}}.{{b}}.{{c}}.{{s}}",
+        opcode,
+        f"{opcode.text}.sync.aligned.{{shape}}.row.col.kind::{kind}.block_scale{size}.{{d}}.{{a}}.{{b}}.{{c}}.{{s}}",
         (shape,),
         types,
         SPARSE_ABCD if sparse else ABCD,

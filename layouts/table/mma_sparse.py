@@ -7,7 +7,7 @@ H100 (tests/golden/hardware/mma_sp.json.gz).
 
 from __future__ import annotations
 
-from layouts.instruction import PTX, Family, cross
+from layouts.instruction import PTX, Family, Opcode, cross
 from layouts.metadata import SparseRow
 from layouts.table.mma import F8, F8F6F4, SATFINITE, B, D
 
@@ -15,6 +15,8 @@ A = "(g:8 t:4) (j:k/8/v i:2 e:v) -> (i g) (j t e)"
 ABCD = {"a": A, "b": B, "c": D, "d": D}
 SOURCE = PTX("9.7.14.6.2")
 
+PLAIN_OPCODE = Opcode("mma.sp", "multiply and accumulate by one warp, A stored without the zeros its metadata names", PTX("9.7.14.6.3"))
+ORDERED = Opcode("mma.sp::ordered_metadata", "as mma.sp; the indices of the metadata must ascend", PTX("9.7.14.6.3"))
 _LANE = "(g:8 t:4) "
 HALF_16 = SparseRow(2, 4, _LANE + "(s:S i:2 e:2) -> (g s) (i t e)", 4)
 HALF_32 = SparseRow(2, 4, _LANE + "(s:S j:2 i:2 e:2) -> (g s j) (i t e)", 2)
@@ -26,7 +28,7 @@ NIBBLE_64 = SparseRow(4, 8, _LANE + "(s:S i:2 q:2 p:2 e:2) -> (g s i) (t q p)", 
 NIBBLE_128 = SparseRow(4, 8, _LANE + "(j:2 i:2 q:2 p:2 e:2) -> (g j i) (t q p)", 1)
 
 PLAIN = "ptxas advises mma.sp::ordered_metadata instead: plain mma.sp may run much slower on newer targets."
-_TEXT = "mma.sp{ordered}.sync.aligned.{shape}.row.col"
+_TEXT = ".sync.aligned.{shape}.row.col"
 _FULL = ".{d}.{a}.{b}.{c}"
 
 
@@ -34,17 +36,18 @@ def _rows(shape: str, types: tuple[str, ...], sparsity: SparseRow, sat: bool = F
     return [
         Family(
             "mma_sp",
-            _TEXT.replace("{ordered}", ordered) + ("{sat}" if sat else "") + _FULL,
+            opcode,
+            opcode.text + _TEXT + ("{sat}" if sat else "") + _FULL,
             (shape,),
             types,
             ABCD,
             SOURCE,
             options=SATFINITE if sat else {},
             sparsity=sparsity,
-            deprecated="" if ordered else PLAIN,
+            deprecated=PLAIN if opcode is PLAIN_OPCODE else "",
             measured="measured on H100 (sm_90), 2026-11-21",
         )
-        for ordered in ("", "::ordered_metadata")
+        for opcode in (PLAIN_OPCODE, ORDERED)
     ]
 
 
@@ -64,6 +67,7 @@ FAMILIES = [
     *_rows("m16n8k128", _NIBBLES, NIBBLE_128, sat=True),
     Family(
         "mma_sp",
+        ORDERED,
         "mma.sp::ordered_metadata.sync.aligned.{shape}.row.col.kind::f8f6f4.{d}.{a}.{b}.{c}",
         ("m16n8k64",),
         cross("{d} {a} {b} {d}", d="f16 f32", a=F8F6F4, b=F8F6F4),

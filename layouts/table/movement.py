@@ -6,7 +6,7 @@ stated from CUTLASS (include/cute/atom/copy_traits_sm100.hpp) and PTX's figures 
 
 from __future__ import annotations
 
-from layouts.instruction import PTX, Family, Source
+from layouts.instruction import PTX, Family, Opcode, Place, Verb
 
 AXES = {"data": ("matrix", "row", "col")}
 SPACES = ("", "shared", "shared::cta")
@@ -17,36 +17,43 @@ TRANSPOSED = "(g:8 t:4) (x:x e:2) -> (x) (t e) (g)"
 NOT_RUN = "From PTX and CUTLASS; it needs sm_100a or sm_120a, which nobody here has run."
 _COUNTS = (".x1", ".x2", ".x4")
 
+LOAD = Opcode("ldmatrix", "load matrices from shared memory into fragments, a row an address", PTX("9.7.14.5.15"))
+STORE = Opcode("stmatrix", "store fragments to shared memory as matrices, a row an address", PTX("9.7.14.5.16"))
+MOVE = Opcode("movmatrix", "transpose an 8×8 matrix that lies in registers", PTX("9.7.14.5.17"))
+
 
 def _row(
-    name: str,
+    opcode: Opcode,
     text: str,
     shape: str,
     data: str,
     address: str,
     element: str,
-    source: Source,
     note: str = "",
     counts: tuple[str, ...] = _COUNTS,
+    unpacks: str = "",
 ) -> Family:
     return Family(
-        name,
-        text,
+        opcode.text,
+        opcode,
+        opcode.text + text,
         (shape,),
         (element,),
         {"data": data},
-        source,
+        opcode.source,
+        Verb.LOAD if opcode is LOAD else Verb.STORE,
+        memory=Place.ROWS,
         slots="data",
         options={"x": counts},
         axes=AXES,
         address=address,
-        spaces=SPACES if address else (),
+        spaces=SPACES,
         note=note,
+        unpacks=unpacks,
         container=8 if element == "b8" else 0,
     )
 
 
-_LD, _ST = PTX("9.7.14.5.15"), PTX("9.7.14.5.16")
 _PACKED = ("b6x16_p32", "b4x16_p64")
 _PACKED_NOTE = (
     NOT_RUN
@@ -54,54 +61,56 @@ _PACKED_NOTE = (
 )
 
 FAMILIES = [
-    _row("ldmatrix", "ldmatrix.sync.aligned.{shape}{x}.shared.{data}", "m8n8", STRAIGHT, ROWS_8, "b16", _LD),
-    _row("ldmatrix", "ldmatrix.sync.aligned.{shape}{x}.trans.shared.{data}", "m8n8", TRANSPOSED, ROWS_8, "b16", _LD),
+    _row(LOAD, ".sync.aligned.{shape}{x}.shared.{data}", "m8n8", STRAIGHT, ROWS_8, "b16"),
+    _row(LOAD, ".sync.aligned.{shape}{x}.trans.shared.{data}", "m8n8", TRANSPOSED, ROWS_8, "b16"),
     *(
         _row(
-            "ldmatrix",
-            f"ldmatrix.sync.aligned.{{shape}}{{x}}.trans.shared.{ending}",
+            LOAD,
+            ".sync.aligned.{shape}{x}.trans.shared." + (f"b8x16.{packed}" if packed else "b8"),
             "m16n16",
             "(g:8 t:4) (x:x r:2 c:2 e:2) -> (x) (t r e) (c g)",
             ROWS_16,
             "b8",
-            _LD,
-            _PACKED_NOTE if ending != "b8" else NOT_RUN,
+            _PACKED_NOTE if packed else NOT_RUN,
             (".x1", ".x2"),
+            packed,
         )
-        for ending in ("b8", *(f"b8x16.{packed}" for packed in _PACKED))
+        for packed in ("", *_PACKED)
     ),
     *(
         _row(
-            "ldmatrix",
-            f"ldmatrix.sync.aligned.{{shape}}{{x}}.shared.b8x16.{packed}",
+            LOAD,
+            f".sync.aligned.{{shape}}{{x}}.shared.b8x16.{packed}",
             "m8n16",
             "(g:8 t:4) (x:x e:4) -> (x) (g) (t e)",
             ROWS_8,
             "b8",
-            _LD,
             _PACKED_NOTE,
+            unpacks=packed,
         )
         for packed in _PACKED
     ),
-    _row("stmatrix", "stmatrix.sync.aligned.{shape}{x}.shared.{data}", "m8n8", STRAIGHT, ROWS_8, "b16", _ST),
-    _row("stmatrix", "stmatrix.sync.aligned.{shape}{x}.trans.shared.{data}", "m8n8", TRANSPOSED, ROWS_8, "b16", _ST),
+    _row(STORE, ".sync.aligned.{shape}{x}.shared.{data}", "m8n8", STRAIGHT, ROWS_8, "b16"),
+    _row(STORE, ".sync.aligned.{shape}{x}.trans.shared.{data}", "m8n8", TRANSPOSED, ROWS_8, "b16"),
     _row(
-        "stmatrix",
-        "stmatrix.sync.aligned.{shape}{x}.trans.shared.{data}",
+        STORE,
+        ".sync.aligned.{shape}{x}.trans.shared.{data}",
         "m16n8",
         "(g:8 t:4) (x:x c:2 e:2) -> (x) (t e) (c g)",
         ROWS_8,
         "b8",
-        _ST,
         NOT_RUN + " In memory each matrix is 8 rows of 16 bytes.",
     ),
     Family(
-        "movmatrix",
+        MOVE.text,
+        MOVE,
         "movmatrix.sync.aligned.{shape}.trans.{d}",
         ("m8n8",),
         ("b16 b16",),
         {"a": "(g:8 t:4) (e:2) -> (g) (t e)", "d": "(g:8 t:4) (e:2) -> (t e) (g)"},
-        PTX("9.7.14.5.17"),
+        MOVE.source,
+        Verb.MOVE,
+        exits=False,
         slots="d a",
         note="d holds the transpose: both maps show the rows and columns of the source matrix.",
     ),

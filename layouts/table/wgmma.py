@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from layouts.instruction import PTX, WARPGROUP, Family, cross
+from layouts.instruction import PTX, WARPGROUP, Family, Opcode, Place, cross
 from layouts.metadata import SparseRow
 from layouts.table.mma_sparse import BYTE_64, HALF_32, WORD_16
+from layouts.table.wgmma_order import ORDER
 
 A = "(w:4 g:8 t:4) (j:2 i:2 e:v) -> (w i g) (j t e)"
 D = "(w:4 g:8 t:4) (j:n/8 i:2 e:2) -> (w i g) (j t e)"
@@ -17,6 +18,16 @@ SHARED = {
     "b": "B of wgmma always lies in shared memory: ask /api/v1/descriptors/reads for the bytes a descriptor reads.",
     "c": "wgmma accumulates in place: D is both C and D.",
 }
+READS = {"a": (Place.REGISTERS, Place.DESCRIPTOR), "b": (Place.DESCRIPTOR,)}
+DENSE_OPCODE = Opcode(
+    "wgmma.mma_async",
+    "multiply and accumulate, D = A·B + D or A·B, by four warps; returns before D is written",
+    PTX("9.7.15.5.2"),
+    "wgmma",
+)
+SPARSE_OPCODE = Opcode(
+    "wgmma.mma_async.sp", "as wgmma.mma_async, A stored without the zeros its metadata names", PTX("9.7.15.6.3"), "wgmma.sp"
+)
 SPARSE = "wgmma.mma_async.sp.sync.aligned.{shape}.{d}.{a}.{b}"
 DENSE = "wgmma.mma_async.sync.aligned.{shape}.{d}.{a}.{b}"
 
@@ -42,16 +53,20 @@ def _row(
 ) -> Family:
     return Family(
         "wgmma_sp" if sparsity else "wgmma",
+        SPARSE_OPCODE if sparsity else DENSE_OPCODE,
         ptx,
         shapes(k, ns),
         types,
         {"a": A, "d": D},
         PTX("9.7.15.5.1.1"),
         scope=WARPGROUP,
+        reads=READS,
         slots="d a b",
         elsewhere=SHARED,
         options=options or {},
         sparsity=sparsity,
+        exits=False,
+        ordered_by=tuple(row.name for row in ORDER),
     )
 
 

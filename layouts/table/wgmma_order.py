@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from layouts.instruction import Source
+from layouts.role import Source
 
 
 @dataclass(frozen=True, slots=True)

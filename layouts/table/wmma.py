@@ -5,7 +5,7 @@ The measured fragments are in tests/golden/hardware; other architectures are unk
 
 from __future__ import annotations
 
-from layouts.instruction import Family, Source, cross
+from layouts.instruction import PTX, Family, Opcode, Place, Source, Verb, cross
 
 SOURCE = Source("measured on an NVIDIA H100 80GB HBM3 (sm_90), CUDA 13.0, 2026-11-21", "wmma.load of matrices of element indices")
 UNSPECIFIED = (
@@ -14,6 +14,16 @@ UNSPECIFIED = (
 )
 MEASURED = "measured on H100 (sm_90), 2026-11-21"
 SUB_BYTE = "4-bit and single-bit wmma: PTX calls them preview features. From sm_90 on 4-bit products and .xor are emulated, later .and, too. Prefer mma."
+
+MENU = -1  # the oldest way to program tensor cores, which menus begin with
+
+OPCODES = {
+    "a": Opcode("wmma.load.a", "load A's fragment from memory", PTX("9.7.14.4.3")),
+    "b": Opcode("wmma.load.b", "load B's fragment from memory", PTX("9.7.14.4.3")),
+    "c": Opcode("wmma.load.c", "load an accumulator's fragment from memory", PTX("9.7.14.4.3")),
+    "d": Opcode("wmma.store.d", "store an accumulator's fragment to memory", PTX("9.7.14.4.4")),
+}
+PRODUCT = Opcode("wmma.mma", "multiply and accumulate fragments that wmma.load made, by one warp", PTX("9.7.14.4.5"), "wmma")
 
 SHAPES_16 = ("m16n16k16", "m8n32k16", "m32n8k16")
 SPACES = ("global", "shared", "shared::cta")
@@ -74,14 +84,19 @@ _KINDS = (
 _SMALL = ("s4", "u4", "b1")
 
 
-def _load(letter: str, kind: str, shape: str, layouts: tuple[str, ...], fragment: str, action: str = "load") -> Family:
+def _load(letter: str, kind: str, shape: str, layouts: tuple[str, ...], fragment: str) -> Family:
     return Family(
         "wmma",
-        f"wmma.{action}.{letter}.sync.aligned.{{layout}}.{{shape}}.{{{letter}}}",
+        OPCODES[letter],
+        f"{OPCODES[letter].text}.sync.aligned.{{layout}}.{{shape}}.{{{letter}}}",
         (shape,),
         (kind,),
         {letter: fragment},
         SOURCE,
+        Verb.STORE if letter == "d" else Verb.LOAD,
+        memory=Place.MATRIX,
+        specified=False,
+        menu=MENU,
         slots=letter,
         options={"layout": layouts},
         spaces=SPACES,
@@ -100,18 +115,21 @@ def _loads() -> list[Family]:
             out["b", kind, shape] = _load("b", kind, shape, ("col",) if kind in _SMALL else LAYOUTS, parts["b"])
             for accumulator in {c for pair in accumulators for c in pair.split()}:
                 out["c", accumulator, shape] = _load("c", accumulator, shape, LAYOUTS, parts["c"])
-                out["d", accumulator, shape] = _load("d", accumulator, shape, LAYOUTS, parts["d"], "store")
+                out["d", accumulator, shape] = _load("d", accumulator, shape, LAYOUTS, parts["d"])
     return [out[key] for key in sorted(out)]
 
 
 def _mma(ptx: str, shape: str, kind: str, types: tuple[str, ...], **options: tuple[str, ...]) -> Family:
     return Family(
         "wmma",
+        PRODUCT,
         ptx,
         (shape,),
         types,
         _fragments(shape, kind),
         SOURCE,
+        specified=False,
+        menu=MENU,
         options=options,
         note=UNSPECIFIED,
         measured=MEASURED,
