@@ -8,6 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+FEW, MANY = 4, 8  # a wheel has four colours where they do for all categories, else eight
+
+
+def wheel(count: int) -> tuple[str, ...]:
+    """The CSS variables of `count` categories; more than there are repeat, so a legend must say the modulus."""
+    return tuple(f"--four-{n}" for n in range(FEW)) if count <= FEW else tuple(f"--fill-{n}" for n in range(MANY))
+
 
 @dataclass(frozen=True, slots=True)
 class Palette:
@@ -24,7 +31,7 @@ class Palette:
 
     def fill(self, category: int, count: int) -> str:
         """The fill of one of `count` categories; more than eight repeat, so a legend must say the modulus."""
-        row = self.four if count <= 4 else self.fills
+        row = self.four if len(wheel(count)) == FEW else self.fills
         return row[category % len(row)]
 
 

@@ -5,16 +5,41 @@ Figure: the grids of an instruction placed as in a product, A to the left, B abo
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from layouts.errors import LayoutError
-from layouts.instruction import Instruction, Operand
+from layouts.instruction import WARP, Instruction, Operand
 from layouts.pattern import IntArray
 
-LABELS = ("lane:value", "register", "row,col", "index", "none")
+# What a cell says, each a template of the cell's facts: Python fills them here, and a page's script gets them as data.
+LABEL_TEMPLATES = {
+    "lane:value": "T{thread}:{values}",
+    "register": "T{thread} R{registers}",
+    "row,col": "{row},{col}",
+    "index": "{index}",
+    "none": "",
+}
+LABELS = tuple(LABEL_TEMPLATES)
+SPOKEN = "{title} row {row} column {col}: {owners}"
+OWNER = "{unit} {thread}, value {name}{value}, register {register} {spoken_bits}"
+BETWEEN_OWNERS = "; and "
+ADDRESS = "address"  # the operand whose elements are rows that lanes point at
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """A name that cells may be coloured by: `numbers` gives it for every thread, or for every value (`of` says which)."""
+
+    of: str
+    numbers: IntArray
+
+    @property
+    def count(self) -> int:
+        return int(self.numbers.max()) + 1
 
 
 @dataclass(frozen=True)
@@ -56,50 +81,84 @@ class Grid:
         """The register of each owner: int array [rows, cols, copies]."""
         return self.value * self.operand.container_bits // self.operand.register_bits
 
+    @cached_property
+    def categories(self) -> dict[str, Category]:
+        """What cells may be coloured by: the pattern's names, those of the thread first, and the register."""
+        pattern, op = self.operand.pattern, self.operand
+        on_thread = {d.name for d in pattern.threads}
+        digits = pattern.digit_values()
+        named = {d.name: Category("thread" if d.name in on_thread else "value", digits[d.name]) for d in pattern.digits}
+        return named | {"register": Category("value", np.arange(op.values, dtype=np.int32) * op.container_bits // op.register_bits)}
+
     @property
     def colour_names(self) -> tuple[str, ...]:
-        """What cells may be coloured by: the pattern's names that tell this grid's cells apart, and the register."""
-        return (*(d.name for d in self.operand.pattern.digits), "register")
+        return tuple(self.categories)
 
     def category(self, name: str) -> IntArray:
         """The value of one name in every cell: int array [rows, cols]; LayoutError lists the names there are."""
-        if name == "register":
-            return self.register[:, :, 0]
-        digits = self.operand.pattern.digit_values()
-        if name not in digits:
+        if name not in self.categories:
             raise LayoutError(
                 "unknown_name", f"'{name}' is no name of '{self.operand.pattern}'.", f"Allowed: {', '.join(self.colour_names)}.", "colour"
             )
-        on_thread = any(d.name == name for d in self.operand.pattern.threads)
-        return digits[name][(self.thread if on_thread else self.value)[:, :, 0]]
+        category = self.categories[name]
+        return category.numbers[(self.thread if category.of == "thread" else self.value)[:, :, 0]]
 
     def labels(self, kind: str) -> list[list[str]]:
         """The text of every cell for one of LABELS."""
-        if kind not in LABELS:
+        if kind not in LABEL_TEMPLATES:
             raise LayoutError("unknown_label", f"No label '{kind}'.", f"Allowed: {', '.join(LABELS)}.", "label")
-        if kind == "row,col":
-            return [[f"{r},{c}" for c in range(self.cols)] for r in range(self.rows)]
-        if kind == "index":
-            return [[str(r * self.cols + c) for c in range(self.cols)] for r in range(self.rows)]
-        if kind == "none":
-            return [[""] * self.cols for _ in range(self.rows)]
-        held = self.register if kind == "register" else self.value
-        separator = " R" if kind == "register" else ":"
+        said = LABEL_TEMPLATES[kind].format
+        owners = zip(self.thread.tolist(), self.value.tolist(), self.register.tolist(), strict=True)
         return [
-            [f"T{t[0]}{separator}{','.join(map(str, dict.fromkeys(h)))}" for t, h in zip(ts, hs, strict=True)]
-            for ts, hs in zip(self.thread.tolist(), held.tolist(), strict=True)
+            [
+                said(thread=t[0], values=_each(v), registers=_each(g), row=row, col=col, index=row * self.cols + col)
+                for col, (t, v, g) in enumerate(zip(ts, vs, gs, strict=True))
+            ]
+            for row, (ts, vs, gs) in enumerate(owners)
         ]
 
-    def spoken(self, row: int, col: int) -> str:
-        """A cell read out: matrix, place, owner, register and bits."""
-        op = self.operand
-        parts = []
-        for thread, value in zip(self.thread[row, col].tolist(), self.value[row, col].tolist(), strict=True):
-            register, bit = op.register_of(value)
-            unit = op.scope.thread
-            bits = f"bits {bit} to {bit + op.element.bits - 1}" if op.element.bits > 1 else f"bit {bit}"
-            parts.append(f"{unit} {thread}, value {op.name}{value}, register {register} {bits}")
-        return f"{op.name.upper()} row {row} column {col}: {'; and '.join(parts)}"
+    @property
+    def unit(self) -> str:
+        """What owns elements: a lane of a warp, or a thread of a warpgroup."""
+        return self.operand.scope.thread
+
+    def bits(self, value: int) -> str:
+        """The bits of its register that a value's container takes: [31:16]."""
+        _, bit = self.operand.register_of(value)
+        return f"[{bit + self.operand.container_bits - 1}:{bit}]"
+
+    def spoken_bits(self, value: int) -> str:
+        """The bits of its register that a value itself takes, as they are read out."""
+        bits = self.operand.element.bits
+        _, bit = self.operand.register_of(value)
+        return f"bits {bit} to {bit + bits - 1}" if bits > 1 else f"bit {bit}"
+
+    def spoken(self, row: int, col: int, title: str = "") -> str:
+        """A cell read out: matrix, place, and every owner with its register and bits."""
+        name = self.operand.name
+        owners = [
+            OWNER.format(
+                unit=self.unit, thread=thread, name=name, value=value, register=self.operand.register_of(value)[0],
+                spoken_bits=self.spoken_bits(value),
+            )
+            for thread, value in zip(self.thread[row, col].tolist(), self.value[row, col].tolist(), strict=True)
+        ]  # fmt: skip
+        return SPOKEN.format(title=title or name.upper(), row=row, col=col, owners=BETWEEN_OWNERS.join(owners))
+
+    def axis_templates(self) -> dict[str, str]:
+        """The formula of each coordinate with the facts of one cell left open, in braces: thread, value and digits by name."""
+        words = self.operand.words
+        open_ = {words.thread: "thread", words.value: "value"} | {word: name for name, word, _ in words.digits}
+        forward = self.operand.formula()["forward"]
+        return {
+            axis: re.sub(r"%?[A-Za-z_]\w*", lambda word: f"{{{open_[word[0]]}}}" if word[0] in open_ else word[0], forward[axis])
+            for axis in self.operand.axes
+        }
+
+
+def _each(held: list[int]) -> str:
+    """Equal ones once, in their order."""
+    return ",".join(map(str, dict.fromkeys(held)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +193,19 @@ class Panel:
     @property
     def height(self) -> float:
         return self.rows * self.cell_height
+
+    @property
+    def window(self) -> tuple[slice, slice]:
+        """The part of the matrix that is shown."""
+        return slice(self.row0, self.row0 + self.rows), slice(self.col0, self.col0 + self.cols)
+
+    @property
+    def warp_edges(self) -> list[int]:
+        """Rows before which another warp begins (warpgroup operands only)."""
+        if self.grid is None:
+            return []
+        warp: IntArray = self.grid.thread[self.window[0], 0, 0] // WARP.threads
+        return [int(r) + 1 for r in np.flatnonzero(np.diff(warp))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ FLOORS = (
     {"starts"},
     {"mistakes", "packing", "fits", "unreadable"},
     {"diagnosis"},
-    {"verify", "chain", "slices", "tma"},
+    {"verify", "chain", "slices"},
     {"tile_map", "feeding"},
     {"plan"},
     {"options"},

@@ -8,9 +8,12 @@ import numpy as np
 
 from app.instruction.state import PageState
 from layouts.instruction import Instruction, Operand
-from layouts.view import Figure, Grid
+from layouts.view import ADDRESS, Figure, Grid
 
 Json = dict[str, Any]
+# What the panel says of one value, and of the cell that is pointed at: templates, which a page's script fills for other lanes.
+HELD, HELD_ROW = "{name}{value} {title}[{row},{col}]", "row {row}"
+HEAD, HEAD_ROW = "{title}[{row},{col}] = {name}{value}, R{register}{bits}", "points at row {row} of matrix {matrix}"
 
 
 def distinct_operands(found: Instruction) -> list[Operand]:
@@ -45,7 +48,7 @@ def lane_of(found: Instruction, figure: Figure, chosen: PageState) -> int:
 def lane_registers(grid: Grid, panel: str, thread: int) -> Json | None:
     """One thread's registers of one panel, each with its values' text and bits; None where it holds nothing of it.
 
-    The script prints the same for the lane under the pointer (fillPanel in static/instruction/panel.js); a browser test compares them.
+    The script prints the same for the lane under the pointer from the same templates (static/instruction/panel.js); a browser test compares them.
     """
     op = grid.operand
     at = [(int(grid.value[r, c, n]), int(r), int(c)) for r, c, n in zip(*(grid.thread == thread).nonzero(), strict=True)]
@@ -53,9 +56,9 @@ def lane_registers(grid: Grid, panel: str, thread: int) -> Json | None:
         return None
     registers: dict[int, list[dict[str, str]]] = {}
     for value, row, col in sorted(at):
-        register, bit = op.register_of(value)
-        text = f"row {row}" if op.name == "address" else f"{op.name}{value} {title_of(panel)}[{row},{col}]"
-        registers.setdefault(register, []).append({"text": text, "bits": f"[{bit + op.container_bits - 1}:{bit}]"})
+        held = HELD_ROW if op.name == ADDRESS else HELD
+        text = held.format(name=op.name, value=value, title=title_of(panel), row=row, col=col)
+        registers.setdefault(op.register_of(value)[0], []).append({"text": text, "bits": grid.bits(value)})
     return {"title": title_of(panel), "element": op.element.name, "registers": registers}
 
 

@@ -22,14 +22,14 @@ from app.kit import words
 from app.kit.api import OffLoop
 from app.kit.encode import dumps
 from app.kit.page import page
-from layouts import catalog
+from layouts import catalog, palette
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
 from layouts.reading import digits
 from layouts.render import cuda, ptx, python, wmma_cpp
 from layouts.render.svg import svg
 from layouts.table import atoms
-from layouts.view import LABELS, Figure, Grid, figure_of
+from layouts.view import ADDRESS, BETWEEN_OWNERS, LABEL_TEMPLATES, LABELS, OWNER, SPOKEN, Figure, Grid, figure_of
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
 
@@ -269,36 +269,46 @@ def page_data(found: Instruction, figure: Figure, chosen: state.PageState) -> di
         "path": path_of(found),
         "state": {name: getattr(chosen, name) for name in state.SPEC},
         "defaults": state.SPEC,
+        "pin": state.PIN,
+        "labels": LABEL_TEMPLATES,
+        "unit": found.family.scope.thread,
+        "spoken": {"cell": SPOKEN, "owner": OWNER, "between": BETWEEN_OWNERS},
         "figure": {"width": figure.width, "height": figure.height},
         "panels": [
             {
                 "name": p.name, "title": p.title, "rows": p.rows, "cols": p.cols, "x": p.x, "y": p.y,
-                "cell_width": p.cell_width, "cell_height": p.cell_height, "mapped": p.grid is not None,
+                "cell_width": p.cell_width, "cell_height": p.cell_height, "warp_edges": p.warp_edges,
             }
             for p in figure.panels
         ],
-        "operands": {name: operand_data(found, grid, name) for name, grid in lanes.panel_grids(found, figure).items()},
+        "operands": {name: operand_data(grid, name) for name, grid in lanes.panel_grids(found, figure).items()},
     }  # fmt: skip
 
 
-def operand_data(found: Instruction, grid: Grid, panel: str) -> dict[str, Any]:
-    """One matrix for the script: owners by cell, and everything that depends on the thread or the value alone."""
-    import numpy as np
-
+def operand_data(grid: Grid, panel: str) -> dict[str, Any]:
+    """One matrix for the script: owners by cell, what depends on the thread or the value alone, and templates of what is said."""
     op = grid.operand
-    facts = payload.operand_facts(found, op)
-    digits = op.pattern.digit_values()
-    on_thread = {d.name for d in op.pattern.threads}
-    register, bit = np.divmod(np.arange(op.values) * op.container_bits, op.register_bits)
-    return {key: facts[key] for key in ("name", "rows", "cols", "values", "element_type", "element_bits", "container_bits", "register_bits", "pattern", "copies", "terms", "formula")} | {
+    forward = op.formula()["forward"]
+    extra = {axis: grid.product for axis in op.axes if axis not in ("row", "col")}
+    return {
+        "name": op.name,
         "title": lanes.title_of(panel),
+        "element_type": op.element.name,
         "rows": grid.rows,
         "cols": grid.cols,
+        "copies": op.pattern.copies,
         "thread": grid.thread.ravel(),
         "value": grid.value.ravel(),
-        "register": register,
-        "bit": bit,
-        "thread_digits": {name: array for name, array in digits.items() if name in on_thread},
-        "value_digits": {name: array for name, array in digits.items() if name not in on_thread},
-        "colours": grid.colour_names,
-    }  # fmt: skip
+        "register": grid.categories["register"].numbers,
+        "bits": [grid.bits(value) for value in range(op.values)],
+        "spoken_bits": [grid.spoken_bits(value) for value in range(op.values)],
+        "digits": [d.name for d in op.pattern.digits],
+        "categories": {
+            name: {"of": c.of, "numbers": c.numbers, "count": c.count, "wheel": palette.wheel(c.count)}
+            for name, c in grid.categories.items()
+        },
+        "axes": [{"axis": axis, "text": forward[axis], "template": text} for axis, text in grid.axis_templates().items()],
+        "extra": extra,
+        "held": lanes.HELD_ROW if op.name == ADDRESS else lanes.HELD,
+        "head": lanes.HEAD_ROW if op.name == ADDRESS else lanes.HEAD,
+    }

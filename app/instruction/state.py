@@ -13,6 +13,7 @@ from layouts.reading import choice, number, pair, ranges, shown
 from layouts.view import LABELS, figure_of
 
 MOST_THREADS = max(SCOPES)
+PIN = "{panel}:{row},{col}"  # the pinned cell in a URL; scripts get this template, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ def _legal(instruction: Instruction, name: str, given: str) -> str | int:
     grid = grids[matrix]
     hint = f"{matrix.upper()} has {grid.rows} rows and {grid.cols} columns, from 0."
     row, col = _within(name, hint, lambda: pair(place, name, (grid.rows - 1, grid.cols - 1)))
-    return f"{matrix}:{row},{col}"
+    return PIN.format(panel=matrix, row=row, col=col)
 
 
 T = TypeVar("T")

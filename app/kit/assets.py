@@ -23,7 +23,7 @@ def folder(name: str) -> Path:
 STATIC = folder("static")
 STYLE = "style.css"
 _IMPORT = re.compile(r'^import (?:(?:\* as (?P<all>\w+)|\{(?P<names>[^}]*)\}) from )?"(?P<path>\.[^"]*)";\n', re.M)
-_EXPORT = re.compile(r"^export (?:async )?(?:const|function|class) (\w+)", re.M)
+_EXPORT = re.compile(r"^export (?:async )?(?:const|function|class) ([\w$]+)", re.M)
 _SHEET = re.compile(r'^@import "([^"]+)";\n', re.M)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from html import escape
 
 from layouts.errors import LayoutError
-from layouts.palette import LIGHT, Palette
+from layouts.palette import LIGHT, Palette, wheel
 from layouts.render.svg import colour_for, svg
 from layouts.view import Figure, Panel
 
@@ -88,8 +88,9 @@ def _legend(figure: Figure, style: Style, top: float, ink: str) -> tuple[list[st
         out.append(f'<text x="8" y="{y + 10:.1f}" font-size="11" fill="{ink}">{escape(head)}</text>')
         x = 20 + len(head) * 11 * _ADVANCE * (2 if style.lang == "zh" else 1)
         for category in range(min(count, 8)):
-            index = category % (4 if count <= 4 else 8)
-            fill = style.palette.fill(index, count) if style.palette else f"var(--{'four' if count <= 4 else 'fill'}-{index})"
+            variables = wheel(count)
+            index = category % len(variables)
+            fill = style.palette.fill(index, count) if style.palette else f"var({variables[index]})"
             out.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="12" height="12" fill="{fill}" stroke="{ink}" stroke-width="0.5"/>')
             out.append(f'<text x="{x + 16:.1f}" y="{y + 10:.1f}" font-size="11" fill="{ink}">{category}</text>')
             x += 34

@@ -10,8 +10,7 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts.palette import BW, HATCHES, LIGHT, Palette
-from layouts.pattern import IntArray
+from layouts.palette import BW, HATCHES, LIGHT, Palette, wheel
 from layouts.view import Figure, Grid, Panel
 
 Mask = NDArray[np.bool_]
@@ -104,12 +103,7 @@ def _shown(panel: Panel, threads: frozenset[int] | None) -> Mask:
     if threads is None or panel.grid is None:
         return np.ones((panel.rows, panel.cols), dtype=np.bool_)
     shown: Mask = np.asarray(np.isin(panel.grid.thread, list(threads)).any(axis=2))
-    return shown[_window(panel)]
-
-
-def _window(panel: Panel) -> tuple[slice, slice]:
-    """The part of the matrix a panel shows."""
-    return slice(panel.row0, panel.row0 + panel.rows), slice(panel.col0, panel.col0 + panel.cols)
+    return shown[panel.window]
 
 
 def _cells(panel: Panel, grid: Grid | None, colour: str, threads: frozenset[int] | None, palette: Palette | None) -> list[str]:
@@ -119,18 +113,18 @@ def _cells(panel: Panel, grid: Grid | None, colour: str, threads: frozenset[int]
         assert grid is not None
         category = grid.category(colour_for(grid, colour))
     count = panel.of or int(category.max()) + 1
-    category = category[_window(panel)]
-    colours = 4 if count <= 4 else 8
-    wheel = np.where(_shown(panel, threads) & (category >= 0), category % colours, -1).astype(np.int32)
+    category = category[panel.window]
+    variables = wheel(count)
+    place = np.where(_shown(panel, threads) & (category >= 0), category % len(variables), -1).astype(np.int32)
     w, h = panel.cell_width, panel.cell_height
     out = []
-    for index in range(colours):
-        runs = _runs(wheel == index)
+    for index, variable in enumerate(variables):
+        runs = _runs(place == index)
         if runs:
             path = "".join(
                 f"M{_n(panel.x + c * w)} {_n(panel.y + r * h)}h{_n(length * w)}v{_n(h)}h{_n(-length * w)}z" for r, c, length in runs
             )
-            fill = palette.fill(index, count) if palette else f"var(--{'four' if colours == 4 else 'fill'}-{index})"
+            fill = palette.fill(index, count) if palette else f"var({variable})"
             out.append(f'<path d="{path}" fill="{fill}"/>')
     return out
 
@@ -150,19 +144,11 @@ def _lines(panel: Panel, line: str) -> str:
         steps += [f"M{_n(panel.x + c * w)} {_n(panel.y)}v{_n(panel.height)}" for c in range(panel.cols + 1)]
     else:
         steps = [f"M{_n(panel.x)} {_n(panel.y)}h{_n(panel.width)}v{_n(panel.height)}h{_n(-panel.width)}z"]
-    heavy = [f"M{_n(panel.x)} {_n(panel.y + r * h)}h{_n(panel.width)}" for r in warp_edges(panel)]
+    heavy = [f"M{_n(panel.x)} {_n(panel.y + r * h)}h{_n(panel.width)}" for r in panel.warp_edges]
     text = f'<path d="{"".join(steps)}" fill="none" stroke="{line}" stroke-width="0.5"/>'
     if heavy:
         text += f'\n<path d="{"".join(heavy)}" fill="none" stroke="{line}" stroke-width="2"/>'
     return text
-
-
-def warp_edges(panel: Panel) -> list[int]:
-    """Rows before which another warp begins (warpgroup operands only)."""
-    if panel.grid is None or panel.grid.operand.threads == 32:
-        return []
-    warp: IntArray = panel.grid.thread[_window(panel)[0], 0, 0] // 32
-    return [int(r) + 1 for r in np.flatnonzero(np.diff(warp))]
 
 
 def _ticks(panel: Panel, muted: str) -> list[str]:
@@ -185,7 +171,7 @@ def _labels(panel: Panel, grid: Grid | None, kind: str, threads: frozenset[int] 
     texts = panel.texts or (grid.labels(kind) if grid else [])
     if not texts:
         return []
-    down, across = _window(panel)
+    down, across = panel.window
     texts = [row[across] for row in texts[down]]
     ink = f'{ink}" stroke="#ffffff" stroke-width="3" stroke-linejoin="round" paint-order="stroke' if halo else ink
     longest = max(len(text) for row in texts for text in row)

@@ -8,7 +8,10 @@ export function attachZoom(stage, url, redraw) {
     script.addEventListener("load", () => build(stage, redraw));
     document.head.append(script);
   };
-  const idle = () => ("requestIdleCallback" in window ? requestIdleCallback(start, { timeout: 3000 }) : setTimeout(start, 200));
+  const idle = () => {
+    if ("requestIdleCallback" in window) requestIdleCallback(start, { timeout: 3000 });
+    else setTimeout(start, 200);
+  };
   if (document.readyState === "complete") idle();
   else addEventListener("load", idle, { once: true });
 }
@@ -26,8 +29,11 @@ async function build(stage, redraw) {
   const traces = mapped.map((panel, n) => {
     const id = n ? String(n + 1) : "";
     const axis = { visible: false, zeroline: false, showgrid: false, minallowed: 0 };
-    layout[`xaxis${id}`] = { ...axis, range: [0, panel.cols], maxallowed: panel.cols, anchor: `y${id}`, domain: [panel.left / width, (panel.left + panel.width) / width] };
-    layout[`yaxis${id}`] = { ...axis, range: [panel.rows, 0], maxallowed: panel.rows, anchor: `x${id}`, domain: [1 - (panel.top + panel.height) / height, 1 - panel.top / height] };
+    const across = [panel.left / width, (panel.left + panel.width) / width];
+    const up = [1 - (panel.top + panel.height) / height, 1 - panel.top / height];
+    const x = { range: [0, panel.cols], maxallowed: panel.cols, anchor: `y${id}`, domain: across };
+    const y = { range: [panel.rows, 0], maxallowed: panel.rows, anchor: `x${id}`, domain: up };
+    Object.assign(layout, { [`xaxis${id}`]: { ...axis, ...x }, [`yaxis${id}`]: { ...axis, ...y } });
     return { type: "scatter", x: [], y: [], xaxis: `x${id}`, yaxis: `y${id}` };
   });
   const at = Object.fromEntries(mapped.map((panel, n) => [panel.name, n ? String(n + 1) : ""]));

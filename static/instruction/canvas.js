@@ -1,0 +1,107 @@
+// The stage: every matrix of an instruction on a canvas, and a transparent canvas over it for what is lit.
+import { drawFrame, drawLabels, drawLines, drawShared } from "./cells.js";
+import { readTheme } from "./theme.js";
+
+const LEAST_SCALE = 0.66;
+
+export class Stage {
+  constructor(element, figure, panels) {
+    Object.assign(this, { element, figure, panels });
+    this.base = document.createElement("canvas");
+    this.over = document.createElement("canvas");
+    this.base.className = "base";
+    element.replaceChildren(this.base, this.over);
+    this.theme = readTheme();
+    this.resize();
+  }
+
+  resize() {
+    // Below the least scale titles and ticks would collide: the stage scrolls sideways instead.
+    this.scale = Math.max(LEAST_SCALE, Math.min(1, this.element.clientWidth / this.figure.width)) || 1;
+    const ratio = window.devicePixelRatio || 1;
+    const [width, height] = [this.figure.width * this.scale, this.figure.height * this.scale];
+    for (const canvas of [this.base, this.over]) {
+      canvas.width = Math.round(width * ratio);
+      canvas.height = Math.round(height * ratio);
+      canvas.style.width = `${width}px`;
+      canvas.style.height = `${height}px`;
+      canvas.getContext("2d").setTransform(ratio, 0, 0, ratio, 0, 0);
+    }
+    for (const panel of this.panels) panel.place(this.scale);
+  }
+
+  hit(px, py) {
+    for (const panel of this.panels) {
+      const cell = panel.hit(px, py);
+      if (cell && panel.operand) return cell;
+    }
+    return null;
+  }
+
+  /** Everything under the highlight. label(cell) → text. */
+  draw(label) {
+    const context = this.base.getContext("2d");
+    context.clearRect(0, 0, this.figure.width, this.figure.height);
+    context.imageSmoothingEnabled = false;
+    for (const panel of this.panels) {
+      drawFrame(context, panel, this.theme, this.scale);
+      context.save();
+      context.beginPath();
+      context.rect(panel.left, panel.top, panel.width, panel.height);
+      context.clip();
+      if (panel.operand) {
+        const [width, height] = [panel.cols * panel.cellWidth, panel.rows * panel.cellHeight];
+        context.drawImage(panel.image, panel.columnAt(0), panel.rowAt(0), width, height);
+        drawLines(context, panel, this.theme);
+        drawLabels(context, panel, this.theme, label);
+      } else drawShared(context, panel, this.theme);
+      context.restore();
+    }
+  }
+
+  /** Dims all but the lit cells. lit: Map panel → cells; traced: [{panel, row?, col?}]; cursor: a cell or null. */
+  light(lit, traced, cursor) {
+    const context = this.over.getContext("2d");
+    context.clearRect(0, 0, this.figure.width, this.figure.height);
+    if (!lit && !cursor) return;
+    for (const panel of this.panels) {
+      if (!panel.operand) continue;
+      context.save();
+      context.beginPath();
+      context.rect(panel.left - 1, panel.top - 1, panel.width + 2, panel.height + 2);
+      context.clip();
+      const boxOf = (cell) => panel.boxOf(Math.floor(cell / panel.cols), cell % panel.cols);
+      const cells = (lit?.get(panel) ?? []).map(boxOf);
+      if (lit) {
+        context.fillStyle = this.theme.dim;
+        context.fillRect(panel.left, panel.top, panel.width, panel.height);
+        for (const box of cells) context.clearRect(...box);
+      }
+      this.#trace(context, (traced ?? []).filter((band) => band.panel === panel));
+      context.strokeStyle = this.theme.ink;
+      context.lineWidth = Math.min(2, Math.max(1, panel.cellWidth / 6));
+      context.beginPath();
+      for (const box of cells) context.rect(...box);
+      context.stroke();
+      if (cursor?.panel === panel) {
+        context.lineWidth = 3;
+        context.strokeRect(...panel.boxOf(cursor.row, cursor.col));
+      }
+      context.restore();
+    }
+  }
+
+  /** A row of A or a column of B that the pinned element of D is the product of. */
+  #trace(context, bands) {
+    context.strokeStyle = this.theme.trace;
+    context.lineWidth = 2;
+    for (const { panel, row, col } of bands) {
+      const [w, h] = [panel.cellWidth, panel.cellHeight];
+      const box = row === undefined
+        ? [panel.columnAt(col), panel.rowAt(0), w, panel.rows * h]
+        : [panel.columnAt(0), panel.rowAt(row), panel.cols * w, h];
+      context.clearRect(...box);
+      context.strokeRect(...box);
+    }
+  }
+}

@@ -1,0 +1,67 @@
+// Everything around the stage that changes it: the strip of controls, the pickers, names of patterns, size and theme.
+import { $ } from "../kit/dom.js";
+import { pageOf } from "../kit/place.js";
+import { focus } from "./focus.js";
+import { draw, paint } from "./picture.js";
+import { stage } from "./stage.js";
+import { data, query, remember, spans, state, view } from "./state.js";
+import { readTheme } from "./theme.js";
+
+/** Why a choice of lanes cannot be shown, "" where it can. */
+function problem({ name, value }) {
+  if (name !== "lanes" || !value) return "";
+  const wrong = spans(value).some((span) => span.at(-1) >= data.threads || span[0] > span.at(-1));
+  return wrong ? `${data.unit}s run from 0 to ${data.threads - 1}, ranges upwards: 0-3` : "";
+}
+
+function choose({ target: control }) {
+  if (!control.reportValidity()) return;
+  control.setCustomValidity(problem(control));
+  const refused = !control.reportValidity();
+  control.setCustomValidity("");
+  if (refused) return;
+  state[control.name] = control.value;
+  remember();
+  if (control.name === "product") location.reload();
+  paint();
+}
+
+/** A name of a pattern colours the matrices while it is pointed at or has the focus. */
+function followName(name) {
+  for (const [event, shown] of [["pointerenter", true], ["focus", true], ["pointerleave", false], ["blur", false]]) {
+    name.addEventListener(event, () => {
+      focus.name = shown ? name.dataset.name : null;
+      paint();
+    });
+  }
+}
+
+function followCopyLink(button) {
+  button.hidden = false;
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(location.href);
+    button.textContent = "copied";
+    setTimeout(() => { button.textContent = "copy link"; }, 1500);
+  });
+}
+
+export function followControls() {
+  view.addEventListener("submit", (event) => event.preventDefault());
+  view.addEventListener("change", choose);
+  for (const picker of document.querySelectorAll("select[data-picker]")) {
+    picker.addEventListener("change", () => {
+      location.href = pageOf(picker.value, query(state, "lanes", "pin", "product"));
+    });
+  }
+  document.querySelectorAll(".name").forEach(followName);
+  followCopyLink($("copy-link"));
+  addEventListener("resize", () => {
+    stage.resize();
+    stage.rescale?.();
+    draw();
+  });
+  document.addEventListener("theme", () => {
+    stage.theme = readTheme();
+    paint();
+  });
+}

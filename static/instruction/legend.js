@@ -1,0 +1,17 @@
+// The legend below the stage: which colour is which number.
+import { $, element } from "../kit/dom.js";
+
+/** legend: Map name → its category; colours repeat where a name has more numbers than the wheel has colours. */
+export function drawLegend(legend, theme) {
+  const parts = [];
+  for (const [name, { count, wheel }] of legend) {
+    const repeat = count > wheel.length ? ` (colours repeat every ${wheel.length})` : "";
+    parts.push(element("span", {}, `colour: ${name}${repeat}`));
+    for (let n = 0; n < Math.min(count, wheel.length); n++) {
+      const box = element("i");
+      box.style.background = theme.of(wheel[n]);
+      parts.push(element("span", {}, box, `${n}`));
+    }
+  }
+  $("legend").replaceChildren(...parts);
+}

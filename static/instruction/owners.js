@@ -1,0 +1,43 @@
+// Who holds which element: the maps that the server sent, looked up by cell and by thread.
+import { data } from "./state.js";
+
+// An exported site keeps maps in files of their own, named by their content, because many instructions share them.
+const sent = ([name, op]) => [name, typeof op === "string" ? structuredClone(window.lanescopeMaps[op]) : op];
+export const operands = Object.fromEntries(Object.entries(data.operands).map(sent));
+
+for (const op of Object.values(operands)) {
+  op.byThread = new Map();
+  for (let at = 0; at < op.thread.length; at++) {
+    const thread = op.thread[at];
+    if (!op.byThread.has(thread)) op.byThread.set(thread, []);
+    op.byThread.get(thread).push({ cell: Math.floor(at / op.copies), value: op.value[at] });
+  }
+}
+
+const indexOf = ({ panel, row, col }) => row * panel.cols + col;
+
+/** Every owner of a cell, {thread, value}: one, or as many as its element has copies. */
+export function owners(cell) {
+  const { copies, thread, value } = cell.panel.operand, first = indexOf(cell) * copies;
+  return Array.from({ length: copies }, (_, copy) => ({ thread: thread[first + copy], value: value[first + copy] }));
+}
+export const owner = (cell) => owners(cell)[0];
+
+/** What a thread holds of an operand: [{cell, value}], in the order of the values. */
+export const heldBy = (op, thread) => (op.byThread.get(thread) ?? []).toSorted((one, other) => one.value - other.value);
+
+/** The number of a name, or the register, for one owner. */
+export const numberOf = (op, name, held) => op.categories[name].numbers[held[op.categories[name].of]];
+
+/** Every name of the pattern with its number for one owner. */
+export const digitsOf = (op, held) => Object.fromEntries(op.digits.map((name) => [name, numberOf(op, name, held)]));
+
+const distinct = (list) => [...new Set(list)].join(",");
+
+/** What the templates of a cell's label may name. */
+export function factsOf(cell) {
+  const all = owners(cell), values = all.map((held) => held.value);
+  const registers = values.map((value) => cell.panel.operand.register[value]);
+  const said = { thread: all[0].thread, values: distinct(values), registers: distinct(registers) };
+  return { ...said, row: cell.row, col: cell.col, index: indexOf(cell) };
+}

@@ -1,0 +1,58 @@
+// The panel beside the stage: the lane in focus, its element's formula with numbers, and all its registers.
+import { $, element } from "../kit/dom.js";
+import { fill } from "../kit/template.js";
+import { focusCell } from "./focus.js";
+import { digitsOf, heldBy, operands, owner } from "./owners.js";
+import { data, state } from "./state.js";
+import { dotProduct } from "./trace.js";
+
+const FEW = 16, MANY = 256; // registers of an operand: while pointing, and pinned
+
+export function fillPanel() {
+  const cell = focusCell();
+  if (!cell) return;
+  const held = owner(cell), op = cell.panel.operand, digits = digitsOf(op, held);
+  const facts = { ...textFacts(op, held.value, cell.row, cell.col), ...op.extra };
+  const parts = [
+    element("h2", {}, `${data.unit} ${held.thread} `, element("small", {}, state.pin ? "pinned, Esc frees" : "")),
+    element("p", { className: "mono" }, fill(op.head, facts)),
+    element("p", { className: "mono muted" }, op.digits.map((name) => `${name}=${digits[name]}`).join(" ")),
+    element("pre", {}, formula(op, { ...digits, ...held }, { row: cell.row, col: cell.col, ...op.extra })),
+  ];
+  if (state.pin && cell.panel.name === "d") {
+    parts.push(element("h3", {}, "dot product"), element("pre", { id: "trace" }, dotProduct(cell.row, cell.col)));
+  }
+  for (const each of Object.values(operands)) parts.push(...registers(each, held, each === op));
+  $("panel").replaceChildren(...parts);
+}
+
+const textFacts = (op, value, row, col) =>
+  ({ name: op.name, title: op.title, value, row, col, register: op.register[value], bits: op.bits[value] });
+
+/** Each coordinate's formula, then with the numbers of one owner, then what it is. */
+function formula(op, numbers, place) {
+  return op.axes.map(({ axis, text, template }) =>
+    `${axis} = ${text}\n${" ".repeat(axis.length)} = ${fill(template, numbers)} = ${place[axis]}`).join("\n");
+}
+
+/** A table of what a thread holds of one operand, by register; nothing where it holds nothing. */
+function registers(op, { thread, value }, here) {
+  const rows = new Map();
+  for (const item of heldBy(op, thread)) {
+    const register = op.register[item.value];
+    const facts = textFacts(op, item.value, Math.floor(item.cell / op.cols), item.cell % op.cols);
+    const span = element("span", { title: `bits ${facts.bits}` }, fill(op.held, facts));
+    if (here && item.value === value) span.className = "lit";
+    if (!rows.has(register)) rows.set(register, []);
+    rows.get(register).push(span, " ");
+  }
+  if (!rows.size) return [];
+  const shown = [...rows].slice(0, state.pin ? MANY : FEW);
+  const lines = shown.map(([register, spans]) =>
+    element("tr", {}, element("th", { scope: "row" }, `R${register}`), element("td", {}, ...spans)));
+  const caption = element("caption", {}, `${op.title} ${op.element_type}`);
+  const table = element("table", { className: "registers" }, caption, element("tbody", {}, ...lines));
+  if (shown.length === rows.size) return [table];
+  const more = `${rows.size - shown.length} more registers; pin the lane to see them.`;
+  return [table, element("p", { className: "muted small" }, more)];
+}

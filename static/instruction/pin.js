@@ -1,0 +1,15 @@
+// Pinning: a cell stays in focus and in the URL until it, or Escape, frees it.
+import { lightUp } from "./picture.js";
+import { fillPanel } from "./panel.js";
+import { speak } from "./spoken.js";
+import { pinOf, remember, state } from "./state.js";
+
+/** Pins a cell, or frees it where it is the pinned one; null frees whatever is pinned. */
+export function pin(cell) {
+  const text = cell ? pinOf(cell) : "";
+  state.pin = text === state.pin ? "" : text;
+  remember();
+  lightUp();
+  fillPanel();
+  if (cell) speak(cell, state.pin ? ", pinned" : ", freed");
+}

@@ -1,0 +1,14 @@
+// What a screen reader hears: a cell when the keyboard moves to it or it is pinned, never what the pointer passes.
+import { $ } from "../kit/dom.js";
+import { fill } from "../kit/template.js";
+import { owners } from "./owners.js";
+import { data } from "./state.js";
+
+export function speak(cell, more = "") {
+  const op = cell.panel.operand, { unit, spoken } = data;
+  const all = owners(cell).map(({ thread, value }) => {
+    const facts = { register: op.register[value], spoken_bits: op.spoken_bits[value] };
+    return fill(spoken.owner, { unit, thread, name: op.name, value, ...facts });
+  });
+  $("spoken").textContent = fill(spoken.cell, { title: op.title, ...cell, owners: all.join(spoken.between) }) + more;
+}
