@@ -25,7 +25,7 @@ FLOORS = (
     {"starts"},
     {"mistakes", "packing", "fits", "unreadable"},
     {"diagnosis"},
-    {"verify", "chain", "slices"},
+    {"verify", "chain", "slices", "tma"},
     {"tile_map", "feeding"},
     {"plan"},
     {"options"},

@@ -14,6 +14,7 @@ from app.main import create_app
 from app.memory import facts as memory
 from layouts.descriptor import Descriptor
 from layouts.errors import LayoutError
+from layouts.render.descriptor import code
 from layouts.statements import read_code
 
 WORD = 0x4000004000010100
@@ -25,7 +26,7 @@ WORD = 0x4000004000010100
 @example(2**64 - 1)
 def test_every_form_the_editor_prints_is_read_back(word: int) -> None:
     descriptor = Descriptor(word)
-    forms = memory.code(descriptor)
+    forms = code(descriptor)
     assert set(forms) == {"constant", "function", "cutlass"}
     for name, text in forms.items():
         for spelled in (text, text.replace("\n", " \r\n\t"), re.sub(r"//[^\n]*", "", text)):
@@ -154,7 +155,7 @@ def client() -> Iterator[TestClient]:
 
 
 def test_the_editor_takes_code_with_and_without_scripts(client: TestClient) -> None:
-    text = memory.code(Descriptor(WORD))["function"]
+    text = code(Descriptor(WORD))["function"]
     answer = client.post("/descriptor/read.json", json={"text": text, "start": "4096"}).json()
     assert answer["descriptor"] == f"0x{WORD:016x}" and "'tile'" in answer["notices"][0]
     page = client.get("/descriptor/wgmma", params={"word": text, "start": "0x1000"}, follow_redirects=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from layouts import catalog, slices
+from layouts import catalog, slices, tma
 from layouts import descriptor as desc
 from layouts.bits import hex_word
 from layouts.case import Diagnosis
@@ -15,6 +15,7 @@ from layouts.expression import LONGEST, Note
 from layouts.fits import fits
 from layouts.instruction import Instruction
 from layouts.reading import asked, choice, keys, number, table, text
+from layouts.render.descriptor import code
 from layouts.spelling import read_word
 from layouts.statements import read_code
 from layouts.storage import HINT as STORAGE_HINT
@@ -84,24 +85,16 @@ def tile_facts(tile: Tile, rows: int) -> Json:
 
 
 def tma_box(tile: Tile) -> Json:
-    """The TMA boxes that write this tile: the inner box is one atom wide, one box a column of atoms."""
-    inner = "K" if tile.major == "K" else "MN"
-    wide, tall = (tile.atom[1], tile.mn) if tile.major == "K" else (tile.atom[0], tile.k)
-    count = tile.atoms[1] if tile.major == "K" else tile.atoms[0]
-    fits = tile.order == ("mn" if tile.major == "K" else "k")
-    note = "" if tile.mode.chunks > 1 else "Mode none: a box 16 bytes wide for each column of core matrices."
-    if not fits and count > 1:
-        note = "Atoms are laid the other way first, so one box a line of atoms (8 rows high) is needed."
-        tall = 8
-        count = tile.atoms[0] * tile.atoms[1]
+    """The TMA boxes that write this tile."""
+    found = tma.boxes(tile)
     return {
-        "inner": inner,
-        "box": [wide, min(tall, 256)],
-        "boxes": count * -(-tall // 256),
+        "inner": found.inner,
+        "box": [found.wide, found.tall],
+        "boxes": found.count,
         "interleave": "NONE",
         "swizzle": tile.mode.name,
         "swizzle_code": tile.mode.tma,
-        "note": note,
+        "note": found.note,
     }
 
 
@@ -246,25 +239,3 @@ def diagnosis_facts(found: Diagnosis) -> Json:
     changed = {name: {"from": had, "to": want} for name, (had, want) in found.changes.items()}
     fix = {"descriptor": str(found.fix), "changes": changed} if found.fix else None
     return {"code": found.code, "message": found.message, "fix": fix, "storage": found.storage}
-
-
-def code(descriptor: Descriptor) -> Json:
-    """The descriptor as CUDA C++: a constant, a function of the start address, and CUTLASS's bit field. The editor reads each of them back."""
-    other = f"{descriptor.reserved:#x}ull" if descriptor.reserved else ""
-    return {
-        "constant": f"constexpr uint64_t desc = {descriptor}ull;",
-        "function": (
-            "__device__ inline uint64_t make_desc(const void* tile) {\n"
-            "  const uint64_t start = (uint64_t)(__cvta_generic_to_shared(tile) & 0x3FFFF) >> 4;\n"
-            f"  return start | (uint64_t)({descriptor.lbo_bytes} >> 4) << 16 | (uint64_t)({descriptor.sbo_bytes} >> 4) << 32\n"
-            f"       | (uint64_t){descriptor.base_offset} << 49 | (uint64_t){descriptor.mode.code} << 62"
-            + (f"\n       | {other};  // bits of no field" if other else ";")
-            + f"  // swizzle {descriptor.mode.name}\n}}"
-        ),
-        "cutlass": (
-            "cute::GmmaDescriptor desc{};\n"
-            f"desc.bitfield.start_address_ = {descriptor.start_address >> 4};\ndesc.bitfield.leading_byte_offset_ = {descriptor.lbo_bytes >> 4};\n"
-            f"desc.bitfield.stride_byte_offset_ = {descriptor.sbo_bytes >> 4};\ndesc.bitfield.base_offset_ = {descriptor.base_offset};\n"
-            f"desc.bitfield.layout_type_ = {descriptor.mode.code};" + (f"\ndesc.desc_ |= {other};  // bits of no field" if other else "")
-        ),
-    }

@@ -47,7 +47,9 @@ def title(plan: Plan) -> list[str]:
     signs = ["-" if side.negated else "" for side in (plan.a, plan.b)]
     out = [f"D = {signs[0]}A·{'(-B)' if signs[1] else 'B'}{c}, {i.sizes['m']}×{i.sizes['n']}×{plan.k}{steps}: {i.ptx}"]
     out += [_lies(side, i.operands["a"].sparsity is not None and side.letter == "a") for side in (plan.a, plan.b)]
-    if not catalog.runs(i):
+    runs = catalog.runs(i)
+    out += [f"Hardware differs from the maps of this instruction: {run.device}, {run.date}." for run in runs if not run.agrees]
+    if not runs:
         out.append(f"Not yet run on hardware: the instruction assembles for {target(plan)}, and its maps are as documented.")
     return out
 

@@ -1,0 +1,27 @@
+"""CUDA C++ for one descriptor: a constant, a function of the tile's address, and CUTLASS's bit field. `layouts.statements` reads each back."""
+
+from __future__ import annotations
+
+from layouts.descriptor import Descriptor
+
+
+def code(descriptor: Descriptor) -> dict[str, str]:
+    """{"constant", "function", "cutlass"}. Bits of no field are kept; the tests compile and run all three on the host."""
+    other = f"{descriptor.reserved:#x}ull" if descriptor.reserved else ""
+    return {
+        "constant": f"constexpr uint64_t desc = {descriptor}ull;",
+        "function": (
+            "__device__ inline uint64_t make_desc(const void* tile) {\n"
+            "  const uint64_t start = (uint64_t)(__cvta_generic_to_shared(tile) & 0x3FFFF) >> 4;\n"
+            f"  return start | (uint64_t)({descriptor.lbo_bytes} >> 4) << 16 | (uint64_t)({descriptor.sbo_bytes} >> 4) << 32\n"
+            f"       | (uint64_t){descriptor.base_offset} << 49 | (uint64_t){descriptor.mode.code} << 62"
+            + (f"\n       | {other};  // bits of no field" if other else ";")
+            + f"  // swizzle {descriptor.mode.name}\n}}"
+        ),
+        "cutlass": (
+            "cute::GmmaDescriptor desc{};\n"
+            f"desc.bitfield.start_address_ = {descriptor.start_address >> 4};\ndesc.bitfield.leading_byte_offset_ = {descriptor.lbo_bytes >> 4};\n"
+            f"desc.bitfield.stride_byte_offset_ = {descriptor.sbo_bytes >> 4};\ndesc.bitfield.base_offset_ = {descriptor.base_offset};\n"
+            f"desc.bitfield.layout_type_ = {descriptor.mode.code};" + (f"\ndesc.desc_ |= {other};  // bits of no field" if other else "")
+        ),
+    }
