@@ -1,116 +1,118 @@
-"""Arrows run downwards only: what each room of layouts/ may import, and who may import CuPy or FastAPI."""
+"""The house keeps its rules (tests/house.py), and the rules bite: every planted violation is seen."""
 
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
-FLOORS = (
-    {"errors", "reading", "bits", "swizzle", "cute", "dtypes", "codec", "pattern"},
-    {"role", "syntax"},
-    {"precedence"},
-    {"metadata", "banks", "expression", "formula"},
-    {"spelling"},
-    {"instruction"},
-    {"table"},
-    {"catalog"},
-    {"descriptor", "reuse", "wmma", "qualifiers", "overview", "view", "palette"},
-    {"tiling", "differences", "statements"},
-    {"pieces", "storage"},
-    {"repair"},
-    {"case", "worlds"},
-    {"starts"},
-    {"mistakes", "packing", "fits", "unreadable"},
-    {"diagnosis"},
-    {"verify", "chain", "slices", "tma"},
-    {"tile_map", "feeding"},
-    {"plan"},
-    {"options"},
-    {"placing"},
-    {"planning"},
-    {"render"},
-)
-WITHIN_BASE = {
-    "errors": set(),
-    "reading": {"errors"},
-    "bits": {"errors", "reading"},
-    "swizzle": {"errors"},
-    "dtypes": {"errors"},
-    "codec": {"errors", "dtypes"},
-    "cute": {"errors", "reading", "swizzle"},
-    "pattern": {"errors", "reading", "cute"},
-}
-PURE = {"numpy", "layouts"}
-STDLIB_WITH_IO = {"subprocess", "socket", "urllib", "http", "threading", "multiprocessing", "asyncio", "os", "sys", "ctypes"}
+from tests import house
+from tests.house import ROOT, violations
+
+FILES = sorted(path for top in ("layouts", "app") for path in (ROOT / top).rglob("*.py"))
 
 
-def imported(path: Path) -> set[str]:
-    out: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            out |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            out.add(node.module)
-            out |= {f"{node.module}.{alias.name}" for alias in node.names if node.module in ("layouts", "app")}
-    return out
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
 
 
-def floor_of(room: str) -> int:
-    return next(level for level, rooms in enumerate(FLOORS) if room in rooms)
+def source_of(path: str) -> str:
+    return (ROOT / path).read_text()
 
 
-LAYOUTS = sorted((ROOT / "layouts").rglob("*.py"))
-APP = sorted((ROOT / "app").rglob("*.py"))
+@pytest.mark.parametrize("path", [path for path in map(name_of, FILES) if path not in house.PENDING])
+def test_every_file_keeps_the_rules(path: str) -> None:
+    assert violations(path, source_of(path)) == []
 
 
-@pytest.mark.parametrize("path", LAYOUTS, ids=lambda p: str(p.relative_to(ROOT)))
-def test_layouts_imports_run_downwards_and_stay_pure(path: Path) -> None:
-    import sys
-
-    room = path.relative_to(ROOT / "layouts").parts[0].removesuffix(".py")
-    for name in imported(path):
-        top, *rest = name.split(".")
-        assert top in PURE or top in sys.stdlib_module_names, f"{path}: {name}"
-        assert top not in STDLIB_WITH_IO, f"{path}: {name}"
-        if top == "layouts" and rest and room != "__init__":
-            known = {r for rooms in FLOORS for r in rooms}
-            if rest[0] not in known:
-                continue
-            if room in WITHIN_BASE:
-                assert rest[0] in WITHIN_BASE[room], f"{path}: {name}"
-            else:
-                assert floor_of(rest[0]) < floor_of(room) or rest[0] == room or floor_of(room) == floor_of("view") == floor_of(rest[0]), (
-                    f"{path}: {name}"
-                )
+def module(path: str) -> str:
+    return path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
 
 
-@pytest.mark.parametrize("path", APP, ids=lambda p: str(p.relative_to(ROOT)))
-def test_one_module_imports_cupy_and_only_when_it_runs(path: Path) -> None:
-    names = {name.split(".")[0] for name in imported(path)}
-    if path.relative_to(ROOT / "app") == Path("gpu/device.py"):
-        top_level = {
-            n for s in ast.parse(path.read_text()).body if isinstance(s, ast.Import | ast.ImportFrom) for n in ast.dump(s).split("'")
-        }
-        assert "cupy" in names and "cupy" not in top_level
-    else:
-        assert not {name for name in names if name.startswith("cupy")}
+@pytest.mark.parametrize("top", ["layouts", "app"])
+def test_no_modules_import_one_another_in_a_circle(top: str) -> None:
+    graph = {
+        module(path): {it.name for it in house.imports(source_of(path)) if it.top == top and not it.inside} - {module(path)}
+        for path in map(name_of, FILES)
+        if path.startswith(top)
+    }
+    assert house.circles(graph) == []
+    assert house.circles({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b → c → b"]
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "app" / "gpu").glob("*.py")), ids=lambda p: p.name)
-def test_the_gpu_room_stands_on_the_engine_alone(path: Path) -> None:
-    assert not {name for name in imported(path) if name.split(".")[0] == "app" and name != "app" and not name.startswith("app.gpu")}
+# What was planted once and passed, and more of its kind: (path, what is put in front of the file, what is said of it).
+PLANTED = {
+    "starlette in facts": ("app/memory/facts.py", "from starlette.responses import Response", "imports starlette.responses; only page.py"),
+    "FastAPI in what draws": ("app/memory/draw.py", "from fastapi import Request", "imports fastapi; only page.py"),
+    "facts that ask a page": ("app/instruction/lanes.py", "from app.instruction import page", "no facts may import page of its own feature"),
+    "the catalogue by its short name": ("layouts/banks.py", "from layouts import find", "layouts.catalog, which does not stand below it"),
+    "a file read in the engine": ("layouts/swizzle.py", "TEXT = open('x').read()", "calls open"),
+    "a path in the engine": ("layouts/tiling.py", "from pathlib import Path", "imports pathlib; the engine is NumPy"),
+    "an array from a file": ("layouts/codec.py", "import numpy as np\nTABLE = np.load('codes.npy')", "calls .load"),
+    "a new room of the engine": ("layouts/helpers.py", "", "'helpers' is no room of the engine"),
+    "a new kind of file": ("app/memory/utils.py", "", "'utils' is no kind of file of 'memory'"),
+    "a new feature": ("app/tools/facts.py", "", "'tools' is no feature"),
+    "a new package": ("app/chain/draw.py", "import pandas", "imports pandas; no draw may"),
+    "another feature's page": ("app/steps/page.py", "from app.memory import page", "no page may import page of another feature"),
+    "another feature's verbs": ("app/runs/verbs.py", "from app.memory.verbs import tile", "no verbs may import verbs of another feature"),
+    "another feature's facts in facts": ("app/kernel/facts.py", "from app.memory import facts", "no facts may import facts of another"),
+    "a page inside a function": ("app/kernel/facts.py", "def f():\n    from app.kernel import page", "no facts may import page of its own"),
+    "pydantic in facts": ("app/kernel/facts.py", "from pydantic import BaseModel", "imports pydantic; no facts may"),
+    "the server through the kit": ("app/kernel/facts.py", "from app.kit.wire import Body", "which loads the server"),
+    "a feature in the kit": ("app/kit/errors.py", "from app.diagram.forms import check", "kit knows no feature"),
+    "starlette in middleware": ("app/kit/limits.py", "from starlette.types import Scope", "imports starlette.types; only page.py"),
+    "the server in the GPU's room": ("app/gpu/runs.py", "from app.kit import encode", "app/gpu stands on the engine alone"),
+    "CuPy elsewhere": ("app/gpu/runs.py", "import cupy", "imports cupy; no gpu may"),
+    "CuPy at once": ("app/gpu/device.py", "import cupy", "imports cupy before it runs"),
+    "a device for facts": ("app/memory/facts.py", "from app.gpu.device import Cuda", "which no row allows"),
+    "a module nobody has": ("app/memory/facts.py", "from layouts.magic import wand", "which is nothing known"),
+    "a name nobody hands out": ("app/memory/facts.py", "from layouts import wand", "imports layouts.wand, which is nothing known"),
+    "an import by name": ("app/memory/facts.py", "import importlib\nimportlib.import_module('fastapi')", "calls import_module"),
+    "an import from beside": ("app/memory/facts.py", "from . import page", "names are written out"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("plant", PLANTED)
+def test_the_rules_see_what_is_planted(plant: str) -> None:
+    path, lines, said = PLANTED[plant]
+    before = violations(path, source_of(path)) if (ROOT / path).exists() else []
+    new = [line for line in violations(path, f"{lines}\n") if line not in before]
+    assert len(new) == 1 and said in new[0] and new[0].startswith(path), new
+
+
+def test_one_module_has_cupy_when_it_runs() -> None:
+    names = {it.name.partition(".")[0] for it in house.imports(source_of("app/gpu/device.py")) if it.inside}
+    assert "cupy" in names
+
+
+SILENT = """
+import importlib, sys
+for name in sys.argv[1].split():
+    importlib.import_module(name)
+    loaded = {"fastapi", "starlette", "pydantic", "uvicorn", "cupy"} & set(sys.modules)
+    if loaded:
+        sys.exit(f"{name} loads {', '.join(sorted(loaded))}")
+"""
+
+
+def test_what_is_known_and_drawn_loads_no_server() -> None:
+    """Facts, drawings, forms, verbs, the plain rooms of the kit and the command line, imported in a process of their own."""
+    kinds = {path: house.kind_of(path)[1] for path in map(name_of, FILES) if path.startswith("app/") and path not in house.PENDING}
+    chosen = [module(path) for path, kind in kinds.items() if kind in ("facts", "draw", "forms", "verbs", "plain", "cli", "gpu")]
+    assert len(chosen) > 50
+    for names, said in ((chosen, ""), (["app.kit.settings", "app.kit.wire"], "app.kit.wire loads starlette")):
+        ran = subprocess.run([sys.executable, "-c", SILENT, " ".join(names)], capture_output=True, text=True, cwd=ROOT)
+        assert ran.stderr.strip() == said
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "tests" / "oracle").glob("*.py")), ids=lambda p: p.name)
 def test_oracles_import_nothing_they_judge(path: Path) -> None:
-    assert not {name for name in imported(path) if name.split(".")[0] in ("layouts", "app")}
+    assert not {it.name for it in house.imports(path.read_text()) if it.top in ("layouts", "app")}
 
 
-def test_the_rule_bites(tmp_path: Path) -> None:
-    wrong = tmp_path / "wrong.py"
-    wrong.write_text("from layouts.render import svg\nimport cupy\n")
-    assert {"layouts.render", "cupy"} <= imported(wrong)
-    assert floor_of("render") > floor_of("pattern")
+def test_every_module_says_what_it_knows() -> None:
+    silent = [name_of(path) for path in FILES if path.name != "__init__.py" and not ast.get_docstring(ast.parse(path.read_text()))]
+    assert silent == []
