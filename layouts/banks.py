@@ -25,13 +25,19 @@ LONGEST = 4096  # characters of a list of addresses
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One kind of access: bytes a lane asks for, how many lanes give an address, lanes of a phase, whether it writes."""
+    """One kind of access: bytes a lane asks for, how many lanes give an address, lanes of a phase, whether it writes, and its opcode.
+
+    registers: the 32-bit registers of a lane; matrices: whether lanes give rows of 8×8 matrices instead of their own elements.
+    """
 
     name: str
     bytes: int
     lanes: int
     phase_lanes: int
     stores: bool
+    ptx: str
+    registers: int
+    matrices: bool = False
 
     @property
     def phases(self) -> tuple[range, ...]:
@@ -43,11 +49,23 @@ ACCESSES = {
     row.name: row
     for row in (
         *(
-            Access(f"{verb}.shared.b{bits}", bits // 8, LANES, LANES if verb == "ld" else min(LANES, 1024 // max(bits, 32)), verb == "st")
+            Access(
+                f"{verb}.shared.b{bits}",
+                bits // 8,
+                LANES,
+                LANES if verb == "ld" else min(LANES, 1024 // max(bits, 32)),
+                verb == "st",
+                f"{verb}.shared{f'.v{bits // 32}' if bits > 32 else ''}.u{min(bits, 32)}",
+                max(1, bits // 32),
+            )
             for verb in ("ld", "st")
             for bits in (8, 16, 32, 64, 128)
         ),
-        *(Access(f"{verb}matrix.x{count}", 16, 8 * count, 8, verb == "st") for verb in ("ld", "st") for count in (1, 2, 4)),
+        *(
+            Access(f"{verb}matrix.x{n}", 16, 8 * n, 8, verb == "st", f"{verb}matrix.sync.aligned.m8n8.x{n}.shared.b16", n, True)
+            for verb in ("ld", "st")
+            for n in (1, 2, 4)
+        ),
     )
 }
 

@@ -82,8 +82,9 @@ def of(instruction: Instruction) -> list[Topic]:
     if instruction.family.ordered_by:
         names = list(instruction.family.ordered_by)
     else:
-        names = [function.name for function in FUNCTIONS if function.becomes and instruction.ptx.startswith(function.becomes)]
-        names = [name for name in names if (name == "bmma_sync") == ("popc" in instruction.modifiers)]
+        become = [function for function in FUNCTIONS if function.becomes and instruction.ptx.startswith(function.becomes)]
+        special = [function for function in become if function.modifier and function.modifier in instruction.modifiers]
+        names = [function.name for function in special or become if special or not function.modifier]
     return [BY_PAGE[f"/guide/{name}"] for name in names]
 
 

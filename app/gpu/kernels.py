@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from layouts.banks import ACCESSES
 from layouts.instruction import Instruction
 from layouts.render.cuda import function_name, wrapper
 from layouts.render.ptx import Slot, slots
@@ -178,14 +179,9 @@ def access(kind: str, name: str) -> str:
 
     `zero` is 0, which the compiler cannot know: identical accesses would otherwise be merged into one.
     """
-    if kind.startswith(("ldmatrix", "stmatrix")):
-        count, opcode = int(kind[-1]), f"{kind.split('.')[0]}.sync.aligned.m8n8.x{kind[-1]}.shared.b16"
-        loads = kind.startswith("ld")
-    else:
-        verb, bits = kind.split(".")[0], int(kind.rsplit("b", 1)[1])
-        count, loads = max(1, bits // 32), verb == "ld"
-        opcode = f"{verb}.shared{'' if count == 1 else f'.v{count}'}.u{min(bits, 32)}"
-    registers = "{" + ", ".join(f"%{n}" for n in range(count)) + "}" if count > 1 or "matrix" in kind else "%0"
+    row = ACCESSES[kind]
+    count, loads, opcode = row.registers, not row.stores, row.ptx
+    registers = "{" + ", ".join(f"%{n}" for n in range(count)) + "}" if count > 1 or row.matrices else "%0"
     if loads:
         outputs = ", ".join(f'"=r"(r[u][{n}])' for n in range(count))
         line = f'asm volatile("{opcode} {registers}, [%{count}];" : {outputs} : "r"(at + zero * (turn * 16 + u)) : "memory");'

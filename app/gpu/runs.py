@@ -124,7 +124,8 @@ def run(device: Device, request: Json) -> Json:
     begun = time.perf_counter()
     kind = request["kind"]
     if kind == "banks":
-        if device.info()["compute_capability"] == "7.5" and request["access"].startswith("stmatrix"):
+        row = model.access(request["access"])
+        if device.info()["compute_capability"] == "7.5" and row.matrices and row.stores:
             raise LayoutError("unsupported_here", "stmatrix needs sm_90.", "Choose another access.", "access")
         found = banks.run(device, request["access"], request["address"])
     else:

@@ -177,7 +177,7 @@ def operand_map(instruction: Instruction, op: Operand, selector: int = 0) -> Jso
         | sparse
         | {
             **op.coords,
-            "col": op.cols,
+            op.plane[1]: op.cols,
             "register": np.broadcast_to(register, whole),
             "bit": np.broadcast_to(bit, whole),
         }

@@ -65,7 +65,7 @@ def lane_registers(grid: Grid, panel: str, thread: int) -> Json | None:
 def full_table(op: Operand) -> Json:
     """Every thread's elements as text with all their coordinates, for reading without scripts."""
     axes = list(op.axes)
-    arrays = [op.cols if axis == "col" else op.coords[axis] for axis in axes]
+    arrays = [op.cols if axis == op.plane[1] else op.coords[axis] for axis in axes]
     lines = zip(*(array.tolist() for array in arrays), strict=True)
     return {
         "name": op.name,

@@ -145,7 +145,7 @@ def _places(op: Operand) -> str:
 def _index(op: Operand, by_column: bool = False) -> str:
     base = "col * ld + row" if by_column else "row * ld + col"
     if len(op.axes) == 3:
-        third = next(axis for axis in op.axes if axis not in ("row", "col"))
+        third = next(axis for axis in op.axes if axis not in op.plane)
         return f"{third} * {'cols' if by_column else 'rows'} * ld + {base}".replace("rows", str(op.row_count)).replace(
             "cols", str(op.col_count)
         )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from layouts.instruction import Operand
+from layouts.instruction import WARP, Operand
 
 
 def snippet(op: Operand) -> str:
     """Self-contained Python: `pack(matrix) → registers [threads, registers]` and `unpack(registers) → matrix`, raw bits."""
     forward = op.formula()["forward"]
-    names = {"%laneid": "lane", "%warpid": "(thread // 32)"}
+    mine = "thread" if "lane" in op.axes else op.scope.thread  # a lane of tensor memory is no lane of the warp
+    names = {"%laneid": "thread" if "lane" in op.axes else "lane", "%warpid": "(thread // 32)"}
 
     def spell(expression: str) -> str:
         for word, name in names.items():
@@ -22,11 +23,11 @@ def snippet(op: Operand) -> str:
         "lane = thread % 32",
         f"i = np.arange({op.values})[None, :]  # value index",
     ]
-    head = head if op.scope.thread == "thread" else [head[0], "", "lane = np.arange(32)[:, None]", head[-1]]
+    head = head if op.scope is not WARP else [head[0], "", f"{mine} = np.arange(32)[:, None]", head[-1]]
     lines = head + [f"{name} = {spell(text)}" for name, text in forward.items()]
     unit, per = ("uint64", 1) if op.register_bits == 64 else ("uint32", 32 // op.container_bits)
     index = ", ".join(op.axes)
-    lines.append(f"{index}, _ = np.broadcast_arrays({index}, {op.scope.thread} + i)")
+    lines.append(f"{index}, _ = np.broadcast_arrays({index}, {mine} + i)")
     shape = ", ".join(str(extent) for extent in op.pattern.extents)
     mask = (1 << op.container_bits) - 1
     lines += [

@@ -42,13 +42,13 @@ def csv(operand: Operand, panel: Panel | None = None, threads: frozenset[int] | 
     """Every thread's every value: thread, value, register, bit, and the element; a panel's window narrows it."""
     lines = [",".join(("thread", "value", "register", "bit", *operand.axes))]
     coords = [array.tolist() for array in operand.coords.values()]
-    at = {axis: n for n, axis in enumerate(operand.axes)}
+    down, across = (operand.axes.index(axis) for axis in operand.plane)
     rows, cols = _window(panel) if panel else (range(operand.row_count), range(operand.col_count))
     for thread in range(operand.threads):
         if threads is not None and thread not in threads:
             continue
         for value in range(operand.values):
             place = [array[thread][value] for array in coords]
-            if place[at["row"]] in rows and place[at["col"]] in cols:
+            if place[down] in rows and place[across] in cols:
                 lines.append(",".join(map(str, (thread, value, *operand.register_of(value), *place))))
     return "\n".join(lines) + "\n"

@@ -13,7 +13,7 @@ class Function:
     """One name of the API.
 
     signatures as the header spells them, templates left open; becomes: the PTX opcode it is compiled to, "" where there is none;
-    collective: whether all lanes of the warp must call it; since: the first architecture that has any form of it.
+    modifier: the word that the PTX texts it becomes all have, and those of no other function; collective: whether all lanes of the warp must call it; since: the first architecture that has any form of it.
     """
 
     name: str
@@ -22,6 +22,7 @@ class Function:
     becomes: str = ""
     collective: bool = False
     since: str = "sm_70"
+    modifier: str = ""
     namespace: str = "nvcuda::wmma"
 
     @property
@@ -88,6 +89,7 @@ FUNCTIONS = (
         "wmma.mma",
         True,
         "sm_75",
+        "popc",
     ),
     Function(
         "__float_to_tf32",

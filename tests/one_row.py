@@ -1,0 +1,122 @@
+"""A catalogue with two rows more: a load of tensor memory and a product, named nowhere else. Prints what all of Lanescope says of them."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import types
+from collections.abc import Callable
+from typing import Any
+
+from layouts import catalog, dtypes, table
+from layouts.instruction import PTX, Family, Opcode, Operand, Place, Verb
+from layouts.table.mma import ABCD
+
+LOAD = Family(
+    "tcgen05_ld",
+    Opcode("tcgen05.ld", "load from tensor memory into registers, by one warp", PTX("9.7.16.8.3")),
+    "tcgen05.ld.sync.aligned.{shape}{x}.{data}",
+    ("16x64b",),
+    ("b32",),
+    {"data": "(g:8 c:2 h:2) (r:x) -> (h g) (r c)"},
+    PTX("9.7.16.2.3"),
+    Verb.LOAD,
+    memory=Place.TENSOR,
+    slots="data",
+    options={"x": (".x1", ".x4", ".x16")},
+    axes={"data": ("lane", "column")},
+)
+PRODUCT = Family(
+    "imma",
+    Opcode("imma", "an imaginary product", PTX("none")),
+    "imma.sync.aligned.{shape}.row.col.{d}.{a}.{b}.{c}",
+    ("m16n8k32",),
+    ("s32 s8 s8 s32",),
+    ABCD,
+    PTX("none"),
+)
+
+
+def rows() -> None:
+    """The test's own table: all that is added, and an element type that no row had."""
+    dtypes.DTYPES["b32"] = dtypes.DType("b32", 32, "bits")
+    table.TABLES = (*table.TABLES, types.SimpleNamespace(FAMILIES=[LOAD, PRODUCT]))  # type: ignore[assignment]
+    importlib.reload(catalog)  # `import layouts` has read the tables already
+    for row in (LOAD, PRODUCT):  # what `make targets` writes
+        catalog._assembled()[1].update({i.ptx: catalog.Assembled(("sm_100a",), "8.6") for i in row.instructions()})
+
+
+def refused(ask: Callable[[], Any]) -> str:
+    from layouts.errors import LayoutError
+
+    try:
+        return str(ask())
+    except LayoutError as error:
+        return f"{error.code}: {error.message} {error.hint}"
+
+
+def packs(op: Operand) -> bool:
+    """Whether the NumPy snippet of an operand puts each element where the map says."""
+    import numpy as np
+
+    from layouts.render import python
+
+    scope: dict[str, Any] = {}
+    exec(python.snippet(op), scope)
+    matrix = np.arange(op.row_count * op.col_count, dtype=np.uint32).reshape(op.row_count, op.col_count)
+    down, across = op.plane
+    right = np.array_equal(scope["pack"](matrix), matrix[op.coords[down], op.coords[across]])
+    return bool(right and np.array_equal(scope["unpack"](scope["pack"](matrix)), matrix))
+
+
+def said() -> dict[str, str]:
+    """What engine, API and pages say, by the question."""
+    from app.gpu import runs
+    from app.gpu.reference import Reference
+    from app.main import create_app
+    from layouts import chain, overview, planning, qualifiers
+    from layouts.render import kernel
+    from tests import asgi
+
+    load, product = catalog.find("tcgen05.ld.16x64b.x4.b32"), catalog.find("imma.m16n8k32.row.col.s32.s8.s8.s32")
+    app = create_app()
+    out: dict[str, str] = {
+        "find": load.ptx,
+        "refusal": refused(lambda: catalog.find("tcgen05.ld.16x64b.x3.b32")),
+        "parts": "\n".join(part.meaning for part in qualifiers.parts(load)) + qualifiers.convergence(load),
+        "packed": str(packs(load.operands["data"])),
+        "plan": refused(lambda: planning.plan(load)),
+        "chain": refused(lambda: chain.chain(load, product.operands["a"], {"kind": "rows", "inner": "K", "pitch_bytes": 64})),
+        "program": kernel.program(planning.plan(product)),
+        "sections": " ".join(f"section {name}" for name in overview.SECTIONS),
+    }
+    gets = [
+        "/",
+        "/api/v1/instructions?family=tcgen05_ld",
+        "/api/v1/instructions?q=tcgen05 x4",
+        f"/api/v1/instructions/{load.ptx}/operands/data",
+    ]
+    for i in (load, product):
+        gets += [f"/i/{i.ptx}", f"/i/{i.ptx}.svg", f"/i/{i.ptx}.cu", f"/api/v1/instructions/{i.ptx}"]
+    gets += [f"/i/{load.ptx}/data.{form}" for form in ("svg", "txt", "md", "csv", "tex", "json")]
+    for name, body in {
+        "run": {"kind": "fragment", "instruction": load.ptx},
+        "product": {"kind": "mma", "instruction": product.ptx},
+    }.items():
+        out[name] = refused(lambda body=body: runs.run(Reference(), runs.check(body | {"backend": "numpy"}))["agrees"])  # type: ignore[misc]
+
+    async def ask() -> None:
+        for address in gets:
+            answer = await asgi.ask(app, "GET", address.replace(" ", "%20"))
+            assert answer.status == 200, (address, answer.body[:500])
+            out[address] = answer.body.decode()
+
+    asgi.run(ask())
+    app.state.work.close()
+    app.state.hardware.pool.close()
+    return out
+
+
+if __name__ == "__main__":
+    rows()
+    print(json.dumps(said()))

@@ -1,0 +1,157 @@
+"""A row says what its family does: no code outside layouts/table/ asks for a name, and one row of a new kind is all a family takes."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from layouts import catalog
+
+ROOT = Path(__file__).parents[1]
+CODE = [p for room in ("layouts", "app") for p in sorted((ROOT / room).rglob("*.py")) if "table" not in p.relative_to(ROOT).parts]
+PACKED = {row.unpacks for row in catalog.families() if row.unpacks}
+HEADS = {opcode.words[0] for opcode in catalog.OPCODES.values()}
+NAMES = {*catalog.FAMILY_NAMES, *HEADS, *catalog.OPCODES}
+# Words of a PTX text that say what an instruction is. Layouts, types and the modifiers that a pattern is chosen by are none.
+WORDS = {*NAMES, *catalog.OPCODE_WORDS, *PACKED, "b8x16"} - set("abcd")
+TEXTS = {"ptx", "listed_ptx", "opcode", "text", "name"}  # attributes that hold an opcode or a family's name
+ASKING = {"startswith", "endswith", "removeprefix", "removesuffix", "find", "index", "count", "search", "match", "fullmatch", "get"}
+THREADS = {"32", "128", "WARP", "WARPGROUP"}
+
+
+def constants(node: ast.AST) -> set[str]:
+    return {n.value for n in ast.walk(node) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+
+
+def says_what_it_is(texts: set[str]) -> bool:
+    """Whether a constant holds a word of an opcode, a family's name or a packed format: ".load.", "wmma", "b8x16", "ldmatrix.x4"."""
+    return any(word in WORDS for text in texts for word in (text, *re.split(r"[.\s]+", text)))
+
+
+def about_instruction(node: ast.AST) -> bool:
+    """Whether an expression is an instruction's text or opcode or a family's name."""
+    return any(
+        isinstance(n, ast.Attribute)
+        and n.attr in TEXTS
+        and (n.attr in ("ptx", "listed_ptx", "opcode") or re.search(r"family|opcode", ast.unparse(n.value)))
+        for n in ast.walk(node)
+    )
+
+
+def questions(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Every condition that asks a name: (line, what it is)."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            text, told = any(map(about_instruction, sides)), says_what_it_is({c for side in sides for c in constants(side)})
+            if text and told:
+                yield node.lineno, "asks a name"
+            threads = any(isinstance(side, ast.Attribute) and side.attr == "threads" for side in sides)
+            if threads and any(ast.unparse(side) in THREADS for side in sides):
+                yield node.lineno, "asks for a number of threads"
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ASKING:
+            if any(about_instruction(part) for part in (node.func.value, *node.args)) and says_what_it_is(
+                {c for argument in (node.func.value, *node.args) for c in constants(argument)}
+            ):
+                yield node.lineno, "asks a text"
+        elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Dict) and about_instruction(node.slice):
+            yield node.lineno, "looks a name up"
+        elif isinstance(node, ast.Match) and about_instruction(node.subject):
+            yield node.lineno, "matches a name"
+        elif isinstance(node, ast.Tuple | ast.List | ast.Set | ast.Dict):
+            items = node.keys if isinstance(node, ast.Dict) else node.elts
+            held = {item.value for item in items if isinstance(item, ast.Constant) and isinstance(item.value, str)}
+            if len(held) > 1 and held <= NAMES:
+                yield node.lineno, "is a menu of families"
+
+
+@pytest.mark.parametrize("path", CODE, ids=lambda p: str(p.relative_to(ROOT)))
+def test_no_code_asks_for_a_name(path: Path) -> None:
+    found = [f"{path.name}:{line} {what}" for line, what in questions(ast.parse(path.read_text()))]
+    assert not found
+
+
+def test_no_template_and_no_script_asks_for_a_name() -> None:
+    names = "|".join(sorted(NAMES))
+    # a run's kind has a name of its own
+    asks = re.compile(
+        rf"(?<!kind )(?:[=!]=+|\bin)\s*\(?\s*['\"](?:{names})['\"]|['\"][.]?(?:{names})[.]?['\"]\s*(?:[=!]=|in\b)|startsWith\(['\"](?:{names})"
+    )
+    for path in [*(ROOT / "templates").rglob("*.html"), *(ROOT / "static").rglob("*.js")]:
+        assert not asks.search(path.read_text()), path
+    assert (
+        asks.search("{% if found.family.name != 'movmatrix' %}") and asks.search('"wgmma" in ptx') and asks.search('ptx.startsWith("mma")')
+    )
+
+
+ASKED = [
+    'i.family.name == "wmma"', 'i.family.name != "mma"', 'i.family.name in ("mma", "mma_sp")', '".load." in i.ptx', '"b8x16" in i.ptx', 'i.ptx.startswith("wmma")',
+    'i.threads == 128', "i.threads != WARPGROUP", "op.threads == 32", 'i.syntax.opcode == "wgmma.mma_async"', 'i.family.opcode.text.endswith(".sp")',
+    '{"mma": 1}[i.family.name]', 'MENU = ("wmma", "wgmma")', 'T = {"ldmatrix": 1, "stmatrix": 2}', 'i.family.name.startswith("wgmma")', 're.match("wmma.load", i.ptx)',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", ASKED)
+def test_the_check_bites(line: str) -> None:
+    assert list(questions(ast.parse(line)))
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['"trans" in i.modifiers', 'i.types["a"] == "f16"', "i.threads // 32", "i.family.name == other.family.name", 'load == "ldmatrix"'],
+)
+def test_the_check_lets_pass(line: str) -> None:
+    assert not list(questions(ast.parse(line)))
+
+
+# one row --------------------------------------------------------------------------------------------------------------------------
+
+LOAD, PRODUCT = "tcgen05.ld.sync.aligned.16x64b.x4.b32", "imma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"
+
+
+@pytest.fixture(scope="module")
+def said() -> dict[str, str]:
+    """What engine, API and pages say of two families that only a row of a test's own table names, in a process of its own."""
+    ran = subprocess.run([sys.executable, "-m", "tests.one_row"], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    told: dict[str, str] = json.loads(ran.stdout)
+    return told
+
+
+def test_a_load_of_tensor_memory_is_one_row(said: dict[str, str]) -> None:
+    listed = json.loads(said["/api/v1/instructions?family=tcgen05_ld"])
+    assert [row["ptx"] for row in listed["instructions"]] == [LOAD.replace("x4", f"x{n}") for n in (1, 4, 16)]
+    assert json.loads(said["/api/v1/instructions?q=tcgen05 x4"])["count"] == 1
+    told = json.loads(said[f"/api/v1/instructions/{LOAD}/operands/data"])
+    assert told["axes"] == ["lane", "column"] and (told["rows"], told["cols"], told["registers"]) == (16, 8, 4)
+    assert (told["lane"][5][2], told["column"][5][2]) == (9, 4)  # g = 1, c = 0, h = 1 of PTX's figure for 16x64b
+    assert json.loads(said[f"/api/v1/instructions/{LOAD}"])["operands"][0]["formula"]["forward"].splitlines()[1:] == [
+        "lane = 8 * (%laneid & 1) + groupID",
+        "column = 2 * i + ((%laneid >> 1) & 1)",
+    ]
+    page = said[f"/i/{LOAD}"]
+    assert "x4" in page and "[taddr]" in page and "4 times, in neighboring columns" not in said["/"] and 'value="tcgen05_ld"' in said["/"]
+    assert "tcgen05.ld.sync.aligned.16x64b.x16.b32" in page  # the picker of the modifiers
+    assert said[f"/i/{LOAD}/data.svg"].startswith("<svg") and "T5:2" in said[f"/i/{LOAD}/data.svg"]
+    assert "T5:2" in said[f"/i/{LOAD}/data.txt"] and "lane,column" in said[f"/i/{LOAD}/data.csv"]
+    code = said[f"/i/{LOAD}.cu"]
+    assert 'asm volatile("tcgen05.ld.sync.aligned.16x64b.x4.b32 {%0, %1, %2, %3}, [%4];' in code
+    assert said["packed"] == "True"
+    assert said["find"] == LOAD and "tcgen05.ld" in said["refusal"] and LOAD in said["refusal"]
+    assert "load from tensor memory" in said["parts"] and "4 times, in neighboring columns" in said["parts"]
+    assert "unsupported_here" in said["run"]
+    assert "no_program" in said["plan"] and "no_chain" in said["chain"]
+
+
+def test_a_product_is_one_row(said: dict[str, str]) -> None:
+    told = json.loads(said[f"/api/v1/instructions/{PRODUCT}"])
+    assert told["family"] == "imma" and [op["name"] for op in told["operands"]] == ["a", "b", "c", "d"]
+    assert 'value="imma"' in said["/"] and "imma.sync" in said[f"/i/{PRODUCT}.cu"] and said[f"/i/{PRODUCT}.svg"].startswith("<svg")
+    assert said["product"] == "True" and f"{PRODUCT}" in said["program"] and "section imma" in said["sections"]
