@@ -47,7 +47,7 @@ fuzz: $(VENV)/.test  ## ask every route of the API questions made from its own d
 lint: $(VENV)/.test  ## ruff
 	$(BIN)/ruff check . && $(BIN)/ruff format --check -q .
 
-types: $(VENV)/.test  ## mypy, strict on layouts/
+types: $(VENV)/.test  ## mypy, strict
 	$(BIN)/mypy
 
 bench: $(VENV)/.test browser  ## every figure the project promises, measured

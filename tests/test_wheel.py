@@ -39,6 +39,7 @@ def test_wheel(tmp_path: Path) -> None:
     for folder in ("static", "templates"):
         for path in (ROOT / folder).rglob("*.*"):
             assert f"app/{path.relative_to(ROOT)}" in names
+    assert {"layouts/py.typed", "app/py.typed"} <= names
     assert "layouts/table/targets.json" in names and not any(name.startswith("tests/") for name in names)
     probe = [sys.executable, "-c", PROBE, str(tmp_path / "installed")]
     done = subprocess.run(probe, cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -85,15 +85,15 @@ class Case:
     def agrees(self, device: Cuda) -> bool:
         """Whether every byte arrives where /chain says: addresses (slots) are told a byte a run."""
         want = self.expected()
-        size = want.shape[:2]
+        threads, registers = want.shape[:2]
         if self.found.store:
             slots = np.arange(want.size).reshape(want.shape)
             given = np.stack([(slots >> shift & 255).astype(np.uint8).view(np.uint32)[..., 0] for shift in (0, 8)])
-            raw = device.chained(self.source(), given, *size, WORDS, True).view(np.uint8).astype(np.int64)
+            raw = device.chained(self.source(), given, threads, registers, WORDS, True).view(np.uint8).astype(np.int64)
             return bool((raw[0][want] | raw[1][want] << 8 == slots).all())
         place = np.arange(4 * WORDS)
         images = np.stack([(place >> shift & 255).astype(np.uint8).view(np.uint32) for shift in (0, 8)])
-        raw = device.chained(self.source(), images, *size, WORDS, False)
+        raw = device.chained(self.source(), images, threads, registers, WORDS, False)
         got = raw.view(np.uint8).reshape(2, *want.shape).astype(np.int64)
         return bool((got[0] | got[1] << 8 == want).all())
 

@@ -19,6 +19,7 @@ from layouts.errors import LayoutError
 from layouts.instruction import Instruction
 from layouts.plan import Plan
 from layouts.render import kernel_device
+from layouts.render.kernel_host import DEFAULT_SHARED
 
 if TYPE_CHECKING:
     from app.gpu.whole import Staged
@@ -165,7 +166,7 @@ class Cuda:
             arguments += [cupy.asarray(np.ascontiguousarray(overlay)), np.uint32(overlay.shape[1]), np.uint32(job.overlay_at)]
             arguments += [np.int32(not job.absolute), base]
             shared = image.shape[1] * 4
-            if shared > 48 * 1024:
+            if shared > DEFAULT_SHARED:
                 self._allow(kernel, shared)
         kernel((x, y), (i.threads,), tuple(arguments), shared_mem=shared)
         cupy.cuda.runtime.deviceSynchronize()
@@ -180,7 +181,7 @@ class Cuda:
         source = kernel_device.device(plan, 'extern "C" ').replace(f" {kernel_device.NAME}(", " k(")
         kernel = self._kernel(source)
         out = cupy.asarray(d_memory(plan))
-        if plan.shared_bytes > 48 * 1024:
+        if plan.shared_bytes > DEFAULT_SHARED:
             self._allow(kernel, plan.shared_bytes)
         kernel((1,), (plan.instruction.threads,), (*map(cupy.asarray, staged.memory.values()), out), shared_mem=plan.shared_bytes)
         cupy.cuda.runtime.deviceSynchronize()
@@ -233,7 +234,7 @@ class Cuda:
         if len(offsets) < 32:
             lanes[len(offsets) :] = offsets[0]
         size = int(lanes.max()) + 16
-        if size > 48 * 1024:
+        if size > DEFAULT_SHARED:
             self._allow(kernel, size)
         repeat, best = 32, 0.0
         at = cupy.asarray(lanes)
@@ -303,7 +304,7 @@ def _dotted(version: int) -> str:
 def _driver() -> str:
     """The kernel driver's version, as /proc tells it; empty where it does not."""
     try:
-        return re.findall(r"\b\d{3}\.[\d.]+\b", Path("/proc/driver/nvidia/version").read_text())[0]
+        return str(re.findall(r"\b\d{3}\.[\d.]+\b", Path("/proc/driver/nvidia/version").read_text())[0])
     except (OSError, IndexError):
         return ""
 

@@ -42,7 +42,8 @@ class Measured:
 
     @property
     def wrong(self) -> Array:
-        return np.any([self.predicted[axis] != self.measured[axis] for axis in self.axes], axis=0)
+        differs: Array = np.any([self.predicted[axis] != self.measured[axis] for axis in self.axes], axis=0)
+        return differs
 
 
 def operands(i: Instruction) -> tuple[str, ...]:
@@ -151,7 +152,8 @@ def _partners(device: Device, i: Instruction) -> dict[str, Measured]:
     b_slots = np.arange(b.threads * b.values).reshape(b.threads, b.values)
     xor = i.types["a"] == "b1" and "xor" in i.modifiers
     registers = {"a": _one(a, alone), "b": _one(b, _bits(b_slots)), "c": _one(c, np.zeros((1, c.threads, c.values), np.int64))}
-    sightings, source = [], ""
+    sightings: list[tuple[Array, ...]] = []
+    source = ""
     for e in (FIRST, LAST) if a.sparsity else (FIRST,):
         given = registers | _fixed(i, e)
         raw, source = device.product(Product(i, "registers", given))
@@ -248,7 +250,7 @@ def _metadata(device: Device, i: Instruction) -> Measured:
     codes = _bits(np.arange(k) // group) * upper  # [bit, k]
     b = np.repeat(codes[:, :, None], n, axis=2)
     ones = np.ones((1, a.threads, a.values), np.int64)
-    e = np.full((i.threads, 8, i.threads), FIRST, np.uint32)
+    e: Array = np.full((i.threads, 8, i.threads), FIRST, np.uint32)
     for nibble in range(8):
         e[np.arange(i.threads), nibble, np.arange(i.threads)] ^= np.uint32(0xA << 4 * nibble)
     e = e.reshape(-1, i.threads)

@@ -15,7 +15,8 @@ __all__ = ["Bits", "decode", "encode", "legal_values", "pack", "pack_values", "u
 
 def pack(op: Operand, matrix: Bits) -> NDArray[np.unsignedinteger[Any]]:
     """Element bits [..., coordinates of the map] → registers [..., threads, registers], by the operand's map."""
-    held = matrix[(..., *op.pattern.evaluate())].astype(np.uint64)
+    at: tuple[Any, ...] = (..., *op.pattern.evaluate())
+    held = matrix[at].astype(np.uint64)
     return pack_values(op, held)
 
 
@@ -23,7 +24,7 @@ def pack_values(op: Operand, held: Bits) -> NDArray[np.unsignedinteger[Any]]:
     """Element bits [..., threads, values], all or the first ones → registers: no map, only how values share a register."""
     per = op.values // op.registers
     shift = np.arange(per, dtype=np.uint64) * np.uint64(op.container_bits) + np.uint64(op.padding_below)
-    words = np.bitwise_or.reduce(held.reshape(*held.shape[:-1], held.shape[-1] // per, per) << shift, axis=-1)
+    words: NDArray[np.uint64] = np.bitwise_or.reduce(held.reshape(*held.shape[:-1], held.shape[-1] // per, per) << shift, axis=-1)
     return words.astype(np.uint64 if op.register_bits == 64 else np.uint32)
 
 

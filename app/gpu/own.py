@@ -29,7 +29,7 @@ HINT = "Give a formula such as -(i + 1), or rows of numbers."
 def shape_of(i: Instruction, name: str, steps: int = 1) -> tuple[int, int]:
     """(rows, cols) of a matrix; A of a sparse instruction before compression. steps: of K, in a whole product."""
     sizes = i.sizes | {"k": i.sizes["k"] * steps}
-    rows, cols = {"a": "mk", "b": "kn", "c": "mn"}[name]
+    rows, cols = {"a": ("m", "k"), "b": ("k", "n"), "c": ("m", "n")}[name]
     return sizes[rows], sizes[cols]
 
 

@@ -38,7 +38,8 @@ class Inputs:
         a, b = self.a.astype(np.float64), self.b.astype(np.float64)
         if i.types["a"] == "b1":
             combine = np.bitwise_xor if "xor" in i.modifiers else np.bitwise_and
-            return self.c + combine(self.a[:, :, :, None], self.b[:, None, :, :]).sum(axis=2)
+            counted: Array = self.c + combine(self.a[:, :, :, None], self.b[:, None, :, :]).sum(axis=2)
+            return counted
         for name, scale in self.scales.items():
             values = numbers.decode(scale.astype(np.uint64), i.types["s"])
             spread = np.repeat(values, i.sizes["k"] // scale.shape[1], axis=1)
@@ -90,7 +91,7 @@ def inputs(i: Instruction, seed: int = SEED, selector: int = 0, data: Mapping[st
 
 def given(i: Instruction, random: Inputs, data: Mapping[str, Any], selector: int = 0, steps: int = 1) -> Inputs:
     """The inputs with a user's matrices in place of random ones. LayoutError where D would not hold their product."""
-    made = own.matrices(i, data, steps)
+    made: dict[str, Any] = {**own.matrices(i, data, steps)}
     op = i.operands["a"]
     made.setdefault("c", np.zeros_like(random.c))
     if "a" in made:

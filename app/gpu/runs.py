@@ -14,8 +14,9 @@ from layouts import descriptor as desc
 from layouts.descriptor import Descriptor
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
+from layouts.options import read
 from layouts.plan import Plan
-from layouts.planning import FROM, SIDES, plan, plannable, read
+from layouts.planning import FROM, SIDES, plan, plannable
 from layouts.reading import choice, keys, number, table, text
 from layouts.spelling import read_word
 from layouts.tiling import DEFAULT_ORDER

@@ -188,7 +188,8 @@ def _loaded(plan: Plan, side: Side, staged: Staged, shared: Array) -> Array:
         at, size = side.chain.read.reshape(op.threads, op.registers, -1), side.chain.want.granule_bits  # bit addresses
         granules = shared.view(np.uint8)[0][at >> 3].astype(np.uint32) >> (at & 7).astype(np.uint32) & np.uint32((1 << size) - 1)
         shifts = size * np.arange(at.shape[2], dtype=np.uint32)
-        return np.bitwise_or.reduce(granules << shifts, axis=2)[None].astype(np.uint32)
+        registers: Array = np.bitwise_or.reduce(granules << shifts, axis=2)[None].astype(np.uint32)
+        return registers
     matrix = staged.inputs.stored_a if side.letter == "a" else staged.inputs.b
     return products.pack(op, matrix)[None]
 

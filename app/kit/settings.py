@@ -144,7 +144,9 @@ class Settings:
     def of(cls, environment: Mapping[str, str] | None = None) -> Settings:
         """The settings of LANESCOPE_… variables; LayoutError names a wrong one."""
         given = os.environ if environment is None else environment
-        chosen = {row.name: given[variable(row.name)] for row in dataclasses.fields(cls) if given.get(variable(row.name), "") != ""}
+        chosen: dict[str, Any] = {
+            row.name: given[variable(row.name)] for row in dataclasses.fields(cls) if given.get(variable(row.name), "") != ""
+        }
         return cls(**chosen)
 
     def environment(self) -> dict[str, str]:
