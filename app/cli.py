@@ -10,9 +10,9 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
+from app.diagram.options import DIAGRAM
 from app.kit.serve import serve
 from app.kit.terminal import AsJson, Ptx, form_of, print_json, save, table
-from app.kit.words import DIAGRAM
 
 app = typer.Typer(
     rich_markup_mode=None,  # plain help answers in half the time
@@ -25,13 +25,14 @@ app = typer.Typer(
 @lru_cache(maxsize=1)
 def attach() -> typer.Typer:
     """The command with all its verbs."""
-    from app.kernel import verbs as cli_kernel
-    from app.memory import verbs as cli_memory
-    from app.runs import verbs as cli_gpu
+    from app.banks import verbs as banks
+    from app.chain import verbs as chain
+    from app.kernel import verbs as kernel
+    from app.memory import verbs as memory
+    from app.runs import verbs as runs
 
-    app.add_typer(cli_memory.app)
-    app.add_typer(cli_kernel.app)
-    app.add_typer(cli_gpu.app)
+    for feature in (chain, banks, memory, kernel, runs):
+        app.add_typer(feature.app)
     return app
 
 
@@ -77,15 +78,16 @@ def list_(
     as_json: AsJson = False,
 ) -> None:
     """Every instruction, narrowed."""
-    from app.instruction import facts as payload
+    from app.catalogue import facts as catalogue
+    from app.kit import rows
     from layouts import catalog
 
-    found = payload.listing(family=family, type=type, target=target, shape=shape, q=q)
+    found = catalogue.listing(family=family, type=type, target=target, shape=shape, q=q)
     if as_json:
         return print_json(found)
     if sys.stdout.isatty():
         rows = [
-            [r["family"], r["ptx"], *payload.in_words(catalog.find(r["ptx"])), " ".join(r["targets"]).replace("sm_", "")]
+            [r["family"], r["ptx"], *rows.in_words(catalog.find(r["ptx"])), " ".join(r["targets"]).replace("sm_", "")]
             for r in found["instructions"]
         ]
         table(["family", "instruction", "shape", "types", "sm_"], rows)

@@ -14,16 +14,17 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from app.catalogue import facts as catalogue
 from app.catalogue import search, topics
-from app.guide import page as guide_pages
-from app.instruction import page as pages
+from app.guide import render as guide
+from app.kit import links
 from app.kit.assets import STATIC, bundle, style
 from app.kit.encode import dumps
 from app.kit.page import css
 from app.kit.plotly import plotly_url
 from app.kit.settings import Settings
 from app.main import create_app
-from app.runs.page import Hardware
+from app.runs.hardware import Hardware
 from layouts import catalog, palette
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Operand
@@ -56,7 +57,7 @@ class Site:
         self.drawn: dict[tuple[str, ...], str] = {}
         self.files: dict[str, int] = {}
         self.written = 0
-        limits = pages.Limits(rows=len(catalog.instructions()), table_values=MOST_TABLE_VALUES)
+        limits = catalogue.Limits(rows=len(catalog.instructions()), table_values=MOST_TABLE_VALUES)
         self.app = create_app(Hardware(why_not=REASON), limits, Settings(seconds=600, cache_bytes=0))  # whatever this shell's variables say
 
     def get(self, address: str) -> bytes:
@@ -207,12 +208,12 @@ class Site:
         """Write everything; the path of each page as it is done."""
         self.index()
         self.write("assets/plotly.js", self.get(plotly_url()))
-        for address in (*STANDING, *(f"/guide/{slug}" for slug in guide_pages.slugs())):
+        for address in (*STANDING, *(f"/guide/{slug}" for slug in guide.slugs())):
             self.page(address, address[1:] + ".html")
             yield address
         self.write(NEEDS_SERVER, self.localise(_needs_server(self.get("/help").decode()), NEEDS_SERVER))
         for found in self.chosen:
-            self.page(pages.path_of(found), f"i/{file_of(found.ptx)}.html", maps=True)
+            self.page(links.path_of(found), f"i/{file_of(found.ptx)}.html", maps=True)
             self.write(f"i/{file_of(found.ptx)}.json", self.get(f"/api/v1/instructions/{found.ptx}"))
             yield found.ptx
         self.thread.shutdown()
@@ -284,7 +285,7 @@ def export(folder: str, families: list[str], bar: bool) -> dict[str, Any]:
     from rich.console import Console
     from rich.progress import track
 
-    total = len(chosen) + len(STANDING) + len(guide_pages.slugs())
+    total = len(chosen) + len(STANDING) + len(guide.slugs())
     done = sum(1 for _ in track(site.run(), total=total, description="exporting", console=Console(stderr=True), disable=not bar))
     return {
         "folder": str(target), "pages": done, "files": len(site.files), "written": site.written, "bytes": sum(site.files.values()),

@@ -9,23 +9,31 @@ from functools import lru_cache
 
 from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from app.apidocs import api as openapi
-from app.apidocs import page as docs_pages
+from app.apidocs import page as apidocs_page
+from app.banks import api as banks_api
+from app.banks import page as banks_page
+from app.catalogue import api as catalogue_api
+from app.catalogue import page as catalogue_page
 from app.catalogue import search
-from app.chain import page as chain_pages
-from app.compare import page as tools
-from app.compare.schemas import Health, Ready
-from app.diagram import api as picture_pages
-from app.diagram import page as diagram_pages
-from app.guide import page as guide_pages
-from app.instruction import api
-from app.instruction import page as pages
-from app.kernel import page as kernel_pages
+from app.catalogue.facts import Limits, family_counts
+from app.chain import api as chain_api
+from app.chain import page as chain_page
+from app.compare import api as compare_api
+from app.compare import page as compare_page
+from app.diagram import api as diagram_api
+from app.diagram import page as diagram_page
+from app.guide import page as guide_page
+from app.instruction import api as instruction_api
+from app.instruction import page as instruction_page
+from app.kernel import api as kernel_api
+from app.kernel import page as kernel_page
 from app.kit.api import ApiRoute
 from app.kit.asgi import ASGIApp, Message, Receive, Scope, Send
 from app.kit.assets import STATIC, STYLE, style
@@ -34,14 +42,30 @@ from app.kit.metrics import Counted, Metrics
 from app.kit.page import closing, css, install, templates
 from app.kit.plotly import plotly, plotly_url, style_hashes
 from app.kit.prefix import Prefix
+from app.kit.schemas import Health, Ready
 from app.kit.settings import Settings
 from app.kit.wire import Body
 from app.kit.work import Kept, Work, settle
 from app.memory import api as memory_api
-from app.memory import page as memory_pages
-from app.runs import page as gpu_pages
-from app.steps import page as steps_pages
+from app.memory import page as memory_page
+from app.metadata import api as metadata_api
+from app.metadata import page as metadata_page
+from app.reuse import api as reuse_api
+from app.reuse import page as reuse_page
+from app.runs import api as runs_api
+from app.runs import page as runs_page
+from app.runs.hardware import Hardware
+from app.steps import api as steps_api
+from app.steps import page as steps_page
 from layouts import catalog
+
+APIS = (  # in the order of /docs
+    catalogue_api, instruction_api, kernel_api, memory_api, diagram_api, runs_api, steps_api, reuse_api, compare_api, metadata_api, chain_api, banks_api,
+)  # fmt: skip
+PAGES = (
+    memory_page, kernel_page, guide_page, runs_page, steps_page, reuse_page, compare_page, metadata_page, chain_page, banks_page, diagram_page,
+    openapi, apidocs_page, catalogue_page, instruction_page,
+)  # fmt: skip
 
 
 class Head:
@@ -82,15 +106,15 @@ templates.env.globals["plotly_url"] = plotly_url
 
 @lru_cache(maxsize=1)
 def nav_families() -> list[str]:
-    return [family["name"] for family in pages.family_counts()]
+    return [family["name"] for family in family_counts()]
 
 
 templates.env.globals["nav_families"] = nav_families
 
 
 def create_app(
-    hardware: gpu_pages.Hardware | None = None,
-    limits: pages.Limits | None = None,
+    hardware: Hardware | None = None,
+    limits: Limits | None = None,
     work: Work | None = None,
     settings: Settings | None = None,
 ) -> FastAPI:
@@ -115,21 +139,8 @@ def create_app(
         openapi_url=None,  # ours is made in a thread and kept
     )
     app.router.route_class = ApiRoute
-    app.include_router(api.router)
-    app.include_router(kernel_pages.api)
-    app.include_router(memory_api.router)
-    app.include_router(picture_pages.router)
-    app.include_router(memory_pages.router)
-    app.include_router(kernel_pages.router)
-    app.include_router(guide_pages.router)
-    app.include_router(gpu_pages.router)
-    app.include_router(steps_pages.router)
-    app.include_router(tools.router)
-    app.include_router(chain_pages.router)
-    app.include_router(diagram_pages.router)
-    app.include_router(openapi.router)
-    app.include_router(docs_pages.router)
-    app.include_router(pages.router)
+    for feature in (*APIS, *PAGES):
+        app.include_router(feature.router)
     app.mount("/static", Assets(directory=STATIC), name="static")
 
     @app.get("/healthz", tags=["operation"], responses={200: {"model": Health}})
@@ -142,6 +153,11 @@ def create_app(
         """The catalogue is loaded and the assembled targets are at hand."""
         return JSONResponse({"status": "ready", "instructions": len(catalog.instructions()), "assembler": catalog.assembler()["assembler"]})
 
+    @app.get("/metrics", tags=["operation"], response_class=PlainTextResponse)
+    async def metrics() -> Response:
+        """Prometheus text: requests by route and status, runs by kind and outcome, the queue, worker restarts."""
+        return Response(generate_latest(app.state.metrics.registry), media_type=CONTENT_TYPE_LATEST)
+
     @app.get("/palette.css", include_in_schema=False)
     def palette_css() -> Response:
         return Body(css().encode(), "text/css")
@@ -153,8 +169,8 @@ def create_app(
             raise HTTPException(404, f"No plotly.js '{digest}'.")
         return body
 
-    app.state.hardware = hardware or gpu_pages.Hardware()
-    app.state.limits = limits or pages.Limits()
+    app.state.hardware = hardware or Hardware()
+    app.state.limits = limits or Limits()
     app.state.settings = settings
     app.state.work = Work(settings)
     app.state.metrics = Metrics(lambda: app.state.hardware.pool)

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.chain import facts as chains
-from app.compare import page as tools
+from app.banks import facts as bank_facts
 from app.gpu import own
 from app.instruction import state
 from app.kit.api import read_json
 from app.memory import facts as memory
+from app.metadata import facts as metadata
 from layouts import banks, catalog, find
 from layouts.errors import LayoutError
 from layouts.planning import plan
@@ -130,8 +130,8 @@ def test_addresses_and_accesses(text: str) -> None:
     given_ = refusal(lambda: banks.parse(text))
     if isinstance(given_, list):
         refusal(lambda: banks.cost(banks.ACCESSES["ld.shared.b32"], given_))
-    refusal(lambda: [chains.use_of(item) for item in chains.accesses(text)])
-    refusal(lambda: chains.use_of({"swizzle": text}))
+    refusal(lambda: [bank_facts.use_of(item) for item in bank_facts.accesses(text)])
+    refusal(lambda: bank_facts.use_of({"swizzle": text}))
 
 
 anything = (
@@ -186,7 +186,7 @@ def test_a_matrix_holds_numbers(entry: Any) -> None:
 @COMMON
 @given(near("0x44444444", "44", " ", ",", "_", "ee", "g"))
 def test_metadata_words(text: str) -> None:
-    words = refusal(lambda: tools.read_words(text, 32))
+    words = refusal(lambda: metadata.read_words(text, 32))
     assert isinstance(words, LayoutError) or (len(words) == 32 and all(0 <= word < 1 << 32 for word in words))
 
 

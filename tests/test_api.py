@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
-from app.instruction.schemas import Detail, Listing, OperandMap
-from app.kit import words
+from app.catalogue.schemas import Listing
+from app.instruction.schemas import Detail, OperandMap
+from app.kit.examples import BODIES
 from app.kit.schemas import Error
 from app.main import create_app
 from layouts import catalog
@@ -151,7 +152,7 @@ def test_nothing_is_loaded_from_elsewhere(client: TestClient, path: str) -> None
 
 
 def test_every_example_of_the_documentation_answers(client: TestClient) -> None:
-    from app.kit.words import EXAMPLES
+    from app.kit.examples import EXAMPLES
 
     assert all(client.get(link).status_code == 200 for link in EXAMPLES.values())
 
@@ -238,9 +239,9 @@ def test_every_page_answers(client: TestClient) -> None:
 
 def test_the_documented_bodies_are_answered_and_every_post_route_has_one(client: TestClient) -> None:
     posts = {path for path, methods in client.get("/openapi.json").json()["paths"].items() if "post" in methods}
-    assert posts == set(words.BODIES)
+    assert posts == set(BODIES)
     with TestClient(create_app()) as own:  # closes the worker that the simulation starts
-        for path, body in words.BODIES.items():
+        for path, body in BODIES.items():
             assert own.post(path, json=body).status_code == 200, path
     page = client.get("/docs").text
     assert all(f"{path} -H" in page for path in posts)

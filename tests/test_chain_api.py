@@ -10,7 +10,7 @@ from html import unescape
 import pytest
 from starlette.testclient import TestClient
 
-from app.chain import facts as chains
+from app.banks import facts as bank_facts
 from app.gpu import chained, verify
 from app.main import create_app
 from layouts import catalog
@@ -157,12 +157,12 @@ def test_banks(client: TestClient) -> None:
     ],
 )  # fmt: skip
 def test_the_solver_finds_the_field_s_swizzles(row_bytes: int, accesses: list[tuple[str, str]], text: str, mode: str | None) -> None:
-    found = chains.solve({"row_bytes": row_bytes, "accesses": [{"access": a, "pattern": p} for a, p in accesses]})
+    found = bank_facts.solve({"row_bytes": row_bytes, "accesses": [{"access": a, "pattern": p} for a, p in accesses]})
     assert found["free"] and found["swizzle"]["text"] == text and found["mode"] == mode
     for access, pattern in accesses:
         bits = found["swizzle"]
-        told = chains.use_facts(
-            *chains.use_of(
+        told = bank_facts.use_facts(
+            *bank_facts.use_of(
                 {"access": access, "pattern": pattern, "row_bytes": row_bytes, "swizzle": f"{bits['bits']},{bits['base']},{bits['shift']}"}
             )
         )
@@ -170,7 +170,7 @@ def test_the_solver_finds_the_field_s_swizzles(row_bytes: int, accesses: list[tu
 
 
 def test_the_solver_says_why_there_is_none() -> None:
-    found = chains.solve(
+    found = bank_facts.solve(
         {
             "row_bytes": 48,
             "accesses": [
@@ -221,12 +221,12 @@ def test_what_is_wrong_with_an_access_is_named(client: TestClient, path: str, bo
 
 
 def test_accesses_as_people_write_them() -> None:
-    assert chains.accesses("ldmatrix.x4, st.shared.b128:columns;ld.shared.b32:0,128 0x100") == [
+    assert bank_facts.accesses("ldmatrix.x4, st.shared.b128:columns;ld.shared.b32:0,128 0x100") == [
         {"access": "ldmatrix.x4"}, {"access": "st.shared.b128", "pattern": "columns"}, {"access": "ld.shared.b32", "address": [0, 128, 256]},
     ]  # fmt: skip
-    assert chains.accesses("") == [] and chains.accesses("ld.shared.b32:- 4") == [{"access": "ld.shared.b32", "address": [None, 4]}]
+    assert bank_facts.accesses("") == [] and bank_facts.accesses("ld.shared.b32:- 4") == [{"access": "ld.shared.b32", "address": [None, 4]}]
     with pytest.raises(LayoutError, match="before any access"):
-        chains.accesses("0 4 8")
+        bank_facts.accesses("0 4 8")
 
 
 @pytest.mark.parametrize(

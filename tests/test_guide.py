@@ -12,9 +12,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.guide import index as guide_index
-from app.guide import page as guide_pages
+from app.guide import render as guide
 from app.guide import values as guide_values
-from app.kit import words
+from app.guide.words import GLOSSARY
 from app.main import create_app
 from app.memory import facts as memory
 from layouts import chain, find
@@ -30,7 +30,7 @@ def client() -> TestClient:
     return TestClient(create_app())
 
 
-@pytest.mark.parametrize("slug", guide_pages.slugs())
+@pytest.mark.parametrize("slug", guide.slugs())
 def test_pages_render_and_their_links_open(client: TestClient, slug: str) -> None:
     page = client.get(f"/guide/{slug}")
     assert page.status_code == 200 and "@figure" not in page.text and "FIGURE-" not in page.text
@@ -50,7 +50,7 @@ def test_every_source_is_in_the_order_and_has_a_title() -> None:
 
 def test_a_figure_that_draws_nothing_is_refused() -> None:
     with pytest.raises(LayoutError, match="draws nothing"):
-        guide_pages.figure_html("/nothing", "x")
+        guide.figure_html("/nothing", "x")
 
 
 def test_the_ldmatrix_table_is_what_chain_computes() -> None:
@@ -93,7 +93,7 @@ def table(name: str) -> list[list[str]]:
 
 def test_every_value_and_table_is_put_in_and_an_unknown_one_refused() -> None:
     for slug in guide_index.ORDER:
-        assert not re.search(r"\{\{|\}\}|@table", guide_pages.rendered(slug)), slug
+        assert not re.search(r"\{\{|\}\}|@table", guide.rendered(slug)), slug
     for text in ("{{nothing x}}", "@table nothing"):
         with pytest.raises(LayoutError, match="No value 'nothing'"):
             guide_values.fill(text)
@@ -101,7 +101,7 @@ def test_every_value_and_table_is_put_in_and_an_unknown_one_refused() -> None:
 
 def test_the_order_of_atoms_moves_the_strides() -> None:
     """The engine's strides against its addresses; the page prints them."""
-    text = guide_pages.rendered("tile-to-shape")
+    text = guide.rendered("tile-to-shape")
     for order in ("mn", "k"):
         tile = Tile(16, "K", mode("64B"), 64, 64, order=order)
         down, along = int(tile.address(8, 0)), int(tile.address(0, 32))
@@ -229,7 +229,7 @@ def test_wmma_holds_its_copies_in_one_lane() -> None:
             assert len(held) == 2 and len({lane for lane, _ in held}) == 1
             registers = sorted(op.register_of(value)[0] for _, value in held)
             assert registers[1] == registers[0] + 4
-    text = guide_pages.rendered("wmma-mma-wgmma")
+    text = guide.rendered("wmma-mma-wgmma")
     assert "one lane holds each element, and\nholds it twice: the upper four registers repeat the lower four" in text
 
 
@@ -238,7 +238,7 @@ def test_lanes_page_answers_are_right() -> None:
     assert op.owner(11, 2) == [(13, 2)]
     assert sorted({int(r) for r in op.rows[13]}) == [3, 11] and sorted({int(c) for c in op.cols[13]}) == [2, 3, 10, 11]
     assert op.register_of(5)[0] == op.register_of(4)[0] == 2
-    text = guide_pages.rendered("lanes-and-fragments")
+    text = guide.rendered("lanes-and-fragments")
     assert "Lane 13 in a2, register 1, low half: g = 3" in text and "Rows 3 and 11, columns 2, 3, 10 and 11." in text
 
 
@@ -251,7 +251,7 @@ def test_m8n8k4_formula() -> None:
 
 
 def test_the_glossary_says_what_the_bank_model_does() -> None:
-    said = dict(words.GLOSSARY)["phase"]
+    said = dict(GLOSSARY)["phase"]
     lanes = {access.name: access.phase_lanes for access in ACCESSES.values()}
     assert "8 for ldmatrix and stmatrix" in said and {n for name, n in lanes.items() if "matrix" in name} == {8}
     assert "the whole warp for ld.shared" in said and {n for name, n in lanes.items() if name.startswith("ld.shared")} == {32}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.gpu import scripts
-from app.guide import page as guide_pages
+from app.guide import examples
 from layouts import catalog, find
 from layouts.errors import LayoutError
 from layouts.plan import Plan, Tiled
@@ -21,7 +21,7 @@ from tests.programs import Target, together
 from tests.ptxas import nvcc, nvrtc
 
 F16 = "wgmma.mma_async.m64n32k16.f32.f16.f16"
-WORKED = dict(zip((example.slug for example in guide_pages.EXAMPLES), (given[:2] for given in scripts.CHOSEN), strict=False))
+WORKED = dict(zip((example.slug for example in examples.EXAMPLES), (given[:2] for given in scripts.CHOSEN), strict=False))
 CASES = [
     *((F16, a, b, "") for a, b in WORKED.values()),
     *((F16, *given) for given in scripts.CHOSEN[4:]),
@@ -153,8 +153,8 @@ def test_the_worked_examples_have_their_immediates_and_strides() -> None:
     strides = {name: [(word.lbo_bytes // 16, word.sbo_bytes // 16) for word in found] for name, found in words.items()}
     assert strides["k-major-none"] == [(64, 8), (32, 8)] and strides["mn-major-64b"] == [(32, 64), (32, 8)]
     assert strides["mixed-128b-32b"][0][1] == 64 and strides["mixed-128b-32b"][1] == (1, 16) and strides["registers-64b"][0][1] == 32
-    for example in guide_pages.EXAMPLES:  # the guide's links say the same
-        linked = plan(find(F16), *(guide_pages.stored(given) for given in (example.a, example.b)))
+    for example in examples.EXAMPLES:  # the guide's links say the same
+        linked = plan(find(F16), *(examples.stored(given) for given in (example.a, example.b)))
         assert linked.options == sides[example.slug].options
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from app.guide import page as guide_pages
+from app.guide import examples
 from app.main import create_app
 from layouts import find
 from layouts.planning import plan
@@ -83,7 +83,7 @@ def test_the_form_leads_to_the_plain_address(client: TestClient) -> None:
 def test_every_page_that_multiplies_leads_to_its_program(client: TestClient) -> None:
     for name, has in ((PTX, True), ("mma.m16n8k16.row.col.f32.f16.f16.f32", True), ("wmma.mma.row.col.m16n16k16.f32.f16", True), ("wmma.load.a.row.m16n16k16.f16", False), ("movmatrix.m8n8.trans.b16", False)):  # fmt: skip
         assert ("/kernel/" in client.get(f"/i/{name}").text) is has
-    for example in guide_pages.EXAMPLES:
+    for example in examples.EXAMPLES:
         link = re.search(r'href="(/kernel/[^"]*)"', client.get(f"/guide/{example.slug}").text)
         assert link
         text = client.get(unescape(link[1])).text

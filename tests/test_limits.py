@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.kit import words
+from app.kit.examples import BODIES
 from app.kit.settings import Settings
 from app.main import create_app
 from layouts import catalog
@@ -67,7 +67,7 @@ EVERY = 13  # `make load` sends all of them
 
 def test_requests_that_mean_harm_are_refused_or_answered_and_hold_nobody_up() -> None:
     app = create_app(settings=Settings(cache_bytes=1 << 20))
-    every = hostile.requests(app.openapi(), words.BODIES)
+    every = hostile.requests(app.openapi(), BODIES)
     assert len(every) > 1500
     asgi.run(ask(app, "GET", "/i/nothing"))  # the error page's frame is worked out once
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
-from app.guide import page as guide_pages
+from app.guide import examples
 from app.main import create_app
 from layouts.render import smem
 from layouts.swizzle import MODES
@@ -171,7 +171,7 @@ def test_pictures(client: TestClient) -> None:
 def test_guide_pages_and_their_links(client: TestClient) -> None:
     import re
 
-    for slug in ("", *(f"/{e.slug}" for e in guide_pages.EXAMPLES), "/k-major-needs-no-transpose"):
+    for slug in ("", *(f"/{e.slug}" for e in examples.EXAMPLES), "/k-major-needs-no-transpose"):
         page = client.get("/guide" + slug)
         assert page.status_code == 200
         for link in re.findall(r'href="(/[^"]+)"', page.text):

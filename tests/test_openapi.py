@@ -11,10 +11,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.apidocs.api import ERRORS, operations
-from app.diagram import forms as pictures
-from app.instruction import facts as payload
-from app.kit import words
+from app.diagram.options import DIAGRAM
+from app.kit import rows
 from app.kit.errors import STATUS
+from app.kit.examples import BODIES, EXAMPLES
+from app.kit.media import FORMS
 from app.main import create_app
 from layouts import banks, catalog
 from layouts.storage import KEYS
@@ -110,7 +111,7 @@ def test_an_example_is_legal_by_its_own_schema(document: Json) -> None:
         body = operation.get("requestBody", {}).get("content", {}).get("application/json")
         if body:
             jsonschema_rs.validator_for(body["schema"] | {"components": document["components"]}).validate(body["example"])
-            assert body["example"] == words.BODIES[path]
+            assert body["example"] == BODIES[path]
 
 
 def test_words_come_from_the_tables(document: Json) -> None:
@@ -118,7 +119,7 @@ def test_words_come_from_the_tables(document: Json) -> None:
     for name, known in {
         "Family": catalog.FAMILY_NAMES,
         "Target": catalog.TARGETS,
-        "ElementType": payload.known_types(),
+        "ElementType": rows.known_types(),
         "SwizzleMode": [mode.name for mode in MODES],
         "Major": DEFAULT_ORDER,
         "Order": DEFAULT_ORDER.values(),
@@ -134,10 +135,10 @@ def test_words_come_from_the_tables(document: Json) -> None:
     for kind, names in KEYS.items():
         assert set(schemas[f"{kind.capitalize()}Storage"]["properties"]) == {"kind", *names}
     given = {p["name"]: p["schema"] for p in document["paths"][API]["get"]["parameters"]}
-    assert given["family"]["enum"] == ["", *catalog.FAMILY_NAMES] and given["type"]["enum"] == ["", *payload.known_types()]
+    assert given["family"]["enum"] == ["", *catalog.FAMILY_NAMES] and given["type"]["enum"] == ["", *rows.known_types()]
     told = document["paths"]["/i/{ptx}/{operand}.{form}"]["get"]
-    assert {p["name"] for p in told["parameters"]} >= set(words.DIAGRAM)
-    assert {media.partition(";")[0] for media in pictures.FORMS.values()} == set(told["responses"]["200"]["content"])
+    assert {p["name"] for p in told["parameters"]} >= set(DIAGRAM)
+    assert {media.partition(";")[0] for media in FORMS.values()} == set(told["responses"]["200"]["content"])
 
 
 def test_the_page_says_what_the_document_says(client: TestClient, document: Json) -> None:
@@ -159,16 +160,16 @@ def test_the_page_says_what_the_document_says(client: TestClient, document: Json
 
 
 def test_every_example_answers_as_its_schema_says(client: TestClient, conforms: Conforms, document: Json) -> None:
-    for path, link in words.EXAMPLES.items():
+    for path, link in EXAMPLES.items():
         if path.startswith("/api/"):
             conforms("get", path, client.get(link))
-    for path, body in words.BODIES.items():
+    for path, body in BODIES.items():
         conforms("post", path, client.post(path, json=body))
     conforms("get", "/api/v1/gpu", client.get("/api/v1/gpu"))  # after a run: `recent` has one
     assert client.get("/metrics").headers["content-type"].startswith("text/plain")
     for path in ("/healthz", "/readyz"):
         conforms("get", path, client.get(path))
-    assert {path for path, _, _ in operations(document)} == {*words.EXAMPLES, *words.BODIES}
+    assert {path for path, _, _ in operations(document)} == {*EXAMPLES, *BODIES}
 
 
 def test_instructions_of_every_kind(client: TestClient, conforms: Conforms) -> None:
@@ -298,7 +299,7 @@ def test_pictures_have_the_media_type_of_their_form(client: TestClient, conforms
             assert answer.status_code == 200 and answer.headers["etag"], link
             media = answer.headers["content-type"].partition(";")[0]
             assert media in document["paths"][path]["get"]["responses"]["200"]["content"]
-            assert media == pictures.FORMS.get(form, "text/plain").partition(";")[0]
+            assert media == FORMS.get(form, "text/plain").partition(";")[0]
             if form == "json":
                 conforms("get", path, answer)
         conforms("get", path, client.get(link.format(form="svg") + ("&" if "?" in link else "?") + "theme=pink"))

@@ -17,8 +17,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.diagram import forms as pictures
+from app.diagram.options import DIAGRAM
 from app.kit import picture as raster
-from app.kit.words import DIAGRAM
+from app.kit.media import FORMS
 from app.main import create_app
 from layouts import find
 from layouts.descriptor import Descriptor
@@ -231,14 +232,14 @@ PATHS = [f"/i/{MMA.ptx}/a", f"/i/{MMA.ptx}", "/smem", "/descriptor/wgmma/0x40000
 
 
 @pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("form", [*pictures.FORMS])
+@pytest.mark.parametrize("form", [*FORMS])
 def test_every_form_over_http(client: TestClient, path: str, form: str) -> None:
     if form in ("png", "pdf") and raster.available():
         pytest.skip(raster.available())
     answer = client.get(f"{path}.{form}")
     assert answer.status_code == 200, answer.text[:300]
     if form != "txt":
-        assert answer.headers["content-type"].split(";")[0] == pictures.FORMS[form].split(";")[0]
+        assert answer.headers["content-type"].split(";")[0] == FORMS[form].split(";")[0]
     again = client.get(f"{path}.{form}", headers={"if-none-match": answer.headers["etag"]})
     assert again.status_code == 304 and not answer.headers["etag"].startswith("W/")
 

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from app.kit import words
 from app.kit.api import read_json
+from app.kit.examples import BODIES
 from app.kit.schemas import Error, ErrorBody
 from app.main import create_app
 from app.memory import facts as memory
@@ -61,13 +61,13 @@ def test_bodies_that_are_no_json_object(client: TestClient, raw: bytes, code: st
     "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/xml", "json", ""]
 )
 def test_a_body_of_another_type(client: TestClient, kind: str) -> None:
-    told = refusal(client.post(VERIFY, content=json.dumps(words.BODIES[VERIFY]), headers={"content-type": kind}), 415)
+    told = refusal(client.post(VERIFY, content=json.dumps(BODIES[VERIFY]), headers={"content-type": kind}), 415)
     assert told.code == "unsupported_media_type" and "application/json" in told.hint
 
 
 @pytest.mark.parametrize("kind", ["application/json", "application/json; charset=utf-8", "APPLICATION/JSON", "application/vnd.api+json"])
 def test_json_by_any_of_its_names(client: TestClient, kind: str) -> None:
-    assert client.post(VERIFY, content=json.dumps(words.BODIES[VERIFY]), headers={"content-type": kind}).status_code == 200
+    assert client.post(VERIFY, content=json.dumps(BODIES[VERIFY]), headers={"content-type": kind}).status_code == 200
 
 
 def test_long_numbers_reach_the_reader_that_names_the_field(client: TestClient) -> None:
@@ -91,7 +91,7 @@ def test_nothing_stands_for_a_value_that_is_none(client: TestClient, path: str, 
     """Values that are false to Python are no value: the default stands only where the key is left out."""
     for nothing in (False, "", [], {}, None, 1.5, True, ["a"], {"a": 1}, "\u0000"):
         outer, _, inner = field.rpartition(".")
-        body: dict[str, Any] = json.loads(json.dumps(words.BODIES[f"/api/v1/{path}"]))
+        body: dict[str, Any] = json.loads(json.dumps(BODIES[f"/api/v1/{path}"]))
         (body[outer] if outer else body)[inner] = nothing
         if (nothing is None and field in ("address", "accesses")) or (nothing == {} and field == "slice"):
             continue
@@ -225,7 +225,7 @@ def test_what_is_an_object_is_read_as_it_is(value: dict[str, Any]) -> None:
 
 
 def test_one_access_and_several_are_not_given_together(client: TestClient) -> None:
-    several = words.BODIES["/api/v1/banks/solve"]["accesses"]
+    several = BODIES["/api/v1/banks/solve"]["accesses"]
     for name, value in {"access": "ldmatrix.x4", "address": [0] * 32, "pattern": "rows"}.items():
         told = refusal(client.post("/api/v1/banks/solve", json={"accesses": several, name: value}), 422)
         assert told.field == name and "accesses" in told.message

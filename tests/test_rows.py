@@ -13,15 +13,15 @@ from starlette.testclient import TestClient
 
 from app import cli
 from app import export as site
-from app.instruction import facts as payload
-from app.instruction.page import Limits
+from app.catalogue.facts import Limits
+from app.kit import rows
 from app.main import create_app
 from layouts import catalog, find
 
 
 def test_every_row_says_what_its_ptx_text_says() -> None:
     for instruction in catalog.instructions():
-        shape, types = payload.in_words(instruction)
+        shape, types = rows.in_words(instruction)
         size, *count = shape.split(" ")
         spelled = "".join(letter + number for letter, number in zip("mnk", size.split("×"), strict=False))
         words = instruction.ptx.split(".")
@@ -48,7 +48,7 @@ def test_pages_terminal_and_export_print_them(monkeypatch: pytest.MonkeyPatch, t
         "wmma.store.d.row.m8n32k16.f32",
     ):
         found = find(name)
-        shape, types = payload.in_words(found)
+        shape, types = rows.in_words(found)
         assert next(row for row in shown[0] if row[1] == found.ptx)[2:4] == [shape, types]
         pages: list[Any] = [text, index] if found.family.name == "ldmatrix" else [text]
         for page in pages:

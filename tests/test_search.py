@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from app.catalogue import facts as catalogue
 from app.catalogue import search
-from app.instruction import facts as payload
+from app.kit.rows import known_types
 from layouts import catalog
 
 LDMATRIX = "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"
@@ -51,7 +52,7 @@ def test_a_part_of_a_shape_is_whole_and_any_other_word_may_be_its_beginning() ->
 
 
 def test_every_filter_value_finds_what_the_rows_say() -> None:
-    rows = payload.listing()["instructions"]
+    rows = catalogue.listing()["instructions"]
     for name, of in {
         "family": lambda row: [row["family"]],
         "target": lambda row: row["targets"],
@@ -59,7 +60,7 @@ def test_every_filter_value_finds_what_the_rows_say() -> None:
     }.items():
         for value in {value for row in rows for value in of(row)}:
             assert ptx(**{name: value}) == [row["ptx"] for row in rows if value in of(row)], value
-    for value in payload.known_types():
+    for value in known_types():
         assert ptx(type=value) == [i.ptx for i in catalog.instructions() if value in i.types.values()]
 
 

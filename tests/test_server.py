@@ -16,7 +16,8 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from app.kit import logs, words
+from app.kit import logs
+from app.kit.examples import BODIES
 from app.kit.headers import Headers
 from app.kit.rate import Rate, TooOftenError
 from app.kit.settings import Settings, rows, variable
@@ -62,7 +63,7 @@ def test_pages_refuse_as_pages(app: FastAPI) -> None:
     assert answer.status == 414 and answer.headers["content-type"].startswith("text/html") and b"At most 8192" in answer.body
 
 
-@pytest.mark.parametrize("path", sorted(words.BODIES))
+@pytest.mark.parametrize("path", sorted(BODIES))
 def test_a_large_body_is_413_before_it_is_read(app: FastAPI, path: str) -> None:
     assert refused(get(app, path, "POST", b"x" * 262_145)) == (413, "body_too_large")
     assert get(app, path, "POST", b" " * 262_144).status == 422  # empty JSON, but read
@@ -158,7 +159,7 @@ def test_computing_costs_and_what_is_kept_does_not() -> None:
     assert get(app, OPERAND).status == 200 and get(app, "/healthz").status == 200 and get(app, STATIC).status == 200
     often = get(app, DATA)
     assert refused(often) == (429, "too_many_requests") and int(often.headers["retry-after"]) > 90
-    assert get(app, "/api/v1/banks", "POST", words.BODIES["/api/v1/banks"]).status == 429
+    assert get(app, "/api/v1/banks", "POST", BODIES["/api/v1/banks"]).status == 429
     assert get(app, DATA, client="192.0.2.1").status == 200
 
 
@@ -271,7 +272,7 @@ def test_pictures_and_data_are_for_everybody_and_run_nothing(app: FastAPI, path:
     ],
 )
 def test_files_of_the_pages_and_what_is_posted_stay_here(app: FastAPI, method: str, path: str) -> None:
-    headers = get(app, path, method, words.BODIES["/api/v1/banks"] if method == "POST" else b"").headers
+    headers = get(app, path, method, BODIES["/api/v1/banks"] if method == "POST" else b"").headers
     assert (
         headers.items() >= {**ALWAYS, "cross-origin-resource-policy": "same-origin"}.items()
         and "access-control-allow-origin" not in headers

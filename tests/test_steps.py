@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
-from app.kit.words import LABELS
+from app.kit.labels import LABELS
 from app.main import create_app
 from app.steps.schemas import Steps, WgmmaSteps
 from tests.test_cli import lanescope

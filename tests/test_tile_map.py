@@ -12,7 +12,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.diagram import forms as pictures
-from app.kit import words
+from app.kit.labels import LABELS
 from app.main import create_app
 from app.memory import atoms as atom_views
 from app.memory import tiles as tile_views
@@ -135,7 +135,7 @@ def client() -> Iterator[TestClient]:
 )  # fmt: skip
 def test_wrong_options_are_named_and_the_picture_stays(client: TestClient, query: str, field: str) -> None:
     page = client.get(f"/smem?{query}")
-    label = words.LABELS["smem"][field]
+    label = LABELS["smem"][field]
     assert page.status_code == 422 and re.search(rf'role="alert">{label}(: | is )', page.text)
     assert "drawn in the usual way" in page.text and '<div id="stage"' in page.text
     if "mn=1024" in query:
@@ -146,7 +146,7 @@ def test_wrong_options_are_named_and_the_picture_stays(client: TestClient, query
 
 def test_a_wrong_option_of_the_atoms_leaves_them_drawn(client: TestClient) -> None:
     page = client.get("/smem/atoms?element_bits=4")
-    assert page.status_code == 200 and f"{words.LABELS['atoms']['element_bits']} is 4" in page.text and page.text.count("<figure>") >= 8
+    assert page.status_code == 200 and f"{LABELS['atoms']['element_bits']} is 4" in page.text and page.text.count("<figure>") >= 8
 
 
 def test_the_state_of_the_picture_is_in_its_address(client: TestClient) -> None:

@@ -20,7 +20,7 @@ from starlette.testclient import TestClient
 from app.diagram import forms as pictures
 from app.kit import picture as raster
 from app.kit import picture_worker as raster_worker
-from app.kit import words
+from app.kit.examples import BODIES, EXAMPLES
 from app.kit.settings import Settings
 from app.kit.wire import OVERHEAD, Body, Cache
 from app.kit.work import Work
@@ -70,6 +70,9 @@ PLUMBING = {
     "app/kit/wire.py",
     "app/kit/metrics.py",
     "app/runs/page.py",
+    "app/runs/api.py",
+    "app/runs/hardware.py",
+    "app/steps/api.py",
     "app/steps/page.py",
     "app/gpu/pool.py",
     "app/kit/page.py",
@@ -80,8 +83,8 @@ WORK_OF_PLUMBING = {
     ("app/kit/api.py", "read_json"),
     ("app/kit/wire.py", "prepare"),
     ("app/kit/page.py", "page"),
-    ("app/runs/page.py", "table"),
-    *(("app/steps/page.py", name) for name in ("_found", "_where", "_form", "_asked", "_beside", "_context", "_text")),
+    ("app/runs/facts.py", "table"),
+    *(("app/steps/page.py", name) for name in ("_form", "_text")),
     ("app/kit/picture.py", "fonts"),
     ("app/kit/picture.py", "__post_init__"),
     ("app/kit/picture.py", "bytes_of"),
@@ -137,9 +140,9 @@ def every_route(app: Any) -> set[str]:
 
 def test_no_route_computes_on_the_event_loop(app: Any) -> None:
     plotly = asgi.run(ask(app, "GET", f"/i/{M16}")).body.decode().split('data-plotly="')[1].split('"')[0]
-    gets = [*PAGES, *([] if raster.available() else PNGS), *words.EXAMPLES.values(), plotly]
+    gets = [*PAGES, *([] if raster.available() else PNGS), *EXAMPLES.values(), plotly]
     requests = [("GET", address, b"") for address in (*gets, *gets, *REFUSED)] + [
-        ("POST", path, body) for path, body in {**words.BODIES, **FORMS}.items()
+        ("POST", path, body) for path, body in {**BODIES, **FORMS}.items()
     ]
 
     async def run() -> set[str]:
@@ -154,7 +157,7 @@ def test_no_route_computes_on_the_event_loop(app: Any) -> None:
     with OnTheLoop() as watched:
         visited = asgi.run(run())
     assert not watched.computed(), watched.computed()
-    assert visited >= every_route(app), f"routes without an address in PAGES, FORMS or app/kit/words.py: {every_route(app) - visited}"
+    assert visited >= every_route(app), f"routes without an address in PAGES, FORMS or app/kit/examples.py: {every_route(app) - visited}"
 
 
 def test_the_watch_bites() -> None:

@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 from app.gpu.pool import Pool
 from app.main import create_app
-from app.runs.page import NO_CUPY, Hardware
+from app.runs.hardware import NO_CUPY, Hardware
 from layouts.errors import LayoutError
 
 FAKE = str(Path(__file__).with_name("fake_worker.py"))

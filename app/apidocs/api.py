@@ -11,9 +11,9 @@ from pydantic import TypeAdapter
 from starlette.responses import Response
 
 from app.kit.api import TAKEN, OffLoop
+from app.kit.examples import BODIES
 from app.kit.schemas import Error
 from app.kit.wire import json_body
-from app.kit.words import BODIES
 
 Json = dict[str, Any]
 router = APIRouter(include_in_schema=False, route_class=OffLoop)

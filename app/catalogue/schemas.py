@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from app.kit.schemas import Closed
+from app.kit.schemas import Closed, Row
 
 
 class Topic(Closed):
@@ -20,3 +20,16 @@ class Topics(Closed):
 
     count: int
     topics: list[Topic]
+
+
+class Summary(Row):
+    """One row of the catalogue."""
+
+    operands: list[str] = Field(description="Names for /instructions/{ptx}/operands/{name}.")
+
+
+class Listing(Closed):
+    """The catalogue, narrowed by the filters."""
+
+    count: int
+    instructions: list[Summary]

@@ -1,28 +1,22 @@
-"""Chains and banks as the API, the pages and the command line say them: plain dicts, no framework."""
+"""What a load or store does over a storage, as the API, the page and the command line say it. No framework."""
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from app.memory.facts import MOST_TEXT
-from layouts import banks, catalog, chain, cute, pieces
+from layouts import catalog, chain, pieces
 from layouts.errors import LayoutError
 from layouts.feeding import why_not
 from layouts.instruction import Instruction, Operand
-from layouts.reading import choice, keys, number, table, text
+from layouts.reading import choice, keys, table, text
 from layouts.render.chain import code
 from layouts.storage import HINT as STORAGE_HINT
 from layouts.storage import Storage
-from layouts.swizzle import MODES, Swizzle
 from layouts.tiling import DEFAULT_ORDER
 
 Json = dict[str, Any]
 CHAIN_FIELDS = ("storage", "load", "mma", "operand", "major")
-ROW_FIELDS = ("pattern", "row_bytes", "pad")
-ACCESS_TEXT = "access:pattern or access:addresses, e.g. ldmatrix.x4:ldmatrix, st.shared.b128:0 16 32 …"
-MOST_ACCESSES = 16
-MOST_PITCH = 1 << 16  # bytes from row to row
 
 
 def chain_of(given: Json) -> chain.Chain:
@@ -104,131 +98,3 @@ def _place(major: str, mn: int, k: int, bits: int) -> Json:
 
 
 # banks -----------------------------------------------------------------------------------------------------------------------
-
-
-def bank_facts(given: Json) -> Json:
-    """POST /banks: an access at the addresses given, or at rows; a swizzle is applied to byte addresses."""
-    keys(given, ("access", "address", "swizzle", *ROW_FIELDS))
-    if given.get("address") is None and not set(given) & set(ROW_FIELDS):
-        raise LayoutError("bad_address", "address is missing.", "A byte address a lane: [0, 16, …]; null for an inactive one.", "address")
-    return use_facts(*use_of(given))
-
-
-def cost_facts(found: banks.Cost) -> Json:
-    """A cost as an answer: each phase with its lanes and how many words every bank serves."""
-    return {
-        "access": found.access.name,
-        "wavefronts": found.wavefronts,
-        "ideal": found.ideal,
-        "ways": found.ways,
-        "phases": [
-            {"lanes": list(phase.lanes), "wavefronts": phase.wavefronts, "ideal": phase.ideal, "ways": phase.ways, "words": list(phase.words)}
-            for phase in found.phases
-        ],
-    }  # fmt: skip
-
-
-def _pitch(given: Json) -> int:
-    return number(given.get("row_bytes", 128), "row_bytes", 1, MOST_PITCH) + number(given.get("pad", 0), "pad", 0, MOST_PITCH)
-
-
-def use_of(given: Json) -> tuple[banks.Use, Swizzle]:
-    """One access and the swizzle of byte addresses: at "address", or at rows of `row_bytes` (plus `pad`); what is left out is the page's default."""
-    _rows_or_addresses(given, [given])
-    return _use(given, given), _swizzle(given.get("swizzle", "none"))
-
-
-def _rows_or_addresses(given: Json, items: list[Json]) -> None:
-    """LayoutError where a pattern's fields stand beside the addresses that make them idle."""
-    idle = [name for item in items if item.get("address") is not None for name in ("pattern",) if name in item]
-    if all(item.get("address") is not None for item in items):
-        idle += [name for name in ("row_bytes", "pad") if name in given]
-    if idle:
-        raise LayoutError("bad_address", f"Both address and {idle[0]} are given.", "The lanes' addresses, or a pattern of rows.", idle[0])
-
-
-def _use(item: Json, shared: Json) -> banks.Use:
-    """{"access", "address"} or {"access", "pattern"}; a pattern's rows are those of `shared`."""
-    kind = banks.access(item.get("access", "ldmatrix.x4"))
-    if item.get("address") is not None:
-        return banks.at(kind, item["address"])
-    return banks.rows(kind, choice(item.get("pattern", "ldmatrix"), "pattern", banks.REACHES), _pitch(shared))
-
-
-def use_facts(use: banks.Use, xor: Swizzle) -> Json:
-    """What an access costs under a swizzle, and the addresses its lanes give then."""
-    return {"address": use.address(xor), "swizzle": str(xor), **cost_facts(use.cost(xor))}
-
-
-def _swizzle(given: object) -> Swizzle:
-    for mode in MODES:
-        if isinstance(given, str) and mode.name.lower() == given.strip().lower():
-            return mode.swizzle()
-    return cute.read_swizzle(given)
-
-
-def accesses(text: str) -> list[Json]:
-    """Accesses as people write them, with commas, semicolons or spaces between: access, access:pattern, or access:address,address,…"""
-    out: list[Json] = []
-    for part in re.split(r"[\s,;]+", text.strip()):
-        if part[:1].isalpha() and part != "null":
-            name, _, part = part.partition(":")
-            out.append({"access": name})
-        if not part:
-            continue
-        if part[:1].isalpha() and part != "null":
-            out[-1]["pattern"] = part
-        elif not out:
-            raise LayoutError("bad_accesses", f"'{part[:40]}' stands before any access.", ACCESS_TEXT, "accesses")
-        else:
-            out[-1].setdefault("address", []).extend(banks.parse(part))
-    return out
-
-
-def solve(given: Json) -> Json:
-    """POST /banks/solve: the smallest swizzle that frees every access {"access", "address"} or {"access", "pattern"}.
-
-    A pattern's rows are row_bytes (plus pad) apart. One access may stand in the request itself instead of in "accesses".
-    """
-    keys(given, ("accesses", "access", "address", *ROW_FIELDS))
-    wanted, alone = given.get("accesses"), [name for name in ("access", "address", "pattern") if name in given]
-    if "accesses" in given and alone:
-        raise LayoutError(
-            "bad_accesses", f"Both accesses and {alone[0]} are given.", f"Put {alone[0]} into accesses, or leave accesses out.", alone[0]
-        )
-    if "accesses" not in given and "access" in given:
-        wanted = [{name: given[name] for name in alone}]
-    if not isinstance(wanted, list) or not wanted or not all(isinstance(item, dict) for item in wanted):
-        raise LayoutError(
-            "bad_accesses", "accesses is no list of objects.", "[{'access': 'ldmatrix.x4', 'address': [0, 128, …]}, …]", "accesses"
-        )
-    if len(wanted) > MOST_ACCESSES:
-        raise LayoutError("bad_accesses", f"{len(wanted)} accesses.", f"At most {MOST_ACCESSES}.", "accesses")
-    for at, item in enumerate(wanted):
-        keys(item, ("access", "pattern", "address"), f"accesses.{at}")
-    _rows_or_addresses(given, wanted)
-    uses = []
-    for number_, item in enumerate(wanted):
-        try:
-            uses.append(_use(item, given))
-        except LayoutError as error:
-            inner = error.field in ("access", "address", "pattern") and "accesses" in given
-            raise LayoutError(
-                error.code, error.message, error.hint, f"accesses.{number_}.{error.field}" if inner else error.field
-            ) from None
-    found = banks.solve(uses)
-    xor = found.swizzle
-    return {
-        "free": found.free,
-        "swizzle": {"bits": xor.bits, "base": xor.base, "shift": xor.shift, "text": str(xor)},
-        "mode": next((mode.name for mode in MODES if mode.swizzle() == xor), None),
-        "why": found.why,
-        "tried": found.tried,
-        "accesses": [
-            {
-                "access": use.access.name, "pattern": use.reach or None, "given": list(use.given), "address": use.address(xor),
-                "wavefronts": cost.wavefronts, "ideal": cost.ideal, "ways": cost.ways, "ways_before": use.cost(banks.PLAIN).ways,
-            }
-            for use, cost in zip(uses, found.costs, strict=True)
-        ],
-    }  # fmt: skip

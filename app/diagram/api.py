@@ -9,16 +9,17 @@ from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.responses import Response
 
 from app.diagram import forms as pictures
+from app.diagram.options import DIAGRAM
 from app.instruction import facts as payload
 from app.instruction.schemas import Detail, OperandMap
 from app.kit.api import ApiRoute, Ptx, part, query, word
 from app.kit.media import FORMS
 from app.kit.picture import Drawing, servable
 from app.kit.wire import Body, json_body, picture
-from app.kit.words import DIAGRAM, LOOK
 from app.memory import facts as memory
 from app.memory.api import TILE
 from app.memory.facts import TILE_FIELDS
+from app.memory.options import LOOK
 from app.memory.schemas import Decoded, Tile
 from layouts import catalog
 from layouts.palette import PALETTES

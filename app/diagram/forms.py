@@ -6,14 +6,15 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from app.diagram.options import DIAGRAM
 from app.instruction import facts as payload
 from app.instruction import state
 from app.kit.encode import dumps
 from app.kit.media import FORMS
 from app.kit.picture import Drawing, fitting
-from app.kit.words import DIAGRAM, LOOK
 from app.memory import draw as memory_views
 from app.memory import facts as memory
+from app.memory.options import LOOK
 from app.memory.tiles import Look, look_of, tile_figure
 from layouts import catalog
 from layouts.descriptor import FIELDS, Descriptor

@@ -11,11 +11,12 @@ from starlette.responses import Response
 
 from app.diagram import forms as pictures
 from app.diagram.gallery import PICTURES, drawing
+from app.diagram.options import DIAGRAM
 from app.instruction import state
 from app.kit import picture as raster
 from app.kit.api import OffLoop
+from app.kit.media import FORMS
 from app.kit.page import page
-from app.kit.words import DIAGRAM
 from layouts import catalog, find
 from layouts.errors import LayoutError
 from layouts.palette import PALETTES
@@ -38,7 +39,7 @@ def builder(request: Request) -> Response:
         "form": form,
         "given": given,
         "error": None,
-        "forms": pictures.FORMS,
+        "forms": FORMS,
         "themes": PALETTES,
         "labels": LABELS,
     }
@@ -50,8 +51,8 @@ def builder(request: Request) -> Response:
         context |= {"found": found, "colours": state.colour_names(found)}
         options = {name: value for name, value in given.items() if value and pictures.DEFAULTS.get(name) != value}
         shown, _ = pictures.instruction("svg", found, operand, options)
-        if form not in pictures.FORMS:
-            raise LayoutError("bad_option", f"No form '{form[:20]}'.", f"Allowed: {', '.join(pictures.FORMS)}.", "form")
+        if form not in FORMS:
+            raise LayoutError("bad_option", f"No form '{form[:20]}'.", f"Allowed: {', '.join(FORMS)}.", "form")
         path = f"/i/{found.ptx}{'/' + operand.name if operand else ''}.{form}" + (f"?{urlencode(options, safe=':,')}" if options else "")
         context |= {
             "svg": shown.decode(),

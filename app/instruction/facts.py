@@ -4,52 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.catalogue import search
 from app.instruction import wmma as wmma_facts
+from app.kit.rows import summary
 from layouts import catalog, qualifiers
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Operand
 
 Json = dict[str, Any]
 METHODS = {"mma": "random products compared with NumPy", "fragment": "the maps measured element by element"}
-FILTERS = search.FILTERS
-
-
-def summary(instruction: Instruction) -> Json:
-    """One row of the catalogue."""
-    known = catalog.assembled(instruction)
-    types = instruction.types
-    sizes = instruction.sizes
-    return {
-        "ptx": instruction.ptx,
-        "family": instruction.family.name,
-        "shape": {dim: sizes.get(dim) for dim in "mnk"},
-        "types": {name: types.get(name) for name in "abcd"},
-        "layouts": list(instruction.syntax.layouts),
-        "modifiers": list(instruction.modifiers),
-        "targets": list(known.targets),
-        "ptx_version": known.ptx_version,
-        "operands": list(instruction.operand_names),
-    }
-
-
-def in_words(instruction: Instruction) -> tuple[str, str]:
-    """Shape and types of a catalogue row as people write them; what moves matrices has no product to name.
-
-    >>> in_words(catalog.find("ldmatrix.m8n8.x4.shared.b16"))
-    ('8×8 .x4', 'b16')
-    """
-    sizes, types = instruction.sizes, instruction.types
-    shape = "×".join(str(sizes[dim]) for dim in "mnk" if dim in sizes) or instruction.shape
-    shape += "".join(f" .x{count}" for count in instruction.counts.values())
-    if {"a", "b", "d"} <= set(types):
-        return shape, f"{types['a']} × {types['b']} → {types['d']}"
-    if {"a", "d"} <= set(types):
-        return shape, f"{types['a']} → {types['d']}"
-    if packed := instruction.family.unpacks:
-        return shape, f"{packed} → {instruction.modifiers[instruction.modifiers.index(packed) - 1]}"
-    ((name, kind),) = types.items()
-    return shape, kind if name == "data" else f"{name.upper()} {kind}"
 
 
 def detail(instruction: Instruction) -> Json:
@@ -236,34 +198,3 @@ def evidence(instruction: Instruction) -> list[Json]:
 def _short(device: str) -> str:
     """ "NVIDIA H100 80GB HBM3" → "H100"."""
     return device.removeprefix("NVIDIA ").split(" ")[0]
-
-
-def listing(family: str = "", type: str = "", target: str = "", shape: str = "", q: str = "") -> Json:
-    """The catalogue, narrowed. LayoutError names an unknown filter value and the known ones.
-
-    type matches any operand's type; shape is mMnNkK or a part such as k16; q is the beginnings of words of the PTX
-    text, or a pasted PTX line.
-    """
-    _check("family", family, catalog.FAMILY_NAMES)
-    _check("target", target, catalog.TARGETS)
-    _check("type", type, known_types())
-    found = search.find({"family": family, "type": type, "target": target, "shape": shape, "q": q})
-    return {"count": len(found), "instructions": [_summary_of(i) for i in found]}
-
-
-_SUMMARIES: dict[str, Json] = {}
-
-
-def _summary_of(instruction: Instruction) -> Json:
-    if instruction.ptx not in _SUMMARIES:
-        _SUMMARIES[instruction.ptx] = summary(instruction)
-    return _SUMMARIES[instruction.ptx]
-
-
-def known_types() -> tuple[str, ...]:
-    return tuple(sorted({t for i in catalog.instructions() for t in i.types.values()}))
-
-
-def _check(field: str, given: str, allowed: tuple[str, ...]) -> None:
-    if given and given not in allowed:
-        raise LayoutError("bad_filter", f"No {field} '{catalog.shorten(given)}'.", f"Allowed: {', '.join(allowed)}.", field)

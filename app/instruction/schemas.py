@@ -6,50 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from app.kit.schemas import ByThread, Closed, ElementType, Family, Grid, Target, Word32
-
-
-class Shape(Closed):
-    """null where the instruction has no such dimension."""
-
-    m: int | None
-    n: int | None
-    k: int | None
-
-
-class Types(Closed):
-    """The element type of each matrix; null where the instruction has none."""
-
-    a: ElementType | None
-    b: ElementType | None
-    c: ElementType | None
-    d: ElementType | None
-
-
-class Row(Closed):
-    """What every answer about an instruction begins with."""
-
-    ptx: str = Field(description="The PTX text in its usual spelling.")
-    family: Family
-    shape: Shape
-    types: Types
-    layouts: list[str] = Field(description="row and col, as the text carries them.")
-    modifiers: list[str] = Field(description="The other parts of the text.")
-    targets: list[Target] = Field(description="The architectures for which ptxas makes code of it.")
-    ptx_version: str = Field(description="The least PTX version that reads it.")
-
-
-class Summary(Row):
-    """One row of the catalogue."""
-
-    operands: list[str] = Field(description="Names for /instructions/{ptx}/operands/{name}.")
-
-
-class Listing(Closed):
-    """The catalogue, narrowed by the filters."""
-
-    count: int
-    instructions: list[Summary]
+from app.kit.schemas import ByThread, Closed, ElementType, Grid, Row
 
 
 class Term(Closed):
@@ -200,18 +157,3 @@ class OperandMap(Operand):
     meta_bit: ByThread | None = Field(default=None, description="The index's first bit in that lane's metadata.")
     group_size: int | None = None
     selector: int | None = None
-
-
-class Metadata(Closed):
-    """A stored A under given metadata words; the maps are [thread][value]."""
-
-    ptx: str
-    selector: int
-    selectors: int
-    words: list[Word32] = Field(description="One a thread.")
-    used: list[int] = Field(description="The threads whose words are read.")
-    row: ByThread
-    stored_col: ByThread
-    col: ByThread = Field(description="The dense column the stored element stands for.")
-    meta_thread: ByThread
-    meta_bit: ByThread

@@ -15,9 +15,10 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
-from app.kit import errors, words
+from app.kit import errors
 from app.kit.asgi import ASGIApp, Message, Receive, Scope, Send
 from app.kit.assets import folder, script, static_url
+from app.kit.labels import LABELS
 from app.kit.prefix import address, linked
 from app.kit.wire import Body
 from layouts import palette
@@ -77,7 +78,7 @@ def told(error: LayoutError, labels: Mapping[str, str]) -> str:
     return f"{label}: {error.message} {error.hint}" if label else f"{error.message} {error.hint}"
 
 
-templates.env.globals["LABELS"] = words.LABELS
+templates.env.globals["LABELS"] = LABELS
 templates.env.filters["told"] = told
 
 

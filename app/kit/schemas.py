@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 from typing_extensions import TypeAliasType
 
-from app.instruction import facts as payload
+from app.kit import rows
 from layouts import catalog
 from layouts.reading import LONGEST_NUMBER, PATTERN
 from layouts.swizzle import NAMES
@@ -35,7 +35,7 @@ def words(name: str, known: Iterable[str], says: str) -> Any:
 
 Family = words("Family", catalog.FAMILY_NAMES, "A family of instructions.")
 Target = words("Target", catalog.TARGETS, "An architecture that ptxas was asked to assemble for.")
-ElementType = words("ElementType", payload.known_types(), "The type of some operand's elements.")
+ElementType = words("ElementType", rows.known_types(), "The type of some operand's elements.")
 SwizzleMode = words("SwizzleMode", NAMES, "A shared-memory swizzle mode of wgmma.")
 Major = words("Major", DEFAULT_ORDER, "Which way of an operand is contiguous in memory.")
 Order = words("Order", DEFAULT_ORDER.values(), "Which way the atoms of a tile are laid first.")
@@ -99,3 +99,43 @@ class Error(Closed):
     """Every error of every route."""
 
     error: ErrorBody
+
+
+class Health(Closed):
+    status: Literal["ok"]
+
+
+class Ready(Closed):
+    status: Literal["ready"]
+    instructions: int
+    assembler: str = Field(description="The ptxas that wrote the targets.")
+
+
+class Shape(Closed):
+    """null where the instruction has no such dimension."""
+
+    m: int | None
+    n: int | None
+    k: int | None
+
+
+class Types(Closed):
+    """The element type of each matrix; null where the instruction has none."""
+
+    a: ElementType | None
+    b: ElementType | None
+    c: ElementType | None
+    d: ElementType | None
+
+
+class Row(Closed):
+    """What every answer about an instruction begins with."""
+
+    ptx: str = Field(description="The PTX text in its usual spelling.")
+    family: Family
+    shape: Shape
+    types: Types
+    layouts: list[str] = Field(description="row and col, as the text carries them.")
+    modifiers: list[str] = Field(description="The other parts of the text.")
+    targets: list[Target] = Field(description="The architectures for which ptxas makes code of it.")
+    ptx_version: str = Field(description="The least PTX version that reads it.")

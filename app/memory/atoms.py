@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
-from app.kit.words import LOOK
+from app.memory.options import LOOK
 from app.memory.tiles import LABELLED, Look, look_of, tile_figure
 from layouts.errors import LayoutError
 from layouts.reading import number

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from app.kit.words import LOOK
+from app.memory.options import LOOK
 from layouts.errors import LayoutError
 from layouts.tile_map import DOWN, NUMBERS, UNITS, Stride, TileMap, strides
 from layouts.tiling import Tile

@@ -1,4 +1,4 @@
-"""The verbs of shared memory: smem, descriptor, chain, banks."""
+"""The verbs smem and descriptor."""
 
 from __future__ import annotations
 
@@ -6,107 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
-from app.kit.terminal import AsJson, complete, form_of, print_json, save, storage_of, storage_option
-from app.kit.words import LOOK
+from app.kit.terminal import AsJson, form_of, print_json, save, storage_of, storage_option
+from app.memory.options import LOOK
 
 app = typer.Typer(rich_markup_mode=None)
 descriptor_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="wgmma matrix descriptors: decode, encode, verify.")
 app.add_typer(descriptor_app, name="descriptor")
-
-
-@app.command()
-def chain(
-    mma: Annotated[str, typer.Argument(help="The mma's PTX text.", autocompletion=complete)],
-    operand: Annotated[str, typer.Argument(help="a or b; c or d for a stmatrix.")] = "a",
-    load: Annotated[str, typer.Option(help="The ldmatrix or stmatrix; the best one when left out.")] = "",
-    major: Annotated[str, typer.Option(help="K or MN: which way is contiguous.")] = "K",
-    storage: Annotated[list[str] | None, typer.Option(help="Where the data lie: kind=rows,pitch_bytes=144,swizzle=128B, …")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Does this load feed this operand? Lane addresses and the loop. Exit status 1 where it does not."""
-    from app.chain import facts as chains
-
-    given = {"mma": mma, "operand": operand, "major": major, "storage": storage_of(storage or ["kind=rows", "pitch_bytes=144"], major)}
-    if not load:
-        fits, best = chains.choices(given)
-        load = (best or fits)[0]
-    facts = chains.chain_facts(chains.chain_of(given | {"load": load}))
-    if as_json:
-        print_json(facts)
-    else:
-        print(
-            f"{facts['verdict']}: {facts['matched']} of {facts['total']} elements, {load}"
-            + (f", {facts['ways']}-way banks" if facts["ways"] else "")
-        )
-        first = facts["first_mismatch"]
-        if first:
-            print(
-                f"  first: thread {first['thread']} register {first['register']} wants [{first['row']},{first['col']}] at {first['expected']}, gets {first['read']}"
-            )
-        for note in facts["notes"]:
-            print(f"  {note}")
-        if facts["instead"]:
-            print("  instead: " + ", ".join(facts["instead"]))
-        for number, turn in enumerate(facts["turns"]):
-            print(
-                f"  {'turn ' + str(number) + ' ' if len(facts['turns']) > 1 else ''}lane addresses: "
-                + " ".join(str(at) for at in turn if at >= 0)
-            )
-        if facts["code"]:
-            print(facts["code"])
-    if facts["verdict"] != "match":
-        raise typer.Exit(1)
-
-
-@app.command()
-def banks(
-    access: Annotated[str, typer.Argument(help="ldmatrix.x4, st.shared.b128, …")] = "ldmatrix.x4",
-    pattern: Annotated[str, typer.Option(help="ldmatrix, rows, along, fragment or columns; ldmatrix when left out.")] = "",
-    row_bytes: Annotated[str, typer.Option(help="Bytes a row of the tile; 128 when left out.")] = "",
-    pad: Annotated[str, typer.Option(help="Bytes of padding a row.")] = "",
-    swizzle: Annotated[str, typer.Option(help="Applied to every address: none, 32B, 64B, 128B, or B,M,S in bytes.")] = "",
-    address: Annotated[str, typer.Option(help="Instead of rows: a byte address a lane, with commas; - for an inactive lane.")] = "",
-    solve: Annotated[bool, typer.Option("--solve", help="Find the smallest swizzle without conflicts.")] = False,
-    also: Annotated[
-        list[str] | None, typer.Option(help="--solve: another access to free together, access:pattern or access:addresses.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Wavefronts of a shared-memory access, and the swizzle that frees it. Exit status 1 where there are conflicts."""
-    from app.chain import facts as chains
-    from layouts.banks import parse
-    from layouts.errors import LayoutError
-
-    one = {"access": access} | ({"pattern": pattern} if pattern else {}) | ({"address": parse(address)} if address else {})
-    rows = {name: text for name, text in (("row_bytes", row_bytes), ("pad", pad)) if text}
-    if solve and swizzle:
-        raise LayoutError("bad_usage", "--solve looks for the swizzle: --swizzle says one.", "Give one of the two.", "swizzle")
-    if also and not solve:
-        raise LayoutError("bad_usage", "--also names accesses to free together.", "Add --solve, or count one access at a time.", "also")
-    if solve:
-        found = chains.solve(rows | {"accesses": [one, *chains.accesses(", ".join(also or []))]})
-        if as_json:
-            print_json(found)
-        else:
-            print(found["why"] + (f" That is mode {found['mode']} of TMA and wgmma." if found["mode"] not in (None, "none") else ""))
-            for row in found["accesses"]:
-                print(
-                    f"  {row['access']} {row['pattern'] or 'at the addresses given'}: {row['ways_before']}-way without, {row['ways']}-way with it"
-                )
-        if not found["free"]:
-            raise typer.Exit(1)
-        return
-    found = chains.use_facts(*chains.use_of(one | rows | ({"swizzle": swizzle} if swizzle else {})))
-    if as_json:
-        print_json(found)
-    else:
-        under = f" under {found['swizzle']}" if swizzle else ""
-        print(f"{found['access']}{under}: {found['wavefronts']} wavefronts, {found['ideal']} ideal, {found['ways']}-way")
-        for number, phase in enumerate(found["phases"]):
-            lanes = f"lanes {phase['lanes'][0]}-{phase['lanes'][-1]}" if phase["lanes"] else "no lane active"
-            print(f"  phase {number}: {lanes}, {phase['wavefronts']} wavefronts")
-    if found["ways"] > 1:
-        raise typer.Exit(1)
 
 
 @descriptor_app.command("decode")

@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts.render.svg import svg
-from layouts.view import LEFT, TOP, Figure, Panel
+from app.kit.draw import drawn
 
 Array = NDArray[Any]
-MOST_LABELS = 4200
 
 
 def views(found: dict[str, Any]) -> list[dict[str, str]]:
@@ -66,14 +64,3 @@ def _fragment(found: dict[str, Any], how: str) -> list[dict[str, str]]:
         return [drawn(f"{found['operand'].upper()} as {how}: which thread and value holds each element", bad, texts)]
     texts = [[",".join(str(int(g[t, v])) for g in got) for v in range(wrong.shape[1])] for t in range(wrong.shape[0])]
     return [drawn(f"{', '.join(axes)} as {how}, by thread (down) and value (across)", wrong, texts)]
-
-
-def drawn(title: str, wrong: Array, texts: list[list[str]]) -> dict[str, str]:
-    rows, cols = wrong.shape
-    longest = max(len(text) for row in texts for text in row)
-    width = min(max(18.0, 7.0 * longest + 6), 64.0) if rows * cols <= MOST_LABELS else max(2.6, 1040 / cols)
-    width = min(width, max(1040 / cols, 16.0))
-    height = 17.0 if rows * cols <= MOST_LABELS else max(2.6, 700 / rows)
-    panel = Panel("measured", title, rows, cols, LEFT, TOP, width, height, None, np.where(wrong, 0, 7).astype(np.int32), texts)
-    figure = Figure(max(LEFT + panel.width + 8, 9.0 * len(title)), TOP + panel.height + 8, (panel,))
-    return {"title": title, "svg": svg(figure, title=title, palette=None, labels_up_to=MOST_LABELS)}

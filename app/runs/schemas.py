@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 from typing_extensions import TypeAliasType
 
-from app.chain.schemas import AccessName, Address
+from app.banks.schemas import AccessName, Address
 from app.gpu import runs
 from app.gpu.products import SEED
 from app.kernel.schemas import Options

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from app.kit.words import BODIES
+from app.kit.examples import BODIES
 from tests.hostile import requests
 
 COMMAND = [sys.executable, "-c", "from app.cli import main; main()"]

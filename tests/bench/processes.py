@@ -64,7 +64,7 @@ def hanging() -> None:
 
     from app.gpu.pool import Pool
     from app.main import create_app
-    from app.runs.page import Hardware
+    from app.runs.hardware import Hardware
 
     pool = Pool(lambda device: [sys.executable, "tests/fake_worker.py"], job_seconds=20.0)
     with socket.socket() as probe:

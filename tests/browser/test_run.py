@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from app.runs.page import Hardware
+from app.runs.hardware import Hardware
 from tests.browser.conftest import Open
 
 pytestmark = pytest.mark.browser

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from app.catalogue import facts as catalogue
 from app.catalogue import search, topics
 from app.export import Site
-from app.instruction import facts as payload
+from app.kit import rows
 from layouts import catalog
 from tests.test_cli import lanescope
 
@@ -42,7 +43,7 @@ def test_its_search_finds_what_the_server_finds(tmp_path: Path, browser: Browser
     page.goto(f"file://{tmp_path}/index.html")
     values = {
         "family": catalog.FAMILY_NAMES,
-        "type": payload.known_types(),
+        "type": rows.known_types(),
         "target": catalog.TARGETS,
         "shape": sorted({key.removeprefix("shape=") for keys in search.index().values() for key in keys.whole if key.startswith("shape=")}),
         "q": (*TEXTS, *(i.ptx for i in catalog.instructions()[::97])),
@@ -52,7 +53,7 @@ def test_its_search_finds_what_the_server_finds(tmp_path: Path, browser: Browser
     asked += [{"family": family, "target": "sm_90a", "q": text} for family in ("mma", "wgmma") for text in ("f16", TEXTS[0])]
     place = {i.ptx: at for at, i in enumerate(catalog.instructions())}
     for given, shown in zip(asked, found(page, asked), strict=True):
-        assert shown == [place[row["ptx"]] for row in payload.listing(**given)["instructions"]], given
+        assert shown == [place[row["ptx"]] for row in catalogue.listing(**given)["instructions"]], given
 
 
 TOPICS = (

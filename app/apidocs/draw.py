@@ -1,0 +1,104 @@
+"""The OpenAPI document as rows of tables: routes with what they take and give, then the models. No framework."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from markupsafe import Markup, escape
+
+from app.apidocs.api import operations
+from app.kit.examples import BODIES, EXAMPLES
+
+Json = dict[str, Any]
+
+SAYS = {"string": "text", "integer": "whole number", "boolean": "true or false", "number": "number", "null": "null"}
+MOST_WORDS = 12  # of an enumeration that are listed where it is used
+
+
+def routes(made: Json) -> list[Json]:
+    """Every operation: its parameters, body and answer as rows of tables, and one call to try."""
+    return [
+        {
+            "id": operation["operationId"],
+            "tag": operation["tags"][0],
+            "method": method.upper(),
+            "path": path,
+            "says": operation["description"],
+            "parameters": [
+                {"name": p["name"], "where": p["in"], "required": p["required"], "kind": kind(p["schema"]), "default": p["schema"].get("default"), "says": p["description"]}
+                for p in operation.get("parameters", ())
+            ],
+            "body": _body(operation, made),
+            "gives": [
+                (media, kind(content.get("schema", {}))) for media, content in operation["responses"]["200"].get("content", {}).items()
+            ],
+            "curl": BODIES.get(path),
+            "link": EXAMPLES.get(path),
+        }
+        for path, method, operation in operations(made)
+    ]  # fmt: skip
+
+
+def _body(operation: Json, made: Json) -> list[Json]:
+    """The model of a body, or the models it may be one of."""
+    told = operation.get("requestBody")
+    if not told:
+        return []
+    schema = made["components"]["schemas"][name_of(told["content"]["application/json"]["schema"])]
+    names = [name_of(one) for one in schema.get("oneOf", schema.get("anyOf", ()))] or [
+        name_of(told["content"]["application/json"]["schema"])
+    ]
+    return [model(name, made["components"]["schemas"]) for name in names]
+
+
+def name_of(schema: Json) -> str:
+    """The component a reference names."""
+    return str(schema["$ref"].rpartition("/")[2])
+
+
+def model(name: str, known: Json) -> Json:
+    """A component as rows: its fields, or the one kind of value it is."""
+    schema = known[name]
+    required = schema.get("required", ())
+    fields = [
+        {"name": key, "required": key in required, "kind": kind(value), "default": value.get("default"), "says": meaning(value, known)}
+        for key, value in schema.get("properties", {}).items()
+    ]  # fmt: skip
+    examples = [example for example in schema.get("examples", ()) if not isinstance(example, dict)]
+    return {
+        "name": name, "says": " ".join(schema.get("description", "").split()), "fields": fields, "kind": "" if fields else kind(schema, True), "examples": examples,
+    }  # fmt: skip
+
+
+def meaning(schema: Json, known: Json) -> str:
+    """What a field says of itself, or what its model does."""
+    told = schema.get("description") or (known[name_of(schema)].get("description", "") if "$ref" in schema else "")
+    return " ".join(told.split())
+
+
+def kind(schema: Json, whole: bool = False) -> Markup:
+    """What a value may be, in a few words; models are links. whole: every word of an enumeration."""
+    if "$ref" in schema:
+        return Markup('<a href="#{0}">{0}</a>').format(name_of(schema))
+    if "const" in schema:
+        return _word(schema["const"])
+    if "enum" in schema:
+        words = [_word(word) for word in schema["enum"] if word != ""]
+        return Markup(" | ").join(words if whole or len(words) <= MOST_WORDS else [*words[:MOST_WORDS], Markup("…")])
+    for choice in ("anyOf", "oneOf"):
+        if choice in schema:
+            kinds = [kind(one, whole) for one in schema[choice] if one != {"const": ""}]
+            return Markup(" or ").join(dict.fromkeys(kinds))
+    if schema.get("type") == "array":
+        return Markup("[{}, …]").format(kind(schema["items"]))
+    if schema.get("type") == "object" and isinstance(schema.get("additionalProperties"), dict):
+        return Markup("{{name: {}, …}}").format(kind(schema["additionalProperties"]))
+    text = Markup(escape(SAYS.get(schema.get("type", ""), schema.get("type", "anything"))))
+    if "minimum" in schema or "maximum" in schema:
+        most = schema.get("maximum")
+        text += f" {schema.get('minimum', '')}–{'2^64 − 1' if most == (1 << 64) - 1 else '' if most is None else most}"
+    return text
+
+
+def _word(word: Any) -> Markup:
+    return Markup("<code>{}</code>").format(word if isinstance(word, str) else str(word).lower())

@@ -1,0 +1,26 @@
+"""POST /banks and /banks/solve."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from app.banks import facts
+from app.banks.schemas import BankCost, BanksBody, SolveBody, Solved
+from app.kit.api import ApiRoute, Given, takes
+from app.kit.wire import json_body
+
+router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
+
+
+@router.post("/banks", responses={200: {"model": BankCost}}, openapi_extra=takes("BanksBody", BanksBody))
+def banks_api(given: Given) -> Response:
+    """Wavefronts of one access: its name and 32 byte addresses (null for an inactive lane); `swizzle` (none, 32B, 64B, 128B or B,M,S) is applied to them."""
+    return json_body(facts.bank_facts(given))
+
+
+@router.post("/banks/solve", responses={200: {"model": Solved}}, openapi_extra=takes("SolveBody", SolveBody))
+def solve_api(given: Given) -> Response:
+    """The smallest Swizzle<B,M,S> that frees all accesses of conflicts, or why there is none: accesses [{access, address}] or [{access, pattern}] with
+    row_bytes and pad."""
+    return json_body(facts.solve(given))

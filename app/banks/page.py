@@ -1,0 +1,54 @@
+"""/banks: what an access costs in shared memory's banks, and the swizzle that frees it."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from app.banks import facts
+from app.banks.draw import banks_svg
+from app.kit.api import OffLoop
+from app.kit.page import page
+from layouts import banks
+from layouts.errors import LayoutError
+
+router = APIRouter(include_in_schema=False, route_class=OffLoop)
+
+BANKS = {"access": "ldmatrix.x4", "pattern": "ldmatrix", "row_bytes": "128", "pad": "0", "swizzle": "none", "address": "", "accesses": ""}
+
+
+@router.get("/banks")
+def banks_page(request: Request) -> Response:
+    """What an access costs at rows of shared memory or at given addresses, and the swizzle that frees a set of accesses."""
+    given = {name: request.query_params.get(name) or default for name, default in BANKS.items()}
+    context: dict[str, Any] = {
+        "given": given,
+        "error": None,
+        "accesses": banks.ACCESSES,
+        "patterns": banks.REACHES,
+        "found": None,
+        "solved": None,
+    }
+    code = 200
+    try:
+        context |= _banks_context(given)
+    except LayoutError as error:
+        context["error"], code = error, 422
+    return page(request, "banks/page.html", context, code)
+
+
+def _banks_context(given: dict[str, str]) -> dict[str, Any]:
+    rows = {name: given[name] for name in ("row_bytes", "pad")}
+    one: dict[str, Any] = {"access": given["access"]}
+    one |= {"address": banks.parse(given["address"])} if given["address"] else {"pattern": given["pattern"]}
+    use, xor = facts.use_of(one | ({} if given["address"] else rows) | {"swizzle": given["swizzle"]})
+    wanted = [one, *(item for item in facts.accesses(given["accesses"]) if item != one)]
+    solved = facts.solve({"accesses": wanted} | ({} if all("address" in item for item in wanted) else rows))
+    least = solved["swizzle"]
+    return {
+        "found": facts.use_facts(use, xor), "svg": banks_svg([use.cost(xor)]), "solved": solved,
+        "apply": urlencode({**given, "swizzle": f"{least['bits']},{least['base']},{least['shift']}"}),
+    }  # fmt: skip

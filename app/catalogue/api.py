@@ -1,0 +1,54 @@
+"""The JSON API of the catalogue: the listing and the topics."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from app.catalogue import facts, topics
+from app.catalogue.schemas import Listing, Topics
+from app.kit.api import ApiRoute, text, word
+from app.kit.schemas import ElementType, Family, Target
+from app.kit.wire import json_body
+from layouts.errors import LayoutError
+from layouts.reading import shown
+
+router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
+
+MOST_Q = 2000
+SHAPE = re.compile(r"^([mM][0-9]{1,4})?([nN][0-9]{1,4})?([kK][0-9]{1,4})?$")
+
+
+@router.get("/instructions", responses={200: {"model": Listing}})
+def instructions(
+    family: Annotated[str, word(Family, "One family.")] = "",
+    type: Annotated[str, word(ElementType, "The element type of some operand.")] = "",
+    target: Annotated[str, word(Target, "An architecture that ptxas assembles it for.")] = "",
+    shape: Annotated[str, text("A whole shape, or a part of one.", "m16n8k16", "k16", pattern=SHAPE.pattern)] = "",
+    q: Annotated[
+        str, text("Beginnings of words of the PTX text, or a whole line as pasted.", "m16n8k16 bf16", "wgmma sp", most=MOST_Q)
+    ] = "",
+) -> Response:
+    """Every instruction, narrowed by family, operand type, target, shape (m16n8k16 or k16) and words of its PTX text."""
+    if shape and not SHAPE.fullmatch(shape):
+        raise LayoutError("bad_filter", f"No shape '{shown(shape)}'.", "A shape as m16n8k16, or a part of one: k16.", "shape")
+    if len(q) > MOST_Q:
+        raise LayoutError("bad_filter", f"q has {len(q)} characters.", f"At most {MOST_Q}.", "q")
+    return json_body(facts.listing(family=family, type=type, target=target, shape=shape, q=q))
+
+
+@router.get("/topics", responses={200: {"model": Topics}})
+def topic_search(
+    q: Annotated[
+        str,
+        text("What to look for: words, or code that names a page; every topic when left out.", "wait_group", "ldm alignment", most=MOST_Q),
+    ] = "",
+) -> Response:
+    """Pages that explain something, found by a name in the text or by words: what the search shows beside instructions."""
+    if len(q) > MOST_Q:
+        raise LayoutError("bad_filter", f"q has {len(q)} characters.", f"At most {MOST_Q}.", "q")
+    found = topics.find(q) if q.strip() else topics.topics()
+    return json_body({"count": len(found), "topics": [topic.facts for topic in found]})

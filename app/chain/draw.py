@@ -1,0 +1,81 @@
+"""Pictures of a chain: the operand, the rows of a load, and the lanes that address shared memory. No framework."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from app.kit import draw as marks
+from layouts import chain, pieces
+from layouts.render.svg import svg
+from layouts.view import LEFT, TOP, Figure, Panel
+
+
+def rows_svg(found: chain.Chain) -> str:
+    """The rows of the first load (store): eight 16-bit units each, the lane that receives (gives) each, and the elements in it."""
+    load, want = found.load, found.want
+    lane_of = {at: lane for lane, at in enumerate(zip(*found.lane_rows, strict=True))}
+    names = [lane_of[matrix, row] for matrix in range(load.matrices) for row in range(load.rows)]
+    texts = [[""] * 8 for _ in names]
+    colour = np.zeros((len(names), 8), np.int32)
+    per = 16 // want.granule_bits
+    for lane in range(32):
+        for register in range(load.registers):
+            for half in (0, 1):
+                row = int(load.matrix[lane, register, 2 * half]) * load.rows + int(load.row[lane, register, 2 * half])
+                unit = int(load.byte[lane, register, 2 * half]) // 2
+                texts[row][unit] = f"T{lane}:{_unit(want, lane, register, half * per, per)}"
+                colour[row, unit] = lane % 4
+    beside = tuple(f"T{lane} → {int(found.lane_addresses[0, 0, lane]):#x}" for lane in names)
+    held = want.operand.name.upper()
+    title = f"1 cell = 16 bits: the lane that {'gives' if found.store else 'receives'} it, and the elements of {held}"
+    panel = Panel("rows", title, len(names), 8, LEFT + 52, TOP, 96.0, 24.0, None, colour, texts, row_names=beside)
+    figure = Figure(max(LEFT + 60 + panel.width, 7.4 * len(title) + LEFT), TOP + panel.height + 8, (panel,))
+    return svg(figure, title=title, palette=None, labels_up_to=3000)
+
+
+def _unit(want: pieces.Wanted, lane: int, register: int, first: int, count: int) -> str:
+    """The elements of one unit: [0,3], [0-1,3], [0,8-11]; half an element is told by its bits."""
+    rows, cols = zip(*(want.element(0, lane, register, first + n) for n in range(count)), strict=True)
+    text = ",".join(str(axis[0]) if axis[0] == axis[-1] else f"{axis[0]}-{axis[-1]}" for axis in (rows, cols))
+    half = int(want.shift[first])
+    return f"[{text}]" + (f" {'high' if half else 'low'}" if want.operand.container_bits == 32 else "")
+
+
+def operand_svg(found: chain.Chain) -> str:
+    """The operand's matrix: who holds each element, wrong ones marked."""
+    op = found.want.operand
+    good = np.zeros((op.row_count, op.col_count), bool)
+    texts = [[""] * op.col_count for _ in range(op.row_count)]
+    right = found.elements.reshape(op.threads, op.values)
+    for thread in range(op.threads):
+        for value in range(op.values):
+            ok = bool(right[thread, value])
+            r, c = int(op.rows[thread, value]), int(op.coords["col"][thread, value])
+            good[r, c] = ok
+            texts[r][c] = f"T{thread}:{value}" if ok else f"✗T{thread}:{value}"
+    return marks.drawn(f"{op.name.upper()}: thread and value of each element; ✗ gets another", ~good, texts)["svg"]
+
+
+def lanes_svg(found: chain.Chain) -> str:
+    """Shared memory in 16-byte chunks, 128 bytes a line, as far as it is read: the lane that gives each row's address, coloured by matrix."""
+    given = found.lane_addresses
+    touched = np.unique(given[given >= 0] // 128)
+    text = [[""] * 8 for _ in touched]
+    colour = np.full((len(touched), 8), 7, np.int32)
+    address = found.load.instruction.address
+    assert address is not None
+    warps, turns, _ = given.shape
+    for warp, turn, lane in np.argwhere(given >= 0).tolist():
+        at = int(given[warp, turn, lane])
+        line, chunk = int(np.searchsorted(touched, at // 128)), at % 128 // 16
+        mark = f"{f'w{warp} ' if warps > 1 else ''}T{lane}{f'/{turn}' if turns > 1 else ''}"
+        text[line][chunk] = f"{text[line][chunk]} {mark}".strip()
+        colour[line, chunk] = int(address.coords["matrix"][lane, 0]) % 7
+    longest = max(len(entry) for row in text for entry in row)
+    width = max(40.0, min(7.0 * longest + 8, 120.0))
+    by_matrix = "; colour: matrix" if len(np.unique(colour)) > 1 + (7 in colour) else ""
+    title = f"1 cell = 16 B: the lane{' / turn' if turns > 1 else ''} that addresses it{by_matrix}"
+    names = tuple(f"{128 * int(line):#x}" for line in touched)
+    panel = Panel("lanes", title, len(touched), 8, LEFT + 24, TOP, width, 17.0, None, colour, text, row_names=names)
+    figure = Figure(max(LEFT + 32 + panel.width, 7.8 * len(title) + LEFT + 32), TOP + panel.height + 8, (panel,))
+    return svg(figure, title=title, palette=None, labels_up_to=3000)

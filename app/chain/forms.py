@@ -1,0 +1,26 @@
+"""A chain as its page's address says it: the fields, their defaults, and the body of POST /chain that they make. No framework."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from app.memory.storage import STORAGE, USED, storage_of
+
+DEFAULTS = {"mma": "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "operand": "a", "load": "", "major": "K"}
+CHAIN_STORAGE = STORAGE | {"kind": "rows", "swizzle": "none", "pitch_bytes": "144", "base": "0", "swizzle_by": "tile"}
+
+
+def read(query: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str], list[str]]:
+    """(what is asked, the storage's form, those of its fields that its kind uses) of the page's address."""
+    given = {name: query.get(name) or default for name, default in DEFAULTS.items()}
+    spec = {name: query.get(f"s_{name}") or default for name, default in CHAIN_STORAGE.items()}
+    if spec["kind"] == "canonical":
+        spec["swizzle_by"] = query.get("s_swizzle_by") or STORAGE["swizzle_by"]
+    spec["inner"] = given["major"]
+    return given, spec, [name for name in USED.get(spec["kind"], ()) if name != "inner"]
+
+
+def request(given: dict[str, str], spec: dict[str, str]) -> dict[str, Any]:
+    """The body of POST /chain without its load."""
+    return {name: given[name] for name in ("mma", "operand", "major")} | {"storage": storage_of(spec, given["major"])}

@@ -1,0 +1,78 @@
+"""The form of a whole program's page: its fields, and the links to its tiles. No framework."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from app.instruction import facts as payload
+from app.kernel import facts as programs
+from layouts.errors import LayoutError
+from layouts.instruction import Instruction
+from layouts.plan import Plan, Tiled
+from layouts.planning import SIDES, plan
+
+RARE = ("swizzle_by", "mn", "first", "base", "descriptor")  # options that the form keeps folded
+
+
+def fallback(found: Instruction, given: dict[str, str]) -> Plan:
+    """A legal plan to show the form of beside an error; LayoutError where the instruction has none at all."""
+    for a in ("from=registers" if "from=registers" in given["a"] else "", ""):
+        try:
+            return plan(found, a)
+        except LayoutError:
+            if not a:
+                raise
+    raise AssertionError
+
+
+def context(made: Plan, given: dict[str, str], error: LayoutError | None) -> dict[str, Any]:
+    """What the page shows."""
+    found = made.instruction
+    options = {side: text for side, text in (given if error else programs.spelled(made)).items() if text}
+    run = {"kind": "mma", "instruction": found.ptx, **options, "backend": "numpy"}
+    return {
+        "found": found,
+        "evidence": payload.evidence(found),
+        "error": error,
+        "facts": None if error else programs.facts(made),
+        "fields": {side: _fields(made, side, given[side] if error else "") for side in SIDES},
+        "forms": {form: programs.address(found, options, form) for form in (*programs.FORMS, "json")},
+        "run": "/gpu/run?" + urlencode(run),
+        "steps": f"/steps/{quote(found.ptx, safe=':.')}" + (f"?{urlencode(options)}" if options and found.family.by_descriptor else ""),
+        "tiles": [_tile(side, made) for side in (made.a, made.b) if isinstance(side, Tiled)],
+        "labels": {f"{side}.{name}": what for side in SIDES for name, what in programs.WHAT.items()}
+        | {"d.scale": "scale-d", "d.layout": "C and D stored"},
+    }
+
+
+def _fields(made: Plan, side: str, typed: str) -> list[dict[str, Any]]:
+    """The form of one side: name, words to choose from, value chosen (as typed, where the options were refused) and default."""
+    kept = dict(part.partition("=")[::2] for part in typed.split(",") if "=" in part)
+    return [
+        {
+            "name": name,
+            "words": words,
+            "value": kept.get(name) or made.chosen[side].get(name, ""),
+            "default": made.options[side][name],
+            "rare": name in RARE,
+        }
+        for name, words in made.words[side].items()
+    ]
+
+
+def _tile(side: Tiled, made: Plan) -> dict[str, str]:
+    """Links to a tile and to its descriptor's verification."""
+    tile, name = side.tile, side.letter
+    shape = {"element_bits": tile.element_bits, "major": tile.major, "swizzle": tile.mode.name, "mn": tile.mn, "k": tile.k, "rows": side.mn, "order": tile.order, "base": tile.base}  # fmt: skip
+    storage = {
+        "s_swizzle": tile.mode.name,
+        "s_swizzle_by": tile.swizzle_by,
+        "s_mn": tile.mn,
+        "s_k": tile.k,
+        "s_order": tile.order,
+        "s_base": tile.base,
+    }
+    check = {"instruction": made.instruction.ptx, "operand": name, "major": tile.major, **storage, "slice_mn": side.first}
+    word = programs.words(side, 1)[0]
+    return {"letter": name, "smem": "/smem?" + urlencode(shape), "word": word, "verify": f"/descriptor/wgmma/{word}?" + urlencode(check)}

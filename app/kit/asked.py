@@ -1,0 +1,27 @@
+"""Instructions and operands that a request names: the errors stand beside their field. No framework."""
+
+from __future__ import annotations
+
+from layouts import catalog
+from layouts.errors import LayoutError
+from layouts.instruction import Instruction, Operand
+
+
+def instruction(text: str, field: str) -> Instruction:
+    try:
+        return catalog.find(text)
+    except LayoutError as error:
+        raise LayoutError(error.code, error.message, error.hint, field, error.nearest) from None
+
+
+def operand(text: str, field: str) -> tuple[Instruction, Operand]:
+    name, slash, letter = text.strip().rpartition("/")
+    if not slash:
+        raise LayoutError(
+            "bad_operand",
+            f"'{catalog.shorten(text)}' names no operand.",
+            "Write {ptx}/{operand}, e.g. mma.m16n8k16.row.col.f32.f16.f16.f32/a.",
+            field,
+        )
+    found = instruction(name, field)
+    return found, found.operand(letter)

@@ -1,0 +1,113 @@
+"""What the descriptor page shows: fields, warnings, and the verification that its address asks for. No framework."""
+
+from __future__ import annotations
+
+from math import lcm
+from typing import Any
+from urllib.parse import urlencode
+
+from app.kit.encode import dumps
+from app.kit.labels import LABELS
+from app.memory import facts as memory
+from app.memory.draw import field_at, verdict_svg
+from app.memory.storage import ORDERS, STORAGE, USED, storage_of, stored_so
+from app.memory.tile import product
+from layouts import descriptor as desc
+from layouts.descriptor import Descriptor
+from layouts.errors import LayoutError
+from layouts.reading import PATTERN, number
+from layouts.storage import storage
+from layouts.swizzle import mode
+from layouts.tiling import Tile
+
+VIEW = {"instruction": memory.FIXED, "operand": "a", "major": "K", "slice_mn": "0", "slice_k": "0"}
+
+
+def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any]:
+    """Everything the editor shows: fields, warnings, and the verification the query asks for."""
+    view = {name: query.get(name, default) for name, default in VIEW.items()}
+    usual = STORAGE | fitting(view, query) | {"inner": view["major"], "line_stride": query.get("s_width_bytes", STORAGE["width_bytes"])}
+    spec = {name: query.get(f"s_{name}", default) for name, default in usual.items()}
+    context: dict[str, Any] = {
+        "descriptor": descriptor,
+        "facts": memory.descriptor_facts(descriptor),
+        "bits": [[descriptor.word >> n & 1, field_at(n)] for n in range(63, -1, -1)],
+        "view": view,
+        "storage": spec,
+        "used": USED,
+        "orders": ORDERS,
+        "word_error": None,
+        "typed": str(descriptor),
+        "query": urlencode({k: v for k, v in query.items() if k != "part"}),
+        "fields_data": dumps({"fields": _fields(), "number": PATTERN}).decode(),
+        "error": None,
+        "compare": None,
+    }
+    request = {
+        "descriptor": str(descriptor),
+        **{name: view[name] for name in ("instruction", "operand", "major")},
+        "storage": storage_of(spec, view["major"]),
+        "slice": {"mn": view["slice_mn"], "k": view["slice_k"]},
+    }
+    try:
+        result, seen, _ = memory.verdict_of(request)
+        context |= {"result": result, "seen": seen, "unused": desc.inert(descriptor, seen), "pictures": verdict_svg(result)}
+        context["beyond"] = desc.repeated(descriptor, seen) + desc.outside(descriptor, seen)
+        context["command"] = _command(request)
+        context["otherwise"] = [stored_so(query, d.storage) if d.storage else "" for d in result.diagnoses]
+        context["ways"] = desc.bank_ways(result.read, seen)
+        stored = storage(request["storage"], seen.bits, seen.major)
+        tile, context["stored"] = stored.tile, stored.text
+        at_mn, at_k = (number(view[name], name) for name in ("slice_mn", "slice_k"))
+        context["canonical"] = _slice(tile, at_mn, at_k, seen.k)
+        step = seen.k if tile else 0
+        context["whole"] = product(request, tile, at_mn, at_k)
+        context["next_query"] = urlencode({**{k: v for k, v in query.items() if k != "part"}, "slice_k": at_k + step})
+        context["next"] = {"k": at_k + step, "word": _slice(tile, at_mn, at_k + step, seen.k)} if tile else None
+    except LayoutError as error:
+        context |= {"error": error, "unused": {}}
+    if query.get("compare"):
+        try:
+            other = memory.parse_descriptor(query["compare"])
+            context["compare"] = {
+                "word": str(other),
+                "facts": memory.descriptor_facts(other),
+                "differ": {f.name for f in desc.FIELDS if f.get(other.word) != f.get(descriptor.word)},
+            }
+        except LayoutError as error:
+            context["compare_error"] = error
+    return context
+
+
+def fitting(view: dict[str, str], query: dict[str, str]) -> dict[str, str]:
+    """The default sizes of a canonical tile: what the instruction reads, in whole atoms. Empty where the view is not legal."""
+    try:
+        _, seen = memory.seen_by(view)
+        mn, k = mode(query.get("s_swizzle", STORAGE["swizzle"])).atom(seen.bits, seen.major)
+    except LayoutError:
+        return {}
+    return {"mn": str(-(-max(seen.rows, 64) // mn) * mn), "k": str(lcm(k, seen.k))}
+
+
+def _fields() -> list[dict[str, Any]]:
+    """The descriptor's fields and what the form calls them."""
+    labels = LABELS["descriptor"]
+    return [
+        {"name": f.name, "low": f.low, "high": f.high, "unit": f.unit, "label": labels.get(f.name) or labels[f"{f.name}_bytes"]}
+        for f in desc.FIELDS
+    ]
+
+
+def _slice(tile: Tile | None, mn: int, k: int, reach: int) -> str | None:
+    """The descriptor of a slice, None where none can begin there."""
+    try:
+        return str(tile.descriptor(mn, k, reach)) if tile else None
+    except LayoutError:
+        return None
+
+
+def _command(request: dict[str, Any]) -> str:
+    """The same verification in a shell."""
+    spec = " ".join(f"--storage '{name}={value}'" for name, value in request["storage"].items())
+    part = "".join(f" --slice-{name} {value}" for name, value in request["slice"].items() if str(value) != "0")
+    return f"lanescope descriptor verify {request['descriptor']} --instruction {request['instruction']} --operand {request['operand']} --major {request['major']} {spec}{part}"

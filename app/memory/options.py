@@ -1,0 +1,10 @@
+"""How a tile is drawn: query parameter → (default, what it takes). Addresses, the page's form and the command line."""
+
+# How a tile is drawn: query parameter → (default, what it takes). Addresses, the page's form and the command line.
+LOOK = {
+    "down": ("", "the dimension that rows run along: mn or k; the one that is not contiguous where it is left out"),
+    "unit": ("chunk", "what a cell is: chunk (16 bytes) or element"),
+    "number": ("logical", "what cells are numbered by: logical (contiguous dimension first), memory, or none"),
+    "show": ("both", "both, tile or memory"),
+    "plain": ("0", "1: memory before the swizzle"),
+}

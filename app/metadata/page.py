@@ -1,0 +1,42 @@
+"""/metadata: the words of every lane, dense A beside stored A."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from app.kit.api import OffLoop
+from app.kit.page import page
+from app.metadata.facts import dense_cells, metadata_facts, stored_cells
+from layouts import catalog, reading
+from layouts.errors import LayoutError
+
+router = APIRouter(include_in_schema=False, route_class=OffLoop)
+
+
+@router.get("/metadata/{ptx}")
+def metadata_page(request: Request, ptx: str) -> Response:
+    """The metadata editor: type the words, or click the kept positions; dense A beside stored A."""
+    found = catalog.find(ptx)
+    typed = request.query_params.get("words", "")
+    chosen = request.query_params.get("selector", "0")
+    context: dict[str, Any] = {"found": found, "typed": typed, "error": None, "selector": chosen}
+    op = found.operand("a")
+    try:
+        facts = metadata_facts(found, typed, reading.number(chosen, "selector"))
+    except LayoutError as error:
+        context["error"] = error
+        if op.sparsity is None:
+            raise
+        facts = metadata_facts(found, "", 0)
+    context |= {
+        "facts": facts,
+        "cells": dense_cells(op, facts),
+        "stored": stored_cells(op, facts),
+        "op": op,
+        "nibbles": op.sparsity.nibbles if op.sparsity else (),
+    }
+    part = request.query_params.get("part") == "editor"
+    return page(request, "metadata/editor.html" if part else "metadata/page.html", context, 422 if context["error"] else 200)

@@ -1,0 +1,27 @@
+"""GET /gpu and POST /gpu/runs."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from app.kit.api import ApiRoute, Given, takes
+from app.kit.wire import json_body
+from app.kit.work import off_loop
+from app.runs.hardware import hardware, status
+from app.runs.schemas import GpuStatus, RunAnswer, RunBody
+
+router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
+
+
+@router.get("/gpu", responses={200: {"model": GpuStatus}})
+async def gpu_api(request: Request) -> Response:
+    """Whether this server has a CUDA device, and if not, why; the queue and recent runs."""
+    return await off_loop(json_body, await status(request))
+
+
+@router.post("/gpu/runs", responses={200: {"model": RunAnswer}}, openapi_extra=takes("RunBody", RunBody))
+async def run_api(request: Request, given: Given) -> Response:
+    """Execute on the device (or, with backend numpy, simulate) and compare: kind mma {instruction, a_from, seed, or a, b, d of a whole product}, fragment
+    {instruction, operand}, descriptor {descriptor, instruction, operand, major}, banks {access, address}. 503 where there is no device."""
+    return await off_loop(json_body, await hardware(request).run(given))

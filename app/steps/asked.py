@@ -1,0 +1,77 @@
+"""What a request of steps asks for: an instruction, an element of D, and matrices of one's own. No framework."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from app.gpu import own
+from app.kernel import facts as programs
+from app.steps import facts as steps
+from layouts import catalog
+from layouts.errors import LayoutError
+from layouts.instruction import Instruction
+from layouts.planning import SIDES
+from layouts.reading import keys, number, text
+
+OPTIONS = {"row": "0", "col": "0", "product": "0", "seed": "1", "backend": "numpy"}
+TEXTS = ("a", "b", "c", "d", "data_a", "data_b")  # what a form or an address says of storage and matrices
+
+
+def found_of(given: Mapping[str, Any]) -> tuple[Instruction, dict[str, Any]]:
+    """The instruction of a body, and what it says of storage and matrices."""
+    keys(given, ("instruction", *OPTIONS, *SIDES, "data"))
+    try:
+        found = catalog.find(text(given.get("instruction"), "instruction", 1 << 16))
+    except LayoutError as error:
+        raise LayoutError("bad_instruction", error.message, error.hint, "instruction", error.nearest) from None
+    stored = [side for side in SIDES if side in given]
+    if stored and not found.family.by_descriptor:
+        hint = "A warp's mma is stepped through from plain rows; matrices are in data."
+        raise LayoutError("bad_usage", f"{stored[0]} is for wgmma.", hint, stored[0])
+    return found, {name: given[name] for name in (*SIDES, "data") if name in given}
+
+
+def where(found: Instruction, given: Mapping[str, Any]) -> dict[str, int]:
+    steps.check(found)
+    return {name: number(given.get(name, OPTIONS[name]), name) for name in ("row", "col", "product", "seed")}
+
+
+def asked(found: Instruction, texts: Mapping[str, str]) -> dict[str, Any]:
+    options, data = steps.asked(found, texts)
+    return options | ({"data": data} if data else {})
+
+
+def beside(error: LayoutError, found: Instruction, texts: Mapping[str, str]) -> LayoutError:
+    """The error under the name of the form's input."""
+    name = error.field.removeprefix("data.")
+    if found.family.by_descriptor and error.field.startswith("data.") and texts.get(f"data_{name}"):
+        name = f"data_{name}"
+    return LayoutError(error.code, error.message, error.hint, name, error.nearest)
+
+
+def context(ptx: str, query: Mapping[str, str], reason: str) -> dict[str, Any]:
+    found = catalog.find(ptx)
+    given = {name: query.get(name) or default for name, default in OPTIONS.items()}
+    texts = {name: query.get(name, "") for name in TEXTS}
+    kept = {name: value for name, value in given.items() if value != OPTIONS[name]} | {
+        name: value for name, value in texts.items() if value
+    }
+    multiplies = {"a", "b", "d"} <= set(found.operands) | ({"b"} if found.family.by_descriptor else set()) and "k" in found.sizes
+    lies = {side: texts[side] for side in SIDES if texts[side]} if found.family.by_descriptor else {}
+    return {
+        "program": programs.address(found, lies) if programs.available(found) else "",
+        "found": found,
+        "given": given | texts,
+        "matrices": ("data_a", "data_b", "c") if found.family.by_descriptor else own.OPERANDS,
+        "shapes": {name: " × ".join(map(str, own.shape_of(found, name))) for name in own.OPERANDS} if multiplies else {},
+        "most_shown": steps.MOST_SHOWN,
+        "shown": own.number_text,
+        "error": None,
+        "s": None,
+        "reason": reason,
+        "query": urlencode(kept),
+        "query_but": urlencode({k: v for k, v in kept.items() if k not in ("row", "col")}),
+        "several": found.operands.get("d") and found.operands["d"].extents.get("product", 1) > 1,
+    }
