@@ -6,7 +6,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from app.apidocs.api import operations
+from app.apidocs.facts import operations
 from app.kit.examples import BODIES, EXAMPLES
 
 Json = dict[str, Any]

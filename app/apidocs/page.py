@@ -7,8 +7,8 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.apidocs.api import ERRORS
 from app.apidocs.draw import model, routes
+from app.apidocs.facts import ERRORS
 from app.kit.api import OffLoop
 from app.kit.page import page
 

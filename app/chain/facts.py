@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.memory.facts import MOST_TEXT
+from app.kit.asked import MOST_TEXT
 from layouts import catalog, chain, pieces
 from layouts.errors import LayoutError
 from layouts.feeding import why_not

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from app.chain import facts as chains
+from app.chain.draw import operand_svg, rows_svg
 from app.memory.storage import STORAGE, USED, storage_of
 
 DEFAULTS = {"mma": "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "operand": "a", "load": "", "major": "K"}
@@ -24,3 +26,10 @@ def read(query: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str], list
 def request(given: dict[str, str], spec: dict[str, str]) -> dict[str, Any]:
     """The body of POST /chain without its load."""
     return {name: given[name] for name in ("mma", "operand", "major")} | {"storage": storage_of(spec, given["major"])}
+
+
+def chain_figure(query: Mapping[str, str]) -> str:
+    """The guide's picture of a chain's address: what each row holds and who receives it; where it does not feed, what arrives."""
+    given, spec, _ = read(query)
+    found = chains.chain_of(request(given, spec) | {"load": given["load"]})
+    return rows_svg(found) if found.match else operand_svg(found)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
@@ -51,10 +50,3 @@ def _chain_context(given: dict[str, str], spec: dict[str, str], used: list[str])
         "starts": found.of_lanes(found.starts).tolist(), "operand_svg": operand_svg(found), "lanes_svg": lanes_svg(found),
         "rows_svg": rows_svg(found) if found.match else "", "banks_svg": banks_svg(found.costs) if found.costs else "",
     }  # fmt: skip
-
-
-def chain_figure(query: Mapping[str, str]) -> str:
-    """The guide's picture of a chain's address: what each row holds and who receives it; where it does not feed, what arrives."""
-    given, spec, _ = forms.read(query)
-    found = chains.chain_of(forms.request(given, spec) | {"load": given["load"]})
-    return rows_svg(found) if found.match else operand_svg(found)

@@ -12,14 +12,13 @@ from app.diagram import forms as pictures
 from app.diagram.options import DIAGRAM
 from app.instruction import facts as payload
 from app.instruction.schemas import Detail, OperandMap
-from app.kit.api import ApiRoute, Ptx, part, query, word
+from app.kit.api import ApiRoute, Ptx, part, query, typed, word
 from app.kit.media import FORMS
 from app.kit.picture import Drawing, servable
 from app.kit.wire import Body, json_body, picture
 from app.memory import facts as memory
-from app.memory.api import TILE
 from app.memory.facts import TILE_FIELDS
-from app.memory.options import LOOK
+from app.memory.options import LOOK, TILE
 from app.memory.schemas import Decoded, Tile
 from layouts import catalog
 from layouts.palette import PALETTES
@@ -75,7 +74,9 @@ FRAGMENT = {name: option(name, says) for name, says in (DIAGRAM | PIN).items()}
 DRAWING = {name: option(name, DIAGRAM[name]) for name in DRAWN}
 Fragment = Annotated[dict[str, str], query(FRAGMENT)]
 Bits = Annotated[dict[str, str], query(DRAWING)]
-TileDrawing = Annotated[dict[str, str], query(TILE | DRAWING | {name: option(name, says) for name, (_, says) in LOOK.items()}, TILE_FIELDS)]
+TileDrawing = Annotated[
+    dict[str, str], query(typed(TILE) | DRAWING | {name: option(name, says) for name, (_, says) in LOOK.items()}, TILE_FIELDS)
+]
 
 
 @router.get("/i/{ptx}/{operand}.{form:form}", responses=gives(OperandMap))

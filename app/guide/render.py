@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 
 from app.banks import facts as bank_facts
 from app.banks.draw import banks_svg
-from app.chain.page import chain_figure
+from app.chain.forms import chain_figure
 from app.diagram import forms as pictures
 from app.guide import reference as guide_reference
 from app.guide import values as guide_values

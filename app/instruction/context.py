@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fastapi import Request
-
 from app.catalogue import topics
 from app.diagram import forms as pictures
 from app.gpu import fragments, runs
@@ -35,8 +33,10 @@ def run_choices(found: Instruction, reason: str) -> dict[str, Any]:
     return {"kinds": kinds, "operands": measured, "forms": forms, "reason": reason, "steps": multiplies} if kinds else {}
 
 
-def page_context(request: Request, found: Instruction, chosen: state.PageState, notices: list[str]) -> dict[str, Any]:
-    """Everything the page of one instruction shows."""
+def page_context(
+    found: Instruction, chosen: state.PageState, notices: list[str], query: Mapping[str, str], reason: str, table_values: int
+) -> dict[str, Any]:
+    """Everything the page of one instruction shows. reason: why no run goes to a GPU; table_values: how large a map stands in the page as a table."""
     figure = figure_of(found, chosen.product)
     distinct = lanes.distinct_operands(found)
     lane = lanes.lane_of(found, figure, chosen)
@@ -61,14 +61,14 @@ def page_context(request: Request, found: Instruction, chosen: state.PageState, 
         "labels": LABELS,
         "code": code_parts(found),
         "program": programs.available(found),
-        "wmma": wmma_facts.checked(found, request.query_params),
-        "scales": scale_tables(found, request.query_params),
+        "wmma": wmma_facts.checked(found, query),
+        "scales": scale_tables(found, query),
         "products": state.products(found),
         "svg": drawing,
-        "run": run_choices(found, request.app.state.hardware.reason),
+        "run": run_choices(found, reason),
         "lane": lane,
         "lane_rows": [rows for rows in held if rows],
-        "tables": [lanes.full_table(op) for op in distinct if op.threads * op.values <= request.app.state.limits.table_values],
+        "tables": [lanes.full_table(op) for op in distinct if op.threads * op.values <= table_values],
         "data": dumps(page_data(found, figure, chosen)).decode().replace("</", "<\\/"),
     }
 

@@ -32,4 +32,6 @@ def instruction_page(request: Request, rest: str) -> Response:
     chosen, notices = state.read(found, request.query_params)
     if operand:
         return RedirectResponse(path_of(found) + f"?pin={operand.name}:0,0", 303)
-    return page(request, "instruction/page.html", page_context(request, found, chosen, notices))
+    server = request.app.state
+    context = page_context(found, chosen, notices, request.query_params, server.hardware.reason, server.limits.table_values)
+    return page(request, "instruction/page.html", context)

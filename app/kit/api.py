@@ -18,7 +18,7 @@ from fastapi import Depends, Path, Query, Request
 from fastapi.routing import APIRoute
 from starlette.responses import Response
 
-from app.kit.schemas import PTX
+from app.kit.schemas import PTX, NumberText
 from app.kit.wire import Sketch
 from app.kit.work import answering, kept, off_loop
 from layouts.errors import LayoutError
@@ -106,6 +106,14 @@ def text(says: str, *examples: str, most: int = 4096, pattern: str = "", alias: 
     """A query parameter of free text."""
     extra = {"pattern": pattern} if pattern else {"maxLength": most}
     return Query(description=says, examples=list(examples), json_schema_extra=extra, alias=alias)
+
+
+def typed(rows: Mapping[str, tuple[Iterable[str], str]]) -> dict[str, Any]:
+    """Query parameters for `query`, from rows of (the words it may be, none for a number; what it is)."""
+    return {
+        name: Annotated[str, word(words, says)] if words else Annotated[NumberText, Query(description=says)]
+        for name, (words, says) in rows.items()
+    }
 
 
 def part(says: str, *examples: str, known: Iterable[str] = ()) -> Any:

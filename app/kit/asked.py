@@ -6,6 +6,8 @@ from layouts import catalog
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Operand
 
+MOST_TEXT = 1 << 16  # characters of a pasted instruction; the opcode in it has its own limit
+
 
 def instruction(text: str, field: str) -> Instruction:
     try:

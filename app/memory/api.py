@@ -4,32 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter
 from starlette.responses import Response
 
-from app.kit.api import ApiRoute, Given, part, query, takes, word
-from app.kit.schemas import Major, NumberText, Order, SwizzleMode
+from app.kit.api import ApiRoute, Given, part, query, takes, typed
 from app.kit.wire import json_body
 from app.memory import facts as memory
+from app.memory.options import TILE
 from app.memory.schemas import Decoded, EncodeBody, Encoded, Reads, ReadsBody, Tile, Verified, VerifyBody
 
 router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
 
 
-TILE = {
-    "element_bits": Annotated[NumberText, Query(description="Bits of an element.")],
-    "major": Annotated[str, word(Major, "Which way is contiguous.")],
-    "swizzle": Annotated[str, word(SwizzleMode, "The swizzle mode.")],
-    "mn": Annotated[NumberText, Query(description="Elements of M or N.")],
-    "k": Annotated[NumberText, Query(description="Elements of K.")],
-    "rows": Annotated[NumberText, Query(description="Rows of one instruction; 64, or mn where that is less.")],
-    "order": Annotated[str, word(Order, "Which way the atoms are laid first; the usual one of the major where it is empty.")],
-    "base": Annotated[NumberText, Query(description="The tile's byte address.")],
-}
-
-
 @router.get("/smem/tile", responses={200: {"model": Tile}})
-def tile(given: Annotated[dict[str, str], query(TILE, memory.TILE_FIELDS)]) -> Response:
+def tile(given: Annotated[dict[str, str], query(typed(TILE), memory.TILE_FIELDS)]) -> Response:
     """Where every element of a tile lies, its strides LBO and SBO, and the descriptor of every step along K and M or N."""
     return json_body(memory.tile_facts(*memory.tile_of(given)))
 

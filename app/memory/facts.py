@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from app.kit.asked import MOST_TEXT
 from layouts import catalog, slices, tma
 from layouts import descriptor as desc
 from layouts.bits import hex_word
@@ -28,7 +29,6 @@ Json = dict[str, Any]
 TILE_FIELDS = {"element_bits": "16", "major": "K", "swizzle": "128B", "mn": "64", "k": "64", "rows": "", "order": "", "base": "0"}
 AMOUNTS = ("start_address", "lbo_bytes", "sbo_bytes", "base_offset")
 MAJORS = ("K", "MN")
-MOST_TEXT = 1 << 16  # characters of a pasted instruction; the opcode in it has its own limit
 SEEN_BY = ("instruction", "operand", "major")
 _CODE = re.compile(r"\breturn\b|[;=]\s*\S|[A-Za-z_]\w*\s*\(\s*&?\s*[A-Za-z_]")  # statements, or a call of a name
 FIXED = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from app.gpu import runs
 from app.kit.api import ApiRoute, Given, takes
 from app.kit.wire import json_body
 from app.kit.work import off_loop
@@ -24,4 +25,4 @@ async def gpu_api(request: Request) -> Response:
 async def run_api(request: Request, given: Given) -> Response:
     """Execute on the device (or, with backend numpy, simulate) and compare: kind mma {instruction, a_from, seed, or a, b, d of a whole product}, fragment
     {instruction, operand}, descriptor {descriptor, instruction, operand, major}, banks {access, address}. 503 where there is no device."""
-    return await off_loop(json_body, await hardware(request).run(given))
+    return await off_loop(json_body, await hardware(request).run(await off_loop(runs.check, given)))

@@ -7,11 +7,7 @@ import importlib.util
 import time
 from typing import Any
 
-from fastapi import Request
-
-from app.gpu import runs
 from app.gpu.pool import Pool
-from app.kit.work import off_loop
 from layouts.errors import LayoutError
 
 NO_CUPY = "CuPy is not installed. pip install 'lanescope[gpu]' on a machine with an NVIDIA GPU."
@@ -45,21 +41,20 @@ class Hardware:
             self._hello = (time.monotonic(), answer)
         return self._hello[1]
 
-    async def run(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Check a request and have it run; LayoutError says what is wrong or why it cannot run here."""
-        request = await off_loop(runs.check, given)
+    async def run(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Have a request run that `runs.check` gave back; LayoutError says why it cannot run here."""
         if request["backend"] == "cuda" and (reason := (await self.hello())["reason"]):
             raise LayoutError("no_device", reason, "backend numpy simulates the run; /gpu shows what hardware said elsewhere.")
         return await asyncio.wrap_future(self.pool.submit(request))
 
 
-def hardware(request: Request) -> Hardware:
+def hardware(request: Any) -> Hardware:
     """This server's hardware."""
     found: Hardware = request.app.state.hardware
     return found
 
 
-async def status(request: Request) -> dict[str, Any]:
+async def status(request: Any) -> dict[str, Any]:
     """GET /gpu: the devices, or why there is none; the queue and recent runs."""
     known = hardware(request)
     return await known.hello() | {"queue": known.pool.waiting, "recent": list(known.pool.recent)}

@@ -44,7 +44,7 @@ async def run_page(request: Request) -> Response:
     }
     try:
         given = await off_loop(_run_of, query)
-        found = await hardware(request).run(given)
+        found = await hardware(request).run(await off_loop(runs.check, given))
         context |= {"found": found, "views": await off_loop(run_views.views, found)}
         if "options" in found:
             context["program"] = programs.address(catalog.find(given["instruction"]), {side: query.get(side, "") for side in SIDES})

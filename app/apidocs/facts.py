@@ -1,0 +1,41 @@
+"""What the OpenAPI document says of every route: errors, tags, and the walk over its operations. No framework."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+Json = dict[str, Any]
+
+REF = "#/components/schemas/{model}"
+ERRORS = {
+    400: ("UnknownHost", "The request names a host that this server does not answer for."),
+    404: ("NotFound", "No such instruction, operand or address; the nearest legal ones are named."),
+    405: ("MethodNotAllowed", "The address exists, the method does not; `Allow` names the methods."),
+    408: ("SlowBody", "The body did not arrive in time."),
+    413: ("BodyTooLarge", "The body has more bytes than the server reads."),
+    414: ("AddressTooLong", "The address has more bytes than the server reads."),
+    415: ("UnsupportedMediaType", "The body is not sent as JSON."),
+    422: ("Refused", "A value is not legal; `field` names it as it was given."),
+    429: ("TooManyRequests", "This client asks too often; `Retry-After` says when to come back."),
+    500: ("InternalError", "The server failed; it logged why."),
+    503: ("Unavailable", "No device, too many requests at once, or more work than one request may cause."),
+}
+JSON_ERROR = {"application/json": {"schema": {"$ref": REF.format(model="Error")}}}
+PAGE = {"text/html": {"schema": {"type": "string", "description": "A page, where the ending is no form of a picture."}}}
+WORKER = {
+    502: ("WorkerFailed", "The process that runs on the device, or draws, ended or failed."),
+    504: ("WorkerTimedOut", "A run, or a drawing, took longer than it may."),
+}
+TAGS = [
+    {"name": "v1", "description": "The API: JSON in, JSON out."},
+    {"name": "pictures", "description": "Stable addresses for documents: the same bytes every time, with a strong ETag."},
+    {"name": "operation", "description": "The state of the server."},
+]
+
+
+def operations(made: Json) -> Iterator[tuple[str, str, Json]]:
+    """(path, method, operation) of a document."""
+    for path, methods in made["paths"].items():
+        for method, operation in methods.items():
+            yield path, method, operation
