@@ -10,8 +10,7 @@ import jsonschema_rs
 import pytest
 from starlette.testclient import TestClient
 
-from app.apidocs.facts import ERRORS
-from app.apidocs.facts import operations
+from app.apidocs.facts import ERRORS, operations
 from app.diagram.options import DIAGRAM
 from app.kit import rows
 from app.kit.errors import STATUS
