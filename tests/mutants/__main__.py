@@ -8,6 +8,7 @@ import pickle
 import random
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from tests.mutants import equivalent, report
@@ -52,6 +53,9 @@ def sample(root: Path, files: list[str], count: int, seed: int) -> list[Mutant]:
     return sorted(drawn, key=lambda m: (m.file, m.start))
 
 
+Job = tuple[Mutant, list[str], float]
+
+
 def survivors(root: Path, path: Path) -> list[Mutant]:
     """What survived the last run, as far as its text still stands."""
     verdicts: list[Verdict] = pickle.loads(path.read_bytes())[0]
@@ -84,6 +88,17 @@ def order(reach: Reach, mutant: Mutant, budget: float) -> tuple[list[str], float
     return chosen, seconds
 
 
+def control(root: Path, work: list[Job]) -> list[Job]:
+    """The tests of a few mutants over the sources as they are: what fails here says nothing of a fault."""
+    reached = [job for job in work if job[1]][:: max(1, len(work) // 3)]
+    return [(replace(mutant, new=mutant.old, operator="none"), tests, seconds) for mutant, tests, seconds in reached]
+
+
+def unharmed(verdict: Verdict) -> None:
+    if verdict.outcome != "survived":
+        raise SystemExit(f"{verdict.by or 'a test'} fails without any fault")
+
+
 def main() -> None:
     ask = argparse.ArgumentParser(prog="make mutants")
     ask.add_argument("files", nargs="*", default=["layouts", "app"])
@@ -93,12 +108,13 @@ def main() -> None:
     ask.add_argument("--budget", type=float, default=20.0, help="seconds of tests a mutant, as they take unharmed")
     ask.add_argument("--root", type=Path, default=ROOT)
     ask.add_argument("--again", action="store_true", help="only what survived the last run")
+    ask.add_argument("--no-record", action="store_true", help="the recorded reach as it is")
     ask.add_argument("--no-report", action="store_true", help="print, and leave docs/mutants.md as it is")
     given = ask.parse_args()
     root, work_at = given.root, given.root / "build" / "mutants"
     files = sources(root, given.files)
     drawn = survivors(root, work_at / "verdicts.pickle") if given.again else sample(root, files, given.n, given.seed)
-    reach = Reach.at(root, work_at / "reach.pickle", browser=any(not file.endswith(".py") for file in files))
+    reach = Reach.at(root, work_at / "reach.pickle", browser=any(not file.endswith(".py") for file in files), record=not given.no_record)
     known = equivalent.read()
     work = [(mutant, *order(reach, mutant, given.budget)) for mutant in drawn if equivalent.of(mutant, known) is None]
     same = [mutant for mutant in drawn if equivalent.of(mutant, known) is not None]
@@ -113,7 +129,9 @@ def main() -> None:
         )
         saved(work_at / "verdicts.pickle", (verdicts, same, given))
 
-    Nursery(root, work_at, given.jobs).run(work, told)
+    nursery = Nursery(root, work_at, given.jobs)
+    nursery.run(control(root, work), unharmed)
+    nursery.run(work, told)
     text = report.written(verdicts, same, given.seed)
     if given.no_report:
         print(text)

@@ -89,11 +89,13 @@ def planted(tree: Path, mutant: Mutant, number: int) -> Iterator[None]:
 
 
 def load_libraries() -> None:
-    import importlib
+    import importlib.metadata
 
     for name in LIBRARIES.split():
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
+    for plugin in importlib.metadata.entry_points(group="pytest11"):
+        plugin.load()
 
 
 def run_tests(tree: Path, order: list[str], out: Path) -> None:
@@ -101,7 +103,6 @@ def run_tests(tree: Path, order: list[str], out: Path) -> None:
     status = 70
     try:
         os.setsid()
-        sys.dont_write_bytecode = True
         os.chdir(tree)
         os.environ["PYTHONPATH"] = str(tree)
         sys.path[:] = [str(tree), *(p for p in sys.path if p not in ("", str(tree)) and not (Path(p or ".") / "layouts").is_dir())]
@@ -112,20 +113,8 @@ def run_tests(tree: Path, order: list[str], out: Path) -> None:
             os.dup2(log.fileno(), 2)
         chosen = Chosen(order)
         files = list(dict.fromkeys(test.split("::")[0] for test in order))
-        options = [
-            "-x",
-            "-q",
-            "-o",
-            "addopts=",
-            "-p",
-            "no:cacheprovider",
-            "-p",
-            "no:xdist",
-            "-m",
-            "not bench",
-            "--benchmark-disable",
-            "--tb=no",
-        ]
+        options = "-x -q --tb=no --rootdir=. -o addopts= -p no:cacheprovider -p no:xdist --benchmark-disable".split()
+        options += ["-m", "not bench", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
         status = int(pytest.main([*options, *files], [chosen]))
         out.write_text(chosen.failed)
     except BaseException:

@@ -143,11 +143,13 @@ class Reach:
     hashes: dict[str, str] = field(default_factory=dict)
 
     @staticmethod
-    def at(root: Path, cache: Path, browser: bool = True) -> Reach:
+    def at(root: Path, cache: Path, browser: bool = True, record: bool = True) -> Reach:
         """The recording in `cache`, brought up to date: changed test files are run again, changed sources are matched line by line."""
         held = pickle.loads(cache.read_bytes()) if cache.is_file() else Reach(root)
         held.root = root
         held.follow()
+        if not record:
+            return held
         files = {
             str(path.relative_to(root)): text_hash(path) for path in sorted(root.glob("tests/**/test_*.py")) if "bench" not in path.parts
         }
