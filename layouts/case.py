@@ -36,7 +36,7 @@ def bytes_of(elements: int, seen: View) -> int:
     return elements * seen.bits // 8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Diagnosis:
     """One named cause. fix: the descriptor that verifies, None where a descriptor alone cannot help; storage: how the data would
     have to be stored instead, as a storage of POST /descriptors/verify, None where they are not at fault."""
@@ -48,7 +48,7 @@ class Diagnosis:
     storage: dict[str, Any] | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Slip:
     """A wrong amount in some fields. cost: how much evidence it needs; a rarer or vaguer cause costs more."""
 

@@ -32,7 +32,7 @@ LOW_GAPS = 0b11 << 14 | 0b11 << 30  # bits between the fields, where an address 
 LEFT_OVER = 4.0  # one field that no known mistake explains
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """Causes that together give exactly the program's word, and what believing in them costs."""
 

@@ -48,7 +48,7 @@ def _option(value: object, field: str) -> str:
     raise LayoutError("bad_options", f"{field} is '{shown(value)}'.", "Give text or a whole number.", field)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Reader:
     """The options of one side, each read with its field's name; what was read, defaults included, is kept in `full`, the words an option
     takes in `words`."""

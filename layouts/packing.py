@@ -13,7 +13,7 @@ LOW = (1 << 32) - 1
 NOTHING_LEFT = 2.5  # cost of a packing that leaves 0 in all its fields: 0 has likelier causes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Packing:
     """A word that packs right amounts wrongly. free: bits that prove nothing; none by default, as what nothing reads was taken from the given word.
     fields: those it spoils, where it leaves the others alone."""

@@ -15,7 +15,7 @@ Ints = NDArray[np.int64]
 ROW_BYTES = 16
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Wanted:
     """What each register of an operand holds, granule by granule: a byte, or an element where several share a byte.
 
@@ -70,7 +70,7 @@ def in_memory(operand: Operand, bits: int = 16) -> Operand:
     return packed(operand, bits) if operand.name in "cd" and operand.container_bits > bits else operand
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Given:
     """One ldmatrix or stmatrix: byte of register → matrix, row (a lane's 16 bytes) and byte of the row, [lane, register, byte]."""
 

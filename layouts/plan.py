@@ -125,7 +125,7 @@ class Described(Side, ABC):
         return self.word.replace(start_address=(moved & 0x3FFFF) // 16)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Tiled(Described):
     """In a canonical tile, from row `first` on."""
 
@@ -178,7 +178,7 @@ class Placed(Described):
         return self.words[step]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Rows(Side):
     """A multiplicand of a warp's mma in shared memory: lines `pitch` bytes apart, XORed by offset; loaded by ldmatrix where `chain` says how."""
 
@@ -197,7 +197,7 @@ class Rows(Side):
         return self.base + self.mode.swizzle()(line * self.pitch + byte)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Matrix(Side):
     """A multiplicand of wmma in shared memory as wmma.load reads it: lines `ldm` elements apart, beginning at byte `base`."""
 
@@ -210,7 +210,7 @@ class Matrix(Side):
         return self.base + self.lines * self.ldm * self.container_bits // 8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Plan:
     """Everything a program needs. options: all of them by side, spelled in full ("" where there is none); chosen: those that were
     given; words: what each takes, empty for a number.

@@ -30,7 +30,7 @@ UNITS = ("elements", "bytes", "chunks")
 MOST_BYTES = 1 << 30  # of a stride or an offset: far past shared memory, so that nothing below can overflow 64 bits
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Placement:
     """Bit `bit` of element (mn, k) → its place, in bits. before: (mn, k, bit) → bit offset from the base before the XOR, broadcasts; xor: on
     bits, of the absolute address or of the offset from the base (`by`: address or tile)."""
@@ -49,7 +49,7 @@ class Placement:
         return self.locate(self.before(mn, k, 0)) >> 3
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Storage:
     """Where a program put element (mn, k): `address` broadcasts; sizes are None where the storage has no end."""
 

@@ -20,7 +20,7 @@ from layouts.storage import Storage
 __all__ = ["Diagnosis", "Verdict", "verify"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """The result: both maps, how many elements agree, the first that does not, and the diagnoses, likeliest first."""
 

@@ -18,7 +18,7 @@ from layouts.tiling import DEFAULT_ORDER
 Spec = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class World:
     """A storage that differs from the real one in one respect; `code` is the mistake of a program that takes the tile for it."""
 

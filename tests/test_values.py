@@ -1,0 +1,32 @@
+"""What holds of every value type of the engine: immutable, and without room for a misspelt attribute."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import importlib
+import pkgutil
+from collections.abc import Iterator
+
+import pytest
+
+import layouts
+
+OPEN = {"Family", "Side", "Described"}  # rows with defaults of their own; bases of rows that hold cached properties
+
+
+def types() -> Iterator[type]:
+    for found in pkgutil.walk_packages(layouts.__path__, "layouts."):
+        module = importlib.import_module(found.name)
+        yield from (
+            kind
+            for kind in vars(module).values()
+            if isinstance(kind, type) and dataclasses.is_dataclass(kind) and kind.__module__ == found.name
+        )
+
+
+@pytest.mark.parametrize("kind", list(types()), ids=lambda kind: getattr(kind, "__qualname__", str(kind)))
+def test_a_value_does_not_change(kind: type) -> None:
+    assert kind.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    if kind.__name__ not in OPEN and not any(isinstance(member, functools.cached_property) for member in vars(kind).values()):
+        assert "__slots__" in vars(kind)
