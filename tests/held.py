@@ -14,3 +14,19 @@ def held(name: str, text: str) -> None:
     if os.environ.get("LANESCOPE_GOLDEN") == "write":
         path.write_text(text)
     assert text.splitlines() == path.read_text().splitlines(), f"{path.name} says something else. If the new words are right: make golden"
+
+
+def elided(text: str, seen: set[str]) -> list[str]:
+    """The lines of a long text that no earlier one had; what is left out is counted, and where it stands is held by the order of the rest."""
+    out: list[str] = []
+    skipped = 0
+    for row in text.splitlines():
+        if row in seen:
+            skipped += 1
+            continue
+        if skipped:
+            out.append(f"  … {skipped}")
+        skipped = 0
+        seen.add(row)
+        out.append(f"  | {row}".rstrip())
+    return [*out, *([f"  … {skipped}"] if skipped else [])]
