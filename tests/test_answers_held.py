@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, quote, urlsplit
 
 import pytest
 
-from app.kit.words import BODIES, EXAMPLES
+from app.kit.examples import BODIES, EXAMPLES
 from app.main import create_app
 from tests import asgi
 from tests.held import held
