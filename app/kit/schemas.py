@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 from typing_extensions import TypeAliasType
@@ -33,9 +33,14 @@ def words(name: str, known: Iterable[str], says: str) -> Any:
     return made
 
 
-Family = words("Family", catalog.FAMILY_NAMES, "A family of instructions.")
-Target = words("Target", catalog.TARGETS, "An architecture that ptxas was asked to assemble for.")
-ElementType = words("ElementType", rows.known_types(), "The type of some operand's elements.")
+if TYPE_CHECKING:  # the words are a table's: to a type checker they are text
+    Family: TypeAlias = str
+    Target: TypeAlias = str
+    ElementType: TypeAlias = str
+else:
+    Family = words("Family", catalog.FAMILY_NAMES, "A family of instructions.")
+    Target = words("Target", catalog.TARGETS, "An architecture that ptxas was asked to assemble for.")
+    ElementType = words("ElementType", rows.known_types(), "The type of some operand's elements.")
 SwizzleMode = words("SwizzleMode", NAMES, "A shared-memory swizzle mode of wgmma.")
 Major = words("Major", DEFAULT_ORDER, "Which way of an operand is contiguous in memory.")
 Order = words("Order", DEFAULT_ORDER.values(), "Which way the atoms of a tile are laid first.")
