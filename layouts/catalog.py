@@ -12,12 +12,14 @@ from importlib.resources import files
 from math import log2
 from typing import Any
 
+from layouts import reading
 from layouts.errors import LayoutError
 from layouts.instruction import Family, Instruction
 from layouts.syntax import Syntax, sizes_of
 from layouts.table import TABLES
 
 TARGETS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_103a", "sm_120a")
+LONGEST = 1 << 16  # characters of a pasted text; the opcode in it has its own limit
 LONGEST_OPCODE = 256  # the longest text of the tables has 120
 # The parts of a syntax and how much a caller minds another one: types are what they have, a shape can be changed.
 _PARTS = {"opcode": 4.0, "shape": 1.0, "layouts": 1.0, "types": 1.5, "modifiers": 1.0}
@@ -106,6 +108,15 @@ def runs(instruction: Instruction) -> tuple[Run, ...]:
     return tuple(out)
 
 
+def short(device: str) -> str:
+    """A device as people call it.
+
+    >>> short("NVIDIA H100 80GB HBM3")
+    'H100'
+    """
+    return device.removeprefix("NVIDIA ").split(" ")[0]
+
+
 def opcode_of(text: str) -> str:
     """The opcode inside a pasted line: an asm string, a predicated line, an operand list behind it, spaces within."""
     match = OPCODE.search(text)
@@ -113,6 +124,14 @@ def opcode_of(text: str) -> str:
         return ""
     lowered = re.sub(r"\s+", "", match.group(0)).lower().rstrip(":")
     return re.sub(r"(?<=scale_vec::)(\d)x", r"\1X", lowered)
+
+
+def named(given: object, field: str) -> Instruction:
+    """The instruction that a field of a request names; LayoutError `bad_instruction` says which field."""
+    try:
+        return find(reading.text(given, field, LONGEST))
+    except LayoutError as error:
+        raise LayoutError("bad_instruction", error.message, error.hint, field, error.nearest) from None
 
 
 def find(text: str) -> Instruction:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.kit.asked import MOST_TEXT
 from layouts import catalog, chain, pieces
 from layouts.errors import LayoutError
 from layouts.feeding import why_not
 from layouts.instruction import Instruction, Operand
-from layouts.reading import choice, keys, table, text
+from layouts.reading import choice, keys, table
 from layouts.render.chain import code
 from layouts.storage import HINT as STORAGE_HINT
 from layouts.storage import Storage
@@ -22,7 +21,7 @@ CHAIN_FIELDS = ("storage", "load", "mma", "operand", "major")
 def chain_of(given: Json) -> chain.Chain:
     """What a requested load or store does over the storage; LayoutError names the wrong field."""
     keys(given, CHAIN_FIELDS)
-    load, mma = _find(given, "load"), _find(given, "mma")
+    load, mma = catalog.named(given.get("load"), "load"), catalog.named(given.get("mma"), "mma")
     letter = choice(given.get("operand", "d" if load.family.stores else "a"), "operand", ("a", "b", "c", "d"), "bad_operand")
     operand = _operand(mma, letter, load)
     return chain.chain(load, operand, _stored(given, operand))
@@ -33,13 +32,6 @@ def _stored(given: Json, operand: Operand) -> Storage:
     spec = table(given.get("storage"), "storage", STORAGE_HINT, "bad_storage")
     major = choice(given.get("major", spec.get("major", spec.get("inner", "K"))), "major", DEFAULT_ORDER, "bad_major")
     return chain.stored(spec, operand, major)
-
-
-def _find(given: Json, field: str) -> Instruction:
-    try:
-        return catalog.find(text(given.get(field), field, MOST_TEXT))
-    except LayoutError as error:
-        raise LayoutError("bad_instruction", error.message, error.hint, field, error.nearest) from None
 
 
 def _operand(mma: Instruction, letter: str, load: Instruction) -> Operand:
@@ -54,7 +46,7 @@ def _operand(mma: Instruction, letter: str, load: Instruction) -> Operand:
 
 def choices(given: Json) -> tuple[list[str], list[str]]:
     """(every load or store whose registers fit the operand of a request, those that feed it from its storage, best first)."""
-    mma, letter = _find(given, "mma"), choice(given.get("operand", "a"), "operand", ("a", "b", "c", "d"), "bad_operand")
+    mma, letter = catalog.named(given.get("mma"), "mma"), choice(given.get("operand", "a"), "operand", ("a", "b", "c", "d"), "bad_operand")
     operand, store = pieces.in_memory(mma.operand(letter)), letter in "cd"
     fits = [i.ptx for i in chain.candidates(operand, store)]
     if not fits:

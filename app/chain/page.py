@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
@@ -12,6 +11,7 @@ from app.banks.draw import banks_svg
 from app.chain import facts as chains
 from app.chain import forms
 from app.chain.draw import lanes_svg, operand_svg, rows_svg
+from app.kit import links
 from app.kit.api import OffLoop
 from app.kit.encode import dumps
 from app.kit.page import page
@@ -45,7 +45,7 @@ def _chain_context(given: dict[str, str], spec: dict[str, str], used: list[str])
     operand, facts = found.want.operand, chains.chain_facts(found)
     return {
         "converted": operand is not find(given["mma"]).operand(given["operand"]), "loads": fits, "best": best, "store": found.store,
-        "facts": facts, "links": {load: f"/chain?{urlencode(same | {'load': load})}" for load in facts["instead"]},
+        "facts": facts, "links": {load: links.chain(same | {"load": load}) for load in facts["instead"]},
         "as_json": dumps(request).decode(), "operand": operand, "lane_rows": found.lane_addresses.tolist(),
         "starts": found.of_lanes(found.starts).tolist(), "operand_svg": operand_svg(found), "lanes_svg": lanes_svg(found),
         "rows_svg": rows_svg(found) if found.match else "", "banks_svg": banks_svg(found.costs) if found.costs else "",

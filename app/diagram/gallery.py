@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.diagram import forms as pictures
+from app.kit.links import path_of
 from app.memory import facts as memory
 from app.memory.facts import tile_of
 from layouts import find
@@ -25,7 +26,7 @@ class Entry:
 
 def _instruction(name: str, ptx: str, operand: str = "", **options: str) -> Entry:
     found = find(ptx)
-    return Entry(name, f"/i/{found.ptx}", found.ptx, operand, tuple(options.items()))
+    return Entry(name, path_of(found), found.ptx, operand, tuple(options.items()))
 
 
 PICTURES = {
@@ -68,4 +69,4 @@ def drawing(slug: str) -> str:
     else:
         tile_of({name: value for name, value in options.items() if name in memory.TILE_FIELDS})
         made = pictures.tile("svg", options)
-    return made[0].decode()
+    return bytes(made[0]).decode()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from typing import Any
-from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
@@ -15,6 +14,7 @@ from app.diagram.options import DIAGRAM
 from app.instruction import state
 from app.kit import picture as raster
 from app.kit.api import OffLoop
+from app.kit.links import path_of
 from app.kit.media import FORMS
 from app.kit.page import page
 from layouts import catalog, find
@@ -53,7 +53,7 @@ def builder(request: Request) -> Response:
         shown, _ = pictures.instruction("svg", found, operand, options)
         if form not in FORMS:
             raise LayoutError("bad_option", f"No form '{form[:20]}'.", f"Allowed: {', '.join(FORMS)}.", "form")
-        path = f"/i/{found.ptx}{'/' + operand.name if operand else ''}.{form}" + (f"?{urlencode(options, safe=':,')}" if options else "")
+        path = path_of(found, operand, form, options)
         context |= {
             "svg": shown.decode(),
             "path": path,

@@ -17,7 +17,7 @@ from layouts.instruction import Instruction
 from layouts.options import read
 from layouts.plan import Plan
 from layouts.planning import FROM, SIDES, plan, plannable
-from layouts.reading import choice, keys, number, table, text
+from layouts.reading import choice, keys, number, table
 from layouts.spelling import read_word
 from layouts.tiling import DEFAULT_ORDER
 
@@ -43,7 +43,7 @@ def check(given: Mapping[str, Any]) -> Json:
     out: Json = {"kind": kind, "backend": backend, "device": device}
     if kind == "banks":
         return out | _check_banks(given)
-    instruction = _instruction(given)
+    instruction = catalog.named(given.get("instruction"), "instruction")
     out["instruction"] = instruction.ptx
     if kind == "mma":
         return out | _check_mma(given, instruction)
@@ -58,13 +58,6 @@ def check(given: Mapping[str, Any]) -> Json:
     word = Descriptor(read_word(given.get("descriptor")).word)
     descriptors.place(word, view, 0)
     return out | {"descriptor": str(word), "operand": operand, "major": major}
-
-
-def _instruction(given: Mapping[str, Any]) -> Instruction:
-    try:
-        return catalog.find(text(given.get("instruction"), "instruction", 1 << 16))
-    except LayoutError as error:
-        raise LayoutError("bad_instruction", error.message, error.hint, "instruction", error.nearest) from None
 
 
 def _check_mma(given: Mapping[str, Any], instruction: Instruction) -> Json:

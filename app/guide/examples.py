@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
 
+from app.kit import links
 from app.memory.tiles import tile_figure
 from layouts.render import smem
 from layouts.render.svg import svg
@@ -79,6 +79,6 @@ def side(letter: str, tile: Tile) -> dict[str, Any]:
     return {
         "letter": letter, "tile": tile, "lbo": lbo // 16, "sbo": sbo // 16, "lbo_used": lbo_used, "sbo_used": sbo_used, "cute": tile.cute(), "descriptor": word,
         "svg": svg(drawing.figure, title=f"{letter}: {tile.major}-major, swizzle {tile.mode.name}", palette=None, extra=drawing.extra),
-        "smem": "/smem?" + urlencode(shape), "verify": f"/descriptor/wgmma/{word}?" + urlencode(check), "code": smem.fill(tile, name) + smem.describe(tile, name),
+        "smem": links.smem(shape), "verify": links.descriptor(word, check), "code": smem.fill(tile, name) + smem.describe(tile, name),
         "trans": 0 if tile.major == "K" else 1,
     }  # fmt: skip

@@ -6,9 +6,9 @@ Code that a part shows is compiled or assembled in the tests; tables hold what t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from urllib.parse import quote
+from collections.abc import Callable, Sequence
 
+from app.kit.links import path_of
 from layouts import catalog, differences, find, overview, qualifiers, wmma
 from layouts.dtypes import DTYPES
 from layouts.errors import LayoutError
@@ -18,7 +18,6 @@ from layouts.table import wgmma_order as order
 from layouts.table.wmma_api import BIT_OPERATIONS, BY_NAME, FUNCTIONS
 
 _PART = re.compile(r"^@part (\S+)(?: (.+))?$", re.M)
-DEVICES = {"NVIDIA H100 80GB HBM3": "H100", "NVIDIA H200": "H200"}
 
 
 def fill(text: str) -> str:
@@ -33,7 +32,7 @@ def part(name: str, arguments: str) -> str:
     return PARTS[name](arguments)
 
 
-def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     """A Markdown table."""
     lines = [head, ("---",) * len(head), *rows]
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
@@ -45,10 +44,6 @@ def block(code: str) -> str:
 
 def link(text: str, address: str) -> str:
     return f"[{text}]({address})"
-
-
-def page(instruction: Instruction) -> str:
-    return "/i/" + quote(instruction.ptx, safe=":.")
 
 
 # reading an instruction -----------------------------------------------------------------------------------------------------
@@ -147,7 +142,7 @@ def _shape_links(row: overview.Row) -> str:
             and i.shape.endswith(shape.split("N")[-1])
             and i.sizes["n"] in (64, row.found[0].sizes["n"])
         )
-        out.append(link(text, page(some)))
+        out.append(link(text, path_of(some)))
     return ", ".join(out)
 
 
@@ -250,12 +245,12 @@ def fragments(_: str) -> str:
         a, b = held["a"][0], held["b"][0]
         m, n, k = (a.instruction.sizes[dim] for dim in "mnk")
         packed = f", {a.per_storage} in one {a.storage_cpp}" if a.per_storage > 1 else ""
-        c = " or ".join(f"{link(f.element_cpp, page(f.instruction))} {f.num_elements}" for f in held["c"])
+        c = " or ".join(f"{link(f.element_cpp, path_of(f.instruction))} {f.num_elements}" for f in held["c"])
         rows.append(
             (
                 f"`{a.element_cpp}`",
                 f"{m} × {n} × {k}",
-                *(link(str(f.num_elements), page(f.instruction)) + packed for f in (a, b)),
+                *(link(str(f.num_elements), path_of(f.instruction)) + packed for f in (a, b)),
                 c,
                 a.since,
             )
@@ -333,7 +328,7 @@ def elements(text: str) -> str:
     (op,) = found.operands.values()
     held = [wmma.elements_of(op, int(lane)) for lane in lanes]
     cells = [tuple(_places(op, lane[at]) for lane in held) for at in range(len(held[0]))]
-    title = link(f"{op.name.upper()} of {found.shape}", page(found)) + f", {op.element.name}"
+    title = link(f"{op.name.upper()} of {found.shape}", path_of(found)) + f", {op.element.name}"
     return f"{title}:\n\n" + table(("x[i]", *(f"lane {lane}" for lane in lanes)), [(f"x[{at}]", *row) for at, row in enumerate(cells)])
 
 
@@ -361,7 +356,7 @@ def bits(_: str) -> str:
         rows.append(
             (
                 f"`{operation.cpp}` ({operation.value})",
-                link(f"`.{operation.ptx}.popc`", page(found)),
+                link(f"`.{operation.ptx}.popc`", path_of(found)),
                 known.ptx_version,
                 overview.target_text(known.targets),
                 operation.meaning,
@@ -425,7 +420,7 @@ def proofs(row: differences.Difference) -> str:
     """What proves a row, a line each."""
     lines = []
     if row.ran:
-        devices = [DEVICES.get(run.device, run.device) for run in catalog.runs(find(row.ran[0])) if run.agrees]
+        devices = [catalog.short(run.device) for run in catalog.runs(find(row.ran[0])) if run.agrees]
         lines.append(f"- ran on {' and '.join(devices)}: {_some(row.ran)}")
     if row.assembled:
         lines.append(f"- ptxas 13.0 assembles {_some(row.assembled)}")
@@ -442,7 +437,7 @@ def proofs(row: differences.Difference) -> str:
 
 def _some(texts: tuple[str, ...], most: int = 4) -> str:
     rest = f" and {len(texts) - most} more" if len(texts) > most else ""
-    return ", ".join(link(f"`{text}`", page(find(text))) for text in texts[:most]) + rest
+    return ", ".join(link(f"`{text}`", path_of(find(text))) for text in texts[:most]) + rest
 
 
 PARTS: dict[str, Callable[[str], str]] = {

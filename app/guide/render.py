@@ -18,6 +18,7 @@ from app.guide import reference as guide_reference
 from app.guide import values as guide_values
 from app.guide.examples import BY_SLUG, TRANSPOSE
 from app.guide.index import ORDER, source
+from app.kit.links import path_of
 from app.memory import facts as memory
 from app.memory.draw import bits_svg
 from app.memory.tiles import LABELLED, look_of, tile_figure
@@ -87,7 +88,7 @@ def figure_html(address: str, caption: str) -> str:
             replace(style, palette=None, legend=True),
             caption,
         )
-        address = f"/i/{found.ptx}" + (f"?{parts.query}" if parts.query else "")
+        address = path_of(found) + (f"?{parts.query}" if parts.query else "")
     elif kind == "smem":
         tile, _ = memory.tile_of(query)
         drawing = tile_figure(tile, look_of(query))

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from app.gpu.verify import summary
+from app.guide.reference import table
 from app.memory import facts as memory
 from layouts import catalog, find, slices
 from layouts.descriptor import FIELDS, View, inert
@@ -84,7 +85,7 @@ def ran(part: str) -> str:
         rows = [row for row in summary(data) if row.what == part or (part == "forms" and row.what in catalog.FAMILY_NAMES)]
         agreed = sum(row.agreed for row in rows)
         if agreed:
-            told.setdefault(agreed, []).append(f"an {data['meta']['device'].removeprefix('NVIDIA ').split(' ')[0]}")
+            told.setdefault(agreed, []).append(f"an {catalog.short(data['meta']['device'])}")
     return " and ".join(f"{agreed:,} on {' and '.join(devices)}" for agreed, devices in told.items()) or "none yet"
 
 
@@ -112,11 +113,6 @@ VALUES: dict[str, Callable[[str], str]] = {
 # tables ---------------------------------------------------------------------------------------------------------------------
 
 
-def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    lines = [head, ("---",) * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
 def _bits(low: int, high: int) -> str:
     return f"{low}–{high}"
 
@@ -126,7 +122,7 @@ def fields() -> str:
     names = {"start_address": "start address", "lbo": "LBO", "sbo": "SBO", "base_offset": "base offset", "swizzle": "swizzle mode"}
     units = {16: "bytes div 16", 1: ""}
     rows = [(_bits(f.low, f.high), names[f.name], ", ".join(filter(None, (f.meaning, units[f.unit])))) for f in FIELDS]
-    return _table(("bits", "field", ""), rows)
+    return table(("bits", "field", ""), rows)
 
 
 def modes() -> str:
@@ -142,7 +138,7 @@ def modes() -> str:
         (m.name, f"{m.width_bytes} B", xor(m), f"Swizzle<{m.bits},4,3>", f"{m.pattern_bytes} B" if m.bits else "–", str(m.code), str(m.tma))
         for m in BY_WIDTH
     ]
-    return _table(
+    return table(
         (
             "mode",
             "atom width",
@@ -174,7 +170,7 @@ def canonical() -> str:
         text = _sample(major, mode).canonical()
         text = text if mode.chunks == 1 else text.replace(str(mode.chunks), "W")
         rows.append((f"{major}-major, {'none' if mode.chunks == 1 else 'swizzled'}", f"`{text}`"))
-    return _table(("", "layout"), rows)
+    return table(("", "layout"), rows)
 
 
 def strides() -> str:
@@ -190,7 +186,7 @@ def strides() -> str:
             never = "; not read when M or N is one atom wide" if name == "lbo" else "; not read when M or N is 8"
             cells.append("not read" if name in unread[0] else leads + (never if name in unread[1] else ""))
         rows.append((*_kind(major, mode), *cells))
-    return _table(("mode", "contiguous", "LBO leads", "SBO leads"), rows)
+    return table(("mode", "contiguous", "LBO leads", "SBO leads"), rows)
 
 
 def k_steps() -> str:
@@ -211,7 +207,7 @@ def k_steps() -> str:
     swizzled = [row for row in rows if row[1] != "K" and row[0] != "none"]
     rows = [row for row in rows if row not in swizzled] + [(", ".join(row[0] for row in swizzled), *swizzled[0][1:])]
     assert len({row[2] for row in swizzled}) == 1
-    return _table(("mode", "contiguous", "next K step"), rows)
+    return table(("mode", "contiguous", "next K step"), rows)
 
 
 TABLES: dict[str, Callable[[], str]] = {

@@ -175,7 +175,7 @@ def evidence(instruction: Instruction) -> list[Json]:
     ran: list[Json] = [
         {
             "kind": "ran" if run.agrees else "differs",
-            "text": f"{'ran' if run.agrees else 'DIFFERS'} on {_short(run.device)}, {run.date}",
+            "text": f"{'ran' if run.agrees else 'DIFFERS'} on {catalog.short(run.device)}, {run.date}",
             "by": f"{run.device}: {' and '.join(METHODS[method] for method in run.methods)}",
             "date": run.date,
         }

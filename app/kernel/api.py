@@ -12,13 +12,12 @@ from app.kernel.schemas import Program
 from app.kit.api import ApiRoute, Ptx, text
 from app.kit.wire import json_body
 from layouts import catalog
+from layouts.options import LONGEST
 from layouts.planning import plan
-
-MOST = 2000
 
 
 def _options(what: str, *examples: str) -> Any:
-    return text(f"{what}: name=value,name=value.", *examples, most=MOST)
+    return text(f"{what}: name=value,name=value.", *examples, most=LONGEST)
 
 
 router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)

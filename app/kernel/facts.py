@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote, urlencode
 
+from app.kit import links
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
 from layouts.plan import Described, Plan
@@ -45,8 +45,7 @@ def chosen(query: Mapping[str, str]) -> dict[str, str]:
 
 def address(instruction: Instruction, given: Mapping[str, str], form: str = "") -> str:
     """The page's address, or that of its .cu, .py or .json."""
-    query = urlencode({side: text for side, text in given.items() if text}, safe="=,:<>")
-    return f"/kernel/{quote(instruction.ptx, safe=':.')}{'.' + form if form else ''}{'?' + query if query else ''}"
+    return links.kernel(instruction, {side: text for side, text in given.items() if text}, form)
 
 
 def spelled(made: Plan) -> dict[str, str]:

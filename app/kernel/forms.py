@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import quote, urlencode
 
 from app.instruction import facts as payload
 from app.kernel import facts as programs
+from app.kit import links
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
 from layouts.plan import Plan, Tiled
@@ -30,7 +30,6 @@ def context(made: Plan, given: dict[str, str], error: LayoutError | None) -> dic
     """What the page shows."""
     found = made.instruction
     options = {side: text for side, text in (given if error else programs.spelled(made)).items() if text}
-    run = {"kind": "mma", "instruction": found.ptx, **options, "backend": "numpy"}
     return {
         "found": found,
         "evidence": payload.evidence(found),
@@ -38,8 +37,8 @@ def context(made: Plan, given: dict[str, str], error: LayoutError | None) -> dic
         "facts": None if error else programs.facts(made),
         "fields": {side: _fields(made, side, given[side] if error else "") for side in SIDES},
         "forms": {form: programs.address(found, options, form) for form in (*programs.FORMS, "json")},
-        "run": "/gpu/run?" + urlencode(run),
-        "steps": f"/steps/{quote(found.ptx, safe=':.')}" + (f"?{urlencode(options)}" if options and found.family.by_descriptor else ""),
+        "run": links.run(found, options),
+        "steps": links.steps(found, options if found.family.by_descriptor else {}),
         "tiles": [_tile(side, made) for side in (made.a, made.b) if isinstance(side, Tiled)],
         "labels": {f"{side}.{name}": what for side in SIDES for name, what in programs.WHAT.items()}
         | {"d.scale": "scale-d", "d.layout": "C and D stored"},
@@ -75,4 +74,4 @@ def _tile(side: Tiled, made: Plan) -> dict[str, str]:
     }
     check = {"instruction": made.instruction.ptx, "operand": name, "major": tile.major, **storage, "slice_mn": side.first}
     word = programs.words(side, 1)[0]
-    return {"letter": name, "smem": "/smem?" + urlencode(shape), "word": word, "verify": f"/descriptor/wgmma/{word}?" + urlencode(check)}
+    return {"letter": name, "smem": links.smem(shape), "word": word, "verify": links.descriptor(word, check)}

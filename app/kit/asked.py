@@ -6,10 +6,9 @@ from layouts import catalog
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Operand
 
-MOST_TEXT = 1 << 16  # characters of a pasted instruction; the opcode in it has its own limit
-
 
 def instruction(text: str, field: str) -> Instruction:
+    """The instruction of a query's field; its error keeps its code, for an address that names nothing is not found."""
     try:
         return catalog.find(text)
     except LayoutError as error:
@@ -17,6 +16,7 @@ def instruction(text: str, field: str) -> Instruction:
 
 
 def operand(text: str, field: str) -> tuple[Instruction, Operand]:
+    """Instruction and operand of a query's field, written {ptx}/{operand}."""
     name, slash, letter = text.strip().rpartition("/")
     if not slash:
         raise LayoutError(

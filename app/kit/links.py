@@ -1,11 +1,54 @@
-"""Addresses of pages, as every feature writes them. No framework."""
+"""Addresses of pages, as every feature writes them: one function a page. A query is the page's whole state. No framework."""
 
 from __future__ import annotations
 
-from urllib.parse import quote
+from collections.abc import Mapping
+from urllib.parse import quote, urlencode
 
-from layouts.instruction import Instruction
+from layouts.instruction import Instruction, Operand
+
+Query = Mapping[str, object]
 
 
-def path_of(instruction: Instruction) -> str:
-    return "/i/" + quote(instruction.ptx, safe=":.")
+def _to(path: str, query: Query, safe: str = "") -> str:
+    return path + (f"?{urlencode(query, safe=safe)}" if query else "")
+
+
+def _ptx(instruction: Instruction) -> str:
+    return quote(instruction.ptx, safe=":.")
+
+
+def path_of(instruction: Instruction, operand: Operand | None = None, form: str = "", query: Query | None = None) -> str:
+    """An instruction's page, or a picture of it or of one operand."""
+    name = f"/{operand.name}" if operand else ""
+    return _to(f"/i/{_ptx(instruction)}{name}{'.' + form if form else ''}", query or {}, ":,")
+
+
+def smem(query: Query) -> str:
+    """The tile explorer."""
+    return _to("/smem", query)
+
+
+def descriptor(word: str, query: Query) -> str:
+    """The editor and verifier of a descriptor, by its hex word."""
+    return _to(f"/descriptor/wgmma/{word}", query)
+
+
+def kernel(instruction: Instruction, options: Query, form: str = "") -> str:
+    """A whole program around an instruction, as a page or in a form."""
+    return _to(f"/kernel/{_ptx(instruction)}{'.' + form if form else ''}", options, "=,:<>")
+
+
+def steps(instruction: Instruction, query: Query) -> str:
+    """Everything an instruction does, step by step."""
+    return _to(f"/steps/{_ptx(instruction)}", query)
+
+
+def run(instruction: Instruction, options: Query) -> str:
+    """A whole product by these options, simulated first."""
+    return _to("/gpu/run", {"kind": "mma", "instruction": instruction.ptx, **options, "backend": "numpy"})
+
+
+def chain(query: Query) -> str:
+    """Does a load feed an operand."""
+    return _to("/chain", query)

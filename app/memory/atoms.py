@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
-from urllib.parse import urlencode
 
+from app.kit import links
 from app.memory.options import LOOK
 from app.memory.tiles import LABELLED, Look, look_of, tile_figure
 from layouts.errors import LayoutError
@@ -102,4 +102,4 @@ def _link(tile: Tile, look: Look) -> str:
         "order": tile.order,
     }
     looks = {"down": look.down, "unit": look.unit, "number": look.number}
-    return "/smem?" + urlencode(asked | {name: value for name, value in looks.items() if value != LOOK[name][0]})
+    return links.smem(asked | {name: value for name, value in looks.items() if value != LOOK[name][0]})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from app.kit.asked import MOST_TEXT
 from layouts import catalog, slices, tma
 from layouts import descriptor as desc
 from layouts.bits import hex_word
@@ -15,7 +14,7 @@ from layouts.errors import LayoutError
 from layouts.expression import LONGEST, Note
 from layouts.fits import fits
 from layouts.instruction import Instruction
-from layouts.reading import asked, choice, keys, number, table, text
+from layouts.reading import asked, choice, keys, number, table
 from layouts.render.descriptor import code
 from layouts.spelling import read_word
 from layouts.statements import read_code
@@ -159,19 +158,14 @@ def descriptor_facts(descriptor: Descriptor) -> Json:
 def encode(given: Json) -> Json:
     """POST /descriptors/encode."""
     keys(given, (*AMOUNTS, "swizzle"))
-    made = desc.encode(
-        *(number(given.get(name, 0), name) for name in AMOUNTS),
-        _mode({"swizzle": given.get("swizzle", "none")}).name,
-    )
+    start, lbo, sbo, base = (number(given.get(name, 0), name) for name in AMOUNTS)
+    made = desc.encode(start, lbo, sbo, base, _mode({"swizzle": given.get("swizzle", "none")}).name)
     return {"descriptor": str(made), "fields": desc.fields(made)}
 
 
 def seen_by(given: Json) -> tuple[Instruction, View]:
     """The instruction and its view from "instruction", "operand", "major"."""
-    try:
-        instruction = catalog.find(text(given.get("instruction"), "instruction", MOST_TEXT))
-    except LayoutError as error:
-        raise LayoutError("bad_instruction", error.message, error.hint, "instruction", error.nearest) from None
+    instruction = catalog.named(given.get("instruction"), "instruction")
     operand = choice(given.get("operand", "a"), "operand", ("a", "b"), "bad_operand")
     return instruction, desc.view(instruction, operand, choice(given.get("major", "K"), "major", MAJORS, "bad_major"))
 

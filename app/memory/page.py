@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlencode
+from typing import Any
 
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
+from app.kit import links
 from app.kit.api import Given, OffLoop
 from app.kit.page import page
 from app.kit.wire import json_body
@@ -46,7 +47,9 @@ def descriptor_entry(request: Request) -> Response:
     """From a form: a word, or its fields, to the page of that descriptor."""
     query = dict(request.query_params)
     word = query.pop("word", "").strip()
-    amounts = {name: query.pop(name) for name in ("start_address", "lbo_bytes", "sbo_bytes", "base_offset", "swizzle") if name in query}
+    amounts: dict[str, Any] = {
+        name: query.pop(name) for name in ("start_address", "lbo_bytes", "sbo_bytes", "base_offset", "swizzle") if name in query
+    }
     start = query.pop("start", "0")
     text = word or DEFAULT_WORD
     try:
@@ -56,7 +59,7 @@ def descriptor_entry(request: Request) -> Response:
     except LayoutError as error:
         context = page_context(memory.parse_descriptor(DEFAULT_WORD), query) | {"word_error": error, "typed": text}
         return page(request, "memory/descriptor.html", context, 422)
-    return RedirectResponse(f"/descriptor/wgmma/{text}" + (f"?{urlencode(query)}" if query else ""), 303)
+    return RedirectResponse(links.descriptor(text, query), 303)
 
 
 @router.post("/descriptor/read.json")

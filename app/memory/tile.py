@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from app.kernel import facts as programs
+from app.kit import links
 from app.kit.encode import dumps
 from app.memory import facts as memory
 from app.memory.options import LOOK
@@ -86,8 +87,7 @@ def whole(instruction: str, given: dict[str, str] | None) -> dict[str, str] | No
     if given is None:
         return None
     found = catalog.find(instruction)
-    run = {"kind": "mma", "instruction": found.ptx, **given, "backend": "numpy"}
-    return {"program": programs.address(found, given), "run": "/gpu/run?" + urlencode(run)}
+    return {"program": programs.address(found, given), "run": links.run(found, given)}
 
 
 def product(request: dict[str, Any], tile: Tile | None, first: int, k: int) -> dict[str, str] | None:

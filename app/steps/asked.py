@@ -13,7 +13,7 @@ from layouts import catalog
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
 from layouts.planning import SIDES
-from layouts.reading import keys, number, text
+from layouts.reading import keys, number
 
 OPTIONS = {"row": "0", "col": "0", "product": "0", "seed": "1", "backend": "numpy"}
 TEXTS = ("a", "b", "c", "d", "data_a", "data_b")  # what a form or an address says of storage and matrices
@@ -22,10 +22,7 @@ TEXTS = ("a", "b", "c", "d", "data_a", "data_b")  # what a form or an address sa
 def found_of(given: Mapping[str, Any]) -> tuple[Instruction, dict[str, Any]]:
     """The instruction of a body, and what it says of storage and matrices."""
     keys(given, ("instruction", *OPTIONS, *SIDES, "data"))
-    try:
-        found = catalog.find(text(given.get("instruction"), "instruction", 1 << 16))
-    except LayoutError as error:
-        raise LayoutError("bad_instruction", error.message, error.hint, "instruction", error.nearest) from None
+    found = catalog.named(given.get("instruction"), "instruction")
     stored = [side for side in SIDES if side in given]
     if stored and not found.family.by_descriptor:
         hint = "A warp's mma is stepped through from plain rows; matrices are in data."
