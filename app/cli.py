@@ -86,11 +86,11 @@ def list_(
     if as_json:
         return print_json(found)
     if sys.stdout.isatty():
-        rows = [
+        lines = [
             [r["family"], r["ptx"], *rows.in_words(catalog.find(r["ptx"])), " ".join(r["targets"]).replace("sm_", "")]
             for r in found["instructions"]
         ]
-        table(["family", "instruction", "shape", "types", "sm_"], rows)
+        table(["family", "instruction", "shape", "types", "sm_"], lines)
     else:
         for row in found["instructions"]:
             print(row["ptx"])

@@ -115,7 +115,6 @@ templates.env.globals["nav_families"] = nav_families
 def create_app(
     hardware: Hardware | None = None,
     limits: Limits | None = None,
-    work: Work | None = None,
     settings: Settings | None = None,
 ) -> FastAPI:
     """The whole server, by the settings of the environment; tests give it hardware and settings of their own, the static export limits."""

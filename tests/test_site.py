@@ -67,3 +67,10 @@ def test_errors(tmp_path: Path) -> None:
         site.export(str(tmp_path), ["x"], False)
     (tmp_path / "file").write_text("")
     assert lanescope("export", str(tmp_path / "file"), "--family", "movmatrix").returncode == 2
+
+
+def test_it_waits_as_long_as_it_needs_whatever_a_server_would_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The settings of a server in this shell's variables are not the export's."""
+    monkeypatch.setenv("LANESCOPE_SECONDS", "0.05")
+    made = site.Site(tmp_path, ())
+    assert made.app.state.settings.seconds == 600 and made.app.state.work.cache.most_bytes == 0

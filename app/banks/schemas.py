@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from pydantic import Field
 
@@ -10,10 +10,12 @@ from app.banks.facts import MOST_ACCESSES
 from app.kit.schemas import Closed, Number, SwizzleMode, words
 from layouts.banks import ACCESSES, REACHES
 
-AccessName = words("AccessName", ACCESSES, "One warp-wide access to shared memory.")
-
-
-AccessPattern = words("AccessPattern", REACHES, "How the lanes of an access reach rows of shared memory.")
+if TYPE_CHECKING:
+    AccessName: TypeAlias = str
+    AccessPattern: TypeAlias = str
+else:
+    AccessName = words("AccessName", ACCESSES, "One warp-wide access to shared memory.")
+    AccessPattern = words("AccessPattern", REACHES, "How the lanes of an access reach rows of shared memory.")
 
 
 SwizzleText = Annotated[str, Field(max_length=60, examples=["none", "128B", "3,4,3"])]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request
@@ -23,7 +24,8 @@ router = APIRouter(include_in_schema=False, route_class=OffLoop)
 def catalogue(request: Request) -> Response:
     """Search and families; one exact hit of a pasted line leads straight to its page."""
     given = {name: request.query_params.get(name, "").strip() for name in facts.FILTERS}
-    notices, found = [], {"count": 0, "instructions": []}
+    notices: list[str] = []
+    found: dict[str, Any] = {"count": 0, "instructions": []}
     try:
         found = facts.listing(**given)
     except LayoutError as error:

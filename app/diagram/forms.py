@@ -166,7 +166,7 @@ def _text(form: str, figure: Figure, style: Style, title: str) -> str:
     if form == "csv":
         if len(panels) == 1 and panels[0].grid:
             return tables.csv(panels[0].grid.operand, panels[0], style.threads)
-        out = []
+        out: list[str] = []
         for panel in {p.grid.operand.name: p for p in panels if p.grid}.values():
             assert panel.grid
             head, *lines = tables.csv(panel.grid.operand, None, style.threads).splitlines()
@@ -180,8 +180,8 @@ def _text(form: str, figure: Figure, style: Style, title: str) -> str:
         head = f"**{panel.title}**\n" if form == "md" else panel.title
         parts.append((f"{head}\n" if len(panels) > 1 else "") + make(panel, style.label, style.threads))
     if style.caption:
-        lines = "\n".join(caption(figure, style.lang))
-        parts.append(f"```\n{lines}\n```\n" if form == "md" else lines + "\n")
+        below = "\n".join(caption(figure, style.lang))
+        parts.append(f"```\n{below}\n```\n" if form == "md" else below + "\n")
     return "\n".join(parts)
 
 

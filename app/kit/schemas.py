@@ -37,15 +37,20 @@ if TYPE_CHECKING:  # the words are a table's: to a type checker they are text
     Family: TypeAlias = str
     Target: TypeAlias = str
     ElementType: TypeAlias = str
+    SwizzleMode: TypeAlias = str
+    Major: TypeAlias = str
+    Order: TypeAlias = str
+    SwizzledBy: TypeAlias = str
+    Verdict: TypeAlias = str
 else:
     Family = words("Family", catalog.FAMILY_NAMES, "A family of instructions.")
     Target = words("Target", catalog.TARGETS, "An architecture that ptxas was asked to assemble for.")
     ElementType = words("ElementType", rows.known_types(), "The type of some operand's elements.")
-SwizzleMode = words("SwizzleMode", NAMES, "A shared-memory swizzle mode of wgmma.")
-Major = words("Major", DEFAULT_ORDER, "Which way of an operand is contiguous in memory.")
-Order = words("Order", DEFAULT_ORDER.values(), "Which way the atoms of a tile are laid first.")
-SwizzledBy = words("SwizzledBy", SWIZZLED_BY, "What is XORed: the byte address (what TMA does) or the offset from the base.")
-Verdict = words("Verdict", ("match", "mismatch"), "Whether every element lies where it is wanted.")
+    SwizzleMode = words("SwizzleMode", NAMES, "A shared-memory swizzle mode of wgmma.")
+    Major = words("Major", DEFAULT_ORDER, "Which way of an operand is contiguous in memory.")
+    Order = words("Order", DEFAULT_ORDER.values(), "Which way the atoms of a tile are laid first.")
+    SwizzledBy = words("SwizzledBy", SWIZZLED_BY, "What is XORed: the byte address (what TMA does) or the offset from the base.")
+    Verdict = words("Verdict", ("match", "mismatch"), "Whether every element lies where it is wanted.")
 
 
 def _text(name: str, pattern: str, says: str, *examples: str) -> Any:

@@ -43,7 +43,7 @@ def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any
         "error": None,
         "compare": None,
     }
-    request = {
+    request: dict[str, Any] = {
         "descriptor": str(descriptor),
         **{name: view[name] for name in ("instruction", "operand", "major")},
         "storage": storage_of(spec, view["major"]),
@@ -51,6 +51,7 @@ def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any
     }
     try:
         result, seen, _ = memory.verdict_of(request)
+        assert result is not None, "the form says a storage"
         context |= {"result": result, "seen": seen, "unused": desc.inert(descriptor, seen), "pictures": verdict_svg(result)}
         context["beyond"] = desc.repeated(descriptor, seen) + desc.outside(descriptor, seen)
         context["command"] = _command(request)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 from pydantic import Field, WithJsonSchema
 from typing_extensions import TypeAliasType
@@ -11,7 +11,10 @@ from app.kit.schemas import Closed, Grid, Major, Number, Order, PtxText, Swizzle
 from layouts.expression import LONGEST
 from layouts.storage import UNITS
 
-Unit = words("Unit", UNITS, "What a CuTe layout counts in.")
+if TYPE_CHECKING:
+    Unit: TypeAlias = str
+else:
+    Unit = words("Unit", UNITS, "What a CuTe layout counts in.")
 
 # storages --------------------------------------------------------------------------------------------------------------------
 
@@ -258,7 +261,8 @@ class VerifyBody(ReadsBody):
     """A descriptor, the instruction that reads through it, and where the program stored the tile."""
 
     storage: Storage = Field(
-        default_factory=dict, description="Without one there is no verdict, only the standard tiles that the word reads."
+        default_factory=CanonicalStorage.model_construct,
+        description="Without one there is no verdict, only the standard tiles that the word reads.",
     )
     slice: Slice = Slice()
 

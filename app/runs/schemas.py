@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
 from typing_extensions import TypeAliasType
@@ -13,13 +13,18 @@ from app.gpu.products import SEED
 from app.kernel.schemas import Options
 from app.kit.schemas import ByThread, Closed, Grid, Major, Number, PtxText, Word64, words
 from app.memory.schemas import DescriptorText
+from layouts.options import LONGEST
 
-Backend = words("Backend", runs.BACKENDS, "cuda executes; numpy simulates and says so.")
-RunKind = words("RunKind", runs.KINDS, "What is run.")
+if TYPE_CHECKING:
+    Backend: TypeAlias = str
+    RunKind: TypeAlias = str
+else:
+    Backend = words("Backend", runs.BACKENDS, "cuda executes; numpy simulates and says so.")
+    RunKind = words("RunKind", runs.KINDS, "What is run.")
 
 
 SideOptions = Annotated[
-    str | dict[str, str | int], Field(examples=["major=MN,swizzle=64B", {"major": "MN", "swizzle": "64B"}], max_length=2000)
+    str | dict[str, str | int], Field(examples=["major=MN,swizzle=64B", {"major": "MN", "swizzle": "64B"}], max_length=LONGEST)
 ]
 
 

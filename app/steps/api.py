@@ -35,5 +35,5 @@ async def traced(request: Request, found: Instruction, given: Mapping[str, Any],
     at = await off_loop(where, found, given)
     sides = dict.fromkeys(SIDES, "") if found.family.by_descriptor else {}
     job = {"kind": "mma", "instruction": found.ptx, "seed": at["seed"], "backend": given.get("backend", OPTIONS["backend"])}
-    run = await hardware(request).run(await off_loop(runs.check, job | sides | asked))
+    run = await hardware(request).run(await off_loop(runs.check, {**job, **sides, **asked}))
     return await off_loop(steps.steps, found, run, at["row"], at["col"], at["product"])
