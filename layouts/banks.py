@@ -23,6 +23,11 @@ BANKS, BANK_BYTES, LANES, ADDRESS_BITS = 32, 4, 32, 32
 LONGEST = 4096  # characters of a list of addresses
 
 
+def banks_of(address: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The first and the last bank of `size` bytes at each address: int64 arrays of its shape."""
+    return address // BANK_BYTES % BANKS, (address + size - 1) // BANK_BYTES % BANKS
+
+
 @dataclass(frozen=True, slots=True)
 class Access:
     """One kind of access: bytes a lane asks for, how many lanes give an address, lanes of a phase, whether it writes, and its opcode.

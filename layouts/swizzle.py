@@ -34,6 +34,15 @@ class Swizzle:
             return x ^ ((x & (mask << self.base)) << -self.shift)
         return x ^ ((x >> self.shift) & (mask << self.base))
 
+    def terms(self) -> list[tuple[int, int]]:
+        """The XOR bit by bit: (changed, by which), lowest first.
+
+        >>> Swizzle(2, 4, 3).terms()
+        [(4, 7), (5, 8)]
+        """
+        low = self.base if self.shift >= 0 else self.base - self.shift
+        return [(low + n, low + n + self.shift) for n in range(self.bits)]
+
     def __str__(self) -> str:
         return f"Sw<{self.bits},{self.base},{self.shift}>"
 

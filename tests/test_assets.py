@@ -62,3 +62,25 @@ def test_every_script_and_template_is_used() -> None:
     assert {part for name in entries for part in assets.modules(name)} == set(SCRIPTS)
     named = "\n".join(TEMPLATES.values()) + PYTHON
     assert [name for name in TEMPLATES if f'"{name}"' not in named] == []
+
+
+def test_lines_fit_a_screen() -> None:
+    files = [
+        path for folder in (assets.STATIC, ROOT / "templates") for path in folder.rglob("*") if path.suffix in (".js", ".css", ".html")
+    ]
+    assert len(files) > 60
+    long = [f"{path.relative_to(ROOT)}:{n}" for path in files for n, line in enumerate(path.read_text().split("\n"), 1) if len(line) > 120]
+    assert [place for place in long if "memory/descriptor.js" not in place] == []
+
+
+def test_every_class_and_id_of_the_style_sheets_is_used() -> None:
+    """By an attribute in a template or in markup that Python writes, or by a script's own word for it."""
+    markup = "\n".join([*TEMPLATES.values(), PYTHON, *(path.read_text() for path in (ROOT / "layouts" / "render").glob("*.py"))])
+    scripts = "\n".join((assets.STATIC / name).read_text() for name in SCRIPTS)
+    given = re.findall(r'(?:class|id)="([^"]*)"', markup) + re.findall(r"\bclass=(\w+)", markup)
+    given += re.findall(r"(?:className[:=]|className = |classList\.\w+\(|\$\(|getElementById\()\s*[\"'`]([\w -]+)", scripts)
+    used = {word for text in given for word in re.findall(r"[\w-]+", text)}
+    rules = re.sub(r"/\*.*?\*/|\{[^{}]*\}", " ", assets.style(), flags=re.S)
+    selectors = set(re.findall(r"[.#]([A-Za-z][\w-]*)", rules))
+    assert len(selectors) > 60
+    assert selectors - used == {"modebar-container"}, "but plotly.js makes that one"

@@ -13,7 +13,7 @@ from app.kit.encode import dumps
 from app.memory import facts as memory
 from app.memory.options import LOOK
 from app.memory.storage import ORDERS
-from app.memory.tiles import LABELLED, LOOKS, TileDrawing, look_of, tile_figure
+from app.memory.tiles import LABELLED, LOOKS, look_of, tile_figure
 from layouts import catalog
 from layouts.errors import LayoutError
 from layouts.render.svg import svg
@@ -55,7 +55,7 @@ def context(query: Mapping[str, str]) -> dict[str, Any]:
             labels_up_to=2 * LABELLED,
             extra=drawing.extra + "".join(marker(p) for p in figure.panels),
         ),
-        "data": dumps(cells_of(tile, drawing) | {"panels": places(figure)}).decode(),
+        "data": dumps(drawing.script() | {"panels": places(figure)}).decode(),
         "units": [
             ("16-byte chunks", facts["cute"]["chunks"]),
             ("elements", facts["cute"]["elements"]),
@@ -115,25 +115,6 @@ def step_query(tile: Tile, rows: int, k: int) -> str:
         "s_k": tile.k,
     }
     return urlencode(asked | {"s_order": tile.order, "s_base": tile.base, "slice_k": k})
-
-
-def cells_of(tile: Tile, drawing: TileDrawing) -> dict[str, Any]:
-    """What the script needs of the cells: the elements they hold, their bytes before and after the XOR, their places in memory."""
-    cells = drawing.map
-    return {
-        "base": tile.base,
-        "chunks": tile.mode.chunks,
-        "major": tile.major,
-        "unit": cells.unit,
-        "cols": cells.cols,
-        "span": cells.span,
-        "size": cells.bits // 8,
-        "mn": cells.mn.ravel(),
-        "k": cells.k.ravel(),
-        "before": (cells.memory(True) * cells.bits // 8).ravel(),
-        "after": (cells.memory() * cells.bits // 8).ravel(),
-        "place": drawing.place.ravel(),
-    }
 
 
 def marker(panel: Panel) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from app.memory.options import LOOK
+from layouts.banks import banks_of
 from layouts.errors import LayoutError
 from layouts.tile_map import DOWN, NUMBERS, UNITS, Stride, TileMap, strides
 from layouts.tiling import Tile
@@ -51,6 +52,35 @@ class TileDrawing:
     map: TileMap
     place: Any  # int64 [rows, cols]: the cell of the memory panel
     first: int  # byte address of the memory panel's first cell
+
+    def script(self) -> dict[str, Any]:
+        """For the page's script: the numbers of every cell, row by row, and templates of what is said of one."""
+        cells, tile = self.map, self.map.tile
+        size, swizzle = cells.bits // 8, tile.mode.swizzle()
+        before, after = (tile.base + cells.memory(plain) * size for plain in (True, False))
+        banks, last_banks = banks_of(after, size)
+        along = "{k}" if tile.major == "K" else "{mn}"
+        reach = f"{along} to {{last}}" if cells.span > 1 else along
+        numbers = {
+            "mn": cells.mn, "k": cells.k, "last": (cells.k if tile.major == "K" else cells.mn) + cells.span - 1,
+            "before": before, "after": after, "bank": banks, "last_bank": last_banks,
+        }  # fmt: skip
+        xor = ", ".join(f"bit {bit} ^= bit {other}" for bit, other in swizzle.terms()) or "no XOR in mode none"
+        return {
+            "cells": {name: array.ravel() for name, array in numbers.items()},
+            "place": self.place.ravel(),
+            "cols": cells.cols,
+            "groups": [swizzle.base, swizzle.shift, swizzle.shift],  # bits of an address from the right: bytes of a chunk, chunks, rows
+            "digits": 12,
+            "says": {
+                "place": f"row {{mn}}, k {reach}" if tile.major == "K" else f"k {{k}}, mn {reach}",
+                "bank": "bank {bank}",
+                "banks": "banks {bank} to {last_bank}",
+                "cell": f"{cells.unit}: {{place}}\nbefore {{before}} = 0x{{before_hex}}\n{{before_bits}}\n"
+                f"after  {{after}} = 0x{{after_hex}}\n{{after_bits}}\n{xor}\n{{banks}}",
+                "spoken": f"{cells.unit} {{place}}: address {{after}}, {{banks}}",
+            },
+        }
 
 
 def tile_figure(

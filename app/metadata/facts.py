@@ -68,6 +68,11 @@ def dense_cells(op: Operand, facts: dict[str, Any]) -> list[list[dict[str, Any]]
             rows[row][at].setdefault("lane", lane)
             rows[row][at].setdefault("bit", nibble)
         rows[row][col] |= {"kept": f"T{thread} a{value}", "stored": stored, "lane": lane, "bit": nibble}
+    for row, cells in enumerate(rows):
+        for start in range(0, op.dense_col_count, group):
+            kept = " and ".join(str(start + n) for n, cell in enumerate(cells[start : start + group]) if "kept" in cell)
+            where = f"lane {cells[start]['lane']}, bits {cells[start]['bit']} to {cells[start]['bit'] + 3}"
+            cells[start]["spoken"] = f"row {row}, columns {start} to {start + group - 1}: kept {kept}; {where}"
     return rows
 
 

@@ -1,4 +1,6 @@
 // The catalogue narrows while typing: the server renders the rows, this puts them in place.
+import "../kit/scripted.js";
+import { element } from "../kit/dom.js";
 import { root } from "../kit/place.js";
 
 const form = document.getElementById("filters");
@@ -7,8 +9,6 @@ const results = document.getElementById("results");
 const first = results.innerHTML;
 const startsEmpty = results.hasAttribute("data-empty");
 let running = null;
-
-document.documentElement.classList.add("scripted");
 
 async function narrow() {
   const query = new URLSearchParams([...new FormData(form)].filter(([, value]) => value));
@@ -27,7 +27,8 @@ async function narrow() {
     if (guess) box.dataset.guess = guess.getAttribute("href");
     else delete box.dataset.guess;
   } catch (error) {
-    if (error.name !== "AbortError") results.prepend(Object.assign(document.createElement("p"), { className: "notice", textContent: `The server did not answer: ${error.message}` }));
+    if (error.name === "AbortError") return;
+    results.prepend(element("p", { className: "notice" }, `The server did not answer: ${error.message}`));
   }
 }
 

@@ -1,10 +1,13 @@
 // The catalogue of an exported site: every row is in the page, this hides what the search does not find.
 // The rules are those of app/catalogue/search.py, which made the keys; the tests hold both to the same rows.
+import "../kit/scripted.js";
+import { element } from "../kit/dom.js";
+
 const form = document.getElementById("filters");
 const box = document.querySelector("input[type=search]");
 const thumbs = document.querySelector(".thumbs");
 const count = document.querySelector(".count");
-const shownTopics = Object.assign(document.createElement("ul"), { className: "topics" });
+const shownTopics = element("ul", { className: "topics" });
 count.before(shownTopics);
 const rules = JSON.parse(document.getElementById("search").textContent);
 const known = new Set([...rules.keys, ...rules.lines]);
@@ -17,12 +20,14 @@ const rows = rules.rows.map(({ whole, words }, at) => ({
 
 function line(text) {
   const found = new RegExp(rules.opcode, "i").exec(text);
-  const parts = (found?.[0] ?? "").toLowerCase().replace(/\s/g, "").replace(/:+$/, "").split(".").filter((part) => part && !silent.has(part));
+  const opcode = (found?.[0] ?? "").toLowerCase().replace(/\s/g, "").replace(/:+$/, "");
+  const parts = opcode.split(".").filter((part) => part && !silent.has(part));
   return [...parts.filter((part) => !ordered.has(part)).sort(), ...parts.filter((part) => ordered.has(part))].join(".");
 }
 
 function question({ q = "", ...filters }) {
-  const values = Object.entries(filters).map(([name, value]) => [name, value.replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, "").toLowerCase()]);
+  const trimmed = (value) => value.replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, "").toLowerCase();
+  const values = Object.entries(filters).map(([name, value]) => [name, trimmed(value)]);
   const whole = values.filter(([, value]) => value).map(([name, value]) => `${name}=${value}`);
   const text = q.replace(new RegExp(rules.foreign, "g"), " ");
   const spelled = `line=${line(text)}`;
@@ -36,25 +41,28 @@ function matches(asked, row) {
     && asked.words.every((word) => row.whole.has(`shape=${word}`) || row.words.some((key) => key.startsWith(word)));
 }
 
-// The pages a text asks for, by the rules of app/catalogue/topics.py: those it names, then those that have all its words.
+// The pages a text asks for, by the rules of app/catalogue/topics.py: those it names, then those with all its words.
 function topics(text) {
-  const named = rules.pages.topics.map((topic) => {
-    const found = topic.names.map((name) => new RegExp(`(?<![\\w.])${name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}(?!\\w)`).exec(text)).filter(Boolean);
-    return { topic, at: Math.min(...found.map((match) => match.index)) };
-  }).filter(({ at }) => at < Infinity).sort((one, other) => one.at - other.at).map(({ topic }) => topic);
-  const asked = (text.slice(0, 400).toLowerCase().match(/[0-9a-z_]+/g) ?? []).filter((word) => !rules.pages.silent.includes(word) && !/^\d+$/.test(word));
+  const place = (name) => {
+    const literal = name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+    return new RegExp(`(?<![\\w.])${literal}(?!\\w)`).exec(text)?.index ?? Infinity;
+  };
+  const { topics: known, silent: ignored, most } = rules.pages;
+  const found = known.map((topic) => ({ topic, at: Math.min(...topic.names.map(place)) }));
+  const present = found.filter(({ at }) => at < Infinity);
+  const named = present.sort((one, other) => one.at - other.at).map(({ topic }) => topic);
+  const words = text.slice(0, 400).toLowerCase().match(/[0-9a-z_]+/g) ?? [];
+  const asked = words.filter((word) => !ignored.includes(word) && !/^\d+$/.test(word));
   const whole = (topic) => asked.filter((part) => topic.words.includes(part)).length;
-  const rest = rules.pages.topics.filter((topic) => asked.length && !named.includes(topic) && asked.every((part) => topic.words.some((word) => word.startsWith(part))));
-  return [...named, ...rest.sort((one, other) => whole(other) - whole(one))].slice(0, rules.pages.most);
+  const has = (topic) => asked.every((part) => topic.words.some((word) => word.startsWith(part)));
+  const rest = known.filter((topic) => asked.length && !named.includes(topic) && has(topic));
+  return [...named, ...rest.sort((one, other) => whole(other) - whole(one))].slice(0, most);
 }
 
 function showTopics(text) {
   shownTopics.replaceChildren(...topics(text).map((topic) => {
-    const item = document.createElement("li"), link = document.createElement("a"), says = document.createElement("span");
-    Object.assign(link, { href: topic.page, textContent: topic.title });
-    Object.assign(says, { className: "muted", textContent: topic.summary });
-    item.append(link, " ", says);
-    return item;
+    const link = element("a", { href: topic.page }, topic.title);
+    return element("li", {}, link, " ", element("span", { className: "muted" }, topic.summary));
   }));
 }
 
@@ -74,8 +82,9 @@ function narrow() {
   history.replaceState(null, "", `#${query}`);
 }
 
-for (const [name, value] of new URLSearchParams(location.hash.slice(1))) if (form.elements[name]) form.elements[name].value = value;
-document.documentElement.classList.add("scripted");
+for (const [name, value] of new URLSearchParams(location.hash.slice(1))) {
+  if (form.elements[name]) form.elements[name].value = value;
+}
 box.addEventListener("input", narrow);
 form.addEventListener("input", narrow);
 form.addEventListener("submit", (event) => {

@@ -1,11 +1,13 @@
-// Where pages lie and how a page keeps its state in the URL: on the server in the path and query, in an exported site in files and fragments.
+// Where pages lie and where a page keeps its state: on the server in the query, in an exported site in the fragment.
 const exported = "exported" in document.documentElement.dataset;
 
 // Where this server begins: "" or the path below which a proxy serves it.
 export const root = document.documentElement.dataset.root ?? "";
 
-export const pageOf = (ptx, search) =>
-  exported ? `${ptx.replaceAll(":", "-")}.html${search ? `#${search}` : ""}` : `${root}/i/${ptx}${search ? `?${search}` : ""}`;
+export function pageOf(ptx, search) {
+  const [page, mark] = exported ? [`${ptx.replaceAll(":", "-")}.html`, "#"] : [`${root}/i/${ptx}`, "?"];
+  return search ? page + mark + search : page;
+}
 
 export function keep(search) {
   if (exported) history.replaceState(null, "", `#${search}`);

@@ -4,13 +4,15 @@
   const root = document.documentElement;
   const stored = localStorage.getItem("theme");
   if (stored === "light" || stored === "dark") root.dataset.theme = stored;
-  const dark = () => (root.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const changed = () => document.dispatchEvent(new CustomEvent("theme"));
+  const dark = () => (root.dataset.theme || (system.matches ? "dark" : "light")) === "dark";
   const flip = () => {
     root.dataset.theme = dark() ? "light" : "dark";
     localStorage.setItem("theme", root.dataset.theme);
-    document.dispatchEvent(new CustomEvent("theme"));
+    changed();
   };
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => document.dispatchEvent(new CustomEvent("theme")));
+  system.addEventListener("change", changed);
   document.addEventListener("DOMContentLoaded", () => {
     const button = document.getElementById("theme");
     button.hidden = false;

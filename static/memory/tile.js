@@ -1,7 +1,10 @@
 // The tile explorer: pointing at a cell in either picture marks it in the other and spells its address bits.
-const data = JSON.parse(document.getElementById("data").textContent);
+import "../kit/scripted.js";
+import { $ } from "../kit/dom.js";
+import { fill } from "../kit/template.js";
+
+const data = JSON.parse($("data").textContent);
 const drawing = document.querySelector("#stage > svg");
-const text = document.getElementById("chunk");
 const panels = Object.fromEntries(data.panels.map((panel) => [panel.name, panel]));
 const cellAtPlace = new Map(data.place.map((place, cell) => [place, cell]));
 
@@ -13,29 +16,40 @@ function cellAt(panel, x, y) {
 
 function mark(panel, cell) {
   if (!panel) return;
-  const rect = document.getElementById(`mark-${panel.name}`);
+  const rect = $(`mark-${panel.name}`);
   rect.setAttribute("x", panel.x + (cell % panel.cols) * panel.cell_width);
   rect.setAttribute("y", panel.y + Math.floor(cell / panel.cols) * panel.cell_height);
   rect.setAttribute("visibility", "visible");
 }
 
-function spell(cell) {
-  const before = data.base + data.before[cell], after = data.base + data.after[cell];
-  const bits = (value) => value.toString(2).padStart(12, "0").replace(/^(.*)(...)(...)(....)$/, "$1 $2 $3 $4");
-  const width = Math.log2(data.chunks);
-  const pairs = Array.from({ length: width }, (_, n) => `bit ${4 + n} ^= bit ${7 + n}`).join(", ");
-  const along = (first) => (data.span > 1 ? `${first} to ${first + data.span - 1}` : `${first}`);
-  const [mn, k] = [data.mn[cell], data.k[cell]];
-  const place = data.major === "K" ? `row ${mn}, k ${along(k)}` : `k ${k}, mn ${along(mn)}`;
-  const bank = (after >> 2) & 31, last = ((after + data.size - 1) >> 2) & 31;
-  return `${data.unit}: ${place}\nbefore ${before} = 0x${before.toString(16)}\n${bits(before)}\nafter  ${after} = 0x${after.toString(16)}\n${bits(after)}\n${pairs || "no XOR in mode none"}\nbank${bank === last ? ` ${bank}` : `s ${bank} to ${last}`}`;
+/** An address in binary, in the groups that the swizzle tells apart; groups: their sizes from the right. */
+function bits(address) {
+  let left = address.toString(2).padStart(data.digits, "0");
+  const parts = data.groups.map((size) => {
+    const part = left.slice(-size);
+    left = left.slice(0, -size);
+    return part;
+  });
+  return [left, ...parts.reverse()].join(" ");
+}
+
+/** What the templates of a cell may name: the server's numbers of that cell. */
+function factsOf(cell) {
+  const numbers = Object.fromEntries(Object.entries(data.cells).map(([name, all]) => [name, all[cell]]));
+  const { before, after, bank, last_bank: last } = numbers;
+  const facts = { ...numbers, before_bits: bits(before), after_bits: bits(after) };
+  Object.assign(facts, { before_hex: before.toString(16), after_hex: after.toString(16) });
+  const banks = fill(bank === last ? data.says.bank : data.says.banks, numbers);
+  return { ...facts, banks, place: fill(data.says.place, numbers) };
 }
 
 function show(cell) {
+  const facts = factsOf(cell);
   mark(panels.logical, cell);
   mark(panels.memory, data.place[cell]);
-  text.textContent = spell(cell);
+  $("chunk").textContent = fill(data.says.cell, facts);
   document.documentElement.dataset.chunk = cell;
+  return facts;
 }
 
 drawing.addEventListener("pointermove", (event) => {
@@ -51,14 +65,14 @@ drawing.addEventListener("keydown", (event) => {
   if (!step) return;
   event.preventDefault();
   const now = Number(document.documentElement.dataset.chunk ?? 0);
-  show(Math.min(data.place.length - 1, Math.max(0, now + step)));
+  // Read out for the keyboard only: a pointer passes many cells on its way.
+  $("spoken").textContent = fill(data.says.spoken, show(Math.min(data.place.length - 1, Math.max(0, now + step))));
 });
 // A stride named in the table and its arrow in memory light each other.
 for (const one of document.querySelectorAll("[data-stride]")) {
   const both = document.querySelectorAll(`[data-stride=${one.dataset.stride}]`);
-  const light = (on) => () => both.forEach((each) => each.classList.toggle("lit", on));
-  for (const [event, on] of [["pointerenter", true], ["focus", true], ["pointerleave", false], ["blur", false]]) one.addEventListener(event, light(on));
+  for (const [event, on] of [["pointerenter", true], ["focus", true], ["pointerleave", false], ["blur", false]]) {
+    one.addEventListener(event, () => both.forEach((each) => each.classList.toggle("lit", on)));
+  }
 }
-document.documentElement.classList.add("scripted");
-const form = document.getElementById("tile");
-form.addEventListener("change", () => form.requestSubmit());
+$("tile").addEventListener("change", () => $("tile").requestSubmit());

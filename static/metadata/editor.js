@@ -1,6 +1,22 @@
-// The metadata editor: a click on a group takes its nibble to the next legal value; the server answers with the new picture.
-const editor = document.getElementById("editor");
-let running = null;
+// The metadata editor: a click or Enter takes a group's nibble to the next legal value; the server draws it.
+import { $ } from "../kit/dom.js";
+
+const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+const editor = $("editor");
+let running = null, at = [0, 0]; // the group that Tab leads to: its row, and its number in it
+
+/** The groups of every row, each by its first cell, which alone can have the focus. */
+const groups = () => [...$("dense").tBodies[0].rows].map((row) => [...row.querySelectorAll("td[data-group]")]);
+
+/** Makes one group the table's only tab stop. */
+function stopAt(row, group, focus) {
+  const all = groups();
+  at = [Math.min(all.length - 1, Math.max(0, row)), Math.min(all[0].length - 1, Math.max(0, group))];
+  for (const cell of all.flat()) cell.tabIndex = -1;
+  const cell = all[at[0]][at[1]];
+  cell.tabIndex = 0;
+  if (focus) cell.focus();
+}
 
 async function show(words, selector) {
   const query = new URLSearchParams({ words, selector });
@@ -9,26 +25,53 @@ async function show(words, selector) {
   running?.abort();
   running = new AbortController();
   try {
-    editor.innerHTML = await (await fetch(`${location.pathname}?${query}`, { signal: running.signal })).text();
+    const text = await (await fetch(`${location.pathname}?${query}`, { signal: running.signal })).text();
+    const focused = document.activeElement?.matches("#dense td");
+    editor.innerHTML = text;
+    stopAt(...at, focused);
   } catch (error) {
     if (error.name !== "AbortError") throw error;
   }
 }
 
-editor.addEventListener("click", (event) => {
-  const cell = event.target.closest("td[data-lane]");
-  if (!cell) return;
-  const form = document.getElementById("words-form");
-  const legal = document.getElementById("dense").dataset.nibbles.split(",").map(Number);
+/** The words in the box, one for each lane, as numbers. */
+function wordsOf(form) {
   const words = form.words.value.trim().split(/[\s,]+/).map((word) => parseInt(word.replace(/^0x|_/gi, ""), 16) >>> 0);
-  if (words.length === 1) words.push(...Array(Number(document.getElementById("dense").dataset.lanes) - 1).fill(words[0]));
+  const lanes = Number($("dense").dataset.lanes);
+  return words.length === 1 ? Array(lanes).fill(words[0]) : words;
+}
+
+function advance(cell) {
+  const form = $("words-form"), words = wordsOf(form);
+  const legal = $("dense").dataset.nibbles.split(",").map(Number);
   const [lane, bit] = [Number(cell.dataset.lane), Number(cell.dataset.bit)];
-  const nibble = (words[lane] >>> bit) & 15;
-  const next = legal[(legal.indexOf(nibble) + 1) % legal.length];
+  const next = legal[(legal.indexOf((words[lane] >>> bit) & 15) + 1) % legal.length];
   words[lane] = ((words[lane] & ~(15 << bit)) | (next << bit)) >>> 0;
   // The box is the state: a second click before the answer goes on from this one.
   form.words.value = words.map((word) => `0x${word.toString(16).toUpperCase().padStart(8, "0")}`).join(" ");
   show(form.words.value, form.selector.value);
+}
+
+/** Where a cell's group is: its row, and its number among the groups of the row. */
+function placeOf(cell) {
+  const all = groups(), row = cell.closest("tr").sectionRowIndex;
+  return [row, all[row].findLastIndex((first) => first.cellIndex <= cell.cellIndex)];
+}
+
+editor.addEventListener("click", (event) => {
+  const cell = event.target.closest("#dense td[data-lane]");
+  if (!cell) return;
+  stopAt(...placeOf(cell), true);
+  advance(cell);
+});
+editor.addEventListener("keydown", (event) => {
+  const cell = event.target.closest("#dense td[data-group]");
+  if (!cell) return;
+  const step = STEPS[event.key];
+  if (step) stopAt(at[0] + step[0], at[1] + step[1], true);
+  else if (event.key === "Enter" || event.key === " ") advance(cell);
+  else return;
+  event.preventDefault();
 });
 editor.addEventListener("submit", (event) => {
   event.preventDefault();
@@ -37,3 +80,4 @@ editor.addEventListener("submit", (event) => {
 editor.addEventListener("change", (event) => {
   if (event.target.name === "selector") show(event.target.form.words.value, event.target.value);
 });
+stopAt(0, 0, false);

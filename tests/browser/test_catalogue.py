@@ -85,6 +85,28 @@ def test_metadata_editor_by_click(open_page: Any) -> None:
     assert page.input_value("textarea") == "0x4444444F"
 
 
+def test_metadata_editor_by_keyboard(open_page: Any) -> None:
+    page = open_page("/metadata/mma.sp::ordered_metadata.m16n8k16.row.col.f32.f16.f16.f32")
+    stops = page.locator("#dense td[tabindex='0']")
+    expect(stops).to_have_count(1)
+    page.focus("#words-form button")
+    page.keyboard.press("Tab")
+    focused = page.locator("#dense td:focus")
+    expect(focused).to_have_attribute("aria-label", "row 0, columns 0 to 3: kept 0 and 1; lane 0, bits 0 to 3")
+    for key in ("ArrowLeft", "ArrowDown", "ArrowRight", "ArrowRight"):
+        page.keyboard.press(key)
+    expect(focused).to_have_attribute("aria-label", re.compile("^row 1, columns 8 to 11: kept 8 and 9; "))
+    expect(stops).to_have_count(1)
+    page.keyboard.press("Enter")
+    expect(focused).to_have_attribute("aria-label", re.compile("^row 1, columns 8 to 11: kept 8 and 10; "))
+    page.keyboard.press("Space")
+    expect(focused).to_have_attribute("aria-label", re.compile("^row 1, columns 8 to 11: kept 9 and 10; "))
+    expect(stops).to_have_count(1)
+    for _ in range(20):
+        page.keyboard.press("ArrowDown")
+    expect(focused).to_have_attribute("aria-label", re.compile("^row 15, columns 8 to 11: "))
+
+
 def test_ldmatrix_links_addresses_and_data(open_page: Any) -> None:
     import json
 

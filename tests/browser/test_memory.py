@@ -233,3 +233,36 @@ def test_cells_of_every_kind_are_linked_to_memory(open_page: Any, query: str) ->
     m = panels["memory"]
     assert float(page.locator("#mark-memory").get_attribute("x")) == pytest.approx(m["x"] + place % m["cols"] * m["cell_width"], abs=0.01)
     assert float(page.locator("#mark-memory").get_attribute("y")) == pytest.approx(m["y"] + place // m["cols"] * m["cell_height"], abs=0.01)
+
+
+@pytest.mark.parametrize("query", ["", "swizzle=64B&major=MN&mn=128&k=32&base=2048", "swizzle=none&unit=element&mn=16&k=32&element_bits=8"])
+def test_a_cell_says_its_place_its_xor_and_its_banks(open_page: Any, query: str) -> None:
+    """By pointer in silence, by keyboard aloud; the address bits are those of the engine, changed as its swizzle changes them."""
+    page = open_page(f"/smem?{query}", wait=False)
+    tile, _ = memory.tile_of(dict(pair.split("=") for pair in query.split("&") if pair and "unit" not in pair))
+    cells = TileMap(tile, unit="element" if "unit" in query else "chunk")
+    size, swizzle = cells.bits // 8, tile.mode.swizzle()
+    row, col = min(5, cells.rows - 1), min(6, cells.cols - 1)
+    page.focus("#stage svg")
+    for key, count in (("ArrowDown", row), ("ArrowRight", col)):
+        for _ in range(count):
+            page.keyboard.press(key)
+    mn, k = int(cells.mn[row, col]), int(cells.k[row, col])
+    before, after = (tile.base + int(cells.memory(plain)[row, col]) * size for plain in (True, False))
+    assert after == swizzle(before)
+    first, *rest = page.inner_text("#chunk").split("\n")
+    along = f"{k if tile.major == 'K' else mn}" + (f" to {(k if tile.major == 'K' else mn) + cells.span - 1}" if cells.span > 1 else "")
+    assert first == f"{cells.unit}: " + (f"row {mn}, k {along}" if tile.major == "K" else f"k {k}, mn {along}")
+    assert rest[0] == f"before {before} = {before:#x}" and rest[2] == f"after  {after} = {after:#x}"
+    for text, address in ((rest[1], before), (rest[3], after)):
+        high, *groups = text.split(" ")
+        assert int(text.replace(" ", ""), 2) == address and [len(group) for group in groups] == [3, 3, 4] and len(high) >= 2
+    terms = [tuple(map(int, pair)) for pair in re.findall(r"bit (\d+) \^= bit (\d+)", rest[4])]
+    assert len(terms) == swizzle.bits and sum((before >> other & 1) << bit for bit, other in terms) == before ^ after
+    assert rest[4] == "no XOR in mode none" or terms
+    touched = sorted({(after + byte) // 4 % 32 for byte in range(size)})
+    assert rest[5] == (f"bank {touched[0]}" if len(touched) == 1 else f"banks {touched[0]} to {touched[-1]}")
+    spoken = page.inner_text("#spoken")
+    assert spoken == f"{first.replace(': ', ' ', 1)}: address {after}, {rest[5]}"
+    page.locator("#stage svg").hover()
+    assert page.inner_text("#spoken") == spoken
