@@ -12,10 +12,10 @@ from starlette.testclient import TestClient
 
 from app.apidocs.facts import ERRORS, operations
 from app.diagram.options import DIAGRAM
-from app.kit import rows
 from app.kit.errors import STATUS
 from app.kit.examples import BODIES, EXAMPLES
 from app.kit.media import FORMS
+from app.kit.names import known_types
 from app.main import create_app
 from layouts import banks, catalog
 from layouts.storage import KEYS
@@ -119,7 +119,7 @@ def test_words_come_from_the_tables(document: Json) -> None:
     for name, known in {
         "Family": catalog.FAMILY_NAMES,
         "Target": catalog.TARGETS,
-        "ElementType": rows.known_types(),
+        "ElementType": known_types(),
         "SwizzleMode": [mode.name for mode in MODES],
         "Major": DEFAULT_ORDER,
         "Order": DEFAULT_ORDER.values(),
@@ -135,7 +135,7 @@ def test_words_come_from_the_tables(document: Json) -> None:
     for kind, names in KEYS.items():
         assert set(schemas[f"{kind.capitalize()}Storage"]["properties"]) == {"kind", *names}
     given = {p["name"]: p["schema"] for p in document["paths"][API]["get"]["parameters"]}
-    assert given["family"]["enum"] == ["", *catalog.FAMILY_NAMES] and given["type"]["enum"] == ["", *rows.known_types()]
+    assert given["family"]["enum"] == ["", *catalog.FAMILY_NAMES] and given["type"]["enum"] == ["", *known_types()]
     told = document["paths"]["/i/{ptx}/{operand}.{form}"]["get"]
     assert {p["name"] for p in told["parameters"]} >= set(DIAGRAM)
     assert {media.partition(";")[0] for media in FORMS.values()} == set(told["responses"]["200"]["content"])

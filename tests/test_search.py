@@ -6,7 +6,7 @@ import pytest
 
 from app.catalogue import facts as catalogue
 from app.catalogue import search
-from app.kit.rows import known_types
+from app.kit.names import known_types
 from layouts import catalog
 
 LDMATRIX = "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 from pydantic import Field
 
 from app.banks.facts import MOST_ACCESSES
-from app.kit.schemas import Closed, Number, SwizzleMode, words
+from app.kit.names import SwizzleMode, words
+from app.kit.schemas import Closed, Number
 from layouts.banks import ACCESSES, REACHES
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from app.catalogue import facts, topics
 from app.catalogue.schemas import Listing, Topics
 from app.kit.api import ApiRoute, text, word
-from app.kit.schemas import ElementType, Family, Target
+from app.kit.names import known_types
 from app.kit.wire import json_body
 from layouts.errors import LayoutError
 from layouts.reading import shown
@@ -24,9 +24,9 @@ SHAPE = re.compile(r"^([mM][0-9]{1,4})?([nN][0-9]{1,4})?([kK][0-9]{1,4})?$")
 
 @router.get("/instructions", responses={200: {"model": Listing}})
 def instructions(
-    family: Annotated[str, word(Family, "One family.")] = "",
-    type: Annotated[str, word(ElementType, "The element type of some operand.")] = "",
-    target: Annotated[str, word(Target, "An architecture that ptxas assembles it for.")] = "",
+    family: Annotated[str, word(catalog.FAMILY_NAMES, "One family.")] = "",
+    type: Annotated[str, word(known_types(), "The element type of some operand.")] = "",
+    target: Annotated[str, word(catalog.TARGETS, "An architecture that ptxas assembles it for.")] = "",
     shape: Annotated[str, text("A whole shape, or a part of one.", "m16n8k16", "k16", pattern=SHAPE.pattern)] = "",
     q: Annotated[
         str, text("Beginnings of words of the PTX text, or a whole line as pasted.", "m16n8k16 bf16", "wgmma sp", most=MOST_Q)

@@ -8,7 +8,8 @@ from typing import Any
 
 from app.catalogue import search
 from app.kit.links import path_of
-from app.kit.rows import known_types, summary
+from app.kit.names import known_types
+from app.kit.rows import summary
 from layouts import catalog
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction

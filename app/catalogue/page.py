@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse, Response
 
 from app.catalogue import facts, topics
 from app.catalogue.facts import family_counts, known_shapes, thumbnails
-from app.kit import rows
+from app.kit import names, rows
 from app.kit.api import OffLoop
 from app.kit.links import path_of
 from app.kit.page import page
@@ -47,7 +47,7 @@ def catalogue(request: Request) -> Response:
         "topics": topics.find(given["q"]),
         "topic_named": bool(topics.named(given["q"])),
         "families": family_counts(),
-        "types": rows.known_types(),
+        "types": names.known_types(),
         "targets": catalog.TARGETS,
         "shapes": known_shapes(),
         "total": len(catalog.instructions()),

@@ -6,7 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from app.kit.schemas import Closed, Major, PtxText, Verdict
+from app.kit.names import Major, Verdict
+from app.kit.schemas import Closed, PtxText
 from app.memory.schemas import Storage
 
 

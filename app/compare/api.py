@@ -7,8 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from app.compare.facts import compare_facts
-from app.compare.schemas import Comparison
+from app.compare.facts import Comparison, compare
 from app.kit.api import ApiRoute, text
 from app.kit.asked import operand
 from app.kit.wire import json_body
@@ -22,4 +21,4 @@ def compare_api(
     right: Annotated[str, text("{ptx}/{operand} of the same size", "ldmatrix.m8n8.x1.trans.b16/data")],
 ) -> Response:
     """Two operands, each `{ptx}/{operand}`: moved[row][col] is 0 same place, 1 other value of the same lane, 2 another lane."""
-    return json_body(compare_facts(operand(left, "left")[1], operand(right, "right")[1]))
+    return json_body(compare(operand(left, "left")[1], operand(right, "right")[1]))

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
+from app.kit.fact import Integers, fact
 from layouts.errors import LayoutError
 from layouts.instruction import Operand
 from layouts.view import Grid
 
 
-def compare_facts(left: Operand, right: Operand) -> dict[str, Any]:
+@fact
+class Comparison:
+    """How many elements two operands hold in another place."""
+
+    total: int
+    other_lane: int
+    other_value: int
+    moved: Annotated[Any, Integers(2, "[row][col]: 0 the same place, 1 another value of the same lane, 2 another lane.")]
+
+
+def compare(left: Operand, right: Operand) -> Comparison:
     """How many elements two operands of one size hold in another lane, or in another place of the same lane."""
     a, b = Grid(left), Grid(right)
     if (a.rows, a.cols) != (b.rows, b.cols):
@@ -18,4 +29,4 @@ def compare_facts(left: Operand, right: Operand) -> dict[str, Any]:
         )
     lane = a.thread[:, :, 0] != b.thread[:, :, 0]
     place = ~lane & (a.value[:, :, 0] != b.value[:, :, 0])
-    return {"total": a.rows * a.cols, "other_lane": int(lane.sum()), "other_value": int(place.sum()), "moved": lane * 2 + place}
+    return Comparison(total=a.rows * a.cols, other_lane=int(lane.sum()), other_value=int(place.sum()), moved=lane * 2 + place)

@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.compare.facts import compare_facts
+from app.compare.facts import compare
 from app.kit.api import OffLoop
 from app.kit.asked import operand
 from app.kit.draw import marked
@@ -29,8 +29,8 @@ def compare_page(request: Request) -> Response:
     context: dict[str, Any] = {"given": given, "error": None}
     try:
         sides = [operand(given[side], side) for side in ("left", "right")]
-        facts = compare_facts(sides[0][1], sides[1][1])
-        drawings = [marked(Grid(op), facts["moved"], Grid(op).labels("lane:value"), f"{op.name.upper()} of {i.ptx}") for i, op in sides]
+        facts = compare(sides[0][1], sides[1][1])
+        drawings = [marked(Grid(op), facts.moved, Grid(op).labels("lane:value"), f"{op.name.upper()} of {i.ptx}") for i, op in sides]
         context |= {
             "facts": facts,
             "sides": [{"ptx": i.ptx, "op": op, "svg": drawing} for (i, op), drawing in zip(sides, drawings, strict=True)],

@@ -6,7 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from app.kit.schemas import ByThread, Closed, ElementType, Grid, Row
+from app.kit.names import ElementType
+from app.kit.schemas import ByThread, Closed, Grid, Row
 
 
 class Term(Closed):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from app.kit.schemas import Closed, Target, Word64
+from app.kit.names import Target
+from app.kit.schemas import Closed, Word64
 
 
 class Options(Closed):

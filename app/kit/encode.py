@@ -6,15 +6,19 @@ from typing import Any
 
 import orjson
 
+from app.kit.fact import plain
+
 
 def dumps(content: Any) -> bytes:
-    """JSON bytes; NumPy arrays go straight in."""
-    return orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS, default=_contiguous)
+    """JSON bytes; facts become objects (kit/fact.py), NumPy arrays go straight in."""
+    return orjson.dumps(
+        content, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_DATACLASS, default=_plain
+    )
 
 
-def _contiguous(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     import numpy as np
 
     if isinstance(value, np.ndarray):
         return np.ascontiguousarray(value)
-    raise TypeError(type(value).__name__)
+    return plain(value)

@@ -45,7 +45,3 @@ def in_words(instruction: Instruction) -> tuple[str, str]:
         return shape, f"{packed} → {instruction.modifiers[instruction.modifiers.index(packed) - 1]}"
     ((name, kind),) = types.items()
     return shape, kind if name == "data" else f"{name.upper()} {kind}"
-
-
-def known_types() -> tuple[str, ...]:
-    return tuple(sorted({t for i in catalog.instructions() for t in i.types.values()}))

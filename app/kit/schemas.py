@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 from typing_extensions import TypeAliasType
 
-from app.kit import rows
-from layouts import catalog
+from app.kit.names import ElementType, Family, Target
 from layouts.reading import LONGEST_NUMBER, PATTERN
-from layouts.swizzle import NAMES
-from layouts.tiling import DEFAULT_ORDER, SWIZZLED_BY
 
 PTX = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
@@ -23,34 +18,6 @@ class Closed(BaseModel):
     """An object that has these keys and no other."""
 
     model_config = ConfigDict(extra="forbid")
-
-
-def words(name: str, known: Iterable[str], says: str) -> Any:
-    """An enumeration under its own name in the document; its members are a table's words, so no checker knows the type."""
-    enumeration: Any = StrEnum
-    made = enumeration(name, {word: word for word in known})
-    made.__doc__ = says
-    return made
-
-
-if TYPE_CHECKING:  # the words are a table's: to a type checker they are text
-    Family: TypeAlias = str
-    Target: TypeAlias = str
-    ElementType: TypeAlias = str
-    SwizzleMode: TypeAlias = str
-    Major: TypeAlias = str
-    Order: TypeAlias = str
-    SwizzledBy: TypeAlias = str
-    Verdict: TypeAlias = str
-else:
-    Family = words("Family", catalog.FAMILY_NAMES, "A family of instructions.")
-    Target = words("Target", catalog.TARGETS, "An architecture that ptxas was asked to assemble for.")
-    ElementType = words("ElementType", rows.known_types(), "The type of some operand's elements.")
-    SwizzleMode = words("SwizzleMode", NAMES, "A shared-memory swizzle mode of wgmma.")
-    Major = words("Major", DEFAULT_ORDER, "Which way of an operand is contiguous in memory.")
-    Order = words("Order", DEFAULT_ORDER.values(), "Which way the atoms of a tile are laid first.")
-    SwizzledBy = words("SwizzledBy", SWIZZLED_BY, "What is XORed: the byte address (what TMA does) or the offset from the base.")
-    Verdict = words("Verdict", ("match", "mismatch"), "Whether every element lies where it is wanted.")
 
 
 def _text(name: str, pattern: str, says: str, *examples: str) -> Any:

@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import sys
+from dataclasses import is_dataclass
 from typing import Annotated, Any
 
 import typer
@@ -16,7 +17,12 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print what the HTTP API an
 def print_json(content: Any) -> None:
     import numpy as np
 
-    print(json.dumps(content, default=lambda v: v.tolist() if isinstance(v, np.ndarray) else str(v)))
+    from app.kit.fact import plain
+
+    def told(value: Any) -> Any:
+        return value.tolist() if isinstance(value, np.ndarray | np.generic) else plain(value) if is_dataclass(value) else str(value)
+
+    print(json.dumps(content, default=told))
 
 
 def table(head: list[str], rows: list[list[str]]) -> None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 from pydantic import Field, WithJsonSchema
 from typing_extensions import TypeAliasType
 
-from app.kit.schemas import Closed, Grid, Major, Number, Order, PtxText, SwizzledBy, SwizzleMode, Word64, words
+from app.kit.names import Major, Order, SwizzledBy, SwizzleMode, words
+from app.kit.schemas import Closed, Grid, Number, PtxText, Word64
 from layouts.expression import LONGEST
 from layouts.storage import UNITS
 

@@ -11,7 +11,8 @@ from app.banks.schemas import AccessName, Address
 from app.gpu import runs
 from app.gpu.products import SEED
 from app.kernel.schemas import Options
-from app.kit.schemas import ByThread, Closed, Grid, Major, Number, PtxText, Word64, words
+from app.kit.names import Major, words
+from app.kit.schemas import ByThread, Closed, Grid, Number, PtxText, Word64
 from app.memory.schemas import DescriptorText
 from layouts.options import LONGEST
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from app.kit.schemas import Closed, Grid, Major, Number, PtxText, SwizzleMode, Word64
+from app.kit.names import Major, SwizzleMode
+from app.kit.schemas import Closed, Grid, Number, PtxText, Word64
 from app.runs.schemas import Backend, Device, MmaData, SideOptions, Value, Values
 
 

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from app.catalogue import facts as catalogue
 from app.catalogue import search, topics
 from app.export import Site
-from app.kit import rows
+from app.kit import names
 from layouts import catalog
 from tests.test_cli import lanescope
 
@@ -43,7 +43,7 @@ def test_its_search_finds_what_the_server_finds(tmp_path: Path, browser: Browser
     page.goto(f"file://{tmp_path}/index.html")
     values = {
         "family": catalog.FAMILY_NAMES,
-        "type": rows.known_types(),
+        "type": names.known_types(),
         "target": catalog.TARGETS,
         "shape": sorted({key.removeprefix("shape=") for keys in search.index().values() for key in keys.whole if key.startswith("shape=")}),
         "q": (*TEXTS, *(i.ptx for i in catalog.instructions()[::97])),

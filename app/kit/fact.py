@@ -1,0 +1,93 @@
+"""What facts are made of: frozen dataclasses that pages, JSON, the command line and the OpenAPI document share.
+
+A fact's annotations are its documentation: `Says` describes a field, `Integers` an array of whole numbers.
+pydantic reads them where the document is made; nothing here needs it, so that a command starts without it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar, dataclass_transform
+
+Made = TypeVar("Made")
+Json = dict[str, Any]
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(dataclasses.field,))
+def fact(made: type[Made]) -> type[Made]:
+    """A frozen dataclass with these fields and no other. A field's trailing `_` is not part of its name: `from_` is "from"."""
+    found = dataclass(frozen=True, slots=True, kw_only=True)(made)
+    found.__pydantic_config__ = {"extra": "forbid"}  # type: ignore[attr-defined]
+    found.__get_pydantic_json_schema__ = classmethod(_document)  # type: ignore[attr-defined]
+    return found
+
+
+def _document(cls: type, core: Any, handler: Any) -> Json:
+    """The JSON schema of a fact, with its fields as JSON names them; what is left out where it is None is not required."""
+    schema = handler.resolve_ref_schema(handler(core))
+    schema["properties"] = {name.rstrip("_"): kind for name, kind in schema.get("properties", {}).items()}
+    schema["required"] = [field.name.rstrip("_") for field in dataclasses.fields(cls) if not _optional(field)]
+    for field in dataclasses.fields(cls):
+        if _optional(field):
+            schema["properties"][field.name.rstrip("_")].pop("default", None)
+    return dict(schema)
+
+
+def sometimes() -> Any:
+    """A field that an answer leaves out where it is None."""
+    return dataclasses.field(default=None, metadata={"sometimes": True})
+
+
+def _optional(field: dataclasses.Field[Any]) -> bool:
+    return bool(field.metadata.get("sometimes"))
+
+
+def plain(value: Any) -> Json:
+    """A fact as JSON has it, one level deep; TypeError where it is none.
+
+    >>> @fact
+    ... class Move: from_: int; note: str | None = sometimes()
+    >>> plain(Move(from_=1)), plain(Move(from_=1, note="x"))
+    ({'from': 1}, {'from': 1, 'note': 'x'})
+    """
+    if not dataclasses.is_dataclass(value) or isinstance(value, type):
+        raise TypeError(type(value).__name__)
+    return {
+        field.name.rstrip("_"): held
+        for field in dataclasses.fields(value)
+        if (held := getattr(value, field.name)) is not None or not _optional(field)
+    }
+
+
+@dataclass(frozen=True)
+class Says:
+    """What a field means, in the document; with examples, or with limits in JSON Schema's words."""
+
+    text: str = ""
+    examples: tuple[Any, ...] = ()
+    limits: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> Json:
+        told: Json = {"description": self.text} if self.text else {}
+        if self.examples:
+            told["examples"] = list(self.examples)
+        return {**handler(core), **told, **self.limits}
+
+
+@dataclass(frozen=True)
+class Integers:
+    """An array of whole numbers, NumPy's or a list: its axes, and what stands in it."""
+
+    axes: int
+    text: str = ""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Json:
+        return {"type": "any"}
+
+    def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> Json:
+        schema: Json = {"type": "integer"}
+        for _ in range(self.axes):
+            schema = {"type": "array", "items": schema}
+        return schema | ({"description": self.text} if self.text else {})
