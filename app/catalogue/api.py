@@ -13,6 +13,7 @@ from app.catalogue.schemas import Listing, Topics
 from app.kit.api import ApiRoute, text, word
 from app.kit.names import known_types
 from app.kit.wire import json_body
+from layouts import catalog
 from layouts.errors import LayoutError
 from layouts.reading import shown
 
