@@ -35,9 +35,7 @@ FLOORS = (
     "render",
 )
 FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms.split()}
-ENGINE_STDLIB = set(
-    "__future__ abc collections dataclasses difflib enum functools html itertools json math operator re shlex string textwrap typing xml".split()
-)
+ENGINE_STDLIB = set("__future__ abc collections dataclasses difflib enum functools html itertools json math re shlex typing xml".split())
 # The only file of the engine that reads: the assembled targets and the evidence, both beside it.
 READERS = {"layouts/catalog.py": {"importlib"}}
 READS = set("open read_text read_bytes write_text write_bytes iterdir glob rglob unlink mkdir touch".split())
@@ -66,13 +64,11 @@ def _kind(third: str = "", own: str = "", others: str = "", kit: str = "plain", 
 KINDS = {
     "facts": _kind(own="facts"),
     "draw": _kind(third="markupsafe", own="facts draw"),
-    "forms": _kind(third="markupsafe markdown_it", own="facts draw forms", others="facts draw forms"),
+    "forms": _kind(third="markdown_it", own="facts draw forms", others="facts draw forms"),
     "schemas": _kind(third="pydantic typing_extensions", own="facts schemas", others="schemas", kit="server"),
     "verbs": _kind(third="typer rich", own="facts draw forms", others="facts draw forms", gpu=True),
     "api": _kind(third="fastapi starlette", own="facts draw forms schemas", others="facts draw forms schemas", kit="server"),
-    "page": _kind(
-        third="fastapi starlette markupsafe prometheus_client", own="facts draw forms api", others="facts draw forms", kit="server"
-    ),
+    "page": _kind(third="fastapi starlette", own="facts draw forms api", others="facts draw forms", kit="server"),
 }
 FRAMEWORK = {"page.py", "api.py", "main.py"}  # and kit/wire.py
 
@@ -102,15 +98,12 @@ NAMED: dict[str, dict[str, str]] = {
     "steps": {"asked": "forms", "wgmma": "facts"},
 }
 STANDARD = set(KINDS)
-# Files that do not keep the rules yet.
-PENDING: set[str] = set()
 
 # kit/: what each room may import of other people's packages; `server` rooms load the framework or pydantic.
 KIT_PLAIN = {
     "asgi": "", "asked": "", "draw": "", "fact": "", "names": "", "examples": "", "labels": "", "links": "", "rows": "",
     "assets": "markupsafe", "encode": "orjson", "errors": "", "headers": "", "limits": "", "logs": "", "media": "", "metrics": "prometheus_client",
     "picture": "", "picture_worker": "resvg_py svg2pdf_py", "prefix": "", "rate": "", "serve": "typer uvicorn", "settings": "", "terminal": "typer rich",
-    "words": "",
 }  # fmt: skip
 KIT_SERVER = {
     "api": "fastapi starlette", "page": "fastapi starlette markupsafe", "plotly": "", "schemas": "pydantic typing_extensions", "wire": "starlette brotli", "work": "",
@@ -123,13 +116,12 @@ TOP = {
 # Which rooms of app/gpu a file may ask, beside verbs: none of them needs a device before it is told to run.
 GPU_OF = {
     "app/kit/picture.py": {"pool"},  # a process that draws is kept as one that runs is
-    "app/instruction/page.py": {"fragments", "runs"},
     "app/instruction/context.py": {"fragments", "runs"},
     "app/guide/values.py": {"verify"},
     "app/runs/api.py": {"runs"},
     "app/runs/facts.py": {"verify"},
-    "app/runs/hardware.py": {"pool", "runs"},
-    "app/runs/page.py": {"pool", "runs", "verify"},
+    "app/runs/hardware.py": {"pool"},
+    "app/runs/page.py": {"runs"},
     "app/runs/schemas.py": {"products", "runs"},
     "app/steps/facts.py": {"numbers", "own", "products", "runs"},
     "app/steps/wgmma.py": {"numbers", "own", "products", "reference", "whole"},
