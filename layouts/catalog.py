@@ -131,7 +131,7 @@ def named(given: object, field: str) -> Instruction:
     try:
         return find(reading.text(given, field, LONGEST))
     except LayoutError as error:
-        raise LayoutError("bad_instruction", error.message, error.hint, field, error.nearest) from None
+        raise error.at(field, "bad_instruction") from None
 
 
 def find(text: str) -> Instruction:

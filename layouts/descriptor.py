@@ -100,7 +100,7 @@ def encode(start_address: int, lbo_bytes: int, sbo_bytes: int, base_offset: int 
         try:
             word = field.put(word, field.encode(amount))
         except LayoutError as error:
-            raise LayoutError(error.code, error.message, error.hint, name) from None
+            raise error.at(name) from None
     word = BASE_OFFSET.put(word, base_offset)
     return Descriptor(SWIZZLE.put(word, mode(swizzle).code))
 

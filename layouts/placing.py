@@ -46,7 +46,7 @@ def placed(reads: Reader, kind: str, element: DType, rows: int, k: int, step: in
     try:
         where = storage({"kind": kind, **given}, element.bits, major)
     except LayoutError as error:
-        raise LayoutError(error.code, error.message, error.hint, f"{reads.side}.{error.field.removeprefix('storage.')}") from None
+        raise error.at(f"{reads.side}.{error.field.removeprefix('storage.')}") from None
     _check(reads, where, element, rows, k)
     word = None
     if text := reads.given.get("descriptor"):

@@ -131,7 +131,7 @@ def _tiled(reads: Reader, element: DType, rows: int, k: int, step: int, major: s
         tile.descriptor(first, 0, step, rows)
     except LayoutError as error:
         name = {"slice": "first"}.get(error.field, error.field)
-        raise LayoutError(error.code, error.message, error.hint, f"{reads.side}.{name}") from None
+        raise error.at(f"{reads.side}.{name}") from None
     reads.full["order"], reads.words["order"] = tile.order, ORDERS
     word = None
     if text := reads.given.get("descriptor"):

@@ -15,6 +15,7 @@ from layouts.errors import LayoutError
 
 LONGEST_NUMBER = 128  # characters; 64 binary digits with separators fit
 LONGEST_KEY = 60
+LONGEST_TEXT = 4096
 LONGEST_RANGES = 400
 
 _DIGITS = {16: r"0[xX][0-9a-fA-F]+(?:[_'][0-9a-fA-F]+)*", 2: r"0[bB][01]+(?:[_'][01]+)*", 10: r"[0-9]+(?:[_'][0-9]+)*"}
@@ -115,7 +116,7 @@ def asked(given: Mapping[str, Any], name: str, default: Any) -> Any:
     return default if isinstance(value, str) and not value.strip() else value
 
 
-def text(given: object, field: str, most: int = 4096) -> str:
+def text(given: object, field: str, most: int = LONGEST_TEXT) -> str:
     """Text; LayoutError for anything else, and for text longer than anything legal."""
     if not isinstance(given, str):
         raise LayoutError("bad_text", f"{name_of(field)} is {'missing' if given is None else shown(given)}.", "Give text.", field)

@@ -106,7 +106,7 @@ def storage(spec: Mapping[str, Any], element_bits: int, major: str) -> Storage:
         made = {"canonical": _canonical, "atoms": _lines, "rows": _lines, "cute": _cute}[kind](spec, element_bits, major)
         return replace(made, spec={**spec, "kind": kind})
     except LayoutError as error:
-        raise LayoutError(error.code, error.message, error.hint, f"storage.{error.field}".rstrip("."), error.nearest) from None
+        raise error.at(f"storage.{error.field}".rstrip(".")) from None
 
 
 def _canonical(spec: Mapping[str, Any], element_bits: int, major: str) -> Storage:

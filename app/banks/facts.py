@@ -125,9 +125,7 @@ def solve(given: Json) -> Json:
             uses.append(_use(item, given))
         except LayoutError as error:
             inner = error.field in ("access", "address", "pattern") and "accesses" in given
-            raise LayoutError(
-                error.code, error.message, error.hint, f"accesses.{number_}.{error.field}" if inner else error.field
-            ) from None
+            raise error.at(f"accesses.{number_}.{error.field}" if inner else error.field) from None
     found = banks.solve(uses)
     xor = found.swizzle
     return {

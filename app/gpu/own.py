@@ -59,7 +59,7 @@ def check(i: Instruction, given: Mapping[str, Any], where: str = "", steps: int 
             for dense in made["a"]:
                 op.sparsity.kept_positions(dense)
     except LayoutError as error:
-        raise LayoutError(error.code, error.message, error.hint, where + (error.field or "a")) from None
+        raise error.at(where + (error.field or "a")) from None
     return out
 
 

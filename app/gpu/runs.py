@@ -88,7 +88,7 @@ def _check_data(given: Mapping[str, Any], instruction: Instruction, made: Plan |
     try:
         whole.inputs(made, 0, checked) if made else products.inputs(instruction, data=checked)
     except LayoutError as error:
-        raise LayoutError(error.code, error.message, error.hint, "data") from None
+        raise error.at("data") from None
     return {"data": checked}
 
 

@@ -22,7 +22,7 @@ from app.kit.schemas import PTX, NumberText
 from app.kit.wire import Sketch
 from app.kit.work import answering, kept, off_loop
 from layouts.errors import LayoutError
-from layouts.reading import LONGEST_KEY, nearest, shown
+from layouts.reading import LONGEST_KEY, LONGEST_TEXT, nearest, shown
 
 Json = dict[str, Any]
 MOST_DEPTH = 16
@@ -102,7 +102,7 @@ def word(known: Iterable[str], says: str) -> Any:
     return Query(description=says, json_schema_extra={"enum": ["", *map(str, known)]})
 
 
-def text(says: str, *examples: str, most: int = 4096, pattern: str = "", alias: str | None = None) -> Any:
+def text(says: str, *examples: str, most: int = LONGEST_TEXT, pattern: str = "", alias: str | None = None) -> Any:
     """A query parameter of free text."""
     extra = {"pattern": pattern} if pattern else {"maxLength": most}
     return Query(description=says, examples=list(examples), json_schema_extra=extra, alias=alias)
@@ -118,7 +118,7 @@ def typed(rows: Mapping[str, tuple[Iterable[str], str]]) -> dict[str, Any]:
 
 def part(says: str, *examples: str, known: Iterable[str] = ()) -> Any:
     """A part of the path: text, or one of the known words."""
-    extra = {"enum": list(known)} if known else {"maxLength": 4096}
+    extra = {"enum": list(known)} if known else {"maxLength": LONGEST_TEXT}
     return Path(description=says, examples=list(examples), json_schema_extra=extra)
 
 

@@ -12,7 +12,7 @@ def instruction(text: str, field: str) -> Instruction:
     try:
         return catalog.find(text)
     except LayoutError as error:
-        raise LayoutError(error.code, error.message, error.hint, field, error.nearest) from None
+        raise error.at(field) from None
 
 
 def operand(text: str, field: str) -> tuple[Instruction, Operand]:

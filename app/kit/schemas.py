@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 from typing_extensions import TypeAliasType
 
 from app.kit.names import ElementType, Family, Target
-from layouts.reading import LONGEST_NUMBER, PATTERN
+from layouts.reading import LONGEST_NUMBER, LONGEST_TEXT, PATTERN
 
 PTX = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
@@ -36,7 +36,7 @@ PtxText = TypeAliasType(
         WithJsonSchema(
             {
                 "type": "string",
-                "maxLength": 4096,
+                "maxLength": LONGEST_TEXT,
                 "description": "An instruction as PTX spells it, with or without `.sync.aligned`; an operand list behind it is left out.",
                 "examples": [PTX, WGMMA],
             }

@@ -9,6 +9,7 @@ from typing_extensions import TypeAliasType
 
 from app.kit.names import Major, Order, SwizzledBy, SwizzleMode, words
 from app.kit.schemas import Closed, Grid, Number, PtxText, Word64
+from layouts import cute
 from layouts.expression import LONGEST
 from layouts.storage import UNITS
 
@@ -66,7 +67,7 @@ class CuteStorage(Closed):
     """A CuTe layout of (mn, k)."""
 
     kind: Literal["cute"]
-    layout: str = Field(max_length=4096, examples=["Sw<3,4,3> o ((8,8),(8,2)):((8,64),(1,512))"])
+    layout: str = Field(max_length=cute.LONGEST, examples=["Sw<3,4,3> o ((8,8),(8,2)):((8,64),(1,512))"])
     unit: Unit = Unit(UNITS[0])
     base: Number = 0
 

@@ -45,7 +45,7 @@ def beside(error: LayoutError, found: Instruction, texts: Mapping[str, str]) -> 
     name = error.field.removeprefix("data.")
     if found.family.by_descriptor and error.field.startswith("data.") and texts.get(f"data_{name}"):
         name = f"data_{name}"
-    return LayoutError(error.code, error.message, error.hint, name, error.nearest)
+    return error.at(name)
 
 
 def context(ptx: str, query: Mapping[str, str], reason: str) -> dict[str, Any]:
