@@ -1,0 +1,167 @@
+"""Requests that a person might send and that are refused or warned about: each gives one message of the product, which a golden file holds.
+
+GETS: addresses. POSTS: path → bodies, most of them a right body with one thing changed (`put`; MISSING takes a key out).
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+from urllib.parse import quote
+
+from app.kit.examples import BODIES
+
+API = "/api/v1"
+MISSING = object()
+F16, S8 = "mma.m16n8k16.row.col.f32.f16.f16.f32", "mma.m16n8k32.row.col.s32.s8.s8.s32"
+SP = "mma.sp::ordered_metadata.m16n8k32.row.col.f32.f16.f16.f32"
+SCALED = "mma.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0"
+W16, W8, W32, WSP = (
+    "wgmma.mma_async.m64n64k16.f32.f16.f16", "wgmma.mma_async.m64n64k32.f32.e4m3.e4m3", "wgmma.mma_async.m64n32k16.f32.f16.f16",
+    "wgmma.mma_async.sp.m64n32k32.f32.f16.f16",
+)  # fmt: skip
+I = f"{API}/instructions/"
+LDM, QUADS = "ldmatrix.m8n8.x4.shared.b16", "mma.m8n8k4.row.col.f32.f16.f16.f32"
+ROWS: dict[str, Any] = {"kind": "rows", "pitch_bytes": 128}
+
+
+def get(path: str, **query: object) -> str:
+    return f"{API}/{path}" + ("?" + "&".join(f"{name}={quote(str(value))}" for name, value in query.items()) if query else "")
+
+
+def put(path: str, **changes: Any) -> dict[str, Any]:
+    """The example body of a route with some keys changed; `storage__base` is a key inside."""
+    body: dict[str, Any] = copy.deepcopy(BODIES[f"{API}/{path}"])  # type: ignore[assignment]
+    for name, value in changes.items():
+        *inside, last = name.split("__")
+        where = body
+        for key in inside:
+            where = where.setdefault(key, {})
+        if value is MISSING:
+            del where[last]
+        else:
+            where[last] = value
+    return body
+
+
+GETS = (
+    # instructions and their maps
+    f"{I}hello", f"{I}{F16}/operands/x", f"{I}{W16}/operands/b", f"{I}{W16}/operands/address", f"{I}{F16}/operands/a?selector=1", f"{I}{SP}/operands/a?selector=4",
+    f"{I}{SP}/operands/a?selector=x", f"{I}{SCALED}/operands/scale_a?byte_id=3", f"{I}{SCALED}/operands/scale_b?thread_id=9", f"{I}{F16}/metadata",
+    f"{I}{SP}/metadata?words=xyz", f"{I}{SP}/metadata?words=0x44444443", f"{I}{SP}/metadata?words=0x4,0x4", f"{I}{SP}/metadata?selector=4", f"{I}{SP}/metadata?words=0x44444444",
+    get("instructions", family="mna"), get("instructions", type="f17"), get("instructions", target="sm_70"), get("instructions", shape="16x8"), get("instructions", q="x" * 300),
+    get("instructions", famly="mma"), f"{API}/instructions?family=mma&family=wmma", f"{API}/nothing", get("topics", q="x" * 2500), get("topics", q="wait_group"), get("instructions", q="m16n8k256", type="b1"),
+    # programs
+    f"{I}{LDM}/kernel", f"{I}{W32}/kernel?a=swizle%3D64B", f"{I}{W32}/kernel?d=scale", f"{I}{W32}/kernel?a=swizzle%3D64B,swizzle%3D32B", f"{I}{F16}/kernel?d=scale%3D0",
+    f"{I}{W32}/kernel?a=k%3D64&b=k%3D32", f"{I}{W32}/kernel?b=base%3D0", f"{I}{W32}/kernel?b=base%3D232000", f"{I}{W32}/kernel?b=descriptor%3D0x40003fff00010000",
+    f"{I}{W32}/kernel?a=" + "x" * 5000, f"{I}{F16}/kernel?a=pitch_bytes%3D31", f"{I}{F16}/kernel?a=pitch_bytes%3D0", f"{I}{F16}/kernel?a=major%3DQ", f"{I}{SP}/kernel?a=selector%3D7",
+    f"{I}wmma.mma.row.col.m16n16k16.f32.f32/kernel?a=ldm%3D3", f"{I}{W32}/kernel?a=first%3D8", f"{I}{W32}/kernel?a=kind%3Dcute,layout%3D(8,8):(1,8)", f"{I}{QUADS}/kernel?a=major%3DMN",
+    f"{I}{W32}/kernel?a=kind%3Drows,pitch_bytes%3D144", f"{I}{W8}/kernel?a=major%3DMN", f"{I}{W32}/kernel?a=from%3Dnowhere", f"{I}{W32}/kernel?a=kind%3Dheap", f"{I}{F16}/kernel?a=load%3Dfast",
+    # tiles
+    *(get("smem/tile", **{name: value}) for name, value in (
+        ("element_bits", 0), ("element_bits", 4), ("element_bits", 6), ("element_bits", "x"), ("major", "Q"), ("swizzle", "256B"), ("mn", 12), ("k", 7), ("k", 0), ("k", -1), ("order", "z"), ("base", 8),
+        ("base", 1 << 18), ("rows", 12), ("rows", 0), ("rows", 128), ("mn", 65536), ("k", 65536), ("swizle", "64B"), ("base", "0x1p3"), ("mn", "64 "), ("mn", ""),
+    )),
+    get("smem/tile", element_bits=8, major="MN"), get("smem/tile", major="MN", swizzle="64B", mn=304), get("smem/tile", major="MN", mn=256, k=64, order="mn"),
+    *(get("smem/tile", swizzle=name, major=major, mn=256, k=64, order=order) for name in ("none", "32B", "64B", "128B") for major in ("K", "MN") for order in ("mn", "k")),
+    get("smem/tile", element_bits=1, k=1024), get("smem/tile", element_bits=1, swizzle="none", k=1024), get("smem/tile", rows=8), get("smem/tile", swizzle="none", rows=8), get("smem/tile", mn=320),
+    # descriptors
+    *(f"{API}/descriptors/" + quote(text, safe="") for text in (
+        "*", "0x", "0x1g", "-1", "1_", "1.5", "123456789012345678901", "12345678", "0x0", "0xffffffffffffffff", "0x4000004000010100", "0x4000004004000101", "1:2:3", "0x1:0x2", "{1, 2}", "{x = 1, y}", "{99, 88}",
+        "99999999:1", "0x1ffffffff:0", "00000001:40000040", "40000040 00010100", "{0x10100, 0x40000040}", "1 << 62", "1ull << 62 | 64 << 32", "(1 << 62) | 0x100", "1 << 70", "1 +", "1 / 0", "sizeof(x)",
+        "2147483648 * 2", "-1 << 4", "0x7f4212001000", "0x4000004000010100ull", "(uint64_t)1 << 62 | (uint64_t)(1024 >> 4) << 32 | 1 << 16 | 0x100", "1u << 31 << 31", "3000000000", "1ull << 63 >> 63",
+        "uint64_t d = 1ull << 62; return d;", "return smem >> 4 | 1ull << 62;", "desc.bitfield.layout_type_ = 1;", "desc.bitfield.version_ = 1;", "desc.bitfield.layout_type_ = 9;", "d.bitfield.stride_byte_offset_ = sbo;",
+        "a.bitfield.layout_type_ = 1; b.bitfield.layout_type_ = 2;", "d.bitfield.start_address_ = cast_smem_ptr_to_uint(p);", "d.bitfield.start_address_ = 0x1000;", "d.bitfield.leading_byte_offset_ = 16384;",
+        "while (1) {}", "auto d = f(x); return d;", "x" * 5000, "1+" * 2400 + "1", "0x8000004000010100", "0xc000004000010100", "0x4010004000010100", "0x400e004000010100", "0x4000004000014100", "0x4000c00000010100",
+        "0x4000000000010100", "0x4000000800010100", "0x0000000800000100", "0x0000000800010100", "0x00000008000f0100", "0x8002002000010100",
+    )),
+    # reuse and comparison
+    get("reuse", **{"from": F16, "to": SP}), get("reuse", **{"from": F16, "to": W16}), get("reuse", **{"from": F16, "to": QUADS}), get("reuse", **{"from": LDM, "to": F16}), get("reuse", **{"from": F16, "to": LDM}),
+    get("reuse", **{"from": "mma.m8n8k16.row.col.s32.s8.s8.s32", "to": S8}), get("reuse", **{"from": W16, "to": W16}), get("reuse", **{"from": "wgmma.mma_async.m64n8k16.f32.f16.f16", "to": W16}), get("reuse", to=F16),
+    get("reuse", **{"from": "wgmma.mma_async.m64n240k32.s32.s8.s8", "to": "wgmma.mma_async.m64n64k256.s32.b1.b1.and.popc"}), get("reuse", **{"from": F16, "to": S8}), get("reuse", **{"from": S8, "to": S8}),
+    get("reuse", **{"from": "mma.m16n8k8.row.col.f32.tf32.tf32.f32", "to": "mma.m16n8k8.row.col.f32.tf32.tf32.f32"}), get("reuse", **{"from": "mma.m8n8k4.row.col.f64.f64.f64.f64", "to": "mma.m8n8k4.row.col.f64.f64.f64.f64"}),
+    get("reuse", **{"from": "movmatrix.m8n8.trans.b16", "to": F16}), get("reuse", **{"from": "x", "to": F16}), get("instructions", q="x" * 2500), get("compare", left=f"{F16}/a", right=f"{LDM}/data"), get("compare", left=f"{F16}/a", right=f"{S8}/a"), get("compare", left="x", right=f"{F16}/a"), get("compare", left=f"{F16}/q", right=f"{F16}/a"), get("compare", left=f"{F16}/a"),
+    # pictures
+    *(f"/i/{F16}/a.svg?{query}" for query in (
+        "colour=z", "label=z", "lanes=99", "lanes=x", "rows=9-99", "rows=5-2", "cols=x", "theme=pink", "cell=1", "cell=ax4", "title=" + "t" * 400, "legend=2", "lang=it", "product=1", "colr=t", "warps=1",
+    )),
+    f"/i/{F16}.svg?rows=0-3", f"/i/{F16}/a.gif", f"/i/{F16}/a.png?scale=99", f"/i/{F16}/a.tex?theme=auto", "/smem.svg?unit=x", "/smem.svg?down=x", "/smem.svg?element_bits=1&k=1024&unit=element", "/smem.svg?mn=1024&k=64&unit=element",
+    f"/i/{F16}/a.png?lang=zh", f"/i/{W16}/d.png?cell=200", "/descriptor/wgmma/xyz.svg", "/guide/nothing", f"/i/{F16}/a.svg?rows=0-1,3-4", "/smem/atoms?element_bits=3", f"/diagram.json?ptx={F16}&form=gif",
+)  # fmt: skip
+
+DEEP: Any = 0
+for _ in range(120):
+    DEEP = {"a": DEEP}
+
+POSTS: dict[str, tuple[Any, ...]] = {
+    "descriptors/encode": (
+        {}, {"swizzle": "256B"}, {"start_address": 8}, {"start_address": 1 << 18}, {"start_address": 0x7F4212001000}, {"lbo_bytes": 24}, {"lbo_bytes": 1 << 18}, {"sbo_bytes": -16}, {"base_offset": 8}, {"sbo_bytes": "x"},
+        {"sbo_bytes": 1.5}, {"lbo": 16}, {"start_address": True}, [], "text", {"start_address": "1" * 200},
+    ),
+    "descriptors/reads": (
+        put("descriptors/reads", instruction=F16), put("descriptors/reads", operand="d"), put("descriptors/reads", major="M"), put("descriptors/reads", instruction=W8, major="MN"), put("descriptors/reads", instruction="x"),
+        put("descriptors/reads", descriptor=MISSING), put("descriptors/reads", descriptor="return smem >> 4 | 1ull << 62;"), put("descriptors/reads", descriptor="0x0"), put("descriptors/reads", descriptor="0x4000004000013fff"),
+        put("descriptors/reads", major="MN"), put("descriptors/reads", descriptor="0x4000000000010100"), put("descriptors/reads", instruction=7), put("descriptors/reads", instruction="wgmma " * 20000), put("descriptors/reads", instruction=MISSING),
+        *(put("descriptors/reads", descriptor=f"0x{code << 62 | 64 << 32 | 64 << 16 | 0x100:016x}", instruction=name, major=major)
+          for code in range(4) for name, major in ((W16, "K"), (W16, "MN"), ("wgmma.mma_async.m64n8k16.f32.f16.f16", "K")) if (code, major) != (1, "X")),
+        put("descriptors/reads", instruction="wgmma.mma_async.m64n8k16.f32.f16.f16", operand="b"), put("descriptors/reads", instruction="wgmma.mma_async.m64n8k16.f32.f16.f16", operand="b", major="MN"),
+        put("descriptors/reads", instruction=WSP, operand="b"), put("descriptors/reads", instruction=WSP, operand="b", descriptor="0xc000001000010100"),
+    ),
+    "descriptors/verify": (
+        put("descriptors/verify", storage__kind="heap"), put("descriptors/verify", storage__kind=MISSING), put("descriptors/verify", storage="x"), put("descriptors/verify", storage__base=1), put("descriptors/verify", storage__base=1 << 30),
+        put("descriptors/verify", storage__element_bits=8), put("descriptors/verify", storage__pitch_bytes=128), put("descriptors/verify", storage__swizzle_by="row"), put("descriptors/verify", slice__mn=64), put("descriptors/verify", slice__k=56),
+        put("descriptors/verify", slice__k=8), put("descriptors/verify", slice={"n": 0}), put("descriptors/verify", slice=[0, 0]), put("descriptors/verify", slice__mn=-8), put("descriptors/verify", storage=MISSING),
+        put("descriptors/verify", storage=MISSING, descriptor="0x4000004000010100"), put("descriptors/verify", storage={"kind": "cute"}), put("descriptors/verify", storage={"kind": "cute", "layout": 7}),
+        *(put("descriptors/verify", storage={"kind": "cute", "layout": text, **more}) for text, more in (
+            ("", {}), ("hello", {}), ("8:1", {}), ("(8,8)", {}), ("(8,8):(1)", {}), ("(8,0):(1,8)", {}), ("((8,8),64):((64,512),1)", {}), ("(64,64):(64,1)", {"unit": "words"}), ("(640,6400):(6400,1)", {}), ("(8,3):(3,1)", {"unit": "bytes"}),
+            ("Sw<9,9,9> o (64,64):(64,1)", {}), ("Sw<3,4> o (64,64):(64,1)", {}), ("Sw<3,4,2> o (64,64):(64,1)", {}), ("Sw<3,4,3> o smem_ptr[16b](unset) o (64,64):(64,1)", {}), ("smem_ptr[8b] o (64,64):(64,1)", {}),
+            ("smem_ptr[16b](0x100) o (64,64):(64,1)", {"unit": "bytes"}), ("smem_ptr[3b](unset) o (64,64):(64,1)", {}), ("smem_ptr[4b](unset) o (64,64):(64,1)", {}), ("Sw<3,4,3> o 16 o (64,64):(64,1)", {}), ("(_64,x):(_64,_1)", {}),
+            ("(64,64):(_1@1,1)", {}), ("x" * 3000, {}), ("((((((((((((64))))))))))),64):(1,64)", {}),
+        )),
+        *(put("descriptors/verify", storage={"kind": "rows", **more}) for more in ({}, {"pitch_bytes": 0}, {"pitch_bytes": 100}, {"pitch_bytes": 144}, {"pitch_bytes": 128, "inner": "N"}, {"pitch_bytes": 1 << 40}, {"pitch_bytes": 128, "swizzle": "none"})),
+        *(put("descriptors/verify", storage={"kind": "atoms", "width_bytes": 128, "outer8_stride": 1024, "inner_stride": 8192, **more}) for more in (
+            {}, {"width_bytes": 0}, {"width_bytes": 24}, {"outer8_stride": -8}, {"inner_stride": "x"}, {"line_stride": 4}, {"wide": 1}, {"swizzle": "1B"},
+        )),
+        put("descriptors/verify", instruction=W8, major="MN"), put("descriptors/verify", instruction=W8, storage__element_bits=16), put("descriptors/verify", instruction=F16), put("descriptors/verify", operand="c"), put("descriptors/verify", descriptr="0x0"),
+    ),
+    "chain": (
+        put("chain", load="ldmatrix.m8n8.x3.shared.b16"), put("chain", load=F16), put("chain", load="ldmatrix.m8n16.x4.shared.b8x16.b4x16_p64"), put("chain", mma=LDM), put("chain", mma=QUADS), put("chain", mma="mma.m8n8k4.row.col.f64.f64.f64.f64"),
+        put("chain", operand="d"), put("chain", operand="z"), put("chain", load="stmatrix.m8n8.x2.shared.b16"), put("chain", load="ldmatrix.m8n8.x1.shared.b16"), put("chain", mma="mma.m16n8k8.row.col.f32.f16.f16.f32"), put("chain", operand="b", load="ldmatrix.m8n8.x2.shared.b16"),
+        put("chain", storage__pitch_bytes=100), put("chain", storage__pitch_bytes=30), put("chain", storage__base=8), put("chain", storage__base=0x3FFF0), put("chain", storage__inner="MN"), put("chain", storage__swizzle="128B", storage__pitch_bytes=128),
+        put("chain", storage={"kind": "canonical", "mn": 8, "k": 64}), put("chain", storage={"kind": "canonical", "mn": 64, "k": 64, "element_bits": 8}), put("chain", storage={"kind": "cute", "layout": "(8,8):(8,1)"}), put("chain", major="N"),
+        put("chain", mma=S8, storage__inner="MN", load="ldmatrix.m8n8.x4.trans.shared.b16"), put("chain", mma=S8, operand="b", load="ldmatrix.m8n8.x2.shared.b16", storage__inner="MN"), put("chain", load="ldmatrix.m8n8.x4.trans.shared.b16"),
+        put("chain", storage={"kind": "cute", "layout": "((8,2),(8,2)):((1,64),(8,128))"}), put("chain", storage={"kind": "cute", "layout": "(16,16):(17,1)"}), put("chain", operand="d", load="stmatrix.m8n8.x2.shared.b16"), put("chain", store="x"),
+        put("chain", mma="mma.m16n8k64.row.col.s32.s4.s4.s32", storage__inner="MN"), put("chain", mma="mma.m16n8k8.row.col.f32.tf32.tf32.f32", storage__inner="MN"), put("chain", storage=MISSING), put("chain", load=MISSING), put("chain", mma=MISSING),
+        put("chain", mma="mma.m16n8k8.row.col.f32.tf32.tf32.f32", storage__pitch_bytes=272), put("chain", mma=S8, operand="d", load="stmatrix.m8n8.x4.shared.b16", storage__pitch_bytes=272), put("chain", mma=W16, storage={"kind": "rows", "pitch_bytes": 144}),
+        put("chain", storage={"kind": "cute", "layout": "((8,8),64):((8,64),512)", "unit": "elements"}), put("chain", storage={"kind": "cute", "layout": "(64,(2,32)):(2,(1,128))"}), put("chain", mma=SP, storage__pitch_bytes=80),
+    ),
+    "banks": (
+        {}, {"access": "ldmatrix.x3", "address": [0]}, {"access": "ldmatrix.x4", "address": {}}, {"access": "ldmatrix.x4", "address": []}, {"access": "ldmatrix.x4", "address": [0] * 31}, {"access": "ldmatrix.x4", "address": [0] * 31 + ["x"]},
+        {"access": "ldmatrix.x4", "address": [8] * 32}, {"access": "ldmatrix.x4", "address": [None] + [0] * 31}, {"access": "ld.shared.b32", "address": [None] * 32}, {"access": "ld.shared.b32", "address": [-4] * 32}, {"access": "ld.shared.b32", "address": [1 << 40] * 32},
+        {"access": "ld.shared.b128", "address": [16 * n for n in range(32)], "swizzle": "Sw<2,3,3>"}, {"access": "ldmatrix.x4", "pattern": "along"}, {"access": "ldmatrix.x4", "pattern": "zigzag"}, {"access": "ldmatrix.x4", "pattern": "ldmatrix", "row_bytes": 0},
+        {"access": "ldmatrix.x4", "pattern": "ldmatrix", "row_bytes": 120}, {"access": "ldmatrix.x4", "pattern": "ldmatrix", "pad": 1 << 20}, {"access": "ldmatrix.x4", "address": [0] * 32, "pattern": "along"}, {"access": "ldmatrix.x4", "pattern": "ldmatrix", "swizzle": "9B"},
+        {"access": "ldmatrix.x4", "address": [0] * 32, "row_bytes": 128}, {"access": "ldmatrix.x4", "adress": []}, {"access": 7, "address": []}, {"access": "ld.shared.b64", "pattern": "ldmatrix", "row_bytes": 100}, {"access": "ld.shared.b32", "address": "0, 4, x"},
+        {"access": "ld.shared.b32", "address": [True] * 32}, {"access": "ld.shared.b32", "pattern": "column", "row_bytes": 128}, {"access": "st.shared.b128", "pattern": "column", "row_bytes": 144},
+    ),
+    "banks/solve": (
+        {}, {"access": "ldmatrix.x4"}, {"accesses": []}, {"accesses": "x"}, {"accesses": [{}]}, {"accesses": [{"access": "ldmatrix.x4", "address": [8] * 32}]}, {"accesses": [{"access": "ldmatrix.x4", "pattern": "ldmatrix"}], "access": "ldmatrix.x4"},
+        {"accesses": [{"access": "ldmatrix.x4", "pattern": "ldmatrix"}] * 40}, {"accesses": [{"access": "ldmatrix.x4", "pattern": "q"}]}, {"accesses": [{"access": "ldmatrix.x4", "pattern": "ldmatrix", "address": [0] * 32}]}, {"accesses": [{"access": "ldmatrix.x4", "pattern": "ldmatrix"}], "pad": 4},
+        {"accesses": [{"access": "ldmatrix.x4", "pattern": "ldmatrix"}], "row_bytes": 144}, {"accesses": [{"access": "ldmatrix.x4", "pattern": "ldmatrix"}]}, {"accesses": [{"access": "ld.shared.b32", "address": [128 * n for n in range(32)]}]},
+        {"accesses": [{"access": "ld.shared.b32", "address": [1 << 12] * 32}]}, {"accesses": [{"access": "ldmatrix.x4", "pattern": "ldmatrix"}, {"access": "st.shared.b32", "pattern": "column"}, {"access": "ld.shared.b128", "pattern": "along"}]},
+        {"accesses": [{"access": "ld.shared.b32", "address": [4 * (n * n * 37 % 4096) for n in range(32)]}]}, {"accesses": [{"acces": "x"}]},
+    ),
+    "steps": (
+        put("steps", row=8), put("steps", row="x"), put("steps", col=-1), put("steps", product=1), put("steps", instruction=LDM), put("steps", instruction="x"), put("steps", data={"a": "i +"}), put("steps", data={"a": "i * i * i"}), put("steps", data={"c": "1 2 3"}),
+        put("steps", data={"a": "1e9"}), put("steps", data={"q": "1"}), put("steps", data=[]), put("steps", data={"a": "(" * 80}), put("steps", data={"a": "x"}), put("steps", data={"a": "min(1)"}), put("steps", data={"a": "1 ? 2"}), put("steps", data={"a": "1.5 << 2"}), put("steps", data={"a": "1 << 60"}),
+        put("steps", data={"a": "99999999999999999999"}), put("steps", data={"a": [[1, 2], [3]]}), put("steps", data={"a": {}}), put("steps", data={"a": "i $ 2"}), put("steps", data={"a": "x" * 5000}), put("steps", data={"a": "i 2"}), put("steps", data={"a": "0x"}), put("steps", data={"a": "j / 0"}),
+        put("steps", data={"a": "1, 2, x"}), put("steps", data={"a": [[1.5] * 16] * 8}), put("steps", instruction=SP, data={"a": "1"}), put("steps", instruction=W16, data={"a": "i"}, a="swizzle=32B"), put("steps", instruction=W16, row=64, data={}), put("steps", a="swizzle=32B"), put("steps", seed=-1),
+        put("steps", data={"a": [[127] * 16] * 8, "b": [[127] * 8] * 16, "c": [[2147483647] * 8] * 8}),
+    ),
+    "gpu/runs": (
+        {}, put("gpu/runs", kind="sum"), put("gpu/runs", instruction=LDM), put("gpu/runs", instruction="x"), put("gpu/runs", backend="cuda"), put("gpu/runs", backend="tpu"), put("gpu/runs", kind="fragment", operand="q"), put("gpu/runs", kind="descriptor", descriptor="0x0"),
+        put("gpu/runs", kind="descriptor", instruction=W16, descriptor="0x4000004000013fff", operand="a", major="K"), put("gpu/runs", kind="banks", access="ldmatrix.x4", address=[0] * 32, instruction=MISSING), put("gpu/runs", instruction=W16, a_from="registers", a="from=shared"),
+        put("gpu/runs", kind="banks", access="ldmatrix.x4", address=[None] * 32, instruction=MISSING), put("gpu/runs", kind="fragment", instruction="ldmatrix.m8n16.x1.shared.b8x16.b6x16_p32"), put("gpu/runs", kind="banks", access="ld.shared.b32", address=[None] + [0] * 31, instruction=MISSING), put("gpu/runs", seed="x"), put("gpu/runs", data={"z": 1}), put("gpu/runs", instruction=W16, b="swizzle=7B"),
+        put("gpu/runs", kind="banks", access="ld.shared.b32", address=[4096 * 64 * n for n in range(32)], instruction=MISSING), put("gpu/runs", kind="descriptor", instruction="wgmma.mma_async.m64n256k16.f32.f16.f16", descriptor="0x40003fc000010100", operand="a", major="K"), DEEP,
+    ),
+}  # fmt: skip
+RAW = ("", "not json", "{", '{"a": 1, "a": 2}', '{"row": NaN}', "[" * 5000, '"\\ud800"', "7")  # bodies of POST /steps as they stand

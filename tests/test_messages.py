@@ -1,0 +1,163 @@
+"""Every refusal, warning, note and limit: what the API says to a wide list of requests, held word for word.
+
+golden/wrong_words.json: descriptors of tests/blunders.py that were searched for diagnoses no other golden text has; a request each.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from fnmatch import fnmatch
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from app.main import create_app
+from layouts import errors
+from tests import asked
+from tests.called import calls
+from tests.held import FOLDER, held
+
+ROOT = Path(__file__).parents[1]
+SAYS = 3  # words of a sentence; shorter texts are names
+
+
+@lru_cache(maxsize=1)
+def conversation() -> tuple[str, frozenset[tuple[str, int]]]:
+    """(what was asked and said, (file, line) of every LayoutError that was made)."""
+    with noting() as made, TestClient(create_app()) as client:
+        text = "".join(exchanges(client))
+    return text, frozenset(made)
+
+
+@contextmanager
+def noting() -> Iterator[set[tuple[str, int]]]:
+    """Where each LayoutError is made while this lasts."""
+    made: set[tuple[str, int]] = set()
+    plain = errors.LayoutError.__init__
+
+    def noted(self: errors.LayoutError, *given: Any, **named: Any) -> None:
+        plain(self, *given, **named)
+        frame = sys._getframe(1)
+        made.add((str(Path(frame.f_code.co_filename).resolve().relative_to(ROOT)), frame.f_lineno))
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(errors.LayoutError, "__init__", noted)
+        yield made
+
+
+def exchanges(client: TestClient) -> Iterator[str]:
+    for address in asked.GETS:
+        yield exchange(f"GET {address}", client.get(address))
+    for path, bodies in asked.POSTS.items():
+        for body in bodies:
+            sent = json.dumps(body)
+            yield exchange(
+                f"POST {path} {sent}", client.post(f"{asked.API}/{path}", content=sent, headers={"content-type": "application/json"})
+            )
+    for given in json.loads((FOLDER / "wrong_words.json").read_text()):
+        yield exchange(f"POST descriptors/verify {json.dumps(given)}", client.post(f"{asked.API}/descriptors/verify", json=given))
+    for raw in asked.RAW:
+        yield exchange(f"POST steps {raw}", client.post(f"{asked.API}/steps", content=raw, headers={"content-type": "application/json"}))
+    yield exchange("POST steps as a form", client.post(f"{asked.API}/steps", content="a=1", headers={"content-type": "text/plain"}))
+    yield exchange("PUT banks", client.put(f"{asked.API}/banks"))
+
+
+def exchange(question: str, answer: Any) -> str:
+    """A request and the sentences of its answer, one a line; a refusal with status, code, field and hint."""
+    short = question if len(question) <= 300 else f"{question[:240]}… ({len(question)} characters)"
+    kind = answer.headers.get("content-type", "")
+    told = answer.json() if "json" in kind else {}
+    if "error" in told:
+        error = told["error"]
+        lines = [f"{answer.status_code} {error['code']} {error['field']}: {error['message']}", f"hint: {error['hint']}"]
+    else:
+        lines = [str(answer.status_code), *dict.fromkeys(sentences(told))]
+    return short.encode("unicode_escape").decode() + "\n" + "".join(f"  {line}\n" for line in lines)
+
+
+def sentences(told: Any, name: str = "") -> Iterator[str]:
+    """Texts of several words anywhere in an answer; generated code has tests of its own."""
+    if isinstance(told, dict):
+        for key, value in told.items():
+            yield from () if key in ("code", "source", "ptx", "formula", "evidence") and not _is_note(told) else sentences(value, key)
+    elif isinstance(told, list):
+        for value in told:
+            yield from sentences(value, name)
+    elif isinstance(told, str) and "\n" not in told and len(re.findall(r"[A-Za-z]{2,}", told)) >= SAYS and " " in told:
+        yield f"{name}: {told}"
+
+
+def _is_note(told: dict[str, Any]) -> bool:
+    return "message" in told
+
+
+def test_what_is_said() -> None:
+    held("messages", conversation()[0])
+
+
+@lru_cache(maxsize=1)
+def calling() -> tuple[str, frozenset[tuple[str, int]]]:
+    """The same of the engine's functions."""
+    with noting() as made:
+        text = "".join(
+            f"{words.encode('unicode_escape').decode()}\n" + "".join(f"  {line}\n" for line in answer(call)) for words, call in calls()
+        )
+    return text, frozenset(made)
+
+
+def answer(call: Callable[[], Any]) -> list[str]:
+    try:
+        told = call()
+    except errors.LayoutError as error:
+        return [f"{error.code} {error.field}: {error.message}", f"hint: {error.hint}"]
+    told = [f"{name}: {text}" for name, text in told.items()] if isinstance(told, dict) else told
+    return [str(part) for part in told] if isinstance(told, list) else [str(told)]
+
+
+def test_what_the_engine_says() -> None:
+    held("engine", calling()[0])
+
+
+# nothing is said that no golden text holds ------------------------------------------------------------------------------------
+
+# Places that make a LayoutError and that neither list reaches, by file: the tests that drive them, or why none can. A new place in any other file needs a
+# request or a call of its own.
+ELSEWHERE = {
+    "app/cli.py": "test_cli, test_cli_fuzz", "app/*/verbs.py": "the command line: test_cli, test_banks, test_kernel_api", "app/export.py": "test_site", "app/guide/*": "test_guide, test_guide_reference",
+    "app/kit/[!a]*": "the server, its settings and its pictures: test_server, test_limits, test_work, test_pictures", "app/gpu/*": "a device, a worker: test_gpu, test_worker, test_runs, test_own",
+    "app/diagram/*": "test_pictures", "app/instruction/answers.py": "test_cli", "app/instruction/state.py": "test_search", "app/steps/*": "test_steps",
+}  # fmt: skip
+# One place of a file whose others are reached: a part of its text, and why not.
+UNREACHED = {
+    "'bad_row'": "a row of a table that is wrong, test_rows and tests.called",
+    "The lanes' rows are no sum of bit fields.": "every row of a table has such a sum", "no sum of one of M or N and one of K": "CuTe's modes are one or the other",
+    "No ldmatrix fills": "a form of the page, test_chain_api", "stands before any access": "a form of the page, test_banks", "unpacks 4- and 6-bit elements: no fragment run": "test_runs", "is no UTF-8 text.', 'Send JSON": "test_refusals",
+}  # fmt: skip
+
+
+def refusals() -> Iterator[tuple[str, int, int, str]]:
+    """(file, first line, last line, text) of every place that makes a LayoutError."""
+    for path in [*sorted((ROOT / "layouts").rglob("*.py")), *sorted((ROOT / "app").rglob("*.py"))]:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "LayoutError":
+                yield str(path.relative_to(ROOT)), node.lineno, node.end_lineno or node.lineno, ast.unparse(node)
+
+
+def test_every_refusal_has_its_example() -> None:
+    made = conversation()[1] | calling()[1]
+    silent = [
+        place
+        for place in refusals()
+        if not any(fnmatch(place[0], files) for files in ELSEWHERE)
+        and not any(part in place[3] for part in UNREACHED)
+        and not any(name == place[0] and place[1] <= line <= place[2] for name, line in made)
+    ]
+    assert not silent, silent
