@@ -225,6 +225,17 @@ class Cuda:
         cupy.cuda.runtime.deviceSynchronize()
         return self._fetch(out)
 
+    def generated(self, source: str, given: Array, words: int, threads: int, shared: int) -> Array:
+        """One block of a kernel k(out, in): words in, words out; out begins as zeros."""
+        cupy = self.cupy
+        kernel = self._kernel(source)
+        out = cupy.zeros(words, np.uint32)
+        if shared > DEFAULT_SHARED:
+            self._allow(kernel, shared)
+        kernel((1,), (threads,), (out, cupy.asarray(np.ascontiguousarray(given))), shared_mem=shared)
+        cupy.cuda.runtime.deviceSynchronize()
+        return self._fetch(out)
+
     def cycles(self, access: Access, offsets: Sequence[int]) -> tuple[float, str]:
         cupy = self.cupy
         source = kernels.access(access.name, "k")

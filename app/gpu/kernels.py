@@ -76,10 +76,10 @@ def product(instruction: Instruction, name: str, a_from: str = "registers", imme
         ]
     else:
         body.append(called)
-    return wrapper(instruction, a_from, immediates) + _kernel(name, parameters, [*body, out])
+    return wrapper(instruction, a_from, immediates) + kernel(name, parameters, [*body, out])
 
 
-def _kernel(name: str, parameters: list[str], lines: list[str]) -> str:
+def kernel(name: str, parameters: list[str], lines: list[str]) -> str:
     body = "\n".join("  " + line for line in lines)
     return f'extern "C" __global__ void {name}({", ".join(parameters)}) {{\n{body}\n}}\n'
 
@@ -99,7 +99,7 @@ def movement(instruction: Instruction, name: str) -> str:
     head, called = wrapper(instruction), function_name(instruction)
     if instruction.family.moves:
         lines = [f"unsigned d; {called}(d, in[threadIdx.x]);", "out[threadIdx.x] = d;"]
-        return head + _kernel(name, ["unsigned* out", "const unsigned* in"], lines)
+        return head + kernel(name, ["unsigned* out", "const unsigned* in"], lines)
     count = instruction.operands["data"].registers
     lines = [
         f"__shared__ __align__(128) unsigned shared[{MOVE_WORDS}];",
@@ -122,7 +122,7 @@ def movement(instruction: Instruction, name: str) -> str:
             "__syncwarp();",
             f"for (unsigned i = threadIdx.x; i < {MOVE_WORDS}; i += 32) out[blockIdx.x * {MOVE_WORDS} + i] = shared[i];",
         ]
-    return head + _kernel(name, ["unsigned* out", "const unsigned* in", "const unsigned* offset"], lines)
+    return head + kernel(name, ["unsigned* out", "const unsigned* in", "const unsigned* offset"], lines)
 
 
 def matrix_access(instruction: Instruction, name: str) -> str:
@@ -137,13 +137,13 @@ def matrix_access(instruction: Instruction, name: str) -> str:
             f"{called}(r, in + blockIdx.x * bytes, stride);",
             f"for (int n = 0; n < {count}; ++n) out[{at} + n] = r[n];",
         ]
-        return head + _kernel(name, [f"{kind}* out", "const unsigned char* in", "unsigned long long bytes", "unsigned stride"], lines)
+        return head + kernel(name, [f"{kind}* out", "const unsigned char* in", "unsigned long long bytes", "unsigned stride"], lines)
     lines = [
         f"{kind} r[{count}];",
         f"for (int n = 0; n < {count}; ++n) r[n] = in[{at} + n];",
         f"{called}(out + blockIdx.x * bytes, r, stride);",
     ]
-    return head + _kernel(name, ["unsigned char* out", f"const {kind}* in", "unsigned long long bytes", "unsigned stride"], lines)
+    return head + kernel(name, ["unsigned char* out", f"const {kind}* in", "unsigned long long bytes", "unsigned stride"], lines)
 
 
 def chained(code: str, name: str, function: str, registers: int, store: bool, base: int) -> str:
@@ -168,7 +168,7 @@ def chained(code: str, name: str, function: str, registers: int, store: bool, ba
             call,
             f"for (int n = 0; n < {registers}; ++n) out[{at} + n] = r[n];",
         ]
-    return code + _kernel(name, ["unsigned* out", "const unsigned* in", "unsigned words"], lines)
+    return code + kernel(name, ["unsigned* out", "const unsigned* in", "unsigned words"], lines)
 
 
 UNROLL, WARPS = 16, 16
@@ -205,4 +205,4 @@ def access(kind: str, name: str) -> str:
         "if (threadIdx.x % 32 == 0) { out[threadIdx.x / 32 * 2] = first; out[threadIdx.x / 32 * 2 + 1] = last; }",
         "if (sum == 0x12345678 && repeat < 0) out[0] = sum;",
     ]
-    return _kernel(name, ["long long* out", "const unsigned* offset", "int repeat", "unsigned zero"], [line for line in lines if line])
+    return kernel(name, ["long long* out", "const unsigned* offset", "int repeat", "unsigned zero"], [line for line in lines if line])

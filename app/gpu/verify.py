@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from app.gpu import banks, chained, descriptors, fragments, kernels, products, scripts
+from app.gpu import banks, chained, descriptors, fragments, generated, kernels, products, scripts
 from app.gpu.device import Cuda, Device, compile_text, unsupported
 from app.gpu.runs import multiplies
 from layouts import catalog
@@ -33,10 +33,11 @@ METHODS = {
     "descriptor": "wgmma over shared memory that holds its own addresses, random descriptors, against the address model",
     "chains": "generated ldmatrix loads and stmatrix stores, every byte told by its address",
     "programs": "generated CuPy scripts executed as they stand, each with its own check: every mode and major of wgmma, every row of the other tables",
+    "code": "generated element loads and stores, tile fills, descriptors and accumulator reuse executed as they stand, every word against the maps",
     "banks": "clocks of random and regular lane addresses against the predicted wavefronts",
 }
 DESCRIPTOR_RUNS, BANK_RUNS = 40, 24
-PARTS = ("descriptors", "banks", "chains", "programs")
+PARTS = ("descriptors", "banks", "chains", "programs", "code")
 _METHOD_OF = {"descriptors": "descriptor"}  # parts whose method has another name
 Progress = Callable[[str, str, int], None]
 
@@ -221,8 +222,28 @@ def verify_chains(device: Cuda) -> dict[str, dict[str, Any]]:
     return out
 
 
+def verify_code(device: Cuda) -> dict[str, dict[str, Any]]:
+    """Generated functions that no other part runs, by what they do: how many of how many give every word the maps give."""
+    out: dict[str, dict[str, Any]] = {}
+    todo = list(generated.cases())
+    batches = [todo[n : n + BATCH] for n in range(0, len(todo), BATCH)]
+
+    def compiled(batch: list[generated.Case]) -> tuple[dict[str, str], bytes]:
+        texts = list(dict.fromkeys(case.source() for case in batch))
+        return {text: f"k{n}" for n, text in enumerate(texts)}, compile_batch(device.target, texts)
+
+    with ThreadPoolExecutor(12) as pool:
+        for batch, (names, cubin) in zip(batches, pool.map(compiled, batches), strict=True):
+            device.preload(names, cubin)
+            for case in batch:
+                row = out.setdefault(case.key, {"ran": 0, "agreed": 0})
+                row["ran"] += 1
+                row["agreed"] += generated.run(device, case)
+    return out
+
+
 _VERIFY: dict[str, Callable[[Any], dict[str, dict[str, Any]]]] = {
-    "descriptors": verify_descriptors, "banks": verify_banks, "chains": verify_chains, "programs": scripts.run,
+    "descriptors": verify_descriptors, "banks": verify_banks, "chains": verify_chains, "programs": scripts.run, "code": verify_code,
 }  # fmt: skip
 
 

@@ -144,7 +144,7 @@ def gpu_run(
 @gpu_app.command("verify")
 def gpu_verify(
     family: Annotated[str, typer.Option(help="One family only.")] = "",
-    part: Annotated[str, typer.Option(help="One part only: descriptors, banks, chains or programs.")] = "",
+    part: Annotated[str, typer.Option(help="One part only: descriptors, banks, chains, programs or code.")] = "",
     write: Annotated[bool, typer.Option(help="Write layouts/evidence/<device>.json; with --part that part of it.")] = False,
     as_json: AsJson = False,
 ) -> None:
