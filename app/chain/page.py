@@ -41,6 +41,7 @@ def _chain_context(given: dict[str, str], spec: dict[str, str], used: list[str])
     fits, best = chains.choices(request)
     request["load"] = given["load"] = given["load"] or (best or fits)[0]
     found = chains.chain_of(request)
+    given["load"] = found.load.instruction.ptx  # the form's menu spells it so
     same = {**given, **{f"s_{name}": spec[name] for name in ("kind", *used)}}
     operand, facts = found.want.operand, chains.chain_facts(found)
     return {

@@ -1,0 +1,116 @@
+"""Addresses that were given out once open for ever: tests/golden/links.txt. A page shows the state that its address says."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urljoin, urlsplit
+
+import pytest
+
+from app.kit.media import FORMS
+from app.main import create_app
+from tests import asgi
+from tests.asgi import Answer, ask
+
+LINKS = [
+    line.split(" ", 1)[1]
+    for line in (Path(__file__).parent / "golden" / "links.txt").read_text().splitlines()
+    if line and not line.startswith("#")
+]
+# Said by what the page shows rather than by a field of its form.
+IN_THE_ANSWER = {"ptx", "compare", "step", "part", "words", "backend", "kind"}
+
+
+@pytest.fixture(scope="module")
+def app() -> Iterator[Any]:
+    made = create_app()
+    yield made
+    made.state.work.close()
+    made.state.hardware.pool.close()
+
+
+def opened(app: Any, address: str) -> tuple[str, Answer]:
+    """(address, answer) where a link leads; a page may send the browser on, once or twice."""
+    for _ in range(3):
+        answer = asgi.run(ask(app, "GET", address))
+        if answer.status not in (303, 307, 308):
+            break
+        address = urljoin(address, answer.headers["location"])
+    return address, answer
+
+
+def kind_of(address: str) -> str:
+    """The media type an address promises."""
+    path = urlsplit(address).path
+    form = path.rpartition(".")[2]
+    if path.startswith("/api/") or path == "/openapi.json":
+        return "application/json"
+    return {"cu": "text/plain", "py": "text/x-python"}.get(form) or FORMS.get(form, "text/html").partition(";")[0]
+
+
+def said(page: str, name: str, value: str) -> bool:
+    """Whether a page's form, or the state its script begins with, has this value."""
+    data = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
+    if data and name in (state := json.loads(data[1]).get("state", {})):
+        return str(state[name]) == value
+    for field in re.finditer(rf'<(input|textarea|select)\b[^>]*\bname="{re.escape(name)}"[^>]*>(?:(.*?)</\1>)?', page, re.S):
+        if field[1] == "select":
+            chosen = re.findall(r"<option([^>]*)\bselected[^>]*>([^<]*)", field[2])
+            if any(_value(tag, text) == value for tag, text in chosen):
+                return True
+        elif field[1] == "textarea":
+            if unescape(field[2]).strip() == value:
+                return True
+        elif 'type="checkbox"' in field[0] or 'type="radio"' in field[0]:
+            if " checked" in field[0] and _value(field[0], "") == value:
+                return True
+        elif _value(field[0], "") == value:
+            return True
+    return False
+
+
+def _value(tag: str, text: str) -> str:
+    found = re.search(r'\bvalue="([^"]*)"', tag)
+    return unescape(found[1] if found else text).strip()
+
+
+def told(address: str) -> Iterator[tuple[str, str]]:
+    """What a query says, name by name; the options of a whole product, a=major=MN,swizzle=64B, are fields of their own."""
+    parts = urlsplit(address)
+    for name, value in parse_qsl(parts.query):
+        if parts.path.startswith("/kernel/"):
+            yield from ((f"{name}.{option.partition('=')[0]}", option.partition("=")[2]) for option in value.split(","))
+        else:
+            yield name, value
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_an_old_link_opens_with_its_state(app: Any, link: str) -> None:
+    landed, answer = opened(app, link)
+    assert answer.status == 200 and answer.headers["content-type"].partition(";")[0] == kind_of(landed), (landed, answer.status)
+    if kind_of(landed) != "text/html":
+        return
+    page = answer.body.decode()
+    assert not re.findall(r'role="alert"[^>]*>([^<]+)', page)
+    for name, value in told(landed):
+        if name not in IN_THE_ANSWER:
+            assert said(page, name, value), f"{name}={value} is not shown at {landed}"
+        else:
+            assert unescape(page).count(value), f"{value} is nowhere at {landed}"
+
+
+def test_a_short_spelling_chooses_the_same_load(app: Any) -> None:
+    asked = "/chain?mma=mma.m16n8k16.row.col.f32.f16.f16.f32&operand=a&load=ldmatrix.m8n8.x4.shared.b16"
+    assert said(opened(app, asked)[1].body.decode(), "load", "ldmatrix.sync.aligned.m8n8.x4.shared.b16")
+
+
+def test_the_check_bites(app: Any) -> None:
+    _, answer = opened(app, "/smem?mn=128&swizzle=64B")
+    page = answer.body.decode()
+    assert said(page, "mn", "128") and said(page, "swizzle", "64B")
+    assert not said(page, "mn", "64") and not said(page, "swizzle", "128B") and not said(page, "nothing", "1")
