@@ -38,6 +38,7 @@ FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms.spl
 ENGINE_STDLIB = set("__future__ abc collections dataclasses difflib enum functools html itertools json math re shlex typing xml".split())
 # The only file of the engine that reads: the assembled targets and the evidence, both beside it.
 READERS = {"layouts/catalog.py": {"importlib"}}
+DATA = {"table", "targets.json", "evidence"}  # the names it may put together
 READS = set("open read_text read_bytes write_text write_bytes iterdir glob rglob unlink mkdir touch".split())
 LIBRARY_READS = set("load loadtxt genfromtxt fromfile memmap save savez savetxt dump".split())  # of NumPy and json
 CALLS = set("open exec eval compile __import__ input print breakpoint".split())
@@ -222,6 +223,10 @@ def _engine(path: str, source: str) -> Iterator[str]:
 def _io(path: str, source: str) -> Iterator[str]:
     """Calls that read, write or run something."""
     for node in ast.walk(ast.parse(source)):
+        if path in READERS and isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+            name = node.right.value if isinstance(node.right, ast.Constant) else None
+            if isinstance(name, str) and name not in DATA:
+                yield f"{path}: names the file '{name}'"
         if isinstance(node, ast.Call):
             called = node.func
             if isinstance(called, ast.Name) and called.id in CALLS:

@@ -52,6 +52,7 @@ PLANTED = {
     "a file read in the engine": ("layouts/swizzle.py", "TEXT = open('x').read()", "calls open"),
     "a path in the engine": ("layouts/tiling.py", "from pathlib import Path", "imports pathlib; the engine is NumPy"),
     "an array from a file": ("layouts/codec.py", "import numpy as np\nTABLE = np.load('codes.npy')", "calls .load"),
+    "another data file": ("layouts/catalog.py", "ROWS = (files('layouts') / 'rows.json').read_text()", "names the file 'rows.json'"),
     "a new room of the engine": ("layouts/helpers.py", "", "'helpers' is no room of the engine"),
     "a new kind of file": ("app/memory/utils.py", "", "'utils' is no kind of file of 'memory'"),
     "a new feature": ("app/tools/facts.py", "", "'tools' is no feature"),
@@ -116,20 +117,38 @@ SILENT = """
 import importlib, sys
 for name in sys.argv[1].split():
     importlib.import_module(name)
-    loaded = {"fastapi", "starlette", "pydantic", "uvicorn", "cupy"} & set(sys.modules)
+    loaded = set(sys.argv[2].split()) & set(sys.modules)
     if loaded:
         sys.exit(f"{name} loads {', '.join(sorted(loaded))}")
 """
 
 
+HEAVY = "numpy orjson jinja2 rich"  # `lanescope --help` waits for none of them
+
+
+def loads(names: list[str], unwanted: str) -> str:
+    """Which module, imported in turn in a process of its own, loads what is unwanted; "" for none."""
+    ran = subprocess.run([sys.executable, "-c", SILENT, " ".join(names), unwanted], capture_output=True, text=True, cwd=ROOT)
+    return ran.stderr.strip()
+
+
+def of_kinds(*kinds: str) -> list[str]:
+    return [module(path) for path in map(name_of, FILES) if path.startswith("app/") and house.kind_of(path)[1] in kinds]
+
+
 def test_what_is_known_and_drawn_loads_no_server() -> None:
-    """Facts, drawings, forms, verbs, the plain rooms of the kit and the command line, imported in a process of their own."""
-    kinds = {path: house.kind_of(path)[1] for path in map(name_of, FILES) if path.startswith("app/")}
-    chosen = [module(path) for path, kind in kinds.items() if kind in ("facts", "draw", "forms", "verbs", "plain", "cli", "gpu")]
+    """Facts, drawings, forms, verbs, the plain rooms of the kit and the command line."""
+    chosen = of_kinds("facts", "draw", "forms", "verbs", "plain", "cli", "gpu")
     assert len(chosen) > 50
-    for names, said in ((chosen, ""), (["app.kit.settings", "app.kit.wire"], "app.kit.wire loads starlette")):
-        ran = subprocess.run([sys.executable, "-c", SILENT, " ".join(names)], capture_output=True, text=True, cwd=ROOT)
-        assert ran.stderr.strip() == said
+    assert loads(chosen, " ".join(house.SERVER | {"cupy"})) == ""
+    assert loads(["app.kit.settings", "app.kit.wire"], "fastapi starlette") == "app.kit.wire loads starlette"
+
+
+def test_the_help_of_the_command_loads_no_engine() -> None:
+    verbs = [*of_kinds("cli", "verbs"), "app.kit.settings", "app.kit.serve"]
+    assert len(verbs) > 6
+    assert loads(verbs, f"{HEAVY} layouts {' '.join(house.SERVER)}") == ""
+    assert loads(["app.kit.settings", "app.memory.facts"], "layouts") == "app.memory.facts loads layouts"
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "tests" / "oracle").glob("*.py")), ids=lambda p: p.name)

@@ -17,8 +17,8 @@ from app.kit.media import FORMS
 from app.kit.picture import Drawing, servable
 from app.kit.wire import Body, json_body, picture
 from app.memory import facts as memory
-from app.memory.facts import TILE_FIELDS
-from app.memory.options import LOOK, TILE
+from app.memory.facts import TILE, TILE_FIELDS
+from app.memory.options import LOOK
 from app.memory.schemas import Decoded, Tile
 from layouts import catalog
 from layouts.palette import PALETTES

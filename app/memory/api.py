@@ -10,14 +10,13 @@ from starlette.responses import Response
 from app.kit.api import ApiRoute, Given, part, query, takes, typed
 from app.kit.wire import json_body
 from app.memory import facts as memory
-from app.memory.options import TILE
 from app.memory.schemas import Decoded, EncodeBody, Encoded, Reads, ReadsBody, Tile, Verified, VerifyBody
 
 router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
 
 
 @router.get("/smem/tile", responses={200: {"model": Tile}})
-def tile(given: Annotated[dict[str, str], query(typed(TILE), memory.TILE_FIELDS)]) -> Response:
+def tile(given: Annotated[dict[str, str], query(typed(memory.TILE), memory.TILE_FIELDS)]) -> Response:
     """Where every element of a tile lies, its strides LBO and SBO, and the descriptor of every step along K and M or N."""
     return json_body(memory.tile_facts(*memory.tile_of(given)))
 

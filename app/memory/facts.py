@@ -21,13 +21,24 @@ from layouts.statements import read_code
 from layouts.storage import HINT as STORAGE_HINT
 from layouts.storage import storage
 from layouts.swizzle import NAMES, Mode, mode
-from layouts.tiling import Tile
+from layouts.tiling import DEFAULT_ORDER, Tile
 from layouts.verify import Verdict, verify
 
 Json = dict[str, Any]
 TILE_FIELDS = {"element_bits": "16", "major": "K", "swizzle": "128B", "mn": "64", "k": "64", "rows": "", "order": "", "base": "0"}
+# What a tile takes: parameter → (the words it may be, none for a number; what it is).
+TILE: dict[str, tuple[tuple[str, ...], str]] = {
+    "element_bits": ((), "Bits of an element."),
+    "major": (tuple(DEFAULT_ORDER), "Which way is contiguous."),
+    "swizzle": (NAMES, "The swizzle mode."),
+    "mn": ((), "Elements of M or N."),
+    "k": ((), "Elements of K."),
+    "rows": ((), "Rows of one instruction; 64, or mn where that is less."),
+    "order": (("mn", "k"), "Which way the atoms are laid first; the usual one of the major where it is empty."),
+    "base": ((), "The tile's byte address."),
+}
 AMOUNTS = ("start_address", "lbo_bytes", "sbo_bytes", "base_offset")
-MAJORS = ("K", "MN")
+MAJORS = tuple(DEFAULT_ORDER)
 SEEN_BY = ("instruction", "operand", "major")
 _CODE = re.compile(r"\breturn\b|[;=]\s*\S|[A-Za-z_]\w*\s*\(\s*&?\s*[A-Za-z_]")  # statements, or a call of a name
 FIXED = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
