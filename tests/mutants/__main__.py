@@ -6,9 +6,8 @@ import argparse
 import os
 import pickle
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from tests.mutants import equivalent, report
@@ -17,6 +16,9 @@ from tests.mutants.plant import Nursery, Verdict, saved
 from tests.mutants.reach import Reach
 from tests.mutants.texts import RULES, mutations
 
+Job = tuple[Mutant, list[str], float]
+COLLECTED = 0.002  # seconds a test of its file costs before the first runs
+QUICK_FILES = 7
 ROOT = Path(__file__).parents[2]
 
 
@@ -53,14 +55,13 @@ def sample(root: Path, files: list[str], count: int, seed: int) -> list[Mutant]:
     return sorted(drawn, key=lambda m: (m.file, m.start))
 
 
-Job = tuple[Mutant, list[str], float]
-
-
 def survivors(root: Path, path: Path) -> list[Mutant]:
     """What survived the last run, as far as its text still stands."""
     verdicts: list[Verdict] = pickle.loads(path.read_bytes())[0]
     left = {(v.mutant.file, v.mutant.text, v.mutant.change) for v in verdicts if v.outcome in ("survived", "unreached")}
-    found = {(m.file, m.text, m.change): m for file in {file for file, _, _ in left} for m in of_file(root, file)}
+    found = {
+        (m.file, m.text, m.change): m for file in {file for file, _, _ in left if (root / file).is_file()} for m in of_file(root, file)
+    }
     return sorted((found[key] for key in left & found.keys()), key=lambda m: (m.file, m.start))
 
 
@@ -74,29 +75,31 @@ def stands(root: Path, mutant: Mutant) -> bool:
     return True
 
 
-def order(reach: Reach, mutant: Mutant, budget: float) -> tuple[list[str], float]:
-    """The tests that run the line, the quickest first, then the rest of their files, until their seconds are spent."""
+def order(reach: Reach, mutant: Mutant, budget: float) -> tuple[list[Job], list[Job]]:
+    """The mutant with the tests of the quickest files that reach its line, and with those of the others, as far as their seconds last.
+
+    Two runs, as collecting a file costs as much as many of its tests: most mutants die in the first.
+    """
     known = reach.of(mutant.file, range(mutant.first, mutant.last + 1))
-    files = {test.split("::")[0] for test in known}
-    beside = {test for test in reach.tests if test.split("::")[0] in files} - known
-    chosen, seconds = [], 0.0
-    for test in [*sorted(known, key=lambda t: (reach.tests[t], t)), *sorted(beside, key=lambda t: (reach.tests[t], t))]:
-        if chosen and seconds + reach.tests[test] > budget:
-            break
-        chosen.append(test)
-        seconds += reach.tests[test]
-    return chosen, seconds
-
-
-def control(root: Path, work: list[Job]) -> list[Job]:
-    """The tests of a few mutants over the sources as they are: what fails here says nothing of a fault."""
-    reached = [job for job in work if job[1]][:: max(1, len(work) // 3)]
-    return [(replace(mutant, new=mutant.old, operator="none"), tests, seconds) for mutant, tests, seconds in reached]
-
-
-def unharmed(verdict: Verdict) -> None:
-    if verdict.outcome != "survived":
-        raise SystemExit(f"{verdict.by or 'a test'} fails without any fault")
+    files: dict[str, list[str]] = defaultdict(list)
+    for test in sorted(known, key=lambda t: (reach.tests[t], t)):
+        files[test.split("::")[0]].append(test)
+    sizes = Counter(test.split("::")[0] for test in reach.tests)
+    costs = {file: COLLECTED * sizes[file] + sum(reach.tests[test] for test in tests) for file, tests in files.items()}
+    stages: list[list[Job]] = [[], []]
+    quick = [file for place, file in enumerate(sorted(files, key=lambda f: (costs[f], f))) if place < QUICK_FILES]
+    for stage, names in zip(stages, (quick, sorted(files.keys() - set(quick), key=lambda f: (costs[f], f))), strict=True):
+        chosen, seconds = [], 0.0
+        for file in names:
+            spent = 0.0
+            for test in files[file]:
+                if chosen and (seconds + reach.tests[test] > budget or spent > budget / 3):
+                    break
+                chosen.append(test)
+                seconds, spent = seconds + reach.tests[test], spent + reach.tests[test]
+        if chosen or stage is stages[0]:
+            stage.append((mutant, chosen, seconds))
+    return stages[0], stages[1]
 
 
 def main() -> None:
@@ -116,22 +119,36 @@ def main() -> None:
     drawn = survivors(root, work_at / "verdicts.pickle") if given.again else sample(root, files, given.n, given.seed)
     reach = Reach.at(root, work_at / "reach.pickle", browser=any(not file.endswith(".py") for file in files), record=not given.no_record)
     known = equivalent.read()
-    work = [(mutant, *order(reach, mutant, given.budget)) for mutant in drawn if equivalent.of(mutant, known) is None]
     same = [mutant for mutant in drawn if equivalent.of(mutant, known) is not None]
+    stages = [order(reach, mutant, given.budget) for mutant in drawn if equivalent.of(mutant, known) is None]
+    work, slow = [job for first, _ in stages for job in first], {job[0]: job for _, second in stages for job in second}
     verdicts: list[Verdict] = []
+    again: list[Job] = []
 
     def told(verdict: Verdict) -> None:
-        verdicts.append(verdict)
         m = verdict.mutant
-        print(
-            f"{len(verdicts)}/{len(work)} {verdict.outcome:9} {m.file}:{m.line} {m.change[:150]} [{verdict.tests} tests, {verdict.seconds:.0f} s] {verdict.by}",
-            flush=True,
-        )
+        if verdict.outcome == "survived" and m in slow:
+            again.append(slow.pop(m))
+            return
+        verdicts.append(verdict)
+        spent = f"[{verdict.tests} tests, {verdict.seconds:.0f} s]"
+        print(f"{len(verdicts)}/{len(work)} {verdict.outcome:9} {m.file}:{m.line} {m.change[:150]} {spent} {verdict.by}", flush=True)
         saved(work_at / "verdicts.pickle", (verdicts, same, given))
 
     nursery = Nursery(root, work_at, given.jobs)
-    nursery.run(control(root, work), unharmed)
     nursery.run(work, told)
+    nursery.run(again, told)
+    while spurious := nursery.fail_unharmed(sorted({v.by for v in verdicts if v.by and "(collection)" not in v.by})):
+        print("these fail without a fault, too:", *sorted(spurious))
+        undone = [v.mutant for v in verdicts if v.by in spurious]
+        verdicts[:] = [v for v in verdicts if v.by not in spurious]
+        for test in spurious:
+            reach.tests.pop(test, None)
+        stages = [order(reach, mutant, given.budget) for mutant in undone]
+        slow = {job[0]: job for _, second in stages for job in second}
+        again.clear()
+        nursery.run([job for first, _ in stages for job in first], told)
+        nursery.run(again, told)
     text = report.written(verdicts, same, given.seed)
     if given.no_report:
         print(text)

@@ -17,7 +17,7 @@ COMPARISON: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Lt: (ast.LtE, ast.GtE), ast.LtE: (ast.Lt, ast.Gt), ast.Gt: (ast.GtE, ast.LtE), ast.GtE: (ast.Gt, ast.Lt), ast.Eq: (ast.NotEq,),
     ast.NotEq: (ast.Eq,), ast.In: (ast.NotIn,), ast.NotIn: (ast.In,), ast.Is: (ast.IsNot,), ast.IsNot: (ast.Is,),
 }  # fmt: skip
-NAMES = {"cast", "TypeVar", "NewType"}  # calls that a type checker reads and the program does not
+NAMES = {"cast", "TypeVar", "NewType", "lru_cache"}  # calls that a type checker reads, or that only save time
 
 
 @dataclass(frozen=True)

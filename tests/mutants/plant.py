@@ -43,7 +43,7 @@ class Chosen:
 
     def __init__(self, order: list[str]) -> None:
         self.order = {test: place for place, test in enumerate(order)}
-        self.failed = ""
+        self.failed: list[str] = []
 
     def pytest_sessionstart(self) -> None:
         from hypothesis import Phase, settings
@@ -55,12 +55,12 @@ class Chosen:
         items[:] = sorted((item for item in items if item.nodeid in self.order), key=lambda item: self.order[item.nodeid])
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.failed and not self.failed:
-            self.failed = report.nodeid
+        if report.failed:
+            self.failed.append(report.nodeid)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        if report.failed and not self.failed:
-            self.failed = f"{report.nodeid} (collection)"
+        if report.failed:
+            self.failed.append(f"{report.nodeid} (collection)")
 
 
 def copied(root: Path, to: Path) -> Path:
@@ -98,8 +98,8 @@ def load_libraries() -> None:
         plugin.load()
 
 
-def run_tests(tree: Path, order: list[str], out: Path) -> None:
-    """In a fork: pytest over the chosen tests; the first failure's name goes to `out`. Never returns."""
+def run_tests(tree: Path, order: list[str], out: Path, first: bool = True) -> None:
+    """In a fork: pytest over the chosen tests, until the first that fails or all of them; names go to `out`. Never returns."""
     status = 70
     try:
         os.setsid()
@@ -113,10 +113,10 @@ def run_tests(tree: Path, order: list[str], out: Path) -> None:
             os.dup2(log.fileno(), 2)
         chosen = Chosen(order)
         files = list(dict.fromkeys(test.split("::")[0] for test in order))
-        options = "-x -q --tb=no --rootdir=. -o addopts= -p no:cacheprovider -p no:xdist --benchmark-disable".split()
+        options = ("-x " * first + "-q --tb=no --rootdir=. -o addopts= -p no:cacheprovider -p no:xdist --benchmark-disable").split()
         options += ["-m", "not bench", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
         status = int(pytest.main([*options, *files], [chosen]))
-        out.write_text(chosen.failed)
+        out.write_text("\n".join(chosen.failed))
     except BaseException:
         traceback.print_exc()
     finally:
@@ -131,6 +131,18 @@ class Nursery:
         load_libraries()
         self.free = [copied(root, trees / f"tree-{job}") for job in range(jobs)]
         self.number = 0
+
+    def fail_unharmed(self, tests: list[str]) -> set[str]:
+        """Which of the tests fail when nothing is wrong: those that need the rest of their module, for one."""
+        with tempfile.TemporaryDirectory() as scratch:
+            out = Path(scratch) / "failed"
+            pid = os.fork()
+            if pid == 0:
+                run_tests(self.free[0], tests, out, first=False)
+            os.waitpid(pid, 0)
+            if not out.is_file():
+                raise RuntimeError(f"pytest could not run: {out.with_name('log').read_text()}")
+            return set(out.read_text().split("\n")) - {""}
 
     def run(self, work: Iterable[tuple[Mutant, list[str], float]], told: Callable[[Verdict], None]) -> None:
         """Each mutant with its tests and their seconds unharmed; `told` hears of every verdict as it falls."""
@@ -171,7 +183,7 @@ class Nursery:
                 outcome = "timeout" if late or os.WIFSIGNALED(status) else OUTCOMES.get(os.waitstatus_to_exitcode(status))
                 if outcome is None:
                     raise RuntimeError(f"pytest could not run: {out.with_name('log').read_text()}")
-                by = out.read_text() if out.is_file() else ""
+                by = out.read_text().partition("\n")[0] if out.is_file() else ""
                 shutil.rmtree(out.parent, ignore_errors=True)
                 del running[pid]
                 self.free.append(tree)

@@ -214,12 +214,17 @@ class Reach:
                 }
             self.texts[source] = now
 
+    def still(self) -> set[str]:
+        """Tests that run no line of the sources in their own process: they look at the modules, or at the files."""
+        return self.tests.keys() - {test for lines in self.lines.values() for tests in lines.values() for test in tests}
+
     def of(self, file: str, lines: Iterable[int]) -> set[str]:
-        """The tests that run one of the lines; for a line run at import, or an edited one, those that run anything of the file."""
+        """The tests that run one of the lines; for a line run at import, or an edited one, those that run anything of the file,
+        and those that run nothing."""
         known = self.lines.get(file, {})
         found = {test for line in lines for test in known.get(line, ())} | self.whole.get(file, set())
         if not found and any(line in self.imported.get(file, ()) or line in self.edited.get(file, ()) for line in lines):
-            found = {test for tests in known.values() for test in tests}
+            found = {test for tests in known.values() for test in tests} | self.still()
         return found & self.tests.keys()
 
 
