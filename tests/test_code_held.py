@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from layouts import banks, catalog, cute, differences, find, overview, qualifiers, spelling, statements, wmma
+from layouts import banks, catalog, codec, cute, differences, find, formula, overview, qualifiers, spelling, statements, wmma
 from layouts.dtypes import dtype
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
@@ -111,6 +111,20 @@ def test_tables() -> None:
     held("code/tables", "\n".join(lines) + "\n")
 
 
+def test_numbers_of_every_type() -> None:
+    """Bounds, exact whole numbers, and the nearest value a type holds to a few others."""
+    lines: list[str] = []
+    for name in codec_types():
+        low, high = codec.bounds(name)
+        some = np.clip(np.array([0.0, 1.0, -1.0, 0.3, 1 / 3, -2.7, 5.4, 100.1, 1e-3, 0.06]), low, high)
+        lines += [f"{name} {low!r} {high!r} {codec.legal_values(name)} {codec.nearest(some, name).tolist()}"]
+    held("code/values", "\n".join(lines) + "\n")
+
+
+def codec_types() -> list[str]:
+    return sorted({op.element.name for i in catalog.instructions() for op in i.operands.values()})
+
+
 def test_wmma_rules() -> None:
     """What is said of pointers and strides, right and wrong."""
     seen: set[str] = set()
@@ -158,6 +172,10 @@ TEXTS: dict[str, tuple[Any, tuple[str, ...]]] = {
         statements.read_code,
         ("desc.bitfield.layout_type_ = 1;", "desc.bitfield.layout_type_ = 4;", "desc.bitfield.start_address_ = 0x1000 >> 4; desc.bitfield.stride_byte_offset_ = 1024 >> 4;", "uint64_t d = 0; d |= 1ull << 62; d |= (uint64_t)64 << 32; return d;", "uint64_t d = 1; uint64_t d = 2; return d;",
          "return 1", "return 1 + ;", "int x = 1 << 31; return x;", "uint64_t a = 1, b = 2; return a | b;", "d = 1;", "for (;;) {}", "return 1; return 2;", "/* 1 */ return 3; // 4", "desc.hi = 0x40000040; desc.lo = 0x04000101;", "desc.reg32_[0] = 1; desc.reg32_[1] = 2;", "const uint32_t a = 0xffffffff; return a << 4;", "auto d = 0ull; d = d | 1; return d;", "d.bitfield.base_offset_ = 9;"),
+    ),
+    "formulas": (
+        lambda text: formula.evaluate(text, {"i": np.arange(3), "j": np.arange(3)})[0].tolist(),
+        ("", "i +", "(i", "i j", "k", "i ? 1", "abs i", "abs(i, j)", "min(i)", "i $ 2", "~2.5", "2.5 & 1", "1 << 53", "1 / i", "9007199254740992", "* 2", "1e400", "-" * 33 + "i", "(" * 33 + "i" + ")" * 33, "i" * 501, "0x", "1..2", "i = 2", "max(i, )", "i ? : 1", ") i"),
     ),
     "numbers": (lambda text: number(text, "mn", 1, 512), ("", "0", "1", "512", "513", "0x10", "0b11", "1_000", "1'0", "007", "1e2", "1.0", "-0", "+3", " 5 ", "5u", "5ull", "5lux", "٣", "1" * 128, "1" * 129)),
     "pairs": (lambda text: pair(text, "at", (15, None)), ("", "1,2", "16,0", "1", "1,2,3", "a,b", "-1,0", "15,99999")),

@@ -80,7 +80,7 @@ def order(reach: Reach, mutant: Mutant, budget: float) -> tuple[list[Job], list[
 
     Two runs, as collecting a file costs as much as many of its tests: most mutants die in the first.
     """
-    known = reach.of(mutant.file, range(mutant.first, mutant.last + 1))
+    known = reach.of(mutant.file, range(mutant.first, mutant.last + 1), mutant.local)
     files: dict[str, list[str]] = defaultdict(list)
     for test in sorted(known, key=lambda t: (reach.tests[t], t)):
         files[test.split("::")[0]].append(test)

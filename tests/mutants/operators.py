@@ -23,7 +23,7 @@ NAMES = {"cast", "TypeVar", "NewType", "lru_cache"}  # calls that a type checker
 @dataclass(frozen=True)
 class Mutant:
     """Bytes start:stop of the file become `new`. `old` is what stood there, `text` the line's own text, by which an equivalent mutant is known;
-    `first` to `last` are the lines of the statement, or of its head."""
+    `first` to `last` are the lines of the statement, or of its head; `local` says that it stands in a function."""
 
     file: str
     line: int
@@ -35,6 +35,7 @@ class Mutant:
     old: str
     new: str
     text: str
+    local: bool = True
 
     def apply(self, source: bytes) -> bytes:
         return source[: self.start] + self.new.encode() + source[self.stop :]
@@ -64,7 +65,7 @@ class Mutations:
         for row in source.splitlines(keepends=True):
             self.starts.append(self.starts[-1] + len(row.encode()))
         self.tree = ast.parse(source)
-        self.head = (1, 1)
+        self.head, self.depth = (1, 1), 0
 
     def __iter__(self) -> Iterator[Mutant]:
         yield from self.within(self.tree, None)
@@ -89,6 +90,7 @@ class Mutations:
                 old,
                 new,
                 self.rows[line - 1].strip(),
+                self.depth > 0,
             )
 
     def within(self, node: ast.AST, joined: ast.JoinedStr | None) -> Iterator[Mutant]:
@@ -120,10 +122,13 @@ class Mutations:
         for name, value in ast.iter_fields(node):
             if name in ("annotation", "returns", "type_params"):
                 continue
+            local = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) and name == "body"
+            self.depth += local
             for child in value if isinstance(value, list) else [value]:
                 if not isinstance(child, ast.AST) or is_docstring(node, child):
                     continue
                 yield from self.within(child, joined or (node if isinstance(node, ast.JoinedStr) else None))
+            self.depth -= local
 
 
 def head(node: ast.AST) -> tuple[int, int]:

@@ -137,7 +137,6 @@ class Reach:
     tests: dict[str, float] = field(default_factory=dict)
     lines: dict[str, dict[int, set[str]]] = field(default_factory=dict)
     whole: dict[str, set[str]] = field(default_factory=dict)
-    imported: dict[str, set[int]] = field(default_factory=dict)
     edited: dict[str, set[int]] = field(default_factory=dict)
     texts: dict[str, list[str]] = field(default_factory=dict)
     hashes: dict[str, str] = field(default_factory=dict)
@@ -193,8 +192,6 @@ class Reach:
         for source, contexts in lines.items():
             for line, tests in contexts.items():
                 self.lines.setdefault(source, {}).setdefault(line, set()).update(test for test in tests if test in passed)
-                if "" in tests:
-                    self.imported.setdefault(source, set()).add(line)
         self.follow()
 
     def follow(self) -> None:
@@ -208,7 +205,6 @@ class Reach:
                 for a, b, size in difflib.SequenceMatcher(None, before, now, autojunk=False).get_matching_blocks():
                     moved |= {a + i + 1: b + i + 1 for i in range(size)}
                 self.lines[source] = {moved[line]: tests for line, tests in self.lines[source].items() if line in moved}
-                self.imported[source] = {moved[line] for line in self.imported.get(source, ()) if line in moved}
                 self.edited[source] = set(range(1, len(now) + 1)) - {
                     moved[line] for line in moved if line not in self.edited.get(source, ())
                 }
@@ -218,13 +214,13 @@ class Reach:
         """Tests that run no line of the sources in their own process: they look at the modules, or at the files."""
         return self.tests.keys() - {test for lines in self.lines.values() for tests in lines.values() for test in tests}
 
-    def of(self, file: str, lines: Iterable[int]) -> set[str]:
-        """The tests that run one of the lines; for a line run at import, or an edited one, those that run anything of the file,
-        and those that run nothing."""
+    def of(self, file: str, lines: Iterable[int], local: bool = True) -> set[str]:
+        """The tests that run one of the lines; for a line outside of functions, which an import runs, or an edited one, those that run
+        anything of the file, and those that run nothing."""
         known = self.lines.get(file, {})
         found = {test for line in lines for test in known.get(line, ())} | self.whole.get(file, set())
-        if not found and any(line in self.imported.get(file, ()) or line in self.edited.get(file, ()) for line in lines):
-            found = {test for tests in known.values() for test in tests} | self.still()
+        if not local or (not found and any(line in self.edited.get(file, ()) for line in lines)):
+            found |= {test for tests in known.values() for test in tests} | self.still()
         return found & self.tests.keys()
 
 
