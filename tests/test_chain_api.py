@@ -158,15 +158,15 @@ def test_banks(client: TestClient) -> None:
 )  # fmt: skip
 def test_the_solver_finds_the_field_s_swizzles(row_bytes: int, accesses: list[tuple[str, str]], text: str, mode: str | None) -> None:
     found = bank_facts.solve({"row_bytes": row_bytes, "accesses": [{"access": a, "pattern": p} for a, p in accesses]})
-    assert found["free"] and found["swizzle"]["text"] == text and found["mode"] == mode
+    assert found.free and found.swizzle.text == text and found.mode == mode
     for access, pattern in accesses:
-        bits = found["swizzle"]
+        bits = found.swizzle
         told = bank_facts.use_facts(
             *bank_facts.use_of(
-                {"access": access, "pattern": pattern, "row_bytes": row_bytes, "swizzle": f"{bits['bits']},{bits['base']},{bits['shift']}"}
+                {"access": access, "pattern": pattern, "row_bytes": row_bytes, "swizzle": f"{bits.bits},{bits.base},{bits.shift}"}
             )
         )
-        assert told["ways"] == 1
+        assert told.ways == 1
 
 
 def test_the_solver_says_why_there_is_none() -> None:
@@ -179,7 +179,7 @@ def test_the_solver_says_why_there_is_none() -> None:
             ],
         }
     )
-    assert not found["free"] and "No swizzle frees all of them" in found["why"] and max(row["ways"] for row in found["accesses"]) > 1
+    assert not found.free and "No swizzle frees all of them" in found.why and max(row.ways for row in found.accesses) > 1
 
 
 COLUMN = [128 * lane for lane in range(32)]  # a column of a tile of 128-byte rows

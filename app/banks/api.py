@@ -6,7 +6,8 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from app.banks import facts
-from app.banks.schemas import BankCost, BanksBody, SolveBody, Solved
+from app.banks.facts import BankCost, Solved
+from app.banks.schemas import BanksBody, SolveBody
 from app.kit.api import ApiRoute, Given, takes
 from app.kit.wire import json_body
 

@@ -1,10 +1,12 @@
-"""What accesses cost in banks, as the API, the pages and the command line say it: plain dicts, no framework."""
+"""What accesses cost in banks, as the API, the pages and the command line say it. No framework."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Annotated, Any
 
+from app.kit.fact import Says, fact
+from app.kit.names import AccessName, AccessPattern, SwizzleMode
 from layouts import banks, cute
 from layouts.errors import LayoutError
 from layouts.reading import choice, keys, number
@@ -18,26 +20,72 @@ MOST_ACCESSES = 16
 MOST_PITCH = 1 << 16  # bytes from row to row
 
 
-def bank_facts(given: Json) -> Json:
+@fact
+class Phase:
+    """Lanes whose requests can share a wavefront, and the words each of the 32 banks serves them."""
+
+    lanes: list[int]
+    wavefronts: int
+    ideal: int
+    ways: int
+    words: list[int]
+
+
+@fact
+class BankCost:
+    """What an access costs: `ideal` wavefronts without conflicts."""
+
+    access: AccessName
+    address: Annotated[list[int | None], Says("[lane], after the swizzle.")]
+    swizzle: str
+    wavefronts: int
+    ideal: int
+    ways: int
+    phases: list[Phase]
+
+
+@fact
+class SwizzleBits:
+    """Swizzle<bits, base, shift> on byte addresses."""
+
+    bits: int
+    base: int
+    shift: int
+    text: Annotated[str, Says(examples=("Sw<3,4,3>",))]
+
+
+@fact
+class SolvedAccess:
+    """What an access costs under the swizzle found."""
+
+    access: AccessName
+    pattern: AccessPattern | None
+    given: Annotated[list[int | None], Says("[lane], before the swizzle.")]
+    address: Annotated[list[int | None], Says("[lane], under it.")]
+    wavefronts: int
+    ideal: int
+    ways: int
+    ways_before: int
+
+
+@fact
+class Solved:
+    """The smallest swizzle that frees all accesses, or why there is none."""
+
+    free: bool
+    swizzle: SwizzleBits
+    mode: Annotated[SwizzleMode | None, Says("wgmma's name of it; null where it has none.")]
+    why: str
+    tried: Annotated[int, Says("Swizzles that can change a bank of these addresses.")]
+    accesses: list[SolvedAccess]
+
+
+def bank_facts(given: Json) -> BankCost:
     """POST /banks: an access at the addresses given, or at rows; a swizzle is applied to byte addresses."""
     keys(given, ("access", "address", "swizzle", *ROW_FIELDS))
     if given.get("address") is None and not set(given) & set(ROW_FIELDS):
         raise LayoutError("bad_address", "address is missing.", "A byte address a lane: [0, 16, …]; null for an inactive one.", "address")
     return use_facts(*use_of(given))
-
-
-def cost_facts(found: banks.Cost) -> Json:
-    """A cost as an answer: each phase with its lanes and how many words every bank serves."""
-    return {
-        "access": found.access.name,
-        "wavefronts": found.wavefronts,
-        "ideal": found.ideal,
-        "ways": found.ways,
-        "phases": [
-            {"lanes": list(phase.lanes), "wavefronts": phase.wavefronts, "ideal": phase.ideal, "ways": phase.ways, "words": list(phase.words)}
-            for phase in found.phases
-        ],
-    }  # fmt: skip
 
 
 def _pitch(given: Json) -> int:
@@ -67,9 +115,18 @@ def _use(item: Json, shared: Json) -> banks.Use:
     return banks.rows(kind, choice(item.get("pattern", "ldmatrix"), "pattern", banks.REACHES), _pitch(shared))
 
 
-def use_facts(use: banks.Use, xor: Swizzle) -> Json:
+def use_facts(use: banks.Use, xor: Swizzle) -> BankCost:
     """What an access costs under a swizzle, and the addresses its lanes give then."""
-    return {"address": use.address(xor), "swizzle": str(xor), **cost_facts(use.cost(xor))}
+    cost = use.cost(xor)
+    return BankCost(
+        access=cost.access.name,
+        address=use.address(xor),
+        swizzle=str(xor),
+        wavefronts=cost.wavefronts,
+        ideal=cost.ideal,
+        ways=cost.ways,
+        phases=[Phase(lanes=list(p.lanes), wavefronts=p.wavefronts, ideal=p.ideal, ways=p.ways, words=list(p.words)) for p in cost.phases],
+    )
 
 
 def _swizzle(given: object) -> Swizzle:
@@ -97,7 +154,7 @@ def accesses(text: str) -> list[Json]:
     return out
 
 
-def solve(given: Json) -> Json:
+def solve(given: Json) -> Solved:
     """POST /banks/solve: the smallest swizzle that frees every access {"access", "address"} or {"access", "pattern"}.
 
     A pattern's rows are row_bytes (plus pad) apart. One access may stand in the request itself instead of in "accesses".
@@ -128,17 +185,24 @@ def solve(given: Json) -> Json:
             raise error.at(f"accesses.{number_}.{error.field}" if inner else error.field) from None
     found = banks.solve(uses)
     xor = found.swizzle
-    return {
-        "free": found.free,
-        "swizzle": {"bits": xor.bits, "base": xor.base, "shift": xor.shift, "text": str(xor)},
-        "mode": next((mode.name for mode in MODES if mode.swizzle() == xor), None),
-        "why": found.why,
-        "tried": found.tried,
-        "accesses": [
-            {
-                "access": use.access.name, "pattern": use.reach or None, "given": list(use.given), "address": use.address(xor),
-                "wavefronts": cost.wavefronts, "ideal": cost.ideal, "ways": cost.ways, "ways_before": use.cost(banks.PLAIN).ways,
-            }
-            for use, cost in zip(uses, found.costs, strict=True)
-        ],
-    }  # fmt: skip
+    return Solved(
+        free=found.free,
+        swizzle=SwizzleBits(bits=xor.bits, base=xor.base, shift=xor.shift, text=str(xor)),
+        mode=next((mode.name for mode in MODES if mode.swizzle() == xor), None),
+        why=found.why,
+        tried=found.tried,
+        accesses=[_solved(use, xor, cost) for use, cost in zip(uses, found.costs, strict=True)],
+    )
+
+
+def _solved(use: banks.Use, xor: Swizzle, cost: banks.Cost) -> SolvedAccess:
+    return SolvedAccess(
+        access=use.access.name,
+        pattern=use.reach or None,
+        given=list(use.given),
+        address=use.address(xor),
+        wavefronts=cost.wavefronts,
+        ideal=cost.ideal,
+        ways=cost.ways,
+        ways_before=use.cost(banks.PLAIN).ways,
+    )

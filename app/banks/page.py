@@ -47,8 +47,8 @@ def _banks_context(given: dict[str, str]) -> dict[str, Any]:
     use, xor = facts.use_of(one | ({} if given["address"] else rows) | {"swizzle": given["swizzle"]})
     wanted = [one, *(item for item in facts.accesses(given["accesses"]) if item != one)]
     solved = facts.solve({"accesses": wanted} | ({} if all("address" in item for item in wanted) else rows))
-    least = solved["swizzle"]
+    least = solved.swizzle
     return {
         "found": facts.use_facts(use, xor), "svg": banks_svg([use.cost(xor)]), "solved": solved,
-        "apply": urlencode({**given, "swizzle": f"{least['bits']},{least['base']},{least['shift']}"}),
+        "apply": urlencode({**given, "swizzle": f"{least.bits},{least.base},{least.shift}"}),
     }  # fmt: skip

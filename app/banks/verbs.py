@@ -37,26 +37,24 @@ def banks(
     if also and not solve:
         raise LayoutError("bad_usage", "--also names accesses to free together.", "Add --solve, or count one access at a time.", "also")
     if solve:
-        found = facts.solve(rows | {"accesses": [one, *facts.accesses(", ".join(also or []))]})
+        solved = facts.solve(rows | {"accesses": [one, *facts.accesses(", ".join(also or []))]})
         if as_json:
-            print_json(found)
+            print_json(solved)
         else:
-            print(found["why"] + (f" That is mode {found['mode']} of TMA and wgmma." if found["mode"] not in (None, "none") else ""))
-            for row in found["accesses"]:
-                print(
-                    f"  {row['access']} {row['pattern'] or 'at the addresses given'}: {row['ways_before']}-way without, {row['ways']}-way with it"
-                )
-        if not found["free"]:
+            print(solved.why + (f" That is mode {solved.mode} of TMA and wgmma." if solved.mode not in (None, "none") else ""))
+            for row in solved.accesses:
+                print(f"  {row.access} {row.pattern or 'at the addresses given'}: {row.ways_before}-way without, {row.ways}-way with it")
+        if not solved.free:
             raise typer.Exit(1)
         return
     found = facts.use_facts(*facts.use_of(one | rows | ({"swizzle": swizzle} if swizzle else {})))
     if as_json:
         print_json(found)
     else:
-        under = f" under {found['swizzle']}" if swizzle else ""
-        print(f"{found['access']}{under}: {found['wavefronts']} wavefronts, {found['ideal']} ideal, {found['ways']}-way")
-        for number, phase in enumerate(found["phases"]):
-            lanes = f"lanes {phase['lanes'][0]}-{phase['lanes'][-1]}" if phase["lanes"] else "no lane active"
-            print(f"  phase {number}: {lanes}, {phase['wavefronts']} wavefronts")
-    if found["ways"] > 1:
+        under = f" under {found.swizzle}" if swizzle else ""
+        print(f"{found.access}{under}: {found.wavefronts} wavefronts, {found.ideal} ideal, {found.ways}-way")
+        for number, phase in enumerate(found.phases):
+            lanes = f"lanes {phase.lanes[0]}-{phase.lanes[-1]}" if phase.lanes else "no lane active"
+            print(f"  phase {number}: {lanes}, {phase.wavefronts} wavefronts")
+    if found.ways > 1:
         raise typer.Exit(1)

@@ -1,12 +1,16 @@
-"""Words of the tables as enumerations, each under its own name in the OpenAPI document. No framework."""
+"""Words of the tables as enumerations, and hex words, each under its own name in the OpenAPI document. No framework."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
+from typing_extensions import TypeAliasType
+
+from app.kit.fact import Says
 from layouts import catalog
+from layouts.banks import ACCESSES, REACHES
 from layouts.swizzle import NAMES
 from layouts.tiling import DEFAULT_ORDER, SWIZZLED_BY
 
@@ -17,6 +21,11 @@ def words(name: str, known: Iterable[str], says: str) -> Any:
     made = enumeration(name, {word: word for word in known})
     made.__doc__ = says
     return made
+
+
+def hex_text(name: str, pattern: str, says: str, *examples: str) -> Any:
+    """Text of hex digits under its own name in the document."""
+    return TypeAliasType(name, Annotated[str, Says(says, examples, {"pattern": pattern})])
 
 
 def known_types() -> tuple[str, ...]:
@@ -33,6 +42,10 @@ if TYPE_CHECKING:  # the words are a table's: to a type checker they are text
     Order: TypeAlias = str
     SwizzledBy: TypeAlias = str
     Verdict: TypeAlias = str
+    AccessName: TypeAlias = str
+    AccessPattern: TypeAlias = str
+    Word64: TypeAlias = str
+    Word32: TypeAlias = str
 else:
     Family = words("Family", catalog.FAMILY_NAMES, "A family of instructions.")
     Target = words("Target", catalog.TARGETS, "An architecture that ptxas was asked to assemble for.")
@@ -42,3 +55,9 @@ else:
     Order = words("Order", DEFAULT_ORDER.values(), "Which way the atoms of a tile are laid first.")
     SwizzledBy = words("SwizzledBy", SWIZZLED_BY, "What is XORed: the byte address (what TMA does) or the offset from the base.")
     Verdict = words("Verdict", ("match", "mismatch"), "Whether every element lies where it is wanted.")
+    AccessName = words("AccessName", ACCESSES, "One warp-wide access to shared memory.")
+    AccessPattern = words("AccessPattern", REACHES, "How the lanes of an access reach rows of shared memory.")
+    Word64 = hex_text(
+        "Word64", "^0x[0-9a-f]{16}$", "64 bits as a hex string of 16 digits: as a JSON number it would lose bits.", "0x4000004004000101"
+    )
+    Word32 = hex_text("Word32", "^0x[0-9a-fA-F]{8}$", "32 bits as a hex string of 8 digits.", "0x44444444")

@@ -8,6 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 from typing_extensions import TypeAliasType
 
 from app.kit.names import ElementType, Family, Target
+from app.kit.names import Word32 as Word32
+from app.kit.names import Word64 as Word64
 from layouts.reading import LONGEST_NUMBER, LONGEST_TEXT, PATTERN
 
 PTX = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -20,15 +22,6 @@ class Closed(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-def _text(name: str, pattern: str, says: str, *examples: str) -> Any:
-    schema = {"type": "string", "pattern": pattern, "description": says, "examples": list(examples)}
-    return TypeAliasType(name, Annotated[str, Field(pattern=pattern), WithJsonSchema(schema)])
-
-
-Word64 = _text(
-    "Word64", "^0x[0-9a-f]{16}$", "64 bits as a hex string of 16 digits: as a JSON number it would lose bits.", "0x4000004004000101"
-)
-Word32 = _text("Word32", "^0x[0-9a-fA-F]{8}$", "32 bits as a hex string of 8 digits.", "0x44444444")
 PtxText = TypeAliasType(
     "PtxText",
     Annotated[

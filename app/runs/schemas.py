@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from pydantic import Field
 from typing_extensions import TypeAliasType
 
-from app.banks.schemas import AccessName, Address
+from app.banks.schemas import Address
 from app.gpu import runs
 from app.gpu.products import SEED
 from app.kernel.schemas import Options
-from app.kit.names import Major, words
+from app.kit.names import AccessName, Major, words
 from app.kit.schemas import ByThread, Closed, Grid, Number, PtxText, Word64
 from app.memory.schemas import DescriptorText
 from layouts.options import LONGEST
