@@ -133,7 +133,7 @@ def create_app(
         version=importlib.metadata.version("lanescope"),
         description="Which lane and register owns which element of an NVIDIA tensor-core fragment.",
         lifespan=lifespan,
-        docs_url=None,  # FastAPI's own pages load their scripts from elsewhere; ours is in pages.py
+        docs_url=None,  # FastAPI's own pages load their scripts from elsewhere; ours is app/apidocs
         redoc_url=None,
         openapi_url=None,  # ours is made in a thread and kept
     )

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from app.gpu.pool import Lane
-from app.kit import picture_worker as raster_worker
+from app.kit import picture_worker
 from app.kit.picture_worker import FAMILY
 from layouts.errors import LayoutError
 
@@ -74,7 +74,7 @@ class Drawing:
 
     def made(self) -> bytes:
         """Drawn in this process."""
-        return raster_worker.png(self.svg, self.scale, self.fonts) if self.form == "png" else raster_worker.pdf(self.svg, self.fonts)
+        return picture_worker.png(self.svg, self.scale, self.fonts) if self.form == "png" else picture_worker.pdf(self.svg, self.fonts)
 
 
 def size(svg: str) -> tuple[float, float]:
