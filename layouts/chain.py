@@ -108,6 +108,19 @@ def _of_bytes(found: Storage, bits: int) -> Storage:
 # the chain ------------------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """A granule of a thread's register that begins at `byte` of it and is an element's: the byte address it wants, and the one it gets."""
+
+    thread: int
+    register: int
+    byte: int
+    row: int
+    col: int
+    read: int
+    expected: int
+
+
 @dataclass(frozen=True)
 class Chain:
     """A load (store) of one operand over a storage, done `count` times, every lane giving the best address there is.
@@ -195,15 +208,14 @@ class Chain:
         return [banks.cost(kind, turn[: kind.lanes].tolist()) for turn in self.lane_addresses[0]]
 
     @property
-    def first_mismatch(self) -> dict[str, Any] | None:
+    def first_mismatch(self) -> Mismatch | None:
+        """The first granule that comes from, or goes to, another place; None where none does."""
         if self.match:
             return None
         warp, lane, register, granule = at = tuple(int(n) for n in np.argwhere(self.read != self.expected)[0])
         row, col = self.want.element(*at)
-        return {
-            "thread": warp * 32 + lane, "register": register, "byte": granule * self.want.granule_bits // 8, "row": row, "col": col,
-            "read": int(self.read[at]) >> 3, "expected": int(self.expected[at]) >> 3,
-        }  # fmt: skip
+        byte = granule * self.want.granule_bits // 8
+        return Mismatch(warp * 32 + lane, register, byte, row, col, int(self.read[at]) >> 3, int(self.expected[at]) >> 3)
 
     @cached_property
     def notes(self) -> tuple[str, ...]:

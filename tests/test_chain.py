@@ -155,7 +155,7 @@ def test_a_wrong_trans_is_told_element_by_element() -> None:
     told = over("ldmatrix.m8n8.x2.trans.shared.b16", op, spec)
     assert not told.match and told.total == 32 * 4
     first = told.first_mismatch
-    assert first and first["read"] != first["expected"]
+    assert first and first.read != first.expected
     right = over("ldmatrix.m8n8.x2.shared.b16", op, spec)
     assert right.match and right.lane_addresses[0, 0, :16].tolist() == [(lane & 7) * 32 + (lane >> 3) * 16 for lane in range(16)]
 

@@ -6,7 +6,8 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from app.chain import facts as chains
-from app.chain.schemas import ChainBody, ChainVerdict
+from app.chain.facts import ChainVerdict
+from app.chain.schemas import ChainBody
 from app.kit.api import ApiRoute, Given, takes
 from app.kit.wire import json_body
 

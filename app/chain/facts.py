@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
+from app.kit.fact import Says, fact
+from app.kit.names import Verdict
 from layouts import catalog, chain, pieces
 from layouts.errors import LayoutError
 from layouts.feeding import why_not
@@ -16,6 +18,47 @@ from layouts.tiling import DEFAULT_ORDER
 
 Json = dict[str, Any]
 CHAIN_FIELDS = ("storage", "load", "mma", "operand", "major")
+
+
+@fact
+class ChainMismatch:
+    """The first register that gets (or the first element stored from) another place."""
+
+    thread: int
+    register_: int
+    byte: int
+    row: int
+    col: int
+    read: int
+    expected: int
+
+
+@fact
+class MatrixPlace:
+    """Where a matrix of the load begins: a line of the storage and a byte inside it."""
+
+    line: int
+    byte: int
+
+
+@fact
+class ChainVerdict:
+    """Whether the load feeds the operand from this storage, or the store puts it there."""
+
+    verdict: Verdict
+    matched: int
+    total: int
+    first_mismatch: ChainMismatch | None
+    lane_addresses: Annotated[list[int], Says("The byte address each lane gives in the first turn; on a mismatch the best one there is.")]
+    turns: Annotated[list[list[int]], Says("[turn][lane]")]
+    starts: Annotated[list[list[list[int] | None]], Says("[turn][lane] of the first warp: row and column of the element at that address.")]
+    matrices: Annotated[list[list[MatrixPlace]], Says("[turn][matrix]")]
+    feeds: Annotated[bool, Says("Whether the load feeds the operand: the verdict.")]
+    notes: list[str]
+    instead: Annotated[list[str], Says("PTX texts that would feed the operand, best first.")]
+    wavefronts: int | None
+    ways: int | None
+    code: str
 
 
 def chain_of(given: Json) -> chain.Chain:
@@ -55,28 +98,42 @@ def choices(given: Json) -> tuple[list[str], list[str]]:
     return fits, [found.load.instruction.ptx for found in chain.advise(operand, _stored(given, operand), store)]
 
 
-def chain_facts(found: chain.Chain) -> Json:
+def chain_facts(found: chain.Chain) -> ChainVerdict:
     """POST /chain."""
     operand, bits = found.want.operand, found.want.operand.container_bits
     better = [] if found.match else chain.advise(operand, found.where, found.store)
     costs = found.costs
     starts = found.of_lanes(found.starts)[0]
-    return {
-        "verdict": "match" if found.match else "mismatch",
-        "matched": found.matched,
-        "total": found.total,
-        "first_mismatch": found.first_mismatch,
-        "lane_addresses": found.lane_addresses[:, 0].reshape(-1).tolist(),
-        "turns": found.lane_addresses.transpose(1, 0, 2).reshape(found.count, -1).tolist(),
-        "starts": [[_element(operand, mn, k) for mn, k, _ in turn] for turn in starts.tolist()],
-        "matrices": [[_place(found.major, mn, k, bits) for mn, k, _ in turn] for turn in found.starts[0, :, :, 0].tolist()],
-        "feeds": found.match,
-        "notes": list(found.notes) if found.match or found.notes or better else [why_not(operand, found.where, found.store)],
-        "instead": [c.load.instruction.ptx for c in better],
-        "wavefronts": costs[0].wavefronts if costs else None,
-        "ways": max((cost.ways for cost in costs), default=None),
-        "code": code(found) if found.match else "",
-    }
+    return ChainVerdict(
+        verdict="match" if found.match else "mismatch",
+        matched=found.matched,
+        total=found.total,
+        first_mismatch=_mismatch(found.first_mismatch),
+        lane_addresses=found.lane_addresses[:, 0].reshape(-1).tolist(),
+        turns=found.lane_addresses.transpose(1, 0, 2).reshape(found.count, -1).tolist(),
+        starts=[[_element(operand, mn, k) for mn, k, _ in turn] for turn in starts.tolist()],
+        matrices=[[_place(found.major, mn, k, bits) for mn, k, _ in turn] for turn in found.starts[0, :, :, 0].tolist()],
+        feeds=found.match,
+        notes=list(found.notes) if found.match or found.notes or better else [why_not(operand, found.where, found.store)],
+        instead=[c.load.instruction.ptx for c in better],
+        wavefronts=costs[0].wavefronts if costs else None,
+        ways=max((cost.ways for cost in costs), default=None),
+        code=code(found) if found.match else "",
+    )
+
+
+def _mismatch(found: chain.Mismatch | None) -> ChainMismatch | None:
+    if found is None:
+        return None
+    return ChainMismatch(
+        thread=found.thread,
+        register_=found.register,
+        byte=found.byte,
+        row=found.row,
+        col=found.col,
+        read=found.read,
+        expected=found.expected,
+    )
 
 
 def _element(operand: Operand, mn: int, k: int) -> list[int] | None:
@@ -84,9 +141,6 @@ def _element(operand: Operand, mn: int, k: int) -> list[int] | None:
     return None if mn < 0 else [k, mn] if operand.name == "b" else [mn, k]
 
 
-def _place(major: str, mn: int, k: int, bits: int) -> Json:
+def _place(major: str, mn: int, k: int, bits: int) -> MatrixPlace:
     line, along = (mn, k) if major == "K" else (k, mn)
-    return {"line": line, "byte": along * bits // 8}
-
-
-# banks -----------------------------------------------------------------------------------------------------------------------
+    return MatrixPlace(line=line, byte=along * bits // 8)

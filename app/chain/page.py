@@ -46,7 +46,7 @@ def _chain_context(given: dict[str, str], spec: dict[str, str], used: list[str])
     operand, facts = found.want.operand, chains.chain_facts(found)
     return {
         "converted": operand is not find(given["mma"]).operand(given["operand"]), "loads": fits, "best": best, "store": found.store,
-        "facts": facts, "links": {load: links.chain(same | {"load": load}) for load in facts["instead"]},
+        "facts": facts, "links": {load: links.chain(same | {"load": load}) for load in facts.instead},
         "as_json": dumps(request).decode(), "operand": operand, "lane_rows": found.lane_addresses.tolist(),
         "starts": found.of_lanes(found.starts).tolist(), "operand_svg": operand_svg(found), "lanes_svg": lanes_svg(found),
         "rows_svg": rows_svg(found) if found.match else "", "banks_svg": banks_svg(found.costs) if found.costs else "",

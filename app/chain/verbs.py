@@ -31,25 +31,19 @@ def chain(
     if as_json:
         print_json(facts)
     else:
-        print(
-            f"{facts['verdict']}: {facts['matched']} of {facts['total']} elements, {load}"
-            + (f", {facts['ways']}-way banks" if facts["ways"] else "")
-        )
-        first = facts["first_mismatch"]
-        if first:
-            print(
-                f"  first: thread {first['thread']} register {first['register']} wants [{first['row']},{first['col']}] at {first['expected']}, gets {first['read']}"
-            )
-        for note in facts["notes"]:
+        ways = f", {facts.ways}-way banks" if facts.ways else ""
+        print(f"{facts.verdict}: {facts.matched} of {facts.total} elements, {load}{ways}")
+        if first := facts.first_mismatch:
+            wants, gets = f"wants [{first.row},{first.col}] at {first.expected}", f"gets {first.read}"
+            print(f"  first: thread {first.thread} register {first.register_} {wants}, {gets}")
+        for note in facts.notes:
             print(f"  {note}")
-        if facts["instead"]:
-            print("  instead: " + ", ".join(facts["instead"]))
-        for number, turn in enumerate(facts["turns"]):
-            print(
-                f"  {'turn ' + str(number) + ' ' if len(facts['turns']) > 1 else ''}lane addresses: "
-                + " ".join(str(at) for at in turn if at >= 0)
-            )
-        if facts["code"]:
-            print(facts["code"])
-    if facts["verdict"] != "match":
+        if facts.instead:
+            print("  instead: " + ", ".join(facts.instead))
+        for number, turn in enumerate(facts.turns):
+            which = f"turn {number} " if len(facts.turns) > 1 else ""
+            print(f"  {which}lane addresses: " + " ".join(str(at) for at in turn if at >= 0))
+        if facts.code:
+            print(facts.code)
+    if facts.verdict != "match":
         raise typer.Exit(1)
