@@ -9,13 +9,50 @@ from layouts.errors import LayoutError
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """Bits `low` to `high` of a word; one count is `unit` of what the field measures."""
+    """Bits `low` to `high` of a word; one count is `unit` of what the field measures.
+
+    amount: the name of what it measures, with its unit (lbo_bytes); title, short, said: how headings, pictures and sentences call it;
+    columns: characters of its input. Names left out are the field's own.
+    """
 
     name: str
     low: int
     high: int
     unit: int = 1
     meaning: str = ""
+    amount: str = ""
+    title: str = ""
+    short: str = ""
+    said: str = ""
+    columns: int = 3
+
+    def __post_init__(self) -> None:
+        for name in ("amount", "title", "short", "said"):
+            object.__setattr__(self, name, getattr(self, name) or self.name)
+
+    @property
+    def in_bytes(self) -> bool:
+        """Whether it holds bytes, so many at a time."""
+        return self.unit > 1
+
+    @property
+    def encoded_name(self) -> str:
+        """The name of its bits as a number: lbo_encoded where a count is not one of what it measures."""
+        return f"{self.name}_encoded" if self.in_bytes else self.name
+
+    @property
+    def label(self) -> str:
+        """What its input is called: title, unit and bits."""
+        return f"{self.title} {'bytes ' if self.in_bytes else ''}{self.high}–{self.low}"
+
+    @property
+    def mask(self) -> int:
+        """The bits of an amount that the field can hold, with those below its unit."""
+        return self.most * self.unit + self.unit - 1
+
+    def cut(self, amount: int) -> int:
+        """The encoded value of an amount, cut to the field's width as hardware and casts do it."""
+        return amount // self.unit & self.most
 
     @property
     def width(self) -> int:

@@ -10,15 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from layouts.descriptor import BASE_OFFSET, FIELDS, Addresses, Descriptor, View, inert
+from layouts.descriptor import BASE_OFFSET, FIELDS, WGMMA, Addresses, Descriptor, View, inert
 from layouts.reading import listed
-from layouts.repair import unswizzled
 from layouts.storage import Storage
 from layouts.swizzle import Mode
 
 Amounts = Mapping[str, int]  # field name → bytes (start_address, lbo, sbo), rows of 128 bytes (base_offset), code (swizzle)
 WORD = (1 << 64) - 1
-NAMES = {"start_address": "the start", "lbo": "LBO", "sbo": "SBO", "base_offset": "the base offset", "swizzle": "the swizzle mode"}
+NAMES = {f.name: f.said for f in FIELDS}
 
 
 def amounts(descriptor: Descriptor) -> dict[str, int]:
@@ -28,7 +27,7 @@ def amounts(descriptor: Descriptor) -> dict[str, int]:
 
 def pack(values: Amounts) -> int:
     """The word of these amounts, each shifted right and cut to its field's width."""
-    return sum((values[f.name] // f.unit & f.most) << f.low for f in FIELDS)
+    return sum(f.cut(values[f.name]) << f.low for f in FIELDS)
 
 
 def bytes_of(elements: int, seen: View) -> int:
@@ -118,7 +117,7 @@ class Case:
 
     def same(self, name: str, amount: int) -> bool:
         """Whether packing this amount gives the field the program's word has."""
-        f = next(f for f in FIELDS if f.name == name)
+        f = WGMMA.field(name)
         return not (amount // f.unit ^ f.get(self.given.word)) & f.most
 
     def start_at(self, mn: int, k: int) -> int:
@@ -127,7 +126,7 @@ class Case:
 
     def _plain(self, mn: Addresses, k: Addresses) -> Addresses:
         address = np.asarray(self.stored.address(mn, k), np.int64)
-        return unswizzled(address, self.mode, self.right.base_offset)
+        return np.asarray(self.mode.unswizzle(address, self.right.base_offset), np.int64)
 
     @cached_property
     def extents(self) -> tuple[int, int]:

@@ -7,39 +7,52 @@ way on an H200: in mode 32B, whose atom is 32 bytes wide, LBO then leads from on
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts.bits import Field, gaps, hex_word
+from layouts.bits import hex_word
 from layouts.errors import LayoutError
+from layouts.format import Format
 from layouts.instruction import Instruction
-from layouts.swizzle import BY_CODE, Mode, mode
+from layouts.swizzle import Mode, xor
+from layouts.table.descriptors import BASE_OFFSET, LBO, SBO, START, SWIZZLE, WGMMA
+
+__all__ = [
+    "BASE_OFFSET",
+    "FIELDS",
+    "LBO",
+    "SBO",
+    "START",
+    "SWIZZLE",
+    "WGMMA",
+    "Descriptor",
+    "View",
+    "encode",
+    "fields",
+    "inert",
+    "reads",
+    "view",
+]
 
 Addresses = NDArray[np.int64]
 
-START = Field("start_address", 0, 13, 16, "bytes of the shared window, low 18 bits")
-LBO = Field("lbo", 16, 29, 16, "leading dimension byte offset")
-SBO = Field("sbo", 32, 45, 16, "stride dimension byte offset")
-BASE_OFFSET = Field("base_offset", 49, 51, 1, "128-byte rows past the pattern's boundary")
-SWIZZLE = Field("swizzle", 62, 63, 1, "0 none, 1 128B, 2 64B, 3 32B")
-FIELDS = (START, LBO, SBO, BASE_OFFSET, SWIZZLE)
-RESERVED = gaps(FIELDS)
-RESERVED_MASK = sum(((1 << (high - low + 1)) - 1) << low for low, high in RESERVED)
+FIELDS = WGMMA.fields
 MOST_SHARED = (
     227 * 1024
 )  # bytes a block can have on sm_90 and sm_100: CUDA Programming Guide, technical specifications per compute capability
 SHARED_BEGIN = 1024  # the first kilobyte of the shared window is the system's on sm_90: a block's own memory begins here (measured)
 SHARED_END = SHARED_BEGIN + MOST_SHARED
-WINDOW_BYTES = 1 << 18  # what a descriptor can address; a read past it is no wrap but cudaErrorIllegalAddress (measured on an H200)
+WINDOW_BYTES = START.mask + 1  # what a descriptor can address; a read past it is no wrap but cudaErrorIllegalAddress (measured on an H200)
 # tcgen05's descriptor (PTX ISA 9.1, 9.7.16.4.1): bits 46 to 48 hold 1, bit 52 the mode of LBO, bits 61 to 63 the swizzle
 VERSION_BIT = 46
 TCGEN05_BITS = 0b111 << VERSION_BIT | 1 << 52 | 1 << 61
 K_BYTES = 32
 _ENDS = f"a block's shared memory of at most {MOST_SHARED} bytes ends at address {SHARED_END}."
-SOURCE = "PTX ISA 9.1, 9.7.15.5.1.2.2; addresses measured on an H100, 2026-11-21"
+SOURCE = WGMMA.source
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,69 +60,98 @@ class Descriptor:
     """A 64-bit matrix descriptor. Offsets in bytes; reserved bits are kept as they are."""
 
     word: int
+    format: Format = WGMMA
+
+    def amount(self, name: str) -> int:
+        """What a field says, in bytes where it holds bytes."""
+        one = self.format.field(name)
+        return one.get(self.word) * one.unit
 
     @property
     def start_address(self) -> int:
-        return START.get(self.word) * START.unit
+        return self.amount("start_address")
 
     @property
     def lbo_bytes(self) -> int:
-        return LBO.get(self.word) * LBO.unit
+        return self.amount("lbo_bytes")
 
     @property
     def sbo_bytes(self) -> int:
-        return SBO.get(self.word) * SBO.unit
+        return self.amount("sbo_bytes")
 
     @property
     def base_offset(self) -> int:
-        return BASE_OFFSET.get(self.word)
+        return self.amount("base_offset")
+
+    @property
+    def mode_code(self) -> int:
+        return self.amount(self.format.coded)
 
     @property
     def mode(self) -> Mode:
-        return BY_CODE[SWIZZLE.get(self.word)]
+        """Its swizzle mode; LayoutError where its code is reserved."""
+        return self.format.mode(self.mode_code)
 
     @property
     def reserved(self) -> int:
         """The bits no field covers."""
-        return self.word & RESERVED_MASK
+        return self.word & self.format.reserved_mask
+
+    @property
+    def facts(self) -> dict[str, int | str]:
+        """The amount of every field by its name with its unit, the swizzle mode by name."""
+        told = {
+            f.amount: self.format.said(self.word, f) if f.name == self.format.coded else self.amount(f.name) for f in self.format.fields
+        }
+        return dict(told)
 
     def replace(self, **encoded: int) -> Descriptor:
-        """Encoded field values put in by name, everything else kept."""
+        """Field values put in by name, everything else kept: `lbo_encoded` for fields in units of 16 bytes, else the field's name."""
+        known = {f.encoded_name: f for f in self.format.fields}
         word = self.word
-        for field in FIELDS:
-            if field.name in encoded:
-                word = field.put(word, encoded[field.name])
-        return Descriptor(word)
+        for name, value in encoded.items():
+            if name not in known:
+                raise TypeError(f"{self.format.name} has no '{name}': {', '.join(known)}")
+            word = known[name].put(word, value)
+        return Descriptor(word, self.format)
 
     def __str__(self) -> str:
         return hex_word(self.word)
 
 
 def encode(start_address: int, lbo_bytes: int, sbo_bytes: int, base_offset: int = 0, swizzle: str = "none") -> Descriptor:
-    """A descriptor from byte amounts; LayoutError names the field that is misaligned or too large."""
-    named = ((START, "start_address", start_address), (LBO, "lbo_bytes", lbo_bytes), (SBO, "sbo_bytes", sbo_bytes))
+    """A wgmma descriptor from byte amounts; LayoutError names the field that is misaligned or too large."""
+    named = {"start_address": start_address, "lbo_bytes": lbo_bytes, "sbo_bytes": sbo_bytes, "base_offset": base_offset}
+    return encode_as(WGMMA, named, swizzle)
+
+
+def encode_as(form: Format, amounts: Mapping[str, int], swizzle: str = "none") -> Descriptor:
+    """A descriptor of any format: amounts by name, bytes where the name says so; its constants are put in, what is not given is 0."""
     word = 0
-    for field, name, amount in named:
-        if name == "start_address" and amount > 0x3FFFF:
+    for one in form.fields:
+        if one.name == form.coded:
+            word = one.put(word, form.codes[form.named(swizzle)])
+            continue
+        amount = amounts.get(one.amount, form.constants.get(one.name, 0))
+        if one.name == START.name and amount > one.mask:
             raise LayoutError(
                 "bad_field",
-                f"start_address {amount:#x} lies outside the 18-bit shared window.",
+                f"{one.amount} {amount:#x} lies outside the {one.mask.bit_length()}-bit shared window.",
                 "Give the shared-window address (__cvta_generic_to_shared), not a generic pointer.",
-                name,
+                one.amount,
             )
         try:
-            word = field.put(word, field.encode(amount))
+            word = one.put(word, one.encode(amount)) if one.in_bytes else one.put(word, amount)
         except LayoutError as error:
-            raise error.at(name) from None
-    word = BASE_OFFSET.put(word, base_offset)
-    return Descriptor(SWIZZLE.put(word, mode(swizzle).code))
+            raise error.at(one.amount) from None
+    return Descriptor(word, form)
 
 
 def fields(descriptor: Descriptor) -> list[dict[str, Any]]:
     """Every field with its bits, encoded value and amount."""
     return [
         {"name": f.name, "low": f.low, "high": f.high, "encoded": f.get(descriptor.word), "unit": f.unit, "amount": f.get(descriptor.word) * f.unit, "meaning": f.meaning}
-        for f in FIELDS
+        for f in descriptor.format.fields
     ]  # fmt: skip
 
 
@@ -237,44 +279,45 @@ def repeated(descriptor: Descriptor, seen: View) -> list[dict[str, str]]:
 
 def reads_many(words: NDArray[np.uint64], seen: View) -> Addresses:
     """The same for many descriptors at once: [descriptors, rows, k]."""
-    get = {f.name: ((words >> np.uint64(f.low)) & np.uint64(f.most)).astype(np.int64)[:, None, None] for f in FIELDS}
-    start, lbo, sbo = (get[name] * 16 for name in ("start_address", "lbo", "sbo"))
-    chunks = np.array([BY_CODE[code].chunks for code in range(4)], dtype=np.int64)[get["swizzle"]]
+    get = {f.amount: ((words >> np.uint64(f.low)) & np.uint64(f.most)).astype(np.int64)[:, None, None] * f.unit for f in FIELDS}
+    modes = [WGMMA.mode(code) for code in range(SWIZZLE.most + 1)]
+    xors = [mode.swizzle() for mode in modes]
+    terms = np.array(
+        [(mode.chunks, (1 << own.bits) - 1, own.base, own.shift) for mode, own in zip(modes, xors, strict=True)], dtype=np.int64
+    )
+    chunks, mask, base, shift = (terms[:, n][get["swizzle"]] for n in range(4))
     r = np.arange(seen.rows, dtype=np.int64)[None, :, None]
     k = np.arange(seen.k, dtype=np.int64)[None, None, :]
-    before = start + before_swizzle(r, k, chunks, lbo, sbo, seen)
-    out: Addresses = xored(before, chunks, get["base_offset"])
+    before = get["start_address"] + before_swizzle(r, k, chunks, get["lbo_bytes"], get["sbo_bytes"], seen)
+    out: Addresses = xor(before, mask, base, shift, get["base_offset"])
     return out
 
 
-def xored(address: Any, chunks: Any, base_offset: Any) -> Any:
-    """The XOR that the hardware applies to byte addresses, of a mode so many chunks wide; arguments broadcast.
-
-    It is its own inverse: it never touches the bits it reads.
-    """
-    return address ^ ((((address >> 7) - base_offset) & (chunks - 1)) << 4)
-
-
-def before_swizzle(r: Any, k: Any, chunks: Any, lbo: Any, sbo: Any, seen: View) -> Any:
+def before_swizzle(r: Any, k: Any, chunks: Any, lbo_bytes: Any, sbo_bytes: Any, seen: View) -> Any:
     """Byte offset from the start before the XOR; arguments broadcast."""
     if seen.major == "K":
         chunk, inside = k // seen.per, k % seen.per * seen.bits // 8
-        wide = r // 8 * sbo + r % 8 * 16 * chunks
-        return wide + chunk // chunks * lbo + chunk % chunks * 16 + inside
+        wide = r // 8 * sbo_bytes + r % 8 * 16 * chunks
+        return wide + chunk // chunks * lbo_bytes + chunk % chunks * 16 + inside
     core = r // 8
-    none = core * sbo + k // 8 * lbo + k % 8 * 16 + r % 8 * 2
-    wide = core // chunks * lbo + core % chunks * 16 + k // 8 * sbo + k % 8 * 16 * chunks + r % 8 * 2
+    none = core * sbo_bytes + k // 8 * lbo_bytes + k % 8 * 16 + r % 8 * 2
+    wide = core // chunks * lbo_bytes + core % chunks * 16 + k // 8 * sbo_bytes + k % 8 * 16 * chunks + r % 8 * 2
     return np.where(chunks == 1, none, wide)
 
 
 def inert(descriptor: Descriptor, seen: View) -> dict[str, str]:
     """Fields this view does not read, each with the reason."""
+    return unread(descriptor.mode, seen)
+
+
+def unread(mode: Mode, seen: View) -> dict[str, str]:
+    """The same of any descriptor of one mode."""
     out = {}
-    swizzled = descriptor.mode.chunks > 1
-    if seen.major == "K" and swizzled and seen.k <= seen.per * descriptor.mode.chunks:
+    swizzled = mode.chunks > 1
+    if seen.major == "K" and swizzled and seen.k <= seen.per * mode.chunks:
         out["lbo"] = "not read: in a swizzled K-major layout the chunks of K are neighbours inside the atom"
-    if seen.major == "MN" and swizzled and seen.rows <= 8 * descriptor.mode.chunks:
-        out["lbo"] = f"not read: {seen.rows} rows lie in one atom of {8 * descriptor.mode.chunks}"
+    if seen.major == "MN" and swizzled and seen.rows <= 8 * mode.chunks:
+        out["lbo"] = f"not read: {seen.rows} rows lie in one atom of {8 * mode.chunks}"
     if seen.rows == 8 and not (seen.major == "MN" and swizzled):
         out["sbo"] = "not read: the operand has only 8 rows"
     if not swizzled:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from layouts.case import NAMES, Amounts, Case, Diagnosis, Slip, bytes_text, pack
-from layouts.descriptor import LBO, SBO, TCGEN05_BITS, VERSION_BIT, Addresses, Descriptor, View, inert, reads
+from layouts.descriptor import LBO, SBO, START, TCGEN05_BITS, VERSION_BIT, WGMMA, Addresses, Descriptor, View, inert, reads
 from layouts.mistakes import slips
 from layouts.packing import Packing, additions, exchanged, high_word_missing, packings, pointer, sign_extension
 from layouts.repair import changes, repairs
@@ -84,7 +84,9 @@ def clean(right: Descriptor, seen: View, keep: bool = True) -> Descriptor:
     usual = {"lbo": LBO.encode(16), "sbo": SBO.encode(pattern), "base_offset": 0}
     kept = Descriptor(right.word & ~right.reserved)
     written = {"lbo": kept.lbo_bytes in (0, 16), "sbo": kept.sbo_bytes in (0, pattern), "base_offset": False}
-    return kept.replace(**{name: value for name, value in usual.items() if name in unread and not (keep and written[name])})
+    return kept.replace(
+        **{WGMMA.field(name).encoded_name: value for name, value in usual.items() if name in unread and not (keep and written[name])}
+    )
 
 
 def _proven(causes: tuple[Slip | Packing, ...]) -> bool:
@@ -160,7 +162,7 @@ def _wrong_words(case: Case, values: Amounts, also: frozenset[str] = frozenset()
     if pointer(case, word):
         says = (
             "Bits of a generic 64-bit pointer reach into LBO, SBO and the bits between them. Convert the pointer with __cvta_generic_to_shared, "
-            "mask it with 0x3FFFF, then shift it right by 4."
+            f"mask it with 0x{START.mask:X}, then shift it right by 4."
         )
         yield Packing("generic_pointer", says, case.given.word, fields=frozenset(("lbo", "sbo")))
     made = list(packings(case, values, also))

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from layouts.case import NAMES, Amounts, Case, Slip, bytes_of, bytes_text, named, sentence, subsets
-from layouts.descriptor import LBO, SBO, START
+from layouts.descriptor import LBO, SBO, START, WGMMA
 from layouts.errors import LayoutError
 from layouts.reading import listed
 from layouts.repair import expected_reads, repairs
@@ -127,24 +127,23 @@ def _side_by_side(case: Case) -> Iterator[Slip]:
 
 def _mode(case: Case) -> Iterator[Slip]:
     wanted = case.mode
-    for other in MODES:
+    right = WGMMA.codes[wanted]
+    for other, code in WGMMA.codes.items():
         if other is wanted:
             continue
-        if other.code == wanted.tma:
+        if code == wanted.tma:
             says = (
-                f"Bits 62 and 63 hold {other.code}, the TMA tensor map's code of {wanted.name}. The descriptor numbers the modes the other way "
-                f"round: {wanted.name} is {wanted.code}."
+                f"Bits 62 and 63 hold {code}, the TMA tensor map's code of {wanted.name}. The descriptor numbers the modes the other way "
+                f"round: {wanted.name} is {right}."
             )
-            yield Slip("tma_swizzle_enum", says, {"swizzle": other.code}, 0.9)
+            yield Slip("tma_swizzle_enum", says, {"swizzle": code}, 0.9)
         else:
-            says = (
-                f"The data were stored with swizzle {wanted.name}; the descriptor says {other.name}. Bits 62 and 63 must be {wanted.code}."
-            )
-            if other.code << 62 == wanted.code << 61:
-                says += f" ({wanted.code} << 61 gives this, too: the code belongs at bit 62.)"
-            elif not other.code and not case.computed:
-                says += f" Where they were set: {wanted.code} << 62 of a 32-bit integer is 0, (uint64_t){wanted.code} << 62 is not."
-            yield Slip("swizzle_mode", says, {"swizzle": other.code}, 1.0)
+            says = f"The data were stored with swizzle {wanted.name}; the descriptor says {other.name}. Bits 62 and 63 must be {right}."
+            if code << 62 == right << 61:
+                says += f" ({right} << 61 gives this, too: the code belongs at bit 62.)"
+            elif not code and not case.computed:
+                says += f" Where they were set: {right} << 62 of a 32-bit integer is 0, (uint64_t){right} << 62 is not."
+            yield Slip("swizzle_mode", says, {"swizzle": code}, 1.0)
 
 
 def _base_offset(case: Case) -> Iterator[Slip]:

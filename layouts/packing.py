@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from layouts.case import NAMES, WORD, Amounts, Case, bytes_of, named, pack, sentence, subsets
-from layouts.descriptor import BASE_OFFSET, LBO, SBO, START, SWIZZLE, VERSION_BIT
-from layouts.swizzle import BY_CODE
+from layouts.descriptor import BASE_OFFSET, LBO, SBO, START, SWIZZLE, VERSION_BIT, WGMMA
 
 LOW = (1 << 32) - 1
 NOTHING_LEFT = 2.5  # cost of a packing that leaves 0 in all its fields: 0 has likelier causes
@@ -30,7 +29,7 @@ def packings(case: Case, values: Amounts, also: frozenset[str] = frozenset()) ->
     """Every known way to pack these amounts into a wrong word. also: fields that prove something though nothing reads them."""
     word = pack(values)
     code = values["swizzle"]
-    name = BY_CODE[code].name
+    name = WGMMA.mode(code).name
     yield from _shifts(case, values, case.read | also)
     yield from high_word_missing(word)
     if word >> 32:
@@ -44,7 +43,7 @@ def packings(case: Case, values: Amounts, also: frozenset[str] = frozenset()) ->
         yield Packing("tcgen05_format", says, bare | 1 << 61 | 1 << VERSION_BIT, 0.9)
     if case.computed:
         return
-    strides = [values["sbo"], *([] if "sbo" in case.read | also else [BY_CODE[code].pattern_bytes])]
+    strides = [values["sbo"], *([] if "sbo" in case.read | also else [WGMMA.mode(code).pattern_bytes])]
     for sbo in strides:
         yield from _narrow_shifts({**values, "sbo": sbo}, word)
 
@@ -139,11 +138,11 @@ def pointer(case: Case, right: int) -> bool:
     """
     given, fields = case.given.word, case.free
     extra = (given ^ right) & ~fields
-    within = not right & ~given & ~fields and not extra & 0x3FFF and not extra >> 43
+    within = not right & ~given & ~fields and not extra & START.most and not extra >> 43
     if within and given >> 36 & 0x7F == 0x7F:
         return True
     added = (given - right) & WORD
-    if not fields and added and not added & 0x3FFF and added >> 36 == 0x7F:
+    if not fields and added and not added & START.most and added >> 36 == 0x7F:
         return True
     # only LBO and SBO may be spoilt, and the bits between the fields are an address's
     between = case.stray

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from layouts.descriptor import MOST_SHARED, Descriptor, encode
+from layouts.descriptor import MOST_SHARED, START, Descriptor, encode
 from layouts.dtypes import DType
 from layouts.errors import LayoutError
 from layouts.options import Reader
@@ -97,7 +97,7 @@ def _word(reads: Reader, made: Placed, number: int) -> Descriptor:
     """The descriptor that reads one step exactly, the plainest there is."""
     mn, k = np.arange(made.mn)[:, None], number * made.step + np.arange(made.step)[None, :]
     expected = np.asarray(made.address(mn, k), np.int64)
-    near = encode(int(expected[0, 0]) // 16 * 16 & 0x3FFFF, 16, 16, 0, made.where.mode.name)
+    near = encode(START.cut(int(expected[0, 0])) * START.unit, 16, 16, 0, made.where.mode.name)
     found = repairs(expected, made.view, near, made.where.swizzle_by == "address")
     if not found:
         raise reads.fail(

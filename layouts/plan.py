@@ -15,7 +15,7 @@ import numpy as np
 
 from layouts import descriptor as desc
 from layouts.chain import Chain
-from layouts.descriptor import Descriptor, View
+from layouts.descriptor import START, Descriptor, View
 from layouts.dtypes import DType
 from layouts.instruction import Instruction
 from layouts.storage import Storage
@@ -122,7 +122,7 @@ class Described(Side, ABC):
         if self.word is None:
             return self.right(step)
         moved = self.word.start_address + self.start(step) - self.start(0)
-        return self.word.replace(start_address=(moved & 0x3FFFF) // 16)
+        return self.word.replace(start_address_encoded=START.cut(moved))
 
 
 @dataclass(frozen=True, slots=True)

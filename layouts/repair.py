@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from layouts.descriptor import FIELDS, LBO, SBO, START, Addresses, Descriptor, View, reads, xored
+from layouts.descriptor import FIELDS, LBO, SBO, START, WGMMA, Addresses, Descriptor, View, reads
 from layouts.errors import LayoutError
 from layouts.storage import Storage
 from layouts.swizzle import MODES, Mode
@@ -43,16 +43,10 @@ def _size(changed: dict[str, tuple[int, int]], made: Descriptor) -> tuple[int, b
     return len(changed), "base_offset" in changed, "swizzle" in changed, "start_address" in changed, made.base_offset
 
 
-def unswizzled(address: Addresses, mode_: Mode, base_offset: int) -> Addresses:
-    """Byte addresses with the XOR of a mode and base offset taken off."""
-    out: Addresses = xored(address, mode_.chunks, base_offset)
-    return out
-
-
 def _walk(expected: Addresses, seen: View, given: Descriptor, mode_: Mode, base_offset: int) -> Descriptor | None:
     """The descriptor whose strides are those of the wanted addresses once the XOR is taken off."""
     w = mode_.chunks
-    plain = unswizzled(expected, mode_, base_offset)
+    plain = mode_.unswizzle(expected, base_offset)
     start = int(plain[0, 0])
     lbo, sbo = given.lbo_bytes, given.sbo_bytes
     if seen.major == "K":
@@ -65,11 +59,11 @@ def _walk(expected: Addresses, seen: View, given: Descriptor, mode_: Mode, base_
         sbo = int(plain[0, 8]) - start if seen.k > 8 else sbo
         lbo = int(plain[8 * w, 0]) - start if seen.rows > 8 * w else lbo
     try:
-        encoded = {f.name: f.encode(amount) for f, amount in ((START, start), (LBO, lbo), (SBO, sbo))}
+        encoded = {f.encoded_name: f.encode(amount) for f, amount in ((START, start), (LBO, lbo), (SBO, sbo))}
     except LayoutError:
         return None
     encoded["base_offset"] = base_offset if w > 1 else given.base_offset
-    return given.replace(**encoded, swizzle=mode_.code)
+    return given.replace(**encoded, swizzle=WGMMA.codes[mode_])
 
 
 def changes(given: Descriptor, fixed: Descriptor) -> dict[str, tuple[int, int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from layouts.case import Case, Slip, bytes_of, bytes_text
+from layouts.descriptor import START
 
 NAME = "start_address"
 K_OF_TYPES = (8, 16, 32)  # what one dense wgmma takes of K: tf32, 16-bit, 8-bit
@@ -26,8 +27,8 @@ def _address(case: Case) -> Iterator[Slip]:
     if case.stored.base:
         says = f"The start is counted from the tile. Add the tile's address, {case.stored.base:#x}: the start is {start:#x}."
         yield Slip("start_wrong", says, {NAME: start - case.stored.base}, 1.5)
-    cut = start & 0x3FFF
-    says = f"The start is {cut:#x}, which is {start:#x} cut to 14 bits before the shift. Mask with 0x3FFFF, then shift right by 4."
+    cut = start & START.most
+    says = f"The start is {cut:#x}, which is {start:#x} cut to 14 bits before the shift. Mask with 0x{START.mask:X}, then shift right by 4."
     yield Slip("start_wrong", says, {NAME: cut}, 1.5)
     first = int(case.expected[0, 0])
     says = f"The start is where the first element lies after the XOR, {first:#x}. The hardware applies the XOR itself: give the address before it, {start:#x}."

@@ -40,7 +40,7 @@ _WORDS = frozenset(
     "size_t uintptr_t uint ulong half half_t bfloat16_t nv_bfloat16 __half __nv_bfloat16 float double int8_t int16_t int32_t int64_t uint8_t uint16_t "
     "uint32_t uint64_t".split()
 )
-_ADDRESSES = (0, 16, 0x1230, 0x12340, 0x3FFF0)  # a start must come out of each of them as (address & 0x3FFFF) >> 4
+_ADDRESSES = (0, 16, 0x1230, 0x12340, 0x3FFF0)  # the start must come out of each of them as START.cut says
 _MOST = 64  # statements
 HINT = "Allowed: `desc.bitfield.member_ = constant;` statements, or declarations and a `return` of one expression."
 
@@ -132,7 +132,7 @@ class _Code:
             if word != (START.put(base, 0) | at >> 4):
                 self.refuse(
                     f"an address {at:#x} of '{self.start}' gives {hex_word(word)}, whose start field is not {at >> 4:#x}",
-                    "The start field is (address & 0x3FFFF) >> 4 in bits 0 to 13.",
+                    f"The start field is (address & 0x{START.mask:X}) >> 4 in bits 0 to 13.",
                 )
         return base
 
@@ -202,7 +202,7 @@ class _Code:
             if found != at >> 4:
                 self.refuse(
                     f"an address {at:#x} of '{self.start}' gives a start field of {found:#x}, not {at >> 4:#x}",
-                    "The start field is (address & 0x3FFFF) >> 4.",
+                    f"The start field is (address & 0x{START.mask:X}) >> 4.",
                 )
 
 

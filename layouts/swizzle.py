@@ -1,12 +1,12 @@
-"""Swizzle<B, M, S>: an XOR of address bits, and wgmma's four modes as rows.
+"""Swizzle<B, M, S>: an XOR of address bits, and the four modes of shared memory as rows. Each descriptor format has codes of its own for them.
 
-Source of the modes: PTX ISA 9.1, 9.7.15.5.1.2; the codes of the descriptor differ from those of a TMA tensor map.
+Source of the modes: PTX ISA 9.1, 9.7.15.5.1.2; of their codes in a TMA tensor map the CUDA driver API, CUtensorMapSwizzle.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,12 @@ from numpy.typing import NDArray
 from layouts.errors import LayoutError
 
 Number = TypeVar("Number", int, NDArray[np.int64])
+
+
+def xor(x: Any, mask: Any, base: Any, shift: Any, back: Any = 0) -> Any:
+    """x with `mask`'s bits from `base` on XORed by those `shift` above, less `back`; arguments broadcast. Its own inverse where shift keeps
+    read and changed bits apart."""
+    return x ^ ((((x >> (base + shift)) - back) & mask) << base)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +38,8 @@ class Swizzle:
         mask = (1 << self.bits) - 1
         if self.shift < 0:
             return x ^ ((x & (mask << self.base)) << -self.shift)
-        return x ^ ((x >> self.shift) & (mask << self.base))
+        out: Number = xor(x, mask, self.base, self.shift)
+        return out
 
     def terms(self) -> list[tuple[int, int]]:
         """The XOR bit by bit: (changed, by which), lowest first.
@@ -49,12 +56,13 @@ class Swizzle:
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """One swizzle mode: its name, its code in a wgmma descriptor and in a TMA tensor map, its width in 16-byte chunks."""
+    """One swizzle mode: its name, its code in a TMA tensor map, its width in 16-byte chunks; xor: on byte addresses, where it does not
+    follow from the width."""
 
     name: str
-    code: int
     tma: int
     chunks: int
+    xor: Swizzle | None = None
 
     @property
     def bits(self) -> int:
@@ -76,12 +84,17 @@ class Mode:
 
     def swizzle(self, unit_bits: int = 8) -> Swizzle:
         """The XOR on addresses counted in units of `unit_bits` bits (8: bytes, 128: chunks)."""
-        return Swizzle(self.bits, (128 // unit_bits).bit_length() - 1, 3)
+        found = self.xor or Swizzle(self.bits, 4, 3)
+        return Swizzle(found.bits, found.base + 4 - unit_bits.bit_length(), found.shift)
+
+    def unswizzle(self, address: Any, base_offset: Any = 0) -> Any:
+        """Byte addresses before the XOR that hardware applies, and after it: it never touches the bits it reads. Arguments broadcast."""
+        own = self.swizzle()
+        return xor(address, (1 << own.bits) - 1, own.base, own.shift, base_offset)
 
 
-MODES = (Mode("none", 0, 0, 1), Mode("128B", 1, 3, 8), Mode("64B", 2, 2, 4), Mode("32B", 3, 1, 2))
+MODES = (Mode("none", 0, 1), Mode("128B", 3, 8), Mode("64B", 2, 4), Mode("32B", 1, 2))
 NAMES = tuple(mode.name for mode in MODES)
-BY_CODE = {mode.code: mode for mode in MODES}
 BY_WIDTH = tuple(sorted(MODES, key=lambda mode: mode.chunks))
 
 

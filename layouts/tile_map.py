@@ -134,7 +134,7 @@ class Stride:
 
 def strides(tile: Tile, rows: int) -> list[Stride]:
     """The strides that lead to another part of this tile; rows: those of one instruction."""
-    words, (lbo, sbo), (lbo_read, sbo_read) = stride_words(tile), tile.lbo_sbo(), tile.used(rows)
+    words, (lbo, sbo), (lbo_read, sbo_read) = stride_words(tile), tile.lbo_sbo_bytes(), tile.used(rows)
     if tile.major == "K":
         to = {"LBO": (0, tile.per), "SBO": (8, 0)}
     else:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts.descriptor import K_BYTES, MOST_SHARED, WINDOW_BYTES, Descriptor, encode
+from layouts.descriptor import K_BYTES, MOST_SHARED, WINDOW_BYTES, Descriptor, View, encode, unread
 from layouts.errors import LayoutError
 from layouts.swizzle import Mode
 
@@ -133,7 +133,7 @@ class Tile:
         out: Offsets = self.address(np.arange(self.mn, dtype=np.int64)[:, None], np.arange(self.k, dtype=np.int64)[None, :]) - self.base
         return out
 
-    def lbo_sbo(self, reach: int = 0) -> tuple[int, int]:
+    def lbo_sbo_bytes(self, reach: int = 0) -> tuple[int, int]:
         """(LBO, SBO) in bytes; an LBO nothing reads is 16, as CUTLASS writes it. reach: elements of K one instruction reads."""
         along_mn, along_k = self.strides
         if self.mode.chunks == 1:
@@ -144,9 +144,8 @@ class Tile:
 
     def used(self, rows: int) -> tuple[bool, bool]:
         """Whether an instruction with `rows` rows reads LBO and SBO at all."""
-        if self.mode.chunks == 1:
-            return True, rows > 8
-        return (False, rows > 8) if self.major == "K" else (rows > self.atom[0], True)
+        left = unread(self.mode, View(rows, self.step(), self.element_bits, self.major))
+        return "lbo" not in left, "sbo" not in left
 
     def step(self) -> int:
         """Elements of K one wgmma takes: 32 bytes."""
@@ -159,7 +158,7 @@ class Tile:
         instruction; where they are given, a slice may begin inside an MN-major atom that holds all of them.
         """
         self.check_slice(mn, k, rows)
-        lbo, sbo = self.lbo_sbo(reach)
+        lbo, sbo = self.lbo_sbo_bytes(reach)
         start = self.base + int(self.offset_before(mn, k))
         return encode(start, lbo, sbo, self.base_offset, self.mode.name)
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from layouts.case import Diagnosis, bytes_of
-from layouts.descriptor import Addresses, Descriptor, View
-from layouts.repair import changes, expected_reads, repairs, unswizzled
+from layouts.descriptor import WGMMA, Addresses, Descriptor, View
+from layouts.repair import changes, expected_reads, repairs
 from layouts.storage import Storage
 from layouts.swizzle import MODES, Mode
 from layouts.worlds import World, canonicals, reads_as, restored
@@ -122,7 +122,7 @@ def _no_word(seen: View, stored: Storage, expected: Addresses) -> Diagnosis:
     )
     own = next((m for m in MODES if m.chunks > 1 and m.width_bytes == pitch), None)
     if own:
-        says += f" Rows of {pitch} bytes are those of swizzle {own.name}: {store_with(own, True)[:-1]}, with {own.code} in bits 62 and 63 and SBO {own.pattern_bytes}."
+        says += f" Rows of {pitch} bytes are those of swizzle {own.name}: {store_with(own, True)[:-1]}, with {WGMMA.codes[own]} in bits 62 and 63 and SBO {own.pattern_bytes}."
         says += f" For mode none store element (row, k) at {formula}."
     else:
         says += f" Store element (row, k) at {formula} for mode none, or store rows of 32, 64 or 128 bytes with their swizzle."
@@ -212,7 +212,7 @@ def _broken_core(expected: Addresses, seen: View) -> tuple[int, int, str, bool]:
 
 def _legal_pitch(starts: Addresses, mode: Mode) -> bool:
     """Whether eight row starts are one atom's lines under some base offset."""
-    return any((np.diff(unswizzled(starts, mode, base)) == mode.width_bytes).all() for base in range(mode.chunks))
+    return any((np.diff(mode.unswizzle(starts, base)) == mode.width_bytes).all() for base in range(mode.chunks))
 
 
 def _list(needed: dict[str, tuple[int, int]]) -> str:

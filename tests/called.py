@@ -24,6 +24,7 @@ from layouts.spelling import read_word
 from layouts.statements import read_code
 from layouts.storage import storage
 from layouts.swizzle import MODES, mode
+from layouts.table.descriptors import WGMMA
 from layouts.table.mma import FAMILIES
 from layouts.tile_map import TileMap
 from layouts.tiling import Tile
@@ -179,6 +180,8 @@ def calls() -> list[Call]:
     for text in ("1e300 * 1e300", "~1.5", "-" * 200 + "1", "1 << 53 << 2"):
         out.append((f"formula {text[:30]}", lambda text=text: formula.evaluate(text, {"i": np.zeros(1)}, "a")[0].tolist()))
     out += [
+        ("a format's field x", lambda: WGMMA.field("x").name), ("a format's mode 7B", lambda: WGMMA.named("7B").name),
+        ("a format's reserved code", lambda: replace(WGMMA, codes={mode("none"): 0, mode("128B"): 1}).mode(3).name),
         ("an access that no table has", lambda: access(find(F16), "a", "row").ptx),
         ("fragments that meet across warps", lambda: reuse.reuse(find("wgmma.mma_async.m64n8k16.f32.f16.f16"), turned_a())),
         ("a matrix of nibbles", lambda: TileMap(Tile(16, "K", mode("128B"), 1024, 64), "mn", "element").rows),

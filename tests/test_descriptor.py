@@ -36,7 +36,7 @@ def test_all_measured_maps_exactly() -> None:
     for case in CASES:
         descriptor = Descriptor(int(case["descriptor"], 16))
         assert np.array_equal(reads(descriptor, case_view(case)), case["address"]), case["descriptor"]
-        decoded = (descriptor.start_address, descriptor.lbo_bytes, descriptor.sbo_bytes, descriptor.base_offset, descriptor.mode.code)
+        decoded = (descriptor.start_address, descriptor.lbo_bytes, descriptor.sbo_bytes, descriptor.base_offset, descriptor.mode_code)
         assert decoded == tuple(case[k] for k in ("start_address", "lbo_bytes", "sbo_bytes", "base_offset", "swizzle_mode"))
 
 
@@ -50,7 +50,7 @@ def test_the_measurement_bites() -> None:
         wrong += not np.array_equal(reads(turned, case_view(case)), case["address"])
     assert wrong > len(moved) // 10
     swapped = sum(
-        not np.array_equal(reads(d.replace(lbo=d.sbo_bytes // 16, sbo=d.lbo_bytes // 16), case_view(c)), c["address"])
+        not np.array_equal(reads(d.replace(lbo_encoded=d.sbo_bytes // 16, sbo_encoded=d.lbo_bytes // 16), case_view(c)), c["address"])
         for c in CASES
         for d in [Descriptor(int(c["descriptor"], 16))]
     )
@@ -67,9 +67,9 @@ def test_many_at_once_equal_one_by_one() -> None:
 @given(st.integers(0, (1 << 64) - 1))
 def test_replacing_fields_by_themselves_keeps_every_bit(word: int) -> None:
     descriptor = Descriptor(word)
-    assert descriptor.replace(**{f.name: f.get(word) for f in desc.FIELDS}).word == word
-    cleared = descriptor.replace(**{f.name: 0 for f in desc.FIELDS})
-    assert cleared.word == descriptor.reserved == word & desc.RESERVED_MASK
+    assert descriptor.replace(**{f.encoded_name: f.get(word) for f in desc.FIELDS}).word == word
+    cleared = descriptor.replace(**{f.encoded_name: 0 for f in desc.FIELDS})
+    assert cleared.word == descriptor.reserved == word & desc.WGMMA.reserved_mask
     assert read_word(str(descriptor)).word == word
 
 
@@ -186,11 +186,14 @@ def test_worked_examples(row: tuple[int, str, str, int | None, int]) -> None:
     mn, major, name, lbo, sbo = row
     tile = Tile(16, major, mode(name), mn, 16, "mn")
     lbo_used, _ = tile.used(mn)
-    assert tile.lbo_sbo()[1] == sbo * 16 and lbo_used == (lbo is not None) and (lbo is None or tile.lbo_sbo()[0] == lbo * 16)
+    assert tile.lbo_sbo_bytes()[1] == sbo * 16 and lbo_used == (lbo is not None) and (lbo is None or tile.lbo_sbo_bytes()[0] == lbo * 16)
 
 
 def test_constant_expressions() -> None:
-    assert memory.parse_descriptor("((uint64_t)1 << 62) | ((uint64_t)(1024 >> 4) << 32) | (4096 >> 4)").word == GOOD.replace(lbo=0).word
+    assert (
+        memory.parse_descriptor("((uint64_t)1 << 62) | ((uint64_t)(1024 >> 4) << 32) | (4096 >> 4)").word
+        == GOOD.replace(lbo_encoded=0).word
+    )
     for bad in ("f(1)", "1 << 99", "__import__('os') | 1", "a | b", "1 / 0 | 1", "9" * 600 + " | 1"):
         with pytest.raises(LayoutError, match="no constant expression"):
             memory.parse_descriptor(bad)
@@ -270,13 +273,13 @@ def test_warnings_are_about_what_is_there() -> None:
 
     assert codes(GOOD) == set()
     assert codes(right(canonical(), k=16)) == set()
-    assert codes(GOOD.replace(start_address=0x101)) == {"start_inside_row"}
-    assert codes(GOOD.replace(start_address=0x110)) == {"start_off_pattern"}
+    assert codes(GOOD.replace(start_address_encoded=0x101)) == {"start_inside_row"}
+    assert codes(GOOD.replace(start_address_encoded=0x110)) == {"start_off_pattern"}
     assert codes(right(NONE).replace(base_offset=1)) == {"base_offset_in_none"}
-    assert codes(right(NONE).replace(lbo=1, sbo=4)) == {"overlap"}
+    assert codes(right(NONE).replace(lbo_encoded=1, sbo_encoded=4)) == {"overlap"}
     assert codes(Descriptor(GOOD.word | 1 << 46)) == {"tcgen05_format"}
     assert codes(Descriptor(GOOD.word | 1 << 46 | 1 << 30)) == {"reserved_bits"}
-    assert codes(GOOD.replace(start_address=0x3FC0)) == {"start_beyond_shared"}
+    assert codes(GOOD.replace(start_address_encoded=0x3FC0)) == {"start_beyond_shared"}
 
 
 def test_a_tile_ends_inside_the_window() -> None:
@@ -314,7 +317,7 @@ def test_k_steps_read_what_the_tile_holds() -> None:
 
 
 def test_swizzle_text() -> None:
-    assert str(Swizzle(3, 4, 3)) == "Sw<3,4,3>" and mode("128b").code == 1
+    assert str(Swizzle(3, 4, 3)) == "Sw<3,4,3>" and desc.WGMMA.codes[mode("128b")] == 1
     with pytest.raises(LayoutError, match="No swizzle mode 'x'"):
         mode("x")
 

@@ -19,7 +19,7 @@ from app.main import create_app
 from app.memory import facts as memory
 from layouts import chain, find
 from layouts.banks import ACCESSES
-from layouts.descriptor import RESERVED, View, reads
+from layouts.descriptor import WGMMA, View, reads
 from layouts.errors import LayoutError
 from layouts.swizzle import MODES, Mode, mode
 from layouts.tiling import Tile
@@ -112,7 +112,7 @@ def test_the_order_of_atoms_moves_the_strides() -> None:
 def test_the_swizzle_table_is_the_modes() -> None:
     for (name, width, bits, text, repeats, code, tma), chunks in zip(table("modes"), (1, 2, 4, 8), strict=True):
         row = mode(name)
-        assert (row.chunks, width, code, tma) == (chunks, f"{row.width_bytes} B", str(row.code), str(row.tma))
+        assert (row.chunks, width, code, tma) == (chunks, f"{row.width_bytes} B", str(WGMMA.codes[row]), str(row.tma))
         match = re.fullmatch(r"Swizzle<(\d),4,3>", text)
         assert match
         swizzle = row.swizzle()
@@ -172,7 +172,7 @@ def test_the_table_of_strides_is_where_the_strides_lead(m: Mode, major: str) -> 
         few = {"": 0, "8": 8, "one atom wide": one_atom}[unless]
         for rows in (8, 16, 64, 128, 256):
             view = View(rows, 16, 16, major)
-            changed = not np.array_equal(reads(word, view), reads(word.replace(**{name: 0x3F}), view))
+            changed = not np.array_equal(reads(word, view), reads(word.replace(**{f"{name}_encoded": 0x3F}), view))
             assert changed == (leads != "not read" and rows > few), (cell, rows)
         if leads != "not read":
             assert stride == int(tile.address(*far[leads]))
@@ -182,7 +182,7 @@ def test_the_descriptor_page_lists_the_fields_and_the_spellings() -> None:
     assert [row[0] for row in table("fields")] == ["0–13", "16–29", "32–45", "49–51", "62–63"]
     text = guide_index.source("descriptor")
     unused = re.search(r"unused bits \(([^)]*)\)", text)
-    assert unused and unused[1] == ", ".join(f"{a}–{b}" if b - a > 1 else str(a) if a == b else f"{a}, {b}" for a, b in RESERVED)
+    assert unused and unused[1] == ", ".join(f"{a}–{b}" if b - a > 1 else str(a) if a == b else f"{a}, {b}" for a, b in WGMMA.reserved)
     word = 0x4000004000010100
     hi, lo = word >> 32, word & 0xFFFFFFFF
     bullets = {

@@ -157,7 +157,7 @@ def test_every_wrapper_binds_each_register_to_its_place() -> None:
     """All of the catalogue, both forms of wgmma: operand by operand what PTX's syntax says, outputs written and inputs not."""
     count = 0
     for i in catalog.instructions():
-        for form in cuda.forms(i):
+        for form in i.family.forms:
             body, bound = read(i, form)
             told = []
             for slot in ptx.slots(i, form):

@@ -8,7 +8,7 @@ import pytest
 
 from app.kit.assets import style
 from app.kit.page import css
-from app.memory.draw import bits_svg, field_at
+from app.memory.draw import bits_svg
 from layouts import palette
 from layouts.descriptor import FIELDS, Descriptor
 from tests.colour import VISION, ciede2000, contrast, least_distance
@@ -63,7 +63,7 @@ def test_a_field_has_one_colour_in_editor_and_picture(theme: palette.Palette | N
     drawn = re.findall(r'<rect x="[\d.]+" y="\d+" width="23.7" height="24" fill="([^"]+)"', bits_svg(Descriptor(0), theme))
     assert len(drawn) == 64
     for bit, fill in zip(range(63, -1, -1), drawn, strict=True):
-        name = field_at(bit)
+        name = Descriptor(0).format.field_at(bit)
         if name:
             assert fill == (theme.fills[int(rules[name])] if theme else f"var(--fill-{rules[name]})"), (bit, name)
     own = style()

@@ -88,7 +88,7 @@ def test_a_step_along_mn_is_legal_where_it_reads_the_tile(kind: tuple[int, str, 
                     continue
                 wanted = tile.address(np.arange(mn, mn + rows)[:, None], np.arange(tile.step())[None, :])
                 word = step["descriptor"] or str(
-                    tile.descriptor().replace(start_address=(tile.base + int(tile.offset_before(mn, 0))) // 16)
+                    tile.descriptor().replace(start_address_encoded=(tile.base + int(tile.offset_before(mn, 0))) // 16)
                 )
                 told.add(why.partition(":")[0])
                 assert np.array_equal(reads(Descriptor(int(word, 16)), view), wanted) == (not why.startswith("illegal")), (

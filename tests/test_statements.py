@@ -42,7 +42,7 @@ def test_every_form_the_editor_prints_is_read_back(word: int) -> None:
 )
 def test_what_programs_write(start: int, lbo: int, sbo: int, base: int, code: int, order: list[int]) -> None:
     """CUTLASS's members in any order, and the seed's `uint64_t(64) << 16` terms in one expression or several statements."""
-    want = Descriptor(0).replace(start_address=start, lbo=lbo, sbo=sbo, base_offset=base, swizzle=code)
+    want = Descriptor(0).replace(start_address_encoded=start, lbo_encoded=lbo, sbo_encoded=sbo, base_offset=base, swizzle=code)
     members = [
         f"descA.bitfield.start_address_ = static_cast<uint16_t>({start * 16} >> 4);", f"descA.bitfield.leading_byte_offset_ = {lbo};",
         f"descA . bitfield.stride_byte_offset_={sbo}u;", f"descA->bitfield.base_offset_ = {base}; /* rows */", f"descA.layout_type_ = {code};  // mode",

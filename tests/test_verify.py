@@ -78,9 +78,9 @@ MN_TILE = canonical(major="MN", swizzle="64B", mn=128, k=32)
 
 # code → (descriptor, storage, further arguments): each must be named, and its repair must verify.
 MISTAKES: dict[str, tuple[Descriptor, dict[str, Any], dict[str, Any]]] = {
-    "bytes_not_shifted": (GOOD.replace(sbo=1024), canonical(), {}),
-    "shifted_twice": (GOOD.replace(sbo=4), canonical(), {}),
-    "lbo_sbo_swapped": (right(NONE).replace(lbo=right(NONE).sbo_bytes // 16, sbo=right(NONE).lbo_bytes // 16), NONE, {}),
+    "bytes_not_shifted": (GOOD.replace(sbo_encoded=1024), canonical(), {}),
+    "shifted_twice": (GOOD.replace(sbo_encoded=4), canonical(), {}),
+    "lbo_sbo_swapped": (right(NONE).replace(lbo_encoded=right(NONE).sbo_bytes // 16, sbo_encoded=right(NONE).lbo_bytes // 16), NONE, {}),
     "tma_swizzle_enum": (GOOD.replace(swizzle=3), canonical(), {}),
     "swizzle_mode": (GOOD.replace(swizzle=2), canonical(), {}),
     "base_offset_missing": (
@@ -91,11 +91,11 @@ MISTAKES: dict[str, tuple[Descriptor, dict[str, Any], dict[str, Any]]] = {
     "base_offset_from_shifted_start": (encode(8192, 16, 1024, 4, "128B"), canonical(base=8192), {}),
     "base_offset_as_k_advance": (GOOD.replace(base_offset=1), canonical(), {"k": 16}),
     "base_offset_wrong": (GOOD.replace(base_offset=5), canonical(), {}),
-    "sbo_other_width": (GOOD.replace(sbo=512 // 16), canonical(), {}),
-    "k_advance_past_atom": (right(WIDE).replace(start_address=(4096 + 128) // 16), WIDE, {"k": 64}),
-    "panel_stride_from_instruction": (right(WIDE).replace(start_address=(4096 + 64 * 128) // 16), WIDE, {"k": 64}),
-    "start_wrong": (GOOD.replace(start_address=0x101), canonical(), {}),
-    "overlapping_core_matrices": (right(NONE).replace(lbo=1, sbo=4), NONE, {}),
+    "sbo_other_width": (GOOD.replace(sbo_encoded=512 // 16), canonical(), {}),
+    "k_advance_past_atom": (right(WIDE).replace(start_address_encoded=(4096 + 128) // 16), WIDE, {"k": 64}),
+    "panel_stride_from_instruction": (right(WIDE).replace(start_address_encoded=(4096 + 64 * 128) // 16), WIDE, {"k": 64}),
+    "start_wrong": (GOOD.replace(start_address_encoded=0x101), canonical(), {}),
+    "overlapping_core_matrices": (right(NONE).replace(lbo_encoded=1, sbo_encoded=4), NONE, {}),
     "generic_pointer": (Descriptor(GOOD.word | 0x7F12_3400_0000 >> 4), canonical(), {}),
 }
 
@@ -114,14 +114,14 @@ def test_each_mistake_is_named_and_its_repair_verifies(code: str) -> None:
 def test_lbo_of_the_instructions_rows() -> None:
     """N = 64 of a buffer of 128: LBO must step over the buffer's panel, not the instruction's."""
     spec = canonical(swizzle="none", mn=128)
-    result = ask(right(spec).replace(lbo=64 * 16 // 16), spec, operand="b")
+    result = ask(right(spec).replace(lbo_encoded=64 * 16 // 16), spec, operand="b")
     assert [d["code"] for d in result["diagnoses"]] == ["panel_stride_from_instruction"]
 
 
 def test_one_field_is_preferred_to_two() -> None:
-    result = ask(GOOD.replace(sbo=1), canonical())
+    result = ask(GOOD.replace(sbo_encoded=1), canonical())
     assert list(result["diagnoses"][0]["fix"]["changes"]) == ["sbo"]
-    both = ask(GOOD.replace(sbo=1, start_address=1), canonical())
+    both = ask(GOOD.replace(sbo_encoded=1, start_address_encoded=1), canonical())
     assert set(both["diagnoses"][0]["fix"]["changes"]) == {"sbo", "start_address"}
 
 
@@ -146,15 +146,15 @@ def test_an_offset_inside_an_mn_major_atom_is_illegal() -> None:
     assert tile
     with pytest.raises(LayoutError, match="inside an MN-major atom"):
         tile.descriptor(32, 0)
-    shifted = tile.descriptor().replace(start_address=(4096 + 64) // 16)
+    shifted = tile.descriptor().replace(start_address_encoded=(4096 + 64) // 16)
     result = ask(shifted, spec, "wgmma.mma_async.m64n32k16.f32.f16.f16", "b", "MN", mn=48)
     assert [d["code"] for d in result["diagnoses"]] == ["mn_offset_inside_atom"]
 
 
 RIGHT_BUT_ODD = {
-    "LBO 0 in swizzled K-major": (GOOD.replace(lbo=0), canonical(), {}),
-    "LBO nonsense in swizzled K-major": (GOOD.replace(lbo=0x3FFF), canonical(), {}),
-    "SBO 0 with N = 8": (GOOD.replace(sbo=0), canonical(), {"instruction": "wgmma.mma_async.m64n8k16.f32.f16.f16", "operand": "b"}),
+    "LBO 0 in swizzled K-major": (GOOD.replace(lbo_encoded=0), canonical(), {}),
+    "LBO nonsense in swizzled K-major": (GOOD.replace(lbo_encoded=0x3FFF), canonical(), {}),
+    "SBO 0 with N = 8": (GOOD.replace(sbo_encoded=0), canonical(), {"instruction": "wgmma.mma_async.m64n8k16.f32.f16.f16", "operand": "b"}),
     "SBO 144, rows padded by a chunk": (
         encode(4096, 2048, 144),
         {"kind": "atoms", "inner": "K", "width_bytes": 16, "outer8_stride": 144, "inner_stride": 2048, "line_stride": 16, "base": 4096},
@@ -216,7 +216,7 @@ def test_canonical_sparse_b_verifies_in_every_mode() -> None:
         tile = Tile(16, "K", mode(mode_name), 32, 64)
         stored = Storage(tile.address, "", 32, 64, tile)
         assert verify(tile.descriptor(0, 32, seen.k), seen, stored, 0, 32).match
-        wrong = tile.descriptor(0, 0, seen.k).replace(sbo=1)
+        wrong = tile.descriptor(0, 0, seen.k).replace(sbo_encoded=1)
         assert verify(wrong, seen, stored).diagnoses[0].fix is not None
 
 

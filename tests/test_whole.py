@@ -73,7 +73,7 @@ def test_a_device_with_another_rule_is_found() -> None:
     class Exchanged(Reference):
         def product(self, job: Product) -> Any:
             a = Descriptor(job.descriptors["a_desc"])
-            other = {**job.descriptors, "a_desc": a.replace(lbo=a.sbo_bytes // 16, sbo=a.lbo_bytes // 16).word}
+            other = {**job.descriptors, "a_desc": a.replace(lbo_encoded=a.sbo_bytes // 16, sbo_encoded=a.lbo_bytes // 16).word}
             return super().product(replace(job, descriptors=other))
 
     class Unsigned(Reference):

@@ -17,7 +17,7 @@ from app.memory import facts as memory
 from app.memory.options import LOOK
 from app.memory.tiles import Look, look_of, tile_figure
 from layouts import catalog
-from layouts.descriptor import FIELDS, Descriptor
+from layouts.descriptor import Descriptor
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Operand
 from layouts.palette import PALETTES, Palette
@@ -232,7 +232,7 @@ def descriptor(form: str, word: Descriptor, query: Mapping[str, str], draw: Draw
     _known(form, query)
     if form == "json":
         return dumps(memory.descriptor_facts(word)), FORMS[form]
-    rows = [(f.name, f"{f.high}:{f.low}", f"{f.get(word.word):#x}", _amount(word, f)) for f in FIELDS]
+    rows = [(f.name, f"{f.high}:{f.low}", f"{f.get(word.word):#x}", word.format.said(word.word, f)) for f in word.format.fields]
     if form == "csv":
         return ("\n".join(["field,bits,encoded,amount", *(",".join(row) for row in rows)]) + "\n").encode(), FORMS[form]
     if form == "md":
@@ -243,10 +243,3 @@ def descriptor(form: str, word: Descriptor, query: Mapping[str, str], draw: Draw
             "\n".join([str(word), *(f"  {name:14} {bits:>6}  {encoded:>7}  {amount}" for name, bits, encoded, amount in rows)]) + "\n"
         ).encode(), FORMS[form]
     return _drawn(form, memory_views.bits_svg(word, theme(query)), query, draw)
-
-
-def _amount(word: Descriptor, field: Any) -> str:
-    if field.name == "swizzle":
-        return word.mode.name
-    amount = field.get(word.word) * field.unit
-    return f"{amount} B" if field.unit > 1 else str(amount)

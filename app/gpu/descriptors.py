@@ -42,7 +42,7 @@ def place(descriptor: Descriptor, view: View, other_bytes: int) -> tuple[Descrip
             f"The start and the strides must keep every read below {end} bytes.",
             "descriptor",
         )
-    run = descriptor.replace(start_address=(descriptor.start_address + moved) // 16)
+    run = descriptor.replace(start_address_encoded=(descriptor.start_address + moved) // 16)
     free_above, free_below = end - (high + moved), low + moved - WINDOW
     size = -(-other_bytes // 1024) * 1024
     if free_above >= size + 1024:

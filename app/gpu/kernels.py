@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from layouts.banks import ACCESSES
+from layouts.descriptor import START
 from layouts.instruction import Instruction
 from layouts.render.cuda import function_name, wrapper
 from layouts.render.ptx import Slot, slots
@@ -40,7 +41,7 @@ def product(instruction: Instruction, name: str, a_from: str = "registers", imme
             arguments.append("1")
         elif slot.type == "b64":
             parameters.append(f"unsigned long long {slot.name}")
-            arguments.append(f"{slot.name} + (relative ? (window & 0x3FFFF) >> 4 : 0)")
+            arguments.append(f"{slot.name} + (relative ? (window & 0x{START.mask:X}) >> 4 : 0)")
         elif slot.written:
             kind, count = _C[slot.type], slot.registers
             parameters = [f"{kind}* out", "int keep", *parameters]

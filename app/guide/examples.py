@@ -58,7 +58,7 @@ def stored(given: tuple[str, str] | None) -> str:
 def side(letter: str, tile: Tile) -> dict[str, Any]:
     """One operand of an example: its tile's figure, strides, descriptor, code and links."""
     rows = tile.mn
-    lbo, sbo = tile.lbo_sbo()
+    lbo, sbo = tile.lbo_sbo_bytes()
     lbo_used, sbo_used = tile.used(rows)
     drawing = tile_figure(tile, None, rows)
     word = str(tile.descriptor())

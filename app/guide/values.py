@@ -14,7 +14,7 @@ from app.gpu.verify import summary
 from app.guide.reference import table
 from app.memory import facts as memory
 from layouts import catalog, find, slices
-from layouts.descriptor import FIELDS, View, inert
+from layouts.descriptor import FIELDS, WGMMA, View, inert
 from layouts.errors import LayoutError
 from layouts.instruction import Operand
 from layouts.reading import listed
@@ -119,9 +119,14 @@ def _bits(low: int, high: int) -> str:
 
 def fields() -> str:
     """The descriptor's fields."""
-    names = {"start_address": "start address", "lbo": "LBO", "sbo": "SBO", "base_offset": "base offset", "swizzle": "swizzle mode"}
-    units = {16: "bytes div 16", 1: ""}
-    rows = [(_bits(f.low, f.high), names[f.name], ", ".join(filter(None, (f.meaning, units[f.unit])))) for f in FIELDS]
+    rows = [
+        (
+            _bits(f.low, f.high),
+            f"{f.title} mode" if f.name == WGMMA.coded else f.title,
+            ", ".join(filter(None, (f.meaning, f"bytes div {f.unit}" if f.in_bytes else ""))),
+        )
+        for f in FIELDS
+    ]
     return table(("bits", "field", ""), rows)
 
 
@@ -135,7 +140,15 @@ def modes() -> str:
         return "bit 4 with bit 7" if mode.bits == 1 else f"bits 4–{top} with bits 7–{top + 3}"
 
     rows = [
-        (m.name, f"{m.width_bytes} B", xor(m), f"Swizzle<{m.bits},4,3>", f"{m.pattern_bytes} B" if m.bits else "–", str(m.code), str(m.tma))
+        (
+            m.name,
+            f"{m.width_bytes} B",
+            xor(m),
+            f"Swizzle<{m.bits},4,3>",
+            f"{m.pattern_bytes} B" if m.bits else "–",
+            str(WGMMA.codes[m]),
+            str(m.tma),
+        )
         for m in BY_WIDTH
     ]
     return table(

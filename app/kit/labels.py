@@ -1,5 +1,7 @@
 """What the forms call their fields, by page; an error stands beside its field in these words. A name that is not here is called what it is."""
 
+from layouts.table.descriptors import WGMMA
+
 STORED = {
     "storage.swizzle": "stored with swizzle", "storage.mn": "tile MN", "storage.k": "tile K", "storage.order": "atoms first along",
     "storage.inner": "contiguous way", "storage.pitch_bytes": "pitch, bytes", "storage.width_bytes": "panel width, bytes",
@@ -13,8 +15,7 @@ LABELS = {
     "smem": {"element_bits": "element bits", "mn": "MN", "k": "K", "rows": "instruction rows", "order": "atoms first along", **DRAWN},
     "atoms": {"element_bits": "element bits", **DRAWN},
     "descriptor": {
-        "descriptor": "word", "swizzle": "swizzle 63–62", "base_offset": "base offset 51–49", "sbo_bytes": "SBO bytes 45–32", "lbo_bytes": "LBO bytes 29–16",
-        "start_address": "start address bytes 13–0", "major": "read as", "slice.mn": "slice at mn", "slice.k": "slice at k",
+        "descriptor": "word", **{f.amount: f.label for f in reversed(WGMMA.fields)}, "major": "read as", "slice.mn": "slice at mn", "slice.k": "slice at k",
         "storage.kind": "my program stored the tile as", "compare": "compare with", **STORED,
     },
     "chain": {"major": "contiguous in memory", "storage.kind": "stored as", **STORED},

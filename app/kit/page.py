@@ -22,9 +22,9 @@ from app.kit.labels import LABELS
 from app.kit.prefix import address, linked
 from app.kit.wire import Body
 from layouts import palette
-from layouts.descriptor import FIELDS
 from layouts.errors import LayoutError
 from layouts.reading import name_of, shown
+from layouts.table.descriptors import FORMATS
 
 LOG = logging.getLogger("lanescope")
 HTML = "text/html; charset=utf-8"
@@ -33,7 +33,7 @@ templates = Jinja2Templates(directory=folder("templates"))
 
 def css() -> str:
     """/palette.css: the colours of cells and of the descriptor's fields, in both themes."""
-    return palette.css(field.name for field in FIELDS)
+    return palette.css(dict.fromkeys(field.name for row in FORMATS for field in row.fields))
 
 
 templates.env.globals |= {"static_url": static_url, "script": script}

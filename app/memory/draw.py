@@ -6,18 +6,11 @@ from html import escape
 
 import numpy as np
 
-from layouts import descriptor as desc
 from layouts.descriptor import Descriptor
 from layouts.palette import Palette
 from layouts.render.svg import hatches, svg
 from layouts.verify import Verdict
 from layouts.view import Figure, Panel
-
-
-def field_at(bit: int) -> str:
-    """The field a bit belongs to, "" for a reserved one."""
-    return next((f.name for f in desc.FIELDS if f.low <= bit <= f.high), "")
-
 
 MOST_LINES = 300
 
@@ -62,7 +55,7 @@ def verdict_svg(result: Verdict) -> str:
 
 def bits_svg(descriptor: Descriptor, palette: Palette | None) -> str:
     """The 64 bits in two rows with their fields; `palette=None` takes the page's colours."""
-    bw = palette is not None and palette.name == "bw"
+    form, bw = descriptor.format, palette is not None and palette.name == "bw"
     halo = ' stroke="#ffffff" stroke-width="3" paint-order="stroke"' if bw else ""
     paper, muted, line, ink = (
         (palette.paper, palette.muted, palette.line, palette.ink)
@@ -71,15 +64,15 @@ def bits_svg(descriptor: Descriptor, palette: Palette | None) -> str:
     )
     out = [
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 780 190" width="780" height="190" role="img" font-family="\'DejaVu Sans Mono\', ui-monospace, monospace">',
-        f"<title>wgmma matrix descriptor {descriptor}</title>",
+        f"<title>{form.name} matrix descriptor {descriptor}</title>",
         *(hatches() if bw else []),
         f'<rect width="780" height="190" fill="{paper}"/>',
         f'<text x="10" y="18" font-size="13" fill="{muted}">{descriptor}</text>',
     ]
-    fills = {f.name: palette.fills[n] if palette else f"var(--fill-{n})" for n, f in enumerate(desc.FIELDS)}
+    fills = {f.name: palette.fills[n] if palette else f"var(--fill-{n})" for n, f in enumerate(form.fields)}
     for bit in range(63, -1, -1):
         row, col = divmod(63 - bit, 32)
-        x, y, name = 10 + col * 23.7, 42 + row * 74, field_at(bit)
+        x, y, name = 10 + col * 23.7, 42 + row * 74, form.field_at(bit)
         out.append(f'<text x="{x + 11:.1f}" y="{y - 4}" font-size="8" text-anchor="middle" fill="{muted}">{bit}</text>')
         out.append(
             f'<rect x="{x:.1f}" y="{y}" width="23.7" height="24" fill="{fills.get(name, paper)}" stroke="{line}" stroke-width=".6"/>'
@@ -87,12 +80,9 @@ def bits_svg(descriptor: Descriptor, palette: Palette | None) -> str:
         out.append(
             f'<text x="{x + 11.8:.1f}" y="{y + 16}" font-size="12" text-anchor="middle" fill="{ink}"{halo}>{descriptor.word >> bit & 1}</text>'
         )
-    amounts = {"start_address": f"{descriptor.start_address} B", "lbo": f"{descriptor.lbo_bytes} B", "sbo": f"{descriptor.sbo_bytes} B",
-               "base_offset": str(descriptor.base_offset), "swizzle": descriptor.mode.name}  # fmt: skip
-    for field in desc.FIELDS:
+    for field in form.fields:
         row, col = divmod(63 - field.high, 32)
-        short = {"base_offset": "base", "swizzle": "swz", "start_address": "start"}.get(field.name, field.name.upper())
         out.append(
-            f'<text x="{10 + col * 23.7:.1f}" y="{42 + row * 74 + 40}" font-size="11" fill="{muted}">{escape(short)} {escape(amounts[field.name])}</text>'
+            f'<text x="{10 + col * 23.7:.1f}" y="{42 + row * 74 + 40}" font-size="11" fill="{muted}">{escape(field.short)} {escape(form.said(descriptor.word, field))}</text>'
         )
     return "\n".join([*out, "</svg>\n"])

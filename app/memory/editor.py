@@ -7,14 +7,14 @@ from typing import Any
 from urllib.parse import urlencode
 
 from app.kit.encode import dumps
-from app.kit.labels import LABELS
 from app.memory import facts as memory
-from app.memory.draw import field_at, verdict_svg
+from app.memory.draw import verdict_svg
 from app.memory.storage import ORDERS, STORAGE, USED, storage_of, stored_so
 from app.memory.tile import product
 from layouts import descriptor as desc
 from layouts.descriptor import Descriptor
 from layouts.errors import LayoutError
+from layouts.format import Format
 from layouts.reading import PATTERN, number
 from layouts.storage import storage
 from layouts.swizzle import mode
@@ -31,7 +31,7 @@ def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any
     context: dict[str, Any] = {
         "descriptor": descriptor,
         "facts": memory.descriptor_facts(descriptor),
-        "bits": [[descriptor.word >> n & 1, field_at(n)] for n in range(63, -1, -1)],
+        "bits": [[descriptor.word >> n & 1, descriptor.format.field_at(n)] for n in range(63, -1, -1)],
         "view": view,
         "storage": spec,
         "used": USED,
@@ -39,7 +39,7 @@ def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any
         "word_error": None,
         "typed": str(descriptor),
         "query": urlencode({k: v for k, v in query.items() if k != "part"}),
-        "fields_data": dumps({"fields": _fields(), "number": PATTERN}).decode(),
+        "fields_data": dumps(_script_data(descriptor.format)).decode(),
         "error": None,
         "compare": None,
     }
@@ -73,7 +73,7 @@ def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any
             context["compare"] = {
                 "word": str(other),
                 "facts": memory.descriptor_facts(other),
-                "differ": {f.name for f in desc.FIELDS if f.get(other.word) != f.get(descriptor.word)},
+                "differ": {f.name for f in descriptor.format.fields if f.get(other.word) != f.get(descriptor.word)},
             }
         except LayoutError as error:
             context["compare_error"] = error
@@ -90,13 +90,14 @@ def fitting(view: dict[str, str], query: dict[str, str]) -> dict[str, str]:
     return {"mn": str(-(-max(seen.rows, 64) // mn) * mn), "k": str(lcm(k, seen.k))}
 
 
-def _fields() -> list[dict[str, Any]]:
-    """The descriptor's fields and what the form calls them."""
-    labels = LABELS["descriptor"]
-    return [
-        {"name": f.name, "low": f.low, "high": f.high, "unit": f.unit, "label": labels.get(f.name) or labels[f"{f.name}_bytes"]}
-        for f in desc.FIELDS
-    ]
+def _script_data(form: Format) -> dict[str, Any]:
+    """What the script needs: the format's row, the field that holds the start, and how numbers are spelled."""
+    return {"format": form.name, "start": desc.START.name, "fields": fields_of(form), "number": PATTERN}
+
+
+def fields_of(form: Format) -> list[dict[str, Any]]:
+    """A format's fields and what the form calls them."""
+    return [{"name": f.name, "low": f.low, "high": f.high, "unit": f.unit, "label": f.label} for f in form.fields]
 
 
 def _slice(tile: Tile | None, mn: int, k: int, reach: int) -> str | None:

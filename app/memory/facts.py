@@ -37,7 +37,7 @@ TILE: dict[str, tuple[tuple[str, ...], str]] = {
     "order": (("mn", "k"), "Which way the atoms are laid first; the usual one of the major where it is empty."),
     "base": ((), "The tile's byte address."),
 }
-AMOUNTS = ("start_address", "lbo_bytes", "sbo_bytes", "base_offset")
+AMOUNTS = tuple(f.amount for f in desc.FIELDS if f is not desc.SWIZZLE)
 MAJORS = tuple(DEFAULT_ORDER)
 SEEN_BY = ("instruction", "operand", "major")
 _CODE = re.compile(r"\breturn\b|[;=]\s*\S|[A-Za-z_]\w*\s*\(\s*&?\s*[A-Za-z_]")  # statements, or a call of a name
@@ -65,7 +65,7 @@ def tile_of(given: Json) -> tuple[Tile, int]:
 
 def tile_facts(tile: Tile, rows: int) -> Json:
     """GET /smem/tile."""
-    lbo, sbo = tile.lbo_sbo()
+    lbo, sbo = tile.lbo_sbo_bytes()
     lbo_used, sbo_used = tile.used(rows)
     fixed = View(rows, tile.step(), tile.element_bits, tile.major)
     reasons = desc.inert(tile.descriptor(), fixed)
@@ -137,7 +137,7 @@ def read_descriptor(given: object, start: int | None = None) -> tuple[Descriptor
         raise LayoutError(
             "bad_word", f"The start address is '{built.start}', no number.", "Put the shared-memory address in its place.", "descriptor"
         )
-    made = Descriptor(built.word).replace(start_address=(start & 0x3FFFF) >> 4)
+    made = Descriptor(built.word).replace(start_address_encoded=desc.START.cut(start))
     return made, [*built.notices, f"The start address is '{built.start}'; {made.start_address:#x} is kept."]
 
 
@@ -154,11 +154,7 @@ def descriptor_facts(descriptor: Descriptor) -> Json:
     """GET /descriptors/{hex}."""
     return {
         "descriptor": str(descriptor),
-        "start_address": descriptor.start_address,
-        "lbo_bytes": descriptor.lbo_bytes,
-        "sbo_bytes": descriptor.sbo_bytes,
-        "base_offset": descriptor.base_offset,
-        "swizzle": descriptor.mode.name,
+        **descriptor.facts,
         "fields": desc.fields(descriptor),
         "reserved": hex_word(descriptor.reserved),
         "warnings": desc.warnings(descriptor),

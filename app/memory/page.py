@@ -47,9 +47,7 @@ def descriptor_entry(request: Request) -> Response:
     """From a form: a word, or its fields, to the page of that descriptor."""
     query = dict(request.query_params)
     word = query.pop("word", "").strip()
-    amounts: dict[str, Any] = {
-        name: query.pop(name) for name in ("start_address", "lbo_bytes", "sbo_bytes", "base_offset", "swizzle") if name in query
-    }
+    amounts: dict[str, Any] = {name: query.pop(name) for name in (*memory.AMOUNTS, "swizzle") if name in query}
     start = query.pop("start", "0")
     text = word or DEFAULT_WORD
     try:

@@ -15,6 +15,7 @@ from app.memory.options import LOOK
 from app.memory.storage import ORDERS
 from app.memory.tiles import LABELLED, LOOKS, look_of, tile_figure
 from layouts import catalog
+from layouts.descriptor import WGMMA
 from layouts.errors import LayoutError
 from layouts.render.svg import svg
 from layouts.tiling import ELEMENT_BITS, Tile
@@ -47,6 +48,7 @@ def context(query: Mapping[str, str]) -> dict[str, Any]:
         "wide": figure.width > 1100,
         "whole": whole(reader(tile, rows)[0], programs.with_tile(catalog.find(reader(tile, rows)[0]), reader(tile, rows)[1], tile)),
         "element_bits": ELEMENT_BITS,
+        "mode_code": WGMMA.codes[tile.mode],
         "steps": [step | {"query": step_query(tile, rows, step["k"])} for step in facts["k_steps"]],
         "svg": svg(
             figure,

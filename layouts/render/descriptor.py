@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from layouts.descriptor import Descriptor
+from layouts.descriptor import BASE_OFFSET, LBO, SBO, START, SWIZZLE, Descriptor
 
 
 def code(descriptor: Descriptor) -> dict[str, str]:
@@ -12,9 +12,9 @@ def code(descriptor: Descriptor) -> dict[str, str]:
         "constant": f"constexpr uint64_t desc = {descriptor}ull;",
         "function": (
             "__device__ inline uint64_t make_desc(const void* tile) {\n"
-            "  const uint64_t start = (uint64_t)(__cvta_generic_to_shared(tile) & 0x3FFFF) >> 4;\n"
-            f"  return start | (uint64_t)({descriptor.lbo_bytes} >> 4) << 16 | (uint64_t)({descriptor.sbo_bytes} >> 4) << 32\n"
-            f"       | (uint64_t){descriptor.base_offset} << 49 | (uint64_t){descriptor.mode.code} << 62"
+            f"  const uint64_t start = (uint64_t)(__cvta_generic_to_shared(tile) & 0x{START.mask:X}) >> 4;\n"
+            f"  return start | (uint64_t)({descriptor.lbo_bytes} >> 4) << {LBO.low} | (uint64_t)({descriptor.sbo_bytes} >> 4) << {SBO.low}\n"
+            f"       | (uint64_t){descriptor.base_offset} << {BASE_OFFSET.low} | (uint64_t){descriptor.mode_code} << {SWIZZLE.low}"
             + (f"\n       | {other};  // bits of no field" if other else ";")
             + f"  // swizzle {descriptor.mode.name}\n}}"
         ),
@@ -22,6 +22,6 @@ def code(descriptor: Descriptor) -> dict[str, str]:
             "cute::GmmaDescriptor desc{};\n"
             f"desc.bitfield.start_address_ = {descriptor.start_address >> 4};\ndesc.bitfield.leading_byte_offset_ = {descriptor.lbo_bytes >> 4};\n"
             f"desc.bitfield.stride_byte_offset_ = {descriptor.sbo_bytes >> 4};\ndesc.bitfield.base_offset_ = {descriptor.base_offset};\n"
-            f"desc.bitfield.layout_type_ = {descriptor.mode.code};" + (f"\ndesc.desc_ |= {other};  // bits of no field" if other else "")
+            f"desc.bitfield.layout_type_ = {descriptor.mode_code};" + (f"\ndesc.desc_ |= {other};  // bits of no field" if other else "")
         ),
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from layouts.descriptor import START
 from layouts.errors import LayoutError
 from layouts.plan import Placed
 from layouts.render.cuda import memory_type, swizzled
@@ -85,5 +86,5 @@ def describe(side: Placed, steps: int) -> str:
         f"__device__ inline unsigned long long {side.letter}_descriptor(const void* shared, unsigned step) {{\n"
         f"  constexpr unsigned long long words[] = {{{words}}};  // starts count from shared memory's first byte\n"
         "  const unsigned long long base = __cvta_generic_to_shared(shared);\n"
-        "  return words[step] + ((base & 0x3FFFF) >> 4);\n}\n"
+        f"  return words[step] + ((base & 0x{START.mask:X}) >> 4);\n}}\n"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from layouts.descriptor import Descriptor
+from layouts.descriptor import BASE_OFFSET, LBO, SBO, START, SWIZZLE, WGMMA, Descriptor
 from layouts.swizzle import Mode
 from layouts.table.wgmma_order import BY_NAME
 from layouts.tiling import Tile
@@ -68,7 +68,7 @@ def describe(tile: Tile, name: str = "a", reach: int = 0, word: Descriptor | Non
     reach: elements of K the instruction reads where that is not 32 bytes. word: fields to use instead of the tile's own; its start
     counts from shared memory's first byte and belongs to the slice at (first, 0).
     """
-    lbo, sbo = tile.lbo_sbo(reach)
+    lbo, sbo = tile.lbo_sbo_bytes(reach)
     base_offset, mode, reserved, moved = tile.base_offset, tile.mode, 0, 0
     if word is not None:
         lbo, sbo, base_offset, mode, reserved = word.lbo_bytes, word.sbo_bytes, word.base_offset, word.mode, word.reserved
@@ -78,13 +78,13 @@ def describe(tile: Tile, name: str = "a", reach: int = 0, word: Descriptor | Non
     inside = f" + k % {ak} * {units.element_bits // 8}" if tile.major == "K" else ""
     inside += f" + mn % {am} * {units.element_bits // 8}" if tile.major == "MN" else ""
     inside += f" {'-' if moved < 0 else '+'} {abs(moved)}" if moved else ""
-    rest = f" | {base_offset}ull << 49" if base_offset else ""
+    rest = f" | {base_offset}ull << {BASE_OFFSET.low}" if base_offset else ""
     rest += f" | {reserved:#x}ull" if reserved else ""
     return (
         f"__device__ inline unsigned long long {name}_descriptor(const void* tile, unsigned mn, unsigned k) {{\n"
         "  const unsigned long long base = __cvta_generic_to_shared(tile);\n"
         f"  const unsigned long long start = base + mn / {am} * {sm} + k / {ak} * {sk}{inside};\n"
-        f"  return (start & 0x3FFFF) >> 4 | {lbo >> 4}ull << 16 | {sbo >> 4}ull << 32{rest} | {mode.code}ull << 62;\n}}\n"
+        f"  return (start & 0x{START.mask:X}) >> 4 | {lbo >> 4}ull << {LBO.low} | {sbo >> 4}ull << {SBO.low}{rest} | {WGMMA.codes[mode]}ull << {SWIZZLE.low};\n}}\n"
     )
 
 

@@ -2,10 +2,11 @@
 import { copyButtons } from "../kit/copy.js";
 import { root } from "../kit/place.js";
 
-const { fields, number: spelling } = JSON.parse(document.getElementById("data").textContent);
+const { format, start, fields, number: spelling } = JSON.parse(document.getElementById("data").textContent);
 const $ = (id) => document.getElementById(id);
 const bits = [...document.querySelectorAll("#bits .bit")];
 const inputs = [...document.querySelectorAll("#fields [data-field]")];
+const origin = fields.find((field) => field.name === start);
 const WIDTH = 64n, ALL = (1n << WIDTH) - 1n;
 let word = BigInt(location.pathname.match(/0x[0-9a-f]{16}/i)?.[0] ?? "0");
 let past = [], future = [], request = null;
@@ -25,17 +26,17 @@ function render() {
   for (const input of inputs) {
     if (input === document.activeElement && input.tagName === "INPUT") continue;
     const field = fields.find((f) => f.name === input.dataset.field);
-    if (input.tagName === "SELECT") input.selectedIndex = Number(get(field));
+    if (input.tagName === "SELECT") input.selectedIndex = [...input.options].findIndex((option) => BigInt(option.dataset.code) === get(field));
     else input.value = String(get(field) * BigInt(field.unit));
   }
   if (document.activeElement !== $("word")) $("word").value = hex(word);
-  $("kept-start").value = String(get(fields.find((f) => f.name === "start_address")) * 16n);
+  $("kept-start").value = String(get(origin) * BigInt(origin.unit));
   $("undo").disabled = !past.length;
   $("redo").disabled = !future.length;
-  for (const link of document.querySelectorAll("a[data-form]")) link.href = `${root}/descriptor/wgmma/${hex(word)}.${link.dataset.form}`;
+  for (const link of document.querySelectorAll("a[data-form]")) link.href = `${root}/descriptor/${format}/${hex(word)}.${link.dataset.form}`;
   $("as-json").href = `${root}/api/v1/descriptors/${hex(word)}`;
-  $("verify-form").action = `${root}/descriptor/wgmma/${hex(word)}`;
-  document.title = `wgmma descriptor ${hex(word)} – Lanescope`;
+  $("verify-form").action = `${root}/descriptor/${format}/${hex(word)}`;
+  document.title = `${format} descriptor ${hex(word)} – Lanescope`;
 }
 
 function verifyQuery() {
@@ -48,10 +49,10 @@ async function analyse() {
   request?.abort();
   request = new AbortController();
   const query = verifyQuery();
-  history.replaceState(null, "", `${root}/descriptor/wgmma/${hex(word)}?${query}${location.hash}`);
+  history.replaceState(null, "", `${root}/descriptor/${format}/${hex(word)}?${query}${location.hash}`);
   query.set("part", "analysis");
   try {
-    const answer = await fetch(`${root}/descriptor/wgmma/${hex(word)}?${query}`, { signal: request.signal });
+    const answer = await fetch(`${root}/descriptor/${format}/${hex(word)}?${query}`, { signal: request.signal });
     $("analysis").innerHTML = await answer.text();
     afterAnalysis();
   } catch (error) {
@@ -128,7 +129,7 @@ function fieldValue(field, text) {
 for (const input of inputs) {
   const field = fields.find((f) => f.name === input.dataset.field);
   input.addEventListener("input", () => {
-    if (input.tagName === "SELECT") return set(put(field, BigInt(input.selectedIndex)));
+    if (input.tagName === "SELECT") return set(put(field, BigInt(input.selectedOptions[0].dataset.code)));
     const [value, problem] = fieldValue(field, input.value);
     refuse(problem);
     input.classList.toggle("wrong", Boolean(problem));

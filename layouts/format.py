@@ -1,0 +1,79 @@
+"""A 64-bit matrix descriptor's format: its fields, and the codes of its swizzle modes. Its rows stand in layouts/table/descriptors.py."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from layouts.bits import Field, gaps
+from layouts.errors import LayoutError
+from layouts.swizzle import Mode
+
+
+@dataclass(frozen=True)
+class Format:
+    """One format: who reads it, its fields from bit 0 on, mode → code in the field `coded`.
+
+    constants: fields that hold one value in every word of this format. ValueError where fields overlap or a code does not fit.
+    """
+
+    name: str
+    fields: tuple[Field, ...]
+    codes: Mapping[Mode, int]
+    source: str
+    coded: str = "swizzle"
+    constants: Mapping[str, int] = field(default_factory=dict)
+    reserved: tuple[tuple[int, int], ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reserved", gaps(self.fields))
+        if max(self.codes.values()) > self.field(self.coded).most or len(set(self.codes.values())) < len(self.codes):
+            raise ValueError(f"the codes of {self.name} do not fit their field, or two are the same")
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def field(self, name: str) -> Field:
+        """A field by its own name or its amount's; LayoutError lists them."""
+        for known in self.fields:
+            if name in (known.name, known.amount):
+                return known
+        raise LayoutError(
+            "unknown_field", f"No field '{name}' in {self.name}.", f"It has {', '.join(f.name for f in self.fields)}.", "field"
+        )
+
+    def field_at(self, bit: int) -> str:
+        """The name of the field a bit belongs to, "" for a reserved one."""
+        return next((f.name for f in self.fields if f.low <= bit <= f.high), "")
+
+    @property
+    def reserved_mask(self) -> int:
+        return sum(((1 << (high - low + 1)) - 1) << low for low, high in self.reserved)
+
+    @property
+    def modes(self) -> tuple[Mode, ...]:
+        """The modes by their codes, lowest first."""
+        return tuple(sorted(self.codes, key=lambda mode: self.codes[mode]))
+
+    def mode(self, code: int) -> Mode:
+        """The mode of a code; LayoutError for a reserved one."""
+        for mode, own in self.codes.items():
+            if own == code:
+                return mode
+        allowed = ", ".join(f"{self.codes[mode]} {mode.name}" for mode in self.modes)
+        raise LayoutError("reserved_code", f"Swizzle code {code} is reserved in {self.name}.", f"Allowed: {allowed}.", self.coded)
+
+    def named(self, name: str) -> Mode:
+        """A mode by name, whatever its case; LayoutError lists this format's."""
+        for mode in self.codes:
+            if mode.name.lower() == name.lower():
+                return mode
+        allowed = ", ".join(mode.name for mode in sorted(self.codes, key=lambda mode: mode.chunks))
+        raise LayoutError("unknown_swizzle", f"No swizzle mode '{name}'.", f"Allowed: {allowed}.", self.coded)
+
+    def said(self, word: int, one: Field) -> str:
+        """What a field of a word says: bytes, a number, the mode's name, or that the code is reserved."""
+        value = one.get(word)
+        if one.name != self.coded:
+            return f"{value * one.unit}{' B' if one.in_bytes else ''}"
+        return next((mode.name for mode, code in self.codes.items() if code == value), f"reserved ({value})")
