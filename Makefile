@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 PORT ?= 8000
 
-.PHONY: run test fuzz lint types bench bench-peers load mutants targets golden diagnoses gpu-verify wheel help clean browser compiler
+.PHONY: run test fuzz lint types bench bench-peers load mutants targets golden diagnoses gpu-verify wheel help clean browser compiler hooks
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -49,6 +49,9 @@ lint: $(VENV)/.test  ## ruff
 
 types: $(VENV)/.test  ## mypy, strict
 	$(BIN)/mypy
+
+hooks: $(VENV)/.test  ## have every commit checked first: ruff, its format, mypy, no long lines
+	$(BIN)/pre-commit install
 
 bench: $(VENV)/.test browser  ## every figure the project promises, measured
 	$(BIN)/python -m pytest -m bench --benchmark-enable --benchmark-only -p no:randomly -o addopts='' tests/bench -q
