@@ -1,0 +1,1 @@
+"""Lanescope as a server, a command line and a static export."""

@@ -273,7 +273,9 @@ def _server(path: str, source: str) -> Iterator[str]:
         yield f"{path}: {kind}"
         return
     if kind == "empty":
-        yield from (f"{path}: a package's own file is empty" for _ in source.strip()[:1])
+        body = ast.parse(source).body
+        if len(body) > 1 or (body and not isinstance(body[0], ast.Expr)):
+            yield f"{path}: a package's own file says what it is for and nothing else"
         return
     for it in found:
         where = f"{path}: imports {it.name}"

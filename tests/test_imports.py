@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import ast
+import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests import house
+from tests import house, house_map
 from tests.house import ROOT, violations
 
+WORKER = {"app/gpu/products.py", "app/gpu/device.py"}  # what a run enters in its worker
 FILES = sorted(path for top in ("layouts", "app") for path in (ROOT / top).rglob("*.py"))
 
 
@@ -72,6 +75,7 @@ PLANTED = {
     "a module nobody has": ("app/memory/facts.py", "from layouts.magic import wand", "which is nothing known"),
     "a name nobody hands out": ("app/memory/facts.py", "from layouts import wand", "imports layouts.wand, which is nothing known"),
     "an import by name": ("app/memory/facts.py", "import importlib\nimportlib.import_module('fastapi')", "calls import_module"),
+    "code in a package's own file": ("app/chain/__init__.py", "LIMIT = 3", "says what it is for and nothing else"),
     "an import from beside": ("app/memory/facts.py", "from . import page", "names are written out"),
 }  # fmt: skip
 
@@ -157,5 +161,23 @@ def test_oracles_import_nothing_they_judge(path: Path) -> None:
 
 
 def test_every_module_says_what_it_knows() -> None:
-    silent = [name_of(path) for path in FILES if path.name != "__init__.py" and not ast.get_docstring(ast.parse(path.read_text()))]
+    silent = [name_of(path) for path in FILES if not ast.get_docstring(ast.parse(path.read_text()))]
     assert silent == []
+
+
+def test_the_map_is_that_of_this_house() -> None:
+    assert house_map.PICTURE.read_text() == house_map.drawn(), "make golden draws it again"
+    assert house_map.DESIGN.read_text() == house_map.page(), "make golden writes it again"
+
+
+def test_the_walks_of_the_design_go_forward() -> None:
+    """docs/design.md names files in the order in which a request enters them for the first time."""
+    text = house_map.DESIGN.read_text().split("## Walks")[1].split("\n## ")[0]
+    told = [re.findall(r"`((?:app|layouts)/[\w/]+\.py)`", re.sub(r"\([^)]*\)", "", part)) for part in text.split("### ")[1:]]
+    traced = json.loads(subprocess.run([sys.executable, "-m", "tests.walks"], capture_output=True, text=True, check=True, cwd=ROOT).stdout)
+    grid, diagnosis, run = told
+    steps = {"grid": grid, "diagnosis": diagnosis, "run": [f for f in run if f not in WORKER], "worker": [f for f in run if f in WORKER]}
+    assert all(len(files) > 1 for files in steps.values())
+    for walk, files in steps.items():
+        at = [traced[walk].index(file) for file in files]
+        assert at == sorted(at), (walk, [file for _, file in sorted(zip(at, files, strict=True))])

@@ -1,0 +1,1 @@
+"""What accesses cost in shared memory's banks, and the swizzle that frees them."""

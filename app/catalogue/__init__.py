@@ -1,0 +1,1 @@
+"""Every instruction, narrowed and searched; the pages that explain something."""

@@ -1,0 +1,1 @@
+"""Shared memory → ldmatrix → operand, and accumulator → stmatrix → shared memory."""

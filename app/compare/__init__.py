@@ -1,0 +1,1 @@
+"""Two operands side by side: what moved."""

@@ -1,0 +1,1 @@
+"""Pictures for documents in every form, their builder and the gallery."""

@@ -1,0 +1,1 @@
+"""The guide: pages with live figures and computed values, worked examples, keys and words."""

@@ -1,0 +1,1 @@
+"""Tiles in shared memory, and the descriptor editor and verifier."""

@@ -1,0 +1,1 @@
+"""Sparsity metadata and the dense columns it names."""

@@ -1,0 +1,1 @@
+"""An accumulator as the next A."""

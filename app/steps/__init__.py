@@ -1,0 +1,1 @@
+"""Everything one product does, step by step."""
