@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,15 @@ B = -(np.arange(128).reshape(8, 16).T + 1)  # (k, n); memory has it column by co
 def client() -> Iterator[TestClient]:
     with TestClient(create_app()) as made:
         yield made
+
+
+def test_a_cell_that_keeps_its_spaces_holds_no_line_break(client: TestClient) -> None:
+    """Cells of `list mono` tables are shown with white-space: pre, so a line of the template must not end inside one."""
+    for ptx in (S8, "wgmma.mma_async.m64n8k16.f32.f16.f16"):
+        page = client.get(f"/steps/{ptx}", params={"backend": "numpy"}).text
+        tables = re.findall(r'<table class="list mono">.*?</table>', page, re.S)
+        cells = [cell for table in tables for cell in re.findall(r"<td[^>]*>.*?</td>", table, re.S)]
+        assert cells and not [cell for cell in cells if "\n" in re.sub(r"<[^>]*>", "", cell)]
 
 
 def test_the_printed_process_with_its_own_data(client: TestClient) -> None:
