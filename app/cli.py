@@ -86,15 +86,12 @@ def list_(
     if as_json:
         return print_json(found)
     if sys.stdout.isatty():
-        lines = [
-            [r["family"], r["ptx"], *rows.in_words(catalog.find(r["ptx"])), " ".join(r["targets"]).replace("sm_", "")]
-            for r in found["instructions"]
-        ]
+        lines = [[r.family, r.ptx, *rows.in_words(catalog.find(r.ptx)), " ".join(r.targets).replace("sm_", "")] for r in found.instructions]
         table(["family", "instruction", "shape", "types", "sm_"], lines)
     else:
-        for row in found["instructions"]:
-            print(row["ptx"])
-    print(f"{found['count']} instructions", file=sys.stderr)
+        for row in found.instructions:
+            print(row.ptx)
+    print(f"{found.count} instructions", file=sys.stderr)
 
 
 @app.command()
@@ -118,6 +115,7 @@ def show(
     if value and not lane:
         raise LayoutError("bad_usage", "--value needs a --lane.", "e.g. --lane 13 --value 2.", "value")
     op = found.operand(operand) if operand else None
+    result: answers.Answer
     if op and at:
         result = answers.at_element(op, at)
     elif op and lane:

@@ -10,16 +10,19 @@ import re
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 from app.catalogue import facts as catalogue
 from app.catalogue import search, topics
+from app.catalogue.topics import Exported
 from app.guide import render as guide
 from app.kit import links
 from app.kit.assets import STATIC, bundle, style
 from app.kit.encode import dumps
+from app.kit.fact import plain
 from app.kit.page import css
 from app.kit.plotly import plotly_url
 from app.kit.settings import Settings
@@ -168,7 +171,7 @@ class Site:
             extra = "".join(f'<script defer src="{up}{file}"></script>' for file in files)
         if path == "index.html":
             text = _ROW.sub(lambda m: m[0] if html.unescape(m[1]) in self.names else "", text)
-            text = text.replace("</body>", _script("search", search.exported(self.chosen) | {"pages": self.topics()}) + "</body>", 1)
+            text = text.replace("</body>", _script("search", plain(search.exported(self.chosen)) | {"pages": self.topics()}) + "</body>", 1)
         text = _MODULE.sub(lambda m: f'{extra}<script defer src="/static/{self.script(m[1])}"{m[2]}>', text)
         text = text.replace("<html ", "<html data-exported ", 1)
         text = _dedent(text)
@@ -191,10 +194,10 @@ class Site:
             data["operands"][name] = key
         return text[: match.start()] + _script("data", data) + text[match.end() :], files
 
-    def topics(self) -> dict[str, Any]:
+    def topics(self) -> Exported:
         """The topics that a search finds beside instructions, with the files their pages have become."""
         told = topics.exported()
-        return told | {"topics": [topic | {"page": self.target(topic["page"])} for topic in told["topics"]]}
+        return replace(told, topics=tuple(replace(topic, page=self.target(topic.page)) for topic in told.topics))
 
     def index(self) -> None:
         """The catalogue with its search, and what every page loads."""

@@ -37,12 +37,13 @@ from app.kernel import page as kernel_page
 from app.kit.api import ApiRoute
 from app.kit.asgi import ASGIApp, Message, Receive, Scope, Send
 from app.kit.assets import STATIC, STYLE, style
+from app.kit.fact import plain
 from app.kit.limits import Guard
 from app.kit.metrics import Counted, Metrics
 from app.kit.page import closing, css, install, templates
 from app.kit.plotly import plotly, plotly_url, style_hashes
 from app.kit.prefix import Prefix
-from app.kit.schemas import Health, Ready
+from app.kit.probes import Health, Ready
 from app.kit.settings import Settings
 from app.kit.wire import Body
 from app.kit.work import Kept, Work, settle
@@ -106,7 +107,7 @@ templates.env.globals["plotly_url"] = plotly_url
 
 @lru_cache(maxsize=1)
 def nav_families() -> list[str]:
-    return [family["name"] for family in family_counts()]
+    return [family.name for family in family_counts()]
 
 
 templates.env.globals["nav_families"] = nav_families
@@ -145,12 +146,13 @@ def create_app(
     @app.get("/healthz", tags=["operation"], responses={200: {"model": Health}})
     async def healthz() -> Response:
         """The process answers."""
-        return JSONResponse({"status": "ok"})
+        return JSONResponse(plain(Health(status="ok")))
 
     @app.get("/readyz", tags=["operation"], responses={200: {"model": Ready}})
     async def readyz() -> Response:
         """The catalogue is loaded and the assembled targets are at hand."""
-        return JSONResponse({"status": "ready", "instructions": len(catalog.instructions()), "assembler": catalog.assembler()["assembler"]})
+        told = Ready(status="ready", instructions=len(catalog.instructions()), assembler=catalog.assembler()["assembler"])
+        return JSONResponse(plain(told))
 
     @app.get("/metrics", tags=["operation"], response_class=PlainTextResponse)
     async def metrics() -> Response:

@@ -9,12 +9,13 @@ from collections.abc import Iterator
 import brotli
 import numpy as np
 import pytest
+from pydantic import TypeAdapter
 from starlette.testclient import TestClient
 
-from app.catalogue.schemas import Listing
-from app.instruction.schemas import Detail, OperandMap
+from app.catalogue.facts import Listing
+from app.instruction.facts import Detail, OperandMap
+from app.kit.errors import Error
 from app.kit.examples import BODIES
-from app.kit.schemas import Error
 from app.main import create_app
 from layouts import catalog
 
@@ -29,7 +30,7 @@ def client() -> Iterator[TestClient]:
 
 
 def test_listing(client: TestClient) -> None:
-    answer = Listing.model_validate(client.get(API).json())
+    answer = TypeAdapter(Listing).validate_python(client.get(API).json())
     assert answer.count == len(answer.instructions) == len(catalog.instructions())
 
 
@@ -58,7 +59,7 @@ def test_target_filter_agrees_with_the_rows(client: TestClient) -> None:
 
 def test_detail(client: TestClient) -> None:
     answer = client.get(f"{API}/mma.m16n8k16.row.col.f32.f16.f16.f32").json()
-    Detail.model_validate(answer)
+    TypeAdapter(Detail).validate_python(answer)
     assert answer["ptx"] == M16 and answer["shape"] == {"m": 16, "n": 8, "k": 16}
     assert answer["types"] == {"a": "f16", "b": "f16", "c": "f32", "d": "f32"}
     assert answer["targets"][0] == "sm_80" and answer["ptx_version"] == "7.0"
@@ -75,7 +76,7 @@ def test_detail(client: TestClient) -> None:
 @pytest.mark.parametrize("name", "abcd")
 def test_operand_map(client: TestClient, name: str) -> None:
     answer = client.get(f"{API}/{M16}/operands/{name}").json()
-    OperandMap.model_validate(answer)
+    TypeAdapter(OperandMap).validate_python(answer)
     op = catalog.find(M16).operand(name)
     assert np.array_equal(answer["row"], op.rows) and np.array_equal(answer["col"], op.cols)
     assert [(r, b) for r, b in zip(answer["register"][5], answer["bit"][5], strict=True)] == [op.register_of(v) for v in range(op.values)]
@@ -83,7 +84,7 @@ def test_operand_map(client: TestClient, name: str) -> None:
 
 def test_quad_pair_has_its_product(client: TestClient) -> None:
     answer = client.get(f"{API}/mma.m8n8k4.row.col.f32.f16.f16.f32/operands/d").json()
-    OperandMap.model_validate(answer)
+    TypeAdapter(OperandMap).validate_python(answer)
     assert sorted({q for row in answer["product"] for q in row}) == [0, 1, 2, 3]
     assert answer["product"][21] == [1] * 8
 
@@ -106,14 +107,14 @@ def test_quad_pair_has_its_product(client: TestClient) -> None:
 def test_errors_have_one_shape(client: TestClient, path: str, status: int, code: str, field: str) -> None:
     answer = client.get(path)
     assert answer.status_code == status
-    error = Error.model_validate(answer.json()).error
+    error = TypeAdapter(Error).validate_python(answer.json()).error
     assert (error.code, error.field) == (code, field) and error.message and error.hint
 
 
 def test_method_not_allowed_has_the_same_shape(client: TestClient) -> None:
     answer = client.post(API)
     assert answer.status_code == 405
-    Error.model_validate(answer.json())
+    TypeAdapter(Error).validate_python(answer.json())
 
 
 def test_compression_and_etag(client: TestClient) -> None:

@@ -31,14 +31,14 @@ def test_every_value_in_the_panel_is_where_its_map_says(found: object) -> None:
         op = grid.operand
         for thread in range(op.threads):
             told = lanes.lane_registers(grid, panel, thread)
-            for register, values in (told or {"registers": {}})["registers"].items():
+            for register, values in (told.registers if told else {}).items():
                 for each in values:
                     if op.name == "address":
-                        assert (grid.product, int(each["text"].removeprefix("row "))) == tuple(
+                        assert (grid.product, int(each.text.removeprefix("row "))) == tuple(
                             int(op.coords[a][thread, 0]) for a in ("matrix", "row")
                         )
                         continue
-                    value, title, row, col = re.fullmatch(r"[a-z]+(\d+) (\w+)\[(\d+),(\d+)\]", each["text"]).groups()  # type: ignore[union-attr]
+                    value, title, row, col = re.fullmatch(r"[a-z]+(\d+) (\w+)\[(\d+),(\d+)\]", each.text).groups()  # type: ignore[union-attr]
                     place = [int(row), int(col)]
                     third = [axis for axis in op.axes if axis not in ("row", "col")]
                     if third:

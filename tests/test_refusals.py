@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 from starlette.testclient import TestClient
 
 from app.kit.api import read_json
+from app.kit.errors import Error, ErrorBody
 from app.kit.examples import BODIES
-from app.kit.schemas import Error, ErrorBody
 from app.main import create_app
 from app.memory import facts as memory
 from layouts.errors import LayoutError
@@ -35,7 +36,7 @@ def client() -> Iterator[TestClient]:
 def refusal(answer: Any, status: int) -> ErrorBody:
     """The error of an answer, which has its status and one shape."""
     assert answer.status_code == status, answer.text
-    told = Error.model_validate(answer.json()).error
+    told = TypeAdapter(Error).validate_python(answer.json()).error
     assert told.message and told.hint
     return told
 

@@ -52,14 +52,14 @@ def test_a_part_of_a_shape_is_whole_and_any_other_word_may_be_its_beginning() ->
 
 
 def test_every_filter_value_finds_what_the_rows_say() -> None:
-    rows = catalogue.listing()["instructions"]
+    rows = catalogue.listing().instructions
     for name, of in {
-        "family": lambda row: [row["family"]],
-        "target": lambda row: row["targets"],
-        "shape": lambda row: [f"{dim}{size}" for dim, size in row["shape"].items() if size],
+        "family": lambda row: [row.family],
+        "target": lambda row: row.targets,
+        "shape": lambda row: [f"{dim}{size}" for dim in "mnk" if (size := getattr(row.shape, dim))],
     }.items():
         for value in {value for row in rows for value in of(row)}:
-            assert ptx(**{name: value}) == [row["ptx"] for row in rows if value in of(row)], value
+            assert ptx(**{name: value}) == [row.ptx for row in rows if value in of(row)], value
     for value in known_types():
         assert ptx(type=value) == [i.ptx for i in catalog.instructions() if value in i.types.values()]
 

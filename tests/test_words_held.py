@@ -29,7 +29,7 @@ MXF4 = "mma.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0"  # 
 
 def badges(i: Instruction) -> str:
     """A badge a line; a date is that of the stored run, so it is DATE here."""
-    text = "".join(f"  {e['kind']}: {e['text']} | {e['by']} | {e['date']}\n" for e in payload.evidence(i))
+    text = "".join(f"  {e.kind}: {e.text} | {e.by} | {e.date}\n" for e in payload.evidence(i))
     return re.sub(r"\d{4}-\d\d-\d\d", "DATE", text)
 
 
@@ -97,11 +97,11 @@ def test_a_run_that_differs_is_never_one_that_ran(stored: Any) -> None:
         stored(name)
         i = find(ptx)
         (first, *_), runs = payload.evidence(i), catalog.runs(i)
-        assert [run.agrees for run in runs] == [False] and first["kind"] == "differs" and "DIFFERS" in first["text"]
-        assert not any(e["kind"] == "ran" for e in payload.evidence(i))
+        assert [run.agrees for run in runs] == [False] and first.kind == "differs" and "DIFFERS" in first.text
+        assert not any(e.kind == "ran" for e in payload.evidence(i))
         assert any("differ" in line for line in kernel.title(plan(i)))
     stored("two devices, one differs")
-    assert [e["kind"] for e in payload.evidence(find(F16))][:2] == ["ran", "differs"]
+    assert [e.kind for e in payload.evidence(find(F16))][:2] == ["ran", "differs"]
 
 
 # offers -----------------------------------------------------------------------------------------------------------------------

@@ -60,6 +60,7 @@ REFUSED = (
 PLUMBING = {
     "app/main.py",
     "app/kit/errors.py",
+    "app/kit/fact.py",
     "app/kit/api.py",
     "app/kit/work.py",
     "app/kit/rate.py",

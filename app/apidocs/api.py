@@ -11,8 +11,8 @@ from starlette.responses import Response
 from app.apidocs.facts import ERRORS, JSON_ERROR, PAGE, TAGS, WORKER, operations
 from app.apidocs.schemas import put
 from app.kit.api import TAKEN, OffLoop
+from app.kit.errors import Error
 from app.kit.examples import BODIES
-from app.kit.schemas import Error
 from app.kit.wire import json_body
 
 Json = dict[str, Any]

@@ -9,7 +9,8 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from app.catalogue import facts, topics
-from app.catalogue.schemas import Listing, Topics
+from app.catalogue.facts import Listing
+from app.catalogue.topics import Topics
 from app.kit.api import ApiRoute, text, word
 from app.kit.names import known_types
 from app.kit.wire import json_body
@@ -52,4 +53,4 @@ def topic_search(
     if len(q) > MOST_Q:
         raise LayoutError("bad_filter", f"q has {len(q)} characters.", f"At most {MOST_Q}.", "q")
     found = topics.find(q) if q.strip() else topics.topics()
-    return json_body({"count": len(found), "topics": [topic.facts for topic in found]})
+    return json_body(Topics(count=len(found), topics=tuple(topic.shown for topic in found)))

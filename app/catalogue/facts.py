@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
 
 from app.catalogue import search
+from app.kit.fact import Says, extended, fact
 from app.kit.links import path_of
-from app.kit.names import known_types
-from app.kit.rows import summary
+from app.kit.names import Family, known_types
+from app.kit.rows import Row, row
 from layouts import catalog
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
 from layouts.render.svg import svg
 from layouts.view import figure_of
-
-Json = dict[str, Any]
 
 FAVOURITES = (
     "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
@@ -42,12 +41,47 @@ class Limits:
     table_values: int = 1024
 
 
-def family_counts() -> list[dict[str, Any]]:
+@fact
+class Summary(Row):
+    """One row of the catalogue."""
+
+    operands: Annotated[tuple[str, ...], Says("Names for /instructions/{ptx}/operands/{name}.")]
+
+
+@fact
+class Listing:
+    """The catalogue, narrowed by the filters."""
+
+    count: int
+    instructions: tuple[Summary, ...]
+
+
+@fact
+class FamilyCount:
+    """A family, and how many variants it has."""
+
+    name: Family
+    count: int
+
+
+@fact
+class Thumbnail:
+    """An instruction that people look for, with its figure."""
+
+    ptx: str
+    path: str
+    svg: str
+    types: tuple[str, ...]
+    shape: str
+    family: Family
+
+
+def family_counts() -> list[FamilyCount]:
     """Families in the contract's order with their number of variants."""
     counts = dict.fromkeys(catalog.FAMILY_NAMES, 0)
     for instruction in catalog.instructions():
         counts[instruction.family.name] += 1
-    return [{"name": name, "count": count} for name, count in counts.items() if count]
+    return [FamilyCount(name=name, count=count) for name, count in counts.items() if count]
 
 
 def known_shapes() -> list[str]:
@@ -55,30 +89,30 @@ def known_shapes() -> list[str]:
     return sorted({i.shape for i in catalog.instructions()}, key=lambda shape: [int(n) for n in re.findall(r"\d+", shape)])
 
 
-def thumbnails() -> list[dict[str, Any]]:
+def thumbnails() -> list[Thumbnail]:
     """The instructions people look for most, each with its figure."""
     out = []
     for name in FAVOURITES:
         found = catalog.find(name)
         picture = svg(figure_of(found), title=name, colour="g", label="none", palette=None)
         out.append(
-            {
-                "ptx": name,
-                "path": path_of(found),
-                "svg": picture,
-                "types": found.syntax.types,
-                "shape": found.shape,
-                "family": found.family.name,
-            }
+            Thumbnail(
+                ptx=name,
+                path=path_of(found),
+                svg=picture,
+                types=found.syntax.types,
+                shape=found.shape,
+                family=found.family.name,
+            )
         )
     return out
 
 
 FILTERS = search.FILTERS
-_ROWS: dict[str, Json] = {}
+_ROWS: dict[str, Summary] = {}
 
 
-def listing(family: str = "", type: str = "", target: str = "", shape: str = "", q: str = "") -> Json:
+def listing(family: str = "", type: str = "", target: str = "", shape: str = "", q: str = "") -> Listing:
     """The catalogue, narrowed. LayoutError names an unknown filter value and the known ones.
 
     type matches any operand's type; shape is mMnNkK or a part such as k16; q is the beginnings of words of the PTX
@@ -88,12 +122,12 @@ def listing(family: str = "", type: str = "", target: str = "", shape: str = "",
     _check("target", target, catalog.TARGETS)
     _check("type", type, known_types())
     found = search.find({"family": family, "type": type, "target": target, "shape": shape, "q": q})
-    return {"count": len(found), "instructions": [_summary_of(i) for i in found]}
+    return Listing(count=len(found), instructions=tuple(_summary_of(i) for i in found))
 
 
-def _summary_of(instruction: Instruction) -> Json:
+def _summary_of(instruction: Instruction) -> Summary:
     if instruction.ptx not in _ROWS:
-        _ROWS[instruction.ptx] = summary(instruction)
+        _ROWS[instruction.ptx] = extended(row(instruction), Summary, operands=tuple(instruction.operand_names))
     return _ROWS[instruction.ptx]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request
@@ -25,7 +24,6 @@ def catalogue(request: Request) -> Response:
     """Search and families; one exact hit of a pasted line leads straight to its page."""
     given = {name: request.query_params.get(name, "").strip() for name in facts.FILTERS}
     notices: list[str] = []
-    found: dict[str, Any] = {"count": 0, "instructions": []}
     try:
         found = facts.listing(**given)
     except LayoutError as error:
@@ -36,13 +34,13 @@ def catalogue(request: Request) -> Response:
         try:
             guess = catalog.find(given["q"])
         except LayoutError as error:
-            if not found["count"] and not topics.named(given["q"]):
+            if not found.count and not topics.named(given["q"]):
                 notices.append(f"{error.message} {error.hint}")
     context = {
         "given": given,
         "notices": notices,
         "found": found,
-        "rows": [(row, *rows.in_words(catalog.find(row["ptx"]))) for row in found["instructions"][: request.app.state.limits.rows]],
+        "rows": [(row, *rows.in_words(catalog.find(row.ptx))) for row in found.instructions[: request.app.state.limits.rows]],
         "guess": guess,
         "topics": topics.find(given["q"]),
         "topic_named": bool(topics.named(given["q"])),

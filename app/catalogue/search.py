@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
+from app.kit.fact import fact
 from layouts import catalog
 from layouts.dtypes import DTYPES
 from layouts.instruction import Instruction
@@ -47,6 +47,32 @@ class Question:
         return keys.whole.issuperset(self.whole) and all(
             f"shape={word}" in keys.whole or any(key.startswith(word) for key in keys.words) for word in self.words
         )
+
+
+@fact
+class RowKeys:
+    """A row's keys as numbers of the export's `keys`."""
+
+    whole: tuple[int, ...]
+    words: tuple[int, ...]
+
+
+@fact
+class Exported:
+    """What the script of an exported site needs to search: the words of the rules, and each row's keys.
+
+    `lines` are the full spellings of instructions that were not exported: they find nothing instead of their parts.
+    """
+
+    foreign: str
+    opcode: str
+    end: str
+    word: str
+    silent: tuple[str, ...]
+    ordered: tuple[str, ...]
+    keys: tuple[str, ...]
+    rows: tuple[RowKeys, ...]
+    lines: tuple[str, ...]
 
 
 def line(text: str) -> str:
@@ -105,22 +131,21 @@ def find(given: Mapping[str, str]) -> list[Instruction]:
     return [instruction for instruction in catalog.instructions() if asked.matches(keys[instruction.ptx])]
 
 
-def exported(chosen: Iterable[Instruction]) -> dict[str, Any]:
-    """What the script of an exported site needs: the words of the rules, and each row's keys as numbers of `keys`.
-
-    `lines` are the full spellings of instructions that were not exported: they find nothing instead of their parts.
-    """
+def exported(chosen: Iterable[Instruction]) -> Exported:
+    """What the script of an exported site needs to search among these instructions."""
     rows = [index()[instruction.ptx] for instruction in chosen]
     names = sorted({key for keys in rows for key in (*keys.whole, *keys.words)})
     at = {key: number for number, key in enumerate(names)}
-    return {
-        "foreign": _FOREIGN,
-        "opcode": _OPCODE.pattern,
-        "end": _END,
-        "word": _WORD,
-        "silent": sorted(SILENT),
-        "ordered": sorted(ORDERED),
-        "keys": names,
-        "rows": [{"whole": sorted(at[key] for key in keys.whole), "words": [at[key] for key in keys.words]} for keys in rows],
-        "lines": sorted(_lines() - set(names)),
-    }
+    return Exported(
+        foreign=_FOREIGN,
+        opcode=_OPCODE.pattern,
+        end=_END,
+        word=_WORD,
+        silent=tuple(sorted(SILENT)),
+        ordered=tuple(sorted(ORDERED)),
+        keys=tuple(names),
+        rows=tuple(
+            RowKeys(whole=tuple(sorted(at[key] for key in keys.whole)), words=tuple(at[key] for key in keys.words)) for keys in rows
+        ),
+        lines=tuple(sorted(_lines() - set(names))),
+    )

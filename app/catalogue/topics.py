@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Annotated
 
 from app.guide import index as guide_index
+from app.kit.fact import Says, fact
 from layouts.instruction import Instruction
 from layouts.table.wmma_api import FUNCTIONS
 
@@ -17,19 +17,43 @@ _WORD = re.compile(r"[0-9a-z_]+")
 _MARKS = re.compile(r"[`*]|\[([^\]]*)\]\([^)]*\)|\{\{[^}]*\}\}")
 
 
-@dataclass(frozen=True, slots=True)
+@fact
 class Topic:
-    """One page: its address, title and first sentence, the names that mean it alone, and the words that find it by their beginnings."""
+    """One page."""
 
-    page: str
+    page: Annotated[str, Says("Its address.")]
     title: str
-    summary: str
+    summary: Annotated[str, Says("The sentence that says what it answers.")]
+
+
+@fact
+class Topics:
+    """The topics that a text asks for, what it names first."""
+
+    count: int
+    topics: tuple[Topic, ...]
+
+
+@fact
+class Entry(Topic):
+    """A topic with the names that mean it alone, and the words that find it by their beginnings."""
+
     names: tuple[str, ...]
     words: tuple[str, ...]
 
     @property
-    def facts(self) -> dict[str, str]:
-        return {"page": self.page, "title": self.title, "summary": self.summary}
+    def shown(self) -> Topic:
+        """What an answer says of it."""
+        return Topic(page=self.page, title=self.title, summary=self.summary)
+
+
+@fact
+class Exported:
+    """Every topic with its keys, how many a search shows, and the words that ask for nothing."""
+
+    silent: tuple[str, ...]
+    most: int
+    topics: tuple[Entry, ...]
 
 
 def _words(text: str) -> list[str]:
@@ -43,7 +67,7 @@ def _sentence(text: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def topics() -> tuple[Topic, ...]:
+def topics() -> tuple[Entry, ...]:
     """Every topic, in the guide's order."""
     out = []
     for entry in guide_index.ENTRIES:
@@ -56,19 +80,19 @@ def topics() -> tuple[Topic, ...]:
             *(word for name in entry.names for word in _words(name)),
         ]
         summary = _sentence(guide_index.lead_of(entry.slug))
-        out.append(Topic(f"/guide/{entry.slug}", title, summary, entry.names, tuple(dict.fromkeys(words))))
+        out.append(Entry(page=f"/guide/{entry.slug}", title=title, summary=summary, names=entry.names, words=tuple(dict.fromkeys(words))))
     return tuple(out)
 
 
 BY_PAGE = {topic.page: topic for topic in topics()}
 
 
-def named(text: str) -> list[Topic]:
+def named(text: str) -> list[Entry]:
     """The topics whose name stands in a text, in the text's order: `wgmma.fence` in an asm statement, load_matrix_sync in C++.
 
     Where one name is part of another (nvcuda::wmma, bmma_sync), the longer stands for itself.
     """
-    at: dict[Topic, tuple[int, int]] = {}
+    at: dict[Entry, tuple[int, int]] = {}
     for topic in topics():
         for name in topic.names:
             match = re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)", text)
@@ -77,7 +101,7 @@ def named(text: str) -> list[Topic]:
     return sorted(at, key=lambda topic: at[topic])
 
 
-def of(instruction: Instruction) -> list[Topic]:
+def of(instruction: Instruction) -> list[Entry]:
     """The pages that belong to an instruction: the C++ function that becomes it, or what keeps a wgmma in order."""
     if instruction.family.ordered_by:
         names = list(instruction.family.ordered_by)
@@ -88,7 +112,7 @@ def of(instruction: Instruction) -> list[Topic]:
     return [BY_PAGE[f"/guide/{name}"] for name in names]
 
 
-def find(text: str) -> list[Topic]:
+def find(text: str) -> list[Entry]:
     """What a search text asks for: the topics it names first, then those that have all its words, whole words before beginnings."""
     first = named(text)
     asked = [word for word in _words(text[:400]) if word not in SILENT and not word.isdecimal()]
@@ -101,10 +125,6 @@ def find(text: str) -> list[Topic]:
     return [*first, *rest][:MOST]
 
 
-def exported() -> dict[str, Any]:
-    """Every topic with its keys and the words that ask for nothing, for the script of an exported site, which follows the rules of `find`."""
-    return {
-        "silent": sorted(SILENT),
-        "most": MOST,
-        "topics": [topic.facts | {"names": list(topic.names), "words": list(topic.words)} for topic in topics()],
-    }
+def exported() -> Exported:
+    """What finds topics, for the script of an exported site, which follows the rules of `find`."""
+    return Exported(silent=tuple(sorted(SILENT)), most=MOST, topics=topics())

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from app.diagram import forms as pictures
 from app.diagram.options import DIAGRAM
 from app.instruction import facts as payload
-from app.instruction.schemas import Detail, OperandMap
+from app.instruction.facts import Detail, OperandMap
 from app.kit.api import ApiRoute, Ptx, part, query, typed, word
 from app.kit.media import FORMS
 from app.kit.picture import Drawing, servable

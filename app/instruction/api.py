@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from app.instruction import facts as payload
-from app.instruction.schemas import AddressMap, Detail, OperandMap, ScaleMap
+from app.instruction.facts import AddressMap, Detail, OperandMap, ScaleMap
 from app.kit.api import ApiRoute, Ptx, part
 from app.kit.schemas import NumberText
 from app.kit.wire import json_body

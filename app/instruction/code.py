@@ -3,29 +3,38 @@
 from __future__ import annotations
 
 from app.instruction import lanes
+from app.kit.fact import fact
 from layouts.instruction import Instruction
 from layouts.render import cuda, ptx, python, wmma_cpp
 from layouts.table import atoms
 
 
-def code_parts(found: Instruction) -> list[dict[str, str]]:
+@fact
+class CodePart:
+    """A piece of generated code."""
+
+    title: str
+    text: str
+
+
+def code_parts(found: Instruction) -> list[CodePart]:
     """Everything generated from the rows, each with a title: PTX, CUDA, NumPy, CuTe and CUTLASS, Triton."""
     parts = [
-        {"title": "PTX" + (" with A from shared memory" if form == "shared" else ""), "text": ptx.syntax(found, form)}
+        CodePart(title="PTX" + (" with A from shared memory" if form == "shared" else ""), text=ptx.syntax(found, form))
         for form in found.family.forms
     ]
-    parts.append({"title": "CUDA C++: wrapper, loads and stores", "text": cuda.program(found)})
+    parts.append(CodePart(title="CUDA C++: wrapper, loads and stores", text=cuda.program(found)))
     if wmma_cpp.available(found):
-        parts.append({"title": "CUDA C++: nvcuda::wmma, one warp", "text": wmma_cpp.kernel(found).text})
+        parts.append(CodePart(title="CUDA C++: nvcuda::wmma, one warp", text=wmma_cpp.kernel(found).text))
     operands = lanes.distinct_operands(found)
-    parts += [{"title": f"NumPy: pack and unpack {op.name.upper()}", "text": python.snippet(op)} for op in operands]
+    parts += [CodePart(title=f"NumPy: pack and unpack {op.name.upper()}", text=python.snippet(op)) for op in operands]
     atom = atoms.atom(found)
     layouts = "\n".join(f"{op.name.upper():5} {op.cute}" for op in operands)
     parts.append(
-        {
-            "title": "CuTe TV layouts" + (f", CUTLASS atom {atom}" if atom else ""),
-            "text": f"// (thread, value) -> {'row + rows * col'}, B as (k, n)\n{layouts}\n",
-        }
+        CodePart(
+            title="CuTe TV layouts" + (f", CUTLASS atom {atom}" if atom else ""),
+            text=f"// (thread, value) -> {'row + rows * col'}, B as (k, n)\n{layouts}\n",
+        )
     )
     bases = [
         f"{op.name.upper()}\n" + "\n".join(f"  {key:9} {rows}" for key, rows in ((op.pattern.linear_layout() or {}).items()))
@@ -33,5 +42,5 @@ def code_parts(found: Instruction) -> list[dict[str, str]]:
         if op.pattern.linear_layout()
     ]
     if bases:
-        parts.append({"title": "Triton linear-layout bases", "text": "\n".join(bases) + "\n"})
+        parts.append(CodePart(title="Triton linear-layout bases", text="\n".join(bases) + "\n"))
     return parts

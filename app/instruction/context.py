@@ -12,8 +12,10 @@ from app.instruction import facts as payload
 from app.instruction import lanes, pickers, state
 from app.instruction import wmma as wmma_facts
 from app.instruction.code import code_parts
+from app.instruction.state import PageState
 from app.kernel import facts as programs
 from app.kit.encode import dumps
+from app.kit.fact import Numbers, extended, fact
 from app.kit.links import path_of
 from layouts import catalog, palette
 from layouts.instruction import Instruction
@@ -22,19 +24,134 @@ from layouts.render.svg import svg
 from layouts.view import ADDRESS, BETWEEN_OWNERS, LABEL_TEMPLATES, LABELS, OWNER, SPOKEN, Figure, Grid, figure_of
 
 
-def run_choices(found: Instruction, reason: str) -> dict[str, Any]:
+@fact
+class RunChoices:
     """What the page's run form offers; `reason`: why the GPU's button is off."""
+
+    kinds: tuple[tuple[str, str], ...]
+    operands: tuple[str, ...]
+    forms: tuple[str, ...]
+    reason: str
+    steps: bool
+
+
+@fact
+class ScaleTable(payload.ScaleMap):
+    """A scale map as a table: a cell is lane and byte, a line of cells one row of A or column of B."""
+
+    cells: tuple[tuple[str, ...], ...]
+    notice: str
+    letter: str
+    line: str
+
+
+@fact
+class PaperData:
+    """The size of a figure, in its own units."""
+
+    width: float
+    height: float
+
+
+@fact
+class PanelData:
+    """One matrix of the figure: its place and the size of a cell."""
+
+    name: str
+    title: str
+    rows: int
+    cols: int
+    x: float
+    y: float
+    cell_width: float
+    cell_height: float
+    warp_edges: tuple[int, ...]
+
+
+@fact
+class CategoryData:
+    """A name that cells may be coloured by: its number for every thread or every value, and their colours."""
+
+    of: str
+    numbers: Numbers
+    count: int
+    wheel: tuple[str, ...]
+
+
+@fact
+class AxisData:
+    """How an axis follows from thread and value: its formula, and the same as a template to fill."""
+
+    axis: str
+    text: str
+    template: str
+
+
+@fact
+class OperandData:
+    """One matrix for the script: owners by cell, what depends on the thread or the value alone, and templates of what is said."""
+
+    name: str
+    title: str
+    element_type: str
+    rows: int
+    cols: int
+    copies: int
+    thread: Numbers
+    value: Numbers
+    register: Numbers
+    bits: tuple[str, ...]
+    spoken_bits: tuple[str, ...]
+    digits: tuple[str, ...]
+    categories: dict[str, CategoryData]
+    axes: tuple[AxisData, ...]
+    extra: dict[str, int]
+    held: str
+    head: str
+
+
+@fact
+class SpokenData:
+    """Templates of what is said of a cell and its owners."""
+
+    cell: str
+    owner: str
+    between: str
+
+
+@fact
+class PageData:
+    """What the page's script draws from: geometry, the owner of every cell, digits, and the state with its defaults."""
+
+    ptx: str
+    threads: int
+    path: str
+    state: PageState
+    defaults: PageState
+    pin: str
+    labels: dict[str, str]
+    unit: str
+    spoken: SpokenData
+    figure: PaperData
+    panels: tuple[PanelData, ...]
+    operands: dict[str, OperandData]
+
+
+def run_choices(found: Instruction, reason: str) -> RunChoices | None:
+    """The runs there are of an instruction, None where there is none."""
     multiplies = runs.multiplies(found)
     kinds = [("mma", "product against NumPy")] if multiplies else []
     measured = () if fragments.unmeasured(found) else fragments.operands(found)
     if measured:
         kinds.append(("fragment", "measure one operand's map"))
     forms = found.family.forms if multiplies else ()
-    return {"kinds": kinds, "operands": measured, "forms": forms, "reason": reason, "steps": multiplies} if kinds else {}
+    if not kinds:
+        return None
+    return RunChoices(kinds=tuple(kinds), operands=tuple(measured), forms=tuple(forms), reason=reason, steps=multiplies)
 
 
 def page_context(
-    found: Instruction, chosen: state.PageState, notices: list[str], query: Mapping[str, str], reason: str, table_values: int
+    found: Instruction, chosen: PageState, notices: list[str], query: Mapping[str, str], reason: str, table_values: int
 ) -> dict[str, Any]:
     """Everything the page of one instruction shows. reason: why no run goes to a GPU; table_values: how large a map stands in the page as a table."""
     figure = figure_of(found, chosen.product)
@@ -73,7 +190,7 @@ def page_context(
     }
 
 
-def scale_tables(found: Instruction, query: Mapping[str, str]) -> list[dict[str, Any]]:
+def scale_tables(found: Instruction, query: Mapping[str, str]) -> list[ScaleTable]:
     """Who supplies each scale factor under the chosen byte-id and thread-id."""
     out = []
     for name in found.scales:
@@ -85,62 +202,62 @@ def scale_tables(found: Instruction, query: Mapping[str, str]) -> list[dict[str,
         if any(not found_ or found_[0] != picked[key] for key, found_ in read.items()):
             notice = f"{name}: byte-id is one of {', '.join(map(str, scale.byte_ids))}, thread-id one of {', '.join(map(str, scale.thread_ids))}; 0 is shown."
         facts = payload.scale_map(found, name, picked["byte_id"], picked["thread_id"])
-        cells = [
-            [f"T{t}.b{b}" for t, b in zip(ts, bs, strict=True)]
-            for ts, bs in zip(facts["thread"].tolist(), facts["byte"].tolist(), strict=True)
-        ]
-        out.append(facts | {"cells": cells, "notice": notice, "letter": name[-1], "line": "row" if name == "scale_a" else "column"})
+        cells = tuple(
+            tuple(f"T{t}.b{b}" for t, b in zip(ts, bs, strict=True))
+            for ts, bs in zip(facts.thread.tolist(), facts.byte.tolist(), strict=True)
+        )
+        line = "row" if name == "scale_a" else "column"
+        out.append(extended(facts, ScaleTable, cells=cells, notice=notice, letter=name[-1], line=line))
     return out
 
 
-def page_data(found: Instruction, figure: Figure, chosen: state.PageState) -> dict[str, Any]:
-    """What the page's script draws from: geometry, the owner of every cell, digits, and the state with its defaults."""
-    return {
-        "ptx": found.ptx,
-        "threads": found.threads,
-        "path": path_of(found),
-        "state": {name: getattr(chosen, name) for name in state.SPEC},
-        "defaults": state.SPEC,
-        "pin": state.PIN,
-        "labels": LABEL_TEMPLATES,
-        "unit": found.family.scope.thread,
-        "spoken": {"cell": SPOKEN, "owner": OWNER, "between": BETWEEN_OWNERS},
-        "figure": {"width": figure.width, "height": figure.height},
-        "panels": [
-            {
-                "name": p.name, "title": p.title, "rows": p.rows, "cols": p.cols, "x": p.x, "y": p.y,
-                "cell_width": p.cell_width, "cell_height": p.cell_height, "warp_edges": p.warp_edges,
-            }
+def page_data(found: Instruction, figure: Figure, chosen: PageState) -> PageData:
+    """What the page's script draws from."""
+    return PageData(
+        ptx=found.ptx,
+        threads=found.threads,
+        path=path_of(found),
+        state=chosen,
+        defaults=PageState(),
+        pin=state.PIN,
+        labels=LABEL_TEMPLATES,
+        unit=found.family.scope.thread,
+        spoken=SpokenData(cell=SPOKEN, owner=OWNER, between=BETWEEN_OWNERS),
+        figure=PaperData(width=figure.width, height=figure.height),
+        panels=tuple(
+            PanelData(
+                name=p.name, title=p.title, rows=p.rows, cols=p.cols, x=p.x, y=p.y,
+                cell_width=p.cell_width, cell_height=p.cell_height, warp_edges=tuple(p.warp_edges),
+            )
             for p in figure.panels
-        ],
-        "operands": {name: operand_data(grid, name) for name, grid in lanes.panel_grids(found, figure).items()},
-    }  # fmt: skip
+        ),
+        operands={name: operand_data(grid, name) for name, grid in lanes.panel_grids(found, figure).items()},
+    )  # fmt: skip
 
 
-def operand_data(grid: Grid, panel: str) -> dict[str, Any]:
-    """One matrix for the script: owners by cell, what depends on the thread or the value alone, and templates of what is said."""
+def operand_data(grid: Grid, panel: str) -> OperandData:
+    """One matrix for the script."""
     op = grid.operand
     forward = op.formula()["forward"]
-    extra = {axis: grid.product for axis in op.axes if axis not in ("row", "col")}
-    return {
-        "name": op.name,
-        "title": lanes.title_of(panel),
-        "element_type": op.element.name,
-        "rows": grid.rows,
-        "cols": grid.cols,
-        "copies": op.pattern.copies,
-        "thread": grid.thread.ravel(),
-        "value": grid.value.ravel(),
-        "register": grid.categories["register"].numbers,
-        "bits": [grid.bits(value) for value in range(op.values)],
-        "spoken_bits": [grid.spoken_bits(value) for value in range(op.values)],
-        "digits": [d.name for d in op.pattern.digits],
-        "categories": {
-            name: {"of": c.of, "numbers": c.numbers, "count": c.count, "wheel": palette.wheel(c.count)}
+    return OperandData(
+        name=op.name,
+        title=lanes.title_of(panel),
+        element_type=op.element.name,
+        rows=grid.rows,
+        cols=grid.cols,
+        copies=op.pattern.copies,
+        thread=grid.thread.ravel(),
+        value=grid.value.ravel(),
+        register=grid.categories["register"].numbers,
+        bits=tuple(grid.bits(value) for value in range(op.values)),
+        spoken_bits=tuple(grid.spoken_bits(value) for value in range(op.values)),
+        digits=tuple(d.name for d in op.pattern.digits),
+        categories={
+            name: CategoryData(of=c.of, numbers=c.numbers, count=c.count, wheel=tuple(palette.wheel(c.count)))
             for name, c in grid.categories.items()
         },
-        "axes": [{"axis": axis, "text": forward[axis], "template": text} for axis, text in grid.axis_templates().items()],
-        "extra": extra,
-        "held": lanes.HELD_ROW if op.name == ADDRESS else lanes.HELD,
-        "head": lanes.HEAD_ROW if op.name == ADDRESS else lanes.HEAD,
-    }
+        axes=tuple(AxisData(axis=axis, text=forward[axis], template=text) for axis, text in grid.axis_templates().items()),
+        extra={axis: grid.product for axis in op.axes if axis not in ("row", "col")},
+        held=lanes.HELD_ROW if op.name == ADDRESS else lanes.HELD,
+        head=lanes.HEAD_ROW if op.name == ADDRESS else lanes.HEAD,
+    )

@@ -1,124 +1,261 @@
-"""What the API and the command line say about an instruction: plain dicts, made from the engine, no framework."""
+"""What pages, the API and the command line say of an instruction: facts, made from the engine. No framework."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Annotated, Any
 
-from app.instruction import wmma as wmma_facts
-from app.kit.rows import summary
-from layouts import catalog, qualifiers
+from app.instruction.wmma import WmmaMemory, memory
+from app.kit.fact import ByThread, Integers, Numbers, Says, extended, fact, sometimes
+from app.kit.names import ElementType
+from app.kit.rows import Row, row
+from layouts import catalog, pattern, qualifiers
+from layouts import instruction as engine
 from layouts.errors import LayoutError
-from layouts.instruction import Instruction, Operand
 
-Json = dict[str, Any]
 METHODS = {"mma": "random products compared with NumPy", "fragment": "the maps measured element by element"}
 
 
-def detail(instruction: Instruction) -> Json:
-    """The summary and, for each operand, everything but the element arrays."""
-    return summary(instruction) | {
-        "note": instruction.family.note,
-        "deprecated": instruction.family.deprecated,
-        "convergence": qualifiers.convergence(instruction),
-        "source": str(instruction.family.source),
-        "operands": [operand_facts(instruction, op) for op in instruction.operands.values()],
-        "scales": [scale_map(instruction, name) for name in instruction.scales],
-        "address": address_map(instruction) if instruction.address else None,
-        "operands_elsewhere": dict(instruction.family.elsewhere),
-        "memory": wmma_facts.memory(instruction),
-    }
+@fact
+class PatternTerm:
+    """A digit of a mixed-radix number: `weight` times a name that runs from 0 to size − 1."""
+
+    name: str
+    size: int
+    weight: int
 
 
-def operand_facts(instruction: Instruction, op: Operand) -> Json:
+@fact
+class Formula:
+    """The map in PTX's words: thread and value → row and column, and back."""
+
+    forward: str
+    inverse: str
+
+
+@fact
+class Evidence:
+    """One independent statement that stands behind the map."""
+
+    kind: Annotated[str, Says(examples=("ran", "assembled", "documented", "not_run"))]
+    text: str
+    by: str
+    date: str
+
+
+@fact
+class Sparsity:
+    """Of every `group` elements of a row `kept` are stored; an index of `index_bits` bits says which."""
+
+    kept: int
+    group: int
+    index_bits: int
+    selectors: int
+    index: Annotated[str, Says("The pattern of the indices.")]
+
+
+@fact
+class Operand:
+    """One fragment: its sizes, registers, pattern, and all that derives from the pattern."""
+
+    name: str
+    rows: int
+    cols: int
+    stored_cols: Annotated[int, Says("Columns in registers: fewer than cols where A is sparse.")]
+    axes: tuple[str, ...]
+    dims: tuple[str, ...]
+    threads: int
+    values: Annotated[int, Says("Elements one thread holds.")]
+    element_type: ElementType
+    element_bits: int
+    container_bits: int
+    registers: int
+    register_type: str
+    register_bits: int
+    pattern: Annotated[str, Says(examples=("(g:8 t:4) (j:2 i:2 e:2) -> (i g) (j t e)",))]
+    cute: Annotated[str, Says("The CuTe layout of the same map.", examples=("((4,8),(2,2,2)):((32,1),(16,8,128))",))]
+    linear_layout: Annotated[
+        dict[str, list[list[int]]] | None, Says("Triton's bases by register, lane and warp; null where there are none.")
+    ]
+    formula: Formula
+    terms: Annotated[dict[str, tuple[PatternTerm, ...]], Says("The digits of thread, value and each axis.")]
+    copies: Annotated[int, Says("How many (thread, value) hold each element.")]
+    sparsity: Sparsity | None
+    source: str
+    evidence: tuple[Evidence, ...]
+
+
+@fact
+class OperandMap(Operand):
+    """The operand and its map, each [thread][value]: `row` and `col` of the element, `register` and `bit` where it lies.
+
+    m8n8k4 with .f16 adds `product`; ldmatrix and stmatrix `matrix`; a sparse A its metadata, its `col` being the dense column while every index
+    keeps the first positions.
+    """
+
+    stored_col: ByThread | None = sometimes()
+    group_col: Annotated[ByThread | None, Says("The first dense column of the element's group.")] = sometimes()
+    meta_thread: Annotated[ByThread | None, Says("The lane that supplies the element's index.")] = sometimes()
+    meta_bit: Annotated[ByThread | None, Says("The index's first bit in that lane's metadata.")] = sometimes()
+    group_size: int | None = sometimes()
+    selector: int | None = sometimes()
+    matrix: ByThread | None = sometimes()
+    row: ByThread
+    col: ByThread
+    product: ByThread | None = sometimes()
+    register: ByThread
+    bit: ByThread
+
+
+@fact
+class ScaleMap:
+    """Who supplies each scale factor: `thread` and `byte` are [row][block] for scale_a, [col][block] for scale_b."""
+
+    name: str
+    element_type: ElementType
+    blocks: int
+    block_k: Annotated[int, Says("Elements of K that share a factor.")]
+    byte_id: int
+    byte_ids: Annotated[tuple[int, ...], Says("The byte-ids that are legal.")]
+    thread_id: int
+    thread_ids: Annotated[tuple[int, ...], Says("The thread-ids that are legal.")]
+    pattern: str
+    thread: Annotated[Numbers, Integers(2)]
+    byte: Annotated[Numbers, Integers(2)]
+    source: str
+
+
+@fact
+class AddressMap:
+    """By lane: the matrix and row whose address it supplies, −1 where it supplies none."""
+
+    name: str
+    pattern: str
+    lanes: int
+    matrix: Annotated[Numbers, Integers(1)]
+    row: Annotated[Numbers, Integers(1)]
+
+
+@fact
+class Detail(Row):
+    """One instruction and each of its operands without the element arrays."""
+
+    operands: tuple[Operand, ...]
+    note: str
+    deprecated: str
+    convergence: Annotated[str, Says("What .sync and .aligned ask of the threads.")]
+    source: str
+    scales: tuple[ScaleMap, ...]
+    address: AddressMap | None
+    operands_elsewhere: Annotated[dict[str, str], Says("Operands that lie in no registers, and where they lie.")]
+    memory: Annotated[WmmaMemory | None, Says("wmma.load and wmma.store only.")]
+
+
+def detail(instruction: engine.Instruction) -> Detail:
+    """The row and, for each operand, everything but the element arrays."""
+    return extended(
+        row(instruction),
+        Detail,
+        operands=tuple(operand_facts(instruction, op) for op in instruction.operands.values()),
+        note=instruction.family.note,
+        deprecated=instruction.family.deprecated,
+        convergence=qualifiers.convergence(instruction),
+        source=str(instruction.family.source),
+        scales=tuple(scale_map(instruction, name) for name in instruction.scales),
+        address=address_map(instruction) if instruction.address else None,
+        operands_elsewhere=dict(instruction.family.elsewhere),
+        memory=memory(instruction),
+    )
+
+
+def operand_facts(instruction: engine.Instruction, op: engine.Operand) -> Operand:
     """One operand: sizes, registers, pattern and everything derived from it as text."""
     pattern = op.pattern
-    formula = op.formula()
-    return {
-        "name": op.name,
-        "rows": op.row_count,
-        "cols": op.dense_col_count,
-        "stored_cols": op.col_count,
-        "axes": list(op.axes),
-        "dims": list(op.dims),
-        "threads": op.threads,
-        "values": op.values,
-        "element_type": op.element.name,
-        "element_bits": op.element.bits,
-        "container_bits": op.container_bits,
-        "registers": op.registers,
-        "register_type": op.element.register_type,
-        "register_bits": op.register_bits,
-        "pattern": str(pattern),
-        "cute": op.cute,
-        "linear_layout": pattern.linear_layout(),
-        "formula": {way: "\n".join(f"{k} = {v}" for k, v in lines.items()) for way, lines in formula.items()},
-        "terms": {
+    formula = {way: "\n".join(f"{name} = {value}" for name, value in lines.items()) for way, lines in op.formula().items()}
+    return Operand(
+        name=op.name,
+        rows=op.row_count,
+        cols=op.dense_col_count,
+        stored_cols=op.col_count,
+        axes=tuple(op.axes),
+        dims=tuple(op.dims),
+        threads=op.threads,
+        values=op.values,
+        element_type=op.element.name,
+        element_bits=op.element.bits,
+        container_bits=op.container_bits,
+        registers=op.registers,
+        register_type=op.element.register_type,
+        register_bits=op.register_bits,
+        pattern=str(pattern),
+        cute=op.cute,
+        linear_layout=pattern.linear_layout(),
+        formula=Formula(**formula),
+        terms={
             "thread": _terms(pattern.thread_terms()),
             "value": _terms(pattern.value_terms()),
             **{axis: _terms(terms) for axis, terms in zip(op.axes, pattern.coord_terms(), strict=True)},
         },
-        "copies": pattern.copies,
-        "sparsity": sparsity_facts(op),
-        "source": str(op.source),
-        "evidence": evidence(instruction),
-    }
+        copies=pattern.copies,
+        sparsity=sparsity_facts(op),
+        source=str(op.source),
+        evidence=evidence(instruction),
+    )
 
 
-def _terms(terms: Any) -> list[Json]:
-    return [{"name": t.name, "size": t.size, "weight": t.weight} for t in terms]
+def _terms(terms: Iterable[pattern.Term]) -> tuple[PatternTerm, ...]:
+    return tuple(extended(term, PatternTerm) for term in terms)
 
 
-def sparsity_facts(op: Operand) -> Json | None:
+def sparsity_facts(op: engine.Operand) -> Sparsity | None:
     """How a stored A is compressed, None where it is not."""
     s = op.sparsity
     if s is None:
         return None
-    return {"kept": s.kept, "group": s.group, "index_bits": s.index_bits, "selectors": s.selectors, "index": str(s.index)}
+    return Sparsity(kept=s.kept, group=s.group, index_bits=s.index_bits, selectors=s.selectors, index=str(s.index))
 
 
-def scale_map(instruction: Instruction, name: str, byte_id: int = 0, thread_id: int = 0) -> Json:
-    """A block-scale operand: "thread" and "byte" are [row][block] for scale_a, [col][block] for scale_b (NumPy)."""
+def scale_map(instruction: engine.Instruction, name: str, byte_id: int = 0, thread_id: int = 0) -> ScaleMap:
+    """A block-scale operand under a byte-id and a thread-id."""
     scale = instruction.scales[name]
     thread, byte = scale.owners(byte_id, thread_id)
-    k = instruction.sizes["k"]
-    return {
-        "name": name,
-        "element_type": scale.element.name,
-        "blocks": scale.blocks,
-        "block_k": k // scale.blocks,
-        "byte_id": byte_id,
-        "byte_ids": list(scale.byte_ids),
-        "thread_id": thread_id,
-        "thread_ids": list(scale.thread_ids),
-        "pattern": str(scale.pattern),
-        "thread": thread,
-        "byte": byte,
-        "source": "PTX ISA 9.1, 9.7.14.3",
-    }
+    return ScaleMap(
+        name=name,
+        element_type=scale.element.name,
+        blocks=scale.blocks,
+        block_k=instruction.sizes["k"] // scale.blocks,
+        byte_id=byte_id,
+        byte_ids=tuple(scale.byte_ids),
+        thread_id=thread_id,
+        thread_ids=tuple(scale.thread_ids),
+        pattern=str(scale.pattern),
+        thread=thread,
+        byte=byte,
+        source="PTX ISA 9.1, 9.7.14.3",
+    )
 
 
-def address_map(instruction: Instruction) -> Json:
-    """ "matrix" and "row" by lane: whose row's address the lane supplies, -1 where it supplies none."""
+def address_map(instruction: engine.Instruction) -> AddressMap:
+    """The rows whose addresses the lanes of a matrix load or store supply."""
     import numpy as np
 
     op = instruction.address
     assert op is not None
     matrix, row = (np.pad(op.coords[axis][:, 0], (0, 32 - op.threads), constant_values=-1) for axis in ("matrix", "row"))
-    return {"name": "address", "pattern": str(op.pattern), "lanes": op.threads, "matrix": matrix, "row": row}
+    return AddressMap(name="address", pattern=str(op.pattern), lanes=op.threads, matrix=matrix, row=row)
 
 
-def operand_map(instruction: Instruction, op: Operand, selector: int = 0) -> Json:
+def operand_map(instruction: engine.Instruction, op: engine.Operand, selector: int = 0) -> OperandMap:
     """The facts and the map: every axis, register and bit as [thread][value] arrays (NumPy; the caller serialises).
 
-    A sparse A also has group_col, meta_thread, meta_bit and group_size for its sparsity selector; its col is the dense column
-    while every index keeps the first positions.
+    A sparse A also has the metadata's places for its sparsity selector; its col is the dense column while every index keeps the first positions.
     """
     import numpy as np
 
     value = np.arange(op.values)
     register, bit = np.divmod(value * op.container_bits, op.register_bits)
     whole = (op.threads, op.values)
-    sparse: Json = {}
+    sparse: dict[str, Any] = {}
     if op.sparsity:
         meta_thread, meta_bit = op.sparsity.suppliers(selector)
         stored = op.coords["col"]
@@ -134,19 +271,20 @@ def operand_map(instruction: Instruction, op: Operand, selector: int = 0) -> Jso
         raise LayoutError(
             "bad_selector", f"Operand {op.name} of {instruction.ptx} has no sparsity selector.", "Leave selector out.", "selector"
         )
-    return (
-        operand_facts(instruction, op)
-        | sparse
-        | {
-            **op.coords,
-            op.plane[1]: op.cols,
-            "register": np.broadcast_to(register, whole),
-            "bit": np.broadcast_to(bit, whole),
-        }
+    axes = {**op.coords, op.plane[1]: op.cols}
+    return extended(
+        operand_facts(instruction, op),
+        OperandMap,
+        **sparse,
+        **axes,
+        register=np.broadcast_to(register, whole),
+        bit=np.broadcast_to(bit, whole),
     )
 
 
-def any_operand(instruction: Instruction, name: str, selector: int = 0, byte_id: int = 0, thread_id: int = 0) -> Json:
+def any_operand(
+    instruction: engine.Instruction, name: str, selector: int = 0, byte_id: int = 0, thread_id: int = 0
+) -> OperandMap | ScaleMap | AddressMap:
     """Whatever map goes by this name: a fragment, a scale or the addresses."""
     wanted = name.lower()
     if wanted in instruction.scales:
@@ -156,45 +294,28 @@ def any_operand(instruction: Instruction, name: str, selector: int = 0, byte_id:
     return operand_map(instruction, instruction.operand(wanted), selector)
 
 
-def evidence(instruction: Instruction) -> list[Json]:
+def evidence(instruction: engine.Instruction) -> tuple[Evidence, ...]:
     """Which independent statements stand behind this instruction's maps, strongest first; says so where hardware is missing."""
-    known = catalog.assembled(instruction)
-    meta = catalog.assembler()
-    out: list[Json] = []
-    if known.targets:
-        out.append(
-            {
-                "kind": "assembled",
-                "text": f"assembles for {known.targets[0]}{' and up' if len(known.targets) > 1 else ''}",
-                "by": meta["assembler"],
-                "date": meta["date"],
-            }
+    known, meta, family = catalog.assembled(instruction), catalog.assembler(), instruction.family
+    out = [
+        Evidence(
+            kind="ran" if run.agrees else "differs",
+            text=f"{'ran' if run.agrees else 'DIFFERS'} on {catalog.short(run.device)}, {run.date}",
+            by=f"{run.device}: {' and '.join(METHODS[method] for method in run.methods)}",
+            date=run.date,
         )
-    family = instruction.family
-    runs = catalog.runs(instruction)
-    ran: list[Json] = [
-        {
-            "kind": "ran" if run.agrees else "differs",
-            "text": f"{'ran' if run.agrees else 'DIFFERS'} on {catalog.short(run.device)}, {run.date}",
-            "by": f"{run.device}: {' and '.join(METHODS[method] for method in run.methods)}",
-            "date": run.date,
-        }
-        for run in runs
+        for run in catalog.runs(instruction)
     ]
     if family.measured:
-        ran.append(
-            {"kind": "ran", "text": family.measured, "by": "a map measured on the device, tests/golden/hardware", "date": "2026-11-21"}
-        )
-    out = ran + out
+        out.append(Evidence(kind="ran", text=family.measured, by="a map measured on the device, tests/golden/hardware", date="2026-11-21"))
+    ran = bool(out)
+    if known.targets:
+        text = f"assembles for {known.targets[0]}{' and up' if len(known.targets) > 1 else ''}"
+        out.append(Evidence(kind="assembled", text=text, by=meta["assembler"], date=meta["date"]))
+    source = str(family.source)
     if not family.specified:
-        out.append({"kind": "not_run", "text": "unspecified by PTX; other architectures unknown", "by": str(family.source), "date": ""})
-        return out
-    out.append({"kind": "documented", "text": "documented", "by": str(family.source), "date": ""})
+        return (*out, Evidence(kind="not_run", text="unspecified by PTX; other architectures unknown", by=source, date=""))
+    out.append(Evidence(kind="documented", text="documented", by=source, date=""))
     if not ran:
-        out.append({"kind": "not_run", "text": "not yet run on hardware by this project", "by": "", "date": ""})
-    return out
-
-
-def _short(device: str) -> str:
-    """ "NVIDIA H100 80GB HBM3" → "H100"."""
-    return device.removeprefix("NVIDIA ").split(" ")[0]
+        out.append(Evidence(kind="not_run", text="not yet run on hardware by this project", by="", date=""))
+    return tuple(out)

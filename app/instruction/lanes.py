@@ -2,18 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from app.instruction.state import PageState
+from app.kit.fact import fact
 from layouts.instruction import Instruction, Operand
 from layouts.view import ADDRESS, Figure, Grid
 
-Json = dict[str, Any]
 # What the panel says of one value, and of the cell that is pointed at: templates, which a page's script fills for other lanes.
 HELD, HELD_ROW = "{name}{value} {title}[{row},{col}]", "row {row}"
 HEAD, HEAD_ROW = "{title}[{row},{col}] = {name}{value}, R{register}{bits}", "points at row {row} of matrix {matrix}"
+
+
+@fact
+class HeldText:
+    """One value of a register: what it is, and which bits it has."""
+
+    text: str
+    bits: str
+
+
+@fact
+class LaneRegisters:
+    """One thread's registers of one panel."""
+
+    title: str
+    element: str
+    registers: dict[int, list[HeldText]]
+
+
+@fact
+class FullTable:
+    """Every thread's elements as text, with all their coordinates."""
+
+    name: str
+    axes: tuple[str, ...]
+    values: tuple[str, ...]
+    threads: tuple[tuple[str, ...], ...]
 
 
 def distinct_operands(found: Instruction) -> list[Operand]:
@@ -45,7 +70,7 @@ def lane_of(found: Instruction, figure: Figure, chosen: PageState) -> int:
     return int(min(held & (chosen.thread_set() or held) or chosen.thread_set() or held))
 
 
-def lane_registers(grid: Grid, panel: str, thread: int) -> Json | None:
+def lane_registers(grid: Grid, panel: str, thread: int) -> LaneRegisters | None:
     """One thread's registers of one panel, each with its values' text and bits; None where it holds nothing of it.
 
     The script prints the same for the lane under the pointer from the same templates (static/instruction/panel.js); a browser test compares them.
@@ -54,22 +79,22 @@ def lane_registers(grid: Grid, panel: str, thread: int) -> Json | None:
     at = [(int(grid.value[r, c, n]), int(r), int(c)) for r, c, n in zip(*(grid.thread == thread).nonzero(), strict=True)]
     if not at:
         return None
-    registers: dict[int, list[dict[str, str]]] = {}
+    registers: dict[int, list[HeldText]] = {}
     for value, row, col in sorted(at):
         held = HELD_ROW if op.name == ADDRESS else HELD
         text = held.format(name=op.name, value=value, title=title_of(panel), row=row, col=col)
-        registers.setdefault(op.register_of(value)[0], []).append({"text": text, "bits": grid.bits(value)})
-    return {"title": title_of(panel), "element": op.element.name, "registers": registers}
+        registers.setdefault(op.register_of(value)[0], []).append(HeldText(text=text, bits=grid.bits(value)))
+    return LaneRegisters(title=title_of(panel), element=op.element.name, registers=registers)
 
 
-def full_table(op: Operand) -> Json:
+def full_table(op: Operand) -> FullTable:
     """Every thread's elements as text with all their coordinates, for reading without scripts."""
     axes = list(op.axes)
     arrays = [op.cols if axis == op.plane[1] else op.coords[axis] for axis in axes]
     lines = zip(*(array.tolist() for array in arrays), strict=True)
-    return {
-        "name": op.name,
-        "axes": axes,
-        "values": [f"{op.name}{v}" for v in range(op.values)],
-        "threads": [[",".join(map(str, place)) for place in zip(*line, strict=True)] for line in lines],
-    }
+    return FullTable(
+        name=op.name,
+        axes=tuple(axes),
+        values=tuple(f"{op.name}{v}" for v in range(op.values)),
+        threads=tuple(tuple(",".join(map(str, place)) for place in zip(*line, strict=True)) for line in lines),
+    )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
+from app.kit.fact import Says, fact, sometimes
 from app.kit.media import FORMS
 from layouts.errors import LayoutError
 from layouts.reading import shown
@@ -23,6 +24,24 @@ FILES = (*FORMS, "cu", "py", "css", "js")
 ALLOWED = {"int": "A whole number.", "float": "A number.", "bool": "true or false.", "string": "Text."}
 
 
+@fact
+class ErrorBody:
+    """What was given, why not, what is allowed, and which field it is about ("" for the request as a whole)."""
+
+    code: Annotated[str, Says(examples=("bad_number",), limits={"pattern": "^[a-z0-9_]+$"})]
+    message: Annotated[str, Says(limits={"minLength": 1})]
+    hint: str
+    field: str
+    nearest: Annotated[tuple[str, ...] | None, Says("The nearest legal PTX texts, where an instruction is unknown.")] = sometimes()
+
+
+@fact
+class Error:
+    """Every error of every route."""
+
+    error: ErrorBody
+
+
 def status_of(error: LayoutError) -> int:
     """The HTTP status of a refusal."""
     return STATUS.get(error.code, 422)
@@ -39,12 +58,10 @@ def told_headers(error: LayoutError) -> dict[str, str]:
     return {"Retry-After": str(retry)} if retry else {}
 
 
-def body_of(error: LayoutError) -> dict[str, Any]:
-    """The JSON of an error."""
-    body: dict[str, Any] = {"code": error.code, "message": error.message, "hint": error.hint, "field": error.field}
-    if error.nearest:
-        body["nearest"] = list(error.nearest)
-    return {"error": body}
+def body_of(error: LayoutError) -> ErrorBody:
+    """What every route answers, under "error"."""
+    nearest = tuple(error.nearest) or None
+    return ErrorBody(code=error.code, message=error.message, hint=error.hint, field=error.field, nearest=nearest)
 
 
 def in_our_words(error: dict[str, Any]) -> LayoutError:

@@ -18,6 +18,7 @@ from starlette.responses import JSONResponse, Response
 from app.kit import errors
 from app.kit.asgi import ASGIApp, Message, Receive, Scope, Send
 from app.kit.assets import folder, script, static_url
+from app.kit.fact import plain
 from app.kit.labels import LABELS
 from app.kit.prefix import address, linked
 from app.kit.wire import Body
@@ -89,7 +90,7 @@ def answer(request: Request, status: int, error: LayoutError, headers: dict[str,
     """One error, as JSON for programs and as a page for people; both keep what was typed."""
     headers = {**(headers or {}), **errors.told_headers(error)}
     if errors.for_machines(address(request.scope)):
-        return JSONResponse(errors.body_of(error), status, headers)
+        return JSONResponse({"error": plain(errors.body_of(error))}, status, headers)
     context = {"error": error, "status": status, "typed": request.path_params.get("rest") or request.query_params.get("ptx", "")}
     return Body(rendered(request, "kit/error.html", context), HTML, status=status, keep=False, headers=headers)
 

@@ -2,30 +2,61 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
+from app.kit.fact import Says, fact
+from app.kit.names import ElementType, Family, Target
 from layouts import catalog
 from layouts.instruction import Instruction
 
-Json = dict[str, Any]
+
+@fact
+class Shape:
+    """null where the instruction has no such dimension."""
+
+    m: int | None
+    n: int | None
+    k: int | None
 
 
-def summary(instruction: Instruction) -> Json:
-    """One row of the catalogue."""
+@fact
+class Types:
+    """The element type of each matrix; null where the instruction has none."""
+
+    a: ElementType | None
+    b: ElementType | None
+    c: ElementType | None
+    d: ElementType | None
+
+
+@fact
+class Row:
+    """What every answer about an instruction begins with."""
+
+    ptx: Annotated[str, Says("The PTX text in its usual spelling.")]
+    family: Family
+    shape: Shape
+    types: Types
+    layouts: Annotated[tuple[str, ...], Says("row and col, as the text carries them.")]
+    modifiers: Annotated[tuple[str, ...], Says("The other parts of the text.")]
+    targets: Annotated[tuple[Target, ...], Says("The architectures for which ptxas makes code of it.")]
+    ptx_version: Annotated[str, Says("The least PTX version that reads it.")]
+
+
+def row(instruction: Instruction) -> Row:
+    """What every answer about an instruction begins with."""
     known = catalog.assembled(instruction)
-    types = instruction.types
-    sizes = instruction.sizes
-    return {
-        "ptx": instruction.ptx,
-        "family": instruction.family.name,
-        "shape": {dim: sizes.get(dim) for dim in "mnk"},
-        "types": {name: types.get(name) for name in "abcd"},
-        "layouts": list(instruction.syntax.layouts),
-        "modifiers": list(instruction.modifiers),
-        "targets": list(known.targets),
-        "ptx_version": known.ptx_version,
-        "operands": list(instruction.operand_names),
-    }
+    types, sizes = instruction.types, instruction.sizes
+    return Row(
+        ptx=instruction.ptx,
+        family=instruction.family.name,
+        shape=Shape(m=sizes.get("m"), n=sizes.get("n"), k=sizes.get("k")),
+        types=Types(a=types.get("a"), b=types.get("b"), c=types.get("c"), d=types.get("d")),
+        layouts=tuple(instruction.syntax.layouts),
+        modifiers=tuple(instruction.modifiers),
+        targets=tuple(known.targets),
+        ptx_version=known.ptx_version,
+    )
 
 
 def in_words(instruction: Instruction) -> tuple[str, str]:

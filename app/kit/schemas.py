@@ -1,13 +1,12 @@
-"""Words, numbers and the one error: what the models of every feature are made of. Words come from the tables."""
+"""Words and numbers: what the models of every feature's bodies are made of."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 from typing_extensions import TypeAliasType
 
-from app.kit.names import ElementType, Family, Target
 from app.kit.names import Word32 as Word32
 from app.kit.names import Word64 as Word64
 from layouts.reading import LONGEST_NUMBER, LONGEST_TEXT, PATTERN
@@ -53,59 +52,3 @@ NumberText = _number("NumberText", [*_SPELLED, {"const": ""}], f"A whole number 
 ByLane = Annotated[list[int], Field(description="[lane]")]
 ByThread = Annotated[list[list[int]], Field(description="[thread][value]")]
 Grid = list[list[int]]
-
-
-class ErrorBody(Closed):
-    """What was given, why not, what is allowed, and which field it is about ("" for the request as a whole)."""
-
-    code: str = Field(pattern="^[a-z0-9_]+$", examples=["bad_number"])
-    message: str = Field(min_length=1)
-    hint: str
-    field: str
-    nearest: list[str] = Field(default=[], description="The nearest legal PTX texts, where an instruction is unknown.")
-
-
-class Error(Closed):
-    """Every error of every route."""
-
-    error: ErrorBody
-
-
-class Health(Closed):
-    status: Literal["ok"]
-
-
-class Ready(Closed):
-    status: Literal["ready"]
-    instructions: int
-    assembler: str = Field(description="The ptxas that wrote the targets.")
-
-
-class Shape(Closed):
-    """null where the instruction has no such dimension."""
-
-    m: int | None
-    n: int | None
-    k: int | None
-
-
-class Types(Closed):
-    """The element type of each matrix; null where the instruction has none."""
-
-    a: ElementType | None
-    b: ElementType | None
-    c: ElementType | None
-    d: ElementType | None
-
-
-class Row(Closed):
-    """What every answer about an instruction begins with."""
-
-    ptx: str = Field(description="The PTX text in its usual spelling.")
-    family: Family
-    shape: Shape
-    types: Types
-    layouts: list[str] = Field(description="row and col, as the text carries them.")
-    modifiers: list[str] = Field(description="The other parts of the text.")
-    targets: list[Target] = Field(description="The architectures for which ptxas makes code of it.")
-    ptx_version: str = Field(description="The least PTX version that reads it.")

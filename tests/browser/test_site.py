@@ -53,7 +53,7 @@ def test_its_search_finds_what_the_server_finds(tmp_path: Path, browser: Browser
     asked += [{"family": family, "target": "sm_90a", "q": text} for family in ("mma", "wgmma") for text in ("f16", TEXTS[0])]
     place = {i.ptx: at for at, i in enumerate(catalog.instructions())}
     for given, shown in zip(asked, found(page, asked), strict=True):
-        assert shown == [place[row["ptx"]] for row in catalogue.listing(**given)["instructions"]], given
+        assert shown == [place[row.ptx] for row in catalogue.listing(**given).instructions], given
 
 
 TOPICS = (

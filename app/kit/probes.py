@@ -1,0 +1,23 @@
+"""What the server says of its own state. No framework."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from app.kit.fact import Says, fact
+
+
+@fact
+class Health:
+    """The process answers."""
+
+    status: Literal["ok"]
+
+
+@fact
+class Ready:
+    """The catalogue is loaded and the assembled targets are at hand."""
+
+    status: Literal["ready"]
+    instructions: int
+    assembler: Annotated[str, Says("The ptxas that wrote the targets.")]
