@@ -37,7 +37,9 @@ def attach() -> typer.Typer:
 
 
 def main() -> None:
-    """Entry point: what the caller gave wrong is a message and status 2. Verbs of this file start without the others being built, which costs as much."""
+    """Entry point: what the caller gave wrong is a message and status 2. Verbs of this file start without the others
+    being built, which costs as much.
+    """
     from layouts.errors import LayoutError
 
     for stream in (sys.stdout, sys.stderr):
@@ -54,12 +56,18 @@ def main() -> None:
         _refuse(error)
     except OSError as error:
         named = f"'{error.filename}': " if error.filename else ""
-        _refuse(LayoutError("bad_usage", f"{named}{error.strerror or error}.", "Choose another file or folder.", "output"))
+        _refuse(
+            LayoutError("bad_usage", f"{named}{error.strerror or error}.", "Choose another file or folder.", "output")
+        )
 
 
 def _refuse(error: Any) -> NoReturn:
     if "--json" in sys.argv:
-        print(json.dumps({"error": {"code": error.code, "message": error.message, "hint": error.hint, "field": error.field}}))
+        print(
+            json.dumps(
+                {"error": {"code": error.code, "message": error.message, "hint": error.hint, "field": error.field}}
+            )
+        )
     else:
         print(f"lanescope: {error.message}\n  {error.hint}", file=sys.stderr)
     raise SystemExit(2)
@@ -86,7 +94,10 @@ def list_(
     if as_json:
         return print_json(found)
     if sys.stdout.isatty():
-        lines = [[r.family, r.ptx, *rows.in_words(catalog.find(r.ptx)), " ".join(r.targets).replace("sm_", "")] for r in found.instructions]
+        lines = [
+            [r.family, r.ptx, *rows.in_words(catalog.find(r.ptx)), " ".join(r.targets).replace("sm_", "")]
+            for r in found.instructions
+        ]
         table(["family", "instruction", "shape", "types", "sm_"], lines)
     else:
         for row in found.instructions:
@@ -111,7 +122,9 @@ def show(
 
     found = find(ptx)
     if not operand and (at or lane):
-        raise LayoutError("bad_usage", "--at and --lane need an operand.", f"One of {', '.join(found.operands)}.", "operand")
+        raise LayoutError(
+            "bad_usage", "--at and --lane need an operand.", f"One of {', '.join(found.operands)}.", "operand"
+        )
     if value and not lane:
         raise LayoutError("bad_usage", "--value needs a --lane.", "e.g. --lane 13 --value 2.", "value")
     op = found.operand(operand) if operand else None
@@ -136,7 +149,10 @@ def diagram(
     ptx: Ptx,
     operand: Annotated[str, typer.Argument(help="a, b, c, d, data; the whole product when left out.")] = "",
     output: Annotated[
-        str, typer.Option("--output", "-o", help="FILE.svg, .png, .pdf, .tex, .txt, .md, .csv or .json; - for SVG on standard output.")
+        str,
+        typer.Option(
+            "--output", "-o", help="FILE.svg, .png, .pdf, .tex, .txt, .md, .csv or .json; - for SVG on standard output."
+        ),
     ] = "-",
     colour: Annotated[str, typer.Option(help=DIAGRAM["colour"])] = "",
     label: Annotated[str, typer.Option(help=DIAGRAM["label"])] = "",
@@ -160,11 +176,16 @@ def diagram(
     from layouts import find
 
     found = find(ptx)
-    given = {"colour": colour, "label": label, "lanes": lanes, "warps": warps, "rows": rows, "cols": cols, "theme": theme, "cell": cell, "title": title,
-             "lang": lang, "product": product, "scale": scale, "legend": "1" * legend, "caption": "1" * caption, "embed": "1" * embed}  # fmt: skip
+    given = {"colour": colour, "label": label, "lanes": lanes, "warps": warps, "rows": rows, "cols": cols,
+    "theme": theme, "cell": cell, "title": title,
+             "lang": lang, "product": product, "scale": scale, "legend": "1" * legend, "caption": "1" * caption,
+             "embed": "1" * embed}  # fmt: skip
     form = "json" if as_json else form_of(output)
     made, _ = pictures.instruction(
-        form, found, found.operand(operand) if operand else None, {name: value for name, value in given.items() if value}
+        form,
+        found,
+        found.operand(operand) if operand else None,
+        {name: value for name, value in given.items() if value},
     )
     save(made, output if not as_json or output != "-" else "-")
 
@@ -175,10 +196,17 @@ def export(
     family: Annotated[list[str] | None, typer.Option(help="Only these families.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """A self-contained site: pages, JSON, SVG, scripts; relative links, no server. What has not changed is not written again."""
+    """A self-contained site: pages, JSON, SVG, scripts; relative links, no server. What has not changed is not written
+    again.
+    """
     from app import export as site
 
     told = site.export(folder, family or [], sys.stderr.isatty())
-    print_json(told) if as_json else print(
-        f"{folder}: {told['pages']} pages, {told['written']} of {told['files']} files written, {told['bytes'] / 1e6:.1f} MB, {told['seconds']:.1f} s"
+    (
+        print_json(told)
+        if as_json
+        else print(
+            f"{folder}: {told['pages']} pages, {told['written']} of {told['files']} files written,"
+            f" {told['bytes'] / 1e6:.1f} MB, {told['seconds']:.1f} s"
+        )
     )

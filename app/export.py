@@ -1,4 +1,6 @@
-"""The static export: every page as a file with relative links, maps and pictures shared by content. Works from file:// and any host."""
+"""The static export: every page as a file with relative links, maps and pictures shared by content. Works from file://
+and any host.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,9 @@ class Site:
         self.files: dict[str, int] = {}
         self.written = 0
         limits = catalogue.Limits(rows=len(catalog.instructions()), table_values=MOST_TABLE_VALUES)
-        self.app = create_app(Hardware(why_not=REASON), limits, Settings(seconds=600, cache_bytes=0))  # whatever this shell's variables say
+        self.app = create_app(
+            Hardware(why_not=REASON), limits, Settings(seconds=600, cache_bytes=0)
+        )  # whatever this shell's variables say
 
     def get(self, address: str) -> bytes:
         """One page of the application. In a thread of its own, so that it works under a running event loop, too."""
@@ -84,7 +88,7 @@ class Site:
         """A file named by its content."""
         return self.write(f"{folder}/{_digest(content)}.{ending}", content)
 
-    # links ---------------------------------------------------------------------------------------------------------------------
+    # links ------------------------------------------------------------------------------------------------------------
 
     def target(self, address: str) -> str:
         """The file a server address has become."""
@@ -156,7 +160,7 @@ class Site:
         named = "; ".join(f"{panel.title}: {panel.grid.operand.pattern}" for panel in figure.panels if panel.grid)
         return self.shared("svg", "svg", svg(figure, title=named, palette=palette.LIGHT))
 
-    # pages ---------------------------------------------------------------------------------------------------------------------
+    # pages ------------------------------------------------------------------------------------------------------------
 
     def page(self, address: str, path: str, maps: bool = False) -> None:
         """Fetch a page from the application and write it with links that hold in files."""
@@ -171,7 +175,11 @@ class Site:
             extra = "".join(f'<script defer src="{up}{file}"></script>' for file in files)
         if path == "index.html":
             text = _ROW.sub(lambda m: m[0] if html.unescape(m[1]) in self.names else "", text)
-            text = text.replace("</body>", _script("search", plain(search.exported(self.chosen)) | {"pages": self.topics()}) + "</body>", 1)
+            text = text.replace(
+                "</body>",
+                _script("search", plain(search.exported(self.chosen)) | {"pages": self.topics()}) + "</body>",
+                1,
+            )
         text = _MODULE.sub(lambda m: f'{extra}<script defer src="/static/{self.script(m[1])}"{m[2]}>', text)
         text = text.replace("<html ", "<html data-exported ", 1)
         text = _dedent(text)
@@ -234,15 +242,18 @@ def _digest(content: str) -> str:
 
 def _dedent(text: str) -> str:
     """Indentation removed outside <pre> and <textarea>."""
-    parts = re.split(r"(<pre.*?</pre>|<textarea.*?</textarea>|<script type=\"application/json\".*?</script>)", text, flags=re.S)
+    parts = re.split(
+        r"(<pre.*?</pre>|<textarea.*?</textarea>|<script type=\"application/json\".*?</script>)", text, flags=re.S
+    )
     return "".join(part if n % 2 else re.sub(r"^[ \t]+", "", part, flags=re.M) for n, part in enumerate(parts))
 
 
 def _needs_server(text: str) -> str:
     """The page that stands for everything computed, in the frame of another page."""
     body = (
-        '<main id="main"><h1>This needs the server</h1><p class="note">An exported site has the catalogue, every instruction’s page, the guide and the gallery. '
-        "Verifying descriptors, tiles, chains, diagrams and runs are computed: <code>make run</code>, then http://127.0.0.1:8000.</p></main>"
+        '<main id="main"><h1>This needs the server</h1><p class="note">An exported site has the catalogue, every'
+        " instruction’s page, the guide and the gallery. Verifying descriptors, tiles, chains, diagrams and runs are"
+        " computed: <code>make run</code>, then http://127.0.0.1:8000.</p></main>"
     )
     return re.sub(r'<main id="main">.*</main>', lambda _: body, text, flags=re.S)
 
@@ -251,8 +262,10 @@ async def fetch(app: Any, address: str) -> bytes:
     """One GET of the application, without a socket. RuntimeError where it is not answered with 200."""
     path, _, query = address.partition("?")
     scope = {
-        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "GET", "scheme": "http", "path": unquote(path), "raw_path": path.encode(),
-        "query_string": query.encode(), "root_path": "", "headers": [(b"host", b"127.0.0.1")], "client": ("127.0.0.1", 0), "server": ("127.0.0.1", 80),
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "GET", "scheme": "http",
+        "path": unquote(path), "raw_path": path.encode(),
+        "query_string": query.encode(), "root_path": "", "headers": [(b"host", b"127.0.0.1")],
+        "client": ("127.0.0.1", 0), "server": ("127.0.0.1", 80),
     }  # fmt: skip
     status, body = 0, bytearray()
 
@@ -276,21 +289,29 @@ def export(folder: str, families: list[str], bar: bool) -> dict[str, Any]:
     """Write the site; LayoutError names a wrong family or a folder that cannot be written."""
     for name in families:
         if name not in catalog.FAMILY_NAMES:
-            raise LayoutError("unknown_family", f"No family '{name[:60]}'.", f"Allowed: {', '.join(catalog.FAMILY_NAMES)}.", "family")
+            raise LayoutError(
+                "unknown_family", f"No family '{name[:60]}'.", f"Allowed: {', '.join(catalog.FAMILY_NAMES)}.", "family"
+            )
     begun = time.perf_counter()
     chosen = tuple(i for i in catalog.instructions() if not families or i.family.name in families)
     target = Path(folder)
     try:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise LayoutError("bad_usage", f"'{folder}' cannot be made: {error.strerror}.", "Choose another folder.", "folder") from None
+        raise LayoutError(
+            "bad_usage", f"'{folder}' cannot be made: {error.strerror}.", "Choose another folder.", "folder"
+        ) from None
     site = Site(target, chosen)
     from rich.console import Console
     from rich.progress import track
 
     total = len(chosen) + len(STANDING) + len(guide.slugs())
-    done = sum(1 for _ in track(site.run(), total=total, description="exporting", console=Console(stderr=True), disable=not bar))
+    done = sum(
+        1
+        for _ in track(site.run(), total=total, description="exporting", console=Console(stderr=True), disable=not bar)
+    )
     return {
-        "folder": str(target), "pages": done, "files": len(site.files), "written": site.written, "bytes": sum(site.files.values()),
+        "folder": str(target), "pages": done, "files": len(site.files), "written": site.written,
+        "bytes": sum(site.files.values()),
         "seconds": round(time.perf_counter() - begun, 2),
     }  # fmt: skip

@@ -61,10 +61,12 @@ from app.steps import page as steps_page
 from layouts import catalog
 
 APIS = (  # in the order of /docs
-    catalogue_api, instruction_api, kernel_api, memory_api, diagram_api, runs_api, steps_api, reuse_api, compare_api, metadata_api, chain_api, banks_api,
+    catalogue_api, instruction_api, kernel_api, memory_api, diagram_api, runs_api, steps_api, reuse_api, compare_api,
+    metadata_api, chain_api, banks_api,
 )  # fmt: skip
 PAGES = (
-    memory_page, kernel_page, guide_page, runs_page, steps_page, reuse_page, compare_page, metadata_page, chain_page, banks_page, diagram_page,
+    memory_page, kernel_page, guide_page, runs_page, steps_page, reuse_page, compare_page, metadata_page, chain_page,
+    banks_page, diagram_page,
     openapi, apidocs_page, catalogue_page, instruction_page,
 )  # fmt: skip
 
@@ -80,7 +82,9 @@ class Head:
             return await self.app(scope, receive, send)
 
         async def send_head(message: Message) -> None:
-            await send(message if message["type"] == "http.response.start" else {"type": "http.response.body", "body": b""})
+            await send(
+                message if message["type"] == "http.response.start" else {"type": "http.response.body", "body": b""}
+            )
 
         await self.app({**scope, "method": "GET"}, receive, send_head)
 
@@ -92,7 +96,9 @@ def style_sheet() -> Body:
 
 
 class Assets(StaticFiles):
-    """Files of the pages. Modules import one another by names that never change: a browser asks each time whether they have."""
+    """Files of the pages. Modules import one another by names that never change: a browser asks each time whether they
+    have.
+    """
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         if path == STYLE:
@@ -118,7 +124,9 @@ def create_app(
     limits: Limits | None = None,
     settings: Settings | None = None,
 ) -> FastAPI:
-    """The whole server, by the settings of the environment; tests give it hardware and settings of their own, the static export limits."""
+    """The whole server, by the settings of the environment; tests give it hardware and settings of their own, the
+    static export limits.
+    """
     settings = settings or Settings.of()
 
     @asynccontextmanager
@@ -151,7 +159,9 @@ def create_app(
     @app.get("/readyz", tags=["operation"], responses={200: {"model": Ready}})
     async def readyz() -> Response:
         """The catalogue is loaded and the assembled targets are at hand."""
-        told = Ready(status="ready", instructions=len(catalog.instructions()), assembler=catalog.assembler()["assembler"])
+        told = Ready(
+            status="ready", instructions=len(catalog.instructions()), assembler=catalog.assembler()["assembler"]
+        )
         return JSONResponse(plain(told))
 
     @app.get("/metrics", tags=["operation"], response_class=PlainTextResponse)

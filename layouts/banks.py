@@ -1,9 +1,9 @@
 """Shared-memory banks: how many wavefronts one warp-wide access takes.
 
-Shared memory has 32 banks of 4 bytes. An access is served in phases (lanes whose requests can share a wavefront); in a phase every
-bank serves one 4-byte word a wavefront, and lanes that want the same word share it. The phases were found by counting clocks on an
-H100 (sm_90, 2026-11-21): ldmatrix and stmatrix one a matrix; st.shared of 64 and 128 bits half and quarter warps; ld.shared of any
-width the whole warp at once. `lanescope gpu verify` repeats the count.
+Shared memory has 32 banks of 4 bytes. An access is served in phases (lanes whose requests can share a wavefront); in a
+phase every bank serves one 4-byte word a wavefront, and lanes that want the same word share it. The phases were found
+by counting clocks on an H100 (sm_90, 2026-11-21): ldmatrix and stmatrix one a matrix; st.shared of 64 and 128 bits half
+and quarter warps; ld.shared of any width the whole warp at once. `lanescope gpu verify` repeats the count.
 """
 
 from __future__ import annotations
@@ -30,9 +30,11 @@ def banks_of(address: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One kind of access: bytes a lane asks for, how many lanes give an address, lanes of a phase, whether it writes, and its opcode.
+    """One kind of access: bytes a lane asks for, how many lanes give an address, lanes of a phase, whether it writes,
+    and its opcode.
 
-    registers: the 32-bit registers of a lane; matrices: whether lanes give rows of 8×8 matrices instead of their own elements.
+    registers: the 32-bit registers of a lane; matrices: whether lanes give rows of 8×8 matrices instead of their own
+    elements.
     """
 
     name: str
@@ -67,7 +69,16 @@ ACCESSES = {
             for bits in (8, 16, 32, 64, 128)
         ),
         *(
-            Access(f"{verb}matrix.x{n}", 16, 8 * n, 8, verb == "st", f"{verb}matrix.sync.aligned.m8n8.x{n}.shared.b16", n, True)
+            Access(
+                f"{verb}matrix.x{n}",
+                16,
+                8 * n,
+                8,
+                verb == "st",
+                f"{verb}matrix.sync.aligned.m8n8.x{n}.shared.b16",
+                n,
+                True,
+            )
             for verb in ("ld", "st")
             for n in (1, 2, 4)
         ),
@@ -99,7 +110,9 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What an access costs: the phases; `ideal` the wavefronts without any conflict; `ways` the worst phase's degree of conflict."""
+    """What an access costs: the phases; `ideal` the wavefronts without any conflict; `ways` the worst phase's degree of
+    conflict.
+    """
 
     access: Access
     phases: tuple[Phase, ...]
@@ -123,9 +136,13 @@ def access(name: object) -> Access:
 
 
 def parse(text: str) -> list[int | None]:
-    """Addresses as people write them, with commas or blanks between, - for an inactive lane; LayoutError names the one that is none."""
+    """Addresses as people write them, with commas or blanks between, - for an inactive lane; LayoutError names the one
+    that is none.
+    """
     if len(text) > LONGEST:
-        raise LayoutError("bad_address", f"address has {len(text)} characters.", f"At most {LONGEST}: one number a lane.", "address")
+        raise LayoutError(
+            "bad_address", f"address has {len(text)} characters.", f"At most {LONGEST}: one number a lane.", "address"
+        )
     out: list[int | None] = []
     for lane, part in enumerate(text.replace(",", " ").split()):
         read = None if part in ("-", "null") else digits(part)
@@ -151,7 +168,10 @@ def check(kind: Access, address: object) -> list[int | None]:
         )
     if len(address) not in (kind.lanes, LANES):
         raise LayoutError(
-            "bad_address", f"{len(address)} addresses for {kind.name}.", f"Give {LANES}, or {kind.lanes}, one a lane.", "address"
+            "bad_address",
+            f"{len(address)} addresses for {kind.name}.",
+            f"Give {LANES}, or {kind.lanes}, one a lane.",
+            "address",
         )
     given: list[int | None] = []
     for lane, entry in enumerate(address[: kind.lanes]):
@@ -159,11 +179,19 @@ def check(kind: Access, address: object) -> list[int | None]:
         at = read[0] if read else None
         if read is None and entry is not None:
             raise LayoutError(
-                "bad_address", f"Lane {lane}'s address is '{shown(entry)}'.", "A whole number, or null for an inactive lane.", "address"
+                "bad_address",
+                f"Lane {lane}'s address is '{shown(entry)}'.",
+                "A whole number, or null for an inactive lane.",
+                "address",
             )
         given.append(at)
         if at is None and "matrix" in kind.name:
-            raise LayoutError("bad_address", f"Lane {lane} gives no address.", f"{kind.name} needs lanes 0 to {kind.lanes - 1}.", "address")
+            raise LayoutError(
+                "bad_address",
+                f"Lane {lane} gives no address.",
+                f"{kind.name} needs lanes 0 to {kind.lanes - 1}.",
+                "address",
+            )
         if at is not None and at >> ADDRESS_BITS:
             raise LayoutError(
                 "bad_address",
@@ -173,7 +201,8 @@ def check(kind: Access, address: object) -> list[int | None]:
             )
         if at is not None and at % kind.bytes:
             raise LayoutError(
-                "misaligned", f"Lane {lane}'s address {at} is no multiple of {kind.bytes}.", f"{kind.name} takes {kind.bytes} bytes a lane.", "address"
+                "misaligned", f"Lane {lane}'s address {at} is no multiple of {kind.bytes}.",
+                f"{kind.name} takes {kind.bytes} bytes a lane.", "address"
             )  # fmt: skip
     if all(at is None for at in given):
         raise LayoutError("bad_address", "No lane gives an address.", "Give at least one.", "address")
@@ -191,21 +220,26 @@ def cost(kind: Access, address: object) -> Cost:
     for lanes in kind.phases:
         active = [lane for lane in lanes if given[lane] is not None]
         words = {
-            (at + byte) // BANK_BYTES for lane in active if (at := given[lane]) is not None for byte in range(0, kind.bytes, BANK_BYTES)
+            (at + byte) // BANK_BYTES
+            for lane in active
+            if (at := given[lane]) is not None
+            for byte in range(0, kind.bytes, BANK_BYTES)
         }
         counts = np.bincount([word % BANKS for word in words], minlength=BANKS)
         phases.append(Phase(tuple(active), tuple(int(n) for n in counts)))
     return Cost(kind, tuple(phases))
 
 
-# a warp's access to rows of a tile ---------------------------------------------------------------------------------------------
+# a warp's access to rows of a tile ------------------------------------------------------------------------------------
 
 Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Which bytes a warp asks for in rows of shared memory: in words, and (lane, bytes a lane) → (line, byte along it)."""
+    """Which bytes a warp asks for in rows of shared memory: in words, and (lane, bytes a lane) → (line,
+    byte along it).
+    """
 
     text: str
     place: Callable[[Ints, int], tuple[Ints, Ints]]
@@ -213,16 +247,21 @@ class Reach:
 
 REACHES = {
     "rows": Reach("lane l at line l, byte 0 (ldmatrix down a column of chunks)", lambda lane, size: (lane, 0 * lane)),
-    "ldmatrix": Reach("lanes 0–15 at lines 0–15, lanes 16–31 the next 16 bytes (A of m16n8k16)", lambda lane, size: (lane % 16, lane // 16 * 16)),
+    "ldmatrix": Reach("lanes 0–15 at lines 0–15, lanes 16–31 the next 16 bytes (A of m16n8k16)", lambda lane,
+    size: (lane % 16, lane // 16 * 16)),
     "along": Reach("lane l at line 0, element l (a row, coalesced)", lambda lane, size: (0 * lane, lane * size)),
-    "fragment": Reach("lane l at line l div 4, register l mod 4 (fragment by ld.shared.b32)", lambda lane, size: (lane // 4, lane % 4 * 4)),
-    "columns": Reach("lane l at line l mod 8, chunk l div 8 (8 lines of 64 bytes)", lambda lane, size: (lane % 8, lane // 8 * 16)),
+    "fragment": Reach("lane l at line l div 4, register l mod 4 (fragment by ld.shared.b32)", lambda lane,
+    size: (lane // 4, lane % 4 * 4)),
+    "columns": Reach("lane l at line l mod 8, chunk l div 8 (8 lines of 64 bytes)", lambda lane,
+    size: (lane % 8, lane // 8 * 16)),
 }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """One access and the byte address each lane gives before any swizzle, None for an inactive lane; `text` names it in sentences."""
+    """One access and the byte address each lane gives before any swizzle, None for an inactive lane; `text` names it in
+    sentences.
+    """
 
     access: Access
     given: tuple[int | None, ...]
@@ -230,7 +269,9 @@ class Use:
     reach: str = ""
 
     def address(self, xor: Swizzle) -> list[int | None]:
-        """The byte address of every lane under a swizzle of byte addresses; LayoutError where it would part a lane's bytes."""
+        """The byte address of every lane under a swizzle of byte addresses; LayoutError where it would part a lane's
+        bytes.
+        """
         if xor.bits and 1 << xor.base < self.access.bytes:
             raise LayoutError(
                 "bad_swizzle",
@@ -268,12 +309,13 @@ def at(kind: Access, address: object) -> Use:
     return Use(kind, tuple(check(kind, address)), f"{kind.name} at the addresses given")
 
 
-# the swizzle that frees ------------------------------------------------------------------------------------------------------
+# the swizzle that frees -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """A swizzle of byte addresses, what each use costs under it, whether all are free of conflicts, and why, or why not.
+    """A swizzle of byte addresses, what each use costs under it, whether all are free of conflicts, and why, or why
+    not.
 
     tried: how many swizzles there are to try: every one that can change a bank of these addresses.
     """
@@ -297,8 +339,9 @@ def cute(xor: Swizzle) -> str:
 def swizzles(finest: int, highest: int) -> list[Swizzle]:
     """Every swizzle of byte addresses that can change a bank, smallest first, after none at all.
 
-    Targets are bits `finest` to 6, sources a run of as many bits above them up to `highest`: others change no bank, or those that a
-    swizzle of fewer bits changes. Smallest: fewest bits; among equals TMA's modes, then the largest base, then the smallest shift.
+    Targets are bits `finest` to 6, sources a run of as many bits above them up to `highest`: others change no bank, or
+    those that a swizzle of fewer bits changes. Smallest: fewest bits; among equals TMA's modes, then the largest base,
+    then the smallest shift.
     """
     out = [PLAIN]
     modes = {mode.swizzle() for mode in MODES}
@@ -343,7 +386,10 @@ def solve(uses: Sequence[Use]) -> Solution:
 def _why_none(uses: Sequence[Use], tried: Sequence[Swizzle], best: Swizzle, ways: int) -> str:
     """No swizzle frees all: what each access would need, or why even one alone cannot be freed."""
     finest = max(use.finest for use in uses)
-    head = f"No swizzle frees {'all of them' if len(uses) > 1 else 'it'}: all {len(tried)} that can change a bank were tried, and "
+    head = (
+        f"No swizzle frees {'all of them' if len(uses) > 1 else 'it'}: all {len(tried)} that can change a bank were"
+        " tried, and "
+    )
     head += (
         f"the best, {cute(best)}, leaves {ways}-way conflicts."
         if best.bits
@@ -359,12 +405,15 @@ def _why_none(uses: Sequence[Use], tried: Sequence[Swizzle], best: Swizzle, ways
         if not found:
             wide = next(other for other in uses if other.finest == finest)
             return (
-                f"{head} {use.text} needs {cute(alone[use].swizzle)}, but {wide.text} needs {wide.access.bytes} bytes left together: "
-                f"M = {finest} or more."
+                f"{head} {use.text} needs {cute(alone[use].swizzle)}, but {wide.text} needs {wide.access.bytes} bytes"
+                f" left together: M = {finest} or more."
             )
     for use, other in combinations(frees, 2):
         if not frees[use] & frees[other]:
-            return f"{head} {use.text} is freed by {_some(frees[use])}, {other.text} by {_some(frees[other])}, and no swizzle is in both lists."
+            return (
+                f"{head} {use.text} is freed by {_some(frees[use])}, {other.text} by {_some(frees[other])}, and no"
+                " swizzle is in both lists."
+            )
     return f"{head} Every two of them could be freed together, but not all {len(uses)}."
 
 
@@ -389,8 +438,8 @@ def _stuck(use: Use) -> str:
     bits = [bit + 2 for bit in range(differ.bit_length()) if differ >> bit & 1]
     width = TOP_BANK_BIT + 1 - use.finest
     return (
-        f"Its lanes that meet in one bank differ in address bit{'s' * (len(bits) > 1)} {_spans(bits)}; a swizzle XORs one run of consecutive bits, here of at most "
-        f"{width}, into bits {use.finest} to {TOP_BANK_BIT}."
+        f"Its lanes that meet in one bank differ in address bit{'s' * (len(bits) > 1)} {_spans(bits)}; a swizzle XORs"
+        f" one run of consecutive bits, here of at most {width}, into bits {use.finest} to {TOP_BANK_BIT}."
     )
 
 

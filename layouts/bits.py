@@ -11,8 +11,8 @@ from layouts.errors import LayoutError
 class Field:
     """Bits `low` to `high` of a word; one count is `unit` of what the field measures.
 
-    amount: the name of what it measures, with its unit (lbo_bytes); title, short, said: how headings, pictures and sentences call it;
-    columns: characters of its input. Names left out are the field's own.
+    amount: the name of what it measures, with its unit (lbo_bytes); title, short, said: how headings, pictures and
+    sentences call it; columns: characters of its input. Names left out are the field's own.
     """
 
     name: str
@@ -69,7 +69,9 @@ class Field:
     def put(self, word: int, value: int) -> int:
         """The word with this field replaced; LayoutError names the limit."""
         if not 0 <= value <= self.most:
-            raise LayoutError("bad_field", f"{self.name} {value} does not fit {self.width} bits.", f"0 to {self.most}.", self.name)
+            raise LayoutError(
+                "bad_field", f"{self.name} {value} does not fit {self.width} bits.", f"0 to {self.most}.", self.name
+            )
         return word & ~(self.most << self.low) | value << self.low
 
     def encode(self, amount: int) -> int:
@@ -82,7 +84,9 @@ class Field:
                 self.name,
             )
         if amount // self.unit > self.most:
-            raise LayoutError("bad_field", f"{self.name} {amount} is too large.", f"At most {self.most * self.unit}.", self.name)
+            raise LayoutError(
+                "bad_field", f"{self.name} {amount} is too large.", f"At most {self.most * self.unit}.", self.name
+            )
         return amount // self.unit
 
 

@@ -1,4 +1,6 @@
-"""One wrong descriptor to be explained: what was given, what would have been right, and what of it the hardware reads."""
+"""One wrong descriptor to be explained: what was given, what would have been right, and what of it the
+hardware reads.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from layouts.reading import listed
 from layouts.storage import Storage
 from layouts.swizzle import Mode
 
-Amounts = Mapping[str, int]  # field name → bytes (start_address, lbo, sbo), rows of 128 bytes (base_offset), code (swizzle)
+Amounts = Mapping[
+    str, int
+]  # field name → bytes (start_address, lbo, sbo), rows of 128 bytes (base_offset), code (swizzle)
 WORD = (1 << 64) - 1
 NAMES = {f.name: f.said for f in FIELDS}
 
@@ -37,8 +41,8 @@ def bytes_of(elements: int, seen: View) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """One named cause. fix: the descriptor that verifies, None where a descriptor alone cannot help; storage: how the data would
-    have to be stored instead, as a storage of POST /descriptors/verify, None where they are not at fault."""
+    """One named cause. fix: the descriptor that verifies, None where a descriptor alone cannot help; storage: how the
+    data would have to be stored instead, as a storage of POST /descriptors/verify, None where they are not at fault."""
 
     code: str
     message: str
@@ -56,13 +60,17 @@ class Slip:
     amounts: Amounts
     cost: float = 1.0
     must: Mapping[str, int] = field(default_factory=dict)  # given amounts that the slip also explains, read or not
-    taken: bool = False  # the amount is the given field itself, so that nothing follows for a word that is packed wrongly, too
+    taken: bool = (
+        False  # the amount is the given field itself, so that nothing follows for a word that is packed wrongly, too
+    )
 
 
 @dataclass(frozen=True)
 class Case:
-    """given: the program's word. right: a descriptor that reads the slice at (mn, k) where `stored` put it, equal to `given` in what nothing reads.
-    computed: the word is an expression whose shifts were computed, so that none of them cut an integer to 32 bits."""
+    """given: the program's word. right: a descriptor that reads the slice at (mn, k) where `stored` put it, equal to
+    `given` in what nothing reads. computed: the word is an expression whose shifts were computed, so that none of them
+    cut an integer to 32 bits.
+    """
 
     given: Descriptor
     right: Descriptor
@@ -144,8 +152,8 @@ class Case:
 
     @cached_property
     def slices(self) -> dict[int, tuple[int, int]]:
-        """start → (mn, k) of every slice of the tile that a descriptor could begin at: along K whole instructions in a swizzled K-major
-        tile, whole core matrices elsewhere."""
+        """start → (mn, k) of every slice of the tile that a descriptor could begin at: along K whole instructions in a
+        swizzled K-major tile, whole core matrices elsewhere."""
         mn_most, k_most = self.extents
         per = self.seen.k if self.mode.chunks > 1 else self.seen.per
         step = per if self.seen.major == "K" else 8
@@ -158,7 +166,9 @@ class Case:
         return found
 
     def whole_slice(self, start: int) -> bool:
-        """Whether a start is that of a slice some whole instructions away: what a program's loops could have reached."""
+        """Whether a start is that of a slice some whole instructions away: what a program's loops could
+        have reached.
+        """
         found = self.slices.get(start)
         return found is not None and (found[0] - self.mn) % self.seen.rows == 0 and found[1] % self.seen.k == 0
 

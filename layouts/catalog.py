@@ -38,10 +38,14 @@ def families() -> tuple[Family, ...]:
     return tuple(row for table in TABLES for row in table.FAMILIES)
 
 
-FAMILY_NAMES = tuple(dict.fromkeys(row.name for row in sorted(families(), key=lambda row: row.menu)))  # in the order of menus
+FAMILY_NAMES = tuple(
+    dict.fromkeys(row.name for row in sorted(families(), key=lambda row: row.menu))
+)  # in the order of menus
 SPACES = tuple(dict.fromkeys(space for row in families() for space in row.spaces if space))
 OPCODES = {row.opcode.text: row.opcode for row in families()}
-OPCODE_WORDS = frozenset(word for opcode in OPCODES.values() for word in opcode.words[1:])  # those that may follow its first
+OPCODE_WORDS = frozenset(
+    word for opcode in OPCODES.values() for word in opcode.words[1:]
+)  # those that may follow its first
 _HEADS = sorted({opcode.words[0] for opcode in OPCODES.values()}, key=lambda head: (-len(head), head))
 OPCODE = re.compile(rf"(?<![\w.])({'|'.join(_HEADS)})((?:\s*\.\s*[\w:]+)*)", re.I)
 
@@ -79,7 +83,9 @@ SHARED_A = " A from shared memory"  # how an evidence file names wgmma's form wi
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One hardware run of an instruction: the device, the date, the methods used, and whether all agreed with the maps."""
+    """One hardware run of an instruction: the device, the date, the methods used, and whether all agreed
+    with the maps.
+    """
 
     device: str
     date: str
@@ -89,7 +95,9 @@ class Run:
 
 @lru_cache(maxsize=1)
 def evidence_files() -> tuple[dict[str, Any], ...]:
-    """Every stored hardware run: {"meta", "results": {variant: {method: "agrees" or what differs}}, "descriptors", "banks"}."""
+    """Every stored hardware run: {"meta", "results": {variant: {method: "agrees" or what differs}}, "descriptors",
+    "banks"}.
+    """
     folder = files("layouts") / "evidence"
     names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".json")) if folder.is_dir() else []
     return tuple(json.loads((folder / name).read_text()) for name in names)
@@ -174,14 +182,25 @@ def _with_space(syntax: Syntax) -> Instruction | None:
 
 
 def access(product: Instruction, operand: str, layout: str) -> Instruction:
-    """The load or store of the same family that fills or stores one operand of a product whose fragments PTX leaves open; layout: row or col."""
+    """The load or store of the same family that fills or stores one operand of a product whose fragments PTX leaves
+    open; layout: row or col.
+    """
     element = product.operands[operand].element
     for i in instructions():
         same = i.family.name == product.family.name and i.shape == product.shape
-        if same and i.family.memory and i.syntax.layouts == (layout,) and operand in i.types and i.operands[operand].element == element:
+        if (
+            same
+            and i.family.memory
+            and i.syntax.layouts == (layout,)
+            and operand in i.types
+            and i.operands[operand].element == element
+        ):
             return i
     raise LayoutError(
-        "unknown_instruction", f"No {layout} access of {operand} of {product.ptx}.", "The table of its family lacks it.", "ptx"
+        "unknown_instruction",
+        f"No {layout} access of {operand} of {product.ptx}.",
+        "The table of its family lacks it.",
+        "ptx",
     )
 
 
@@ -203,7 +222,9 @@ def nearest(syntax: Syntax, most: int = 5) -> list[Instruction]:
 
     def parts_apart(candidate: Instruction) -> tuple[float, float]:
         other = candidate.syntax
-        return sum(weight for part, weight in _PARTS.items() if not _same(part, syntax, other)), apart(syntax.shape, other.shape)
+        return sum(weight for part, weight in _PARTS.items() if not _same(part, syntax, other)), apart(
+            syntax.shape, other.shape
+        )
 
     rough = sorted(same or instructions(), key=parts_apart)
     return sorted(rough[:200], key=distance)[:most]
@@ -239,10 +260,14 @@ def _refusal(opcode: str, syntax: Syntax) -> LayoutError:
     for part in wrong:
         given = _text(part, syntax)
         others = [p for p in _PARTS if p != part]
-        allowed = _unique(_text(part, i.syntax) or "none" for i in instructions() if all(_same(p, closest, i.syntax) for p in others))
+        allowed = _unique(
+            _text(part, i.syntax) or "none" for i in instructions() if all(_same(p, closest, i.syntax) for p in others)
+        )
         what = f"'{given}'" if given else "nothing"
         label = part[:-1] if part in ("layouts", "modifiers") else part
-        reasons.append(f"{label} {what} is not legal here (allowed: {', '.join(allowed[:12])}{', …' if len(allowed) > 12 else ''})")
+        reasons.append(
+            f"{label} {what} is not legal here (allowed: {', '.join(allowed[:12])}{', …' if len(allowed) > 12 else ''})"
+        )
     return LayoutError(
         "unknown_instruction",
         f"No instruction '{shorten(opcode)}': {'; '.join(reasons)}.",

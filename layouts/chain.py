@@ -1,8 +1,10 @@
-"""Does this load feed this operand? Shared memory → ldmatrix → mma registers, and accumulator → stmatrix → shared memory.
+"""Does this load feed this operand? Shared memory → ldmatrix → mma registers, and accumulator → stmatrix → shared
+memory.
 
-Both sides are asked byte by byte: at which bit of memory the storage holds what an operand's register wants, and which byte of which
-16-byte row an ldmatrix (stmatrix) puts there. A row begins where both agree; where all 16 bytes of every row agree on an address that is
-a multiple of 16, those are the addresses to give. Nothing is asked about elements: pieces of 16 bits travel with whatever they hold.
+Both sides are asked byte by byte: at which bit of memory the storage holds what an operand's register wants, and which
+byte of which 16-byte row an ldmatrix (stmatrix) puts there. A row begins where both agree; where all 16 bytes of every
+row agree on an address that is a multiple of 16, those are the addresses to give. Nothing is asked about elements:
+pieces of 16 bits travel with whatever they hold.
 """
 
 from __future__ import annotations
@@ -26,11 +28,13 @@ LINE = 1 << 16  # bytes between the lines of a storage that is only lines
 WINDOW_END = 1 << 18  # shared addresses end below
 
 
-# storages -------------------------------------------------------------------------------------------------------------------
+# storages -------------------------------------------------------------------------------------------------------------
 
 
 def lines(operand: Operand, major: str) -> Storage:
-    """The operand in lines that have no other order: of K where that is contiguous, else of M or N. Of c and d "K" means rows of N."""
+    """The operand in lines that have no other order: of K where that is contiguous, else of M or N. Of c and d "K"
+    means rows of N.
+    """
     if major not in ("K", "MN"):
         raise LayoutError("bad_major", f"No major '{major}'.", "Allowed: K, MN.", "major")
     bits = operand.container_bits
@@ -44,9 +48,11 @@ def lines(operand: Operand, major: str) -> Storage:
 
 
 def stored(spec: dict[str, Any], operand: Operand, major: str) -> Storage:
-    """A storage of the contract that holds the operand; LayoutError where it is too small for it or reaches past shared memory.
+    """A storage of the contract that holds the operand; LayoutError where it is too small for it or reaches past shared
+    memory.
 
-    Where elements share a byte, layouts that count bytes or chunks, and canonical tiles, hold bytes of neighbours along K.
+    Where elements share a byte, layouts that count bytes or chunks, and canonical tiles, hold bytes of neighbours along
+    K.
     """
     bits = operand.container_bits
     unit = _unit_bits(spec, bits)
@@ -73,7 +79,12 @@ def stored(spec: dict[str, Any], operand: Operand, major: str) -> Storage:
             )  # fmt: skip
     last = int(np.max(found.address(np.arange(mn)[:, None], np.arange(k)[None, :])))
     if last >= WINDOW_END:
-        raise LayoutError("reads_outside", f"The operand would reach byte {last}.", f"Shared addresses end below {WINDOW_END}.", "storage")
+        raise LayoutError(
+            "reads_outside",
+            f"The operand would reach byte {last}.",
+            f"Shared addresses end below {WINDOW_END}.",
+            "storage",
+        )
     return found
 
 
@@ -105,12 +116,14 @@ def _of_bytes(found: Storage, bits: int) -> Storage:
     return replace(found, address=made.address, placed=made, k=None if found.k is None else found.k * per)
 
 
-# the chain ------------------------------------------------------------------------------------------------------------------
+# the chain ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """A granule of a thread's register that begins at `byte` of it and is an element's: the byte address it wants, and the one it gets."""
+    """A granule of a thread's register that begins at `byte` of it and is an element's: the byte address it wants, and
+    the one it gets.
+    """
 
     thread: int
     register: int
@@ -125,8 +138,9 @@ class Mismatch:
 class Chain:
     """A load (store) of one operand over a storage, done `count` times, every lane giving the best address there is.
 
-    rows: byte address of every row of 16 bytes, [warp, turn, matrix, row]; starts: (mn, k, bit) of the element's bit at its first, the same
-    with a last axis of 3; uniform: whether all its bytes agree on one address; read, expected: bit addresses, [warp, lane, register, granule].
+    rows: byte address of every row of 16 bytes, [warp, turn, matrix, row]; starts: (mn, k, bit) of the element's bit at
+    its first, the same with a last axis of 3; uniform: whether all its bytes agree on one address; read, expected: bit
+    addresses, [warp, lane, register, granule].
     """
 
     load: Given
@@ -215,7 +229,9 @@ class Chain:
         warp, lane, register, granule = at = tuple(int(n) for n in np.argwhere(self.read != self.expected)[0])
         row, col = self.want.element(*at)
         byte = granule * self.want.granule_bits // 8
-        return Mismatch(warp * 32 + lane, register, byte, row, col, int(self.read[at]) >> 3, int(self.expected[at]) >> 3)
+        return Mismatch(
+            warp * 32 + lane, register, byte, row, col, int(self.read[at]) >> 3, int(self.expected[at]) >> 3
+        )
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
@@ -226,8 +242,10 @@ class Chain:
         lane = next(lane for lane, at in enumerate(zip(*self.lane_rows, strict=True)) if at == tuple(shifted[0][2:]))
         begins = int(self.first_bytes[tuple(shifted[0])])
         return (
-            f"Lane {lane}'s row does not start on 16 bytes but at {begins}: the instruction faults. The base, and every step from row to row, "
-            "must be a multiple of 16 bytes.",
+            (
+                f"Lane {lane}'s row does not start on 16 bytes but at {begins}: the instruction faults. The base, and"
+                " every step from row to row, must be a multiple of 16 bytes."
+            ),
         )
 
     @cached_property
@@ -239,21 +257,26 @@ class Chain:
 
 
 def chain(load: Instruction, operand: Operand, where: Storage | str) -> Chain:
-    """Give each lane the address under which most of its row's bytes are right; where: a storage, or the major of `lines`."""
+    """Give each lane the address under which most of its row's bytes are right; where: a storage, or the major of
+    `lines`.
+    """
     gives, wants = given(load), wanted(operand)
     where = lines(operand, where) if isinstance(where, str) else where
     placed = where.placed
     assert placed is not None
     if operand.registers % gives.registers:
         raise LayoutError(
-            "no_chain", f"{load.ptx} fills {gives.registers} registers, operand {operand.name} has {operand.registers}.",
+            "no_chain",
+            f"{load.ptx} fills {gives.registers} registers, operand {operand.name} has {operand.registers}.",
             f"Choose one of {', '.join(f'.x{n}' for n in (1, 2, 4) if operand.registers % n == 0)}.", "load",
         )  # fmt: skip
     warps, turns, granules = operand.threads // 32, operand.registers // gives.registers, 32 // wants.granule_bits
     byte, bit = np.divmod(np.arange(granules) * wants.granule_bits, 8)
     inside = 8 * gives.byte[:, :, byte] + bit  # [lane, register, granule]: bit inside the row
     row_of = (gives.matrix * gives.rows + gives.row)[:, :, byte]
-    order = np.lexsort((inside.ravel(), row_of.ravel())).reshape(gives.matrices * gives.rows, -1)  # a line a row, from its first byte on
+    order = np.lexsort((inside.ravel(), row_of.ravel())).reshape(
+        gives.matrices * gives.rows, -1
+    )  # a line a row, from its first byte on
     expected = np.asarray(placed.locate(placed.before(wants.mn, wants.k, wants.shift)), np.int64)
 
     def by_row(array: Ints) -> Ints:
@@ -269,7 +292,8 @@ def chain(load: Instruction, operand: Operand, where: Storage | str) -> Chain:
     return Chain(
         gives, wants, where,
         rows=(best >> 3).reshape(shape),
-        starts=np.stack([by_row(np.broadcast_to(a, wants.k.shape))[..., 0].reshape(shape) for a in (wants.mn, wants.k, wants.shift)], axis=-1),
+        starts=np.stack([by_row(np.broadcast_to(a, wants.k.shape))[..., 0].reshape(shape) for a in (wants.mn, wants.k,
+        wants.shift)], axis=-1),
         uniform=(starts == starts[..., :1]).all(axis=-1).reshape(shape),
         read=read.reshape(warps, turns, 32, gives.registers, granules).swapaxes(1, 2).reshape(expected.shape),
         expected=expected,
@@ -290,7 +314,7 @@ def _best(starts: Ints) -> Ints:
     return best
 
 
-# which load would do ---------------------------------------------------------------------------------------------------------
+# which load would do --------------------------------------------------------------------------------------------------
 
 
 def candidates(operand: Operand, store: bool = False) -> list[Instruction]:
@@ -317,11 +341,13 @@ def advise(operand: Operand, where: Storage | str, store: bool = False) -> list[
     return sorted(out, key=lambda c: (_moves_bytes(c.load.instruction), c.count))
 
 
-# the addresses as formulas ----------------------------------------------------------------------------------------------------
+# the addresses as formulas --------------------------------------------------------------------------------------------
 
 
 def lane_formula(found: Chain) -> dict[str, str]:
-    """Over `lines`: C expressions of `lane` (and `warp`) for the line and the byte along it of the row a lane gives, turn 0."""
+    """Over `lines`: C expressions of `lane` (and `warp`) for the line and the byte along it of the row a lane gives,
+    turn 0.
+    """
     places = found.lane_places
     return {"line": _needed(places[:, 0, :, 0]), "byte": _needed(places[:, 0, :, 1])}
 
@@ -350,14 +376,20 @@ def affine(values: Ints) -> str | None:
     sum_ = sum_ + sum(((warp >> bit) & 1) * weight for bit, weight in enumerate(of_warps))
     if not np.array_equal(values[:, :used], np.broadcast_to(sum_, (warps, used))):
         return None
-    terms = [*_bit_fields("lane", lanes, 5), *_bit_fields("warp", of_warps, len(of_warps)), *([str(first)] if first else [])]
+    terms = [
+        *_bit_fields("lane", lanes, 5),
+        *_bit_fields("warp", of_warps, len(of_warps)),
+        *([str(first)] if first else []),
+    ]
     if len(terms) == 1 and terms[0].endswith(")") and terms[0].count("(") == 1:
         return terms[0][1:-1]
     return " + ".join(terms) or "0"
 
 
 def _bit_fields(name: str, weights: list[int], width: int) -> list[str]:
-    """C terms of the bits of a variable `width` bits wide, the first ones with these weights; bits with doubling weights together."""
+    """C terms of the bits of a variable `width` bits wide, the first ones with these weights; bits with doubling
+    weights together.
+    """
     terms = []
     bit = 0
     while bit < len(weights):

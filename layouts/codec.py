@@ -17,7 +17,12 @@ Bits = NDArray[np.uint64]
 SCALES = {"ue8m0": (126, 127, 128), "ue4m3": (0x30, 0x38, 0x40)}  # codes of a half, one, two
 
 _FINITE = {"e4m3": 448.0, "e5m2": 57344.0}  # the largest finite value; codes above are NaN or infinite
-_DIGITS = {"f16": (11, -14), "bf16": (8, -126), "tf32": (11, -126), "f32": (24, -126)}  # significant bits, least exponent
+_DIGITS = {
+    "f16": (11, -14),
+    "bf16": (8, -126),
+    "tf32": (11, -126),
+    "f32": (24, -126),
+}  # significant bits, least exponent
 _LARGEST = {
     "f16": 65504.0,
     "bf16": float.fromhex("0x1.fep127"),
@@ -65,11 +70,17 @@ def bounds(name: str) -> tuple[float, float]:
     if name in _LARGEST:
         return -_LARGEST[name], _LARGEST[name]
     width = dtype(name).bits
-    return (-float(1 << (width - 1)), float((1 << (width - 1)) - 1)) if name.startswith("s") else (0.0, float((1 << width) - 1))
+    return (
+        (-float(1 << (width - 1)), float((1 << (width - 1)) - 1))
+        if name.startswith("s")
+        else (0.0, float((1 << width) - 1))
+    )
 
 
 def nearest(values: NDArray[np.float64], name: str) -> NDArray[np.float64]:
-    """The values that a type holds: floats rounded to nearest, ties to even; whole numbers as they are. They must lie within bounds()."""
+    """The values that a type holds: floats rounded to nearest, ties to even; whole numbers as they are. They must lie
+    within bounds().
+    """
     if name in _NARROW:
         _, mantissa_bits, bias = _NARROW[name]
         digits, least = mantissa_bits + 1, 1 - bias

@@ -4,8 +4,8 @@
     Sw<3,4,3> o smem_ptr[16b](unset) o ((_8,_8),_64):((_64,_512),_1)
     S<3,4,3> o 0 o (8,64):(64,1)
 
-`_8` is 8; blanks mean nothing. A swizzle in front XORs the index; with smem_ptr it XORs the byte address, and the index counts units
-of that many bits (cute/pointer_flagged.hpp). Sw<B,M,S> demands |S| ≥ B (cute/swizzle.hpp).
+`_8` is 8; blanks mean nothing. A swizzle in front XORs the index; with smem_ptr it XORs the byte address, and the index
+counts units of that many bits (cute/pointer_flagged.hpp). Sw<B,M,S> demands |S| ≥ B (cute/swizzle.hpp).
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ DEEPEST = 32  # nested parentheses
 MOST = 2**31 - 1  # a size or stride: CuTe's are int
 HINT = "Allowed: 'shape:stride', e.g. '((4,8),2):((2,8),1)', with 'Sw<3,4,3> o' in front."
 _PREFIX = re.compile(
-    r"(?:(?:Swizzle|Sw|S)\s*<\s*(?P<bits>[0-9]{1,20})\s*,\s*(?P<base>[0-9]{1,20})\s*,\s*(?P<shift>-?[0-9]{1,20})\s*>\s*o\s*)?"
+    r"(?:(?:Swizzle|Sw|S)\s*<\s*(?P<bits>[0-9]{1,20})\s*,\s*(?P<base>[0-9]{1,20})\s*,\s*(?P<shift>-"
+    r"?[0-9]{1,20})\s*>\s*o\s*)?"
     r"(?:smem_ptr\s*\[?\s*(?P<unit>[0-9]{1,3})b\s*\]?\s*(?:\(\s*(?:unset|0x[0-9a-fA-F]{1,16})\s*\)\s*)?o\s*)?"
     r"(?:_?(?P<offset>[0-9]{1,10})\s*o\s*)?"
 )
@@ -37,7 +38,9 @@ Nested = Any  # an int, or a tuple of Nested
 
 @dataclass(frozen=True, slots=True)
 class CuteLayout:
-    """swizzle ∘ offset + (shape:stride). unit_bits: what smem_ptr says the index counts; the XOR is on the byte address then."""
+    """swizzle ∘ offset + (shape:stride). unit_bits: what smem_ptr says the index counts; the XOR is on the byte address
+    then.
+    """
 
     shape: Nested
     stride: Nested
@@ -47,7 +50,9 @@ class CuteLayout:
 
     def __str__(self) -> str:
         parts = [str(self.swizzle)] if self.swizzle else []
-        parts += [f"smem_ptr[{self.unit_bits}b](unset)"] if self.unit_bits else [str(self.offset)] if self.offset else []
+        parts += (
+            [f"smem_ptr[{self.unit_bits}b](unset)"] if self.unit_bits else [str(self.offset)] if self.offset else []
+        )
         return " o ".join([*parts, f"{spelled(self.shape)}:{spelled(self.stride)}"])
 
 
@@ -70,10 +75,17 @@ def parse(text: str, field: str = "layout") -> CuteLayout:
     if prefix["bits"] is not None:
         swizzle = _swizzle(int(prefix["bits"]), int(prefix["base"]), int(prefix["shift"]), field)
     if unit is not None and int(unit) not in (1, 2, 4, 8, 16, 32, 64, 128):
-        raise LayoutError("bad_cute", f"'{shown(text, 80)}' counts units of {unit} bits.", "Allowed: 1, 2, 4, 8, 16, 32, 64, 128.", field)
+        raise LayoutError(
+            "bad_cute",
+            f"'{shown(text, 80)}' counts units of {unit} bits.",
+            "Allowed: 1, 2, 4, 8, 16, 32, 64, 128.",
+            field,
+        )
     offset = int(prefix["offset"] or 0)
     if offset > MOST or (offset and unit is not None):
-        raise LayoutError("bad_cute", f"'{shown(text, 80)}' has the offset {offset}.", "Give it as the base, in bytes.", field)
+        raise LayoutError(
+            "bad_cute", f"'{shown(text, 80)}' has the offset {offset}.", "Give it as the base, in bytes.", field
+        )
     return CuteLayout(shape, stride, swizzle, int(unit) if unit else None, offset)
 
 
@@ -139,7 +151,11 @@ def _nested(told: str, text: str, field: str) -> Nested:
         elif not item_due and len(open_) == 1:
             raise bad("goes on after its layout" if token != ")" else "has unbalanced parentheses")
         else:
-            raise bad(f"has '{token}' where a number or '(' is expected" if item_due else f"has '{token}' where ',' or ')' is expected")
+            raise bad(
+                f"has '{token}' where a number or '(' is expected"
+                if item_due
+                else f"has '{token}' where ',' or ')' is expected"
+            )
     if len(open_) > 1 or item_due:
         raise bad("has unbalanced parentheses")
     return open_[0][0]
@@ -157,7 +173,9 @@ def leaves(nested: Nested) -> list[int]:
 
 
 def index(coordinate: Any, modes: list[tuple[int, int]]) -> Any:
-    """CuTe's colexicographic coordinate to index of one mode, [(size, stride)]; the last digit takes the rest. Broadcasts."""
+    """CuTe's colexicographic coordinate to index of one mode, [(size, stride)]; the last digit takes the rest.
+    Broadcasts.
+    """
     out = 0
     for number, (size, step) in enumerate(modes):
         digit = coordinate if number + 1 == len(modes) else coordinate % size

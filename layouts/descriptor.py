@@ -1,8 +1,9 @@
 """The wgmma matrix descriptor: its 64 bits, and the bytes it makes the hardware read.
 
-Fields: PTX ISA 9.1, 9.7.15.5.1.2.2. The address model was measured on an H100 (sm_90a, CUDA 13.0, 2026-11-21) with 15,572 random
-descriptors and reproduced every map; 500 of them are replayed by tests/test_descriptor.py. B of wgmma.sp takes 64 bytes of K, measured the same
-way on an H200: in mode 32B, whose atom is 32 bytes wide, LBO then leads from one atom to the next; `lanescope gpu verify` repeats it.
+Fields: PTX ISA 9.1, 9.7.15.5.1.2.2. The address model was measured on an H100 (sm_90a, CUDA 13.0, 2026-11-21) with
+15,572 random descriptors and reproduced every map; 500 of them are replayed by tests/test_descriptor.py. B of wgmma.sp
+takes 64 bytes of K, measured the same way on an H200: in mode 32B, whose atom is 32 bytes wide, LBO then leads from one
+atom to the next; `lanescope gpu verify` repeats it.
 """
 
 from __future__ import annotations
@@ -44,10 +45,14 @@ FIELDS = WGMMA.fields
 MOST_SHARED = (
     227 * 1024
 )  # bytes a block can have on sm_90 and sm_100: CUDA Programming Guide, technical specifications per compute capability
-SHARED_BEGIN = 1024  # the first kilobyte of the shared window is the system's on sm_90: a block's own memory begins here (measured)
+# the first kilobyte of the shared window is the system's on sm_90: a block's own memory begins here (measured)
+SHARED_BEGIN = 1024
 SHARED_END = SHARED_BEGIN + MOST_SHARED
-WINDOW_BYTES = START.mask + 1  # what a descriptor can address; a read past it is no wrap but cudaErrorIllegalAddress (measured on an H200)
-# tcgen05's descriptor (PTX ISA 9.1, 9.7.16.4.1): bits 46 to 48 hold 1, bit 52 the mode of LBO, bits 61 to 63 the swizzle
+WINDOW_BYTES = (
+    START.mask + 1
+)  # what a descriptor can address; a read past it is no wrap but cudaErrorIllegalAddress (measured on an H200)
+# tcgen05's descriptor (PTX ISA 9.1, 9.7.16.4.1): bits 46 to 48 hold 1, bit 52 the mode of LBO, bits 61 to 63 the
+# swizzle
 VERSION_BIT = 46
 TCGEN05_BITS = 0b111 << VERSION_BIT | 1 << 52 | 1 << 61
 K_BYTES = 32
@@ -101,12 +106,15 @@ class Descriptor:
     def facts(self) -> dict[str, int | str]:
         """The amount of every field by its name with its unit, the swizzle mode by name."""
         told = {
-            f.amount: self.format.said(self.word, f) if f.name == self.format.coded else self.amount(f.name) for f in self.format.fields
+            f.amount: self.format.said(self.word, f) if f.name == self.format.coded else self.amount(f.name)
+            for f in self.format.fields
         }
         return dict(told)
 
     def replace(self, **encoded: int) -> Descriptor:
-        """Field values put in by name, everything else kept: `lbo_encoded` for fields in units of 16 bytes, else the field's name."""
+        """Field values put in by name, everything else kept: `lbo_encoded` for fields in units of 16 bytes, else the
+        field's name.
+        """
         known = {f.encoded_name: f for f in self.format.fields}
         word = self.word
         for name, value in encoded.items():
@@ -119,14 +127,18 @@ class Descriptor:
         return hex_word(self.word)
 
 
-def encode(start_address: int, lbo_bytes: int, sbo_bytes: int, base_offset: int = 0, swizzle: str = "none") -> Descriptor:
+def encode(
+    start_address: int, lbo_bytes: int, sbo_bytes: int, base_offset: int = 0, swizzle: str = "none"
+) -> Descriptor:
     """A wgmma descriptor from byte amounts; LayoutError names the field that is misaligned or too large."""
     named = {"start_address": start_address, "lbo_bytes": lbo_bytes, "sbo_bytes": sbo_bytes, "base_offset": base_offset}
     return encode_as(WGMMA, named, swizzle)
 
 
 def encode_as(form: Format, amounts: Mapping[str, int], swizzle: str = "none") -> Descriptor:
-    """A descriptor of any format: amounts by name, bytes where the name says so; its constants are put in, what is not given is 0."""
+    """A descriptor of any format: amounts by name, bytes where the name says so; its constants are put in, what is not
+    given is 0.
+    """
     word = 0
     for one in form.fields:
         if one.name == form.coded:
@@ -150,13 +162,16 @@ def encode_as(form: Format, amounts: Mapping[str, int], swizzle: str = "none") -
 def fields(descriptor: Descriptor) -> list[dict[str, Any]]:
     """Every field with its bits, encoded value and amount."""
     return [
-        {"name": f.name, "low": f.low, "high": f.high, "encoded": f.get(descriptor.word), "unit": f.unit, "amount": f.get(descriptor.word) * f.unit, "meaning": f.meaning}
+        {"name": f.name, "low": f.low, "high": f.high, "encoded": f.get(descriptor.word), "unit": f.unit,
+        "amount": f.get(descriptor.word) * f.unit, "meaning": f.meaning}
         for f in descriptor.format.fields
     ]  # fmt: skip
 
 
 def warnings(descriptor: Descriptor) -> list[dict[str, str]]:
-    """Rules across fields that a reader should check, each with its reason and source. None of them is an error in itself."""
+    """Rules across fields that a reader should check, each with its reason and source. None of them is an error in
+    itself.
+    """
     m, start = descriptor.mode, descriptor.start_address
     out = []
 
@@ -168,19 +183,25 @@ def warnings(descriptor: Descriptor) -> list[dict[str, str]]:
         say(
             "start_off_pattern",
             "start_address",
-            f"The start lies {past} bytes past a {m.pattern_bytes}-byte line, {past // 128} row{'s' if past >= 256 else ''} into the {m.name} pattern. That is right if the data were "
-            "swizzled by address (TMA does). If they were swizzled from the tile's start, base offset must say so.",
+            f"The start lies {past} bytes past a {m.pattern_bytes}-byte line, {past // 128}"
+            f" row{'s' if past >= 256 else ''} into the {m.name} pattern. That is right if the data were swizzled by"
+            " address (TMA does). If they were swizzled from the tile's start, base offset must say so.",
         )
     elif m.chunks > 1 and past and past % 32:
         say(
             "start_inside_row",
             "start_address",
-            f"The start is {past} B past a {m.pattern_bytes}-byte line: no K step inside the atom is that (they are 32 bytes).",
+            f"The start is {past} B past a {m.pattern_bytes}-byte line: no K step inside the atom is that (they are 32"
+            " bytes).",
         )
     if m.chunks == 1 and descriptor.base_offset:
         say("base_offset_in_none", "base_offset", "Base offset has no effect in mode none: nothing is XORed.")
     elif descriptor.base_offset >= m.chunks > 1:
-        say("base_offset_beyond", "base_offset", f"Base offset {descriptor.base_offset} works modulo {m.chunks} in mode {m.name}.")
+        say(
+            "base_offset_beyond",
+            "base_offset",
+            f"Base offset {descriptor.base_offset} works modulo {m.chunks} in mode {m.name}.",
+        )
     if start >= SHARED_END:
         say("start_beyond_shared", "start_address", f"The start is {start}: {_ENDS}")
     if descriptor.reserved:
@@ -193,7 +214,10 @@ def warnings(descriptor: Descriptor) -> list[dict[str, str]]:
 def _reserved(bits: int) -> tuple[str, str, str]:
     """(code, field, message) of bits that no field covers. None of them moved an address on an H200."""
     if bits >> VERSION_BIT & 1 and not bits & ~TCGEN05_BITS:
-        says = "Bit 46 is set: this is tcgen05's descriptor (Blackwell), whose version is 1. wgmma reads the same bytes from it, but its own format has 0 there."
+        says = (
+            "Bit 46 is set: this is tcgen05's descriptor (Blackwell), whose version is 1. wgmma reads the same bytes"
+            " from it, but its own format has 0 there."
+        )
         return "tcgen05_format", "reserved", says
     low = bits & (0b11 << 14 | 0b11 << 30)
     says = f"Reserved bits are set: {hex_word(bits)}. The hardware ignores them"
@@ -223,15 +247,22 @@ def view(instruction: Instruction, operand: str, major: str) -> View:
     """The view of a wgmma's operand; LayoutError for another instruction, operand or major."""
     if not instruction.family.by_descriptor:
         raise LayoutError(
-            "no_descriptor", f"{instruction.ptx} reads no descriptor.", "Choose a wgmma.mma_async instruction.", "instruction"
+            "no_descriptor",
+            f"{instruction.ptx} reads no descriptor.",
+            "Choose a wgmma.mma_async instruction.",
+            "instruction",
         )
     if operand not in ("a", "b"):
-        raise LayoutError("bad_operand", f"No operand '{operand}' is read through a descriptor.", "Allowed: a, b.", "operand")
+        raise LayoutError(
+            "bad_operand", f"No operand '{operand}' is read through a descriptor.", "Allowed: a, b.", "operand"
+        )
     if major not in ("K", "MN"):
         raise LayoutError("bad_major", f"No major '{major}'.", "Allowed: K, MN.", "major")
     bits = instruction.operand("a").element.bits
     if major == "MN" and bits != 16:
-        raise LayoutError("bad_major", f"{instruction.types[operand]} is read K-major only.", "MN-major is for f16 and bf16.", "major")
+        raise LayoutError(
+            "bad_major", f"{instruction.types[operand]} is read K-major only.", "MN-major is for f16 and bf16.", "major"
+        )
     rows = instruction.sizes["m" if operand == "a" else "n"]
     a = instruction.operand("a")
     k = a.col_count if operand == "a" else instruction.sizes["k"]
@@ -274,16 +305,27 @@ def repeated(descriptor: Descriptor, seen: View) -> list[dict[str, str]]:
     ]
     why = f": {' and '.join(small)}, but {what} takes {atom} bytes" if small else ""
     message = f"{shared} of {address.size} elements are read from bytes that another element is read from{why}."
-    return [{"code": "reads_twice", "field": "sbo" if "SBO" in why or not why else "lbo", "message": message, "source": SOURCE}]
+    return [
+        {
+            "code": "reads_twice",
+            "field": "sbo" if "SBO" in why or not why else "lbo",
+            "message": message,
+            "source": SOURCE,
+        }
+    ]
 
 
 def reads_many(words: NDArray[np.uint64], seen: View) -> Addresses:
     """The same for many descriptors at once: [descriptors, rows, k]."""
-    get = {f.amount: ((words >> np.uint64(f.low)) & np.uint64(f.most)).astype(np.int64)[:, None, None] * f.unit for f in FIELDS}
+    get = {
+        f.amount: ((words >> np.uint64(f.low)) & np.uint64(f.most)).astype(np.int64)[:, None, None] * f.unit
+        for f in FIELDS
+    }
     modes = [WGMMA.mode(code) for code in range(SWIZZLE.most + 1)]
     xors = [mode.swizzle() for mode in modes]
     terms = np.array(
-        [(mode.chunks, (1 << own.bits) - 1, own.base, own.shift) for mode, own in zip(modes, xors, strict=True)], dtype=np.int64
+        [(mode.chunks, (1 << own.bits) - 1, own.base, own.shift) for mode, own in zip(modes, xors, strict=True)],
+        dtype=np.int64,
     )
     chunks, mask, base, shift = (terms[:, n][get["swizzle"]] for n in range(4))
     r = np.arange(seen.rows, dtype=np.int64)[None, :, None]

@@ -1,8 +1,9 @@
 """Why a descriptor does not read the tile: the mistake that turns the right word into the given one.
 
-The diagnosis works from the storage outward. Every known mistake is applied to the RIGHT word of this storage and slice; one that gives
-the program's word in every bit that proves something is the cause, then two together, and only then field by field. Data that no
-descriptor reads as they were stored are explained from the word: which storage would it read?
+The diagnosis works from the storage outward. Every known mistake is applied to the RIGHT word of this storage and
+slice; one that gives the program's word in every bit that proves something is the cause, then two together, and only
+then field by field. Data that no descriptor reads as they were stored are explained from the word: which storage would
+it read?
 """
 
 from __future__ import annotations
@@ -13,7 +14,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from layouts.case import NAMES, Amounts, Case, Diagnosis, Slip, bytes_text, pack
-from layouts.descriptor import LBO, SBO, START, TCGEN05_BITS, VERSION_BIT, WGMMA, Addresses, Descriptor, View, inert, reads
+from layouts.descriptor import (
+    LBO,
+    SBO,
+    START,
+    TCGEN05_BITS,
+    VERSION_BIT,
+    WGMMA,
+    Addresses,
+    Descriptor,
+    View,
+    inert,
+    reads,
+)
 from layouts.mistakes import slips
 from layouts.packing import Packing, additions, exchanged, high_word_missing, packings, pointer, sign_extension
 from layouts.repair import changes, repairs
@@ -43,7 +56,9 @@ class Explanation:
 def diagnose(
     given: Descriptor, seen: View, stored: Storage, mn: int, k: int, expected: Addresses, computed: bool = False
 ) -> list[Diagnosis]:
-    """The causes of a mismatch, the true one first. computed: the word's shifts were seen to be those of 64-bit integers."""
+    """The causes of a mismatch, the true one first. computed: the word's shifts were seen to be those of 64-bit
+    integers.
+    """
     by_address = stored.swizzle_by == "address" and stored.mode.chunks > 1
     possible = repairs(expected, seen, given, by_address)
     if not possible:
@@ -57,35 +72,53 @@ def diagnose(
     packed = any(isinstance(cause, Packing) for cause in causes)
     whole = found is not None and len(case.differ) > 1 and not _proven(causes)
     fix = case.right
-    if packed or whole or len(case.differ) > 1 or any(set(c.must) - set(c.amounts) for c in causes if isinstance(c, Slip)):
+    if (
+        packed
+        or whole
+        or len(case.differ) > 1
+        or any(set(c.must) - set(c.amounts) for c in causes if isinstance(c, Slip))
+    ):
         fix = clean(fix, seen, keep=not packed)
     fix = Descriptor(fix.word & ~fix.reserved)
     needed = changes(given, fix)
     if found and whole:
         return [Diagnosis(found.code, _other_storage(found, case), fix, needed, dict(found.spec))]
     out = [Diagnosis(c.code, c.message, fix, needed) for c in causes]
-    if case.stray >> VERSION_BIT & 1 and not case.stray & ~TCGEN05_BITS and not any(c.code == "tcgen05_format" for c in causes):
-        says = "Bit 46 is set: this is tcgen05's descriptor format. wgmma reads the same bytes from it, but the bit is reserved; clear it."
+    if (
+        case.stray >> VERSION_BIT & 1
+        and not case.stray & ~TCGEN05_BITS
+        and not any(c.code == "tcgen05_format" for c in causes)
+    ):
+        says = (
+            "Bit 46 is set: this is tcgen05's descriptor format. wgmma reads the same bytes from it, but the bit is"
+            " reserved; clear it."
+        )
         out.append(Diagnosis("tcgen05_format", says, fix, needed))
     return out
 
 
 def _begins(stored: Storage, mn: int, k: int) -> int | None:
-    """Where data swizzled from the tile's start begin, before the XOR; a wrong base offset and a moved start may read them, too."""
+    """Where data swizzled from the tile's start begin, before the XOR; a wrong base offset and a moved start may read
+    them, too.
+    """
     if not stored.placed or stored.swizzle_by == "address":
         return None
     return stored.base + int(stored.placed.before(mn, k, 0)) // 8
 
 
 def clean(right: Descriptor, seen: View, keep: bool = True) -> Descriptor:
-    """The word without what a mistake left in bits that nothing reads: LBO and SBO as programs write them there. keep: they stay where they
-    hold such a value."""
+    """The word without what a mistake left in bits that nothing reads: LBO and SBO as programs write them there. keep:
+    they stay where they hold such a value."""
     unread, pattern = inert(right, seen), right.mode.pattern_bytes
     usual = {"lbo": LBO.encode(16), "sbo": SBO.encode(pattern), "base_offset": 0}
     kept = Descriptor(right.word & ~right.reserved)
     written = {"lbo": kept.lbo_bytes in (0, 16), "sbo": kept.sbo_bytes in (0, pattern), "base_offset": False}
     return kept.replace(
-        **{WGMMA.field(name).encoded_name: value for name, value in usual.items() if name in unread and not (keep and written[name])}
+        **{
+            WGMMA.field(name).encoded_name: value
+            for name, value in usual.items()
+            if name in unread and not (keep and written[name])
+        }
     )
 
 
@@ -115,7 +148,10 @@ def _cover(case: Case, known: list[Slip]) -> Explanation:
             return 0.0, ()
         first = next(name for name in NAMES if name in left)
         best: tuple[float, tuple[Slip, ...]] | None = None
-        for slip in [*(s for s in fitting if first in s.amounts and set(s.amounts) <= left), *_left_over(case, first, left)]:
+        for slip in [
+            *(s for s in fitting if first in s.amounts and set(s.amounts) <= left),
+            *_left_over(case, first, left),
+        ]:
             rest, more = cheapest(left - set(slip.amounts))
             cost = slip.cost + rest + (TOGETHER if more else 0)
             if best is None or cost < best[0] - 1e-9:
@@ -124,7 +160,10 @@ def _cover(case: Case, known: list[Slip]) -> Explanation:
         return best
 
     cost, causes = cheapest(case.differ)
-    return Explanation(cost + (1.5 if case.stray & LOW_GAPS else 0.01 if case.stray else 0), tuple(sorted(causes, key=lambda c: c.cost)))
+    return Explanation(
+        cost + (1.5 if case.stray & LOW_GAPS else 0.01 if case.stray else 0),
+        tuple(sorted(causes, key=lambda c: c.cost)),
+    )
 
 
 def _packed(case: Case, known: list[Slip]) -> Iterator[Explanation]:
@@ -161,8 +200,8 @@ def _wrong_words(case: Case, values: Amounts, also: frozenset[str] = frozenset()
     word = pack(values)
     if pointer(case, word):
         says = (
-            "Bits of a generic 64-bit pointer reach into LBO, SBO and the bits between them. Convert the pointer with __cvta_generic_to_shared, "
-            f"mask it with 0x{START.mask:X}, then shift it right by 4."
+            "Bits of a generic 64-bit pointer reach into LBO, SBO and the bits between them. Convert the pointer with"
+            f" __cvta_generic_to_shared, mask it with 0x{START.mask:X}, then shift it right by 4."
         )
         yield Packing("generic_pointer", says, case.given.word, fields=frozenset(("lbo", "sbo")))
     made = list(packings(case, values, also))
@@ -182,35 +221,51 @@ def _wrong_words(case: Case, values: Amounts, also: frozenset[str] = frozenset()
 
 
 def _left_over(case: Case, name: str, left: frozenset[str]) -> Iterator[Slip]:
-    """One field that no known mistake explains, in its own words; overlapping core matrices where that is all that can be said."""
+    """One field that no known mistake explains, in its own words; overlapping core matrices where that is all that can
+    be said.
+    """
     had, wanted = case.had[name], case.wanted[name]
     if name in ("lbo", "sbo"):
         both = {n: case.had[n] for n in case.differ if n in ("lbo", "sbo") and n in left}
-        if case.given.mode.chunks == 1 and max(both.values()) < 128 and len(np.unique(reads(case.given, case.seen))) < case.expected.size:
+        if (
+            case.given.mode.chunks == 1
+            and max(both.values()) < 128
+            and len(np.unique(reads(case.given, case.seen))) < case.expected.size
+        ):
             says = (
-                f"LBO {case.had['lbo']} and SBO {case.had['sbo']} make core matrices overlap: each takes 128 bytes of its own. "
-                f"Here LBO must be {bytes_text(case.wanted['lbo'])} and SBO {bytes_text(case.wanted['sbo'])}."
+                f"LBO {case.had['lbo']} and SBO {case.had['sbo']} make core matrices overlap: each takes 128 bytes of"
+                f" its own. Here LBO must be {bytes_text(case.wanted['lbo'])} and SBO {bytes_text(case.wanted['sbo'])}."
             )
             yield Slip("overlapping_core_matrices", says, both, LEFT_OVER - 0.5 if len(both) == 1 else 2.0)
         panel = name == "lbo" and case.seen.major == "MN" and case.mode.chunks > 1
         code = "panel_stride_wrong" if panel and had % case.mode.pattern_bytes == 0 and had else "stride_wrong"
-        way = "along K" if (name == "sbo") == (panel or (case.seen.major == "MN" and case.mode.chunks > 1)) else "along M/N"
+        way = (
+            "along K"
+            if (name == "sbo") == (panel or (case.seen.major == "MN" and case.mode.chunks > 1))
+            else "along M/N"
+        )
         if case.mode.chunks == 1:
             way = "along K" if name == "lbo" else "along M/N"
         what = "atoms" if case.mode.chunks > 1 else "core matrices"
         yield Slip(
-            code, f"{NAMES[name]} is {bytes_text(had)}. The tile's {what} lie {bytes_text(wanted)} apart {way}.", {name: had}, LEFT_OVER
+            code,
+            f"{NAMES[name]} is {bytes_text(had)}. The tile's {what} lie {bytes_text(wanted)} apart {way}.",
+            {name: had},
+            LEFT_OVER,
         )
     elif name == "start_address":
         step = had - wanted
         much = "one 16-byte chunk" if abs(step) == 16 else bytes_text(abs(step))
-        says = f"The start is {much} {'past' if step > 0 else 'before'} the slice's first byte: it must be {wanted:#x}, not {had:#x}."
+        says = (
+            f"The start is {much} {'past' if step > 0 else 'before'} the slice's first byte: it must be {wanted:#x},"
+            f" not {had:#x}."
+        )
         yield Slip("start_wrong", says, {name: had}, LEFT_OVER)
     else:
         yield Slip(f"{name}_wrong", f"{NAMES[name]} is {had}; it must be {wanted}.", {name: had}, LEFT_OVER)
 
 
-# the same tile, stored otherwise -------------------------------------------------------------------------------------------------
+# the same tile, stored otherwise --------------------------------------------------------------------------------------
 
 
 def _stored_otherwise(case: Case) -> World | None:
@@ -224,10 +279,19 @@ def _stored_otherwise(case: Case) -> World | None:
 def _other_storage(world: World, case: Case) -> str:
     had, mode = case.stored.mode, case.given.mode
     if world.code == "stored_unswizzled":
-        return f"The data were stored without the XOR; the descriptor is that of the same tile with swizzle {mode.name}. {store_with(mode)}"
+        return (
+            f"The data were stored without the XOR; the descriptor is that of the same tile with swizzle {mode.name}."
+            f" {store_with(mode)}"
+        )
     if case.stored.tile:
         says = f"The tile is stored with swizzle {had.name}; the descriptor is that of the same tile with {mode.name}."
         return f"{says} Use the repaired descriptor, or {store_with(mode, True)}"
     rows = f"rows of {mode.width_bytes} bytes"
-    says = f"The data are stored with swizzle {had.name} in rows of {had.width_bytes} bytes; the descriptor is right for {rows} with swizzle {mode.name}."
-    return f"{says} Use the repaired descriptor, or {store_with(mode, True).replace('store with', f'store {rows} with', 1)}"
+    says = (
+        f"The data are stored with swizzle {had.name} in rows of {had.width_bytes} bytes; the descriptor is right for"
+        f" {rows} with swizzle {mode.name}."
+    )
+    return (
+        f"{says} Use the repaired descriptor, or"
+        f" {store_with(mode, True).replace('store with', f'store {rows} with', 1)}"
+    )

@@ -1,6 +1,7 @@
 """Where documents and hardware differ: one row a slip, each with what proves it.
 
-`ran`, `assembled` and `refused` are checked against the engine, the evidence files and ptxas; `test` names a test that shows the rest.
+`ran`, `assembled` and `refused` are checked against the engine, the evidence files and ptxas; `test` names a test that
+shows the rest.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ DOCUMENTS = {
 class Difference:
     """One slip.
 
-    documents: keys of DOCUMENTS; place: section; says, really: in our words; ran: instructions that executed as `really` says;
-    assembled, refused: PTX texts that ptxas takes and does not take; message: what ptxas or the compiler answers; test: file::name;
-    stated: the passage that says so, where no run can show it.
+    documents: keys of DOCUMENTS; place: section; says, really: in our words; ran: instructions that executed as
+    `really` says; assembled, refused: PTX texts that ptxas takes and does not take; message: what ptxas or the compiler
+    answers; test: file::name; stated: the passage that says so, where no run can show it.
     """
 
     key: str
@@ -73,8 +74,9 @@ def rows() -> tuple[Difference, ...]:
             ("003",),
             "the kernel m64n32k16",
             "Fill shared memory with ordinary stores, call __syncthreads(), then issue the wgmma.",
-            "The barrier orders threads, not proxies: the stores go through the generic proxy and the wgmma reads through the async one, so "
-            "`fence.proxy.async` is needed before the barrier. Without it the product is often right, which proves nothing.",
+            "The barrier orders threads, not proxies: the stores go through the generic proxy and the wgmma reads"
+            " through the async one, so `fence.proxy.async` is needed before the barrier. Without it the product is"
+            " often right, which proves nothing.",
             stated="PTX ISA 9.1, 9.7.15.4 and the last paragraph of 9.7.15.7.1",
         ),
         Difference(
@@ -83,9 +85,12 @@ def rows() -> tuple[Difference, ...]:
             ("ptx",),
             "9.7.14.5.13",
             "`col = threadID_in_group * 32 + i` for a0 to a63.",
-            "`col = threadID_in_group * 32 + (i & 31)`. As printed, a32 to a63 of each lane name the columns of the next lane, and of lane 3 columns "
-            "that the second half of the rule uses again.",
-            ran=("mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc", "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc"),
+            "`col = threadID_in_group * 32 + (i & 31)`. As printed, a32 to a63 of each lane name the columns of the"
+            " next lane, and of lane 3 columns that the second half of the rule uses again.",
+            ran=(
+                "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc",
+                "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc",
+            ),
             test="tests/test_differences.py::test_the_printed_column_of_m16n8k256_is_no_map",
         ),
         Difference(
@@ -94,7 +99,8 @@ def rows() -> tuple[Difference, ...]:
             ("ptx", "001"),
             "9.7.14.5.14, syntax with block scaling",
             "`.scale_vec::2X` or `.scale_vec::4X`, and `.ue8m0` or `.ue4m3`: read as written, four combinations.",
-            "2X goes with ue8m0 and 4X with ue4m3. 2X with ue4m3 does not exist (Table 36), and 4X with ue8m0 is new in PTX 9.1: ptxas 13.0 refuses both.",
+            "2X goes with ue8m0 and 4X with ue4m3. 2X with ue4m3 does not exist (Table 36), and 4X with ue8m0 is new in"
+            " PTX 9.1: ptxas 13.0 refuses both.",
             assembled=(
                 "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0",
                 "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
@@ -111,14 +117,18 @@ def rows() -> tuple[Difference, ...]:
             ("ptx", "000"),
             "9.7.14.2 (sub-byte row), 9.7.15.3; note 000, data types",
             "Both multiplicands have the same type: both signed or both unsigned.",
-            "Only wmma asks for that. mma and mma.sp mix s8 with u8 and s4 with u4, and wgmma mixes s8 with u8 from PTX 8.4 on; the syntax of 9.7.14.5.14 and its examples do so, too.",
+            "Only wmma asks for that. mma and mma.sp mix s8 with u8 and s4 with u4, and wgmma mixes s8 with u8 from PTX"
+            " 8.4 on; the syntax of 9.7.14.5.14 and its examples do so, too.",
             ran=(
                 "mma.sync.aligned.m16n8k32.row.col.s32.u4.s4.s32",
                 "mma.sync.aligned.m16n8k16.row.col.s32.s8.u8.s32",
                 "mma.sp.sync.aligned.m16n8k128.row.col.s32.s4.u4.s32",
                 "wgmma.mma_async.sync.aligned.m64n32k32.s32.s8.u8",
             ),
-            refused=("wmma.mma.sync.aligned.row.col.m16n16k16.s32.s8.u8.s32", "wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.u4.s32"),
+            refused=(
+                "wmma.mma.sync.aligned.row.col.m16n16k16.s32.s8.u8.s32",
+                "wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.u4.s32",
+            ),
             message="Unexpected instruction types",
         ),
         Difference(
@@ -126,9 +136,11 @@ def rows() -> tuple[Difference, ...]:
             "wmma's default strides break wmma's alignment rule",
             ("ptx",),
             "9.7.14.4.2",
-            "Every row (or column) starts at a multiple of the fragment's size; and the stride defaults to the matrix's own leading dimension.",
-            "Both cannot hold for f16 A of m8n32k16 by columns and f16 B of m32n8k16 by rows: they default to 8 halves, 16 bytes, where the rule asks for 32. "
-            "An H100 and an H200 load both correctly at that stride. Nothing promises it elsewhere.",
+            "Every row (or column) starts at a multiple of the fragment's size; and the stride defaults to the matrix's"
+            " own leading dimension.",
+            "Both cannot hold for f16 A of m8n32k16 by columns and f16 B of m32n8k16 by rows: they default to 8 halves,"
+            " 16 bytes, where the rule asks for 32. An H100 and an H200 load both correctly at that stride. Nothing"
+            " promises it elsewhere.",
             ran=narrow_strides(),
             test="tests/test_differences.py::test_default_strides_that_break_the_rule",
         ),
@@ -138,8 +150,8 @@ def rows() -> tuple[Difference, ...]:
             ("guide", "004"),
             "mma_sync",
             "With satf, infinities become the largest finite value and NaN becomes +0.",
-            "That mode is gone: `.satfinite` on floating-point wmma was deprecated in PTX 6.4 and removed in 6.5, and mma.h of CUDA 13.0 has the parameter for "
-            "int accumulators alone. There it saturates to the 32-bit range.",
+            "That mode is gone: `.satfinite` on floating-point wmma was deprecated in PTX 6.4 and removed in 6.5, and"
+            " mma.h of CUDA 13.0 has the parameter for int accumulators alone. There it saturates to the 32-bit range.",
             ran=("wmma.mma.sync.aligned.row.col.m16n16k16.s32.s8.s8.s32.satfinite",),
             refused=("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32.satfinite",),
             message="is not supported starting from PTX ISA version 6.5",
@@ -165,7 +177,8 @@ def rows() -> tuple[Difference, ...]:
             ("000",),
             "fragments of m8n8k4",
             "A is one 8×4 matrix, and the four computations use each of its rows again, once for each of four columns.",
-            "There are four independent products, each with an A, a B and a D of its own: lanes 4q to 4q + 3 and 16 + 4q to 19 + 4q hold product q and nothing of the others.",
+            "There are four independent products, each with an A, a B and a D of its own: lanes 4q to 4q + 3 and 16 +"
+            " 4q to 19 + 4q hold product q and nothing of the others.",
             ran=tuple(
                 f"mma.sync.aligned.m8n8k4.{a}.{b}.{d}.f16.f16.{c}"
                 for d, c in (("f16", "f16"), ("f32", "f16"), ("f32", "f32"))
@@ -189,7 +202,8 @@ def rows() -> tuple[Difference, ...]:
             ("001",),
             "example of wmma.mma",
             "Aligned to 32 bits.",
-            "`.align` counts bytes (PTX ISA 9.1, 5.4.5): the matrix starts at a multiple of 32 bytes, which is what wmma.load wants.",
+            "`.align` counts bytes (PTX ISA 9.1, 5.4.5): the matrix starts at a multiple of 32 bytes, which is what"
+            " wmma.load wants.",
             test="tests/test_differences.py::test_align_counts_bytes",
         ),
         Difference(
@@ -208,7 +222,8 @@ def rows() -> tuple[Difference, ...]:
             ("ptx",),
             "9.7.15.5.1.2.1.1",
             "Swizzled K-major layouts do not use LBO.",
-            "B of wgmma.sp is 64 bytes deep in K, two atoms of the 32-byte swizzle: the step from one to the other is LBO. With the wider swizzles the sentence holds.",
+            "B of wgmma.sp is 64 bytes deep in K, two atoms of the 32-byte swizzle: the step from one to the other is"
+            " LBO. With the wider swizzles the sentence holds.",
             test="tests/test_differences.py::test_lbo_of_sparse_b_is_read_with_the_32_byte_swizzle",
         ),
         Difference(
@@ -228,7 +243,8 @@ def rows() -> tuple[Difference, ...]:
             ("ptx",),
             "9.7.14.6.1",
             "0 or 1; any other value is undefined.",
-            "ptxas 13.0 enforces that for f16 accumulators and takes 0 to 3 for f32 ones. Only 0 and 1 have a meaning; nothing tells you that 2 is wrong.",
+            "ptxas 13.0 enforces that for f16 accumulators and takes 0 to 3 for f32 ones. Only 0 and 1 have a meaning;"
+            " nothing tells you that 2 is wrong.",
             assembled=("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32",),
             message="expected to be in range [0..1]",
             test="tests/test_differences.py::test_the_selector_that_ptxas_lets_pass",
@@ -283,7 +299,8 @@ def rows() -> tuple[Difference, ...]:
             ("guide", "004"),
             "fragment",
             "T of A and B may be char or float.",
-            "`char` is a type of its own in C++ and has no fragment: write `signed char` or `unsigned char`. A float multiplicand is `precision::tf32`; its x[] are floats.",
+            "`char` is a type of its own in C++ and has no fragment: write `signed char` or `unsigned char`. A float"
+            " multiplicand is `precision::tf32`; its x[] are floats.",
             test="tests/test_differences.py::test_char_and_float_are_no_element_types",
         ),
         Difference(
@@ -292,7 +309,8 @@ def rows() -> tuple[Difference, ...]:
             ("cutlass",),
             "cute/atom/mma_traits_sm80.hpp",
             "A's strides are nested one level deeper than its shape.",
-            "A is `((4,8),(32,2)):((512,1),(16,8))`, as in m16n8k256 without its last mode. With one level too many, CuTe cannot pair shape and stride.",
+            "A is `((4,8),(32,2)):((512,1),(16,8))`, as in m16n8k256 without its last mode. With one level too many,"
+            " CuTe cannot pair shape and stride.",
             ran=("mma.sync.aligned.m16n8k128.row.col.s32.b1.b1.s32.xor.popc",),
             test="tests/test_differences.py::test_the_layout_of_single_bit_m16n8k128",
         ),

@@ -33,9 +33,11 @@ class DType:
         return 64 if self.bits == 64 else 32
 
     def padding_below(self, container_bits: int) -> int:
-        """Bits of padding below an element in its container: e2m1 takes the middle four of eight, e3m2 and e2m3 the low six.
+        """Bits of padding below an element in its container: e2m1 takes the middle four of eight, e3m2 and e2m3 the low
+        six.
 
-        PTX ISA 9.1, 9.7.14.5.14; CUTLASS shifts by the same two bits (include/cute/atom/mma_traits_sm120.hpp, fp4_shift_A).
+        PTX ISA 9.1, 9.7.14.5.14; CUTLASS shifts by the same two bits (include/cute/atom/mma_traits_sm120.hpp,
+        fp4_shift_A).
         """
         return (container_bits - 4) // 2 if self.bits == 4 else 0
 
@@ -72,4 +74,6 @@ def dtype(name: str) -> DType:
     try:
         return DTYPES[name]
     except KeyError:
-        raise LayoutError("unknown_type", f"No element type '{name}'.", f"Known: {', '.join(DTYPES)}.", field="type") from None
+        raise LayoutError(
+            "unknown_type", f"No element type '{name}'.", f"Known: {', '.join(DTYPES)}.", field="type"
+        ) from None

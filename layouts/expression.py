@@ -1,13 +1,13 @@
 """Constant C++ expressions, computed as C++ computes them: `evaluate("(uint64_t)1 << 62 | 0x100")`.
 
-Integers have C++'s types on a 64-bit CUDA host (int 32 bits, long and long long 64): literals take the type their spelling and
-suffix give (a leading 0 is octal, hex may become unsigned), narrow types are promoted, the usual arithmetic conversions apply,
-unsigned arithmetic wraps, precedence is C++'s. The result becomes 64 bits as an assignment to uint64_t makes it: a negative int is
-sign-extended. Nothing is executed.
+Integers have C++'s types on a 64-bit CUDA host (int 32 bits, long and long long 64): literals take the type their
+spelling and suffix give (a leading 0 is octal, hex may become unsigned), narrow types are promoted, the usual
+arithmetic conversions apply, unsigned arithmetic wraps, precedence is C++'s. The result becomes 64 bits as an
+assignment to uint64_t makes it: a negative int is sign-extended. Nothing is executed.
 
-What C++ leaves undefined but compilers accept gets the value the device computes, and a warning with the word that 64-bit
-arithmetic would have given: a 32-bit value shifted by 32 to 63 bits is what shl.b32 and shr make of it (PTX ISA 9.1, 9.7.8.8: shift
-amounts are clamped to the width, so `1 << 62` is 0), signed overflow wraps.
+What C++ leaves undefined but compilers accept gets the value the device computes, and a warning with the word that
+64-bit arithmetic would have given: a 32-bit value shifted by 32 to 63 bits is what shl.b32 and shr make of it (PTX ISA
+9.1, 9.7.8.8: shift amounts are clamped to the width, so `1 << 62` is 0), signed overflow wraps.
 
 >>> evaluate("1ull << 62 | (uint64_t)(1024 >> 4) << 32 | 1 << 16 | 0x100").word == 0x4000004000010100
 True
@@ -31,15 +31,18 @@ from layouts.reading import SUFFIX, shown
 
 LONGEST = 4096  # characters
 DEEPEST = 64  # nested parentheses and conditional operators
-ALLOWED = "Allowed: integers, + - * / % << >> & | ^ ~ ! && || ?: comparisons, parentheses, sizeof, casts to integer types."
+ALLOWED = (
+    "Allowed: integers, + - * / % << >> & | ^ ~ ! && || ?: comparisons, parentheses, sizeof, casts to integer types."
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something a compiler accepts that is unlikely to be meant. word: what arithmetic in 64 bits throughout would have given.
+    """Something a compiler accepts that is unlikely to be meant. word: what arithmetic in 64 bits throughout would have
+    given.
 
-    code: shifts_of_32_bits (bits were shifted out of a 32-bit value), sign_extended (bit 31 was set in an int, and bits 32 to 63
-    became copies of it), overflow_of_32_bits (a sum or product did not fit 32 bits).
+    code: shifts_of_32_bits (bits were shifted out of a 32-bit value), sign_extended (bit 31 was set in an int, and bits
+    32 to 63 became copies of it), overflow_of_32_bits (a sum or product did not fit 32 bits).
     """
 
     code: str
@@ -83,12 +86,16 @@ class Kind(NamedTuple):
 INT, UINT, LONG, ULONG, BOOL = Kind(32, True), Kind(32, False), Kind(64, True), Kind(64, False), Kind(1, False)
 NAMES = {INT: "int", UINT: "unsigned int", LONG: "long", ULONG: "unsigned long", BOOL: "bool"}
 _TYPEDEFS = {
-    **{f"{'' if signed else 'u'}int{bits}_t": Kind(bits, signed) for bits in (8, 16, 32, 64) for signed in (True, False)},
-    "size_t": ULONG, "uintptr_t": ULONG, "intptr_t": LONG, "ptrdiff_t": LONG, "ulong": ULONG, "uint": UINT, "ushort": Kind(16, False), "uchar": Kind(8, False),
+    **{f"{'' if signed else 'u'}int{bits}_t": Kind(bits, signed) for bits in (8, 16, 32, 64) for signed in (True,
+    False)},
+    "size_t": ULONG, "uintptr_t": ULONG, "intptr_t": LONG, "ptrdiff_t": LONG, "ulong": ULONG, "uint": UINT,
+    "ushort": Kind(16, False), "uchar": Kind(8, False),
 }  # fmt: skip
 _WORDS = {"unsigned", "signed", "int", "long", "short", "char", "bool"}
 _QUALIFIERS = {"const", "volatile", "constexpr", "static", "inline", "__device__", "__constant__", "auto"}
-_SIZES = {"half": 2, "half_t": 2, "bfloat16_t": 2, "nv_bfloat16": 2} | {row.cpp: row.bits // 8 for row in DTYPES.values() if row.cpp}
+_SIZES = {"half": 2, "half_t": 2, "bfloat16_t": 2, "nv_bfloat16": 2} | {
+    row.cpp: row.bits // 8 for row in DTYPES.values() if row.cpp
+}
 
 _TOKEN = re.compile(
     r"\s+|/\*.*?\*/|//[^\n]*"
@@ -96,7 +103,9 @@ _TOKEN = re.compile(
     r"|(?P<op>\+\+|--|<<=|>>=|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^~!<>?:(){},;=])",
     re.S,
 )
-_LITERAL = re.compile(rf"(0[xX](?:[0-9a-fA-F]+['_])*[0-9a-fA-F]+|0[bB](?:[01]+['_])*[01]+|(?:[0-9]+['_])*[0-9]+)({SUFFIX})")
+_LITERAL = re.compile(
+    rf"(0[xX](?:[0-9a-fA-F]+['_])*[0-9a-fA-F]+|0[bB](?:[01]+['_])*[01]+|(?:[0-9]+['_])*[0-9]+)({SUFFIX})"
+)
 
 
 class _Number(NamedTuple):
@@ -108,7 +117,9 @@ class _Number(NamedTuple):
 
 
 def evaluate(text: str, field: str = "descriptor") -> Value:
-    """The 64-bit word of a constant expression, or of a declaration `constexpr uint64_t desc = …;`. LayoutError says what is not understood."""
+    """The 64-bit word of a constant expression, or of a declaration `constexpr uint64_t desc = …;`. LayoutError says
+    what is not understood.
+    """
     return _Reader(text, field).value()
 
 
@@ -128,11 +139,13 @@ def _divide(a: int, b: int) -> int:
 
 
 _ARITHMETIC: dict[str, Callable[[int, int], int]] = {
-    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "/": _divide, "%": lambda a, b: a - _divide(a, b) * b,
+    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "/": _divide, "%": lambda a,
+    b: a - _divide(a, b) * b,
     "&": lambda a, b: a & b, "|": lambda a, b: a | b, "^": lambda a, b: a ^ b,
 }  # fmt: skip
 _COMPARE: dict[str, Callable[[int, int], bool]] = {
-    "==": lambda a, b: a == b, "!=": lambda a, b: a != b, "<": lambda a, b: a < b, ">": lambda a, b: a > b, "<=": lambda a, b: a <= b, ">=": lambda a, b: a >= b,
+    "==": lambda a, b: a == b, "!=": lambda a, b: a != b, "<": lambda a, b: a < b, ">": lambda a, b: a > b,
+    "<=": lambda a, b: a <= b, ">=": lambda a, b: a >= b,
 }  # fmt: skip
 
 
@@ -148,7 +161,9 @@ class _Reader(Climber[_Number]):
 
     def _tokens(self) -> list[tuple[str, str]]:
         if len(self.text) > LONGEST:
-            raise LayoutError("bad_word", f"The expression has {len(self.text)} characters.", f"At most {LONGEST}.", self.field)
+            raise LayoutError(
+                "bad_word", f"The expression has {len(self.text)} characters.", f"At most {LONGEST}.", self.field
+            )
         out, at = [], 0
         while at < len(self.text):
             match = _TOKEN.match(self.text, at)
@@ -160,7 +175,9 @@ class _Reader(Climber[_Number]):
         return out
 
     def bad(self, why: str) -> LayoutError:
-        return LayoutError("bad_word", f"'{shown(self.text, 80)}' is no constant expression of integers: {why}.", ALLOWED, self.field)
+        return LayoutError(
+            "bad_word", f"'{shown(self.text, 80)}' is no constant expression of integers: {why}.", ALLOWED, self.field
+        )
 
     # grammar
 
@@ -173,7 +190,10 @@ class _Reader(Climber[_Number]):
             raise self.bad(f"{self.here()} follows a complete expression")
         if declared:
             found = self._convert(found, declared)
-        word, name = found.value & _WIDE, NAMES.get(found.kind, f"{'' if found.kind.signed else 'u'}int{found.kind.bits}_t")
+        word, name = (
+            found.value & _WIDE,
+            NAMES.get(found.kind, f"{'' if found.kind.signed else 'u'}int{found.kind.bits}_t"),
+        )
         notes = [Note(code, message, found.wide) for code, message in self.events.items()] if found.wide != word else []
         return Value(word, name, tuple(sorted(notes, key=lambda note: list(_MESSAGES).index(note.code))))
 
@@ -258,10 +278,19 @@ class _Reader(Climber[_Number]):
         words = [word for word in words if word not in ("const", "volatile")]
         if len(words) == 1 and words[0] in _TYPEDEFS:
             return _TYPEDEFS[words[0]]
-        if not words or not set(words) <= _WORDS or words.count("long") > 2 or any(words.count(w) > 1 for w in _WORDS - {"long"}):
+        if (
+            not words
+            or not set(words) <= _WORDS
+            or words.count("long") > 2
+            or any(words.count(w) > 1 for w in _WORDS - {"long"})
+        ):
             return None
         sized = [w for w in ("long", "short", "char", "bool") if w in words]
-        if len(sized) > 1 or {"signed", "unsigned"} <= set(words) or (sized and sized[0] in ("char", "bool") and "int" in words):
+        if (
+            len(sized) > 1
+            or {"signed", "unsigned"} <= set(words)
+            or (sized and sized[0] in ("char", "bool") and "int" in words)
+        ):
             return None
         if sized == ["bool"]:
             return BOOL if len(words) == 1 else None
@@ -384,7 +413,15 @@ class _Reader(Climber[_Number]):
 
 
 _MESSAGES = {
-    "shifts_of_32_bits": "{} shifts a 32-bit value: the bits beyond bit 31 are lost. Make the left operand 64 bits wide, e.g. with the suffix ull or a cast to uint64_t.",
-    "sign_extended": "{} sets bit 31 of an int; when it becomes 64 bits wide, bits 32 to 63 are copies of it. Make the left operand 64 bits wide and unsigned.",
-    "overflow_of_32_bits": "{} does not fit 32 bits. Make an operand 64 bits wide, e.g. with the suffix ull or a cast to uint64_t.",
+    "shifts_of_32_bits": (
+        "{} shifts a 32-bit value: the bits beyond bit 31 are lost. Make the left operand 64 bits wide, e.g. with the"
+        " suffix ull or a cast to uint64_t."
+    ),
+    "sign_extended": (
+        "{} sets bit 31 of an int; when it becomes 64 bits wide, bits 32 to 63 are copies of it. Make the left operand"
+        " 64 bits wide and unsigned."
+    ),
+    "overflow_of_32_bits": (
+        "{} does not fit 32 bits. Make an operand 64 bits wide, e.g. with the suffix ull or a cast to uint64_t."
+    ),
 }

@@ -15,9 +15,11 @@ from layouts.worlds import sizes
 
 
 def fits(given: Descriptor, seen: View) -> list[tuple[dict[str, Any], dict[str, int]]]:
-    """Canonical tiles whose slice this word reads: (storage, slice), the smallest tile first; empty where it reads none.
+    """Canonical tiles whose slice this word reads: (storage, slice), the smallest tile first; empty where it reads
+    none.
 
-    Tiles on their pattern's boundary, as CUTLASS aligns them; only where there is none, those on 128 bytes, as TMA wants them, and then others.
+    Tiles on their pattern's boundary, as CUTLASS aligns them; only where there is none, those on 128 bytes, as TMA
+    wants them, and then others.
     """
     out: list[tuple[dict[str, Any], dict[str, int]]] = []
     mode, address = given.mode, reads(given, seen)
@@ -39,7 +41,12 @@ def fits(given: Descriptor, seen: View) -> list[tuple[dict[str, Any], dict[str, 
                     or not np.array_equal(expected_reads(stored, seen, 0, k), address)
                 ):
                     continue
-                same = (mn_size, k_size, k, *(s for s, count in zip(stored.tile.strides, stored.tile.atoms, strict=True) if count > 1))
+                same = (
+                    mn_size,
+                    k_size,
+                    k,
+                    *(s for s, count in zip(stored.tile.strides, stored.tile.atoms, strict=True) if count > 1),
+                )
                 if same not in known:
                     known.add(same)
                     out.append((spec, {"mn": 0, "k": k}))

@@ -1,4 +1,6 @@
-"""A 64-bit matrix descriptor's format: its fields, and the codes of its swizzle modes. Its rows stand in layouts/table/descriptors.py."""
+"""A 64-bit matrix descriptor's format: its fields, and the codes of its swizzle modes. Its rows stand in
+layouts/table/descriptors.py.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from layouts.swizzle import Mode
 class Format:
     """One format: who reads it, its fields from bit 0 on, mode → code in the field `coded`.
 
-    constants: fields that hold one value in every word of this format. ValueError where fields overlap or a code does not fit.
+    constants: fields that hold one value in every word of this format. ValueError where fields overlap or a code does
+    not fit.
     """
 
     name: str
@@ -39,7 +42,10 @@ class Format:
             if name in (known.name, known.amount):
                 return known
         raise LayoutError(
-            "unknown_field", f"No field '{name}' in {self.name}.", f"It has {', '.join(f.name for f in self.fields)}.", "field"
+            "unknown_field",
+            f"No field '{name}' in {self.name}.",
+            f"It has {', '.join(f.name for f in self.fields)}.",
+            "field",
         )
 
     def field_at(self, bit: int) -> str:
@@ -61,7 +67,9 @@ class Format:
             if own == code:
                 return mode
         allowed = ", ".join(f"{self.codes[mode]} {mode.name}" for mode in self.modes)
-        raise LayoutError("reserved_code", f"Swizzle code {code} is reserved in {self.name}.", f"Allowed: {allowed}.", self.coded)
+        raise LayoutError(
+            "reserved_code", f"Swizzle code {code} is reserved in {self.name}.", f"Allowed: {allowed}.", self.coded
+        )
 
     def named(self, name: str) -> Mode:
         """A mode by name, whatever its case; LayoutError lists this format's."""

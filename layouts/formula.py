@@ -1,8 +1,9 @@
-"""Formulas of matrix elements, as `-(i + 1)` or `row == col ? 1 : 0`: read and computed here, for all elements at once; nothing is executed.
+"""Formulas of matrix elements, as `-(i + 1)` or `row == col ? 1 : 0`: read and computed here, for all elements at once;
+nothing is executed.
 
-Operators and precedence are C's: + - * / % << >> & | ^ ~ ! == != < <= > >= && || ?: and parentheses; abs(x), min(x, y), max(x, y).
-Whole numbers divide as in C (7 / 2 is 3, -7 / 2 is -3, the remainder has the dividend's sign); a number with a point makes a real
-result (i / 2.0). Whole numbers stay below 2^53, so that every one of them is exact.
+Operators and precedence are C's: + - * / % << >> & | ^ ~ ! == != < <= > >= && || ?: and parentheses; abs(x), min(x, y),
+max(x, y). Whole numbers divide as in C (7 / 2 is 3, -7 / 2 is -3, the remainder has the dividend's sign); a number with
+a point makes a real result (i / 2.0). Whole numbers stay below 2^53, so that every one of them is exact.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from layouts.reading import real, shown
 LONGEST, DEEPEST, MOST = 500, 32, float(2**53 - 1)  # characters, nesting, the largest whole number
 Array = NDArray[np.float64]
 _TOKEN = re.compile(
-    r"\s*(?:(?P<number>0[xXbB][0-9a-fA-F_']+|(?:[0-9][0-9_']*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)|(?P<name>[A-Za-z_][A-Za-z0-9_]*)|(?P<op><<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^~!<>?:(),]))"
+    r"\s*(?:(?P<number>0[xXbB][0-9a-fA-F_']+|(?:[0-9][0-9_']*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)|("
+    r"?P<name>[A-Za-z_][A-Za-z0-9_]*)|(?P<op><<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^~!<>?:(),]))"
 )
 _FUNCTIONS = {"abs": 1, "min": 2, "max": 2}
 ALLOWED = "Allowed: numbers, {names}, + - * / % << >> & | ^ ~ ! comparisons && || ?: parentheses, abs, min, max."
@@ -35,7 +37,8 @@ class _Values(NamedTuple):
 
 
 def evaluate(text: str, names: Mapping[str, NDArray[Any]], field: str = "formula") -> tuple[Array, bool]:
-    """(values, whether they are whole) of a formula over names → arrays of one shape. LayoutError says what is not understood.
+    """(values, whether they are whole) of a formula over names → arrays of one shape. LayoutError says what is not
+    understood.
 
     >>> evaluate("-(i + 1) / 2", {"i": np.arange(5)})[0].tolist()
     [0.0, -1.0, -1.0, -2.0, -2.0]
@@ -121,7 +124,9 @@ class _Reader(Climber[_Values]):
             return self._call(token)
         if group == "name" and token in self.names:
             return self.names[token]
-        raise self.bad(f"'{shown(token, 20)}' has no value" if group == "name" else f"'{token}' stands where a value is expected")
+        raise self.bad(
+            f"'{shown(token, 20)}' has no value" if group == "name" else f"'{token}' stands where a value is expected"
+        )
 
     def _call(self, name: str) -> _Values:
         self.expect("(")

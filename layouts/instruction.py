@@ -1,7 +1,7 @@
 """Family → Instruction → Operand: frozen rows that prove their invariants when they are bound.
 
-A Family is one row of a table, as one PTX fragment page is; binding a shape, types and options gives an Instruction, whose
-Operands carry the bound patterns.
+A Family is one row of a table, as one PTX fragment page is; binding a shape, types and options gives an Instruction,
+whose Operands carry the bound patterns.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ class Operand:
     def __post_init__(self) -> None:
         if self.pattern.thread_count != self.threads:
             raise LayoutError(
-                "bad_pattern", f"Operand {self.name}: '{self.pattern}' has {self.pattern.thread_count} threads, not {self.threads}."
+                "bad_pattern",
+                f"Operand {self.name}: '{self.pattern}' has {self.pattern.thread_count} threads, not {self.threads}.",
             )
         if self.values * self.container_bits % self.element.register_bits:
             raise LayoutError("bad_pattern", f"Operand {self.name}: {self.values} values do not fill whole registers.")
@@ -157,7 +158,9 @@ class Operand:
         return words if "g" in own and named else Words(words.thread, words.value)
 
     def formula(self) -> dict[str, dict[str, str]]:
-        """{"forward": …, "inverse": …}: expressions in PTX's words, i the value index; valid C once % words are bound."""
+        """{"forward": …, "inverse": …}: expressions in PTX's words, i the value index; valid C once % words
+        are bound.
+        """
         return {
             "forward": self.pattern.forward_formula(self.axes, self.words),
             "inverse": self.pattern.inverse_formula(self.axes, self.words),
@@ -203,8 +206,15 @@ class Instruction:
             return self.operands[wanted]
         elsewhere = self.family.elsewhere.get(wanted)
         if elsewhere:
-            raise LayoutError("operand_not_in_registers", f"Operand '{name}' of {self.ptx} has no register map.", elsewhere, "operand")
-        raise LayoutError("unknown_operand", f"{self.ptx} has no operand '{name}'.", f"It has {', '.join(self.operand_names)}.", "operand")
+            raise LayoutError(
+                "operand_not_in_registers", f"Operand '{name}' of {self.ptx} has no register map.", elsewhere, "operand"
+            )
+        raise LayoutError(
+            "unknown_operand",
+            f"{self.ptx} has no operand '{name}'.",
+            f"It has {', '.join(self.operand_names)}.",
+            "operand",
+        )
 
     @property
     def operand_names(self) -> tuple[str, ...]:
@@ -222,16 +232,22 @@ class Instruction:
 
     @cached_property
     def address(self) -> Operand | None:
-        """The row whose address each lane supplies, as (matrix, row, col 0); fewer than 32 threads where some supply none."""
+        """The row whose address each lane supplies, as (matrix, row, col 0); fewer than 32 threads where some supply
+        none.
+        """
         if not self.family.address:
             return None
         pattern = Pattern.parse(self.family.address, **self.sizes, **self.counts)
         axes = ("matrix", "row", "col")
-        return Operand("address", dtype("u32"), 32, pattern, axes, ("row", "col"), pattern.thread_count, self.family.source)
+        return Operand(
+            "address", dtype("u32"), 32, pattern, axes, ("row", "col"), pattern.thread_count, self.family.source
+        )
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """What a pattern may name besides the shape: x, the number of matrices or repetitions that a load or store moves."""
+        """What a pattern may name besides the shape: x, the number of matrices or repetitions that a load or store
+        moves.
+        """
         return next(({"x": int(m[1:])} for m in self.modifiers if re.fullmatch(r"x\d+", m)), {})
 
 
@@ -246,8 +262,8 @@ class Family:
     scope     who executes it together
     memory    where a load reads and a store writes, None for the rest
     reads     multiplicand → where it may lie, for those that need not lie in registers
-    specified whether PTX states the fragments; where it leaves them to the architecture, only the family's own loads and stores fill them
-    types     one string a variant: the types in the order of `slots`
+    specified whether PTX states the fragments; where it leaves them to the architecture, only the family's own loads
+    and stores fill them types     one string a variant: the types in the order of `slots`
     fragments operand → pattern, its sizes in m, n, k and v (elements a register)
     container bits an element takes in its register where that is more than its own (f8f6f4: 8)
     elsewhere operand → why it has no register map
@@ -302,7 +318,9 @@ class Family:
             raise LayoutError("bad_row", f"'{self.ptx}' does not begin with its opcode '{self.opcode.text}'.")
         if (self.memory is not None) != (self.verb in (Verb.LOAD, Verb.STORE)):
             raise LayoutError(
-                "bad_row", f"'{self.ptx}': {self.verb} with memory {self.memory}.", "Loads and stores have memory, the rest none."
+                "bad_row",
+                f"'{self.ptx}': {self.verb} with memory {self.memory}.",
+                "Loads and stores have memory, the rest none.",
             )
         object.__setattr__(self, "by_descriptor", any(Place.DESCRIPTOR in places for places in self.reads.values()))
 
@@ -366,10 +384,14 @@ class Family:
             operand = Operand(name, element, bits, pattern, axes, dims, self.scope.threads, self.source, sparsity)
             expected = tuple(sizes.get(dim, 0) for dim in dims)
             if all(expected) and (operand.row_count, operand.dense_col_count) != expected:
-                raise LayoutError("bad_row", f"{instruction.ptx}: '{pattern}' covers {operand.extents}, the matrix is {expected}.")
+                raise LayoutError(
+                    "bad_row", f"{instruction.ptx}: '{pattern}' covers {operand.extents}, the matrix is {expected}."
+                )
             held = operand.threads * operand.values
             if held != prod(pattern.extents) * pattern.copies:
-                raise LayoutError("bad_row", f"{instruction.ptx}: {held} values do not hold {pattern.extents} × {pattern.copies}.")
+                raise LayoutError(
+                    "bad_row", f"{instruction.ptx}: {held} values do not hold {pattern.extents} × {pattern.copies}."
+                )
             yield operand
 
 
@@ -377,5 +399,6 @@ def cross(template: str, **choices: str) -> tuple[str, ...]:
     """Types by comprehension: cross("s32 {a} {b} s32", a="s8 u8", b="s8 u8") gives the four strings."""
     keys: list[Any] = list(choices)
     return tuple(
-        template.format(**dict(zip(keys, combination, strict=True))) for combination in product(*(choices[key].split() for key in keys))
+        template.format(**dict(zip(keys, combination, strict=True)))
+        for combination in product(*(choices[key].split() for key in keys))
     )

@@ -32,8 +32,8 @@ class SparseRow:
 class Sparsity:
     """Structured sparsity of a stored A: `kept` of every `group` columns are held, metadata says which.
 
-    index: (thread, selector · value) → (thread that supplies the metadata, index number in its 32-bit e, low bits first).
-    index_bits: 2, or 4 where one index takes a whole nibble (tf32: 0x4 keeps the first, 0xE the second).
+    index: (thread, selector · value) → (thread that supplies the metadata, index number in its 32-bit e, low bits
+    first). index_bits: 2, or 4 where one index takes a whole nibble (tf32: 0x4 keeps the first, 0xE the second).
     PTX ISA 9.1, 9.7.14.6.1; every nibble of every lane toggled on an H100.
     """
 
@@ -51,7 +51,9 @@ class Sparsity:
     @property
     def nibbles(self) -> tuple[int, ...]:
         """The legal values of four bits of metadata: one index, or two that ascend."""
-        return (0x4, 0xE) if self.index_bits == 4 else tuple(high << 2 | low for high in range(4) for low in range(high))
+        return (
+            (0x4, 0xE) if self.index_bits == 4 else tuple(high << 2 | low for high in range(4) for low in range(high))
+        )
 
     def first_columns(self, stored: IntArray) -> IntArray:
         """The dense column of each stored column while every index keeps the first positions (metadata 0x44444444)."""
@@ -67,7 +69,9 @@ class Sparsity:
         """(thread, first bit of the index in its e), each [thread][value]; LayoutError names the legal selectors."""
         if not 0 <= selector < self.selectors:
             allowed = f"0 to {self.selectors - 1}" if self.selectors > 1 else "0"
-            raise LayoutError("bad_selector", f"No sparsity selector {selector} here.", f"Allowed: {allowed}.", "selector")
+            raise LayoutError(
+                "bad_selector", f"No sparsity selector {selector} here.", f"Allowed: {allowed}.", "selector"
+            )
         thread, number = self.index.evaluate()
         values = thread.shape[1] // self.selectors
         part = slice(selector * values, (selector + 1) * values)
@@ -76,7 +80,8 @@ class Sparsity:
     def dense_columns(self, stored: IntArray, words: list[int], selector: int = 0) -> IntArray:
         """The dense column of every [thread][value] under the given metadata words, one 32-bit e a thread.
 
-        LayoutError names the thread and bits of an index pair that does not ascend, or a nibble that is neither 0x4 nor 0xE.
+        LayoutError names the thread and bits of an index pair that does not ascend, or a nibble that is neither 0x4 nor
+        0xE.
         """
         thread, bit = self.suppliers(selector)
         e = np.array(words, dtype=np.int64)
@@ -90,7 +95,8 @@ class Sparsity:
             allowed = "0x4 (first) or 0xE (second)" if self.index_bits == 4 else pairs
             raise LayoutError(
                 "bad_metadata",
-                f"Lane {at}'s metadata 0x{words[at]:08X} has nibble 0x{int(nibble[t, v]):X} in bits {first} to {first + 3}.",
+                f"Lane {at}'s metadata 0x{words[at]:08X} has nibble 0x{int(nibble[t, v]):X} in bits {first} to"
+                f" {first + 3}.",
                 f"Allowed: {allowed}.",
                 "metadata",
             )
@@ -100,9 +106,11 @@ class Sparsity:
         return out
 
     def kept_positions(self, dense: NDArray[Any]) -> IntArray:
-        """The positions that each group of a dense matrix [rows, cols] keeps: int [rows, groups, indices of a group], ascending.
+        """The positions that each group of a dense matrix [rows, cols] keeps: int [rows, groups, indices of a group],
+        ascending.
 
-        Every nonzero element is kept, zeros fill up from the left. LayoutError names the first group with too many nonzero elements.
+        Every nonzero element is kept, zeros fill up from the left. LayoutError names the first group with too many
+        nonzero elements.
         """
         rows, cols = dense.shape
         indices, places = self.kept // self.per_index, self.group // self.per_index
@@ -114,7 +122,8 @@ class Sparsity:
             first = group * self.group
             raise LayoutError(
                 "too_dense",
-                f"Row {row}, columns {first} to {first + self.group - 1} have {int(used[row, group].sum())} nonzero {what}.",
+                f"Row {row}, columns {first} to {first + self.group - 1} have {int(used[row, group].sum())} nonzero"
+                f" {what}.",
                 f"mma.sp stores {indices} of every {places}: e.g. col % {self.group} < {self.kept} ? i : 0.",
             )
         chosen: IntArray = np.sort(np.argsort(~used, axis=2, kind="stable")[:, :, :indices], axis=2).astype(np.int32)
@@ -130,7 +139,9 @@ class Sparsity:
         return out
 
     def words(self, dense: NDArray[Any], rows: IntArray, stored: IntArray, selector: int = 0) -> list[int]:
-        """The metadata e of every thread for a dense matrix; rows, stored: the fragment's rows and stored columns, [thread][value]."""
+        """The metadata e of every thread for a dense matrix; rows, stored: the fragment's rows and stored columns,
+        [thread][value].
+        """
         positions = self.kept_positions(dense)
         at = positions[rows, stored // self.kept, stored % self.kept // self.per_index]
         value = np.where(at == 0, 0x4, 0xE) if self.index_bits == 4 else at
@@ -143,7 +154,8 @@ class Sparsity:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """A block-scale operand: which lane and byte supplies the factor of a row (scale_a) or column (scale_b) and K block.
+    """A block-scale operand: which lane and byte supplies the factor of a row (scale_a) or column (scale_b) and K
+    block.
 
     pattern: (lane, byte) → (row or column, block); its names h and y are the thread-id and the byte-id's step.
     PTX ISA 9.1, 9.7.14.3.
@@ -169,7 +181,10 @@ class Scale:
             if given not in legal:
                 allowed = ", ".join(map(str, legal))
                 raise LayoutError(
-                    "bad_selector", f"No {field.replace('_', '-')} {given} for {self.name} here.", f"Allowed: {allowed}.", field
+                    "bad_selector",
+                    f"No {field.replace('_', '-')} {given} for {self.name} here.",
+                    f"Allowed: {allowed}.",
+                    field,
                 )
         thread, byte = self.pattern.inverse()
         digits = self.pattern.digit_values()

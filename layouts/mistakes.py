@@ -1,8 +1,10 @@
-"""The known mistakes of programs that build a descriptor, each applied to the right one: strides, mode, base offset, and tiles taken for others.
+"""The known mistakes of programs that build a descriptor, each applied to the right one: strides, mode, base offset,
+and tiles taken for others.
 
-A `Slip` puts a wrong amount into one or more fields; layouts/starts.py has those of the start. layouts/diagnosis.py looks for the slips, and the packings of layouts/packing.py,
-that give exactly the program's word. The list comes from public code and threads (CUTLASS, DeepGEMM,
-ThunderKittens, fast.cu, forum posts) and from the read model measured on an H100 (layouts/descriptor.py).
+A `Slip` puts a wrong amount into one or more fields; layouts/starts.py has those of the start. layouts/diagnosis.py
+looks for the slips, and the packings of layouts/packing.py, that give exactly the program's word. The list comes from
+public code and threads (CUTLASS, DeepGEMM, ThunderKittens, fast.cu, forum posts) and from the read model measured on an
+H100 (layouts/descriptor.py).
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ def slips(case: Case) -> list[Slip]:
 
 
 def _exchange(case: Case) -> Iterator[Slip]:
-    """LBO and SBO exchanged. Where one of them is not read, only the value that programs write there by convention proves it."""
+    """LBO and SBO exchanged. Where one of them is not read, only the value that programs write there by convention
+    proves it.
+    """
     wanted, (mn, k), first = case.wanted, case.atom, case.start_at(0, 0)
     to_mn, to_k = case.start_at(mn, 0) - first, case.start_at(0, k) - first
     lbo, sbo = (to_k, to_mn) if case.seen.major == "K" or case.mode.chunks == 1 else (to_mn, to_k)
@@ -51,7 +55,9 @@ def _exchange(case: Case) -> Iterator[Slip]:
 
 
 def _strides(case: Case) -> Iterator[Slip]:
-    """SBO of another width, or the pitch of one row instead of eight; LBO left at what modes that do not read it have."""
+    """SBO of another width, or the pitch of one row instead of eight; LBO left at what modes that do not
+    read it have.
+    """
     wanted, mode = case.wanted, case.mode
     if "sbo" in case.read:
         sbo = wanted["sbo"]
@@ -66,7 +72,10 @@ def _strides(case: Case) -> Iterator[Slip]:
             (bytes_of(case.extents[case.seen.major == "K"], case.seen), 1.4),
         ):
             if pitch and pitch != sbo:
-                says = f"SBO is {bytes_text(pitch)}, the pitch of one row. It must be the distance between groups of 8 {lines}: {bytes_text(sbo)}."
+                says = (
+                    f"SBO is {bytes_text(pitch)}, the pitch of one row. It must be the distance between groups of 8"
+                    f" {lines}: {bytes_text(sbo)}."
+                )
                 yield Slip("sbo_is_row_pitch", says, {"sbo": pitch}, cost)
         if mode.chunks > 1 or case.seen.major == "K":
             for other in MODES:
@@ -95,7 +104,10 @@ def _lbo(case: Case) -> Iterator[Slip]:
     if swizzled and not had % mode.pattern_bytes and wanted > mode.pattern_bytes:
         others = [m for m in MODES if m.chunks > 1 and m is not mode and had * mode.chunks == wanted * m.chunks]
         sizes = [f"{had // m.width_bytes} lines of {m.width_bytes} bytes" for m in (*others, mode)]
-        says = f"LBO is {bytes_text(had)}, a panel of {' or of '.join(sizes)}. The tile's panels lie {bytes_text(wanted)} apart along M/N."
+        says = (
+            f"LBO is {bytes_text(had)}, a panel of {' or of '.join(sizes)}. The tile's panels lie {bytes_text(wanted)}"
+            " apart along M/N."
+        )
         yield Slip("panel_stride_wrong", says, {"lbo": had}, 1.45 if others else 2.0, taken=True)
     elif (
         case.seen.major == "K"
@@ -104,7 +116,10 @@ def _lbo(case: Case) -> Iterator[Slip]:
         and not max(had, wanted) % min(had, wanted)
         and case.wanted["sbo"] == 128
     ):
-        says = f"LBO is {bytes_text(had)}, right for a tile of {had // 16} rows. This one has {wanted // 16}: LBO must be {bytes_text(wanted)}."
+        says = (
+            f"LBO is {bytes_text(had)}, right for a tile of {had // 16} rows. This one has {wanted // 16}: LBO must be"
+            f" {bytes_text(wanted)}."
+        )
         yield Slip("panel_stride_wrong", says, {"lbo": had}, 1.45 if had > 128 else 3.9, taken=True)
 
 
@@ -117,12 +132,19 @@ def _side_by_side(case: Case) -> Iterator[Slip]:
         return
     way, lines = ("K", "rows") if case.seen.major == "K" else ("M/N", "values of K")
     says = (
-        f"SBO {had['sbo']} is right for {count} atoms side by side along {way}. Here the panels of {case.mode.width_bytes} bytes lie one after the other, "
-        f"{bytes_text(apart)} apart, and the next 8 {lines} begin {bytes_text(one)} further: SBO must be {bytes_text(one)}"
+        f"SBO {had['sbo']} is right for {count} atoms side by side along {way}. Here the panels of"
+        f" {case.mode.width_bytes} bytes lie one after the other, {bytes_text(apart)} apart, and the next 8 {lines}"
+        f" begin {bytes_text(one)} further: SBO must be {bytes_text(one)}"
     )
     yield Slip("atom_order", f"{says}.", {"sbo": had["sbo"]}, 1.3 if case.seen.bits > 8 else 1.6, taken=True)
     if "lbo" in case.read and case.wanted["lbo"] != one:
-        yield Slip("atom_order", f"{says} and LBO {bytes_text(case.wanted['lbo'])}.", {"sbo": had["sbo"], "lbo": one}, 1.2, taken=True)
+        yield Slip(
+            "atom_order",
+            f"{says} and LBO {bytes_text(case.wanted['lbo'])}.",
+            {"sbo": had["sbo"], "lbo": one},
+            1.2,
+            taken=True,
+        )
 
 
 def _mode(case: Case) -> Iterator[Slip]:
@@ -133,12 +155,15 @@ def _mode(case: Case) -> Iterator[Slip]:
             continue
         if code == wanted.tma:
             says = (
-                f"Bits 62 and 63 hold {code}, the TMA tensor map's code of {wanted.name}. The descriptor numbers the modes the other way "
-                f"round: {wanted.name} is {right}."
+                f"Bits 62 and 63 hold {code}, the TMA tensor map's code of {wanted.name}. The descriptor numbers the"
+                f" modes the other way round: {wanted.name} is {right}."
             )
             yield Slip("tma_swizzle_enum", says, {"swizzle": code}, 0.9)
         else:
-            says = f"The data were stored with swizzle {wanted.name}; the descriptor says {other.name}. Bits 62 and 63 must be {right}."
+            says = (
+                f"The data were stored with swizzle {wanted.name}; the descriptor says {other.name}. Bits 62 and 63"
+                f" must be {right}."
+            )
             if code << 62 == right << 61:
                 says += f" ({right} << 61 gives this, too: the code belongs at bit 62.)"
             elif not code and not case.computed:
@@ -147,7 +172,9 @@ def _mode(case: Case) -> Iterator[Slip]:
 
 
 def _base_offset(case: Case) -> Iterator[Slip]:
-    """Base offset: how many 128-byte rows past its boundary the swizzle pattern begins; 0 for data swizzled by address."""
+    """Base offset: how many 128-byte rows past its boundary the swizzle pattern begins; 0 for data swizzled
+    by address.
+    """
     if "base_offset" not in case.read:
         return
     name, wanted, had, mode = "base_offset", case.wanted["base_offset"], case.had["base_offset"], case.mode
@@ -161,20 +188,24 @@ def _base_offset(case: Case) -> Iterator[Slip]:
     )
     if wanted & mask:
         says = (
-            f"The data are swizzled from the tile's start, which lies {rows} of 128 bytes past a {mode.pattern_bytes}-byte boundary. "
-            f"Base offset must be {wanted}, not 0."
+            f"The data are swizzled from the tile's start, which lies {rows} of 128 bytes past a"
+            f" {mode.pattern_bytes}-byte boundary. Base offset must be {wanted}, not 0."
         )
         yield Slip("base_offset_missing", says, {name: 0}, 1.0)
     for value in sorted({at >> 4 >> 7 & 7 for at in (start, case.had["start_address"])}):
         if (value ^ wanted) & mask:
             says = (
-                f"Base offset {value} was taken from bits 7 to 9 of the encoded start. They are bits 7 to 9 of the byte address. {needed}"
+                f"Base offset {value} was taken from bits 7 to 9 of the encoded start. They are bits 7 to 9 of the byte"
+                f" address. {needed}"
             )
             yield Slip("base_offset_from_shifted_start", says, {name: value}, 1.0)
     if had and case.k and (had ^ wanted) & mask:
         first = case.start_at(case.mn, 0)
         if first != start:
-            says = f"Base offset {had} was used to step along K. A K step moves the start alone, from {first:#x} to {start:#x}; base offset stays {wanted}."
+            says = (
+                f"Base offset {had} was used to step along K. A K step moves the start alone, from {first:#x} to"
+                f" {start:#x}; base offset stays {wanted}."
+            )
             yield Slip("base_offset_as_k_advance", says, {name: had, "start_address": first}, 0.8, taken=True)
     for value in sorted({had, start >> 7 & 7}):
         if (value ^ wanted) & mask and value:
@@ -182,7 +213,9 @@ def _base_offset(case: Case) -> Iterator[Slip]:
 
 
 def _worlds(case: Case) -> Iterator[Slip]:
-    """Amounts of a program that takes the tile for another: other order of the atoms, or as large as one instruction."""
+    """Amounts of a program that takes the tile for another: other order of the atoms, or as large as one
+    instruction.
+    """
     for world in misread(case.stored, case.seen):
         amounts = _amounts_of(case, world)
         if not amounts:
@@ -192,14 +225,19 @@ def _worlds(case: Case) -> Iterator[Slip]:
             choices += [(name,) for name in amounts if len(amounts) > 1]
         for names in choices:
             wrong = {name: amounts[name] for name in names}
-            says = f"{sentence(named(wrong))} {'is' if len(wrong) == 1 else 'are'} right for {world.said}. {_must(case, wrong)}"
+            says = (
+                f"{sentence(named(wrong))} {'is' if len(wrong) == 1 else 'are'} right for {world.said}."
+                f" {_must(case, wrong)}"
+            )
             yield Slip(world.code, says, wrong, 1.0 if len(names) == len(amounts) else 1.2)
 
 
 def _amounts_of(case: Case, world: World) -> dict[str, int]:
     """The read amounts in which the right word of another storage differs from the right one."""
     expected = expected_reads(world.stored, case.seen, case.mn, case.k)
-    found = [d for d in repairs(expected, case.seen, case.right, case.stored.swizzle_by == "address") if d.mode is case.mode]
+    found = [
+        d for d in repairs(expected, case.seen, case.right, case.stored.swizzle_by == "address") if d.mode is case.mode
+    ]
     if not found:
         return {}
     values = {START.name: found[0].start_address, LBO.name: found[0].lbo_bytes, SBO.name: found[0].sbo_bytes}
@@ -223,8 +261,12 @@ def _elements(case: Case) -> Iterator[Slip]:
         of = f"for elements of {bits // 8} byte{'s' if bits > 8 else ''}; these have {seen.bits // 8}"
         for names in subsets((*scaled, *starts)):
             wrong: dict[str, int] = {n: v for n, v in (scaled | starts).items() if n in names}
-            says = f"{sentence(named(wrong))} {'was' if len(wrong) == 1 else 'were'} computed {of}. {_must(case, wrong)}"
-            yield Slip("element_size", says, wrong, 1.3 if len(wrong) > 1 or name in wrong else 1.5 if "sbo" in wrong else 2.2)
+            says = (
+                f"{sentence(named(wrong))} {'was' if len(wrong) == 1 else 'were'} computed {of}. {_must(case, wrong)}"
+            )
+            yield Slip(
+                "element_size", says, wrong, 1.3 if len(wrong) > 1 or name in wrong else 1.5 if "sbo" in wrong else 2.2
+            )
         yield from _resized_tile(case, bits, of)
 
 

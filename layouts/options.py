@@ -19,9 +19,13 @@ def read(given: object, side: str) -> Options:
     if given is None:
         return {}
     if isinstance(given, Mapping):
-        return {str(name): _option(value, f"{side}.{shown(name)}") for name, value in given.items() if value is not None}
+        return {
+            str(name): _option(value, f"{side}.{shown(name)}") for name, value in given.items() if value is not None
+        }
     if not isinstance(given, str):
-        raise LayoutError("bad_options", f"{side} is {shown(given)}.", "Write name=value,name=value or an object.", side)
+        raise LayoutError(
+            "bad_options", f"{side} is {shown(given)}.", "Write name=value,name=value or an object.", side
+        )
     if len(given) > LONGEST:
         raise LayoutError("bad_options", f"{side} has {len(given)} characters.", f"At most {LONGEST}.", side)
     out: Options = {}
@@ -29,11 +33,17 @@ def read(given: object, side: str) -> Options:
         name, equals, value = (part.strip() for part in item.partition("="))
         if not equals or not value:
             raise LayoutError(
-                "bad_options", f"'{shown(item)}' is no option of {side.upper()}.", "Write name=value, e.g. swizzle=128B.", side
+                "bad_options",
+                f"'{shown(item)}' is no option of {side.upper()}.",
+                "Write name=value, e.g. swizzle=128B.",
+                side,
             )
         if name in out:
             raise LayoutError(
-                "bad_options", f"'{shown(name)}' of {side.upper()} is given twice.", "Give every name once.", f"{side}.{shown(name)}"
+                "bad_options",
+                f"'{shown(name)}' of {side.upper()} is given twice.",
+                "Give every name once.",
+                f"{side}.{shown(name)}",
             )
         out[name] = value
     return out
@@ -50,8 +60,8 @@ def _option(value: object, field: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """The options of one side, each read with its field's name; what was read, defaults included, is kept in `full`, the words an option
-    takes in `words`."""
+    """The options of one side, each read with its field's name; what was read, defaults included, is kept in `full`,
+    the words an option takes in `words`."""
 
     side: str
     given: Options
@@ -62,7 +72,10 @@ class Reader:
     def __post_init__(self) -> None:
         if not self.allowed and self.given:
             raise LayoutError(
-                "unknown_key", f"{self.side.upper()} has no options here.", f"'{shown(min(self.given))}' was given.", self.side
+                "unknown_key",
+                f"{self.side.upper()} has no options here.",
+                f"'{shown(min(self.given))}' was given.",
+                self.side,
             )
         keys(self.given, self.allowed, self.side)
 
@@ -85,7 +98,9 @@ class Reader:
         return LayoutError(code, message, hint, f"{self.side}.{name}")
 
 
-def told(reads: Mapping[str, Reader]) -> tuple[dict[str, Options], dict[str, Options], dict[str, dict[str, tuple[str, ...]]]]:
+def told(
+    reads: Mapping[str, Reader],
+) -> tuple[dict[str, Options], dict[str, Options], dict[str, dict[str, tuple[str, ...]]]]:
     """(every option by side, those that were given, the words each takes), in the order they are allowed."""
     full = {s: {name: r.full.get(name, "") for name in r.allowed} for s, r in reads.items()}
     chosen = {s: {name: value for name, value in full[s].items() if name in r.given} for s, r in reads.items()}

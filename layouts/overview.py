@@ -1,4 +1,6 @@
-"""Types × shapes × PTX version × architecture: the catalogue folded into a table a person can read. Everything is derived from it."""
+"""Types × shapes × PTX version × architecture: the catalogue folded into a table a person can read. Everything is
+derived from it.
+"""
 
 from __future__ import annotations
 
@@ -16,20 +18,24 @@ from layouts.table.modifiers import KINDS
 
 
 def section(row: Family) -> str:
-    """Which part of the table a family belongs to: dense, sparse, scaled. Sparse families split by whether the metadata must be ordered."""
+    """Which part of the table a family belongs to: dense, sparse, scaled. Sparse families split by whether the metadata
+    must be ordered.
+    """
     name = row.opcode.short or row.opcode.text
     return f"{name.partition('::')[0]}, block scale" if row.scale_blocks else name
 
 
-SECTIONS = tuple(dict.fromkeys(section(row) for row in sorted(catalog.families(), key=lambda row: row.menu) if row.multiplies))
+SECTIONS = tuple(
+    dict.fromkeys(section(row) for row in sorted(catalog.families(), key=lambda row: row.menu) if row.multiplies)
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """One line: which types, which accumulators, which shapes, since when, on what.
 
-    kind: .kind and .scale_vec qualifiers and the type of the scale factors, "" without; pairs: the (A, B) types; results: the (D, C)
-    types; found: every instruction folded into the line.
+    kind: .kind and .scale_vec qualifiers and the type of the scale factors, "" without; pairs: the (A, B) types;
+    results: the (D, C) types; found: every instruction folded into the line.
     """
 
     section: str
@@ -82,7 +88,10 @@ class Row:
         for i in self.found:
             if not self._same_age(i):
                 known = catalog.assembled(i)
-                later[" ".join("." + word for word in i.modifiers if word not in old)] = (known.ptx_version, target_text(known.targets))
+                later[" ".join("." + word for word in i.modifiers if word not in old)] = (
+                    known.ptx_version,
+                    target_text(known.targets),
+                )
         return tuple((name, *since) for name, since in later.items())
 
     def _same_age(self, i: Instruction) -> bool:
@@ -128,7 +137,9 @@ def _range(ns: list[int]) -> str:
 
 @lru_cache(maxsize=1)
 def rows() -> tuple[Row, ...]:
-    """Every matrix multiply of the catalogue, folded: forms that differ in shape, in A and B or in C and D alone are one line."""
+    """Every matrix multiply of the catalogue, folded: forms that differ in shape, in A and B or in C and D alone are
+    one line.
+    """
     forms: dict[tuple[object, ...], Row] = {}
     for i in catalog.instructions():
         if i.family.multiplies:
@@ -148,7 +159,9 @@ def _form(i: Instruction) -> Row:
     a = i.operands["a"].element.name
     pair, result = (a, i.types.get("b", a)), (i.types["d"], i.types.get("c", i.types["d"]))
     group = next((group[0] for group in _GROUPS if set(pair) <= set(group)), a)
-    return Row(section(i.family), kind(i), group, (pair,), (result,), (i.shape,), known.ptx_version, known.targets, (i,))
+    return Row(
+        section(i.family), kind(i), group, (pair,), (result,), (i.shape,), known.ptx_version, known.targets, (i,)
+    )
 
 
 def _age(row: Row) -> list[int]:

@@ -1,4 +1,6 @@
-"""The known ways to pack right amounts into a wrong 64-bit word: units, shifts, masks, integer types, halves, other formats."""
+"""The known ways to pack right amounts into a wrong 64-bit word: units, shifts, masks, integer types, halves, other
+formats.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,8 @@ NOTHING_LEFT = 2.5  # cost of a packing that leaves 0 in all its fields: 0 has l
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """A word that packs right amounts wrongly. free: bits that prove nothing; none by default, as what nothing reads was taken from the given word.
-    fields: those it spoils, where it leaves the others alone."""
+    """A word that packs right amounts wrongly. free: bits that prove nothing; none by default, as what nothing reads
+    was taken from the given word. fields: those it spoils, where it leaves the others alone."""
 
     code: str
     message: str
@@ -26,7 +28,9 @@ class Packing:
 
 
 def packings(case: Case, values: Amounts, also: frozenset[str] = frozenset()) -> Iterator[Packing]:
-    """Every known way to pack these amounts into a wrong word. also: fields that prove something though nothing reads them."""
+    """Every known way to pack these amounts into a wrong word. also: fields that prove something though nothing reads
+    them.
+    """
     word = pack(values)
     code = values["swizzle"]
     name = WGMMA.mode(code).name
@@ -36,10 +40,16 @@ def packings(case: Case, values: Amounts, also: frozenset[str] = frozenset()) ->
         yield exchanged(case, word)
     bare = word & ~(SWIZZLE.most << SWIZZLE.low)
     if code and code << 61 & 1 << 61:  # 2 << 61 is 1 << 62: that word says 128B and nothing of bit 61
-        says = f"The swizzle code {code} was put at bit 61. A wgmma descriptor has it in bits 62 and 63 ({name} is {code} << 62); bit 61 belongs to tcgen05's three-bit field."
+        says = (
+            f"The swizzle code {code} was put at bit 61. A wgmma descriptor has it in bits 62 and 63 ({name} is {code}"
+            " << 62); bit 61 belongs to tcgen05's three-bit field."
+        )
         yield Packing("mode_at_bit_61", says, bare | code << 61, 0.9, fields=frozenset(("swizzle",)))
     if name == "128B":
-        says = "This is a tcgen05 descriptor (bit 46 is set) with the swizzle 128B_BASE32B. For wgmma clear bit 46 and put 1 into bits 62 and 63."
+        says = (
+            "This is a tcgen05 descriptor (bit 46 is set) with the swizzle 128B_BASE32B. For wgmma clear bit 46 and put"
+            " 1 into bits 62 and 63."
+        )
         yield Packing("tcgen05_format", says, bare | 1 << 61 | 1 << VERSION_BIT, 0.9)
     if case.computed:
         return
@@ -51,13 +61,19 @@ def packings(case: Case, values: Amounts, also: frozenset[str] = frozenset()) ->
 def high_word_missing(word: int) -> Iterator[Packing]:
     """The low half alone."""
     if word >> 32:
-        says = "Bits 32 to 63 are 0: the descriptor was cut to 32 bits, or its high word was left out. SBO and the swizzle mode are there; use uint64_t throughout."
+        says = (
+            "Bits 32 to 63 are 0: the descriptor was cut to 32 bits, or its high word was left out. SBO and the swizzle"
+            " mode are there; use uint64_t throughout."
+        )
         yield Packing("high_word_missing", says, word & LOW, 0.9)
 
 
 def exchanged(case: Case, word: int) -> Packing:
     """The two halves of a word in the wrong order."""
-    says = "The two 32-bit words are exchanged: start and LBO belong in the low word, SBO and the swizzle mode in the high one."
+    says = (
+        "The two 32-bit words are exchanged: start and LBO belong in the low word, SBO and the swizzle mode in the high"
+        " one."
+    )
     free = (case.free >> 32 | case.free << 32) & WORD
     return Packing("words_exchanged", says, word >> 32 | (word & LOW) << 32, 0.9, free)
 
@@ -72,7 +88,9 @@ def _shifts(case: Case, values: Amounts, proving: frozenset[str]) -> Iterator[Pa
         cut = {name: (values[name] & places[name].most) << places[name].low for name in names}
         are = "is" if len(names) == 1 else "are"
         shifted = " and ".join(f"{NAMES[n]} {values[n]:#x} becomes {values[n] >> 4:#x}" for n in places if n in names)
-        says = f"{sentence(named(names))} {are} in bytes. The field counts 16 bytes: shift right by 4, so that {shifted}."
+        says = (
+            f"{sentence(named(names))} {are} in bytes. The field counts 16 bytes: shift right by 4, so that {shifted}."
+        )
         cost = 1.0 if len(names) == len(active) else 1.05
         fields = frozenset(names)
         spilled = rest
@@ -83,7 +101,9 @@ def _shifts(case: Case, values: Amounts, proving: frozenset[str]) -> Iterator[Pa
             yield Packing("bytes_not_shifted", says, word, cost if any(cut.values()) else NOTHING_LEFT, beside, fields)
         twice = {n: values[n] >> 8 & places[n].most for n in names}
         right = ", and ".join(
-            f"{NAMES[n]} {values[n]:#x} is {values[n] >> 4:#x} in the field, not {twice[n]:#x}" for n in places if n in names
+            f"{NAMES[n]} {values[n]:#x} is {values[n] >> 4:#x} in the field, not {twice[n]:#x}"
+            for n in places
+            if n in names
         )
         says = f"{sentence(named(names))} {'was' if len(names) == 1 else 'were'} shifted right by 4 twice: {right}."
         word = rest | sum(value << places[n].low for n, value in twice.items())
@@ -99,7 +119,11 @@ def _narrow_shifts(values: Amounts, word: int) -> Iterator[Packing]:
         for n in names:
             kept &= ~(wide[n].most << wide[n].low)
         wrapped = sum(terms[n] << wide[n].low % 32 & LOW for n in names)
-        as_int = "was shifted by 32 or more as a 32-bit integer" if len(names) == 1 else "were shifted by 32 or more as 32-bit integers"
+        as_int = (
+            "was shifted by 32 or more as a 32-bit integer"
+            if len(names) == 1
+            else "were shifted by 32 or more as 32-bit integers"
+        )
         says = f"{sentence(named(names))} {as_int}. Convert to 64 bits first: (uint64_t)x << {wide[names[0]].low}."
         low = 0
         for n in names:
@@ -119,7 +143,11 @@ def additions(case: Case) -> Iterator[Packing]:
     first = case.start_at(case.mn, 0)
     step = case.wanted["start_address"] - first
     before = pack({**case.wanted, "start_address": first})
-    for amount, code in ((step, "k_step_not_shifted"), (bytes_of(case.k, case.seen), "k_step_not_shifted"), (case.k, "k_step_in_elements")):
+    for amount, code in (
+        (step, "k_step_not_shifted"),
+        (bytes_of(case.k, case.seen), "k_step_not_shifted"),
+        (case.k, "k_step_in_elements"),
+    ):
         says = f"The K step was added to the word as {amount}. The start counts 16 bytes: add {step >> 4:#x}."
         yield Packing(code, says, (before + amount) & WORD, 1.2, case.free)
 
@@ -132,7 +160,8 @@ def sign_extension(word: int) -> int | None:
 
 
 def pointer(case: Case, right: int) -> bool:
-    """Whether the word is the right one with the rest of a generic 64-bit address in it, ORed or added above the 14 bits of the start.
+    """Whether the word is the right one with the rest of a generic 64-bit address in it, ORed or added above the 14
+    bits of the start.
 
     Linux gives such addresses 47 bits, the first of which are 0x7f…; shifted right by 4 they reach bits 14 to 42.
     """

@@ -81,9 +81,11 @@ PALETTES = {palette.name: palette for palette in (LIGHT, DARK, BW)}
 
 
 def css(fields: Iterable[str] = ()) -> str:
-    """Both themes as CSS variables: --fill-0 … --fill-7, --four-0 … --four-3, --cell-ink, --cell-line; then the colours of a word's fields.
+    """Both themes as CSS variables: --fill-0 … --fill-7, --four-0 … --four-3, --cell-ink, --cell-line; then the colours
+    of a word's fields.
 
-    The n-th field has fill n, as in a picture: its bits in the editor (.bit.name) and the edge of its input (.fields .name).
+    The n-th field has fill n, as in a picture: its bits in the editor (.bit.name) and the edge of its input (.fields
+    .name).
     """
     pairs = [(f"--fill-{n}", LIGHT.fills[n], DARK.fills[n]) for n in range(len(LIGHT.fills))]
     pairs += [(f"--four-{n}", LIGHT.four[n], DARK.four[n]) for n in range(len(LIGHT.four))]
@@ -92,4 +94,9 @@ def css(fields: Iterable[str] = ()) -> str:
         f".bit.{name} {{ background: var(--fill-{n}); }} .fields .{name} {{ border-color: var(--fill-{n}); }}\n"
         for n, name in enumerate(fields)
     ]
-    return ":root {\n" + "".join(f"  {name}: light-dark({light}, {dark});\n" for name, light, dark in pairs) + "}\n" + "".join(rules)
+    return (
+        ":root {\n"
+        + "".join(f"  {name}: light-dark({light}, {dark});\n" for name, light, dark in pairs)
+        + "}\n"
+        + "".join(rules)
+    )

@@ -4,8 +4,8 @@
 
 The first group on the left spells the thread number, the second the value index (the element's place in the thread's
 registers), each group on the right one coordinate. A name with a size is a mixed-radix digit; the last name of a group
-runs fastest. A name that stands only on the left is a copy: the element is held once for each of its digits. Sizes may be
-products and quotients of letters bound when the pattern is parsed: `(j:k/4/v)`.
+runs fastest. A name that stands only on the left is a copy: the element is held once for each of its digits. Sizes may
+be products and quotients of letters bound when the pattern is parsed: `(j:k/4/v)`.
 
 >>> a = Pattern.parse("(g:8 t:4) (j:2 i:2 e:2) -> (i g) (j t e)")
 >>> row, col = a.evaluate()             # int arrays [32 threads, 8 values]
@@ -109,7 +109,11 @@ class Pattern:
         used = [name for group in rhs for name in group]
         for name in used:
             if name not in known:
-                raise _bad(text, f"'{shown(name)}' stands on the right but not on the left", f"one of {', '.join(list(known)[:12])}")
+                raise _bad(
+                    text,
+                    f"'{shown(name)}' stands on the right but not on the left",
+                    f"one of {', '.join(list(known)[:12])}",
+                )
         if len(set(used)) != len(used):
             raise _bad(text, "a name stands twice on the right", "each name at most once")
         return cls(
@@ -193,7 +197,9 @@ class Pattern:
         """Every (thread, value) that holds the element at `coords`; IndexError-free: a LayoutError names the limit."""
         extents = self.extents
         if len(coords) != len(extents):
-            raise LayoutError("bad_coordinate", f"{len(coords)} coordinates were given for '{self}'.", f"It takes {len(extents)}.")
+            raise LayoutError(
+                "bad_coordinate", f"{len(coords)} coordinates were given for '{self}'.", f"It takes {len(extents)}."
+            )
         for at, extent in zip(coords, extents, strict=True):
             if not 0 <= at < extent:
                 raise LayoutError("bad_coordinate", f"Coordinate '{at}' is outside 0 to {extent - 1}.", f"In '{self}'.")
@@ -217,7 +223,9 @@ class Pattern:
         """
         shape, stride = parse_cute(text)
         if not (isinstance(shape, tuple) and isinstance(stride, tuple) and len(shape) == len(stride) == 2):
-            raise LayoutError("bad_cute", f"'{text}' has not two modes.", "Give (thread, value): '((4,8),2):((2,8),1)'.")
+            raise LayoutError(
+                "bad_cute", f"'{text}' has not two modes.", "Give (thread, value): '((4,8),2):((2,8),1)'."
+            )
         if prod(leaves(shape)) > MOST:
             raise LayoutError("bad_cute", f"'{shown(text, 80)}' has more than {MOST} values.", "Give smaller sizes.")
         edges = [prod(extents[:n]) for n in range(1, len(extents) + 1)]
@@ -229,7 +237,9 @@ class Pattern:
         expected = 1
         for name, size, step in sorted((m for g in groups for m in g if m[2]), key=lambda m: m[2]):
             if step != expected:
-                raise LayoutError("bad_cute", f"'{text}' does not tile {extents}: stride {step} where {expected} comes next.")
+                raise LayoutError(
+                    "bad_cute", f"'{text}' does not tile {extents}: stride {step} where {expected} comes next."
+                )
             coords[sum(step >= edge for edge in edges)].insert(0, name)
             expected *= size
         if expected != edges[-1]:
@@ -274,7 +284,9 @@ class Pattern:
         spelled = {name: word for name, word, _ in words.digits}
         present = {d.name for d in self.threads}
         out = {word: definition for name, word, definition in words.digits if name in present}
-        source = {t.name: _extract(words.thread, t, t.weight * t.size == self.thread_count) for t in self.thread_terms()}
+        source = {
+            t.name: _extract(words.thread, t, t.weight * t.size == self.thread_count) for t in self.thread_terms()
+        }
         source |= {t.name: _extract(words.value, t, t.weight * t.size == self.value_count) for t in self.value_terms()}
         source |= spelled
         for axis, terms in zip(axes, self.coord_terms(), strict=True):
@@ -282,7 +294,9 @@ class Pattern:
         return out
 
     def inverse_formula(self, axes: tuple[str, ...], words: Words = Words()) -> dict[str, str]:
-        """{thread word: expression, value word: expression} from the coordinates; a copy's name stays as a free variable."""
+        """{thread word: expression, value word: expression} from the coordinates; a copy's name stays as a free
+        variable.
+        """
         source: dict[str, str] = {}
         for axis, terms, extent in zip(axes, self.coord_terms(), self.extents, strict=True):
             source |= {t.name: _extract(axis, t, t.weight * t.size == extent) for t in terms}
@@ -296,7 +310,9 @@ class Pattern:
 
 
 def _bad(text: str, why: str, allowed: str) -> LayoutError:
-    return LayoutError("bad_pattern", f"Pattern '{shown(text, 120)}' cannot be read: {why}.", f"Allowed: {allowed}.", "pattern")
+    return LayoutError(
+        "bad_pattern", f"Pattern '{shown(text, 120)}' cannot be read: {why}.", f"Allowed: {allowed}.", "pattern"
+    )
 
 
 def _groups(text: str, side: str) -> list[list[str]]:
@@ -316,7 +332,11 @@ def _digit(text: str, token: str, sizes: Mapping[str, int]) -> Digit:
     for op, word in factors:
         factor = int(word) if word[0].isdigit() and len(word) < 10 else sizes.get(word, 0)
         if factor < 1:
-            raise _bad(text, f"'{shown(word)}' in the size of '{name}' is not bound to a positive number", ", ".join(sizes) or "numbers")
+            raise _bad(
+                text,
+                f"'{shown(word)}' in the size of '{name}' is not bound to a positive number",
+                ", ".join(sizes) or "numbers",
+            )
         if op == "/" and size % factor:
             raise _bad(text, f"{size} of '{name}:{expression}' is not a multiple of {factor}", "whole sizes")
         size = size // factor if op == "/" else size * factor

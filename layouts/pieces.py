@@ -1,4 +1,6 @@
-"""The two sides of a chain: what each register of an operand holds, and what one ldmatrix or stmatrix moves, byte by byte."""
+"""The two sides of a chain: what each register of an operand holds, and what one ldmatrix or stmatrix moves, byte by
+byte.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ ROW_BYTES = 16
 class Wanted:
     """What each register of an operand holds, granule by granule: a byte, or an element where several share a byte.
 
-    mn, k: the element, int arrays [warp, lane, register, granule]; shift: the granule's first bit in its element, [granule].
+    mn, k: the element, int arrays [warp, lane, register, granule]; shift: the granule's first bit in its element,
+    [granule].
     """
 
     operand: Operand
@@ -44,11 +47,17 @@ def wanted(operand: Operand) -> Wanted:
     """What an operand wants of memory; LayoutError where no 32-bit registers of one matrix hold it."""
     if len(operand.axes) == 3:
         raise LayoutError(
-            "no_chain", "m8n8k4 .f16 computes four products: its quarters are loaded by plain loads.", "Choose another mma.", "mma"
+            "no_chain",
+            "m8n8k4 .f16 computes four products: its quarters are loaded by plain loads.",
+            "Choose another mma.",
+            "mma",
         )
     if operand.register_bits != 32:
         raise LayoutError(
-            "no_chain", f"{operand.element.name} takes 64-bit registers, ldmatrix fills 32-bit ones.", "Load it with ld.shared.", "mma"
+            "no_chain",
+            f"{operand.element.name} takes 64-bit registers, ldmatrix fills 32-bit ones.",
+            "Load it with ld.shared.",
+            "mma",
         )
     bits = operand.container_bits
     size = min(8, bits)
@@ -66,13 +75,17 @@ def packed(operand: Operand, bits: int) -> Operand:
 
 
 def in_memory(operand: Operand, bits: int = 16) -> Operand:
-    """An operand as memory holds it: an accumulator wider than the store's unit is converted to it, all else is as it is."""
+    """An operand as memory holds it: an accumulator wider than the store's unit is converted to it, all else is as it
+    is.
+    """
     return packed(operand, bits) if operand.name in "cd" and operand.container_bits > bits else operand
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """One ldmatrix or stmatrix: byte of register → matrix, row (a lane's 16 bytes) and byte of the row, [lane, register, byte]."""
+    """One ldmatrix or stmatrix: byte of register → matrix, row (a lane's 16 bytes) and byte of the row, [lane,
+    register, byte].
+    """
 
     instruction: Instruction
     matrix: Ints
@@ -96,9 +109,13 @@ class Given:
 def given(instruction: Instruction) -> Given:
     """What a load or store moves; LayoutError for another instruction."""
     if instruction.family.memory is not Place.ROWS:
-        raise LayoutError("no_chain", f"{instruction.ptx} is no ldmatrix or stmatrix.", "e.g. ldmatrix.m8n8.x4.shared.b16.", "load")
+        raise LayoutError(
+            "no_chain", f"{instruction.ptx} is no ldmatrix or stmatrix.", "e.g. ldmatrix.m8n8.x4.shared.b16.", "load"
+        )
     if instruction.family.unpacks:
-        raise LayoutError("no_chain", f"{instruction.ptx} unpacks 4- and 6-bit elements.", "Choose a b16 or b8 form.", "load")
+        raise LayoutError(
+            "no_chain", f"{instruction.ptx} unpacks 4- and 6-bit elements.", "Choose a b16 or b8 form.", "load"
+        )
     op = instruction.operands["data"]
     size = op.container_bits // 8
     shape = (32, op.registers, 4 // size)

@@ -1,4 +1,6 @@
-"""A multiplicand of wgmma that no canonical tile holds: rows, panels or a CuTe layout, and the descriptors that read it exactly."""
+"""A multiplicand of wgmma that no canonical tile holds: rows, panels or a CuTe layout, and the descriptors that read it
+exactly.
+"""
 
 from __future__ import annotations
 
@@ -34,11 +36,17 @@ def placed_options(kind: str) -> tuple[str, ...]:
     return ("major", *KEYS[kind], "k", "descriptor")
 
 
-def placed(reads: Reader, kind: str, element: DType, rows: int, k: int, step: int, major: str, at: int, negated: bool) -> Placed:
+def placed(
+    reads: Reader, kind: str, element: DType, rows: int, k: int, step: int, major: str, at: int, negated: bool
+) -> Placed:
     """The side that the options describe; LayoutError where they hold no whole product, or no descriptor reads it."""
-    given = {"base": str(at)} | {name: " ".join(reads.given[name].split()) for name in KEYS[kind] if name in reads.given}
+    given = {"base": str(at)} | {
+        name: " ".join(reads.given[name].split()) for name in KEYS[kind] if name in reads.given
+    }
     if not _PLAIN.fullmatch(layout := given.get("layout", "")):  # it stands in the program's comments
-        raise reads.fail("bad_cute", "layout", f"'{shown(layout)}' is no CuTe layout.", "Digits, names, < > ( ) [ ] , : and blanks.")
+        raise reads.fail(
+            "bad_cute", "layout", f"'{shown(layout)}' is no CuTe layout.", "Digits, names, < > ( ) [ ] , : and blanks."
+        )
     for name in KEYS[kind]:
         reads.words[name] = WORDS.get(name, ())
         reads.full[name] = given.get(name, "") or (major if name == "inner" else WORDS.get(name, ("",))[0])
@@ -52,11 +60,15 @@ def placed(reads: Reader, kind: str, element: DType, rows: int, k: int, step: in
     if text := reads.given.get("descriptor"):
         word = Descriptor(read_word(text, f"{reads.side}.descriptor").word)
         reads.full["descriptor"] = str(word)
-    made = Placed(reads.side, element, element.bits, rows, k, major, negated=negated, step=step, word=word, where=where, words=())
+    made = Placed(
+        reads.side, element, element.bits, rows, k, major, negated=negated, step=step, word=word, where=where, words=()
+    )
     if word is not None:
         return made
     words = tuple(_word(reads, made, number) for number in range(k // step))
-    return Placed(reads.side, element, element.bits, rows, k, major, negated=negated, step=step, where=where, words=words)
+    return Placed(
+        reads.side, element, element.bits, rows, k, major, negated=negated, step=step, where=where, words=words
+    )
 
 
 def _check(reads: Reader, where: Storage, element: DType, rows: int, k: int) -> None:
@@ -64,7 +76,9 @@ def _check(reads: Reader, where: Storage, element: DType, rows: int, k: int) -> 
     field = "layout" if "layout" in reads.allowed else "kind"
     for has, needs, name in ((where.mn, rows, "rows"), (where.k, k, "elements of K")):
         if has is not None and has < needs:
-            raise reads.fail("bad_storage", field, f"The storage holds {has} {name}, the product has {needs}.", "Give a larger one.")
+            raise reads.fail(
+                "bad_storage", field, f"The storage holds {has} {name}, the product has {needs}.", "Give a larger one."
+            )
     placement = where.placed
     assert placement is not None
     per = max(1, 8 // element.bits)
@@ -80,9 +94,13 @@ def _check(reads: Reader, where: Storage, element: DType, rows: int, k: int) -> 
         )
     address = np.asarray(where.address(mn, unit), np.int64)
     if len(np.unique(address)) < address.size or (np.diff(np.sort(address.ravel())) < max(1, element.bits // 8)).any():
-        raise reads.fail("bad_storage", field, "Two elements lie at the same byte.", "Give strides that keep every element apart.")
+        raise reads.fail(
+            "bad_storage", field, "Two elements lie at the same byte.", "Give strides that keep every element apart."
+        )
     if int(address.max()) >= MOST_SHARED:
-        raise reads.fail("too_large", "base", f"The operand ends at byte {int(address.max())}.", f"A block has {MOST_SHARED} bytes.")
+        raise reads.fail(
+            "too_large", "base", f"The operand ends at byte {int(address.max())}.", f"A block has {MOST_SHARED} bytes."
+        )
     xor = placement.xor
     if xor.bits and (((1 << xor.bits) - 1) << xor.base << max(xor.shift, 0)) >= 8 * PATTERN:
         raise reads.fail(
@@ -101,7 +119,8 @@ def _word(reads: Reader, made: Placed, number: int) -> Descriptor:
     found = repairs(expected, made.view, near, made.where.swizzle_by == "address")
     if not found:
         raise reads.fail(
-            "no_descriptor", "kind", f"No descriptor reads step {number} of {reads.side.upper()} stored so, {made.major}-major.",
+            "no_descriptor", "kind",
+            f"No descriptor reads step {number} of {reads.side.upper()} stored so, {made.major}-major.",
             "Give a descriptor to see what it reads, or store it as a canonical tile.",
         )  # fmt: skip
     return found[0]

@@ -27,7 +27,8 @@ Options = dict[str, str]
 
 @dataclass(frozen=True)
 class Side:
-    """One multiplicand. mn × k stored elements, `products` times (m8n8k4 .f16: four); a unit is what has an address of its own.
+    """One multiplicand. mn × k stored elements, `products` times (m8n8k4 .f16: four); a unit is what has an address of
+    its own.
 
     major: which way lies side by side in global memory, and in shared memory where the operand is staged there.
     """
@@ -88,8 +89,8 @@ class Side:
 class Described(Side, ABC):
     """A multiplicand of wgmma in shared memory, read through a descriptor a step.
 
-    step: stored elements of K an instruction reads; word: the descriptor a program was told to use, its start counted from shared
-    memory's first byte, None for the right one.
+    step: stored elements of K an instruction reads; word: the descriptor a program was told to use, its start counted
+    from shared memory's first byte, None for the right one.
     """
 
     step: int = field(kw_only=True)
@@ -152,7 +153,9 @@ class Tiled(Described):
 
 @dataclass(frozen=True)
 class Placed(Described):
-    """Stored in another way: rows, panels, or a CuTe layout. `words`: the descriptor of every step that reads it exactly."""
+    """Stored in another way: rows, panels, or a CuTe layout. `words`: the descriptor of every step that reads it
+    exactly.
+    """
 
     where: Storage = field(kw_only=True)
     words: tuple[Descriptor, ...] = field(kw_only=True)
@@ -180,7 +183,9 @@ class Placed(Described):
 
 @dataclass(frozen=True, slots=True)
 class Rows(Side):
-    """A multiplicand of a warp's mma in shared memory: lines `pitch` bytes apart, XORed by offset; loaded by ldmatrix where `chain` says how."""
+    """A multiplicand of a warp's mma in shared memory: lines `pitch` bytes apart, XORed by offset; loaded by ldmatrix
+    where `chain` says how.
+    """
 
     pitch: int = field(kw_only=True)
     mode: Mode = field(kw_only=True)
@@ -199,7 +204,9 @@ class Rows(Side):
 
 @dataclass(frozen=True, slots=True)
 class Matrix(Side):
-    """A multiplicand of wmma in shared memory as wmma.load reads it: lines `ldm` elements apart, beginning at byte `base`."""
+    """A multiplicand of wmma in shared memory as wmma.load reads it: lines `ldm` elements apart, beginning at byte
+    `base`.
+    """
 
     ldm: int = field(kw_only=True)
     base: int = field(kw_only=True)
@@ -212,11 +219,11 @@ class Matrix(Side):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything a program needs. options: all of them by side, spelled in full ("" where there is none); chosen: those that were
-    given; words: what each takes, empty for a number.
+    """Everything a program needs. options: all of them by side, spelled in full ("" where there is none); chosen: those
+    that were given; words: what each takes, empty for a number.
 
-    accumulate: whether D begins as C; selector: of the metadata; ids: byte-id and thread-id of scale_a and scale_b; d_layout and d_ldm:
-    how wmma.load.c and wmma.store.d see C and D.
+    accumulate: whether D begins as C; selector: of the metadata; ids: byte-id and thread-id of scale_a and scale_b;
+    d_layout and d_ldm: how wmma.load.c and wmma.store.d see C and D.
     """
 
     instruction: Instruction
@@ -249,7 +256,9 @@ class Plan:
 
     @property
     def immediates(self) -> dict[str, int]:
-        """The template parameters of the wrapper that are not at their defaults' place: every one, by name, in the wrapper's order."""
+        """The template parameters of the wrapper that are not at their defaults' place: every one, by name, in the
+        wrapper's order.
+        """
         out = {"f": self.selector} if self.instruction.operands["a"].sparsity else {}
         if self.instruction.family.by_descriptor:
             if self.instruction.types["d"] != "s32":

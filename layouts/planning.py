@@ -1,4 +1,6 @@
-"""Options (`swizzle=128B,major=MN`) → a Plan: every option read, checked against the instruction, and spelled in full."""
+"""Options (`swizzle=128B,major=MN`) → a Plan: every option read, checked against the instruction, and
+spelled in full.
+"""
 
 from __future__ import annotations
 
@@ -36,16 +38,21 @@ def plannable(instruction: Instruction) -> bool:
 
 
 def plan(instruction: Instruction, a: object = "", b: object = "", d: object = "") -> Plan:
-    """A plan from the options of A, B and D: text (`swizzle=128B,major=K`) or a mapping. LayoutError names the option, `a.swizzle`."""
+    """A plan from the options of A, B and D: text (`swizzle=128B,major=K`) or a mapping. LayoutError names the option,
+    `a.swizzle`.
+    """
     if not plannable(instruction):
         raise LayoutError(
-            "no_program", f"{instruction.ptx} multiplies nothing.", "Choose an mma, wmma.mma or wgmma; a load belongs to one.", "ptx"
+            "no_program",
+            f"{instruction.ptx} multiplies nothing.",
+            "Choose an mma, wmma.mma or wgmma; a load belongs to one.",
+            "ptx",
         )
     make = _BY_FEED[instruction.family.feed]
     return make(instruction, *(read(given, side) for given, side in zip((a, b, d), SIDES, strict=True)))
 
 
-# wgmma -----------------------------------------------------------------------------------------------------------------------------
+# wgmma ----------------------------------------------------------------------------------------------------------------
 
 
 def _wgmma(i: Instruction, a: Options, b: Options, d: Options) -> Plan:
@@ -55,7 +62,9 @@ def _wgmma(i: Instruction, a: Options, b: Options, d: Options) -> Plan:
     a_from = choice(a.get("from", FROM[0]), "a.from", FROM)
     more = {"a": scale + (("selector",) if sparse else ()), "b": scale}
     staged = ("a", "b") if a_from == "shared" else ("b",)
-    kinds = {s: choice(given.get("kind", KINDS[0]), f"{s}.kind", KINDS) for s, given in (("a", a), ("b", b)) if s in staged}
+    kinds = {
+        s: choice(given.get("kind", KINDS[0]), f"{s}.kind", KINDS) for s, given in (("a", a), ("b", b)) if s in staged
+    }
     stored = {s: ("kind", *(TILE_OPTIONS if kind == KINDS[0] else placed_options(kind))) for s, kind in kinds.items()}
     own = ("from", *(stored["a"] if a_from == "shared" else ("k",)), *more["a"])
     reads = {"a": Reader("a", a, own), "b": Reader("b", b, (*stored["b"], *more["b"])), "d": Reader("d", d, ("scale",))}
@@ -66,7 +75,9 @@ def _wgmma(i: Instruction, a: Options, b: Options, d: Options) -> Plan:
     majors = {s: reads[s].word("major", ("K", "MN")) for s in staged}
     for s in staged:
         if majors[s] == "MN" and elements.bits != 16:
-            raise reads[s].fail("bad_major", "major", f"{i.types[s]} is read K-major only.", "MN-major is for f16 and bf16.")
+            raise reads[s].fail(
+                "bad_major", "major", f"{i.types[s]} is read K-major only.", "MN-major is for f16 and bf16."
+            )
     modes = {s: mode(reads[s].word("swizzle", NAMES)) for s, kind in kinds.items() if kind == KINDS[0]}
     atoms = {s: swizzle.atom(elements.bits, majors[s])[1] for s, swizzle in modes.items()}
     least = lcm(1, *(deep // gcd(deep, step[s]) for s, deep in atoms.items()))
@@ -76,12 +87,19 @@ def _wgmma(i: Instruction, a: Options, b: Options, d: Options) -> Plan:
     for s in staged:
         shape = (dtype(i.types[s]), i.sizes["m" if s == "a" else "n"], steps * step[s], step[s], majors[s])
         negated = floating and reads[s].sign()
-        sides[s] = _tiled(reads[s], *shape, modes[s], at, negated) if s in modes else placed(reads[s], kinds[s], *shape, at, negated)
+        sides[s] = (
+            _tiled(reads[s], *shape, modes[s], at, negated)
+            if s in modes
+            else placed(reads[s], kinds[s], *shape, at, negated)
+        )
         at = -(-sides[s].end // PATTERN) * PATTERN
     if a_from == "registers":
         if steps > MOST_REGISTER_STEPS:
             raise reads["a"].fail(
-                "bad_option", "k", f"A from registers takes {steps} steps.", f"At most {MOST_REGISTER_STEPS}; store A in shared memory."
+                "bad_option",
+                "k",
+                f"A from registers takes {steps} steps.",
+                f"At most {MOST_REGISTER_STEPS}; store A in shared memory.",
             )
         negated = floating and reads["a"].sign()
         sides["a"] = Side("a", op.element, op.container_bits, i.sizes["m"], steps * op.col_count, "K", negated=negated)
@@ -100,27 +118,39 @@ def _steps(reads: Mapping[str, Reader], step: Mapping[str, int], least: int) -> 
         if "k" in reads[s].given:
             k = reads[s].whole("k", 0, 1, 4096)
             if k % step[s]:
-                raise reads[s].fail("bad_option", "k", f"k = {k} is no whole number of steps.", f"Multiples of {step[s]}.")
+                raise reads[s].fail(
+                    "bad_option", "k", f"k = {k} is no whole number of steps.", f"Multiples of {step[s]}."
+                )
             found[s] = k // step[s]
     if len(set(found.values())) > 1:
         raise LayoutError(
-            "bad_option", f"A has {found['a']} steps of K, B {found['b']}.", "Give both the same number of steps, or k of one alone.", "b.k"
+            "bad_option",
+            f"A has {found['a']} steps of K, B {found['b']}.",
+            "Give both the same number of steps, or k of one alone.",
+            "b.k",
         )
     steps = next(iter(found.values()), least)
     if steps % least or steps > MOST_STEPS:
         s = next(iter(found), "b")
         allowed = [n * least * step[s] for n in (1, 2, 3)]
-        raise reads[s].fail("bad_option", "k", f"k = {steps * step[s]} does not fill whole atoms of both operands in up to {MOST_STEPS} steps.", f"Multiples of {allowed[0]}: {', '.join(map(str, allowed))}, …")  # fmt: skip
+        raise reads[s].fail("bad_option", "k",
+        f"k = {steps * step[s]} does not fill whole atoms of both operands in up to {MOST_STEPS} steps.",
+        f"Multiples of {allowed[0]}: {', '.join(map(str, allowed))}, …")  # fmt: skip
     return steps
 
 
-def _tiled(reads: Reader, element: DType, rows: int, k: int, step: int, major: str, swizzle: Mode, at: int, negated: bool) -> Tiled:
+def _tiled(
+    reads: Reader, element: DType, rows: int, k: int, step: int, major: str, swizzle: Mode, at: int, negated: bool
+) -> Tiled:
     atom, _ = swizzle.atom(element.bits, major)
     first = reads.whole("first", 0, 0, 4096)
     mn = reads.whole("mn", -(-(first + rows) // atom) * atom, 8, 4096)
     if first + rows > mn:
         raise reads.fail(
-            "bad_option", "mn", f"The tile has {mn} rows, the product reads {first} to {first + rows - 1}.", f"mn from {first + rows}."
+            "bad_option",
+            "mn",
+            f"The tile has {mn} rows, the product reads {first} to {first + rows - 1}.",
+            f"mn from {first + rows}.",
         )
     reads.full["k"] = str(k)
     order, by = reads.given.get("order", ""), reads.word("swizzle_by", SWIZZLED_BY)
@@ -137,7 +167,9 @@ def _tiled(reads: Reader, element: DType, rows: int, k: int, step: int, major: s
     if text := reads.given.get("descriptor"):
         word = Descriptor(read_word(text, f"{reads.side}.descriptor").word)
         reads.full["descriptor"] = str(word)
-    return Tiled(reads.side, element, element.bits, rows, k, major, negated=negated, tile=tile, first=first, step=step, word=word)
+    return Tiled(
+        reads.side, element, element.bits, rows, k, major, negated=negated, tile=tile, first=first, step=step, word=word
+    )
 
 
 def _check_shared(made: Plan) -> None:
@@ -148,22 +180,30 @@ def _check_shared(made: Plan) -> None:
         if a.base < b.end and b.base < a.end:
             free = -(-a.end // PATTERN) * PATTERN
             raise LayoutError(
-                "overlap", f"A takes bytes {a.base} to {a.end - 1}, B {b.base} to {b.end - 1}.", f"Put B at {free}.", "b.base"
+                "overlap",
+                f"A takes bytes {a.base} to {a.end - 1}, B {b.base} to {b.end - 1}.",
+                f"Put B at {free}.",
+                "b.base",
             )
     for side in staged:
         if side.end > MOST_SHARED:
             raise LayoutError(
-                "too_large", f"{side.letter.upper()} ends at byte {side.end}.", f"A block has {MOST_SHARED} bytes.", f"{side.letter}.base"
+                "too_large",
+                f"{side.letter.upper()} ends at byte {side.end}.",
+                f"A block has {MOST_SHARED} bytes.",
+                f"{side.letter}.base",
             )
         if side.word and read_end(side, made.steps) > MOST_SHARED:
             end = read_end(side, made.steps)
             raise LayoutError(
-                "reads_outside", f"The descriptor would read up to byte {end - 1}; a block has {MOST_SHARED}. It was not executed.",
-                "The start counts from shared memory's first byte; start and strides must stay inside.", f"{side.letter}.descriptor",
+                "reads_outside",
+                f"The descriptor would read up to byte {end - 1}; a block has {MOST_SHARED}. It was not executed.",
+                "The start counts from shared memory's first byte; start and strides must stay inside.",
+                f"{side.letter}.descriptor",
             )  # fmt: skip
 
 
-# mma.sync --------------------------------------------------------------------------------------------------------------------------
+# mma.sync -------------------------------------------------------------------------------------------------------------
 
 
 def _mma(i: Instruction, a: Options, b: Options, d: Options) -> Plan:
@@ -197,13 +237,25 @@ def _rows(reads: Reader, i: Instruction, s: str, products: int, base: int) -> Ro
     least = -(-plain.line_units * plain.unit_bytes // 16) * 16
     pitch = reads.whole("pitch_bytes", least, least, 4096)
     if pitch % 16:
-        raise reads.fail("misaligned", "pitch_bytes", f"A pitch of {pitch} bytes is no multiple of 16.", f"Nearest: {pitch // 16 * 16} or {pitch // 16 * 16 + 16}.")  # fmt: skip
+        raise reads.fail("misaligned", "pitch_bytes", f"A pitch of {pitch} bytes is no multiple of 16.",
+        f"Nearest: {pitch // 16 * 16} or {pitch // 16 * 16 + 16}.")  # fmt: skip
     swizzle = mode(reads.word("swizzle", NAMES))
-    where = {"kind": "rows", "inner": major, "pitch_bytes": pitch, "swizzle": swizzle.name, "swizzle_by": "tile", "base": base}
+    where = {
+        "kind": "rows",
+        "inner": major,
+        "pitch_bytes": pitch,
+        "swizzle": swizzle.name,
+        "swizzle_by": "tile",
+        "base": base,
+    }
     found = _ldmatrix(i, s, major, where)
     wanted = reads.word("load", LOADS, "ldmatrix" if found else "elements")
     if wanted == "ldmatrix" and found is None:
-        why = why_not(op, major) if len(op.axes) == 2 and op.register_bits == 32 else "ldmatrix fills 32-bit registers of one matrix."
+        why = (
+            why_not(op, major)
+            if len(op.axes) == 2 and op.register_bits == 32
+            else "ldmatrix fills 32-bit registers of one matrix."
+        )
         raise reads.fail("no_chain", "load", f"No ldmatrix loads {s.upper()} so. {why}", "load=elements")
     return Rows(
         s,
@@ -221,7 +273,9 @@ def _rows(reads: Reader, i: Instruction, s: str, products: int, base: int) -> Ro
 
 
 def _ldmatrix(i: Instruction, s: str, major: str, where: dict[str, object]) -> Chain | None:
-    """The best ldmatrix for an operand stored so whose targets have it wherever they have the mma; None where there is none."""
+    """The best ldmatrix for an operand stored so whose targets have it wherever they have the mma; None where there is
+    none.
+    """
     if i.types[s] == "f64" or len(i.operands[s].axes) == 3:
         return None
     targets = set(catalog.assembled(i).targets)
@@ -232,7 +286,7 @@ def _ldmatrix(i: Instruction, s: str, major: str, where: dict[str, object]) -> C
     return next((c for c in fits if targets <= set(catalog.assembled(c.load.instruction).targets)), None)
 
 
-# wmma ------------------------------------------------------------------------------------------------------------------------------
+# wmma -----------------------------------------------------------------------------------------------------------------
 
 
 def _wmma(i: Instruction, a: Options, b: Options, d: Options) -> Plan:
@@ -252,14 +306,23 @@ def _wmma(i: Instruction, a: Options, b: Options, d: Options) -> Plan:
 
 
 def _ldm(reads: Reader, ops: tuple[Operand, ...], layout: str) -> int:
-    """Elements from a row (column) to the next: at least its length, and a multiple of what CUDA C++ and PTX both ask for."""
+    """Elements from a row (column) to the next: at least its length, and a multiple of what CUDA C++ and PTX both ask
+    for.
+    """
     least = max(wmma.default_stride(op, layout) for op in ops)
     step = lcm(*(wmma.both(op).ldm_elements for op in ops))
     ldm = reads.whole("ldm", -(-least // step) * step, 1, 4096)
     if ldm < least or ldm % step:
-        why = f"a {'row' if layout == 'row' else 'column'} has {least} elements" if ldm < least else f"it is no multiple of {step} elements"
+        why = (
+            f"a {'row' if layout == 'row' else 'column'} has {least} elements"
+            if ldm < least
+            else f"it is no multiple of {step} elements"
+        )
         raise reads.fail(
-            "bad_ldm", "ldm", f"ldm = {ldm} is not legal here: {why}.", f"Multiples of {step} from {-(-least // step) * step}."
+            "bad_ldm",
+            "ldm",
+            f"ldm = {ldm} is not legal here: {why}.",
+            f"Multiples of {step} from {-(-least // step) * step}.",
         )
     return ldm
 

@@ -1,6 +1,7 @@
 """Expressions in C's grammar, read by precedence climbing: what the reader of C++ constants and that of formulas share.
 
-A reader gives the tokens, the meaning of a primary, of signs and of operators, and the words of a refusal; it computes on the way.
+A reader gives the tokens, the meaning of a primary, of signs and of operators, and the words of a refusal; it computes
+on the way.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ Value = TypeVar("Value")
 
 
 class Climber(ABC, Generic[Value]):
-    """Tokens (kind, text), a place among them, and how deep parentheses and conditionals are nested: at most `deepest`."""
+    """Tokens (kind, text), a place among them, and how deep parentheses and conditionals are nested: at
+    most `deepest`.
+    """
 
     def __init__(self, deepest: int) -> None:
         self.deepest = deepest

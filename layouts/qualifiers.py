@@ -39,12 +39,17 @@ def parts(instruction: Instruction) -> tuple[Part, ...]:
 def _part(instruction: Instruction, token: str, layouts: Iterator[str], types: Iterator[str]) -> Part:
     text = f".{token}"
     if token == "sync":
-        return Part(text, "convergence", f"a thread waits until all threads of its warp execute this same {instruction.syntax.opcode}")
+        return Part(
+            text,
+            "convergence",
+            f"a thread waits until all threads of its warp execute this same {instruction.syntax.opcode}",
+        )
     if token == "aligned":
         return Part(
             text,
             "convergence",
-            f"all {instruction.threads} threads of the {instruction.family.scope.name} must execute this same instruction",
+            f"all {instruction.threads} threads of the {instruction.family.scope.name} must execute this same"
+            " instruction",
         )
     if token == instruction.shape:
         return Part(text, "shape", _shape_meaning(instruction))
@@ -97,7 +102,11 @@ def _type_meaning(instruction: Instruction, name: str) -> str:
     if name == "s":
         return "type of the scale factors"
     op = instruction.operands.get(name)
-    where = "" if op is None else f": {op.element.register_bits // op.container_bits} a .{op.element.register_type} register"
+    where = (
+        ""
+        if op is None
+        else f": {op.element.register_bits // op.container_bits} a .{op.element.register_type} register"
+    )
     return f"type of {name.upper()}'s elements{where}"
 
 
@@ -111,7 +120,7 @@ def convergence(instruction: Instruction) -> str:
         same = " with the same address and stride" if instruction.family.memory is Place.MATRIX else ""
         exited = ", or after one has exited" if instruction.family.exits else ""
         out.append(
-            f"`.aligned`: all {instruction.threads} threads of the {instruction.family.scope.name} must execute it{same}; "
-            f"in code that only some of them reach{exited}, the behavior is undefined."
+            f"`.aligned`: all {instruction.threads} threads of the {instruction.family.scope.name} must execute"
+            f" it{same}; in code that only some of them reach{exited}, the behavior is undefined."
         )
     return " ".join(out)

@@ -1,7 +1,8 @@
 """What people and programs give, read in one way: whole numbers, one of several words, the keys of an object.
 
-Every value a caller types — query, body, option, address, storage — goes through here, so that one spelling means one number
-everywhere. Numbers: decimal (leading zeros allowed and still decimal), 0x…, 0b…, `_` or `'` between digits, C's suffixes.
+Every value a caller types — query, body, option, address, storage — goes through here, so that one spelling means one
+number everywhere. Numbers: decimal (leading zeros allowed and still decimal), 0x…, 0b…, `_` or `'` between digits, C's
+suffixes.
 """
 
 from __future__ import annotations
@@ -59,7 +60,9 @@ def digits(text: str) -> tuple[int, int] | None:
 
 
 def real(text: str) -> tuple[float, bool] | None:
-    """(value, whether it was written as a whole number) of a number's text, with a point or an exponent or in any spelling of `digits`."""
+    """(value, whether it was written as a whole number) of a number's text, with a point or an exponent or in any
+    spelling of `digits`.
+    """
     whole = digits(text)
     if whole:
         return float(whole[0]), True
@@ -85,11 +88,15 @@ def number(given: object, field: str, least: int = 0, most: int | None = None, c
     return found
 
 
-def pair(given: str, field: str, most: tuple[int | None, int | None] = (None, None), example: str = "3,2") -> tuple[int, int]:
+def pair(
+    given: str, field: str, most: tuple[int | None, int | None] = (None, None), example: str = "3,2"
+) -> tuple[int, int]:
     """Two whole numbers with a comma between, each up to its `most`."""
     parts = given.split(",") if len(given) <= 4 * LONGEST_NUMBER else []
     if len(parts) != 2:
-        raise LayoutError("bad_number", f"{name_of(field)} is '{shown(given)}'.", f"Two numbers with a comma, as in {example}.", field)
+        raise LayoutError(
+            "bad_number", f"{name_of(field)} is '{shown(given)}'.", f"Two numbers with a comma, as in {example}.", field
+        )
     return number(parts[0], field, 0, most[0]), number(parts[1], field, 0, most[1])
 
 
@@ -119,7 +126,9 @@ def asked(given: Mapping[str, Any], name: str, default: Any) -> Any:
 def text(given: object, field: str, most: int = LONGEST_TEXT) -> str:
     """Text; LayoutError for anything else, and for text longer than anything legal."""
     if not isinstance(given, str):
-        raise LayoutError("bad_text", f"{name_of(field)} is {'missing' if given is None else shown(given)}.", "Give text.", field)
+        raise LayoutError(
+            "bad_text", f"{name_of(field)} is {'missing' if given is None else shown(given)}.", "Give text.", field
+        )
     if len(given) > most:
         raise LayoutError("bad_text", f"{name_of(field)} has {len(given)} characters.", f"At most {most}.", field)
     return given

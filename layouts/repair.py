@@ -1,7 +1,7 @@
 """Which descriptors read a tile where the program put it: an exact search.
 
-For each swizzle mode and base offset the XOR is taken off the wanted addresses; what is left either is the affine walk of the read
-model, which then names start, LBO and SBO, or no descriptor of that mode reads these data.
+For each swizzle mode and base offset the XOR is taken off the wanted addresses; what is left either is the affine walk
+of the read model, which then names start, LBO and SBO, or no descriptor of that mode reads these data.
 """
 
 from __future__ import annotations
@@ -22,10 +22,12 @@ def expected_reads(stored: Storage, seen: View, mn: int, k: int) -> Addresses:
 
 
 def repairs(expected: Addresses, seen: View, given: Descriptor, by_address: bool = False) -> list[Descriptor]:
-    """Every descriptor (up to fields nothing reads) that makes the hardware read `expected`, the smallest change of `given` first.
+    """Every descriptor (up to fields nothing reads) that makes the hardware read `expected`, the smallest change of
+    `given` first.
 
-    by_address: the data were swizzled by address bits, which never takes a base offset; none is offered then. Among changes of as
-    many fields, one that leaves base offset and swizzle mode alone comes before one that leaves the start alone.
+    by_address: the data were swizzled by address bits, which never takes a base offset; none is offered then. Among
+    changes of as many fields, one that leaves base offset and swizzle mode alone comes before one that leaves the start
+    alone.
     """
     found = []
     for mode_ in MODES:

@@ -1,7 +1,8 @@
-"""From one instruction's accumulator to the next one's A: what stays in its lane, what moves, and in which order of K nothing has to.
+"""From one instruction's accumulator to the next one's A: what stays in its lane, what moves, and in which order of K
+nothing has to.
 
-D's columns are A's K: several D tiles side by side where A is wider, several K steps of A where D is (flash attention: S = Q·Kᵀ
-becomes the A of S·V).
+D's columns are A's K: several D tiles side by side where A is wider, several K steps of A where D is (flash attention:
+S = Q·Kᵀ becomes the A of S·V).
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ MOST_COLUMNS = 1024  # followed at once: every N of wgmma meets every K but b1's
 class Reuse:
     """Where every value of A comes from, K step by K step.
 
-    tile, lane, value: int arrays [steps, threads, A values]: the D tile, the thread and the value that hold the element.
-    order: None, or for each column of all K steps the column of all D tiles that could stand in its place so that nothing leaves its
-    lane; B's rows must then be taken in the same order.
+    tile, lane, value: int arrays [steps, threads, A values]: the D tile, the thread and the value that hold the
+    element. order: None, or for each column of all K steps the column of all D tiles that could stand in its place so
+    that nothing leaves its lane; B's rows must then be taken in the same order.
     """
 
     source: Operand
@@ -66,7 +67,9 @@ class Reuse:
 
     @cached_property
     def taken(self) -> tuple[IntArray, IntArray, IntArray]:
-        """(tile, lane, value), each [steps, threads, A values], of the D element that is really packed: under `order` where there is one."""
+        """(tile, lane, value), each [steps, threads, A values], of the D element that is really packed: under `order`
+        where there is one.
+        """
         if self.verdict != "reordered":
             return self.tile, self.lane, self.value
         step = np.arange(self.steps)[:, None, None] * self.target.col_count
@@ -79,19 +82,31 @@ def reuse(first: Instruction, second: Instruction) -> Reuse:
     for operand, instruction, field in ((source, first, "from"), (target, second, "to")):
         if operand.element.kind == "bits" and operand.element.name != "b1":
             raise LayoutError(
-                "no_reuse", f"{instruction.ptx} moves {operand.element.name} units and computes nothing.", "Choose an mma.", field
+                "no_reuse",
+                f"{instruction.ptx} moves {operand.element.name} units and computes nothing.",
+                "Choose an mma.",
+                field,
             )
     if target.sparsity:
-        raise LayoutError("no_reuse", f"A of {second.ptx} is stored compressed.", "Choose an instruction with a dense A.", "to")
+        raise LayoutError(
+            "no_reuse", f"A of {second.ptx} is stored compressed.", "Choose an instruction with a dense A.", "to"
+        )
     if source.threads != target.threads:
         raise LayoutError(
-            "no_reuse", f"D belongs to {source.threads} threads, A to {target.threads}.", "Both must be warp or warpgroup level.", "to"
+            "no_reuse",
+            f"D belongs to {source.threads} threads, A to {target.threads}.",
+            "Both must be warp or warpgroup level.",
+            "to",
         )
     if len(source.axes) != len(target.axes):
         four = first if len(source.axes) > len(target.axes) else second
-        raise LayoutError("no_reuse", f"{four.ptx} computes four products, the other one.", "Choose two of a kind.", "to")
+        raise LayoutError(
+            "no_reuse", f"{four.ptx} computes four products, the other one.", "Choose two of a kind.", "to"
+        )
     if source.row_count != target.row_count:
-        raise LayoutError("no_reuse", f"D has {source.row_count} rows, A has {target.row_count}.", "They must be equal.", "to")
+        raise LayoutError(
+            "no_reuse", f"D has {source.row_count} rows, A has {target.row_count}.", "They must be equal.", "to"
+        )
     wide, deep = source.col_count, target.col_count
     columns = lcm(wide, deep)
     if columns > MOST_COLUMNS:
@@ -109,7 +124,9 @@ def reuse(first: Instruction, second: Instruction) -> Reuse:
 
 
 def _holders(source: Operand, target: Operand, cols: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """(tile, thread, value) of D that hold, for each value of A, the element of its row and the given column, [steps, threads, values]."""
+    """(tile, thread, value) of D that hold, for each value of A, the element of its row and the given column, [steps,
+    threads, values].
+    """
     tile, inside = np.divmod(cols, source.col_count)
     thread, value = source.pattern.inverse()
     at: Any = (target.rows, inside, *(target.coords[a] for a in target.axes[2:]), 0)
@@ -117,17 +134,24 @@ def _holders(source: Operand, target: Operand, cols: IntArray) -> tuple[IntArray
 
 
 def _order(source: Operand, target: Operand, columns: int) -> tuple[int, ...] | None:
-    """For each column of A's K steps a column of D that the same lanes hold, row by row; None where no such order exists.
+    """For each column of A's K steps a column of D that the same lanes hold, row by row; None where no such order
+    exists.
 
-    Exact: no element of D is held twice, so a column can stand only for columns with the same holders, and the columns of each kind
-    must be equally many. The order stays inside the shortest stretch of K steps for which that is true.
+    Exact: no element of D is held twice, so a column can stand only for columns with the same holders, and the columns
+    of each kind must be equally many. The order stays inside the shortest stretch of K steps for which that is true.
     """
     wants, has = _kinds(target, source)
     wanted = [wants[at % target.col_count] for at in range(columns)]
     given = [has[at % source.col_count] for at in range(columns)]
     for size in range(target.col_count, columns + 1, target.col_count):
-        if columns % size == 0 and all(sorted(wanted[at : at + size]) == sorted(given[at : at + size]) for at in range(0, columns, size)):
-            return tuple(at + col for at in range(0, columns, size) for col in _pair(wanted[at : at + size], given[at : at + size]))
+        if columns % size == 0 and all(
+            sorted(wanted[at : at + size]) == sorted(given[at : at + size]) for at in range(0, columns, size)
+        ):
+            return tuple(
+                at + col
+                for at in range(0, columns, size)
+                for col in _pair(wanted[at : at + size], given[at : at + size])
+            )
     return None
 
 
@@ -138,7 +162,11 @@ def _kinds(*operands: Operand) -> list[list[int]]:
     for operand in operands:
         holders: list[set[tuple[int, ...]]] = [set() for _ in range(operand.col_count)]
         others = [operand.coords[axis] for axis in operand.axes if axis != "col"]
-        arrays: list[IntArray] = [operand.cols, np.broadcast_to(np.arange(operand.threads)[:, None], operand.cols.shape), *others]
+        arrays: list[IntArray] = [
+            operand.cols,
+            np.broadcast_to(np.arange(operand.threads)[:, None], operand.cols.shape),
+            *others,
+        ]
         for col, *who in zip(*(array.ravel().tolist() for array in arrays), strict=True):
             holders[col].add(tuple(who))
         out.append([known.setdefault(frozenset(held), len(known)) for held in holders])

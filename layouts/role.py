@@ -1,4 +1,6 @@
-"""What a family does: its verb, who executes it, and where its operands live. Rows state these words; every condition elsewhere asks them."""
+"""What a family does: its verb, who executes it, and where its operands live. Rows state these words; every condition
+elsewhere asks them.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,9 @@ def PTX(section: str) -> Source:
 
 @dataclass(frozen=True, slots=True)
 class Opcode:
-    """The words a PTX text begins with, what they do, and the section that describes their syntax; short: how people call it, "" as written."""
+    """The words a PTX text begins with, what they do, and the section that describes their syntax; short: how people
+    call it, "" as written.
+    """
 
     text: str
     does: str
@@ -81,5 +85,11 @@ class Opcode:
 
 _GROUP_WORDS = (("g", "groupID", "%laneid >> 2"), ("t", "threadID_in_group", "%laneid % 4"))
 WARP = Scope("warp", 32, "lane", "one warp", Words("%laneid", "i", _GROUP_WORDS))
-WARPGROUP = Scope("warpgroup", 128, "thread", "four warps", Words("thread", "i", (("w", "warp_in_group", "%warpid % 4"), *_GROUP_WORDS)))
+WARPGROUP = Scope(
+    "warpgroup",
+    128,
+    "thread",
+    "four warps",
+    Words("thread", "i", (("w", "warp_in_group", "%warpid % 4"), *_GROUP_WORDS)),
+)
 SCOPES = {scope.threads: scope for scope in (WARP, WARPGROUP)}

@@ -1,4 +1,5 @@
-"""Where the slices of a tile begin that one wgmma after another reads: steps along K and along M or N, each with its reason.
+"""Where the slices of a tile begin that one wgmma after another reads: steps along K and along M or N, each with its
+reason.
 
 Every number of a reason is one of the tile's own strides; tests/test_slices.py compares them with its addresses.
 """
@@ -16,7 +17,14 @@ def k_steps(tile: Tile) -> list[dict[str, Any]]:
     before = 0
     for k in range(0, tile.k - tile.k % tile.step(), tile.step()):
         offset = int(tile.offset_before(0, k))
-        out.append({"k": k, "start_offset_bytes": offset, "descriptor": str(tile.descriptor(0, k)), "why": _why(tile, k, offset - before)})
+        out.append(
+            {
+                "k": k,
+                "start_offset_bytes": offset,
+                "descriptor": str(tile.descriptor(0, k)),
+                "why": _why(tile, k, offset - before),
+            }
+        )
         before = offset
     return out
 
@@ -44,19 +52,27 @@ def _why(tile: Tile, k: int, moved: int) -> str:
     if spans == 1:
         return f"+{moved} bytes: a step takes one {piece} of K, and the next {piece} begins {across} bytes after it"
     if k % tile.atom[1]:
-        return f"+{moved} bytes inside the atom: the XOR works on address bits, so only the start moves and base offset stays"
+        return (
+            f"+{moved} bytes inside the atom: the XOR works on address bits, so only the start moves and base offset"
+            " stays"
+        )
     return f"+{moved} bytes: the next atom along K, which begins {across} bytes after the one before"
 
 
 def mn_steps(tile: Tile, rows: int) -> list[dict[str, Any]]:
-    """Every step of `rows` along M or N: {"mn", "start_offset_bytes", "descriptor", "why"}, the last None or "" where there is none."""
+    """Every step of `rows` along M or N: {"mn", "start_offset_bytes", "descriptor", "why"}, the last None or "" where
+    there is none.
+    """
     out: list[dict[str, Any]] = []
     for mn in range(0, tile.mn, rows):
         inside = mn % tile.atom[0]
         legal, why = True, ""
         if inside and inside + rows > tile.atom[0]:
             legal = False
-            why = f"illegal: {rows} rows from inside an atom of {tile.atom[0]} (mn) run past its edge; use a narrower swizzle"
+            why = (
+                f"illegal: {rows} rows from inside an atom of {tile.atom[0]} (mn) run past its edge; use a narrower"
+                " swizzle"
+            )
         elif mn + rows > tile.mn:
             legal = False
             why = f"only {tile.mn - mn} of {rows} rows are left"
@@ -74,7 +90,9 @@ def mn_steps(tile: Tile, rows: int) -> list[dict[str, Any]]:
 
 
 def stride_words(tile: Tile) -> dict[str, str]:
-    """What a step of LBO and of SBO leads to for this mode and major; "" for an LBO that a dense instruction never reads."""
+    """What a step of LBO and of SBO leads to for this mode and major; "" for an LBO that a dense instruction never
+    reads.
+    """
     wide = tile.atom[0]
     if tile.major == "K":
         leading = f"from one 16-byte chunk of K ({tile.per} elements) to the next" if tile.mode.chunks == 1 else ""

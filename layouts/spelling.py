@@ -1,8 +1,10 @@
 """A 64-bit word in every spelling people have it in: digits, two halves, or a constant C++ expression.
 
-- hex with or without 0x, 0b… binary, 0d… decimal; `_`, `'`, a backtick or blanks between digits, C's suffixes. Digits alone are hex
+- hex with or without 0x, 0b… binary, 0d… decimal; `_`, `'`, a backtick or blanks between digits, C's suffixes. Digits
+  alone are hex
   up to 16 of them; 17 to 20 decimal digits can only be decimal.
-- `hi:lo`, two halves of up to 8 hex digits; `{lo, hi}` as PTX and debuggers print a pair of registers, x and y or lo and hi named or not.
+- `hi:lo`, two halves of up to 8 hex digits; `{lo, hi}` as PTX and debuggers print a pair of registers, x and y or lo
+  and hi named or not.
 - a constant expression or declaration of C++: layouts.expression.
 
 What could mean two numbers is refused, saying which two.
@@ -104,13 +106,19 @@ def _pair(text: str, field: str) -> int | None:
     if not match:
         if _TWO.fullmatch(text):
             raise LayoutError(
-                "bad_word", f"'{shown(text, 80)}' does not say which word is the high one.", "Write hi:lo, or {lo, hi} as PTX does.", field
+                "bad_word",
+                f"'{shown(text, 80)}' does not say which word is the high one.",
+                "Write hi:lo, or {lo, hi} as PTX does.",
+                field,
             )
         return None
     names = (match[1] or "").lower(), (match[3] or "").lower()
     if names not in _HALVES:
         raise LayoutError(
-            "bad_word", f"'{shown(text, 80)}' names no low and high word.", "Write {lo, hi}, {x = lo, y = hi} or hi:lo.", field
+            "bad_word",
+            f"'{shown(text, 80)}' names no low and high word.",
+            "Write {lo, hi}, {x = lo, y = hi} or hi:lo.",
+            field,
         )
     halves = [_half(match[2], text, field), _half(match[4], text, field)]
     low = _HALVES[names]
@@ -123,7 +131,10 @@ def _half(token: str, text: str, field: str) -> int:
         read = int(token, 16), 16
     elif read and read[1] == 10 and read[0] > 9:
         raise LayoutError(
-            "bad_word", f"'{token}' in '{shown(text, 80)}' could be decimal or hexadecimal.", f"Write 0x{token} or {read[0]:#x}.", field
+            "bad_word",
+            f"'{token}' in '{shown(text, 80)}' could be decimal or hexadecimal.",
+            f"Write 0x{token} or {read[0]:#x}.",
+            field,
         )
     if read is None or read[0] >> 32:
         raise LayoutError("bad_word", f"'{shown(token)}' in '{shown(text, 80)}' is no 32-bit word.", HINT, field)

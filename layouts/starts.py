@@ -1,4 +1,6 @@
-"""The known mistakes of a descriptor's start: the address itself, the steps along K and along M or N, and another slice's start."""
+"""The known mistakes of a descriptor's start: the address itself, the steps along K and along M or N, and another
+slice's start.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +27,22 @@ def _address(case: Case) -> Iterator[Slip]:
     """Mistakes of the address, wherever the slice lies."""
     start = case.wanted[NAME]
     if case.stored.base:
-        says = f"The start is counted from the tile. Add the tile's address, {case.stored.base:#x}: the start is {start:#x}."
+        says = (
+            f"The start is counted from the tile. Add the tile's address, {case.stored.base:#x}: the start is"
+            f" {start:#x}."
+        )
         yield Slip("start_wrong", says, {NAME: start - case.stored.base}, 1.5)
     cut = start & START.most
-    says = f"The start is {cut:#x}, which is {start:#x} cut to 14 bits before the shift. Mask with 0x{START.mask:X}, then shift right by 4."
+    says = (
+        f"The start is {cut:#x}, which is {start:#x} cut to 14 bits before the shift. Mask with 0x{START.mask:X}, then"
+        " shift right by 4."
+    )
     yield Slip("start_wrong", says, {NAME: cut}, 1.5)
     first = int(case.expected[0, 0])
-    says = f"The start is where the first element lies after the XOR, {first:#x}. The hardware applies the XOR itself: give the address before it, {start:#x}."
+    says = (
+        f"The start is where the first element lies after the XOR, {first:#x}. The hardware applies the XOR itself:"
+        f" give the address before it, {start:#x}."
+    )
     yield Slip("start_wrong", says, {NAME: first}, 1.35)
 
 
@@ -44,9 +55,16 @@ def _k_step(case: Case) -> Iterator[Slip]:
     yield Slip("k_step_missing", missing, {NAME: first}, 0.9)
     units = f"was added to the encoded start, which counts units of 16 bytes. {right} Add {step >> 4:#x}."
     for amount, cost in ((step, 1.1), (along, 1.1 if seen.major == "K" else 1.5)):
-        yield Slip("k_step_not_shifted", f"The K step in bytes, {amount:#x}, {units}", {NAME: first + 16 * amount}, cost)
+        yield Slip(
+            "k_step_not_shifted", f"The K step in bytes, {amount:#x}, {units}", {NAME: first + 16 * amount}, cost
+        )
     if along != k:
-        yield Slip("k_step_in_elements", f"The K step was counted in elements ({k}), not in bytes. {right}", {NAME: first + k}, 1.0)
+        yield Slip(
+            "k_step_in_elements",
+            f"The K step was counted in elements ({k}), not in bytes. {right}",
+            {NAME: first + k},
+            1.0,
+        )
         yield Slip("k_step_in_elements", f"The K step in elements, {k}, {units}", {NAME: first + 16 * k}, 1.0)
     if along != step:
         moves = f"The start moves {bytes_text(along)} for the step along K"
@@ -68,8 +86,8 @@ def _k_of_another_type(case: Case, first: int, right: str) -> Iterator[Slip]:
         if other == case.seen.k or case.k % case.seen.k or moved % 16 or first + moved == case.wanted[NAME]:
             continue
         says = (
-            f"The K step is {other} elements ({bytes_text(bytes_of(other, case.seen))}) an instruction, as for another type; this one takes "
-            f"{case.seen.k} ({bytes_text(bytes_of(case.seen.k, case.seen))}). {right}"
+            f"The K step is {other} elements ({bytes_text(bytes_of(other, case.seen))}) an instruction, as for another"
+            f" type; this one takes {case.seen.k} ({bytes_text(bytes_of(case.seen.k, case.seen))}). {right}"
         )
         yield Slip("element_size", says, {NAME: first + moved}, 2.1 if case.whole_slice(first + moved) else 1.2)
 
@@ -86,14 +104,20 @@ def _panels(case: Case, first: int, right: str) -> Iterator[Slip]:
     instruction = -(-seen.rows // lines) * lines * case.mode.width_bytes if seen.major == "K" else 0
     if instruction and instruction != panel:
         says = (
-            f"The start steps over panels of {seen.rows} rows ({bytes_text(instruction)}), which is what the instruction reads. "
-            f"The tile's panels along K are {bytes_text(panel)} apart. {right}"
+            f"The start steps over panels of {seen.rows} rows ({bytes_text(instruction)}), which is what the"
+            f" instruction reads. The tile's panels along K are {bytes_text(panel)} apart. {right}"
         )
         yield Slip("panel_stride_from_instruction", says, {NAME: first + count * instruction + inner}, 1.0)
     moved = case.had[NAME] - first - inner
-    if moved > 0 and moved % count == 0 and (moved // count) % (8 * case.mode.width_bytes) == 0 and moved // count != panel:
+    if (
+        moved > 0
+        and moved % count == 0
+        and (moved // count) % (8 * case.mode.width_bytes) == 0
+        and moved // count != panel
+    ):
         says = (
-            f"The start steps over panels of {bytes_text(moved // count)}. The tile's panels along K are {bytes_text(panel)} apart. {right}"
+            f"The start steps over panels of {bytes_text(moved // count)}. The tile's panels along K are"
+            f" {bytes_text(panel)} apart. {right}"
         )
         along_k = case.slices.get(case.had[NAME], (-1, -1))[0] == case.mn
         yield Slip("panel_stride_wrong", says, {NAME: case.had[NAME]}, 2.6 if along_k else 1.7, taken=True)
@@ -107,7 +131,10 @@ def _mn_step(case: Case) -> Iterator[Slip]:
     right = f"The slice at mn = {mn} begins {bytes_text(step)} after the one at mn = 0, at {start:#x}."
     says = f"The start does not move with M or N: it is that of mn = 0. {right} Add {step >> 4:#x} to the low word."
     yield Slip("other_slice", says, {NAME: first}, 1.2)
-    says = f"The step along M/N in bytes, {step:#x}, was added to the encoded start, which counts units of 16 bytes. {right} Add {step >> 4:#x}."
+    says = (
+        f"The step along M/N in bytes, {step:#x}, was added to the encoded start, which counts units of 16 bytes."
+        f" {right} Add {step >> 4:#x}."
+    )
     yield Slip("start_wrong", says, {NAME: first + 16 * step}, 1.2)
     counted = step * 8 // max(seen.bits, 8)
     if counted != step:
@@ -117,12 +144,23 @@ def _mn_step(case: Case) -> Iterator[Slip]:
     if seen.major == "K":
         return
     along = bytes_of(mn, seen)
-    says = f"The start moves {bytes_text(along)} along M/N, past the edge of an atom of {case.atom[0]} elements. {right}"
+    says = (
+        f"The start moves {bytes_text(along)} along M/N, past the edge of an atom of {case.atom[0]} elements. {right}"
+    )
     yield Slip("panel_stride_wrong", says, {NAME: first + along}, 1.5)
     moved, count = case.had[NAME] - first, mn // case.atom[0]
     if count and case.mode.chunks > 1 and moved > 0 and moved % (count * case.mode.pattern_bytes) == 0:
-        says = f"The start steps over panels of {bytes_text(moved // count)}. The tile's panels along M/N are {bytes_text(step // count)} apart. {right}"
-        yield Slip("panel_stride_wrong", says, {NAME: case.had[NAME]}, 2.6 if case.whole_slice(case.had[NAME]) else 1.7, taken=True)
+        says = (
+            f"The start steps over panels of {bytes_text(moved // count)}. The tile's panels along M/N are"
+            f" {bytes_text(step // count)} apart. {right}"
+        )
+        yield Slip(
+            "panel_stride_wrong",
+            says,
+            {NAME: case.had[NAME]},
+            2.6 if case.whole_slice(case.had[NAME]) else 1.7,
+            taken=True,
+        )
 
 
 def _other_slice(case: Case) -> Iterator[Slip]:
@@ -132,7 +170,8 @@ def _other_slice(case: Case) -> Iterator[Slip]:
         return
     mn, k = found
     says = (
-        f"The start is that of the slice at mn = {mn}, k = {k}. The slice at mn = {case.mn}, k = {case.k} begins at {case.wanted[NAME]:#x}."
+        f"The start is that of the slice at mn = {mn}, k = {k}. The slice at mn = {case.mn}, k = {case.k} begins at"
+        f" {case.wanted[NAME]:#x}."
     )
     if k % case.seen.k:
         says += f" One instruction takes {case.seen.k} of K."

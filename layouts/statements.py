@@ -1,9 +1,11 @@
-"""Code that builds a wgmma matrix descriptor, read back: CUTLASS's bit fields assigned one by one, or statements that return the word.
+"""Code that builds a wgmma matrix descriptor, read back: CUTLASS's bit fields assigned one by one, or statements that
+return the word.
 
-    desc.bitfield.leading_byte_offset_ = 1024 >> 4; …      every field a constant; what is not assigned is 0, as in `GmmaDescriptor desc{}`
-    uint64_t d = (uint64_t)(1024 >> 4) << 16; d |= …; return d | start;
+    desc.bitfield.leading_byte_offset_ = 1024 >> 4; …      every field a constant; what is not assigned is 0, as in
+    `GmmaDescriptor desc{}` uint64_t d = (uint64_t)(1024 >> 4) << 16; d |= …; return d | start;
 
-Values are C++'s (layouts.expression). One of them may be left open, the address that the start is made of; nothing else is filled in.
+Values are C++'s (layouts.expression). One of them may be left open, the address that the start is made of; nothing else
+is filled in.
 """
 
 from __future__ import annotations
@@ -28,17 +30,21 @@ MEMBERS = {
 }
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 _MEMBER = re.compile(
-    r"(?P<name>[A-Za-z_]\w*)\s*(?:\.|->)\s*(?:bitfield\s*(?:\.|->)\s*)?(?P<member>\w+_)\s*(?P<op>\|?=)(?!=)\s*(?P<value>.+)\Z", re.S
+    r"(?P<name>[A-Za-z_]\w*)\s*(?:\.|->)\s*(?:bitfield\s*(?:\.|->)\s*)?(?P<member>\w+_)\s*(?P<op>\|?=)(?!=)\s*("
+    r"?P<value>.+)\Z",
+    re.S,
 )
 _DECLARED = re.compile(r"(?P<type>(?:[A-Za-z_][\w:]*\s+)+)(?P<name>[A-Za-z_]\w*)\s*=(?!=)\s*(?P<value>.+)\Z", re.S)
 _ASSIGNED = re.compile(r"(?P<name>[A-Za-z_]\w*)\s*(?P<op>[|^&+]?)=(?!=)\s*(?P<value>.+)\Z", re.S)
 _FIRST = r"(?<![\w.>:])"
-_CALL = re.compile(rf"{_FIRST}(?P<call>(?:::)?[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)\s*\(\s*&?\s*(?P<what>[A-Za-z_]\w*(?:\[[^\]]*\])?)\s*\)")
+_CALL = re.compile(
+    rf"{_FIRST}(?P<call>(?:::)?[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)\s*\(\s*&?\s*(?P<what>[A-Za-z_]\w*(?:\[[^\]]*\])?)\s*\)"
+)
 _NAME = re.compile(rf"{_FIRST}(?:::)?[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*")
 _WORDS = frozenset(
-    "unsigned signed int long short char bool const volatile constexpr static inline auto return true false sizeof static_cast reinterpret_cast "
-    "size_t uintptr_t uint ulong half half_t bfloat16_t nv_bfloat16 __half __nv_bfloat16 float double int8_t int16_t int32_t int64_t uint8_t uint16_t "
-    "uint32_t uint64_t".split()
+    "unsigned signed int long short char bool const volatile constexpr static inline auto return true false sizeof"
+    " static_cast reinterpret_cast size_t uintptr_t uint ulong half half_t bfloat16_t nv_bfloat16 __half __nv_bfloat16"
+    " float double int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t".split()
 )
 _ADDRESSES = (0, 16, 0x1230, 0x12340, 0x3FFF0)  # the start must come out of each of them as START.cut says
 _MOST = 64  # statements
@@ -47,7 +53,9 @@ HINT = "Allowed: `desc.bitfield.member_ = constant;` statements, or declarations
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A descriptor that code builds. start: the symbol whose address its start field takes, "" where the start is a number (else 0 in word)."""
+    """A descriptor that code builds. start: the symbol whose address its start field takes, "" where the start is a
+    number (else 0 in word).
+    """
 
     word: int
     start: str = ""
@@ -55,12 +63,13 @@ class Built:
 
 
 def read_code(text: str, field: str = "descriptor") -> Built:
-    """The word that code builds. LayoutError says which statement is not understood, or what is left open beside the start.
+    """The word that code builds. LayoutError says which statement is not understood, or what is left open beside the
+    start.
 
     >>> built = read_code("desc.bitfield.start_address_ = cast_smem_ptr_to_uint(smem) >> 4; desc.bitfield.layout_type_ = 1;")
     >>> hex(built.word), built.start
     ('0x4000000000000000', 'smem')
-    """
+    """  # noqa: E501
     return _Code(text, field).built()
 
 
@@ -102,7 +111,9 @@ class _Code:
                 word = word | value if match["op"] == "|=" else value
                 continue
             if match["member"] not in MEMBERS or match["op"] != "=":
-                self.refuse(f"'{shown(match['member'])}' is no member of wgmma's bit field", f"Members: {', '.join(MEMBERS)}.")
+                self.refuse(
+                    f"'{shown(match['member'])}' is no member of wgmma's bit field", f"Members: {', '.join(MEMBERS)}."
+                )
             word = self.member(word, match["member"], match["value"])
         return word
 
@@ -131,7 +142,8 @@ class _Code:
             word = self.run(before, expression, (opened, at))
             if word != (START.put(base, 0) | at >> 4):
                 self.refuse(
-                    f"an address {at:#x} of '{self.start}' gives {hex_word(word)}, whose start field is not {at >> 4:#x}",
+                    f"an address {at:#x} of '{self.start}' gives {hex_word(word)}, whose start field is not"
+                    f" {at >> 4:#x}",
                     f"The start field is (address & 0x{START.mask:X}) >> 4 in bits 0 to 13.",
                 )
         return base
@@ -172,21 +184,28 @@ class _Code:
         return found
 
     def symbol(self, text: str) -> str:
-        """What stands for the one open address in a text, call and all; "" where every name has a value. Its name goes to `start`."""
+        """What stands for the one open address in a text, call and all; "" where every name has a value. Its name goes
+        to `start`.
+        """
         declared = {match["name"] for statement in self.statements if (match := _DECLARED.match(statement))}
         right = text[match.start("value") :] if (match := _DECLARED.match(text) or _ASSIGNED.match(text)) else text
         calls: dict[str, str] = {
-            match[0]: match["what"] for match in _CALL.finditer(right) if match["call"].rpartition("::")[2] not in _WORDS
+            match[0]: match["what"]
+            for match in _CALL.finditer(right)
+            if match["call"].rpartition("::")[2] not in _WORDS
         }
         for call in calls:
             right = right.replace(call, " 0 ")
         names: dict[str, str] = {
-            name: name for name in _NAME.findall(right) if name.rpartition("::")[2] not in _WORDS and name not in declared
+            name: name
+            for name in _NAME.findall(right)
+            if name.rpartition("::")[2] not in _WORDS and name not in declared
         }
         opened = {call: what for call, what in calls.items() if what not in declared} | names
         if len({*opened.values(), *([self.start] if self.start else [])}) > 1:
             self.refuse(
-                f"{', '.join(sorted({*opened.values(), self.start} - {''}))} have no value", "Only the start address may be left open."
+                f"{', '.join(sorted({*opened.values(), self.start} - {''}))} have no value",
+                "Only the start address may be left open.",
             )
         if not opened:
             return ""

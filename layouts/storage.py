@@ -32,8 +32,8 @@ MOST_BYTES = 1 << 30  # of a stride or an offset: far past shared memory, so tha
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Bit `bit` of element (mn, k) → its place, in bits. before: (mn, k, bit) → bit offset from the base before the XOR, broadcasts; xor: on
-    bits, of the absolute address or of the offset from the base (`by`: address or tile)."""
+    """Bit `bit` of element (mn, k) → its place, in bits. before: (mn, k, bit) → bit offset from the base before the
+    XOR, broadcasts; xor: on bits, of the absolute address or of the offset from the base (`by`: address or tile)."""
 
     before: Callable[[Any, Any, Any], Any]
     xor: Swizzle
@@ -99,11 +99,15 @@ class Storage:
 
 
 def storage(spec: Mapping[str, Any], element_bits: int, major: str) -> Storage:
-    """Read a storage of the contract: canonical, atoms, rows or cute. LayoutError names the field that is wrong, `storage.…`."""
+    """Read a storage of the contract: canonical, atoms, rows or cute. LayoutError names the field that is wrong,
+    `storage.…`.
+    """
     try:
         kind = choice(spec.get("kind"), "kind", KEYS, "bad_storage")
         keys(spec, ("kind", *KEYS[kind]))
-        made = {"canonical": _canonical, "atoms": _lines, "rows": _lines, "cute": _cute}[kind](spec, element_bits, major)
+        made = {"canonical": _canonical, "atoms": _lines, "rows": _lines, "cute": _cute}[kind](
+            spec, element_bits, major
+        )
         return replace(made, spec={**spec, "kind": kind})
     except LayoutError as error:
         raise error.at(f"storage.{error.field}".rstrip(".")) from None
@@ -112,16 +116,23 @@ def storage(spec: Mapping[str, Any], element_bits: int, major: str) -> Storage:
 def _canonical(spec: Mapping[str, Any], element_bits: int, major: str) -> Storage:
     order = spec.get("order", "")
     tile = Tile(
-        _bytes(spec, "element_bits", element_bits), choice(spec.get("major", major), "major", ("K", "MN"), "bad_major"), _mode(spec),
-        _bytes(spec, "mn"), _bytes(spec, "k"), order and choice(order, "order", ("mn", "k"), "bad_tile"), _bytes(spec, "base", 0), _by(spec),
+        _bytes(spec, "element_bits", element_bits), choice(spec.get("major", major), "major", ("K", "MN"), "bad_major"),
+        _mode(spec),
+        _bytes(spec, "mn"), _bytes(spec, "k"), order and choice(order, "order", ("mn", "k"), "bad_tile"),
+        _bytes(spec, "base", 0), _by(spec),
     )  # fmt: skip
     first = "K" if tile.order == "k" else "M or N"
-    text = f"a canonical {tile.major}-major tile of {tile.mn}×{tile.k} (mn×k), atoms laid {first} first, swizzle {tile.mode.name} by {tile.swizzle_by}"
+    text = (
+        f"a canonical {tile.major}-major tile of {tile.mn}×{tile.k} (mn×k), atoms laid {first} first, swizzle"
+        f" {tile.mode.name} by {tile.swizzle_by}"
+    )
 
     def before(mn: Any, k: Any, bit: Any) -> Any:
         return 8 * tile.offset_before(mn, k) + (k if tile.major == "K" else mn) * tile.element_bits % 8 + bit
 
-    return Storage(tile.address, text, tile.mn, tile.k, tile, Placement(before, tile.mode.swizzle(1), tile.swizzle_by, tile.base))
+    return Storage(
+        tile.address, text, tile.mn, tile.k, tile, Placement(before, tile.mode.swizzle(1), tile.swizzle_by, tile.base)
+    )
 
 
 def _lines(spec: Mapping[str, Any], element_bits: int, major: str) -> Storage:
@@ -137,7 +148,11 @@ def _lines(spec: Mapping[str, Any], element_bits: int, major: str) -> Storage:
         text = f"rows with a pitch of {pitch} bytes"
     else:
         width = _bytes(spec, "width_bytes", least=1)
-        outer, across, line = _bytes(spec, "outer8_stride"), _bytes(spec, "inner_stride", 0), _bytes(spec, "line_stride", width)
+        outer, across, line = (
+            _bytes(spec, "outer8_stride"),
+            _bytes(spec, "inner_stride", 0),
+            _bytes(spec, "line_stride", width),
+        )
 
         def place(n: Any, b: Any) -> Any:
             return n // 8 * outer + n % 8 * line + b // width * across + b % width
@@ -166,7 +181,9 @@ def _by(spec: Mapping[str, Any]) -> str:
 
 
 def _cute(spec: Mapping[str, Any], element_bits: int, major: str) -> Storage:
-    """A CuTe layout (mn, k). Its index counts `unit`s, or what its smem_ptr says; then the XOR is on the byte address."""
+    """A CuTe layout (mn, k). Its index counts `unit`s, or what its smem_ptr says; then the XOR is on the
+    byte address.
+    """
     text = spec.get("layout", "")
     if not isinstance(text, str):
         raise LayoutError("bad_cute", f"layout is '{shown(text)}'.", CUTE_HINT, "layout")
@@ -174,12 +191,15 @@ def _cute(spec: Mapping[str, Any], element_bits: int, major: str) -> Storage:
     bits = _unit_bits(spec, read, element_bits)
     if not isinstance(read.shape, tuple) or len(read.shape) != 2:
         raise LayoutError("bad_cute", f"'{shown(text, 80)}' has not two modes.", "Give (mn, k).", "layout")
-    modes = [list(zip(cute.leaves(s), cute.leaves(d), strict=True)) for s, d in zip(read.shape, read.stride, strict=True)]
+    modes = [
+        list(zip(cute.leaves(s), cute.leaves(d), strict=True)) for s, d in zip(read.shape, read.stride, strict=True)
+    ]
     extents = [prod(size for size, _ in mode_) for mode_ in modes]
     if extents[0] * extents[1] * bits > MOST_SHARED * 8:
         raise LayoutError(
             "too_large",
-            f"A layout of {extents[0]}×{extents[1]} units of {bits} bits does not fit the {MOST_SHARED} bytes of shared memory a block has.",
+            f"A layout of {extents[0]}×{extents[1]} units of {bits} bits does not fit the {MOST_SHARED} bytes of shared"
+            " memory a block has.",
             "Give the layout of one stage's tile.",
             "layout",
         )
@@ -203,7 +223,12 @@ def _cute(spec: Mapping[str, Any], element_bits: int, major: str) -> Storage:
         return (read.offset + cute.index(at[0], modes[0]) + cute.index(at[1], modes[1])) * bits + bit % bits
 
     unit = 8 if on_address else bits  # what the XOR counts
-    placed = Placement(before, Swizzle(xor.bits, xor.base + unit.bit_length() - 1, xor.shift), "address" if on_address else "tile", base)
+    placed = Placement(
+        before,
+        Swizzle(xor.bits, xor.base + unit.bit_length() - 1, xor.shift),
+        "address" if on_address else "tile",
+        base,
+    )
     return Storage(placed.address, f"the CuTe layout {shown(text, 200)}", extents[0], extents[1], placed=placed)
 
 
@@ -214,7 +239,12 @@ def _unit_bits(spec: Mapping[str, Any], read: cute.CuteLayout, element_bits: int
         return known[choice(spec.get("unit", "elements"), "unit", UNITS, "bad_storage")]
     given = choice(spec["unit"], "unit", UNITS, "bad_storage") if "unit" in spec else ""
     if read.unit_bits not in (8, 16, 32, 128) and read.unit_bits != element_bits:
-        raise LayoutError("bad_cute", f"smem_ptr[{read.unit_bits}b] counts no bytes.", "Recast the layout to the element type.", "layout")
+        raise LayoutError(
+            "bad_cute",
+            f"smem_ptr[{read.unit_bits}b] counts no bytes.",
+            "Recast the layout to the element type.",
+            "layout",
+        )
     if given and given != "elements" and known[given] != read.unit_bits:
         raise LayoutError(
             "bad_storage",

@@ -1,6 +1,8 @@
-"""Swizzle<B, M, S>: an XOR of address bits, and the four modes of shared memory as rows. Each descriptor format has codes of its own for them.
+"""Swizzle<B, M, S>: an XOR of address bits, and the four modes of shared memory as rows. Each descriptor format has
+codes of its own for them.
 
-Source of the modes: PTX ISA 9.1, 9.7.15.5.1.2; of their codes in a TMA tensor map the CUDA driver API, CUtensorMapSwizzle.
+Source of the modes: PTX ISA 9.1, 9.7.15.5.1.2; of their codes in a TMA tensor map the CUDA driver API,
+CUtensorMapSwizzle.
 """
 
 from __future__ import annotations
@@ -17,8 +19,8 @@ Number = TypeVar("Number", int, NDArray[np.int64])
 
 
 def xor(x: Any, mask: Any, base: Any, shift: Any, back: Any = 0) -> Any:
-    """x with `mask`'s bits from `base` on XORed by those `shift` above, less `back`; arguments broadcast. Its own inverse where shift keeps
-    read and changed bits apart."""
+    """x with `mask`'s bits from `base` on XORed by those `shift` above, less `back`; arguments broadcast. Its own
+    inverse where shift keeps read and changed bits apart."""
     return x ^ ((((x >> (base + shift)) - back) & mask) << base)
 
 
@@ -26,8 +28,8 @@ def xor(x: Any, mask: Any, base: Any, shift: Any, back: Any = 0) -> Any:
 class Swizzle:
     """x XOR ((x >> shift) masked to `bits` bits from `base`): its own inverse as long as |shift| ≥ bits.
 
-    base counts address bits below the pattern in whatever unit x is: 4 in bytes, 3 in 16-bit elements, 0 in 16-byte chunks. A negative
-    shift moves the low bits up, as in CuTe (cute/swizzle.hpp).
+    base counts address bits below the pattern in whatever unit x is: 4 in bytes, 3 in 16-bit elements, 0 in 16-byte
+    chunks. A negative shift moves the low bits up, as in CuTe (cute/swizzle.hpp).
     """
 
     bits: int
@@ -56,8 +58,8 @@ class Swizzle:
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """One swizzle mode: its name, its code in a TMA tensor map, its width in 16-byte chunks; xor: on byte addresses, where it does not
-    follow from the width."""
+    """One swizzle mode: its name, its code in a TMA tensor map, its width in 16-byte chunks; xor: on byte addresses,
+    where it does not follow from the width."""
 
     name: str
     tma: int
@@ -88,7 +90,9 @@ class Mode:
         return Swizzle(found.bits, found.base + 4 - unit_bits.bit_length(), found.shift)
 
     def unswizzle(self, address: Any, base_offset: Any = 0) -> Any:
-        """Byte addresses before the XOR that hardware applies, and after it: it never touches the bits it reads. Arguments broadcast."""
+        """Byte addresses before the XOR that hardware applies, and after it: it never touches the bits it reads.
+        Arguments broadcast.
+        """
         own = self.swizzle()
         return xor(address, (1 << own.bits) - 1, own.base, own.shift, base_offset)
 
@@ -103,4 +107,9 @@ def mode(name: str) -> Mode:
     for known in MODES:
         if known.name.lower() == name.lower():
             return known
-    raise LayoutError("unknown_swizzle", f"No swizzle mode '{name}'.", f"Allowed: {', '.join(mode.name for mode in BY_WIDTH)}.", "swizzle")
+    raise LayoutError(
+        "unknown_swizzle",
+        f"No swizzle mode '{name}'.",
+        f"Allowed: {', '.join(mode.name for mode in BY_WIDTH)}.",
+        "swizzle",
+    )

@@ -36,8 +36,8 @@ class Syntax:
 
     @classmethod
     def parse(cls, text: str, words: Collection[str]) -> Syntax:
-        """Read a PTX opcode, with or without `.sync.aligned`; words: those that may follow its first one. Never fails: what is no known
-        word is a modifier."""
+        """Read a PTX opcode, with or without `.sync.aligned`; words: those that may follow its first one. Never fails:
+        what is no known word is a modifier."""
         tokens = [t for t in re.sub(r"\s+", "", text).split(".") if t and t not in SILENT]
         head = 1
         while head < len(tokens) and tokens[head] in words:

@@ -1,7 +1,8 @@
-"""A tile drawn as a grid: which element each cell begins with, its number, and the place in memory it stands for; and where LBO and SBO lead.
+"""A tile drawn as a grid: which element each cell begins with, its number, and the place in memory it stands for; and
+where LBO and SBO lead.
 
-A cell is a 16-byte chunk or one element. Rows run along M or N, or along K; cells are numbered as they are counted (along the contiguous
-dimension first) or as they lie in memory, in cells from the tile's start.
+A cell is a 16-byte chunk or one element. Rows run along M or N, or along K; cells are numbered as they are counted
+(along the contiguous dimension first) or as they lie in memory, in cells from the tile's start.
 """
 
 from __future__ import annotations
@@ -38,12 +39,18 @@ class TileMap:
     def __post_init__(self) -> None:
         for field, given, allowed in (("down", self.down, ("", *DOWN)), ("unit", self.unit, UNITS)):
             if given not in allowed:
-                raise LayoutError("bad_option", f"{field} is '{given[:40]}'.", f"Allowed: {', '.join(filter(None, allowed))}.", field)
+                raise LayoutError(
+                    "bad_option", f"{field} is '{given[:40]}'.", f"Allowed: {', '.join(filter(None, allowed))}.", field
+                )
         if self.unit == "element" and self.tile.element_bits < 8:
-            raise LayoutError("bad_option", "b1 elements share bytes: a cell holds at least one.", "Draw chunks.", "unit")
+            raise LayoutError(
+                "bad_option", "b1 elements share bytes: a cell holds at least one.", "Draw chunks.", "unit"
+            )
         if self.rows * self.cols > MOST_CELLS:
             hint = "Draw chunks, or a smaller tile." if self.unit == "element" else "Draw a smaller tile."
-            raise LayoutError("bad_option", f"{self.rows} × {self.cols} cells are more than {MOST_CELLS}.", hint, "unit")
+            raise LayoutError(
+                "bad_option", f"{self.rows} × {self.cols} cells are more than {MOST_CELLS}.", hint, "unit"
+            )
 
     @property
     def bits(self) -> int:
@@ -104,7 +111,9 @@ class TileMap:
 
     def memory(self, plain: bool = False) -> Ints:
         """Where each cell lies, in cells from the tile's start; plain: before the XOR."""
-        offset = self.tile.offset_before(self.mn, self.k) if plain else self.tile.address(self.mn, self.k) - self.tile.base
+        offset = (
+            self.tile.offset_before(self.mn, self.k) if plain else self.tile.address(self.mn, self.k) - self.tile.base
+        )
         out: Ints = offset * 8 // self.bits
         return out
 
@@ -122,7 +131,9 @@ class TileMap:
 
 @dataclass(frozen=True, slots=True)
 class Stride:
-    """LBO or SBO of a tile: from element (0, 0) to element (mn, k), `bytes` apart before the XOR. read: whether an instruction reads it."""
+    """LBO or SBO of a tile: from element (0, 0) to element (mn, k), `bytes` apart before the XOR. read: whether an
+    instruction reads it.
+    """
 
     name: Literal["LBO", "SBO"]
     bytes: int

@@ -21,8 +21,9 @@ NARROW = {
     4: "Widen them to 8 bits before wgmma. For ldmatrix the tile is one of bytes: element_bits 8 and half of k. ",
     6: "wgmma has no 6-bit types; on later architectures such an element takes a byte: element_bits 8. ",
 }
-# Which way the atoms are laid first unless a program says otherwise: what CUTLASS's sm90 collectives do, K-major Step<_1,_2,_3>
-# (M or N first), MN-major Step<_2,_1,_3> (K first); include/cutlass/gemm/collective/sm90_mma_tma_gmma_ss_warpspecialized.hpp.
+# Which way the atoms are laid first unless a program says otherwise: what CUTLASS's sm90 collectives do, K-major
+# Step<_1,_2,_3> (M or N first), MN-major Step<_2,_1,_3> (K first);
+# include/cutlass/gemm/collective/sm90_mma_tma_gmma_ss_warpspecialized.hpp.
 DEFAULT_ORDER = {"K": "mn", "MN": "k"}
 SWIZZLED_BY = ("address", "tile")
 
@@ -31,8 +32,8 @@ SWIZZLED_BY = ("address", "tile")
 class Tile:
     """mn × k elements stored as swizzle atoms; `order` is which way the atoms are laid first, `base` the first byte.
 
-    An atom is 8 rows of one swizzle width (K-major) or its transpose (MN-major), 128 bytes a chunk of width. Order "" is DEFAULT_ORDER's.
-    swizzle_by: "address" XORs the absolute address, as TMA does; "tile" the offset from base.
+    An atom is 8 rows of one swizzle width (K-major) or its transpose (MN-major), 128 bytes a chunk of width. Order ""
+    is DEFAULT_ORDER's. swizzle_by: "address" XORs the absolute address, as TMA does; "tile" the offset from base.
     """
 
     element_bits: int
@@ -48,18 +49,26 @@ class Tile:
         if self.element_bits not in ELEMENT_BITS:
             hint = f"Allowed: {', '.join(map(str, ELEMENT_BITS))} (1 is b1, eight to a byte)."
             raise LayoutError(
-                "bad_tile", f"wgmma reads no {self.element_bits}-bit elements.", NARROW.get(self.element_bits, "") + hint, "element_bits"
+                "bad_tile",
+                f"wgmma reads no {self.element_bits}-bit elements.",
+                NARROW.get(self.element_bits, "") + hint,
+                "element_bits",
             )
         if self.major not in ("K", "MN"):
             raise LayoutError("bad_major", f"No major '{self.major}'.", "Allowed: K, MN.", "major")
         if self.major == "MN" and self.element_bits != 16:
             raise LayoutError(
-                "bad_major", f"{self.element_bits}-bit elements are read K-major only.", "MN-major is for 16-bit types.", "major"
+                "bad_major",
+                f"{self.element_bits}-bit elements are read K-major only.",
+                "MN-major is for 16-bit types.",
+                "major",
             )
         if not self.order:
             object.__setattr__(self, "order", DEFAULT_ORDER[self.major])
         if self.swizzle_by not in SWIZZLED_BY:
-            raise LayoutError("bad_tile", f"No swizzle_by '{self.swizzle_by}'.", f"Allowed: {', '.join(SWIZZLED_BY)}.", "swizzle_by")
+            raise LayoutError(
+                "bad_tile", f"No swizzle_by '{self.swizzle_by}'.", f"Allowed: {', '.join(SWIZZLED_BY)}.", "swizzle_by"
+            )
         if self.order not in ("mn", "k"):
             raise LayoutError("bad_tile", f"No order '{self.order}'.", "Allowed: mn, k.", "order")
         for name, size, unit in (("mn", self.mn, self.atom[0]), ("k", self.k, self.atom[1])):
@@ -76,16 +85,23 @@ class Tile:
             hint = f"With {other} the other way, {name} is at most {room}." if room else "Make both smaller."
             raise LayoutError(
                 "too_large",
-                f"{self.mn}×{self.k} elements of {self.element_bits} bits do not fit the {MOST_SHARED} bytes of shared memory a block has.",
+                f"{self.mn}×{self.k} elements of {self.element_bits} bits do not fit the {MOST_SHARED} bytes of shared"
+                " memory a block has.",
                 hint,
                 name,
             )
         if self.base < 0 or self.base % 16:
-            raise LayoutError("misaligned", f"base {self.base} is no multiple of 16.", "Shared-memory tiles start on 16 bytes.", "base")
+            raise LayoutError(
+                "misaligned",
+                f"base {self.base} is no multiple of 16.",
+                "Shared-memory tiles start on 16 bytes.",
+                "base",
+            )
         if self.base + self.bytes > WINDOW_BYTES:
             raise LayoutError(
                 "start_beyond_window",
-                f"The tile of {self.bytes} bytes at base {self.base} ends past {WINDOW_BYTES}, the last address a descriptor can name.",
+                f"The tile of {self.bytes} bytes at base {self.base} ends past {WINDOW_BYTES}, the last address a"
+                " descriptor can name.",
                 f"At most {(WINDOW_BYTES - self.bytes) // 16 * 16}.",
                 "base",
             )
@@ -124,17 +140,24 @@ class Tile:
         return mn // am * sm + k // ak * sk + line * self.mode.width_bytes + along * self.element_bits // 8
 
     def address(self, mn: Any, k: Any) -> Any:
-        """Absolute byte address of element (mn, k): the XOR is on address bits, as TMA and wgmma do it, unless `swizzle_by` is tile."""
+        """Absolute byte address of element (mn, k): the XOR is on address bits, as TMA and wgmma do it, unless
+        `swizzle_by` is tile.
+        """
         xor, before = self.mode.swizzle(), self.offset_before(mn, k)
         return xor(self.base + before) if self.swizzle_by == "address" else self.base + xor(before)
 
     def offsets(self) -> Offsets:
         """Byte offset of every element from the tile's start: int64 [mn, k]."""
-        out: Offsets = self.address(np.arange(self.mn, dtype=np.int64)[:, None], np.arange(self.k, dtype=np.int64)[None, :]) - self.base
+        out: Offsets = (
+            self.address(np.arange(self.mn, dtype=np.int64)[:, None], np.arange(self.k, dtype=np.int64)[None, :])
+            - self.base
+        )
         return out
 
     def lbo_sbo_bytes(self, reach: int = 0) -> tuple[int, int]:
-        """(LBO, SBO) in bytes; an LBO nothing reads is 16, as CUTLASS writes it. reach: elements of K one instruction reads."""
+        """(LBO, SBO) in bytes; an LBO nothing reads is 16, as CUTLASS writes it. reach: elements of K one instruction
+        reads.
+        """
         along_mn, along_k = self.strides
         if self.mode.chunks == 1:
             return along_k, along_mn
@@ -154,8 +177,8 @@ class Tile:
     def descriptor(self, mn: int = 0, k: int = 0, reach: int = 0, rows: int = 0) -> Descriptor:
         """The descriptor of the slice that begins at (mn, k); LayoutError where no descriptor can begin there.
 
-        reach: elements of K the instruction reads where that is not `step` (B of wgmma.sp: twice as many). rows: those of the
-        instruction; where they are given, a slice may begin inside an MN-major atom that holds all of them.
+        reach: elements of K the instruction reads where that is not `step` (B of wgmma.sp: twice as many). rows: those
+        of the instruction; where they are given, a slice may begin inside an MN-major atom that holds all of them.
         """
         self.check_slice(mn, k, rows)
         lbo, sbo = self.lbo_sbo_bytes(reach)
@@ -164,7 +187,8 @@ class Tile:
 
     @property
     def base_offset(self) -> int:
-        """128-byte rows from the pattern's boundary to a tile that was swizzled from its own start; 0 where the XOR is on address bits.
+        """128-byte rows from the pattern's boundary to a tile that was swizzled from its own start; 0 where the XOR is
+        on address bits.
 
         LayoutError where no base offset says it: the rows of the pattern are 128 bytes.
         """
@@ -172,7 +196,8 @@ class Tile:
         if past % 128:
             raise LayoutError(
                 "no_descriptor",
-                f"A tile swizzled from its own start at {self.base} has no descriptor: base offset counts rows of 128 bytes.",
+                f"A tile swizzled from its own start at {self.base} has no descriptor: base offset counts rows of 128"
+                " bytes.",
                 f"Nearest: {self.base // 128 * 128}.",
                 "base",
             )
@@ -192,19 +217,29 @@ class Tile:
             )
         if k % self.step() or not 0 <= k < self.k:
             raise LayoutError(
-                "illegal_step", f"k = {k} is no step of the instruction.", f"Multiples of {self.step()} below {self.k}.", "slice"
+                "illegal_step",
+                f"k = {k} is no step of the instruction.",
+                f"Multiples of {self.step()} below {self.k}.",
+                "slice",
             )
 
     def canonical(self) -> str:
-        """What a descriptor of this mode and major describes, (mn, k) in 16-byte chunks, as CUTLASS writes it (mma_sm90_desc.hpp)."""
+        """What a descriptor of this mode and major describes, (mn, k) in 16-byte chunks, as CUTLASS writes it
+        (mma_sm90_desc.hpp).
+        """
         w = self.mode.chunks
         if self.major == "K":
             return "((8,n),2):((1,SBO),LBO)" if w == 1 else f"((8,n),2):(({w},SBO),1)"
         return "((1,n),(8,k)):((X,SBO),(1,LBO))" if w == 1 else f"(({w},n),(8,k)):((1,LBO),({w},SBO))"
 
     def cute(self) -> dict[str, str]:
-        """The layout as CuTe prints it, (mn, k), in 16-byte chunks, elements, bytes and bits; the swizzle's base counts in that unit."""
-        return {unit: self._cute(bits) for unit, bits in (("chunks", 128), ("elements", self.element_bits), ("bytes", 8), ("bits", 1))}
+        """The layout as CuTe prints it, (mn, k), in 16-byte chunks, elements, bytes and bits; the swizzle's base counts
+        in that unit.
+        """
+        return {
+            unit: self._cute(bits)
+            for unit, bits in (("chunks", 128), ("elements", self.element_bits), ("bytes", 8), ("bits", 1))
+        }
 
     def _cute(self, unit_bits: int) -> str:
         """mn and k extents: along the contiguous way in units, across it in rows."""
@@ -212,7 +247,9 @@ class Tile:
         wide = self.mode.width_bytes / scale
         along, across = _n(wide), 8
         (nm, nk), (sm, sk) = self.atoms, self.strides
-        line = f"({across},{nm if self.major == 'K' else nk}):({_n(wide)},{_n((sm if self.major == 'K' else sk) / scale)})"
+        line = (
+            f"({across},{nm if self.major == 'K' else nk}):({_n(wide)},{_n((sm if self.major == 'K' else sk) / scale)})"
+        )
         flat = f"({along},{nk if self.major == 'K' else nm}):({1},{_n((sk if self.major == 'K' else sm) / scale)})"
         first, second = (line, flat) if self.major == "K" else (flat, line)
         (shape_a, stride_a), (shape_b, stride_b) = first.split(":"), second.split(":")

@@ -1,4 +1,6 @@
-"""The TMA boxes that write a tile: CUDA driver API, cuTensorMapEncodeTiled (box of at most 256 elements a side; no type narrower than a byte)."""
+"""The TMA boxes that write a tile: CUDA driver API, cuTensorMapEncodeTiled (box of at most 256 elements a side; no type
+narrower than a byte).
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,8 @@ MOST_BOX = 256  # elements of a box along one dimension
 class Boxes:
     """`count` equal boxes, one after the other in shared memory, as the tile's atoms are laid.
 
-    inner: the contiguous dimension, "K" or "MN". wide, tall: elements of a box along it and across it (b1: eight a byte, so bytes).
-    note: what a reader has to know beside these numbers, or "".
+    inner: the contiguous dimension, "K" or "MN". wide, tall: elements of a box along it and across it (b1: eight a
+    byte, so bytes). note: what a reader has to know beside these numbers, or "".
     """
 
     inner: str

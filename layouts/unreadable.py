@@ -15,23 +15,28 @@ from layouts.storage import Storage
 from layouts.swizzle import MODES, Mode
 from layouts.worlds import World, canonicals, reads_as, restored
 
-Judge = Callable[[Descriptor, View, Storage, int, int, Addresses], list[Diagnosis]]  # the causes of a mismatch that a word could mend
+Judge = Callable[
+    [Descriptor, View, Storage, int, int, Addresses], list[Diagnosis]
+]  # the causes of a mismatch that a word could mend
 XOR_ALONE = ("stored_unswizzled", "stored_swizzle")  # the data lie where the word reads, but for the swizzle
 
 
-def unreadable(given: Descriptor, seen: View, stored: Storage, expected: Addresses, mn: int, k: int, judge: Judge) -> list[Diagnosis]:
+def unreadable(
+    given: Descriptor, seen: View, stored: Storage, expected: Addresses, mn: int, k: int, judge: Judge
+) -> list[Diagnosis]:
     """No descriptor of this major reads these data: say why, and which storage the word reads."""
     beyond = int(expected.max()) >> 18
     if beyond:
         says = (
-            f"The slice reaches address {int(expected.max()):#x}; a descriptor's start has 18 bits, and shared memory ends before 0x40000."
+            f"The slice reaches address {int(expected.max()):#x}; a descriptor's start has 18 bits, and shared memory"
+            " ends before 0x40000."
         )
         return [Diagnosis("not_canonical", says)]
     along, at = ("K", k) if seen.major == "K" else ("M/N", mn)
     if at % seen.per and int(expected[0, 0]) % 16:
         says = (
-            f"The slice begins at {at} of {along}, inside a 16-byte chunk of {seen.per} elements. A descriptor's start is a multiple of 16 bytes: "
-            f"begin at a multiple of {seen.per}."
+            f"The slice begins at {at} of {along}, inside a 16-byte chunk of {seen.per} elements. A descriptor's start"
+            f" is a multiple of 16 bytes: begin at a multiple of {seen.per}."
         )
         return [Diagnosis("not_canonical", says)]
     turned = _turned(given, seen, expected)
@@ -42,7 +47,13 @@ def unreadable(given: Descriptor, seen: View, stored: Storage, expected: Address
     if fits and fits.code in XOR_ALONE:
         return [Diagnosis(*_kept_apart(fits, given, stored), storage=dict(fits.spec))]
     atom = seen.per * stored.mode.chunks
-    if seen.major == "MN" and stored.mode.chunks > 1 and mn % atom and not mn % seen.per and stored.major(seen.major) == "MN":
+    if (
+        seen.major == "MN"
+        and stored.mode.chunks > 1
+        and mn % atom
+        and not mn % seen.per
+        and stored.major(seen.major) == "MN"
+    ):
         return [_inside_atom(seen, stored, mn, atom)]
     out = [_why_not(seen, stored, expected)]
     if fits:
@@ -66,12 +77,14 @@ def _why_not(seen: View, stored: Storage, expected: Addresses) -> Diagnosis:
     if _contiguous(expected, seen, stored) in ("", seen.major):
         return _no_word(seen, stored, expected)
     if seen.bits != 16:
-        says = f"The data are contiguous along M/N. wgmma reads {seen.bits}-bit elements K-major only: store K contiguous."
+        says = (
+            f"The data are contiguous along M/N. wgmma reads {seen.bits}-bit elements K-major only: store K contiguous."
+        )
         return Diagnosis("not_canonical", says)
     other, flag = ("MN", "1") if seen.major == "K" else ("K", "0")
     says = (
-        f"The data are {other}-major; the instruction reads {seen.major}-major. Its transpose immediate must be {flag}, and the tile must be stored in "
-        f"{other}-major core matrices or swizzled atoms, which it is not."
+        f"The data are {other}-major; the instruction reads {seen.major}-major. Its transpose immediate must be {flag},"
+        f" and the tile must be stored in {other}-major core matrices or swizzled atoms, which it is not."
     )
     return Diagnosis("wrong_transpose", says)
 
@@ -97,7 +110,9 @@ def _of_the_word(given: Descriptor, seen: View, stored: Storage, mn: int, k: int
         causes = judge(given, seen, tile, mn, k, wanted)
         right = causes[0].fix if causes else None
         if right:
-            return [Diagnosis(c.code, f"{c.message} (Said of {world.said}; its descriptor is {right}.)") for c in causes]
+            return [
+                Diagnosis(c.code, f"{c.message} (Said of {world.said}; its descriptor is {right}.)") for c in causes
+            ]
     return []
 
 
@@ -106,26 +121,36 @@ def _no_word(seen: View, stored: Storage, expected: Addresses) -> Diagnosis:
     pitch, width = stored.pitch_bytes, stored.mode.width_bytes
     if stored.mode.chunks > 1 and pitch and pitch != width:
         says = (
-            f"No descriptor reads this layout: rows swizzled with {stored.mode.name} must lie {width} bytes apart, and these lie {pitch}. "
-            f"Store {width}-byte rows without padding; the swizzle already keeps the banks apart."
+            f"No descriptor reads this layout: rows swizzled with {stored.mode.name} must lie {width} bytes apart, and"
+            f" these lie {pitch}. Store {width}-byte rows without padding; the swizzle already keeps the banks apart."
         )
         return Diagnosis("not_canonical", says)
     row, chunk, text, rows_apart = _broken_core(expected, seen)
     lines = "rows" if seen.major == "K" else "k"
-    says = f"No descriptor reads this layout. Core matrix ({row // 8}, {chunk}), {lines} {row // 8 * 8} to {row // 8 * 8 + 7}: {text}"
+    says = (
+        f"No descriptor reads this layout. Core matrix ({row // 8}, {chunk}), {lines} {row // 8 * 8} to"
+        f" {row // 8 * 8 + 7}: {text}"
+    )
     if not rows_apart or stored.mode.chunks > 1:
         return Diagnosis("not_canonical", says)
     across, along = ("row", "k") if seen.major == "K" else ("k", "row")
     outer, inner = ("SBO", "LBO") if seen.major == "K" else ("LBO", "SBO")
     formula = (
-        f"{across} / 8 * {outer} + {along} / {seen.per} * {inner} + {across} % 8 * 16 + {along} % {seen.per} * {max(seen.bits // 8, 1)}"
+        f"{across} / 8 * {outer} + {along} / {seen.per} * {inner} + {across} % 8 * 16 + {along} % {seen.per} *"
+        f" {max(seen.bits // 8, 1)}"
     )
     own = next((m for m in MODES if m.chunks > 1 and m.width_bytes == pitch), None)
     if own:
-        says += f" Rows of {pitch} bytes are those of swizzle {own.name}: {store_with(own, True)[:-1]}, with {WGMMA.codes[own]} in bits 62 and 63 and SBO {own.pattern_bytes}."
+        says += (
+            f" Rows of {pitch} bytes are those of swizzle {own.name}: {store_with(own, True)[:-1]}, with"
+            f" {WGMMA.codes[own]} in bits 62 and 63 and SBO {own.pattern_bytes}."
+        )
         says += f" For mode none store element (row, k) at {formula}."
     else:
-        says += f" Store element (row, k) at {formula} for mode none, or store rows of 32, 64 or 128 bytes with their swizzle."
+        says += (
+            f" Store element (row, k) at {formula} for mode none, or store rows of 32, 64 or 128 bytes with their"
+            " swizzle."
+        )
     return Diagnosis("row_major_not_core_matrix", says)
 
 
@@ -134,12 +159,22 @@ def _inside_atom(seen: View, stored: Storage, mn: int, atom: int) -> Diagnosis:
     by_size = sorted((m for m in MODES if m is not stored.mode), key=lambda m: -m.chunks)
     narrower = next((m for m in by_size if m.chunks * seen.per < atom and not mn % (m.chunks * seen.per)), None)
     if narrower is None:
-        says = f"The slice begins at {mn} of M/N: in every layout a slice begins at a multiple of {seen.per}, in this one at a multiple of {atom}."
+        says = (
+            f"The slice begins at {mn} of M/N: in every layout a slice begins at a multiple of {seen.per}, in this one"
+            f" at a multiple of {atom}."
+        )
         return Diagnosis("mn_offset_inside_atom", says)
     spec = _standard(stored, seen, narrower)
     wide = narrower.chunks * seen.per
-    how = f"swizzle {narrower.name}, whose atoms have {wide}" if narrower.chunks > 1 else f"no swizzle, in core matrices of {wide}"
-    says = f"The slice begins at {mn} of M/N, inside an atom of {atom}, and runs into the next one. Start at a multiple of {atom}, or store the tile with {how}."
+    how = (
+        f"swizzle {narrower.name}, whose atoms have {wide}"
+        if narrower.chunks > 1
+        else f"no swizzle, in core matrices of {wide}"
+    )
+    says = (
+        f"The slice begins at {mn} of M/N, inside an atom of {atom}, and runs into the next one. Start at a multiple of"
+        f" {atom}, or store the tile with {how}."
+    )
     return Diagnosis("mn_offset_inside_atom", says, storage=spec)
 
 
@@ -147,21 +182,31 @@ def _kept_apart(world: World, given: Descriptor, stored: Storage) -> tuple[str, 
     """(code, message) of data that differ from what the word reads by their XOR alone."""
     word = given.mode
     if world.code == "stored_unswizzled":
-        return world.code, f"The data were stored without the XOR that swizzle {word.name} of the descriptor expects. {store_with(word)}"
+        return (
+            world.code,
+            (
+                f"The data were stored without the XOR that swizzle {word.name} of the descriptor expects."
+                f" {store_with(word)}"
+            ),
+        )
     if stored.mode is word:
         return "not_canonical", _off_row(stored, word)
     if stored.spec.get("kind") == "cute" and stored.mode.chunks == 1:
         had, made = (str(spec["layout"]).partition("o")[0].strip() for spec in (stored.spec, world.spec))
         says = f"Counted in the layout's units, swizzle {word.name} is {made}, not {had}: {store_with(word, True)}"
         return world.code, says
-    says = f"The data were stored with swizzle {stored.mode.name} in rows of another width; the descriptor reads swizzle {word.name}. {store_with(word)}"
+    says = (
+        f"The data were stored with swizzle {stored.mode.name} in rows of another width; the descriptor reads swizzle"
+        f" {word.name}. {store_with(word)}"
+    )
     return world.code, says
 
 
 def _off_row(stored: Storage, mode: Mode) -> str:
     return (
-        f"The XOR was applied to the offset from the tile's start, which lies {stored.base % mode.pattern_bytes} bytes past a {mode.pattern_bytes}-byte boundary. "
-        f"Base offset counts rows of 128 bytes and cannot say that. Align the tile to {mode.pattern_bytes} bytes, or apply the XOR to the shared-memory address."
+        f"The XOR was applied to the offset from the tile's start, which lies {stored.base % mode.pattern_bytes} bytes"
+        f" past a {mode.pattern_bytes}-byte boundary. Base offset counts rows of 128 bytes and cannot say that. Align"
+        f" the tile to {mode.pattern_bytes} bytes, or apply the XOR to the shared-memory address."
     )
 
 
@@ -182,12 +227,17 @@ def _turned(given: Descriptor, seen: View, expected: Addresses) -> Diagnosis | N
     needed = changes(given, found[0])
     flag = "1" if other.major == "MN" else "0"
     more = f" Then {_list(needed)} must change, too." if needed else ""
-    says = f"The data are {other.major}-major; the instruction reads {seen.major}-major. Its transpose immediate must be {flag}.{more}"
+    says = (
+        f"The data are {other.major}-major; the instruction reads {seen.major}-major. Its transpose immediate must be"
+        f" {flag}.{more}"
+    )
     return Diagnosis("wrong_transpose", says, found[0] if needed else None, needed)
 
 
 def _broken_core(expected: Addresses, seen: View) -> tuple[int, int, str, bool]:
-    """The first core matrix that no mode allows: (row, chunk of K, what is wrong, whether its rows are whole but too far apart)."""
+    """The first core matrix that no mode allows: (row, chunk of K, what is wrong, whether its rows are whole but too
+    far apart).
+    """
     across = expected if seen.major == "K" else expected.T
     size = bytes_of(seen.per, seen) // seen.per or 1
     per = seen.per
@@ -198,13 +248,17 @@ def _broken_core(expected: Addresses, seen: View) -> tuple[int, int, str, bool]:
                 return (
                     row,
                     chunk,
-                    f"its rows are not 16 contiguous bytes on a 16-byte boundary (row {row} begins at {int(core[0, 0])}).",
+                    (
+                        f"its rows are not 16 contiguous bytes on a 16-byte boundary (row {row} begins at"
+                        f" {int(core[0, 0])})."
+                    ),
                     False,
                 )
             if not any(_legal_pitch(core[:, 0], m) for m in MODES):
                 apart = int(core[1, 0] - core[0, 0])
                 says = (
-                    f"its rows of 16 bytes are {apart} bytes apart; mode none needs 16, and the swizzled modes 32, 64 or 128 with the XOR."
+                    f"its rows of 16 bytes are {apart} bytes apart; mode none needs 16, and the swizzled modes 32, 64"
+                    " or 128 with the XOR."
                 )
                 return row, chunk, says, True
     return 0, 0, "each core matrix is legal by itself, but they do not lie at constant strides.", False

@@ -1,4 +1,5 @@
-"""Does a descriptor read a tile the way the program stored it? If not, by what name is the mistake known, and what repairs it.
+"""Does a descriptor read a tile the way the program stored it? If not, by what name is the mistake known, and what
+repairs it.
 
 layouts/repair.py finds the words that verify, layouts/diagnosis.py the cause.
 """
@@ -50,12 +51,18 @@ class Verdict:
 
 
 def verify(
-    descriptor: Descriptor, seen: View, stored: Storage, mn: int = 0, k: int = 0, notes: tuple[Note, ...] = (), computed: bool = False
+    descriptor: Descriptor,
+    seen: View,
+    stored: Storage,
+    mn: int = 0,
+    k: int = 0,
+    notes: tuple[Note, ...] = (),
+    computed: bool = False,
 ) -> Verdict:
     """Compare reads with where the program put the slice that begins at (mn, k), and diagnose a difference.
 
-    notes: what was odd about the expression the word was written as; where its arithmetic is at fault, it is the first cause.
-    computed: the word is an expression whose shifts were computed, so that those it has no note of lost nothing.
+    notes: what was odd about the expression the word was written as; where its arithmetic is at fault, it is the first
+    cause. computed: the word is an expression whose shifts were computed, so that those it has no note of lost nothing.
     """
     for name, at, size, extent in (("mn", mn, seen.rows, stored.mn), ("k", k, seen.k, stored.k)):
         if at < 0 or (extent is not None and at + size > extent):
@@ -71,7 +78,9 @@ def verify(
     found = diagnose(descriptor, seen, stored, mn, k, expected, computed)
     for note in notes[:1]:
         meant = Descriptor(note.word)
-        rest = [] if np.array_equal(reads(meant, seen), expected) else diagnose(meant, seen, stored, mn, k, expected, True)
+        rest = (
+            [] if np.array_equal(reads(meant, seen), expected) else diagnose(meant, seen, stored, mn, k, expected, True)
+        )
         fix = rest[0].fix if rest else clean(meant, seen)
         needed = changes(descriptor, fix) if fix else {}
         found = [replace(d, fix=fix, changes=needed) for d in (Diagnosis(note.code, note.message), *rest)]

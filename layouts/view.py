@@ -32,7 +32,9 @@ ADDRESS = "address"  # the operand whose elements are rows that lanes point at
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """A name that cells may be coloured by: `numbers` gives it for every thread, or for every value (`of` says which)."""
+    """A name that cells may be coloured by: `numbers` gives it for every thread, or for every value (`of`
+    says which).
+    """
 
     of: str
     numbers: IntArray
@@ -88,7 +90,9 @@ class Grid:
         on_thread = {d.name for d in pattern.threads}
         digits = pattern.digit_values()
         named = {d.name: Category("thread" if d.name in on_thread else "value", digits[d.name]) for d in pattern.digits}
-        return named | {"register": Category("value", np.arange(op.values, dtype=np.int32) * op.container_bits // op.register_bits)}
+        return named | {
+            "register": Category("value", np.arange(op.values, dtype=np.int32) * op.container_bits // op.register_bits)
+        }
 
     @property
     def colour_names(self) -> tuple[str, ...]:
@@ -98,7 +102,10 @@ class Grid:
         """The value of one name in every cell: int array [rows, cols]; LayoutError lists the names there are."""
         if name not in self.categories:
             raise LayoutError(
-                "unknown_name", f"'{name}' is no name of '{self.operand.pattern}'.", f"Allowed: {', '.join(self.colour_names)}.", "colour"
+                "unknown_name",
+                f"'{name}' is no name of '{self.operand.pattern}'.",
+                f"Allowed: {', '.join(self.colour_names)}.",
+                "colour",
             )
         category = self.categories[name]
         return category.numbers[(self.thread if category.of == "thread" else self.value)[:, :, 0]]
@@ -146,12 +153,16 @@ class Grid:
         return SPOKEN.format(title=title or name.upper(), row=row, col=col, owners=BETWEEN_OWNERS.join(owners))
 
     def axis_templates(self) -> dict[str, str]:
-        """The formula of each coordinate with the facts of one cell left open, in braces: thread, value and digits by name."""
+        """The formula of each coordinate with the facts of one cell left open, in braces: thread, value and digits by
+        name.
+        """
         words = self.operand.words
         open_ = {words.thread: "thread", words.value: "value"} | {word: name for name, word, _ in words.digits}
         forward = self.operand.formula()["forward"]
         return {
-            axis: re.sub(r"%?[A-Za-z_]\w*", lambda word: f"{{{open_[word[0]]}}}" if word[0] in open_ else word[0], forward[axis])
+            axis: re.sub(
+                r"%?[A-Za-z_]\w*", lambda word: f"{{{open_[word[0]]}}}" if word[0] in open_ else word[0], forward[axis]
+            )
             for axis in self.operand.axes
         }
 
@@ -165,9 +176,10 @@ def _each(held: list[int]) -> str:
 class Panel:
     """One matrix of a figure: its place and cell size in figure units; grid is None for an operand in shared memory.
 
-    category, texts: what cells are coloured by (-1: not at all) and say, where that is not a name of the pattern and a label.
-    row0, col0: the matrix's first row and column shown, where it is a window of it. row_names: what stands beside the rows instead
-    of their numbers. of: how many categories there are, where a panel need not show all of them.
+    category, texts: what cells are coloured by (-1: not at all) and say, where that is not a name of the pattern and a
+    label. row0, col0: the matrix's first row and column shown, where it is a window of it. row_names: what stands
+    beside the rows instead of their numbers. of: how many categories there are, where a panel need not show all of
+    them.
     """
 
     name: str
@@ -226,7 +238,9 @@ _WIDE, _TALL = 1080.0, 720.0
 
 
 def _shares(space: float, side: int, depth: int, most: float, enough: float) -> tuple[float, float]:
-    """Cell sizes along M or N and along K: equal while that is large enough, else K gives way so that D stays legible."""
+    """Cell sizes along M or N and along K: equal while that is large enough, else K gives way so that D
+    stays legible.
+    """
     equal = min(most, space / (side + depth))
     if equal >= enough:
         return equal, equal
@@ -265,7 +279,9 @@ def product_figure(instruction: Instruction, product: int = 0, cell: Cell = None
 
 
 def figure_of(instruction: Instruction, product: int = 0, cell: Cell = None) -> Figure:
-    """The instruction's matrices as they belong together: a product, matrices with their address lanes, or what there is."""
+    """The instruction's matrices as they belong together: a product, matrices with their address lanes, or what there
+    is.
+    """
     ops = instruction.operands
     if instruction.family.multiplies:
         return product_figure(instruction, product, cell)
@@ -295,10 +311,14 @@ def row_figure(grids: list[tuple[str, Grid]], cell: Cell = None) -> Figure:
         panels.append(Panel(name.lower(), title, grid.rows, grid.cols, x, y, cell_width, cell_height, grid))
         deepest = max(deepest, panels[-1].height)
         x += width + GAP + LEFT
-    return Figure(max(p.x + max(p.width, 70.0) for p in panels) + 8, max(p.y + p.height for p in panels) + 8, tuple(panels))
+    return Figure(
+        max(p.x + max(p.width, 70.0) for p in panels) + 8, max(p.y + p.height for p in panels) + 8, tuple(panels)
+    )
 
 
-def operand_figure(operand: Operand, product: int = 0, cell: Cell = None, rows: Span = None, cols: Span = None) -> Figure:
+def operand_figure(
+    operand: Operand, product: int = 0, cell: Cell = None, rows: Span = None, cols: Span = None
+) -> Figure:
     """One operand alone, or a window of it; LayoutError where the window is not inside."""
     grid = Grid(operand, product)
     spans = []
@@ -306,7 +326,10 @@ def operand_figure(operand: Operand, product: int = 0, cell: Cell = None, rows: 
         first, last = span or (0, count - 1)
         if not 0 <= first <= last < count:
             raise LayoutError(
-                "bad_window", f"{name} {first}-{last} is not inside {operand.name.upper()}.", f"It has {count}, from 0.", name
+                "bad_window",
+                f"{name} {first}-{last} is not inside {operand.name.upper()}.",
+                f"It has {count}, from 0.",
+                name,
             )
         spans.append((first, last - first + 1))
     (row0, high), (col0, wide) = spans

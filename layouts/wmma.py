@@ -1,6 +1,7 @@
 """wmma as CUDA C++ sees it: fragment types, what x[i] is, and what PTX and CUDA C++ ask of pointer and ldm.
 
-PTX ISA 9.1, 9.7.14.4 (fragments, storage, target notes); the CUDA C++ Programming Guide's warp matrix functions; mma.h of CUDA 13.0.
+PTX ISA 9.1, 9.7.14.4 (fragments, storage, target notes); the CUDA C++ Programming Guide's warp matrix functions; mma.h
+of CUDA 13.0.
 """
 
 from __future__ import annotations
@@ -19,7 +20,12 @@ _CPP = {
     "u4": "experimental::precision::u4",
     "b1": "experimental::precision::b1",
 }
-_PACKED = {"s4": "int", "u4": "unsigned int", "b1": "unsigned int", "tf32": "float"}  # what x[] is made of, where not of the element type
+_PACKED = {
+    "s4": "int",
+    "u4": "unsigned int",
+    "b1": "unsigned int",
+    "tf32": "float",
+}  # what x[] is made of, where not of the element type
 _SINCE = {
     "f16": "sm_70",
     "s8": "sm_72",
@@ -54,7 +60,9 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """One nvcuda::wmma::fragment: the wmma.load that fills it, its operand, and the layout argument ("" for an accumulator)."""
+    """One nvcuda::wmma::fragment: the wmma.load that fills it, its operand, and the layout argument ("" for an
+    accumulator).
+    """
 
     instruction: Instruction
     operand: Operand
@@ -95,7 +103,9 @@ class Fragment:
     def since(self) -> str:
         """The first architecture that has it."""
         kinds = (
-            multiplicands(self.instruction.shape, self.operand.element.name) if self.use == "accumulator" else (self.operand.element.name,)
+            multiplicands(self.instruction.shape, self.operand.element.name)
+            if self.use == "accumulator"
+            else (self.operand.element.name,)
         )
         return min(_SINCE.get(kind, "sm_80") for kind in kinds)
 
@@ -103,8 +113,12 @@ class Fragment:
 @lru_cache(maxsize=64)
 def multiplicands(shape: str, accumulator: str) -> tuple[str, ...]:
     """The types A and B may have where C and D are `accumulator` elements of this shape."""
-    found = (i for i in catalog.instructions() if i.family.feed is Feed.LOADS and i.family.multiplies and i.shape == shape)
-    return tuple(dict.fromkeys(i.operands["a"].element.name for i in found if accumulator in (i.types["c"], i.types["d"])))
+    found = (
+        i for i in catalog.instructions() if i.family.feed is Feed.LOADS and i.family.multiplies and i.shape == shape
+    )
+    return tuple(
+        dict.fromkeys(i.operands["a"].element.name for i in found if accumulator in (i.types["c"], i.types["d"]))
+    )
 
 
 @lru_cache(maxsize=1)
@@ -143,11 +157,16 @@ def cpp_fragment(instruction: Instruction, op: Operand, layout: str) -> str:
     """The nvcuda::wmma type."""
     s = instruction.sizes
     ending = f", {layout}_major" if op.name in "ab" else ""
-    return f"nvcuda::wmma::fragment<{use(op)}, {s['m']}, {s['n']}, {s['k']}, {_CPP.get(op.element.name, op.element.cpp)}{ending}>"
+    return (
+        f"nvcuda::wmma::fragment<{use(op)}, {s['m']}, {s['n']}, {s['k']},"
+        f" {_CPP.get(op.element.name, op.element.cpp)}{ending}>"
+    )
 
 
 def elements_of(op: Operand, lane: int) -> list[list[tuple[int, int]]]:
-    """[storage element] → the (row, col) it holds, low bits first: x[i] of one lane, on an architecture whose map this is."""
+    """[storage element] → the (row, col) it holds, low bits first: x[i] of one lane, on an architecture whose map this
+    is.
+    """
     per = per_storage(op)
     places = list(zip(op.rows[lane].tolist(), op.cols[lane].tolist(), strict=True))
     return [places[at : at + per] for at in range(0, len(places), per)]
@@ -165,7 +184,12 @@ def requirements(op: Operand) -> tuple[Requirement, Requirement]:
 def both(op: Operand) -> Requirement:
     """What meets both documents: load_matrix_sync is one wmma.load, so PTX's rule holds in C++, too."""
     cpp, ptx = requirements(op)
-    return Requirement("both", lcm(cpp.pointer_bytes, ptx.pointer_bytes), lcm(cpp.ldm_elements, ptx.ldm_elements), f"{GUIDE}; {STORAGE}")
+    return Requirement(
+        "both",
+        lcm(cpp.pointer_bytes, ptx.pointer_bytes),
+        lcm(cpp.ldm_elements, ptx.ldm_elements),
+        f"{GUIDE}; {STORAGE}",
+    )
 
 
 def check(op: Operand, pointer: int, ldm: int, layout: str) -> list[Rule]:
@@ -174,12 +198,18 @@ def check(op: Operand, pointer: int, ldm: int, layout: str) -> list[Rule]:
     way = "row" if layout == "row" else "column"
     out = []
     for asked in requirements(op):
-        for what, given, step, unit in (("pointer", pointer, asked.pointer_bytes, "bytes"), ("ldm", ldm, asked.ldm_elements, "elements")):
+        for what, given, step, unit in (
+            ("pointer", pointer, asked.pointer_bytes, "bytes"),
+            ("ldm", ldm, asked.ldm_elements, "elements"),
+        ):
             shown = f"{given:#x}" if what == "pointer" else str(given)
             over = given % step
             out.append(
                 Rule(
-                    f"{asked.document} {what}", not over, f"{shown} mod {step} = {over}; a multiple of {step} {unit} is asked", asked.source
+                    f"{asked.document} {what}",
+                    not over,
+                    f"{shown} mod {step} = {over}; a multiple of {step} {unit} is asked",
+                    asked.source,
                 )
             )
     sign = "≥" if ldm >= least else "<"

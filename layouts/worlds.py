@@ -20,7 +20,9 @@ Spec = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """A storage that differs from the real one in one respect; `code` is the mistake of a program that takes the tile for it."""
+    """A storage that differs from the real one in one respect; `code` is the mistake of a program that takes the tile
+    for it.
+    """
 
     code: str
     spec: Spec
@@ -52,7 +54,10 @@ def misread(stored: Storage, seen: View) -> Iterator[World]:
         other = "k" if tile.order == "mn" else "mn"
         words = {"mn": "M/N first", "k": "K first"}
         yield from _try(
-            "atom_order", {**whole, "order": other}, seen, f"atoms laid {words[other]}; this tile lays them {words[tile.order]}"
+            "atom_order",
+            {**whole, "order": other},
+            seen,
+            f"atoms laid {words[other]}; this tile lays them {words[tile.order]}",
         )
         sizes_read = (("mn", seen.rows, tile.mn, "rows"), ("k", seen.k, tile.k, "of K"))
         for (name, reads_, has, unit), atom in zip(sizes_read, tile.atom, strict=True):
@@ -63,12 +68,17 @@ def misread(stored: Storage, seen: View) -> Iterator[World]:
         lines = seen.rows if spec.get("inner", seen.major) == "K" else seen.k
         panel = _up(lines, 8) // 8 * stored.number("outer8_stride")
         if panel < stored.number("inner_stride"):
-            said = f"panels of {lines} lines, which is what one instruction reads; the tile's panels are {stored.number('inner_stride')} bytes apart"
+            said = (
+                f"panels of {lines} lines, which is what one instruction reads; the tile's panels are"
+                f" {stored.number('inner_stride')} bytes apart"
+            )
             yield from _try("panel_stride_from_instruction", {**spec, "inner_stride": panel}, seen, said)
 
 
 def restored(stored: Storage, seen: View, mode: Mode) -> Iterator[World]:
-    """The same tile stored otherwise: with another mode, without padding, with the contiguous dimension exchanged. Those of `mode` come first."""
+    """The same tile stored otherwise: with another mode, without padding, with the contiguous dimension exchanged.
+    Those of `mode` come first.
+    """
     spec = stored.spec
     kind = spec.get("kind")
     had = stored.mode.name
@@ -78,7 +88,9 @@ def restored(stored: Storage, seen: View, mode: Mode) -> Iterator[World]:
             for by in ("address", "tile"):
                 if (other.name, by) != (had, stored.swizzle_by) and (other.name != had or other.chunks > 1):
                     code = "stored_unswizzled" if had == "none" and kind != "canonical" else "stored_swizzle"
-                    yield from _try(code, {**spec, "swizzle": other.name, "swizzle_by": by}, seen, f"swizzle {other.name} by {by}")
+                    yield from _try(
+                        code, {**spec, "swizzle": other.name, "swizzle_by": by}, seen, f"swizzle {other.name} by {by}"
+                    )
     else:
         yield from _cute_worlds(stored, seen, ranked)
     if kind in ("rows", "atoms"):
@@ -86,7 +98,9 @@ def restored(stored: Storage, seen: View, mode: Mode) -> Iterator[World]:
 
 
 def _rewidened(stored: Storage, seen: View, ranked: list[Mode]) -> Iterator[World]:
-    """The same rows or panels as wide as another mode has them. Where they are as wide as their own mode has them, that is the mistake."""
+    """The same rows or panels as wide as another mode has them. Where they are as wide as their own mode has them, that
+    is the mistake.
+    """
     spec = stored.spec
     rows = spec["kind"] == "rows"
     had = stored.number("pitch_bytes" if rows else "width_bytes")
@@ -100,9 +114,14 @@ def _rewidened(stored: Storage, seen: View, ranked: list[Mode]) -> Iterator[Worl
             continue
         new = {n: v for n, v in {**spec, "width_bytes": width, "swizzle": name}.items() if n != "line_stride"}
         if whole and other is not stored.mode:
-            for scaled in (("outer8_stride", "inner_stride"), ("inner_stride",)):  # panels one after the other, and side by side
+            for scaled in (
+                ("outer8_stride", "inner_stride"),
+                ("inner_stride",),
+            ):  # panels one after the other, and side by side
                 strides = {n: stored.number(n) * width // had for n in scaled}
-                yield from _try("stored_swizzle", {**new, **strides}, seen, f"panels {width} bytes wide, swizzle {name}")
+                yield from _try(
+                    "stored_swizzle", {**new, **strides}, seen, f"panels {width} bytes wide, swizzle {name}"
+                )
         yield from _try("not_canonical", new, seen, f"panels {width} bytes wide, swizzle {name}")
 
 
@@ -110,7 +129,9 @@ def _cute_worlds(stored: Storage, seen: View, ranked: list[Mode]) -> Iterator[Wo
     """A CuTe layout with the XOR of each mode instead of its own."""
     spec = stored.spec
     body = str(spec["layout"])
-    plain = body.split("o", 1)[1].strip() if body.lstrip().startswith(("Sw<", "Swizzle<", "S<")) and "o" in body else body
+    plain = (
+        body.split("o", 1)[1].strip() if body.lstrip().startswith(("Sw<", "Swizzle<", "S<")) and "o" in body else body
+    )
     bits = {"bytes": 8, "elements": seen.bits, "chunks": 128}[str(spec.get("unit", "elements"))]
     for other in ranked:
         text = plain if other.chunks == 1 else f"{other.swizzle(8 if 'smem_ptr' in plain else bits)} o {plain}"
@@ -132,7 +153,12 @@ def canonicals(stored: Storage, seen: View, mode: Mode, given: Descriptor | None
             "mn": _up(m, atom[0]), "k": _up(n, atom[1]), "order": order, "base": stored.base,
         }  # fmt: skip
         name = "8×8 core matrices" if mode.chunks == 1 else f"{mode.name} atoms"
-        yield from _try("row_major_not_core_matrix", spec, seen, f"a canonical tile of {name}, {'M/N' if order == 'mn' else 'K'} first")
+        yield from _try(
+            "row_major_not_core_matrix",
+            spec,
+            seen,
+            f"a canonical tile of {name}, {'M/N' if order == 'mn' else 'K'} first",
+        )
 
 
 def sizes(given: Descriptor, seen: View, atom: tuple[int, int], order: str) -> Iterator[tuple[int, int]]:

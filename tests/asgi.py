@@ -32,7 +32,9 @@ async def ask(
     client: str = "127.0.0.1",
     receive: Any = None,
 ) -> Answer:
-    """One request and its answer. A body that is not bytes is sent as JSON; `receive` instead gives its parts as ASGI messages."""
+    """One request and its answer. A body that is not bytes is sent as JSON; `receive` instead gives its parts as ASGI
+    messages.
+    """
     path, _, query = address.partition("?")
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     given = {
@@ -43,8 +45,10 @@ async def ask(
         **(headers or {}),
     }
     scope: dict[str, Any] = {
-        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": "http", "path": unquote(path), "raw_path": path.encode(),
-        "query_string": query.encode(), "root_path": "", "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in given.items()],
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": "http",
+        "path": unquote(path), "raw_path": path.encode(),
+        "query_string": query.encode(), "root_path": "",
+        "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in given.items()],
         "client": (client, 50000), "server": ("127.0.0.1", 80),
     }  # fmt: skip
     parts = [{"type": "http.request", "body": raw, "more_body": False}]
@@ -66,7 +70,9 @@ async def ask(
 
 
 def run(coroutine: Coroutine[Any, Any, Made]) -> Made:
-    """asyncio.run, also in a process in which Playwright's own loop waits in this thread (browser tests ran here before)."""
+    """asyncio.run, also in a process in which Playwright's own loop waits in this thread (browser tests ran here
+    before).
+    """
     waiting = asyncio._get_running_loop()
     asyncio._set_running_loop(None)
     try:

@@ -1,5 +1,5 @@
-"""Programs that build a wgmma descriptor wrongly: the programs of tests/right_words.py, each with every known mistake, packed by this file's own
-arithmetic. tests/study.py asks the verifier about them."""
+"""Programs that build a wgmma descriptor wrongly: the programs of tests/right_words.py, each with every known mistake,
+packed by this file's own arithmetic. tests/study.py asks the verifier about them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.right_words import MASK, TMA, WIDTH, Program, pack, strides, word
 
-# the mistakes: each returns the wrong word (with the storage, where the data are at fault), or None where it does not apply ------
+# the mistakes: each returns the wrong word (with the storage, where the data are at fault), or None where it does not a
 
 Wrong = int | tuple[int, dict[str, Any]] | None
 BLUNDERS: list[tuple[str, str, Callable[[Program], Wrong]]] = []
@@ -156,7 +156,14 @@ def sbo_of_another_mode(p: Program) -> Wrong:
 @blunder("element_size")
 def fp32_for_narrower(p: Program) -> Wrong:
     """Everything in elements times four."""
-    if p.bits == 32 or not p.at_k or p.major != "K" or p.swizzle == "none" or p.at_k % p.wide * 4 >= WIDTH[p.swizzle] or p.at_k >= p.wide:
+    if (
+        p.bits == 32
+        or not p.at_k
+        or p.major != "K"
+        or p.swizzle == "none"
+        or p.at_k % p.wide * 4 >= WIDTH[p.swizzle]
+        or p.at_k >= p.wide
+    ):
         return None
     return pack(p.base + p.at_mn // 8 * strides(p)[0] + p.at_k * 4, p.lbo, p.sbo, 0, p.code)
 
@@ -356,7 +363,9 @@ def stored_plain(p: Program) -> Wrong:
 def stored_with_another_mode(p: Program) -> Wrong:
     """The word of one mode, the same elements laid out for another."""
     across, lines = (p.k, p.mn) if p.major == "K" else (p.mn, p.k)
-    others = [w for w in WIDTH if w != p.swizzle and not across * p.size % WIDTH[w] and (w != "none" or p.kind == "canonical")]
+    others = [
+        w for w in WIDTH if w != p.swizzle and not across * p.size % WIDTH[w] and (w != "none" or p.kind == "canonical")
+    ]
     if not others or lines % 8:
         return None
     stored = others[p.n // 8 % len(others)]
@@ -368,7 +377,13 @@ def rows_for_core_matrices(p: Program) -> Wrong:
     """A plain row-major tile under mode none."""
     if p.swizzle != "none" or p.major != "K":
         return None
-    return word(p), {"kind": "rows", "inner": "K", "pitch_bytes": max(p.k, 2 * p.wide) * p.size, "swizzle": "none", "base": p.base}
+    return word(p), {
+        "kind": "rows",
+        "inner": "K",
+        "pitch_bytes": max(p.k, 2 * p.wide) * p.size,
+        "swizzle": "none",
+        "base": p.base,
+    }
 
 
 @blunder("row_major_not_core_matrix")
@@ -378,7 +393,13 @@ def rows_with_strides_of_rows(p: Program) -> Wrong:
         return None
     pitch = max(p.k, 2 * p.wide) * p.size
     start = p.base + p.at_mn * pitch + p.at_k * p.size
-    return pack(start, 16, 8 * pitch, 0, 0), {"kind": "rows", "inner": "K", "pitch_bytes": pitch, "swizzle": "none", "base": p.base}
+    return pack(start, 16, 8 * pitch, 0, 0), {
+        "kind": "rows",
+        "inner": "K",
+        "pitch_bytes": pitch,
+        "swizzle": "none",
+        "base": p.base,
+    }
 
 
 @blunder("not_canonical")

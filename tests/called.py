@@ -40,18 +40,32 @@ S8, S4, B1, TF32 = (
 W8 = "wgmma.mma_async.m64n64k32.f32.e4m3.e4m3"
 WB1 = "wgmma.mma_async.m64n8k256.s32.b1.b1.and.popc"
 PLANS = (
-    (W16, "kind=cute,layout=$(rm)", ""), (W16, "kind=rows,pitch_bytes=0", ""), (W16, "kind=cute,layout=(64,64):(1,1)", ""), (W16, "kind=rows,pitch_bytes=128,swizzle=128B,base=232400", ""), (W16, "kind=rows,pitch_bytes=128,swizzle=none", ""),
-    (W16, "kind=cute,layout=Sw<3,4,7> o (64;64):(64;1)", ""), (W16, "kind=cute,layout=Sw<3,4,7> o (64,64):(64,1)", ""), (W16, "kind=cute,layout=(64,8):(8,1)", ""), (WB1, "kind=cute,layout=(64,256):(1,64)", ""),
-    (W16, "from=registers,k=1024", "k=1024"), (W16, "k=24", ""), (W16, "swizzle=128B,k=48", ""), (W16, "mn=64,first=8", ""), (W16, "mn=128,first=72", ""), (W16, "swizzle=64B,base=8", ""), (W16, "order=x", ""), (W16, "k=4096", ""),
-    (W8, "major=MN", ""), (S4, "major=MN", ""), (F16, "pitch_bytes=40", ""), (F16, "load=ldmatrix,pitch_bytes=48", "load=ldmatrix,major=MN"), (S8, "load=ldmatrix,major=MN", ""), ("mma.m8n8k4.row.col.f64.f64.f64.f64", "load=ldmatrix", ""),
-    ("mma.m8n8k4.row.col.f32.f16.f16.f32", "load=ldmatrix", ""), ("wmma.mma.row.col.m16n16k16.f32.f32", "ldm=8", ""), ("wmma.mma.row.col.m16n16k16.f32.f32", "ldm=20", ""), ("wmma.mma.col.col.m16n16k16.f32.f32", "ldm=8", ""),
-    (W16, "base=0", "base=1024"), (W16, "", "base=300000"), (W16, "descriptor=0x4000004000013fff", ""), (W16, "scale=2", ""), ("mma.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0", "byte_id=7", ""),
+    (W16, "kind=cute,layout=$(rm)", ""), (W16, "kind=rows,pitch_bytes=0", ""),
+    (W16, "kind=cute,layout=(64,64):(1,1)", ""), (W16, "kind=rows,pitch_bytes=128,swizzle=128B,base=232400", ""),
+    (W16, "kind=rows,pitch_bytes=128,swizzle=none", ""),
+    (W16, "kind=cute,layout=Sw<3,4,7> o (64;64):(64;1)", ""), (W16, "kind=cute,layout=Sw<3,4,7> o (64,64):(64,1)", ""),
+    (W16, "kind=cute,layout=(64,8):(8,1)", ""), (WB1, "kind=cute,layout=(64,256):(1,64)", ""),
+    (W16, "from=registers,k=1024", "k=1024"), (W16, "k=24", ""), (W16, "swizzle=128B,k=48", ""),
+    (W16, "mn=64,first=8", ""), (W16, "mn=128,first=72", ""), (W16, "swizzle=64B,base=8", ""), (W16, "order=x", ""),
+    (W16, "k=4096", ""),
+    (W8, "major=MN", ""), (S4, "major=MN", ""), (F16, "pitch_bytes=40", ""),
+    (F16, "load=ldmatrix,pitch_bytes=48", "load=ldmatrix,major=MN"), (S8, "load=ldmatrix,major=MN", ""),
+    ("mma.m8n8k4.row.col.f64.f64.f64.f64", "load=ldmatrix", ""),
+    ("mma.m8n8k4.row.col.f32.f16.f16.f32", "load=ldmatrix", ""), ("wmma.mma.row.col.m16n16k16.f32.f32", "ldm=8", ""),
+    ("wmma.mma.row.col.m16n16k16.f32.f32", "ldm=20", ""), ("wmma.mma.col.col.m16n16k16.f32.f32", "ldm=8", ""),
+    (W16, "base=0", "base=1024"), (W16, "", "base=300000"), (W16, "descriptor=0x4000004000013fff", ""),
+    (W16, "scale=2", ""), ("mma.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0", "byte_id=7", ""),
 )  # fmt: skip
 FED: tuple[tuple[str, str, dict[str, Any], str], ...] = (
-    (S8, "a", {"kind": "rows", "pitch_bytes": 64}, "MN"), (S8, "b", {"kind": "rows", "pitch_bytes": 64}, "MN"), (S4, "a", {"kind": "rows", "pitch_bytes": 64}, "MN"), (B1, "a", {"kind": "cute", "layout": "(16,256):(1,16)"}, "K"),
-    (TF32, "a", {"kind": "rows", "pitch_bytes": 64}, "MN"), (F16, "d", {"kind": "cute", "layout": "(16,8):(3,48)"}, "K"), (F16, "a", {"kind": "cute", "layout": "Sw<2,0,5> o (16,16):(16,1)", "unit": "bytes"}, "K"),
-    (F16, "a", {"kind": "cute", "layout": "(16,16):(17,1)"}, "K"), (F16, "d", {"kind": "rows", "pitch_bytes": 20}, "K"), (F16, "a", {"kind": "cute", "layout": "Sw<1,0,4> o (16,32):(32,1)", "unit": "bytes"}, "K"),
-    (B1, "a", {"kind": "cute", "layout": "(16,(8,32)):(8,(1,128))"}, "K"), (S8, "d", {"kind": "cute", "layout": "(16,8):(2,32)"}, "K"),
+    (S8, "a", {"kind": "rows", "pitch_bytes": 64}, "MN"), (S8, "b", {"kind": "rows", "pitch_bytes": 64}, "MN"),
+    (S4, "a", {"kind": "rows", "pitch_bytes": 64}, "MN"), (B1, "a", {"kind": "cute", "layout": "(16,256):(1,16)"}, "K"),
+    (TF32, "a", {"kind": "rows", "pitch_bytes": 64}, "MN"),
+    (F16, "d", {"kind": "cute", "layout": "(16,8):(3,48)"}, "K"),
+    (F16, "a", {"kind": "cute", "layout": "Sw<2,0,5> o (16,16):(16,1)", "unit": "bytes"}, "K"),
+    (F16, "a", {"kind": "cute", "layout": "(16,16):(17,1)"}, "K"), (F16, "d", {"kind": "rows", "pitch_bytes": 20}, "K"),
+    (F16, "a", {"kind": "cute", "layout": "Sw<1,0,4> o (16,32):(32,1)", "unit": "bytes"}, "K"),
+    (B1, "a", {"kind": "cute", "layout": "(16,(8,32)):(8,(1,128))"}, "K"),
+    (S8, "d", {"kind": "cute", "layout": "(16,8):(2,32)"}, "K"),
 )  # fmt: skip
 
 
@@ -65,7 +79,9 @@ def fed(ptx: str, letter: str, spec: dict[str, Any], major: str) -> list[str]:
 def turned_a() -> Instruction:
     """An instruction whose A lies in other warps than D: rows and columns of D's map."""
     wg = find(W16)
-    turned = replace(wg.family, fragments={**wg.family.fragments, "a": "(w:4 g:8 t:4) (j:2 i:2 e:2) -> (i g w) (j t e)"})
+    turned = replace(
+        wg.family, fragments={**wg.family.fragments, "a": "(w:4 g:8 t:4) (j:2 i:2 e:2) -> (i g w) (j t e)"}
+    )
     return replace(wg, family=turned)
 
 
@@ -89,8 +105,11 @@ def calls() -> list[Call]:
 
     out: list[Call] = []
     for text in (
-        "", "x", "(g:8) -> (g)", "(g:8) (j:2) (k:2) -> (g j)", "(g:8) (j:2) -> (g x)", "(g:8) (g:2) -> (g)", "(g:0) (j:2) -> (g j)", "(g:q) (j:2) -> (g j)", "(G:8) (j:2) -> (G j)", "(g:8) (j:2) -> (g) (g)", "(g:8) j:2 -> (g) (j)",
-        "(g:8+1) (j:2) -> (g j)", "(g:8/3) (j:2) -> (g j)", "(g:8) (j:2) -> ", "(g:99999) (j:99999) -> (g) (j)", "(g:8) (j:2) -> (g) -> (j)", "x" * 5000, "(g:8) (j) -> (g) (j)",
+        "", "x", "(g:8) -> (g)", "(g:8) (j:2) (k:2) -> (g j)", "(g:8) (j:2) -> (g x)", "(g:8) (g:2) -> (g)",
+        "(g:0) (j:2) -> (g j)", "(g:q) (j:2) -> (g j)", "(G:8) (j:2) -> (G j)", "(g:8) (j:2) -> (g) (g)",
+        "(g:8) j:2 -> (g) (j)",
+        "(g:8+1) (j:2) -> (g j)", "(g:8/3) (j:2) -> (g j)", "(g:8) (j:2) -> ", "(g:99999) (j:99999) -> (g) (j)",
+        "(g:8) (j:2) -> (g) -> (j)", "x" * 5000, "(g:8) (j) -> (g) (j)",
     ):  # fmt: skip
         out.append((f"pattern {text[:60]}", lambda text=text: str(Pattern.parse(text))))
     for text, extents in (
@@ -127,19 +146,42 @@ def calls() -> list[Call]:
     ):
         out.append((f"CuTe {text[:40]}", lambda text=text: str(cute.parse(text).shape)))
     for text in (
-        "-5", "1" * 600, "123;", "123u", "0d", "1 2", "12345678 00000001", "{99, 1}", "{1, 0x1ffffffff}", "{low = 1, low = 2}", "{a = 1, b = 2}", "1 + 08", "1 = 2", "2 3 + 1", "(int)5000000000 + 0", "1 + 99999999999999999999", "(uint8_t)300 | 0", "1 ? 2 : 3 + x",
-        "constexpr uint64_t d = 0x5; + 1", "~0", "!x", "1 << -1", "1 % 0", "5 ++ 1", "((1)", "1 ||", "'a' + 1", "1 << 31 << 1", "0xffffffff + 1", "0x7fffffff + 1", "65536 * 65536", "-1", None, 1.5, 1 << 70, -3, True,
+        "-5", "1" * 600, "123;", "123u", "0d", "1 2", "12345678 00000001", "{99, 1}", "{1, 0x1ffffffff}",
+        "{low = 1, low = 2}", "{a = 1, b = 2}", "1 + 08", "1 = 2", "2 3 + 1", "(int)5000000000 + 0",
+        "1 + 99999999999999999999", "(uint8_t)300 | 0", "1 ? 2 : 3 + x",
+        "constexpr uint64_t d = 0x5; + 1", "~0", "!x", "1 << -1", "1 % 0", "5 ++ 1", "((1)", "1 ||", "'a' + 1",
+        "1 << 31 << 1", "0xffffffff + 1", "0x7fffffff + 1", "65536 * 65536", "-1", None, 1.5, 1 << 70, -3, True,
     ):  # fmt: skip
-        out.append((f"word {str(text)[:60]}", lambda text=text: [hex(read_word(text).word), [n.text for n in read_word(text).warnings]]))
+        out.append(
+            (
+                f"word {str(text)[:60]}",
+                lambda text=text: [hex(read_word(text).word), [n.text for n in read_word(text).warnings]],
+            )
+        )
     for text in (
-        "d.bitfield.layout_type_ = 1; d.bitfield.layout_type_ = 2;", "uint64_t d = 0; d |= 1; d |= smem >> 4; return d;", "uint64_t d = 0;", "uint64_t d = (a >> 4) | (b >> 4); return d;", "uint64_t d = (smem >> 4) + (smem >> 4); return d;",
-        "float d = 1; return d;", "uint8_t d = 300; return d;", "return x * 2;", "uint64_t d = undefined(1); return d;", "for (;;) {}", "x" * 70000, "int sbo = 1024 >> 4; uint64_t d = sbo << 32; return d;", "uint32_t d = 1 << 62; return d;", "return;",
-        "d.bitfield.base_offset_ = 9;", "d.bitfield.start_address_ = cast_smem_ptr_to_uint(p) >> 4; d.bitfield.stride_byte_offset_ = 1024;", "uint64_t f(const void* p) { return (__cvta_generic_to_shared(p) & 0x3FFFF) >> 4 | 1ull << 62; }", "return (smem >> 4) << 1;",
-        "d.bitfield.stride_byte_offset_ = 64", "uint64_t d = smem; return d;", "auto d; return d;", "int a = 1, b = 2; return a;", "d.lo = 1;",
+        "d.bitfield.layout_type_ = 1; d.bitfield.layout_type_ = 2;",
+        "uint64_t d = 0; d |= 1; d |= smem >> 4; return d;", "uint64_t d = 0;",
+        "uint64_t d = (a >> 4) | (b >> 4); return d;", "uint64_t d = (smem >> 4) + (smem >> 4); return d;",
+        "float d = 1; return d;", "uint8_t d = 300; return d;", "return x * 2;", "uint64_t d = undefined(1); return d;",
+        "for (;;) {}", "x" * 70000, "int sbo = 1024 >> 4; uint64_t d = sbo << 32; return d;",
+        "uint32_t d = 1 << 62; return d;", "return;",
+        "d.bitfield.base_offset_ = 9;",
+        "d.bitfield.start_address_ = cast_smem_ptr_to_uint(p) >> 4; d.bitfield.stride_byte_offset_ = 1024;",
+        "uint64_t f(const void* p) { return (__cvta_generic_to_shared(p) & 0x3FFFF) >> 4 | 1ull << 62; }",
+        "return (smem >> 4) << 1;",
+        "d.bitfield.stride_byte_offset_ = 64", "uint64_t d = smem; return d;", "auto d; return d;",
+        "int a = 1, b = 2; return a;", "d.lo = 1;",
     ):  # fmt: skip
-        out.append((f"code {text[:90]}", lambda text=text: [hex(read_code(text).word), read_code(text).start, *read_code(text).notices]))
+        out.append(
+            (
+                f"code {text[:90]}",
+                lambda text=text: [hex(read_code(text).word), read_code(text).start, *read_code(text).notices],
+            )
+        )
     for spec in (
-        {"kind": "canonical", "swizzle": "128B", "swizzle_by": "tile", "base": 0x410}, {"kind": "rows", "pitch_bytes": 128, "swizzle": "64B"}, {"kind": "cute", "layout": "(64,64):(64,1)"}, {"kind": "atoms", "width_bytes": 64, "outer8_stride": 512, "inner_stride": 4096},
+        {"kind": "canonical", "swizzle": "128B", "swizzle_by": "tile", "base": 0x410},
+        {"kind": "rows", "pitch_bytes": 128, "swizzle": "64B"}, {"kind": "cute", "layout": "(64,64):(64,1)"},
+        {"kind": "atoms", "width_bytes": 64, "outer8_stride": 512, "inner_stride": 4096},
         {"kind": "canonical", "swizzle": "none", "mn": 64, "k": 64},
     ):  # fmt: skip
         out.append((f"storage {spec}", lambda spec=spec: storage(spec, 16, "K").text))
@@ -150,16 +192,39 @@ def calls() -> list[Call]:
             )
         )
     out += [
-        ("mode 7B", lambda: mode("7B")), ("type f17", lambda: dtype("f17")), ("view of operand c", lambda: desc.view(wg, "c", "K")), ("view of major M", lambda: desc.view(wg, "a", "M")),
-        ("tile of major M", lambda: Tile(16, "M", mode("128B"), 64, 64)), ("tile swizzled by row", lambda: Tile(16, "K", mode("128B"), 64, 64, swizzle_by="row")), ("tile of order z", lambda: Tile(16, "K", mode("128B"), 64, 64, "z")),
-        ("tile 8×65536", lambda: Tile(16, "K", mode("128B"), 8, 65536 * 64)), ("tile 4096×4096", lambda: Tile(16, "K", mode("128B"), 65536, 65536)), ("slice at mn 4", lambda: tile.descriptor(4, 0)), ("slice at mn 64", lambda: tile.descriptor(64, 0)),
-        ("slice at k 8", lambda: tile.descriptor(0, 8)), ("slice inside an MN-major atom", lambda: Tile(16, "MN", mode("128B"), 128, 64).descriptor(8, 0)), ("lines of major M", lambda: chain.lines(a, "M")),
-        ("addresses as text", lambda: banks.parse("0, 4, x")), ("a long list of addresses", lambda: banks.parse("0, " * 2000)), ("a pattern of rows", lambda: banks.rows(banks.access("ldmatrix.x4"), "q", 128)),
-        ("a pitch of 0", lambda: banks.rows(banks.access("ldmatrix.x4"), "ldmatrix", 0)), ("swizzle 1,2", lambda: str(cute.read_swizzle("1,2"))), ("swizzle 3,4,2", lambda: str(cute.read_swizzle("3,4,2"))), ("a pair", lambda: reading.pair("1;2", "pin")),
-        ("options as a number", lambda: options.read(7, "a")), ("an option as a list", lambda: options.read({"k": []}, "a")), ("two tiles that meet late", lambda: reuse.reuse(find("wgmma.mma_async.m64n240k32.s32.s8.s8"), find("wgmma.mma_async.m64n8k256.s32.b1.b1.and.popc")).verdict),
-        ("a row whose pattern is too small", lambda: family(fragments={**row.fragments, "a": "(g:8 t:4) (v:2) -> (g) (t v)"})), ("a row with a wrong shape", lambda: family(shapes=("16x8x16",))), ("a row with 16 threads", lambda: family(fragments={**row.fragments, "d": "(g:4 t:4) (v:16) -> (g) (t v)"})),
-        ("a row that fills half a register", lambda: family(fragments={**row.fragments, "a": "(g:8 t:4) (z:1) -> (g) (t z)"})), ("language it", lambda: diagram.caption(operand_figure(a), "it")), ("colour z", lambda: Grid(a).category("z").tolist()), ("label z", lambda: Grid(a).labels("z")),
-        ("a tile's map drawn sideways", lambda: TileMap(tile, "x")), ("a tile's map of bits", lambda: TileMap(Tile(1, "K", mode("128B"), 64, 1024), "mn", "element")), ("no strides", lambda: placed.summands([0, 1, 5, 7])),
+        ("mode 7B", lambda: mode("7B")), ("type f17", lambda: dtype("f17")),
+        ("view of operand c", lambda: desc.view(wg, "c", "K")), ("view of major M", lambda: desc.view(wg, "a", "M")),
+        ("tile of major M", lambda: Tile(16, "M", mode("128B"), 64, 64)),
+        ("tile swizzled by row", lambda: Tile(16, "K", mode("128B"), 64, 64, swizzle_by="row")),
+        ("tile of order z", lambda: Tile(16, "K", mode("128B"), 64, 64, "z")),
+        ("tile 8×65536", lambda: Tile(16, "K", mode("128B"), 8, 65536 * 64)),
+        ("tile 4096×4096", lambda: Tile(16, "K", mode("128B"), 65536, 65536)),
+        ("slice at mn 4", lambda: tile.descriptor(4, 0)), ("slice at mn 64", lambda: tile.descriptor(64, 0)),
+        ("slice at k 8", lambda: tile.descriptor(0, 8)),
+        ("slice inside an MN-major atom", lambda: Tile(16, "MN", mode("128B"), 128, 64).descriptor(8, 0)),
+        ("lines of major M", lambda: chain.lines(a, "M")),
+        ("addresses as text", lambda: banks.parse("0, 4, x")),
+        ("a long list of addresses", lambda: banks.parse("0, " * 2000)),
+        ("a pattern of rows", lambda: banks.rows(banks.access("ldmatrix.x4"), "q", 128)),
+        ("a pitch of 0", lambda: banks.rows(banks.access("ldmatrix.x4"), "ldmatrix", 0)),
+        ("swizzle 1,2", lambda: str(cute.read_swizzle("1,2"))),
+        ("swizzle 3,4,2", lambda: str(cute.read_swizzle("3,4,2"))), ("a pair", lambda: reading.pair("1;2", "pin")),
+        ("options as a number", lambda: options.read(7, "a")),
+        ("an option as a list", lambda: options.read({"k": []}, "a")),
+        ("two tiles that meet late",
+        lambda: reuse.reuse(find("wgmma.mma_async.m64n240k32.s32.s8.s8"),
+        find("wgmma.mma_async.m64n8k256.s32.b1.b1.and.popc")).verdict),
+        ("a row whose pattern is too small",
+        lambda: family(fragments={**row.fragments, "a": "(g:8 t:4) (v:2) -> (g) (t v)"})),
+        ("a row with a wrong shape", lambda: family(shapes=("16x8x16",))),
+        ("a row with 16 threads", lambda: family(fragments={**row.fragments, "d": "(g:4 t:4) (v:16) -> (g) (t v)"})),
+        ("a row that fills half a register",
+        lambda: family(fragments={**row.fragments, "a": "(g:8 t:4) (z:1) -> (g) (t z)"})),
+        ("language it", lambda: diagram.caption(operand_figure(a), "it")),
+        ("colour z", lambda: Grid(a).category("z").tolist()), ("label z", lambda: Grid(a).labels("z")),
+        ("a tile's map drawn sideways", lambda: TileMap(tile, "x")),
+        ("a tile's map of bits", lambda: TileMap(Tile(1, "K", mode("128B"), 64, 1024), "mn", "element")),
+        ("no strides", lambda: placed.summands([0, 1, 5, 7])),
         ("an opcode of 300 characters", lambda: find("mma" + ".m16n8k16" * 40)),
     ]  # fmt: skip
     out += [(f"access pattern {name}", lambda reach=reach: astuple_of(reach)) for name, reach in banks.REACHES.items()]
@@ -178,20 +243,28 @@ def calls() -> list[Call]:
             )
         )
     for text in ("1e300 * 1e300", "~1.5", "-" * 200 + "1", "1 << 53 << 2"):
-        out.append((f"formula {text[:30]}", lambda text=text: formula.evaluate(text, {"i": np.zeros(1)}, "a")[0].tolist()))
+        out.append(
+            (f"formula {text[:30]}", lambda text=text: formula.evaluate(text, {"i": np.zeros(1)}, "a")[0].tolist())
+        )
     out += [
         ("a format's field x", lambda: WGMMA.field("x").name), ("a format's mode 7B", lambda: WGMMA.named("7B").name),
         ("a format's reserved code", lambda: replace(WGMMA, codes={mode("none"): 0, mode("128B"): 1}).mode(3).name),
         ("an access that no table has", lambda: access(find(F16), "a", "row").ptx),
-        ("fragments that meet across warps", lambda: reuse.reuse(find("wgmma.mma_async.m64n8k16.f32.f16.f16"), turned_a())),
+        ("fragments that meet across warps",
+        lambda: reuse.reuse(find("wgmma.mma_async.m64n8k16.f32.f16.f16"), turned_a())),
         ("a matrix of nibbles", lambda: TileMap(Tile(16, "K", mode("128B"), 1024, 64), "mn", "element").rows),
-        ("colours outside a page", lambda: tikz('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><rect x="0" y="0" width="4" height="4" fill="var(--fill-0)"/></svg>')),
-        ("a row that holds too little", lambda: family(fragments={**row.fragments, "d": "(g:8 t:4) (v:2) (i:1) -> (g) (t v)"})),
+        ("colours outside a page",
+        lambda: tikz('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><rect x="0" y="0" width="4" '
+                     'height="4" fill="var(--fill-0)"/></svg>')),
+        ("a row that holds too little",
+        lambda: family(fragments={**row.fragments, "d": "(g:8 t:4) (v:2) (i:1) -> (g) (t v)"})),
         ("a constant expression that is too long", lambda: hex(evaluate("1+" * 3000 + "1").word)),
         ("two words without order", lambda: hex(read_word("0x00010100 0x40000040").word)),
-        ("a tile of its own start off 128 bytes", lambda: Tile(16, "K", mode("128B"), 64, 64, base=0x410, swizzle_by="tile").base_offset),
+        ("a tile of its own start off 128 bytes",
+        lambda: Tile(16, "K", mode("128B"), 64, 64, base=0x410, swizzle_by="tile").base_offset),
         *((f"code {text[:80]}", lambda text=text: [hex(read_code(text).word), *read_code(text).notices]) for text in (
-            "uint64_t s = smem >> 4; return s | smem >> 4;", "return (smem >> 4) | (smem >> 7 & 7) << 49;", "uint64_t d; d |= 1; return d;", "x = 5; return x;", "uint64_t d = 1; desc = 2;",
+            "uint64_t s = smem >> 4; return s | smem >> 4;", "return (smem >> 4) | (smem >> 7 & 7) << 49;",
+            "uint64_t d; d |= 1; return d;", "x = 5; return x;", "uint64_t d = 1; desc = 2;",
         )),
     ]  # fmt: skip
     for one in (
@@ -207,7 +280,14 @@ def calls() -> list[Call]:
                     lambda one=one, rows=rows: [f"{s['mn']}: {s['why']}" for s in slices.mn_steps(one, rows)],
                 )
             )
-    for word in (0x000E004000010100, 0x4000004000410100, 0x4000004000010108, 0x800E004000010108, 0x4000404000010100, 0x40000040000100FF):
+    for word in (
+        0x000E004000010100,
+        0x4000004000410100,
+        0x4000004000010108,
+        0x800E004000010108,
+        0x4000404000010100,
+        0x40000040000100FF,
+    ):
         for text in (W16, "wgmma.mma_async.m64n8k16.f32.f16.f16"):
             view = desc.view(find(text), "a", "K")
             one = desc.Descriptor(word)
@@ -233,7 +313,9 @@ def calls() -> list[Call]:
                 )
     seen: set[str] = set()
     for member in instructions():
-        told = [" ".join(map(str, astuple(part))) for part in qualifiers.parts(member)] + [qualifiers.convergence(member)]
+        told = [" ".join(map(str, astuple(part))) for part in qualifiers.parts(member)] + [
+            qualifiers.convergence(member)
+        ]
         new = [word for word in told if word not in seen]
         seen.update(new)
         out += [(f"the words of {member.ptx}", lambda new=new: new)] if new else []

@@ -1,4 +1,6 @@
-"""Shared set-up: no deadlines, as the machine may be busy: hypothesis has none, a server's requests have a minute; the same examples in every run."""
+"""Shared set-up: no deadlines, as the machine may be busy: hypothesis has none, a server's requests have a minute; the
+same examples in every run.
+"""
 
 import os
 

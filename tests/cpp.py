@@ -60,13 +60,22 @@ def compiler() -> str | None:
 
 
 def run(source: str, given: bytes = b"", include: Path | None = None) -> bytes:
-    """Build `source` and run it with `given` at its standard input; what it prints. A build that fails is an AssertionError."""
+    """Build `source` and run it with `given` at its standard input; what it prints. A build that fails is an
+    AssertionError.
+    """
     program = compiler()
     assert program is not None
     with tempfile.TemporaryDirectory() as folder:
         text, binary = Path(folder) / "host.cpp", Path(folder) / "host"
         text.write_text(source)
-        options = ["-std=c++20", "-O0", "-w", "-fno-strict-aliasing", "-pthread", *(["-isystem", str(include)] if include else [])]
+        options = [
+            "-std=c++20",
+            "-O0",
+            "-w",
+            "-fno-strict-aliasing",
+            "-pthread",
+            *(["-isystem", str(include)] if include else []),
+        ]
         built = subprocess.run([program, *options, str(text), "-o", str(binary)], capture_output=True, text=True)
         assert built.returncode == 0, built.stderr[:3000]
         return subprocess.run([str(binary)], input=given, capture_output=True, check=True, timeout=60).stdout

@@ -1,7 +1,9 @@
-"""Run a whole generated program on the CPU: g++ compiles it, threads are its threads, the NumPy reference stands in for the instructions.
+"""Run a whole generated program on the CPU: g++ compiles it, threads are its threads, the NumPy reference stands in for
+the instructions.
 
-The device half is taken as it is but for two things: statements that are one fence are left out, and the body of a wrapper hands its
-registers to `Emulator.call` instead of to an instruction. Fills, offsets, descriptors, loads, epilogue and host half are what runs.
+The device half is taken as it is but for two things: statements that are one fence are left out, and the body of a
+wrapper hands its registers to `Emulator.call` instead of to an instruction. Fills, offsets, descriptors, loads,
+epilogue and host half are what runs.
 """
 
 from __future__ import annotations
@@ -65,7 +67,7 @@ static cudaError_t cudaFree(void* p) { std::free(p); return cudaSuccess; }
 template <class T> static cudaError_t cudaMalloc(T** p, size_t size) { *p = (T*)std::aligned_alloc(256, (size + 255) / 256 * 256); return cudaSuccess; }
 static cudaError_t cudaMemcpy(void* to, const void* from, size_t size, int) { std::memcpy(to, from, size); return cudaSuccess; }
 template <class K> static cudaError_t cudaFuncSetAttribute(K, int, int) { return cudaSuccess; }
-"""
+"""  # noqa: E501  # noqa: E501
 
 
 class Emulator:
@@ -94,7 +96,9 @@ class Emulator:
         used = [(i, plan.a_from)] + [
             (side.chain.load.instruction, "registers") for side in (plan.a, plan.b) if getattr(side, "chain", None)
         ]
-        used += [(move, "registers") for move in kernel_device.accesses(plan).values()] if i.family.name == "wmma" else []
+        used += (
+            [(move, "registers") for move in kernel_device.accesses(plan).values()] if i.family.name == "wmma" else []
+        )
         for instruction, form in dict.fromkeys(used):
             original = cuda.wrapper(instruction, form)
             assert original in text
@@ -107,26 +111,41 @@ class Emulator:
         given = ", ".join(f"({kind})pointers[{n}]" for n, (_, kind) in enumerate(kernel_device.parameters(plan)))
         return (
             f"namespace n{number} {{\nalignas(1024) unsigned char shared[{max(1024, plan.shared_bytes)}];\n"
-            f"static size_t __cvta_generic_to_shared(const void* p) {{ return (const unsigned char*)p - shared + {WINDOW}; }}\n{text}}}\n"
+            "static size_t __cvta_generic_to_shared(const void* p) { return (const unsigned char*)p - shared +"
+            f" {WINDOW}; }}\n{text}}}\n"
             f'extern "C" void* shared{number}() {{ return n{number}::shared; }}\n'
             f'extern "C" int main{number}() {{ return n{number}::main(); }}\n'
-            f'extern "C" void launch{number}(void** pointers) {{ launch({i.threads}, n{number}::product, {given}); }}  // {names}\n'
+            f'extern "C" void launch{number}(void** pointers) {{ launch({i.threads}, n{number}::product, {given}); }} '
+            f" // {names}\n"
         )
 
     def _emulated(self, number: int, instruction: Instruction, form: str, original: str) -> str:
         """A wrapper that hands over its operands; the written ones come back."""
         self.calls.append((number, instruction, form))
         head = original[: original.index("{\n") + 2]
-        slots = [slot for slot in sorted(ptx.slots(instruction, form), key=lambda s: not s.written) if slot.kind != "immediate"]
-        given = "".join(f"  std::memcpy(at + {where}, {_pointer(slot)}, {size});\n" for slot, where, size in layout(slots))
-        taken = "".join(
-            f"  std::memcpy((void*){_pointer(slot)}, at + {where}, {size});\n" for slot, where, size in layout(slots) if slot.written
+        slots = [
+            slot
+            for slot in sorted(ptx.slots(instruction, form), key=lambda s: not s.written)
+            if slot.kind != "immediate"
+        ]
+        given = "".join(
+            f"  std::memcpy(at + {where}, {_pointer(slot)}, {size});\n" for slot, where, size in layout(slots)
         )
-        names = [name for slot in ptx.slots(instruction, form) if slot.kind == "immediate" for name, _ in slot.immediates]
+        taken = "".join(
+            f"  std::memcpy((void*){_pointer(slot)}, at + {where}, {size});\n"
+            for slot, where, size in layout(slots)
+            if slot.written
+        )
+        names = [
+            name for slot in ptx.slots(instruction, form) if slot.kind == "immediate" for name, _ in slot.immediates
+        ]
         told = "".join(f"  if (threadIdx.x == 0) immediates[{n}] = {name};\n" for n, name in enumerate(names))
-        return f"{head}  unsigned char* const at = lanes[threadIdx.x].bytes;\n{given}{told}  together({len(self.calls) - 1});\n{taken}}}\n"
+        return (
+            f"{head}  unsigned char* const at = lanes[threadIdx.x].bytes;\n{given}{told} "
+            f" together({len(self.calls) - 1});\n{taken}}}\n"
+        )
 
-    # the instructions ---------------------------------------------------------------------------------------------------------
+    # the instructions -------------------------------------------------------------------------------------------------
 
     def _call(self, which: int) -> None:
         try:
@@ -136,7 +155,9 @@ class Emulator:
 
     def _execute(self, number: int, i: Instruction, form: str) -> None:
         slots = [slot for slot in sorted(ptx.slots(i, form), key=lambda s: not s.written) if slot.kind != "immediate"]
-        lanes = np.frombuffer((ctypes.c_ubyte * (128 * 4096)).in_dll(self.library, "lanes"), np.uint8).reshape(128, 4096)[: i.threads]
+        lanes = np.frombuffer((ctypes.c_ubyte * (128 * 4096)).in_dll(self.library, "lanes"), np.uint8).reshape(
+            128, 4096
+        )[: i.threads]
         held = {}
         for slot, where, size in layout(slots):
             kind = np.uint64 if size // max(slot.registers, 1) == 8 else np.uint32
@@ -156,8 +177,14 @@ class Emulator:
             return device.move(i, image, held["p"][:, 0].astype(np.int64) - WINDOW)[0][0]
         if i.family.name == "wmma" and ".mma" not in i.ptx:
             return self._moved(device, i, held)
-        registers = {name: values[None] for name, values in held.items() if name in ("a", "b", "c", "e", "scale_a_data", "scale_b_data")}
-        registers = {name: values[..., 0] if name not in ("a", "b", "c") else values for name, values in registers.items()}
+        registers = {
+            name: values[None]
+            for name, values in held.items()
+            if name in ("a", "b", "c", "e", "scale_a_data", "scale_b_data")
+        }
+        registers = {
+            name: values[..., 0] if name not in ("a", "b", "c") else values for name, values in registers.items()
+        }
         descriptors = {}
         image = None
         if i.threads == 128:
@@ -171,7 +198,15 @@ class Emulator:
                     descriptors[name] = words.pop()
             image = np.frombuffer(self._shared(number), np.uint8)
             image = np.concatenate([image, np.zeros(-len(image) % 4, np.uint8)]).view(np.uint32)[None]
-        job = Product(i, form if i.threads == 128 else "registers", registers, descriptors, image, absolute=True, immediates=immediates)
+        job = Product(
+            i,
+            form if i.threads == 128 else "registers",
+            registers,
+            descriptors,
+            image,
+            absolute=True,
+            immediates=immediates,
+        )
         raw, _ = device.product(job)
         assert plan.instruction is i
         return raw[0, 0] if not self.wrong else raw[0, 0] + np.array(self.wrong, raw.dtype)
@@ -194,7 +229,7 @@ class Emulator:
         ctypes.memmove(pointer, out.tobytes(), size)
         return np.zeros((i.threads, 0), np.uint32)
 
-    # the halves ---------------------------------------------------------------------------------------------------------------
+    # the halves -------------------------------------------------------------------------------------------------------
 
     def main(self, number: int) -> int:
         """The exit status of a program's own main."""
@@ -224,7 +259,10 @@ class Emulator:
     def as_cupy(self, number: int) -> Iterator[None]:
         """Modules cupy and cupy_backends whose one kernel is a program's."""
         plan = self.plans[number]
-        stand_in = {name: types.ModuleType(name) for name in ("cupy", "cupy_backends", "cupy_backends.cuda", "cupy_backends.cuda.libs")}
+        stand_in = {
+            name: types.ModuleType(name)
+            for name in ("cupy", "cupy_backends", "cupy_backends.cuda", "cupy_backends.cuda.libs")
+        }
         cupy: Any = stand_in["cupy"]
         libs: Any = stand_in["cupy_backends.cuda.libs"]
         cupy.asarray, cupy.asnumpy, cupy.zeros = np.ascontiguousarray, np.asarray, np.zeros
@@ -236,17 +274,26 @@ class Emulator:
             self.launch(number, arguments)
 
         def compile_(text: str, options: list[str]) -> None:
-            assert text == "\n" + kernel_device.device(plan, 'extern "C" ') and options == ["--gpu-architecture=sm_00", "--std=c++17"]
+            assert text == "\n" + kernel_device.device(plan, 'extern "C" ') and options == [
+                "--gpu-architecture=sm_00",
+                "--std=c++17",
+            ]
 
         kernel_.ptr = 0  # type: ignore[attr-defined]
         module = types.SimpleNamespace(load=lambda cubin: None, get_function=lambda name: kernel_)
         driver = types.SimpleNamespace(
-            CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES=8, funcSetAttribute=lambda at, what, size: asked.update(shared=size)
+            CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES=8,
+            funcSetAttribute=lambda at, what, size: asked.update(shared=size),
         )
         device = types.SimpleNamespace(compute_capability="00")
-        cupy.cuda = types.SimpleNamespace(Device=lambda: device, driver=driver, function=types.SimpleNamespace(Module=lambda: module))
+        cupy.cuda = types.SimpleNamespace(
+            Device=lambda: device, driver=driver, function=types.SimpleNamespace(Module=lambda: module)
+        )
         libs.nvrtc = types.SimpleNamespace(
-            createProgram=lambda text, name, headers, names: text, compileProgram=compile_, getCUBIN=lambda program: b"", NVRTCError=OSError
+            createProgram=lambda text, name, headers, names: text,
+            compileProgram=compile_,
+            getCUBIN=lambda program: b"",
+            NVRTCError=OSError,
         )
         kept = {name: sys.modules.get(name) for name in stand_in}
         sys.modules.update(stand_in)

@@ -1,4 +1,6 @@
-"""A worker with a fake device, spoken to by tests: the request's "do" says how to behave. Usage: fake_worker.py [start mode]"""
+"""A worker with a fake device, spoken to by tests: the request's "do" says how to behave. Usage: fake_worker.py [start
+mode]
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,10 @@ def main() -> None:
                 time.sleep(60)
             case _:
                 time.sleep(0.05)
-                print(json.dumps({"id": number, "result": {"agrees": True, "pid": os.getpid(), "kind": "mma"}}), flush=True)
+                print(
+                    json.dumps({"id": number, "result": {"agrees": True, "pid": os.getpid(), "kind": "mma"}}),
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

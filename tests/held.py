@@ -1,4 +1,6 @@
-"""Golden texts: what the product says, held word for word. After a change of wording read the difference, then `make golden`."""
+"""Golden texts: what the product says, held word for word. After a change of wording read the difference, then `make
+golden`.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +15,15 @@ def held(name: str, text: str) -> None:
     path = FOLDER / f"{name}.txt"
     if os.environ.get("LANESCOPE_GOLDEN") == "write":
         path.write_text(text)
-    assert text.splitlines() == path.read_text().splitlines(), f"{path.name} says something else. If the new words are right: make golden"
+    assert text.splitlines() == path.read_text().splitlines(), (
+        f"{path.name} says something else. If the new words are right: make golden"
+    )
 
 
 def elided(text: str, seen: set[str]) -> list[str]:
-    """The lines of a long text that no earlier one had; what is left out is counted, and where it stands is held by the order of the rest."""
+    """The lines of a long text that no earlier one had; what is left out is counted, and where it stands is held by the
+    order of the rest.
+    """
     out: list[str] = []
     skipped = 0
     for row in text.splitlines():

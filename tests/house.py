@@ -1,7 +1,7 @@
 """The rules of the house: which rooms there are, what each file may import, and what the engine may call.
 
-Every rule is a row or a set below; a module, an import or a kind of file that stands in none of them is refused. The rules judge
-(path, source), so a test can hand them a file that does not exist.
+Every rule is a row or a set below; a module, an import or a kind of file that stands in none of them is refused. The
+rules judge (path, source), so a test can hand them a file that does not exist.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ FLOORS = (
     "render",
 )
 FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms.split()}
-ENGINE_STDLIB = set("__future__ abc collections dataclasses difflib enum functools html itertools json math re shlex typing xml".split())
+ENGINE_STDLIB = set(
+    "__future__ abc collections dataclasses difflib enum functools html itertools json math re shlex typing xml".split()
+)
 # The only file of the engine that reads: the assembled targets and the evidence, both beside it.
 READERS = {"layouts/catalog.py": {"importlib"}}
 DATA = {"table", "targets.json", "evidence"}  # the names it may put together
@@ -44,7 +46,8 @@ READS = set("open read_text read_bytes write_text write_bytes iterdir glob rglob
 LIBRARY_READS = set("load loadtxt genfromtxt fromfile memmap save savez savetxt dump".split())  # of NumPy and json
 CALLS = set("open exec eval compile __import__ input print breakpoint".split())
 
-# The server. What a kind of file is for, and what it may import: third-party packages, kinds of its own feature, kinds of others.
+# The server. What a kind of file is for, and what it may import: third-party packages, kinds of its own feature, kinds
+# of others.
 SERVER = {"fastapi", "starlette", "pydantic", "uvicorn"}
 
 
@@ -69,7 +72,9 @@ KINDS = {
     "forms": _kind(third="markdown_it", own="facts draw forms", others="facts draw forms"),
     "schemas": _kind(third="pydantic typing_extensions", own="facts schemas", others="schemas", kit="server"),
     "verbs": _kind(third="typer rich", own="facts draw forms", others="facts draw forms", gpu=True),
-    "api": _kind(third="fastapi starlette", own="facts draw forms schemas", others="facts draw forms schemas", kit="server"),
+    "api": _kind(
+        third="fastapi starlette", own="facts draw forms schemas", others="facts draw forms schemas", kit="server"
+    ),
     "page": _kind(third="fastapi starlette", own="facts draw forms api", others="facts draw forms", kit="server"),
 }
 FRAMEWORK = {"page.py", "api.py", "main.py"}  # and kit/wire.py
@@ -82,7 +87,14 @@ NAMED: dict[str, dict[str, str]] = {
     "chain": {},
     "compare": {},
     "diagram": {"gallery": "forms", "options": "facts"},
-    "guide": {"examples": "forms", "index": "facts", "reference": "facts", "render": "forms", "values": "forms", "words": "facts"},
+    "guide": {
+        "examples": "forms",
+        "index": "facts",
+        "reference": "facts",
+        "render": "forms",
+        "values": "forms",
+        "words": "facts",
+    },
     "instruction": {
         "answers": "facts",
         "code": "facts",
@@ -93,7 +105,14 @@ NAMED: dict[str, dict[str, str]] = {
         "wmma": "facts",
     },
     "kernel": {},
-    "memory": {"atoms": "draw", "editor": "forms", "options": "facts", "storage": "facts", "tile": "forms", "tiles": "draw"},
+    "memory": {
+        "atoms": "draw",
+        "editor": "forms",
+        "options": "facts",
+        "storage": "facts",
+        "tile": "forms",
+        "tiles": "draw",
+    },
     "metadata": {},
     "reuse": {},
     "runs": {"hardware": "forms"},
@@ -103,12 +122,16 @@ STANDARD = set(KINDS)
 
 # kit/: what each room may import of other people's packages; `server` rooms load the framework or pydantic.
 KIT_PLAIN = {
-    "asgi": "", "asked": "", "draw": "", "fact": "", "probes": "", "names": "typing_extensions", "examples": "", "labels": "", "links": "", "rows": "",
-    "assets": "markupsafe", "encode": "orjson", "errors": "", "headers": "", "limits": "", "logs": "", "media": "", "metrics": "prometheus_client",
-    "picture": "", "picture_worker": "resvg_py svg2pdf_py", "prefix": "", "rate": "", "serve": "typer uvicorn", "settings": "", "terminal": "typer rich",
+    "asgi": "", "asked": "", "draw": "", "fact": "", "probes": "", "names": "typing_extensions", "examples": "",
+    "labels": "", "links": "", "rows": "",
+    "assets": "markupsafe", "encode": "orjson", "errors": "", "headers": "", "limits": "", "logs": "", "media": "",
+    "metrics": "prometheus_client",
+    "picture": "", "picture_worker": "resvg_py svg2pdf_py", "prefix": "", "rate": "", "serve": "typer uvicorn",
+    "settings": "", "terminal": "typer rich",
 }  # fmt: skip
 KIT_SERVER = {
-    "api": "fastapi starlette", "page": "fastapi starlette markupsafe", "plotly": "", "schemas": "pydantic typing_extensions", "wire": "starlette brotli", "work": "",
+    "api": "fastapi starlette", "page": "fastapi starlette markupsafe", "plotly": "",
+    "schemas": "pydantic typing_extensions", "wire": "starlette brotli", "work": "",
 }  # fmt: skip
 TOP = {
     "cli": ("typer", "kit facts draw forms verbs export"),
@@ -157,7 +180,12 @@ def inventory() -> frozenset[str]:
 def exported() -> dict[str, str]:
     """name → module of everything that `from layouts import …` hands out."""
     tree = ast.parse((ROOT / "layouts" / "__init__.py").read_text())
-    return {alias.asname or alias.name: str(node.module) for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    return {
+        alias.asname or alias.name: str(node.module)
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
 
 
 def imports(source: str) -> Iterator[Import]:
@@ -195,7 +223,7 @@ def violations(path: str, source: str) -> list[str]:
     return [*_server(path, source), *_dynamic(path, source)]
 
 
-# the engine ------------------------------------------------------------------------------------------------------------------
+# the engine -----------------------------------------------------------------------------------------------------------
 
 
 def _engine(path: str, source: str) -> Iterator[str]:
@@ -240,7 +268,7 @@ def _io(path: str, source: str) -> Iterator[str]:
                     yield f"{path}: calls .{called.attr}"
 
 
-# the server ------------------------------------------------------------------------------------------------------------------
+# the server -----------------------------------------------------------------------------------------------------------
 
 
 def kind_of(path: str) -> tuple[str, str]:
@@ -258,7 +286,13 @@ def kind_of(path: str) -> tuple[str, str]:
     if name == "__init__":
         return feature, "empty"
     if feature == "kit":
-        return ("kit", "plain") if name in KIT_PLAIN else ("kit", "server") if name in KIT_SERVER else ("", f"'{name}' is no room of kit/")
+        return (
+            ("kit", "plain")
+            if name in KIT_PLAIN
+            else ("kit", "server")
+            if name in KIT_SERVER
+            else ("", f"'{name}' is no room of kit/")
+        )
     if feature == "gpu":
         return ("gpu", "gpu")
     kind = name if name in STANDARD else NAMED[feature].get(name, "")
@@ -314,7 +348,11 @@ def _why_not(path: str, feature: str, kind: str, it: Import) -> str:
     if not other or its == "empty":
         return "which belongs nowhere"
     if other == "gpu":
-        allowed = feature == "gpu" or it.name.rpartition(".")[2] in GPU_OF.get(path, set()) or (kind in KINDS and KINDS[kind].gpu)
+        allowed = (
+            feature == "gpu"
+            or it.name.rpartition(".")[2] in GPU_OF.get(path, set())
+            or (kind in KINDS and KINDS[kind].gpu)
+        )
         return "" if allowed else "which no row allows"
     if feature == "gpu":
         return "app/gpu stands on the engine alone"
@@ -339,7 +377,9 @@ def _dynamic(path: str, source: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call):
             called = node.func
-            name = called.id if isinstance(called, ast.Name) else called.attr if isinstance(called, ast.Attribute) else ""
+            name = (
+                called.id if isinstance(called, ast.Name) else called.attr if isinstance(called, ast.Attribute) else ""
+            )
             if name in ("__import__", "import_module"):
                 yield f"{path}: calls {name}"
 

@@ -1,5 +1,5 @@
-"""The map of the house, docs/images/house.svg and the table of docs/design.md, from the rules that the tests hold and from what
-every module says of itself: `python -m tests.house_map`, or `make golden`."""
+"""The map of the house, docs/images/house.svg and the table of docs/design.md, from the rules that the tests hold and
+from what every module says of itself: `python -m tests.house_map`, or `make golden`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,12 @@ def drawn() -> str:
     half = -(-len(features) // 2)
     y = _row(out, y, "features", features[:half])
     y = _row(out, y, "", features[half:])
-    y = _row(out, y, "in a feature", [(f"{name}.py", "feature") for name in ("page", "api", "verbs", "forms", "draw", "facts", "schemas")])
+    y = _row(
+        out,
+        y,
+        "in a feature",
+        [(f"{name}.py", "feature") for name in ("page", "api", "verbs", "forms", "draw", "facts", "schemas")],
+    )
     y = _row(out, y, "shared", [("kit", "kit"), ("gpu: kinds of run, and the worker that has CuPy", "gpu")])
     y += 14
     out.append(f'<path d="M16 {y:.0f}H{WIDE - 16}" stroke="{LINE}" stroke-dasharray="5 4"/>')
@@ -50,8 +55,13 @@ def _row(out: list[str], y: float, label: str, rooms: list[tuple[str, str]]) -> 
     x = float(LEFT)
     for (name, kind), width in zip(rooms, widths, strict=True):
         wide = width + spare
-        out.append(f'<rect x="{x:.1f}" y="{y:.0f}" width="{wide:.1f}" height="{HIGH}" rx="3" fill="{FILLS[kind]}" stroke="{LINE}"/>')
-        out.append(f'<text x="{x + wide / 2:.1f}" y="{y + 20:.0f}" text-anchor="middle" fill="{INK}">{escape(name)}</text>')
+        out.append(
+            f'<rect x="{x:.1f}" y="{y:.0f}" width="{wide:.1f}" height="{HIGH}" rx="3" fill="{FILLS[kind]}"'
+            f' stroke="{LINE}"/>'
+        )
+        out.append(
+            f'<text x="{x + wide / 2:.1f}" y="{y + 20:.0f}" text-anchor="middle" fill="{INK}">{escape(name)}</text>'
+        )
         x += wide + GAP
     return y + HIGH + 6
 

@@ -1,4 +1,6 @@
-"""A catalogue with two rows more: a load of tensor memory and a product, named nowhere else. Prints what all of Lanescope says of them."""
+"""A catalogue with two rows more: a load of tensor memory and a product, named nowhere else. Prints what all of
+Lanescope says of them.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +88,9 @@ def said() -> dict[str, str]:
         "parts": "\n".join(part.meaning for part in qualifiers.parts(load)) + qualifiers.convergence(load),
         "packed": str(packs(load.operands["data"])),
         "plan": refused(lambda: planning.plan(load)),
-        "chain": refused(lambda: chain.chain(load, product.operands["a"], {"kind": "rows", "inner": "K", "pitch_bytes": 64})),
+        "chain": refused(
+            lambda: chain.chain(load, product.operands["a"], {"kind": "rows", "inner": "K", "pitch_bytes": 64})
+        ),
         "program": kernel.program(planning.plan(product)),
         "sections": " ".join(f"section {name}" for name in overview.SECTIONS),
     }

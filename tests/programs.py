@@ -1,7 +1,8 @@
-"""Many generated programs in one .cu file: what the tests compile, and an executable for a machine with a GPU but no compiler.
+"""Many generated programs in one .cu file: what the tests compile, and an executable for a machine with a GPU but no
+compiler.
 
-`python -m tests.programs FILE [TARGET]` builds FILE of the programs that `lanescope gpu verify` runs as scripts, for TARGET (sm_90a).
-It runs each program's own main and its check; its exit status is the number of programs that failed.
+`python -m tests.programs FILE [TARGET]` builds FILE of the programs that `lanescope gpu verify` runs as scripts, for
+TARGET (sm_90a). It runs each program's own main and its check; its exit status is the number of programs that failed.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ def together(plans: Sequence[Plan]) -> str:
     headers = "".join(sorted({line for text in texts for line in re.findall(r"#include <\w+>\n", text)}))
     bodies = "".join(f"namespace n{n} {{\n{re.sub(r'#include <.*', '', text)}}}\n" for n, text in enumerate(texts))
     calls = "".join(
-        f'  std::printf("%s\\n  ", R"({kernel.command(made)})");\n  failed += n{n}::main() != 0;\n' for n, made in enumerate(plans)
+        f'  std::printf("%s\\n  ", R"({kernel.command(made)})");\n  failed += n{n}::main() != 0;\n'
+        for n, made in enumerate(plans)
     )
     return f"{headers}{bodies}int main() {{\n  int failed = 0;\n{calls}  return failed;\n}}\n"
 

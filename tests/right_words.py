@@ -1,4 +1,5 @@
-"""Programs that build a wgmma descriptor rightly: many tiles, and the word of one slice of each, packed by this file's own arithmetic.
+"""Programs that build a wgmma descriptor rightly: many tiles, and the word of one slice of each, packed by this file's
+own arithmetic.
 
 Nothing here asks the engine what a right word is; only the instruction texts are shared.
 """
@@ -14,7 +15,13 @@ MASK = (1 << 64) - 1
 WIDTH = {"none": 16, "32B": 32, "64B": 64, "128B": 128}
 CODE = {"none": 0, "128B": 1, "64B": 2, "32B": 3}
 TMA = {"none": 0, "32B": 1, "64B": 2, "128B": 3}
-TYPES = {"f32.f16.f16": (16, 16), "f32.bf16.bf16": (16, 16), "f32.tf32.tf32": (32, 8), "s32.s8.s8": (8, 32), "f32.e4m3.e5m2": (8, 32)}
+TYPES = {
+    "f32.f16.f16": (16, 16),
+    "f32.bf16.bf16": (16, 16),
+    "f32.tf32.tf32": (32, 8),
+    "s32.s8.s8": (8, 32),
+    "f32.e4m3.e5m2": (8, 32),
+}
 
 
 @dataclass(frozen=True)
@@ -79,7 +86,13 @@ class Program:
                 "base": self.base,
             }
         if self.kind == "rows":
-            return {"kind": "rows", "inner": self.major, "pitch_bytes": WIDTH[self.swizzle], "swizzle": self.swizzle, "base": self.base}
+            return {
+                "kind": "rows",
+                "inner": self.major,
+                "pitch_bytes": WIDTH[self.swizzle],
+                "swizzle": self.swizzle,
+                "base": self.base,
+            }
         outer, inner = strides(self)
         return {
             "kind": "atoms",
@@ -105,7 +118,8 @@ class Program:
 
     def ask(self, word: int, storage: dict[str, Any] | None = None) -> dict[str, Any]:
         return {
-            "descriptor": f"0x{word:016x}", "instruction": self.instruction, "operand": self.operand, "major": self.major,
+            "descriptor": f"0x{word:016x}", "instruction": self.instruction, "operand": self.operand,
+            "major": self.major,
             "storage": storage or self.storage, "slice": {"mn": self.at_mn, "k": self.at_k},
         }  # fmt: skip
 
@@ -119,7 +133,13 @@ def strides(p: Program) -> tuple[int, int]:
 
 
 def pack(start: int, lbo: int, sbo: int, base_offset: int, code: int) -> int:
-    return (start & 0x3FFFF) >> 4 | (lbo & 0x3FFFF) >> 4 << 16 | (sbo & 0x3FFFF) >> 4 << 32 | base_offset << 49 | code << 62
+    return (
+        (start & 0x3FFFF) >> 4
+        | (lbo & 0x3FFFF) >> 4 << 16
+        | (sbo & 0x3FFFF) >> 4 << 32
+        | base_offset << 49
+        | code << 62
+    )
 
 
 def word(p: Program) -> int:

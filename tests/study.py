@@ -1,4 +1,6 @@
-"""What the verifier says of the programs and mistakes of tests/blunders.py, alone and two at a time; `make diagnoses` writes docs/diagnoses.md."""
+"""What the verifier says of the programs and mistakes of tests/blunders.py, alone and two at a time; `make diagnoses`
+writes docs/diagnoses.md.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ class Row:
 
 
 def study(seed: int, count: int) -> dict[str, Row]:
-    """Ask the verifier about every mistake of `count` programs; ValueError where a verdict, a repair or a storage is wrong."""
+    """Ask the verifier about every mistake of `count` programs; ValueError where a verdict, a repair or a storage is
+    wrong.
+    """
     rows: dict[str, Row] = {}
     for p in programs(seed, count):
         if memory.verify_facts(p.ask(word(p)))["verdict"] != "match":
@@ -77,7 +81,15 @@ def table(rows: dict[str, Row]) -> str:
         "|---|---|---|---|---|---|---|",
     ]
     for name, row in sorted(rows.items(), key=lambda item: (item[1].code, item[0])):
-        shown = (name.replace("_", " "), f"`{row.code}`", row.asked - row.harmless, row.named, row.alike, row.second, row.other)
+        shown = (
+            name.replace("_", " "),
+            f"`{row.code}`",
+            row.asked - row.harmless,
+            row.named,
+            row.alike,
+            row.second,
+            row.other,
+        )
         lines.append("| " + " | ".join(map(str, shown)) + " |")
     return "\n".join(lines)
 
@@ -85,10 +97,14 @@ def table(rows: dict[str, Row]) -> str:
 def totals(rows: dict[str, Row]) -> tuple[int, int, int]:
     """(wrong words asked about, named first or as an equal word's mistake, given another cause)."""
     values = rows.values()
-    return sum(r.asked - r.harmless for r in values), sum(r.named + r.alike for r in values), sum(r.other for r in values)
+    return (
+        sum(r.asked - r.harmless for r in values),
+        sum(r.named + r.alike for r in values),
+        sum(r.other for r in values),
+    )
 
 
-# two mistakes ------------------------------------------------------------------------------------------------------------------
+# two mistakes ---------------------------------------------------------------------------------------------------------
 
 # A wrong amount, and then a wrong way to pack the amounts: each program that makes both.
 AMOUNTS: dict[str, Callable[[Program], Program | None]] = {
@@ -97,7 +113,9 @@ AMOUNTS: dict[str, Callable[[Program], Program | None]] = {
     "tma_swizzle_enum": lambda p: replace(p, code=TMA[p.swizzle]) if TMA[p.swizzle] != p.code else None,
     "lbo_sbo_swapped": lambda p: replace(p, lbo=p.sbo, sbo=p.lbo),
     "sbo_is_row_pitch": lambda p: replace(p, sbo=WIDTH[p.swizzle]) if p.swizzle != "none" else None,
-    "other_slice": lambda p: replace(p, start=blunders.other(p, at_mn=0).start) if p.at_mn and not p.at_mn % p.rows else None,
+    "other_slice": lambda p: (
+        replace(p, start=blunders.other(p, at_mn=0).start) if p.at_mn and not p.at_mn % p.rows else None
+    ),
 }
 PACKED: dict[str, Callable[[Program], Any]] = {
     "bytes_not_shifted": blunders.everything_in_bytes,
@@ -109,7 +127,9 @@ PACKED: dict[str, Callable[[Program], Any]] = {
 
 
 def pairs(seed: int, count: int) -> dict[tuple[str, str], list[int]]:
-    """(mistake, mistake) → [words, both named, one of them named] of `count` programs that make two mistakes; words that show one alone are left out."""
+    """(mistake, mistake) → [words, both named, one of them named] of `count` programs that make two mistakes; words
+    that show one alone are left out.
+    """
     out: dict[tuple[str, str], list[int]] = {}
     for p in programs(seed, count):
         alone = {w for w in (function(p) for _, _, function in BLUNDERS) if isinstance(w, int)} | {word(p)}
@@ -140,9 +160,11 @@ if __name__ == "__main__":
     harmless = sum(r.harmless for r in found.values())
     Path("docs/diagnoses.md").write_text(
         "# What the verifier says of known mistakes\n\n"
-        f"Written by `make diagnoses`: {COUNT} random right programs (types, operands, majors, swizzle modes, sizes, slices, kinds of storage; seed {SEED}), each with every\n"
+        f"Written by `make diagnoses`: {COUNT} random right programs (types, operands, majors, swizzle modes, sizes, "
+        f"slices, kinds of storage; seed {SEED}), each with every\n"
         "mistake of `tests/blunders.py` that applies to it. The mistakes are made by that file's own arithmetic.\n\n"
-        f"Of {asked} wrong words the true cause was named first for {good} ({100 * good / asked:.1f} %), another cause for {bad} ({100 * bad / asked:.1f} %). All verdicts were right, every\n"
+        f"Of {asked} wrong words the true cause was named first for {good} ({100 * good / asked:.1f} %), another cause "
+        f"for {bad} ({100 * bad / asked:.1f} %). All verdicts were right, every\n"
         f"repair verified. {harmless} more words were wrong only in bits that nothing reads, and verified.\n\n"
         + table(found) + "\n"
     )  # fmt: skip

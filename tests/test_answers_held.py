@@ -1,5 +1,7 @@
-"""What the API answers, held word for word: facts, pictures as text and generated code of every kind of instruction, the memory tools, and
-every refusal that one wrong value of a question brings. Long lists of numbers are folded to their first four and a checksum."""
+"""What the API answers, held word for word: facts, pictures as text and generated code of every kind of instruction,
+the memory tools, and every refusal that one wrong value of a question brings. Long lists of numbers are folded to their
+first four and a checksum.
+"""
 
 from __future__ import annotations
 
@@ -38,67 +40,106 @@ MN, K = (
     {"kind": "canonical", "swizzle": "64B", "major": "MN", "mn": 128, "k": 32, "base": 8192},
     {"kind": "rows", "inner": "K", "pitch_bytes": 144},
 )
-ATOMS = {"kind": "atoms", "inner": "K", "width_bytes": 64, "outer8_stride": 512, "inner_stride": 4096, "swizzle": "64B", "base": 1024}
+ATOMS = {
+    "kind": "atoms",
+    "inner": "K",
+    "width_bytes": 64,
+    "outer8_stride": 512,
+    "inner_stride": 4096,
+    "swizzle": "64B",
+    "base": 1024,
+}
 CUTE = {"kind": "cute", "layout": "Sw<3,4,3> o ((8,8),(8,2)):((8,64),(1,512))", "unit": "elements", "base": 1024}
 LDMATRIX, MMA = "ldmatrix.m8n8.x4.shared.b16", "mma.m16n8k16.row.col.f32.f16.f16.f32"
 GETS = {
     "tiles": [
         f"/api/v1/smem/tile?element_bits={bits}&major={major}&swizzle={mode}&mn={mn}&k={k}&order={order}&base={base}"
         for bits, major, mode, mn, k, order, base in (
-            (16, "K", "128B", 128, 64, "mn", 0), (16, "MN", "64B", 64, 32, "k", 4096), (8, "K", "32B", 64, 64, "mn", 128), (32, "K", "none", 64, 16, "k", 0),
+            (16, "K", "128B", 128, 64, "mn", 0), (16, "MN", "64B", 64, 32, "k", 4096),
+            (8, "K", "32B", 64, 64, "mn", 128), (32, "K", "none", 64, 16, "k", 0),
             (16, "MN", "128B", 128, 32, "mn", 1024), (8, "K", "none", 8, 32, "mn", 16),
         )
     ] + ["/api/v1/smem/tile?major=K&swizzle=128B&mn=256&k=128&rows=64"],
-    "words": [f"/api/v1/descriptors/{word}" for word in ("0x4000004004000101", "0x0", "0xffffffffffffffff", "0xC000002000200140", "0x8006000800010001")],
+    "words": [f"/api/v1/descriptors/{word}" for word in ("0x4000004004000101", "0x0", "0xffffffffffffffff",
+    "0xC000002000200140", "0x8006000800010001")],
     "reuse": [
         f"/api/v1/reuse?from={quote(one)}&to={quote(two)}"
         for one, two in (
-            (MMA, MMA), ("wgmma.mma_async.m64n64k16.f32.f16.f16", "wgmma.mma_async.m64n64k16.f32.f16.f16"), (MMA, "mma.m16n8k8.row.col.f32.bf16.bf16.f32"),
-            ("mma.m16n8k32.row.col.s32.s8.s8.s32", "mma.m16n8k32.row.col.s32.s8.s8.s32"), ("mma.m16n8k8.row.col.f32.tf32.tf32.f32", "mma.m16n8k8.row.col.f32.tf32.tf32.f32"),
-            ("mma.m8n8k4.row.col.f64.f64.f64.f64", "mma.m8n8k4.row.col.f64.f64.f64.f64"), (MMA, "mma.m16n8k32.row.col.f32.e4m3.e4m3.f32"),
+            (MMA, MMA), ("wgmma.mma_async.m64n64k16.f32.f16.f16", "wgmma.mma_async.m64n64k16.f32.f16.f16"),
+            (MMA, "mma.m16n8k8.row.col.f32.bf16.bf16.f32"),
+            ("mma.m16n8k32.row.col.s32.s8.s8.s32", "mma.m16n8k32.row.col.s32.s8.s8.s32"),
+            ("mma.m16n8k8.row.col.f32.tf32.tf32.f32", "mma.m16n8k8.row.col.f32.tf32.tf32.f32"),
+            ("mma.m8n8k4.row.col.f64.f64.f64.f64", "mma.m8n8k4.row.col.f64.f64.f64.f64"),
+            (MMA, "mma.m16n8k32.row.col.f32.e4m3.e4m3.f32"),
         )
     ],
     "compare": [
-        "/api/v1/compare?left=ldmatrix.m8n8.x1.b16/data&right=ldmatrix.m8n8.x1.trans.b16/data", f"/api/v1/compare?left={MMA}/d&right={MMA}/a",
-        f"/api/v1/compare?left={MMA}/c&right={MMA}/d", "/api/v1/compare?left=wgmma.mma_async.m64n8k16.f32.f16.f16/d&right=mma.m16n8k16.row.col.f32.f16.f16.f32/d",
+        "/api/v1/compare?left=ldmatrix.m8n8.x1.b16/data&right=ldmatrix.m8n8.x1.trans.b16/data",
+        f"/api/v1/compare?left={MMA}/d&right={MMA}/a",
+        f"/api/v1/compare?left={MMA}/c&right={MMA}/d",
+        "/api/v1/compare?left=wgmma.mma_async.m64n8k16.f32.f16.f16/d&right=mma.m16n8k16.row.col.f32.f16.f16.f32/d",
     ],
     "metadata": [
         f"/api/v1/instructions/{quote(ptx)}/metadata{query}"
-        for ptx in (KINDS["mma_sp"], "mma.sp.m16n8k64.row.col.s32.s8.s8.s32", "mma.sp.m16n8k16.row.col.f32.tf32.tf32.f32", KINDS["wgmma_sp"])
+        for ptx in (KINDS["mma_sp"], "mma.sp.m16n8k64.row.col.s32.s8.s8.s32",
+        "mma.sp.m16n8k16.row.col.f32.tf32.tf32.f32", KINDS["wgmma_sp"])
         for query in ("", "?words=0x44444444", "?words=0xeeee4444&selector=1", "?words=0x12345678")
     ],
     "kernels": [
-        EXAMPLES["/api/v1/instructions/{ptx}/kernel"], f"/api/v1/instructions/{MMA}/kernel?a=major=K,pitch=80", "/api/v1/instructions/wgmma.mma_async.m64n8k16.f32.f16.f16/kernel?a_from=registers",
-        "/api/v1/instructions/wmma.mma.row.col.m16n16k16.f32.f32/kernel", f"/api/v1/instructions/{quote(KINDS['mma_sp'])}/kernel",
+        EXAMPLES["/api/v1/instructions/{ptx}/kernel"], f"/api/v1/instructions/{MMA}/kernel?a=major=K,pitch=80",
+        "/api/v1/instructions/wgmma.mma_async.m64n8k16.f32.f16.f16/kernel?a_from=registers",
+        "/api/v1/instructions/wmma.mma.row.col.m16n16k16.f32.f32/kernel",
+        f"/api/v1/instructions/{quote(KINDS['mma_sp'])}/kernel",
     ],
-    "lists": ["/api/v1/instructions?shape=m16n8k8&target=sm_90", "/api/v1/instructions?q=wmma+s4", "/api/v1/instructions?family=ldmatrix", *(f"/api/v1/topics?q={q}" for q in ("wgmma.fence", "bank conflict", "lbo", "sparse", "tma", "zzz"))],
+    "lists": ["/api/v1/instructions?shape=m16n8k8&target=sm_90", "/api/v1/instructions?q=wmma+s4",
+    "/api/v1/instructions?family=ldmatrix",
+    *(f"/api/v1/topics?q={q}" for q in ("wgmma.fence", "bank conflict", "lbo", "sparse", "tma", "zzz"))],
 }  # fmt: skip
 POSTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "descriptors": [
-        ("/api/v1/descriptors/encode", {"start_address": 4096, "lbo_bytes": 16, "sbo_bytes": 1024, "base_offset": 0, "swizzle": "128B"}),
-        ("/api/v1/descriptors/encode", {"start_address": 128, "lbo_bytes": 2048, "sbo_bytes": 256, "base_offset": 3, "swizzle": "none"}),
+        ("/api/v1/descriptors/encode",
+        {"start_address": 4096, "lbo_bytes": 16, "sbo_bytes": 1024, "base_offset": 0, "swizzle": "128B"}),
+        ("/api/v1/descriptors/encode",
+        {"start_address": 128, "lbo_bytes": 2048, "sbo_bytes": 256, "base_offset": 3, "swizzle": "none"}),
         ("/api/v1/descriptors/reads", BODIES["/api/v1/descriptors/reads"]),
-        ("/api/v1/descriptors/reads", {"descriptor": "0x8000002002000140", "instruction": KINDS["wgmma"], "operand": "b", "major": "MN"}),
+        ("/api/v1/descriptors/reads",
+        {"descriptor": "0x8000002002000140", "instruction": KINDS["wgmma"], "operand": "b", "major": "MN"}),
         ("/api/v1/descriptors/verify", BODIES["/api/v1/descriptors/verify"]),
-        *(("/api/v1/descriptors/verify", {"descriptor": word, "instruction": KINDS["wgmma"], "operand": operand, "major": major, "storage": storage, "slice": {"mn": 0, "k": 0}})
-          for word in ("0x8000002002000200", "0x4000004004000101") for operand, major, storage in (("a", "MN", MN), ("b", "K", K), ("a", "K", ATOMS), ("b", "K", CUTE))),
+        *(("/api/v1/descriptors/verify",
+        {"descriptor": word, "instruction": KINDS["wgmma"], "operand": operand, "major": major, "storage": storage,
+        "slice": {"mn": 0, "k": 0}})
+          for word in ("0x8000002002000200", "0x4000004004000101") for operand, major,
+          storage in (("a", "MN", MN), ("b", "K", K), ("a", "K", ATOMS), ("b", "K", CUTE))),
     ],
     "banks": [
-        *(("/api/v1/banks", {"access": name, "address": [pitch * lane for lane in range(32)]}) for name in ("ldmatrix.x4", "st.shared.b64", "ld.shared.b128", "ld.shared.b8") for pitch in (16, 128)),
+        *(("/api/v1/banks",
+        {"access": name, "address": [pitch * lane for lane in range(32)]}) for name in ("ldmatrix.x4", "st.shared.b64",
+        "ld.shared.b128", "ld.shared.b8") for pitch in (16, 128)),
         ("/api/v1/banks", {"access": "ld.shared.b32", "address": [4, None] * 16}),
-        *(("/api/v1/banks/solve", {"row_bytes": pitch, "accesses": [{"access": "ldmatrix.x4", "pattern": pattern}]}) for pattern in ("rows", "ldmatrix", "along", "columns") for pitch in (64, 128, 512)),
-        *(("/api/v1/banks/solve", {"row_bytes": pitch, "accesses": [{"access": "ld.shared.b32", "pattern": "fragment"}, {"access": access, "pattern": "rows"}]}) for access in ("st.shared.b64", "ldmatrix.x4") for pitch in (256, 2048)),
+        *(("/api/v1/banks/solve",
+        {"row_bytes": pitch, "accesses": [{"access": "ldmatrix.x4", "pattern": pattern}]}) for pattern in ("rows",
+        "ldmatrix", "along", "columns") for pitch in (64, 128, 512)),
+        *(("/api/v1/banks/solve",
+        {"row_bytes": pitch,
+        "accesses": [{"access": "ld.shared.b32", "pattern": "fragment"},
+        {"access": access, "pattern": "rows"}]}) for access in ("st.shared.b64", "ldmatrix.x4") for pitch in (256,
+        2048)),
         ("/api/v1/banks/solve", BODIES["/api/v1/banks/solve"]),
     ],
     "chain": [
         ("/api/v1/chain", {"storage": storage, "load": load, "mma": mma, "operand": operand})
-        for storage in (K, {"kind": "rows", "inner": "MN", "pitch_bytes": 64}, {"kind": "canonical", "swizzle": "128B", "mn": 64, "k": 64}, ATOMS)
-        for load, mma, operand in ((LDMATRIX, MMA, "a"), ("ldmatrix.m8n8.x2.trans.shared.b16", MMA, "b"), ("stmatrix.m8n8.x2.shared.b16", MMA, "d"))
+        for storage in (K, {"kind": "rows", "inner": "MN", "pitch_bytes": 64},
+        {"kind": "canonical", "swizzle": "128B", "mn": 64, "k": 64}, ATOMS)
+        for load, mma,
+        operand in ((LDMATRIX, MMA, "a"), ("ldmatrix.m8n8.x2.trans.shared.b16", MMA, "b"),
+        ("stmatrix.m8n8.x2.shared.b16", MMA, "d"))
     ],
     "steps": [
         ("/api/v1/steps", BODIES["/api/v1/steps"]),
-        *(("/api/v1/steps", {"instruction": ptx, "row": 3, "col": 5, "seed": 4}) for ptx in (MMA, KINDS["mma_volta"], KINDS["mma_bits"], KINDS["mma_sp"], KINDS["wmma"])),
-        ("/api/v1/steps", {"instruction": MMA, "data": {"a": "i * 2 - j", "b": "(i == j) * 0.5"}, "row": 15, "col": 7, "c": "1"}),
+        *(("/api/v1/steps", {"instruction": ptx, "row": 3, "col": 5, "seed": 4}) for ptx in (MMA, KINDS["mma_volta"],
+        KINDS["mma_bits"], KINDS["mma_sp"], KINDS["wmma"])),
+        ("/api/v1/steps",
+        {"instruction": MMA, "data": {"a": "i * 2 - j", "b": "(i == j) * 0.5"}, "row": 15, "col": 7, "c": "1"}),
     ],
 }  # fmt: skip
 
@@ -111,7 +152,9 @@ def app() -> Any:
 def folded(value: Any) -> Any:
     """The same without the bulk."""
     if isinstance(value, dict):
-        return {key: folded(inner) for key, inner in value.items() if key != "evidence"}  # dated; the badges are held elsewhere
+        return {
+            key: folded(inner) for key, inner in value.items() if key != "evidence"
+        }  # dated; the badges are held elsewhere
     if isinstance(value, list):
         flat = json.dumps(value)
         if len(flat) > 400 and '": ' not in flat:
@@ -137,7 +180,9 @@ def told(app: Any, requests: list[tuple[str, str, Any]]) -> str:
     """Every request and its answer."""
 
     async def all_() -> list[asgi.Answer]:
-        return [await asgi.ask(app, method, address, b"" if body is None else body) for method, address, body in requests]
+        return [
+            await asgi.ask(app, method, address, b"" if body is None else body) for method, address, body in requests
+        ]
 
     out = []
     for (method, address, body), answer in zip(requests, asgi.run(all_()), strict=True):
@@ -168,7 +213,9 @@ def test_an_instruction(app: Any, kind: str) -> None:
 
 @pytest.mark.parametrize("topic", [*GETS, *POSTS])
 def test_a_tool(app: Any, topic: str) -> None:
-    requests = [("GET", address, None) for address in GETS.get(topic, ())] + [("POST", path, body) for path, body in POSTS.get(topic, ())]
+    requests = [("GET", address, None) for address in GETS.get(topic, ())] + [
+        ("POST", path, body) for path, body in POSTS.get(topic, ())
+    ]
     held(f"answers/{topic}", told(app, requests))
 
 
@@ -195,7 +242,9 @@ def spoiled(body: Any, way: tuple[Any, ...], value: Any) -> Any:
 
 
 def refusals(app: Any, requests: Iterator[tuple[str, str, Any, str]]) -> str:
-    """What is said of each wrong value; values that are taken are passed over, as the other tests hold their answers."""
+    """What is said of each wrong value; values that are taken are passed over, as the other tests hold
+    their answers.
+    """
     out, last = [], ""
     for method, address, body, note in requests:
         answer = asgi.run(asgi.ask(app, method, address, b"" if body is None else body))
@@ -236,8 +285,10 @@ QUESTIONS = {
     "tile": "/api/v1/smem/tile?element_bits=16&major=K&swizzle=128B&mn=128&k=64&rows=64&order=mn&base=0",
     "reuse": EXAMPLES["/api/v1/reuse"],
     "compare": EXAMPLES["/api/v1/compare"],
-    "picture": f"/i/{MMA}/a.svg?colour=t&label=register&lanes=0-7&warps=0&rows=0-7&cols=0-7&theme=dark&cell=40&title=x&legend=1&caption=1&lang=en&product=0&scale=2&embed=1",
-    "memory": "/smem.svg?element_bits=16&major=K&swizzle=128B&mn=64&k=64&down=mn&unit=chunk&number=logical&show=both&plain=0",
+    "picture": f"/i/{MMA}/a.svg?colour=t&label=register&lanes=0-7&warps=0&rows=0-7&cols=0-7&theme=dark&cell=40&title=x"
+               f"&legend=1&caption=1&lang=en&product=0&scale=2&embed=1",
+    "memory": "/smem.svg?element_bits=16&major=K&swizzle=128B&mn=64&k=64&down=mn&unit=chunk&number=logical&show=both"
+              "&plain=0",
 }  # fmt: skip
 TEXTS = ("", "zz", "-1", "3", "1099511627776", "1e3", "0-", "9-2", "0-999", "(", "x" * 70, "f" * 5000)
 

@@ -1,4 +1,6 @@
-"""Every parser of the engine and the pages, given any text: a value, or a refusal that says what is wrong. Nothing else, nothing slow."""
+"""Every parser of the engine and the pages, given any text: a value, or a refusal that says what is wrong. Nothing
+else, nothing slow.
+"""
 
 from __future__ import annotations
 
@@ -97,9 +99,20 @@ def test_numbers(text: str) -> None:
 
 
 @COMMON
-@given(st.integers(0, 2**64 - 1), st.sampled_from(["", "u", "l", "ll", "ul", "ull", "lu", "llu", "z", "U", "LL", "ULL"]), st.integers(0, 5))
+@given(
+    st.integers(0, 2**64 - 1),
+    st.sampled_from(["", "u", "l", "ll", "ul", "ull", "lu", "llu", "z", "U", "LL", "ULL"]),
+    st.integers(0, 5),
+)
 def test_numbers_printed_are_read_back(value: int, suffix: str, zeros: int) -> None:
-    for text in ("0" * zeros + str(value), f"{value:_}", f"{value:#x}", f"{value:#_x}", f"{value:#b}", f"{value:_}".replace("_", "'")):
+    for text in (
+        "0" * zeros + str(value),
+        f"{value:_}",
+        f"{value:#x}",
+        f"{value:#_x}",
+        f"{value:#b}",
+        f"{value:_}".replace("_", "'"),
+    ):
         assert number(text + suffix, "k") == value
 
 
@@ -112,7 +125,11 @@ def test_ranges_and_pairs(text: str) -> None:
 
 
 @COMMON
-@given(st.fixed_dictionaries({}, optional={name: near("0-3", "8", "d:", "3,2", ",", "g", "lane:value", "0", "-") for name in state.SPEC}))
+@given(
+    st.fixed_dictionaries(
+        {}, optional={name: near("0-3", "8", "d:", "3,2", ",", "g", "lane:value", "0", "-") for name in state.SPEC}
+    )
+)
 def test_states_of_a_page(query: dict[str, str]) -> None:
     """Whatever the query: a state that can be shown, and that says itself again."""
     chosen, notices = state.read(MMA, query)
@@ -147,7 +164,9 @@ anything = (
 @COMMON
 @given(st.sampled_from(sorted(KEYS)), st.data())
 def test_storages(kind: str, data: st.DataObject) -> None:
-    """Any values of the right keys: addresses that are whole numbers of 64 bits, or a refusal that names a key of the storage."""
+    """Any values of the right keys: addresses that are whole numbers of 64 bits, or a refusal that names a key of the
+    storage.
+    """
     values = dict.fromkeys(KEYS[kind], anything)
     spec = data.draw(st.fixed_dictionaries({"kind": st.just(kind)}, optional=values)) | {"kind": kind}
     found = refusal(lambda: storage(spec, 16, "K"))
@@ -158,7 +177,10 @@ def test_storages(kind: str, data: st.DataObject) -> None:
 
 
 @COMMON
-@given(near("swizzle=", "128B", ",", "major", "=", "MN", "from=registers", "mn=64", "k", "9" * 30), near("major=K", ",", "k=32", "base="))
+@given(
+    near("swizzle=", "128B", ",", "major", "=", "MN", "from=registers", "mn=64", "k", "9" * 30),
+    near("major=K", ",", "k=32", "base="),
+)
 def test_options_of_programs(a: str, b: str) -> None:
     refusal(lambda: plan(WGMMA, a, b))
 
@@ -171,7 +193,29 @@ def test_code(text: str) -> None:
 
 
 @COMMON
-@given(near("i", "row", "+", "0x", "f" * 300, "0b11", "1_000", "1e400", ".5", "(", ")", "?", ":", "<<", "[", "]", "\n", " ", "9" * 50))
+@given(
+    near(
+        "i",
+        "row",
+        "+",
+        "0x",
+        "f" * 300,
+        "0b11",
+        "1_000",
+        "1e400",
+        ".5",
+        "(",
+        ")",
+        "?",
+        ":",
+        "<<",
+        "[",
+        "]",
+        "\n",
+        " ",
+        "9" * 50,
+    )
+)
 def test_matrices_of_ones_own(text: str) -> None:
     refusal(lambda: own.check(MMA, {"a": text}))
 

@@ -64,9 +64,20 @@ def test_detail(client: TestClient) -> None:
     assert answer["types"] == {"a": "f16", "b": "f16", "c": "f32", "d": "f32"}
     assert answer["targets"][0] == "sm_80" and answer["ptx_version"] == "7.0"
     a = answer["operands"][0]
-    assert (a["rows"], a["cols"], a["threads"], a["values"], a["registers"], a["register_type"]) == (16, 16, 32, 8, 4, "b32")
+    assert (a["rows"], a["cols"], a["threads"], a["values"], a["registers"], a["register_type"]) == (
+        16,
+        16,
+        32,
+        8,
+        4,
+        "b32",
+    )
     assert a["cute"] == "((4,8),(2,2,2)):((32,1),(16,8,128))"
-    assert a["linear_layout"] == {"register": [[0, 1], [8, 0], [0, 8]], "lane": [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], "warp": []}
+    assert a["linear_layout"] == {
+        "register": [[0, 1], [8, 0], [0, 8]],
+        "lane": [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]],
+        "warp": [],
+    }
     assert a["formula"]["forward"].splitlines()[-2:] == [
         "row = 8 * ((i >> 1) & 1) + groupID",
         "col = 8 * (i >> 2) + 2 * threadID_in_group + (i & 1)",
@@ -79,7 +90,9 @@ def test_operand_map(client: TestClient, name: str) -> None:
     TypeAdapter(OperandMap).validate_python(answer)
     op = catalog.find(M16).operand(name)
     assert np.array_equal(answer["row"], op.rows) and np.array_equal(answer["col"], op.cols)
-    assert [(r, b) for r, b in zip(answer["register"][5], answer["bit"][5], strict=True)] == [op.register_of(v) for v in range(op.values)]
+    assert [(r, b) for r, b in zip(answer["register"][5], answer["bit"][5], strict=True)] == [
+        op.register_of(v) for v in range(op.values)
+    ]
 
 
 def test_quad_pair_has_its_product(client: TestClient) -> None:
@@ -124,7 +137,12 @@ def test_compression_and_etag(client: TestClient) -> None:
         with client.stream("GET", path, headers={"Accept-Encoding": coding}) as answer:
             raw = b"".join(answer.iter_raw())
             sent = answer.headers.get("content-encoding", "")
-            assert sent == {"identity": "", "gzip": "gzip", "br": "br", "br;q=0, gzip": "gzip", "gzip, deflate, br": "br"}[coding]
+            assert (
+                sent
+                == {"identity": "", "gzip": "gzip", "br": "br", "br;q=0, gzip": "gzip", "gzip, deflate, br": "br"}[
+                    coding
+                ]
+            )
             bodies[coding] = {"": bytes, "gzip": gzip.decompress, "br": brotli.decompress}[sent](raw)
             assert len(raw) < 10_000 or coding == "identity"
             assert "W/" not in answer.headers["etag"] and answer.headers["vary"] == "Accept-Encoding"
@@ -166,7 +184,7 @@ def test_plotly_comes_from_the_installed_package_and_is_immutable(client: TestCl
     assert client.get("/vendor/plotly-000000000000.js").status_code == 404
 
 
-# pages without a browser ------------------------------------------------------------------------------------------------
+# pages without a browser ----------------------------------------------------------------------------------------------
 
 
 def test_page_stands_without_scripts(client: TestClient) -> None:

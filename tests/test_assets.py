@@ -1,4 +1,6 @@
-"""static/ and templates/: modules and style sheets say themselves what belongs together, and nothing lies there unused."""
+"""static/ and templates/: modules and style sheets say themselves what belongs together, and nothing lies
+there unused.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +14,18 @@ from app.kit import assets
 ROOT = Path(__file__).parents[1]
 SCRIPTS = sorted(str(path.relative_to(assets.STATIC)) for path in assets.STATIC.rglob("*.js"))
 SHEETS = sorted(str(path.relative_to(assets.STATIC)) for path in assets.STATIC.rglob("*.css"))
-TEMPLATES = {str(path.relative_to(ROOT / "templates")): path.read_text() for path in (ROOT / "templates").rglob("*.html")}
+TEMPLATES = {
+    str(path.relative_to(ROOT / "templates")): path.read_text() for path in (ROOT / "templates").rglob("*.html")
+}
 PYTHON = "\n".join(path.read_text() for path in sorted((ROOT / "app").rglob("*.py")))
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_bundle_is_one_script_in_the_order_of_its_imports(name: str) -> None:
     parts, text = assets.modules(name), assets.bundle(name)
-    assert parts[-1] == name and all(parts.index(needed) < n for n, part in enumerate(parts) for needed in assets.imports(part))
+    assert parts[-1] == name and all(
+        parts.index(needed) < n for n, part in enumerate(parts) for needed in assets.imports(part)
+    )
     assert not re.search(r"^\s*(?:import|export)\b", text, re.M)
     assert len(re.findall(r"^const module\d+ = ", text, re.M)) == len(parts)
 
@@ -57,7 +63,9 @@ def test_an_address_changes_with_anything_it_loads(tmp_path: Path, monkeypatch: 
 
 
 def test_every_script_and_template_is_used() -> None:
-    entries = {name for text in TEMPLATES.values() for name in re.findall(r"(?:script|static_url)\('([\w/.-]+\.js)'", text)}
+    entries = {
+        name for text in TEMPLATES.values() for name in re.findall(r"(?:script|static_url)\('([\w/.-]+\.js)'", text)
+    }
     entries |= {name for name in SCRIPTS if f'"{name}"' in PYTHON}
     assert {part for name in entries for part in assets.modules(name)} == set(SCRIPTS)
     named = "\n".join(TEMPLATES.values()) + PYTHON
@@ -66,19 +74,31 @@ def test_every_script_and_template_is_used() -> None:
 
 def test_lines_fit_a_screen() -> None:
     files = [
-        path for folder in (assets.STATIC, ROOT / "templates") for path in folder.rglob("*") if path.suffix in (".js", ".css", ".html")
+        path
+        for folder in (assets.STATIC, ROOT / "templates")
+        for path in folder.rglob("*")
+        if path.suffix in (".js", ".css", ".html")
     ]
     assert len(files) > 60
-    long = [f"{path.relative_to(ROOT)}:{n}" for path in files for n, line in enumerate(path.read_text().split("\n"), 1) if len(line) > 120]
+    long = [
+        f"{path.relative_to(ROOT)}:{n}"
+        for path in files
+        for n, line in enumerate(path.read_text().split("\n"), 1)
+        if len(line) > 120
+    ]
     assert [place for place in long if "memory/descriptor.js" not in place] == []
 
 
 def test_every_class_and_id_of_the_style_sheets_is_used() -> None:
     """By an attribute in a template or in markup that Python writes, or by a script's own word for it."""
-    markup = "\n".join([*TEMPLATES.values(), PYTHON, *(path.read_text() for path in (ROOT / "layouts" / "render").glob("*.py"))])
+    markup = "\n".join(
+        [*TEMPLATES.values(), PYTHON, *(path.read_text() for path in (ROOT / "layouts" / "render").glob("*.py"))]
+    )
     scripts = "\n".join((assets.STATIC / name).read_text() for name in SCRIPTS)
     given = re.findall(r'(?:class|id)="([^"]*)"', markup) + re.findall(r"\bclass=(\w+)", markup)
-    given += re.findall(r"(?:className[:=]|className = |classList\.\w+\(|\$\(|getElementById\()\s*[\"'`]([\w -]+)", scripts)
+    given += re.findall(
+        r"(?:className[:=]|className = |classList\.\w+\(|\$\(|getElementById\()\s*[\"'`]([\w -]+)", scripts
+    )
     used = {word for text in given for word in re.findall(r"[\w-]+", text)}
     rules = re.sub(r"/\*.*?\*/|\{[^{}]*\}", " ", assets.style(), flags=re.S)
     selectors = set(re.findall(r"[.#]([A-Za-z][\w-]*)", rules))

@@ -12,11 +12,14 @@ from layouts.banks import ACCESSES, PLAIN, access, at, cost, rows, solve
 from layouts.errors import LayoutError
 from layouts.swizzle import Swizzle
 
-# (access, lane stride in bytes, clocks an access on an H100, 16 warps, 2026-11-21); loads issue two wavefronts in about a clock there
+# (access, lane stride in bytes, clocks an access on an H100, 16 warps, 2026-11-21); loads issue two wavefronts in about
+# a clock there
 H100 = [
     ("st.shared.b32", 4, 1.03), ("st.shared.b32", 8, 2.04), ("st.shared.b32", 16, 4.08), ("st.shared.b32", 128, 32.71),
-    ("st.shared.b64", 8, 2.05), ("st.shared.b64", 16, 4.10), ("st.shared.b64", 0, 2.05), ("st.shared.b128", 16, 4.12), ("st.shared.b128", 128, 32.79),
-    ("stmatrix.x1", 16, 1.03), ("stmatrix.x2", 32, 4.09), ("stmatrix.x4", 16, 4.12), ("stmatrix.x4", 128, 32.85), ("stmatrix.x4", 0, 4.10),
+    ("st.shared.b64", 8, 2.05), ("st.shared.b64", 16, 4.10), ("st.shared.b64", 0, 2.05), ("st.shared.b128", 16, 4.12),
+    ("st.shared.b128", 128, 32.79),
+    ("stmatrix.x1", 16, 1.03), ("stmatrix.x2", 32, 4.09), ("stmatrix.x4", 16, 4.12), ("stmatrix.x4", 128, 32.85),
+    ("stmatrix.x4", 0, 4.10),
 ]  # fmt: skip
 
 
@@ -54,7 +57,9 @@ def test_padding_and_swizzles_do_what_they_are_for() -> None:
 
 @pytest.mark.parametrize(
     ("name", "address", "message"),
-    [("ld.shared.b64", [4] * 32, "multiple of 8"), ("ldmatrix.x4", [0] * 31, "31 addresses"), ("ldmatrix.x1", [None] * 8, "no address"), ("ld.shared.b32", [-4] * 32, "no shared address"), ("ld.shared.b32", [None] * 32, "No lane")],
+    [("ld.shared.b64", [4] * 32, "multiple of 8"), ("ldmatrix.x4", [0] * 31, "31 addresses"),
+    ("ldmatrix.x1", [None] * 8, "no address"), ("ld.shared.b32", [-4] * 32, "no shared address"),
+    ("ld.shared.b32", [None] * 32, "No lane")],
 )  # fmt: skip
 def test_refusals(name: str, address: list[int | None], message: str) -> None:
     with pytest.raises(LayoutError, match=message):
@@ -65,7 +70,7 @@ def test_inactive_lanes_ask_for_nothing() -> None:
     assert cost(access("ld.shared.b32"), [0, 128, None] + [None] * 29).wavefronts == 2
 
 
-# the solver: against every swizzle there is, judged by the simulation -------------------------------------------------------------
+# the solver: against every swizzle there is, judged by the simulation -------------------------------------------------
 
 LINES = st.lists(st.integers(4, 15), min_size=5, max_size=5)  # the address bit each bit of the lane moves
 NAMES = st.sampled_from(
@@ -87,8 +92,13 @@ def simulated_free(row: str, address: list[int], xor: Swizzle) -> bool:
 @settings(max_examples=15)
 @given(st.lists(st.tuples(NAMES, LINES), min_size=1, max_size=2))
 def test_the_smallest_swizzle_is_the_smallest(given_: list[tuple[str, list[int]]]) -> None:
-    """Against a search of all B, M, S that shares nothing with the solver: the same least B, and free where it says so."""
-    wanted = [(name, [sum((lane >> bit & 1) << line for bit, line in enumerate(lines)) for lane in range(32)]) for name, lines in given_]
+    """Against a search of all B, M, S that shares nothing with the solver: the same least B, and free where
+    it says so.
+    """
+    wanted = [
+        (name, [sum((lane >> bit & 1) << line for bit, line in enumerate(lines)) for lane in range(32)])
+        for name, lines in given_
+    ]
     wanted = [(name, address[: ACCESSES[name].lanes]) for name, address in wanted]
     free = [xor for xor in every_swizzle() if all(simulated_free(name, address, xor) for name, address in wanted)]
     found = solve([at(access(name), address) for name, address in wanted])
@@ -107,11 +117,18 @@ def test_the_smallest_swizzle_is_the_smallest(given_: list[tuple[str, list[int]]
 def test_addresses_no_swizzle_can_part_say_which_bits_are_to_blame() -> None:
     scattered = [(lane & 1) << 9 | (lane >> 1 & 1) << 11 | (lane >> 2) << 13 for lane in range(8)]
     found = solve([at(access("ldmatrix.x1"), scattered)])
-    assert not found.free and "differ in address bits 9, 11 and 13;" in found.why and "at most 3, into bits 4 to 6" in found.why
+    assert (
+        not found.free
+        and "differ in address bits 9, 11 and 13;" in found.why
+        and "at most 3, into bits 4 to 6" in found.why
+    )
 
 
 def test_accesses_that_need_different_swizzles_are_named() -> None:
-    words, chunks = at(access("ld.shared.b32"), [128 * lane for lane in range(32)]), rows(access("ldmatrix.x4"), "rows", 128)
+    words, chunks = (
+        at(access("ld.shared.b32"), [128 * lane for lane in range(32)]),
+        rows(access("ldmatrix.x4"), "rows", 128),
+    )
     assert solve([words]).swizzle == Swizzle(5, 2, 5) and solve([chunks]).swizzle == Swizzle(3, 4, 3)
     both = solve([words, chunks])
     assert not both.free and "needs Swizzle<5,2,5>, but ldmatrix.x4 rows needs 16 bytes left together" in both.why

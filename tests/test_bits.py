@@ -23,7 +23,9 @@ def test_a_field_changes_its_own_bits_alone(field: Field, word: int, data: st.Da
     changed = field.put(word, value)
     assert field.get(changed) == value and changed >> field.high + 1 == word >> field.high + 1
     assert changed & (1 << field.low) - 1 == word & (1 << field.low) - 1
-    assert field.most == sum(1 << bit for bit in range(field.width)) and field.width == len(range(field.low, field.high + 1))
+    assert field.most == sum(1 << bit for bit in range(field.width)) and field.width == len(
+        range(field.low, field.high + 1)
+    )
     assert field.encode(value * field.unit) == value
     for wrong in (-1, field.most + 1):
         with pytest.raises(LayoutError, match=f"size {wrong} does not fit {field.width} bits"):

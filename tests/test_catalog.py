@@ -28,11 +28,17 @@ F8 = "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e3m2.f32"
         ("@%p1 " + M16 + " {…}", M16),
         ("mma . sync . aligned . m16n8k16 . row . col . f32 . f16 . f16 . f32 {a}", M16),
         ("mma.sync.aligned.kind::f8f6f4.m16n8k32.row.col.f32.e2m1.e3m2.f32", F8),
-        ("mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc", "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc"),
+        (
+            "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc",
+            "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc",
+        ),
         ("wmma.load.a.sync.aligned.m16n16k16.global.row.f16", "wmma.load.a.sync.aligned.row.m16n16k16.global.f16"),
         ("ldmatrix.m8n8.x4.trans.shared::cta.b16", "ldmatrix.sync.aligned.m8n8.x4.trans.shared::cta.b16"),
         ("ldmatrix.m8n8.x1.b16", "ldmatrix.sync.aligned.m8n8.x1.b16"),
-        ("wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32", "wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32"),
+        (
+            "wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",
+            "wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",
+        ),
         ("wgmma.mma_async.m64n8k256.and.popc.s32.b1.b1", "wgmma.mma_async.sync.aligned.m64n8k256.s32.b1.b1.and.popc"),
     ],
 )
@@ -49,7 +55,11 @@ def test_finds_every_instruction_by_its_text(i: object, short: bool) -> None:
 @pytest.mark.parametrize(
     ("text", "says", "nearest"),
     [
-        ("mma.m16n8k12.row.col.f32.f16.f16.f32", "shape 'm16n8k12' is not legal here", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),
+        (
+            "mma.m16n8k12.row.col.f32.f16.f16.f32",
+            "shape 'm16n8k12' is not legal here",
+            "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+        ),
         (
             "mma.m16n8k16.row.col.f32.f16.bf16.f32",
             "types 'f32.f16.bf16.f32' is not legal",
@@ -57,8 +67,16 @@ def test_finds_every_instruction_by_its_text(i: object, short: bool) -> None:
         ),
         ("mma.m16n8k16.col.col.f32.f16.f16.f32", "layout 'col.col' is not legal here (allowed: row.col)", M16),
         (M16 + ".satfinite", "modifier 'satfinite' is not legal here (allowed: none)", M16),
-        ("wgmma.mma_async.m64n12k16.f32.f16.f16", "shape 'm64n12k16'", "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16"),
-        ("wgmma.mma_async.m64n40k32.s32.s8.s8", "shape 'm64n40k32'", "wgmma.mma_async.sync.aligned.m64n48k32.s32.s8.s8"),
+        (
+            "wgmma.mma_async.m64n12k16.f32.f16.f16",
+            "shape 'm64n12k16'",
+            "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16",
+        ),
+        (
+            "wgmma.mma_async.m64n40k32.s32.s8.s8",
+            "shape 'm64n40k32'",
+            "wgmma.mma_async.sync.aligned.m64n48k32.s32.s8.s8",
+        ),
     ],
 )
 def test_a_refusal_names_the_part_and_the_nearest(text: str, says: str, nearest: str) -> None:
@@ -103,7 +121,8 @@ def test_counts_by_family() -> None:
     """The counts the sweep of ptxas arrived at, and each text once."""
     counts = Counter(i.family.name for i in catalog.instructions())
     assert counts == {
-        "wmma": 88 + 26 + 138, "mma": 160, "mma_sp": 138, "mma_scaled": 54 + 54, "wgmma": 1092 // 2, "wgmma_sp": 1056 // 2,
+        "wmma": 88 + 26 + 138, "mma": 160, "mma_sp": 138, "mma_scaled": 54 + 54, "wgmma": 1092 // 2,
+        "wgmma_sp": 1056 // 2,
         "ldmatrix": 18, "stmatrix": 9, "movmatrix": 1,
     }  # fmt: skip
     assert len({i.ptx for i in catalog.instructions()}) == len(catalog.instructions())

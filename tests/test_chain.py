@@ -1,4 +1,6 @@
-"""Loads that feed operands: the field's known pairings, refusals with the reason, and what arrives over real storages."""
+"""Loads that feed operands: the field's known pairings, refusals with the reason, and what arrives over
+real storages.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +22,20 @@ S8 = "mma.m16n8k32.row.col.s32.s8.s8.s32"
     ("ptx", "operand", "major", "load", "line", "byte"),
     [
         (F16, "a", "K", "ldmatrix.sync.aligned.m8n8.x4.shared.b16", "lane & 15", "(lane >> 4) * 16"),
-        (F16, "a", "MN", "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16", "(lane & 7) + (lane >> 4) * 8", "((lane >> 3) & 1) * 16"),
+        (F16, "a", "MN", "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16", "(lane & 7) + (lane >> 4) * 8",
+        "((lane >> 3) & 1) * 16"),
         (F16, "b", "K", "ldmatrix.sync.aligned.m8n8.x2.shared.b16", "lane & 7", "((lane >> 3) & 1) * 16"),
         (F16, "b", "MN", "ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16", "lane & 15", "0"),
         (S8, "a", "K", "ldmatrix.sync.aligned.m8n8.x4.shared.b16", "lane & 15", "(lane >> 4) * 16"),
         ("mma.m8n8k16.row.col.s32.s8.s8.s32", "b", "K", "ldmatrix.sync.aligned.m8n8.x1.shared.b16", "lane & 7", "0"),
-        ("mma.m16n8k64.row.col.s32.s4.s4.s32", "a", "K", "ldmatrix.sync.aligned.m8n8.x4.shared.b16", "lane & 15", "(lane >> 4) * 16"),
-        ("mma.m16n8k8.row.col.f32.tf32.tf32.f32", "a", "K", "ldmatrix.sync.aligned.m8n8.x4.shared.b16", "lane & 15", "(lane >> 4) * 16"),
-        ("mma.sp.m16n8k32.row.col.f32.f16.f16.f32", "a", "K", "ldmatrix.sync.aligned.m8n8.x4.shared.b16", "lane & 15", "(lane >> 4) * 16"),
-        ("wgmma.mma_async.m64n64k16.f32.f16.f16", "a", "K", "ldmatrix.sync.aligned.m8n8.x4.shared.b16", "(lane & 15) + warp * 16", "(lane >> 4) * 16"),
+        ("mma.m16n8k64.row.col.s32.s4.s4.s32", "a", "K", "ldmatrix.sync.aligned.m8n8.x4.shared.b16", "lane & 15",
+        "(lane >> 4) * 16"),
+        ("mma.m16n8k8.row.col.f32.tf32.tf32.f32", "a", "K", "ldmatrix.sync.aligned.m8n8.x4.shared.b16", "lane & 15",
+        "(lane >> 4) * 16"),
+        ("mma.sp.m16n8k32.row.col.f32.f16.f16.f32", "a", "K", "ldmatrix.sync.aligned.m8n8.x4.shared.b16", "lane & 15",
+        "(lane >> 4) * 16"),
+        ("wgmma.mma_async.m64n64k16.f32.f16.f16", "a", "K", "ldmatrix.sync.aligned.m8n8.x4.shared.b16",
+        "(lane & 15) + warp * 16", "(lane >> 4) * 16"),
     ],
 )  # fmt: skip
 def test_known_pairings(ptx: str, operand: str, major: str, load: str, line: str, byte: str) -> None:
@@ -49,28 +56,37 @@ def over(load: str, operand: Operand, spec: dict[str, object], major: str = "K")
     return chain.chain(find(load), operand, chain.stored(spec, operand, major))
 
 
-# 16-bit pieces -----------------------------------------------------------------------------------------------------------------
+# 16-bit pieces --------------------------------------------------------------------------------------------------------
 
 S4 = "mma.m16n8k64.row.col.s32.s4.s4.s32"
 B1 = "mma.m16n8k256.row.col.s32.b1.b1.s32.xor.popc"
 TF32 = "mma.m16n8k8.row.col.f32.tf32.tf32.f32"
 PIECES = [
-    ("mma.m8n8k16.row.col.s32.s8.s8.s32", "b", "x1", "(8,(2,8)):(2,(1,16))", "bytes"), ("mma.m8n8k16.row.col.s32.s8.s8.s32", "a", "x1", "(8,(2,8)):(2,(1,16))", "elements"),
-    ("mma.m8n8k32.row.col.s32.s4.s4.s32", "b", "x1", "(8,(4,8)):(4,(1,32))", "elements"), ("mma.m8n8k32.row.col.s32.s4.s4.s32", "b", "x1", "(8,(2,8)):(2,(1,16))", "bytes"),
-    (S8, "a", "x4", "(16,(2,16)):(2,(1,32))", "bytes"), (S8, "a", "x2", "(16,(2,16)):(2,(1,32))", "bytes"), (S8, "b", "x2", "(8,(2,16)):(2,(1,16))", "bytes"),
-    (S4, "a", "x4", "(16,(4,16)):(4,(1,64))", "elements"), (S4, "b", "x2", "(8,(4,16)):(4,(1,32))", "elements"), (B1, "a", "x4", "(16,(16,16)):(16,(1,256))", "elements"),
-    (F16, "a", "x4", "(16,16):(1,16)", "elements"), (F16, "b", "x2", "(8,(2,16)):(2,(1,16))", "bytes"), (TF32, "a", "x4", "(16,(2,2,8)):(2,(1,32,64))", "bytes"),
+    ("mma.m8n8k16.row.col.s32.s8.s8.s32", "b", "x1", "(8,(2,8)):(2,(1,16))", "bytes"),
+    ("mma.m8n8k16.row.col.s32.s8.s8.s32", "a", "x1", "(8,(2,8)):(2,(1,16))", "elements"),
+    ("mma.m8n8k32.row.col.s32.s4.s4.s32", "b", "x1", "(8,(4,8)):(4,(1,32))", "elements"),
+    ("mma.m8n8k32.row.col.s32.s4.s4.s32", "b", "x1", "(8,(2,8)):(2,(1,16))", "bytes"),
+    (S8, "a", "x4", "(16,(2,16)):(2,(1,32))", "bytes"), (S8, "a", "x2", "(16,(2,16)):(2,(1,32))", "bytes"),
+    (S8, "b", "x2", "(8,(2,16)):(2,(1,16))", "bytes"),
+    (S4, "a", "x4", "(16,(4,16)):(4,(1,64))", "elements"), (S4, "b", "x2", "(8,(4,16)):(4,(1,32))", "elements"),
+    (B1, "a", "x4", "(16,(16,16)):(16,(1,256))", "elements"),
+    (F16, "a", "x4", "(16,16):(1,16)", "elements"), (F16, "b", "x2", "(8,(2,16)):(2,(1,16))", "bytes"),
+    (TF32, "a", "x4", "(16,(2,2,8)):(2,(1,32,64))", "bytes"),
     ("wgmma.mma_async.m64n64k32.f32.e4m3.e4m3", "a", "x4", "(64,(2,16)):(2,(1,128))", "bytes"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("ptx", "operand", "count", "layout", "unit"), PIECES)
-def test_pieces_of_16_bits_go_through_trans_with_whatever_they_hold(ptx: str, operand: str, count: str, layout: str, unit: str) -> None:
+def test_pieces_of_16_bits_go_through_trans_with_whatever_they_hold(
+    ptx: str, operand: str, count: str, layout: str, unit: str
+) -> None:
     op = find(ptx).operand(operand)
     spec = {"kind": "cute", "layout": layout, "unit": unit, "base": 0x40}
     found = over(f"ldmatrix.m8n8.{count}.trans.shared.b16", op, spec)
     assert found.match and found.matched == op.threads * op.values
-    assert {c.load.instruction.ptx for c in chain.advise(op, chain.stored(spec, op, "K"))} >= {found.load.instruction.ptx}
+    assert {c.load.instruction.ptx for c in chain.advise(op, chain.stored(spec, op, "K"))} >= {
+        found.load.instruction.ptx
+    }
     straight = over(f"ldmatrix.m8n8.{count}.shared.b16", op, spec)
     assert not straight.match
     assert np.array_equal(registers(found), wants(op, found.where))
@@ -78,7 +94,9 @@ def test_pieces_of_16_bits_go_through_trans_with_whatever_they_hold(ptx: str, op
 
 
 def registers(found: chain.Chain) -> NDArray[np.int64]:
-    """What ldmatrix leaves in the registers, [thread, register, half]: two units a register by PTX's rule, from memory whose unit u holds u."""
+    """What ldmatrix leaves in the registers, [thread, register, half]: two units a register by PTX's rule, from memory
+    whose unit u holds u.
+    """
     load = found.load.instruction.ptx
     out = np.zeros((found.want.operand.threads, found.want.operand.registers, 2), np.int64)
     for warp, turns in enumerate(found.lane_addresses):
@@ -86,13 +104,21 @@ def registers(found: chain.Chain) -> NDArray[np.int64]:
             for lane in range(32):
                 for register in range(found.load.registers):
                     for half in (0, 1):
-                        row, col = (2 * (lane % 4) + half, lane // 4) if ".trans" in load else (lane // 4, 2 * (lane % 4) + half)
-                        out[32 * warp + lane, turn * found.load.registers + register, half] = address[8 * register + row] // 2 + col
+                        row, col = (
+                            (2 * (lane % 4) + half, lane // 4)
+                            if ".trans" in load
+                            else (lane // 4, 2 * (lane % 4) + half)
+                        )
+                        out[32 * warp + lane, turn * found.load.registers + register, half] = (
+                            address[8 * register + row] // 2 + col
+                        )
     return out
 
 
 def wants(op: Operand, where: Storage) -> NDArray[np.int64]:
-    """The 16-bit unit of memory in which the storage holds what each half of each register wants, [thread, register, half]; whole units only."""
+    """The 16-bit unit of memory in which the storage holds what each half of each register wants, [thread, register,
+    half]; whole units only.
+    """
     placed, bits = where.placed, op.container_bits
     assert placed is not None
     out = np.zeros((op.threads, op.registers, 2), np.int64)
@@ -114,19 +140,29 @@ def test_eight_bit_data_cannot_be_transposed_by_sixteen_bit_loads(operand: str) 
 
 
 WHY = [
-    (S8, "a", {"kind": "rows", "inner": "MN", "pitch_bytes": 48}, "Lane 0 wants A[0,0] and A[0,1] in one unit of register 0, and here they lie 48 bytes apart", "pairs k, k + 1 in one 16-bit unit and lay the units side by side along M"),
+    (S8, "a", {"kind": "rows", "inner": "MN", "pitch_bytes": 48},
+    "Lane 0 wants A[0,0] and A[0,1] in one unit of register 0, and here they lie 48 bytes apart",
+    "pairs k, k + 1 in one 16-bit unit and lay the units side by side along M"),
     (S4, "b", {"kind": "rows", "inner": "MN", "pitch_bytes": 48}, "B[0,0] and B[1,0] in one unit", "groups of four k"),
-    (S4, "b", {"kind": "cute", "layout": "(8,(2,32)):(2,(1,16))"}, "four elements stay together. Lane 0 wants B[0,0] and B[2,0]", "8 bytes apart"),
-    (TF32, "b", {"kind": "rows", "inner": "MN", "pitch_bytes": 48}, "B[0,0] and B[1,0] lie 48 bytes apart", "Store it K-major, or load it with ld.shared."),
-    (F16, "a", {"kind": "rows", "pitch_bytes": 40}, "Lane 1's row does not start on 16 bytes but at 40", "multiple of 16"),
-    (F16, "a", {"kind": "rows", "pitch_bytes": 48, "base": 8}, "Lane 0's row does not start on 16 bytes but at 8", "The base"),
-    (F16, "a", {"kind": "cute", "layout": "(16,16):(32,2)"}, "4 bytes from a unit to the next and 8 bytes from a lane to the next", "64 bytes from lane 0 to lane 4"),
-    (F16, "a", {"kind": "cute", "layout": "Sw<3,0,3> o smem_ptr[16b](unset) o (16,16):(16,1)"}, "The swizzle tears A", "its base M lies below the element"),
+    (S4, "b", {"kind": "cute", "layout": "(8,(2,32)):(2,(1,16))"},
+    "four elements stay together. Lane 0 wants B[0,0] and B[2,0]", "8 bytes apart"),
+    (TF32, "b", {"kind": "rows", "inner": "MN", "pitch_bytes": 48}, "B[0,0] and B[1,0] lie 48 bytes apart",
+    "Store it K-major, or load it with ld.shared."),
+    (F16, "a", {"kind": "rows", "pitch_bytes": 40}, "Lane 1's row does not start on 16 bytes but at 40",
+    "multiple of 16"),
+    (F16, "a", {"kind": "rows", "pitch_bytes": 48, "base": 8}, "Lane 0's row does not start on 16 bytes but at 8",
+    "The base"),
+    (F16, "a", {"kind": "cute", "layout": "(16,16):(32,2)"},
+    "4 bytes from a unit to the next and 8 bytes from a lane to the next", "64 bytes from lane 0 to lane 4"),
+    (F16, "a", {"kind": "cute", "layout": "Sw<3,0,3> o smem_ptr[16b](unset) o (16,16):(16,1)"}, "The swizzle tears A",
+    "its base M lies below the element"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("ptx", "operand", "spec", "says", "too"), WHY)
-def test_why_nothing_feeds_is_said_of_this_storage(ptx: str, operand: str, spec: dict[str, object], says: str, too: str) -> None:
+def test_why_nothing_feeds_is_said_of_this_storage(
+    ptx: str, operand: str, spec: dict[str, object], says: str, too: str
+) -> None:
     op = find(ptx).operand(operand)
     where = chain.stored(spec, op, "K")
     assert chain.advise(op, where) == []
@@ -135,7 +171,9 @@ def test_why_nothing_feeds_is_said_of_this_storage(ptx: str, operand: str, spec:
 
 
 def test_byte_loads_and_two_permutes_do_transpose_b() -> None:
-    """m16n16.trans.b8 puts k 4t+2r, 4t+2r+1 of n g and g+8 in register r: __byte_perm 0x5410 and 0x7632 make B's registers of both n."""
+    """m16n16.trans.b8 puts k 4t+2r, 4t+2r+1 of n g and g+8 in register r: __byte_perm 0x5410 and 0x7632 make B's
+    registers of both n.
+    """
     given = pieces.given(find("ldmatrix.m16n16.x1.trans.shared.b8"))
     want = pieces.wanted(find(S8).operand("b"))
     for lane in range(32):
@@ -146,7 +184,7 @@ def test_byte_loads_and_two_permutes_do_transpose_b() -> None:
             assert got == needed
 
 
-# storages ----------------------------------------------------------------------------------------------------------------------
+# storages -------------------------------------------------------------------------------------------------------------
 
 
 def test_a_wrong_trans_is_told_element_by_element() -> None:
@@ -157,7 +195,9 @@ def test_a_wrong_trans_is_told_element_by_element() -> None:
     first = told.first_mismatch
     assert first and first.read != first.expected
     right = over("ldmatrix.m8n8.x2.shared.b16", op, spec)
-    assert right.match and right.lane_addresses[0, 0, :16].tolist() == [(lane & 7) * 32 + (lane >> 3) * 16 for lane in range(16)]
+    assert right.match and right.lane_addresses[0, 0, :16].tolist() == [
+        (lane & 7) * 32 + (lane >> 3) * 16 for lane in range(16)
+    ]
 
 
 def test_the_addresses_of_a_wrong_load_are_the_best_there_are() -> None:

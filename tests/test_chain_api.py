@@ -31,26 +31,39 @@ def client() -> TestClient:
 def test_a_right_chain(client: TestClient) -> None:
     told = client.post("/api/v1/chain", json={"storage": ROWS, "load": LOAD, "mma": MMA, "operand": "b"}).json()
     assert told["verdict"] == "match" and told["matched"] == told["total"] == 128 and told["first_mismatch"] is None
-    assert told["lane_addresses"][:16] == [128 * (lane % 8) + 16 * (lane // 8) for lane in range(16)] and len(told["lane_addresses"]) == 32
+    assert (
+        told["lane_addresses"][:16] == [128 * (lane % 8) + 16 * (lane // 8) for lane in range(16)]
+        and len(told["lane_addresses"]) == 32
+    )
     assert told["ways"] == 8 and "ldmatrix_m8n8_x2_shared_b16(r" in told["code"]
 
 
 def test_a_wrong_chain_names_what_would_do(client: TestClient) -> None:
-    wrong = client.post("/api/v1/chain", json={"storage": ROWS, "load": LOAD.replace("x2", "x2.trans"), "mma": MMA, "operand": "b"}).json()
+    wrong = client.post(
+        "/api/v1/chain", json={"storage": ROWS, "load": LOAD.replace("x2", "x2.trans"), "mma": MMA, "operand": "b"}
+    ).json()
     assert wrong["verdict"] == "mismatch" and wrong["instead"][0] == LOAD and not wrong["code"]
     first = wrong["first_mismatch"]
     assert (first["row"], first["col"], first["expected"], first["read"]) == (1, 0, 2, 128)
 
 
 def test_a_chain_nothing_can_do_says_why(client: TestClient) -> None:
-    given = {"storage": {**ROWS, "inner": "MN"}, "load": LOAD, "mma": "mma.m16n8k32.row.col.s32.s8.s8.s32", "operand": "b", "major": "MN"}
+    given = {
+        "storage": {**ROWS, "inner": "MN"},
+        "load": LOAD,
+        "mma": "mma.m16n8k32.row.col.s32.s8.s8.s32",
+        "operand": "b",
+        "major": "MN",
+    }
     told = client.post("/api/v1/chain", json=given).json()
     assert told["verdict"] == "mismatch" and not told["instead"] and "pairs of bytes" in told["notes"][0]
 
 
 @pytest.mark.parametrize(
     ("change", "field"),
-    [({"load": "ldmatrix.m8n8.x3"}, "load"), ({"mma": "x"}, "mma"), ({"storage": 3}, "storage"), ({"storage": {"kind": "rows", "pitch_bytes": "x"}}, "storage.pitch_bytes"), ({"operand": "d"}, "operand"), ({"extra": 1}, "extra"), ({"major": "Q"}, "major")],
+    [({"load": "ldmatrix.m8n8.x3"}, "load"), ({"mma": "x"}, "mma"), ({"storage": 3}, "storage"),
+    ({"storage": {"kind": "rows", "pitch_bytes": "x"}}, "storage.pitch_bytes"), ({"operand": "d"}, "operand"),
+    ({"extra": 1}, "extra"), ({"major": "Q"}, "major")],
 )  # fmt: skip
 def test_bad_requests(client: TestClient, change: dict[str, object], field: str) -> None:
     told = client.post("/api/v1/chain", json={"storage": ROWS, "load": LOAD, "mma": MMA, "operand": "b"} | change)
@@ -78,7 +91,9 @@ def test_byte_pairs_stored_along_n_go_through_trans(client: TestClient) -> None:
 @pytest.mark.parametrize("by", ["address", "tile"])
 def test_code_swizzles_what_the_storage_swizzles(client: TestClient, by: str) -> None:
     storage = {"kind": "rows", "inner": "K", "pitch_bytes": 128, "swizzle": "128B", "swizzle_by": by, "base": "0x1080"}
-    told = client.post("/api/v1/chain", json={"storage": storage, "load": LOAD.replace("x2", "x4"), "mma": MMA, "operand": "a"}).json()
+    told = client.post(
+        "/api/v1/chain", json={"storage": storage, "load": LOAD.replace("x2", "x4"), "mma": MMA, "operand": "a"}
+    ).json()
     assert told["verdict"] == "match" and "(x >> 3 & 0x70u)" in told["code"]
     assert {"address": "swizzle_a(tile + offset)", "tile": "tile + swizzle_a(offset)"}[by] in told["code"]
 
@@ -114,7 +129,9 @@ def test_the_kernels_that_run_chains_on_a_device_compile() -> None:
 
 
 def test_every_chain_a_device_ran_is_one_we_still_write() -> None:
-    """The evidence files hold what `gpu verify` ran: operands that are on today's list, no more chains of each than today, all right."""
+    """The evidence files hold what `gpu verify` ran: operands that are on today's list, no more chains of each than
+    today, all right.
+    """
     today = Counter(case.key for case in chained.cases())
     ran = [data for data in catalog.evidence_files() if "chains" in data]  # the H200's file is older than this method
     assert ran
@@ -124,23 +141,39 @@ def test_every_chain_a_device_ran_is_one_we_still_write() -> None:
 
 
 def test_the_device_list_has_every_kind_of_storage() -> None:
-    """Swizzled by address and by tile, on the pattern's boundary and off it, and pieces of 16 bits along M or N for 1, 4, 8, 16 and 32 bits."""
+    """Swizzled by address and by tile, on the pattern's boundary and off it, and pieces of 16 bits along M or N for 1,
+    4, 8, 16 and 32 bits.
+    """
     cases = list(chained.cases())
-    assert {case.found.want.operand.container_bits for case in cases if case.key.endswith("pieces")} == {1, 4, 8, 16, 32}
+    assert {case.found.want.operand.container_bits for case in cases if case.key.endswith("pieces")} == {
+        1,
+        4,
+        8,
+        16,
+        32,
+    }
     placed = [case.found.where.placed for case in cases]
-    assert {(p.by, p.base % 1024 != 0) for p in placed if p and p.xor.bits} == {("address", True), ("tile", True), ("tile", False)}
+    assert {(p.by, p.base % 1024 != 0) for p in placed if p and p.xor.bits} == {
+        ("address", True),
+        ("tile", True),
+        ("tile", False),
+    }
 
 
 def test_the_expected_addresses_are_those_of_memory() -> None:
     """B of m16n8k16, K contiguous, pitch 144: register r of lane 4g + t holds bytes 4t … of row g, 16 r along."""
-    case = next(c for c in chained.cases() if " b K" in c.key and "m16n8k16" in c.key and "pitch of 144 bytes" in c.name)
+    case = next(
+        c for c in chained.cases() if " b K" in c.key and "m16n8k16" in c.key and "pitch of 144 bytes" in c.name
+    )
     want = case.expected()
     for lane, register, byte in ((0, 0, 0), (13, 1, 2), (31, 0, 3)):
         assert want[lane, register, byte] == lane // 4 * 144 + 16 * register + lane % 4 * 4 + byte
 
 
 def test_banks(client: TestClient) -> None:
-    told = client.post("/api/v1/banks", json={"access": "ldmatrix.x4", "address": [128 * lane for lane in range(32)]}).json()
+    told = client.post(
+        "/api/v1/banks", json={"access": "ldmatrix.x4", "address": [128 * lane for lane in range(32)]}
+    ).json()
     assert (told["wavefronts"], told["ideal"], told["ways"]) == (32, 4, 8) and len(told["phases"]) == 4
     assert told["phases"][0]["lanes"] == list(range(8)) and told["phases"][0]["words"][:5] == [8, 8, 8, 8, 0]
     assert client.post("/api/v1/banks", json={"access": "ldmatrix.x4", "address": ["a"]}).status_code == 422
@@ -156,14 +189,21 @@ def test_banks(client: TestClient) -> None:
         (128, [("ld.shared.b32", "along")], "Sw<0,4,3>", "none"),
     ],
 )  # fmt: skip
-def test_the_solver_finds_the_field_s_swizzles(row_bytes: int, accesses: list[tuple[str, str]], text: str, mode: str | None) -> None:
+def test_the_solver_finds_the_field_s_swizzles(
+    row_bytes: int, accesses: list[tuple[str, str]], text: str, mode: str | None
+) -> None:
     found = bank_facts.solve({"row_bytes": row_bytes, "accesses": [{"access": a, "pattern": p} for a, p in accesses]})
     assert found.free and found.swizzle.text == text and found.mode == mode
     for access, pattern in accesses:
         bits = found.swizzle
         told = bank_facts.use_facts(
             *bank_facts.use_of(
-                {"access": access, "pattern": pattern, "row_bytes": row_bytes, "swizzle": f"{bits.bits},{bits.base},{bits.shift}"}
+                {
+                    "access": access,
+                    "pattern": pattern,
+                    "row_bytes": row_bytes,
+                    "swizzle": f"{bits.bits},{bits.base},{bits.shift}",
+                }
             )
         )
         assert told.ways == 1
@@ -179,7 +219,9 @@ def test_the_solver_says_why_there_is_none() -> None:
             ],
         }
     )
-    assert not found.free and "No swizzle frees all of them" in found.why and max(row.ways for row in found.accesses) > 1
+    assert (
+        not found.free and "No swizzle frees all of them" in found.why and max(row.ways for row in found.accesses) > 1
+    )
 
 
 COLUMN = [128 * lane for lane in range(32)]  # a column of a tile of 128-byte rows
@@ -190,15 +232,29 @@ def test_given_addresses_are_what_is_counted_and_solved(client: TestClient) -> N
     assert (plain["ways"], plain["address"]) == (32, COLUMN)
     moved = client.post("/api/v1/banks", json={"access": "ld.shared.b32", "address": COLUMN, "swizzle": "5,2,5"}).json()
     assert moved["ways"] == 1 and moved["address"] == [128 * lane ^ 4 * lane for lane in range(32)]
-    assert client.post("/api/v1/banks", json={"access": "ldmatrix.x4", "address": COLUMN, "swizzle": "128B"}).json()["ways"] == 1
+    assert (
+        client.post("/api/v1/banks", json={"access": "ldmatrix.x4", "address": COLUMN, "swizzle": "128B"}).json()[
+            "ways"
+        ]
+        == 1
+    )
     one = client.post("/api/v1/banks/solve", json={"access": "ld.shared.b32", "address": COLUMN}).json()
     assert one["free"] and one["swizzle"]["text"] == "Sw<5,2,5>" and one["accesses"][0]["ways_before"] == 32
     rows = [512 * lane for lane in range(32)]
-    both = {"row_bytes": 512, "accesses": [{"access": "ldmatrix.x4", "address": rows}, {"access": "ldmatrix.x4", "pattern": "ldmatrix"}]}
+    both = {
+        "row_bytes": 512,
+        "accesses": [{"access": "ldmatrix.x4", "address": rows}, {"access": "ldmatrix.x4", "pattern": "ldmatrix"}],
+    }
     told = client.post("/api/v1/banks/solve", json=both).json()
-    assert told["free"] and told["swizzle"]["text"] == "Sw<3,4,5>" and [row["pattern"] for row in told["accesses"]] == [None, "ldmatrix"]
+    assert (
+        told["free"]
+        and told["swizzle"]["text"] == "Sw<3,4,5>"
+        and [row["pattern"] for row in told["accesses"]] == [None, "ldmatrix"]
+    )
     for row in told["accesses"]:
-        assert client.post("/api/v1/banks", json={"access": row["access"], "address": row["address"]}).json()["ways"] == 1
+        assert (
+            client.post("/api/v1/banks", json={"access": row["access"], "address": row["address"]}).json()["ways"] == 1
+        )
 
 
 @pytest.mark.parametrize(
@@ -215,16 +271,21 @@ def test_given_addresses_are_what_is_counted_and_solved(client: TestClient) -> N
         ("banks/solve", {"access": "ld.shared.b64", "address": [4] * 32}, "address"),
     ],
 )
-def test_what_is_wrong_with_an_access_is_named(client: TestClient, path: str, body: dict[str, object], field: str) -> None:
+def test_what_is_wrong_with_an_access_is_named(
+    client: TestClient, path: str, body: dict[str, object], field: str
+) -> None:
     told = client.post(f"/api/v1/{path}", json=body)
     assert told.status_code == 422 and told.json()["error"]["field"] == field, told.json()
 
 
 def test_accesses_as_people_write_them() -> None:
     assert bank_facts.accesses("ldmatrix.x4, st.shared.b128:columns;ld.shared.b32:0,128 0x100") == [
-        {"access": "ldmatrix.x4"}, {"access": "st.shared.b128", "pattern": "columns"}, {"access": "ld.shared.b32", "address": [0, 128, 256]},
+        {"access": "ldmatrix.x4"}, {"access": "st.shared.b128", "pattern": "columns"},
+        {"access": "ld.shared.b32", "address": [0, 128, 256]},
     ]  # fmt: skip
-    assert bank_facts.accesses("") == [] and bank_facts.accesses("ld.shared.b32:- 4") == [{"access": "ld.shared.b32", "address": [None, 4]}]
+    assert bank_facts.accesses("") == [] and bank_facts.accesses("ld.shared.b32:- 4") == [
+        {"access": "ld.shared.b32", "address": [None, 4]}
+    ]
     with pytest.raises(LayoutError, match="before any access"):
         bank_facts.accesses("0 4 8")
 
@@ -232,14 +293,21 @@ def test_accesses_as_people_write_them() -> None:
 @pytest.mark.parametrize(
     ("path", "says"),
     [
-        ("/chain", "256 of 256 elements arrive where the operand wants them. <span"), (f"/chain?operand=b&load={LOAD}", "128 of 128 elements arrive"),
-        (f"/chain?operand=b&mma={S8}&load={TRANS}&s_kind=cute&s_layout=(8,(2,8)):(2,(1,16))&s_unit=bytes", "128 of 128 elements arrive"),
-        ("/chain?operand=d", "converted to 16 bits first"), ("/chain?s_kind=canonical&s_swizzle=128B", "No bank conflicts"),
+        ("/chain", "256 of 256 elements arrive where the operand wants them. <span"),
+        (f"/chain?operand=b&load={LOAD}", "128 of 128 elements arrive"),
+        (f"/chain?operand=b&mma={S8}&load={TRANS}&s_kind=cute&s_layout=(8,(2,8)):(2,(1,16))&s_unit=bytes",
+        "128 of 128 elements arrive"),
+        ("/chain?operand=d", "converted to 16 bits first"),
+        ("/chain?s_kind=canonical&s_swizzle=128B", "No bank conflicts"),
         ("/chain?operand=b&major=MN&mma=mma.m16n8k32.row.col.s32.s8.s8.s32", "pairs of bytes stay together"),
-        ("/banks", "8-way conflicts: 32 wavefronts where 4 would do"), ("/banks?swizzle=3,4,3", "no conflicts: 4 wavefronts"),
-        (f"/banks?access=ld.shared.b32&address={'+'.join(map(str, COLUMN))}&swizzle=5,2,5", "no conflicts: 1 wavefront where"),
-        (f"/banks?access=ld.shared.b32&address={'+'.join(map(str, COLUMN))}", "Swizzle&lt;5,2,5&gt; on byte addresses is the smallest that frees it."),
-        (f"/banks?access=ldmatrix.x4&accesses=ld.shared.b32:{'+'.join(map(str, COLUMN))}", "needs 16 bytes left together"),
+        ("/banks", "8-way conflicts: 32 wavefronts where 4 would do"),
+        ("/banks?swizzle=3,4,3", "no conflicts: 4 wavefronts"),
+        (f"/banks?access=ld.shared.b32&address={'+'.join(map(str, COLUMN))}&swizzle=5,2,5",
+        "no conflicts: 1 wavefront where"),
+        (f"/banks?access=ld.shared.b32&address={'+'.join(map(str, COLUMN))}",
+        "Swizzle&lt;5,2,5&gt; on byte addresses is the smallest that frees it."),
+        (f"/banks?access=ldmatrix.x4&accesses=ld.shared.b32:{'+'.join(map(str, COLUMN))}",
+        "needs 16 bytes left together"),
     ],
 )  # fmt: skip
 def test_pages(client: TestClient, path: str, says: str) -> None:
@@ -284,4 +352,8 @@ def test_commands() -> None:
     assert lanescope("banks", "ld.nothing").returncode == 2
     for words in (("banks", "ldmatrix.x4"), ("gpu", "run", "banks", "ldmatrix.x4", "--backend", "numpy")):
         wrong = lanescope(*words, "--address", "0, zero")
-        assert wrong.returncode == 2 and "'0, zero' is no list of numbers" in wrong.stderr and "Traceback" not in wrong.stderr
+        assert (
+            wrong.returncode == 2
+            and "'0, zero' is no list of numbers" in wrong.stderr
+            and "Traceback" not in wrong.stderr
+        )

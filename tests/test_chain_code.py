@@ -1,4 +1,6 @@
-"""The generated loads and stores, built with a host compiler and run lane by lane: they give exactly the addresses that were verified."""
+"""The generated loads and stores, built with a host compiler and run lane by lane: they give exactly the addresses that
+were verified.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ from tests.ptxas import nvrtc
 
 F16, S8, WGMMA = chained.F16, chained.S8, chained.WGMMA
 OPERANDS = (
-    (F16, "a"), (F16, "b"), (F16, "d"), (S8, "a"), (S8, "b"), (chained.S4, "a"), (chained.TF32, "a"), (WGMMA, "a"), (WGMMA, "d"),
+    (F16, "a"), (F16, "b"), (F16, "d"), (S8, "a"), (S8, "b"), (chained.S4, "a"), (chained.TF32, "a"), (WGMMA, "a"),
+    (WGMMA, "d"),
     ("wgmma.mma_async.m64n24k16.f32.f16.f16", "d"), ("mma.m8n8k16.row.col.s32.s8.s8.s32", "b"),
 )  # fmt: skip
 
@@ -87,19 +90,23 @@ def sample() -> list[Chain]:
             kinds |= {(spec["kind"], str(spec.get("swizzle_by")), spec["base"] % 1024 != 0) for _ in fits[:1]}
     texts = [code(found) for found in out]
     assert {part for part in FORMS if any(part in text for text in texts)} == FORMS
-    assert len(kinds) == 14  # rows, canonical and atoms by address and by tile, cute; on the pattern's boundary and off it
+    assert (
+        len(kinds) == 14
+    )  # rows, canonical and atoms by address and by tile, cute; on the pattern's boundary and off it
     return out
 
 
 def driver(number: int, found: Chain) -> str:
-    """A function that runs the generated one in every thread; the instruction itself writes down the address it is given."""
+    """A function that runs the generated one in every thread; the instruction itself writes down the address it is
+    given.
+    """
     operand, base = found.want.operand, found.where.placed.base  # type: ignore[union-attr]
     body, count = re.subn(r"asm volatile\(.*?\);", "told(p);", code(found), flags=re.S)
     assert count == 1
     function = f"{'store' if found.store else 'load'}_{operand.name}"
     return (
-        f"namespace n{number} {{\n{body}\nvoid all() {{\n  for (unsigned t = 0; t < {operand.threads}; ++t) {{\n"
-        f"    unsigned r[{operand.registers}] = {{}};\n    threadIdx.x = t;\n    {function}(r, {base}u);\n  }}\n}}\n}}\n"
+        f"namespace n{number} {{\n{body}\nvoid all() {{\n  for (unsigned t = 0; t < {operand.threads}; ++t) {{\n   "
+        f" unsigned r[{operand.registers}] = {{}};\n    threadIdx.x = t;\n    {function}(r, {base}u);\n  }}\n}}\n}}\n"
     )
 
 
@@ -109,13 +116,19 @@ def test_the_code_gives_the_addresses_that_were_verified() -> None:
     parts = [driver(number, found) for number, found in enumerate(cases)]
     calls = "".join(f"  n{number}::all();\n" for number in range(len(cases)))
     told = "static void told(unsigned address) { fwrite(&address, 4, 1, stdout); }\n"
-    raw = np.frombuffer(cpp.run("".join([cpp.DEVICE, told, *parts, f"int main() {{\n{calls}}}"])), np.uint32).astype(np.int64)
+    raw = np.frombuffer(cpp.run("".join([cpp.DEVICE, told, *parts, f"int main() {{\n{calls}}}"])), np.uint32).astype(
+        np.int64
+    )
     for found in cases:
         warps, turns, lanes = found.lane_addresses.shape
         size = warps * turns * lanes
         mine, raw = raw[:size].reshape(warps, lanes, turns).swapaxes(1, 2), raw[size:]
         given = found.lane_addresses >= 0
-        assert np.array_equal(mine[given], found.lane_addresses[given]), (found.where.text, found.where.placed, code(found))
+        assert np.array_equal(mine[given], found.lane_addresses[given]), (
+            found.where.text,
+            found.where.placed,
+            code(found),
+        )
     assert not raw.size
 
 
@@ -130,7 +143,9 @@ def test_the_code_compiles() -> None:
 
 
 def test_a_swizzle_by_address_is_of_the_address_and_one_by_tile_of_the_offset() -> None:
-    """Rows of 128 bytes swizzled 128B from 0x1080, off the pattern's boundary: the two differ in every lane, in both cases as verified."""
+    """Rows of 128 bytes swizzled 128B from 0x1080, off the pattern's boundary: the two differ in every lane, in both
+    cases as verified.
+    """
     operand = find(F16).operand("a")
     rows: dict[str, Any] = {"kind": "rows", "pitch_bytes": 128, "swizzle": "128B", "base": 0x1080}
     by_address, by_tile = (

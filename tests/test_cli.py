@@ -17,7 +17,9 @@ M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 
 
 def lanescope(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", "from app.cli import main; main()", *words], capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [sys.executable, "-c", "from app.cli import main; main()", *words], capture_output=True, text=True, check=False
+    )
 
 
 def test_element_to_lane_and_back() -> None:

@@ -118,7 +118,10 @@ def test_hostile_words_are_refused_or_answered(
         (["show", MMA, "a", "--lane", "0x20"], "No lane 32"),
         (["show", MMA, "a", "--value", "1"], "--value needs a --lane"),
         (["descriptor", "verify", "0x0", "--instruction", WGMMA, "--slice-k", "ten"], "k is 'ten'"),
-        (["descriptor", "verify", "0x0", "--instruction", WGMMA, "--storage", "mn=64", "--storage", "mn=128"], "given twice"),
+        (
+            ["descriptor", "verify", "0x0", "--instruction", WGMMA, "--storage", "mn=64", "--storage", "mn=128"],
+            "given twice",
+        ),
         (["descriptor", "verify", "0x0", "--instruction", WGMMA, "--storage", "swizle=64B"], "Did you mean 'swizzle'?"),
         (["steps", MMA, "--at", "3"], "at is '3'"),
         (["steps", MMA, "--seed", "1e5"], "seed is '1e5'"),
@@ -126,7 +129,9 @@ def test_hostile_words_are_refused_or_answered(
         (["show", "\udcff"], "no UTF-8 text"),
     ],
 )
-def test_what_is_wrong_is_said(words: list[str], says: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_wrong_is_said(
+    words: list[str], says: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     code, told = status(words, monkeypatch, capsys)
     assert code == 2 and says in told
 
@@ -138,13 +143,17 @@ def test_numbers_have_one_spelling(monkeypatch: pytest.MonkeyPatch, capsys: pyte
 
 
 words = st.lists(
-    st.text(max_size=12) | st.sampled_from([MMA, WGMMA, "--json", "--at", "--storage", "-o", "a", "0", "--", "kind=rows"]), max_size=5
+    st.text(max_size=12)
+    | st.sampled_from([MMA, WGMMA, "--json", "--at", "--storage", "-o", "a", "0", "--", "kind=rows"]),
+    max_size=5,
 )
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from(sorted(WORKS)), words)
-def test_any_words(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], verb: tuple[str, ...], words: list[str]) -> None:
+def test_any_words(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], verb: tuple[str, ...], words: list[str]
+) -> None:
     if not any(word.startswith("-o") or word.startswith("--out") or word.startswith("--write") for word in words):
         assert status([*verb, *words], monkeypatch, capsys)[0] in (0, 1, 2)
 

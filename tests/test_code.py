@@ -18,7 +18,9 @@ ATOMS = set(gzip.decompress((Path(__file__).parent / "golden" / "cutlass_atoms.t
 
 
 def sample() -> dict[str, list[Instruction]]:
-    """Every family row and shape once (wgmma: the smallest, an odd and the largest N), by the newest target that takes it."""
+    """Every family row and shape once (wgmma: the smallest, an odd and the largest N), by the newest target that takes
+    it.
+    """
     out: dict[str, list[Instruction]] = {}
     seen = set()
     for i in catalog.instructions():
@@ -34,7 +36,9 @@ def sample() -> dict[str, list[Instruction]]:
 SAMPLE = sample()
 
 
-@pytest.mark.skipif(nvrtc.library() is None or assembler.ptxas() is None, reason="no NVRTC or no ptxas: make test installs both")
+@pytest.mark.skipif(
+    nvrtc.library() is None or assembler.ptxas() is None, reason="no NVRTC or no ptxas: make test installs both"
+)
 @pytest.mark.parametrize("target", SAMPLE)
 def test_cuda_compiles_and_assembles(target: str) -> None:
     parts = [f"namespace n{number} {{\n{cuda.program(i)}}}\n" for number, i in enumerate(SAMPLE[target])]
@@ -55,14 +59,22 @@ def test_immediates_are_template_parameters() -> None:
     """Each lands at its place of the PTX line, and the defaults are those of an unscaled, K-major product."""
     dense, sparse = find("wgmma.mma_async.m64n8k16.f32.f16.f16"), find("wgmma.mma_async.sp.m64n8k32.f32.f16.f16")
     name = cuda.wrapper_name(dense, "shared")
-    calls = [f"{name}(d, w, w, 1);", f"{name}<-1, 1, 0, 1>(d, w, w, 1);", f"{cuda.wrapper_name(dense)}<1, -1, 1>(d, r, w, 0);"]
+    calls = [
+        f"{name}(d, w, w, 1);",
+        f"{name}<-1, 1, 0, 1>(d, w, w, 1);",
+        f"{cuda.wrapper_name(dense)}<1, -1, 1>(d, r, w, 0);",
+    ]
     calls.append(f"{cuda.wrapper_name(sparse, 'shared')}<1, 1, -1, 1, 0>(d, w, w, 0x44444444, 1);")
     body = "float d[4] = {}; unsigned r[4] = {}; " + " ".join(calls) + " for (int n = 0; n < 4; ++n) out[n] = d[n];"
     head = "".join(cuda.wrapper(i, form) for i in (dense, sparse) for form in ("registers", "shared"))
-    text, log = nvrtc.compile_ptx(f'{head}extern "C" __global__ void k(float* out, unsigned long long w) {{ {body} }}', "sm_90a")
+    text, log = nvrtc.compile_ptx(
+        f'{head}extern "C" __global__ void k(float* out, unsigned long long w) {{ {body} }}', "sm_90a"
+    )
     assert not log
     lines = [
-        line.rsplit("%rd", 1)[1] for line in text.splitlines() if line.strip().startswith("wgmma.mma_async") or "; wgmma.mma_async" in line
+        line.rsplit("%rd", 1)[1]
+        for line in text.splitlines()
+        if line.strip().startswith("wgmma.mma_async") or "; wgmma.mma_async" in line
     ]
     assert [line.split(", ", 1)[1].split(";")[0] for line in lines] == [
         "p, 1, 1, 0, 0",
@@ -93,7 +105,9 @@ def call(i: Instruction, number: int, form: str) -> str:
             arguments.append("1")
         elif slot.kind in ("register", "address"):
             body.append(
-                f"  {kind} {slot.name} = ({kind})m;" if slot.type in ("u64",) else f"  {kind} {slot.name} = ({kind})(unsigned long long)m;"
+                f"  {kind} {slot.name} = ({kind})m;"
+                if slot.type in ("u64",)
+                else f"  {kind} {slot.name} = ({kind})(unsigned long long)m;"
             )
             arguments.append(slot.name)
     name = cuda.function_name(i) + ("_shared_a" if form == "shared" else "")
@@ -102,7 +116,9 @@ def call(i: Instruction, number: int, form: str) -> str:
         out = i.operands["d"]
         written = next((s for s in ptx.slots(i, form) if s.written and s.kind == "vector"), None)
         if written:
-            body.append(f"  n{number}::store_d({written.name}, ({cuda.memory_type(out.element, out.container_bits)}*)m, 64);")
+            body.append(
+                f"  n{number}::store_d({written.name}, ({cuda.memory_type(out.element, out.container_bits)}*)m, 64);"
+            )
     outputs = [s for s in ptx.slots(i, form) if s.written]
     for s in outputs:
         element = f"{s.name}[0]" if s.kind == "vector" else s.name
@@ -123,7 +139,10 @@ def test_the_syntax_shown_assembles(target: str) -> None:
                 elif slot.kind != "immediate":
                     declared += [f".reg .{slot.type} {slot.name};"]
             operands = ", ".join(slot.text for slot in ptx.slots(i, form))
-            source = f".version 9.0\n.target {target}\n.address_size 64\n.entry k() {{ {' '.join(declared)}\n{i.ptx} {operands};\nret; }}"
+            source = (
+                f".version 9.0\n.target {target}\n.address_size 64\n.entry k() {{ {' '.join(declared)}\n{i.ptx}"
+                f" {operands};\nret; }}"
+            )
             code, said = assembler._run(source, target)
             assert code == 0, (i.ptx, said[:500])
 

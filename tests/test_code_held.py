@@ -1,4 +1,6 @@
-"""Generated code and the tables that people read, held word for word: comments, names, messages and order, which running the code does not show."""
+"""Generated code and the tables that people read, held word for word: comments, names, messages and order, which
+running the code does not show.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from layouts import banks, catalog, codec, cute, differences, find, formula, overview, qualifiers, spelling, statements, wmma
+from layouts import (
+    banks,
+    catalog,
+    codec,
+    cute,
+    differences,
+    find,
+    formula,
+    overview,
+    qualifiers,
+    spelling,
+    statements,
+    wmma,
+)
 from layouts.dtypes import dtype
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
@@ -67,7 +82,10 @@ def test_snippets() -> None:
     held("code/snippets", "\n".join(lines) + "\n")
 
 
-OPTIONS = "major swizzle order mn k first base kind pitch_bytes swizzle_by width_bytes outer8_stride inner_stride line_stride layout unit from load selector byte_id thread_id ldm scale".split()
+OPTIONS = (
+    "major swizzle order mn k first base kind pitch_bytes swizzle_by width_bytes outer8_stride inner_stride line_stride"
+    " layout unit from load selector byte_id thread_id ldm scale".split()
+)
 VALUES = ("", "zz", "-1", "0", "7", "33", "4096", "99999999999", "1, 2")
 
 
@@ -102,10 +120,14 @@ def test_tables() -> None:
         lines += [f"  {name}: {value!r:.400}" for name, value in dataclasses.asdict(row).items() if value]
         lines.append(f"  {row.document}")
     lines.append("overview")
-    lines += [f"  {[getattr(row, part.name) for part in dataclasses.fields(row) if part.name != 'found']}" for row in overview.rows()]
+    lines += [
+        f"  {[getattr(row, part.name) for part in dataclasses.fields(row) if part.name != 'found']}"
+        for row in overview.rows()
+    ]
     lines.append("banks")
     lines += [
-        f"  {name}: {reach.text} {[part.tolist() for part in reach.place(np.arange(32), 16)]}" for name, reach in banks.REACHES.items()
+        f"  {name}: {reach.text} {[part.tolist() for part in reach.place(np.arange(32), 16)]}"
+        for name, reach in banks.REACHES.items()
     ]
     lines += [f"  {access.name}: {access.bytes} {access.phases} {access.stores}" for access in banks.ACCESSES.values()]
     held("code/tables", "\n".join(lines) + "\n")
@@ -138,7 +160,9 @@ def test_wmma_rules() -> None:
                 str(wmma.requirements(op)),
                 str(wmma.both(op)),
             ]
-            told += [f"{p} {ldm} {rule}" for p, ldm in ((0, 16), (8, 12), (16, 1)) for rule in wmma.check(op, p, ldm, layout)]
+            told += [
+                f"{p} {ldm} {rule}" for p, ldm in ((0, 16), (8, 12), (16, 1)) for rule in wmma.check(op, p, ldm, layout)
+            ]
             lines += [i.ptx, *elided("\n".join(told), seen)]
     held("code/wmma", "\n".join(lines) + "\n")
 
@@ -148,38 +172,65 @@ def test_modifiers() -> None:
     seen: set[str] = set()
     lines: list[str] = []
     for i in some():
-        lines += [i.ptx, *elided("\n".join(f"{part}" for part in qualifiers.parts(i)) + f"\n{qualifiers.convergence(i)}", seen)]
+        lines += [
+            i.ptx,
+            *elided("\n".join(f"{part}" for part in qualifiers.parts(i)) + f"\n{qualifiers.convergence(i)}", seen),
+        ]
     held("code/modifiers", "\n".join(lines) + "\n")
 
 
 TEXTS: dict[str, tuple[Any, tuple[str, ...]]] = {
-    "addresses": (banks.parse, ("", "0 16,0x20 - null", "1;2", "0, x", "-1", "0b101, 0o7", "1" * 4096, "1" * 4097, " , ,")),
+    "addresses": (banks.parse,
+    ("", "0 16,0x20 - null", "1;2", "0, x", "-1", "0b101, 0o7", "1" * 4096, "1" * 4097, " , ,")),
     "cute": (
         cute.parse,
-        ("", "8", "8:1", "(8,2):(1,8)", "(8,2):(1)", "(8,(2,4)):(1,(8,16))", "(0,2):(1,2)", "(8,2):(1,x)", "Sw<3,4,3> o (8,8):(8,1)", "Sw<3,4> o 8:1", "Sw<3,4,2> o 8:1", "Sw<3,28,3> o 8:1", "Sw<1,0,-1> o (2,2):(1,2)",
-         "Sw<3,4,3> (8,8):(8,1)", "smem_ptr[16b](unset) o (8,8):(8,1)", "Sw<3,4,3> o smem_ptr[16b](unset) o (8,8):(8,1)", "((8,8:(1,8)", "_8:_1", "(_8,_2):(_1,_8)", "8:-1", "2147483648:1", "(1,1):" + "(1," * 40 + "1" + ")" * 40, "1" * 4096, "1" * 4097),
+        ("", "8", "8:1", "(8,2):(1,8)", "(8,2):(1)", "(8,(2,4)):(1,(8,16))", "(0,2):(1,2)", "(8,2):(1,x)",
+        "Sw<3,4,3> o (8,8):(8,1)", "Sw<3,4> o 8:1", "Sw<3,4,2> o 8:1", "Sw<3,28,3> o 8:1", "Sw<1,0,-1> o (2,2):(1,2)",
+         "Sw<3,4,3> (8,8):(8,1)", "smem_ptr[16b](unset) o (8,8):(8,1)",
+         "Sw<3,4,3> o smem_ptr[16b](unset) o (8,8):(8,1)", "((8,8:(1,8)", "_8:_1", "(_8,_2):(_1,_8)", "8:-1",
+         "2147483648:1", "(1,1):" + "(1," * 40 + "1" + ")" * 40, "1" * 4096, "1" * 4097),
     ),
     "patterns": (
         lambda text: Pattern.parse(text, k=16, v=2),
-        ("(t:32) (i:2) -> (t) (i)", "(t:32) (i:k/v) -> (t) (i)", "(t:k*2) (i:2) -> (t) (i)", "(t:32 t:2) (i:2) -> (t) (i)", "(t:32) (i:2)", "(t:32) (i:2) -> (x)", "(t:32) (i:0) -> (t)", "(t:4194304) (i:2) -> (t) (i)", "(t:32) (i:k/3) -> (i)", "(t:32) (i:2) -> (t i i)", "(T:32) (i:2) -> (T) (i)", " " * 4097),
+        ("(t:32) (i:2) -> (t) (i)", "(t:32) (i:k/v) -> (t) (i)", "(t:k*2) (i:2) -> (t) (i)",
+        "(t:32 t:2) (i:2) -> (t) (i)", "(t:32) (i:2)", "(t:32) (i:2) -> (x)", "(t:32) (i:0) -> (t)",
+        "(t:4194304) (i:2) -> (t) (i)", "(t:32) (i:k/3) -> (i)", "(t:32) (i:2) -> (t i i)", "(T:32) (i:2) -> (T) (i)",
+        " " * 4097),
     ),
     "words": (
         spelling.read_word,
-        ("", "0x4000004004000101", "4611686293372403969", "0x1_0000", "0x" + "f" * 17, "-1", "0x4000004004000101ULL", "0b1", "1 << 62", "(1ull << 62) | 0x40", "1 <<", "{0x04000101, 0x40000040}", "0x04000101 0x40000040", "lo 0x04000101 hi 0x40000040",
-         "desc = 0x4000004004000101;", "0xZ", "12ab", "1 / 0", "1 << 64", "1u << 32", "2147483647 + 1", "-1 >> 1", "~0", "~0ull", "!5", "5 % 0", "1 ? 2 : 3", "0 && (1 / 0)", "(((1)))", "(" * 70 + "1" + ")" * 70, "1 + " * 1300 + "1", "(uint32_t)0x1234567890", "(int)0xffffffff", "static_cast<uint64_t>(7) << 61", "sizeof(int)", "x + 1", "'a'", "1.5", "1 == 1", "7 & 3 == 3", "0777", "08", "0x8000004000400101, 2"),
+        ("", "0x4000004004000101", "4611686293372403969", "0x1_0000", "0x" + "f" * 17, "-1", "0x4000004004000101ULL",
+        "0b1", "1 << 62", "(1ull << 62) | 0x40", "1 <<", "{0x04000101, 0x40000040}", "0x04000101 0x40000040",
+        "lo 0x04000101 hi 0x40000040",
+         "desc = 0x4000004004000101;", "0xZ", "12ab", "1 / 0", "1 << 64", "1u << 32", "2147483647 + 1", "-1 >> 1", "~0",
+         "~0ull", "!5", "5 % 0", "1 ? 2 : 3", "0 && (1 / 0)", "(((1)))", "(" * 70 + "1" + ")" * 70, "1 + " * 1300 + "1",
+         "(uint32_t)0x1234567890", "(int)0xffffffff", "static_cast<uint64_t>(7) << 61", "sizeof(int)", "x + 1", "'a'",
+         "1.5", "1 == 1", "7 & 3 == 3", "0777", "08", "0x8000004000400101, 2"),
     ),
     "code": (
         statements.read_code,
-        ("desc.bitfield.layout_type_ = 1;", "desc.bitfield.layout_type_ = 4;", "desc.bitfield.start_address_ = 0x1000 >> 4; desc.bitfield.stride_byte_offset_ = 1024 >> 4;", "uint64_t d = 0; d |= 1ull << 62; d |= (uint64_t)64 << 32; return d;", "uint64_t d = 1; uint64_t d = 2; return d;",
-         "return 1", "return 1 + ;", "int x = 1 << 31; return x;", "uint64_t a = 1, b = 2; return a | b;", "d = 1;", "for (;;) {}", "return 1; return 2;", "/* 1 */ return 3; // 4", "desc.hi = 0x40000040; desc.lo = 0x04000101;", "desc.reg32_[0] = 1; desc.reg32_[1] = 2;", "const uint32_t a = 0xffffffff; return a << 4;", "auto d = 0ull; d = d | 1; return d;", "d.bitfield.base_offset_ = 9;"),
+        ("desc.bitfield.layout_type_ = 1;", "desc.bitfield.layout_type_ = 4;",
+        "desc.bitfield.start_address_ = 0x1000 >> 4; desc.bitfield.stride_byte_offset_ = 1024 >> 4;",
+        "uint64_t d = 0; d |= 1ull << 62; d |= (uint64_t)64 << 32; return d;",
+        "uint64_t d = 1; uint64_t d = 2; return d;",
+         "return 1", "return 1 + ;", "int x = 1 << 31; return x;", "uint64_t a = 1, b = 2; return a | b;", "d = 1;",
+         "for (;;) {}", "return 1; return 2;", "/* 1 */ return 3; // 4", "desc.hi = 0x40000040; desc.lo = 0x04000101;",
+         "desc.reg32_[0] = 1; desc.reg32_[1] = 2;", "const uint32_t a = 0xffffffff; return a << 4;",
+         "auto d = 0ull; d = d | 1; return d;", "d.bitfield.base_offset_ = 9;"),
     ),
     "formulas": (
         lambda text: formula.evaluate(text, {"i": np.arange(3), "j": np.arange(3)})[0].tolist(),
-        ("", "i +", "(i", "i j", "k", "i ? 1", "abs i", "abs(i, j)", "min(i)", "i $ 2", "~2.5", "2.5 & 1", "1 << 53", "1 / i", "9007199254740992", "* 2", "1e400", "-" * 33 + "i", "(" * 33 + "i" + ")" * 33, "i" * 501, "0x", "1..2", "i = 2", "max(i, )", "i ? : 1", ") i"),
+        ("", "i +", "(i", "i j", "k", "i ? 1", "abs i", "abs(i, j)", "min(i)", "i $ 2", "~2.5", "2.5 & 1", "1 << 53",
+        "1 / i", "9007199254740992", "* 2", "1e400", "-" * 33 + "i", "(" * 33 + "i" + ")" * 33, "i" * 501, "0x", "1..2",
+        "i = 2", "max(i, )", "i ? : 1", ") i"),
     ),
-    "numbers": (lambda text: number(text, "mn", 1, 512), ("", "0", "1", "512", "513", "0x10", "0b11", "1_000", "1'0", "007", "1e2", "1.0", "-0", "+3", " 5 ", "5u", "5ull", "5lux", "٣", "1" * 128, "1" * 129)),
+    "numbers": (lambda text: number(text, "mn", 1, 512),
+    ("", "0", "1", "512", "513", "0x10", "0b11", "1_000", "1'0", "007", "1e2", "1.0", "-0", "+3", " 5 ", "5u", "5ull",
+    "5lux", "٣", "1" * 128, "1" * 129)),
     "pairs": (lambda text: pair(text, "at", (15, None)), ("", "1,2", "16,0", "1", "1,2,3", "a,b", "-1,0", "15,99999")),
-    "ranges": (lambda text: ranges(text, "lanes", 32), ("", "0", "0-7", "0-7,12", "7-0", "31", "32", "0-32", "-", "1-", "0,0-3,2", "a", "0 - 7", "1,,2", "0-31", "," * 400, "0," * 200)),
+    "ranges": (lambda text: ranges(text, "lanes", 32),
+    ("", "0", "0-7", "0-7,12", "7-0", "31", "32", "0-32", "-", "1-", "0,0-3,2", "a", "0 - 7", "1,,2", "0-31", "," * 400,
+    "0," * 200)),
     "types": (dtype, ("f16", "f17", "", "F16", "bf16 ", "e4m3x2", "s8")),
 }  # fmt: skip
 

@@ -1,6 +1,8 @@
-"""What scripts outside the project rely on: every address of the API's first version, what it takes, and the fields it answers with.
+"""What scripts outside the project rely on: every address of the API's first version, what it takes, and the fields it
+answers with.
 
-These facts are stated here once more on purpose: nothing in app/ may change them without a test turning red. Fields may be added.
+These facts are stated here once more on purpose: nothing in app/ may change them without a test turning red. Fields may
+be added.
 """
 
 from __future__ import annotations
@@ -21,10 +23,22 @@ SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32
 SCALED = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"
 WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
 LDMATRIX = "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"
-TILE = {"kind": "canonical", "element_bits": 16, "major": "K", "swizzle": "128B", "mn": 64, "k": 64, "order": "mn", "base": 4096}
+TILE = {
+    "kind": "canonical",
+    "element_bits": 16,
+    "major": "K",
+    "swizzle": "128B",
+    "mn": 64,
+    "k": 64,
+    "order": "mn",
+    "base": 4096,
+}
 ASK = {"descriptor": "0x4000004004000101", "instruction": WGMMA, "operand": "a", "major": "K"}
 INSTRUCTION = "ptx family shape types modifiers targets ptx_version operands"
-OPERAND = "name rows cols threads values element_type element_bits registers register_type pattern cute linear_layout formula copies source evidence"
+OPERAND = (
+    "name rows cols threads values element_type element_bits registers register_type pattern cute linear_layout formula"
+    " copies source evidence"
+)
 
 # path of the document → its parameters in a query
 PARAMETERS = {
@@ -51,34 +65,44 @@ STORAGES = {
 }
 # address → fields of the answer ("operands.0.cute" is a field of the first of a list)
 ANSWERS = {
-    "/instructions?family=mma": "count instructions " + " ".join(f"instructions.0.{name}" for name in INSTRUCTION.split()),
-    f"/instructions/{M16}": INSTRUCTION + " " + " ".join(f"operands.0.{name}" for name in OPERAND.split()) + " operands.0.formula.forward operands.0.formula.inverse shape.k types.d",
+    "/instructions?family=mma": "count instructions " + " ".join(f"instructions.0.{name}" for name in INSTRUCTION.split()),  # noqa: E501
+    f"/instructions/{M16}": INSTRUCTION + " " + " ".join(f"operands.0.{name}" for name in OPERAND.split()) + " operands.0.formula.forward operands.0.formula.inverse shape.k types.d",  # noqa: E501
     f"/instructions/{M16}/operands/a": OPERAND + " row col register bit",
     "/instructions/mma.m8n8k4.row.col.f16.f16.f16.f16/operands/d": "row col register bit product",
     f"/instructions/{SPARSE}/operands/a?selector=1": "row col register bit group_col meta_thread meta_bit group_size",
     f"/instructions/{SCALED}/operands/scale_a?byte_id=0&thread_id=0": "thread byte",
     f"/instructions/{LDMATRIX}/operands/data": "matrix row col",
     f"/instructions/{LDMATRIX}/operands/address": "matrix row",
-    "/smem/tile?element_bits=16&major=K&swizzle=128B&mn=128&k=64&rows=64&order=mn&base=1024": "atom cute.chunks cute.elements cute.bytes offset_bytes lbo_bytes sbo_bytes lbo_used sbo_used "
+    "/smem/tile?element_bits=16&major=K&swizzle=128B&mn=128&k=64&rows=64&order=mn&base=1024": "atom cute.chunks "
+      "cute.elements cute.bytes offset_bytes lbo_bytes sbo_bytes lbo_used sbo_used "
     "k_steps.0.k k_steps.0.start_offset_bytes k_steps.0.descriptor",
-    "/descriptors/0x4000004004000101": "descriptor start_address lbo_bytes sbo_bytes base_offset swizzle fields reserved warnings",
+    "/descriptors/0x4000004004000101": "descriptor start_address lbo_bytes sbo_bytes base_offset swizzle fields "
+                                       "reserved warnings",
     "/gpu": "available reason devices queue",
 }  # fmt: skip
 POSTED: tuple[tuple[str, Json, str], ...] = (
-    ("/descriptors/encode", {"start_address": 4112, "lbo_bytes": 16384, "sbo_bytes": 1024, "base_offset": 0, "swizzle": "128B"}, "descriptor fields"),
+    ("/descriptors/encode",
+    {"start_address": 4112, "lbo_bytes": 16384, "sbo_bytes": 1024, "base_offset": 0, "swizzle": "128B"},
+    "descriptor fields"),
     ("/descriptors/reads", ASK, "address first last"),
     (
         "/descriptors/verify", ASK | {"storage": TILE, "slice": {"mn": 0, "k": 0}},
-        "verdict matched total first_mismatch.row first_mismatch.k first_mismatch.read first_mismatch.expected diagnoses.0.code diagnoses.0.message "
+        "verdict matched total first_mismatch.row first_mismatch.k first_mismatch.read first_mismatch.expected "
+        "diagnoses.0.code diagnoses.0.message "
         "diagnoses.0.storage diagnoses.0.fix.descriptor diagnoses.0.fix.changes",
     ),
     ("/descriptors/verify", ASK, "verdict fits"),
-    ("/banks", {"access": "ldmatrix.x4", "address": [128 * lane for lane in range(32)]}, "wavefronts ideal ways phases"),
+    ("/banks", {"access": "ldmatrix.x4", "address": [128 * lane for lane in range(32)]},
+    "wavefronts ideal ways phases"),
     (
-        "/chain", {"storage": {"kind": "rows", "pitch_bytes": 144}, "load": "ldmatrix.m8n8.x4.shared.b16", "mma": M16, "operand": "a"},
+        "/chain",
+        {"storage": {"kind": "rows", "pitch_bytes": 144}, "load": "ldmatrix.m8n8.x4.shared.b16", "mma": M16,
+        "operand": "a"},
         "verdict matched total first_mismatch lane_addresses",
     ),
-    ("/gpu/runs", {"kind": "banks", "access": "ldmatrix.x1", "address": [16 * n for n in range(32)], "backend": "numpy"}, "device predicted measured agrees mismatches duration_ms source"),
+    ("/gpu/runs",
+    {"kind": "banks", "access": "ldmatrix.x1", "address": [16 * n for n in range(32)], "backend": "numpy"},
+    "device predicted measured agrees mismatches duration_ms source"),
 )  # fmt: skip
 
 
@@ -122,16 +146,26 @@ def test_bodies_are_documented(document: Json, path: str) -> None:
 
 @pytest.mark.parametrize("kind", STORAGES)
 def test_storages_are_documented(document: Json, kind: str) -> None:
-    told = [model(document, one["$ref"].rpartition("/")[2]) for one in model(document, "VerifyBody")["properties"]["storage"]["oneOf"]]
+    told = [
+        model(document, one["$ref"].rpartition("/")[2])
+        for one in model(document, "VerifyBody")["properties"]["storage"]["oneOf"]
+    ]
     schema = next(one for one in told if one["properties"]["kind"]["const"] == kind)
     assert set(STORAGES[kind].split()) <= set(schema["properties"]) and schema["additionalProperties"] is False
 
 
 def test_words_are_those_of_the_contract(document: Json) -> None:
-    assert set(model(document, "Family")["enum"]) >= set("wmma mma mma_sp mma_scaled wgmma wgmma_sp ldmatrix stmatrix movmatrix".split())
-    assert set(model(document, "Target")["enum"]) >= set("sm_75 sm_80 sm_86 sm_89 sm_90 sm_90a sm_100a sm_103a sm_120a".split())
+    assert set(model(document, "Family")["enum"]) >= set(
+        "wmma mma mma_sp mma_scaled wgmma wgmma_sp ldmatrix stmatrix movmatrix".split()
+    )
+    assert set(model(document, "Target")["enum"]) >= set(
+        "sm_75 sm_80 sm_86 sm_89 sm_90 sm_90a sm_100a sm_103a sm_120a".split()
+    )
     assert set(model(document, "SwizzleMode")["enum"]) >= {"none", "32B", "64B", "128B"}
-    runs = {model(document, one["$ref"].rpartition("/")[2])["properties"]["kind"]["const"] for one in model(document, "RunBody")["oneOf"]}
+    runs = {
+        model(document, one["$ref"].rpartition("/")[2])["properties"]["kind"]["const"]
+        for one in model(document, "RunBody")["oneOf"]
+    }
     assert runs >= {"mma", "fragment", "descriptor", "banks"}
     assert model(document, "Word64")["pattern"] == "^0x[0-9a-f]{16}$"
 
@@ -157,11 +191,15 @@ def test_shapes_of_the_arrays(client: TestClient) -> None:
     wide = client.get(f"{API}/instructions/wgmma.mma_async.m64n24k16.f32.f16.f16/operands/d").json()
     assert {np.shape(wide[name]) for name in ("row", "col", "register", "bit")} == {(128, 12)}
     assert np.shape(client.get(f"{API}/smem/tile?mn=72&k=128&rows=8").json()["offset_bytes"]) == (72, 128)
-    b = client.post(f"{API}/descriptors/reads", json=ASK | {"instruction": "wgmma.mma_async.m64n24k16.f32.f16.f16", "operand": "b"}).json()
+    b = client.post(
+        f"{API}/descriptors/reads", json=ASK | {"instruction": "wgmma.mma_async.m64n24k16.f32.f16.f16", "operand": "b"}
+    ).json()
     assert np.shape(b["address"]) == (24, 16) and b["first"] == np.min(b["address"])
     scale = client.get(f"{API}/instructions/{SCALED}/operands/scale_b").json()
     assert np.shape(scale["thread"]) == np.shape(scale["byte"]) == (8, 2)
-    assert np.shape(client.get(f"{API}/instructions/ldmatrix.m8n8.x2.shared.b16/operands/address").json()["matrix"]) == (32,)
+    assert np.shape(
+        client.get(f"{API}/instructions/ldmatrix.m8n8.x2.shared.b16/operands/address").json()["matrix"]
+    ) == (32,)
 
 
 def test_an_address_no_lane_supplies_is_minus_one(client: TestClient) -> None:
@@ -199,12 +237,21 @@ def test_an_unknown_instruction_is_a_404_that_names_the_nearest_and_the_part(cli
 
 
 def test_unknown_keys_are_refused_with_the_nearest(client: TestClient) -> None:
-    for body in (ASK | {"storag": TILE}, ASK | {"storage": TILE | {"swizle": "128B"}}, ASK | {"storage": TILE, "slice": {"kk": 0}}):
+    for body in (
+        ASK | {"storag": TILE},
+        ASK | {"storage": TILE | {"swizle": "128B"}},
+        ASK | {"storage": TILE, "slice": {"kk": 0}},
+    ):
         answer = client.post(f"{API}/descriptors/verify", json=body)
         assert answer.status_code == 422 and "Did you mean" in answer.json()["error"]["hint"], answer.text
 
 
 @pytest.mark.parametrize("text", ["4096", "0x1000", "0b1_0000_0000_0000", "04096", "4'096", "4096ull", 4096])
 def test_numbers_in_text(client: TestClient, text: object) -> None:
-    assert client.post(f"{API}/descriptors/encode", json={"start_address": text}).json()["descriptor"] == "0x0000000000000100"
-    assert client.get(f"{API}/smem/tile", params={"base": str(text)}).json()["k_steps"][0]["descriptor"].endswith("0100")
+    assert (
+        client.post(f"{API}/descriptors/encode", json={"start_address": text}).json()["descriptor"]
+        == "0x0000000000000100"
+    )
+    assert (
+        client.get(f"{API}/smem/tile", params={"base": str(text)}).json()["k_steps"][0]["descriptor"].endswith("0100")
+    )

@@ -30,18 +30,35 @@ def test_every_printer_is_read(text: str) -> None:
     assert parse(text) == CuteLayout((8, 64), (64, 1), Swizzle(3, 3, 3))
 
 
-@pytest.mark.parametrize("pointer", ["smem_ptr16b", "smem_ptr[16b]", "smem_ptr[16b](unset)", "smem_ptr[16b](0x7f1200000400)"])
+@pytest.mark.parametrize(
+    "pointer", ["smem_ptr16b", "smem_ptr[16b]", "smem_ptr[16b](unset)", "smem_ptr[16b](0x7f1200000400)"]
+)
 def test_pointers_say_the_unit(pointer: str) -> None:
     assert parse(f"Sw<3,4,3> o {pointer} o (_8,_64):(_64,_1)") == CuteLayout((8, 64), (64, 1), Swizzle(3, 4, 3), 16)
 
 
 # In elements and in 16-byte units, the m64n32k16 operands in modes none, 64B and 128B, as Sw<…> o smem_ptr16b / 128b.
 TWICE = [
-    ("Sw<0,4,3> o smem_ptr16b o ((8,8),(8,2)):((8,64),(1,512))", "Sw<0,4,3> o smem_ptr128b o ((8,8),(1,2)):((1,8),(1,64))"),
-    ("Sw<0,4,3> o smem_ptr16b o ((8,4),(8,2)):((8,64),(1,256))", "Sw<0,4,3> o smem_ptr128b o ((8,4),(1,2)):((1,8),(1,32))"),
-    ("Sw<2,4,3> o smem_ptr16b o ((32,2),(8,2)):((1,256),(32,512))", "Sw<2,4,3> o smem_ptr128b o ((4,2),(8,2)):((1,32),(4,64))"),
-    ("Sw<0,4,3> o smem_ptr16b o ((8,4),(8,2)):((1,64),(8,256))", "Sw<0,4,3> o smem_ptr128b o ((1,4),(8,2)):((1,8),(1,32))"),
-    ("Sw<3,4,3> o smem_ptr16b o ((64,1),(8,2)):((1,512),(64,512))", "Sw<3,4,3> o smem_ptr128b o ((8,1),(8,2)):((1,64),(8,64))"),
+    (
+        "Sw<0,4,3> o smem_ptr16b o ((8,8),(8,2)):((8,64),(1,512))",
+        "Sw<0,4,3> o smem_ptr128b o ((8,8),(1,2)):((1,8),(1,64))",
+    ),
+    (
+        "Sw<0,4,3> o smem_ptr16b o ((8,4),(8,2)):((8,64),(1,256))",
+        "Sw<0,4,3> o smem_ptr128b o ((8,4),(1,2)):((1,8),(1,32))",
+    ),
+    (
+        "Sw<2,4,3> o smem_ptr16b o ((32,2),(8,2)):((1,256),(32,512))",
+        "Sw<2,4,3> o smem_ptr128b o ((4,2),(8,2)):((1,32),(4,64))",
+    ),
+    (
+        "Sw<0,4,3> o smem_ptr16b o ((8,4),(8,2)):((1,64),(8,256))",
+        "Sw<0,4,3> o smem_ptr128b o ((1,4),(8,2)):((1,8),(1,32))",
+    ),
+    (
+        "Sw<3,4,3> o smem_ptr16b o ((64,1),(8,2)):((1,512),(64,512))",
+        "Sw<3,4,3> o smem_ptr128b o ((8,1),(8,2)):((1,64),(8,64))",
+    ),
 ]
 
 
@@ -55,7 +72,9 @@ def test_a_layout_in_chunks_is_the_one_in_elements(elements: str, chunks: str, s
 
 
 def test_offset_and_unit_move_the_data() -> None:
-    plain, moved = (storage({"kind": "cute", "layout": f"Sw<1,3,3> o {offset} o (8,64):(64,1)"}, 16, "K") for offset in (0, 64))
+    plain, moved = (
+        storage({"kind": "cute", "layout": f"Sw<1,3,3> o {offset} o (8,64):(64,1)"}, 16, "K") for offset in (0, 64)
+    )
     assert moved.address(0, 0) == 2 * Swizzle(1, 3, 3)(64) and plain.address(0, 0) == 0
     assert moved.address(0, 0) != 128
 
@@ -63,12 +82,19 @@ def test_offset_and_unit_move_the_data() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "empty"), ("   ", "empty"), ("(8,64)", "no CuTe layout"), ("(8,64):(64,1):1", "no CuTe layout"), ("8 8:1", "no CuTe layout"), ("(8,64):(64,x)", "no CuTe layout"),
-        ("(8,64):(64,-1)", "no CuTe layout"), ("(8,64):(64,1)x", "no CuTe layout"), ("(８,64):(64,1)", "no CuTe layout"), ("((8,64):(64,1)", "parentheses"), ("(8,64)):(64,1)", "parentheses"),
-        ("(8,,64):(64,1)", "','"), ("(8,):(1,)", "')'"), ("():()", "')'"), ("(8)(8):(1)(1)", "goes on"), ("8(8):1(1)", "goes on"), ("(8,64):(64,(1,2))", "nested alike"), ("(0,64):(64,1)", "size of 0"),
-        ("(" * 500 + "8" + ")" * 500 + ":1", "deeper"), ("(" * 2000 + ":", "no CuTe layout"), ("9" * 5000 + ":1", "5002 characters"), ("9" * 4000 + ":1", "more than"), (f"8:{2**63}", "more than"),
-        (f"(8,64):({MOST + 1},1)", "more than"), ("Sw<99,3,3> o (8,64):(64,1)", "no swizzle"), ("Sw<20000000000,3,3> o (8,64):(64,1)", "no swizzle"), ("Sw<3,3,2> o (8,64):(64,1)", "no swizzle"),
-        ("Sw<3,30,3> o (8,64):(64,1)", "no swizzle"), ("Sw<3,3> o (8,64):(64,1)", "no CuTe layout"), ("smem_ptr[7b] o (8,64):(64,1)", "units of 7"), ("Sw<3,4,3> o smem_ptr[16b] o 5 o (8,64):(64,1)", "offset 5"),
+        ("", "empty"), ("   ", "empty"), ("(8,64)", "no CuTe layout"), ("(8,64):(64,1):1", "no CuTe layout"),
+        ("8 8:1", "no CuTe layout"), ("(8,64):(64,x)", "no CuTe layout"),
+        ("(8,64):(64,-1)", "no CuTe layout"), ("(8,64):(64,1)x", "no CuTe layout"),
+        ("(８,64):(64,1)", "no CuTe layout"),
+        ("((8,64):(64,1)", "parentheses"), ("(8,64)):(64,1)", "parentheses"),
+        ("(8,,64):(64,1)", "','"), ("(8,):(1,)", "')'"), ("():()", "')'"), ("(8)(8):(1)(1)", "goes on"),
+        ("8(8):1(1)", "goes on"), ("(8,64):(64,(1,2))", "nested alike"), ("(0,64):(64,1)", "size of 0"),
+        ("(" * 500 + "8" + ")" * 500 + ":1", "deeper"), ("(" * 2000 + ":", "no CuTe layout"),
+        ("9" * 5000 + ":1", "5002 characters"), ("9" * 4000 + ":1", "more than"), (f"8:{2**63}", "more than"),
+        (f"(8,64):({MOST + 1},1)", "more than"), ("Sw<99,3,3> o (8,64):(64,1)", "no swizzle"),
+        ("Sw<20000000000,3,3> o (8,64):(64,1)", "no swizzle"), ("Sw<3,3,2> o (8,64):(64,1)", "no swizzle"),
+        ("Sw<3,30,3> o (8,64):(64,1)", "no swizzle"), ("Sw<3,3> o (8,64):(64,1)", "no CuTe layout"),
+        ("smem_ptr[7b] o (8,64):(64,1)", "units of 7"), ("Sw<3,4,3> o smem_ptr[16b] o 5 o (8,64):(64,1)", "offset 5"),
         ("E<0>:1", "no CuTe layout"), ("?:?", "no CuTe layout"),
     ],
 )  # fmt: skip
@@ -81,9 +107,12 @@ def test_what_is_no_layout_says_why(text: str, why: str) -> None:
 @pytest.mark.parametrize(
     ("spec", "field"),
     [
-        ({"layout": None}, "layout"), ({"layout": 5}, "layout"), ({}, "layout"), ({"layout": "64:1"}, "layout"), ({"layout": "(8,8,8):(64,8,1)"}, "layout"), ({"layout": "(1000,1000):(1000,1)"}, "layout"),
-        ({"layout": "(8,64):(64,1)", "unit": "words"}, "unit"), ({"layout": "(8,3):(64,1)", "unit": "bytes"}, "layout"), ({"layout": "smem_ptr128b o (8,8):(8,1)", "unit": "bytes"}, "unit"),
-        ({"layout": "smem_ptr[1b] o (8,64):(64,1)"}, "layout"), ({"layout": "(8,64):(64,1)", "base": 2**63}, "base"), ({"layout": "Sw<99,3,3> o (8,64):(64,1)"}, "layout"),
+        ({"layout": None}, "layout"), ({"layout": 5}, "layout"), ({}, "layout"), ({"layout": "64:1"}, "layout"),
+        ({"layout": "(8,8,8):(64,8,1)"}, "layout"), ({"layout": "(1000,1000):(1000,1)"}, "layout"),
+        ({"layout": "(8,64):(64,1)", "unit": "words"}, "unit"), ({"layout": "(8,3):(64,1)", "unit": "bytes"}, "layout"),
+        ({"layout": "smem_ptr128b o (8,8):(8,1)", "unit": "bytes"}, "unit"),
+        ({"layout": "smem_ptr[1b] o (8,64):(64,1)"}, "layout"), ({"layout": "(8,64):(64,1)", "base": 2**63}, "base"),
+        ({"layout": "Sw<99,3,3> o (8,64):(64,1)"}, "layout"),
     ],
 )  # fmt: skip
 def test_a_storage_names_its_field(spec: dict[str, Any], field: str) -> None:
@@ -98,7 +127,9 @@ def test_negative_shifts_are_pycutes() -> None:
         assert all(ours(n) == theirs(n) for n in range(0, 4096, 7))
 
 
-nested = st.recursive(st.integers(1, MOST), lambda inner: st.lists(inner, min_size=1, max_size=3).map(tuple), max_leaves=8)
+nested = st.recursive(
+    st.integers(1, MOST), lambda inner: st.lists(inner, min_size=1, max_size=3).map(tuple), max_leaves=8
+)
 
 
 def strides(shape: Any) -> Any:
@@ -106,7 +137,12 @@ def strides(shape: Any) -> Any:
 
 
 @settings(max_examples=150, deadline=None)
-@given(nested, st.sampled_from([None, Swizzle(3, 4, 3), Swizzle(2, 0, -3)]), st.sampled_from([None, 8, 16, 128]), st.integers(0, 1000))
+@given(
+    nested,
+    st.sampled_from([None, Swizzle(3, 4, 3), Swizzle(2, 0, -3)]),
+    st.sampled_from([None, 8, 16, 128]),
+    st.integers(0, 1000),
+)
 def test_what_is_printed_is_read_back(shape: Any, swizzle: Swizzle | None, unit: int | None, offset: int) -> None:
     made = CuteLayout(shape, strides(shape), swizzle, unit, 0 if unit else offset)
     assert parse(str(made)) == made

@@ -23,7 +23,9 @@ from layouts.swizzle import MODES, Swizzle, mode
 from layouts.tiling import Tile
 from tests.test_verify import GOOD, NONE, canonical, right
 
-CASES = json.loads(gzip.decompress((Path(__file__).parent / "golden" / "hardware" / "wgmma_reads.json.gz").read_bytes()))["cases"]
+CASES = json.loads(
+    gzip.decompress((Path(__file__).parent / "golden" / "hardware" / "wgmma_reads.json.gz").read_bytes())
+)["cases"]
 BITS = {"f16": 16, "u8": 8, "tf32": 32, "e4m3": 8}
 
 
@@ -32,16 +34,30 @@ def case_view(case: dict[str, Any]) -> View:
 
 
 def test_all_measured_maps_exactly() -> None:
-    assert len(CASES) == 500 and {c["swizzle_mode"] for c in CASES} == {0, 1, 2, 3} and any(c["base_offset"] for c in CASES)
+    assert (
+        len(CASES) == 500
+        and {c["swizzle_mode"] for c in CASES} == {0, 1, 2, 3}
+        and any(c["base_offset"] for c in CASES)
+    )
     for case in CASES:
         descriptor = Descriptor(int(case["descriptor"], 16))
         assert np.array_equal(reads(descriptor, case_view(case)), case["address"]), case["descriptor"]
-        decoded = (descriptor.start_address, descriptor.lbo_bytes, descriptor.sbo_bytes, descriptor.base_offset, descriptor.mode_code)
-        assert decoded == tuple(case[k] for k in ("start_address", "lbo_bytes", "sbo_bytes", "base_offset", "swizzle_mode"))
+        decoded = (
+            descriptor.start_address,
+            descriptor.lbo_bytes,
+            descriptor.sbo_bytes,
+            descriptor.base_offset,
+            descriptor.mode_code,
+        )
+        assert decoded == tuple(
+            case[k] for k in ("start_address", "lbo_bytes", "sbo_bytes", "base_offset", "swizzle_mode")
+        )
 
 
 def test_the_measurement_bites() -> None:
-    """Adding or XOR-ing base offset instead of subtracting it, or swapping the strides, must fail on some of the cases."""
+    """Adding or XOR-ing base offset instead of subtracting it, or swapping the strides, must fail on some
+    of the cases.
+    """
     moved = [c for c in CASES if c["base_offset"] and c["swizzle_mode"]]
     wrong = 0
     for case in moved:
@@ -50,7 +66,9 @@ def test_the_measurement_bites() -> None:
         wrong += not np.array_equal(reads(turned, case_view(case)), case["address"])
     assert wrong > len(moved) // 10
     swapped = sum(
-        not np.array_equal(reads(d.replace(lbo_encoded=d.sbo_bytes // 16, sbo_encoded=d.lbo_bytes // 16), case_view(c)), c["address"])
+        not np.array_equal(
+            reads(d.replace(lbo_encoded=d.sbo_bytes // 16, sbo_encoded=d.lbo_bytes // 16), case_view(c)), c["address"]
+        )
         for c in CASES
         for d in [Descriptor(int(c["descriptor"], 16))]
     )
@@ -73,7 +91,9 @@ def test_replacing_fields_by_themselves_keeps_every_bit(word: int) -> None:
     assert read_word(str(descriptor)).word == word
 
 
-@given(st.integers(0, 0x3FFF), st.integers(0, 0x3FFF), st.integers(0, 0x3FFF), st.integers(0, 7), st.sampled_from(MODES))
+@given(
+    st.integers(0, 0x3FFF), st.integers(0, 0x3FFF), st.integers(0, 0x3FFF), st.integers(0, 7), st.sampled_from(MODES)
+)
 def test_encode_and_decode_are_inverse(start: int, lbo: int, sbo: int, base_offset: int, m: Any) -> None:
     made = encode(start * 16, lbo * 16, sbo * 16, base_offset, m.name)
     assert (made.start_address, made.lbo_bytes, made.sbo_bytes, made.base_offset, made.mode) == (
@@ -105,7 +125,9 @@ TILES = [
 
 @pytest.mark.parametrize("row", TILES, ids=str)
 def test_tiles_equal_cute_tile_to_shape(row: tuple[int, str, str, int, int, str]) -> None:
-    """The tiling written once more with pycute: atom, logical product, swizzle; and the printed CuTe string evaluated."""
+    """The tiling written once more with pycute: atom, logical product, swizzle; and the printed CuTe string
+    evaluated.
+    """
     bits, major, name, mn, k, order = row
     tile = Tile(bits, major, mode(name), mn, k, order)
     (am, ak), (nm, nk) = tile.atom, tile.atoms
@@ -140,7 +162,9 @@ def test_a_tiles_own_descriptors_read_each_byte_once(row: tuple[int, str, str, i
 
 
 def test_the_default_order_is_that_of_cutlass_collectives() -> None:
-    """K-major Step<_1,_2,_3>, MN-major Step<_2,_1,_3> (sm90_mma_tma_gmma_ss_warpspecialized.hpp): tile_to_shape written once more."""
+    """K-major Step<_1,_2,_3>, MN-major Step<_2,_1,_3> (sm90_mma_tma_gmma_ss_warpspecialized.hpp): tile_to_shape written
+    once more.
+    """
     for m in MODES:
         for major in ("K", "MN"):
             tile = Tile(16, major, m, 128, 64)
@@ -186,7 +210,11 @@ def test_worked_examples(row: tuple[int, str, str, int | None, int]) -> None:
     mn, major, name, lbo, sbo = row
     tile = Tile(16, major, mode(name), mn, 16, "mn")
     lbo_used, _ = tile.used(mn)
-    assert tile.lbo_sbo_bytes()[1] == sbo * 16 and lbo_used == (lbo is not None) and (lbo is None or tile.lbo_sbo_bytes()[0] == lbo * 16)
+    assert (
+        tile.lbo_sbo_bytes()[1] == sbo * 16
+        and lbo_used == (lbo is not None)
+        and (lbo is None or tile.lbo_sbo_bytes()[0] == lbo * 16)
+    )
 
 
 def test_constant_expressions() -> None:
@@ -241,7 +269,9 @@ def test_tiles_name_the_wrong_field(change: dict[str, str], field: str) -> None:
 
 
 def test_sparse_b_takes_64_bytes_of_k_as_measured_on_an_h200() -> None:
-    """The first addresses of each 16-byte chunk of K, rows 0, 1, 8 and 16, as a device run printed them (LBO 0x1000, SBO 0x4000)."""
+    """The first addresses of each 16-byte chunk of K, rows 0, 1, 8 and 16, as a device run printed them (LBO 0x1000,
+    SBO 0x4000).
+    """
     i = find("wgmma.mma_async.sp.m64n32k32.f32.f16.f16")
     assert desc.view(i, "a", "K").k == 16
     seen = desc.view(i, "b", "K")
@@ -258,13 +288,25 @@ def test_sparse_b_takes_64_bytes_of_k_as_measured_on_an_h200() -> None:
             [0x4000, 0x4010, 0x5000, 0x5010],
             [0x8000, 0x8010, 0x9000, 0x9010],
         ],
-        "64B": [[0, 0x10, 0x20, 0x30], [0x40, 0x50, 0x60, 0x70], [0x4000, 0x4010, 0x4020, 0x4030], [0x8000, 0x8010, 0x8020, 0x8030]],
-        "128B": [[0, 0x10, 0x20, 0x30], [0x90, 0x80, 0xB0, 0xA0], [0x4000, 0x4010, 0x4020, 0x4030], [0x8000, 0x8010, 0x8020, 0x8030]],
+        "64B": [
+            [0, 0x10, 0x20, 0x30],
+            [0x40, 0x50, 0x60, 0x70],
+            [0x4000, 0x4010, 0x4020, 0x4030],
+            [0x8000, 0x8010, 0x8020, 0x8030],
+        ],
+        "128B": [
+            [0, 0x10, 0x20, 0x30],
+            [0x90, 0x80, 0xB0, 0xA0],
+            [0x4000, 0x4010, 0x4020, 0x4030],
+            [0x8000, 0x8010, 0x8020, 0x8030],
+        ],
     }
     for mode_name, rows in measured.items():
         word = desc.encode(0x2000, 0x1000, 0x4000, 0, mode_name)
         assert (desc.reads(word, seen)[[0, 1, 8, 16], ::8] - 0x2000).tolist() == rows, mode_name
-    assert "lbo" not in desc.inert(desc.encode(0, 16, 16, 0, "32B"), seen) and "lbo" in desc.inert(desc.encode(0, 16, 16, 0, "64B"), seen)
+    assert "lbo" not in desc.inert(desc.encode(0, 16, 16, 0, "32B"), seen) and "lbo" in desc.inert(
+        desc.encode(0, 16, 16, 0, "64B"), seen
+    )
 
 
 def test_warnings_are_about_what_is_there() -> None:

@@ -1,4 +1,6 @@
-"""On a machine with a GPU and CuPy: every kind of run, really executed. Elsewhere skipped with the reason; CI replays the evidence files."""
+"""On a machine with a GPU and CuPy: every kind of run, really executed. Elsewhere skipped with the reason; CI replays
+the evidence files.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The cause is named: what the verifier says of mistakes that this suite makes by itself, and the exact words it says."""
+"""The cause is named: what the verifier says of mistakes that this suite makes by itself, and the exact
+words it says.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +28,12 @@ from tests.study import PACKED, Row, pairs, study, table, totals
 WORDS = Path(__file__).parent / "golden" / "diagnoses.txt"
 # The codes of the contract that this suite must see named first at least once.
 CONTRACT = set(
-    "k_step_missing k_step_in_elements k_step_not_shifted other_slice stored_unswizzled stored_swizzle sbo_is_row_pitch element_size atom_order sign_extended "
-    "high_word_missing shifts_of_32_bits words_exchanged mode_at_bit_61 tcgen05_format panel_stride_wrong bytes_not_shifted shifted_twice lbo_sbo_swapped "
-    "tma_swizzle_enum swizzle_mode base_offset_missing base_offset_from_shifted_start base_offset_as_k_advance base_offset_wrong sbo_other_width "
-    "row_major_not_core_matrix k_advance_past_atom panel_stride_from_instruction mn_offset_inside_atom overlapping_core_matrices wrong_transpose generic_pointer "
-    "stride_wrong start_wrong not_canonical".split()
+    "k_step_missing k_step_in_elements k_step_not_shifted other_slice stored_unswizzled stored_swizzle sbo_is_row_pitch"
+    " element_size atom_order sign_extended high_word_missing shifts_of_32_bits words_exchanged mode_at_bit_61"
+    " tcgen05_format panel_stride_wrong bytes_not_shifted shifted_twice lbo_sbo_swapped tma_swizzle_enum swizzle_mode"
+    " base_offset_missing base_offset_from_shifted_start base_offset_as_k_advance base_offset_wrong sbo_other_width"
+    " row_major_not_core_matrix k_advance_past_atom panel_stride_from_instruction mn_offset_inside_atom"
+    " overlapping_core_matrices wrong_transpose generic_pointer stride_wrong start_wrong not_canonical".split()
 )
 
 
@@ -73,7 +76,7 @@ def test_the_study_bites(monkeypatch: pytest.MonkeyPatch) -> None:
         study(seed=4, count=2)
 
 
-# one example of each cause, and what is said of it ---------------------------------------------------------------------------
+# one example of each cause, and what is said of it --------------------------------------------------------------------
 
 WIDE = Program("f32.f16.f16", 128, "b", "K", "128B", 256, 128, "mn", 0x2000, 0, 64, "canonical").with_right_fields()
 INSIDE = replace(WIDE, at_k=16).with_right_fields()
@@ -101,7 +104,9 @@ def _examples() -> dict[str, dict[str, Any]]:
     ask = INSIDE.ask
     p = INSIDE
     out["two mistakes: TMA's code and the K step in elements"] = ask(pack(0x2000 + 16, 16, 1024, 0, 3))
-    out["two mistakes: a K step past the atom and LBO, SBO in bytes"] = WIDE.ask(pack(0x2000 + 128, 0, 0, 0, 1) | 16 << 16 | 1024 << 32)
+    out["two mistakes: a K step past the atom and LBO, SBO in bytes"] = WIDE.ask(
+        pack(0x2000 + 128, 0, 0, 0, 1) | 16 << 16 | 1024 << 32
+    )
     out["a generic pointer and TMA's code"] = ask(0x7F42_1200_0000 + p.start >> 4 | 1 << 16 | 64 << 32 | 3 << 62)
     out["overlapping core matrices"] = NONE.ask(pack(NONE.start, 16, 64, 0, 0))
     out["LBO of an instruction's rows"] = NONE.ask(pack(NONE.start, 64 * 16, 128, 0, 0))
@@ -127,9 +132,9 @@ def _examples() -> dict[str, dict[str, Any]]:
     out["SBO 1, as LBO where it is not read"] = ask(pack(p.start, 16, 16, 0, 1))
     out["an N-major LBO of another N"] = MN.ask(pack(MN.start, 256 * 64, MN.sbo, 0, 2))
     boxes = replace(INSIDE, kind="atoms").with_right_fields()
-    out["panels of 64 bytes, the word of 128"] = ROWS.ask(word(replace(ROWS, start=0x1400)), {**boxes.storage, **PANELS_64}) | {
-        "slice": {"mn": 0, "k": 0}
-    }
+    out["panels of 64 bytes, the word of 128"] = ROWS.ask(
+        word(replace(ROWS, start=0x1400)), {**boxes.storage, **PANELS_64}
+    ) | {"slice": {"mn": 0, "k": 0}}
     out["SBO of whole rows, panels one after the other"] = boxes.ask(pack(boxes.start, 16, 2048, 0, 1))
     out["64B panels, an LBO of 128B ones"] = MN.ask(pack(MN.start, 2 * MN.lbo, MN.sbo, 0, 2))
     out["N-major, the K step of a K-major tile"] = MN.ask(pack(MN.base + 32, MN.lbo, MN.sbo, 0, 2))
@@ -138,9 +143,13 @@ def _examples() -> dict[str, dict[str, Any]]:
     out["an XOR of another element size"] = replace(ROWS, types="f32.e4m3.e5m2").ask(
         word(replace(ROWS, start=0x1400)), {"kind": "cute", "layout": "Sw<3,3,3> o (64,128):(128,1)", "base": 0x1400}
     ) | {"slice": {"mn": 0, "k": 0}}
-    out["a negative int, written so"] = {**ask(0), "descriptor": "0x202 | (32768 << 16) | (uint64_t)64 << 32 | 1ull << 62"}
+    out["a negative int, written so"] = {
+        **ask(0),
+        "descriptor": "0x202 | (32768 << 16) | (uint64_t)64 << 32 | 1ull << 62",
+    }
     out["fp8 stored along M"] = {
-        **replace(ROWS, types="f32.e4m3.e5m2").ask(word(ROWS)), "storage": {"kind": "rows", "inner": "MN", "pitch_bytes": 128, "swizzle": "128B", "base": 0x1400},
+        **replace(ROWS, types="f32.e4m3.e5m2").ask(word(ROWS)),
+        "storage": {"kind": "rows", "inner": "MN", "pitch_bytes": 128, "swizzle": "128B", "base": 0x1400},
         "slice": {"mn": 0, "k": 32},
     }  # fmt: skip
     return out
@@ -164,7 +173,8 @@ def test_what_is_said() -> None:
     """Held word for word; after a change of wording read the difference, then `make golden`."""
     text = (
         "\n".join(
-            f"{name}\n  {given['descriptor']} {given['storage']} {given['slice']}\n{_said(given)}" for name, given in EXAMPLES.items()
+            f"{name}\n  {given['descriptor']} {given['storage']} {given['slice']}\n{_said(given)}"
+            for name, given in EXAMPLES.items()
         )
         + "\n"
     )
@@ -202,7 +212,10 @@ def test_two_mistakes_are_both_named() -> None:
 def test_two_mistakes_of_every_kind_are_both_named() -> None:
     """Where neither hides the other: a pointer's bits hide LBO and SBO, a cut word its high half."""
     found = pairs(seed=5, count=16)
-    hidden = {("sbo_is_row_pitch", "generic_pointer"), *(("lbo_sbo_swapped", packed) for packed in PACKED if packed != "words_exchanged")}
+    hidden = {
+        ("sbo_is_row_pitch", "generic_pointer"),
+        *(("lbo_sbo_swapped", packed) for packed in PACKED if packed != "words_exchanged"),
+    }
     shown = [row for names, row in found.items() if names not in hidden and "shifts_of_32_bits" not in names]
     asked, both, one = (sum(row[i] for row in shown) for i in range(3))
     assert asked > 100
@@ -210,7 +223,7 @@ def test_two_mistakes_of_every_kind_are_both_named() -> None:
     assert one >= 0.98 * asked, found
 
 
-# rules ------------------------------------------------------------------------------------------------------------------------
+# rules ----------------------------------------------------------------------------------------------------------------
 
 
 def test_data_swizzled_by_address_never_get_a_base_offset() -> None:
@@ -241,20 +254,33 @@ def test_bits_that_are_no_addresss_make_no_pointer(extra: int) -> None:
 
 
 def test_a_wrong_base_offset_does_not_move_the_start() -> None:
-    """Two rows off in mode 64B, the same bytes could be read from 32 bytes further: that is no repair a person wants."""
+    """Two rows off in mode 64B, the same bytes could be read from 32 bytes further: that is no repair a
+    person wants.
+    """
     tile = replace(ROWS, swizzle="64B", kind="canonical", k=32, base=0xC480, at_k=0).with_right_fields()
     told = memory.verify_facts(tile.ask(word(replace(tile, base_offset=3)), {**tile.storage, "swizzle_by": "tile"}))
-    assert [(d["code"], d["fix"]["changes"]) for d in told["diagnoses"]] == [("base_offset_wrong", {"base_offset": {"from": 3, "to": 1}})]
+    assert [(d["code"], d["fix"]["changes"]) for d in told["diagnoses"]] == [
+        ("base_offset_wrong", {"base_offset": {"from": 3, "to": 1}})
+    ]
 
 
 @pytest.mark.parametrize("swizzle", ["none", "128B"])
 def test_strides_that_say_what_rows_can_say_are_no_mistake_of_their_own(swizzle: str) -> None:
     """Padded rows, SBO eight of them: the data cannot be read, and no other number would help."""
     padded = {**ROWS.storage, "swizzle": swizzle, "pitch_bytes": 144}
-    assert len(memory.verify_facts(ROWS.ask(pack(0x1400, 16, 8 * 144, 0, 1), padded) | {"slice": {"mn": 0, "k": 0}})["diagnoses"]) == 1
+    assert (
+        len(
+            memory.verify_facts(ROWS.ask(pack(0x1400, 16, 8 * 144, 0, 1), padded) | {"slice": {"mn": 0, "k": 0}})[
+                "diagnoses"
+            ]
+        )
+        == 1
+    )
 
 
-@pytest.mark.parametrize(("lbo", "sbo", "said"), [(16, 16, "stride_wrong"), (16, 48, "stride_wrong"), (16, 8192, "stride_wrong")])
+@pytest.mark.parametrize(
+    ("lbo", "sbo", "said"), [(16, 16, "stride_wrong"), (16, 48, "stride_wrong"), (16, 8192, "stride_wrong")]
+)
 def test_one_field_does_not_prove_two_mistakes(lbo: int, sbo: int, said: str) -> None:
     """Shifted twice and of another width; in bytes and of another element: some such pair gives almost any number."""
     told = memory.verify_facts(INSIDE.ask(pack(INSIDE.start, lbo, sbo, 0, 1)))
@@ -295,10 +321,13 @@ def test_shifts_that_were_computed_are_not_suspected() -> None:
     number = memory.verify_facts(INSIDE.ask(pack(INSIDE.start, 16, 0, 0, 1)))
     written = memory.verify_facts({**INSIDE.ask(0), "descriptor": "0x202ull | 1ull << 16 | 0ull << 32 | 1ull << 62"})
     assert [d["code"] for told in (number, written) for d in told["diagnoses"]] == ["stride_wrong"] * 2
-    assert "32-bit integer" in number["diagnoses"][0]["message"] and "32-bit integer" not in written["diagnoses"][0]["message"]
+    assert (
+        "32-bit integer" in number["diagnoses"][0]["message"]
+        and "32-bit integer" not in written["diagnoses"][0]["message"]
+    )
 
 
-# without a storage, and beyond the window ---------------------------------------------------------------------------------------
+# without a storage, and beyond the window -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("p", [WIDE, INSIDE, MN, NONE], ids=["128B", "K step", "MN 64B", "none"])
@@ -320,8 +349,12 @@ def test_no_tile_fits_a_word_that_is_wrong() -> None:
 def test_tiles_that_fit_begin_where_a_tile_can() -> None:
     """128 bytes past a pattern's line: a tile of TMA's begins there, none 32 bytes before."""
     seen = desc.view(find(WIDE.instruction), "b", "K")
-    assert [(fit["base"], part["k"]) for fit, part in fits(Descriptor(pack(0x2080, 16, 1024, 0, 1)), seen)] == [(0x2080, 0)]
-    assert [(fit["base"], part["k"]) for fit, part in fits(Descriptor(pack(0x2020, 16, 1024, 0, 1)), seen)] == [(0x2000, 16)]
+    assert [(fit["base"], part["k"]) for fit, part in fits(Descriptor(pack(0x2080, 16, 1024, 0, 1)), seen)] == [
+        (0x2080, 0)
+    ]
+    assert [(fit["base"], part["k"]) for fit, part in fits(Descriptor(pack(0x2020, 16, 1024, 0, 1)), seen)] == [
+        (0x2000, 16)
+    ]
 
 
 @pytest.mark.parametrize(

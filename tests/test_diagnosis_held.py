@@ -1,5 +1,7 @@
-"""Everything the verifier says of many wrong words, held: each mistake of tests/blunders.py in a few programs, two at a time, words with random fields,
-and words without a storage. Which cause is named first, in which words and with which repair, changes only on purpose."""
+"""Everything the verifier says of many wrong words, held: each mistake of tests/blunders.py in a few programs, two at a
+time, words with random fields, and words without a storage. Which cause is named first, in which words and with which
+repair, changes only on purpose.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Where documents and hardware differ: every row is proved, by the engine, the evidence files, ptxas or the compiler."""
+"""Where documents and hardware differ: every row is proved, by the engine, the evidence files, ptxas or the
+compiler.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,10 @@ def test_every_row_is_proved(row: Difference) -> None:
     for text in row.ran:
         found = find(text)
         assert found.ptx == text
-        assert {run.device for run in catalog.runs(found) if run.agrees} == {"NVIDIA H100 80GB HBM3", "NVIDIA H200"}, text
+        assert {run.device for run in catalog.runs(found) if run.agrees} == {
+            "NVIDIA H100 80GB HBM3",
+            "NVIDIA H200",
+        }, text
     for text in row.assembled:
         assert find(text).ptx == text and catalog.assembled(find(text)).targets
     for text in row.refused:
@@ -94,18 +99,25 @@ def test_the_printed_column_of_m16n8k256_is_no_map() -> None:
 
 
 def test_the_four_products_of_m8n8k4_share_nothing() -> None:
-    for i in (i for i in catalog.instructions() if i.family.name == "mma" and i.shape == "m8n8k4" and i.types["a"] == "f16"):
+    for i in (
+        i for i in catalog.instructions() if i.family.name == "mma" and i.shape == "m8n8k4" and i.types["a"] == "f16"
+    ):
         for op in i.operands.values():
             product = op.coords["product"]
             for q in range(4):
                 lanes = np.flatnonzero((product == q).any(axis=1))
                 assert lanes.tolist() == [*range(4 * q, 4 * q + 4), *range(16 + 4 * q, 20 + 4 * q)]
                 held = op.rows[lanes] * op.col_count + op.cols[lanes]
-                assert sorted(held.ravel().tolist()) == list(range(op.row_count * op.col_count))  # a whole matrix each, nothing twice
+                assert sorted(held.ravel().tolist()) == list(
+                    range(op.row_count * op.col_count)
+                )  # a whole matrix each, nothing twice
 
 
 def test_default_strides_that_break_the_rule() -> None:
-    assert narrow_strides() == ("wmma.load.a.sync.aligned.col.m8n32k16.f16", "wmma.load.b.sync.aligned.row.m32n8k16.f16")
+    assert narrow_strides() == (
+        "wmma.load.a.sync.aligned.col.m8n32k16.f16",
+        "wmma.load.b.sync.aligned.row.m32n8k16.f16",
+    )
     for text in narrow_strides():
         (op,) = find(text).operands.values()
         assert wmma.default_stride(op, find(text).syntax.layouts[0]) == 8 and wmma.fragment_bytes(op) == 32
@@ -120,16 +132,22 @@ def test_a_stride_of_halves_is_a_multiple_of_16() -> None:
 def test_align_counts_bytes(tmp_path: Path) -> None:
     """The section that holds an array with .align 32 is aligned to 32 in the ELF file, whose unit is the byte."""
     (tmp_path / "a.ptx").write_text(
-        ".version 9.0\n.target sm_90\n.address_size 64\n.visible .global .align 32 .b8 A[64] = {1};\n.entry k() { ret; }"
+        ".version 9.0\n.target sm_90\n.address_size 64\n.visible .global .align 32 .b8 A[64] = {1};\n.entry k() {"
+        " ret; }"
     )
-    subprocess.run([str(assembler.ptxas()), "-arch=sm_90", str(tmp_path / "a.ptx"), "-o", str(tmp_path / "a.cubin")], check=True)
+    subprocess.run(
+        [str(assembler.ptxas()), "-arch=sm_90", str(tmp_path / "a.ptx"), "-o", str(tmp_path / "a.cubin")], check=True
+    )
     elf = (tmp_path / "a.cubin").read_bytes()
     offset, size = int.from_bytes(elf[0x28:0x30], "little"), int.from_bytes(elf[0x3A:0x3C], "little")
     heads = [elf[offset + n * size : offset + (n + 1) * size] for n in range(int.from_bytes(elf[0x3C:0x3E], "little"))]
     names = heads[int.from_bytes(elf[0x3E:0x40], "little")]
     strings = int.from_bytes(names[0x18:0x20], "little")
     called = {
-        elf[strings + int.from_bytes(h[:4], "little") :].split(b"\0")[0].decode(): int.from_bytes(h[0x30:0x38], "little") for h in heads
+        elf[strings + int.from_bytes(h[:4], "little") :].split(b"\0")[0].decode(): int.from_bytes(
+            h[0x30:0x38], "little"
+        )
+        for h in heads
     }
     assert called[".nv.global.init"] == 32
 
@@ -140,10 +158,14 @@ def test_sizes_of_m16n8k16() -> None:
 
 
 def test_lbo_of_sparse_b_is_read_with_the_32_byte_swizzle() -> None:
-    """The descriptor runs of both devices hold 40 words for it; the address model that agrees with them reads LBO in mode 32B alone."""
+    """The descriptor runs of both devices hold 40 words for it; the address model that agrees with them reads LBO in
+    mode 32B alone.
+    """
     found = find("wgmma.mma_async.sp.m64n32k32.f32.f16.f16")
     name = f"{found.ptx} b K-major"
-    assert all(data["descriptors"][name]["agreed"] == data["descriptors"][name]["ran"] > 0 for data in catalog.evidence_files())
+    assert all(
+        data["descriptors"][name]["agreed"] == data["descriptors"][name]["ran"] > 0 for data in catalog.evidence_files()
+    )
     seen = descriptor.view(found, "b", "K")
     for swizzle in ("32B", "64B", "128B"):
         near, far = (descriptor.reads(descriptor.encode(4096, lbo, 512, 0, swizzle), seen) for lbo in (16, 2048))
@@ -176,10 +198,17 @@ def test_kind_f8f6f4_assembles_for_sm_100a() -> None:
     assert {(i.types["a"], i.types["b"]) for i in wider} == {(a, b) for a in ("e4m3", "e5m2") for b in ("e4m3", "e5m2")}
 
 
-@pytest.mark.skipif(nvrtc.library() is None or nvrtc.headers() is None, reason="no NVRTC or no CUDA headers: make test installs both")
-@pytest.mark.parametrize(("shape", "element", "there"), [("16, 16, 16", "char", False), ("16, 16, 16", "signed char", True), ("16, 16, 8", "float", False), ("16, 16, 8", "wmma::precision::tf32", True)])  # fmt: skip
+@pytest.mark.skipif(
+    nvrtc.library() is None or nvrtc.headers() is None, reason="no NVRTC or no CUDA headers: make test installs both"
+)
+@pytest.mark.parametrize(("shape", "element", "there"),
+[("16, 16, 16", "char", False), ("16, 16, 16", "signed char", True), ("16, 16, 8", "float", False),
+("16, 16, 8", "wmma::precision::tf32", True)])  # fmt: skip
 def test_char_and_float_are_no_element_types(shape: str, element: str, there: bool) -> None:
-    source = f"#include <mma.h>\nusing namespace nvcuda;\nstatic_assert(wmma::fragment<wmma::matrix_a, {shape}, {element}, wmma::row_major>::num_elements > 0);"
+    source = (
+        f"#include <mma.h>\nusing namespace nvcuda;\nstatic_assert(wmma::fragment<wmma::matrix_a, {shape}, {element},"
+        " wmma::row_major>::num_elements > 0);"
+    )
     assert bool(nvrtc.compile_ptx(source, "sm_90", nvrtc.headers())[0]) == there
 
 
@@ -188,4 +217,7 @@ def test_the_layout_of_single_bit_m16n8k128() -> None:
     cutlass = pytest.importorskip("cutlass_library")
     text = (Path(cutlass.__file__).parent / "source/include/cute/atom/mma_traits_sm80.hpp").read_text()
     traits = text[text.index("MMA_Traits<SM80_16x8x128_S32U1U1S32_TN_XORPOPC>\n{") :].split("};")[0]
-    assert re.search(r"ALayout = Layout<Shape<Shape<_4,_8>,Shape<_32,_2>>,\s*Stride<Stride<_512,_1>,Stride<Stride<_16,_8>>>>;", traits)
+    assert re.search(
+        r"ALayout = Layout<Shape<Shape<_4,_8>,Shape<_32,_2>>,\s*Stride<Stride<_512,_1>,Stride<Stride<_16,_8>>>>;",
+        traits,
+    )

@@ -1,4 +1,6 @@
-"""What the documents tell people to type runs and prints what they say: the README's Python, every shell command of README and guide."""
+"""What the documents tell people to type runs and prints what they say: the README's Python, every shell command of
+README and guide.
+"""
 
 from __future__ import annotations
 
@@ -63,11 +65,17 @@ def test_shell_blocks_print_what_they_show(block: str, shell: tuple[Path, dict[s
         if line == "echo $?":
             assert expected.strip() == str(status), line
             continue
-        done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False, cwd=folder, env=environment)
+        done = subprocess.run(
+            ["bash", "-c", line], capture_output=True, text=True, check=False, cwd=folder, env=environment
+        )
         status = done.returncode
         assert done.stdout.strip() == expected.strip(), (line, done.stderr)
         assert "Traceback" not in done.stderr
-        assert status == 0 or commands[number + 1 : number + 2] == [("echo $?", f"{status}\n")], (line, status, done.stderr)
+        assert status == 0 or commands[number + 1 : number + 2] == [("echo $?", f"{status}\n")], (
+            line,
+            status,
+            done.stderr,
+        )
 
 
 def test_there_are_blocks() -> None:

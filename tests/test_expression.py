@@ -1,4 +1,6 @@
-"""Constant expressions mean what C++ means: against NVRTC, which folds them itself, and against values computed by hand."""
+"""Constant expressions mean what C++ means: against NVRTC, which folds them itself, and against values computed by
+hand.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,22 @@ from layouts.errors import LayoutError
 from layouts.expression import DEEPEST, LONGEST, evaluate
 from tests.ptxas import nvrtc
 
-TYPES = ("int", "unsigned", "long long", "unsigned long long", "uint64_t", "uint32_t", "int32_t", "short", "unsigned char", "bool")
-LITERALS = ("0", "1", "7", "010", "0x10", "255", "1024", "65535", "0x7FFFFFFF", "0x80000000", "0xFFFFFFFF", "2147483648", "4294967296", "0x100000000",
-            "1u", "16u", "1ul", "3ull", "64ll", "0b1011", "1'000", "0xFFFFu", "true", "false", "0x8000000000000000")  # fmt: skip
+TYPES = (
+    "int",
+    "unsigned",
+    "long long",
+    "unsigned long long",
+    "uint64_t",
+    "uint32_t",
+    "int32_t",
+    "short",
+    "unsigned char",
+    "bool",
+)
+LITERALS = ("0", "1", "7", "010", "0x10", "255", "1024", "65535", "0x7FFFFFFF", "0x80000000", "0xFFFFFFFF",
+"2147483648", "4294967296", "0x100000000",
+            "1u", "16u", "1ul", "3ull", "64ll", "0b1011", "1'000", "0xFFFFu", "true", "false",
+            "0x8000000000000000")  # fmt: skip
 BINARY = ("+", "-", "*", "/", "%", "&", "|", "^", "==", "!=", "<", ">", "<=", ">=", "&&", "||")
 
 
@@ -67,20 +82,29 @@ def test_random_expressions_equal_nvrtc() -> None:
 @pytest.mark.skipif(nvrtc.library() is None, reason="no NVRTC: make test installs it")
 def test_a_shift_of_an_int_is_32_bits_wide_on_the_device() -> None:
     """The PTX that stands behind the value of `1 << 62`: shl.b32, whose amount is clamped, then sign extension."""
-    ptx, _ = nvrtc.compile_ptx('extern "C" __global__ void k(unsigned long long* out, int n) { *out = 1 << n; }', "sm_90a")
+    ptx, _ = nvrtc.compile_ptx(
+        'extern "C" __global__ void k(unsigned long long* out, int n) { *out = 1 << n; }', "sm_90a"
+    )
     assert "shl.b32" in ptx and "cvt.s64.s32" in ptx and "shl.b64" not in ptx
 
 
 @pytest.mark.parametrize(
     ("text", "word"),
     [
-        ("(uint64_t)(int)0x80000000", 0xFFFFFFFF80000000), ("(uint64_t)0x80000000", 0x80000000), ("0x80000000", 0x80000000), ("-1", 2**64 - 1), ("~0u", 2**32 - 1),
-        ("3 & 2 == 2", 1), ("1 + 2 << 3", 24), ("1 << 2 + 3", 32), ("8 | 4 ^ 4 & 1", 12), ("-7 % 3 + 5 / -2", 2**64 - 3), ("010 + 8", 16), ("0b11", 3), ("4'096", 4096),
-        ("7 // 2\n + 1", 8), ("7 /* two */ / 2", 3), ("0 && 1 / 0", 0), ("1 || 1 / 0", 1), ("1 ? 2 : 1 / 0", 2), ("0 ? 1 : 0 ? 2 : 3", 3),
-        ("uint64_t(1) << 62", 1 << 62), ("std::uint64_t{1} << 62", 1 << 62), ("static_cast<unsigned long long>(1) << 62", 1 << 62), ("(unsigned long)1 << 62", 1 << 62),
-        ("64 * sizeof(half)", 128), ("sizeof(unsigned short) + sizeof(float)", 6), ("(short)70000", 4464), ("(bool)64", 1), ("9223372036854775808", 1 << 63),
-        ("18446744073709551615", 2**64 - 1), ("constexpr uint64_t desc = 0x4000004000010100ull;", 0x4000004000010100), ("auto d = 5u - 6u;", 2**32 - 1),
-        ("(uint64_t)1 << 62 | (uint64_t)(1024 >> 4) << 32 | (uint64_t)(16 >> 4) << 16 | 0x1000 >> 4", 0x4000004000010100), ("1z", 1), ("2uz", 2),
+        ("(uint64_t)(int)0x80000000", 0xFFFFFFFF80000000), ("(uint64_t)0x80000000", 0x80000000),
+        ("0x80000000", 0x80000000), ("-1", 2**64 - 1), ("~0u", 2**32 - 1),
+        ("3 & 2 == 2", 1), ("1 + 2 << 3", 24), ("1 << 2 + 3", 32), ("8 | 4 ^ 4 & 1", 12),
+        ("-7 % 3 + 5 / -2", 2**64 - 3), ("010 + 8", 16), ("0b11", 3), ("4'096", 4096),
+        ("7 // 2\n + 1", 8), ("7 /* two */ / 2", 3), ("0 && 1 / 0", 0), ("1 || 1 / 0", 1), ("1 ? 2 : 1 / 0", 2),
+        ("0 ? 1 : 0 ? 2 : 3", 3),
+        ("uint64_t(1) << 62", 1 << 62), ("std::uint64_t{1} << 62", 1 << 62),
+        ("static_cast<unsigned long long>(1) << 62", 1 << 62), ("(unsigned long)1 << 62", 1 << 62),
+        ("64 * sizeof(half)", 128), ("sizeof(unsigned short) + sizeof(float)", 6), ("(short)70000", 4464),
+        ("(bool)64", 1), ("9223372036854775808", 1 << 63),
+        ("18446744073709551615", 2**64 - 1), ("constexpr uint64_t desc = 0x4000004000010100ull;", 0x4000004000010100),
+        ("auto d = 5u - 6u;", 2**32 - 1),
+        ("(uint64_t)1 << 62 | (uint64_t)(1024 >> 4) << 32 | (uint64_t)(16 >> 4) << 16 | 0x1000 >> 4",
+        0x4000004000010100), ("1z", 1), ("2uz", 2),
     ],
 )  # fmt: skip
 def test_values(text: str, word: int) -> None:
@@ -110,7 +134,8 @@ def test_what_32_bits_lose_is_told_with_the_word_that_64_give(text: str, word: i
 
 
 @pytest.mark.parametrize(
-    "text", ["(uint32_t)(1 << 31)", "1 << 31 | 0u", "0 ? 1 << 62 : 5", "1u << 31", "(uint64_t)1 << 46", "(1 << 31) >> 31 & 1"]
+    "text",
+    ["(uint32_t)(1 << 31)", "1 << 31 | 0u", "0 ? 1 << 62 : 5", "1u << 31", "(uint64_t)1 << 46", "(1 << 31) >> 31 & 1"],
 )
 def test_shifts_that_lose_nothing_are_not_told(text: str) -> None:
     assert evaluate(text).warnings == ()
@@ -119,13 +144,20 @@ def test_shifts_that_lose_nothing_are_not_told(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "a value is missing"), ("   ", "a value is missing"), ("()", "')' stands where"), ("(1", "')' is missing"), ("1)", "')' follows"), ("1 2", "'2' follows"),
-        ("2**3", "'*' stands where"), ("7//2/", ""), ("--1", "'--' stands where"), ("1 ++ 2", "follows"), ("08", "octal"), ("1lL", "no integer"), ("0x", "no integer"),
-        ("1.5", "no meaning"), ("1e18", "no integer"), ("'a'", "no meaning"), ("0x1_", "no integer"), ("foo", "name without a value"), ("1/0", "zero"), ("5 % 0", "zero"),
-        ("1ull << 64", "undefined"), ("1 << -1", "undefined"), ("1 << 1 << 100", "undefined"), ("18446744073709551616", "64 bits"), ("9" * 3000, "64 bits"),
-        ("static_cast<foo>(1)", "'foo' is no integer type"), ("(unsigned bool)1", "no integer type"), ("= 5", "no name"), ("5 = 6", "no name"), ("float x = 5", "no integer type"),
-        ("1 ? 2", "':' is missing"), ("１", "no meaning"), ("1 @ 2", "no meaning"), ("(" * 500 + "1" + ")" * 500, "deeper"), ("1?" * 500, "deeper"), ("(" * 4000, "deeper"),
-        ("static_cast<uint64_t>(" * 40000, "characters"), ("1" * 100000, "characters"), ("1,2", "follows"), ("__import__('os')", "no meaning"),
+        ("", "a value is missing"), ("   ", "a value is missing"), ("()", "')' stands where"), ("(1", "')' is missing"),
+        ("1)", "')' follows"), ("1 2", "'2' follows"),
+        ("2**3", "'*' stands where"), ("7//2/", ""), ("--1", "'--' stands where"), ("1 ++ 2", "follows"),
+        ("08", "octal"), ("1lL", "no integer"), ("0x", "no integer"),
+        ("1.5", "no meaning"), ("1e18", "no integer"), ("'a'", "no meaning"), ("0x1_", "no integer"),
+        ("foo", "name without a value"), ("1/0", "zero"), ("5 % 0", "zero"),
+        ("1ull << 64", "undefined"), ("1 << -1", "undefined"), ("1 << 1 << 100", "undefined"),
+        ("18446744073709551616", "64 bits"), ("9" * 3000, "64 bits"),
+        ("static_cast<foo>(1)", "'foo' is no integer type"), ("(unsigned bool)1", "no integer type"),
+        ("= 5", "no name"), ("5 = 6", "no name"), ("float x = 5", "no integer type"),
+        ("1 ? 2", "':' is missing"), ("１", "no meaning"), ("1 @ 2", "no meaning"),
+        ("(" * 500 + "1" + ")" * 500, "deeper"), ("1?" * 500, "deeper"), ("(" * 4000, "deeper"),
+        ("static_cast<uint64_t>(" * 40000, "characters"), ("1" * 100000, "characters"), ("1,2", "follows"),
+        ("__import__('os')", "no meaning"),
     ],
 )  # fmt: skip
 def test_what_is_refused_says_why(text: str, why: str) -> None:

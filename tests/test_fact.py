@@ -37,12 +37,21 @@ def whole(**more: Any) -> Whole:
 def test_a_fact_is_json_in_the_order_of_its_fields() -> None:
     assert dumps(Alone(from_=1)) == b'{"from":1}'
     assert dumps(whole()) == b'{"from":1,"moved":[[0,3],[1,4],[2,5]],"inner":[{"from":2},{"from":3}]}'
-    assert json.loads(dumps(whole(note="", left=np.zeros((1, 1), int)))) == {**json.loads(dumps(whole())), "note": "", "left": [[0]]}
+    assert json.loads(dumps(whole(note="", left=np.zeros((1, 1), int)))) == {
+        **json.loads(dumps(whole())),
+        "note": "",
+        "left": [[0]],
+    }
 
 
 def test_what_is_extended_has_the_same_fields_and_more() -> None:
     made = extended(Alone(from_=7), Whole, moved=np.zeros((1, 1), int), inner=(), note="x")
-    assert (made.from_, made.note, made.left) == (7, "x", None) and list(plain(made)) == ["from", "moved", "inner", "note"]
+    assert (made.from_, made.note, made.left) == (7, "x", None) and list(plain(made)) == [
+        "from",
+        "moved",
+        "inner",
+        "note",
+    ]
     with pytest.raises(TypeError, match="moved"):
         extended(Alone(from_=7), Whole, inner=())
     with pytest.raises(TypeError, match="other"):
@@ -59,7 +68,11 @@ def test_what_is_no_fact_is_refused() -> None:
 
 def test_the_schema_names_and_requires_what_an_answer_has() -> None:
     schema = TypeAdapter(Whole).json_schema()
-    assert list(schema["properties"]) == ["from", "moved", "inner", "note", "left"] and schema["required"] == ["from", "moved", "inner"]
+    assert list(schema["properties"]) == ["from", "moved", "inner", "note", "left"] and schema["required"] == [
+        "from",
+        "moved",
+        "inner",
+    ]
     assert schema["additionalProperties"] is False and schema["description"] == Whole.__doc__
     assert schema["properties"]["from"] == {"type": "integer", "title": "From", "description": "Where it begins."}
     rows = {"type": "array", "items": {"type": "array", "items": {"type": "integer"}}, "description": "[thread][value]"}

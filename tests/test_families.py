@@ -74,7 +74,9 @@ def test_equals_ptx(i: Instruction, op: Operand) -> None:
 
 
 def in_cutlass(i: Instruction, op: Operand) -> bool:
-    """Whether CUTLASS states this map as a CuTe layout: dense mma, wgmma and block-scaled mma, and every accumulator of them."""
+    """Whether CUTLASS states this map as a CuTe layout: dense mma, wgmma and block-scaled mma, and every accumulator of
+    them.
+    """
     if i.family.name in ("mma_sp", "wgmma_sp") or (i.family.name == "mma_scaled" and i.operands["a"].sparsity):
         return op.name in "cd"
     if i.family.name == "wgmma" and op.name == "a" and op.container_bits == 1:
@@ -127,7 +129,9 @@ def swaps(pattern: Pattern) -> list[Pattern]:
     for one, other in itertools.combinations(names, 2):
         if size[one] == size[other]:
             change = {one: other, other: one}
-            out.append(replace(pattern, coords=tuple(tuple(change.get(n, n) for n in group) for group in pattern.coords)))
+            out.append(
+                replace(pattern, coords=tuple(tuple(change.get(n, n) for n in group) for group in pattern.coords))
+            )
     return out
 
 
@@ -188,7 +192,10 @@ def test_scales() -> None:
             supplier = getattr(movement, scale.name)
             for byte_id, thread_id in itertools.product(scale.byte_ids, scale.thread_ids):
                 thread, byte = scale.owners(byte_id, thread_id)
-                assert (scale.pattern.evaluate()[0][:, 0] == [cutlass.index(cutlass.SCALE_LINE[scale.name], t, 0) for t in range(32)]).all()
+                assert (
+                    scale.pattern.evaluate()[0][:, 0]
+                    == [cutlass.index(cutlass.SCALE_LINE[scale.name], t, 0) for t in range(32)]
+                ).all()
                 for line, block in itertools.product(range(thread.shape[0]), range(scale.blocks)):
                     assert thread[line, block] == supplier(thread_id, line)
                     assert byte[line, block] == byte_id + block
@@ -197,9 +204,14 @@ def test_scales() -> None:
 
 @pytest.mark.parametrize(
     ("text", "byte_ids", "thread_ids"),
-    [("mxf8f6f4.block_scale.f32.e4m3.e2m1.f32.ue8m0", (0, 1, 2, 3), (0, 1)), ("mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0", (0, 2), (0, 1))],
+    [
+        ("mxf8f6f4.block_scale.f32.e4m3.e2m1.f32.ue8m0", (0, 1, 2, 3), (0, 1)),
+        ("mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0", (0, 2), (0, 1)),
+    ],
 )
-def test_scale_selectors_are_refused_outside_the_documented(text: str, byte_ids: tuple[int, ...], thread_ids: tuple[int, ...]) -> None:
+def test_scale_selectors_are_refused_outside_the_documented(
+    text: str, byte_ids: tuple[int, ...], thread_ids: tuple[int, ...]
+) -> None:
     shape = "m16n8k32" if "mxf8" in text else "m16n8k64"
     scale = catalog.find(f"mma.{shape}.row.col.kind::{text}").scales["scale_a"]
     assert (scale.byte_ids, scale.thread_ids) == (byte_ids, thread_ids)
@@ -221,24 +233,54 @@ def test_metadata_that_does_not_ascend_is_refused() -> None:
 
 
 def test_metadata_picks_the_columns() -> None:
-    """One nibble changed moves just its group: lane 0's e, bits 0 to 3, are row 0, columns 0 to 3 of m16n8k16 with selector 0."""
+    """One nibble changed moves just its group: lane 0's e, bits 0 to 3, are row 0, columns 0 to 3 of m16n8k16 with
+    selector 0.
+    """
     op = catalog.find("mma.sp::ordered_metadata.m16n8k16.row.col.f32.f16.f16.f32").operand("a")
     assert op.sparsity
     words = [0x44444444] * 32
     words[0] = 0x4444444D
     dense = op.sparsity.dense_columns(op.coords["col"], words, 0)
-    changed = {(int(op.rows[t, v]), int(op.cols[t, v]), int(dense[t, v])) for t, v in zip(*(dense != op.cols).nonzero(), strict=True)}
+    changed = {
+        (int(op.rows[t, v]), int(op.cols[t, v]), int(dense[t, v]))
+        for t, v in zip(*(dense != op.cols).nonzero(), strict=True)
+    }
     assert changed == {(0, 0, 1), (0, 1, 3)}
 
 
 def test_register_counts() -> None:
     """PTX's register counts: e.g. four .b32 of A, two of B, four .f32 of C for m16n8k16 f16."""
     expected = {
-        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32": {"a": (4, "b32"), "b": (2, "b32"), "c": (4, "f32"), "d": (4, "f32")},
-        "mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16": {"a": (2, "b32"), "b": (1, "b32"), "c": (2, "b32"), "d": (2, "b32")},
-        "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64": {"a": (8, "f64"), "b": (4, "f64"), "c": (4, "f64"), "d": (4, "f64")},
-        "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f16": {"a": (2, "b32"), "b": (2, "b32"), "c": (4, "b32"), "d": (8, "f32")},
-        "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc": {"a": (4, "b32"), "b": (2, "b32"), "c": (4, "s32"), "d": (4, "s32")},
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32": {
+            "a": (4, "b32"),
+            "b": (2, "b32"),
+            "c": (4, "f32"),
+            "d": (4, "f32"),
+        },
+        "mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16": {
+            "a": (2, "b32"),
+            "b": (1, "b32"),
+            "c": (2, "b32"),
+            "d": (2, "b32"),
+        },
+        "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64": {
+            "a": (8, "f64"),
+            "b": (4, "f64"),
+            "c": (4, "f64"),
+            "d": (4, "f64"),
+        },
+        "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f16": {
+            "a": (2, "b32"),
+            "b": (2, "b32"),
+            "c": (4, "b32"),
+            "d": (8, "f32"),
+        },
+        "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc": {
+            "a": (4, "b32"),
+            "b": (2, "b32"),
+            "c": (4, "s32"),
+            "d": (4, "s32"),
+        },
         "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f16.e2m1.e3m2.f16": {
             "a": (4, "b32"),
             "b": (2, "b32"),

@@ -1,4 +1,6 @@
-"""A descriptor format is one row: fields, codes, words, JSON, page, colours and picture of another one follow from it."""
+"""A descriptor format is one row: fields, codes, words, JSON, page, colours and picture of another one
+follow from it.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ BASE_32B = Mode("128B_base32B", 4, 8, Swizzle(2, 5, 2))
 OTHER = Format(
     "tcgen05",
     (
-        START, LBO, SBO, Field("version", 46, 48, 1, "1 in every word"), BASE_OFFSET, Field("lbo_mode", 52, 52, 1, "0 byte offset, 1 address"),
+        START, LBO, SBO, Field("version", 46, 48, 1, "1 in every word"), BASE_OFFSET,
+        Field("lbo_mode", 52, 52, 1, "0 byte offset, 1 address"),
         Field("swizzle", 61, 63, 1, "3 bits"),
     ),
     {mode("none"): 0, BASE_32B: 1, mode("128B"): 2, mode("64B"): 4, mode("32B"): 6},
@@ -38,9 +41,17 @@ AMOUNTS = {"start_address": 0x4000, "lbo_bytes": 4096, "sbo_bytes": 1024, "base_
 def test_it_encodes_and_decodes() -> None:
     word = encode_as(OTHER, AMOUNTS, "128B_base32B")
     assert word.word == 0x4000 >> 4 | 4096 >> 4 << 16 | 1024 >> 4 << 32 | 1 << 46 | 3 << 49 | 1 << 52 | 1 << 61
-    assert word.facts == {**AMOUNTS, "version": 1, "swizzle": "128B_base32B"} and word.mode is BASE_32B and not word.reserved
+    assert (
+        word.facts == {**AMOUNTS, "version": 1, "swizzle": "128B_base32B"}
+        and word.mode is BASE_32B
+        and not word.reserved
+    )
     again = Descriptor(word.word | 1 << 53, OTHER)
-    assert again.reserved == 1 << 53 and again.replace(lbo_encoded=2, swizzle=6).facts == {**word.facts, "lbo_bytes": 32, "swizzle": "32B"}
+    assert again.reserved == 1 << 53 and again.replace(lbo_encoded=2, swizzle=6).facts == {
+        **word.facts,
+        "lbo_bytes": 32,
+        "swizzle": "32B",
+    }
     assert [row["name"] for row in desc.fields(word)] == [f.name for f in OTHER.fields]
     assert {f.name: f.encoded_name for f in OTHER.fields}["sbo"] == "sbo_encoded"
 
@@ -75,7 +86,12 @@ def test_the_picture_and_the_words_follow() -> None:
     for palette in (LIGHT, None):
         svg = draw.bits_svg(word, palette)
         assert f"<title>tcgen05 matrix descriptor {word}</title>" in svg
-        assert "version 1<" in svg and "lbo_mode 1<" in svg and "swz 128B_base32B<" not in svg and "swizzle 128B_base32B<" in svg
+        assert (
+            "version 1<" in svg
+            and "lbo_mode 1<" in svg
+            and "swz 128B_base32B<" not in svg
+            and "swizzle 128B_base32B<" in svg
+        )
         fills = re.findall(r'<rect x="[^"]+" y="[^"]+" width="23.7" height="24" fill="([^"]+)"', svg)
         by_bit = dict(zip(range(63, -1, -1), fills, strict=True))
         assert len({by_bit[f.low] for f in OTHER.fields}) == 7 and by_bit[48] == by_bit[46] != by_bit[53] == by_bit[60]
@@ -93,8 +109,18 @@ def test_the_page_is_drawn_from_the_row() -> None:
     form = source[source.index('<form class="strip fields"') :]
     text = templates.env.from_string(form[: form.index("</form>")]).render(context)
     assert re.findall(r'data-field="(\w+)"', text) == [f.name for f in reversed(OTHER.fields)]
-    assert re.findall(r'data-code="(\d)" (selected)?', text) == [("0", ""), ("1", "selected"), ("2", ""), ("4", ""), ("6", "")]
-    assert 'action="/descriptor/tcgen05"' in text and 'name="lbo_bytes" data-field="lbo" value="4096"' in text and "version 48–46" in text
+    assert re.findall(r'data-code="(\d)" (selected)?', text) == [
+        ("0", ""),
+        ("1", "selected"),
+        ("2", ""),
+        ("4", ""),
+        ("6", ""),
+    ]
+    assert (
+        'action="/descriptor/tcgen05"' in text
+        and 'name="lbo_bytes" data-field="lbo" value="4096"' in text
+        and "version 48–46" in text
+    )
     assert editor.fields_of(OTHER)[3] == {"name": "version", "low": 46, "high": 48, "unit": 1, "label": "version 48–46"}
 
 

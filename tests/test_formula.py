@@ -1,4 +1,6 @@
-"""Formulas of elements: against a reference that computes one element at a time in Python, printed with no more parentheses than C needs."""
+"""Formulas of elements: against a reference that computes one element at a time in Python, printed with no more
+parentheses than C needs.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ from layouts.errors import LayoutError
 from layouts.formula import DEEPEST, LONGEST, evaluate
 
 I, J = (part.ravel() for part in np.meshgrid(np.arange(-3, 5), np.arange(6)))
-PRECEDENCE = {"||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6, "<": 7, ">": 7, "<=": 7, ">=": 7, "<<": 8, ">>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "%": 10}  # fmt: skip
+PRECEDENCE = {"||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6, "<": 7, ">": 7, "<=": 7, ">=": 7, "<<": 8,
+">>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "%": 10}  # fmt: skip
 WHOLE_ONLY = {"<<", ">>", "&", "|", "^"}
 
 
@@ -43,8 +46,10 @@ WHOLE: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 EITHER: dict[str, Callable[[Any, Any], Any]] = {
     "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "/": lambda a, b: a / b, "%": math.fmod,
-    "==": lambda a, b: int(a == b), "!=": lambda a, b: int(a != b), "<": lambda a, b: int(a < b), ">": lambda a, b: int(a > b),
-    "<=": lambda a, b: int(a <= b), ">=": lambda a, b: int(a >= b), "&&": lambda a, b: int(bool(a and b)), "||": lambda a, b: int(bool(a or b)),
+    "==": lambda a, b: int(a == b), "!=": lambda a, b: int(a != b), "<": lambda a, b: int(a < b), ">": lambda a,
+    b: int(a > b),
+    "<=": lambda a, b: int(a <= b), ">=": lambda a, b: int(a >= b), "&&": lambda a, b: int(bool(a and b)),
+    "||": lambda a, b: int(bool(a or b)),
 }  # fmt: skip
 
 
@@ -56,7 +61,12 @@ def binary(op: str, left: Made, right: Made) -> Made | None:
     level = PRECEDENCE[op]
     assert make is not None
     text = f"{left.at(level)} {op} {right.at(level + 1)}"
-    return Made(text, level, lambda e: make(left.value(e), right.value(e)), whole or op in ("==", "!=", "<", ">", "<=", ">=", "&&", "||"))
+    return Made(
+        text,
+        level,
+        lambda e: make(left.value(e), right.value(e)),
+        whole or op in ("==", "!=", "<", ">", "<=", ">=", "&&", "||"),
+    )
 
 
 def unary(sign: str, of: Made) -> Made | None:
@@ -74,7 +84,10 @@ def choice(condition: Made, yes: Made, no: Made) -> Made:
 def called(name: str, *of: Made) -> Made:
     make = {"abs": abs, "min": min, "max": max}[name]
     return Made(
-        f"{name}({', '.join(one.text for one in of)})", 12, lambda e: make(*(one.value(e) for one in of)), all(one.whole for one in of)
+        f"{name}({', '.join(one.text for one in of)})",
+        12,
+        lambda e: make(*(one.value(e) for one in of)),
+        all(one.whole for one in of),
     )
 
 
@@ -85,7 +98,8 @@ def leaf(number: str) -> Made:
 
 LEAVES = st.one_of(
     st.sampled_from([Made("i", 12, lambda e: e["i"], True), Made("j", 12, lambda e: e["j"], True)]),
-    st.sampled_from(["0", "1", "2", "7", "0x1F", "0b101", "12'0", "2.5", "0.25", ".5"]).map(lambda text: leaf(text) if "'" not in text else Made(text, 12, lambda e: 120, True)),
+    st.sampled_from(["0", "1", "2", "7", "0x1F", "0b101", "12'0", "2.5", "0.25",
+    ".5"]).map(lambda text: leaf(text) if "'" not in text else Made(text, 12, lambda e: 120, True)),
 )  # fmt: skip
 
 
@@ -120,11 +134,16 @@ def test_values_are_what_c_computes(made: Made) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "a value is missing"), ("i +", "missing at the end"), ("(i", "')' is missing before the end"), ("i j", "'j' follows a complete formula"), ("k", "'k' has no value"),
-        ("i ? 1", "':' is missing"), ("abs i", "'(' is missing"), ("abs(i, j)", "abs takes 1, not 2"), ("min(i)", "min takes 2, not 1"), ("i $ 2", "'$ 2' has no meaning here"),
-        ("~2.5", "~ takes whole numbers"), ("2.5 & 1", "& takes whole numbers"), ("1.0 << 2", "<< takes whole numbers"), ("1 << 53", "<< shifts by 0 to 52"), ("1 << i", "<< shifts by 0 to 52"),
-        ("1 / i", "divided by zero"), ("i % j", "divided by zero"), ("1 / 0.0", "divided by zero"), ("9007199254740992", "2^53 or more"), ("9007199254740991 + 1", "2^53 or more"),
-        ("* 2", "'*' stands where a value is expected"), ("1e400", "a value is too large"), ("-" * 33 + "i", f"more than {DEEPEST} signs"),
+        ("", "a value is missing"), ("i +", "missing at the end"), ("(i", "')' is missing before the end"),
+        ("i j", "'j' follows a complete formula"), ("k", "'k' has no value"),
+        ("i ? 1", "':' is missing"), ("abs i", "'(' is missing"), ("abs(i, j)", "abs takes 1, not 2"),
+        ("min(i)", "min takes 2, not 1"), ("i $ 2", "'$ 2' has no meaning here"),
+        ("~2.5", "~ takes whole numbers"), ("2.5 & 1", "& takes whole numbers"), ("1.0 << 2", "<< takes whole numbers"),
+        ("1 << 53", "<< shifts by 0 to 52"), ("1 << i", "<< shifts by 0 to 52"),
+        ("1 / i", "divided by zero"), ("i % j", "divided by zero"), ("1 / 0.0", "divided by zero"),
+        ("9007199254740992", "2^53 or more"), ("9007199254740991 + 1", "2^53 or more"),
+        ("* 2", "'*' stands where a value is expected"), ("1e400", "a value is too large"),
+        ("-" * 33 + "i", f"more than {DEEPEST} signs"),
         ("(" * 32 + "i" + ")" * 32, f"nested deeper than {DEEPEST}"), ("max(1, 2", "')' is missing"),
     ],
 )  # fmt: skip
@@ -133,7 +152,10 @@ def test_what_is_no_formula(text: str, says: str) -> None:
         evaluate(text, {"i": I, "j": J}, "data.a")
     error = caught.value
     assert error.code == "bad_formula" and error.field == "data.a" and says in error.message
-    assert error.hint == "Allowed: numbers, i, j, + - * / % << >> & | ^ ~ ! comparisons && || ?: parentheses, abs, min, max."
+    assert (
+        error.hint
+        == "Allowed: numbers, i, j, + - * / % << >> & | ^ ~ ! comparisons && || ?: parentheses, abs, min, max."
+    )
 
 
 def test_the_limits_themselves_are_allowed() -> None:

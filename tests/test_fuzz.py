@@ -1,4 +1,5 @@
-"""Every operation of the OpenAPI document, asked by schemathesis: what the document forbids is refused, what it promises is kept, nothing fails.
+"""Every operation of the OpenAPI document, asked by schemathesis: what the document forbids is refused, what it
+promises is kept, nothing fails.
 
 `make test` asks a few times with the same questions every time; `make fuzz` asks LANESCOPE_FUZZ times with new ones.
 """
@@ -19,7 +20,12 @@ from app.main import create_app
 EXAMPLES = int(os.environ.get("LANESCOPE_FUZZ", "0"))
 APP = create_app()
 SCHEMA = schemathesis.openapi.from_asgi("/openapi.json", APP)
-SCHEMA.config.checks.not_a_server_error.expected_statuses = ["2xx", "3xx", "4xx", "503"]  # 503: a machine without a device says so
+SCHEMA.config.checks.not_a_server_error.expected_statuses = [
+    "2xx",
+    "3xx",
+    "4xx",
+    "503",
+]  # 503: a machine without a device says so
 SCHEMA.config.checks.negative_data_rejection.expected_statuses = ["4xx", "503"]
 # A body can be right by its schema and name a tile that does not exist: a 422 is no contradiction.
 NOT_PROMISED = CHECKS.get_by_names(["positive_data_acceptance"])

@@ -1,4 +1,6 @@
-"""Part "code" of `lanescope gpu verify`: its kernels compile, and a sample of them, run on the host thread by thread, gives the words of the maps."""
+"""Part "code" of `lanescope gpu verify`: its kernels compile, and a sample of them, run on the host thread by thread,
+gives the words of the maps.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,7 @@ static void block(void (*kernel)(unsigned*, const unsigned*), unsigned threads, 
   for (auto& thread : running) thread.join();
   fwrite(out.data(), 4, words, stdout);
 }
-""".replace("WINDOW", str(WINDOW))
+""".replace("WINDOW", str(WINDOW))  # noqa: E501
 MOST = 4096  # words of a case that a host runs
 FENCE = 'asm volatile("fence.proxy.async.shared::cta;" ::: "memory");'
 
@@ -74,7 +76,9 @@ def on_host(cases: tuple[Case, ...]) -> list[np.ndarray]:
     """What each case's kernel writes."""
     parts, calls = [], []
     for n, case in enumerate(cases):
-        text = cpp.as_host(case.source()).replace(FENCE, "").replace('extern "C" __global__ void k(', f"static void k{n}(")
+        text = (
+            cpp.as_host(case.source()).replace(FENCE, "").replace('extern "C" __global__ void k(', f"static void k{n}(")
+        )
         text = text.replace("extern __shared__ __align__(1024) unsigned char shared[];", "").replace(
             "typedef unsigned long long uint64_t;\n", ""
         )

@@ -1,4 +1,6 @@
-"""Golden pictures: the gallery, one a kind of family. A changed picture is saved beside the old for a person to compare."""
+"""Golden pictures: the gallery, one a kind of family. A changed picture is saved beside the old for a person to
+compare.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,10 @@ def test_picture(slug: str) -> None:
         beside.parent.mkdir(exist_ok=True)
         beside.write_text(drawn)
         (beside.parent / f"{slug}.old.svg").write_text(path.read_text())
-        pytest.fail(f"{path.name} changed; old and new are {beside.parent / slug}.old.svg and .new.svg. If the new is right: make golden")
+        pytest.fail(
+            f"{path.name} changed; old and new are {beside.parent / slug}.old.svg and .new.svg. If the new is right:"
+            " make golden"
+        )
 
 
 def test_every_family_has_a_picture_and_no_picture_is_left_over() -> None:

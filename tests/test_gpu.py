@@ -18,7 +18,9 @@ from tests.ptxas import nvrtc
 EVIDENCE = sorted((Path(__file__).parents[1] / "layouts" / "evidence").glob("*.json"))
 
 
-@pytest.mark.parametrize("name", ["f16", "bf16", "tf32", "f64", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1", "s8", "u8", "s4", "u4", "b1"])
+@pytest.mark.parametrize(
+    "name", ["f16", "bf16", "tf32", "f64", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1", "s8", "u8", "s4", "u4", "b1"]
+)
 def test_every_type_holds_its_test_values(name: str) -> None:
     values = np.array(numbers.legal_values(name))
     assert len(set(numbers.encode(values, name).tolist())) == len(values)
@@ -32,15 +34,25 @@ def test_known_codes() -> None:
 
 
 def test_unpack_undoes_pack() -> None:
-    for text in ("mma.m16n8k16.row.col.f32.f16.f16.f32", "mma.m8n8k4.row.col.f32.f16.f16.f32", "wmma.load.a.row.m16n16k16.f16"):
+    for text in (
+        "mma.m16n8k16.row.col.f32.f16.f16.f32",
+        "mma.m8n8k4.row.col.f32.f16.f16.f32",
+        "wmma.load.a.row.m16n16k16.f16",
+    ):
         for op in find(text).operands.values():
-            bits = np.random.default_rng(1).integers(0, 1 << min(op.container_bits, 32), op.pattern.extents).astype(np.uint64)
+            bits = (
+                np.random.default_rng(1)
+                .integers(0, 1 << min(op.container_bits, 32), op.pattern.extents)
+                .astype(np.uint64)
+            )
             back, disagree = numbers.unpack(op, numbers.pack(op, bits))
             assert np.array_equal(back, bits) and not disagree
 
 
 def test_a_4_bit_float_takes_the_middle_of_its_8_bit_container() -> None:
-    """PTX ISA 9.1, 9.7.14.5.14: e2m1 in bits 2 to 5, 6-bit elements in the low six bits; packed 4-bit elements have no padding."""
+    """PTX ISA 9.1, 9.7.14.5.14: e2m1 in bits 2 to 5, 6-bit elements in the low six bits; packed 4-bit elements have no
+    padding.
+    """
     ones = {"e2m1": 0x2 << 2, "e3m2": 0x0C, "e2m3": 0x08}
     for name, byte in ones.items():
         op = find(f"mma.m16n8k32.row.col.kind::f8f6f4.f32.{name}.{name}.f32").operands["a"]
@@ -48,11 +60,15 @@ def test_a_4_bit_float_takes_the_middle_of_its_8_bit_container() -> None:
         assert set(numbers.pack(op, bits).ravel().tolist()) == {byte * 0x01010101}
         assert np.array_equal(numbers.unpack(op, numbers.pack(op, bits))[0], bits)
     packed = find("mma.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0").operands["a"]
-    assert set(numbers.pack(packed, numbers.encode(np.ones(packed.pattern.extents), "e2m1")).ravel().tolist()) == {0x22222222}
+    assert set(numbers.pack(packed, numbers.encode(np.ones(packed.pattern.extents), "e2m1")).ravel().tolist()) == {
+        0x22222222
+    }
 
 
 @pytest.mark.skipif(nvrtc.library() is None, reason="no NVRTC: make test installs it")
-@pytest.mark.parametrize("family", ["mma", "mma_sp", "wmma", "wgmma", "wgmma_sp", "ldmatrix", "stmatrix", "movmatrix", "mma_scaled"])
+@pytest.mark.parametrize(
+    "family", ["mma", "mma_sp", "wmma", "wgmma", "wgmma_sp", "ldmatrix", "stmatrix", "movmatrix", "mma_scaled"]
+)
 def test_kernels_compile(family: str) -> None:
     target = "sm_120a" if family == "mma_scaled" else "sm_90a"
     todo = [job for job in verify.jobs(target, family) if job.instruction.sizes.get("n", 8) in (8, 16, 32)]
@@ -78,7 +94,9 @@ def test_without_a_device_it_says_why() -> None:
 
 @pytest.mark.parametrize("path", EVIDENCE, ids=lambda p: p.name)
 def test_evidence_names_what_the_catalogue_has_and_agrees(path: Path) -> None:
-    """A file written by the device run: every variant it names is in the catalogue, and hardware agreed with all of them."""
+    """A file written by the device run: every variant it names is in the catalogue, and hardware agreed with all of
+    them.
+    """
     found: dict[str, Any] = json.loads(path.read_text())
     assert {"device", "compute_capability", "driver", "cuda", "date", "method"} <= set(found["meta"])
     known = {i.ptx for i in catalog.instructions()}
@@ -104,9 +122,13 @@ def test_evidence_of_descriptors_and_banks(path: Path) -> None:
     assert set(found["banks"]) == set(ACCESSES) and found["descriptors"]
     assert sum("wgmma.mma_async.sp" in what and " b " in what for what in found["descriptors"]) >= 4
     least = {"descriptors": 3, "banks": 3, "chains": 1, "programs": 1, "code": 1}
-    assert all(row["ran"] == row["agreed"] >= least[part] for part in verify.PARTS for row in found.get(part, {}).values())
+    assert all(
+        row["ran"] == row["agreed"] >= least[part] for part in verify.PARTS for row in found.get(part, {}).values()
+    )
     if found["meta"]["device"] == "NVIDIA H200":
-        assert sum(row["ran"] for row in found["chains"].values()) > 400 and any("pieces" in key for key in found["chains"])
+        assert sum(row["ran"] for row in found["chains"].values()) > 400 and any(
+            "pieces" in key for key in found["chains"]
+        )
         assert sum(row["ran"] for row in found["programs"].values()) > 150
 
 
@@ -167,7 +189,9 @@ def test_gpu_page_and_status() -> None:
 
 
 def test_one_part_is_written_into_the_file_of_the_same_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whole programs, say, run later than the rest: their rows and date are added, and nothing else of the file changes."""
+    """Whole programs, say, run later than the rest: their rows and date are added, and nothing else of the file
+    changes.
+    """
     monkeypatch.setattr(verify, "FOLDER", tmp_path)
     kept = json.loads(EVIDENCE[0].read_text())
     (tmp_path / EVIDENCE[0].name).write_text(json.dumps(kept))
@@ -175,7 +199,10 @@ def test_one_part_is_written_into_the_file_of_the_same_device(tmp_path: Path, mo
     found = {"meta": kept["meta"] | {"date": "2027-01-02"}, "results": {}, "programs": rows}
     written = json.loads(verify.write(found, "programs").read_text())
     assert written["programs"] == rows and written["meta"]["dates"] == {"programs": "2027-01-02"}
-    assert f"programs: {verify.METHODS['programs']}" in written["meta"]["method"] and kept["meta"]["method"] in written["meta"]["method"]
+    assert (
+        f"programs: {verify.METHODS['programs']}" in written["meta"]["method"]
+        and kept["meta"]["method"] in written["meta"]["method"]
+    )
     assert {key: value for key, value in written.items() if key not in ("meta", "programs")} == {
         k: v for k, v in kept.items() if k not in ("meta", "programs")
     }

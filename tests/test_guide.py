@@ -1,4 +1,6 @@
-"""The guide: every page renders, every link opens, every figure is drawn, and what it says in numbers is what the engine computes."""
+"""The guide: every page renders, every link opens, every figure is drawn, and what it says in numbers is what the
+engine computes.
+"""
 
 from __future__ import annotations
 
@@ -55,12 +57,16 @@ def test_a_figure_that_draws_nothing_is_refused() -> None:
 
 def test_the_ldmatrix_table_is_what_chain_computes() -> None:
     text = guide_index.source("ldmatrix")
-    rows = re.findall(r"^\| ([AB]) 16×(?:16|8) f16 \| (\w+).*? \| (x\d(?:\.trans)?) \| line (.*?), byte (.*?) \|$", text, re.M)
+    rows = re.findall(
+        r"^\| ([AB]) 16×(?:16|8) f16 \| (\w+).*? \| (x\d(?:\.trans)?) \| line (.*?), byte (.*?) \|$", text, re.M
+    )
     assert len(rows) == 4
     for letter, contiguous, load, line, byte in rows:
         op = find("mma.m16n8k16.row.col.f32.f16.f16.f32").operand(letter.lower())
         best = chain.advise(op, "K" if contiguous == "K" else "MN")[0]
-        assert f".{load}." in best.load.instruction.ptx.replace("m8n8.", ".") or best.load.instruction.ptx.endswith(f"{load}.shared.b16")
+        assert f".{load}." in best.load.instruction.ptx.replace("m8n8.", ".") or best.load.instruction.ptx.endswith(
+            f"{load}.shared.b16"
+        )
         assert chain.lane_formula(best) == {"line": line.replace("·", "*"), "byte": byte.replace("·", "*")}
 
 
@@ -71,24 +77,38 @@ def test_byte_pairs_go_through_trans_as_their_page_says() -> None:
     assert formula
     op = find("mma.m8n8k16.row.col.s32.s8.s8.s32").operand("b")
     where = chain.stored({"kind": "cute", "layout": "(8,(2,8)):(2,(1,16))", "unit": "bytes"}, op, "K")
-    assert all(eval(formula[1].replace("/", "//"), {"k": k, "n": n}) == where.address(n, k) for k in range(16) for n in range(8))
+    assert all(
+        eval(formula[1].replace("/", "//"), {"k": k, "n": n}) == where.address(n, k)
+        for k in range(16)
+        for n in range(8)
+    )
     best = chain.advise(op, where)[0]
     assert best.lane_addresses[0, 0, :8].tolist() == [16 * lane for lane in range(8)]
     assert best.starts[0, 0, 0, :, :2].tolist() == [[0, 2 * lane] for lane in range(8)]
-    examples = [dict(parse_qsl(urlsplit(link).query)) for link in re.findall(r"\((/chain\?mma=.*?)\), (?:elements|bytes) \|", text)]
+    examples = [
+        dict(parse_qsl(urlsplit(link).query))
+        for link in re.findall(r"\((/chain\?mma=.*?)\), (?:elements|bytes) \|", text)
+    ]
     assert len(examples) == 5
     for given in examples:
         op = find(given["mma"]).operand("a")
         stored = chain.stored({"kind": "cute", "layout": given["s_layout"], "unit": given["s_unit"]}, op, "K")
-        assert all(".trans." in found.load.instruction.ptx for found in chain.advise(op, stored)) and chain.advise(op, stored)
+        assert all(".trans." in found.load.instruction.ptx for found in chain.advise(op, stored)) and chain.advise(
+            op, stored
+        )
     rows = [f"r{n}" for n in range(4)] + [f"s{n}" for n in range(4)]  # four bytes of row k, four of row k + 1
-    made = [[rows[int(digit)] for digit in reversed(selector)] for selector in re.findall(r"__byte_perm\(row0, row1, 0x(\d{4})\)", text)]
+    made = [
+        [rows[int(digit)] for digit in reversed(selector)]
+        for selector in re.findall(r"__byte_perm\(row0, row1, 0x(\d{4})\)", text)
+    ]
     assert made == [["r0", "s0", "r1", "s1"], ["r2", "s2", "r3", "s3"]]
 
 
 def table(name: str) -> list[list[str]]:
     """The cells of a computed table, without its head."""
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in guide_values.TABLES[name]().splitlines()[2:]]
+    return [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in guide_values.TABLES[name]().splitlines()[2:]
+    ]
 
 
 def test_every_value_and_table_is_put_in_and_an_unknown_one_refused() -> None:
@@ -105,7 +125,9 @@ def test_the_order_of_atoms_moves_the_strides() -> None:
     for order in ("mn", "k"):
         tile = Tile(16, "K", mode("64B"), 64, 64, order=order)
         down, along = int(tile.address(8, 0)), int(tile.address(0, 32))
-        assert f"{down} bytes away and the next 32 columns {along}" in text or f"in the second, {down} and {along}" in text
+        assert (
+            f"{down} bytes away and the next 32 columns {along}" in text or f"in the second, {down} and {along}" in text
+        )
     assert "<code>Sw&lt;2,3,3&gt; o ((8,8),(32,2)):((32,256),(1,2048))</code>" in text
 
 
@@ -120,7 +142,10 @@ def test_the_swizzle_table_is_the_modes() -> None:
         numbers = [int(n) for n in re.findall(r"\d+", bits)]
         assert moved == (list(range(numbers[len(numbers) // 2], numbers[-1] + 1)) if numbers else [])
         period = int(repeats[:-2]) if row.bits else 16
-        assert [all(swizzle(x + n) == swizzle(x) + n for x in range(0, 2048, 16)) for n in (period, period // 2)] == [True, not row.bits]
+        assert [all(swizzle(x + n) == swizzle(x) + n for x in range(0, 2048, 16)) for n in (period, period // 2)] == [
+            True,
+            not row.bits,
+        ]
 
 
 @pytest.mark.parametrize("name", [m.name for m in MODES])
@@ -130,9 +155,13 @@ def test_base_offset_is_for_data_swizzled_by_offset_alone(name: str) -> None:
     for base in range(0x1000, 0x1000 + 1024, 128):
         view = View(64, 16, 16, "K")
         tile = Tile(16, "K", m, 64, 64, base=base)
-        assert np.array_equal(reads(tile.descriptor(), view), tile.address(np.arange(64)[:, None], np.arange(16)[None, :]))
+        assert np.array_equal(
+            reads(tile.descriptor(), view), tile.address(np.arange(64)[:, None], np.arange(16)[None, :])
+        )
         by_offset = base + m.swizzle()(tile.offset_before(np.arange(64)[:, None], np.arange(16)[None, :]))
-        assert np.array_equal(reads(tile.descriptor(), view), by_offset) == (base % m.pattern_bytes == 0 or m.chunks == 1)
+        assert np.array_equal(reads(tile.descriptor(), view), by_offset) == (
+            base % m.pattern_bytes == 0 or m.chunks == 1
+        )
         assert np.array_equal(reads(tile.descriptor().replace(base_offset=base >> 7 & 7), view), by_offset)
 
 
@@ -164,7 +193,8 @@ def test_the_table_of_strides_is_where_the_strides_lead(m: Mode, major: str) -> 
     word = tile.descriptor()
     one_atom = 8 * m.chunks if major == "MN" else 8
     far = {
-        "from one 16-byte chunk of K to the next": (0, 8), "from 8 rows of M or N to the next 8": (8, 0), "from 8 of K to the next 8": (0, 8),
+        "from one 16-byte chunk of K to the next": (0, 8), "from 8 rows of M or N to the next 8": (8, 0),
+        "from 8 of K to the next 8": (0, 8),
         "from 8 of M or N to the next 8": (8, 0), "from one atom of M or N to the next": (one_atom, 0),
     }  # fmt: skip
     for name, cell, stride in (("lbo", row[2], word.lbo_bytes), ("sbo", row[3], word.sbo_bytes)):
@@ -182,17 +212,23 @@ def test_the_descriptor_page_lists_the_fields_and_the_spellings() -> None:
     assert [row[0] for row in table("fields")] == ["0–13", "16–29", "32–45", "49–51", "62–63"]
     text = guide_index.source("descriptor")
     unused = re.search(r"unused bits \(([^)]*)\)", text)
-    assert unused and unused[1] == ", ".join(f"{a}–{b}" if b - a > 1 else str(a) if a == b else f"{a}, {b}" for a, b in WGMMA.reserved)
+    assert unused and unused[1] == ", ".join(
+        f"{a}–{b}" if b - a > 1 else str(a) if a == b else f"{a}, {b}" for a, b in WGMMA.reserved
+    )
     word = 0x4000004000010100
     hi, lo = word >> 32, word & 0xFFFFFFFF
     bullets = {
         "hex digits with or without `0x`": (f"{word:x}", hex(word)),
         "`0b` and binary digits": (bin(word),),
         "`0d` and decimal digits": (f"0d{word}",),
-        "`_`, `'` or blanks between digits, and C's suffixes": (f"{word:_x}", f"0x{hi:08x}'{lo:08x}", f"0x{hi:08x} {lo:08x}", f"{word:#x}ull"),
+        "`_`, `'` or blanks between digits, and C's suffixes": (f"{word:_x}", f"0x{hi:08x}'{lo:08x}",
+        f"0x{hi:08x} {lo:08x}", f"{word:#x}ull"),
         "`hi:lo` or `{lo, hi}`": (f"{hi:08x}:{lo:08x}", f"{{0x{lo:x}, 0x{hi:x}}}"),
-        "a constant C++ expression or declaration": ("(uint64_t)1 << 62 | 64ull << 32 | 1 << 16 | 0x100", f"constexpr uint64_t d = {word}ull;"),
-        "`desc.bitfield.stride_byte_offset_ = 64;`": ("d.bitfield.stride_byte_offset_ = 64; d.bitfield.start_address_ = 256; d.bitfield.leading_byte_offset_ = 1; d.bitfield.layout_type_ = 1;",),
+        "a constant C++ expression or declaration": ("(uint64_t)1 << 62 | 64ull << 32 | 1 << 16 | 0x100",
+        f"constexpr uint64_t d = {word}ull;"),
+        "`desc.bitfield.stride_byte_offset_ = 64;`": ("d.bitfield.stride_byte_offset_ = 64; d.bitfield.start_address_ "
+                                                      "= 256; d.bitfield.leading_byte_offset_ = 1; "
+                                                      "d.bitfield.layout_type_ = 1;",),
         "a function with declarations and one `return`": (f"uint64_t f() {{ uint64_t d = {word}ull; return d; }}",),
     }  # fmt: skip
     for said, spellings in bullets.items():
@@ -204,7 +240,9 @@ def test_the_descriptor_page_lists_the_fields_and_the_spellings() -> None:
 
 
 def test_exchanged_registers_are_hidden_by_the_identity() -> None:
-    """The debugging page: registers 1 and 2 of A exchanged swap two quarters, and every row of D is wrong but for the identity."""
+    """The debugging page: registers 1 and 2 of A exchanged swap two quarters, and every row of D is wrong but for the
+    identity.
+    """
     op = find("mma.m16n8k16.row.col.f32.f16.f16.f32").operand("a")
     order = np.array([0, 1, 4, 5, 2, 3, 6, 7])
 
@@ -247,15 +285,22 @@ def test_m8n8k4_formula() -> None:
     for lane in range(32):
         for i in range(8):
             h = lane // 16
-            assert int(op.rows[lane, i]) == (lane & 1) + (i & 2) + 4 * h and int(op.cols[lane, i]) == (i & 4) + (lane & 2) + (i & 1)
+            assert int(op.rows[lane, i]) == (lane & 1) + (i & 2) + 4 * h and int(op.cols[lane, i]) == (i & 4) + (
+                lane & 2
+            ) + (i & 1)
 
 
 def test_the_glossary_says_what_the_bank_model_does() -> None:
     said = dict(GLOSSARY)["phase"]
     lanes = {access.name: access.phase_lanes for access in ACCESSES.values()}
     assert "8 for ldmatrix and stmatrix" in said and {n for name, n in lanes.items() if "matrix" in name} == {8}
-    assert "the whole warp for ld.shared" in said and {n for name, n in lanes.items() if name.startswith("ld.shared")} == {32}
-    assert "half or a quarter of it for st.shared of 64 or 128 bits" in said and (lanes["st.shared.b64"], lanes["st.shared.b128"]) == (
+    assert "the whole warp for ld.shared" in said and {
+        n for name, n in lanes.items() if name.startswith("ld.shared")
+    } == {32}
+    assert "half or a quarter of it for st.shared of 64 or 128 bits" in said and (
+        lanes["st.shared.b64"],
+        lanes["st.shared.b128"],
+    ) == (
         16,
         8,
     )

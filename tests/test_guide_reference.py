@@ -21,7 +21,9 @@ def cells(text: str) -> list[list[str]]:
 
 
 def test_every_part_is_used_and_an_unknown_one_refused() -> None:
-    used = {match[1] for slug in guide_index.ORDER for match in re.finditer(r"^@part (\S+)", guide_index.source(slug), re.M)}
+    used = {
+        match[1] for slug in guide_index.ORDER for match in re.finditer(r"^@part (\S+)", guide_index.source(slug), re.M)
+    }
     assert used | {"words"} == set(guide_reference.PARTS)  # words stands behind the form of read-ptx
     for wrong in ("@part nothing", "@part overview nothing"):
         with pytest.raises(LayoutError, match=r"No (part|section) 'nothing'"):
@@ -46,7 +48,7 @@ def test_the_table_of_ldm_is_the_rules() -> None:
     for f in wmma.fragments():
         (line,) = (
             line for line in lines
-            if f"`{f.element_cpp}`" in line[0] and line[2] == f"{wmma.fragment_bytes(f.operand)} B" and ("C and D" in line[1]) == (f.use == "accumulator")
+            if f"`{f.element_cpp}`" in line[0] and line[2] == f"{wmma.fragment_bytes(f.operand)} B" and ("C and D" in line[1]) == (f.use == "accumulator")  # noqa: E501
         )  # fmt: skip
         cpp, asked = wmma.requirements(f.operand)
         assert f.instruction.shape in line[1] and line[3:5] == [str(cpp.ldm_elements), str(asked.ldm_elements)]
@@ -59,7 +61,9 @@ def test_x_of_a_lane() -> None:
     text = guide_reference.part("elements", "wmma.load.a.row.m16n16k16.f16 0 13")
     lines = cells(text.split("\n\n")[1])
     op = find("wmma.load.a.row.m16n16k16.f16").operand("a")
-    assert [line[2] for line in lines] == [f"({int(r)}, {int(c)})" for r, c in zip(op.rows[13], op.cols[13], strict=True)]
+    assert [line[2] for line in lines] == [
+        f"({int(r)}, {int(c)})" for r, c in zip(op.rows[13], op.cols[13], strict=True)
+    ]
     packed = cells(guide_reference.part("elements", "wmma.load.a.row.m8n8k32.s4 5").split("\n\n")[1])
     assert packed == [["x[0]", "(1, 8) … (1, 15)"]]
 
@@ -75,15 +79,25 @@ def test_every_difference_stands_on_its_page_with_its_proofs() -> None:
 
 def test_generations_are_the_catalogue() -> None:
     lines = {line[0]: line[1:] for line in cells(guide_reference.part("generations", ""))}
-    assert lines["sparse A"] == ["no", "yes", "yes"] and lines["block scale"] == ["no", "yes", "no"] and lines["targets"][2] == "sm_90a"
+    assert (
+        lines["sparse A"] == ["no", "yes", "yes"]
+        and lines["block scale"] == ["no", "yes", "no"]
+        and lines["targets"][2] == "sm_90a"
+    )
     assert lines["fragment layout"] == ["left to the architecture", "specified", "specified"]
 
 
 def test_patterns_are_shown_as_they_are_assembled() -> None:
     for slug in guide_index.ORDER:
         for match in re.finditer(r"^@part pattern (\S+)$", guide_index.source(slug), re.M):
-            assert guide_reference.part("pattern", match[1]) == f"```\n{wgmma_order.BY_NAME[match[1]].text.rstrip()}\n```"
-    shown = {match[1] for slug in guide_index.ORDER for match in re.finditer(r"^@part pattern (\S+)$", guide_index.source(slug), re.M)}
+            assert (
+                guide_reference.part("pattern", match[1]) == f"```\n{wgmma_order.BY_NAME[match[1]].text.rstrip()}\n```"
+            )
+    shown = {
+        match[1]
+        for slug in guide_index.ORDER
+        for match in re.finditer(r"^@part pattern (\S+)$", guide_index.source(slug), re.M)
+    }
     assert {p.name for p in wgmma_order.PATTERNS if p.right} <= shown
 
 
@@ -91,9 +105,9 @@ def test_patterns_are_shown_as_they_are_assembled() -> None:
 def test_words_spell_the_line(ptx: str) -> None:
     """Every word and every operand, each with a meaning of its own."""
     lines = cells(guide_reference.part("words", ptx))
-    assert "".join(line[0].strip("`") for line in lines if not line[0].startswith(("`{", "`[")) and line[0].strip("`") in ptx).startswith(
-        ptx
-    )
+    assert "".join(
+        line[0].strip("`") for line in lines if not line[0].startswith(("`{", "`[")) and line[0].strip("`") in ptx
+    ).startswith(ptx)
     assert all(len(line) == 2 and len(line[1]) > 4 for line in lines)
 
 

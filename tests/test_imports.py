@@ -38,7 +38,9 @@ def module(path: str) -> str:
 @pytest.mark.parametrize("top", ["layouts", "app"])
 def test_no_modules_import_one_another_in_a_circle(top: str) -> None:
     graph = {
-        module(path): {it.name for it in house.imports(source_of(path)) if it.top == top and not it.inside} - {module(path)}
+        module(path): (
+            {it.name for it in house.imports(source_of(path)) if it.top == top and not it.inside} - {module(path)}
+        )
         for path in map(name_of, FILES)
         if path.startswith(top)
     }
@@ -48,33 +50,45 @@ def test_no_modules_import_one_another_in_a_circle(top: str) -> None:
 
 # What was planted once and passed, and more of its kind: (path, what is put in front of the file, what is said of it).
 PLANTED = {
-    "starlette in facts": ("app/memory/facts.py", "from starlette.responses import Response", "imports starlette.responses; only page.py"),
+    "starlette in facts": ("app/memory/facts.py", "from starlette.responses import Response",
+    "imports starlette.responses; only page.py"),
     "FastAPI in what draws": ("app/memory/draw.py", "from fastapi import Request", "imports fastapi; only page.py"),
-    "facts that ask a page": ("app/instruction/lanes.py", "from app.instruction import page", "no facts may import page of its own feature"),
-    "the catalogue by its short name": ("layouts/banks.py", "from layouts import find", "layouts.catalog, which does not stand below it"),
+    "facts that ask a page": ("app/instruction/lanes.py", "from app.instruction import page",
+    "no facts may import page of its own feature"),
+    "the catalogue by its short name": ("layouts/banks.py", "from layouts import find",
+    "layouts.catalog, which does not stand below it"),
     "a file read in the engine": ("layouts/swizzle.py", "TEXT = open('x').read()", "calls open"),
     "a path in the engine": ("layouts/tiling.py", "from pathlib import Path", "imports pathlib; the engine is NumPy"),
     "an array from a file": ("layouts/codec.py", "import numpy as np\nTABLE = np.load('codes.npy')", "calls .load"),
-    "another data file": ("layouts/catalog.py", "ROWS = (files('layouts') / 'rows.json').read_text()", "names the file 'rows.json'"),
+    "another data file": ("layouts/catalog.py", "ROWS = (files('layouts') / 'rows.json').read_text()",
+    "names the file 'rows.json'"),
     "a new room of the engine": ("layouts/helpers.py", "", "'helpers' is no room of the engine"),
     "a new kind of file": ("app/memory/utils.py", "", "'utils' is no kind of file of 'memory'"),
     "a new feature": ("app/tools/facts.py", "", "'tools' is no feature"),
     "a new package": ("app/chain/draw.py", "import pandas", "imports pandas; no draw may"),
-    "another feature's page": ("app/steps/page.py", "from app.memory import page", "no page may import page of another feature"),
-    "another feature's verbs": ("app/runs/verbs.py", "from app.memory.verbs import tile", "no verbs may import verbs of another feature"),
-    "another feature's facts in facts": ("app/kernel/facts.py", "from app.memory import facts", "no facts may import facts of another"),
-    "a page inside a function": ("app/kernel/facts.py", "def f():\n    from app.kernel import page", "no facts may import page of its own"),
+    "another feature's page": ("app/steps/page.py", "from app.memory import page",
+    "no page may import page of another feature"),
+    "another feature's verbs": ("app/runs/verbs.py", "from app.memory.verbs import tile",
+    "no verbs may import verbs of another feature"),
+    "another feature's facts in facts": ("app/kernel/facts.py", "from app.memory import facts",
+    "no facts may import facts of another"),
+    "a page inside a function": ("app/kernel/facts.py", "def f():\n    from app.kernel import page",
+    "no facts may import page of its own"),
     "pydantic in facts": ("app/kernel/facts.py", "from pydantic import BaseModel", "imports pydantic; no facts may"),
     "the server through the kit": ("app/kernel/facts.py", "from app.kit.wire import Body", "which loads the server"),
     "a feature in the kit": ("app/kit/errors.py", "from app.diagram.forms import check", "kit knows no feature"),
-    "starlette in middleware": ("app/kit/limits.py", "from starlette.types import Scope", "imports starlette.types; only page.py"),
-    "the server in the GPU's room": ("app/gpu/runs.py", "from app.kit import encode", "app/gpu stands on the engine alone"),
+    "starlette in middleware": ("app/kit/limits.py", "from starlette.types import Scope",
+    "imports starlette.types; only page.py"),
+    "the server in the GPU's room": ("app/gpu/runs.py", "from app.kit import encode",
+    "app/gpu stands on the engine alone"),
     "CuPy elsewhere": ("app/gpu/runs.py", "import cupy", "imports cupy; no gpu may"),
     "CuPy at once": ("app/gpu/device.py", "import cupy", "imports cupy before it runs"),
     "a device for facts": ("app/memory/facts.py", "from app.gpu.device import Cuda", "which no row allows"),
     "a module nobody has": ("app/memory/facts.py", "from layouts.magic import wand", "which is nothing known"),
-    "a name nobody hands out": ("app/memory/facts.py", "from layouts import wand", "imports layouts.wand, which is nothing known"),
-    "an import by name": ("app/memory/facts.py", "import importlib\nimportlib.import_module('fastapi')", "calls import_module"),
+    "a name nobody hands out": ("app/memory/facts.py", "from layouts import wand",
+    "imports layouts.wand, which is nothing known"),
+    "an import by name": ("app/memory/facts.py", "import importlib\nimportlib.import_module('fastapi')",
+    "calls import_module"),
     "code in a package's own file": ("app/chain/__init__.py", "LIMIT = 3", "says what it is for and nothing else"),
     "an import from beside": ("app/memory/facts.py", "from . import page", "names are written out"),
 }  # fmt: skip
@@ -91,7 +105,9 @@ def test_the_rules_see_what_is_planted(plant: str) -> None:
 def test_no_row_of_the_rules_is_left_over() -> None:
     """What no file needs any more would let a new file do it."""
     named = [f"app/{feature}/{name}.py" for feature, names in house.NAMED.items() for name in names]
-    rooms = [f"app/kit/{name}.py" for name in house.KIT_PLAIN | house.KIT_SERVER] + [f"app/{name}.py" for name in house.TOP]
+    rooms = [f"app/kit/{name}.py" for name in house.KIT_PLAIN | house.KIT_SERVER] + [
+        f"app/{name}.py" for name in house.TOP
+    ]
     assert [path for path in (*named, *rooms, *house.READERS, *house.LAZY) if not (ROOT / path).exists()] == []
     assert [room for room in house.FLOOR if not list((ROOT / "layouts").glob(f"{room}*"))] == []
     assert [feature for feature in house.NAMED if not (ROOT / "app" / feature / "__init__.py").exists()] == []
@@ -109,7 +125,9 @@ def test_no_row_of_the_rules_is_left_over() -> None:
     assert {kind: row.third - used[kind] for kind, row in house.KINDS.items() if row.third - used[kind]} == {}
     packages = {f"app/kit/{name}.py": row for name, row in (house.KIT_PLAIN | house.KIT_SERVER).items()}
     packages |= {f"app/{name}.py": row for name, (row, _) in house.TOP.items()}
-    assert {path: set(row.split()) - used[path] for path, row in packages.items() if set(row.split()) - used[path]} == {}
+    assert {
+        path: set(row.split()) - used[path] for path, row in packages.items() if set(row.split()) - used[path]
+    } == {}
 
 
 def test_one_module_has_cupy_when_it_runs() -> None:
@@ -132,7 +150,9 @@ HEAVY = "numpy orjson jinja2 rich"  # `lanescope --help` waits for none of them
 
 def loads(names: list[str], unwanted: str) -> str:
     """Which module, imported in turn in a process of its own, loads what is unwanted; "" for none."""
-    ran = subprocess.run([sys.executable, "-c", SILENT, " ".join(names), unwanted], capture_output=True, text=True, cwd=ROOT)
+    ran = subprocess.run(
+        [sys.executable, "-c", SILENT, " ".join(names), unwanted], capture_output=True, text=True, cwd=ROOT
+    )
     return ran.stderr.strip()
 
 
@@ -173,10 +193,21 @@ def test_the_map_is_that_of_this_house() -> None:
 def test_the_walks_of_the_design_go_forward() -> None:
     """docs/design.md names files in the order in which a request enters them for the first time."""
     text = house_map.DESIGN.read_text().split("## Walks")[1].split("\n## ")[0]
-    told = [re.findall(r"`((?:app|layouts)/[\w/]+\.py)`", re.sub(r"\([^)]*\)", "", part)) for part in text.split("### ")[1:]]
-    traced = json.loads(subprocess.run([sys.executable, "-m", "tests.walks"], capture_output=True, text=True, check=True, cwd=ROOT).stdout)
+    told = [
+        re.findall(r"`((?:app|layouts)/[\w/]+\.py)`", re.sub(r"\([^)]*\)", "", part)) for part in text.split("### ")[1:]
+    ]
+    traced = json.loads(
+        subprocess.run(
+            [sys.executable, "-m", "tests.walks"], capture_output=True, text=True, check=True, cwd=ROOT
+        ).stdout
+    )
     grid, diagnosis, run = told
-    steps = {"grid": grid, "diagnosis": diagnosis, "run": [f for f in run if f not in WORKER], "worker": [f for f in run if f in WORKER]}
+    steps = {
+        "grid": grid,
+        "diagnosis": diagnosis,
+        "run": [f for f in run if f not in WORKER],
+        "worker": [f for f in run if f in WORKER],
+    }
     assert all(len(files) > 1 for files in steps.values())
     for walk, files in steps.items():
         at = [traced[walk].index(file) for file in files]

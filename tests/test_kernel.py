@@ -21,11 +21,14 @@ from tests.programs import Target, together
 from tests.ptxas import nvcc, nvrtc
 
 F16 = "wgmma.mma_async.m64n32k16.f32.f16.f16"
-WORKED = dict(zip((example.slug for example in examples.EXAMPLES), (given[:2] for given in scripts.CHOSEN), strict=False))
+WORKED = dict(
+    zip((example.slug for example in examples.EXAMPLES), (given[:2] for given in scripts.CHOSEN), strict=False)
+)
 CASES = [
     *((F16, a, b, "") for a, b in WORKED.values()),
     *((F16, *given) for given in scripts.CHOSEN[4:]),
-    ("wgmma.mma_async.m64n24k16.f16.f16.f16", "major=MN,order=k,mn=128,first=64,k=32", "major=MN,swizzle=32B,base=8320,scale=-1", ""),
+    ("wgmma.mma_async.m64n24k16.f16.f16.f16", "major=MN,order=k,mn=128,first=64,k=32",
+    "major=MN,swizzle=32B,base=8320,scale=-1", ""),
     ("wgmma.mma_async.m64n8k8.f32.tf32.tf32", "from=registers", "swizzle=128B", "scale=0"),
     ("wgmma.mma_async.m64n16k32.f16.e4m3.e5m2", "swizzle=32B", "swizzle=128B", ""),
     ("wgmma.mma_async.m64n8k256.s32.b1.b1.and.popc", "", "swizzle=64B", ""),
@@ -34,8 +37,10 @@ CASES = [
     ("wgmma.mma_async.sp.m64n8k64.s32.s8.u8", "", "swizzle=32B", ""),
     ("wgmma.mma_async.sp.m64n8k32.f32.bf16.bf16", "major=MN,swizzle=64B", "major=MN", ""),
     # b1 and a sparse A in lines and panels
-    ("wgmma.mma_async.m64n16k256.s32.b1.b1.and.popc", "kind=rows,pitch_bytes=64,swizzle=64B", "kind=atoms,width_bytes=16,outer8_stride=128,inner_stride=256,k=512", ""),
-    ("wgmma.mma_async.sp.m64n8k32.f32.bf16.bf16", "kind=rows,pitch_bytes=64,swizzle=64B,swizzle_by=tile,base=128", "kind=atoms,width_bytes=128,outer8_stride=1024,inner_stride=1024,swizzle=128B,k=64", ""),
+    ("wgmma.mma_async.m64n16k256.s32.b1.b1.and.popc", "kind=rows,pitch_bytes=64,swizzle=64B",
+    "kind=atoms,width_bytes=16,outer8_stride=128,inner_stride=256,k=512", ""),
+    ("wgmma.mma_async.sp.m64n8k32.f32.bf16.bf16", "kind=rows,pitch_bytes=64,swizzle=64B,swizzle_by=tile,base=128",
+    "kind=atoms,width_bytes=128,outer8_stride=1024,inner_stride=1024,swizzle=128B,k=64", ""),
     ("mma.m16n8k16.row.col.f32.f16.f16.f32", "swizzle=128B,pitch_bytes=128", "major=MN", ""),
     ("mma.m16n8k16.row.col.f32.f16.f16.f32", "load=elements,major=MN", "load=elements,swizzle=32B", ""),
     ("mma.m8n8k16.row.col.s32.s8.u8.s32", "", "", ""),
@@ -49,7 +54,8 @@ CASES = [
     ("mma.sp::ordered_metadata.m16n8k32.row.col.f32.f16.f16.f32", "selector=1", "major=MN", ""),
     ("mma.sp::ordered_metadata.m16n8k8.row.col.f32.tf32.tf32.f32", "selector=3", "", ""),
     ("mma.sp::ordered_metadata.m16n8k64.row.col.s32.s4.s4.s32", "selector=1", "", ""),
-    ("mma.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "thread_id=1", "thread_id=3", ""),
+    ("mma.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "thread_id=1",
+    "thread_id=3", ""),
     ("mma.m16n8k32.row.col.kind::mxf8f6f4.block_scale.f32.e2m1.e4m3.f32.ue8m0", "byte_id=2", "thread_id=2", ""),
     ("wmma.mma.row.col.m16n16k16.f32.f16", "ldm=24" * 0, "ldm=32", "layout=col,ldm=32"),
     ("wmma.mma.col.row.m32n8k16.s32.u8.u8.s32", "", "", ""),
@@ -88,7 +94,9 @@ MODES = ("none", "32B", "64B", "128B")
 
 
 def sample() -> dict[str, list[Plan]]:
-    """By target: a program of every row of the tables; of wgmma's rows, every mode and major of A and of B, and A from registers."""
+    """By target: a program of every row of the tables; of wgmma's rows, every mode and major of A and of B, and A from
+    registers.
+    """
     out: dict[str, list[Plan]] = {}
     seen, rows = set(), set()
     for i in catalog.instructions():
@@ -127,9 +135,13 @@ SAMPLE = sample()
 @pytest.mark.skipif(nvcc.nvcc() is None, reason=nvcc.MISSING)
 @pytest.mark.parametrize("target", SAMPLE)
 def test_programs_compile_without_a_warning(target: str, tmp_path: Path) -> None:
-    """A program of every family, mode and major, all of a target in one translation unit; ptxas adds no fence and no wait of its own."""
+    """A program of every family, mode and major, all of a target in one translation unit; ptxas adds no fence and no
+    wait of its own.
+    """
     plans = SAMPLE[target]
-    good, said = nvcc.compile_object(together(plans), tmp_path, [*kernel.architecture(plans[0]).split(), "-Xptxas", "-v"])
+    good, said = nvcc.compile_object(
+        together(plans), tmp_path, [*kernel.architecture(plans[0]).split(), "-Xptxas", "-v"]
+    )
     assert good, said[:3000]
     assert not re.search(r"C75\d\d|warning", said), said[:3000]
 
@@ -145,14 +157,23 @@ def test_the_worked_examples_compile(name: str, tmp_path: Path) -> None:
 
 
 def test_the_worked_examples_have_their_immediates_and_strides() -> None:
-    """imm-trans-a and imm-trans-b of the four: 0 0, 1 1, 1 0, and 1 for B where A comes from registers; LBO and SBO in 16 bytes."""
+    """imm-trans-a and imm-trans-b of the four: 0 0, 1 1, 1 0, and 1 for B where A comes from registers; LBO and SBO in
+    16 bytes.
+    """
     calls = [re.search(r"wgmma_\w+<([^>]*)>\(", kernel.program(plan(find(F16), *given))) for given in WORKED.values()]
     assert [found[1] for found in calls if found] == ["1, 1, 0, 0", "1, 1, 1, 1", "1, 1, 1, 0", "1, 1, 1"]
     sides = {name: plan(find(F16), *given) for name, given in WORKED.items()}
-    words = {name: [side.descriptor(0) for side in (made.a, made.b) if isinstance(side, Tiled)] for name, made in sides.items()}
+    words = {
+        name: [side.descriptor(0) for side in (made.a, made.b) if isinstance(side, Tiled)]
+        for name, made in sides.items()
+    }
     strides = {name: [(word.lbo_bytes // 16, word.sbo_bytes // 16) for word in found] for name, found in words.items()}
     assert strides["k-major-none"] == [(64, 8), (32, 8)] and strides["mn-major-64b"] == [(32, 64), (32, 8)]
-    assert strides["mixed-128b-32b"][0][1] == 64 and strides["mixed-128b-32b"][1] == (1, 16) and strides["registers-64b"][0][1] == 32
+    assert (
+        strides["mixed-128b-32b"][0][1] == 64
+        and strides["mixed-128b-32b"][1] == (1, 16)
+        and strides["registers-64b"][0][1] == 32
+    )
     for example in examples.EXAMPLES:  # the guide's links say the same
         linked = plan(find(F16), *(examples.stored(given) for given in (example.a, example.b)))
         assert linked.options == sides[example.slug].options
@@ -195,13 +216,26 @@ def test_what_cannot_be_is_refused_by_name(ptx: str, given: tuple[str, str, str]
     with pytest.raises(LayoutError) as caught:
         plan(find(ptx), *given)
     error = caught.value
-    assert error.field == field and part in f"{error.message} {error.hint}", f"{error.field}: {error.message} {error.hint}"
+    assert error.field == field and part in f"{error.message} {error.hint}", (
+        f"{error.field}: {error.message} {error.hint}"
+    )
 
 
 def test_the_sample_for_a_device_is_bounded_and_has_every_mode() -> None:
     plans = list(scripts.cases(Target("sm_90a")))
-    assert 100 < len(plans) <= 160 and {made.instruction.family.name for made in plans} == {"mma", "mma_sp", "wmma", "wgmma", "wgmma_sp"}
-    tiles = [(side.letter, side.major, side.tile.mode.name) for made in plans for side in (made.a, made.b) if isinstance(side, Tiled)]
+    assert 100 < len(plans) <= 160 and {made.instruction.family.name for made in plans} == {
+        "mma",
+        "mma_sp",
+        "wmma",
+        "wgmma",
+        "wgmma_sp",
+    }
+    tiles = [
+        (side.letter, side.major, side.tile.mode.name)
+        for made in plans
+        for side in (made.a, made.b)
+        if isinstance(side, Tiled)
+    ]
     assert set(tiles) == {(letter, major, mode) for letter in "ab" for major in ("K", "MN") for mode in MODES}
 
 
@@ -218,7 +252,9 @@ def test_a_script_that_is_wrong_counts_as_wrong(monkeypatch: pytest.MonkeyPatch,
 def test_scripts_give_nvrtc_what_it_compiles() -> None:
     """The kernel without any header, as CuPy hands it over: every fourth program of the device's sample."""
     plans = list(scripts.cases(Target("sm_90a")))[::4]
-    text, log = nvrtc.compile_ptx("".join(f"namespace n{n} {{\n{kernel_device.device(made)}}}\n" for n, made in enumerate(plans)), "sm_90a")
+    text, log = nvrtc.compile_ptx(
+        "".join(f"namespace n{n} {{\n{kernel_device.device(made)}}}\n" for n, made in enumerate(plans)), "sm_90a"
+    )
     assert not log and all(made.instruction.ptx in text for made in plans)
 
 

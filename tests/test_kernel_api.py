@@ -69,7 +69,9 @@ def test_refusals_name_the_option(client: TestClient) -> None:
 def test_the_form_leads_to_the_plain_address(client: TestClient) -> None:
     """A form's fields become the options of the link, without those that were left at their default."""
     page = client.get(
-        f"/kernel/{PTX}", params={"a.major": "MN", "a.swizzle": "64B", "b.swizzle": "", "d.scale": "0"}, follow_redirects=False
+        f"/kernel/{PTX}",
+        params={"a.major": "MN", "a.swizzle": "64B", "b.swizzle": "", "d.scale": "0"},
+        follow_redirects=False,
     )
     assert page.status_code == 303 and page.headers["location"].endswith("?a=major=MN,swizzle=64B&d=scale=0")
     shown = client.get(page.headers["location"]).text
@@ -81,7 +83,9 @@ def test_the_form_leads_to_the_plain_address(client: TestClient) -> None:
 
 
 def test_every_page_that_multiplies_leads_to_its_program(client: TestClient) -> None:
-    for name, has in ((PTX, True), ("mma.m16n8k16.row.col.f32.f16.f16.f32", True), ("wmma.mma.row.col.m16n16k16.f32.f16", True), ("wmma.load.a.row.m16n16k16.f16", False), ("movmatrix.m8n8.trans.b16", False)):  # fmt: skip
+    for name, has in ((PTX, True), ("mma.m16n8k16.row.col.f32.f16.f16.f32", True),
+    ("wmma.mma.row.col.m16n16k16.f32.f16", True), ("wmma.load.a.row.m16n16k16.f16", False),
+    ("movmatrix.m8n8.trans.b16", False)):  # fmt: skip
         assert ("/kernel/" in client.get(f"/i/{name}").text) is has
     for example in examples.EXAMPLES:
         link = re.search(r'href="(/kernel/[^"]*)"', client.get(f"/guide/{example.slug}").text)
@@ -101,7 +105,8 @@ def test_tile_and_descriptor_pages_lead_to_a_whole_product(client: TestClient) -
         assert run and verdict in client.get(unescape(run[1])).text, word
     assert "/gpu/run?kind=mma" not in client.get("/descriptor/wgmma/0x4000004000010102?slice_k=16").text
     rows = client.get(
-        "/descriptor/wgmma/0x4000004000010100", params={"s_kind": "rows", "s_pitch_bytes": "128", "s_swizzle": "128B", "s_base": "0x1000"}
+        "/descriptor/wgmma/0x4000004000010100",
+        params={"s_kind": "rows", "s_pitch_bytes": "128", "s_swizzle": "128B", "s_base": "0x1000"},
     )
     run = re.search(r'href="(/gpu/run\?kind=mma[^"]*)"', rows.text)
     assert run and "kind%3Drows" in run[1] and "✓ agrees" in client.get(unescape(run[1])).text

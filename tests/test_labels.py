@@ -17,10 +17,13 @@ SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32
 WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
 WORD = "/descriptor/wgmma/0x4000004000010100"
 PAGES = (
-    "/smem", "/smem/atoms", f"{WORD}?s_kind=canonical", f"{WORD}?s_kind=rows", f"{WORD}?s_kind=atoms", f"{WORD}?s_kind=cute",
-    "/chain?s_kind=canonical", "/chain?s_kind=rows", "/chain?s_kind=atoms", "/chain?s_kind=cute", "/banks", "/gpu/run?kind=banks&backend=numpy",
+    "/smem", "/smem/atoms", f"{WORD}?s_kind=canonical", f"{WORD}?s_kind=rows", f"{WORD}?s_kind=atoms",
+    f"{WORD}?s_kind=cute",
+    "/chain?s_kind=canonical", "/chain?s_kind=rows", "/chain?s_kind=atoms", "/chain?s_kind=cute", "/banks",
+    "/gpu/run?kind=banks&backend=numpy",
     f"/gpu/run?kind=mma&backend=numpy&instruction={MMA}", f"/gpu/run?kind=descriptor&backend=numpy&instruction={WGMMA}",
-    f"/gpu/run?kind=fragment&backend=numpy&instruction={MMA}", f"/steps/{MMA}", f"/metadata/{SPARSE}", "/reuse", "/compare", "/diagram", "/diagram?form=png",
+    f"/gpu/run?kind=fragment&backend=numpy&instruction={MMA}", f"/steps/{MMA}", f"/metadata/{SPARSE}", "/reuse",
+    "/compare", "/diagram", "/diagram?form=png",
     f"/kernel/{WGMMA}", f"/steps/{WGMMA}",
 )  # fmt: skip
 FREE = {
@@ -114,9 +117,14 @@ def test_every_field_of_a_storage_was_tried(client: TestClient) -> None:
         for name in keys:
             if name not in ("element_bits", "major") and alert(client.get(f"{WORD}?s_kind={kind}&s_{name}=!!").text):
                 seen.add((kind, name))
-    assert seen == {(kind, name) for kind, keys in KEYS.items() for name in keys if name not in ("element_bits", "major")}
+    assert seen == {
+        (kind, name) for kind, keys in KEYS.items() for name in keys if name not in ("element_bits", "major")
+    }
 
 
 def test_an_option_inside_a_field_is_named_with_it(client: TestClient) -> None:
-    for address in (f"/steps/{WGMMA}?b=swizzle=96B", f"/gpu/run?kind=mma&backend=numpy&instruction={WGMMA}&b=swizzle=96B"):
+    for address in (
+        f"/steps/{WGMMA}?b=swizzle=96B",
+        f"/gpu/run?kind=mma&backend=numpy&instruction={WGMMA}&b=swizzle=96B",
+    ):
         assert alert(client.get(address).text).startswith("B stored, swizzle is '96B'."), address

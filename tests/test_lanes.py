@@ -1,4 +1,6 @@
-"""The lane panel and the table of every lane: each value's text names the element the map says, with all its coordinates."""
+"""The lane panel and the table of every lane: each value's text names the element the map says, with all its
+coordinates.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from layouts import catalog, find
 from layouts.view import figure_of
 
 X4 = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
-SHOWN = tuple({(i.family.name, i.shape, i.syntax.opcode): i for i in catalog.instructions() if i.threads == 32}.values())
+SHOWN = tuple(
+    {(i.family.name, i.shape, i.syntax.opcode): i for i in catalog.instructions() if i.threads == 32}.values()
+)
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +46,9 @@ def test_every_value_in_the_panel_is_where_its_map_says(found: object) -> None:
                     place = [int(row), int(col)]
                     third = [axis for axis in op.axes if axis not in ("row", "col")]
                     if third:
-                        place.insert(op.axes.index(third[0]), int(title[6:]) if title.startswith("matrix") else grid.product)
+                        place.insert(
+                            op.axes.index(third[0]), int(title[6:]) if title.startswith("matrix") else grid.product
+                        )
                     assert [int(op.coords[axis][thread, int(value)]) for axis in op.axes] == place
                     assert op.register_of(int(value))[0] == register
                     seen += 1

@@ -1,4 +1,6 @@
-"""Sizes end where the hardware's end, and texts where nothing legal is that long: each is refused before it costs anything."""
+"""Sizes end where the hardware's end, and texts where nothing legal is that long: each is refused before it costs
+anything.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,10 @@ def test_a_tile_is_as_large_as_shared_memory(bits: int, swizzle: str) -> None:
     assert Tile(bits, "K", mode(swizzle), most, wide).bytes <= MOST_SHARED
     with pytest.raises(LayoutError) as refused:
         Tile(bits, "K", mode(swizzle), most + 8, wide)
-    assert (refused.value.code, refused.value.field) == ("too_large", "mn") and f"mn is at most {most}." in refused.value.hint
+    assert (refused.value.code, refused.value.field) == (
+        "too_large",
+        "mn",
+    ) and f"mn is at most {most}." in refused.value.hint
 
 
 def test_the_longer_side_is_named() -> None:
@@ -38,7 +43,9 @@ def test_the_longer_side_is_named() -> None:
     assert refused.value.hint == "Make both smaller."
 
 
-@pytest.mark.parametrize("layout", ["(1000000,1000000):(1,1000000)", "(480,256):(256,1)", "((2,2),(1000000000000000000,3)):((1,1),(1,1))"])
+@pytest.mark.parametrize(
+    "layout", ["(1000000,1000000):(1,1000000)", "(480,256):(256,1)", "((2,2),(1000000000000000000,3)):((1,1),(1,1))"]
+)
 def test_a_layout_has_as_many_elements_as_shared_memory(layout: str) -> None:
     with pytest.raises(LayoutError) as refused:
         storage({"kind": "cute", "layout": layout}, 16, "K")
@@ -49,7 +56,9 @@ def test_a_layout_that_fits_is_taken() -> None:
     assert storage({"kind": "cute", "layout": "(448,256):(256,1)"}, 16, "K").mn == 448
 
 
-@pytest.mark.parametrize("text", ["m" * 7900, "m" + "1" * 7900 + "n8k16", "m16n8k16" + ".satfinite" * 30, "m16n8k16." * 30000])
+@pytest.mark.parametrize(
+    "text", ["m" * 7900, "m" + "1" * 7900 + "n8k16", "m16n8k16" + ".satfinite" * 30, "m16n8k16." * 30000]
+)
 def test_a_long_opcode_is_refused_before_it_is_compared(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalog, "nearest", lambda *_: pytest.fail("compared"))
     with pytest.raises(LayoutError, match="at most 256") as refused:

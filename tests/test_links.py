@@ -1,4 +1,6 @@
-"""Addresses that were given out once open for ever: tests/golden/links.txt. A page shows the state that its address says."""
+"""Addresses that were given out once open for ever: tests/golden/links.txt. A page shows the state that its address
+says.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,9 @@ def said(page: str, name: str, value: str) -> bool:
     data = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
     if data and name in (state := json.loads(data[1]).get("state", {})):
         return str(state[name]) == value
-    for field in re.finditer(rf'<(input|textarea|select)\b[^>]*\bname="{re.escape(name)}"[^>]*>(?:(.*?)</\1>)?', page, re.S):
+    for field in re.finditer(
+        rf'<(input|textarea|select)\b[^>]*\bname="{re.escape(name)}"[^>]*>(?:(.*?)</\1>)?', page, re.S
+    ):
         if field[1] == "select":
             chosen = re.findall(r"<option([^>]*)\bselected[^>]*>([^<]*)", field[2])
             if any(_value(tag, text) == value for tag, text in chosen):
@@ -80,7 +84,9 @@ def _value(tag: str, text: str) -> str:
 
 
 def told(address: str) -> Iterator[tuple[str, str]]:
-    """What a query says, name by name; the options of a whole product, a=major=MN,swizzle=64B, are fields of their own."""
+    """What a query says, name by name; the options of a whole product, a=major=MN,swizzle=64B, are fields
+    of their own.
+    """
     parts = urlsplit(address)
     for name, value in parse_qsl(parts.query):
         if parts.path.startswith("/kernel/"):
@@ -92,7 +98,10 @@ def told(address: str) -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize("link", LINKS)
 def test_an_old_link_opens_with_its_state(app: Any, link: str) -> None:
     landed, answer = opened(app, link)
-    assert answer.status == 200 and answer.headers["content-type"].partition(";")[0] == kind_of(landed), (landed, answer.status)
+    assert answer.status == 200 and answer.headers["content-type"].partition(";")[0] == kind_of(landed), (
+        landed,
+        answer.status,
+    )
     if kind_of(landed) != "text/html":
         return
     page = answer.body.decode()

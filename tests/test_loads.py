@@ -1,4 +1,6 @@
-"""The generated loads and stores of every distinct map, built with a host compiler and run thread by thread: every bit where the map says."""
+"""The generated loads and stores of every distinct map, built with a host compiler and run thread by thread: every bit
+where the map says.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,9 @@ class Memory:
 
 
 def test_memory_is_read_off_the_map() -> None:
-    """The expectation itself, by hand: lane 5 of the A of m16n8k16 holds (1, 2) and (1, 3) in a0, (9, 2) and (9, 3) in a1."""
+    """The expectation itself, by hand: lane 5 of the A of m16n8k16 holds (1, 2) and (1, 3) in a0, (9, 2) and (9, 3) in
+    a1.
+    """
     op = catalog.find("mma.m16n8k16.row.col.f32.f16.f16.f32").operand("a")
     memory = Memory(op, np.random.default_rng(1))
     halves = memory.bytes.view(np.uint16).reshape(16, 16 + EXTRA)
@@ -67,16 +71,23 @@ def test_memory_is_read_off_the_map() -> None:
 
 
 def driver(number: int, text: str, op: Operand, what: str, memory: Memory) -> str:
-    """A namespace with the function and a run of it: registers or memory come in through `take`, the other goes out through `give`."""
+    """A namespace with the function and a run of it: registers or memory come in through `take`, the other goes out
+    through `give`.
+    """
     register, unit = cuda.register_type(op.element), cuda.memory_type(op.element, op.container_bits)
     head = (
         f"namespace n{number} {{\n{text}\nvoid all() {{\n"
         f"  static {register} r[{BLOCK}][{op.registers}];\n  alignas(16) static unsigned char m[{memory.size}];\n"
     )
-    threads = f"  for (unsigned t = 0; t < {BLOCK}; ++t) {{ threadIdx.x = t; {what}_{op.name}(r[t], ({unit}*)m, {memory.ld}u); }}\n"
+    threads = (
+        f"  for (unsigned t = 0; t < {BLOCK}; ++t) {{ threadIdx.x = t; {what}_{op.name}(r[t], ({unit}*)m,"
+        f" {memory.ld}u); }}\n"
+    )
     if what == "load":
         return f"{head}  take(m, sizeof m); std::memset(r, 0xA5, sizeof r);\n{threads}  give(r, sizeof r);\n}}\n}}\n"
-    copies = f"  for (unsigned t = {op.threads}; t < {BLOCK}; ++t) std::memcpy(r[t], r[t % {op.threads}], sizeof r[t]);\n"
+    copies = (
+        f"  for (unsigned t = {op.threads}; t < {BLOCK}; ++t) std::memcpy(r[t], r[t % {op.threads}], sizeof r[t]);\n"
+    )
     filled = f"  take(r, sizeof r / {BLOCK} * {op.threads}); std::memset(m, 0, sizeof m);\n{copies}"
     return f"{head}{filled}{threads}  give(m, sizeof m);\n}}\n}}\n"
 
@@ -88,7 +99,9 @@ def test_every_load_and_store_follows_its_map() -> None:
     rng = np.random.default_rng(7)
     memories = [Memory(op, rng) for _, op, _ in cases]
     parts = [driver(n, *case, memory) for n, (case, memory) in enumerate(zip(cases, memories, strict=True))]
-    given = b"".join((m.bytes if what == "load" else m.registers).tobytes() for (_, _, what), m in zip(cases, memories, strict=True))
+    given = b"".join(
+        (m.bytes if what == "load" else m.registers).tobytes() for (_, _, what), m in zip(cases, memories, strict=True)
+    )
     moves = (
         "static void take(void* to, size_t n) { if (fread(to, 1, n, stdin) != n) throw 1; }\n"
         "static void give(void* from, size_t n) { fwrite(from, 1, n, stdout); }\n"
@@ -107,7 +120,9 @@ def test_every_load_and_store_follows_its_map() -> None:
 
 
 def test_every_numpy_snippet_packs_and_unpacks_by_its_map() -> None:
-    """pack gives exactly the registers of the map, and unpack takes them back; every distinct snippet of the catalogue."""
+    """pack gives exactly the registers of the map, and unpack takes them back; every distinct snippet of
+    the catalogue.
+    """
     rng = np.random.default_rng(3)
     texts: dict[str, Operand] = {}
     for i in catalog.instructions():
@@ -126,9 +141,11 @@ def test_every_numpy_snippet_packs_and_unpacks_by_its_map() -> None:
         assert np.array_equal(scope["unpack"](registers), matrix), text  # type: ignore[operator]
 
 
-# wrappers: the inline assembly read as the compiler reads it ------------------------------------------------------------------
+# wrappers: the inline assembly read as the compiler reads it ----------------------------------------------------------
 
-_ASM = re.compile(r'asm volatile\("(?P<body>[^"]*)\\n"\n +: (?P<outputs>.*)\n +: (?P<inputs>.*?)(?P<clobber> : "memory")?\);')
+_ASM = re.compile(
+    r'asm volatile\("(?P<body>[^"]*)\\n"\n +: (?P<outputs>.*)\n +: (?P<inputs>.*?)(?P<clobber> : "memory")?\);'
+)
 _BOUND = re.compile(r'"(?P<sign>[=+]?)(?P<letter>[a-z])"\((?P<name>\w+(?:\[\d+\])?)\)')
 LETTERS = {"b32": "r", "s32": "r", "u32": "r", "f32": "f", "f64": "d", "b64": "l", "u64": "l"}
 
@@ -154,7 +171,9 @@ def read(i: Instruction, form: str) -> tuple[str, dict[str, tuple[str, str]]]:
 
 
 def test_every_wrapper_binds_each_register_to_its_place() -> None:
-    """All of the catalogue, both forms of wgmma: operand by operand what PTX's syntax says, outputs written and inputs not."""
+    """All of the catalogue, both forms of wgmma: operand by operand what PTX's syntax says, outputs written and inputs
+    not.
+    """
     count = 0
     for i in catalog.instructions():
         for form in i.family.forms:

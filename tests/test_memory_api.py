@@ -20,7 +20,16 @@ from tests.ptxas import nvrtc
 from tests.test_cli import lanescope
 
 FIXED = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
-TILE = {"kind": "canonical", "element_bits": 16, "major": "K", "swizzle": "128B", "mn": 64, "k": 64, "order": "mn", "base": 4096}
+TILE = {
+    "kind": "canonical",
+    "element_bits": 16,
+    "major": "K",
+    "swizzle": "128B",
+    "mn": 64,
+    "k": 64,
+    "order": "mn",
+    "base": 4096,
+}
 ASK: dict[str, Any] = {
     "descriptor": "0x4000004004000101",
     "instruction": FIXED,
@@ -38,11 +47,16 @@ def client() -> Iterator[TestClient]:
 
 
 def test_tile(client: TestClient) -> None:
-    answer = client.get("/api/v1/smem/tile?element_bits=16&major=K&swizzle=128B&mn=128&k=128&rows=64&order=mn&base=1024").json()
+    answer = client.get(
+        "/api/v1/smem/tile?element_bits=16&major=K&swizzle=128B&mn=128&k=128&rows=64&order=mn&base=1024"
+    ).json()
     assert answer["atom"] == {"mn": 8, "k": 64, "bytes": 1024, "count": {"mn": 16, "k": 2}}
     assert (answer["lbo_used"], answer["sbo_bytes"], answer["sbo_used"]) == (False, 1024, True)
     assert answer["cute"]["elements"] == "Sw<3,3,3> o ((8,16),(64,2)):((64,512),(1,8192))"
-    assert np.array(answer["offset_bytes"]).shape == (128, 128) and answer["offset_bytes"][1][:2] == [128 + 16, 128 + 18]
+    assert np.array(answer["offset_bytes"]).shape == (128, 128) and answer["offset_bytes"][1][:2] == [
+        128 + 16,
+        128 + 18,
+    ]
     assert [s["start_offset_bytes"] for s in answer["k_steps"]] == [0, 32, 64, 96, 16384, 16416, 16448, 16480]
     assert answer["k_steps"][0]["descriptor"] == "0x4000004000010040" and answer["tma_box"]["swizzle_code"] == 3
 
@@ -52,10 +66,16 @@ def test_the_order_of_atoms_is_named_wherever_it_is_used(client: TestClient) -> 
         assert client.get(f"/api/v1/smem/tile?major={major}&mn=128").json()["order"] == order
         page = client.get(f"/smem?major={major}&mn=128").text
         assert f"laid {first} first as CUTLASS" in page
-        assert client.get(f"/descriptor/wgmma/0x4000004000010100?major={major}").text.count(f"atoms laid {first} first") == 1
+        assert (
+            client.get(f"/descriptor/wgmma/0x4000004000010100?major={major}").text.count(f"atoms laid {first} first")
+            == 1
+        )
         given = f"major={major}&mn=128&k=128"
         assert client.get(f"/smem.csv?{given}").text == client.get(f"/smem.csv?{given}&order={order}").text
-        assert client.get(f"/smem.csv?{given}").text != client.get(f"/smem.csv?{given}&order={'k' if order == 'mn' else 'mn'}").text
+        assert (
+            client.get(f"/smem.csv?{given}").text
+            != client.get(f"/smem.csv?{given}&order={'k' if order == 'mn' else 'mn'}").text
+        )
         assert json.loads(lanescope("smem", "--major", major, "--json").stdout)["order"] == order
 
 
@@ -81,10 +101,13 @@ def test_decode_and_encode(client: TestClient) -> None:
 
 def test_reads(client: TestClient) -> None:
     answer = client.post(
-        "/api/v1/descriptors/reads", json={"descriptor": "0x4000004000010100", "instruction": FIXED, "operand": "b", "major": "K"}
+        "/api/v1/descriptors/reads",
+        json={"descriptor": "0x4000004000010100", "instruction": FIXED, "operand": "b", "major": "K"},
     ).json()
     assert np.array(answer["address"]).shape == (64, 16)
-    assert (answer["first"], answer["last"]) == (4096, int(np.max(answer["address"])) + 1) and answer["address"][1][0] == 4096 + 128 + 16
+    assert (answer["first"], answer["last"]) == (4096, int(np.max(answer["address"])) + 1) and answer["address"][1][
+        0
+    ] == 4096 + 128 + 16
 
 
 def test_verify(client: TestClient) -> None:
@@ -93,7 +116,10 @@ def test_verify(client: TestClient) -> None:
     assert answer["first_mismatch"] == {"row": 0, "k": 0, "read": 0x1010, "expected": 0x1000}
     fix = answer["diagnoses"][0]["fix"]
     assert fix == {"descriptor": "0x4000004004000100", "changes": {"start_address": {"from": 0x101, "to": 0x100}}}
-    assert client.post("/api/v1/descriptors/verify", json=ASK | {"descriptor": fix["descriptor"]}).json()["verdict"] == "match"
+    assert (
+        client.post("/api/v1/descriptors/verify", json=ASK | {"descriptor": fix["descriptor"]}).json()["verdict"]
+        == "match"
+    )
 
 
 @pytest.mark.parametrize(
@@ -132,7 +158,12 @@ def test_malformed_bodies(client: TestClient) -> None:
 
 def test_pages_keep_what_was_typed(client: TestClient) -> None:
     bad = client.get("/smem?mn=60&k=64")
-    assert bad.status_code == 422 and 'value="60"' in bad.text and "multiple of the atom" in bad.text and "<svg" in bad.text
+    assert (
+        bad.status_code == 422
+        and 'value="60"' in bad.text
+        and "multiple of the atom" in bad.text
+        and "<svg" in bad.text
+    )
     word = client.get("/descriptor/wgmma/0xnothex")
     assert word.status_code == 422 and ">0xnothex</textarea>" in word.text and "is no number" in word.text
     page = client.get("/descriptor/wgmma/0x4000004004000101?s_mn=60").text
@@ -141,7 +172,9 @@ def test_pages_keep_what_was_typed(client: TestClient) -> None:
 
 
 def test_forms_without_scripts_lead_to_the_word(client: TestClient) -> None:
-    made = client.get("/descriptor?start_address=4096&lbo_bytes=16&sbo_bytes=1024&base_offset=0&swizzle=128B", follow_redirects=False)
+    made = client.get(
+        "/descriptor?start_address=4096&lbo_bytes=16&sbo_bytes=1024&base_offset=0&swizzle=128B", follow_redirects=False
+    )
     assert made.headers["location"] == "/descriptor/wgmma/0x4000004000010100"
     typed = client.get("/descriptor", params={"word": "(1ull << 62) | 5"}, follow_redirects=False)
     assert typed.headers["location"] == "/descriptor/wgmma/0x4000000000000005"
@@ -185,7 +218,9 @@ def test_guide_pages_and_their_links(client: TestClient) -> None:
 @pytest.mark.skipif(nvrtc.library() is None, reason="no NVRTC: make test installs it")
 def test_tile_code_compiles() -> None:
     parts = []
-    for n, (bits, major, m) in enumerate((b, mj, m) for b in ELEMENT_BITS for mj in (("K", "MN") if b == 16 else ("K",)) for m in MODES):
+    for n, (bits, major, m) in enumerate(
+        (b, mj, m) for b in ELEMENT_BITS for mj in (("K", "MN") if b == 16 else ("K",)) for m in MODES
+    ):
         tile = Tile(bits, major, m, 128, 128 if bits > 1 else 1024)
         parts.append(f"namespace t{n} {{ {smem.fill(tile)}{smem.describe(tile)} }}")
     assert nvrtc.compile_ptx("\n".join(parts), "sm_90a")[1] == ""
@@ -232,7 +267,10 @@ def test_command_line(client: TestClient) -> None:
     plain = lanescope(*words[:5], "--storage", "kind=cute,base=0x1000,layout=(64,64):(64,1)").stdout
     assert "stored so it would match: --storage 'kind=cute,base=0x1000,layout=Sw<3,3,3> o (64,64):(64,1)'" in plain
     unknown = lanescope(*words[:5])
-    assert unknown.returncode == 2 and "--storage kind=canonical,element_bits=16,major=K,swizzle=128B,mn=64,k=64" in unknown.stdout
+    assert (
+        unknown.returncode == 2
+        and "--storage kind=canonical,element_bits=16,major=K,swizzle=128B,mn=64,k=64" in unknown.stdout
+    )
     assert lanescope(*words).returncode == 0
     assert json.loads(lanescope(*words, "--json").stdout)["verdict"] == "match"
     assert lanescope(*words, "--storage", "nonsense").returncode == 2
@@ -241,16 +279,22 @@ def test_command_line(client: TestClient) -> None:
         == client.get("/api/v1/descriptors/0x4000004004000101").json()
     )
     assert (
-        lanescope("descriptor", "encode", "--start-address", "0x1000", "--sbo-bytes", "1024", "--swizzle", "128B").stdout.strip()
+        lanescope(
+            "descriptor", "encode", "--start-address", "0x1000", "--sbo-bytes", "1024", "--swizzle", "128B"
+        ).stdout.strip()
         == "0x4000004000010100"
     )
     assert lanescope("descriptor", "encode", "--start-address", "8").returncode == 2
-    assert json.loads(lanescope("smem", "--mn", "128", "--json").stdout) == client.get("/api/v1/smem/tile?mn=128").json()
+    assert (
+        json.loads(lanescope("smem", "--mn", "128", "--json").stdout) == client.get("/api/v1/smem/tile?mn=128").json()
+    )
     assert "Sw<3,3,3>" in lanescope("smem").stdout
 
 
 def test_the_page_takes_a_storage_as_the_api_does(client: TestClient) -> None:
-    """What is left out: lines as far apart as a panel is wide, contiguous as the instruction reads. The verdict comes before warnings."""
+    """What is left out: lines as far apart as a panel is wide, contiguous as the instruction reads. The verdict comes
+    before warnings.
+    """
     panels = "s_kind=atoms&s_width_bytes=64&s_outer8_stride=512&s_inner_stride=4096&s_swizzle=64B&s_base=0x400"
     asked = f"?instruction={FIXED}&operand=b&slice_k=16&"
     assert "✓ match" in client.get(f"/descriptor/wgmma/0x8000002000010042{asked}{panels}").text

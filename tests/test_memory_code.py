@@ -1,4 +1,6 @@
-"""What is generated about shared memory, executed: descriptors, tile stores, K steps, TMA boxes; each against the engine's addresses."""
+"""What is generated about shared memory, executed: descriptors, tile stores, K steps, TMA boxes; each against the
+engine's addresses.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +26,16 @@ needs_compiler = pytest.mark.skipif(cpp.compiler() is None, reason=cpp.MISSING)
 KINDS = [(bits, major, m) for bits, major, m in product(ELEMENT_BITS, ("K", "MN"), MODES) if major == "K" or bits == 16]
 WORDS = "static void word(unsigned long long w) { fwrite(&w, 8, 1, stdout); }\n"
 
-# descriptors ------------------------------------------------------------------------------------------------------------------
+# descriptors ----------------------------------------------------------------------------------------------------------
 
-STARTS = (0, 0x400, 0x12340, 0x3FFF0, 0x1_0000_0410, 0x7F00_0004_0020)  # shared addresses; the last two have bits that no field takes
+STARTS = (
+    0,
+    0x400,
+    0x12340,
+    0x3FFF0,
+    0x1_0000_0410,
+    0x7F00_0004_0020,
+)  # shared addresses; the last two have bits that no field takes
 
 
 @lru_cache(maxsize=1)
@@ -67,7 +76,7 @@ def test_all_three_spellings_of_a_descriptor_are_its_bits() -> None:
             assert word == descriptor.word & ~0x3FFF | (start & 0x3FFFF) >> 4, (hex(start), code(descriptor))
 
 
-# tiles ------------------------------------------------------------------------------------------------------------------------
+# tiles ----------------------------------------------------------------------------------------------------------------
 
 
 def tiles() -> list[Tile]:
@@ -75,7 +84,9 @@ def tiles() -> list[Tile]:
     out = []
     for bits, major, m in KINDS:
         am, ak = m.atom(bits, major)
-        for order, (base, by) in zip(("mn", "k") * 2, ((0, "address"), (0x480, "address"), (0x480, "tile"), (0x2000, "tile")), strict=True):
+        for order, (base, by) in zip(
+            ("mn", "k") * 2, ((0, "address"), (0x480, "address"), (0x480, "tile"), (0x2000, "tile")), strict=True
+        ):
             step = 256 // bits
             out.append(Tile(bits, major, m, 2 * am if am > 8 else 24, max(3 * ak, 2 * step), order, base, by))
     return out
@@ -91,15 +102,19 @@ def test_tile_stores_and_descriptors_are_the_tiles() -> None:
         unit = smem.UNITS[max(8, tile.element_bits)] if tile.element_bits != 32 else "unsigned"
         some = _slices(tile)
         parts.append(
-            f"namespace n{n} {{\n{smem.fill(tile)}{smem.describe(tile)}\nvoid all() {{\n"
-            f"  alignas(16) static {unit} shared[{tile.bytes} / sizeof({unit})];\n  static {unit} global[{tile.mn * k_units}];\n"
-            f"  for (unsigned i = 0; i < {tile.mn * k_units}; ++i) global[i] = ({unit})(i * 2654435761u >> {max(0, 32 - tile.element_bits) if tile.element_bits > 1 else 24});\n"
-            f"  for (unsigned t = 0; t < 96; ++t) {{ threadIdx.x = t; fill_a(shared, global); }}\n  fwrite(shared, 1, sizeof shared, stdout);\n"
+            f"namespace n{n} {{\n{smem.fill(tile)}{smem.describe(tile)}\nvoid all() {{\n  alignas(16) static {unit}"
+            f" shared[{tile.bytes} / sizeof({unit})];\n  static {unit} global[{tile.mn * k_units}];\n  for (unsigned i"
+            f" = 0; i < {tile.mn * k_units}; ++i) global[i] = ({unit})(i * 2654435761u >>"
+            f" {max(0, 32 - tile.element_bits) if tile.element_bits > 1 else 24});\n  for (unsigned t = 0; t < 96; ++t)"
+            " { threadIdx.x = t; fill_a(shared, global); }\n  fwrite(shared, 1, sizeof shared, stdout);\n"
             + "".join(f"  word(a_descriptor((const void*){tile.base}ull, {mn}, {k}));\n" for mn, k in some)
             + "}\n}\n"
         )
         calls.append(f"  n{n}::all();\n")
-    head = "static Index blockDim{96};\nstatic void __syncthreads() {}\nstatic size_t __cvta_generic_to_shared(const void* p) { return (size_t)p; }\n"
+    head = (
+        "static Index blockDim{96};\nstatic void __syncthreads() {}\nstatic size_t __cvta_generic_to_shared(const void*"
+        " p) { return (size_t)p; }\n"
+    )
     text = "".join(parts).replace('asm volatile("fence.proxy.async.shared::cta;" ::: "memory");', "")
     assert "asm" not in text
     told = cpp.run("".join([cpp.DEVICE, head, WORDS, text, "int main() {\n", *calls, "}\n"]))
@@ -122,11 +137,17 @@ def test_tile_stores_and_descriptors_are_the_tiles() -> None:
 def _slices(tile: Tile) -> list[tuple[int, int]]:
     """(mn, k) of every slice that a descriptor may begin at; k in the code's units, bytes of b1."""
     per = 8 if tile.element_bits < 8 else 1
-    return [(mn, k // per) for mn in range(0, tile.mn, tile.atom[0]) for k in range(0, tile.k - tile.step() + 1, tile.step())]
+    return [
+        (mn, k // per)
+        for mn in range(0, tile.mn, tile.atom[0])
+        for k in range(0, tile.k - tile.step() + 1, tile.step())
+    ]
 
 
 def test_k_steps_are_read_by_their_descriptors() -> None:
-    """Every step of every kind of tile that is swizzled by address: its word reads exactly the elements of its slice."""
+    """Every step of every kind of tile that is swizzled by address: its word reads exactly the elements of
+    its slice.
+    """
     for tile in tiles():
         if tile.swizzle_by == "tile" and tile.base % tile.mode.pattern_bytes:
             continue
@@ -137,14 +158,15 @@ def test_k_steps_are_read_by_their_descriptors() -> None:
             assert np.array_equal(reads(Descriptor(int(step["descriptor"], 16)), view), wanted), (tile, step)
 
 
-# TMA boxes --------------------------------------------------------------------------------------------------------------------
+# TMA boxes ------------------------------------------------------------------------------------------------------------
 
 
 def walk(tile: Tile, found: tma.Boxes) -> np.ndarray:
-    """TMA as CUDA describes it: box after box, each row by row into shared memory, 16-byte chunks moved by the address's XOR.
+    """TMA as CUDA describes it: box after box, each row by row into shared memory, 16-byte chunks moved by the
+    address's XOR.
 
-    The tensor in global memory is row by row along the inner dimension, each element its own number; the image in shared memory comes back, -1 where
-    nothing was written.
+    The tensor in global memory is row by row along the inner dimension, each element its own number; the image in
+    shared memory comes back, -1 where nothing was written.
     """
     lines, along = (tile.mn, tile.k) if found.inner == "K" else (tile.k, tile.mn)
     size = max(1, tile.element_bits // 8)
@@ -153,7 +175,11 @@ def walk(tile: Tile, found: tma.Boxes) -> np.ndarray:
     image = np.full(tile.bytes // size, -1)
     columns, rows = range(0, along, found.wide), range(0, lines, found.tall)
     inner_first = tile.order == ("k" if found.inner == "K" else "mn")
-    order = [(row, column) for row in rows for column in columns] if inner_first else [(row, column) for column in columns for row in rows]
+    order = (
+        [(row, column) for row in rows for column in columns]
+        if inner_first
+        else [(row, column) for column in columns for row in rows]
+    )
     width = found.wide * size
     assert width <= max(16, tile.mode.width_bytes) and not width % 16 and len(order) == found.count
     assert 1 <= found.wide <= 256 and 1 <= found.tall <= 256
@@ -188,7 +214,10 @@ def test_the_tma_boxes_write_the_tile() -> None:
             offsets = tile.offsets()[:, ::per]
             numbers = np.arange(offsets.size).reshape(offsets.shape if major == "K" else offsets.shape[::-1])
             image = walk(tile, found)
-            assert np.array_equal(image[offsets // max(1, bits // 8)], numbers if major == "K" else numbers.T), (tile, found)
+            assert np.array_equal(image[offsets // max(1, bits // 8)], numbers if major == "K" else numbers.T), (
+                tile,
+                found,
+            )
             assert not (image == -1).any()
             seen.add((found.tall == 8, found.tall > 8, bool(found.note)))
     assert len(seen) > 2
@@ -196,11 +225,13 @@ def test_the_tma_boxes_write_the_tile() -> None:
     assert tma.boxes(Tile(1, "K", mode("128B"), 64, 1024)).wide == 128
 
 
-# Triton bases -----------------------------------------------------------------------------------------------------------------
+# Triton bases ---------------------------------------------------------------------------------------------------------
 
 
 def test_triton_bases_add_up_to_every_map() -> None:
-    """Every distinct map of the catalogue: XOR of the bases of the set bits of register, lane and warp gives each element's place."""
+    """Every distinct map of the catalogue: XOR of the bases of the set bits of register, lane and warp gives each
+    element's place.
+    """
     seen: set[Pattern] = set()
     for i in catalog.instructions():
         for op in i.operands.values():
@@ -208,9 +239,11 @@ def test_triton_bases_add_up_to_every_map() -> None:
             if op.pattern in seen or bases is None:
                 continue
             seen.add(op.pattern)
-            assert (len(bases["lane"]), 1 << len(bases["warp"]), 1 << len(bases["register"])) == (5, op.threads // 32, op.values), (
-                op.pattern
-            )
+            assert (len(bases["lane"]), 1 << len(bases["warp"]), 1 << len(bases["register"])) == (
+                5,
+                op.threads // 32,
+                op.values,
+            ), op.pattern
             thread, value = np.arange(op.threads)[:, None], np.arange(op.values)[None, :]
             index = {"register": value, "lane": thread % 32, "warp": thread // 32}
             for axis, places in enumerate(op.pattern.evaluate()):

@@ -1,6 +1,7 @@
 """Every refusal, warning, note and limit: what the API says to a wide list of requests, held word for word.
 
-golden/wrong_words.json: descriptors of tests/blunders.py that were searched for diagnoses no other golden text has; a request each.
+golden/wrong_words.json: descriptors of tests/blunders.py that were searched for diagnoses no other golden text has; a
+request each.
 """
 
 from __future__ import annotations
@@ -60,13 +61,21 @@ def exchanges(client: TestClient) -> Iterator[str]:
         for body in bodies:
             sent = json.dumps(body)
             yield exchange(
-                f"POST {path} {sent}", client.post(f"{asked.API}/{path}", content=sent, headers={"content-type": "application/json"})
+                f"POST {path} {sent}",
+                client.post(f"{asked.API}/{path}", content=sent, headers={"content-type": "application/json"}),
             )
     for given in json.loads((FOLDER / "wrong_words.json").read_text()):
-        yield exchange(f"POST descriptors/verify {json.dumps(given)}", client.post(f"{asked.API}/descriptors/verify", json=given))
+        yield exchange(
+            f"POST descriptors/verify {json.dumps(given)}", client.post(f"{asked.API}/descriptors/verify", json=given)
+        )
     for raw in asked.RAW:
-        yield exchange(f"POST steps {raw}", client.post(f"{asked.API}/steps", content=raw, headers={"content-type": "application/json"}))
-    yield exchange("POST steps as a form", client.post(f"{asked.API}/steps", content="a=1", headers={"content-type": "text/plain"}))
+        yield exchange(
+            f"POST steps {raw}",
+            client.post(f"{asked.API}/steps", content=raw, headers={"content-type": "application/json"}),
+        )
+    yield exchange(
+        "POST steps as a form", client.post(f"{asked.API}/steps", content="a=1", headers={"content-type": "text/plain"})
+    )
     yield exchange("PUT banks", client.put(f"{asked.API}/banks"))
 
 
@@ -87,7 +96,11 @@ def sentences(told: Any, name: str = "") -> Iterator[str]:
     """Texts of several words anywhere in an answer; generated code has tests of its own."""
     if isinstance(told, dict):
         for key, value in told.items():
-            yield from () if key in ("code", "source", "ptx", "formula", "evidence") and not _is_note(told) else sentences(value, key)
+            yield from (
+                ()
+                if key in ("code", "source", "ptx", "formula", "evidence") and not _is_note(told)
+                else sentences(value, key)
+            )
     elif isinstance(told, list):
         for value in told:
             yield from sentences(value, name)
@@ -108,7 +121,8 @@ def calling() -> tuple[str, frozenset[tuple[str, int]]]:
     """The same of the engine's functions."""
     with noting() as made:
         text = "".join(
-            f"{words.encode('unicode_escape').decode()}\n" + "".join(f"  {line}\n" for line in answer(call)) for words, call in calls()
+            f"{words.encode('unicode_escape').decode()}\n" + "".join(f"  {line}\n" for line in answer(call))
+            for words, call in calls()
         )
     return text, frozenset(made)
 
@@ -126,20 +140,27 @@ def test_what_the_engine_says() -> None:
     held("engine", calling()[0])
 
 
-# nothing is said that no golden text holds ------------------------------------------------------------------------------------
+# nothing is said that no golden text holds ----------------------------------------------------------------------------
 
-# Places that make a LayoutError and that neither list reaches, by file: the tests that drive them, or why none can. A new place in any other file needs a
-# request or a call of its own.
+# Places that make a LayoutError and that neither list reaches, by file: the tests that drive them, or why none can. A
+# new place in any other file needs a request or a call of its own.
 ELSEWHERE = {
-    "app/cli.py": "test_cli, test_cli_fuzz", "app/*/verbs.py": "the command line: test_cli, test_banks, test_kernel_api", "app/export.py": "test_site", "app/guide/*": "test_guide, test_guide_reference",
-    "app/kit/[!a]*": "the server, its settings and its pictures: test_server, test_limits, test_work, test_pictures", "app/gpu/*": "a device, a worker: test_gpu, test_worker, test_runs, test_own",
-    "app/diagram/*": "test_pictures", "app/instruction/answers.py": "test_cli", "app/instruction/state.py": "test_search", "app/steps/*": "test_steps",
+    "app/cli.py": "test_cli, test_cli_fuzz",
+    "app/*/verbs.py": "the command line: test_cli, test_banks, test_kernel_api", "app/export.py": "test_site",
+    "app/guide/*": "test_guide, test_guide_reference",
+    "app/kit/[!a]*": "the server, its settings and its pictures: test_server, test_limits, test_work, test_pictures",
+    "app/gpu/*": "a device, a worker: test_gpu, test_worker, test_runs, test_own",
+    "app/diagram/*": "test_pictures", "app/instruction/answers.py": "test_cli",
+    "app/instruction/state.py": "test_search", "app/steps/*": "test_steps",
 }  # fmt: skip
 # One place of a file whose others are reached: a part of its text, and why not.
 UNREACHED = {
     "'bad_row'": "a row of a table that is wrong, test_rows and tests.called",
-    "The lanes' rows are no sum of bit fields.": "every row of a table has such a sum", "no sum of one of M or N and one of K": "CuTe's modes are one or the other",
-    "No ldmatrix fills": "a form of the page, test_chain_api", "stands before any access": "a form of the page, test_banks", "unpacks 4- and 6-bit elements: no fragment run": "test_runs", "is no UTF-8 text.', 'Send JSON": "test_refusals",
+    "The lanes' rows are no sum of bit fields.": "every row of a table has such a sum",
+    "no sum of one of M or N and one of K": "CuTe's modes are one or the other",
+    "No ldmatrix fills": "a form of the page, test_chain_api",
+    "stands before any access": "a form of the page, test_banks",
+    "unpacks 4- and 6-bit elements: no fragment run": "test_runs", "is no UTF-8 text.', 'Send JSON": "test_refusals",
 }  # fmt: skip
 
 

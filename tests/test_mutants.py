@@ -1,4 +1,6 @@
-"""`make mutants` itself: it finds the faults of a text, plants them, kills those that a test notices, and says which survive."""
+"""`make mutants` itself: it finds the faults of a text, plants them, kills those that a test notices, and says which
+survive.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,10 @@ def test_each_operator(text: str, operator: str, change: str) -> None:
 
 
 def test_what_no_run_depends_on_is_left_alone() -> None:
-    text = '"""Module."""\nimport a\n__all__ = ["b"]\n\n\ndef f(x: "int") -> "int":\n    """Text."""\n    return cast("int", x)\n'
+    text = (
+        '"""Module."""\nimport a\n__all__ = ["b"]\n\n\ndef f(x: "int") -> "int":\n    """Text."""\n    return'
+        ' cast("int", x)\n'
+    )
     assert {operator for operator, _ in changes(text)} == {"return"}
 
 

@@ -1,4 +1,6 @@
-"""The OpenAPI document: what every route takes and gives, from the tables; and real answers of every kind held to it."""
+"""The OpenAPI document: what every route takes and gives, from the tables; and real answers of every kind
+held to it.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,7 @@ def schema_of(document: Json, method: str, path: str, status: int) -> Json:
     return schema
 
 
-# the document --------------------------------------------------------------------------------------------------------------------
+# the document ---------------------------------------------------------------------------------------------------------
 
 
 def test_every_operation_says_what_it_takes_and_gives(document: Json) -> None:
@@ -78,7 +80,9 @@ def test_every_operation_says_what_it_takes_and_gives(document: Json) -> None:
             assert media == "text/plain" or content["schema"], (where, media)
         for parameter in operation.get("parameters", ()):
             assert parameter["description"] and parameter["schema"], (where, parameter["name"])
-        assert set(re.findall(r"{(\w+)}", path)) == {p["name"] for p in operation.get("parameters", ()) if p["in"] == "path"}, where
+        assert set(re.findall(r"{(\w+)}", path)) == {
+            p["name"] for p in operation.get("parameters", ()) if p["in"] == "path"
+        }, where
         if method == "post":
             media = operation["requestBody"]["content"]["application/json"]
             assert operation["requestBody"]["required"] and media["schema"] and media["example"], where
@@ -88,7 +92,11 @@ def test_every_operation_says_what_it_takes_and_gives(document: Json) -> None:
 
 def test_every_status_of_a_refusal_is_documented(document: Json) -> None:
     told = document["paths"]["/api/v1/gpu/runs"]["post"]["responses"]
-    assert {str(status) for status in STATUS.values()} <= set(told) == set(document["paths"]["/smem.{form}"]["get"]["responses"]) - {"304"}
+    assert (
+        {str(status) for status in STATUS.values()}
+        <= set(told)
+        == set(document["paths"]["/smem.{form}"]["get"]["responses"]) - {"304"}
+    )
 
 
 def test_every_reference_leads_to_a_component_and_every_object_is_closed(document: Json) -> None:
@@ -110,7 +118,9 @@ def test_an_example_is_legal_by_its_own_schema(document: Json) -> None:
     for path, _, operation in operations(document):
         body = operation.get("requestBody", {}).get("content", {}).get("application/json")
         if body:
-            jsonschema_rs.validator_for(body["schema"] | {"components": document["components"]}).validate(body["example"])
+            jsonschema_rs.validator_for(body["schema"] | {"components": document["components"]}).validate(
+                body["example"]
+            )
             assert body["example"] == BODIES[path]
 
 
@@ -156,7 +166,7 @@ def test_the_page_says_what_the_document_says(client: TestClient, document: Json
     assert "Markup(" not in text and "$ref" not in text and "None" not in text
 
 
-# answers -------------------------------------------------------------------------------------------------------------------------
+# answers --------------------------------------------------------------------------------------------------------------
 
 
 def test_every_example_answers_as_its_schema_says(client: TestClient, conforms: Conforms, document: Json) -> None:
@@ -175,7 +185,9 @@ def test_every_example_answers_as_its_schema_says(client: TestClient, conforms: 
 def test_instructions_of_every_kind(client: TestClient, conforms: Conforms) -> None:
     conforms("get", API, client.get(API))
     small = [i for i in catalog.instructions() if i.sizes.get("n", 0) <= 16]
-    chosen = {(i.syntax.opcode, i.family.name, i.types.get("a"), len(i.syntax.modifiers), len(i.scales)): i for i in small}.values()
+    chosen = {
+        (i.syntax.opcode, i.family.name, i.types.get("a"), len(i.syntax.modifiers), len(i.scales)): i for i in small
+    }.values()
     assert len(chosen) > 90
     for i in chosen:
         found = conforms("get", API + "/{ptx}", client.get(f"{API}/{i.ptx}"))
@@ -195,7 +207,9 @@ def test_sparse_and_scaled_operands_with_their_selectors(client: TestClient, con
             conforms("get", API + "/{ptx}/operands/{name}", client.get(f"{API}/{text}/operands/a?selector={selector}"))
     scaled = next(i for i in catalog.instructions() if "scale_vec::2X" in i.ptx)
     for byte_id in range(4):
-        conforms("get", API + "/{ptx}/operands/{name}", client.get(f"{API}/{scaled.ptx}/operands/scale_a?byte_id={byte_id}"))
+        conforms(
+            "get", API + "/{ptx}/operands/{name}", client.get(f"{API}/{scaled.ptx}/operands/scale_a?byte_id={byte_id}")
+        )
 
 
 def test_tiles_and_descriptors(client: TestClient, conforms: Conforms) -> None:
@@ -219,9 +233,12 @@ def test_tiles_and_descriptors(client: TestClient, conforms: Conforms) -> None:
 
 
 STORAGES: tuple[Json, ...] = (
-    {"kind": "canonical", "swizzle": "128B", "mn": 64, "k": 64, "base": 4096}, {"kind": "canonical", "swizzle": "32B", "mn": "64", "k": "0x40", "order": "k", "swizzle_by": "tile"},
-    {"kind": "atoms", "inner": "K", "width_bytes": 128, "outer8_stride": 1024, "swizzle": "128B", "base": 4096}, {"kind": "rows", "pitch_bytes": 144},
-    {"kind": "cute", "layout": "Sw<3,4,3> o ((8,8),(64,1)):((128,1024),(2,0))", "unit": "bytes"}, {"kind": "rows", "inner": "MN", "pitch_bytes": "0x80", "swizzle": "64B"},
+    {"kind": "canonical", "swizzle": "128B", "mn": 64, "k": 64, "base": 4096},
+    {"kind": "canonical", "swizzle": "32B", "mn": "64", "k": "0x40", "order": "k", "swizzle_by": "tile"},
+    {"kind": "atoms", "inner": "K", "width_bytes": 128, "outer8_stride": 1024, "swizzle": "128B", "base": 4096},
+    {"kind": "rows", "pitch_bytes": 144},
+    {"kind": "cute", "layout": "Sw<3,4,3> o ((8,8),(64,1)):((128,1024),(2,0))", "unit": "bytes"},
+    {"kind": "rows", "inner": "MN", "pitch_bytes": "0x80", "swizzle": "64B"},
 )  # fmt: skip
 
 
@@ -278,9 +295,12 @@ def test_reuse_and_comparison(client: TestClient, conforms: Conforms) -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        {"kind": "mma", "instruction": "mma.m8n8k4.row.col.f32.f16.f16.f32"}, {"kind": "mma", "instruction": FIXED, "a_from": "shared", "seed": "7"},
-        {"kind": "fragment", "instruction": M16, "operand": "d"}, {"kind": "fragment", "instruction": "ldmatrix.m8n8.x1.shared.b16"},
-        {"kind": "descriptor", "instruction": FIXED, "descriptor": "0x4000004000010100", "operand": "b"}, {"kind": "banks", "access": "st.shared.b64", "address": list(range(0, 512, 16))},
+        {"kind": "mma", "instruction": "mma.m8n8k4.row.col.f32.f16.f16.f32"},
+        {"kind": "mma", "instruction": FIXED, "a_from": "shared", "seed": "7"},
+        {"kind": "fragment", "instruction": M16, "operand": "d"},
+        {"kind": "fragment", "instruction": "ldmatrix.m8n8.x1.shared.b16"},
+        {"kind": "descriptor", "instruction": FIXED, "descriptor": "0x4000004000010100", "operand": "b"},
+        {"kind": "banks", "access": "st.shared.b64", "address": list(range(0, 512, 16))},
         {"kind": "mma", "instruction": FIXED, "backend": "cuda"},
     ],
 )  # fmt: skip
@@ -290,7 +310,8 @@ def test_runs(client: TestClient, conforms: Conforms, given: Json) -> None:
 
 def test_pictures_have_the_media_type_of_their_form(client: TestClient, conforms: Conforms, document: Json) -> None:
     for path, link in {
-        "/i/{ptx}/{operand}.{form}": f"/i/{M16}/a.{{form}}", "/i/{ptx}.{form}": f"/i/{M16}.{{form}}", "/smem.{form}": "/smem.{form}?mn=64",
+        "/i/{ptx}/{operand}.{form}": f"/i/{M16}/a.{{form}}", "/i/{ptx}.{form}": f"/i/{M16}.{{form}}",
+        "/smem.{form}": "/smem.{form}?mn=64",
         "/descriptor/wgmma/{word}.{form}": "/descriptor/wgmma/0x4000004004000101.{form}",
     }.items():  # fmt: skip
         forms = next(p for p in document["paths"][path]["get"]["parameters"] if p["name"] == "form")["schema"]["enum"]
@@ -309,7 +330,9 @@ def test_errors_are_as_documented(client: TestClient, conforms: Conforms) -> Non
     conforms("get", API + "/{ptx}", client.get(f"{API}/mma.m16n8k12.row.col.f32.f16.f16.f32"))
     conforms("get", API, client.get(f"{API}?family=x"))
     conforms("get", API, client.post(API))
-    conforms("post", "/api/v1/chain", client.post("/api/v1/chain", content=b"x", headers={"content-type": "text/plain"}))
+    conforms(
+        "post", "/api/v1/chain", client.post("/api/v1/chain", content=b"x", headers={"content-type": "text/plain"})
+    )
 
 
 def test_a_wrong_answer_is_seen(client: TestClient, conforms: Conforms) -> None:

@@ -31,7 +31,9 @@ def test_every_product_stands_in_one_line() -> None:
 
 
 @pytest.mark.parametrize(("section", "types", "shapes", "version"), SHAPES)
-def test_shapes_and_versions_are_those_of_the_document(section: str, types: tuple[str, ...], shapes: tuple[str, ...], version: str) -> None:
+def test_shapes_and_versions_are_those_of_the_document(
+    section: str, types: tuple[str, ...], shapes: tuple[str, ...], version: str
+) -> None:
     lines = [row for row in rows() if row.section == section and any(set(pair) <= set(types) for pair in row.pairs)]
     for shape in shapes:
         ages = [[int(n) for n in row.ptx_version.split(".")] for row in lines if shape in row.shapes]
@@ -42,13 +44,17 @@ def test_the_document_leaves_no_line_out() -> None:
     """Every shape of the overview stands in the document's table for its section."""
     for row in rows():
         if not row.section.startswith("wgmma"):
-            assert set(row.shapes) <= {shape for section, _, shapes, _ in SHAPES if section == row.section for shape in shapes}, row.section
+            assert set(row.shapes) <= {
+                shape for section, _, shapes, _ in SHAPES if section == row.section for shape in shapes
+            }, row.section
 
 
 def test_folded_shapes() -> None:
     assert fold_shapes(["m16n8k8", "m16n8k16"]) == ["m16n8k8", "m16n8k16"]
     assert fold_shapes([f"m64n{n}k16" for n in range(8, 257, 8)]) == ["m64nNk16, N = 8 to 256 in steps of 8"]
-    assert fold_shapes([f"m64n{n}k32" for n in (8, 16, 24, *range(32, 257, 16))]) == ["m64nNk32, N = 8, 16, 24, 32 to 256 in steps of 16"]
+    assert fold_shapes([f"m64n{n}k32" for n in (8, 16, 24, *range(32, 257, 16))]) == [
+        "m64nNk32, N = 8, 16, 24, 32 to 256 in steps of 16"
+    ]
 
 
 def test_words() -> None:

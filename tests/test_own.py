@@ -1,4 +1,6 @@
-"""Matrices that a user gives: formulas against C's own answers, rounding against NumPy, sparsity both ways, and what is refused."""
+"""Matrices that a user gives: formulas against C's own answers, rounding against NumPy, sparsity both ways, and what is
+refused.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ from tests import cpp
 S8 = "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32"
 F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 
-# formulas -------------------------------------------------------------------------------------------------------------------
+# formulas -------------------------------------------------------------------------------------------------------------
 
 LEAVES = st.sampled_from(["i", "row", "col", "0", "1", "2", "3", "7", "100", "0x10"])
 
@@ -74,10 +76,12 @@ def test_formulas_mean_what_c_means() -> None:
         wanted.append(array.astype(np.int64).tolist())
     assert len(kept) > 120
     # C++ may evaluate what we select around; only formulas that are defined everywhere are kept above.
-    lines = "".join(f"  out([](I i, I row, I col) -> I {{ (void)i; (void)row; (void)col; return ({text}); }});\n" for text in kept)
+    lines = "".join(
+        f"  out([](I i, I row, I col) -> I {{ (void)i; (void)row; (void)col; return ({text}); }});\n" for text in kept
+    )
     told = cpp.run(
-        '#include <cstdio>\nusing I = long long;\ntemplate <class F> void out(F f) { for (I i = 0; i < 12; ++i) std::printf("%lld ", f(i, i / 4, i % 4)); std::puts(""); }\n'
-        "int main() {\n" + lines + "}\n"
+        "#include <cstdio>\nusing I = long long;\ntemplate <class F> void out(F f) { for (I i = 0; i < 12; ++i)"
+        ' std::printf("%lld ", f(i, i / 4, i % 4)); std::puts(""); }\nint main() {\n' + lines + "}\n"
     ).decode()
     assert [[int(n) for n in line.split()] for line in told.splitlines()] == wanted
 
@@ -94,10 +98,14 @@ def test_real_numbers_and_functions() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "a value is missing at the end"), ("i +", "missing at the end"), ("x", "'x' has no value"), ("i ** 2", "stands where a value is expected"), ("(i", "')' is missing"),
-        ("i 2", "follows a complete formula"), ("6 / i", "divided by zero"), ("1.5 & 1", "takes whole numbers"), ("~1.5", "takes whole numbers"), ("i << 60", "shifts by 0 to 52"),
-        ("i << -1", "shifts by 0 to 52"), ("9007199254740991 + 1", "2^53 or more"), ("1e400", "too large"), ("max(i)", "max takes 2, not 1"), ("__import__('os')", "has no meaning"),
-        ("i.real", "has no meaning"), ("(" * 40 + "i" + ")" * 40, "nested deeper"), ("-" * 40 + "i", "signs in a row"), ("i" * 501, "501 characters"), ("lambda: 1", "'lambda' has no value"),
+        ("", "a value is missing at the end"), ("i +", "missing at the end"), ("x", "'x' has no value"),
+        ("i ** 2", "stands where a value is expected"), ("(i", "')' is missing"),
+        ("i 2", "follows a complete formula"), ("6 / i", "divided by zero"), ("1.5 & 1", "takes whole numbers"),
+        ("~1.5", "takes whole numbers"), ("i << 60", "shifts by 0 to 52"),
+        ("i << -1", "shifts by 0 to 52"), ("9007199254740991 + 1", "2^53 or more"), ("1e400", "too large"),
+        ("max(i)", "max takes 2, not 1"), ("__import__('os')", "has no meaning"),
+        ("i.real", "has no meaning"), ("(" * 40 + "i" + ")" * 40, "nested deeper"), ("-" * 40 + "i", "signs in a row"),
+        ("i" * 501, "501 characters"), ("lambda: 1", "'lambda' has no value"),
     ],
 )  # fmt: skip
 def test_what_is_no_formula(text: str, says: str) -> None:
@@ -115,7 +123,7 @@ def test_any_text_is_a_formula_or_refused(text: str) -> None:
         assert error.code == "bad_formula"
 
 
-# element types --------------------------------------------------------------------------------------------------------------
+# element types --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["f16", "bf16", "tf32", "f32", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1"])
@@ -132,7 +140,8 @@ def test_values_are_rounded_to_the_nearest_that_a_type_holds(name: str) -> None:
     if name in ("bf16", "tf32"):
         step = 1 << (16 if name == "bf16" else 13)
         around = [
-            (held.astype(np.float32).view(np.int32).astype(np.int64) + way).astype(np.int32).view(np.float32) for way in (-step, step)
+            (held.astype(np.float32).view(np.int32).astype(np.int64) + way).astype(np.int32).view(np.float32)
+            for way in (-step, step)
         ]
         assert all(
             (np.abs(held - values) <= np.abs(other.astype(np.float64) - values) * (1 + 1e-12)).all()
@@ -140,29 +149,44 @@ def test_values_are_rounded_to_the_nearest_that_a_type_holds(name: str) -> None:
             if np.isfinite(other).all()
         )
         return
-    known = np.unique(codec.decode(np.arange(1 << (8 if name in ("e4m3", "e5m2") else 6 if name != "e2m1" else 4), dtype=np.uint64), name))
+    known = np.unique(
+        codec.decode(
+            np.arange(1 << (8 if name in ("e4m3", "e5m2") else 6 if name != "e2m1" else 4), dtype=np.uint64), name
+        )
+    )
     known = known[np.abs(known) <= high]
     assert np.array_equal(np.abs(held - values), np.abs(values[:, None] - known[None, :]).min(axis=1))
     assert (
-        codec.nearest((known[:-1] + known[1:]) / 2, name) == np.where(codec.encode(known[:-1], name) & np.uint64(1), known[1:], known[:-1])
+        codec.nearest((known[:-1] + known[1:]) / 2, name)
+        == np.where(codec.encode(known[:-1], name) & np.uint64(1), known[1:], known[:-1])
     ).all()
 
 
 def test_bounds_of_whole_types() -> None:
-    assert [codec.bounds(name) for name in ("s8", "u8", "s4", "u4", "b1")] == [(-128, 127), (0, 255), (-8, 7), (0, 15), (0, 1)]
+    assert [codec.bounds(name) for name in ("s8", "u8", "s4", "u4", "b1")] == [
+        (-128, 127),
+        (0, 255),
+        (-8, 7),
+        (0, 15),
+        (0, 1),
+    ]
 
 
-# sparsity -------------------------------------------------------------------------------------------------------------------
+# sparsity -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "found", list({(i.types["a"], i.shape): i for i in catalog.instructions() if i.family.name == "mma_sp"}.values()), ids=lambda i: i.ptx
+    "found",
+    list({(i.types["a"], i.shape): i for i in catalog.instructions() if i.family.name == "mma_sp"}.values()),
+    ids=lambda i: i.ptx,
 )
 def test_a_dense_matrix_is_compressed_and_told_back(found: Any) -> None:
     op = found.operands["a"]
     rng = np.random.default_rng(2)
     for selector in range(op.sparsity.selectors):
-        columns = op.sparsity.dense_columns(op.coords["col"], products.metadata(rng, op.sparsity, found.threads), selector)
+        columns = op.sparsity.dense_columns(
+            op.coords["col"], products.metadata(rng, op.sparsity, found.threads), selector
+        )
         dense = np.zeros((op.row_count, op.dense_col_count), dtype=np.int64)
         dense[op.rows, columns] = rng.integers(0, 3, columns.shape)
         stored, words = op.sparsity.compress(dense), op.sparsity.words(dense, op.rows, op.coords["col"], selector)
@@ -176,7 +200,7 @@ def test_a_dense_matrix_is_compressed_and_told_back(found: Any) -> None:
     op.sparsity.kept_positions(kept[0])
 
 
-# whole runs -----------------------------------------------------------------------------------------------------------------
+# whole runs -----------------------------------------------------------------------------------------------------------
 
 
 def run(ptx: str, **data: Any) -> dict[str, Any]:
@@ -195,7 +219,8 @@ def test_the_seeds_matrices() -> None:
 
 
 ANY = {
-    "mma": "i % 3 - 1", "mma_scaled": "i % 2", "wmma": "i % 3", "wgmma": "i % 2", "mma_sp": "col % 4 == row % 4 ? 1 : 0", "wgmma_sp": "col % 4 == row % 4 ? 1 : 0",
+    "mma": "i % 3 - 1", "mma_scaled": "i % 2", "wmma": "i % 3", "wgmma": "i % 2",
+    "mma_sp": "col % 4 == row % 4 ? 1 : 0", "wgmma_sp": "col % 4 == row % 4 ? 1 : 0",
 }  # fmt: skip
 
 
@@ -210,9 +235,9 @@ def test_every_family_takes_matrices() -> None:
         assert told["agrees"], found.ptx
         dense, _ = evaluate(text, own.names_of(found, "a"))
         if kind != "b1" and not found.scales:
-            assert np.array_equal(np.asarray(told["measured"])[..., 0], (dense.sum(axis=2) + np.arange(found.sizes["m"])).squeeze()), (
-                found.ptx
-            )
+            assert np.array_equal(
+                np.asarray(told["measured"])[..., 0], (dense.sum(axis=2) + np.arange(found.sizes["m"])).squeeze()
+            ), found.ptx
 
 
 def test_rounding_is_allowed_for_and_a_wrong_element_is_still_seen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,11 +262,16 @@ def test_rounding_is_allowed_for_and_a_wrong_element_is_still_seen(monkeypatch: 
 @pytest.mark.parametrize(
     ("ptx", "data", "says", "field"),
     [
-        (S8, {"a": "i * i"}, r"A\[0,12\] = 144 is no s8", "data.a"), (S8, {"a": "0.5"}, r"A\[0,0\] = 0.5 is no s8", "data.a"), (S8, {"b": "1 2 3"}, "b is 3", "data.b"),
-        (S8, {"b": [[1] * 16] * 8}, "b is 8 × 16. That is the transpose", "data.b"), (S8, {"a": [[1, 2], [3]]}, "rows of different lengths", "data.a"), (S8, {"a": None}, "a is null", "data.a"),
-        (S8, {"a": True}, "a is true", "data.a"), (S8, {"x": "i"}, "data has no key 'x'", "data.x"), (S8, {"a": [["1", "z"]]}, "no numbers", "data.a"), (S8, {"c": "1 << 40"}, "is no s32", "data.c"),
-        ("mma.m16n8k16.row.col.f16.f16.f16.f16", {"a": "i", "b": "i"}, r"D\[2,6\] would be 65752; f16 ends at 65504", "data"),
-        ("mma.sp::ordered_metadata.m16n8k32.row.col.f32.f16.f16.f32", {"a": "i"}, "have 3 nonzero elements", "data.a"), (S8, {"a": "[[1, 2"}, "a is 2", "data.a"), (S8, {"a": "[a]"}, "no list of numbers", "data.a"),
+        (S8, {"a": "i * i"}, r"A\[0,12\] = 144 is no s8", "data.a"),
+        (S8, {"a": "0.5"}, r"A\[0,0\] = 0.5 is no s8", "data.a"), (S8, {"b": "1 2 3"}, "b is 3", "data.b"),
+        (S8, {"b": [[1] * 16] * 8}, "b is 8 × 16. That is the transpose", "data.b"),
+        (S8, {"a": [[1, 2], [3]]}, "rows of different lengths", "data.a"), (S8, {"a": None}, "a is null", "data.a"),
+        (S8, {"a": True}, "a is true", "data.a"), (S8, {"x": "i"}, "data has no key 'x'", "data.x"),
+        (S8, {"a": [["1", "z"]]}, "no numbers", "data.a"), (S8, {"c": "1 << 40"}, "is no s32", "data.c"),
+        ("mma.m16n8k16.row.col.f16.f16.f16.f16", {"a": "i", "b": "i"}, r"D\[2,6\] would be 65752; f16 ends at 65504",
+        "data"),
+        ("mma.sp::ordered_metadata.m16n8k32.row.col.f32.f16.f16.f32", {"a": "i"}, "have 3 nonzero elements", "data.a"),
+        (S8, {"a": "[[1, 2"}, "a is 2", "data.a"), (S8, {"a": "[a]"}, "no list of numbers", "data.a"),
     ],
 )  # fmt: skip
 def test_data_that_are_refused(ptx: str, data: dict[str, Any], says: str, field: str) -> None:
@@ -263,8 +293,12 @@ def test_data_of_a_whole_product() -> None:
     a, b = np.arange(64 * 32).reshape(64, 32) % 7, np.arange(32)[:, None] - np.arange(16)[None, :]
     assert told["agrees"] and np.array_equal(told["measured"], a @ b + np.arange(1024).reshape(64, 16))
     sparse = job | {"instruction": "wgmma.mma_async.sp.m64n16k32.f32.f16.f16", "a": "k=64", "b": ""}
-    told = runs.run(Reference(), runs.check(sparse | {"data": {"a": "col % 4 == row % 4 || col % 4 == 3 ? i % 5 : 0", "b": "1"}}))
-    i, row, col = (own.names_of(find(sparse["instruction"]), "a", told["steps"])[name][0] for name in ("i", "row", "col"))
+    told = runs.run(
+        Reference(), runs.check(sparse | {"data": {"a": "col % 4 == row % 4 || col % 4 == 3 ? i % 5 : 0", "b": "1"}})
+    )
+    i, row, col = (
+        own.names_of(find(sparse["instruction"]), "a", told["steps"])[name][0] for name in ("i", "row", "col")
+    )
     dense = np.where((col % 4 == row % 4) | (col % 4 == 3), i % 5, 0)
     assert told["agrees"] and np.array_equal(np.asarray(told["measured"])[:, 3], dense.sum(axis=1))
     with pytest.raises(LayoutError, match="A is 64 × 32") as caught:

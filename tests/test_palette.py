@@ -60,7 +60,9 @@ def test_a_field_has_one_colour_in_editor_and_picture(theme: palette.Palette | N
     rules = dict(re.findall(r"\.bit\.(\w+) \{ background: var\(--fill-(\d)\); \}", css()))
     edges = dict(re.findall(r"\.fields \.(\w+) \{ border-color: var\(--fill-(\d)\); \}", css()))
     assert rules == edges and len(set(rules.values())) == len(rules) == len(FIELDS)
-    drawn = re.findall(r'<rect x="[\d.]+" y="\d+" width="23.7" height="24" fill="([^"]+)"', bits_svg(Descriptor(0), theme))
+    drawn = re.findall(
+        r'<rect x="[\d.]+" y="\d+" width="23.7" height="24" fill="([^"]+)"', bits_svg(Descriptor(0), theme)
+    )
     assert len(drawn) == 64
     for bit, fill in zip(range(63, -1, -1), drawn, strict=True):
         name = Descriptor(0).format.field_at(bit)

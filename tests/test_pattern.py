@@ -24,7 +24,10 @@ def patterns(draw: st.DrawFn, sizes: tuple[int, ...] = (2, 3, 5, 4, 7), copies: 
     chosen = draw(st.lists(st.sampled_from(sizes), min_size=1, max_size=5).filter(lambda c: prod(c) <= 400))
     names = [f"d{n}" for n in range(len(chosen))]
     cut = draw(st.integers(0, len(names)))
-    left = f"({' '.join(f'{n}:{s}' for n, s in zip(names[:cut], chosen[:cut], strict=True))}) ({' '.join(f'{n}:{s}' for n, s in zip(names[cut:], chosen[cut:], strict=True))})"
+    left = (
+        f"({' '.join(f'{n}:{s}' for n, s in zip(names[:cut], chosen[:cut], strict=True))})"
+        f" ({' '.join(f'{n}:{s}' for n, s in zip(names[cut:], chosen[cut:], strict=True))})"
+    )
     used = draw(st.permutations(names))
     if copies:
         used = used[: draw(st.integers(0, len(used)))]

@@ -73,7 +73,9 @@ def test_a_window_keeps_the_numbers_of_the_matrix() -> None:
 def test_warps_of_a_warpgroup() -> None:
     drawn = pictures.instruction("csv", WGMMA, WGMMA.operand("d"), {"warps": "2", "cols": "0-1"})[0].decode()
     rows = list(csv.DictReader(io.StringIO(drawn)))
-    assert {int(row["thread"]) // 32 for row in rows} == {2} and {row["row"] for row in rows} == {str(r) for r in range(32, 48)}
+    assert {int(row["thread"]) // 32 for row in rows} == {2} and {row["row"] for row in rows} == {
+        str(r) for r in range(32, 48)
+    }
 
 
 def test_csv_and_markdown_hold_the_map() -> None:
@@ -132,7 +134,8 @@ def test_a_title_is_short(form: str) -> None:
 def test_png_has_glyphs_and_equal_bytes() -> None:
     """Without its font resvg drops text silently: the labelled picture must differ from the one without labels."""
     make = [
-        pictures.instruction("png", MMA, MMA.operand("a"), {"scale": "1", "label": label})[0] for label in ("lane:value", "none", "none")
+        pictures.instruction("png", MMA, MMA.operand("a"), {"scale": "1", "label": label})[0]
+        for label in ("lane:value", "none", "none")
     ]
     (width, height, labelled), (_, _, bare) = pixels(make[0]), pixels(make[1])
     assert make[1] == make[2] and (width, height) == (774, 378)
@@ -163,7 +166,9 @@ def test_chinese_captions_are_refused_where_the_font_has_none() -> None:
 
 
 TEX = {
-    "product": lambda: pictures.instruction("tex", MMA, None, {"legend": "1", "caption": "1", "title": "50% of A_0 & #1"}),
+    "product": lambda: pictures.instruction(
+        "tex", MMA, None, {"legend": "1", "caption": "1", "title": "50% of A_0 & #1"}
+    ),
     "bw": lambda: pictures.instruction("tex", MMA, MMA.operand("a"), {"theme": "bw"}),
     "tile": lambda: pictures.tile("tex", {"mn": "64", "k": "64"}),
     "descriptor": lambda: pictures.descriptor("tex", Descriptor(0x4000004000010100), {}),
@@ -183,7 +188,10 @@ def test_tikz_has_every_cell_and_balanced_braces(name: str) -> None:
 
 def standalone_class() -> bool:
     found = shutil.which("pdflatex") and shutil.which("kpsewhich")
-    return bool(found) and subprocess.run(["kpsewhich", "standalone.cls"], capture_output=True, check=False).returncode == 0
+    return (
+        bool(found)
+        and subprocess.run(["kpsewhich", "standalone.cls"], capture_output=True, check=False).returncode == 0
+    )
 
 
 @pytest.mark.skipif(not standalone_class(), reason="pdflatex with the standalone class is not installed")
@@ -191,7 +199,11 @@ def standalone_class() -> bool:
 def test_tikz_compiles(name: str, tmp_path: Path) -> None:
     (tmp_path / "x.tex").write_bytes(TEX[name]()[0])
     done = subprocess.run(
-        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "x.tex"], cwd=tmp_path, capture_output=True, text=True, check=False
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "x.tex"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout[-1500:]
 
@@ -202,7 +214,10 @@ def test_tikz_to_input_is_the_picture_alone() -> None:
 
 
 def test_tikz_follows_paths_as_svg_does() -> None:
-    drawing = '<svg xmlns="http://www.w3.org/2000/svg"><g transform="translate(1 2)"><path d="M10 20h5v5h-5z" fill="#010203"/></g></svg>'
+    drawing = (
+        '<svg xmlns="http://www.w3.org/2000/svg"><g transform="translate(1 2)"><path d="M10 20h5v5h-5z"'
+        ' fill="#010203"/></g></svg>'
+    )
     assert r"\fill[c0] (11,22) -- (16,22) -- (16,27) -- (11,27) -- cycle;" in tikz(drawing)
 
 
@@ -214,7 +229,8 @@ def test_the_options_told_are_the_options_there_are() -> None:
 
 @pytest.mark.parametrize(
     ("options", "field"),
-    [({"colour": "q"}, "colour"), ({"label": "x"}, "label"), ({"lanes": "40"}, "lanes"), ({"theme": "neon"}, "theme"), ({"cell": "1000"}, "cell"), ({"rows": "5-99"}, "rows"), ({"rows": "x"}, "rows"),
+    [({"colour": "q"}, "colour"), ({"label": "x"}, "label"), ({"lanes": "40"}, "lanes"), ({"theme": "neon"}, "theme"),
+    ({"cell": "1000"}, "cell"), ({"rows": "5-99"}, "rows"), ({"rows": "x"}, "rows"),
      ({"legend": "yes"}, "legend"), ({"lang": "xx"}, "lang"), ({"wat": "1"}, "wat"), ({"warps": "1"}, "warps")],
 )  # fmt: skip
 def test_bad_options_are_named(options: dict[str, str], field: str) -> None:

@@ -26,7 +26,17 @@ def server(*options: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-c", "from app.cli import main; main()", "serve", "--port", str(port), "--log-format", "json", *options]
+    command = [
+        sys.executable,
+        "-c",
+        "from app.cli import main; main()",
+        "serve",
+        "--port",
+        str(port),
+        "--log-format",
+        "json",
+        *options,
+    ]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     try:
         until = time.monotonic() + 60
@@ -79,7 +89,10 @@ def ended(pids: set[int]) -> bool:
 def half_sent(port: int) -> socket.socket:
     """A POST whose second half is still to come, known to be in the server."""
     sent = socket.create_connection(("127.0.0.1", port), timeout=30)
-    head = f"POST /api/v1/banks HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(BODY)}\r\nExpect: 100-continue\r\n\r\n"
+    head = (
+        "POST /api/v1/banks HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length:"
+        f" {len(BODY)}\r\nExpect: 100-continue\r\n\r\n"
+    )
     sent.sendall(head.encode())
     assert b"100" in sent.recv(100)  # the route waits for the body
     sent.sendall(BODY[:50])
@@ -133,7 +146,9 @@ def test_several_workers_answer_and_end_together() -> None:
         assert ended(below)
 
 
-@pytest.mark.parametrize(("option", "value"), [("--workers", "0"), ("--trusted-proxies", "nobody"), ("--seconds", "never")])
+@pytest.mark.parametrize(
+    ("option", "value"), [("--workers", "0"), ("--trusted-proxies", "nobody"), ("--seconds", "never")]
+)
 def test_a_wrong_setting_ends_it_before_it_begins(option: str, value: str) -> None:
     command = [sys.executable, "-c", "from app.cli import main; main()", "serve", option, value]
     told = subprocess.run(command, capture_output=True, text=True, timeout=60, env=os.environ | {"LANESCOPE_PORT": "0"})

@@ -27,7 +27,11 @@ def test_every_word_of_the_catalogue_is_explained_and_nothing_is_lost() -> None:
     [
         ("mma.m16n8k32.row.col.s32.s8.u8.s32", ".u8", "type of B's elements: 4 a .b32 register"),
         ("mma.m16n8k16.row.col.f32.f16.f16.f32", ".m16n8k16", "A is 16×16, B is 16×8, C and D are 16×8"),
-        ("wgmma.mma_async.m64n64k16.f32.f16.f16", ".aligned", "all 128 threads of the warpgroup must execute this same instruction"),
+        (
+            "wgmma.mma_async.m64n64k16.f32.f16.f16",
+            ".aligned",
+            "all 128 threads of the warpgroup must execute this same instruction",
+        ),
         ("wmma.load.b.col.m16n16k16.shared.f16", ".col", "the matrix is column-major in memory"),
         ("mma.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e4m3.f32", ".e2m1", "type of A's elements: 4 a .b32 register"),
         ("ldmatrix.m8n8.x4.trans.shared::cta.b16", ".x4", "4 matrices"),
@@ -38,12 +42,19 @@ def test_words(ptx: str, word: str, meaning: str) -> None:
 
 
 def test_types_stand_in_ptx_order() -> None:
-    meanings = [part.meaning.split(":")[0] for part in parts(find("mma.m16n8k32.row.col.f16.e4m3.e5m2.f16")) if part.kind == "type"]
+    meanings = [
+        part.meaning.split(":")[0]
+        for part in parts(find("mma.m16n8k32.row.col.f16.e4m3.e5m2.f16"))
+        if part.kind == "type"
+    ]
     assert meanings == [f"type of {letter}'s elements" for letter in "DABC"]
 
 
 def test_convergence_is_what_ptx_asks() -> None:
-    warp, group = convergence(find("mma.m16n8k16.row.col.f32.f16.f16.f32")), convergence(find("wgmma.mma_async.m64n8k16.f32.f16.f16"))
+    warp, group = (
+        convergence(find("mma.m16n8k16.row.col.f32.f16.f16.f32")),
+        convergence(find("wgmma.mma_async.m64n8k16.f32.f16.f16")),
+    )
     assert "all 32 threads of the warp" in warp and "has exited" in warp
     assert "all 128 threads of the warpgroup" in group and "has exited" not in group
     for load in ("wmma.load.a.row.m16n16k16.f16", "wmma.store.d.row.m16n16k16.f32"):
@@ -53,7 +64,11 @@ def test_convergence_is_what_ptx_asks() -> None:
 
 def test_pages_and_json_say_it() -> None:
     with TestClient(create_app()) as client:
-        for ptx in ("mma.m16n8k16.row.col.f32.f16.f16.f32", "wgmma.mma_async.m64n8k16.f32.f16.f16", "ldmatrix.m8n8.x4.shared.b16"):
+        for ptx in (
+            "mma.m16n8k16.row.col.f32.f16.f16.f32",
+            "wgmma.mma_async.m64n8k16.f32.f16.f16",
+            "ldmatrix.m8n8.x4.shared.b16",
+        ):
             told = client.get(f"/api/v1/instructions/{ptx}").json()["convergence"]
             assert told == convergence(find(ptx))
             assert "<code>.aligned</code>: all " in client.get(f"/i/{ptx}").text

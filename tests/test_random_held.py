@@ -1,5 +1,7 @@
-"""Random questions and what is answered, held: tiles, storages that no descriptor reads, chains, reuse, comparison, any text. Seeded, so that the same
-questions are asked in every run; what the answers mean is tested elsewhere, here no word and no number of them changes unnoticed."""
+"""Random questions and what is answered, held: tiles, storages that no descriptor reads, chains, reuse, comparison, any
+text. Seeded, so that the same questions are asked in every run; what the answers mean is tested elsewhere, here no word
+and no number of them changes unnoticed.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,10 @@ def brief(value: Any) -> str:
 
 def asked(app: Any, requests: list[tuple[str, Any]]) -> str:
     async def all_() -> list[asgi.Answer]:
-        return [await asgi.ask(app, "GET" if body is None else "POST", path, b"" if body is None else body) for path, body in requests]
+        return [
+            await asgi.ask(app, "GET" if body is None else "POST", path, b"" if body is None else body)
+            for path, body in requests
+        ]
 
     lines = []
     for (path, body), answer in zip(requests, asgi.run(all_()), strict=True):
@@ -94,7 +99,12 @@ def storage(dice: random.Random, base: int = 1024) -> dict[str, Any]:
                     "(64,64):(72,1)",
                 )
             )
-            return {"kind": "cute", "layout": layout, "unit": dice.choice(("elements", "bytes", "chunks")), "base": base}
+            return {
+                "kind": "cute",
+                "layout": layout,
+                "unit": dice.choice(("elements", "bytes", "chunks")),
+                "base": base,
+            }
 
 
 def test_tiles(app: Any) -> None:
@@ -123,7 +133,11 @@ def test_storages_against_words(app: Any) -> None:
         asks.append(
             (
                 "/api/v1/descriptors/verify",
-                body | {"storage": storage(dice, p.base), "slice": {"mn": dice.choice((0, 0, 8, 64)), "k": dice.choice((0, 0, 16))}},
+                body
+                | {
+                    "storage": storage(dice, p.base),
+                    "slice": {"mn": dice.choice((0, 0, 8, 64)), "k": dice.choice((0, 0, 16))},
+                },
             )
         )
     held("random/storages", asked(app, asks))
@@ -132,11 +146,16 @@ def test_storages_against_words(app: Any) -> None:
 def test_chains(app: Any) -> None:
     dice = random.Random(23)
     pairs = [
-        ("ldmatrix.m8n8.x4.shared.b16", "mma.m16n8k16.row.col.f32.f16.f16.f32", "a"), ("ldmatrix.m8n8.x2.shared.b16", "mma.m16n8k16.row.col.f32.bf16.bf16.f32", "b"),
-        ("ldmatrix.m8n8.x2.trans.shared.b16", "mma.m16n8k16.row.col.f32.f16.f16.f32", "b"), ("ldmatrix.m8n8.x4.shared.b16", "mma.m16n8k32.row.col.s32.s8.s8.s32", "a"),
-        ("ldmatrix.m8n8.x1.shared.b16", "mma.m16n8k8.row.col.f32.tf32.tf32.f32", "b"), ("stmatrix.m8n8.x2.shared.b16", "mma.m16n8k16.row.col.f16.f16.f16.f16", "d"),
-        ("ldmatrix.m8n8.x4.trans.shared.b16", "mma.m16n8k16.row.col.f32.f16.f16.f32", "a"), ("ldmatrix.m8n8.x4.shared.b16", "mma.sp.m16n8k32.row.col.f32.f16.f16.f32", "a"),
-        ("ldmatrix.m8n8.x2.shared.b16", "mma.m16n8k64.row.col.s32.s4.s4.s32", "b"), ("stmatrix.m8n8.x4.trans.shared.b16", "wgmma.mma_async.m64n32k16.f16.f16.f16", "d"),
+        ("ldmatrix.m8n8.x4.shared.b16", "mma.m16n8k16.row.col.f32.f16.f16.f32", "a"),
+        ("ldmatrix.m8n8.x2.shared.b16", "mma.m16n8k16.row.col.f32.bf16.bf16.f32", "b"),
+        ("ldmatrix.m8n8.x2.trans.shared.b16", "mma.m16n8k16.row.col.f32.f16.f16.f32", "b"),
+        ("ldmatrix.m8n8.x4.shared.b16", "mma.m16n8k32.row.col.s32.s8.s8.s32", "a"),
+        ("ldmatrix.m8n8.x1.shared.b16", "mma.m16n8k8.row.col.f32.tf32.tf32.f32", "b"),
+        ("stmatrix.m8n8.x2.shared.b16", "mma.m16n8k16.row.col.f16.f16.f16.f16", "d"),
+        ("ldmatrix.m8n8.x4.trans.shared.b16", "mma.m16n8k16.row.col.f32.f16.f16.f32", "a"),
+        ("ldmatrix.m8n8.x4.shared.b16", "mma.sp.m16n8k32.row.col.f32.f16.f16.f32", "a"),
+        ("ldmatrix.m8n8.x2.shared.b16", "mma.m16n8k64.row.col.s32.s4.s4.s32", "b"),
+        ("stmatrix.m8n8.x4.trans.shared.b16", "wgmma.mma_async.m64n32k16.f16.f16.f16", "d"),
     ]  # fmt: skip
     asks = [
         ("/api/v1/chain", {"storage": storage(dice), "load": load, "mma": mma, "operand": operand})
@@ -157,7 +176,9 @@ def test_pairs_of_instructions(app: Any) -> None:
         asks.append((f"/api/v1/reuse?{urlencode({'from': one.ptx, 'to': one.ptx})}", None))
         side = dice.choice("abd")
         if side in one.operands and side in two.operands:
-            asks.append((f"/api/v1/compare?{urlencode({'left': f'{one.ptx}/{side}', 'right': f'{two.ptx}/{side}'})}", None))
+            asks.append(
+                (f"/api/v1/compare?{urlencode({'left': f'{one.ptx}/{side}', 'right': f'{two.ptx}/{side}'})}", None)
+            )
     held("random/pairs", asked(app, asks))
 
 
@@ -183,13 +204,20 @@ def test_swizzles_that_free(app: Any) -> None:
             (
                 "/api/v1/banks/solve",
                 BODIES["/api/v1/banks/solve"]
-                | {"row_bytes": dice.choice((16, 48, 64, 128, 144, 256, 512, 1024, 4096)), "accesses": accesses},
+                | {
+                    "row_bytes": dice.choice((16, 48, 64, 128, 144, 256, 512, 1024, 4096)),
+                    "accesses": accesses,
+                },
             )
         )
     held("random/swizzles", asked(app, asks))
 
 
-SPARSE = {i.family.ptx: i.operand("a").sparsity for i in catalog.instructions() if "a" in i.operands and i.operand("a").sparsity}
+SPARSE = {
+    i.family.ptx: i.operand("a").sparsity
+    for i in catalog.instructions()
+    if "a" in i.operands and i.operand("a").sparsity
+}
 
 
 @pytest.mark.parametrize("family", SPARSE)
@@ -201,7 +229,9 @@ def test_a_group_with_too_many_elements_is_named(family: str) -> None:
     for _ in range(25):
         dense = np.array([[dice.random() < 0.55 for _ in range(3 * sparsity.group)] for _ in range(3)])
         counts = {
-            (row, group): sum(dense[row, group * sparsity.group + place * per : group * sparsity.group + (place + 1) * per].any() for place in range(places))
+            (row,
+            group): sum(dense[row,
+            group * sparsity.group + place * per : group * sparsity.group + (place + 1) * per].any() for place in range(places))  # noqa: E501
             for row in range(3) for group in range(3)
         }  # fmt: skip
         first = next((key for key, count in sorted(counts.items()) if count > sparsity.kept // per), None)
@@ -212,8 +242,12 @@ def test_a_group_with_too_many_elements_is_named(family: str) -> None:
         what = "pairs of elements" if per > 1 else "elements"
         with pytest.raises(LayoutError) as caught:
             sparsity.kept_positions(dense)
-        assert caught.value.message == f"Row {first[0]}, columns {at} to {at + sparsity.group - 1} have {counts[first]} nonzero {what}."
+        assert (
+            caught.value.message
+            == f"Row {first[0]}, columns {at} to {at + sparsity.group - 1} have {counts[first]} nonzero {what}."
+        )
         assert (
             caught.value.hint
-            == f"mma.sp stores {sparsity.kept // per} of every {places}: e.g. col % {sparsity.group} < {sparsity.kept} ? i : 0."
+            == f"mma.sp stores {sparsity.kept // per} of every {places}: e.g. col % {sparsity.group} < {sparsity.kept}"
+            " ? i : 0."
         )

@@ -35,7 +35,7 @@ def refused(answer: Any) -> dict[str, str]:
     return error
 
 
-# keys -------------------------------------------------------------------------------------------------------------------------
+# keys -----------------------------------------------------------------------------------------------------------------
 
 MISSPELT = [  # route, body, the field that is named, the key that is nearest
     *(
@@ -62,7 +62,9 @@ MISSPELT = [  # route, body, the field that is named, the key that is nearest
 
 
 @pytest.mark.parametrize(("route", "body", "field", "near"), MISSPELT, ids=lambda v: v if isinstance(v, str) else "")
-def test_unknown_keys_are_refused_with_the_nearest(client: TestClient, route: str, body: dict[str, Any], field: str, near: str) -> None:
+def test_unknown_keys_are_refused_with_the_nearest(
+    client: TestClient, route: str, body: dict[str, Any], field: str, near: str
+) -> None:
     error = refused(client.post(route, json=body))
     assert error["field"] == field and field.rpartition(".")[2] in error["message"]
     assert (f"Did you mean '{near}'?" in error["hint"]) if near else "Did you mean" not in error["hint"]
@@ -76,24 +78,33 @@ def test_every_kind_of_storage_takes_exactly_its_keys(client: TestClient) -> Non
 @pytest.mark.parametrize("part", [None, [], "k", 16])
 def test_a_slice_is_an_object(client: TestClient, part: Any) -> None:
     assert (
-        refused(client.post("/api/v1/descriptors/verify", json=SEEN | {"storage": STORAGES["canonical"], "slice": part}))["field"]
+        refused(
+            client.post("/api/v1/descriptors/verify", json=SEEN | {"storage": STORAGES["canonical"], "slice": part})
+        )["field"]
         == "slice"
     )
 
 
 def test_reads_past_shared_memory_are_told(client: TestClient) -> None:
-    near, far = (client.post("/api/v1/descriptors/reads", json=SEEN | {"descriptor": word}).json() for word in (WORD, "0x40003fff00010100"))
+    near, far = (
+        client.post("/api/v1/descriptors/reads", json=SEEN | {"descriptor": word}).json()
+        for word in (WORD, "0x40003fff00010100")
+    )
     assert near["warnings"] == [] and [w["code"] for w in far["warnings"]] == ["reads_beyond_window"]
     error = refused(client.get("/api/v1/smem/tile?base=0x3fff0"))
     assert error["code"] == "start_beyond_window" and error["field"] == "base"
 
 
 @pytest.mark.parametrize(
-    "at", [{"k": 1}, {"k": 7}, {"k": 8}, {"mn": 1}, {"mn": 7}, {"mn": 8}, {"mn": 4, "k": 12}, {"mn": 60, "k": 47}], ids=str
+    "at",
+    [{"k": 1}, {"k": 7}, {"k": 8}, {"mn": 1}, {"mn": 7}, {"mn": 8}, {"mn": 4, "k": 12}, {"mn": 60, "k": 47}],
+    ids=str,
 )
 @pytest.mark.parametrize("kind", ["canonical", "rows", "atoms"])
 @pytest.mark.parametrize("major", ["K", "MN"])
-def test_a_slice_may_begin_where_no_descriptor_can(client: TestClient, kind: str, major: str, at: dict[str, int]) -> None:
+def test_a_slice_may_begin_where_no_descriptor_can(
+    client: TestClient, kind: str, major: str, at: dict[str, int]
+) -> None:
     spec = STORAGES[kind] | ({"mn": 128, "k": 128} if kind == "canonical" else {"inner": major})
     answer = client.post("/api/v1/descriptors/verify", json=SEEN | {"major": major, "storage": spec, "slice": at})
     assert answer.status_code == 200 and answer.json()["verdict"] == "mismatch" and answer.json()["diagnoses"]
@@ -109,7 +120,11 @@ def test_a_slice_may_begin_where_no_descriptor_can(client: TestClient, kind: str
         ("banks", {"access": "ldmatrix.x1", "address": [0] * 7 + [True]}, "address"),
         ("banks", {"access": "ldmatrix.x1", "address": [0] * 7 + [1e18]}, "address"),
         ("banks", {"access": 5, "address": [0] * 8}, "access"),
-        ("banks/solve", {"accesses": [{"access": "ldmatrix.x1", "address": [0] * 8}, {"access": "ldmatrix.x9"}]}, "accesses.1.access"),
+        (
+            "banks/solve",
+            {"accesses": [{"access": "ldmatrix.x1", "address": [0] * 8}, {"access": "ldmatrix.x9"}]},
+            "accesses.1.access",
+        ),
         ("descriptors/verify", SEEN | {"storage": STORAGES["rows"] | {"pitch_bytes": 2**63}}, "storage.pitch_bytes"),
         ("descriptors/verify", SEEN | {"storage": STORAGES["rows"] | {"base": None}}, "storage.base"),
         ("descriptors/verify", SEEN | {"storage": STORAGES["rows"], "slice": {"mn": 10**30}}, "slice.mn"),
@@ -118,54 +133,77 @@ def test_a_slice_may_begin_where_no_descriptor_can(client: TestClient, kind: str
         ("descriptors/verify", SEEN | {"operand": 1}, "operand"),
         ("descriptors/encode", {"swizzle": None}, "swizzle"),
         ("descriptors/encode", {"start_address": "1e3"}, "start_address"),
-        ("gpu/runs", {"kind": "mma", "instruction": "mma.m16n8k8.row.col.f32.f16.f16.f32", "backend": "numpy", "seed": 1.0}, "seed"),
-        ("gpu/runs", {"kind": "mma", "instruction": "mma.m16n8k8.row.col.f32.f16.f16.f32", "backend": "numpy", "device": "one"}, "device"),
+        (
+            "gpu/runs",
+            {"kind": "mma", "instruction": "mma.m16n8k8.row.col.f32.f16.f16.f32", "backend": "numpy", "seed": 1.0},
+            "seed",
+        ),
+        (
+            "gpu/runs",
+            {"kind": "mma", "instruction": "mma.m16n8k8.row.col.f32.f16.f16.f32", "backend": "numpy", "device": "one"},
+            "device",
+        ),
     ],
     ids=str,
 )
-def test_a_value_of_the_wrong_kind_names_its_field(client: TestClient, route: str, body: dict[str, Any], field: str) -> None:
+def test_a_value_of_the_wrong_kind_names_its_field(
+    client: TestClient, route: str, body: dict[str, Any], field: str
+) -> None:
     assert refused(client.post(f"/api/v1/{route}", json=body))["field"] == field
 
 
 @pytest.mark.parametrize(
     ("text", "field"),
-    [('{"slice": {"k": NaN}}', "slice.k"), ('{"storage": {"mn": 1e400}}', "storage.mn"), ('{"storage": {"layout": "\\ud800"}}', "storage.layout"), ('{"slice": {"k": -Infinity}}', "slice.k")],
+    [('{"slice": {"k": NaN}}', "slice.k"), ('{"storage": {"mn": 1e400}}', "storage.mn"),
+    ('{"storage": {"layout": "\\ud800"}}', "storage.layout"), ('{"slice": {"k": -Infinity}}', "slice.k")],
 )  # fmt: skip
 def test_what_is_no_json_names_its_field(client: TestClient, text: str, field: str) -> None:
-    error = refused(client.post("/api/v1/descriptors/verify", content=text, headers={"content-type": "application/json"}))
+    error = refused(
+        client.post("/api/v1/descriptors/verify", content=text, headers={"content-type": "application/json"})
+    )
     assert error["field"] == field and field in error["message"]
 
 
 def test_addresses_are_numbers_in_any_spelling(client: TestClient) -> None:
-    plain = client.post("/api/v1/banks", json={"access": "ldmatrix.x1", "address": [0, 16, 32, 48, 64, 80, 96, 112]}).json()
+    plain = client.post(
+        "/api/v1/banks", json={"access": "ldmatrix.x1", "address": [0, 16, 32, 48, 64, 80, 96, 112]}
+    ).json()
     text = ["0", "0x10", "032", "0b11_0000", "64u", "8'0", 96, "0x70ull"]
     assert client.post("/api/v1/banks", json={"access": "ldmatrix.x1", "address": text}).json() == plain
 
 
 def test_what_cxx_loses_is_told(client: TestClient) -> None:
-    """`1 << 62` of an int is 0 on the device: no silent 2^62, and a diagnosis that names the mistake where a storage is given."""
+    """`1 << 62` of an int is 0 on the device: no silent 2^62, and a diagnosis that names the mistake where a storage is
+    given.
+    """
     text = "1 << 62 | (uint64_t)(1024 >> 4) << 32 | 0x10100"
     answer = client.get("/api/v1/descriptors/" + quote(text, safe="")).json()
     assert answer["descriptor"] == "0x0000004000010100" and answer["warnings"][0]["code"] == "shifts_of_32_bits"
     assert WORD in answer["warnings"][0]["message"]
-    told = client.post("/api/v1/descriptors/verify", json=SEEN | {"descriptor": text, "storage": STORAGES["canonical"]}).json()
+    told = client.post(
+        "/api/v1/descriptors/verify", json=SEEN | {"descriptor": text, "storage": STORAGES["canonical"]}
+    ).json()
     assert told["verdict"] == "mismatch" and told["diagnoses"][0]["code"] == "shifts_of_32_bits"
     assert told["diagnoses"][0]["fix"]["descriptor"] == WORD
     right = text.replace("1 <<", "1ull <<")
     assert (
-        client.post("/api/v1/descriptors/verify", json=SEEN | {"descriptor": right, "storage": STORAGES["canonical"]}).json()["verdict"]
+        client.post(
+            "/api/v1/descriptors/verify", json=SEEN | {"descriptor": right, "storage": STORAGES["canonical"]}
+        ).json()["verdict"]
         == "match"
     )
 
 
-# numbers ----------------------------------------------------------------------------------------------------------------------
+# numbers --------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("given", "value"),
     [
-        ("16", 16), ("007", 7), ("0x1f", 31), ("0X1F", 31), ("0b101", 5), ("0B11", 3), ("4_096", 4096), ("4'096", 4096), ("0x1_000", 4096),
-        (" 12 ", 12), *((f"12{suffix}", 12) for suffix in "u l ll ul ull lu llu z U L LL UL ULL LU LLU Z uLL".split()), ("0x10ull", 16),
+        ("16", 16), ("007", 7), ("0x1f", 31), ("0X1F", 31), ("0b101", 5), ("0B11", 3), ("4_096", 4096), ("4'096", 4096),
+        ("0x1_000", 4096),
+        (" 12 ", 12), *((f"12{suffix}", 12) for suffix in "u l ll ul ull lu llu z U L LL UL ULL LU LLU Z uLL".split()),
+        ("0x10ull", 16),
         ("0", 0), ("000", 0), (16, 16), (0, 0),
     ],
 )  # fmt: skip
@@ -176,7 +214,8 @@ def test_numbers_in_every_spelling(given: Any, value: int) -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        "", " ", "-1", "+1", "1e18", "1.0", "0x", "0b", "0b12", "0o7", "0x_1", "1_", "_1", "1__0", "1lL", "1f", "1 2", "ten", "１２", "²", "9" * 5000, "0" * 5000,
+        "", " ", "-1", "+1", "1e18", "1.0", "0x", "0b", "0b12", "0o7", "0x_1", "1_", "_1", "1__0", "1lL", "1f", "1 2",
+        "ten", "１２", "²", "9" * 5000, "0" * 5000,
         1.0, 1e18, float("nan"), float("inf"), True, False, None, [], {}, [1], -1,
     ],
 )  # fmt: skip

@@ -1,4 +1,6 @@
-"""What clients do wrong: broken bodies, unknown parameters, other methods. Never a 5xx, always the one shape, and the field by its name."""
+"""What clients do wrong: broken bodies, unknown parameters, other methods. Never a 5xx, always the one shape, and the
+field by its name.
+"""
 
 from __future__ import annotations
 
@@ -44,11 +46,16 @@ def refusal(answer: Any, status: int) -> ErrorBody:
 @pytest.mark.parametrize(
     ("raw", "code", "says"),
     [
-        (b"", "bad_json", "empty"), (b" \n", "bad_json", "empty"), (b"{", "bad_json", "line 1, column 2"), (b"\xff\xfe{}", "bad_json", "UTF-8"),
-        (b'{"descriptor": "\xff"}', "bad_json", "UTF-8"), (b'{"descriptor": "\\ud800"}', "bad_json", "UTF-8"), (b'["\\udfff"]', "bad_json", "UTF-8"),
-        (b"[]", "bad_request", "a list"), (b"null", "bad_request", "null"), (b'"x"', "bad_request", "x"), (b"1", "bad_request", "1"),
-        (b'{"slice": NaN}', "bad_json", "NaN"), (b'{"slice": {"k": -Infinity}}', "bad_json", "Infinity"), (b'{"operand": "a", "operand": "b"}', "bad_json", "operand"),
-        (b'{"storage": {"mn": 64, "mn": 8}}', "bad_json", "mn"), (b"[" * 200_000, "bad_json", "deep"), (b'{"a":' * 50 + b"1" + b"}" * 50, "bad_json", "deep"),
+        (b"", "bad_json", "empty"), (b" \n", "bad_json", "empty"), (b"{", "bad_json", "line 1, column 2"),
+        (b"\xff\xfe{}", "bad_json", "UTF-8"),
+        (b'{"descriptor": "\xff"}', "bad_json", "UTF-8"), (b'{"descriptor": "\\ud800"}', "bad_json", "UTF-8"),
+        (b'["\\udfff"]', "bad_json", "UTF-8"),
+        (b"[]", "bad_request", "a list"), (b"null", "bad_request", "null"), (b'"x"', "bad_request", "x"),
+        (b"1", "bad_request", "1"),
+        (b'{"slice": NaN}', "bad_json", "NaN"), (b'{"slice": {"k": -Infinity}}', "bad_json", "Infinity"),
+        (b'{"operand": "a", "operand": "b"}', "bad_json", "operand"),
+        (b'{"storage": {"mn": 64, "mn": 8}}', "bad_json", "mn"), (b"[" * 200_000, "bad_json", "deep"),
+        (b'{"a":' * 50 + b"1" + b"}" * 50, "bad_json", "deep"),
         (b"\xef\xbb\xbf{}", "bad_json", "BOM"), (b"{} {}", "bad_json", "column 4"), (b"'{}'", "bad_json", "column 1"),
     ],
 )  # fmt: skip
@@ -59,14 +66,24 @@ def test_bodies_that_are_no_json_object(client: TestClient, raw: bytes, code: st
 
 
 @pytest.mark.parametrize(
-    "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/xml", "json", ""]
+    "kind",
+    [
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data; boundary=x",
+        "application/xml",
+        "json",
+        "",
+    ],
 )
 def test_a_body_of_another_type(client: TestClient, kind: str) -> None:
     told = refusal(client.post(VERIFY, content=json.dumps(BODIES[VERIFY]), headers={"content-type": kind}), 415)
     assert told.code == "unsupported_media_type" and "application/json" in told.hint
 
 
-@pytest.mark.parametrize("kind", ["application/json", "application/json; charset=utf-8", "APPLICATION/JSON", "application/vnd.api+json"])
+@pytest.mark.parametrize(
+    "kind", ["application/json", "application/json; charset=utf-8", "APPLICATION/JSON", "application/vnd.api+json"]
+)
 def test_json_by_any_of_its_names(client: TestClient, kind: str) -> None:
     assert client.post(VERIFY, content=json.dumps(BODIES[VERIFY]), headers={"content-type": kind}).status_code == 200
 
@@ -74,17 +91,23 @@ def test_json_by_any_of_its_names(client: TestClient, kind: str) -> None:
 def test_long_numbers_reach_the_reader_that_names_the_field(client: TestClient) -> None:
     for digits in ("9" * 41, "9" * 5000, "-" + "9" * 5000, "1e999", "1" * 4000 + ".5"):
         raw = f'{{"start_address": 4096, "sbo_bytes": {digits}}}'
-        told = refusal(client.post("/api/v1/descriptors/encode", content=raw, headers={"content-type": "application/json"}), 422)
+        told = refusal(
+            client.post("/api/v1/descriptors/encode", content=raw, headers={"content-type": "application/json"}), 422
+        )
         assert told.field == "sbo_bytes" and len(told.message) < 300
 
 
 @pytest.mark.parametrize(
     ("path", "field"),
     [
-        ("descriptors/encode", "swizzle"), ("descriptors/encode", "lbo_bytes"), ("descriptors/reads", "operand"), ("descriptors/reads", "major"), ("descriptors/reads", "instruction"),
-        ("descriptors/verify", "storage"), ("descriptors/verify", "slice"), ("descriptors/verify", "slice.k"), ("descriptors/verify", "storage.mn"), ("descriptors/verify", "storage.swizzle"),
-        ("chain", "operand"), ("chain", "load"), ("chain", "mma"), ("chain", "major"), ("chain", "storage.pitch_bytes"), ("banks", "access"), ("banks", "swizzle"), ("banks", "address"),
-        ("banks/solve", "row_bytes"), ("banks/solve", "pad"), ("banks/solve", "accesses"), ("gpu/runs", "kind"), ("gpu/runs", "backend"), ("gpu/runs", "device"), ("gpu/runs", "seed"),
+        ("descriptors/encode", "swizzle"), ("descriptors/encode", "lbo_bytes"), ("descriptors/reads", "operand"),
+        ("descriptors/reads", "major"), ("descriptors/reads", "instruction"),
+        ("descriptors/verify", "storage"), ("descriptors/verify", "slice"), ("descriptors/verify", "slice.k"),
+        ("descriptors/verify", "storage.mn"), ("descriptors/verify", "storage.swizzle"),
+        ("chain", "operand"), ("chain", "load"), ("chain", "mma"), ("chain", "major"), ("chain", "storage.pitch_bytes"),
+        ("banks", "access"), ("banks", "swizzle"), ("banks", "address"),
+        ("banks/solve", "row_bytes"), ("banks/solve", "pad"), ("banks/solve", "accesses"), ("gpu/runs", "kind"),
+        ("gpu/runs", "backend"), ("gpu/runs", "device"), ("gpu/runs", "seed"),
         ("gpu/runs", "a_from"), ("gpu/runs", "instruction"),
     ],
 )  # fmt: skip
@@ -105,13 +128,19 @@ def test_nothing_stands_for_a_value_that_is_none(client: TestClient, path: str, 
 @pytest.mark.parametrize(
     ("path", "field", "hint"),
     [
-        ("/api/v1/instructions?famly=mma", "famly", "Did you mean 'family'?"), ("/api/v1/instructions?family=mma&family=wgmma", "family", "once"),
-        (f"/api/v1/instructions/{PTX}?x=1", "x", "takes none"), (f"/api/v1/instructions/{PTX}/operands/a?select=1", "select", "'selector'"),
-        ("/api/v1/smem/tile?swizle=128B", "swizle", "'swizzle'"), ("/api/v1/descriptors/0x0?major=K", "major", "takes none"), ("/api/v1/gpu?a", "a", "takes none"),
-        (f"/api/v1/reuse?from={PTX}&too={PTX}", "too", "'to'"), ("/healthz?q=1", "q", "takes none"), ("/readyz?q=1", "q", "takes none"), ("/metrics?q=1", "q", "takes none"),
+        ("/api/v1/instructions?famly=mma", "famly", "Did you mean 'family'?"),
+        ("/api/v1/instructions?family=mma&family=wgmma", "family", "once"),
+        (f"/api/v1/instructions/{PTX}?x=1", "x", "takes none"),
+        (f"/api/v1/instructions/{PTX}/operands/a?select=1", "select", "'selector'"),
+        ("/api/v1/smem/tile?swizle=128B", "swizle", "'swizzle'"),
+        ("/api/v1/descriptors/0x0?major=K", "major", "takes none"), ("/api/v1/gpu?a", "a", "takes none"),
+        (f"/api/v1/reuse?from={PTX}&too={PTX}", "too", "'to'"), ("/healthz?q=1", "q", "takes none"),
+        ("/readyz?q=1", "q", "takes none"), ("/metrics?q=1", "q", "takes none"),
         (f"/api/v1/reuse?from={PTX}", "to", "required"), (f"/api/v1/compare?right={PTX}/a", "left", "required"),
-        (f"/api/v1/instructions/{PTX}/operands/a?selector=x", "selector", "whole number"), (f"/api/v1/instructions/{PTX}/operands/a?byte_id=1.5", "byte_id", "whole number"),
-        ("/api/v1/smem/tile?mn=1e2", "mn", "whole number"), ("/api/v1/smem/tile?mn=" + "9" * 5000, "mn", "whole number"),
+        (f"/api/v1/instructions/{PTX}/operands/a?selector=x", "selector", "whole number"),
+        (f"/api/v1/instructions/{PTX}/operands/a?byte_id=1.5", "byte_id", "whole number"),
+        ("/api/v1/smem/tile?mn=1e2", "mn", "whole number"),
+        ("/api/v1/smem/tile?mn=" + "9" * 5000, "mn", "whole number"),
     ],
 )  # fmt: skip
 def test_parameters(client: TestClient, path: str, field: str, hint: str) -> None:
@@ -156,15 +185,20 @@ def test_head_is_get_without_its_body(client: TestClient) -> None:
     ):
         head, get = (client.request(method, path, headers={"X-Request-Id": "test"}) for method in ("HEAD", "GET"))
         assert not head.content and head.status_code == get.status_code, path
-        assert {k: v for k, v in head.headers.items() if k != "date"} == {k: v for k, v in get.headers.items() if k != "date"}
+        assert {k: v for k, v in head.headers.items() if k != "date"} == {
+            k: v for k, v in get.headers.items() if k != "date"
+        }
 
 
 @pytest.mark.parametrize(
     "path",
     [
-        "/api/v1/instructions/%00", "/api/v1/instructions/%ff%fe", "/api/v1/descriptors/%00%0a", "/api/v1/descriptors/%F0%9F%98%80", "/i/%00.svg", "/i/%ff/a.png",
-        "/descriptor/wgmma/%00.json", "/api/v1/instructions/" + "a" * 4000, f"/api/v1/instructions/{PTX}/operands/%00", f"/i/{PTX}/%E2%80%AE.svg", "/api/v1/instructions/..%2f..%2fetc",
-        "/static/%00", "/static/..%2f..%2fpyproject.toml", "/api/v1//instructions", "/api/v1/instructions/", "/vendor/plotly-%00.js", f"/i/{PTX}.svg?colour=%00", "/smem.svg?mn=%ff",
+        "/api/v1/instructions/%00", "/api/v1/instructions/%ff%fe", "/api/v1/descriptors/%00%0a",
+        "/api/v1/descriptors/%F0%9F%98%80", "/i/%00.svg", "/i/%ff/a.png",
+        "/descriptor/wgmma/%00.json", "/api/v1/instructions/" + "a" * 4000, f"/api/v1/instructions/{PTX}/operands/%00",
+        f"/i/{PTX}/%E2%80%AE.svg", "/api/v1/instructions/..%2f..%2fetc",
+        "/static/%00", "/static/..%2f..%2fpyproject.toml", "/api/v1//instructions", "/api/v1/instructions/",
+        "/vendor/plotly-%00.js", f"/i/{PTX}.svg?colour=%00", "/smem.svg?mn=%ff",
         "/api/v1/instructions?q=%00%ff", "/api/v1/instructions?family=%00",
     ],
 )  # fmt: skip
@@ -186,10 +220,16 @@ def test_what_nothing_expected_is_logged_and_answered_in_the_one_shape(
         answer = client.post("/api/v1/descriptors/encode", json={})
     assert refusal(answer, 500).code == "internal_error" and "secret" not in answer.text
     assert answer.headers["x-content-type-options"] == "nosniff"
-    assert "POST /api/v1/descriptors/encode" in caplog.text and "a secret path" in caplog.text and "Traceback" in caplog.text
+    assert (
+        "POST /api/v1/descriptors/encode" in caplog.text
+        and "a secret path" in caplog.text
+        and "Traceback" in caplog.text
+    )
     monkeypatch.setattr(memory, "tile_facts", broken)
     page = client.get("/smem")
-    assert page.status_code == 500 and page.headers["content-type"].startswith("text/html") and "secret" not in page.text
+    assert (
+        page.status_code == 500 and page.headers["content-type"].startswith("text/html") and "secret" not in page.text
+    )
 
 
 def test_a_client_that_leaves_is_no_failure_of_the_server(client: TestClient, caplog: pytest.LogCaptureFixture) -> None:
@@ -201,7 +241,9 @@ def test_a_client_that_leaves_is_no_failure_of_the_server(client: TestClient, ca
     assert answer.status == 0 and "the client left" in caplog.text and "Traceback" not in caplog.text
 
 
-JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(), lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4), max_leaves=12)  # fmt: skip
+JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False,
+allow_infinity=False) | st.text(),
+lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4), max_leaves=12)  # fmt: skip
 
 
 @given(

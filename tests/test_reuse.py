@@ -1,4 +1,6 @@
-"""An accumulator as the next A: every element's true holder, orders of K proved to exist or not, and the code, executed on this machine."""
+"""An accumulator as the next A: every element's true holder, orders of K proved to exist or not, and the code, executed
+on this machine.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,10 @@ from tests.ptxas import nvrtc
 
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 FP8 = "wgmma.mma_async.m64n{}k32.f32.e4m3.e4m3"
-WMMA = ("wmma.store.d.row.m8n32k16.f16", "wmma.load.a.row.m8n32k16.bf16")  # measured: its lanes take rows in another order
+WMMA = (
+    "wmma.store.d.row.m8n32k16.f16",
+    "wmma.load.a.row.m8n32k16.bf16",
+)  # measured: its lanes take rows in another order
 Values = NDArray[np.float64]
 
 
@@ -58,7 +63,9 @@ def holders(op: Operand) -> list[frozenset[tuple[int, ...]]]:
 
 
 def test_every_order_of_k_is_right_and_where_none_is_said_none_exists() -> None:
-    """By the owners alone: an order is a permutation that leaves every element in its lanes; none exists where the columns' holders differ in number."""
+    """By the owners alone: an order is a permutation that leaves every element in its lanes; none exists where the
+    columns' holders differ in number.
+    """
     pairs = every_pair()
     assert len(pairs) > 800 and Counter(found.verdict for *_, found in pairs)["shuffle"] > 10
     numbers: dict[object, int] = {}
@@ -83,7 +90,9 @@ def test_every_element_is_where_it_is_said_to_be() -> None:
         for step in range(found.steps):
             for t in range(0, found.target.threads, 7):
                 for v in range(found.target.values):
-                    tile, inside = divmod(step * found.target.col_count + int(found.target.cols[t, v]), found.source.col_count)
+                    tile, inside = divmod(
+                        step * found.target.col_count + int(found.target.cols[t, v]), found.source.col_count
+                    )
                     third = [int(found.target.coords[axis][t, v]) for axis in found.target.axes[2:]]
                     assert (found.lane[step, t, v], found.value[step, t, v]) in found.source.owner(
                         int(found.target.rows[t, v]), inside, *third
@@ -100,7 +109,8 @@ def test_fp8_wgmma_needs_no_shuffle_at_any_n(n: int) -> None:
         assert sorted(found.order[32 * step : 32 * step + 32]) == list(range(32 * step, 32 * step + 32))
 
 
-@pytest.mark.parametrize(("n", "verdict", "steps", "tiles"), [(8, "registers", 1, 2), (24, "registers", 3, 2), (64, "registers", 4, 1), (256, "registers", 16, 1)])  # fmt: skip
+@pytest.mark.parametrize(("n", "verdict", "steps", "tiles"),
+[(8, "registers", 1, 2), (24, "registers", 3, 2), (64, "registers", 4, 1), (256, "registers", 16, 1)])  # fmt: skip
 def test_k_steps_of_a_wide_accumulator(n: int, verdict: str, steps: int, tiles: int) -> None:
     text = f"wgmma.mma_async.m64n{n}k16.f32.f16.f16"
     found = reuse(find(text), find(text))
@@ -112,7 +122,11 @@ def test_k_steps_of_a_wide_accumulator(n: int, verdict: str, steps: int, tiles: 
     [
         ("movmatrix.m8n8.trans.b16", "mma.m8n8k16.row.col.s32.s8.s8.s32", "computes nothing"),
         ("mma.m8n8k4.row.col.f32.f16.f16.f32", "mma.m8n8k16.row.col.s32.s8.s8.s32", "four products"),
-        ("wgmma.mma_async.m64n248k16.f32.f16.f16", "wgmma.mma_async.m64n8k256.s32.b1.b1.and.popc", "first meet after 7936"),
+        (
+            "wgmma.mma_async.m64n248k16.f32.f16.f16",
+            "wgmma.mma_async.m64n8k256.s32.b1.b1.and.popc",
+            "first meet after 7936",
+        ),
     ],
 )
 def test_what_cannot_meet_says_why(first: str, second: str, says: str) -> None:
@@ -120,7 +134,7 @@ def test_what_cannot_meet_says_why(first: str, second: str, says: str) -> None:
         reuse(find(first), find(second))
 
 
-# conversions ----------------------------------------------------------------------------------------------------------------
+# conversions ----------------------------------------------------------------------------------------------------------
 
 
 def converted(values: Values, source: str, target: str) -> NDArray[np.uint64]:
@@ -144,11 +158,15 @@ def converted(values: Values, source: str, target: str) -> NDArray[np.uint64]:
     bits = {"e4m3": 8, "e5m2": 8, "e3m2": 6, "e2m3": 6, "e2m1": 4}[target]
     codes = np.arange(1 << bits, dtype=np.uint64)
     known = codec.decode(codes, target)
-    finite = (known == known) & (np.abs(known) <= {"e4m3": 448, "e5m2": 57344, "e3m2": 28, "e2m3": 7.5, "e2m1": 6}[target])
+    finite = (known == known) & (
+        np.abs(known) <= {"e4m3": 448, "e5m2": 57344, "e3m2": 28, "e2m3": 7.5, "e2m1": 6}[target]
+    )
     codes, known = codes[finite], known[finite]
     apart = np.abs(values.ravel()[:, None] - known)
     best = apart == apart.min(axis=1, keepdims=True)
-    sign = (codes >> np.uint64(bits - 1) == 1) == np.signbit(values.ravel())[:, None]  # of both zeros the one with the value's sign
+    sign = (codes >> np.uint64(bits - 1) == 1) == np.signbit(values.ravel())[
+        :, None
+    ]  # of both zeros the one with the value's sign
     even = (codes & np.uint64(1) == 0)[None, :]
     rank = best * 4 + (best & sign) * 2 + (best & even)
     return codes[rank.argmax(axis=1)].reshape(values.shape)
@@ -159,7 +177,13 @@ def sample() -> list[tuple[Instruction, Instruction, Reuse]]:
     """Every pair of types in every container, with every verdict it has, and several K steps."""
     chosen = {}
     for first, second, found in every_pair():
-        key = (found.source.element.name, found.target.element.name, found.target.container_bits, found.verdict, min(found.steps, 2))
+        key = (
+            found.source.element.name,
+            found.target.element.name,
+            found.target.container_bits,
+            found.verdict,
+            min(found.steps, 2),
+        )
         if found.steps <= 8:
             chosen.setdefault(key, (first, second, found))
     return [*chosen.values(), *((i, i, reuse(i, i)) for i in (find(FP8.format(n)) for n in (64, 128)))]
@@ -171,7 +195,9 @@ def values_of(kind: str, size: tuple[int, ...]) -> Values:
     small, wide = rng.integers(-256, 257, size) / 16, rng.normal(0, 300, size)
     mixed = np.where(rng.random(size) < 0.6, small, wide)
     if kind == "s32":
-        return np.where(rng.random(size) < 0.1, rng.integers(-70000, 70000, size), np.rint(mixed)) + 0.0  # an integer has no -0
+        return (
+            np.where(rng.random(size) < 0.1, rng.integers(-70000, 70000, size), np.rint(mixed)) + 0.0
+        )  # an integer has no -0
     return mixed.astype({"f16": np.float16, "f32": np.float32, "f64": np.float64}[kind]).astype(np.float64)
 
 
@@ -187,7 +213,9 @@ def driver(number: int, found: Reuse) -> str:
     """A C++ function that runs the generated one in every lane of one warp after the other and writes A's registers."""
     source, target = found.source, found.target
     entries = source.registers if source.element.bits < 32 else source.values
-    kind = "unsigned" if source.element.bits < 32 else {"f32": "float", "f64": "double", "s32": "int"}[source.element.name]
+    kind = (
+        "unsigned" if source.element.bits < 32 else {"f32": "float", "f64": "double", "s32": "int"}[source.element.name]
+    )
     out = "double" if target.register_bits == 64 else "unsigned"
     shape = (f"[{found.steps}]" if found.steps > 1 else "") + f"[{target.registers}]"
     return f"""
@@ -207,13 +235,15 @@ void all() {{
   }}
   fwrite(a, sizeof(a), 1, stdout);
 }}
-}}"""
+}}"""  # noqa: E501  # noqa: E501
 
 
 @pytest.mark.skipif(cpp.compiler() is None, reason=cpp.MISSING)
 @pytest.mark.skipif(nvrtc.headers() is None, reason="no cuda_fp16.h: make test installs nvidia-cuda-runtime")
 def test_the_code_makes_every_register_of_a() -> None:
-    """Executed with CUDA's own host conversions: each element of A is D's, converted, in its place, for every pair of types."""
+    """Executed with CUDA's own host conversions: each element of A is D's, converted, in its place, for every pair of
+    types.
+    """
     cases = sample()
     assert len(cases) > 60
     parts, given, expected = [], [], []
@@ -251,10 +281,17 @@ def test_the_code_compiles() -> None:
         headers += re.findall(r"#include <.*>", text)
         source, target = found.source, found.target
         entries = source.registers if source.element.bits < 32 else source.values
-        kind = "unsigned" if source.element.bits < 32 else {"f32": "float", "f64": "double", "s32": "int"}[source.element.name]
+        kind = (
+            "unsigned"
+            if source.element.bits < 32
+            else {"f32": "float", "f64": "double", "s32": "int"}[source.element.name]
+        )
         out = "double" if target.register_bits == 64 else "unsigned"
         shape = (f"[{found.steps}]" if found.steps > 1 else "") + f"[{target.registers}]"
-        kernel = f'extern "C" __global__ void k{number}({out} (*a){shape}, {kind} (*d)[{found.tiles}][{entries}]) {{ n{number}::d_to_a(*a, *d); }}'
+        kernel = (
+            f'extern "C" __global__ void k{number}({out} (*a){shape}, {kind} (*d)[{found.tiles}][{entries}]) {{'
+            f" n{number}::d_to_a(*a, *d); }}"
+        )
         parts.append(f"namespace n{number} {{\n{re.sub(r'#include <.*>', '', text)}}}\n{kernel}")
     made, log = nvrtc.compile_ptx("\n".join([*dict.fromkeys(headers), *parts]), "sm_90a", nvrtc.headers())
     assert made, log[:2000]
@@ -269,4 +306,7 @@ def test_narrow_floats_are_cuda_s_own_conversions() -> None:
     assert "__nv_cvt_float2_to_fp6x2" in text("mma.m16n8k32.row.col.kind::f8f6f4.f32.e3m2.e4m3.f32")
     packed = text("mma.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e4m3.f32")
     assert "(p & 0xFu) << 2" in packed
-    assert "no conversion to one bit" in conversion("f32", find("mma.m16n8k128.row.col.s32.b1.b1.s32.xor.popc").operand("a")).note
+    assert (
+        "no conversion to one bit"
+        in conversion("f32", find("mma.m16n8k128.row.col.s32.b1.b1.s32.xor.popc").operand("a")).note
+    )

@@ -1,4 +1,6 @@
-"""Rows of the catalogue: shape and types in words that the PTX text itself has, on the page, in the terminal and in an exported site."""
+"""Rows of the catalogue: shape and types in words that the PTX text itself has, on the page, in the terminal and in an
+exported site.
+"""
 
 from __future__ import annotations
 
@@ -53,6 +55,9 @@ def test_pages_terminal_and_export_print_them(monkeypatch: pytest.MonkeyPatch, t
         pages: list[Any] = [text, index] if found.family.name == "ldmatrix" else [text]
         for page in pages:
             row = re.search(
-                rf'<tr><td>{found.family.name}</td><td class="mono"><a href="[^"]*{re.escape(found.ptx)}(?:\.html)?">.*?</tr>', page, re.S
+                rf'<tr><td>{found.family.name}</td><td class="mono"><a'
+                rf' href="[^"]*{re.escape(found.ptx)}(?:\.html)?">.*?</tr>',
+                page,
+                re.S,
             )
             assert row and re.findall(r'<td class="mono">([^<]+)</td>', unescape(row[0])) == [shape, types]

@@ -1,4 +1,6 @@
-"""A row says what its family does: no code outside layouts/table/ asks for a name, and one row of a new kind is all a family takes."""
+"""A row says what its family does: no code outside layouts/table/ asks for a name, and one row of a new kind is all a
+family takes.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +17,32 @@ import pytest
 from layouts import catalog
 
 ROOT = Path(__file__).parents[1]
-CODE = [p for room in ("layouts", "app") for p in sorted((ROOT / room).rglob("*.py")) if "table" not in p.relative_to(ROOT).parts]
+CODE = [
+    p
+    for room in ("layouts", "app")
+    for p in sorted((ROOT / room).rglob("*.py"))
+    if "table" not in p.relative_to(ROOT).parts
+]
 PACKED = {row.unpacks for row in catalog.families() if row.unpacks}
 HEADS = {opcode.words[0] for opcode in catalog.OPCODES.values()}
 NAMES = {*catalog.FAMILY_NAMES, *HEADS, *catalog.OPCODES}
-# Words of a PTX text that say what an instruction is. Layouts, types and the modifiers that a pattern is chosen by are none.
+# Words of a PTX text that say what an instruction is. Layouts, types and the modifiers that a pattern is chosen by are
+# none.
 WORDS = {*NAMES, *catalog.OPCODE_WORDS, *PACKED, "b8x16"} - set("abcd")
 TEXTS = {"ptx", "listed_ptx", "opcode", "text", "name"}  # attributes that hold an opcode or a family's name
-ASKING = {"startswith", "endswith", "removeprefix", "removesuffix", "find", "index", "count", "search", "match", "fullmatch", "get"}
+ASKING = {
+    "startswith",
+    "endswith",
+    "removeprefix",
+    "removesuffix",
+    "find",
+    "index",
+    "count",
+    "search",
+    "match",
+    "fullmatch",
+    "get",
+}
 THREADS = {"32", "128", "WARP", "WARPGROUP"}
 
 
@@ -31,7 +51,9 @@ def constants(node: ast.AST) -> set[str]:
 
 
 def says_what_it_is(texts: set[str]) -> bool:
-    """Whether a constant holds a word of an opcode, a family's name or a packed format: ".load.", "wmma", "b8x16", "ldmatrix.x4"."""
+    """Whether a constant holds a word of an opcode, a family's name or a packed format: ".load.", "wmma", "b8x16",
+    "ldmatrix.x4".
+    """
     return any(word in WORDS for text in texts for word in (text, *re.split(r"[.\s]+", text)))
 
 
@@ -50,7 +72,10 @@ def questions(tree: ast.Module) -> Iterator[tuple[int, str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare):
             sides = [node.left, *node.comparators]
-            text, told = any(map(about_instruction, sides)), says_what_it_is({c for side in sides for c in constants(side)})
+            text, told = (
+                any(map(about_instruction, sides)),
+                says_what_it_is({c for side in sides for c in constants(side)}),
+            )
             if text and told:
                 yield node.lineno, "asks a name"
             threads = any(isinstance(side, ast.Attribute) and side.attr == "threads" for side in sides)
@@ -82,19 +107,26 @@ def test_no_template_and_no_script_asks_for_a_name() -> None:
     names = "|".join(sorted(NAMES))
     # a run's kind has a name of its own
     asks = re.compile(
-        rf"(?<!kind )(?:[=!]=+|\bin)\s*\(?\s*['\"](?:{names})['\"]|['\"][.]?(?:{names})[.]?['\"]\s*(?:[=!]=|in\b)|startsWith\(['\"](?:{names})"
+        r"(?<!kind"
+        rf" )(?:[=!]=+|\bin)\s*\(?\s*['\"](?:{names})['\"]|['\"][.]?(?:{names})[.]?['\"]\s*("
+        rf"?:[=!]=|in\b)|startsWith\(['\"](?:{names})"
     )
     for path in [*(ROOT / "templates").rglob("*.html"), *(ROOT / "static").rglob("*.js")]:
         assert not asks.search(path.read_text()), path
     assert (
-        asks.search("{% if found.family.name != 'movmatrix' %}") and asks.search('"wgmma" in ptx') and asks.search('ptx.startsWith("mma")')
+        asks.search("{% if found.family.name != 'movmatrix' %}")
+        and asks.search('"wgmma" in ptx')
+        and asks.search('ptx.startsWith("mma")')
     )
 
 
 ASKED = [
-    'i.family.name == "wmma"', 'i.family.name != "mma"', 'i.family.name in ("mma", "mma_sp")', '".load." in i.ptx', '"b8x16" in i.ptx', 'i.ptx.startswith("wmma")',
-    'i.threads == 128', "i.threads != WARPGROUP", "op.threads == 32", 'i.syntax.opcode == "wgmma.mma_async"', 'i.family.opcode.text.endswith(".sp")',
-    '{"mma": 1}[i.family.name]', 'MENU = ("wmma", "wgmma")', 'T = {"ldmatrix": 1, "stmatrix": 2}', 'i.family.name.startswith("wgmma")', 're.match("wmma.load", i.ptx)',
+    'i.family.name == "wmma"', 'i.family.name != "mma"', 'i.family.name in ("mma", "mma_sp")', '".load." in i.ptx',
+    '"b8x16" in i.ptx', 'i.ptx.startswith("wmma")',
+    'i.threads == 128', "i.threads != WARPGROUP", "op.threads == 32", 'i.syntax.opcode == "wgmma.mma_async"',
+    'i.family.opcode.text.endswith(".sp")',
+    '{"mma": 1}[i.family.name]', 'MENU = ("wmma", "wgmma")', 'T = {"ldmatrix": 1, "stmatrix": 2}',
+    'i.family.name.startswith("wgmma")', 're.match("wmma.load", i.ptx)',
 ]  # fmt: skip
 
 
@@ -105,20 +137,28 @@ def test_the_check_bites(line: str) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ['"trans" in i.modifiers', 'i.types["a"] == "f16"', "i.threads // 32", "i.family.name == other.family.name", 'load == "ldmatrix"'],
+    [
+        '"trans" in i.modifiers',
+        'i.types["a"] == "f16"',
+        "i.threads // 32",
+        "i.family.name == other.family.name",
+        'load == "ldmatrix"',
+    ],
 )
 def test_the_check_lets_pass(line: str) -> None:
     assert not list(questions(ast.parse(line)))
 
 
-# one row --------------------------------------------------------------------------------------------------------------------------
+# one row --------------------------------------------------------------------------------------------------------------
 
 LOAD, PRODUCT = "tcgen05.ld.sync.aligned.16x64b.x4.b32", "imma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"
 
 
 @pytest.fixture(scope="module")
 def said() -> dict[str, str]:
-    """What engine, API and pages say of two families that only a row of a test's own table names, in a process of its own."""
+    """What engine, API and pages say of two families that only a row of a test's own table names, in a process of its
+    own.
+    """
     ran = subprocess.run([sys.executable, "-m", "tests.one_row"], cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert ran.returncode == 0, ran.stderr[-3000:]
     told: dict[str, str] = json.loads(ran.stdout)
@@ -137,7 +177,12 @@ def test_a_load_of_tensor_memory_is_one_row(said: dict[str, str]) -> None:
         "column = 2 * i + ((%laneid >> 1) & 1)",
     ]
     page = said[f"/i/{LOAD}"]
-    assert "x4" in page and "[taddr]" in page and "4 times, in neighboring columns" not in said["/"] and 'value="tcgen05_ld"' in said["/"]
+    assert (
+        "x4" in page
+        and "[taddr]" in page
+        and "4 times, in neighboring columns" not in said["/"]
+        and 'value="tcgen05_ld"' in said["/"]
+    )
     assert "tcgen05.ld.sync.aligned.16x64b.x16.b32" in page  # the picker of the modifiers
     assert said[f"/i/{LOAD}/data.svg"].startswith("<svg") and "T5:2" in said[f"/i/{LOAD}/data.svg"]
     assert "T5:2" in said[f"/i/{LOAD}/data.txt"] and "lane,column" in said[f"/i/{LOAD}/data.csv"]
@@ -153,5 +198,9 @@ def test_a_load_of_tensor_memory_is_one_row(said: dict[str, str]) -> None:
 def test_a_product_is_one_row(said: dict[str, str]) -> None:
     told = json.loads(said[f"/api/v1/instructions/{PRODUCT}"])
     assert told["family"] == "imma" and [op["name"] for op in told["operands"]] == ["a", "b", "c", "d"]
-    assert 'value="imma"' in said["/"] and "imma.sync" in said[f"/i/{PRODUCT}.cu"] and said[f"/i/{PRODUCT}.svg"].startswith("<svg")
+    assert (
+        'value="imma"' in said["/"]
+        and "imma.sync" in said[f"/i/{PRODUCT}.cu"]
+        and said[f"/i/{PRODUCT}.svg"].startswith("<svg")
+    )
     assert said["product"] == "True" and f"{PRODUCT}" in said["program"] and "section imma" in said["sections"]

@@ -1,4 +1,6 @@
-"""The kinds of run without a device: the NumPy reference executes them, and a wrong map, model or instruction is found out."""
+"""The kinds of run without a device: the NumPy reference executes them, and a wrong map, model or instruction is found
+out.
+"""
 
 from __future__ import annotations
 
@@ -108,7 +110,9 @@ def test_a_map_that_hardware_does_not_have_is_found(name: str, operand: str, old
 
 
 def test_a_sparse_b_is_judged_where_the_first_positions_do_not_reach() -> None:
-    """A device that exchanges k % 4 = 2 and 3 of B: under metadata that keeps the first positions nobody would see it."""
+    """A device that exchanges k % 4 = 2 and 3 of B: under metadata that keeps the first positions nobody
+    would see it.
+    """
 
     class Exchanged(Reference):
         def product(self, job: Product) -> Any:
@@ -152,7 +156,9 @@ def test_a_device_that_adds_the_base_offset_is_found() -> None:
             }
             return super().product(replace(job, descriptors=words))
 
-    found = descriptors.run(Adds(), find("wgmma.mma_async.m64n32k16.f32.f16.f16"), encode(0x2000, 16, 1024, 3, "128B"), "b", "K")
+    found = descriptors.run(
+        Adds(), find("wgmma.mma_async.m64n32k16.f32.f16.f16"), encode(0x2000, 16, 1024, 3, "128B"), "b", "K"
+    )
     assert not found["agrees"] and found["mismatches"][0].keys() == {"row", "k", "expected", "got"}
 
 
@@ -178,7 +184,13 @@ def test_banks_runs_compare_clocks_with_wavefronts() -> None:
 
 def test_steps_of_the_seed_instruction_add_up() -> None:
     i = find("mma.m8n8k16.row.col.s32.s8.s8.s32")
-    run = {"request": {"seed": 1}, "backend": "numpy", "simulation": True, "device": DEVICE.info(), **products.run(DEVICE, i, seed=1)}
+    run = {
+        "request": {"seed": 1},
+        "backend": "numpy",
+        "simulation": True,
+        "device": DEVICE.info(),
+        **products.run(DEVICE, i, seed=1),
+    }
     found = steps(i, run, 3, 2)
     element = found["element"]
     assert element["c"] + sum(term["a"] * term["b"] for term in element["terms"]) == element["d"] == element["sum"]
@@ -190,7 +202,13 @@ def test_steps_of_the_seed_instruction_add_up() -> None:
 @pytest.mark.parametrize("name", [n for n in CHOSEN if n.startswith(("mma", "wmma.mma"))])
 def test_steps_add_up_for_every_kind_of_mma(name: str) -> None:
     i = find(name)
-    run = {"request": {"seed": 5}, "backend": "numpy", "simulation": True, "device": DEVICE.info(), **products.run(DEVICE, i, seed=5)}
+    run = {
+        "request": {"seed": 5},
+        "backend": "numpy",
+        "simulation": True,
+        "device": DEVICE.info(),
+        **products.run(DEVICE, i, seed=5),
+    }
     element = steps(i, run, 1, 2)["element"]
     assert element["sum"] == element["d"] and len(element["terms"]) == i.sizes["k"]
 

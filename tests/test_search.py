@@ -1,4 +1,6 @@
-"""The catalogue's search: what a question finds, in the server; tests/browser/test_site.py holds an exported site to the same rows."""
+"""The catalogue's search: what a question finds, in the server; tests/browser/test_site.py holds an exported site to
+the same rows.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,7 @@ def test_every_filter_value_finds_what_the_rows_say() -> None:
 
 def test_filters_and_text_are_all_asked_for() -> None:
     assert ptx(type="ue8m0", q="m16n8k64", target="sm_120a") == [
-        i.ptx for i in catalog.instructions() if "ue8m0" in i.types.values() and i.shape == "m16n8k64" and "sm_120a" in catalog.assembled(i).targets
+        i.ptx for i in catalog.instructions() if "ue8m0" in i.types.values() and i.shape == "m16n8k64" and "sm_120a" in catalog.assembled(i).targets  # noqa: E501
     ]  # fmt: skip
     assert ptx(family="wgmma", q=LDMATRIX) == []
 

@@ -14,7 +14,11 @@ from app import cli
 from app.main import create_app
 
 TEXT = (Path(__file__).parents[1] / "docs" / "seeds.md").read_text()
-ROWS = [line.strip("|").split(" | ") for line in TEXT.splitlines() if line.startswith("| ") and not line.startswith(("| section", "|---"))]
+ROWS = [
+    line.strip("|").split(" | ")
+    for line in TEXT.splitlines()
+    if line.startswith("| ") and not line.startswith(("| section", "|---"))
+]
 LINKS = sorted(set(re.findall(r"\]\((/[^)\s]*)\)", TEXT)))
 COMMANDS = sorted(set(re.findall(r"`(lanescope [^`]*)`", TEXT)) - {"lanescope serve"})
 
@@ -50,5 +54,8 @@ def test_every_command_runs(command: str) -> None:
 
 
 def test_a_broken_link_is_noticed(client: TestClient) -> None:
-    assert client.get("/guide/no-such-page").status_code == 404 and client.get("/i/mma.m16n8k12.row.col.f32.f16.f16.f32").status_code == 404
+    assert (
+        client.get("/guide/no-such-page").status_code == 404
+        and client.get("/i/mma.m16n8k12.row.col.f32.f16.f16.f32").status_code == 404
+    )
     assert "Nothing matches" in client.get("/?type=s4&family=wgmma").text

@@ -48,7 +48,7 @@ def refused(answer: Answer) -> tuple[int, str]:
     return answer.status, error["code"]
 
 
-# sizes -----------------------------------------------------------------------------------------------------------------------
+# sizes ----------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", ["/api/v1/instructions?q=", "/api/v1/nothing?", f"/i/{M16}.svg?title="])
@@ -60,7 +60,11 @@ def test_a_long_address_is_414(app: FastAPI, path: str) -> None:
 
 def test_pages_refuse_as_pages(app: FastAPI) -> None:
     answer = get(app, "/?q=" + "x" * 9000)
-    assert answer.status == 414 and answer.headers["content-type"].startswith("text/html") and b"At most 8192" in answer.body
+    assert (
+        answer.status == 414
+        and answer.headers["content-type"].startswith("text/html")
+        and b"At most 8192" in answer.body
+    )
 
 
 @pytest.mark.parametrize("path", sorted(BODIES))
@@ -108,12 +112,13 @@ def test_a_slow_body_is_408() -> None:
     assert refused(answer) == (408, "slow_body")
 
 
-# hosts, clients, ids ---------------------------------------------------------------------------------------------------------
+# hosts, clients, ids --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("host", "status"),
-    [("example.org", 200), ("EXAMPLE.org:8000", 200), ("a.b.test", 200), ("test", 400), ("example.org.evil", 400), ("xexample.org", 400), ("", 400), ("[::1]:80", 200)],
+    [("example.org", 200), ("EXAMPLE.org:8000", 200), ("a.b.test", 200), ("test", 400), ("example.org.evil", 400),
+    ("xexample.org", 400), ("", 400), ("[::1]:80", 200)],
 )  # fmt: skip
 def test_only_the_names_of_the_setting_are_answered_to(host: str, status: int) -> None:
     app = create_app(settings=Settings(trusted_hosts="example.org, *.test, [::1]"))
@@ -167,12 +172,15 @@ def test_a_forwarded_client_is_believed_from_a_trusted_proxy_only() -> None:
     for trusted, second in (("10.0.0.0/8", 200), ("192.0.2.7", 429), ("", 429)):
         app = create_app(settings=Settings(rate=0.01, trusted_proxies=trusted))
         for name, status in (("198.51.100.1", 200), ("198.51.100.2", second)):
-            answer = get(app, f"/api/v1/instructions?q={name[-1]}", client="10.1.2.3", headers={"x-forwarded-for": name})
+            answer = get(
+                app, f"/api/v1/instructions?q={name[-1]}", client="10.1.2.3", headers={"x-forwarded-for": name}
+            )
             assert answer.status == status, trusted
 
 
 @pytest.mark.parametrize(
-    ("asked", "same"), [("abc-1.2:3", True), ("x" * 64, True), ("x" * 65, False), ("a b", False), ("a\r\nb", False), ("", False)]
+    ("asked", "same"),
+    [("abc-1.2:3", True), ("x" * 64, True), ("x" * 65, False), ("a b", False), ("a\r\nb", False), ("", False)],
 )
 def test_every_answer_has_an_id(app: FastAPI, asked: str, same: bool) -> None:
     for path in (PAGE, DATA, STATIC, "/api/v1/nothing", "/?q=" + "x" * 9000):
@@ -206,7 +214,11 @@ def test_log_lines_are_json_with_the_requests_id() -> None:
         "/api/v1/nothing",
         "127.0.0.1",
     )
-    assert traceback["request_id"] == "two" and "RuntimeError: broken" in traceback["error"] and traceback["level"] == "error"
+    assert (
+        traceback["request_id"] == "two"
+        and "RuntimeError: broken" in traceback["error"]
+        and traceback["level"] == "error"
+    )
     assert (last["request_id"], last["status"]) == ("two", 500) and last["ms"] >= 0
 
 
@@ -219,13 +231,23 @@ def test_text_lines_carry_the_id_too() -> None:
     assert line.endswith("INFO    said  [abc]")
 
 
-# headers ---------------------------------------------------------------------------------------------------------------------
+# headers --------------------------------------------------------------------------------------------------------------
 
 ALWAYS = {"x-content-type-options": "nosniff", "referrer-policy": "same-origin"}
 
 
 @pytest.mark.parametrize(
-    "path", ["/", PAGE, "/smem", "/descriptor/wgmma/0x4000004004000101", "/guide/swizzle", "/gallery", "/no/such/page", "/smem?mn=7"]
+    "path",
+    [
+        "/",
+        PAGE,
+        "/smem",
+        "/descriptor/wgmma/0x4000004004000101",
+        "/guide/swizzle",
+        "/gallery",
+        "/no/such/page",
+        "/smem?mn=7",
+    ],
 )
 def test_pages_run_and_take_nothing_but_ours(app: FastAPI, path: str) -> None:
     headers = get(app, path).headers
@@ -233,9 +255,17 @@ def test_pages_run_and_take_nothing_but_ours(app: FastAPI, path: str) -> None:
     style = rules.pop("style-src").split()
     assert style[0] == "'self'" and all(re.fullmatch(r"'sha256-[\w+/]{43}='", part) for part in style[1:])
     assert rules == {
-        "default-src": "'self'", "img-src": "'self' data: blob:", "object-src": "'none'", "base-uri": "'none'", "form-action": "'self'", "frame-ancestors": "'self'",
+        "default-src": "'self'", "img-src": "'self' data: blob:", "object-src": "'none'", "base-uri": "'none'",
+        "form-action": "'self'", "frame-ancestors": "'self'",
     }  # fmt: skip
-    assert headers.items() >= {**ALWAYS, "cross-origin-resource-policy": "same-origin", "cross-origin-opener-policy": "same-origin"}.items()
+    assert (
+        headers.items()
+        >= {
+            **ALWAYS,
+            "cross-origin-resource-policy": "same-origin",
+            "cross-origin-opener-policy": "same-origin",
+        }.items()
+    )
     assert "access-control-allow-origin" not in headers
 
 
@@ -256,7 +286,8 @@ def test_pages_run_and_take_nothing_but_ours(app: FastAPI, path: str) -> None:
 def test_pictures_and_data_are_for_everybody_and_run_nothing(app: FastAPI, path: str) -> None:
     headers = get(app, path).headers
     assert headers.items() >= {
-        **ALWAYS, "cross-origin-resource-policy": "cross-origin", "access-control-allow-origin": "*", "content-security-policy": "default-src 'none'; frame-ancestors *",
+        **ALWAYS, "cross-origin-resource-policy": "cross-origin", "access-control-allow-origin": "*",
+        "content-security-policy": "default-src 'none'; frame-ancestors *",
     }.items()  # fmt: skip
 
 
@@ -289,17 +320,28 @@ def test_a_304_leaves_the_headers_that_the_client_has(app: FastAPI) -> None:
     for path in (PAGE, PICTURE):
         first = get(app, path)
         again = get(app, path, headers={"if-none-match": first.headers["etag"]})
-        assert again.status == 304 and "content-security-policy" not in again.headers and again.headers["vary"] == "Accept-Encoding"
+        assert (
+            again.status == 304
+            and "content-security-policy" not in again.headers
+            and again.headers["vary"] == "Accept-Encoding"
+        )
 
 
 def test_no_page_needs_an_inline_style_or_script() -> None:
-    for file in [*ROOT.glob("templates/**/*.html"), *ROOT.glob("app/*.py"), *ROOT.glob("layouts/**/*.py"), *ROOT.glob("static/**/*.js")]:
+    for file in [
+        *ROOT.glob("templates/**/*.html"),
+        *ROOT.glob("app/*.py"),
+        *ROOT.glob("layouts/**/*.py"),
+        *ROOT.glob("static/**/*.js"),
+    ]:
         text = file.read_text()
-        assert not re.search(r"<\w[^<>]*\sstyle=|setAttribute\(\"style|<style|\son(?:click|load|change|input|submit|error)=\"", text), file
+        assert not re.search(
+            r"<\w[^<>]*\sstyle=|setAttribute\(\"style|<style|\son(?:click|load|change|input|submit|error)=\"", text
+        ), file
         assert not re.search(r"<script(?![^>]*(?:src=|application/json))", text), file
 
 
-# conditional requests and codings --------------------------------------------------------------------------------------------
+# conditional requests and codings -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("form", ["{tag}", "W/{tag}", '"x", {tag}', '"x" ,W/{tag}, "y"', "*", " * "])
@@ -331,8 +373,10 @@ def test_a_refusal_is_never_304(app: FastAPI) -> None:
 @pytest.mark.parametrize(
     ("accepted", "coding"),
     [
-        ("", ""), ("identity", ""), ("br", "br"), ("gzip", "gzip"), ("gzip, br", "br"), ("br;q=0, gzip", "gzip"), ("br;q=0.0,gzip;q=0", ""), ("gzip;q=1, br;q=0.5", "gzip"), ("*", "br"),
-        ("*;q=0", ""), ("br;q=0, *", "gzip"), ("GZIP", "gzip"), ("br ; q=0", ""), ("br;q=x", ""), ("deflate", ""), ("br;q=0.001", "br"), (",,;", ""), ("gzip;level=1", "gzip"),
+        ("", ""), ("identity", ""), ("br", "br"), ("gzip", "gzip"), ("gzip, br", "br"), ("br;q=0, gzip", "gzip"),
+        ("br;q=0.0,gzip;q=0", ""), ("gzip;q=1, br;q=0.5", "gzip"), ("*", "br"),
+        ("*;q=0", ""), ("br;q=0, *", "gzip"), ("GZIP", "gzip"), ("br ; q=0", ""), ("br;q=x", ""), ("deflate", ""),
+        ("br;q=0.001", "br"), (",,;", ""), ("gzip;level=1", "gzip"),
     ],
 )  # fmt: skip
 def test_the_coding_is_the_one_liked_best(app: FastAPI, accepted: str, coding: str) -> None:
@@ -340,7 +384,7 @@ def test_the_coding_is_the_one_liked_best(app: FastAPI, accepted: str, coding: s
     assert get(app, OPERAND, headers={"accept-encoding": accepted}).headers.get("content-encoding", "") == coding
 
 
-# under a prefix --------------------------------------------------------------------------------------------------------------
+# under a prefix -------------------------------------------------------------------------------------------------------
 
 LINK = re.compile(r'\s(href|src|action|data-plotly)="([^"]*)"')
 
@@ -381,7 +425,9 @@ def test_every_link_stays_under_the_prefix(sent: str) -> None:
 
 
 def test_scripts_ask_below_the_prefix() -> None:
-    """A script's own addresses begin with `root` of static/kit/place.js: nothing turns them as the links of pages are turned."""
+    """A script's own addresses begin with `root` of static/kit/place.js: nothing turns them as the links of pages are
+    turned.
+    """
     for file in ROOT.glob("static/**/*.js"):
         assert not re.search(r"""(fetch\(|State\([^)]*|href = |action = )["'`]/""", file.read_text()), file.name
 
@@ -390,7 +436,7 @@ def test_without_a_prefix_nothing_is_changed(app: FastAPI) -> None:
     assert b"data-root" not in get(app, PAGE).body and b'href="/guide"' in get(app, PAGE).body
 
 
-# settings --------------------------------------------------------------------------------------------------------------------
+# settings -------------------------------------------------------------------------------------------------------------
 
 
 def test_settings_come_from_the_environment() -> None:
@@ -405,16 +451,25 @@ def test_settings_come_from_the_environment() -> None:
             "OTHER": "1",
         }
     )
-    assert (told.port, told.seconds, told.access_log, told.root_path, told.host) == (8080, 2.5, True, "/x/y", "127.0.0.1")
+    assert (told.port, told.seconds, told.access_log, told.root_path, told.host) == (
+        8080,
+        2.5,
+        True,
+        "/x/y",
+        "127.0.0.1",
+    )
     assert Settings.of(told.environment()) == told
 
 
 @pytest.mark.parametrize(
     ("name", "given"),
     [
-        ("port", "65536"), ("port", "-1"), ("workers", "0"), ("seconds", "nan"), ("seconds", "0"), ("rate", "-1"), ("rate", "x"), ("body_bytes", "0"), ("url_bytes", "1e9"), ("log_format", "xml"),
-        ("access_log", "maybe"), ("root_path", "/a b"), ("root_path", "/../x"), ("root_path", 'x"y'), ("trusted_proxies", "proxy"), ("trusted_proxies", "10.0.0.1/8"), ("host", "a\nb"),
-        ("frame_ancestors", "x\r\nSet-Cookie: y"), ("frame_ancestors", "'self'; script-src *"), ("cache_bytes", "-1"), ("threads", "65"),
+        ("port", "65536"), ("port", "-1"), ("workers", "0"), ("seconds", "nan"), ("seconds", "0"), ("rate", "-1"),
+        ("rate", "x"), ("body_bytes", "0"), ("url_bytes", "1e9"), ("log_format", "xml"),
+        ("access_log", "maybe"), ("root_path", "/a b"), ("root_path", "/../x"), ("root_path", 'x"y'),
+        ("trusted_proxies", "proxy"), ("trusted_proxies", "10.0.0.1/8"), ("host", "a\nb"),
+        ("frame_ancestors", "x\r\nSet-Cookie: y"), ("frame_ancestors", "'self'; script-src *"), ("cache_bytes", "-1"),
+        ("threads", "65"),
     ],
 )  # fmt: skip
 def test_a_wrong_setting_is_refused_by_name(name: str, given: str) -> None:
@@ -426,7 +481,10 @@ def test_a_wrong_setting_is_refused_by_name(name: str, given: str) -> None:
 def test_every_setting_is_documented() -> None:
     text = (ROOT / "docs" / "deploy.md").read_text()
     for name, default, says in rows():
-        assert f"| `{variable(name)}` | `--{name.replace('_', '-')}` | {f'`{default}`' if default else 'none'} | {says} |" in text
+        assert (
+            f"| `{variable(name)}` | `--{name.replace('_', '-')}` | {f'`{default}`' if default else 'none'} | {says} |"
+            in text
+        )
 
 
 @pytest.mark.parametrize(("port", "asked"), [(None, "8000"), ("9000", "9000")])

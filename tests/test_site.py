@@ -39,7 +39,11 @@ def test_every_link_leads_to_a_file(exported: Path) -> None:
 
 def test_it_holds_what_was_asked_for(exported: Path) -> None:
     wanted = {site.file_of(i.ptx) for i in catalog.instructions() if i.family.name in FAMILIES}
-    assert {path.stem for path in (exported / "i").glob("*.html")} == wanted == {path.stem for path in (exported / "i").glob("*.json")}
+    assert (
+        {path.stem for path in (exported / "i").glob("*.html")}
+        == wanted
+        == {path.stem for path in (exported / "i").glob("*.json")}
+    )
     assert not any(":" in path.name for path in exported.rglob("*"))
     assert (exported / "index.html").read_text().count('<td class="mono"><a href="i/') == len(wanted)
     found = json.loads((exported / "i" / "movmatrix.sync.aligned.m8n8.trans.b16.json").read_text())
@@ -69,7 +73,9 @@ def test_errors(tmp_path: Path) -> None:
     assert lanescope("export", str(tmp_path / "file"), "--family", "movmatrix").returncode == 2
 
 
-def test_it_waits_as_long_as_it_needs_whatever_a_server_would_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_waits_as_long_as_it_needs_whatever_a_server_would_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The settings of a server in this shell's variables are not the export's."""
     monkeypatch.setenv("LANESCOPE_SECONDS", "0.05")
     made = site.Site(tmp_path, ())

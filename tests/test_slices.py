@@ -1,4 +1,6 @@
-"""Steps along K and M or N: over all kinds of tiles, every number in every sentence is compared with the tile's addresses."""
+"""Steps along K and M or N: over all kinds of tiles, every number in every sentence is compared with the tile's
+addresses.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +17,23 @@ from layouts.errors import LayoutError
 from layouts.swizzle import MODES, Mode
 from layouts.tiling import ELEMENT_BITS, Tile
 
-KINDS = [(bits, major, mode) for bits, major, mode in product(ELEMENT_BITS, ("K", "MN"), MODES) if major == "K" or bits == 16]
+KINDS = [
+    (bits, major, mode) for bits, major, mode in product(ELEMENT_BITS, ("K", "MN"), MODES) if major == "K" or bits == 16
+]
 SENTENCES = (
     r"the tile's start",
-    r"\+(?P<moved>\d+) bytes: a step takes (?P<spans>\d+) (?P<piece>core matrices|atoms) of K, (?P<across>\d+) bytes apart \((?P<field>LBO|SBO)\)",
-    r"\+(?P<moved>\d+) bytes: a step takes (?P<spans>one) (?P<piece>core matrix|atom) of K, and the next (?:core matrix|atom) begins (?P<across>\d+) bytes after it",
-    r"\+(?P<moved>\d+) bytes inside the atom: the XOR works on address bits, so only the start moves and base offset stays",
+    (
+        r"\+(?P<moved>\d+) bytes: a step takes (?P<spans>\d+) (?P<piece>core matrices|atoms) of K, (?P<across>\d+)"
+        r" bytes apart \((?P<field>LBO|SBO)\)"
+    ),
+    (
+        r"\+(?P<moved>\d+) bytes: a step takes (?P<spans>one) (?P<piece>core matrix|atom) of K, and the next (?:core"
+        r" matrix|atom) begins (?P<across>\d+) bytes after it"
+    ),
+    (
+        r"\+(?P<moved>\d+) bytes inside the atom: the XOR works on address bits, so only the start moves and base"
+        r" offset stays"
+    ),
     r"\+(?P<moved>\d+) bytes: the next atom along K, which begins (?P<across>\d+) bytes after the one before",
 )
 
@@ -29,7 +42,12 @@ def tiles(bits: int, major: str, mode: Mode) -> list[Tile]:
     """Tiles of one kind: one atom and several each way, both orders, on a pattern boundary."""
     width = 128 // bits * mode.chunks
     wide, deep = (8, width) if major == "K" else (width, 8)
-    return [Tile(bits, major, mode, wide * m, deep * n, order, 3072) for m in (1, 3) for n in (1, 2, 4) for order in ("mn", "k")]
+    return [
+        Tile(bits, major, mode, wide * m, deep * n, order, 3072)
+        for m in (1, 3)
+        for n in (1, 2, 4)
+        for order in ("mn", "k")
+    ]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
@@ -60,15 +78,24 @@ def test_every_number_of_a_k_step_is_the_tiles(kind: tuple[int, str, Mode]) -> N
             if "field" in said:
                 word = Descriptor(int(step["descriptor"], 16))
                 assert int(said["across"]) == (word.lbo_bytes if said["field"] == "LBO" else word.sbo_bytes), why
-            got = reads(Descriptor(int(step["descriptor"], 16)), View(tile.mn, tile.step(), tile.element_bits, tile.major))
-            assert np.array_equal(got, tile.address(np.arange(tile.mn)[:, None], np.arange(k, k + tile.step())[None, :])), why
+            got = reads(
+                Descriptor(int(step["descriptor"], 16)), View(tile.mn, tile.step(), tile.element_bits, tile.major)
+            )
+            assert np.array_equal(
+                got, tile.address(np.arange(tile.mn)[:, None], np.arange(k, k + tile.step())[None, :])
+            ), why
     assert 0 in seen and len(seen) >= 2
 
 
 def test_the_field_of_the_k_stride_is_the_one_the_hardware_reads() -> None:
-    """Facts measured on an H100: none takes 2·LBO a step whatever is contiguous, swizzled MN-major 2·SBO; swizzled K-major reads no LBO."""
+    """Facts measured on an H100: none takes 2·LBO a step whatever is contiguous, swizzled MN-major 2·SBO; swizzled
+    K-major reads no LBO.
+    """
     fields = {(major, m.name): slices.stride_field(Tile(16, major, m, 64, 64)) for major in ("K", "MN") for m in MODES}
-    assert {key: field for key, field in fields.items() if key[1] == "none"} == {("K", "none"): "LBO", ("MN", "none"): "LBO"}
+    assert {key: field for key, field in fields.items() if key[1] == "none"} == {
+        ("K", "none"): "LBO",
+        ("MN", "none"): "LBO",
+    }
     assert {field for (major, name), field in fields.items() if major == "MN" and name != "none"} == {"SBO"}
     assert {field for (major, name), field in fields.items() if major == "K" and name != "none"} == {""}
 
@@ -91,7 +118,9 @@ def test_a_step_along_mn_is_legal_where_it_reads_the_tile(kind: tuple[int, str, 
                     tile.descriptor().replace(start_address_encoded=(tile.base + int(tile.offset_before(mn, 0))) // 16)
                 )
                 told.add(why.partition(":")[0])
-                assert np.array_equal(reads(Descriptor(int(word, 16)), view), wanted) == (not why.startswith("illegal")), (
+                assert np.array_equal(reads(Descriptor(int(word, 16)), view), wanted) == (
+                    not why.startswith("illegal")
+                ), (
                     tile,
                     mn,
                     rows,
@@ -131,7 +160,8 @@ def test_elements_that_wgmma_does_not_read_are_refused_with_the_way_out() -> Non
         Tile(4, "K", MODES[0], 64, 64)
     assert (
         caught.value.hint
-        == "Widen them to 8 bits before wgmma. For ldmatrix the tile is one of bytes: element_bits 8 and half of k. Allowed: 1, 8, 16, 32 (1 is b1, eight to a byte)."
+        == "Widen them to 8 bits before wgmma. For ldmatrix the tile is one of bytes: element_bits 8 and half of k."
+        " Allowed: 1, 8, 16, 32 (1 is b1, eight to a byte)."
     )
     with pytest.raises(LayoutError, match="6-bit") as caught:
         Tile(6, "K", MODES[0], 64, 64)

@@ -23,7 +23,9 @@ def client() -> TestClient:
 @pytest.mark.parametrize("bits", ELEMENT_BITS)
 def test_the_descriptor_of_every_k_step_verifies(client: TestClient, bits: int) -> None:
     for rows, swizzle in (("", "none"), ("", "32B"), ("16", "128B"), ("40", "64B")):
-        page = client.get(f"/smem?element_bits={bits}&swizzle={swizzle}&mn=80&k={2048 // bits}&rows={rows or 64}&base=2048")
+        page = client.get(
+            f"/smem?element_bits={bits}&swizzle={swizzle}&mn=80&k={2048 // bits}&rows={rows or 64}&base=2048"
+        )
         assert page.status_code == 200
         links = [unescape(link) for link in re.findall(r'href="(/descriptor/wgmma/[^"]*slice_k[^"]*)"', page.text)]
         assert len(links) == 8
@@ -38,12 +40,19 @@ def test_wgmma_reads_b1(client: TestClient) -> None:
         page = client.get(f"/descriptor/wgmma/0x4000004000010100?{query}").text
         assert "✓ match: all 16384 elements" in page and "reads no" not in page
     answer = client.get("/api/v1/smem/tile?element_bits=1&swizzle=none&mn=64&k=256").json()
-    assert answer["atom"]["k"] == 128 and [s["k"] for s in answer["k_steps"]] == [0] and answer["offset_bytes"][1][8] == 17
+    assert (
+        answer["atom"]["k"] == 128 and [s["k"] for s in answer["k_steps"]] == [0] and answer["offset_bytes"][1][8] == 17
+    )
 
 
 @pytest.mark.parametrize(
     "ptx",
-    [B1, "wgmma.mma_async.m64n64k32.f32.e4m3.e4m3", "wgmma.mma_async.m64n200k8.f32.tf32.tf32", "wgmma.mma_async.sp.m64n64k32.f32.f16.f16"],
+    [
+        B1,
+        "wgmma.mma_async.m64n64k32.f32.e4m3.e4m3",
+        "wgmma.mma_async.m64n200k8.f32.tf32.tf32",
+        "wgmma.mma_async.sp.m64n64k32.f32.f16.f16",
+    ],
 )
 def test_the_editor_opens_on_a_tile_that_fits_the_instruction(client: TestClient, ptx: str) -> None:
     for operand in ("a", "b"):

@@ -1,4 +1,6 @@
-"""Code that builds a descriptor is read back as it was meant: every form the editor prints, random words, and what is refused."""
+"""Code that builds a descriptor is read back as it was meant: every form the editor prints, random words, and what is
+refused.
+"""
 
 from __future__ import annotations
 
@@ -38,14 +40,25 @@ def test_every_form_the_editor_prints_is_read_back(word: int) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(
-    st.integers(0, 0x3FFF), st.integers(0, 0x3FFF), st.integers(0, 0x3FFF), st.integers(0, 7), st.integers(0, 3), st.permutations(range(5))
+    st.integers(0, 0x3FFF),
+    st.integers(0, 0x3FFF),
+    st.integers(0, 0x3FFF),
+    st.integers(0, 7),
+    st.integers(0, 3),
+    st.permutations(range(5)),
 )
 def test_what_programs_write(start: int, lbo: int, sbo: int, base: int, code: int, order: list[int]) -> None:
-    """CUTLASS's members in any order, and the seed's `uint64_t(64) << 16` terms in one expression or several statements."""
-    want = Descriptor(0).replace(start_address_encoded=start, lbo_encoded=lbo, sbo_encoded=sbo, base_offset=base, swizzle=code)
+    """CUTLASS's members in any order, and the seed's `uint64_t(64) << 16` terms in one expression or several
+    statements.
+    """
+    want = Descriptor(0).replace(
+        start_address_encoded=start, lbo_encoded=lbo, sbo_encoded=sbo, base_offset=base, swizzle=code
+    )
     members = [
-        f"descA.bitfield.start_address_ = static_cast<uint16_t>({start * 16} >> 4);", f"descA.bitfield.leading_byte_offset_ = {lbo};",
-        f"descA . bitfield.stride_byte_offset_={sbo}u;", f"descA->bitfield.base_offset_ = {base}; /* rows */", f"descA.layout_type_ = {code};  // mode",
+        f"descA.bitfield.start_address_ = static_cast<uint16_t>({start * 16} >> 4);",
+        f"descA.bitfield.leading_byte_offset_ = {lbo};",
+        f"descA . bitfield.stride_byte_offset_={sbo}u;", f"descA->bitfield.base_offset_ = {base}; /* rows */",
+        f"descA.layout_type_ = {code};  // mode",
     ]  # fmt: skip
     terms = [
         f"uint64_t({start})",
@@ -59,7 +72,11 @@ def test_what_programs_write(start: int, lbo: int, sbo: int, base: int, code: in
         " | ".join(terms[n] for n in order),
         "return " + " + ".join(f"({terms[n]})" for n in order) + ";",
         "uint64_t make() { uint64_t desc = 0; " + " ".join(f"desc |= {terms[n]};" for n in order) + " return desc; }",
-        "unsigned long long d = " + f"({terms[order[0]]})" + "; " + " ".join(f"d = d | ({terms[n]});" for n in order[1:]) + " return d",
+        "unsigned long long d = "
+        + f"({terms[order[0]]})"
+        + "; "
+        + " ".join(f"d = d | ({terms[n]});" for n in order[1:])
+        + " return d",
     ]
     for text in texts:
         assert memory.parse_descriptor(text) == want, text
@@ -71,8 +88,14 @@ def test_what_programs_write(start: int, lbo: int, sbo: int, base: int, code: in
         "return (__cvta_generic_to_shared(smem) & 0x3FFFF) >> 4 | 1ull << 62;",
         "(uint64_t)(__cvta_generic_to_shared(smem) & 0x3FFFF) >> 4 | (uint64_t)1 << 62",
         "uint32_t at = cute::cast_smem_ptr_to_uint(&smem[0]); return uint64_t((at & 0x3FFFF) >> 4) | 1ull << 62;",
-        "uint64_t f(void const* smem) {\n  auto p = __cvta_generic_to_shared(smem);\n  return (p >> 4) + (1ull << 62);\n}",
-        "GmmaDesc d; d.bitfield.layout_type_ = 1; d.bitfield.start_address_ = static_cast<uint16_t>(cast_smem_ptr_to_uint(smem) >> 4);",
+        (
+            "uint64_t f(void const* smem) {\n  auto p = __cvta_generic_to_shared(smem);\n  return (p >> 4) + (1ull <<"
+            " 62);\n}"
+        ),
+        (
+            "GmmaDesc d; d.bitfield.layout_type_ = 1; d.bitfield.start_address_ ="
+            " static_cast<uint16_t>(cast_smem_ptr_to_uint(smem) >> 4);"
+        ),
     ],
 )
 def test_the_start_may_be_left_open(text: str) -> None:
@@ -87,7 +110,10 @@ def test_the_start_may_be_left_open(text: str) -> None:
     [
         ("return __cvta_generic_to_shared(p) | 1ull << 62;", "gives 0x4000000000000010, whose start field is not 0x1"),
         ("d.bitfield.start_address_ = cast_smem_ptr_to_uint(p);", "gives a start field of 0x10, not 0x1"),
-        ("descA.bitfield.leading_byte_offset_ = 64; descB.bitfield.leading_byte_offset_ = 1;", "builds 2 descriptors, descA and descB"),
+        (
+            "descA.bitfield.leading_byte_offset_ = 64; descB.bitfield.leading_byte_offset_ = 1;",
+            "builds 2 descriptors, descA and descB",
+        ),
         ("desc.bitfield.version_ = 1;", "'version_' is no member of wgmma's bit field"),
         ("desc.bitfield.stride_byte_offset_ = sbo;", "'sbo' is no constant"),
         ("return f(x) | g(y);", "x, y have no value"),
@@ -108,7 +134,9 @@ def test_code_that_is_refused(text: str, says: str) -> None:
 def test_values_are_those_of_cpp() -> None:
     read, notices = memory.read_descriptor("uint64_t d = 1 << 62; d |= 0x100; return d;")
     assert read.word == 0x100 and "0x4000000000000000" in notices[0]
-    read, notices = memory.read_descriptor("desc.bitfield.leading_byte_offset_ = 16384; desc.bitfield.layout_type_ = 1;")
+    read, notices = memory.read_descriptor(
+        "desc.bitfield.leading_byte_offset_ = 16384; desc.bitfield.layout_type_ = 1;"
+    )
     assert read.lbo_bytes == 0 and notices == ["leading_byte_offset_ = 16384 does not fit its 14 bits: 0 is kept."]
 
 

@@ -1,4 +1,6 @@
-"""The steps of an mma with a user's own matrices: the process the printed m8n8k16 walk-through shows, on every surface."""
+"""The steps of an mma with a user's own matrices: the process the printed m8n8k16 walk-through shows, on
+every surface.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ def client() -> Iterator[TestClient]:
 
 
 def test_a_cell_that_keeps_its_spaces_holds_no_line_break(client: TestClient) -> None:
-    """Cells of `list mono` tables are shown with white-space: pre, so a line of the template must not end inside one."""
+    """Cells of `list mono` tables are shown with white-space: pre, so a line of the template must not end
+    inside one.
+    """
     for ptx in (S8, "wgmma.mma_async.m64n8k16.f32.f16.f16"):
         page = client.get(f"/steps/{ptx}", params={"backend": "numpy"}).text
         tables = re.findall(r'<table class="list mono">.*?</table>', page, re.S)
@@ -42,19 +46,26 @@ def test_a_cell_that_keeps_its_spaces_holds_no_line_break(client: TestClient) ->
 
 
 def test_the_printed_process_with_its_own_data(client: TestClient) -> None:
-    """A = i and B = -(i + 1): what lies in memory, which row each of lanes 0 to 7 points at, four values a lane, and D."""
+    """A = i and B = -(i + 1): what lies in memory, which row each of lanes 0 to 7 points at, four values a
+    lane, and D.
+    """
     text = client.get(f"/steps/{S8}.txt", params=OWN | {"row": "3", "col": "2"}).text
     assert text.splitlines()[1] == "NumPy simulation, no GPU; A = i, B = -(i + 1), C = 0; D agrees with NumPy's product"
     assert "     0    0   1   2   3   4   5   6   7   8   9  10  11  12  13  14  15" in text
     assert "     7  -113 -114 -115 -116 -117 -118 -119 -120 -121 -122 -123 -124 -125 -126 -127 -128" in text
     for name in "AB":
         assert (
-            f"2. {name}: ldmatrix.sync.aligned.m8n8.x1.shared.b16; offset = (lane & 7) * 16\n   T0:0 T1:16 T2:32 T3:48 T4:64 T5:80 T6:96 T7:112"
-            in text
+            f"2. {name}: ldmatrix.sync.aligned.m8n8.x1.shared.b16; offset = (lane & 7) * 16\n   T0:0 T1:16 T2:32 T3:48"
+            " T4:64 T5:80 T6:96 T7:112" in text
         )
     for lane in range(32):
-        a, b = (" ".join(str(n) for n in values) for values in (range(4 * lane, 4 * lane + 4), range(-4 * lane - 1, -4 * lane - 5, -1)))
-        assert f"   T{lane:<3} a 0x" in text and f"({a})  b 0x" in text and f"({b})  c 0x00000000 0x00000000 (0 0)" in text
+        a, b = (
+            " ".join(str(n) for n in values)
+            for values in (range(4 * lane, 4 * lane + 4), range(-4 * lane - 1, -4 * lane - 5, -1))
+        )
+        assert (
+            f"   T{lane:<3} a 0x" in text and f"({a})  b 0x" in text and f"({b})  c 0x00000000 0x00000000 (0 0)" in text
+        )
     total = int((A[3] * B[:, 2]).sum())
     assert f"   + C 0 (T13:c0) = {total}; D holds {total} (T13:d0)" in text
     assert f"   k   5   53 (T13:a1) × {B[5, 2]} (T9:b1) = {53 * B[5, 2]}" in text
@@ -88,17 +99,23 @@ def test_every_surface_says_the_same(client: TestClient, tmp_path: Path) -> None
         and ">i</textarea>" in page
         and f"steps/{S8}.txt?{urlencode({'row': 3, 'col': 2} | OWN)}".replace("&", "&amp;") in page
     )
-    posted = client.post(f"/steps/{S8}", content=urlencode(asked), headers={"content-type": "application/x-www-form-urlencoded"})
+    posted = client.post(
+        f"/steps/{S8}", content=urlencode(asked), headers={"content-type": "application/x-www-form-urlencoded"}
+    )
     assert posted.status_code == 200 and posted.text == page
 
 
 def test_files_of_the_form(client: TestClient) -> None:
     buffer = io.BytesIO()
     np.save(buffer, B)
-    answer = client.post("/steps/file.json", content=buffer.getvalue(), headers={"content-type": "application/octet-stream"})
+    answer = client.post(
+        "/steps/file.json", content=buffer.getvalue(), headers={"content-type": "application/octet-stream"}
+    )
     rows = [[int(n) for n in line.split()] for line in answer.json()["text"].splitlines()]
     assert rows == B.tolist()
-    again = client.post("/api/v1/steps", json={"instruction": S8, "data": {"a": "i", "b": answer.json()["text"]}}).json()
+    again = client.post(
+        "/api/v1/steps", json={"instruction": S8, "data": {"a": "i", "b": answer.json()["text"]}}
+    ).json()
     assert np.array_equal(again["d"], A @ B)
     refused = client.post("/steps/file.json", content=b"nothing")
     assert refused.status_code == 422 and refused.json()["error"]["field"] == "file"
@@ -107,7 +124,8 @@ def test_files_of_the_form(client: TestClient) -> None:
 @pytest.mark.parametrize(
     ("given", "field", "says"),
     [
-        ({"a": "i * i"}, "a", "A[0,12] = 144 is no s8"), ({"b": "i +"}, "b", "a value is missing"), ({"c": "1 2 3"}, "c", "c is 3"), ({"row": "8"}, "row", "row 8"), ({"seed": "x"}, "seed", "seed is 'x'"),
+        ({"a": "i * i"}, "a", "A[0,12] = 144 is no s8"), ({"b": "i +"}, "b", "a value is missing"),
+        ({"c": "1 2 3"}, "c", "c is 3"), ({"row": "8"}, "row", "row 8"), ({"seed": "x"}, "seed", "seed is 'x'"),
         ({"a": "open('x')"}, "a", "has no meaning"), ({"backend": "tpu"}, "backend", "backend is 'tpu'"),
     ],
 )  # fmt: skip
@@ -116,7 +134,9 @@ def test_refusals_stand_beside_their_field(client: TestClient, given: dict[str, 
     label = LABELS["steps"].get(field, field)
     assert page.status_code == 422 and alert(page.text).startswith((f"{label}: ", f"{label} is "))
     assert says.replace(f"{field} is ", f"{label} is ") in alert(page.text)
-    assert all(f">{value}</textarea>".replace("'", "&#39;") in page.text for name, value in given.items() if name in "abc")
+    assert all(
+        f">{value}</textarea>".replace("'", "&#39;") in page.text for name, value in given.items() if name in "abc"
+    )
     body = {"instruction": S8, "data": given} if field in "abc" else {"instruction": S8} | given
     error = client.post("/api/v1/steps", json=body).json()["error"]
     assert error["field"] == ("data." if field in "abc" else "") + field and says in error["message"]
@@ -139,9 +159,13 @@ def test_random_steps_are_what_they_were(client: TestClient) -> None:
 @pytest.mark.parametrize(
     ("ptx", "given"),
     [
-        ("mma.m16n8k16.row.col.f32.f16.f16.f32", {"a": "i / 7.0", "b": "row == col"}), ("mma.m8n8k4.row.col.f32.f16.f16.f32", {"a": "i + product", "product": "2"}),
-        ("mma.sp::ordered_metadata.m16n8k32.row.col.f32.f16.f16.f32", {"a": "col % 4 > 1 ? i % 64 : 0", "b": "1"}), ("mma.m16n8k256.row.col.s32.b1.b1.s32.and.popc", {"a": "i & 1", "b": "1"}),
-        ("wmma.mma.row.col.m16n16k16.f32.f32", {"a": "i % 5"}), ("mma.m16n8k32.row.col.f32.e4m3.e4m3.f32", {"a": "i / 3.0", "c": "i"}), ("mma.m8n8k4.row.col.f64.f64.f64.f64", {"a": "i / 3.0", "b": "0.1"}),
+        ("mma.m16n8k16.row.col.f32.f16.f16.f32", {"a": "i / 7.0", "b": "row == col"}),
+        ("mma.m8n8k4.row.col.f32.f16.f16.f32", {"a": "i + product", "product": "2"}),
+        ("mma.sp::ordered_metadata.m16n8k32.row.col.f32.f16.f16.f32", {"a": "col % 4 > 1 ? i % 64 : 0", "b": "1"}),
+        ("mma.m16n8k256.row.col.s32.b1.b1.s32.and.popc", {"a": "i & 1", "b": "1"}),
+        ("wmma.mma.row.col.m16n16k16.f32.f32", {"a": "i % 5"}),
+        ("mma.m16n8k32.row.col.f32.e4m3.e4m3.f32", {"a": "i / 3.0", "c": "i"}),
+        ("mma.m8n8k4.row.col.f64.f64.f64.f64", {"a": "i / 3.0", "b": "0.1"}),
     ],
 )  # fmt: skip
 def test_every_kind_of_mma_takes_them(client: TestClient, ptx: str, given: dict[str, str]) -> None:
@@ -150,7 +174,8 @@ def test_every_kind_of_mma_takes_them(client: TestClient, ptx: str, given: dict[
     answer = client.post("/api/v1/steps", json={"instruction": ptx, "data": data} | place).json()
     assert Steps.model_validate(answer).agrees
     assert (
-        "✓ D agrees" in client.get(f"/steps/{ptx}", params=given).text and client.get(f"/steps/{ptx}.txt", params=given).status_code == 200
+        "✓ D agrees" in client.get(f"/steps/{ptx}", params=given).text
+        and client.get(f"/steps/{ptx}.txt", params=given).status_code == 200
     )
     if "i / 7.0" in given["a"]:
         assert answer["memory"]["a"]["lines"][0][0][1] == float(np.float16(1 / 7))
@@ -161,16 +186,33 @@ WGMMA = "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16"
 
 def test_a_wgmma_takes_storage_and_matrices(client: TestClient) -> None:
     """In a and b of a wgmma name=value is storage, anything else a matrix; data_a and data_b stand beside storage."""
-    body = {"instruction": WGMMA, "a": "major=MN,swizzle=64B", "data": {"a": "i % 7", "b": "row == col"}, "row": 5, "col": 3}
+    body = {
+        "instruction": WGMMA,
+        "a": "major=MN,swizzle=64B",
+        "data": {"a": "i % 7", "b": "row == col"},
+        "row": 5,
+        "col": 3,
+    }
     answer = client.post("/api/v1/steps", json=body).json()
     told = WgmmaSteps.model_validate(answer)
-    assert told.agrees and told.data == {"a": "i % 7", "b": "row == col", "c": "0"} and told.shared["a"].how == "swizzle 64B"
+    assert (
+        told.agrees
+        and told.data == {"a": "i % 7", "b": "row == col", "c": "0"}
+        and told.shared["a"].how == "swizzle 64B"
+    )
     assert np.array_equal(told.d, (np.arange(1024).reshape(64, 16) % 7))
     asked = {"a": "major=MN,swizzle=64B", "data_a": "i % 7", "b": "row == col", "row": "5", "col": "3"}
     assert client.get(f"/steps/{WGMMA}.json", params=asked).json() == answer
     page = client.get(f"/steps/{WGMMA}", params=asked).text
-    assert "A = i % 7" in page and 'value="major=MN,swizzle=64B"' in page and ">i % 7</textarea>" in page and "✓ D agrees" in page
-    done = lanescope("steps", WGMMA, "--a", "major=MN,swizzle=64B", "--data-a", "i % 7", "--b", "row == col", "--at", "5,3")
+    assert (
+        "A = i % 7" in page
+        and 'value="major=MN,swizzle=64B"' in page
+        and ">i % 7</textarea>" in page
+        and "✓ D agrees" in page
+    )
+    done = lanescope(
+        "steps", WGMMA, "--a", "major=MN,swizzle=64B", "--data-a", "i % 7", "--b", "row == col", "--at", "5,3"
+    )
     assert done.returncode == 0 and done.stdout == client.get(f"/steps/{WGMMA}.txt", params=asked).text
     assert "A = i % 7, B = row == col, C = 0" in done.stdout
     wrong = client.get(f"/steps/{WGMMA}", params=asked | {"data_a": "x"})
@@ -182,4 +224,8 @@ def test_a_wgmma_takes_storage_and_matrices(client: TestClient) -> None:
 def test_storage_is_for_wgmma(client: TestClient) -> None:
     for name, value in (("a", "swizzle=64B"), ("d", "scale=0")):
         page = client.get(f"/steps/{S8}", params={name: value})
-        assert page.status_code == 422 and f"{LABELS['steps'].get(name, name)}: " in page.text and "is for wgmma" in page.text
+        assert (
+            page.status_code == 422
+            and f"{LABELS['steps'].get(name, name)}: " in page.text
+            and "is for wgmma" in page.text
+        )

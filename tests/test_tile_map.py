@@ -1,4 +1,6 @@
-"""A tile as a grid: every cell's element, number and place, in both orientations and units; the strides against what hardware reads; the figures."""
+"""A tile as a grid: every cell's element, number and place, in both orientations and units; the strides against what
+hardware reads; the figures.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ from tests.test_cli import lanescope
 KINDS = [(bits, major, m) for bits, major, m in product(ELEMENT_BITS, ("K", "MN"), MODES) if major == "K" or bits == 16]
 
 
-def tile_of(bits: int, major: str, m: Mode, across: int = 3, along: int = 2, base: int = 0x1000, order: str = "") -> Tile:
+def tile_of(
+    bits: int, major: str, m: Mode, across: int = 3, along: int = 2, base: int = 0x1000, order: str = ""
+) -> Tile:
     wide = m.width_bytes * 8 // bits
     mn, k = (8, wide) if major == "K" else (wide, 8)
     return Tile(bits, major, m, mn * across, k * along, order, base)
@@ -41,7 +45,10 @@ def test_every_cell_is_where_its_element_is(kind: tuple[int, str, Mode]) -> None
         cells = TileMap(tile, down, unit)
         assert cells.rows_are_mn == (down == "mn" or (not down and tile.major == "K"))
         assert cells.rows * cells.cols * cells.span == tile.mn * tile.k == cells.logical.size * cells.span
-        for plain, where in ((False, tile.address(cells.mn, cells.k) - tile.base), (True, tile.offset_before(cells.mn, cells.k))):
+        for plain, where in (
+            (False, tile.address(cells.mn, cells.k) - tile.base),
+            (True, tile.offset_before(cells.mn, cells.k)),
+        ):
             place = cells.memory(plain)
             assert np.array_equal(place * cells.bits // 8, where) and len(np.unique(place)) == place.size
         assert np.array_equal(np.sort(cells.logical, axis=None), np.arange(cells.logical.size))
@@ -56,7 +63,9 @@ def test_every_cell_is_where_its_element_is(kind: tuple[int, str, Mode]) -> None
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_strides_join_the_places_that_the_hardware_reads(kind: tuple[int, str, Mode]) -> None:
-    """Each leads from element (0, 0) to its element; a change of its field moves what an instruction reads exactly where it is told to be read."""
+    """Each leads from element (0, 0) to its element; a change of its field moves what an instruction reads exactly
+    where it is told to be read.
+    """
     for across, along, order in product((1, 2, 8), (1, 2, 4), ("mn", "k")):
         tile = tile_of(*kind, across=across, along=along, order=order)
         word, bits, major = tile.descriptor(), tile.element_bits, tile.major
@@ -69,8 +78,12 @@ def test_strides_join_the_places_that_the_hardware_reads(kind: tuple[int, str, M
                 changed = not np.array_equal(reads(word, view), reads(word.replace(**{field: 0x155}), view))
                 assert stride.read == changed, (stride, rows)
             swizzled_k = major == "K" and tile.mode.chunks > 1
-            assert ("LBO" in found) == (not swizzled_k and (tile.atoms[1] > 1 if tile.mode.chunks == 1 else tile.atoms[0] > 1))
-            assert ("SBO" in found) == (tile.atoms[0] > 1 if major == "K" or tile.mode.chunks == 1 else tile.atoms[1] > 1)
+            assert ("LBO" in found) == (
+                not swizzled_k and (tile.atoms[1] > 1 if tile.mode.chunks == 1 else tile.atoms[0] > 1)
+            )
+            assert ("SBO" in found) == (
+                tile.atoms[0] > 1 if major == "K" or tile.mode.chunks == 1 else tile.atoms[1] > 1
+            )
 
 
 def brackets(svg: str) -> dict[str, list[str]]:
@@ -82,11 +95,18 @@ def brackets(svg: str) -> dict[str, list[str]]:
 
 
 def test_the_strides_are_drawn_in_the_tile_and_in_memory() -> None:
-    """128×16 M-major with the 128-byte swizzle has two atoms along M: LBO leads to the second, though 64 rows do not read it."""
+    """128×16 M-major with the 128-byte swizzle has two atoms along M: LBO leads to the second, though 64 rows do not
+    read it.
+    """
     tile = Tile(16, "MN", mode("128B"), 128, 16)
     assert brackets(tile_views.tile_figure(tile, None, 64).extra) == {"lbo": ["dashed"] * 2, "sbo": ["solid"] * 2}
     assert brackets(tile_views.tile_figure(tile, None, 128).extra) == {"lbo": ["solid"] * 2, "sbo": ["solid"] * 2}
-    four = {("K", "none"): {"lbo", "sbo"}, ("K", "64B"): {"sbo"}, ("MN", "none"): {"lbo", "sbo"}, ("MN", "64B"): {"lbo", "sbo"}}
+    four = {
+        ("K", "none"): {"lbo", "sbo"},
+        ("K", "64B"): {"sbo"},
+        ("MN", "none"): {"lbo", "sbo"},
+        ("MN", "64B"): {"lbo", "sbo"},
+    }
     for (major, name), drawn in four.items():
         for down in DOWN:
             extra = tile_views.tile_figure(Tile(16, major, mode(name), 128, 64), tile_views.Look(down=down)).extra
@@ -120,7 +140,9 @@ def test_cells_carry_the_number_that_was_asked_for() -> None:
             assert flat[place] == str(text)
         empty = [n for n, text in enumerate(flat) if not text]
         assert len(empty) == len(flat) - drawing.place.size and (memory.category.ravel()[empty] == -1).all()
-    assert all(panel.texts is None for panel in tile_views.tile_figure(tile, tile_views.Look(number="none")).figure.panels)
+    assert all(
+        panel.texts is None for panel in tile_views.tile_figure(tile, tile_views.Look(number="none")).figure.panels
+    )
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +153,8 @@ def client() -> Iterator[TestClient]:
 
 @pytest.mark.parametrize(
     ("query", "field"),
-    [("down=x", "down"), ("unit=word", "unit"), ("number=1", "number"), ("show=x", "show"), ("plain=2", "plain"), ("unit=element&mn=1024&k=64", "unit"), ("unit=element&element_bits=1&mn=64&k=1024", "unit")],
+    [("down=x", "down"), ("unit=word", "unit"), ("number=1", "number"), ("show=x", "show"), ("plain=2", "plain"),
+    ("unit=element&mn=1024&k=64", "unit"), ("unit=element&element_bits=1&mn=64&k=1024", "unit")],
 )  # fmt: skip
 def test_wrong_options_are_named_and_the_picture_stays(client: TestClient, query: str, field: str) -> None:
     page = client.get(f"/smem?{query}")
@@ -146,7 +169,11 @@ def test_wrong_options_are_named_and_the_picture_stays(client: TestClient, query
 
 def test_a_wrong_option_of_the_atoms_leaves_them_drawn(client: TestClient) -> None:
     page = client.get("/smem/atoms?element_bits=4")
-    assert page.status_code == 200 and f"{LABELS['atoms']['element_bits']} is 4" in page.text and page.text.count("<figure>") >= 8
+    assert (
+        page.status_code == 200
+        and f"{LABELS['atoms']['element_bits']} is 4" in page.text
+        and page.text.count("<figure>") >= 8
+    )
 
 
 def test_the_state_of_the_picture_is_in_its_address(client: TestClient) -> None:
@@ -156,7 +183,9 @@ def test_the_state_of_the_picture_is_in_its_address(client: TestClient) -> None:
     assert len(links) == 6 and all(set(query.split("&")) <= set(link.partition("?")[2].split("&")) for link in links)
     svg = client.get(links[0])
     assert (
-        svg.status_code == 200 and "1 cell = one 16-bit element" in svg.text and "memory" not in re.sub(r"<desc>.*?</desc>", "", svg.text)
+        svg.status_code == 200
+        and "1 cell = one 16-bit element" in svg.text
+        and "memory" not in re.sub(r"<desc>.*?</desc>", "", svg.text)
     )
     for value in ("mn", "element", "memory", "tile", "1"):
         assert f'<option value="{value}" selected>' in page
@@ -168,18 +197,26 @@ def test_the_command_line_draws_the_same(client: TestClient) -> None:
     query = {"major": "MN", "swizzle": "128B", "mn": "128", "k": "16", "down": "mn", "number": "memory", "show": "tile"}
     words = [word for name, value in query.items() for word in (f"--{name}", value)]
     done = lanescope("smem", *words, "-o", "-")
-    assert done.returncode == 0 and done.stdout == client.get("/smem.svg", params=query).text == pictures.tile("svg", query)[0].decode()
+    assert (
+        done.returncode == 0
+        and done.stdout == client.get("/smem.svg", params=query).text == pictures.tile("svg", query)[0].decode()
+    )
     assert lanescope("smem", "--unit", "word", "-o", "-").returncode == 2
 
 
-# the page of the atoms ------------------------------------------------------------------------------------------------------
+# the page of the atoms ------------------------------------------------------------------------------------------------
 
-# Seed of the worked examples: the atoms in 16-byte chunks, and the four tiles' LBO and SBO in units of 16 bytes, atoms laid M or N first.
+# Seed of the worked examples: the atoms in 16-byte chunks, and the four tiles' LBO and SBO in units of 16 bytes, atoms
+# laid M or N first.
 ATOMS = {
-    ("none", "K"): "Sw<0,0,3> o (8,1):(1,1)", ("none", "MN"): "Sw<0,0,3> o (1,8):(1,1)", ("32B", "K"): "Sw<1,0,3> o (8,2):(2,1)", ("32B", "MN"): "Sw<1,0,3> o (2,8):(1,2)",
-    ("64B", "K"): "Sw<2,0,3> o (8,4):(4,1)", ("64B", "MN"): "Sw<2,0,3> o (4,8):(1,4)", ("128B", "K"): "Sw<3,0,3> o (8,8):(8,1)", ("128B", "MN"): "Sw<3,0,3> o (8,8):(1,8)",
+    ("none", "K"): "Sw<0,0,3> o (8,1):(1,1)", ("none", "MN"): "Sw<0,0,3> o (1,8):(1,1)",
+    ("32B", "K"): "Sw<1,0,3> o (8,2):(2,1)", ("32B", "MN"): "Sw<1,0,3> o (2,8):(1,2)",
+    ("64B", "K"): "Sw<2,0,3> o (8,4):(4,1)", ("64B", "MN"): "Sw<2,0,3> o (4,8):(1,4)",
+    ("128B", "K"): "Sw<3,0,3> o (8,8):(8,1)", ("128B", "MN"): "Sw<3,0,3> o (8,8):(1,8)",
 }  # fmt: skip
-TILES = {"16×64, K-major, no swizzle": {"LBO": 16, "SBO": 8}, "16×64, K-major, 32B swizzle": {"SBO": 16}, "128×16, MN-major, no swizzle": {"LBO": 128, "SBO": 8}, "128×16, MN-major, 128B swizzle": {"LBO": 64, "SBO": 128}}  # fmt: skip
+TILES = {"16×64, K-major, no swizzle": {"LBO": 16, "SBO": 8}, "16×64, K-major, 32B swizzle": {"SBO": 16},
+"128×16, MN-major, no swizzle": {"LBO": 128, "SBO": 8},
+"128×16, MN-major, 128B swizzle": {"LBO": 64, "SBO": 128}}  # fmt: skip
 
 
 def test_all_eight_atoms_and_both_orders_stand_side_by_side() -> None:

@@ -27,7 +27,9 @@ def client() -> Iterator[TestClient]:
         yield made
 
 
-@pytest.mark.parametrize(("text", "verdict"), [(M16, "registers"), (FP8, "reordered"), (S8, "reordered"), (TF32, "reordered")])
+@pytest.mark.parametrize(
+    ("text", "verdict"), [(M16, "registers"), (FP8, "reordered"), (S8, "reordered"), (TF32, "reordered")]
+)
 def test_reuse_names_the_true_holder(text: str, verdict: str) -> None:
     i = find(text)
     found = reuse(i, i)
@@ -36,7 +38,9 @@ def test_reuse_names_the_true_holder(text: str, verdict: str) -> None:
         for v in range(found.target.values):
             row, col = int(found.target.rows[t, v]), int(found.target.cols[t, v])
             tile, inside = divmod(col, found.source.col_count)
-            assert (found.lane[0, t, v], found.value[0, t, v]) in found.source.owner(row, inside) and found.tile[0, t, v] == tile
+            assert (found.lane[0, t, v], found.value[0, t, v]) in found.source.owner(row, inside) and found.tile[
+                0, t, v
+            ] == tile
 
 
 def test_an_order_of_k_leaves_everything_in_its_lane() -> None:
@@ -73,11 +77,21 @@ def test_what_cannot_meet_says_why(first: str, second: str, says: str) -> None:
 
 def test_reuse_over_http(client: TestClient) -> None:
     answer = client.get("/api/v1/reuse", params={"from": FP8, "to": FP8}).json()
-    assert answer["verdict"] == "reordered" and answer["stay"] == 128 and answer["total"] == 512 and len(answer["thread"]) == 32
+    assert (
+        answer["verdict"] == "reordered"
+        and answer["stay"] == 128
+        and answer["total"] == 512
+        and len(answer["thread"]) == 32
+    )
     assert answer["steps"] == 1 and answer["order_period"] == 16
     wide = FP8.replace("mma.sync.aligned.m16n8k32.row.col", "wgmma.mma_async.m64n128k32").replace(".e4m3.f32", ".e4m3")
     told = client.get("/api/v1/reuse", params={"from": wide, "to": wide, "step": 3}).json()
-    assert (told["verdict"], told["steps"], told["step"]) == ("reordered", 4, 3) and told["order"][96:100] == [96, 97, 104, 105]
+    assert (told["verdict"], told["steps"], told["step"]) == ("reordered", 4, 3) and told["order"][96:100] == [
+        96,
+        97,
+        104,
+        105,
+    ]
     assert client.get("/api/v1/reuse", params={"from": wide, "to": wide, "step": 4}).json()["error"]["field"] == "step"
     assert "and so on every 16 rows of B" in client.get("/reuse", params={"from": wide, "to": wide, "step": 2}).text
     assert "K taken in another" in client.get("/reuse", params={"from": FP8, "to": FP8}).text
@@ -88,7 +102,9 @@ def test_reuse_over_http(client: TestClient) -> None:
 def test_compare(client: TestClient) -> None:
     same = client.get("/api/v1/compare", params={"left": f"{M16}/a", "right": "wmma.load.a.row.m16n16k16.f16/a"}).json()
     assert (same["total"], same["other_lane"], same["other_value"]) == (256, 0, 0)
-    turned = client.get("/api/v1/compare", params={"left": "ldmatrix.m8n8.x1.b16/data", "right": "ldmatrix.m8n8.x1.trans.b16/data"}).json()
+    turned = client.get(
+        "/api/v1/compare", params={"left": "ldmatrix.m8n8.x1.b16/data", "right": "ldmatrix.m8n8.x1.trans.b16/data"}
+    ).json()
     one, other = find("ldmatrix.m8n8.x1.b16").operand("data"), find("ldmatrix.m8n8.x1.trans.b16").operand("data")
     places = [(r, c) for r in range(8) for c in range(8)]
     moved = sum(one.pattern.owners(0, *at)[0][0] != other.pattern.owners(0, *at)[0][0] for at in places)
@@ -129,7 +145,9 @@ def test_sparse_scale_and_address_operands_over_http(client: TestClient) -> None
     api = "/api/v1/instructions/"
     a = client.get(f"{api}mma.sp.m16n8k16.row.col.f32.f16.f16.f32/operands/a?selector=2").json()
     assert a["meta_thread"][5] == [4 + 2] * 4 and a["meta_bit"][5] == [4, 6, 20, 22] and a["group_size"] == 4
-    assert a["group_col"][5] == [4, 4, 4, 4] and a["col"][5] == [4, 5, 4, 5] and (a["cols"], a["stored_cols"]) == (16, 8)
+    assert (
+        a["group_col"][5] == [4, 4, 4, 4] and a["col"][5] == [4, 5, 4, 5] and (a["cols"], a["stored_cols"]) == (16, 8)
+    )
     scaled = "mma.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
     scale = client.get(f"{api}{scaled}/operands/scale_a?thread_id=1").json()
     assert scale["thread"][9] == [7, 7, 7, 7] and scale["byte"][9] == [0, 1, 2, 3] and scale["block_k"] == 16

@@ -68,7 +68,11 @@ def test_every_function_and_ordering_has_a_page() -> None:
 
 def test_the_search_shows_them(client: TestClient) -> None:
     page = client.get("/", params={"q": "wgmma.fence"}).text
-    assert 'href="/guide/wgmma.fence" id="guess"' in page and "No instruction" not in page and "Nothing matches" not in page
+    assert (
+        'href="/guide/wgmma.fence" id="guess"' in page
+        and "No instruction" not in page
+        and "Nothing matches" not in page
+    )
     both = client.get("/", params={"q": "wgmma", "part": "rows"}).text
     assert 'href="/guide/fence-commit-wait"' in both and 'id="guess"' not in both and "m64n8k16" in both
     line = client.get("/", params={"q": "mma.m16n8k16.row.col.f32.f16.f16.f32"}).text
@@ -86,7 +90,10 @@ def test_addresses_of_instructions_that_are_topics_lead_there(client: TestClient
 def test_the_api(client: TestClient) -> None:
     every = client.get("/api/v1/topics").json()
     assert every["count"] == len(every["topics"]) == len(topics.topics())
-    assert client.get("/api/v1/topics", params={"q": "wait_group"}).json()["topics"][0]["page"] == "/guide/wgmma.wait_group"
+    assert (
+        client.get("/api/v1/topics", params={"q": "wait_group"}).json()["topics"][0]["page"]
+        == "/guide/wgmma.wait_group"
+    )
     assert client.get("/api/v1/topics", params={"q": "zz"}).json() == {"count": 0, "topics": []}
     assert client.get("/api/v1/topics", params={"q": "x" * 2001}).status_code == 422
 
@@ -102,14 +109,19 @@ def test_a_typed_instruction_is_read_word_by_word(client: TestClient) -> None:
     assert "type of B&#x27;s elements" in own or "type of B's elements" in own
     typed = client.get("/guide/read-ptx", params={"ptx": "wgmma.mma_async.m64n8k16.f32.f16.f16"}).text
     assert "all 128 threads of the warpgroup" in typed and 'role="status"' not in typed
-    wrong = client.get("/guide/read-ptx", params={"ptx": 'mma.m16n8k12.row.col.f32.f16.f16.f32"><script>alert(1)</script>'})
+    wrong = client.get(
+        "/guide/read-ptx", params={"ptx": 'mma.m16n8k12.row.col.f32.f16.f16.f32"><script>alert(1)</script>'}
+    )
     assert wrong.status_code == 200 and 'role="status"' in wrong.text and "<script>alert" not in wrong.text
 
 
 @pytest.mark.parametrize(
     ("ptx", "related"),
     [
-        ("wgmma.mma_async.m64n8k16.f32.f16.f16", ["fence.proxy.async", "wgmma.fence", "wgmma.commit_group", "wgmma.wait_group"]),
+        (
+            "wgmma.mma_async.m64n8k16.f32.f16.f16",
+            ["fence.proxy.async", "wgmma.fence", "wgmma.commit_group", "wgmma.wait_group"],
+        ),
         ("wmma.load.a.row.m16n16k16.f16", ["load_matrix_sync"]),
         ("wmma.store.d.row.m16n16k16.f32", ["store_matrix_sync"]),
         ("wmma.mma.row.col.m16n16k16.f32.f32", ["mma_sync"]),
@@ -120,4 +132,7 @@ def test_a_typed_instruction_is_read_word_by_word(client: TestClient) -> None:
 def test_an_instruction_leads_to_its_pages(client: TestClient, ptx: str, related: list[str]) -> None:
     assert [topic.page.removeprefix("/guide/") for topic in topics.of(catalog.find(ptx))] == related
     page = client.get(f"/i/{ptx}").text
-    assert all(f'href="/guide/{slug}"' in page for slug in related) and f"/guide/read-ptx?ptx={catalog.find(ptx).ptx}" in page
+    assert (
+        all(f'href="/guide/{slug}"' in page for slug in related)
+        and f"/guide/read-ptx?ptx={catalog.find(ptx).ptx}" in page
+    )

@@ -28,5 +28,7 @@ def types() -> Iterator[type]:
 @pytest.mark.parametrize("kind", list(types()), ids=lambda kind: getattr(kind, "__qualname__", str(kind)))
 def test_a_value_does_not_change(kind: type) -> None:
     assert kind.__dataclass_params__.frozen  # type: ignore[attr-defined]
-    if kind.__name__ not in OPEN and not any(isinstance(member, functools.cached_property) for member in vars(kind).values()):
+    if kind.__name__ not in OPEN and not any(
+        isinstance(member, functools.cached_property) for member in vars(kind).values()
+    ):
         assert "__slots__" in vars(kind)

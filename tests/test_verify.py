@@ -22,7 +22,16 @@ M64N64 = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
 
 
 def canonical(**more: Any) -> dict[str, Any]:
-    return {"kind": "canonical", "element_bits": 16, "major": "K", "swizzle": "128B", "mn": 64, "k": 64, "order": "mn", "base": 4096} | more
+    return {
+        "kind": "canonical",
+        "element_bits": 16,
+        "major": "K",
+        "swizzle": "128B",
+        "mn": 64,
+        "k": 64,
+        "order": "mn",
+        "base": 4096,
+    } | more
 
 
 def ask(
@@ -80,7 +89,11 @@ MN_TILE = canonical(major="MN", swizzle="64B", mn=128, k=32)
 MISTAKES: dict[str, tuple[Descriptor, dict[str, Any], dict[str, Any]]] = {
     "bytes_not_shifted": (GOOD.replace(sbo_encoded=1024), canonical(), {}),
     "shifted_twice": (GOOD.replace(sbo_encoded=4), canonical(), {}),
-    "lbo_sbo_swapped": (right(NONE).replace(lbo_encoded=right(NONE).sbo_bytes // 16, sbo_encoded=right(NONE).lbo_bytes // 16), NONE, {}),
+    "lbo_sbo_swapped": (
+        right(NONE).replace(lbo_encoded=right(NONE).sbo_bytes // 16, sbo_encoded=right(NONE).lbo_bytes // 16),
+        NONE,
+        {},
+    ),
     "tma_swizzle_enum": (GOOD.replace(swizzle=3), canonical(), {}),
     "swizzle_mode": (GOOD.replace(swizzle=2), canonical(), {}),
     "base_offset_missing": (
@@ -93,7 +106,11 @@ MISTAKES: dict[str, tuple[Descriptor, dict[str, Any], dict[str, Any]]] = {
     "base_offset_wrong": (GOOD.replace(base_offset=5), canonical(), {}),
     "sbo_other_width": (GOOD.replace(sbo_encoded=512 // 16), canonical(), {}),
     "k_advance_past_atom": (right(WIDE).replace(start_address_encoded=(4096 + 128) // 16), WIDE, {"k": 64}),
-    "panel_stride_from_instruction": (right(WIDE).replace(start_address_encoded=(4096 + 64 * 128) // 16), WIDE, {"k": 64}),
+    "panel_stride_from_instruction": (
+        right(WIDE).replace(start_address_encoded=(4096 + 64 * 128) // 16),
+        WIDE,
+        {"k": 64},
+    ),
     "start_wrong": (GOOD.replace(start_address_encoded=0x101), canonical(), {}),
     "overlapping_core_matrices": (right(NONE).replace(lbo_encoded=1, sbo_encoded=4), NONE, {}),
     "generic_pointer": (Descriptor(GOOD.word | 0x7F12_3400_0000 >> 4), canonical(), {}),
@@ -133,11 +150,16 @@ def test_wrong_transpose() -> None:
 
 @pytest.mark.parametrize("pitch", [32, 64, 128, 144, 256])
 def test_plain_rows_are_not_readable(pitch: int) -> None:
-    result = ask(encode(4096, 128, 256), {"kind": "rows", "inner": "K", "pitch_bytes": pitch, "swizzle": "none", "base": 4096})
+    result = ask(
+        encode(4096, 128, 256), {"kind": "rows", "inner": "K", "pitch_bytes": pitch, "swizzle": "none", "base": 4096}
+    )
     diagnosis = result["diagnoses"][0]
     assert diagnosis["code"] == "row_major_not_core_matrix" and diagnosis["fix"] is None
     # 144 = 128 + 16: the XOR of mode 128B undoes the 16 in the first core matrix, and the next one gives it away
-    assert f"Core matrix (0, {int(pitch == 144)})" in diagnosis["message"] and f"{pitch} bytes apart" in diagnosis["message"]
+    assert (
+        f"Core matrix (0, {int(pitch == 144)})" in diagnosis["message"]
+        and f"{pitch} bytes apart" in diagnosis["message"]
+    )
 
 
 def test_an_offset_inside_an_mn_major_atom_is_illegal() -> None:
@@ -154,25 +176,60 @@ def test_an_offset_inside_an_mn_major_atom_is_illegal() -> None:
 RIGHT_BUT_ODD = {
     "LBO 0 in swizzled K-major": (GOOD.replace(lbo_encoded=0), canonical(), {}),
     "LBO nonsense in swizzled K-major": (GOOD.replace(lbo_encoded=0x3FFF), canonical(), {}),
-    "SBO 0 with N = 8": (GOOD.replace(sbo_encoded=0), canonical(), {"instruction": "wgmma.mma_async.m64n8k16.f32.f16.f16", "operand": "b"}),
+    "SBO 0 with N = 8": (
+        GOOD.replace(sbo_encoded=0),
+        canonical(),
+        {"instruction": "wgmma.mma_async.m64n8k16.f32.f16.f16", "operand": "b"},
+    ),
     "SBO 144, rows padded by a chunk": (
         encode(4096, 2048, 144),
-        {"kind": "atoms", "inner": "K", "width_bytes": 16, "outer8_stride": 144, "inner_stride": 2048, "line_stride": 16, "base": 4096},
+        {
+            "kind": "atoms",
+            "inner": "K",
+            "width_bytes": 16,
+            "outer8_stride": 144,
+            "inner_stride": 2048,
+            "line_stride": 16,
+            "base": 4096,
+        },
         {},
     ),
     "SBO 2048, every other atom": (
         encode(4096, 16, 2048, 0, "128B"),
-        {"kind": "atoms", "inner": "K", "width_bytes": 128, "outer8_stride": 2048, "inner_stride": 0, "swizzle": "128B", "base": 4096},
+        {
+            "kind": "atoms",
+            "inner": "K",
+            "width_bytes": 128,
+            "outer8_stride": 2048,
+            "inner_stride": 0,
+            "swizzle": "128B",
+            "base": 4096,
+        },
         {},
     ),
     "SBO 8192": (
         encode(4096, 16, 8192, 0, "128B"),
-        {"kind": "atoms", "inner": "K", "width_bytes": 128, "outer8_stride": 8192, "inner_stride": 0, "swizzle": "128B", "base": 4096},
+        {
+            "kind": "atoms",
+            "inner": "K",
+            "width_bytes": 128,
+            "outer8_stride": 8192,
+            "inner_stride": 0,
+            "swizzle": "128B",
+            "base": 4096,
+        },
         {},
     ),
     "unaligned start of data swizzled by address": (
         encode(4096 + 384, 16, 1024, 0, "128B"),
-        {"kind": "rows", "inner": "K", "pitch_bytes": 128, "swizzle": "128B", "swizzle_by": "address", "base": 4096 + 384},
+        {
+            "kind": "rows",
+            "inner": "K",
+            "pitch_bytes": 128,
+            "swizzle": "128B",
+            "swizzle_by": "address",
+            "base": 4096 + 384,
+        },
         {},
     ),
     "K step inside the atom": (right(canonical(), k=48), canonical(), {"k": 48}),
@@ -200,7 +257,9 @@ def test_a_cute_string_is_the_same_storage(unit: str, major: str, name: str) -> 
 
 def test_cutes_pointer_swizzle_is_in_bytes() -> None:
     mn, k = np.arange(64)[:, None], np.arange(16)[None, :]
-    pointer = storage({"kind": "cute", "layout": "Sw<3,4,3> o smem_ptr16b o ((8,8),(64,1)):((64,512),(1,0))", "base": 1024}, 16, "K")
+    pointer = storage(
+        {"kind": "cute", "layout": "Sw<3,4,3> o smem_ptr16b o ((8,8),(64,1)):((64,512),(1,0))", "base": 1024}, 16, "K"
+    )
     literal = storage({"kind": "cute", "layout": "Sw<3,3,3> o ((8,8),(64,1)):((64,512),(1,0))", "base": 1024}, 16, "K")
     assert np.array_equal(pointer.address(mn, k), literal.address(mn, k))
 
@@ -236,7 +295,10 @@ def test_a_slice_that_begins_inside_a_chunk_is_told_so(major: str, swizzle: str,
     }
     told = memory.verify_facts(given)
     assert told["verdict"] == "mismatch" and [d["code"] for d in told["diagnoses"]] == ["not_canonical"]
-    assert f"The slice begins at {at} of" in told["diagnoses"][0]["message"] and "multiple of 8." in told["diagnoses"][0]["message"]
+    assert (
+        f"The slice begins at {at} of" in told["diagnoses"][0]["message"]
+        and "multiple of 8." in told["diagnoses"][0]["message"]
+    )
 
 
 def test_data_that_nothing_reads_end_in_words() -> None:
@@ -251,6 +313,11 @@ def test_data_that_nothing_reads_end_in_words() -> None:
         "swizzle_by": "tile",
         "base": 4112,
     }
-    given = {"descriptor": "0x7cb09b8d2d0a9355", "instruction": "wgmma.mma_async.sp.m64n32k32.f32.f16.f16", "operand": "b", "major": "MN"}
+    given = {
+        "descriptor": "0x7cb09b8d2d0a9355",
+        "instruction": "wgmma.mma_async.sp.m64n32k32.f32.f16.f16",
+        "operand": "b",
+        "major": "MN",
+    }
     for part in ({"mn": 1, "k": 16}, {"mn": 8}, {"mn": 3}):
         assert memory.verify_facts(given | {"storage": strange, "slice": part})["diagnoses"]

@@ -1,4 +1,6 @@
-"""What cells are called and where warps part, worked out here from the pattern's owners alone; where a trace says that lines lie."""
+"""What cells are called and where warps part, worked out here from the pattern's owners alone; where a trace says that
+lines lie.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,10 @@ from layouts.view import Grid, operand_figure
 
 # copies in one lane and in several, packed elements of every width, 64-bit registers, a warpgroup
 OPERANDS = (
-    ("wmma.load.a.row.m16n16k16.f16", "a"), ("wmma.load.b.row.m8n32k16.s8", "b"), ("mma.m16n8k16.row.col.f32.f16.f16.f32", "a"), ("mma.m16n8k32.row.col.s32.s8.s8.s32", "b"),
-    ("mma.m8n8k32.row.col.s32.s4.s4.s32", "a"), ("mma.m8n8k128.row.col.s32.b1.b1.s32.xor.popc", "a"), ("mma.m8n8k4.row.col.f64.f64.f64.f64", "d"), ("wgmma.mma_async.m64n16k16.f32.f16.f16", "d"),
+    ("wmma.load.a.row.m16n16k16.f16", "a"), ("wmma.load.b.row.m8n32k16.s8", "b"),
+    ("mma.m16n8k16.row.col.f32.f16.f16.f32", "a"), ("mma.m16n8k32.row.col.s32.s8.s8.s32", "b"),
+    ("mma.m8n8k32.row.col.s32.s4.s4.s32", "a"), ("mma.m8n8k128.row.col.s32.b1.b1.s32.xor.popc", "a"),
+    ("mma.m8n8k4.row.col.f64.f64.f64.f64", "d"), ("wgmma.mma_async.m64n16k16.f32.f16.f16", "d"),
     ("wgmma.mma_async.m64n16k32.f32.e4m3.e4m3", "a"),
 )  # fmt: skip
 
@@ -28,13 +32,24 @@ def test_every_owner_of_a_cell_is_named_with_its_register(ptx: str, name: str) -
     for row in range(0, grid.rows, 3):
         for col in range(0, grid.cols, 3):
             owners = op.owner(row, col)
-            assert labels["row,col"][row][col] == f"{row},{col}" and labels["index"][row][col] == str(row * grid.cols + col)
-            said, registers, spoken = labels["lane:value"][row][col], labels["register"][row][col], grid.spoken(row, col)
+            assert labels["row,col"][row][col] == f"{row},{col}" and labels["index"][row][col] == str(
+                row * grid.cols + col
+            )
+            said, registers, spoken = (
+                labels["lane:value"][row][col],
+                labels["register"][row][col],
+                grid.spoken(row, col),
+            )
             assert said.startswith(f"T{owners[0][0]}:") and spoken.count(word) == len(owners)
             for thread, value in owners:
-                register, bit = value * op.container_bits // op.register_bits, value * op.container_bits % op.register_bits
+                register, bit = (
+                    value * op.container_bits // op.register_bits,
+                    value * op.container_bits % op.register_bits,
+                )
                 last = bit + op.element.bits - 1
-                assert f"register {register}" in spoken and f"{word} {thread}" in spoken and f"{op.name}{value}" in spoken
+                assert (
+                    f"register {register}" in spoken and f"{word} {thread}" in spoken and f"{op.name}{value}" in spoken
+                )
                 assert (f"bits {bit} to {last}" if op.element.bits > 1 else f"bit {bit}") in spoken
                 if thread == owners[0][0]:
                     assert str(value) in said and str(register) in registers
@@ -52,7 +67,11 @@ def test_warps_part_where_the_owner_of_a_row_is_of_another_warp(window: tuple[in
     op = find("wgmma.mma_async.m64n16k16.f32.f16.f16").operand("d")
     first, last = window or (0, 64)
     (panel,) = operand_figure(op, rows=None if window is None else (first, last - 1)).panels
-    wanted = [row - first for row in range(first + 1, last) if op.owner(row, 0)[0][0] // 32 != op.owner(row - 1, 0)[0][0] // 32]
+    wanted = [
+        row - first
+        for row in range(first + 1, last)
+        if op.owner(row, 0)[0][0] // 32 != op.owner(row - 1, 0)[0][0] // 32
+    ]
     assert panel.warp_edges == wanted and (window or wanted == [16, 32, 48])
     (plain,) = operand_figure(find("mma.m16n8k16.row.col.f32.f16.f16.f32").operand("d")).panels
     assert plain.warp_edges == []
@@ -70,7 +89,9 @@ def test_reads_end_where_shared_memory_ends() -> None:
 
 
 @pytest.mark.parametrize(("ptx", "name"), [(ptx, name) for ptx in (
-    "mma.m16n8k16.row.col.f32.f16.f16.f32", "mma.m16n8k32.row.col.s32.s8.s8.s32", "mma.m16n8k8.row.col.f32.tf32.tf32.f32", "mma.sp::ordered_metadata.m16n8k32.row.col.f32.f16.f16.f32", "mma.m16n8k64.row.col.s32.s4.s4.s32",
+    "mma.m16n8k16.row.col.f32.f16.f16.f32", "mma.m16n8k32.row.col.s32.s8.s8.s32",
+    "mma.m16n8k8.row.col.f32.tf32.tf32.f32", "mma.sp::ordered_metadata.m16n8k32.row.col.f32.f16.f16.f32",
+    "mma.m16n8k64.row.col.s32.s4.s4.s32",
 ) for name in "ab"])  # fmt: skip
 def test_a_traces_loads_take_rows_a_line_apart(ptx: str, name: str) -> None:
     """Rows without padding: each lane's offset is its row times the bytes of a line, and the formula says the same."""

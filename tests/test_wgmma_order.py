@@ -20,7 +20,7 @@ _HEAD = f""".version 9.0
 .visible .entry k(.param .u64 q) {{ {DECLARED} .reg .b64 out; .shared .align 1024 .b8 smem[4096];
 ld.param.u64 out, [q]; mov.u32 tile, smem; ld.global.b64 descA, [out+64]; ld.global.b64 descB, [out+72]; ld.global.b32 new, [out+80];
 ld.global.v4.b32 {{a0, a1, a2, a3}}, [out]; ld.global.v4.f32 {{d0, d1, d2, d3}}, [out+16]; ld.global.v4.f32 {{e0, e1, e2, e3}}, [out+32];
-"""
+"""  # noqa: E501  # noqa: E501
 _TAIL = "\nst.global.v4.f32 [out], {d0, d1, d2, d3}; st.global.v4.f32 [out+16], {e0, e1, e2, e3}; ret; }"
 
 
@@ -43,7 +43,8 @@ def test_ptxas_says_of_each_pattern_what_the_pages_say(pattern: Pattern) -> None
 
 @needs_ptxas
 @pytest.mark.parametrize(
-    ("row", "pattern"), [("wgmma.fence", "no-fence"), ("wgmma.commit_group", "no-commit"), ("wgmma.wait_group", "no-wait")]
+    ("row", "pattern"),
+    [("wgmma.fence", "no-fence"), ("wgmma.commit_group", "no-commit"), ("wgmma.wait_group", "no-wait")],
 )
 def test_rows_and_patterns_agree_on_what_is_diagnosed(row: str, pattern: str) -> None:
     assert next(r.diagnosed for r in ORDER if r.name == row) == next(p.diagnosed for p in PATTERNS if p.name == pattern)
@@ -58,7 +59,9 @@ def test_least_version_and_target(row: object) -> None:
     for text in row.syntax:
         line = assembler.Line(text.removesuffix(";").replace(" N", " 0"), "")
         assert assembler.accepted([line], row.target, row.ptx_version) == {0}, text
-        assert not assembler.accepted([line], older, row.ptx_version) and not assembler.accepted([line], row.target, "7.8"), text
+        assert not assembler.accepted([line], older, row.ptx_version) and not assembler.accepted(
+            [line], row.target, "7.8"
+        ), text
 
 
 @needs_ptxas

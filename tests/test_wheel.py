@@ -24,11 +24,22 @@ told = client.post("/api/v1/gpu/runs", json={"kind": "mma", "instruction": "mma.
 assert told.json()["agrees"], told.text
 client.__exit__(None, None, None)
 print("served")
-"""
+"""  # noqa: E501  # noqa: E501
 
 
 def test_wheel(tmp_path: Path) -> None:
-    build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", str(tmp_path), str(ROOT)]
+    build = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "-q",
+        "--no-deps",
+        "--no-build-isolation",
+        "-w",
+        str(tmp_path),
+        str(ROOT),
+    ]
     subprocess.run(build, check=True, capture_output=True)
     wheel = next(tmp_path.glob("lanescope-*.whl"))
     with zipfile.ZipFile(wheel) as opened:

@@ -73,7 +73,10 @@ def test_a_device_with_another_rule_is_found() -> None:
     class Exchanged(Reference):
         def product(self, job: Product) -> Any:
             a = Descriptor(job.descriptors["a_desc"])
-            other = {**job.descriptors, "a_desc": a.replace(lbo_encoded=a.sbo_bytes // 16, sbo_encoded=a.lbo_bytes // 16).word}
+            other = {
+                **job.descriptors,
+                "a_desc": a.replace(lbo_encoded=a.sbo_bytes // 16, sbo_encoded=a.lbo_bytes // 16).word,
+            }
             return super().product(replace(job, descriptors=other))
 
     class Unsigned(Reference):
@@ -93,11 +96,24 @@ def test_steps_add_up_to_the_product(case: tuple[str, str, str, str]) -> None:
     i = find(case[0])
     run = runs.run(
         Reference(),
-        runs.check({"kind": "mma", "instruction": i.ptx, "backend": "numpy", "seed": 3, **dict(zip("abd", case[1:], strict=True))}),
+        runs.check(
+            {
+                "kind": "mma",
+                "instruction": i.ptx,
+                "backend": "numpy",
+                "seed": 3,
+                **dict(zip("abd", case[1:], strict=True)),
+            }
+        ),
     )
     found = steps.steps(i, run, 19, 5)
     element = found["element"]
-    assert element["c"] + sum(term["product"] for term in element["terms"]) == element["sum"] == element["expected"] == element["d"]
+    assert (
+        element["c"] + sum(term["product"] for term in element["terms"])
+        == element["sum"]
+        == element["expected"]
+        == element["d"]
+    )
     assert len(element["terms"]) == i.sizes["k"] * found["steps"] and f"T{element['thread']}:d" in element["d_at"]
     for side, tile in found["shared"].items():
         first = element["terms"][0]
@@ -116,7 +132,10 @@ def test_steps_show_where_a_wrong_descriptor_reads(client: TestClient) -> None:
     page = client.get(link.replace(".json", "").replace("wgmma.mma_async.m64", "wgmma.mma_async.sync.aligned.m64"))
     assert page.status_code == 200 and "✗ D differs" in page.text and "NumPy’s product" in page.text
     assert client.get(link.replace(".json", ".txt")).text.startswith("wgmma.mma_async")
-    assert client.get(f"/steps/{F16}?a=swizle=1").status_code == 422 and client.get(f"/steps/{F16}?row=64").status_code == 422
+    assert (
+        client.get(f"/steps/{F16}?a=swizle=1").status_code == 422
+        and client.get(f"/steps/{F16}?row=64").status_code == 422
+    )
     done = lanescope("steps", F16, "--a", "swizzle=128B", "--b", "swizzle=64B", "--at", "1,2")
     assert done.returncode == 0 and "D[1,2]" in done.stdout and "step 3" in done.stdout
     assert lanescope("steps", "mma.m16n8k16.row.col.f32.f16.f16.f32", "--a", "major=MN").returncode == 2
@@ -140,16 +159,34 @@ def test_requests_are_checked_before_anything_runs() -> None:
 
 
 def test_over_http_and_in_a_shell(client: TestClient) -> None:
-    body = {"kind": "mma", "instruction": F16, "backend": "numpy", "a": {"major": "MN", "swizzle": "128B"}, "b": "swizzle=32B"}
+    body = {
+        "kind": "mma",
+        "instruction": F16,
+        "backend": "numpy",
+        "a": {"major": "MN", "swizzle": "128B"},
+        "b": "swizzle=32B",
+    }
     found = client.post("/api/v1/gpu/runs", json=body).json()
     assert found["agrees"] and found["immediates"]["imm_trans_a"] == 1 and found["options"]["b"]["swizzle"] == "32B"
     refused = client.post("/api/v1/gpu/runs", json=body | {"b": "swizle=32B"})
     assert refused.status_code == 422 and refused.json()["error"]["field"] == "b.swizle"
     page = client.get(
         "/gpu/run",
-        params={"kind": "mma", "instruction": F16, "backend": "numpy", "a": "major=MN,swizzle=128B", "b": "swizzle=32B", "a_from": ""},
+        params={
+            "kind": "mma",
+            "instruction": F16,
+            "backend": "numpy",
+            "a": "major=MN,swizzle=128B",
+            "b": "swizzle=32B",
+            "a_from": "",
+        },
     )
-    assert page.status_code == 200 and "✓ agrees" in page.text and found["descriptors"]["a"][0] in page.text and "/kernel/" in page.text
+    assert (
+        page.status_code == 200
+        and "✓ agrees" in page.text
+        and found["descriptors"]["a"][0] in page.text
+        and "/kernel/" in page.text
+    )
     words = ["gpu", "run", "mma", F16, "--backend", "numpy", "--a", "major=MN,swizzle=128B"]
     done = lanescope(*words, "--b", "swizzle=32B", "--json")
     assert done.returncode == 0 and json.loads(done.stdout)["descriptors"] == found["descriptors"]

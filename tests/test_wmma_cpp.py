@@ -32,7 +32,9 @@ def test_every_kernel_compiles_to_its_own_instructions() -> None:
     able = [i for i in PRODUCTS if wmma_cpp.available(i)]
     assert len(PRODUCTS) - len(able) == 16  # f64: four roundings of four layouts
     bodies = [wmma_cpp.kernel(i).text.removeprefix(wmma_cpp.HEAD) for i in able]
-    text, log = compiled(wmma_cpp.HEAD + "".join(f"namespace n{number} {{{body}}}\n" for number, body in enumerate(bodies)))
+    text, log = compiled(
+        wmma_cpp.HEAD + "".join(f"namespace n{number} {{{body}}}\n" for number, body in enumerate(bodies))
+    )
     assert text, log[:2000]
     assert {opcode for opcode in opcodes(text) if ".mma." in opcode} == {compiled_as(i) for i in able}
 
@@ -48,10 +50,14 @@ def test_the_header_has_these_fragments_with_these_sizes() -> None:
     for f in wmma.fragments():
         name = wmma_cpp.qualified(f.cpp.removeprefix("nvcuda::"))
         lines.append(
-            f"static_assert({name}::num_elements == {f.num_elements} && {name}::num_storage_elements == {f.num_storage_elements});"
+            f"static_assert({name}::num_elements == {f.num_elements} && {name}::num_storage_elements =="
+            f" {f.num_storage_elements});"
         )
         lines.append(f"static_assert(same<{name}::storage_element_type, {f.storage_cpp}>);")
-    same = "template <class A, class B> constexpr bool same = false; template <class A> constexpr bool same<A, A> = true;\n"
+    same = (
+        "template <class A, class B> constexpr bool same = false; template <class A> constexpr bool same<A, A> ="
+        " true;\n"
+    )
     text, log = compiled(wmma_cpp.HEAD + same + "\n".join(lines))
     assert text, log[:2000]
     declared = re.findall(r"class (fragment<\w+, [^>]*>) : public", (nvrtc.headers() / "crt" / "mma.h").read_text())  # type: ignore[operator]
@@ -60,7 +66,9 @@ def test_the_header_has_these_fragments_with_these_sizes() -> None:
 
 @needs_headers
 def test_the_first_architecture_is_the_headers() -> None:
-    """Each fragment is declared inside the #ifdef of the architectures that have it (__CUDA_ARCH__ 730 is sm_75's first)."""
+    """Each fragment is declared inside the #ifdef of the architectures that have it (__CUDA_ARCH__ 730 is sm_75's
+    first).
+    """
     text = (nvrtc.headers() / "crt" / "mma.h").read_text()  # type: ignore[operator]
     least = {name: int(arch) for arch, name in re.findall(r"__CUDA_ARCH__ >= (\d+)\n#define (\w+) 1", text)}
     names = {"": "sm_70", "__CUDA_IMMA__": "sm_72", "__CUDA_SUBBYTE_IMMA__": "sm_75", "__CUDA_AMPERE_MMA__": "sm_80"}
@@ -80,8 +88,10 @@ def test_the_first_architecture_is_the_headers() -> None:
 @pytest.mark.parametrize("argument", ["true", "false"])
 def test_satf_is_of_integer_products_alone(argument: str) -> None:
     for ptx, there in (
-        ("wmma.mma.row.col.m16n16k16.f32.f32", False), ("wmma.mma.row.col.m16n16k16.f16.f16", False), ("wmma.mma.row.col.m16n16k8.f32.tf32.tf32.f32", False),
-        ("wmma.mma.row.col.m8n8k4.f64.f64.f64.f64", False), ("wmma.mma.row.col.m16n16k16.s32.s8.s8.s32", True), ("wmma.mma.row.col.m8n8k32.s32.u4.u4.s32", True),
+        ("wmma.mma.row.col.m16n16k16.f32.f32", False), ("wmma.mma.row.col.m16n16k16.f16.f16", False),
+        ("wmma.mma.row.col.m16n16k8.f32.tf32.tf32.f32", False),
+        ("wmma.mma.row.col.m8n8k4.f64.f64.f64.f64", False), ("wmma.mma.row.col.m16n16k16.s32.s8.s8.s32", True),
+        ("wmma.mma.row.col.m8n8k32.s32.u4.u4.s32", True),
     ):  # fmt: skip
         text, _ = compiled(re.sub(r"(mma_sync\([^)]*)\)", rf"\1, {argument})", wmma_cpp.kernel(find(ptx)).text))
         assert bool(text) == there, ptx
@@ -91,8 +101,12 @@ def test_satf_is_of_integer_products_alone(argument: str) -> None:
 
 @needs_headers
 def test_ldm_24_is_compiled_as_it_stands() -> None:
-    """C++ takes 24 halves, and passes them to a wmma.load whose rows PTX wants 32 bytes apart: nothing between them rounds up."""
-    text, _ = compiled(wmma_cpp.kernel(find("wmma.mma.row.col.m16n16k16.f32.f32")).text.replace("(a, A, 16)", "(a, A, 24)"))
+    """C++ takes 24 halves, and passes them to a wmma.load whose rows PTX wants 32 bytes apart: nothing between them
+    rounds up.
+    """
+    text, _ = compiled(
+        wmma_cpp.kernel(find("wmma.mma.row.col.m16n16k16.f32.f32")).text.replace("(a, A, 16)", "(a, A, 24)")
+    )
     (stride,) = re.findall(r"wmma\.load\.a\S*\s+\{[^}]*\}, \[[^\]]*\], (%r\d+);", text)
     assert re.search(rf"mov\.[bu]32\s+{stride}, 24;", text)
     op = find("wmma.load.a.row.m16n16k16.f16").operand("a")
@@ -103,7 +117,9 @@ def test_ldm_24_is_compiled_as_it_stands() -> None:
 def test_x_is_the_registers_in_their_order() -> None:
     """x[3] of a half fragment is the upper half of the second register that wmma.load writes."""
     lines = "fragment<matrix_a, 16, 16, 16, __half, row_major> a; load_matrix_sync(a, A, 16); *D = a.x[3];"
-    text, _ = compiled(f"{wmma_cpp.HEAD}using namespace wmma; __global__ void k(const __half* A, __half* D) {{ {lines} }}")
+    text, _ = compiled(
+        f"{wmma_cpp.HEAD}using namespace wmma; __global__ void k(const __half* A, __half* D) {{ {lines} }}"
+    )
     (registers,) = re.findall(r"wmma\.load\.a\S*\s+\{([^}]*)\}", text)
     second = registers.split(", ")[1]
     (half,) = re.findall(r"st\.global\.[bu]16\s+\[[^\]]*\], (%rs\d+);", text)
@@ -111,7 +127,9 @@ def test_x_is_the_registers_in_their_order() -> None:
 
 
 def test_elements_of_a_lane_are_the_map() -> None:
-    f = next(f for f in wmma.fragments() if f.cpp.endswith("matrix_a, 8, 8, 32, experimental::precision::s4, row_major>"))
+    f = next(
+        f for f in wmma.fragments() if f.cpp.endswith("matrix_a, 8, 8, 32, experimental::precision::s4, row_major>")
+    )
     assert wmma.elements_of(f.operand, 5) == [[(1, 8 + e) for e in range(8)]]
     half = next(f for f in wmma.fragments() if "matrix_a, 16, 16, 16, __half, row" in f.cpp)
     held = wmma.elements_of(half.operand, 13)
@@ -138,7 +156,8 @@ def test_what_the_documents_ask(ptx: str, ldm_cpp: int, ldm_ptx: int, ldm_both: 
 def test_default_strides_are_ptx_table() -> None:
     """PTX ISA 9.1, 9.7.14.4.2: A row, A column, B row, B column, accumulator row, accumulator column."""
     table = {
-        "m16n16k16": (16, 16, 16, 16, 16, 16), "m8n32k16": (16, 8, 32, 16, 32, 8), "m32n8k16": (16, 32, 8, 16, 8, 32), "m8n8k32": (32, 8, 8, 32, 8, 8),
+        "m16n16k16": (16, 16, 16, 16, 16, 16), "m8n32k16": (16, 8, 32, 16, 32, 8), "m32n8k16": (16, 32, 8, 16, 8, 32),
+        "m8n8k32": (32, 8, 8, 32, 8, 8),
         "m8n8k128": (128, 8, 8, 128, 8, 8), "m16n16k8": (8, 16, 16, 8, 16, 16), "m8n8k4": (4, 8, 8, 4, 8, 8),
     }  # fmt: skip
     for i in PRODUCTS:
@@ -151,7 +170,10 @@ def test_rows_name_what_is_in_the_catalogue() -> None:
         if function.becomes.startswith("wmma"):
             assert any(i.ptx.startswith(function.becomes) for i in catalog.instructions())
     for operation in BIT_OPERATIONS:
-        assert find(f"wmma.mma.{operation.ptx}.popc.row.col.m8n8k128.s32.b1.b1.s32").modifiers == (operation.ptx, "popc")
+        assert find(f"wmma.mma.{operation.ptx}.popc.row.col.m8n8k128.s32.b1.b1.s32").modifiers == (
+            operation.ptx,
+            "popc",
+        )
 
 
 def test_the_command_line_says_what_memory_must_be() -> None:

@@ -24,7 +24,7 @@ F16 = "mma.m16n8k16.row.col.f32.f16.f16.f32"
 WGMMA = "wgmma.mma_async.m64n8k16.f32.f16.f16"
 MXF4 = "mma.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0"  # no stored run has it
 
-# evidence ---------------------------------------------------------------------------------------------------------------------
+# evidence -------------------------------------------------------------------------------------------------------------
 
 
 def badges(i: Instruction) -> str:
@@ -45,7 +45,10 @@ def test_every_badge_of_the_catalogue() -> None:
 def told(device: str, **results: dict[str, str]) -> dict[str, Any]:
     """An evidence file of two instructions: the mma, and wgmma in both forms."""
     keys = {"mma": find(F16).ptx, "wgmma": find(WGMMA).ptx, "shared": find(WGMMA).ptx + catalog.SHARED_A}
-    return {"meta": {"device": device, "date": "2027-01-02"}, "results": {keys[name]: methods for name, methods in results.items()}}
+    return {
+        "meta": {"device": device, "date": "2027-01-02"},
+        "results": {keys[name]: methods for name, methods in results.items()},
+    }
 
 
 AGREES, DIFFERS = {"mma": "agrees", "fragment": "agrees"}, {"mma": "agrees", "fragment": "differs: a 3 of 256"}
@@ -54,9 +57,14 @@ FILES: dict[str, tuple[dict[str, Any], ...]] = {
     "agrees": (told("NVIDIA H100 80GB HBM3", mma=AGREES, wgmma=AGREES, shared={"mma": "agrees"}),),
     "differs": (told("NVIDIA H100 80GB HBM3", mma=DIFFERS, wgmma=DIFFERS, shared={"mma": "agrees"}),),
     "one form differs": (
-        told("NVIDIA H100 80GB HBM3", mma={"mma": "differs: 4 of 128"}, wgmma=AGREES, shared={"mma": "differs: 1 of 512"}),
+        told(
+            "NVIDIA H100 80GB HBM3", mma={"mma": "differs: 4 of 128"}, wgmma=AGREES, shared={"mma": "differs: 1 of 512"}
+        ),
     ),
-    "two devices, one differs": (told("NVIDIA H100 80GB HBM3", mma=AGREES, wgmma=AGREES), told("NVIDIA H200", mma=DIFFERS, wgmma=DIFFERS)),
+    "two devices, one differs": (
+        told("NVIDIA H100 80GB HBM3", mma=AGREES, wgmma=AGREES),
+        told("NVIDIA H200", mma=DIFFERS, wgmma=DIFFERS),
+    ),
     "another instruction differs": (told("NVIDIA H200", wgmma=DIFFERS),),
 }
 
@@ -104,23 +112,36 @@ def test_a_run_that_differs_is_never_one_that_ran(stored: Any) -> None:
     assert [e.kind for e in payload.evidence(find(F16))][:2] == ["ran", "differs"]
 
 
-# offers -----------------------------------------------------------------------------------------------------------------------
+# offers ---------------------------------------------------------------------------------------------------------------
 
 WRONG = (
     "mma", "wmma", "wgmma", "ldmatrix", "mna.m16n8k16.row.col.f32.f16.f16.f32", "add.f32", "", "hello",
-    "mma.m16n8k12.row.col.f32.f16.f16.f32", "mma.m16n16k16.row.col.f32.f16.f16.f32", "mma.m16n8k16.col.col.f32.f16.f16.f32", "mma.m16n8k16.f32.f16.f16.f32",
-    "mma.m16n8k16.row.col.f32.f16.bf16.f32", "mma.m16n8k16.row.col.f16.bf16.bf16.f16", "mma.m16n8k8.row.col.f32.f32.f32.f32", "mma.m16n8k32.row.col.f32.e4m3.e3m2.f32",
-    "mma.m16n8k32.row.col.s32.s8.s8.f32", "mma.m16n8k32.row.col.satfinite.f32.f16.f16.f32", "mma.m8n8k128.row.col.s32.b1.b1.s32", "mma.m8n8k4.row.col.f64.f64.f64",
-    "mma.sync.m16n8k16.row.col.f32.f16.f16.f32.f32", "mma.sp.m16n8k16.row.col.f32.e4m3.e4m3.f32", "mma.sp.m16n8k32.row.col.f32.bf16.f16.f32", "mma.sp.m8n8k16.row.col.s32.s8.s8.s32",
-    "mma.m16n8k64.row.col.kind::mxf4.f32.e2m1.e2m1.f32.ue8m0", "mma.m16n8k32.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0",
-    "mma.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::8X.f32.e2m1.e2m1.f32.ue4m3", "mma.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.s8.f32",
-    "wgmma.mma_async.m64n12k16.f32.f16.f16", "wgmma.mma_async.m64n264k16.f32.f16.f16", "wgmma.mma_async.m128n64k16.f32.f16.f16", "wgmma.mma_async.m64n64k32.f32.f16.f16",
-    "wgmma.mma_async.m64n64k16.f32.f16.bf16", "wgmma.mma_async.m64n64k16.f16.bf16.bf16", "wgmma.mma_async.m64n24k32.s32.s8.s8.satfinite.relu", "wgmma.m64n64k16.f32.f16.f16",
-    "wgmma.mma_async.m64n40k32.s32.s8.u8", "wgmma.mma_async.sp.m64n64k16.f32.f16.f16", "wgmma.mma_async.m64n8k256.s32.b1.b1.xor.popc",
-    "wmma.mma.row.col.m16n16k32.f32.f32", "wmma.mma.m16n16k16.f32.f32", "wmma.mma.row.col.m16n16k16.f32.f64", "wmma.load.a.m16n16k16.f16", "wmma.load.b.row.m8n8k4.f16",
-    "wmma.load.e.row.m16n16k16.f16", "wmma.store.c.row.m16n16k16.f32", "wmma.store.d.row.m16n16k16.s8", "wmma.mma.row.col.m8n8k32.s32.s4.u4.s32",
-    "ldmatrix.m8n8.x3.shared.b16", "ldmatrix.m16n16.x4.trans.shared.b8", "ldmatrix.m8n8.x4.global.b16", "ldmatrix.m8n8.x4.shared.b8", "ldmatrix.m8n16.x2.trans.shared.b8x16.b6x16_p32",
-    "stmatrix.m8n8.x4.shared.b32", "stmatrix.m16n8.x4.shared.b8", "movmatrix.m8n8.b16", "movmatrix.m16n8.trans.b16", "tcgen05.mma.cta_group::1.kind::f16",
+    "mma.m16n8k12.row.col.f32.f16.f16.f32", "mma.m16n16k16.row.col.f32.f16.f16.f32",
+    "mma.m16n8k16.col.col.f32.f16.f16.f32", "mma.m16n8k16.f32.f16.f16.f32",
+    "mma.m16n8k16.row.col.f32.f16.bf16.f32", "mma.m16n8k16.row.col.f16.bf16.bf16.f16",
+    "mma.m16n8k8.row.col.f32.f32.f32.f32", "mma.m16n8k32.row.col.f32.e4m3.e3m2.f32",
+    "mma.m16n8k32.row.col.s32.s8.s8.f32", "mma.m16n8k32.row.col.satfinite.f32.f16.f16.f32",
+    "mma.m8n8k128.row.col.s32.b1.b1.s32", "mma.m8n8k4.row.col.f64.f64.f64",
+    "mma.sync.m16n8k16.row.col.f32.f16.f16.f32.f32", "mma.sp.m16n8k16.row.col.f32.e4m3.e4m3.f32",
+    "mma.sp.m16n8k32.row.col.f32.bf16.f16.f32", "mma.sp.m8n8k16.row.col.s32.s8.s8.s32",
+    "mma.m16n8k64.row.col.kind::mxf4.f32.e2m1.e2m1.f32.ue8m0",
+    "mma.m16n8k32.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0",
+    "mma.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::8X.f32.e2m1.e2m1.f32.ue4m3",
+    "mma.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.s8.f32",
+    "wgmma.mma_async.m64n12k16.f32.f16.f16", "wgmma.mma_async.m64n264k16.f32.f16.f16",
+    "wgmma.mma_async.m128n64k16.f32.f16.f16", "wgmma.mma_async.m64n64k32.f32.f16.f16",
+    "wgmma.mma_async.m64n64k16.f32.f16.bf16", "wgmma.mma_async.m64n64k16.f16.bf16.bf16",
+    "wgmma.mma_async.m64n24k32.s32.s8.s8.satfinite.relu", "wgmma.m64n64k16.f32.f16.f16",
+    "wgmma.mma_async.m64n40k32.s32.s8.u8", "wgmma.mma_async.sp.m64n64k16.f32.f16.f16",
+    "wgmma.mma_async.m64n8k256.s32.b1.b1.xor.popc",
+    "wmma.mma.row.col.m16n16k32.f32.f32", "wmma.mma.m16n16k16.f32.f32", "wmma.mma.row.col.m16n16k16.f32.f64",
+    "wmma.load.a.m16n16k16.f16", "wmma.load.b.row.m8n8k4.f16",
+    "wmma.load.e.row.m16n16k16.f16", "wmma.store.c.row.m16n16k16.f32", "wmma.store.d.row.m16n16k16.s8",
+    "wmma.mma.row.col.m8n8k32.s32.s4.u4.s32",
+    "ldmatrix.m8n8.x3.shared.b16", "ldmatrix.m16n16.x4.trans.shared.b8", "ldmatrix.m8n8.x4.global.b16",
+    "ldmatrix.m8n8.x4.shared.b8", "ldmatrix.m8n16.x2.trans.shared.b8x16.b6x16_p32",
+    "stmatrix.m8n8.x4.shared.b32", "stmatrix.m16n8.x4.shared.b8", "movmatrix.m8n8.b16", "movmatrix.m16n8.trans.b16",
+    "tcgen05.mma.cta_group::1.kind::f16",
     "mma." + "m16n8k16." * 40,
 )  # fmt: skip
 
@@ -150,16 +171,20 @@ def test_what_is_offered_is_legal() -> None:
         assert all(ptx in refused(text).hint for ptx in near) or not near or "Allowed" in refused(text).hint
 
 
-# sources ----------------------------------------------------------------------------------------------------------------------
+# sources --------------------------------------------------------------------------------------------------------------
 
 
 def test_every_row_names_its_source() -> None:
-    """Source, note, deprecation and why an operand has no map; rows that say the same stand together under the first."""
+    """Source, note, deprecation and why an operand has no map; rows that say the same stand together under
+    the first.
+    """
     seen: dict[str, list[str]] = {}
     for family in catalog.families():
         first = next(iter(family.instructions()))
         lines = [f"source {family.source}", *[f"note {family.note}"] * bool(family.note)]
-        lines += [f"deprecated {family.deprecated}"] * bool(family.deprecated) + [f"measured {family.measured}"] * bool(family.measured)
+        lines += [f"deprecated {family.deprecated}"] * bool(family.deprecated) + [f"measured {family.measured}"] * bool(
+            family.measured
+        )
         lines += [f"{name} {why}" for name, why in family.elsewhere.items()]
         lines += [f"operand {op.name} {op.source}" for op in first.operands.values() if op.source != family.source]
         seen.setdefault("".join(f"  {line}\n" for line in lines), []).append(first.ptx)

@@ -1,4 +1,6 @@
-"""Nothing is computed on the event loop, what is kept is bounded in bytes, and one server computes no more at once than it says."""
+"""Nothing is computed on the event loop, what is kept is bounded in bytes, and one server computes no more at once than
+it says.
+"""
 
 from __future__ import annotations
 
@@ -36,10 +38,14 @@ SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32
 WORD = "0x4000004004000101"
 PAGES = (
     "/kernel/wgmma.mma_async.m64n32k16.f32.f16.f16", "/smem/atoms",
-    "/", "/?q=bf16&part=rows", f"/go?ptx={M16}", "/docs", "/help", f"/i/{M16}", f"/i/{M16}/a.svg", f"/i/{M16}.json", f"/i/{M16}.cu", "/smem", "/smem.svg", "/descriptor",
-    "/descriptor/wgmma", f"/descriptor/wgmma/{WORD}", f"/descriptor/wgmma/{WORD}.svg", "/chain", "/banks", "/diagram", "/gallery", "/gpu",
-    f"/gpu/run?kind=mma&instruction={M16}&backend=numpy", f"/steps/{M16}", f"/steps/{M16}.txt", "/guide", "/guide/swizzle", "/guide/k-major-none", "/guide/k-major-needs-no-transpose", "/reuse",
-    "/compare", f"/metadata/{SPARSE}", f"/api/v1/instructions/{SPARSE}/metadata", "/palette.css", "/openapi.json", f"/kernel/{M16}",
+    "/", "/?q=bf16&part=rows", f"/go?ptx={M16}", "/docs", "/help", f"/i/{M16}", f"/i/{M16}/a.svg", f"/i/{M16}.json",
+    f"/i/{M16}.cu", "/smem", "/smem.svg", "/descriptor",
+    "/descriptor/wgmma", f"/descriptor/wgmma/{WORD}", f"/descriptor/wgmma/{WORD}.svg", "/chain", "/banks", "/diagram",
+    "/gallery", "/gpu",
+    f"/gpu/run?kind=mma&instruction={M16}&backend=numpy", f"/steps/{M16}", f"/steps/{M16}.txt", "/guide",
+    "/guide/swizzle", "/guide/k-major-none", "/guide/k-major-needs-no-transpose", "/reuse",
+    "/compare", f"/metadata/{SPARSE}", f"/api/v1/instructions/{SPARSE}/metadata", "/palette.css", "/openapi.json",
+    f"/kernel/{M16}",
 )  # fmt: skip
 PNGS = (f"/i/{M16}/a.png", f"/i/{M16}/a.pdf", "/smem.png")
 NPY = io.BytesIO()
@@ -135,7 +141,9 @@ def app() -> Iterator[Any]:
 
 
 def every_route(app: Any) -> set[str]:
-    routes = [route for entry in app.routes for route in getattr(getattr(entry, "original_router", None), "routes", [entry])]
+    routes = [
+        route for entry in app.routes for route in getattr(getattr(entry, "original_router", None), "routes", [entry])
+    ]
     return {route.path for route in routes if isinstance(route, APIRoute)}
 
 
@@ -152,13 +160,19 @@ def test_no_route_computes_on_the_event_loop(app: Any) -> None:
             for coding in ("identity", "br"):
                 answer = await ask(app, method, address, body, {"accept-encoding": coding})
                 visited.add(answer.route)
-                assert answer.status in ((404, 422, 200) if address in REFUSED else (200, 303)), (address, answer.status, answer.body[:300])
+                assert answer.status in ((404, 422, 200) if address in REFUSED else (200, 303)), (
+                    address,
+                    answer.status,
+                    answer.body[:300],
+                )
         return visited
 
     with OnTheLoop() as watched:
         visited = asgi.run(run())
     assert not watched.computed(), watched.computed()
-    assert visited >= every_route(app), f"routes without an address in PAGES, FORMS or app/kit/examples.py: {every_route(app) - visited}"
+    assert visited >= every_route(app), (
+        f"routes without an address in PAGES, FORMS or app/kit/examples.py: {every_route(app) - visited}"
+    )
 
 
 def test_the_watch_bites() -> None:
@@ -174,7 +188,11 @@ def test_a_second_request_needs_no_thread(app: Any) -> None:
     app.state.work.run, kept = None, app.state.work.run  # nothing can be computed now
     try:
         again = asgi.run(ask(app, "GET", f"/api/v1/instructions/{M16}/operands/a"))
-        assert (again.status, again.body, again.headers) == (200, first.body, first.headers) and again.route == first.route
+        assert (again.status, again.body, again.headers) == (
+            200,
+            first.body,
+            first.headers,
+        ) and again.route == first.route
     finally:
         app.state.work.run = kept
 
@@ -299,7 +317,9 @@ WIDE = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"
 def test_a_server_draws_less_than_the_command_does(app: Any, address: str, field: str) -> None:
     answer = asgi.run(ask(app, "GET", address))
     error = answer.json()["error"]
-    assert (answer.status, error["code"], error["field"]) == (422, "too_large", field) and "lanescope diagram" in error["hint"]
+    assert (answer.status, error["code"], error["field"]) == (422, "too_large", field) and "lanescope diagram" in error[
+        "hint"
+    ]
 
 
 @pytest.mark.skipif(bool(raster.available()), reason=raster.available())

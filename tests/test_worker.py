@@ -1,4 +1,6 @@
-"""The worker's protocol, driven by a fake device that hangs, crashes, exits and answers garbage; and the real NumPy worker."""
+"""The worker's protocol, driven by a fake device that hangs, crashes, exits and answers garbage; and the real NumPy
+worker.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,12 @@ MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 
 
 def fake(mode: str = "ready") -> Pool:
-    return Pool(lambda device: [sys.executable, FAKE, mode], job_seconds=1.0, most=2, start_seconds=10.0 if mode != "silent" else 0.5)
+    return Pool(
+        lambda device: [sys.executable, FAKE, mode],
+        job_seconds=1.0,
+        most=2,
+        start_seconds=10.0 if mode != "silent" else 0.5,
+    )
 
 
 @pytest.fixture
@@ -44,7 +51,8 @@ def test_one_worker_serves_many_jobs(pool: Pool) -> None:
 
 @pytest.mark.parametrize(
     ("do", "code"),
-    [(1, "timed_out"), (2, "worker_ended"), (3, "worker_ended"), (4, "worker_garbage"), (5, "worker_garbage"), (6, "run_failed"), (7, "worker_garbage"), (8, "timed_out")],
+    [(1, "timed_out"), (2, "worker_ended"), (3, "worker_ended"), (4, "worker_garbage"), (5, "worker_garbage"),
+    (6, "run_failed"), (7, "worker_garbage"), (8, "timed_out")],
 )  # fmt: skip
 def test_a_broken_job_costs_itself_and_no_other(pool: Pool, do: int, code: str) -> None:
     before = pool.submit(request()).result(10)["pid"]
@@ -58,7 +66,9 @@ def test_a_broken_job_costs_itself_and_no_other(pool: Pool, do: int, code: str) 
     assert pool.counts["mma", code] == 1
 
 
-@pytest.mark.parametrize(("mode", "code"), [("silent", "timed_out"), ("dies", "worker_ended"), ("unready", "no_device")])
+@pytest.mark.parametrize(
+    ("mode", "code"), [("silent", "timed_out"), ("dies", "worker_ended"), ("unready", "no_device")]
+)
 def test_a_worker_that_does_not_start(mode: str, code: str) -> None:
     pool = fake(mode)
     for _ in range(2):  # it is tried anew every time
@@ -152,7 +162,11 @@ def test_the_numpy_worker_runs_every_kind_and_says_it_is_a_simulation() -> None:
     requests = [
         {"kind": "mma", "instruction": MMA},
         {"kind": "fragment", "instruction": MMA, "operand": "b"},
-        {"kind": "descriptor", "instruction": "wgmma.mma_async.m64n64k16.f32.f16.f16", "descriptor": "0x4000004000010000"},
+        {
+            "kind": "descriptor",
+            "instruction": "wgmma.mma_async.m64n64k16.f32.f16.f16",
+            "descriptor": "0x4000004000010000",
+        },
         {"kind": "banks", "access": "ldmatrix.x4", "address": [128 * lane for lane in range(32)]},
     ]
     with TestClient(create_app(Hardware(why_not=NO_CUPY))) as client:
@@ -177,7 +191,14 @@ def test_the_numpy_worker_runs_every_kind_and_says_it_is_a_simulation() -> None:
         ({"kind": "mma", "instruction": MMA, "device": "0; rm"}, "device"),
         ({"kind": "fragment", "instruction": MMA, "operand": "q"}, "operand"),
         ({"kind": "descriptor", "instruction": MMA, "descriptor": "0x0"}, "instruction"),
-        ({"kind": "descriptor", "instruction": "wgmma.mma_async.m64n64k16.f32.f16.f16", "descriptor": "0x7FFF3FFF3FFF3FFF"}, "descriptor"),
+        (
+            {
+                "kind": "descriptor",
+                "instruction": "wgmma.mma_async.m64n64k16.f32.f16.f16",
+                "descriptor": "0x7FFF3FFF3FFF3FFF",
+            },
+            "descriptor",
+        ),
         ({"kind": "banks", "access": "ld.global", "address": [0] * 32}, "access"),
         ({"kind": "banks", "access": "ld.shared.b128", "address": [4] * 32}, "address"),
         ({"kind": "banks", "access": "ld.shared.b32", "address": "0"}, "address"),

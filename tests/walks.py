@@ -1,4 +1,6 @@
-"""Three walks through the house, traced: in which order its files are entered. `python -m tests.walks` prints them as JSON, from a fresh process."""
+"""Three walks through the house, traced: in which order its files are entered. `python -m tests.walks` prints them as
+JSON, from a fresh process.
+"""
 
 from __future__ import annotations
 

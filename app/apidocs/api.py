@@ -1,4 +1,6 @@
-"""/openapi.json: FastAPI's of the routes, with the bodies' models, the errors every route may answer with, and the pictures."""
+"""/openapi.json: FastAPI's of the routes, with the bodies' models, the errors every route may answer with, and the
+pictures.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def openapi_json(request: Request) -> Response:
 def document(app: FastAPI) -> Json:
     """The document of an application, made once."""
     if app.openapi_schema is None:
-        made = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes, tags=TAGS)
+        made = get_openapi(
+            title=app.title, version=app.version, description=app.description, routes=app.routes, tags=TAGS
+        )
         schemas, responses = made["components"]["schemas"], made["components"].setdefault("responses", {})
         for path, method, operation in operations(made):
             body = operation.get("requestBody")

@@ -29,7 +29,10 @@ WORKER = {
 }
 TAGS = [
     {"name": "v1", "description": "The API: JSON in, JSON out."},
-    {"name": "pictures", "description": "Stable addresses for documents: the same bytes every time, with a strong ETag."},
+    {
+        "name": "pictures",
+        "description": "Stable addresses for documents: the same bytes every time, with a strong ETag.",
+    },
     {"name": "operation", "description": "The state of the server."},
 ]
 

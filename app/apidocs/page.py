@@ -20,7 +20,9 @@ router = APIRouter(include_in_schema=False, route_class=OffLoop)
 def api_docs(request: Request) -> Response:
     """The API's routes and models, read from the OpenAPI document."""
     made = request.app.openapi()
-    groups = [tag | {"routes": [route for route in routes(made) if route["tag"] == tag["name"]]} for tag in made["tags"]]
+    groups = [
+        tag | {"routes": [route for route in routes(made) if route["tag"] == tag["name"]]} for tag in made["tags"]
+    ]
     context = {
         "document": made,
         "groups": groups,

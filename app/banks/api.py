@@ -16,12 +16,14 @@ router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
 
 @router.post("/banks", responses={200: {"model": BankCost}}, openapi_extra=takes("BanksBody", BanksBody))
 def banks_api(given: Given) -> Response:
-    """Wavefronts of one access: its name and 32 byte addresses (null for an inactive lane); `swizzle` (none, 32B, 64B, 128B or B,M,S) is applied to them."""
+    """Wavefronts of one access: its name and 32 byte addresses (null for an inactive lane); `swizzle` (none, 32B, 64B,
+    128B or B,M,S) is applied to them.
+    """
     return json_body(facts.bank_facts(given))
 
 
 @router.post("/banks/solve", responses={200: {"model": Solved}}, openapi_extra=takes("SolveBody", SolveBody))
 def solve_api(given: Given) -> Response:
-    """The smallest Swizzle<B,M,S> that frees all accesses of conflicts, or why there is none: accesses [{access, address}] or [{access, pattern}] with
-    row_bytes and pad."""
+    """The smallest Swizzle<B,M,S> that frees all accesses of conflicts, or why there is none: accesses [{access,
+    address}] or [{access, pattern}] with row_bytes and pad."""
     return json_body(facts.solve(given))

@@ -84,16 +84,25 @@ def bank_facts(given: Json) -> BankCost:
     """POST /banks: an access at the addresses given, or at rows; a swizzle is applied to byte addresses."""
     keys(given, ("access", "address", "swizzle", *ROW_FIELDS))
     if given.get("address") is None and not set(given) & set(ROW_FIELDS):
-        raise LayoutError("bad_address", "address is missing.", "A byte address a lane: [0, 16, …]; null for an inactive one.", "address")
+        raise LayoutError(
+            "bad_address",
+            "address is missing.",
+            "A byte address a lane: [0, 16, …]; null for an inactive one.",
+            "address",
+        )
     return use_facts(*use_of(given))
 
 
 def _pitch(given: Json) -> int:
-    return number(given.get("row_bytes", 128), "row_bytes", 1, MOST_PITCH) + number(given.get("pad", 0), "pad", 0, MOST_PITCH)
+    return number(given.get("row_bytes", 128), "row_bytes", 1, MOST_PITCH) + number(
+        given.get("pad", 0), "pad", 0, MOST_PITCH
+    )
 
 
 def use_of(given: Json) -> tuple[banks.Use, Swizzle]:
-    """One access and the swizzle of byte addresses: at "address", or at rows of `row_bytes` (plus `pad`); what is left out is the page's default."""
+    """One access and the swizzle of byte addresses: at "address", or at rows of `row_bytes` (plus `pad`); what is left
+    out is the page's default.
+    """
     _rows_or_addresses(given, [given])
     return _use(given, given), _swizzle(given.get("swizzle", "none"))
 
@@ -104,7 +113,12 @@ def _rows_or_addresses(given: Json, items: list[Json]) -> None:
     if all(item.get("address") is not None for item in items):
         idle += [name for name in ("row_bytes", "pad") if name in given]
     if idle:
-        raise LayoutError("bad_address", f"Both address and {idle[0]} are given.", "The lanes' addresses, or a pattern of rows.", idle[0])
+        raise LayoutError(
+            "bad_address",
+            f"Both address and {idle[0]} are given.",
+            "The lanes' addresses, or a pattern of rows.",
+            idle[0],
+        )
 
 
 def _use(item: Json, shared: Json) -> banks.Use:
@@ -125,7 +139,10 @@ def use_facts(use: banks.Use, xor: Swizzle) -> BankCost:
         wavefronts=cost.wavefronts,
         ideal=cost.ideal,
         ways=cost.ways,
-        phases=[Phase(lanes=list(p.lanes), wavefronts=p.wavefronts, ideal=p.ideal, ways=p.ways, words=list(p.words)) for p in cost.phases],
+        phases=[
+            Phase(lanes=list(p.lanes), wavefronts=p.wavefronts, ideal=p.ideal, ways=p.ways, words=list(p.words))
+            for p in cost.phases
+        ],
     )
 
 
@@ -137,7 +154,9 @@ def _swizzle(given: object) -> Swizzle:
 
 
 def accesses(text: str) -> list[Json]:
-    """Accesses as people write them, with commas, semicolons or spaces between: access, access:pattern, or access:address,address,…"""
+    """Accesses as people write them, with commas, semicolons or spaces between: access, access:pattern, or
+    access:address,address,…
+    """
     out: list[Json] = []
     for part in re.split(r"[\s,;]+", text.strip()):
         if part[:1].isalpha() and part != "null":
@@ -157,19 +176,26 @@ def accesses(text: str) -> list[Json]:
 def solve(given: Json) -> Solved:
     """POST /banks/solve: the smallest swizzle that frees every access {"access", "address"} or {"access", "pattern"}.
 
-    A pattern's rows are row_bytes (plus pad) apart. One access may stand in the request itself instead of in "accesses".
+    A pattern's rows are row_bytes (plus pad) apart. One access may stand in the request itself instead of in
+    "accesses".
     """
     keys(given, ("accesses", "access", "address", *ROW_FIELDS))
     wanted, alone = given.get("accesses"), [name for name in ("access", "address", "pattern") if name in given]
     if "accesses" in given and alone:
         raise LayoutError(
-            "bad_accesses", f"Both accesses and {alone[0]} are given.", f"Put {alone[0]} into accesses, or leave accesses out.", alone[0]
+            "bad_accesses",
+            f"Both accesses and {alone[0]} are given.",
+            f"Put {alone[0]} into accesses, or leave accesses out.",
+            alone[0],
         )
     if "accesses" not in given and "access" in given:
         wanted = [{name: given[name] for name in alone}]
     if not isinstance(wanted, list) or not wanted or not all(isinstance(item, dict) for item in wanted):
         raise LayoutError(
-            "bad_accesses", "accesses is no list of objects.", "[{'access': 'ldmatrix.x4', 'address': [0, 128, …]}, …]", "accesses"
+            "bad_accesses",
+            "accesses is no list of objects.",
+            "[{'access': 'ldmatrix.x4', 'address': [0, 128, …]}, …]",
+            "accesses",
         )
     if len(wanted) > MOST_ACCESSES:
         raise LayoutError("bad_accesses", f"{len(wanted)} accesses.", f"At most {MOST_ACCESSES}.", "accesses")

@@ -17,12 +17,22 @@ from layouts.errors import LayoutError
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
 
-BANKS = {"access": "ldmatrix.x4", "pattern": "ldmatrix", "row_bytes": "128", "pad": "0", "swizzle": "none", "address": "", "accesses": ""}
+BANKS = {
+    "access": "ldmatrix.x4",
+    "pattern": "ldmatrix",
+    "row_bytes": "128",
+    "pad": "0",
+    "swizzle": "none",
+    "address": "",
+    "accesses": "",
+}
 
 
 @router.get("/banks")
 def banks_page(request: Request) -> Response:
-    """What an access costs at rows of shared memory or at given addresses, and the swizzle that frees a set of accesses."""
+    """What an access costs at rows of shared memory or at given addresses, and the swizzle that frees a set of
+    accesses.
+    """
     given = {name: request.query_params.get(name) or default for name, default in BANKS.items()}
     context: dict[str, Any] = {
         "given": given,

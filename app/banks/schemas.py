@@ -11,7 +11,9 @@ from app.kit.names import AccessName, AccessPattern
 from app.kit.schemas import Closed, Number
 
 SwizzleText = Annotated[str, Field(max_length=60, examples=["none", "128B", "3,4,3"])]
-Address = Annotated[list[Number | None], Field(max_length=32, description="A byte address a lane; null for an inactive one.")]
+Address = Annotated[
+    list[Number | None], Field(max_length=32, description="A byte address a lane; null for an inactive one.")
+]
 
 
 class OneAccess(Closed):

@@ -31,12 +31,19 @@ def instructions(
     target: Annotated[str, word(catalog.TARGETS, "An architecture that ptxas assembles it for.")] = "",
     shape: Annotated[str, text("A whole shape, or a part of one.", "m16n8k16", "k16", pattern=SHAPE.pattern)] = "",
     q: Annotated[
-        str, text("Beginnings of words of the PTX text, or a whole line as pasted.", "m16n8k16 bf16", "wgmma sp", most=MOST_Q)
+        str,
+        text(
+            "Beginnings of words of the PTX text, or a whole line as pasted.", "m16n8k16 bf16", "wgmma sp", most=MOST_Q
+        ),
     ] = "",
 ) -> Response:
-    """Every instruction, narrowed by family, operand type, target, shape (m16n8k16 or k16) and words of its PTX text."""
+    """Every instruction, narrowed by family, operand type, target, shape (m16n8k16 or k16) and words of its
+    PTX text.
+    """
     if shape and not SHAPE.fullmatch(shape):
-        raise LayoutError("bad_filter", f"No shape '{shown(shape)}'.", "A shape as m16n8k16, or a part of one: k16.", "shape")
+        raise LayoutError(
+            "bad_filter", f"No shape '{shown(shape)}'.", "A shape as m16n8k16, or a part of one: k16.", "shape"
+        )
     if len(q) > MOST_Q:
         raise LayoutError("bad_filter", f"q has {len(q)} characters.", f"At most {MOST_Q}.", "q")
     return json_body(facts.listing(family=family, type=type, target=target, shape=shape, q=q))
@@ -46,10 +53,17 @@ def instructions(
 def topic_search(
     q: Annotated[
         str,
-        text("What to look for: words, or code that names a page; every topic when left out.", "wait_group", "ldm alignment", most=MOST_Q),
+        text(
+            "What to look for: words, or code that names a page; every topic when left out.",
+            "wait_group",
+            "ldm alignment",
+            most=MOST_Q,
+        ),
     ] = "",
 ) -> Response:
-    """Pages that explain something, found by a name in the text or by words: what the search shows beside instructions."""
+    """Pages that explain something, found by a name in the text or by words: what the search shows beside
+    instructions.
+    """
     if len(q) > MOST_Q:
         raise LayoutError("bad_filter", f"q has {len(q)} characters.", f"At most {MOST_Q}.", "q")
     found = topics.find(q) if q.strip() else topics.topics()

@@ -86,7 +86,9 @@ def family_counts() -> list[FamilyCount]:
 
 def known_shapes() -> list[str]:
     """Every shape, small ones first."""
-    return sorted({i.shape for i in catalog.instructions()}, key=lambda shape: [int(n) for n in re.findall(r"\d+", shape)])
+    return sorted(
+        {i.shape for i in catalog.instructions()}, key=lambda shape: [int(n) for n in re.findall(r"\d+", shape)]
+    )
 
 
 def thumbnails() -> list[Thumbnail]:
@@ -133,4 +135,6 @@ def _summary_of(instruction: Instruction) -> Summary:
 
 def _check(field: str, given: str, allowed: tuple[str, ...]) -> None:
     if given and given not in allowed:
-        raise LayoutError("bad_filter", f"No {field} '{catalog.shorten(given)}'.", f"Allowed: {', '.join(allowed)}.", field)
+        raise LayoutError(
+            "bad_filter", f"No {field} '{catalog.shorten(given)}'.", f"Allowed: {', '.join(allowed)}.", field
+        )

@@ -40,7 +40,9 @@ def catalogue(request: Request) -> Response:
         "given": given,
         "notices": notices,
         "found": found,
-        "rows": [(row, *rows.in_words(catalog.find(row.ptx))) for row in found.instructions[: request.app.state.limits.rows]],
+        "rows": [
+            (row, *rows.in_words(catalog.find(row.ptx))) for row in found.instructions[: request.app.state.limits.rows]
+        ],
         "guess": guess,
         "topics": topics.find(given["q"]),
         "topic_named": bool(topics.named(given["q"])),
@@ -51,7 +53,9 @@ def catalogue(request: Request) -> Response:
         "total": len(catalog.instructions()),
         "favourites": thumbnails() if not any(given.values()) else [],
     }
-    return page(request, "catalogue/rows.html" if request.query_params.get("part") == "rows" else "catalogue/page.html", context)
+    return page(
+        request, "catalogue/rows.html" if request.query_params.get("part") == "rows" else "catalogue/page.html", context
+    )
 
 
 @router.get("/go")

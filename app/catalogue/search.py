@@ -1,7 +1,7 @@
 """The search of the catalogue: a row has keys, a question asks for keys. No framework.
 
-The server matches with `matches`; an exported site receives `exported()` and matches with static/catalogue/site.js, which follows the same
-three rules and knows nothing else:
+The server matches with `matches`; an exported site receives `exported()` and matches with static/catalogue/site.js,
+which follows the same three rules and knows nothing else:
   - every filter is a whole key, `name=value`;
   - a text that spells one instruction in full asks for its whole key `line=…` and for nothing else;
   - of any other text every word is a whole key `shape=…` or the beginning of a part of the PTX text.
@@ -76,7 +76,8 @@ class Exported:
 
 
 def line(text: str) -> str:
-    """The first PTX text inside a line in the one spelling that is compared: what has no order first, sorted; "" where there is none.
+    """The first PTX text inside a line in the one spelling that is compared: what has no order first, sorted; "" where
+    there is none.
 
     >>> line("@p mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0, ...};")
     'm16n8k16.mma.row.col.f32.f16.f16.f32'
@@ -84,8 +85,14 @@ def line(text: str) -> str:
     match = _OPCODE.search(re.sub(_FOREIGN, " ", text))
     if not match:
         return ""
-    parts = [part for part in re.sub(r"\s", "", match[0].lower(), flags=re.A).rstrip(":").split(".") if part and part not in SILENT]
-    return ".".join([*sorted(part for part in parts if part not in ORDERED), *(part for part in parts if part in ORDERED)])
+    parts = [
+        part
+        for part in re.sub(r"\s", "", match[0].lower(), flags=re.A).rstrip(":").split(".")
+        if part and part not in SILENT
+    ]
+    return ".".join(
+        [*sorted(part for part in parts if part not in ORDERED), *(part for part in parts if part in ORDERED)]
+    )
 
 
 @lru_cache(maxsize=1)
@@ -116,7 +123,9 @@ def _keys(i: Instruction) -> Keys:
 
 def question(given: Mapping[str, str]) -> Question:
     """What the filters and the text of a search ask for."""
-    whole = [f"{name}={value}" for name in FILTERS if name != "q" and (value := given.get(name, "").strip(BLANKS).lower())]
+    whole = [
+        f"{name}={value}" for name in FILTERS if name != "q" and (value := given.get(name, "").strip(BLANKS).lower())
+    ]
     text = given.get("q", "")
     spelled = f"line={line(text)}"
     if spelled in _lines():
@@ -145,7 +154,8 @@ def exported(chosen: Iterable[Instruction]) -> Exported:
         ordered=tuple(sorted(ORDERED)),
         keys=tuple(names),
         rows=tuple(
-            RowKeys(whole=tuple(sorted(at[key] for key in keys.whole)), words=tuple(at[key] for key in keys.words)) for keys in rows
+            RowKeys(whole=tuple(sorted(at[key] for key in keys.whole)), words=tuple(at[key] for key in keys.words))
+            for keys in rows
         ),
         lines=tuple(sorted(_lines() - set(names))),
     )

@@ -1,4 +1,6 @@
-"""Topics: every page that explains something, found by its name or its words. What a search shows beside instructions. No framework."""
+"""Topics: every page that explains something, found by its name or its words. What a search shows beside instructions.
+No framework.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +82,15 @@ def topics() -> tuple[Entry, ...]:
             *(word for name in entry.names for word in _words(name)),
         ]
         summary = _sentence(guide_index.lead_of(entry.slug))
-        out.append(Entry(page=f"/guide/{entry.slug}", title=title, summary=summary, names=entry.names, words=tuple(dict.fromkeys(words))))
+        out.append(
+            Entry(
+                page=f"/guide/{entry.slug}",
+                title=title,
+                summary=summary,
+                names=entry.names,
+                words=tuple(dict.fromkeys(words)),
+            )
+        )
     return tuple(out)
 
 
@@ -88,7 +98,8 @@ BY_PAGE = {topic.page: topic for topic in topics()}
 
 
 def named(text: str) -> list[Entry]:
-    """The topics whose name stands in a text, in the text's order: `wgmma.fence` in an asm statement, load_matrix_sync in C++.
+    """The topics whose name stands in a text, in the text's order: `wgmma.fence` in an asm statement, load_matrix_sync
+    in C++.
 
     Where one name is part of another (nvcuda::wmma, bmma_sync), the longer stands for itself.
     """
@@ -106,14 +117,18 @@ def of(instruction: Instruction) -> list[Entry]:
     if instruction.family.ordered_by:
         names = list(instruction.family.ordered_by)
     else:
-        become = [function for function in FUNCTIONS if function.becomes and instruction.ptx.startswith(function.becomes)]
+        become = [
+            function for function in FUNCTIONS if function.becomes and instruction.ptx.startswith(function.becomes)
+        ]
         special = [function for function in become if function.modifier and function.modifier in instruction.modifiers]
         names = [function.name for function in special or become if special or not function.modifier]
     return [BY_PAGE[f"/guide/{name}"] for name in names]
 
 
 def find(text: str) -> list[Entry]:
-    """What a search text asks for: the topics it names first, then those that have all its words, whole words before beginnings."""
+    """What a search text asks for: the topics it names first, then those that have all its words, whole words before
+    beginnings.
+    """
     first = named(text)
     asked = [word for word in _words(text[:400]) if word not in SILENT and not word.isdecimal()]
     rest = [

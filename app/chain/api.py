@@ -16,6 +16,6 @@ router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
 
 @router.post("/chain", responses={200: {"model": ChainVerdict}}, openapi_extra=takes("ChainBody", ChainBody))
 def chain_api(given: Given) -> Response:
-    """Does this load feed this operand from this storage? storage as in /descriptors/verify, load and mma as PTX, operand a or b (d for a
-    stmatrix). Lane addresses to give, and the loads that would do instead."""
+    """Does this load feed this operand from this storage? storage as in /descriptors/verify, load and mma as PTX,
+    operand a or b (d for a stmatrix). Lane addresses to give, and the loads that would do instead."""
     return json_body(chains.chain_facts(chains.chain_of(given)))

@@ -11,7 +11,9 @@ from layouts.view import LEFT, TOP, Figure, Panel
 
 
 def rows_svg(found: chain.Chain) -> str:
-    """The rows of the first load (store): eight 16-bit units each, the lane that receives (gives) each, and the elements in it."""
+    """The rows of the first load (store): eight 16-bit units each, the lane that receives (gives) each, and the
+    elements in it.
+    """
     load, want = found.load, found.want
     lane_of = {at: lane for lane, at in enumerate(zip(*found.lane_rows, strict=True))}
     names = [lane_of[matrix, row] for matrix in range(load.matrices) for row in range(load.rows)]
@@ -57,7 +59,9 @@ def operand_svg(found: chain.Chain) -> str:
 
 
 def lanes_svg(found: chain.Chain) -> str:
-    """Shared memory in 16-byte chunks, 128 bytes a line, as far as it is read: the lane that gives each row's address, coloured by matrix."""
+    """Shared memory in 16-byte chunks, 128 bytes a line, as far as it is read: the lane that gives each row's address,
+    coloured by matrix.
+    """
     given = found.lane_addresses
     touched = np.unique(given[given >= 0] // 128)
     text = [[""] * 8 for _ in touched]

@@ -49,9 +49,14 @@ class ChainVerdict:
     matched: int
     total: int
     first_mismatch: ChainMismatch | None
-    lane_addresses: Annotated[list[int], Says("The byte address each lane gives in the first turn; on a mismatch the best one there is.")]
+    lane_addresses: Annotated[
+        list[int], Says("The byte address each lane gives in the first turn; on a mismatch the best one there is.")
+    ]
     turns: Annotated[list[list[int]], Says("[turn][lane]")]
-    starts: Annotated[list[list[list[int] | None]], Says("[turn][lane] of the first warp: row and column of the element at that address.")]
+    starts: Annotated[
+        list[list[list[int] | None]],
+        Says("[turn][lane] of the first warp: row and column of the element at that address."),
+    ]
     matrices: Annotated[list[list[MatrixPlace]], Says("[turn][matrix]")]
     feeds: Annotated[bool, Says("Whether the load feeds the operand: the verdict.")]
     notes: list[str]
@@ -65,7 +70,9 @@ def chain_of(given: Json) -> chain.Chain:
     """What a requested load or store does over the storage; LayoutError names the wrong field."""
     keys(given, CHAIN_FIELDS)
     load, mma = catalog.named(given.get("load"), "load"), catalog.named(given.get("mma"), "mma")
-    letter = choice(given.get("operand", "d" if load.family.stores else "a"), "operand", ("a", "b", "c", "d"), "bad_operand")
+    letter = choice(
+        given.get("operand", "d" if load.family.stores else "a"), "operand", ("a", "b", "c", "d"), "bad_operand"
+    )
     operand = _operand(mma, letter, load)
     return chain.chain(load, operand, _stored(given, operand))
 
@@ -88,13 +95,20 @@ def _operand(mma: Instruction, letter: str, load: Instruction) -> Operand:
 
 
 def choices(given: Json) -> tuple[list[str], list[str]]:
-    """(every load or store whose registers fit the operand of a request, those that feed it from its storage, best first)."""
-    mma, letter = catalog.named(given.get("mma"), "mma"), choice(given.get("operand", "a"), "operand", ("a", "b", "c", "d"), "bad_operand")
+    """(every load or store whose registers fit the operand of a request, those that feed it from its storage, best
+    first).
+    """
+    mma, letter = (
+        catalog.named(given.get("mma"), "mma"),
+        choice(given.get("operand", "a"), "operand", ("a", "b", "c", "d"), "bad_operand"),
+    )
     operand, store = pieces.in_memory(mma.operand(letter)), letter in "cd"
     fits = [i.ptx for i in chain.candidates(operand, store)]
     if not fits:
         pieces.wanted(operand)
-        raise LayoutError("no_chain", f"No ldmatrix fills {operand.registers} registers.", "Load it with ld.shared.", "operand")
+        raise LayoutError(
+            "no_chain", f"No ldmatrix fills {operand.registers} registers.", "Load it with ld.shared.", "operand"
+        )
     return fits, [found.load.instruction.ptx for found in chain.advise(operand, _stored(given, operand), store)]
 
 
@@ -112,9 +126,13 @@ def chain_facts(found: chain.Chain) -> ChainVerdict:
         lane_addresses=found.lane_addresses[:, 0].reshape(-1).tolist(),
         turns=found.lane_addresses.transpose(1, 0, 2).reshape(found.count, -1).tolist(),
         starts=[[_element(operand, mn, k) for mn, k, _ in turn] for turn in starts.tolist()],
-        matrices=[[_place(found.major, mn, k, bits) for mn, k, _ in turn] for turn in found.starts[0, :, :, 0].tolist()],
+        matrices=[
+            [_place(found.major, mn, k, bits) for mn, k, _ in turn] for turn in found.starts[0, :, :, 0].tolist()
+        ],
         feeds=found.match,
-        notes=list(found.notes) if found.match or found.notes or better else [why_not(operand, found.where, found.store)],
+        notes=(
+            list(found.notes) if found.match or found.notes or better else [why_not(operand, found.where, found.store)]
+        ),
         instead=[c.load.instruction.ptx for c in better],
         wavefronts=costs[0].wavefronts if costs else None,
         ways=max((cost.ways for cost in costs), default=None),

@@ -1,4 +1,6 @@
-"""A chain as its page's address says it: the fields, their defaults, and the body of POST /chain that they make. No framework."""
+"""A chain as its page's address says it: the fields, their defaults, and the body of POST /chain that they make. No
+framework.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def request(given: dict[str, str], spec: dict[str, str]) -> dict[str, Any]:
 
 
 def chain_figure(query: Mapping[str, str]) -> str:
-    """The guide's picture of a chain's address: what each row holds and who receives it; where it does not feed, what arrives."""
+    """The guide's picture of a chain's address: what each row holds and who receives it; where it does not feed, what
+    arrives.
+    """
     given, spec, _ = read(query)
     found = chains.chain_of(request(given, spec) | {"load": given["load"]})
     return rows_svg(found) if found.match else operand_svg(found)

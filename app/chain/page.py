@@ -27,7 +27,8 @@ def chain_page(request: Request) -> Response:
     """Shared memory → ldmatrix → mma operand, or accumulator → stmatrix → shared memory."""
     given, spec, used = forms.read(request.query_params)
     context: dict[str, Any] = {
-        "given": given, "storage": spec, "used": used, "error": None, "kinds": list(USED), "orders": ORDERS, "code": 200,
+        "given": given, "storage": spec, "used": used, "error": None, "kinds": list(USED), "orders": ORDERS,
+        "code": 200,
     }  # fmt: skip
     try:
         context |= _chain_context(given, spec, used)
@@ -45,9 +46,11 @@ def _chain_context(given: dict[str, str], spec: dict[str, str], used: list[str])
     same = {**given, **{f"s_{name}": spec[name] for name in ("kind", *used)}}
     operand, facts = found.want.operand, chains.chain_facts(found)
     return {
-        "converted": operand is not find(given["mma"]).operand(given["operand"]), "loads": fits, "best": best, "store": found.store,
+        "converted": operand is not find(given["mma"]).operand(given["operand"]), "loads": fits, "best": best,
+        "store": found.store,
         "facts": facts, "links": {load: links.chain(same | {"load": load}) for load in facts.instead},
         "as_json": dumps(request).decode(), "operand": operand, "lane_rows": found.lane_addresses.tolist(),
-        "starts": found.of_lanes(found.starts).tolist(), "operand_svg": operand_svg(found), "lanes_svg": lanes_svg(found),
+        "starts": found.of_lanes(found.starts).tolist(), "operand_svg": operand_svg(found),
+        "lanes_svg": lanes_svg(found),
         "rows_svg": rows_svg(found) if found.match else "", "banks_svg": banks_svg(found.costs) if found.costs else "",
     }  # fmt: skip

@@ -17,13 +17,20 @@ def chain(
     operand: Annotated[str, typer.Argument(help="a or b; c or d for a stmatrix.")] = "a",
     load: Annotated[str, typer.Option(help="The ldmatrix or stmatrix; the best one when left out.")] = "",
     major: Annotated[str, typer.Option(help="K or MN: which way is contiguous.")] = "K",
-    storage: Annotated[list[str] | None, typer.Option(help="Where the data lie: kind=rows,pitch_bytes=144,swizzle=128B, …")] = None,
+    storage: Annotated[
+        list[str] | None, typer.Option(help="Where the data lie: kind=rows,pitch_bytes=144,swizzle=128B, …")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Does this load feed this operand? Lane addresses and the loop. Exit status 1 where it does not."""
     from app.chain import facts as chains
 
-    given = {"mma": mma, "operand": operand, "major": major, "storage": storage_of(storage or ["kind=rows", "pitch_bytes=144"], major)}
+    given = {
+        "mma": mma,
+        "operand": operand,
+        "major": major,
+        "storage": storage_of(storage or ["kind=rows", "pitch_bytes=144"], major),
+    }
     if not load:
         fits, best = chains.choices(given)
         load = (best or fits)[0]

@@ -20,5 +20,7 @@ def compare_api(
     left: Annotated[str, text("{ptx}/{operand}", "ldmatrix.m8n8.x1.b16/data")],
     right: Annotated[str, text("{ptx}/{operand} of the same size", "ldmatrix.m8n8.x1.trans.b16/data")],
 ) -> Response:
-    """Two operands, each `{ptx}/{operand}`: moved[row][col] is 0 same place, 1 other value of the same lane, 2 another lane."""
+    """Two operands, each `{ptx}/{operand}`: moved[row][col] is 0 same place, 1 other value of the same lane, 2 another
+    lane.
+    """
     return json_body(compare(operand(left, "left")[1], operand(right, "right")[1]))

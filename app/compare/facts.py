@@ -17,7 +17,9 @@ class Comparison:
     total: int
     other_lane: int
     other_value: int
-    moved: Annotated[Any, Integers(2, "[row][col]: 0 the same place, 1 another value of the same lane, 2 another lane.")]
+    moved: Annotated[
+        Any, Integers(2, "[row][col]: 0 the same place, 1 another value of the same lane, 2 another lane.")
+    ]
 
 
 def compare(left: Operand, right: Operand) -> Comparison:
@@ -25,8 +27,13 @@ def compare(left: Operand, right: Operand) -> Comparison:
     a, b = Grid(left), Grid(right)
     if (a.rows, a.cols) != (b.rows, b.cols):
         raise LayoutError(
-            "cannot_compare", f"The left is {a.rows}×{a.cols}, the right {b.rows}×{b.cols}.", "Both must be of one size.", "right"
+            "cannot_compare",
+            f"The left is {a.rows}×{a.cols}, the right {b.rows}×{b.cols}.",
+            "Both must be of one size.",
+            "right",
         )
     lane = a.thread[:, :, 0] != b.thread[:, :, 0]
     place = ~lane & (a.value[:, :, 0] != b.value[:, :, 0])
-    return Comparison(total=a.rows * a.cols, other_lane=int(lane.sum()), other_value=int(place.sum()), moved=lane * 2 + place)
+    return Comparison(
+        total=a.rows * a.cols, other_lane=int(lane.sum()), other_value=int(place.sum()), moved=lane * 2 + place
+    )

@@ -30,10 +30,15 @@ def compare_page(request: Request) -> Response:
     try:
         sides = [operand(given[side], side) for side in ("left", "right")]
         facts = compare(sides[0][1], sides[1][1])
-        drawings = [marked(Grid(op), facts.moved, Grid(op).labels("lane:value"), f"{op.name.upper()} of {i.ptx}") for i, op in sides]
+        drawings = [
+            marked(Grid(op), facts.moved, Grid(op).labels("lane:value"), f"{op.name.upper()} of {i.ptx}")
+            for i, op in sides
+        ]
         context |= {
             "facts": facts,
-            "sides": [{"ptx": i.ptx, "op": op, "svg": drawing} for (i, op), drawing in zip(sides, drawings, strict=True)],
+            "sides": [
+                {"ptx": i.ptx, "op": op, "svg": drawing} for (i, op), drawing in zip(sides, drawings, strict=True)
+            ],
         }
     except LayoutError as error:
         context["error"] = error

@@ -1,4 +1,6 @@
-"""Pictures at stable addresses: /i/{ptx}[/{operand}].{form}, /smem.{form}, /descriptor/wgmma/{word}.{form}. The same bytes every time."""
+"""Pictures at stable addresses: /i/{ptx}[/{operand}].{form}, /smem.{form}, /descriptor/wgmma/{word}.{form}. The same
+bytes every time.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ register_url_convertor("form", FormConvertor())
 
 
 def later(drawing: Drawing) -> Drawing:
-    """Drawn by a process of its own, once the route has answered; LayoutError where that would be too much for one request."""
+    """Drawn by a process of its own, once the route has answered; LayoutError where that would be too much for one
+    request.
+    """
     return servable(drawing)
 
 
@@ -60,8 +64,16 @@ router = APIRouter(tags=["pictures"], route_class=ApiRoute, default_response_cla
 
 def gives(model: Any, forms: dict[str, str] = FORMS) -> Any:
     """The answers of a picture route: bytes by media type, and JSON by its model."""
-    content: dict[str, Any] = {media.partition(";")[0]: {"schema": {"type": "string", "format": "binary"}} for media in forms.values()}
-    return {200: {"description": "The picture in the form of the ending.", "model": model, "content": content | {"application/json": {}}}}
+    content: dict[str, Any] = {
+        media.partition(";")[0]: {"schema": {"type": "string", "format": "binary"}} for media in forms.values()
+    }
+    return {
+        200: {
+            "description": "The picture in the form of the ending.",
+            "model": model,
+            "content": content | {"application/json": {}},
+        }
+    }
 
 
 def option(name: str, says: str) -> Any:
@@ -75,12 +87,15 @@ DRAWING = {name: option(name, DIAGRAM[name]) for name in DRAWN}
 Fragment = Annotated[dict[str, str], query(FRAGMENT)]
 Bits = Annotated[dict[str, str], query(DRAWING)]
 TileDrawing = Annotated[
-    dict[str, str], query(typed(TILE) | DRAWING | {name: option(name, says) for name, (_, says) in LOOK.items()}, TILE_FIELDS)
+    dict[str, str],
+    query(typed(TILE) | DRAWING | {name: option(name, says) for name, (_, says) in LOOK.items()}, TILE_FIELDS),
 ]
 
 
 @router.get("/i/{ptx}/{operand}.{form:form}", responses=gives(OperandMap))
-def operand_picture(ptx: Ptx, operand: Annotated[str, part("One operand in registers.", "a")], form: Form, given: Fragment) -> Response:
+def operand_picture(
+    ptx: Ptx, operand: Annotated[str, part("One operand in registers.", "a")], form: Form, given: Fragment
+) -> Response:
     """One operand of an instruction as a picture, a table or text; json is its map."""
     found = catalog.find(ptx)
     shown = found.operand(operand)
@@ -92,9 +107,13 @@ def operand_picture(ptx: Ptx, operand: Annotated[str, part("One operand in regis
 
 @router.get("/i/{ptx}.{form:form}", responses=gives(Detail, FORMS | {PROGRAM: "text/plain"}))
 def instruction_picture(
-    ptx: Ptx, form: Annotated[str, part("The form; cu is a program that runs it.", known=(*FORMS, PROGRAM))], given: Fragment
+    ptx: Ptx,
+    form: Annotated[str, part("The form; cu is a program that runs it.", known=(*FORMS, PROGRAM))],
+    given: Fragment,
 ) -> Response:
-    """All operands of an instruction as in a product; txt is its PTX syntax, cu a CUDA program, json what /api/v1/instructions/{ptx} says."""
+    """All operands of an instruction as in a product; txt is its PTX syntax, cu a CUDA program, json what
+    /api/v1/instructions/{ptx} says.
+    """
     found = catalog.find(ptx)
     pictures.check("svg" if form == PROGRAM else form, found, given)
     if form == "json":
@@ -107,13 +126,17 @@ def instruction_picture(
 
 @router.get("/smem.{form}", responses=gives(Tile))
 def tile_picture(form: Form, given: TileDrawing) -> Response:
-    """A tile in shared memory: logical and memory picture with LBO and SBO; txt, md, csv say where every element (chunk) lies."""
+    """A tile in shared memory: logical and memory picture with LBO and SBO; txt, md, csv say where every element
+    (chunk) lies.
+    """
     return picture(*pictures.tile(form, given, draw=later))
 
 
 @router.get("/descriptor/wgmma/{word:path}.{form:form}", responses=gives(Decoded))
 def descriptor_picture(
-    word: Annotated[str, part("64 bits: hex, 0b…, 0d… for decimal, or a constant C++ expression.", "0x4000004004000101")],
+    word: Annotated[
+        str, part("64 bits: hex, 0b…, 0d… for decimal, or a constant C++ expression.", "0x4000004004000101")
+    ],
     form: Form,
     given: Bits,
 ) -> Response:

@@ -1,4 +1,6 @@
-"""Every form of a diagram, for stable addresses and the command line: svg, png, pdf, tex, txt, md, csv, json. No framework."""
+"""Every form of a diagram, for stable addresses and the command line: svg, png, pdf, tex, txt, md, csv, json. No
+framework.
+"""
 
 from __future__ import annotations
 
@@ -36,13 +38,19 @@ Draw = Callable[[Drawing], Any]  # what makes a PNG or PDF of a drawing: here an
 MOST_SPAN = 4096  # rows or columns of a window; the operand's own size is checked where it is drawn
 
 
-def instruction(form: str, found: Instruction, operand: Operand | None, query: Mapping[str, str], draw: Draw = Drawing.made) -> Made:
+def instruction(
+    form: str, found: Instruction, operand: Operand | None, query: Mapping[str, str], draw: Draw = Drawing.made
+) -> Made:
     """A diagram of one operand, or of A, B and D as in a product."""
     style, chosen = check(form, found, query)
     cell, rows, cols = _cell(query), _span("rows", query), _span("cols", query)
     if operand is None and (rows or cols):
-        raise LayoutError("bad_option", "A window needs one operand.", f"…/{next(iter(found.operands))}.{form}?rows=0-7", "rows")
-    figure = operand_figure(operand, chosen.product, cell, rows, cols) if operand else figure_of(found, chosen.product, cell)
+        raise LayoutError(
+            "bad_option", "A window needs one operand.", f"…/{next(iter(found.operands))}.{form}?rows=0-7", "rows"
+        )
+    figure = (
+        operand_figure(operand, chosen.product, cell, rows, cols) if operand else figure_of(found, chosen.product, cell)
+    )
     title = f"{operand.name.upper()} of {found.ptx}" if operand else found.ptx
     if form in ("txt", "md", "csv"):
         return _text(form, figure, style, title).encode(), FORMS[form]
@@ -53,7 +61,9 @@ def instruction(form: str, found: Instruction, operand: Operand | None, query: M
 
 
 def check(form: str, found: Instruction, query: Mapping[str, str]) -> tuple[Style, state.PageState]:
-    """The style a query asks for; LayoutError for an option that is not known or not legal here, whatever the form makes of it."""
+    """The style a query asks for; LayoutError for an option that is not known or not legal here, whatever the form
+    makes of it.
+    """
     _known(form, query)
     _span("rows", query), _span("cols", query)
     return read(found, query)
@@ -84,7 +94,8 @@ def read(found: Instruction, query: Mapping[str, str]) -> tuple[Style, state.Pag
     if lang not in WORDS:
         raise LayoutError("bad_option", f"No language '{lang[:20]}'.", f"Allowed: {', '.join(WORDS)}.", "lang")
     style = Style(
-        chosen.colour, chosen.label, threads, theme(query), _title(query), _flag("legend", query), _flag("caption", query), lang
+        chosen.colour, chosen.label, threads, theme(query), _title(query), _flag("legend", query),
+        _flag("caption", query), lang
     )  # fmt: skip
     return style, chosen
 
@@ -93,7 +104,9 @@ def theme(query: Mapping[str, str]) -> Palette:
     """The palette a query names."""
     name = query.get("theme") or DEFAULTS["theme"]
     if name not in PALETTES:
-        raise LayoutError("bad_option", f"No theme '{catalog.shorten(name, 20)}'.", f"Allowed: {', '.join(PALETTES)}.", "theme")
+        raise LayoutError(
+            "bad_option", f"No theme '{catalog.shorten(name, 20)}'.", f"Allowed: {', '.join(PALETTES)}.", "theme"
+        )
     return PALETTES[name]
 
 
@@ -102,7 +115,12 @@ def _known(form: str, query: Mapping[str, str], more: tuple[str, ...] = ()) -> N
         raise LayoutError("not_found", f"No form '{form[:20]}'.", f"Allowed: {', '.join(FORMS)}.", "form")
     unknown = sorted(set(query) - set(DIAGRAM) - set(more) - set(state.SPEC))
     if unknown:
-        raise LayoutError("bad_option", f"No option '{unknown[0][:40]}'.", f"Allowed: {', '.join((*more, *DIAGRAM))}.", unknown[0][:40])
+        raise LayoutError(
+            "bad_option",
+            f"No option '{unknown[0][:40]}'.",
+            f"Allowed: {', '.join((*more, *DIAGRAM))}.",
+            unknown[0][:40],
+        )
     for name in ("legend", "caption", "embed"):
         _flag(name, query)
     theme(query), _scale(query), _cell(query), _title(query)
@@ -129,7 +147,9 @@ def _cell(query: Mapping[str, str]) -> tuple[float, float] | None:
     match = re.fullmatch(r"([0-9]{1,3}(?:\.[0-9]{1,3})?)(?:x([0-9]{1,3}(?:\.[0-9]{1,3})?))?", given)
     wide, high = (float(match[1]), float(match[2] or max(14.0, 0.45 * float(match[1])))) if match else (0.0, 0.0)
     if not 2 <= wide <= 200 or not 2 <= high <= 200:
-        raise LayoutError("bad_option", f"cell is '{given[:20]}'.", "A width, or width x height, from 2 to 200: 40 or 40x20.", "cell")
+        raise LayoutError(
+            "bad_option", f"cell is '{given[:20]}'.", "A width, or width x height, from 2 to 200: 40 or 40x20.", "cell"
+        )
     return wide, high
 
 
@@ -185,11 +205,13 @@ def _text(form: str, figure: Figure, style: Style, title: str) -> str:
     return "\n".join(parts)
 
 
-# shared memory and descriptors -------------------------------------------------------------------------------------------------
+# shared memory and descriptors ----------------------------------------------------------------------------------------
 
 
 def tile(form: str, query: Mapping[str, str], draw: Draw = Drawing.made) -> Made:
-    """A tile in shared memory: logical and memory picture with LBO and SBO; txt, md, csv: where every element (chunk) lies."""
+    """A tile in shared memory: logical and memory picture with LBO and SBO; txt, md, csv: where every element (chunk)
+    lies.
+    """
     _known(form, query, (*memory.TILE_FIELDS, *LOOK))
     made, rows = memory.tile_of({name: query[name] for name in memory.TILE_FIELDS if name in query})
     look = look_of(query)
@@ -212,7 +234,10 @@ def _tile_text(form: str, made: Tile, rows: int, title: str, look: Look) -> str:
     """Where every cell lies, in bytes from the tile's start."""
     facts = memory.tile_facts(made, rows)
     cells = TileMap(made, look.down, look.unit)
-    head = [f"{name.upper()} {facts[f'{name}_bytes']} bytes" + ("" if facts[f"{name}_used"] else ", not read") for name in ("lbo", "sbo")]
+    head = [
+        f"{name.upper()} {facts[f'{name}_bytes']} bytes" + ("" if facts[f"{name}_used"] else ", not read")
+        for name in ("lbo", "sbo")
+    ]
     at = [[f"{n:#x}" for n in row] for row in (cells.memory(look.plain) * cells.bits // 8).tolist()]
     told = f"{title}; {'; '.join(head)}; descriptor {facts['descriptor']}; {facts['cute']['elements']}"
     dims = ("mn", "k") if cells.rows_are_mn else ("k", "mn")
@@ -232,14 +257,26 @@ def descriptor(form: str, word: Descriptor, query: Mapping[str, str], draw: Draw
     _known(form, query)
     if form == "json":
         return dumps(memory.descriptor_facts(word)), FORMS[form]
-    rows = [(f.name, f"{f.high}:{f.low}", f"{f.get(word.word):#x}", word.format.said(word.word, f)) for f in word.format.fields]
+    rows = [
+        (f.name, f"{f.high}:{f.low}", f"{f.get(word.word):#x}", word.format.said(word.word, f))
+        for f in word.format.fields
+    ]
     if form == "csv":
         return ("\n".join(["field,bits,encoded,amount", *(",".join(row) for row in rows)]) + "\n").encode(), FORMS[form]
     if form == "md":
-        lines = [f"### {word}", "", "| field | bits | encoded | amount |", "|---|---|---|---|", *(f"| {' | '.join(row)} |" for row in rows)]
+        lines = [
+            f"### {word}",
+            "",
+            "| field | bits | encoded | amount |",
+            "|---|---|---|---|",
+            *(f"| {' | '.join(row)} |" for row in rows),
+        ]
         return ("\n".join(lines) + "\n").encode(), FORMS[form]
     if form == "txt":
         return (
-            "\n".join([str(word), *(f"  {name:14} {bits:>6}  {encoded:>7}  {amount}" for name, bits, encoded, amount in rows)]) + "\n"
+            "\n".join(
+                [str(word), *(f"  {name:14} {bits:>6}  {encoded:>7}  {amount}" for name, bits, encoded, amount in rows)]
+            )
+            + "\n"
         ).encode(), FORMS[form]
     return _drawn(form, memory_views.bits_svg(word, theme(query)), query, draw)

@@ -64,19 +64,24 @@ def builder(request: Request) -> Response:
     return page(request, "diagram/page.html", context, code, keep=False)
 
 
-def copies(request: Request, ptx: str, operand: str, form: str, path: str, options: dict[str, str]) -> list[tuple[str, str]]:
+def copies(
+    request: Request, ptx: str, operand: str, form: str, path: str, options: dict[str, str]
+) -> list[tuple[str, str]]:
     """(what, text) to copy."""
     address = str(request.base_url).rstrip("/") + path
     alt = f"{operand.upper() + ' of ' if operand else ''}{ptx}"
     stem = catalog.shorten("_".join(filter(None, (ptx.replace(".sync.aligned", "").replace("::", "_"), operand))), 100)
     flags = " ".join(
-        f"--{name} {shlex.quote(value)}" if name not in ("legend", "caption", "embed") else f"--{name}" for name, value in options.items()
+        f"--{name} {shlex.quote(value)}" if name not in ("legend", "caption", "embed") else f"--{name}"
+        for name, value in options.items()
     )
     out = [("address", address)]
     if form in ("svg", "png"):
         out += [("Markdown", f"![{alt}]({address})"), ("HTML", f'<img src="{address}" alt="{alt}">')]
     if form == "tex":
-        out.append(("LaTeX", f"\\input{{{stem}}}  % made with embed=1; \\usepackage{{tikz}} \\usetikzlibrary{{patterns}}"))
+        out.append(
+            ("LaTeX", f"\\input{{{stem}}}  % made with embed=1; \\usepackage{{tikz}} \\usetikzlibrary{{patterns}}")
+        )
     if form in ("pdf", "png"):
         out.append(("LaTeX", f"\\includegraphics{{{stem}}}"))
     out.append(("command", " ".join(filter(None, ("lanescope diagram", ptx, operand, flags, f"-o {stem}.{form}")))))
@@ -86,5 +91,8 @@ def copies(request: Request, ptx: str, operand: str, form: str, path: str, optio
 @router.get("/gallery")
 def gallery(request: Request) -> Response:
     """One picture a kind of family; the golden tests hold these very drawings."""
-    items = [{"slug": slug, "title": entry.title, "href": entry.href, "svg": drawing(slug)} for slug, entry in PICTURES.items()]
+    items = [
+        {"slug": slug, "title": entry.title, "href": entry.href, "svg": drawing(slug)}
+        for slug, entry in PICTURES.items()
+    ]
     return page(request, "diagram/gallery.html", {"items": items})

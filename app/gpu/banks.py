@@ -1,4 +1,6 @@
-"""Kind "banks": the clocks one shared-memory access takes where many warps issue it, against the predicted wavefronts."""
+"""Kind "banks": the clocks one shared-memory access takes where many warps issue it, against the predicted
+wavefronts.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +15,21 @@ MOST = 226 * 1024
 
 
 def run(device: Device, kind: str, address: Sequence[int | None]) -> dict[str, Any]:
-    """Wavefronts predicted and measured. Agreement: the clocks, rounded, are the wavefronts, or what the same access costs with one address in every lane."""
+    """Wavefronts predicted and measured. Agreement: the clocks, rounded, are the wavefronts, or what the same access
+    costs with one address in every lane.
+    """
     row = access(kind)
     given = check(row, address)
     if any(at is None for at in given):
-        raise LayoutError("bad_address", "A timed run needs an address from every lane.", f"Give {row.lanes}.", "address")
+        raise LayoutError(
+            "bad_address", "A timed run needs an address from every lane.", f"Give {row.lanes}.", "address"
+        )
     numbers = [int(at) for at in given if at is not None]
     low = min(numbers) // 128 * 128
     if max(numbers) - low + 16 > MOST:
-        raise LayoutError("reads_outside", f"The addresses span {max(numbers) - low} bytes.", f"At most {MOST} can be run.", "address")
+        raise LayoutError(
+            "reads_outside", f"The addresses span {max(numbers) - low} bytes.", f"At most {MOST} can be run.", "address"
+        )
     found = cost(row, numbers)
     moved = [at - low for at in numbers]
     took, source = device.cycles(row, moved)

@@ -1,7 +1,8 @@
 """Kind "descriptor": execute wgmma with a raw descriptor over shared memory that holds its own addresses.
 
-Every run writes one bit of its address into each element; the other operand is a shifted identity, so each element of D is the bit of
-the byte address that was read. Nothing outside the block's shared memory is ever read: such descriptors are refused first.
+Every run writes one bit of its address into each element; the other operand is a shifted identity, so each element of D
+is the bit of the byte address that was read. Nothing outside the block's shared memory is ever read: such descriptors
+are refused first.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ ADDRESS_BITS = 18
 def place(descriptor: Descriptor, view: View, other_bytes: int) -> tuple[Descriptor, int, int]:
     """(the descriptor to execute, how far it was moved up, where the other operand's bytes lie); LayoutError refuses.
 
-    A descriptor that reads the system's first kilobyte is moved up by whole kilobytes, which keeps every mode's pattern.
+    A descriptor that reads the system's first kilobyte is moved up by whole kilobytes, which keeps every mode's
+    pattern.
     """
     reads = desc.reads(descriptor, view)
     low, high = int(reads.min()), int(reads.max()) + max(view.bits // 8, 1)
@@ -38,7 +40,8 @@ def place(descriptor: Descriptor, view: View, other_bytes: int) -> tuple[Descrip
     if high + moved > end:
         raise LayoutError(
             "reads_outside",
-            f"The descriptor would read bytes {low:#x} to {high - 1:#x}; a run's shared memory ends at {end:#x}. It was not executed.",
+            f"The descriptor would read bytes {low:#x} to {high - 1:#x}; a run's shared memory ends at {end:#x}. It was"
+            " not executed.",
             f"The start and the strides must keep every read below {end} bytes.",
             "descriptor",
         )
@@ -58,7 +61,9 @@ def place(descriptor: Descriptor, view: View, other_bytes: int) -> tuple[Descrip
 
 
 def run(device: Device, i: Instruction, descriptor: Descriptor, operand: str, major: str) -> dict[str, Any]:
-    """The byte address read for every element [row][k], by the model and by the device, and every element that differs."""
+    """The byte address read for every element [row][k], by the model and by the device, and every element
+    that differs.
+    """
     view = desc.view(i, operand, major)
     measured, moved, source = measure(device, i, descriptor, operand, view, major)
     predicted = desc.reads(descriptor, view)
@@ -78,7 +83,9 @@ def run(device: Device, i: Instruction, descriptor: Descriptor, operand: str, ma
     }
 
 
-def measure(device: Device, i: Instruction, descriptor: Descriptor, operand: str, view: View, major: str) -> tuple[Array, int, str]:
+def measure(
+    device: Device, i: Instruction, descriptor: Descriptor, operand: str, view: View, major: str
+) -> tuple[Array, int, str]:
     """(byte address of every element [row, k], how far the descriptor was moved up, source)."""
     m, n = i.sizes["m"], i.sizes["n"]
     a, d = i.operands["a"], i.operands["d"]
@@ -102,12 +109,17 @@ def measure(device: Device, i: Instruction, descriptor: Descriptor, operand: str
         run_, moved, at = place(descriptor, view, eyes[0].size * max(view.bits, 8) // 8)
         tile, overlay = _overlay(i, eyes, at)
         job = Product(
-            i, "shared", registers, {"a_desc": run_.word, "b_desc": tile.descriptor().word}, image, overlay, (at - WINDOW) // 4, True, immediates
+            i, "shared", registers, {"a_desc": run_.word, "b_desc": tile.descriptor().word}, image, overlay,
+            (at - WINDOW) // 4, True, immediates
         )  # fmt: skip
     else:
         run_, moved, at = place(descriptor, view, 0)
         if a.sparsity:
-            return _sparse_b(device, i, run_, image, view, immediates) - moved, moved, kernels.product(i, "k", "registers", immediates)
+            return (
+                _sparse_b(device, i, run_, image, view, immediates) - moved,
+                moved,
+                kernels.product(i, "k", "registers", immediates),
+            )
         stored = [np.eye(m, a.col_count, shift, dtype=np.int64) for shift in shifts]
         registers["a"] = numbers.pack(a, numbers.encode(np.stack(stored), a.element.name))
         job = Product(i, "registers", registers, {"b_desc": run_.word}, image, None, 0, True, immediates)
@@ -126,15 +138,25 @@ def _addresses(i: Instruction, raw: Array) -> Array:
     return out
 
 
-def _sparse_b(device: Device, i: Instruction, word: Descriptor, image: Array, view: View, immediates: dict[str, str]) -> Array:
-    """B of wgmma.sp, [n, k]: a stored identity under metadata that keeps the first, then the last positions shows every row of K."""
+def _sparse_b(
+    device: Device, i: Instruction, word: Descriptor, image: Array, view: View, immediates: dict[str, str]
+) -> Array:
+    """B of wgmma.sp, [n, k]: a stored identity under metadata that keeps the first, then the last positions shows every
+    row of K.
+    """
     a, d = i.operands["a"], i.operands["d"]
     assert a.sparsity
     out = np.full((view.rows, view.k), -1, np.int64)
     eye = numbers.pack(a, numbers.encode(np.eye(i.sizes["m"], a.col_count, dtype=np.int64), a.element.name))[None]
     for e in (FIRST, LAST):
-        registers = {"a": eye, "c": np.zeros((1, i.threads, d.registers), np.uint32), "e": np.full((1, i.threads), e, np.uint32)}
-        raw, _ = device.product(Product(i, "registers", registers, {"b_desc": word.word}, image, None, 0, True, immediates))
+        registers = {
+            "a": eye,
+            "c": np.zeros((1, i.threads, d.registers), np.uint32),
+            "e": np.full((1, i.threads), e, np.uint32),
+        }
+        raw, _ = device.product(
+            Product(i, "registers", registers, {"b_desc": word.word}, image, None, 0, True, immediates)
+        )
         seen = _addresses(i, raw)[0]
         dense = a.sparsity.dense_columns(a.coords["col"], [e] * i.threads)
         for column in range(a.col_count):

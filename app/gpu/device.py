@@ -1,4 +1,6 @@
-"""The CUDA device behind one interface with the NumPy reference. The only module that imports CuPy, and only when it runs."""
+"""The CUDA device behind one interface with the NumPy reference. The only module that imports CuPy, and only when it
+runs.
+"""
 
 from __future__ import annotations
 
@@ -33,9 +35,9 @@ OLDEST = 75
 class Product:
     """Runs of one mma, wmma.mma or wgmma on a grid: [x] differs in A's side, [y] in B's.
 
-    registers: operand → [x or y, threads, registers], `e` and the scales too, C as "c"; descriptors: a_desc, b_desc as words,
-    counted from the image, or absolute; image [y, words] and overlay [x, words] (from word overlay_at) make up shared memory.
-    keep: how many of D's registers to bring back, 0 for all.
+    registers: operand → [x or y, threads, registers], `e` and the scales too, C as "c"; descriptors: a_desc, b_desc as
+    words, counted from the image, or absolute; image [y, words] and overlay [x, words] (from word overlay_at) make up
+    shared memory. keep: how many of D's registers to bring back, 0 for all.
     """
 
     instruction: Instruction
@@ -82,11 +84,15 @@ class Device(Protocol):
         ...
 
     def move(self, instruction: Instruction, words: Array, offsets: Array) -> tuple[Array, str]:
-        """ldmatrix: images [runs, 512] → registers [runs, 32, count]; stmatrix: the other way; movmatrix: [32] → [32]."""
+        """ldmatrix: images [runs, 512] → registers [runs, 32, count]; stmatrix: the other way; movmatrix:
+        [32] → [32].
+        """
         ...
 
     def load_store(self, instruction: Instruction, given: Array, size: int, stride: int) -> tuple[Array, str]:
-        """wmma.load: byte images [runs, size] → registers [runs, 32, count]; wmma.store: the other way; stride in elements."""
+        """wmma.load: byte images [runs, size] → registers [runs, 32, count]; wmma.store: the other way; stride in
+        elements.
+        """
         ...
 
     def cycles(self, access: Access, offsets: Sequence[int]) -> tuple[float, str]:
@@ -156,14 +162,24 @@ class Cuda:
             else:
                 given = np.ascontiguousarray(job.registers[name])
                 wanted = x if name in kernels.ALONG_X else y
-                arguments.append(cupy.asarray(given if len(given) == wanted else np.broadcast_to(given, (wanted, *given.shape[1:]))))
+                arguments.append(
+                    cupy.asarray(given if len(given) == wanted else np.broadcast_to(given, (wanted, *given.shape[1:])))
+                )
         shared, base = 0, cupy.zeros(1, np.uint32)
         if i.family.by_descriptor:
             assert job.image is not None
             image = job.image if len(job.image) == y else np.broadcast_to(job.image, (y, job.image.shape[1]))
-            overlay = np.zeros((x, 0), np.uint32) if job.overlay is None else np.broadcast_to(job.overlay, (x, job.overlay.shape[1]))
+            overlay = (
+                np.zeros((x, 0), np.uint32)
+                if job.overlay is None
+                else np.broadcast_to(job.overlay, (x, job.overlay.shape[1]))
+            )
             arguments += [cupy.asarray(np.ascontiguousarray(image)), np.uint32(image.shape[1])]
-            arguments += [cupy.asarray(np.ascontiguousarray(overlay)), np.uint32(overlay.shape[1]), np.uint32(job.overlay_at)]
+            arguments += [
+                cupy.asarray(np.ascontiguousarray(overlay)),
+                np.uint32(overlay.shape[1]),
+                np.uint32(job.overlay_at),
+            ]
             arguments += [np.int32(not job.absolute), base]
             shared = image.shape[1] * 4
             if shared > DEFAULT_SHARED:
@@ -171,7 +187,9 @@ class Cuda:
         kernel((x, y), (i.threads,), tuple(arguments), shared_mem=shared)
         cupy.cuda.runtime.deviceSynchronize()
         if job.absolute and (found := int(base[0])) != WINDOW:
-            raise LayoutError("unsupported_here", f"A block's shared memory begins at {found} on this device.", f"Known is {WINDOW}.")
+            raise LayoutError(
+                "unsupported_here", f"A block's shared memory begins at {found} on this device.", f"Known is {WINDOW}."
+            )
         return self._fetch(out), source
 
     def program(self, plan: Plan, staged: Staged) -> tuple[Array, str]:
@@ -183,7 +201,12 @@ class Cuda:
         out = cupy.asarray(d_memory(plan))
         if plan.shared_bytes > DEFAULT_SHARED:
             self._allow(kernel, plan.shared_bytes)
-        kernel((1,), (plan.instruction.threads,), (*map(cupy.asarray, staged.memory.values()), out), shared_mem=plan.shared_bytes)
+        kernel(
+            (1,),
+            (plan.instruction.threads,),
+            (*map(cupy.asarray, staged.memory.values()), out),
+            shared_mem=plan.shared_bytes,
+        )
         cupy.cuda.runtime.deviceSynchronize()
         return self._fetch(out), source
 
@@ -221,7 +244,12 @@ class Cuda:
         kernel = self._kernel(source)
         runs = len(given)
         out = cupy.zeros((runs, words) if store else (runs, threads, registers), np.uint32)
-        kernel((runs,), (threads,), (out, cupy.asarray(np.ascontiguousarray(given)), np.uint32(words)), shared_mem=4 * words)
+        kernel(
+            (runs,),
+            (threads,),
+            (out, cupy.asarray(np.ascontiguousarray(given)), np.uint32(words)),
+            shared_mem=4 * words,
+        )
         cupy.cuda.runtime.deviceSynchronize()
         return self._fetch(out)
 
@@ -275,11 +303,15 @@ def devices() -> list[dict[str, str]]:
     try:
         import cupy
     except ImportError:
-        raise LayoutError("no_device", "CuPy is not installed.", "pip install 'lanescope[gpu]' on a machine with an NVIDIA GPU.") from None
+        raise LayoutError(
+            "no_device", "CuPy is not installed.", "pip install 'lanescope[gpu]' on a machine with an NVIDIA GPU."
+        ) from None
     try:
         count = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as error:
-        raise LayoutError("no_device", f"The CUDA driver does not answer: {error}.", "Is the NVIDIA driver loaded?") from None
+        raise LayoutError(
+            "no_device", f"The CUDA driver does not answer: {error}.", "Is the NVIDIA driver loaded?"
+        ) from None
     if not count:
         raise LayoutError("no_device", "There is no CUDA device.", "Run this on a machine with an NVIDIA GPU.")
     return [device_info(number) for number in range(count)]
@@ -294,7 +326,9 @@ def device_info(number: int = 0) -> dict[str, str]:
     try:
         properties = cupy.cuda.runtime.getDeviceProperties(number)
     except cupy.cuda.runtime.CUDARuntimeError as error:
-        raise LayoutError("no_device", f"The CUDA driver does not answer: {error}.", "Is the NVIDIA driver loaded?") from None
+        raise LayoutError(
+            "no_device", f"The CUDA driver does not answer: {error}.", "Is the NVIDIA driver loaded?"
+        ) from None
     if properties["major"] * 10 + properties["minor"] < OLDEST:
         name = f"{properties['name'].decode()} has compute capability {properties['major']}.{properties['minor']}"
         raise LayoutError("no_device", f"{name}: unsupported.", "The catalogue begins at 7.5 (sm_75).")

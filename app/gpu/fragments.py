@@ -1,11 +1,12 @@
 """Kind "fragment": a map measured without using the map that it is to judge.
 
-wmma, ldmatrix, stmatrix and movmatrix move elements that carry their own index, a bit of it a run. In mma every register slot of A is
-set alone while B's slots carry their number: D shows which slot of B met it, and where. wgmma's D and A are measured against the
-memory order of the operands its descriptors read. Metadata: every nibble of every thread is toggled and the group that moves is seen.
+wmma, ldmatrix, stmatrix and movmatrix move elements that carry their own index, a bit of it a run. In mma every
+register slot of A is set alone while B's slots carry their number: D shows which slot of B met it, and where. wgmma's D
+and A are measured against the memory order of the operands its descriptors read. Metadata: every nibble of every thread
+is toggled and the group that moves is seen.
 
-What no run can see: renumbering the rows of A and D alike (or the columns of B and D, or K in A and B) changes nothing an mma.sync
-computes. There a map is judged in the numbering that the other two operands' maps give.
+What no run can see: renumbering the rows of A and D alike (or the columns of B and D, or K in A and B) changes nothing
+an mma.sync computes. There a map is judged in the numbering that the other two operands' maps give.
 """
 
 from __future__ import annotations
@@ -66,9 +67,15 @@ def unmeasured(i: Instruction) -> str:
 def measure(device: Device, i: Instruction, operand: str) -> Measured:
     """Measure one operand's map; LayoutError names those that can be."""
     if operand not in operands(i):
-        raise LayoutError("unknown_operand", f"No fragment run for operand '{operand}' of {i.ptx}.", f"Allowed: {', '.join(operands(i))}.", "operand")  # fmt: skip
+        raise LayoutError("unknown_operand", f"No fragment run for operand '{operand}' of {i.ptx}.",
+        f"Allowed: {', '.join(operands(i))}.", "operand")  # fmt: skip
     if why := unmeasured(i):
-        raise LayoutError("unsupported_here", f"{i.ptx} {why}: no fragment run is known for it.", "Choose a b16 or b8 form.", "instruction")
+        raise LayoutError(
+            "unsupported_here",
+            f"{i.ptx} {why}: no fragment run is known for it.",
+            "Choose a b16 or b8 form.",
+            "instruction",
+        )
     if not i.family.specified:
         return _wmma(device, i, operand)
     if i.family.memory is Place.ROWS:
@@ -97,7 +104,8 @@ def run(device: Device, i: Instruction, operand: str = "") -> dict[str, Any]:
     """One operand's map, predicted and measured, and every (thread, value) that differs."""
     found = measure(device, i, operand or operands(i)[0])
     mismatches = [
-        {"thread": int(t), "value": int(v), "expected": [int(found.predicted[x][t, v]) for x in found.axes], "got": [int(found.measured[x][t, v]) for x in found.axes]}
+        {"thread": int(t), "value": int(v), "expected": [int(found.predicted[x][t, v]) for x in found.axes],
+        "got": [int(found.measured[x][t, v]) for x in found.axes]}
         for t, v in np.argwhere(found.wrong)
     ]  # fmt: skip
     return {
@@ -112,7 +120,7 @@ def run(device: Device, i: Instruction, operand: str = "") -> dict[str, Any]:
     }
 
 
-# codes: an index told a bit a run -----------------------------------------------------------------------------------------------
+# codes: an index told a bit a run -------------------------------------------------------------------------------------
 
 
 def _bits(codes: Array) -> Array:
@@ -139,7 +147,7 @@ def _ones_seen(op: Operand, registers: Array) -> Array:
     return numbers.decode(numbers.unpack_values(op, registers), op.element.name)
 
 
-# mma.sync ---------------------------------------------------------------------------------------------------------------------------
+# mma.sync -------------------------------------------------------------------------------------------------------------
 
 
 def _partners(device: Device, i: Instruction) -> dict[str, Measured]:
@@ -151,18 +159,26 @@ def _partners(device: Device, i: Instruction) -> dict[str, Measured]:
     alone = np.eye(a.threads * a.values, dtype=np.int64).reshape(-1, a.threads, a.values)
     b_slots = np.arange(b.threads * b.values).reshape(b.threads, b.values)
     xor = i.types["a"] == "b1" and "xor" in i.modifiers
-    registers = {"a": _one(a, alone), "b": _one(b, _bits(b_slots)), "c": _one(c, np.zeros((1, c.threads, c.values), np.int64))}
+    registers = {
+        "a": _one(a, alone),
+        "b": _one(b, _bits(b_slots)),
+        "c": _one(c, np.zeros((1, c.threads, c.values), np.int64)),
+    }
     sightings: list[tuple[Array, ...]] = []
     source = ""
     for e in (FIRST, LAST) if a.sparsity else (FIRST,):
         given = registers | _fixed(i, e)
         raw, source = device.product(Product(i, "registers", given))
         seen = _ones_seen(d, raw)  # [A slot, bit, thread, value]
-        if xor:  # popc(a ^ b) − popc(b) = popc(a) − 2 popc(a & b): the runs without any A tell popc(b), the maps the row of A's slot
+        # popc(a ^ b) − popc(b) = popc(a) − 2 popc(a & b): the runs without any A tell popc(b), the maps the row of A's
+        # slot
+        if xor:
             none, _ = device.product(Product(i, "registers", given | {"a": _one(a, alone[:1] * 0)}))
             in_row = a.rows.reshape(-1, 1, 1, 1) == d.rows
             seen = (in_row - (seen - _ones_seen(d, none))) / 2
-        met = _codes(seen.round().astype(np.int64).reshape(len(alone), seen.shape[1], -1), 1)  # [A slot, D slot] → B slot or −1
+        met = _codes(
+            seen.round().astype(np.int64).reshape(len(alone), seen.shape[1], -1), 1
+        )  # [A slot, D slot] → B slot or −1
         x, z = np.nonzero(met >= 0)
         columns = a.sparsity.dense_columns(a.coords["col"], [e] * i.threads) if a.sparsity else a.cols
         sightings.append((x, np.minimum(met[x, z], b_slots.size - 1), z, columns.reshape(-1)[x]))
@@ -183,7 +199,8 @@ def _fixed(i: Instruction, e: int = FIRST) -> dict[str, Array]:
 def _name(i: Instruction, sightings: list[tuple[Array, ...]], source: str) -> dict[str, Measured]:
     """Coordinates for the slots, each operand's in the numbering of the other two.
 
-    sightings: (slot of A, of B, of D, dense column of A) of every product seen; A's own column is what the first run shows.
+    sightings: (slot of A, of B, of D, dense column of A) of every product seen; A's own column is what the first run
+    shows.
     """
     a, b, d = (i.operands[name] for name in "abd")
     where = {op.name: _flat(op, op.cols) for op in (a, b, d)}
@@ -237,11 +254,13 @@ def _added(device: Device, i: Instruction) -> Measured:
     return Measured("c", tuple(predicted), predicted, measured, source)
 
 
-# sparsity metadata -------------------------------------------------------------------------------------------------------------
+# sparsity metadata ----------------------------------------------------------------------------------------------------
 
 
 def _metadata(device: Device, i: Instruction) -> Measured:
-    """Every nibble of every thread from 0x4 to 0xE: which row and group of A moves to its upper half. [thread][selector · nibble]."""
+    """Every nibble of every thread from 0x4 to 0xE: which row and group of A moves to its upper half. [thread][selector
+    · nibble].
+    """
     a, d = i.operands["a"], i.operands["d"]
     sparsity = a.sparsity
     assert sparsity is not None
@@ -272,7 +291,9 @@ def _metadata(device: Device, i: Instruction) -> Measured:
     per = d.values // d.registers
     keep = int(value_0.max()) // per + 1
     for selector in range(sparsity.selectors):
-        raw, source = device.product(Product(i, "registers", registers, descriptors, image, immediates={"f": str(selector)}, keep=keep))
+        raw, source = device.product(
+            Product(i, "registers", registers, descriptors, image, immediates={"f": str(selector)}, keep=keep)
+        )
         seen = _ones_seen(d, raw)[..., thread_0, value_0]  # [e run, bit, row], column 0
         groups = _codes((seen / sparsity.kept).round().astype(np.int64), 1)  # [e run, row]
         rows = np.where((groups >= 0).sum(1) == 1, np.argmax(groups >= 0, axis=1), -1)
@@ -291,7 +312,7 @@ def _zeros(op: Operand) -> Array:
     return np.zeros((1, op.threads, op.registers), np.uint64 if op.register_bits == 64 else np.uint32)
 
 
-# wgmma --------------------------------------------------------------------------------------------------------------------------
+# wgmma ----------------------------------------------------------------------------------------------------------------
 
 
 def _wgmma_d(device: Device, i: Instruction) -> Measured:
@@ -314,12 +335,16 @@ def _wgmma_d(device: Device, i: Instruction) -> Measured:
 
 
 def _wgmma_a(device: Device, i: Instruction) -> Measured:
-    """A in registers: its slots carry their number, B in shared memory is a shifted identity, so column n of D is column k of A."""
+    """A in registers: its slots carry their number, B in shared memory is a shifted identity, so column n of D is
+    column k of A.
+    """
     a, d, n, k = i.operands["a"], i.operands["d"], i.sizes["n"], i.sizes["k"]
     bits = _bits(np.arange(a.threads * a.values).reshape(a.threads, a.values))
     images = [shared_image(i, None, np.eye(k, n, -shift, dtype=np.int64)) for shift in range(0, k, n)]
     registers = {"a": _one(a, bits), "c": _zeros(d), **_fixed(i)}
-    raw, source = device.product(Product(i, "registers", registers, {"b_desc": images[0][2]}, np.stack([image[0] for image in images])))
+    raw, source = device.product(
+        Product(i, "registers", registers, {"b_desc": images[0][2]}, np.stack([image[0] for image in images]))
+    )
     seen = numbers.decode(numbers.unpack(d, raw)[0], d.element.name).round().astype(np.int64)  # [bit, shift, m, n]
     holder = np.concatenate(list(_codes(seen)), axis=1)[:, :k]  # [m, k] → slot
     rows, cols = np.nonzero(holder >= 0)
@@ -329,7 +354,7 @@ def _wgmma_a(device: Device, i: Instruction) -> Measured:
     return Measured("a", ("row", "col"), predicted, measured, source)
 
 
-# loads, stores and moves ---------------------------------------------------------------------------------------------------------
+# loads, stores and moves ----------------------------------------------------------------------------------------------
 
 
 def wmma_access(i: Instruction, operand: str) -> Instruction:
@@ -352,9 +377,9 @@ def _wmma(device: Device, i: Instruction, operand: str) -> Measured:
         runs = _bits(np.arange(elements)).astype(np.uint64)
         if bits < 8:
             per = 8 // bits
-            given = np.bitwise_or.reduce(runs.reshape(len(runs), -1, per) << (np.arange(per) * bits).astype(np.uint64), axis=2).astype(
-                np.uint8
-            )
+            given = np.bitwise_or.reduce(
+                runs.reshape(len(runs), -1, per) << (np.arange(per) * bits).astype(np.uint64), axis=2
+            ).astype(np.uint8)
         else:
             given = np.zeros((len(runs), elements, bits // 8), np.uint8)
             given[:, :, 0] = runs
@@ -376,7 +401,9 @@ def _wmma(device: Device, i: Instruction, operand: str) -> Measured:
 
 
 def _moved(device: Device, i: Instruction) -> Measured:
-    """ldmatrix, stmatrix: lane L gives row L of memory, so the lane whose address is used is measured with the element."""
+    """ldmatrix, stmatrix: lane L gives row L of memory, so the lane whose address is used is measured with
+    the element.
+    """
     op, address = i.operands["data"], i.address
     assert address is not None
     size = op.container_bits // 8

@@ -1,6 +1,8 @@
-"""Part "code": the generated functions that no other part runs, executed as they stand: element loads and stores, tile fills, descriptors, reuse.
+"""Part "code": the generated functions that no other part runs, executed as they stand: element loads and stores, tile
+fills, descriptors, reuse.
 
-Each case is one kernel of one block: words in, words out, and what those must be by the maps. `tests/test_gpu.py` runs a sample of the same cases on the host.
+Each case is one kernel of one block: words in, words out, and what those must be by the maps. `tests/test_gpu.py` runs
+a sample of the same cases on the host.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ SPILLED = 64  # shared words that a case's block has at the least
 class Case:
     """One kernel: key, the group it is counted in; code, its functions; lines, its body over `in`, `out`, `shared`.
 
-    given and expected are uint32 words; what is not written stays 0. threads of the block; shared: bytes of its shared memory.
+    given and expected are uint32 words; what is not written stays 0. threads of the block; shared: bytes of its shared
+    memory.
     """
 
     key: str
@@ -56,7 +59,9 @@ class Case:
 
 
 def cases() -> Iterator[Case]:
-    """Every distinct load and store of the catalogue, every kind of tile, descriptors of every field, every reuse that needs no header."""
+    """Every distinct load and store of the catalogue, every kind of tile, descriptors of every field, every reuse that
+    needs no header.
+    """
     rng, seen = np.random.default_rng(11), set[tuple[str, tuple[str, ...]]]()
     for case in (*_accesses(rng), *_tiles(), *_descriptors(rng), *_reuses(rng)):
         if (case.code, case.lines) not in seen:
@@ -83,7 +88,11 @@ def _accesses(rng: np.random.Generator) -> Iterator[Case]:
 
 def _access(key: str, text: str, op: Operand, store: bool, rng: np.random.Generator) -> Case:
     """Memory with gaps on one side, registers on the other: both from the map, bit by bit."""
-    bits, register, unit = op.container_bits, cuda.register_type(op.element), cuda.memory_type(op.element, op.container_bits)
+    bits, register, unit = (
+        op.container_bits,
+        cuda.register_type(op.element),
+        cuda.memory_type(op.element, op.container_bits),
+    )
     places = dict(op.coords)
     third = places.pop("product", 0)
     line, along = (places["col"], places["row"]) if op.name == "b" else (places["row"], places["col"])
@@ -111,7 +120,11 @@ def _access(key: str, text: str, op: Operand, store: bool, rng: np.random.Genera
 def _tiles() -> Iterator[Case]:
     """fill_a and a_descriptor: the image of shared memory, then the words of every slice."""
     for bits, major, m, order, (past, by) in product(
-        ELEMENT_BITS, ("K", "MN"), MODES, ("mn", "k"), zip((*PAST, PAST[1]), ("address", "address", "tile"), strict=True)
+        ELEMENT_BITS,
+        ("K", "MN"),
+        MODES,
+        ("mn", "k"),
+        zip((*PAST, PAST[1]), ("address", "address", "tile"), strict=True),
     ):
         if major == "MN" and bits != 16:
             continue
@@ -151,7 +164,9 @@ def _descriptors(rng: np.random.Generator) -> Iterator[Case]:
 
 
 def _reuses(rng: np.random.Generator) -> Iterator[Case]:
-    """d_to_a for every pair of types, container and verdict whose conversion needs none of CUDA's headers; zeros and ones, exact in every type."""
+    """d_to_a for every pair of types, container and verdict whose conversion needs none of CUDA's headers; zeros and
+    ones, exact in every type.
+    """
     seen: set[tuple[Any, ...]] = set()
     multiply = [i for i in catalog.instructions() if {"a", "b", "d"} <= set(i.operands)]
     shapes = {(i.family.name, i.shape, i.types["a"], i.types["d"]): i for i in multiply}
@@ -191,9 +206,15 @@ def _reuse(text: str, found: Reuse, rng: np.random.Generator) -> Case:
     shape = (f"[{found.steps}]" if found.steps > 1 else "") + f"[{target.registers}]"
     lines = (
         f"{kind} d[{found.tiles}][{entries}]; {result} a{shape};",
-        f"for (int n = 0; n < {found.tiles * entries}; ++n) d[n / {entries}][n % {entries}] = ((const {kind}*)in)[threadIdx.x * {found.tiles * entries} + n];",
+        (
+            f"for (int n = 0; n < {found.tiles * entries}; ++n) d[n / {entries}][n % {entries}] = ((const"
+            f" {kind}*)in)[threadIdx.x * {found.tiles * entries} + n];"
+        ),
         "d_to_a(a, d);",
-        f"for (int n = 0; n < {found.steps * target.registers}; ++n) (({result}*)out)[threadIdx.x * {found.steps * target.registers} + n] = (({result}*)a)[n];",
+        (
+            f"for (int n = 0; n < {found.steps * target.registers}; ++n) (({result}*)out)[threadIdx.x *"
+            f" {found.steps * target.registers} + n] = (({result}*)a)[n];"
+        ),
     )
     right = _words(np.ascontiguousarray(words).tobytes())
     key = f"reuse {source.element.name} as {target.element.name}"

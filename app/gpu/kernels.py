@@ -1,7 +1,9 @@
-"""CUDA for hardware runs, generated from the catalogue's rows: registers in, one instruction, registers out. No user code.
+"""CUDA for hardware runs, generated from the catalogue's rows: registers in, one instruction, registers out. No user
+code.
 
-A launch is a grid of blocks of one warp or warpgroup, each executing the instruction once. Blocks along x differ in A's side (A,
-metadata, A's scales, an overlay of shared memory), blocks along y in B's side (B, C, B's scales, the image of shared memory).
+A launch is a grid of blocks of one warp or warpgroup, each executing the instruction once. Blocks along x differ in A's
+side (A, metadata, A's scales, an overlay of shared memory), blocks along y in B's side (B, C, B's scales, the image of
+shared memory).
 """
 
 from __future__ import annotations
@@ -19,17 +21,25 @@ ALONG_X = ("a", "e", "scale_a_data")
 
 
 def operands(instruction: Instruction, a_from: str = "registers") -> tuple[str, ...]:
-    """The names of a product kernel's operand parameters, in order: arrays [x or y][thread][register], descriptors as words."""
+    """The names of a product kernel's operand parameters, in order: arrays [x or y][thread][register], descriptors as
+    words.
+    """
     items = sorted(slots(instruction, a_from), key=lambda s: not s.written)
     names = [slot.name for slot in items if slot.kind not in ("immediate", "predicate")]
-    return tuple("c" if name == "d" and instruction.family.in_place else name for name in names if not (name == "d" and "c" in names))
+    return tuple(
+        "c" if name == "d" and instruction.family.in_place else name
+        for name in names
+        if not (name == "d" and "c" in names)
+    )
 
 
-def product(instruction: Instruction, name: str, a_from: str = "registers", immediates: Mapping[str, str] | None = None) -> str:
+def product(
+    instruction: Instruction, name: str, a_from: str = "registers", immediates: Mapping[str, str] | None = None
+) -> str:
     """A kernel around an mma, wmma.mma or wgmma: out and how many of D's registers to keep, then `operands`.
 
-    wgmma: `image` is copied to shared memory as it is, `overlay` over it from word `overlay_at`; descriptor starts are counted from
-    the image when `relative` is 1, absolute when 0; `base` receives the image's shared-window address.
+    wgmma: `image` is copied to shared memory as it is, `overlay` over it from word `overlay_at`; descriptor starts are
+    counted from the image when `relative` is 1, absolute when 0; `base` receives the image's shared-window address.
     """
     items = sorted(slots(instruction, a_from), key=lambda s: not s.written)
     warpgroup = instruction.family.by_descriptor
@@ -59,7 +69,10 @@ def product(instruction: Instruction, name: str, a_from: str = "registers", imme
     body = ["const unsigned long long x = blockIdx.x, y = blockIdx.y;", *before]
     called = f"{function_name(instruction)}{'_shared_a' if a_from == 'shared' else ''}({', '.join(arguments)});"
     if warpgroup:
-        parameters += ["const unsigned* image, unsigned words", "const unsigned* overlay, unsigned overlay_words, unsigned overlay_at"]
+        parameters += [
+            "const unsigned* image, unsigned words",
+            "const unsigned* overlay, unsigned overlay_words, unsigned overlay_at",
+        ]
         parameters += ["int relative, unsigned* base"]
         body += [
             "extern __shared__ __align__(1024) unsigned shared[];",
@@ -67,7 +80,10 @@ def product(instruction: Instruction, name: str, a_from: str = "registers", imme
             "if (threadIdx.x == 0) *base = window;",
             "for (unsigned i = threadIdx.x; i < words; i += blockDim.x) shared[i] = image[y * words + i];",
             "__syncthreads();",
-            "for (unsigned i = threadIdx.x; i < overlay_words; i += blockDim.x) shared[overlay_at + i] = overlay[x * overlay_words + i];",
+            (
+                "for (unsigned i = threadIdx.x; i < overlay_words; i += blockDim.x) shared[overlay_at + i] = overlay[x"
+                " * overlay_words + i];"
+            ),
             'asm volatile("fence.proxy.async.shared::cta;\\n" ::: "memory");',
             "__syncthreads();",
             'asm volatile("wgmma.fence.sync.aligned;\\n" ::: "memory");',
@@ -88,7 +104,10 @@ def kernel(name: str, parameters: list[str], lines: list[str]) -> str:
 def _array(slot: Slot, kind: str, axis: str, source: str) -> str:
     at = f"({axis} * blockDim.x + threadIdx.x) * {slot.registers}ul"
     if slot.kind == "vector":
-        return f"{kind} {slot.name}[{slot.registers}]; for (int r = 0; r < {slot.registers}; ++r) {slot.name}[r] = g_{source}[{at} + r];"
+        return (
+            f"{kind} {slot.name}[{slot.registers}]; for (int r = 0; r < {slot.registers}; ++r) {slot.name}[r] ="
+            f" g_{source}[{at} + r];"
+        )
     return f"{kind} {slot.name} = g_{source}[{at}];"
 
 
@@ -96,7 +115,9 @@ MOVE_WORDS = 512  # ldmatrix reads and stmatrix writes at most 32 rows of 16 byt
 
 
 def movement(instruction: Instruction, name: str) -> str:
-    """ldmatrix: memory image and lane offsets in, registers out; stmatrix the other way; movmatrix registers to registers."""
+    """ldmatrix: memory image and lane offsets in, registers out; stmatrix the other way; movmatrix registers to
+    registers.
+    """
     head, called = wrapper(instruction), function_name(instruction)
     if instruction.family.moves:
         lines = [f"unsigned d; {called}(d, in[threadIdx.x]);", "out[threadIdx.x] = d;"]
@@ -121,7 +142,10 @@ def movement(instruction: Instruction, name: str) -> str:
             "__syncwarp();",
             f"{called}(base + offset[threadIdx.x], r);",
             "__syncwarp();",
-            f"for (unsigned i = threadIdx.x; i < {MOVE_WORDS}; i += 32) out[blockIdx.x * {MOVE_WORDS} + i] = shared[i];",
+            (
+                f"for (unsigned i = threadIdx.x; i < {MOVE_WORDS}; i += 32) out[blockIdx.x * {MOVE_WORDS} + i] ="
+                " shared[i];"
+            ),
         ]
     return head + kernel(name, ["unsigned* out", "const unsigned* in", "const unsigned* offset"], lines)
 
@@ -138,17 +162,23 @@ def matrix_access(instruction: Instruction, name: str) -> str:
             f"{called}(r, in + blockIdx.x * bytes, stride);",
             f"for (int n = 0; n < {count}; ++n) out[{at} + n] = r[n];",
         ]
-        return head + kernel(name, [f"{kind}* out", "const unsigned char* in", "unsigned long long bytes", "unsigned stride"], lines)
+        return head + kernel(
+            name, [f"{kind}* out", "const unsigned char* in", "unsigned long long bytes", "unsigned stride"], lines
+        )
     lines = [
         f"{kind} r[{count}];",
         f"for (int n = 0; n < {count}; ++n) r[n] = in[{at} + n];",
         f"{called}(out + blockIdx.x * bytes, r, stride);",
     ]
-    return head + kernel(name, ["unsigned char* out", f"const {kind}* in", "unsigned long long bytes", "unsigned stride"], lines)
+    return head + kernel(
+        name, ["unsigned char* out", f"const {kind}* in", "unsigned long long bytes", "unsigned stride"], lines
+    )
 
 
 def chained(code: str, name: str, function: str, registers: int, store: bool, base: int) -> str:
-    """A kernel around a generated load or store of one operand: images of shared memory in and registers out, or the other way."""
+    """A kernel around a generated load or store of one operand: images of shared memory in and registers out, or the
+    other way.
+    """
     at = f"(blockIdx.x * blockDim.x + threadIdx.x) * {registers}"
     call = f"{function}(r, (unsigned)__cvta_generic_to_shared(shared) + {base}u);"
     fill = "for (unsigned i = threadIdx.x; i < words; i += blockDim.x) shared[i] = "
@@ -176,7 +206,8 @@ UNROLL, WARPS = 16, 16
 
 
 def access(kind: str, name: str) -> str:
-    """A timed loop of one shared-memory access, every warp with the same lane offsets; out: (first clock, last clock) a warp.
+    """A timed loop of one shared-memory access, every warp with the same lane offsets; out: (first clock, last clock) a
+    warp.
 
     `zero` is 0, which the compiler cannot know: identical accesses would otherwise be merged into one.
     """
@@ -185,10 +216,16 @@ def access(kind: str, name: str) -> str:
     registers = "{" + ", ".join(f"%{n}" for n in range(count)) + "}" if count > 1 or row.matrices else "%0"
     if loads:
         outputs = ", ".join(f'"=r"(r[u][{n}])' for n in range(count))
-        line = f'asm volatile("{opcode} {registers}, [%{count}];" : {outputs} : "r"(at + zero * (turn * 16 + u)) : "memory");'
+        line = (
+            f'asm volatile("{opcode} {registers}, [%{count}];" : {outputs} : "r"(at + zero * (turn * 16 + u)) :'
+            ' "memory");'
+        )
     else:
         inputs = ", ".join(f'"r"(r[u][{n}])' for n in range(count))
-        line = f'asm volatile("{opcode} [%{count}], {registers};" :: {inputs}, "r"(at + zero * (turn * 16 + u)) : "memory");'
+        line = (
+            f'asm volatile("{opcode} [%{count}], {registers};" :: {inputs}, "r"(at + zero * (turn * 16 + u)) :'
+            ' "memory");'
+        )
     lines = [
         "extern __shared__ __align__(1024) unsigned shared[];",
         "const unsigned at = (unsigned)__cvta_generic_to_shared(shared) + offset[threadIdx.x % 32];",
@@ -206,4 +243,8 @@ def access(kind: str, name: str) -> str:
         "if (threadIdx.x % 32 == 0) { out[threadIdx.x / 32 * 2] = first; out[threadIdx.x / 32 * 2 + 1] = last; }",
         "if (sum == 0x12345678 && repeat < 0) out[0] = sum;",
     ]
-    return kernel(name, ["long long* out", "const unsigned* offset", "int repeat", "unsigned zero"], [line for line in lines if line])
+    return kernel(
+        name,
+        ["long long* out", "const unsigned* offset", "int repeat", "unsigned zero"],
+        [line for line in lines if line],
+    )

@@ -21,10 +21,14 @@ def pack(op: Operand, matrix: Bits) -> NDArray[np.unsignedinteger[Any]]:
 
 
 def pack_values(op: Operand, held: Bits) -> NDArray[np.unsignedinteger[Any]]:
-    """Element bits [..., threads, values], all or the first ones → registers: no map, only how values share a register."""
+    """Element bits [..., threads, values], all or the first ones → registers: no map, only how values share
+    a register.
+    """
     per = op.values // op.registers
     shift = np.arange(per, dtype=np.uint64) * np.uint64(op.container_bits) + np.uint64(op.padding_below)
-    words: NDArray[np.uint64] = np.bitwise_or.reduce(held.reshape(*held.shape[:-1], held.shape[-1] // per, per) << shift, axis=-1)
+    words: NDArray[np.uint64] = np.bitwise_or.reduce(
+        held.reshape(*held.shape[:-1], held.shape[-1] // per, per) << shift, axis=-1
+    )
     return words.astype(np.uint64 if op.register_bits == 64 else np.uint32)
 
 
@@ -38,7 +42,9 @@ def unpack_values(op: Operand, registers: NDArray[Any]) -> Bits:
 
 
 def unpack(op: Operand, registers: NDArray[Any]) -> tuple[Bits, int]:
-    """(element bits by coordinate [..., coordinates], how many copies of an element disagree with the first), by the map."""
+    """(element bits by coordinate [..., coordinates], how many copies of an element disagree with the first), by the
+    map.
+    """
     held = unpack_values(op, registers)
     thread, value = op.pattern.inverse()
     found = held[..., thread, value]

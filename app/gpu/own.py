@@ -1,4 +1,6 @@
-"""Matrices that a user gives: by formula, as rows of numbers, or as a NumPy file; checked against what the element types hold."""
+"""Matrices that a user gives: by formula, as rows of numbers, or as a NumPy file; checked against what the element
+types hold.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def products_of(i: Instruction) -> int:
 
 
 def names_of(i: Instruction, name: str, steps: int = 1) -> dict[str, Array]:
-    """What a formula may use: i counts elements as they lie in memory (A and C row by row, B column by column), row, col, product."""
+    """What a formula may use: i counts elements as they lie in memory (A and C row by row, B column by column), row,
+    col, product.
+    """
     rows, cols = shape_of(i, name, steps)
     product, row, col = np.meshgrid(np.arange(products_of(i)), np.arange(rows), np.arange(cols), indexing="ij")
     linear = col * rows + row if name == "b" else row * cols + col
@@ -46,7 +50,8 @@ def names_of(i: Instruction, name: str, steps: int = 1) -> dict[str, Array]:
 
 
 def check(i: Instruction, given: Mapping[str, Any], where: str = "", steps: int = 1) -> dict[str, Any]:
-    """The matrices of a request as they travel: a formula's text, or lists. LayoutError names the operand and what is wrong with it.
+    """The matrices of a request as they travel: a formula's text, or lists. LayoutError names the operand and what is
+    wrong with it.
 
     where: what stands before the operand's name in a field, as "data.".
     """
@@ -83,7 +88,9 @@ def from_text(text: str, field: str) -> Any:
         if "[" in text:
             return _json(text, field)
         return text.strip()
-    lines = [line for part in re.split(r"[\n;]|\]\s*,?\s*\[", text) if (line := [t for t in _SEPARATOR.split(part) if t])]
+    lines = [
+        line for part in re.split(r"[\n;]|\]\s*,?\s*\[", text) if (line := [t for t in _SEPARATOR.split(part) if t])
+    ]
     rows = [[_value(token) for token in line] for line in lines]
     return rows[0] if len(rows) == 1 else rows
 
@@ -108,7 +115,9 @@ def from_file(raw: bytes, field: str) -> Any:
     """The numbers of a .npy file as nested lists. Only numbers are read, never objects."""
     if len(raw) > MOST_BYTES:
         raise LayoutError("bad_matrix", f"{field}: the file has {len(raw)} bytes.", f"At most {MOST_BYTES}.", field)
-    wrong = LayoutError("bad_matrix", f"{field}: this is no .npy file of numbers.", "Save one array of numbers with numpy.save.", field)
+    wrong = LayoutError(
+        "bad_matrix", f"{field}: this is no .npy file of numbers.", "Save one array of numbers with numpy.save.", field
+    )
     stream = io.BytesIO(raw)
     try:
         version = np.lib.format.read_magic(stream)
@@ -124,7 +133,9 @@ def from_file(raw: bytes, field: str) -> Any:
 
 
 def matrices(i: Instruction, given: Mapping[str, Any], steps: int = 1) -> dict[str, Array]:
-    """The matrices [product, rows, cols] of a checked request: int64 where all values are whole, as the element types hold them."""
+    """The matrices [product, rows, cols] of a checked request: int64 where all values are whole, as the element types
+    hold them.
+    """
     return {name: _matrix(i, name, given[name], steps) for name in OPERANDS if name in given}
 
 
@@ -144,7 +155,9 @@ def _matrix(i: Instruction, name: str, given: Any, steps: int) -> Array:
         product, row, col = (int(n) for n in np.argwhere(bad)[0])
         at = f"{name.upper()}[{row},{col}]" + (f" of product {product}" if shape[0] > 1 else "")
         what = "Whole numbers from" if whole_type else "Numbers from"
-        raise LayoutError("bad_matrix", f"{at} = {array[product, row, col]:g} is no {kind}.", f"{what} {low:g} to {high:g}.", name)
+        raise LayoutError(
+            "bad_matrix", f"{at} = {array[product, row, col]:g} is no {kind}.", f"{what} {low:g} to {high:g}.", name
+        )
     held = nearest(array, kind)
     return held.astype(np.int64) if (held == np.rint(held)).all() and np.abs(held).max() < 2**53 else held
 
@@ -159,13 +172,17 @@ def _only_numbers(given: Any, deeper: int = 4) -> None:
 
 
 def _shaped(name: str, given: Any, linear: Array) -> Array:
-    """Lists as [product, rows, cols]: a matrix, one a product, or a flat list in memory order, which `linear` counts."""
+    """Lists as [product, rows, cols]: a matrix, one a product, or a flat list in memory order, which
+    `linear` counts.
+    """
     shape = linear.shape
     try:
         _only_numbers(given)
         array = np.array(given, dtype=np.float64)
     except (ValueError, TypeError, OverflowError):
-        raise LayoutError("bad_matrix", f"{name} has rows of different lengths, or values that are no numbers.", HINT, name) from None
+        raise LayoutError(
+            "bad_matrix", f"{name} has rows of different lengths, or values that are no numbers.", HINT, name
+        ) from None
     if array.shape == shape:
         return array
     if array.shape == shape[1:]:
@@ -191,7 +208,7 @@ def to_text(matrix: Any) -> str:
     return "\n".join(" ".join(f"{value:.17g}" for value in row) for row in matrix)
 
 
-# as text ----------------------------------------------------------------------------------------------------------------------
+# as text --------------------------------------------------------------------------------------------------------------
 
 
 def told(data: Mapping[str, Any] | None) -> dict[str, str]:

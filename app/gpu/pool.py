@@ -1,6 +1,7 @@
 """The server's side of the worker processes: one a device, one job at a time from a bounded queue, a time limit a job.
 
-A worker that hangs, dies, or answers what is no answer costs the job it was at: it is killed, and the next job starts a new one.
+A worker that hangs, dies, or answers what is no answer costs the job it was at: it is killed, and the next job starts a
+new one.
 """
 
 from __future__ import annotations
@@ -66,7 +67,9 @@ class Worker:
         try:
             self.process.stdin.write((json.dumps({"id": number, "request": request}) + "\n").encode())
         except OSError:
-            raise BrokenWorkerError("worker_ended", f"The worker had ended with status {self.process.wait()}.") from None
+            raise BrokenWorkerError(
+                "worker_ended", f"The worker had ended with status {self.process.wait()}."
+            ) from None
         answer = self._answer(time.monotonic() + seconds, "the run", seconds)
         if answer.get("id") != number or not isinstance(answer.get("result", answer.get("error")), dict):
             raise BrokenWorkerError("worker_garbage", "The worker answered something else than the request.")
@@ -79,10 +82,14 @@ class Worker:
             while b"\n" not in self._held:
                 left = until - time.monotonic()
                 if left <= 0 or not selector.select(left):
-                    raise BrokenWorkerError("timed_out", f"There was no answer to {what} within {seconds:g} s; the worker was killed.")
+                    raise BrokenWorkerError(
+                        "timed_out", f"There was no answer to {what} within {seconds:g} s; the worker was killed."
+                    )
                 part = self.process.stdout.read(1 << 20)
                 if not part:
-                    raise BrokenWorkerError("worker_ended", f"The worker ended with status {self.process.wait()} during {what}.")
+                    raise BrokenWorkerError(
+                        "worker_ended", f"The worker ended with status {self.process.wait()} during {what}."
+                    )
                 self._held += part
                 if len(self._held) > LONGEST_ANSWER:
                     raise BrokenWorkerError("worker_garbage", "The worker's answer has no end.")
@@ -113,9 +120,13 @@ class Job:
 
 
 class Lane:
-    """The queue of one worker and the thread that serves it: a device's, or another by name. The worker starts with the first job."""
+    """The queue of one worker and the thread that serves it: a device's, or another by name. The worker starts with the
+    first job.
+    """
 
-    def __init__(self, number: int | str, argv: Callable[[Any], list[str]], job_seconds: float, most: int, start_seconds: float) -> None:
+    def __init__(
+        self, number: int | str, argv: Callable[[Any], list[str]], job_seconds: float, most: int, start_seconds: float
+    ) -> None:
         self.number, self.argv, self.job_seconds, self.start_seconds = number, argv, job_seconds, start_seconds
         self.jobs: queue.Queue[Job | None] = queue.Queue(most)
         self.worker: Worker | None = None
@@ -140,7 +151,9 @@ class Lane:
             except LayoutError as error:
                 job.future.set_exception(error)
             except Exception as error:
-                job.future.set_exception(LayoutError("worker_failed", f"The worker could not be used: {error}.", "See the server's log."))
+                job.future.set_exception(
+                    LayoutError("worker_failed", f"The worker could not be used: {error}.", "See the server's log.")
+                )
         self._drop()
 
     def _run(self, request: Json) -> Json:
@@ -222,13 +235,17 @@ class Pool:
     def _note(self, request: Json, done: Future[Json], begun: float) -> None:
         error = done.exception()
         outcome = (
-            (error.code if isinstance(error, LayoutError) else "failed") if error else ("agrees" if done.result()["agrees"] else "differs")
+            (error.code if isinstance(error, LayoutError) else "failed")
+            if error
+            else ("agrees" if done.result()["agrees"] else "differs")
         )
         what = request.get("instruction") or request.get("access", "")
         with self._lock:
             self.counts[request["kind"], outcome] += 1
             self.recent.appendleft(
-                {"kind": request["kind"], "what": what, "operand": request.get("operand", ""), "backend": request.get("backend", ""), "outcome": outcome, "seconds": round(time.monotonic() - begun, 3), "at": time.strftime("%H:%M:%S", time.gmtime())}
+                {"kind": request["kind"], "what": what, "operand": request.get("operand", ""),
+                "backend": request.get("backend", ""), "outcome": outcome,
+                "seconds": round(time.monotonic() - begun, 3), "at": time.strftime("%H:%M:%S", time.gmtime())}
             )  # fmt: skip
 
     @property

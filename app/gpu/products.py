@@ -1,4 +1,6 @@
-"""Kind "mma": random whole numbers packed by the fragment maps, executed, unpacked, compared with NumPy's product exactly."""
+"""Kind "mma": random whole numbers packed by the fragment maps, executed, unpacked, compared with NumPy's product
+exactly.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ SEED = 20261121
 
 @dataclass(frozen=True)
 class Inputs:
-    """Matrices [product, rows, cols], of whole numbers unless a user gave others; stored_a is what the registers of a sparse A hold."""
+    """Matrices [product, rows, cols], of whole numbers unless a user gave others; stored_a is what the registers of a
+    sparse A hold.
+    """
 
     a: Array
     stored_a: Array
@@ -48,15 +52,19 @@ class Inputs:
         return out
 
     def tolerance(self, i: Instruction) -> Array:
-        """How far D may be from expected(): nothing where every sum is a whole number that the accumulator holds, else K + 2 roundings.
+        """How far D may be from expected(): nothing where every sum is a whole number that the accumulator holds, else
+        K + 2 roundings.
 
-        Where a product is of fp8 or narrower types, 13 significant bits are counted on: some tensor cores add those with fewer than f32 has.
+        Where a product is of fp8 or narrower types, 13 significant bits are counted on: some tensor cores add those
+        with fewer than f32 has.
         """
         kind = i.operands["d"].element.name
         if i.types["a"] == "b1" or kind == "s32":
             return np.zeros(self.expected(i).shape)
         size = replace(self, a=np.abs(self.a), b=np.abs(self.b), c=np.abs(self.c)).expected(i)
-        bits = min({"f16": 11, "f32": 24, "f64": 53}[kind], 13 if i.operands["a"].container_bits == 8 or i.scales else 53)
+        bits = min(
+            {"f16": 11, "f32": 24, "f64": 53}[kind], 13 if i.operands["a"].container_bits == 8 or i.scales else 53
+        )
         whole = all(np.issubdtype(matrix.dtype, np.integer) for matrix in (self.a, self.b, self.c)) and not self.scales
         exact = whole and size.max() < 2.0**bits
         out: Array = np.zeros_like(size) if exact else (self.a.shape[2] + 2) * 2.0 ** (1 - bits) * size
@@ -99,14 +107,19 @@ def given(i: Instruction, random: Inputs, data: Mapping[str, Any], selector: int
         if op.sparsity:
             made["stored_a"] = op.sparsity.compress(made["a"][0])[None]
             parts = np.split(made["a"][0], steps, axis=1)
-            made["metadata"] = np.array([op.sparsity.words(part, op.rows, op.coords["col"], selector) for part in parts], np.uint32)
+            made["metadata"] = np.array(
+                [op.sparsity.words(part, op.rows, op.coords["col"], selector) for part in parts], np.uint32
+            )
     out = replace(random, **made)
     wanted, kind = out.expected(i), i.operands["d"].element.name
     low, high = bounds(kind)
     if not ((wanted >= low) & (wanted <= high)).all():
         product, row, col = (int(n) for n in np.argwhere(~((wanted >= low) & (wanted <= high)))[0])
         raise LayoutError(
-            "bad_matrix", f"D[{row},{col}] would be {wanted[product, row, col]:g}; {kind} ends at {high:g}.", "Give smaller numbers.", "a"
+            "bad_matrix",
+            f"D[{row},{col}] would be {wanted[product, row, col]:g}; {kind} ends at {high:g}.",
+            "Give smaller numbers.",
+            "a",
         )
     return out
 
@@ -157,7 +170,9 @@ def scale_words(i: Instruction, name: str, codes: Array) -> Array:
 
 
 def shared_image(i: Instruction, a: Array | None, b: Array) -> tuple[Array, int, int]:
-    """(shared memory as words, A's and B's descriptor): K-major core matrices without a swizzle, A from byte 0, B behind it."""
+    """(shared memory as words, A's and B's descriptor): K-major core matrices without a swizzle, A from byte 0, B
+    behind it.
+    """
     bits = i.operand("a").element.bits
     a_bytes = a.size * bits // 8 if a is not None else 0
     image = np.zeros((a_bytes + b.size * bits // 8 + 3) // 4 * 4, dtype=np.uint8)
@@ -181,7 +196,8 @@ def shared_image(i: Instruction, a: Array | None, b: Array) -> tuple[Array, int,
 def run(
     device: Device, i: Instruction, a_from: str = "registers", seed: int = SEED, data: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """One product: predicted and measured D [row][col] ([product][row][col] for m8n8k4 f16) and every element that differs.
+    """One product: predicted and measured D [row][col] ([product][row][col] for m8n8k4 f16) and every element that
+    differs.
 
     Random matrices are compared exactly, a user's `data` within the accumulator's rounding.
     """
@@ -195,7 +211,8 @@ def compared(wanted: Array, got: Array, disagree: int, source: str, tolerance: A
     several = len(wanted) > 1
     wrong = np.argwhere(~(np.abs(got - wanted) <= tolerance))
     mismatches = [
-        ({"product": int(p)} if several else {}) | {"row": int(r), "col": int(c), "expected": _plain(wanted[p, r, c]), "got": _plain(got[p, r, c])}
+        ({"product": int(p)} if several else {}) | {"row": int(r), "col": int(c), "expected": _plain(wanted[p, r, c]),
+        "got": _plain(got[p, r, c])}
         for p, r, c in wrong
     ]  # fmt: skip
     return {

@@ -1,6 +1,8 @@
-"""The instructions' semantics in NumPy, from the fragment registers: the same runs where there is no GPU. A simulation, and named so.
+"""The instructions' semantics in NumPy, from the fragment registers: the same runs where there is no GPU. A simulation,
+and named so.
 
-It reads registers by the maps and shared memory by the descriptor model, so it shows what those say; it proves nothing about them.
+It reads registers by the maps and shared memory by the descriptor model, so it shows what those say; it proves nothing
+about them.
 """
 
 from __future__ import annotations
@@ -33,7 +35,14 @@ class Reference:
     simulated = True
 
     def info(self) -> dict[str, str]:
-        return {"name": "NumPy simulation, no GPU", "compute_capability": "", "driver": "", "cuda": "", "nvrtc": "", "target": ""}
+        return {
+            "name": "NumPy simulation, no GPU",
+            "compute_capability": "",
+            "driver": "",
+            "cuda": "",
+            "nvrtc": "",
+            "target": "",
+        }
 
     def supports(self, instruction: Instruction) -> str:
         return ""
@@ -63,7 +72,9 @@ class Reference:
         i = job.instruction
         op = i.operands["a"]
         if job.a_from == "shared":
-            view = View(i.sizes["m"], op.col_count, op.element.bits, "MN" if job.immediates.get("imm_trans_a") == "1" else "K")
+            view = View(
+                i.sizes["m"], op.col_count, op.element.bits, "MN" if job.immediates.get("imm_trans_a") == "1" else "K"
+            )
             stored = _from_shared(job, "a_desc", view, op.element.name)[..., None]
         else:
             stored = _matrix(op, job.registers["a"])
@@ -97,7 +108,9 @@ class Reference:
             return matrix
         thread, byte = scale.owners()
         word = job.registers[f"scale_{letter}_data"].reshape(-1, 32)
-        factor = numbers.decode(word[:, thread].astype(np.uint64) >> (8 * byte).astype(np.uint64) & np.uint64(255), scale.element.name)
+        factor = numbers.decode(
+            word[:, thread].astype(np.uint64) >> (8 * byte).astype(np.uint64) & np.uint64(255), scale.element.name
+        )
         spread = np.repeat(factor, job.instruction.sizes["k"] // scale.blocks, axis=2)  # [run, row or col, k]
         out: Array = matrix * (spread if axis == 1 else spread.transpose(0, 2, 1))[..., None]
         return out
@@ -139,7 +152,12 @@ class Reference:
         given = check(access, offsets)
         turns = 0
         for lanes in access.phases:
-            waiting = {(at + byte) // 4 for lane in lanes if (at := given[lane]) is not None for byte in range(0, access.bytes, 4)}
+            waiting = {
+                (at + byte) // 4
+                for lane in lanes
+                if (at := given[lane]) is not None
+                for byte in range(0, access.bytes, 4)
+            }
             while waiting:
                 served = {word % BANKS: word for word in waiting}
                 waiting -= set(served.values())
@@ -148,7 +166,9 @@ class Reference:
 
 
 def read_elements(image: Array, at: Array, bits: int) -> Array:
-    """Element bits [runs, …] of byte images [runs, size] at element indices; 4-bit and 1-bit elements packed low bits first."""
+    """Element bits [runs, …] of byte images [runs, size] at element indices; 4-bit and 1-bit elements packed low bits
+    first.
+    """
     if bits < 8:
         per = 8 // bits
         return image[:, at // per].astype(np.uint64) >> (at % per * bits).astype(np.uint64) & np.uint64((1 << bits) - 1)

@@ -33,7 +33,9 @@ FIELDS = {
 
 
 def check(given: Mapping[str, Any]) -> Json:
-    """The request with every parameter validated and spelled in full; LayoutError names the wrong one. Nothing else ever reaches a kernel."""
+    """The request with every parameter validated and spelled in full; LayoutError names the wrong one. Nothing else
+    ever reaches a kernel.
+    """
     kind, backend = (
         choice(given.get("kind"), "kind", KINDS, "bad_kind"),
         choice(given.get("backend", "cuda"), "backend", BACKENDS, "bad_backend"),
@@ -49,7 +51,10 @@ def check(given: Mapping[str, Any]) -> Json:
         return out | _check_mma(given, instruction)
     if kind == "fragment":
         operand = choice(
-            given.get("operand", fragments.operands(instruction)[0]), "operand", fragments.operands(instruction), "bad_operand"
+            given.get("operand", fragments.operands(instruction)[0]),
+            "operand",
+            fragments.operands(instruction),
+            "bad_operand",
         )
         return out | {"operand": operand}
     operand = choice(given.get("operand", "a"), "operand", ("a", "b"), "bad_operand")
@@ -63,7 +68,10 @@ def check(given: Mapping[str, Any]) -> Json:
 def _check_mma(given: Mapping[str, Any], instruction: Instruction) -> Json:
     if not multiplies(instruction):
         raise LayoutError(
-            "bad_instruction", f"{instruction.ptx} multiplies nothing.", "Its map is measured by kind fragment.", "instruction"
+            "bad_instruction",
+            f"{instruction.ptx} multiplies nothing.",
+            "Its map is measured by kind fragment.",
+            "instruction",
         )
     forms = instruction.family.forms
     a_from, seed = (
@@ -114,7 +122,9 @@ def multiplies(instruction: Instruction) -> bool:
 
 
 def run(device: Device, request: Json) -> Json:
-    """Execute a checked request; the answer of POST /gpu/runs. LayoutError "unsupported_here" where the device lacks the instruction."""
+    """Execute a checked request; the answer of POST /gpu/runs. LayoutError "unsupported_here" where the device lacks
+    the instruction.
+    """
     begun = time.perf_counter()
     kind = request["kind"]
     if kind == "banks":
@@ -126,7 +136,12 @@ def run(device: Device, request: Json) -> Json:
         instruction = catalog.find(request["instruction"])
         reason = device.supports(instruction)
         if reason:
-            raise LayoutError("unsupported_here", reason, "Run it on such a device, or with backend numpy (a simulation).", "instruction")
+            raise LayoutError(
+                "unsupported_here",
+                reason,
+                "Run it on such a device, or with backend numpy (a simulation).",
+                "instruction",
+            )
         found = _RUN[kind](device, instruction, request)
     took = (time.perf_counter() - begun) * 1000
     return {
@@ -150,5 +165,7 @@ def _mma(device: Device, i: Instruction, request: Json) -> Json:
 _RUN: dict[str, Callable[[Device, Instruction, Json], Json]] = {
     "mma": _mma,
     "fragment": lambda device, i, r: fragments.run(device, i, r["operand"]),
-    "descriptor": lambda device, i, r: descriptors.run(device, i, Descriptor(read_word(r["descriptor"]).word), r["operand"], r["major"]),
+    "descriptor": lambda device, i, r: descriptors.run(
+        device, i, Descriptor(read_word(r["descriptor"]).word), r["operand"], r["major"]
+    ),
 }

@@ -1,4 +1,6 @@
-"""A sample of the generated CuPy scripts, each executed as it stands: what `lanescope gpu verify` says of whole programs."""
+"""A sample of the generated CuPy scripts, each executed as it stands: what `lanescope gpu verify` says of whole
+programs.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,15 @@ from layouts.planning import plan
 from layouts.render import kernel
 from layouts.swizzle import MODES
 
-# The four worked examples of the guide, then what a reader may choose beside mode and major: steps of K, an atom order, a slice of a larger
-# tile, tiles off the pattern's boundary swizzled by address and by their own start, signs, no C; rows, panels, layouts as CuTe prints them.
+# The four worked examples of the guide, then what a reader may choose beside mode and major: steps of K, an atom order,
+# a slice of a larger tile, tiles off the pattern's boundary swizzled by address and by their own start, signs, no C;
+# rows, panels, layouts as CuTe prints them.
 F16 = "wgmma.mma_async.m64n32k16.f32.f16.f16"
 CUTE = (  # what CuTe prints for the second and third worked example
-    "Sw<2,4,3> o smem_ptr16b o ((32,2),(8,2)):((1,256),(32,512))", "Sw<0,4,3> o smem_ptr16b o ((8,4),(8,2)):((1,64),(8,256))",
-    "Sw<3,4,3> o smem_ptr16b o ((64,1),(8,2)):((1,512),(64,512))", "Sw<1,4,3> o smem_ptr16b o ((8,4),(16,1)):((16,128),(1,512))",
+    "Sw<2,4,3> o smem_ptr16b o ((32,2),(8,2)):((1,256),(32,512))",
+    "Sw<0,4,3> o smem_ptr16b o ((8,4),(8,2)):((1,64),(8,256))",
+    "Sw<3,4,3> o smem_ptr16b o ((64,1),(8,2)):((1,512),(64,512))",
+    "Sw<1,4,3> o smem_ptr16b o ((8,4),(16,1)):((16,128),(1,512))",
 )  # fmt: skip
 CHOSEN = (
     ("", "", ""),
@@ -35,15 +40,22 @@ CHOSEN = (
     ("swizzle=128B,swizzle_by=tile,base=384", "major=MN,swizzle=64B,swizzle_by=tile,base=16512", ""),
     ("scale=-1,swizzle=32B", "swizzle=128B", ""),
     ("from=registers,k=32,scale=-1", "scale=-1", "scale=0"),
-    ("kind=rows,pitch_bytes=128,swizzle=128B,k=64", "kind=atoms,width_bytes=64,outer8_stride=512,inner_stride=2048,swizzle=64B", ""),
+    (
+        "kind=rows,pitch_bytes=128,swizzle=128B,k=64",
+        "kind=atoms,width_bytes=64,outer8_stride=512,inner_stride=2048,swizzle=64B",
+        "",
+    ),
     (f"kind=cute,major=MN,layout={CUTE[0]}", f"kind=cute,major=MN,layout={CUTE[1]},base=4096", ""),
     (f"kind=cute,major=MN,layout={CUTE[2]},scale=-1", f"kind=cute,layout={CUTE[3]}", "scale=0"),
 )
 # wgmma and wgmma.sp of every kind of type and several N; f16 and bf16 in both majors.
 WGMMA = (
-    "wgmma.mma_async.m64n8k16.f16.f16.f16", "wgmma.mma_async.m64n256k16.f32.bf16.bf16", "wgmma.mma_async.m64n24k8.f32.tf32.tf32",
-    "wgmma.mma_async.m64n64k32.f32.e4m3.e5m2", "wgmma.mma_async.m64n96k32.s32.s8.u8", "wgmma.mma_async.m64n16k256.s32.b1.b1.and.popc",
-    "wgmma.mma_async.sp.m64n32k32.f32.f16.f16", "wgmma.mma_async.sp.m64n16k16.f32.tf32.tf32", "wgmma.mma_async.sp.m64n40k64.f16.e5m2.e4m3",
+    "wgmma.mma_async.m64n8k16.f16.f16.f16", "wgmma.mma_async.m64n256k16.f32.bf16.bf16",
+    "wgmma.mma_async.m64n24k8.f32.tf32.tf32",
+    "wgmma.mma_async.m64n64k32.f32.e4m3.e5m2", "wgmma.mma_async.m64n96k32.s32.s8.u8",
+    "wgmma.mma_async.m64n16k256.s32.b1.b1.and.popc",
+    "wgmma.mma_async.sp.m64n32k32.f32.f16.f16", "wgmma.mma_async.sp.m64n16k16.f32.tf32.tf32",
+    "wgmma.mma_async.sp.m64n40k64.f16.e5m2.e4m3",
     "wgmma.mma_async.sp.m64n128k64.s32.u8.u8",
 )  # fmt: skip
 
@@ -68,7 +80,10 @@ def cases(device: Device) -> Iterator[Plan]:
         if i.operands["a"].sparsity and i.operands["a"].sparsity.selectors > 1:
             yield plan(i, "selector=1")
         elif (
-            made.a.container_bits == 16 and isinstance(made.a, Rows) and i.operands["a"].sparsity is None and len(i.operands["a"].axes) == 2
+            made.a.container_bits == 16
+            and isinstance(made.a, Rows)
+            and i.operands["a"].sparsity is None
+            and len(i.operands["a"].axes) == 2
         ):
             yield plan(i, "major=MN,swizzle=64B,pitch_bytes=128", "major=MN,load=elements")
 

@@ -29,11 +29,22 @@ FOLDER = Path(__file__).resolve().parents[2] / "layouts" / "evidence"
 BATCH = 12
 METHODS = {
     "mma": "random whole numbers packed by the fragment maps, executed, unpacked, compared with NumPy exactly",
-    "fragment": "each operand's map measured: slots, element indices and metadata nibbles told a bit a run, a sparse A met keeping first and last positions",
-    "descriptor": "wgmma over shared memory that holds its own addresses, random descriptors, against the address model",
+    "fragment": (
+        "each operand's map measured: slots, element indices and metadata nibbles told a bit a run, a sparse A met"
+        " keeping first and last positions"
+    ),
+    "descriptor": (
+        "wgmma over shared memory that holds its own addresses, random descriptors, against the address model"
+    ),
     "chains": "generated ldmatrix loads and stmatrix stores, every byte told by its address",
-    "programs": "generated CuPy scripts executed as they stand, each with its own check: every mode and major of wgmma, every row of the other tables",
-    "code": "generated element loads and stores, tile fills, descriptors and accumulator reuse executed as they stand, every word against the maps",
+    "programs": (
+        "generated CuPy scripts executed as they stand, each with its own check: every mode and major of wgmma, every"
+        " row of the other tables"
+    ),
+    "code": (
+        "generated element loads and stores, tile fills, descriptors and accumulator reuse executed as they stand,"
+        " every word against the maps"
+    ),
     "banks": "clocks of random and regular lane addresses against the predicted wavefronts",
 }
 DESCRIPTOR_RUNS, BANK_RUNS = 40, 24
@@ -90,7 +101,11 @@ class Job:
 def jobs(target: str, family: str = "") -> Iterator[Job]:
     """Everything a target supports and this program can run."""
     for instruction in catalog.instructions():
-        if (family and instruction.family.name != family) or unsupported(target, instruction) or fragments.unmeasured(instruction):
+        if (
+            (family and instruction.family.name != family)
+            or unsupported(target, instruction)
+            or fragments.unmeasured(instruction)
+        ):
             continue
         yield from (Job(instruction, form) for form in instruction.family.forms)
 
@@ -108,9 +123,13 @@ def named(text: str, number: int) -> str:
 def verify(
     family: str = "", progress: Progress = lambda key, result, total: None, device_number: int = 0, part: str = ""
 ) -> dict[str, Any]:
-    """Run everything, one family, or one part; {"meta": …, "results": {variant: {method: "agrees" or what differs}}, "descriptors": …, …}."""
+    """Run everything, one family, or one part; {"meta": …, "results": {variant: {method: "agrees" or what differs}},
+    "descriptors": …, …}.
+    """
     if family and family not in catalog.FAMILY_NAMES:
-        raise LayoutError("unknown_family", f"No family '{family[:60]}'.", f"Allowed: {', '.join(catalog.FAMILY_NAMES)}.", "family")
+        raise LayoutError(
+            "unknown_family", f"No family '{family[:60]}'.", f"Allowed: {', '.join(catalog.FAMILY_NAMES)}.", "family"
+        )
     if part and part not in PARTS:
         raise LayoutError("unknown_part", f"No part '{part[:60]}'.", f"Allowed: {', '.join(PARTS)}.", "part")
     if part and family:
@@ -134,16 +153,21 @@ def verify(
                 progress(job.key, "; ".join(wrong) or "agrees", len(todo))
     info = device.info()
     meta = {"device": info["name"], **{key: value for key, value in info.items() if key != "name"}}
-    meta |= {"date": datetime.date.today().isoformat(), "method": "; ".join(f"{name}: {text}" for name, text in METHODS.items())}
+    meta |= {
+        "date": datetime.date.today().isoformat(),
+        "method": "; ".join(f"{name}: {text}" for name, text in METHODS.items()),
+    }
     out: dict[str, Any] = {"meta": meta, "results": dict(sorted(results.items()))}
     wanted = (
         (part,)
         if part
-        else PARTS
-        if not family
-        else ("descriptors",)
-        if any(row.by_descriptor for row in catalog.families() if row.name == family)
-        else ()
+        else (
+            PARTS
+            if not family
+            else ("descriptors",)
+            if any(row.by_descriptor for row in catalog.families() if row.name == family)
+            else ()
+        )
     )
     return out | {name: _VERIFY[name](device) for name in wanted}
 
@@ -153,9 +177,12 @@ def verify_descriptors(device: Device) -> dict[str, dict[str, Any]]:
     out: dict[str, dict[str, Any]] = {}
     rng = np.random.default_rng(products.SEED)
     cases = [
-        ("wgmma.mma_async.m64n64k16.f32.f16.f16", ("K", "MN")), ("wgmma.mma_async.m64n128k16.f32.bf16.bf16", ("K", "MN")), ("wgmma.mma_async.m64n32k32.s32.u8.u8", ("K",)),
-        ("wgmma.mma_async.m64n64k8.f32.tf32.tf32", ("K",)), ("wgmma.mma_async.m64n256k32.f32.e4m3.e4m3", ("K",)), ("wgmma.mma_async.m64n8k256.s32.b1.b1.and.popc", ("K",)),
-        ("wgmma.mma_async.sp.m64n32k32.f32.f16.f16", ("K", "MN")), ("wgmma.mma_async.sp.m64n64k64.s32.s8.s8", ("K",)), ("wgmma.mma_async.sp.m64n16k16.f32.tf32.tf32", ("K",)),
+        ("wgmma.mma_async.m64n64k16.f32.f16.f16", ("K", "MN")),
+        ("wgmma.mma_async.m64n128k16.f32.bf16.bf16", ("K", "MN")), ("wgmma.mma_async.m64n32k32.s32.u8.u8", ("K",)),
+        ("wgmma.mma_async.m64n64k8.f32.tf32.tf32", ("K",)), ("wgmma.mma_async.m64n256k32.f32.e4m3.e4m3", ("K",)),
+        ("wgmma.mma_async.m64n8k256.s32.b1.b1.and.popc", ("K",)),
+        ("wgmma.mma_async.sp.m64n32k32.f32.f16.f16", ("K", "MN")), ("wgmma.mma_async.sp.m64n64k64.s32.s8.s8", ("K",)),
+        ("wgmma.mma_async.sp.m64n16k16.f32.tf32.tf32", ("K",)),
     ]  # fmt: skip
     for text, majors in cases:
         instruction = catalog.find(text)
@@ -167,7 +194,9 @@ def verify_descriptors(device: Device) -> dict[str, dict[str, Any]]:
                 differs = []
                 while ran < DESCRIPTOR_RUNS:
                     start, lbo, sbo = (int(rng.integers(0, most)) * 16 for most in (1024, 256, 256))
-                    word = desc.encode(start, lbo, sbo, int(rng.integers(0, 8)), ("none", "32B", "64B", "128B")[ran % 4])
+                    word = desc.encode(
+                        start, lbo, sbo, int(rng.integers(0, 8)), ("none", "32B", "64B", "128B")[ran % 4]
+                    )
                     try:
                         found = descriptors.run(device, instruction, word, operand, major)
                     except LayoutError as error:
@@ -190,8 +219,13 @@ def verify_banks(device: Cuda) -> dict[str, dict[str, Any]]:
         if "matrix" in name and float(device.info()["compute_capability"]) < (9.0 if name.startswith("st") else 7.5):
             continue
         lanes = range(row.lanes)
-        cases = [[stride * lane for lane in lanes] for stride in (row.bytes, 2 * row.bytes, 8 * row.bytes, 128)] + [[0] * row.lanes]
-        cases += [(rng.integers(0, (64, 512, 2048)[n % 3], row.lanes) * row.bytes).tolist() for n in range(BANK_RUNS - len(cases))]
+        cases = [[stride * lane for lane in lanes] for stride in (row.bytes, 2 * row.bytes, 8 * row.bytes, 128)] + [
+            [0] * row.lanes
+        ]
+        cases += [
+            (rng.integers(0, (64, 512, 2048)[n % 3], row.lanes) * row.bytes).tolist()
+            for n in range(BANK_RUNS - len(cases))
+        ]
         found = [banks.run(device, name, case) for case in cases]
         out[name] = {
             "ran": len(found),
@@ -203,7 +237,9 @@ def verify_banks(device: Cuda) -> dict[str, dict[str, Any]]:
 
 
 def verify_chains(device: Cuda) -> dict[str, dict[str, Any]]:
-    """Generated ldmatrix loads and stmatrix stores, by the operand they serve: how many of how many put every byte right."""
+    """Generated ldmatrix loads and stmatrix stores, by the operand they serve: how many of how many put every byte
+    right.
+    """
     out: dict[str, dict[str, Any]] = {}
     todo = [case for case in chained.cases() if not device.supports(case.found.load.instruction)]
     batches = [todo[n : n + BATCH] for n in range(0, len(todo), BATCH)]
@@ -223,7 +259,9 @@ def verify_chains(device: Cuda) -> dict[str, dict[str, Any]]:
 
 
 def verify_code(device: Cuda) -> dict[str, dict[str, Any]]:
-    """Generated functions that no other part runs, by what they do: how many of how many give every word the maps give."""
+    """Generated functions that no other part runs, by what they do: how many of how many give every word
+    the maps give.
+    """
     out: dict[str, dict[str, Any]] = {}
     todo = list(generated.cases())
     batches = [todo[n : n + BATCH] for n in range(0, len(todo), BATCH)]
@@ -243,21 +281,35 @@ def verify_code(device: Cuda) -> dict[str, dict[str, Any]]:
 
 
 _VERIFY: dict[str, Callable[[Any], dict[str, dict[str, Any]]]] = {
-    "descriptors": verify_descriptors, "banks": verify_banks, "chains": verify_chains, "programs": scripts.run, "code": verify_code,
+    "descriptors": verify_descriptors, "banks": verify_banks, "chains": verify_chains, "programs": scripts.run,
+    "code": verify_code,
 }  # fmt: skip
 
 
 def write(found: dict[str, Any], part: str = "") -> Path:
-    """The evidence file of this device; one part alone replaces that part of the file, if the file is of the same device and software."""
+    """The evidence file of this device; one part alone replaces that part of the file, if the file is of the same
+    device and software.
+    """
     name = re.sub(r"\W+", "_", found["meta"]["device"].lower()).strip("_")
     path = FOLDER / f"{name}.json"
     FOLDER.mkdir(exist_ok=True)
     if part:
         whole = json.loads(path.read_text()) if path.is_file() else {"meta": {}}
-        apart = [key for key in ("device", "driver", "cuda", "nvrtc", "target") if whole["meta"].get(key) != found["meta"][key]]
+        apart = [
+            key
+            for key in ("device", "driver", "cuda", "nvrtc", "target")
+            if whole["meta"].get(key) != found["meta"][key]
+        ]
         if apart:
-            raise LayoutError("bad_usage", f"{path.name} is of another {apart[0]}.", "Run all parts to write a file of its own.", "part")
-        methods = dict(text.split(": ", 1) for text in whole["meta"]["method"].split("; ")) | {part: METHODS[_METHOD_OF.get(part, part)]}
+            raise LayoutError(
+                "bad_usage",
+                f"{path.name} is of another {apart[0]}.",
+                "Run all parts to write a file of its own.",
+                "part",
+            )
+        methods = dict(text.split(": ", 1) for text in whole["meta"]["method"].split("; ")) | {
+            part: METHODS[_METHOD_OF.get(part, part)]
+        }
         whole["meta"]["method"] = "; ".join(f"{key}: {text}" for key, text in methods.items())
         whole["meta"].setdefault("dates", {})[part] = found["meta"]["date"]
         found = whole | {part: found[part]}
@@ -267,7 +319,9 @@ def write(found: dict[str, Any], part: str = "") -> Path:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a summary: what ran, how often, and how often it agreed; by method (agreed, judged) where there are methods."""
+    """One line of a summary: what ran, how often, and how often it agreed; by method (agreed, judged) where there are
+    methods.
+    """
 
     what: str
     ran: int
@@ -285,7 +339,11 @@ def summary(found: dict[str, Any]) -> list[Row]:
     for name, results in held.items():
         judged = {method: [told[method] for told in results if method in told] for method in ("mma", "fragment")}
         methods = {method: (texts.count("agrees"), len(texts)) for method, texts in judged.items()}
-        out += [Row(name, len(results), sum(set(told.values()) == {"agrees"} for told in results), methods)] if results else []
+        out += (
+            [Row(name, len(results), sum(set(told.values()) == {"agrees"} for told in results), methods)]
+            if results
+            else []
+        )
     for part in PARTS:
         rows = found.get(part, {}).values()
         out += [Row(part, sum(row["ran"] for row in rows), sum(row["agreed"] for row in rows), {})] if rows else []
@@ -294,7 +352,16 @@ def summary(found: dict[str, Any]) -> list[Row]:
 
 def failures(found: dict[str, Any]) -> list[str]:
     """Every variant, descriptor case and access that did not agree."""
-    out = [f"{key}: {method} {text}" for key, methods in found["results"].items() for method, text in methods.items() if text != "agrees"]
+    out = [
+        f"{key}: {method} {text}"
+        for key, methods in found["results"].items()
+        for method, text in methods.items()
+        if text != "agrees"
+    ]
     for part in PARTS:
-        out += [f"{key}: {row['agreed']} of {row['ran']}" for key, row in found.get(part, {}).items() if row["agreed"] != row["ran"]]
+        out += [
+            f"{key}: {row['agreed']} of {row['ran']}"
+            for key, row in found.get(part, {}).items()
+            if row["agreed"] != row["ran"]
+        ]
     return out

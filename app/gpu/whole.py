@@ -1,7 +1,9 @@
-"""A whole product by its plan: the generated program on a device, or the same through the storage and descriptor engine in NumPy.
+"""A whole product by its plan: the generated program on a device, or the same through the storage and descriptor engine
+in NumPy.
 
-On a GPU what runs is the kernel of the program that the pages and `lanescope kernel` give out. The simulation stages A and B where the
-plan puts them and lets each instruction read through its descriptor or load, so that a wrong descriptor gives a wrong product.
+On a GPU what runs is the kernel of the program that the pages and `lanescope kernel` give out. The simulation stages A
+and B where the plan puts them and lets each instruction read through its descriptor or load, so that a wrong descriptor
+gives a wrong product.
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ def _random(plan: Plan, seed: int) -> Inputs:
     first = steps[0]
     if plan.steps == 1:
         return first
-    a, stored, b = (np.concatenate([getattr(x, name) for x in steps], axis) for name, axis in (("a", 2), ("stored_a", 2), ("b", 1)))
+    a, stored, b = (
+        np.concatenate([getattr(x, name) for x in steps], axis) for name, axis in (("a", 2), ("stored_a", 2), ("b", 1))
+    )
     return Inputs(a, stored, b, first.c, np.concatenate([x.metadata for x in steps]), first.scales)
 
 
@@ -57,9 +61,15 @@ def stage(plan: Plan, given: Inputs) -> Staged:
     """What global memory holds, as the program's kernel reads it."""
     i = plan.instruction
     memory = {"A": lines(plan.a, given.stored_a), "B": lines(plan.b, given.b)}
-    memory |= {"C": _accumulator(plan, i.operands.get("c", i.operands["d"]), given.c), "E": given.metadata.astype(np.uint32)}
+    memory |= {
+        "C": _accumulator(plan, i.operands.get("c", i.operands["d"]), given.c),
+        "E": given.metadata.astype(np.uint32),
+    }
     memory |= {f"S{name[-1].upper()}": codes.astype(np.uint8) for name, codes in given.scales.items()}
-    return Staged(given, {name: np.ascontiguousarray(memory[name]) for name, _ in kernel_device.parameters(plan) if name in memory})
+    return Staged(
+        given,
+        {name: np.ascontiguousarray(memory[name]) for name, _ in kernel_device.parameters(plan) if name in memory},
+    )
 
 
 def lines(side: Side, matrix: Array) -> Array:
@@ -114,7 +124,11 @@ def run(device: Device, plan: Plan, seed: int = products.SEED, data: Mapping[str
     memory, source = device.program(plan, staged)
     tolerance = given.tolerance(plan.instruction) if data else 0.0
     told = products.compared(expected(plan, given), d_values(plan, memory), 0, source, tolerance)
-    told |= {"descriptors": {side.letter: words(side, plan.steps) for side in (plan.a, plan.b) if isinstance(side, Described)}}
+    told |= {
+        "descriptors": {
+            side.letter: words(side, plan.steps) for side in (plan.a, plan.b) if isinstance(side, Described)
+        }
+    }
     return told | {"immediates": plan.immediates, "steps": plan.steps, "options": plan.options}
 
 
@@ -123,7 +137,7 @@ def words(side: Described, steps: int) -> list[str]:
     return [str(side.descriptor(step)) for step in range(steps)]
 
 
-# the simulation -------------------------------------------------------------------------------------------------------------
+# the simulation -------------------------------------------------------------------------------------------------------
 
 
 def image(plan: Plan, staged: Staged) -> Array:
@@ -167,14 +181,18 @@ def simulate(device: Device, plan: Plan, staged: Staged) -> Array:
         registers["c"] = out
         if i.operands["a"].sparsity:
             registers["e"] = staged.inputs.metadata[step][None]
-        descriptors = {f"{s.letter}_desc": s.descriptor(step).word for s in (plan.a, plan.b) if isinstance(s, Described)}
+        descriptors = {
+            f"{s.letter}_desc": s.descriptor(step).word for s in (plan.a, plan.b) if isinstance(s, Described)
+        }
         if not i.family.by_descriptor:
             registers |= {side.letter: _loaded(plan, side, staged, shared) for side in (plan.a, plan.b)}
         elif plan.a_from == "registers":
             op = i.operands["a"]
             part = staged.inputs.stored_a[:, :, step * op.col_count : (step + 1) * op.col_count]
             registers["a"] = products.pack(op, part)[None]
-        job = Product(i, plan.a_from, registers, descriptors, shared if i.family.by_descriptor else None, immediates=immediates)
+        job = Product(
+            i, plan.a_from, registers, descriptors, shared if i.family.by_descriptor else None, immediates=immediates
+        )
         out = device.product(job)[0][0]
     bits, _ = numbers.unpack(i.operands["d"], out[0])
     matrix = np.moveaxis(bits, -1, 0) if bits.ndim == 3 else bits[None]
@@ -182,11 +200,15 @@ def simulate(device: Device, plan: Plan, staged: Staged) -> Array:
 
 
 def _loaded(plan: Plan, side: Side, staged: Staged, shared: Array) -> Array:
-    """A warp's registers of one operand from shared memory, [1, lane, register]: by ldmatrix's rows, or an element at a time."""
+    """A warp's registers of one operand from shared memory, [1, lane, register]: by ldmatrix's rows, or an element at a
+    time.
+    """
     op = plan.instruction.operands[side.letter]
     if isinstance(side, Rows) and side.chain:
         at, size = side.chain.read.reshape(op.threads, op.registers, -1), side.chain.want.granule_bits  # bit addresses
-        granules = shared.view(np.uint8)[0][at >> 3].astype(np.uint32) >> (at & 7).astype(np.uint32) & np.uint32((1 << size) - 1)
+        granules = shared.view(np.uint8)[0][at >> 3].astype(np.uint32) >> (at & 7).astype(np.uint32) & np.uint32(
+            (1 << size) - 1
+        )
         shifts = size * np.arange(at.shape[2], dtype=np.uint32)
         registers: Array = np.bitwise_or.reduce(granules << shifts, axis=2)[None].astype(np.uint32)
         return registers

@@ -1,7 +1,9 @@
-"""The worker process: a line of JSON in, a line of JSON out. It alone imports CuPy; the server never does. `--device numpy` serves the NumPy reference.
+"""The worker process: a line of JSON in, a line of JSON out. It alone imports CuPy; the server never does. `--device
+numpy` serves the NumPy reference.
 
 First line out: {"ready": true, "devices": […]} or {"ready": false, "reason": …}. Then for each {"id", "request"} one
-{"id", "result"} or {"id", "error": {code, message, hint, field}, "fatal": the CUDA context is lost}. After a fatal one it exits.
+{"id", "result"} or {"id", "error": {code, message, hint, field}, "fatal": the CUDA context is lost}. After a fatal one
+it exits.
 """
 
 from __future__ import annotations
@@ -43,7 +45,9 @@ def serve(which: str) -> int:
             say({"id": message["id"], "error": _error(error), "fatal": False})
         except Exception as error:
             text = f"{type(error).__name__}: {error}"[:600]
-            say({"id": message["id"], "error": {"code": "run_failed", "message": text, "hint": "The worker is started anew.", "field": ""}, "fatal": True})  # fmt: skip
+            say({"id": message["id"],
+            "error": {"code": "run_failed", "message": text, "hint": "The worker is started anew.", "field": ""},
+            "fatal": True})  # fmt: skip
             answers.close()
             os._exit(1)  # the context may be poisoned, and CuPy's clean-up would fail on it
     return 0

@@ -1,4 +1,6 @@
-"""The guide's pages in their order and groups, and what each is found by. Titles and first sentences stand in docs/guide/*.md. No framework."""
+"""The guide's pages in their order and groups, and what each is found by. Titles and first sentences stand in
+docs/guide/*.md. No framework.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +9,17 @@ from functools import lru_cache
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-GUIDE = next(path for path in (HERE / "pages", HERE.parents[1] / "docs" / "guide") if path.is_dir())  # in a wheel, in a checkout
+GUIDE = next(
+    path for path in (HERE / "pages", HERE.parents[1] / "docs" / "guide") if path.is_dir()
+)  # in a wheel, in a checkout
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One page.
 
-    slug: its file and address; words: what people type who look for it, beside the words of its title; names: spellings that mean
-    this page and no other, wherever they stand in a text.
+    slug: its file and address; words: what people type who look for it, beside the words of its title; names: spellings
+    that mean this page and no other, wherever they stand in a text.
     """
 
     slug: str
@@ -28,8 +32,13 @@ GROUPS: tuple[tuple[str, tuple[Entry, ...]], ...] = (
         "Instructions and fragments",
         (
             Entry("lanes-and-fragments", "thread register groupID threadID_in_group laneid fragment owner"),
-            Entry("read-ptx", "qualifier opcode syntax modifier register state space packing b16 b32 sync aligned predicate operand"),
-            Entry("shapes", "overview table type shape target architecture PTX version sm supported dense sparse scaled"),
+            Entry(
+                "read-ptx",
+                "qualifier opcode syntax modifier register state space packing b16 b32 sync aligned predicate operand",
+            ),
+            Entry(
+                "shapes", "overview table type shape target architecture PTX version sm supported dense sparse scaled"
+            ),
             Entry("wmma-mma-wgmma", "choose choice which difference generation compare"),
             Entry("int4-int8", "s4 u4 s8 u8 sub-byte integer packing"),
             Entry("m8n8k4", "volta quad pair sm_70"),
@@ -59,10 +68,24 @@ GROUPS: tuple[tuple[str, tuple[Entry, ...]], ...] = (
         "wgmma in order",
         (
             Entry("fence-commit-wait", "asynchronous order pipeline group proxy wgmma sync"),
-            Entry("wgmma.fence", "warpgroup arrive register order warpgroup_arrive", ("wgmma.fence", "warpgroup_arrive")),
-            Entry("wgmma.commit_group", "warpgroup group empty batch", ("wgmma.commit_group", "commit_group", "warpgroup_commit_batch")),
-            Entry("wgmma.wait_group", "warpgroup wait pending N pipeline depth", ("wgmma.wait_group", "wait_group", "warpgroup_wait")),
-            Entry("fence.proxy.async", "generic async proxy TMA visible store", ("fence.proxy.async", "fence_view_async_shared")),
+            Entry(
+                "wgmma.fence", "warpgroup arrive register order warpgroup_arrive", ("wgmma.fence", "warpgroup_arrive")
+            ),
+            Entry(
+                "wgmma.commit_group",
+                "warpgroup group empty batch",
+                ("wgmma.commit_group", "commit_group", "warpgroup_commit_batch"),
+            ),
+            Entry(
+                "wgmma.wait_group",
+                "warpgroup wait pending N pipeline depth",
+                ("wgmma.wait_group", "wait_group", "warpgroup_wait"),
+            ),
+            Entry(
+                "fence.proxy.async",
+                "generic async proxy TMA visible store",
+                ("fence.proxy.async", "fence_view_async_shared"),
+            ),
         ),
     ),
     (
@@ -75,10 +98,16 @@ GROUPS: tuple[tuple[str, tuple[Entry, ...]], ...] = (
                 ("wmma::fragment", "num_storage_elements"),
             ),
             Entry("load_matrix_sync", "wmma load ldm mptr", ("load_matrix_sync",)),
-            Entry("store_matrix_sync", "wmma store ldm mptr mem_row_major mem_col_major layout_t", ("store_matrix_sync",)),
+            Entry(
+                "store_matrix_sync", "wmma store ldm mptr mem_row_major mem_col_major layout_t", ("store_matrix_sync",)
+            ),
             Entry("fill_fragment", "wmma zero set initialize", ("fill_fragment",)),
             Entry("mma_sync", "wmma multiply satf saturate satfinite", ("mma_sync",)),
-            Entry("bmma_sync", "wmma single bit b1 xor and popc bmmaBitOp bmmaAccumulateOp", ("bmma_sync", "bmmaBitOpXOR", "bmmaBitOpAND")),
+            Entry(
+                "bmma_sync",
+                "wmma single bit b1 xor and popc bmmaBitOp bmmaAccumulateOp",
+                ("bmma_sync", "bmmaBitOpXOR", "bmmaBitOpAND"),
+            ),
             Entry("__float_to_tf32", "wmma round convert precision", ("__float_to_tf32",)),
             Entry("wmma-elements", "x[i] elementwise loop num_elements scale bias activation epilogue"),
             Entry("wmma-memory", "ldm alignment pointer stride 256-bit aligned default"),

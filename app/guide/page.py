@@ -62,7 +62,8 @@ def example(request: Request, slug: str) -> Response:
     instruction = find(INSTRUCTION)
     context = {
         "example": found, "sides": sides, "instruction": instruction, "a": instruction.operand("a"), "others": EXAMPLES,
-        "program": programs.address(instruction, {letter: stored(given) for letter, given in (("a", found.a), ("b", found.b))}),
+        "program": programs.address(instruction,
+        {letter: stored(given) for letter, given in (("a", found.a), ("b", found.b))}),
     }  # fmt: skip
     return page(request, "guide/example.html", context)
 

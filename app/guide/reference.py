@@ -1,4 +1,5 @@
-"""The parts of guide pages that come from tables of the engine: a line `@part name arguments` in a page is one of PARTS, as Markdown.
+"""The parts of guide pages that come from tables of the engine: a line `@part name arguments` in a page is one of
+PARTS, as Markdown.
 
 Code that a part shows is compiled or assembled in the tests; tables hold what the catalogue holds.
 """
@@ -46,7 +47,7 @@ def link(text: str, address: str) -> str:
     return f"[{text}]({address})"
 
 
-# reading an instruction -----------------------------------------------------------------------------------------------------
+# reading an instruction -----------------------------------------------------------------------------------------------
 
 
 def words(text: str) -> str:
@@ -58,7 +59,13 @@ def words(text: str) -> str:
 
 
 def _operand(slot: ptx.Slot) -> str:
-    count = f"{slot.registers} × .{slot.type}: " if slot.type and slot.registers > 1 else f".{slot.type}: " if slot.type else ""
+    count = (
+        f"{slot.registers} × .{slot.type}: "
+        if slot.type and slot.registers > 1
+        else f".{slot.type}: "
+        if slot.type
+        else ""
+    )
     return count + slot.what
 
 
@@ -112,7 +119,7 @@ def spaces(_: str) -> str:
     return table(("qualifier", "space", "taken by"), rows)
 
 
-# overviews ------------------------------------------------------------------------------------------------------------------
+# overviews ------------------------------------------------------------------------------------------------------------
 
 
 def shapes(section: str) -> str:
@@ -125,7 +132,11 @@ def shapes(section: str) -> str:
     rows = []
     for row in lines:
         newer = "".join(f"; `{name}` from PTX {version}, {where}" for name, version, where in row.newer)
-        cells = (row.multiplicands, *((f"`.{row.kind.replace(' ', ' .')}`" if row.kind else "",) if kinds else ()), row.accumulators)
+        cells = (
+            row.multiplicands,
+            *((f"`.{row.kind.replace(' ', ' .')}`" if row.kind else "",) if kinds else ()),
+            row.accumulators,
+        )
         rows.append((*cells, _shape_links(row), row.ptx_version, row.target_text + newer))
     return table(head, rows)
 
@@ -163,13 +174,28 @@ def generations(_: str) -> str:
         ("", *(f"**{name}**" for name in held)),
         [
             line("threads", lambda found: f"{found[0].threads}, {found[0].family.scope.warps}"),
-            line("A", lambda found: " or ".join(_WHERE[place] for place in found[0].family.reads.get("a", (Place.REGISTERS,)))),
-            line("B", lambda found: " or ".join(_WHERE[place] for place in found[0].family.reads.get("b", (Place.REGISTERS,)))),
+            line(
+                "A",
+                lambda found: " or ".join(
+                    _WHERE[place] for place in found[0].family.reads.get("a", (Place.REGISTERS,))
+                ),
+            ),
+            line(
+                "B",
+                lambda found: " or ".join(
+                    _WHERE[place] for place in found[0].family.reads.get("b", (Place.REGISTERS,))
+                ),
+            ),
             line("C and D", lambda found: "registers, in place" if found[0].family.in_place else "registers"),
-            line("fragment layout", lambda found: "specified" if found[0].family.specified else "left to the architecture"),
+            line(
+                "fragment layout",
+                lambda found: "specified" if found[0].family.specified else "left to the architecture",
+            ),
             line(
                 "types of A and B",
-                lambda found: ", ".join(name for name in DTYPES if any(name == i.operands["a"].element.name for i in found)),
+                lambda found: ", ".join(
+                    name for name in DTYPES if any(name == i.operands["a"].element.name for i in found)
+                ),
             ),
             line("sparse A", lambda found: "yes" if any(i.operands["a"].sparsity for i in found) else "no"),
             line("block scale", lambda found: "yes" if any(i.scales for i in found) else "no"),
@@ -183,14 +209,17 @@ def generations(_: str) -> str:
     )
 
 
-# wmma in C++ ----------------------------------------------------------------------------------------------------------------
+# wmma in C++ ----------------------------------------------------------------------------------------------------------
 
 
 def api(_: str) -> str:
     """The functions of nvcuda::wmma."""
     return table(
         ("", "does", "compiled to", "from"),
-        [(link(f"`{f.name}`", f"/guide/{_slug(f.name)}"), f.what, f"`{f.becomes}`" if f.becomes else "–", f.since) for f in FUNCTIONS],
+        [
+            (link(f"`{f.name}`", f"/guide/{_slug(f.name)}"), f.what, f"`{f.becomes}`" if f.becomes else "–", f.since)
+            for f in FUNCTIONS
+        ],
     )
 
 
@@ -204,7 +233,9 @@ def function(name: str) -> str:
     facts = [f"`{row.qualified}`, `<mma.h>`, {row.since} and newer."]
     if row.collective:
         facts.append("All lanes of the warp must call it together, with the same arguments.")
-    family = next((found.name for found in catalog.families() if f"{found.opcode.text}.".startswith(f"{row.becomes}.")), "")
+    family = next(
+        (found.name for found in catalog.families() if f"{found.opcode.text}.".startswith(f"{row.becomes}.")), ""
+    )
     if family:
         facts.append(f"One `{row.becomes}` instruction: {link('all its forms', f'/?family={family}&q={row.becomes}')}.")
     elif row.becomes:
@@ -237,7 +268,9 @@ def fragments(_: str) -> str:
         if i.family.multiplies and i.family.feed is Feed.LOADS:
             held = groups.setdefault((i.operands["a"].element.name, i.shape), {"a": [], "b": [], "c": []})
             for f in wmma.fragments():
-                same = f.instruction.shape == i.shape and f.operand.element.name == i.operands[f.operand.name].element.name
+                same = (
+                    f.instruction.shape == i.shape and f.operand.element.name == i.operands[f.operand.name].element.name
+                )
                 if same and f not in held[f.operand.name]:
                     held[f.operand.name].append(f)
     rows = []
@@ -267,8 +300,16 @@ def memory(_: str) -> str:
     for (element, accumulator, size), held in groups.items():
         cpp, asked = wmma.requirements(held[0].operand)
         both = wmma.both(held[0].operand).ldm_elements
-        binds = {(True, False): "PTX", (False, True): "C++", (True, True): "alike"}[asked.ldm_elements == both, cpp.ldm_elements == both]
-        cells = (_which(held, accumulator), f"{size} B", str(cpp.ldm_elements), str(asked.ldm_elements), f"{both} ({binds})")
+        binds = {(True, False): "PTX", (False, True): "C++", (True, True): "alike"}[
+            asked.ldm_elements == both, cpp.ldm_elements == both
+        ]
+        cells = (
+            _which(held, accumulator),
+            f"{size} B",
+            str(cpp.ldm_elements),
+            str(asked.ldm_elements),
+            f"{both} ({binds})",
+        )
         rows.setdefault(cells, []).append(f"`{element}`")
     head = ("T", "fragments", "size a lane", "ldm: C++ guide", "ldm: PTX", "ldm: both (which binds)")
     first = {"PTX": 0, "alike": 1, "C++": 2}  # where the guide alone misleads comes first
@@ -299,13 +340,17 @@ def strides(names: str) -> str:
                 for layout in ("row", "col"):
                     cells.append(_stride(i.operands[letter], i, layout))
             rows.append((name, f"{i.shape}", *cells))
-    return table(("type", "shape", "A by rows", "A by columns", "B by rows", "B by columns", "C by rows", "C by columns"), rows)
+    return table(
+        ("type", "shape", "A by rows", "A by columns", "B by rows", "B by columns", "C by rows", "C by columns"), rows
+    )
 
 
 def _loads(name: str) -> list[Instruction]:
     """A wmma.mma of each shape of a type, f32 accumulators before f16 ones."""
     found = [
-        i for i in catalog.instructions() if i.family.multiplies and i.family.feed is Feed.LOADS and i.operands["a"].element.name == name
+        i
+        for i in catalog.instructions()
+        if i.family.multiplies and i.family.feed is Feed.LOADS and i.operands["a"].element.name == name
     ]
     wide = [i for i in found if i.types["c"] != "f16"] or found
     return list({i.shape: i for i in reversed(wide)}.values())[::-1]
@@ -329,7 +374,9 @@ def elements(text: str) -> str:
     held = [wmma.elements_of(op, int(lane)) for lane in lanes]
     cells = [tuple(_places(op, lane[at]) for lane in held) for at in range(len(held[0]))]
     title = link(f"{op.name.upper()} of {found.shape}", path_of(found)) + f", {op.element.name}"
-    return f"{title}:\n\n" + table(("x[i]", *(f"lane {lane}" for lane in lanes)), [(f"x[{at}]", *row) for at, row in enumerate(cells)])
+    return f"{title}:\n\n" + table(
+        ("x[i]", *(f"lane {lane}" for lane in lanes)), [(f"x[{at}]", *row) for at, row in enumerate(cells)]
+    )
 
 
 def _places(op: Operand, places: list[tuple[int, int]]) -> str:
@@ -344,7 +391,10 @@ def since(_: str) -> str:
     for f in wmma.fragments():
         if f.use == "matrix_a" and f.element_cpp not in first.setdefault(f.since, []):
             first[f.since].append(f.element_cpp)
-    return table(("from", "types of A and B"), [(arch, ", ".join(f"`{name}`" for name in names)) for arch, names in sorted(first.items())])
+    return table(
+        ("from", "types of A and B"),
+        [(arch, ", ".join(f"`{name}`" for name in names)) for arch, names in sorted(first.items())],
+    )
 
 
 def bits(_: str) -> str:
@@ -365,7 +415,7 @@ def bits(_: str) -> str:
     return table(("operation", "PTX", "from PTX", "targets", ""), rows)
 
 
-# the order of a wgmma -------------------------------------------------------------------------------------------------------
+# the order of a wgmma -------------------------------------------------------------------------------------------------
 
 
 def ordering(name: str) -> str:
@@ -396,7 +446,7 @@ def pattern(name: str) -> str:
     return block(wgmma_order.BY_NAME[name].text)
 
 
-# differences ----------------------------------------------------------------------------------------------------------------
+# differences ----------------------------------------------------------------------------------------------------------
 
 
 def slips(_: str) -> str:
@@ -406,7 +456,8 @@ def slips(_: str) -> str:
     out = [table(head, [(link(row.title, f"#{row.key}"), f"{row.document}, {row.place}", _kinds(row)) for row in rows])]
     for row in rows:
         out.append(
-            f"## {row.title} {{#{row.key}}}\n\n**{row.document}**, {row.place}, says: {row.says}\n\n**In fact:** {row.really}\n\n{proofs(row)}"
+            f"## {row.title} {{#{row.key}}}\n\n**{row.document}**, {row.place}, says: {row.says}\n\n**In fact:**"
+            f" {row.really}\n\n{proofs(row)}"
         )
     return "\n\n".join(out)
 

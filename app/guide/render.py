@@ -39,7 +39,9 @@ def slugs() -> list[str]:
 
 @lru_cache(maxsize=64)
 def rendered(slug: str) -> str:
-    """A page's HTML: Markdown with its values and parts put in, and `@figure address | caption` lines drawn as live pictures."""
+    """A page's HTML: Markdown with its values and parts put in, and `@figure address | caption` lines drawn as live
+    pictures.
+    """
     figures: list[str] = []
 
     def keep(match: re.Match[str]) -> str:
@@ -58,7 +60,9 @@ def html(markdown: str) -> str:
 
 
 def asked(body: str, given: str) -> str:
-    """A page whose reader may type a PTX text: a form, and that text word by word. A text that is none keeps the page's own."""
+    """A page whose reader may type a PTX text: a form, and that text word by word. A text that is none keeps the page's
+    own.
+    """
 
     def form(match: re.Match[str]) -> str:
         notice, shown = "", given.strip()[:400] or match[1]
@@ -67,14 +71,19 @@ def asked(body: str, given: str) -> str:
         except LayoutError as error:
             notice = f'<p class="notice" role="status">{escape(error.message)} {escape(error.hint)}</p>'
             words = guide_reference.part("words", match[1])
-        field = f'<label>any matrix instruction of the catalogue <input name="ptx" value="{escape(shown)}" size="64" spellcheck="false" autocomplete="off"></label>'
+        field = (
+            f'<label>any matrix instruction of the catalogue <input name="ptx" value="{escape(shown)}" size="64"'
+            ' spellcheck="false" autocomplete="off"></label>'
+        )
         return f'<form class="strip ask">{field}<button>read</button></form>{notice}{html(words)}'
 
     return re.sub(r"<p>@ask (\S+)</p>", form, body)
 
 
 def figure_html(address: str, caption: str) -> str:
-    """A picture in the page's colours, linked to the page that shows exactly it. LayoutError for an address that draws nothing."""
+    """A picture in the page's colours, linked to the page that shows exactly it. LayoutError for an address that draws
+    nothing.
+    """
     parts = urlsplit(address)
     query = dict(parse_qsl(parts.query))
     kind, _, rest = parts.path.lstrip("/").partition("/")
@@ -101,5 +110,10 @@ def figure_html(address: str, caption: str) -> str:
     elif kind == "chain":
         drawn = chain_figure(query)
     else:
-        raise LayoutError("bad_figure", f"'{address}' draws nothing.", "/i/…, /smem, /descriptor/…, /banks, /chain", "figure")
-    return f'<figure><a href="{escape(address)}">{drawn}</a><figcaption>{MARKDOWN.renderInline(caption)}</figcaption></figure>'
+        raise LayoutError(
+            "bad_figure", f"'{address}' draws nothing.", "/i/…, /smem, /descriptor/…, /banks, /chain", "figure"
+        )
+    return (
+        "<figure><a"
+        f' href="{escape(address)}">{drawn}</a><figcaption>{MARKDOWN.renderInline(caption)}</figcaption></figure>'
+    )

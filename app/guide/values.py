@@ -1,4 +1,5 @@
-"""Values and tables that guide pages print: computed where they stand, so that no page holds a number the engine can give.
+"""Values and tables that guide pages print: computed where they stand, so that no page holds a number the engine can
+give.
 
 In a page `{{name arguments}}` is one of VALUES, and a line `@table name` one of TABLES.
 """
@@ -38,7 +39,7 @@ def _known(rows: dict[str, Any], name: str) -> Any:
     return rows[name]
 
 
-# values ---------------------------------------------------------------------------------------------------------------------
+# values ---------------------------------------------------------------------------------------------------------------
 
 
 def _operand(text: str) -> Operand:
@@ -82,7 +83,9 @@ def ran(part: str) -> str:
     """How many of a part agreed with what was predicted, and where: "138 on an H100"; "forms" are all families'."""
     told: dict[int, list[str]] = {}
     for data in catalog.evidence_files():
-        rows = [row for row in summary(data) if row.what == part or (part == "forms" and row.what in catalog.FAMILY_NAMES)]
+        rows = [
+            row for row in summary(data) if row.what == part or (part == "forms" and row.what in catalog.FAMILY_NAMES)
+        ]
         agreed = sum(row.agreed for row in rows)
         if agreed:
             told.setdefault(agreed, []).append(f"an {catalog.short(data['meta']['device'])}")
@@ -90,7 +93,9 @@ def ran(part: str) -> str:
 
 
 def tile(text: str) -> str:
-    """One fact of a tile: its query as in /smem, then down (bytes from atom to atom along M or N), along (along K) or a CuTe unit."""
+    """One fact of a tile: its query as in /smem, then down (bytes from atom to atom along M or N), along (along K) or a
+    CuTe unit.
+    """
     query, _, fact = text.partition(" ")
     made, _ = memory.tile_of(dict(parse_qsl(query)))
     return {"down": str(made.strides[0]), "along": str(made.strides[1]), **made.cute()}[fact]
@@ -110,7 +115,7 @@ VALUES: dict[str, Callable[[str], str]] = {
 }
 
 
-# tables ---------------------------------------------------------------------------------------------------------------------
+# tables ---------------------------------------------------------------------------------------------------------------
 
 
 def _bits(low: int, high: int) -> str:

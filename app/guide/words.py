@@ -13,7 +13,10 @@ GLOSSARY = (
     ("lane", "One of the 32 threads of a warp, 0 to 31."),
     ("thread", "In a warpgroup, 0 to 127: four warps of 32 lanes."),
     ("value", "An index inside one thread's fragment: a0, a1, … in register order, low bits first."),
-    ("register", "32 bits (64 for f64) of one thread; narrow elements are packed, the lowest value in the lowest bits."),
+    (
+        "register",
+        "32 bits (64 for f64) of one thread; narrow elements are packed, the lowest value in the lowest bits.",
+    ),
     ("fragment", "The part of a matrix that one thread holds."),
     ("multiplicand", "A or B."),
     ("accumulator", "C or D."),
@@ -26,15 +29,19 @@ GLOSSARY = (
     ("SBO", "Stride dimension byte offset, in bytes; encoded as bytes ÷ 16."),
     (
         "base offset",
-        "For data swizzled by their offset in the tile: how many 128-byte rows past a multiple of the pattern the tile starts; the hardware subtracts it. "
-        "Data swizzled by address, TMA's among them, need 0.",
+        (
+            "For data swizzled by their offset in the tile: how many 128-byte rows past a multiple of the pattern the"
+            " tile starts; the hardware subtracts it. Data swizzled by address, TMA's among them, need 0."
+        ),
     ),
     ("K-major, MN-major", "Which dimension of an operand is contiguous in memory."),
     ("bank", "One of the 32 columns of shared memory, 4 bytes wide; it serves one word a wavefront."),
     (
         "phase",
-        "Lanes of one access whose requests can share a wavefront: 8 for ldmatrix and stmatrix, the whole warp for ld.shared, half or a quarter of it for "
-        "st.shared of 64 or 128 bits.",
+        (
+            "Lanes of one access whose requests can share a wavefront: 8 for ldmatrix and stmatrix, the whole warp for"
+            " ld.shared, half or a quarter of it for st.shared of 64 or 128 bits."
+        ),
     ),
     ("wavefront", "One pass of shared memory for a warp's access; more than the ideal number is a bank conflict."),
     ("sparsity selector", "Which lanes of each group of four supply the metadata of an mma.sp."),

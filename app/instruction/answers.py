@@ -56,14 +56,24 @@ def at_element(op: Operand, at: str) -> Owners:
     parts = [digits(part.strip()) for part in at.split(",")]
     coords = [part[0] for part in parts if part]
     if len(coords) != len(parts) or len(coords) < 2:
-        raise LayoutError("bad_coordinate", f"'{shown(at)}' is no element.", f"Write {','.join(op.axes)}, e.g. 3,2.", "at")
+        raise LayoutError(
+            "bad_coordinate", f"'{shown(at)}' is no element.", f"Write {','.join(op.axes)}, e.g. 3,2.", "at"
+        )
     if len(coords) != len(op.axes):
         raise LayoutError(
-            "bad_coordinate", f"'{shown(at)}' has {len(coords)} numbers.", f"{op.name.upper()} takes {', '.join(op.axes)}.", "at"
+            "bad_coordinate",
+            f"'{shown(at)}' has {len(coords)} numbers.",
+            f"{op.name.upper()} takes {', '.join(op.axes)}.",
+            "at",
         )
     for axis, number in zip(op.axes, coords, strict=True):
         if number >= op.extents[axis]:
-            raise LayoutError("bad_coordinate", f"{axis} {number} is outside {op.name.upper()}.", f"0 to {op.extents[axis] - 1}.", "at")
+            raise LayoutError(
+                "bad_coordinate",
+                f"{axis} {number} is outside {op.name.upper()}.",
+                f"0 to {op.extents[axis] - 1}.",
+                "at",
+            )
     owners = tuple(place(op, thread, value) for thread, value in op.pattern.owners(*coords))
     return Owners(operand=op.name, **dict(zip(op.axes, coords, strict=True)), owners=owners)
 
@@ -82,7 +92,15 @@ def place(op: Operand, thread: int, value: int) -> Held:
     """Thread, value, register, bits and element of one held value."""
     register, bit = op.register_of(value)
     element = {axis: int(array[thread, value]) for axis, array in op.coords.items()}
-    return Held(thread=thread, value=value, name=f"{op.name}{value}", register=register, bit=bit, bits=op.element.bits, **element)
+    return Held(
+        thread=thread,
+        value=value,
+        name=f"{op.name}{value}",
+        register=register,
+        bit=bit,
+        bits=op.element.bits,
+        **element,
+    )
 
 
 def text(found: Instruction, op: Operand | None, result: Answer) -> str:
@@ -92,7 +110,9 @@ def text(found: Instruction, op: Operand | None, result: Answer) -> str:
         return _whole(result)
     head, body = rows(op, result)
     widths = [max(len(row[n]) for row in [head, *body]) for n in range(len(head))]
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in [head, *body])
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in [head, *body]
+    )
 
 
 def _whole(told: Detail) -> str:
@@ -103,12 +123,18 @@ def _whole(told: Detail) -> str:
         lines += [f"      {op.pattern}", f"      {op.cute}"]
         lines += ["      " + line for line in op.formula.forward.splitlines()]
     if memory := told.memory:
-        lines.append(f"  {memory.cpp}, {memory.num_elements} elements in {memory.num_storage_elements} × {memory.storage_type}")
+        lines.append(
+            f"  {memory.cpp}, {memory.num_elements} elements in {memory.num_storage_elements} × {memory.storage_type}"
+        )
         lines += [
-            f"      {asked.document}: pointer a multiple of {asked.pointer_bytes} bytes, ldm a multiple of {asked.ldm_elements} elements"
+            f"      {asked.document}: pointer a multiple of {asked.pointer_bytes} bytes, ldm a multiple of"
+            f" {asked.ldm_elements} elements"
             for asked in memory.requirements
         ]
-        lines.append(f"      both: {memory.pointer_bytes} bytes, {memory.ldm_elements} elements; left out, ldm is {memory.default_stride}")
+        lines.append(
+            f"      both: {memory.pointer_bytes} bytes, {memory.ldm_elements} elements; left out, ldm is"
+            f" {memory.default_stride}"
+        )
     return "\n".join(lines)
 
 

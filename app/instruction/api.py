@@ -21,7 +21,9 @@ LETTERS = sorted({name for i in catalog.instructions() for name in i.operand_nam
 
 @router.get("/instructions/{ptx}", responses={200: {"model": Detail}})
 def instruction(ptx: Ptx) -> Response:
-    """One instruction by its PTX text, with or without `.sync.aligned`; an unknown one is answered with the nearest legal."""
+    """One instruction by its PTX text, with or without `.sync.aligned`; an unknown one is answered with the nearest
+    legal.
+    """
     return json_body(payload.detail(catalog.find(ptx)))
 
 
@@ -33,7 +35,12 @@ def operand(
     byte_id: Annotated[NumberText, Query(description="Which byte of the register holds the scale factors.")] = "0",
     thread_id: Annotated[NumberText, Query(description="Which threads of each group of four supply them.")] = "0",
 ) -> Response:
-    """One operand's map: which element every thread and value holds (a, b, c, d, data), which lane and byte supplies a scale
-    factor (scale_a, scale_b), or which row's address a lane supplies (address). A sparse A takes the sparsity selector."""
-    chosen = {key: number(given or 0, key) for key, given in (("selector", selector), ("byte_id", byte_id), ("thread_id", thread_id))}
+    """One operand's map: which element every thread and value holds (a, b, c, d, data), which lane and byte supplies a
+    scale factor (scale_a, scale_b), or which row's address a lane supplies (address). A sparse A takes the sparsity
+    selector.
+    """
+    chosen = {
+        key: number(given or 0, key)
+        for key, given in (("selector", selector), ("byte_id", byte_id), ("thread_id", thread_id))
+    }
     return json_body(payload.any_operand(catalog.find(ptx), name, **chosen))

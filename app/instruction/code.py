@@ -37,7 +37,8 @@ def code_parts(found: Instruction) -> list[CodePart]:
         )
     )
     bases = [
-        f"{op.name.upper()}\n" + "\n".join(f"  {key:9} {rows}" for key, rows in ((op.pattern.linear_layout() or {}).items()))
+        f"{op.name.upper()}\n"
+        + "\n".join(f"  {key:9} {rows}" for key, rows in (op.pattern.linear_layout() or {}).items())
         for op in operands
         if op.pattern.linear_layout()
     ]

@@ -89,7 +89,9 @@ class AxisData:
 
 @fact
 class OperandData:
-    """One matrix for the script: owners by cell, what depends on the thread or the value alone, and templates of what is said."""
+    """One matrix for the script: owners by cell, what depends on the thread or the value alone, and templates of what
+    is said.
+    """
 
     name: str
     title: str
@@ -153,7 +155,9 @@ def run_choices(found: Instruction, reason: str) -> RunChoices | None:
 def page_context(
     found: Instruction, chosen: PageState, notices: list[str], query: Mapping[str, str], reason: str, table_values: int
 ) -> dict[str, Any]:
-    """Everything the page of one instruction shows. reason: why no run goes to a GPU; table_values: how large a map stands in the page as a table."""
+    """Everything the page of one instruction shows. reason: why no run goes to a GPU; table_values: how large a map
+    stands in the page as a table.
+    """
     figure = figure_of(found, chosen.product)
     distinct = lanes.distinct_operands(found)
     lane = lanes.lane_of(found, figure, chosen)
@@ -200,7 +204,10 @@ def scale_tables(found: Instruction, query: Mapping[str, str]) -> list[ScaleTabl
         read = {key: digits(text.strip()) for key, text in chosen.items()}
         picked = {key: found_[0] if found_ and found_[0] in legal[key] else 0 for key, found_ in read.items()}
         if any(not found_ or found_[0] != picked[key] for key, found_ in read.items()):
-            notice = f"{name}: byte-id is one of {', '.join(map(str, scale.byte_ids))}, thread-id one of {', '.join(map(str, scale.thread_ids))}; 0 is shown."
+            notice = (
+                f"{name}: byte-id is one of {', '.join(map(str, scale.byte_ids))}, thread-id one of"
+                f" {', '.join(map(str, scale.thread_ids))}; 0 is shown."
+            )
         facts = payload.scale_map(found, name, picked["byte_id"], picked["thread_id"])
         cells = tuple(
             tuple(f"T{t}.b{b}" for t, b in zip(ts, bs, strict=True))
@@ -256,7 +263,9 @@ def operand_data(grid: Grid, panel: str) -> OperandData:
             name: CategoryData(of=c.of, numbers=c.numbers, count=c.count, wheel=tuple(palette.wheel(c.count)))
             for name, c in grid.categories.items()
         },
-        axes=tuple(AxisData(axis=axis, text=forward[axis], template=text) for axis, text in grid.axis_templates().items()),
+        axes=tuple(
+            AxisData(axis=axis, text=forward[axis], template=text) for axis, text in grid.axis_templates().items()
+        ),
         extra={axis: grid.product for axis in op.axes if axis not in ("row", "col")},
         held=lanes.HELD_ROW if op.name == ADDRESS else lanes.HELD,
         head=lanes.HEAD_ROW if op.name == ADDRESS else lanes.HEAD,

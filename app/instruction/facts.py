@@ -87,10 +87,11 @@ class Operand:
 
 @fact
 class OperandMap(Operand):
-    """The operand and its map, each [thread][value]: `row` and `col` of the element, `register` and `bit` where it lies.
+    """The operand and its map, each [thread][value]: `row` and `col` of the element, `register` and `bit` where it
+    lies.
 
-    m8n8k4 with .f16 adds `product`; ldmatrix and stmatrix `matrix`; a sparse A its metadata, its `col` being the dense column while every index
-    keeps the first positions.
+    m8n8k4 with .f16 adds `product`; ldmatrix and stmatrix `matrix`; a sparse A its metadata, its `col` being the dense
+    column while every index keeps the first positions.
     """
 
     stored_col: ByThread | None = sometimes()
@@ -171,7 +172,9 @@ def detail(instruction: engine.Instruction) -> Detail:
 def operand_facts(instruction: engine.Instruction, op: engine.Operand) -> Operand:
     """One operand: sizes, registers, pattern and everything derived from it as text."""
     pattern = op.pattern
-    formula = {way: "\n".join(f"{name} = {value}" for name, value in lines.items()) for way, lines in op.formula().items()}
+    formula = {
+        way: "\n".join(f"{name} = {value}" for name, value in lines.items()) for way, lines in op.formula().items()
+    }
     return Operand(
         name=op.name,
         rows=op.row_count,
@@ -241,14 +244,17 @@ def address_map(instruction: engine.Instruction) -> AddressMap:
 
     op = instruction.address
     assert op is not None
-    matrix, row = (np.pad(op.coords[axis][:, 0], (0, 32 - op.threads), constant_values=-1) for axis in ("matrix", "row"))
+    matrix, row = (
+        np.pad(op.coords[axis][:, 0], (0, 32 - op.threads), constant_values=-1) for axis in ("matrix", "row")
+    )
     return AddressMap(name="address", pattern=str(op.pattern), lanes=op.threads, matrix=matrix, row=row)
 
 
 def operand_map(instruction: engine.Instruction, op: engine.Operand, selector: int = 0) -> OperandMap:
     """The facts and the map: every axis, register and bit as [thread][value] arrays (NumPy; the caller serialises).
 
-    A sparse A also has the metadata's places for its sparsity selector; its col is the dense column while every index keeps the first positions.
+    A sparse A also has the metadata's places for its sparsity selector; its col is the dense column while every index
+    keeps the first positions.
     """
     import numpy as np
 
@@ -269,7 +275,10 @@ def operand_map(instruction: engine.Instruction, op: engine.Operand, selector: i
         }
     elif selector:
         raise LayoutError(
-            "bad_selector", f"Operand {op.name} of {instruction.ptx} has no sparsity selector.", "Leave selector out.", "selector"
+            "bad_selector",
+            f"Operand {op.name} of {instruction.ptx} has no sparsity selector.",
+            "Leave selector out.",
+            "selector",
         )
     axes = {**op.coords, op.plane[1]: op.cols}
     return extended(
@@ -295,7 +304,9 @@ def any_operand(
 
 
 def evidence(instruction: engine.Instruction) -> tuple[Evidence, ...]:
-    """Which independent statements stand behind this instruction's maps, strongest first; says so where hardware is missing."""
+    """Which independent statements stand behind this instruction's maps, strongest first; says so where hardware is
+    missing.
+    """
     known, meta, family = catalog.assembled(instruction), catalog.assembler(), instruction.family
     out = [
         Evidence(
@@ -307,14 +318,24 @@ def evidence(instruction: engine.Instruction) -> tuple[Evidence, ...]:
         for run in catalog.runs(instruction)
     ]
     if family.measured:
-        out.append(Evidence(kind="ran", text=family.measured, by="a map measured on the device, tests/golden/hardware", date="2026-11-21"))
+        out.append(
+            Evidence(
+                kind="ran",
+                text=family.measured,
+                by="a map measured on the device, tests/golden/hardware",
+                date="2026-11-21",
+            )
+        )
     ran = bool(out)
     if known.targets:
         text = f"assembles for {known.targets[0]}{' and up' if len(known.targets) > 1 else ''}"
         out.append(Evidence(kind="assembled", text=text, by=meta["assembler"], date=meta["date"]))
     source = str(family.source)
     if not family.specified:
-        return (*out, Evidence(kind="not_run", text="unspecified by PTX; other architectures unknown", by=source, date=""))
+        return (
+            *out,
+            Evidence(kind="not_run", text="unspecified by PTX; other architectures unknown", by=source, date=""),
+        )
     out.append(Evidence(kind="documented", text="documented", by=source, date=""))
     if not ran:
         out.append(Evidence(kind="not_run", text="not yet run on hardware by this project", by="", date=""))

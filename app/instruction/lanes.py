@@ -9,7 +9,8 @@ from app.kit.fact import fact
 from layouts.instruction import Instruction, Operand
 from layouts.view import ADDRESS, Figure, Grid
 
-# What the panel says of one value, and of the cell that is pointed at: templates, which a page's script fills for other lanes.
+# What the panel says of one value, and of the cell that is pointed at: templates, which a page's script fills for other
+# lanes.
 HELD, HELD_ROW = "{name}{value} {title}[{row},{col}]", "row {row}"
 HEAD, HEAD_ROW = "{title}[{row},{col}] = {name}{value}, R{register}{bits}", "points at row {row} of matrix {matrix}"
 
@@ -49,7 +50,9 @@ def distinct_operands(found: Instruction) -> list[Operand]:
 
 
 def panel_grids(found: Instruction, figure: Figure) -> dict[str, Grid]:
-    """What the page shows of an instruction, by panel; after it operands without a panel of their own (a C that is not D's)."""
+    """What the page shows of an instruction, by panel; after it operands without a panel of their own (a C that is not
+    D's).
+    """
     out = {panel.name: panel.grid for panel in figure.panels if panel.grid}
     return out | {op.name: Grid(op) for op in distinct_operands(found) if op.name == "c" and len(out) > 1}
 
@@ -66,17 +69,22 @@ def lane_of(found: Instruction, figure: Figure, chosen: PageState) -> int:
         grid = next(p.grid for p in figure.panels if p.name == pin[0])
         assert grid is not None
         return int(grid.thread[pin[1], pin[2], 0])
-    held = set(np.unique(np.concatenate([grid.thread.ravel() for grid in panel_grids(found, figure).values()])).tolist())
+    held = set(
+        np.unique(np.concatenate([grid.thread.ravel() for grid in panel_grids(found, figure).values()])).tolist()
+    )
     return int(min(held & (chosen.thread_set() or held) or chosen.thread_set() or held))
 
 
 def lane_registers(grid: Grid, panel: str, thread: int) -> LaneRegisters | None:
     """One thread's registers of one panel, each with its values' text and bits; None where it holds nothing of it.
 
-    The script prints the same for the lane under the pointer from the same templates (static/instruction/panel.js); a browser test compares them.
+    The script prints the same for the lane under the pointer from the same templates (static/instruction/panel.js); a
+    browser test compares them.
     """
     op = grid.operand
-    at = [(int(grid.value[r, c, n]), int(r), int(c)) for r, c, n in zip(*(grid.thread == thread).nonzero(), strict=True)]
+    at = [
+        (int(grid.value[r, c, n]), int(r), int(c)) for r, c, n in zip(*(grid.thread == thread).nonzero(), strict=True)
+    ]
     if not at:
         return None
     registers: dict[int, list[HeldText]] = {}

@@ -1,4 +1,6 @@
-"""/i: one instruction's page. Its whole state is in its address; everything a script shows stands in the page without one."""
+"""/i: one instruction's page. Its whole state is in its address; everything a script shows stands in the page without
+one.
+"""
 
 from __future__ import annotations
 
@@ -33,5 +35,7 @@ def instruction_page(request: Request, rest: str) -> Response:
     if operand:
         return RedirectResponse(path_of(found) + f"?pin={operand.name}:0,0", 303)
     server = request.app.state
-    context = page_context(found, chosen, notices, request.query_params, server.hardware.reason, server.limits.table_values)
+    context = page_context(
+        found, chosen, notices, request.query_params, server.hardware.reason, server.limits.table_values
+    )
     return page(request, "instruction/page.html", context)

@@ -34,7 +34,13 @@ def pickers(found: Instruction) -> list[Picker]:
     made = [
         _picker("N" if warpgroup else "shape", found, shaped, lambda s: s.shape, lambda s: s.shape),
         _picker("types", found, relatives, lambda s: s.types, lambda s: ".".join(s.types)),
-        _picker("layout", found, [i for i in relatives if i.shape == found.shape], lambda s: s.layouts, lambda s: ".".join(s.layouts)),
+        _picker(
+            "layout",
+            found,
+            [i for i in relatives if i.shape == found.shape],
+            lambda s: s.layouts,
+            lambda s: ".".join(s.layouts),
+        ),
         _picker(
             "modifiers",
             found,
@@ -47,7 +53,11 @@ def pickers(found: Instruction) -> list[Picker]:
 
 
 def _picker(
-    name: str, found: Instruction, among: list[Instruction], part: Callable[[Syntax], Hashable], text: Callable[[Syntax], str]
+    name: str,
+    found: Instruction,
+    among: list[Instruction],
+    part: Callable[[Syntax], Hashable],
+    text: Callable[[Syntax], str],
 ) -> Picker:
     best: dict[Hashable, tuple[tuple[float, ...], Instruction]] = {}
     for candidate in among:
@@ -58,7 +68,9 @@ def _picker(
     options = []
     for _, candidate in best.values():
         note = _other_changes(found.syntax, candidate.syntax, name)
-        options.append(Option(candidate.ptx, text(candidate.syntax) + (f"  ({note})" if note else ""), candidate is found))
+        options.append(
+            Option(candidate.ptx, text(candidate.syntax) + (f"  ({note})" if note else ""), candidate is found)
+        )
     return Picker(name, tuple(options))
 
 

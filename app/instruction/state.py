@@ -30,7 +30,9 @@ class PageState:
     def query(self) -> str:
         """The part after '?': only what differs from the defaults."""
         default = PageState()
-        changed = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != getattr(default, f.name)}
+        changed = {
+            f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != getattr(default, f.name)
+        }
         return urlencode(changed, safe=":,")
 
     def thread_set(self) -> frozenset[int] | None:
@@ -71,7 +73,11 @@ def _legal(instruction: Instruction, name: str, given: str) -> str | int:
         return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
     if name == "product":
         count = products(instruction)
-        return _within(name, f"this instruction has {count} product{'s' * (count > 1)}, from 0.", lambda: number(given, name, 0, count - 1))
+        return _within(
+            name,
+            f"this instruction has {count} product{'s' * (count > 1)}, from 0.",
+            lambda: number(given, name, 0, count - 1),
+        )
     matrix, _, place = given.partition(":")
     grids = {panel.name: panel.grid for panel in figure_of(instruction).panels if panel.grid}
     if matrix not in grids:

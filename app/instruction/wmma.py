@@ -55,7 +55,9 @@ def touches_memory(found: Instruction) -> bool:
 
 
 def memory(found: Instruction) -> WmmaMemory | None:
-    """The fragment's C++ type and sizes, the default stride, and what each document asks; None where no memory is read or written."""
+    """The fragment's C++ type and sizes, the default stride, and what each document asks; None where no memory is read
+    or written.
+    """
     if not touches_memory(found):
         return None
     (op,) = found.operands.values()
@@ -88,7 +90,11 @@ def checked(found: Instruction, query: Mapping[str, str]) -> Checked | None:
         pointer = number(asked(query, "pointer", 0), "pointer", 0, 2**64 - 1)
         ldm = number(asked(query, "ldm", ldm), "ldm", 1, 2**32 - 1)
     except LayoutError as error:
-        pointer, ldm, problem = 0, facts.default_stride, f"{error.message} {error.hint} Checked with the default instead"
+        pointer, ldm, problem = (
+            0,
+            facts.default_stride,
+            f"{error.message} {error.hint} Checked with the default instead",
+        )
     return extended(
         facts,
         Checked,

@@ -30,6 +30,6 @@ def kernel(
     b: Annotated[str, _options("How B is stored", "swizzle=32B,major=MN,order=mn")] = "",
     d: Annotated[str, _options("What becomes of D", "scale=0")] = "",
 ) -> Response:
-    """A whole program around one instruction: a .cu file with its check on the CPU, and the same as a CuPy script. `options` lists what A,
-    B and D take, as it was chosen or by default."""
+    """A whole program around one instruction: a .cu file with its check on the CPU, and the same as a CuPy script.
+    `options` lists what A, B and D take, as it was chosen or by default."""
     return json_body(programs.facts(plan(catalog.find(ptx), a, b, d)))

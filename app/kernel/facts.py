@@ -19,10 +19,14 @@ Json = dict[str, Any]
 FORMS = {"cu": kernel.program, "py": kernel.script}
 # What an option is, for the form and the help.
 WHAT = {
-    "from": "where A lies", "kind": "stored as", "major": "contiguous dimension", "swizzle": "swizzle", "swizzle_by": "what is XORed", "order": "atoms first along", "mn": "rows of the tile",
-    "k": "elements of K", "first": "first row", "base": "first byte", "descriptor": "your descriptor", "scale": "imm-scale", "selector": "sparsity selector",
-    "load": "loaded by", "pitch_bytes": "pitch in bytes", "byte_id": "byte-id", "thread_id": "thread-id", "ldm": "ldm in elements", "layout": "layout", "inner": "contiguous in memory",
-    "width_bytes": "panel width in bytes", "outer8_stride": "8 lines, bytes", "inner_stride": "panel to panel, bytes", "line_stride": "line to line, bytes", "unit": "the layout counts",
+    "from": "where A lies", "kind": "stored as", "major": "contiguous dimension", "swizzle": "swizzle",
+    "swizzle_by": "what is XORed", "order": "atoms first along", "mn": "rows of the tile",
+    "k": "elements of K", "first": "first row", "base": "first byte", "descriptor": "your descriptor",
+    "scale": "imm-scale", "selector": "sparsity selector",
+    "load": "loaded by", "pitch_bytes": "pitch in bytes", "byte_id": "byte-id", "thread_id": "thread-id",
+    "ldm": "ldm in elements", "layout": "layout", "inner": "contiguous in memory",
+    "width_bytes": "panel width in bytes", "outer8_stride": "8 lines, bytes", "inner_stride": "panel to panel, bytes",
+    "line_stride": "line to line, bytes", "unit": "the layout counts",
 }  # fmt: skip
 
 
@@ -32,7 +36,9 @@ def available(instruction: Instruction) -> bool:
 
 
 def chosen(query: Mapping[str, str]) -> dict[str, str]:
-    """The options of A, B and D from a query: `a=major=MN,swizzle=64B`, or a form's fields `a.major=MN`. LayoutError for other names."""
+    """The options of A, B and D from a query: `a=major=MN,swizzle=64B`, or a form's fields `a.major=MN`. LayoutError
+    for other names.
+    """
     out = {side: query.get(side, "").strip() for side in SIDES}
     fields: dict[str, list[str]] = {}
     for name, value in query.items():
@@ -53,17 +59,33 @@ def spelled(made: Plan) -> dict[str, str]:
     return {side: options_text(made.chosen[side]) for side in SIDES}
 
 
-def with_tile(instruction: Instruction, operand: str, tile: Tile, first: int = 0, word: str = "") -> dict[str, str] | None:
-    """The options of a whole product one operand of which lies in a tile, from row `first` on, read through `word` where it is given.
+def with_tile(
+    instruction: Instruction, operand: str, tile: Tile, first: int = 0, word: str = ""
+) -> dict[str, str] | None:
+    """The options of a whole product one operand of which lies in a tile, from row `first` on, read through `word`
+    where it is given.
 
     None where there is no such product: the slice is none, or the other operand cannot follow its steps of K.
     """
-    shape = {"major": tile.major, "swizzle": tile.mode.name, "order": tile.order, "mn": tile.mn, "k": tile.k, "base": tile.base}
-    more = {"swizzle_by": tile.swizzle_by if tile.swizzle_by != "address" else "", "first": first or "", "descriptor": word}
+    shape = {
+        "major": tile.major,
+        "swizzle": tile.mode.name,
+        "order": tile.order,
+        "mn": tile.mn,
+        "k": tile.k,
+        "base": tile.base,
+    }
+    more = {
+        "swizzle_by": tile.swizzle_by if tile.swizzle_by != "address" else "",
+        "first": first or "",
+        "descriptor": word,
+    }
     return legal(instruction, operand, shape | more)
 
 
-def with_storage(instruction: Instruction, operand: str, spec: Mapping[str, Any], major: str, word: str = "") -> dict[str, str] | None:
+def with_storage(
+    instruction: Instruction, operand: str, spec: Mapping[str, Any], major: str, word: str = ""
+) -> dict[str, str] | None:
     """The same of an operand that lies in rows, panels or a CuTe layout."""
     return legal(instruction, operand, {"kind": spec["kind"], "major": major, **spec, "descriptor": word})
 
@@ -91,7 +113,9 @@ def facts(made: Plan) -> Json:
         "steps": made.steps,
         "shared_bytes": made.shared_bytes,
         "immediates": made.immediates,
-        "descriptors": {side.letter: words(side, made.steps) for side in (made.a, made.b) if isinstance(side, Described)},
+        "descriptors": {
+            side.letter: words(side, made.steps) for side in (made.a, made.b) if isinstance(side, Described)
+        },
         **{form: write(made) for form, write in FORMS.items()},
     }
 

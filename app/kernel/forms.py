@@ -40,13 +40,17 @@ def context(made: Plan, given: dict[str, str], error: LayoutError | None) -> dic
         "run": links.run(found, options),
         "steps": links.steps(found, options if found.family.by_descriptor else {}),
         "tiles": [_tile(side, made) for side in (made.a, made.b) if isinstance(side, Tiled)],
-        "labels": {f"{side}.{name}": what for side in SIDES for name, what in programs.WHAT.items()}
-        | {"d.scale": "scale-d", "d.layout": "C and D stored"},
+        "labels": (
+            {f"{side}.{name}": what for side in SIDES for name, what in programs.WHAT.items()}
+            | {"d.scale": "scale-d", "d.layout": "C and D stored"}
+        ),
     }
 
 
 def _fields(made: Plan, side: str, typed: str) -> list[dict[str, Any]]:
-    """The form of one side: name, words to choose from, value chosen (as typed, where the options were refused) and default."""
+    """The form of one side: name, words to choose from, value chosen (as typed, where the options were refused) and
+    default.
+    """
     kept = dict(part.partition("=")[::2] for part in typed.split(",") if "=" in part)
     return [
         {
@@ -63,7 +67,8 @@ def _fields(made: Plan, side: str, typed: str) -> list[dict[str, Any]]:
 def _tile(side: Tiled, made: Plan) -> dict[str, str]:
     """Links to a tile and to its descriptor's verification."""
     tile, name = side.tile, side.letter
-    shape = {"element_bits": tile.element_bits, "major": tile.major, "swizzle": tile.mode.name, "mn": tile.mn, "k": tile.k, "rows": side.mn, "order": tile.order, "base": tile.base}  # fmt: skip
+    shape = {"element_bits": tile.element_bits, "major": tile.major, "swizzle": tile.mode.name, "mn": tile.mn,
+    "k": tile.k, "rows": side.mn, "order": tile.order, "base": tile.base}  # fmt: skip
     storage = {
         "s_swizzle": tile.mode.name,
         "s_swizzle_by": tile.swizzle_by,
@@ -72,6 +77,12 @@ def _tile(side: Tiled, made: Plan) -> dict[str, str]:
         "s_order": tile.order,
         "s_base": tile.base,
     }
-    check = {"instruction": made.instruction.ptx, "operand": name, "major": tile.major, **storage, "slice_mn": side.first}
+    check = {
+        "instruction": made.instruction.ptx,
+        "operand": name,
+        "major": tile.major,
+        **storage,
+        "slice_mn": side.first,
+    }
     word = programs.words(side, 1)[0]
     return {"letter": name, "smem": links.smem(shape), "word": word, "verify": links.descriptor(word, check)}

@@ -31,7 +31,9 @@ def kernel_page(request: Request, rest: str) -> Response:
         made = plan(found, *given.values())
         if form == "json":
             return json_body(programs.facts(made))
-        return Body(programs.FORMS[form](made).encode(), f"text/{'x-python' if form == 'py' else 'plain'}; charset=utf-8")
+        return Body(
+            programs.FORMS[form](made).encode(), f"text/{'x-python' if form == 'py' else 'plain'}; charset=utf-8"
+        )
     try:
         made, error = plan(found, *given.values()), None
     except LayoutError as refused:

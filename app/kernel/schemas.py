@@ -29,6 +29,8 @@ class Program(Closed):
     steps: int = Field(description="How many instructions it takes.")
     shared_bytes: int = Field(description="Dynamic shared memory of a block.")
     immediates: dict[str, int] = Field(description="The instruction's immediates by name.")
-    descriptors: dict[str, list[Word64]] = Field(description="wgmma: each step's descriptor of a and b, starts counted from shared memory.")
+    descriptors: dict[str, list[Word64]] = Field(
+        description="wgmma: each step's descriptor of a and b, starts counted from shared memory."
+    )
     cu: str = Field(description="CUDA C++.")
     py: str = Field(description="Python for CuPy and NVRTC.")

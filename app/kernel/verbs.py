@@ -17,10 +17,14 @@ def kernel(
     a: Annotated[str, typer.Option("--a", help="How A is stored: swizzle=128B,major=MN,… or from=registers.")] = "",
     b: Annotated[str, typer.Option("--b", help="How B is stored.")] = "",
     d: Annotated[str, typer.Option("--d", help="wgmma: scale=0 leaves C out. wmma: layout=col,ldm=…")] = "",
-    output: Annotated[str, typer.Option("--output", "-o", help="FILE.cu, or FILE.py for CuPy; - for CUDA C++ on standard output.")] = "-",
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="FILE.cu, or FILE.py for CuPy; - for CUDA C++ on standard output.")
+    ] = "-",
     as_json: AsJson = False,
 ) -> None:
-    """A whole program: fill, instruction, epilogue, and a check on the CPU. --json lists every option it was made with."""
+    """A whole program: fill, instruction, epilogue, and a check on the CPU. --json lists every option it
+    was made with.
+    """
     from app.kernel import facts as programs
     from layouts import find
     from layouts.errors import LayoutError

@@ -1,4 +1,5 @@
-"""Routes: where they compute, and what one of the API takes: its query parameters and no others, and a body of strict JSON. The readers judge the values.
+"""Routes: where they compute, and what one of the API takes: its query parameters and no others, and a body of strict
+JSON. The readers judge the values.
 
 A route documents its body with `takes(Model)`; the model never runs on a request (kit/schemas).
 """
@@ -88,13 +89,16 @@ def only(known: tuple[str, ...], request: Request) -> None:
             near = nearest(name, known)
             allowed = f"Allowed: {', '.join(known)}." if known else "This address takes none."
             raise LayoutError(
-                "bad_filter", f"There is no parameter '{field}'.", f"Did you mean '{near}'? {allowed}" if near else allowed, field
+                "bad_filter",
+                f"There is no parameter '{field}'.",
+                f"Did you mean '{near}'? {allowed}" if near else allowed,
+                field,
             )
         if times > 1:
             raise LayoutError("bad_filter", f"{field} is given {times} times.", "Give it once.", field)
 
 
-# parameters ------------------------------------------------------------------------------------------------------------------
+# parameters -----------------------------------------------------------------------------------------------------------
 
 
 def word(known: Iterable[str], says: str) -> Any:
@@ -140,7 +144,7 @@ def query(parameters: Mapping[str, Any], defaults: Mapping[str, str] | None = No
 Ptx = Annotated[str, part("An instruction as PTX spells it, with or without `.sync.aligned`.", PTX)]
 
 
-# bodies ----------------------------------------------------------------------------------------------------------------------
+# bodies ---------------------------------------------------------------------------------------------------------------
 
 
 async def json_object(request: Request) -> Json:
@@ -148,7 +152,11 @@ async def json_object(request: Request) -> Json:
     kind = request.headers.get("content-type", "application/json").partition(";")[0]
     subtype = kind.strip().lower()
     if subtype != "application/json" and not (subtype.startswith("application/") and subtype.endswith("+json")):
-        raise LayoutError("unsupported_media_type", f"The body is '{shown(kind, 60)}'.", "Send JSON with content-type: application/json.")
+        raise LayoutError(
+            "unsupported_media_type",
+            f"The body is '{shown(kind, 60)}'.",
+            "Send JSON with content-type: application/json.",
+        )
     return await off_loop(read_json, await request.body())
 
 
@@ -163,10 +171,14 @@ def read_json(raw: bytes) -> Json:
     try:
         found = json.loads(raw.decode("utf-8"), object_pairs_hook=_once, parse_int=_whole)
     except UnicodeError:
-        raise LayoutError("bad_json", "The body is no UTF-8 text.", "Send JSON in UTF-8, without lone surrogates.") from None
+        raise LayoutError(
+            "bad_json", "The body is no UTF-8 text.", "Send JSON in UTF-8, without lone surrogates."
+        ) from None
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
-        raise LayoutError("bad_json", f"The body is no JSON: {error.msg} at {where}.", "Send one JSON object.") from None
+        raise LayoutError(
+            "bad_json", f"The body is no JSON: {error.msg} at {where}.", "Send one JSON object."
+        ) from None
     except RecursionError:
         raise LayoutError("bad_json", "The body is nested too deep.", "Send a JSON object as /docs shows it.") from None
     if deeper(found, MOST_DEPTH):
@@ -174,10 +186,18 @@ def read_json(raw: bytes) -> Json:
     for path, value in inside(found):
         field = shown(".".join(path), 4 * LONGEST_KEY)
         if isinstance(value, float) and not isfinite(value):
-            raise LayoutError("bad_json", f"{field or 'The body'} is {json.dumps(value)}, which is no JSON.", "Give a whole number.", field)
+            raise LayoutError(
+                "bad_json",
+                f"{field or 'The body'} is {json.dumps(value)}, which is no JSON.",
+                "Give a whole number.",
+                field,
+            )
         if isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):
             raise LayoutError(
-                "bad_json", f"{field or 'The body'} is {value[:40]!a}, which is no UTF-8 text.", "Send no lone surrogates.", field
+                "bad_json",
+                f"{field or 'The body'} is {value[:40]!a}, which is no UTF-8 text.",
+                "Send no lone surrogates.",
+                field,
             )
     if not isinstance(found, dict):
         raise LayoutError("bad_request", f"The body is {shown(found)}.", "Send a JSON object: {…}.")
@@ -205,7 +225,12 @@ def _once(pairs: list[tuple[str, Any]]) -> Json:
     out = dict(pairs)
     if len(out) < len(pairs):
         name = next(name for name, times in Counter(name for name, _ in pairs).items() if times > 1)
-        raise LayoutError("bad_json", f"'{shown(name, LONGEST_KEY)}' is given twice.", "Give every key once.", shown(name, LONGEST_KEY))
+        raise LayoutError(
+            "bad_json",
+            f"'{shown(name, LONGEST_KEY)}' is given twice.",
+            "Give every key once.",
+            shown(name, LONGEST_KEY),
+        )
     return out
 
 
@@ -220,7 +245,9 @@ TAKEN: dict[str, Any] = {}  # name → model of every body a route takes
 
 
 def takes(name: str, model: Any) -> Json:
-    """`openapi_extra` of a route whose body is documented by a model; app/apidocs/api.py puts its schema under the name."""
+    """`openapi_extra` of a route whose body is documented by a model; app/apidocs/api.py puts its schema under the
+    name.
+    """
     TAKEN[name] = model
     schema = {"$ref": f"#/components/schemas/{name}"}
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}

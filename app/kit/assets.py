@@ -1,4 +1,5 @@
-"""Static files as pages load them: a script with all that it imports, the style sheets in one, each address with its digest.
+"""Static files as pages load them: a script with all that it imports, the style sheets in one, each address with its
+digest.
 
 What belongs together is said once, by the files: a module's import statements, and the @import lines of style.css.
 """

@@ -20,7 +20,9 @@ def drawn(title: str, wrong: Array, texts: list[list[str]]) -> dict[str, str]:
     width = min(max(18.0, 7.0 * longest + 6), 64.0) if rows * cols <= MOST_LABELS else max(2.6, 1040 / cols)
     width = min(width, max(1040 / cols, 16.0))
     height = 17.0 if rows * cols <= MOST_LABELS else max(2.6, 700 / rows)
-    panel = Panel("measured", title, rows, cols, LEFT, TOP, width, height, None, np.where(wrong, 0, 7).astype(np.int32), texts)
+    panel = Panel(
+        "measured", title, rows, cols, LEFT, TOP, width, height, None, np.where(wrong, 0, 7).astype(np.int32), texts
+    )
     figure = Figure(max(LEFT + panel.width + 8, 9.0 * len(title)), TOP + panel.height + 8, (panel,))
     return {"title": title, "svg": svg(figure, title=title, palette=None, labels_up_to=MOST_LABELS)}
 
@@ -29,6 +31,16 @@ def marked(grid: Grid, category: Any, texts: list[list[str]], title: str) -> str
     figure = row_figure([(f"{grid.operand.name.upper()} {grid.rows}×{grid.cols}", grid)])
     panel = figure.panels[0]
     marked = Panel(
-        panel.name, panel.title, panel.rows, panel.cols, panel.x, panel.y, panel.cell_width, panel.cell_height, grid, category, texts
+        panel.name,
+        panel.title,
+        panel.rows,
+        panel.cols,
+        panel.x,
+        panel.y,
+        panel.cell_width,
+        panel.cell_height,
+        grid,
+        category,
+        texts,
     )
     return svg(Figure(figure.width, figure.height, (marked,)), title=title, palette=None, labels_up_to=1100)

@@ -13,7 +13,9 @@ from app.kit.fact import plain
 def dumps(content: Any) -> bytes:
     """JSON bytes; facts become objects (kit/fact.py), NumPy arrays go straight in."""
     return orjson.dumps(
-        content, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_DATACLASS, default=_plain
+        content,
+        option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_DATACLASS,
+        default=_plain,
     )
 
 

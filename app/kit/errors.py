@@ -1,4 +1,6 @@
-"""Every way a request can fail, in one shape: its status, {"error": {"code", "message", "hint", "field"}}, and in whose words it is said."""
+"""Every way a request can fail, in one shape: its status, {"error": {"code", "message", "hint", "field"}}, and in whose
+words it is said.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,10 @@ from layouts.reading import shown
 RETRY_SECONDS = {"busy": 2, "too_slow": 2}
 # The status of a refusal by its code; 422 for every other.
 STATUS = {
-    "unknown_instruction": 404, "unknown_operand": 404, "operand_not_in_registers": 404, "not_found": 404, "method_not_allowed": 405,
-    "unknown_host": 400, "slow_body": 408, "body_too_large": 413, "address_too_long": 414, "unsupported_media_type": 415, "too_many_requests": 429, "internal_error": 500,
+    "unknown_instruction": 404, "unknown_operand": 404, "operand_not_in_registers": 404, "not_found": 404,
+    "method_not_allowed": 405,
+    "unknown_host": 400, "slow_body": 408, "body_too_large": 413, "address_too_long": 414,
+    "unsupported_media_type": 415, "too_many_requests": 429, "internal_error": 500,
     "worker_ended": 502, "worker_garbage": 502, "worker_failed": 502, "run_failed": 502, "picture_failed": 502,
     "no_device": 503, "busy": 503, "too_slow": 503, "unsupported_here": 503, "timed_out": 504,
 }  # fmt: skip
@@ -32,7 +36,9 @@ class ErrorBody:
     message: Annotated[str, Says(limits={"minLength": 1})]
     hint: str
     field: str
-    nearest: Annotated[tuple[str, ...] | None, Says("The nearest legal PTX texts, where an instruction is unknown.")] = sometimes()
+    nearest: Annotated[
+        tuple[str, ...] | None, Says("The nearest legal PTX texts, where an instruction is unknown.")
+    ] = sometimes()
 
 
 @fact
@@ -68,7 +74,9 @@ def in_our_words(error: dict[str, Any]) -> LayoutError:
     """What FastAPI refuses of a parameter, as the readers would say it."""
     field = ".".join(str(part) for part in error["loc"][1:])
     if error["type"] == "missing":
-        return LayoutError("bad_request", f"{field or 'The body'} is missing.", "See /docs for what is required.", field)
+        return LayoutError(
+            "bad_request", f"{field or 'The body'} is missing.", "See /docs for what is required.", field
+        )
     allowed = ALLOWED.get(error["type"].partition("_")[0], f"{error['msg']}.")
     return LayoutError("bad_request", f"{field or 'The body'} is '{shown(error.get('input'))}'.", allowed, field)
 

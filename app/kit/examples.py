@@ -2,16 +2,24 @@
 
 # A body to send to each route that takes one; the tests send them.
 BODIES: dict[str, dict[str, object]] = {
-    "/api/v1/descriptors/encode": {"start_address": 4096, "lbo_bytes": 16, "sbo_bytes": 1024, "base_offset": 0, "swizzle": "128B"},
-    "/api/v1/descriptors/reads": {"descriptor": "0x4000004000010100", "instruction": "wgmma.mma_async.m64n64k16.f32.f16.f16", "operand": "a", "major": "K"},
+    "/api/v1/descriptors/encode": {"start_address": 4096, "lbo_bytes": 16, "sbo_bytes": 1024, "base_offset": 0,
+    "swizzle": "128B"},
+    "/api/v1/descriptors/reads": {"descriptor": "0x4000004000010100",
+    "instruction": "wgmma.mma_async.m64n64k16.f32.f16.f16", "operand": "a", "major": "K"},
     "/api/v1/descriptors/verify": {
-        "descriptor": "0x4000004004000101", "instruction": "wgmma.mma_async.m64n64k16.f32.f16.f16", "operand": "a", "major": "K",
-        "storage": {"kind": "canonical", "swizzle": "128B", "mn": 64, "k": 64, "base": 4096}, "slice": {"mn": 0, "k": 0},
+        "descriptor": "0x4000004004000101", "instruction": "wgmma.mma_async.m64n64k16.f32.f16.f16", "operand": "a",
+        "major": "K",
+        "storage": {"kind": "canonical", "swizzle": "128B", "mn": 64, "k": 64, "base": 4096},
+        "slice": {"mn": 0, "k": 0},
     },
-    "/api/v1/chain": {"storage": {"kind": "rows", "inner": "K", "pitch_bytes": 144}, "load": "ldmatrix.m8n8.x4.shared.b16", "mma": "mma.m16n8k16.row.col.f32.f16.f16.f32", "operand": "a"},
+    "/api/v1/chain": {"storage": {"kind": "rows", "inner": "K", "pitch_bytes": 144},
+    "load": "ldmatrix.m8n8.x4.shared.b16", "mma": "mma.m16n8k16.row.col.f32.f16.f16.f32", "operand": "a"},
     "/api/v1/banks": {"access": "ldmatrix.x4", "address": [128 * lane for lane in range(32)]},
-    "/api/v1/banks/solve": {"row_bytes": 128, "accesses": [{"access": "ldmatrix.x4", "pattern": "ldmatrix"}, {"access": "st.shared.b128", "address": [16 * lane for lane in range(32)]}]},
-    "/api/v1/steps": {"instruction": "mma.m8n8k16.row.col.s32.s8.s8.s32", "data": {"a": "i", "b": "-(i + 1)"}, "row": 0, "col": 1},
+    "/api/v1/banks/solve": {"row_bytes": 128,
+    "accesses": [{"access": "ldmatrix.x4", "pattern": "ldmatrix"},
+    {"access": "st.shared.b128", "address": [16 * lane for lane in range(32)]}]},
+    "/api/v1/steps": {"instruction": "mma.m8n8k16.row.col.s32.s8.s8.s32", "data": {"a": "i", "b": "-(i + 1)"}, "row": 0,
+    "col": 1},
     "/api/v1/gpu/runs": {"kind": "mma", "instruction": "mma.m16n8k16.row.col.f32.f16.f16.f32", "backend": "numpy"},
 }  # fmt: skip
 
@@ -20,10 +28,16 @@ BODIES: dict[str, dict[str, object]] = {
 EXAMPLES = {
     "/api/v1/instructions": "/api/v1/instructions?family=mma&type=e4m3&target=sm_89",
     "/api/v1/instructions/{ptx}": "/api/v1/instructions/mma.m16n8k16.row.col.f32.f16.f16.f32",
-    "/api/v1/instructions/{ptx}/operands/{name}": "/api/v1/instructions/mma.m16n8k16.row.col.f32.f16.f16.f32/operands/a",
+    "/api/v1/instructions/{ptx}/operands/{name}": (
+        "/api/v1/instructions/mma.m16n8k16.row.col.f32.f16.f16.f32/operands/a"
+    ),
     "/api/v1/topics": "/api/v1/topics?q=wgmma.fence",
-    "/api/v1/instructions/{ptx}/kernel": "/api/v1/instructions/wgmma.mma_async.m64n32k16.f32.f16.f16/kernel?a=major=MN,swizzle=64B&b=major=MN",
-    "/api/v1/instructions/{ptx}/metadata": "/api/v1/instructions/mma.sp.m16n8k32.row.col.f32.f16.f16.f32/metadata?words=0x44444444",
+    "/api/v1/instructions/{ptx}/kernel": (
+        "/api/v1/instructions/wgmma.mma_async.m64n32k16.f32.f16.f16/kernel?a=major=MN,swizzle=64B&b=major=MN"
+    ),
+    "/api/v1/instructions/{ptx}/metadata": (
+        "/api/v1/instructions/mma.sp.m16n8k32.row.col.f32.f16.f16.f32/metadata?words=0x44444444"
+    ),
     "/api/v1/smem/tile": "/api/v1/smem/tile?major=K&swizzle=128B&mn=128&k=64",
     "/api/v1/descriptors/{word}": "/api/v1/descriptors/0x4000004004000101",
     "/api/v1/reuse": "/api/v1/reuse?from=mma.m16n8k16.row.col.f32.f16.f16.f32&to=mma.m16n8k16.row.col.f32.f16.f16.f32",

@@ -27,7 +27,9 @@ Json = dict[str, Any]
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(dataclasses.field,))
 def fact(made: type[Made]) -> type[Made]:
-    """A frozen dataclass with these fields and no other. A field's trailing `_` is not part of its name: `from_` is "from"."""
+    """A frozen dataclass with these fields and no other. A field's trailing `_` is not part of its name: `from_` is
+    "from".
+    """
     found = dataclass(frozen=True, slots=True, kw_only=True)(made)
     found.__pydantic_config__ = {"extra": "forbid"}  # type: ignore[attr-defined]
     found.__get_pydantic_json_schema__ = classmethod(_document)  # type: ignore[attr-defined]
@@ -35,7 +37,9 @@ def fact(made: type[Made]) -> type[Made]:
 
 
 def _document(cls: type, core: Any, handler: Any) -> Json:
-    """The JSON schema of a fact, with its fields as JSON names them; what is left out where it is None is not required."""
+    """The JSON schema of a fact, with its fields as JSON names them; what is left out where it is None is
+    not required.
+    """
     schema = handler.resolve_ref_schema(handler(core))
     schema["properties"] = {name.rstrip("_"): kind for name, kind in schema.get("properties", {}).items()}
     schema["required"] = [field.name.rstrip("_") for field in dataclasses.fields(cls) if not _optional(field)]
@@ -72,12 +76,18 @@ def plain(value: Any) -> Json:
 
 @cache
 def _written(cls: type) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]], tuple[str, ...]]:
-    """The names of a fact's fields in JSON, what reads their values, and the names that may be left out: once a class, as a listing has thousands."""
+    """The names of a fact's fields in JSON, what reads their values, and the names that may be left out: once a class,
+    as a listing has thousands.
+    """
     fields = dataclasses.fields(cls)
     read = attrgetter(*(field.name for field in fields))
     names = tuple(field.name.rstrip("_") for field in fields)
     one = len(fields) == 1
-    return names, (lambda value: (read(value),)) if one else read, tuple(field.name.rstrip("_") for field in fields if _optional(field))
+    return (
+        names,
+        (lambda value: (read(value),)) if one else read,
+        tuple(field.name.rstrip("_") for field in fields if _optional(field)),
+    )
 
 
 def extended(begun: Any, made: type[Made], **more: Any) -> Made:

@@ -1,7 +1,8 @@
 """The security headers of every answer, by what it is: a page, a picture, data, or a file of the pages.
 
-Pages run no script and take no style but this server's own, and are framed only where the setting says so. Pictures and data are for
-everybody: an <img> in a document elsewhere, a notebook's fetch. No answer depends on who asks, so nothing leaks by that.
+Pages run no script and take no style but this server's own, and are framed only where the setting says so. Pictures and
+data are for everybody: an <img> in a document elsewhere, a notebook's fetch. No answer depends on who asks, so nothing
+leaks by that.
 """
 
 from __future__ import annotations
@@ -13,17 +14,25 @@ from app.kit.errors import for_machines
 from app.kit.prefix import address
 
 Pairs = list[tuple[bytes, bytes]]
-PAGE = "default-src 'self'; style-src {styles}; img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors {frame}"
+PAGE = (
+    "default-src 'self'; style-src {styles}; img-src 'self' data: blob:; object-src 'none'; base-uri 'none';"
+    " form-action 'self'; frame-ancestors {frame}"
+)
 FILE = "default-src 'none'; frame-ancestors *"  # opened by itself, or in a frame: an SVG may load and run nothing
 OWN = ("/static/", "/vendor/", "/palette.css", "/metrics")
 
 
 class Headers:
-    """Made once a server; `of` picks. styles: inline styles that pages may have, each as a policy names it: 'sha256-…'."""
+    """Made once a server; `of` picks. styles: inline styles that pages may have, each as a policy names it:
+    'sha256-…'.
+    """
 
     def __init__(self, frame_ancestors: str, styles: Iterable[str] = ()) -> None:
         self.always: Pairs = [(b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"same-origin")]
-        page = (b"content-security-policy", PAGE.format(frame=frame_ancestors, styles=" ".join(("'self'", *styles))).encode())
+        page = (
+            b"content-security-policy",
+            PAGE.format(frame=frame_ancestors, styles=" ".join(("'self'", *styles))).encode(),
+        )
         file = (b"content-security-policy", FILE.encode())
         anybody = [(b"cross-origin-resource-policy", b"cross-origin")]
         ours = [(b"cross-origin-resource-policy", b"same-origin")]

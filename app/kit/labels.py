@@ -1,26 +1,35 @@
-"""What the forms call their fields, by page; an error stands beside its field in these words. A name that is not here is called what it is."""
+"""What the forms call their fields, by page; an error stands beside its field in these words. A name that is not here
+is called what it is.
+"""
 
 from layouts.table.descriptors import WGMMA
 
 STORED = {
-    "storage.swizzle": "stored with swizzle", "storage.mn": "tile MN", "storage.k": "tile K", "storage.order": "atoms first along",
-    "storage.inner": "contiguous way", "storage.pitch_bytes": "pitch, bytes", "storage.width_bytes": "panel width, bytes",
-    "storage.line_stride": "line stride", "storage.outer8_stride": "stride of 8 lines", "storage.inner_stride": "stride of panels",
-    "storage.swizzle_by": "swizzled by", "storage.layout": "CuTe (mn, k)", "storage.unit": "unit", "storage.base": "first byte",
+    "storage.swizzle": "stored with swizzle", "storage.mn": "tile MN", "storage.k": "tile K",
+    "storage.order": "atoms first along",
+    "storage.inner": "contiguous way", "storage.pitch_bytes": "pitch, bytes",
+    "storage.width_bytes": "panel width, bytes",
+    "storage.line_stride": "line stride", "storage.outer8_stride": "stride of 8 lines",
+    "storage.inner_stride": "stride of panels",
+    "storage.swizzle_by": "swizzled by", "storage.layout": "CuTe (mn, k)", "storage.unit": "unit",
+    "storage.base": "first byte",
 }  # fmt: skip
 DRAWN = {"down": "rows run along", "unit": "a cell is", "number": "numbers", "show": "show", "plain": "memory"}
 SIDES = {"a": "A stored", "b": "B stored", "d": "D options"}  # options of a whole product
 STEPS = {"row": "element of D: row", "col": "column", "product": "product", "seed": "seed of random numbers", "c": "C"}
 LABELS = {
-    "smem": {"element_bits": "element bits", "mn": "MN", "k": "K", "rows": "instruction rows", "order": "atoms first along", **DRAWN},
+    "smem": {"element_bits": "element bits", "mn": "MN", "k": "K", "rows": "instruction rows",
+    "order": "atoms first along", **DRAWN},
     "atoms": {"element_bits": "element bits", **DRAWN},
     "descriptor": {
-        "descriptor": "word", **{f.amount: f.label for f in reversed(WGMMA.fields)}, "major": "read as", "slice.mn": "slice at mn", "slice.k": "slice at k",
+        "descriptor": "word", **{f.amount: f.label for f in reversed(WGMMA.fields)}, "major": "read as",
+        "slice.mn": "slice at mn", "slice.k": "slice at k",
         "storage.kind": "my program stored the tile as", "compare": "compare with", **STORED,
     },
     "chain": {"major": "contiguous in memory", "storage.kind": "stored as", **STORED},
     "banks": {
-        "pattern": "lanes ask for", "row_bytes": "bytes a row", "pad": "padding", "address": "or the byte address of each lane",
+        "pattern": "lanes ask for", "row_bytes": "bytes a row", "pad": "padding",
+        "address": "or the byte address of each lane",
         "accesses": "free together with (access:pattern or access:addresses, …)",
     },
     "run": {"address": "byte address of each lane", "a_from": "A from", **SIDES},
@@ -29,7 +38,8 @@ LABELS = {
     "metadata": {"words": "e of every lane, or one word for all (hex)"},
     "reuse": {"from": "D of", "to": "A of"},
     "diagram": {
-        "ptx": "instruction", "operand": "matrix", "colour": "colour by", "cols": "columns", "cell": "cell, pixels", "caption": "pattern and formulas",
+        "ptx": "instruction", "operand": "matrix", "colour": "colour by", "cols": "columns", "cell": "cell, pixels",
+        "caption": "pattern and formulas",
         "lang": "language", "scale": "pixels a unit", "embed": "to \\input, not standalone",
     },
 }  # fmt: skip

@@ -1,5 +1,5 @@
-"""What stands before every route: the request's id, the names this server answers to, the sizes of address and body, the headers of every
-answer, the access log."""
+"""What stands before every route: the request's id, the names this server answers to, the sizes of address and body,
+the headers of every answer, the access log."""
 
 from __future__ import annotations
 
@@ -28,7 +28,11 @@ class Guard:
     """ASGI middleware. Refuses what is too large, too slow or meant for another server, before a route sees it."""
 
     def __init__(
-        self, app: ASGIApp, settings: Settings, refused: Callable[[Scope, LayoutError], ASGIApp], styles: tuple[str, ...] = ()
+        self,
+        app: ASGIApp,
+        settings: Settings,
+        refused: Callable[[Scope, LayoutError], ASGIApp],
+        styles: tuple[str, ...] = (),
     ) -> None:
         """refused: what answers a request that is refused, which closes the connection."""
         self.app, self.settings, self.refused = app, settings, refused
@@ -49,7 +53,11 @@ class Guard:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message["headers"], (b"x-request-id", identity), *self.headers.of(scope, status, message["headers"])]
+                message["headers"] = [
+                    *message["headers"],
+                    (b"x-request-id", identity),
+                    *self.headers.of(scope, status, message["headers"]),
+                ]
             await send(message)
 
         try:
@@ -71,26 +79,39 @@ class Guard:
         if (
             self.hosts
             and address(scope) not in PROBES
-            and not any(name.lower() == known or (known.startswith("*.") and name.lower().endswith(known[1:])) for known in self.hosts)
+            and not any(
+                name.lower() == known or (known.startswith("*.") and name.lower().endswith(known[1:]))
+                for known in self.hosts
+            )
         ):
             return LayoutError(
-                "unknown_host", f"This server does not answer to '{shown(host)}'.", "LANESCOPE_TRUSTED_HOSTS names the hosts."
+                "unknown_host",
+                f"This server does not answer to '{shown(host)}'.",
+                "LANESCOPE_TRUSTED_HOSTS names the hosts.",
             )
         size = len(scope.get("raw_path") or b"") + len(scope["query_string"])
         if size > self.settings.url_bytes:
             return LayoutError(
-                "address_too_long", f"The address has {size} bytes.", f"At most {self.settings.url_bytes}. A POST route takes more."
+                "address_too_long",
+                f"The address has {size} bytes.",
+                f"At most {self.settings.url_bytes}. A POST route takes more.",
             )
         length = given.get(b"content-length", b"0")
-        if scope["method"] in BODIES and (not length.isdigit() or len(length) > 18 or int(length) > self.settings.body_bytes):
+        if scope["method"] in BODIES and (
+            not length.isdigit() or len(length) > 18 or int(length) > self.settings.body_bytes
+        ):
             return self.too_large(length.decode("latin-1"))
         return None
 
     def too_large(self, size: object) -> LayoutError:
-        return LayoutError("body_too_large", f"The body has {shown(str(size))} bytes.", f"At most {self.settings.body_bytes}.")
+        return LayoutError(
+            "body_too_large", f"The body has {shown(str(size))} bytes.", f"At most {self.settings.body_bytes}."
+        )
 
     async def drained(self, receive: Receive) -> None:
-        """Read a body that is refused, within reason: a client that still sends when the connection closes never sees the answer."""
+        """Read a body that is refused, within reason: a client that still sends when the connection closes never sees
+        the answer.
+        """
         seen = 0
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(min(self.settings.seconds, LONGEST_DRAIN)):
@@ -113,7 +134,9 @@ class Guard:
                 async with asyncio.timeout_at(until):
                     message = await receive()
             except TimeoutError:
-                raise LayoutError("slow_body", f"The body did not arrive within {self.settings.seconds:g} s.", "Send it at once.") from None
+                raise LayoutError(
+                    "slow_body", f"The body did not arrive within {self.settings.seconds:g} s.", "Send it at once."
+                ) from None
             seen += len(message.get("body", b""))
             more = message.get("more_body", False)
             if seen > self.settings.body_bytes:
@@ -125,5 +148,11 @@ class Guard:
     def log(self, scope: Scope, status: int, seconds: float) -> None:
         path = (scope.get("raw_path") or b"").decode("latin-1")
         client = (scope.get("client") or ("-",))[0]
-        facts = {"client": client, "method": scope["method"], "path": path, "status": status, "ms": round(seconds * 1000, 2)}
+        facts = {
+            "client": client,
+            "method": scope["method"],
+            "path": path,
+            "status": status,
+            "ms": round(seconds * 1000, 2),
+        }
         ACCESS.info("%s %s %s %d %.1f ms", client, scope["method"], path, status, seconds * 1000, extra=facts)

@@ -1,4 +1,6 @@
-"""Addresses of pages, as every feature writes them: one function a page. A query is the page's whole state. No framework."""
+"""Addresses of pages, as every feature writes them: one function a page. A query is the page's whole state. No
+framework.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ def _ptx(instruction: Instruction) -> str:
     return quote(instruction.ptx, safe=":.")
 
 
-def path_of(instruction: Instruction, operand: Operand | None = None, form: str = "", query: Query | None = None) -> str:
+def path_of(
+    instruction: Instruction, operand: Operand | None = None, form: str = "", query: Query | None = None
+) -> str:
     """An instruction's page, or a picture of it or of one operand."""
     name = f"/{operand.name}" if operand else ""
     return _to(f"/i/{_ptx(instruction)}{name}{'.' + form if form else ''}", query or {}, ":,")

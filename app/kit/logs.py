@@ -15,7 +15,9 @@ FACTS = ("client", "method", "path", "status", "ms")  # what an access line says
 
 
 class JsonLines(logging.Formatter):
-    """{"time", "level", "logger", "message", "request_id"} and, for an access line, its FACTS; a traceback under "error"."""
+    """{"time", "level", "logger", "message", "request_id"} and, for an access line, its FACTS; a traceback under
+    "error".
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
@@ -50,5 +52,7 @@ def config(log_format: str) -> dict[str, Any]:
         "disable_existing_loggers": False,
         "formatters": {"lines": {"()": JsonLines if log_format == "json" else Text}},
         "handlers": {"out": {"class": "logging.StreamHandler", "formatter": "lines", "stream": "ext://sys.stderr"}},
-        "loggers": {name: {"handlers": ["out"], "level": "INFO", "propagate": False} for name in ("uvicorn", "lanescope")},
+        "loggers": {
+            name: {"handlers": ["out"], "level": "INFO", "propagate": False} for name in ("uvicorn", "lanescope")
+        },
     }

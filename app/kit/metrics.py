@@ -31,9 +31,13 @@ class Metrics:
 
     def __init__(self, pool: Callable[[], Pool]) -> None:
         self.registry = CollectorRegistry()
-        self.requests = Counter("lanescope_requests", "Answers by route and status.", ["route", "status"], registry=self.registry)
+        self.requests = Counter(
+            "lanescope_requests", "Answers by route and status.", ["route", "status"], registry=self.registry
+        )
         buckets = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10)
-        self.seconds = Histogram("lanescope_request_seconds", "Time to the answer's head.", buckets=buckets, registry=self.registry)
+        self.seconds = Histogram(
+            "lanescope_request_seconds", "Time to the answer's head.", buckets=buckets, registry=self.registry
+        )
         self.registry.register(_Pool(pool))
 
 

@@ -16,7 +16,9 @@ from layouts.tiling import DEFAULT_ORDER, SWIZZLED_BY
 
 
 def words(name: str, known: Iterable[str], says: str) -> Any:
-    """An enumeration under its own name in the document; its members are a table's words, so no checker knows the type."""
+    """An enumeration under its own name in the document; its members are a table's words, so no checker
+    knows the type.
+    """
     enumeration: Any = StrEnum
     made = enumeration(name, {word: word for word in known})
     made.__doc__ = says
@@ -53,11 +55,16 @@ else:
     SwizzleMode = words("SwizzleMode", NAMES, "A shared-memory swizzle mode of wgmma.")
     Major = words("Major", DEFAULT_ORDER, "Which way of an operand is contiguous in memory.")
     Order = words("Order", DEFAULT_ORDER.values(), "Which way the atoms of a tile are laid first.")
-    SwizzledBy = words("SwizzledBy", SWIZZLED_BY, "What is XORed: the byte address (what TMA does) or the offset from the base.")
+    SwizzledBy = words(
+        "SwizzledBy", SWIZZLED_BY, "What is XORed: the byte address (what TMA does) or the offset from the base."
+    )
     Verdict = words("Verdict", ("match", "mismatch"), "Whether every element lies where it is wanted.")
     AccessName = words("AccessName", ACCESSES, "One warp-wide access to shared memory.")
     AccessPattern = words("AccessPattern", REACHES, "How the lanes of an access reach rows of shared memory.")
     Word64 = hex_text(
-        "Word64", "^0x[0-9a-f]{16}$", "64 bits as a hex string of 16 digits: as a JSON number it would lose bits.", "0x4000004004000101"
+        "Word64",
+        "^0x[0-9a-f]{16}$",
+        "64 bits as a hex string of 16 digits: as a JSON number it would lose bits.",
+        "0x4000004004000101",
     )
     Word32 = hex_text("Word32", "^0x[0-9a-fA-F]{8}$", "32 bits as a hex string of 8 digits.", "0x44444444")

@@ -1,4 +1,6 @@
-"""The template environment: what templates may call; a rendered page as an answer, and every error as one: a page for people, JSON for programs."""
+"""The template environment: what templates may call; a rendered page as an answer, and every error as one: a page for
+people, JSON for programs.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,13 @@ def page(request: Request, name: str, context: dict[str, Any], status: int = 200
 
 def pattern_names(pattern: str) -> Markup:
     """A pattern with every name in its own span, so that pointing at it can light its digits."""
-    return Markup(re.sub(r"(?<!&)\b([a-z]\w*)(:\d+)?", r'<span class="name" tabindex="0" data-name="\1">\1\2</span>', str(escape(pattern))))
+    return Markup(
+        re.sub(
+            r"(?<!&)\b([a-z]\w*)(:\d+)?",
+            r'<span class="name" tabindex="0" data-name="\1">\1\2</span>',
+            str(escape(pattern)),
+        )
+    )
 
 
 templates.env.filters["pattern_names"] = pattern_names
@@ -83,7 +91,7 @@ templates.env.globals["LABELS"] = LABELS
 templates.env.filters["told"] = told
 
 
-# errors ----------------------------------------------------------------------------------------------------------------------
+# errors ---------------------------------------------------------------------------------------------------------------
 
 
 def answer(request: Request, status: int, error: LayoutError, headers: dict[str, str] | None = None) -> Response:
@@ -91,7 +99,11 @@ def answer(request: Request, status: int, error: LayoutError, headers: dict[str,
     headers = {**(headers or {}), **errors.told_headers(error)}
     if errors.for_machines(address(request.scope)):
         return JSONResponse({"error": plain(errors.body_of(error))}, status, headers)
-    context = {"error": error, "status": status, "typed": request.path_params.get("rest") or request.query_params.get("ptx", "")}
+    context = {
+        "error": error,
+        "status": status,
+        "typed": request.path_params.get("rest") or request.query_params.get("ptx", ""),
+    }
     return Body(rendered(request, "kit/error.html", context), HTML, status=status, keep=False, headers=headers)
 
 
@@ -117,12 +129,16 @@ def install(app: FastAPI) -> None:
         headers = dict(error.headers or {})
         if "GET" in headers.get("Allow", ""):
             headers["Allow"] += ", HEAD"
-        refused = errors.of_router(error.status_code, request.method, address(request.scope), headers.get("Allow", ""), error.detail)
+        refused = errors.of_router(
+            error.status_code, request.method, address(request.scope), headers.get("Allow", ""), error.detail
+        )
         return answer(request, error.status_code, refused, headers)
 
 
 class Unexpected:
-    """ASGI middleware: an exception that nothing expected is logged with its traceback and answered with 500 in the one shape."""
+    """ASGI middleware: an exception that nothing expected is logged with its traceback and answered with 500 in the one
+    shape.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

@@ -1,7 +1,8 @@
-"""SVG to PNG and PDF: resvg and svg2pdf, with DejaVu Sans Mono from the matplotlib package, so that pictures look alike everywhere.
+"""SVG to PNG and PDF: resvg and svg2pdf, with DejaVu Sans Mono from the matplotlib package, so that pictures look alike
+everywhere.
 
-Chosen from the comparison in docs/benchmarks.md's sources: both drew these grids exactly, need no system library and are MIT. They load no
-system font: without a named font resvg drops text silently.
+Chosen from the comparison in docs/benchmarks.md's sources: both drew these grids exactly, need no system library and
+are MIT. They load no system font: without a named font resvg drops text silently.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ from layouts.errors import LayoutError
 LARGEST_PIXELS = 12000  # each way
 MOST_PIXELS = 24_000_000  # in all: 170 MB while it is drawn
 SERVED_PIXELS = 8_000_000  # the same for a server: 60 MB
-SERVED_LABELS = {"png": 8192, "pdf": 4096}  # a server draws so many in a few seconds; a PDF with 16,384 took 13 s and 120 MB
+SERVED_LABELS = {
+    "png": 8192,
+    "pdf": 4096,
+}  # a server draws so many in a few seconds; a PDF with 16,384 took 13 s and 120 MB
 HINT = "pip install 'lanescope[pictures]'"
 
 
@@ -47,7 +51,9 @@ def available() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """An SVG that shall become a PNG (`scale` pixels a unit) or a PDF; LayoutError where it cannot, before anything is drawn."""
+    """An SVG that shall become a PNG (`scale` pixels a unit) or a PDF; LayoutError where it cannot, before anything is
+    drawn.
+    """
 
     form: str
     svg: str
@@ -61,20 +67,28 @@ class Drawing:
         strange = sorted({letter for letter in self.svg if ord(letter) > 0x2FFF})
         if strange:
             raise LayoutError(
-                "no_glyphs", f"{FAMILY} has no glyph for '{''.join(strange[:8])}'.", "Chinese text: SVG, TeX, text or Markdown.", "lang"
+                "no_glyphs",
+                f"{FAMILY} has no glyph for '{''.join(strange[:8])}'.",
+                "Chinese text: SVG, TeX, text or Markdown.",
+                "lang",
             )
         wide, high = (side * self.scale for side in size(self.svg))
         if self.form == "png" and (max(wide, high) > LARGEST_PIXELS or wide * high > MOST_PIXELS):
             raise LayoutError(
                 "too_large",
                 f"{wide:.0f}×{high:.0f} pixels.",
-                f"At most {LARGEST_PIXELS} each way and {MOST_PIXELS // 1_000_000} million in all: a smaller cell or scale, or a window.",
+                f"At most {LARGEST_PIXELS} each way and {MOST_PIXELS // 1_000_000} million in all: a smaller cell or"
+                " scale, or a window.",
                 "scale",
             )
 
     def made(self) -> bytes:
         """Drawn in this process."""
-        return picture_worker.png(self.svg, self.scale, self.fonts) if self.form == "png" else picture_worker.pdf(self.svg, self.fonts)
+        return (
+            picture_worker.png(self.svg, self.scale, self.fonts)
+            if self.form == "png"
+            else picture_worker.pdf(self.svg, self.fonts)
+        )
 
 
 def size(svg: str) -> tuple[float, float]:
@@ -84,7 +98,9 @@ def size(svg: str) -> tuple[float, float]:
 
 
 def fitting(svg: str, scale: float) -> float:
-    """The scale, or less where the picture would be larger than a server draws; in hundredths, so that it can be written in an address."""
+    """The scale, or less where the picture would be larger than a server draws; in hundredths, so that it can be
+    written in an address.
+    """
     wide, high = size(svg)
     return max(
         0.25,
@@ -103,7 +119,8 @@ def servable(drawing: Drawing) -> Drawing:
         raise LayoutError(
             "too_large",
             f"{wide:.0f}×{high:.0f} pixels.",
-            f"A server draws at most {SERVED_PIXELS // 1_000_000} million: a smaller cell or scale, or a window. `lanescope diagram` draws more.",
+            f"A server draws at most {SERVED_PIXELS // 1_000_000} million: a smaller cell or scale, or a window."
+            " `lanescope diagram` draws more.",
             "scale",
         )
     labels = drawing.svg.count("<text") + drawing.svg.count("<tspan")
@@ -111,14 +128,17 @@ def servable(drawing: Drawing) -> Drawing:
         raise LayoutError(
             "too_large",
             f"{labels} labels in a {drawing.form.upper()}.",
-            f"A server draws at most {SERVED_LABELS[drawing.form]}: a window (rows, cols), label=none, or SVG. `lanescope diagram` draws all.",
+            f"A server draws at most {SERVED_LABELS[drawing.form]}: a window (rows, cols), label=none, or SVG."
+            " `lanescope diagram` draws all.",
             "label",
         )
     return drawing
 
 
 class Easel:
-    """A process that draws for a server, one picture at a time; it is started by the first, and killed by one that takes too long."""
+    """A process that draws for a server, one picture at a time; it is started by the first, and killed by one that
+    takes too long.
+    """
 
     def __init__(self, seconds: float = 5.0, waiting: int = 32) -> None:
         self.seconds, self.waiting = seconds, waiting
@@ -129,7 +149,9 @@ class Easel:
         if self._lane is None:
             argv = [sys.executable, "-m", "app.kit.picture_worker"]
             self._lane = Lane("pictures", lambda _: argv, self.seconds, self.waiting, start_seconds=20.0)
-        return self._lane.submit({"form": drawing.form, "svg": drawing.svg, "scale": drawing.scale, "fonts": drawing.fonts})
+        return self._lane.submit(
+            {"form": drawing.form, "svg": drawing.svg, "scale": drawing.scale, "fonts": drawing.fonts}
+        )
 
     @staticmethod
     def bytes_of(answer: dict[str, Any]) -> bytes:

@@ -1,7 +1,8 @@
-"""PNG and PDF from SVG, in this process or, run as a program, for a server: a line of JSON in, a line of JSON out, as app/gpu/worker.py does.
+"""PNG and PDF from SVG, in this process or, run as a program, for a server: a line of JSON in, a line of JSON out, as
+app/gpu/worker.py does.
 
-resvg and svg2pdf hold Python's lock as long as they draw, up to seconds: in the server's own process nothing else would answer meanwhile.
-Nothing else of the project is imported here, so that the process stays small.
+resvg and svg2pdf hold Python's lock as long as they draw, up to seconds: in the server's own process nothing else would
+answer meanwhile. Nothing else of the project is imported here, so that the process stays small.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ def png(svg: str, scale: float, fonts: Sequence[str]) -> bytes:
     import resvg_py
 
     return bytes(
-        resvg_py.svg_to_bytes(svg_string=svg, skip_system_fonts=True, font_files=list(fonts), font_family=FAMILY, monospace_family=FAMILY, zoom=scale)
+        resvg_py.svg_to_bytes(svg_string=svg, skip_system_fonts=True, font_files=list(fonts), font_family=FAMILY,
+        monospace_family=FAMILY, zoom=scale)
     )  # fmt: skip
 
 
@@ -42,11 +44,22 @@ def serve() -> None:
         message = json.loads(line)
         asked = message["request"]
         try:
-            raw = png(asked["svg"], asked["scale"], asked["fonts"]) if asked["form"] == "png" else pdf(asked["svg"], asked["fonts"])
+            raw = (
+                png(asked["svg"], asked["scale"], asked["fonts"])
+                if asked["form"] == "png"
+                else pdf(asked["svg"], asked["fonts"])
+            )
             told: dict[str, object] = {"result": {"base64": base64.b64encode(raw).decode()}}
         except Exception as error:
             text = f"{type(error).__name__}: {error}"[:600]
-            told = {"error": {"code": "picture_failed", "message": text, "hint": "SVG and TeX need no drawing.", "field": "form"}}
+            told = {
+                "error": {
+                    "code": "picture_failed",
+                    "message": text,
+                    "hint": "SVG and TeX need no drawing.",
+                    "field": "form",
+                }
+            }
         print(json.dumps({"id": message["id"], **told}), flush=True)
 
 

@@ -1,4 +1,6 @@
-"""plotly.js from the installed plotly package: its address, its body, and what of it a page's security policy must name."""
+"""plotly.js from the installed plotly package: its address, its body, and what of it a page's security policy must
+name.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,8 @@ def plotly_url() -> str:
 
 @lru_cache(maxsize=1)
 def style_hashes() -> tuple[str, ...]:
-    """The styles plotly.js puts into a page, as a policy names them: an empty one that it fills by script, and its maps' one.
+    """The styles plotly.js puts into a page, as a policy names them: an empty one that it fills by script, and its
+    maps' one.
 
     So no page needs 'unsafe-inline'. Were one missing here, a browser would only leave that style out.
     """

@@ -13,7 +13,9 @@ _LINK = re.compile(r'(\s(?:href|src|action|formaction|poster|data-plotly)=")(/(?
 
 
 class Prefix:
-    """ASGI middleware: makes `path` begin with the root path, whether the proxy has stripped it or not, and mends redirects."""
+    """ASGI middleware: makes `path` begin with the root path, whether the proxy has stripped it or not, and mends
+    redirects.
+    """
 
     def __init__(self, app: ASGIApp, root: str) -> None:
         self.app, self.root = app, root
@@ -29,10 +31,14 @@ class Prefix:
                 message["headers"] = [(name, self._mended(name, value)) for name, value in message["headers"]]
             await send(message)
 
-        await self.app({**scope, "root_path": self.root, "path": path if inside else self.root + path}, receive, send_mended)
+        await self.app(
+            {**scope, "root_path": self.root, "path": path if inside else self.root + path}, receive, send_mended
+        )
 
     def _mended(self, name: bytes, value: bytes) -> bytes:
-        here = name == b"location" and value.startswith(b"/") and not value.startswith((b"//", self.root.encode() + b"/"))
+        here = (
+            name == b"location" and value.startswith(b"/") and not value.startswith((b"//", self.root.encode() + b"/"))
+        )
         return self.root.encode() + value if here else value
 
 

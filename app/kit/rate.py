@@ -16,11 +16,17 @@ class TooOftenError(LayoutError):
     def __init__(self, rate: float, seconds: float) -> None:
         self.retry_seconds = max(1, math.ceil(seconds))
         every = f"{rate:g} a second" if rate >= 1 else f"one in {1 / rate:g} seconds"
-        super().__init__("too_many_requests", f"This server computes {every} for one client.", f"Try again in {self.retry_seconds} s.")
+        super().__init__(
+            "too_many_requests",
+            f"This server computes {every} for one client.",
+            f"Try again in {self.retry_seconds} s.",
+        )
 
 
 class Rate:
-    """A bucket a client: `rate` tokens a second, at most two seconds' worth and never less than one; the clients seen last are remembered."""
+    """A bucket a client: `rate` tokens a second, at most two seconds' worth and never less than one; the clients seen
+    last are remembered.
+    """
 
     def __init__(self, rate: float, clients: int = 10_000, clock: Callable[[], float] = time.monotonic) -> None:
         self.rate, self.most, self.clients, self.clock = rate, max(1.0, 2 * rate), clients, clock

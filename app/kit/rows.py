@@ -1,4 +1,6 @@
-"""A row of the catalogue: what every list of instructions, and an instruction's own page, says of it first. No framework."""
+"""A row of the catalogue: what every list of instructions, and an instruction's own page, says of it first. No
+framework.
+"""
 
 from __future__ import annotations
 

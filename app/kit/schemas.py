@@ -29,7 +29,10 @@ PtxText = TypeAliasType(
             {
                 "type": "string",
                 "maxLength": LONGEST_TEXT,
-                "description": "An instruction as PTX spells it, with or without `.sync.aligned`; an operand list behind it is left out.",
+                "description": (
+                    "An instruction as PTX spells it, with or without `.sync.aligned`; an operand list behind it is"
+                    " left out."
+                ),
                 "examples": [PTX, WGMMA],
             }
         ),
@@ -47,8 +50,18 @@ def _number(name: str, spellings: list[dict[str, Any]], says: str, *examples: in
     return TypeAliasType(name, Annotated[int | str, WithJsonSchema(schema)])
 
 
-Number = _number("Number", _SPELLED, f"A whole number from 0: a JSON integer, or text {_NUMBERS}.", 4096, "0x1000", "0b1000", "4'096ull")
-NumberText = _number("NumberText", [*_SPELLED, {"const": ""}], f"A whole number from 0 {_NUMBERS}; empty for the default.", "64", "0x40")
+Number = _number(
+    "Number",
+    _SPELLED,
+    f"A whole number from 0: a JSON integer, or text {_NUMBERS}.",
+    4096,
+    "0x1000",
+    "0b1000",
+    "4'096ull",
+)
+NumberText = _number(
+    "NumberText", [*_SPELLED, {"const": ""}], f"A whole number from 0 {_NUMBERS}; empty for the default.", "64", "0x40"
+)
 ByLane = Annotated[list[int], Field(description="[lane]")]
 ByThread = Annotated[list[list[int]], Field(description="[thread][value]")]
 Grid = list[list[int]]

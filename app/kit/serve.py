@@ -13,7 +13,9 @@ from app.kit.settings import Settings, variable
 
 
 def serve(**given: Any) -> None:
-    """Serve the pages and the API. Every option is also an environment variable; an option stands above its variable."""
+    """Serve the pages and the API. Every option is also an environment variable; an option stands above its
+    variable.
+    """
     settings = Settings(**given)
     os.environ.update(settings.environment())  # for create_app, here and in worker processes
     _run(settings)
@@ -44,7 +46,8 @@ def _run(settings: Settings) -> None:
 
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection is a file, and shells allow few
-    # uvicorn ends in-flight requests, shuts down, and raises the signal again: here that is the end of the work, not of a failure.
+    # uvicorn ends in-flight requests, shuts down, and raises the signal again: here that is the end of the work, not of
+    # a failure.
     signal.signal(signal.SIGTERM, lambda *_: None)
     uvicorn.run(
         "app.main:create_app",

@@ -1,7 +1,8 @@
-"""What a server can be told: one row a setting. `lanescope serve --help`, LANESCOPE_… and docs/deploy.md are made from it. No framework.
+"""What a server can be told: one row a setting. `lanescope serve --help`, LANESCOPE_… and docs/deploy.md are made from
+it. No framework.
 
-Plain dataclass fields instead of pydantic-settings: the command line builds its options from them, and `lanescope --help` must not wait for
-pydantic to be imported.
+Plain dataclass fields instead of pydantic-settings: the command line builds its options from them, and `lanescope
+--help` must not wait for pydantic to be imported.
 """
 
 from __future__ import annotations
@@ -108,16 +109,24 @@ class Settings:
     port: int = _row(8000, _whole(0, 65535), "Port to listen on; 0 for a free one.")
     workers: int = _row(1, _whole(1, 64), "Processes. Each has threads, caches and GPU workers of its own.")
     root_path: str = _row(
-        "", _prefix, "The path under which a proxy serves this server, as /tools/lanescope; stripped by the proxy or not."
+        "",
+        _prefix,
+        "The path under which a proxy serves this server, as /tools/lanescope; stripped by the proxy or not.",
     )
     trusted_proxies: str = _row(
         "", _peers, "Peers whose X-Forwarded-For and -Proto are believed: addresses or networks with commas, * for all."
     )
-    trusted_hosts: str = _row("*", _names, "Names this server answers to, with commas: example.org,*.example.org; * for all.")
-    frame_ancestors: str = _row(
-        "'self'", _sources, "Who may embed pages in a frame, as Content-Security-Policy says it: 'none', 'self', https://docs.example.org."
+    trusted_hosts: str = _row(
+        "*", _names, "Names this server answers to, with commas: example.org,*.example.org; * for all."
     )
-    seconds: float = _row(5.0, _number(0.05, 600.0), "Longest time a request may compute or send its body; 503 after it.")
+    frame_ancestors: str = _row(
+        "'self'",
+        _sources,
+        "Who may embed pages in a frame, as Content-Security-Policy says it: 'none', 'self', https://docs.example.org.",
+    )
+    seconds: float = _row(
+        5.0, _number(0.05, 600.0), "Longest time a request may compute or send its body; 503 after it."
+    )
     threads: int = _row(4, _whole(1, 64), "Requests that compute at the same time.")
     waiting: int = _row(64, _whole(0, 10_000), "Requests that wait for a thread; further ones are refused with 503.")
     rate: float = _row(
@@ -134,7 +143,9 @@ class Settings:
         "text, or json: one object a line, with the request's id.",
     )
     access_log: bool = _row(False, _yes, "Log every request.")
-    shutdown_seconds: float = _row(10.0, _number(0.0, 600.0), "How long requests in flight may take to end after SIGTERM.")
+    shutdown_seconds: float = _row(
+        10.0, _number(0.0, 600.0), "How long requests in flight may take to end after SIGTERM."
+    )
 
     def __post_init__(self) -> None:
         for row in dataclasses.fields(self):
@@ -145,7 +156,9 @@ class Settings:
         """The settings of LANESCOPE_… variables; LayoutError names a wrong one."""
         given = os.environ if environment is None else environment
         chosen: dict[str, Any] = {
-            row.name: given[variable(row.name)] for row in dataclasses.fields(cls) if given.get(variable(row.name), "") != ""
+            row.name: given[variable(row.name)]
+            for row in dataclasses.fields(cls)
+            if given.get(variable(row.name), "") != ""
         }
         return cls(**chosen)
 

@@ -20,7 +20,13 @@ def print_json(content: Any) -> None:
     from app.kit.fact import plain
 
     def told(value: Any) -> Any:
-        return value.tolist() if isinstance(value, np.ndarray | np.generic) else plain(value) if is_dataclass(value) else str(value)
+        return (
+            value.tolist()
+            if isinstance(value, np.ndarray | np.generic)
+            else plain(value)
+            if is_dataclass(value)
+            else str(value)
+        )
 
     print(json.dumps(content, default=told))
 
@@ -30,7 +36,9 @@ def table(head: list[str], rows: list[list[str]]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    made = Table(*head, row_styles=["", "dim"] if len(rows) > 8 else None, header_style="bold cyan", box=None, pad_edge=False)
+    made = Table(
+        *head, row_styles=["", "dim"] if len(rows) > 8 else None, header_style="bold cyan", box=None, pad_edge=False
+    )
     for row in rows:
         made.add_row(*row)
     Console().print(made, markup=False)
@@ -51,7 +59,9 @@ def form_of(output: str) -> str:
 
     form = "svg" if output == "-" else output.rpartition(".")[2].lower()
     if form not in FORMS or (output != "-" and "." not in output):
-        raise LayoutError("bad_usage", f"'{output}' names no form.", f"End it in {', '.join('.' + form for form in FORMS)}.", "output")
+        raise LayoutError(
+            "bad_usage", f"'{output}' names no form.", f"End it in {', '.join('.' + form for form in FORMS)}.", "output"
+        )
     return form
 
 
@@ -66,7 +76,9 @@ def save(made: bytes, output: str) -> None:
     try:
         Path(output).write_bytes(made)
     except OSError as error:
-        raise LayoutError("bad_usage", f"'{output}' cannot be written: {error.strerror}.", "Choose another file.", "output") from None
+        raise LayoutError(
+            "bad_usage", f"'{output}' cannot be written: {error.strerror}.", "Choose another file.", "output"
+        ) from None
     print(f"{output}  {len(made)} bytes", file=sys.stderr)
 
 
@@ -82,9 +94,16 @@ def storage_of(items: list[str] | None, major: str) -> dict[str, str]:
     for item in [part for text in items or ["kind=canonical"] for part in _NEXT.split(text)]:
         name, equals, value = item.partition("=")
         if not equals:
-            raise LayoutError("bad_storage", f"'{shown(item)}' is no storage option.", "Write name=value, e.g. swizzle=128B.", "storage")
+            raise LayoutError(
+                "bad_storage",
+                f"'{shown(item)}' is no storage option.",
+                "Write name=value, e.g. swizzle=128B.",
+                "storage",
+            )
         if name.strip() in spec:
-            raise LayoutError("bad_storage", f"'{shown(name)}' is given twice.", "Give every name once.", f"storage.{shown(name)}")
+            raise LayoutError(
+                "bad_storage", f"'{shown(name)}' is given twice.", "Give every name once.", f"storage.{shown(name)}"
+            )
         spec[name.strip()] = value.strip()
     spec.setdefault("kind", "canonical")
     along = {"canonical": "major", "rows": "inner", "atoms": "inner"}.get(spec["kind"])

@@ -1,5 +1,5 @@
-"""Bodies that are made once and sent many times: raw, gzip and brotli bytes with a strong ETag each, 304, and a cache bounded in bytes;
-and what stands for a body until a picture is drawn."""
+"""Bodies that are made once and sent many times: raw, gzip and brotli bytes with a strong ETag each, 304, and a cache
+bounded in bytes; and what stands for a body until a picture is drawn."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ OVERHEAD = 2048  # bytes an entry of the cache costs beside its bodies: objects,
 class Body(Response):
     """One representation as a response: it takes the coding the client prefers and answers 304 by itself.
 
-    Compressing is work: `prepare` does it where the body is made, in a worker thread. A coding nobody prepared is not sent.
+    Compressing is work: `prepare` does it where the body is made, in a worker thread. A coding nobody prepared is not
+    sent.
     """
 
     def __init__(
@@ -44,7 +45,11 @@ class Body(Response):
         self.keep = keep
         self.route: Any = None  # under which route metrics count it when it is sent from the cache
         self._tag = hashlib.sha256(raw).hexdigest()[:20].encode()
-        self._always = [*self.raw_headers[: len(headers or {})], (b"cache-control", cache.encode()), (b"vary", b"Accept-Encoding")]
+        self._always = [
+            *self.raw_headers[: len(headers or {})],
+            (b"cache-control", cache.encode()),
+            (b"vary", b"Accept-Encoding"),
+        ]
         self._encoded = {"": raw}
 
     def coding(self, accepted: str) -> str:
@@ -60,7 +65,9 @@ class Body(Response):
         if coding not in self._encoded:
             raw = self._encoded[""]
             self._encoded[coding] = (
-                brotli.compress(raw, quality=5 if len(raw) < LARGE else 1) if coding == "br" else gzip.compress(raw, 6, mtime=0)
+                brotli.compress(raw, quality=5 if len(raw) < LARGE else 1)
+                if coding == "br"
+                else gzip.compress(raw, 6, mtime=0)
             )
         return self
 

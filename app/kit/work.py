@@ -1,8 +1,10 @@
-"""Where requests compute: a few threads beside the event loop, a bounded queue, a time limit, and a cache of what was made.
+"""Where requests compute: a few threads beside the event loop, a bounded queue, a time limit, and a cache of what was
+made.
 
-A route written as a plain function runs in these threads (`api.OffLoop` sees to it); one written `async def` must compute nothing itself and
-gives what it has to compute to `off_loop`. A plain function that returns a `wire.Body` for a GET has it kept under the address, so that the
-next request for the same address is answered from the event loop without a thread, a route or a dependency.
+A route written as a plain function runs in these threads (`api.OffLoop` sees to it); one written `async def` must
+compute nothing itself and gives what it has to compute to `off_loop`. A plain function that returns a `wire.Body` for a
+GET has it kept under the address, so that the next request for the same address is answered from the event loop without
+a thread, a route or a dependency.
 """
 
 from __future__ import annotations
@@ -36,20 +38,24 @@ M_ARENA_MAX, M_MMAP_THRESHOLD = -8, -3  # malloc.h
 def settle() -> None:
     """Once a process, when what stays is loaded: nothing else may hold the interpreter for long.
 
-    The catalogue's 150,000 objects leave the garbage collector's sight: a full collection of them took 0.3 s, with every request waiting.
-    And a thread that computes gives way after 1 ms instead of 5: the event loop needs the interpreter several times for one answer. Large arrays
-    are given back to the system when they are freed.
+    The catalogue's 150,000 objects leave the garbage collector's sight: a full collection of them took 0.3 s, with
+    every request waiting. And a thread that computes gives way after 1 ms instead of 5: the event loop needs the
+    interpreter several times for one answer. Large arrays are given back to the system when they are freed.
     """
     gc.freeze()
     sys.setswitchinterval(0.001)
-    with contextlib.suppress(AttributeError, OSError):  # glibc's: else each thread keeps what its largest answer took, 40 MB in all
+    with contextlib.suppress(
+        AttributeError, OSError
+    ):  # glibc's: else each thread keeps what its largest answer took, 40 MB in all
         malloc = ctypes.CDLL(None).mallopt
         malloc(M_ARENA_MAX, 1)
         malloc(M_MMAP_THRESHOLD, 256 << 10)
 
 
 class Work:
-    """The threads of one server. `held` jobs are running or waiting; one that outlives its request is counted until it ends."""
+    """The threads of one server. `held` jobs are running or waiting; one that outlives its request is counted until it
+    ends.
+    """
 
     def __init__(self, settings: Settings = Settings()) -> None:
         self.threads, self.most, self.seconds = settings.threads, settings.threads + settings.waiting, settings.seconds
@@ -74,7 +80,9 @@ class Work:
 
     @asynccontextmanager
     async def limited(self) -> AsyncIterator[None]:
-        """The time one request has; LayoutError `too_slow` after it. What has not begun is dropped, the result of what has is."""
+        """The time one request has; LayoutError `too_slow` after it. What has not begun is dropped, the result of what
+        has is.
+        """
         try:
             async with asyncio.timeout(self.seconds):
                 yield
@@ -83,7 +91,9 @@ class Work:
 
     def too_slow(self) -> LayoutError:
         return LayoutError(
-            "too_slow", f"This took longer than {self.seconds:g} s.", "Ask for less: a smaller tile, fewer accesses, a window."
+            "too_slow",
+            f"This took longer than {self.seconds:g} s.",
+            "Ask for less: a smaller tile, fewer accesses, a window.",
         )
 
     def _submit(self, make: Callable[[], Made]) -> Future[Made]:
@@ -112,7 +122,9 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Answering:
-    """The request of this task: whose threads it uses, under which key its body is kept (None: not at all), which coding it wants."""
+    """The request of this task: whose threads it uses, under which key its body is kept (None: not at all), which
+    coding it wants.
+    """
 
     work: Work
     key: Hashable | None
@@ -135,7 +147,9 @@ def answering() -> Answering:
 
 
 async def off_loop(make: Callable[..., Made], *args: Any) -> Made:
-    """make(*args) in the threads of the server whose request this is; a body it makes is compressed there, and not kept."""
+    """make(*args) in the threads of the server whose request this is; a body it makes is compressed there, and not
+    kept.
+    """
     now = answering()
     now.charge()
     async with now.work.limited():

@@ -17,7 +17,9 @@ router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
 
 @router.get("/smem/tile", responses={200: {"model": Tile}})
 def tile(given: Annotated[dict[str, str], query(typed(memory.TILE), memory.TILE_FIELDS)]) -> Response:
-    """Where every element of a tile lies, its strides LBO and SBO, and the descriptor of every step along K and M or N."""
+    """Where every element of a tile lies, its strides LBO and SBO, and the descriptor of every step along K
+    and M or N.
+    """
     return json_body(memory.tile_facts(*memory.tile_of(given)))
 
 
@@ -35,13 +37,20 @@ def reads(given: Given) -> Response:
 
 @router.post("/descriptors/verify", responses={200: {"model": Verified}}, openapi_extra=takes("VerifyBody", VerifyBody))
 def verify(given: Given) -> Response:
-    """Does the descriptor read the tile where the program stored it? With a diagnosis and a repair where it does not."""
+    """Does the descriptor read the tile where the program stored it? With a diagnosis and a repair where it
+    does not.
+    """
     return json_body(memory.verify_facts(given))
 
 
 @router.get("/descriptors/{word:path}", responses={200: {"model": Decoded}})
 def decode(
-    word: Annotated[str, part("64 bits: hex, 0b…, 0d… for decimal, hi:lo, {lo, hi}, or a constant C++ expression.", "0x4000004004000101")],
+    word: Annotated[
+        str,
+        part(
+            "64 bits: hex, 0b…, 0d… for decimal, hi:lo, {lo, hi}, or a constant C++ expression.", "0x4000004004000101"
+        ),
+    ],
 ) -> Response:
     """A descriptor taken apart."""
     return json_body(memory.decoded(word))

@@ -1,4 +1,6 @@
-"""The page of the swizzle atoms: all eight, and tiles made of them in both orders of tile_to_shape, with LBO and SBO drawn."""
+"""The page of the swizzle atoms: all eight, and tiles made of them in both orders of tile_to_shape, with LBO and SBO
+drawn.
+"""
 
 from __future__ import annotations
 
@@ -36,15 +38,22 @@ def context(query: Mapping[str, str]) -> Json:
         "given": given,
         "error": error,
         "choices": {"element_bits": tuple(map(str, BITS)), "down": DOWN, "unit": UNITS, "number": NUMBERS},
-        "atoms": [(major, [atom(Tile(bits, major, width, *width.atom(bits, major)), look) for width in BY_WIDTH]) for major in majors],
-        "cases": [case(major, swizzle, mn, k * 16 // bits, bits, look) for major, swizzle, mn, k in CASES if major in majors],
+        "atoms": [
+            (major, [atom(Tile(bits, major, width, *width.atom(bits, major)), look) for width in BY_WIDTH])
+            for major in majors
+        ],
+        "cases": [
+            case(major, swizzle, mn, k * 16 // bits, bits, look) for major, swizzle, mn, k in CASES if major in majors
+        ],
     }
 
 
 def _read(given: Mapping[str, str]) -> tuple[Look, int]:
     bits = number(given["element_bits"], "element_bits")
     if bits not in BITS:
-        raise LayoutError("bad_option", f"element_bits is {bits}.", f"Allowed: {', '.join(map(str, BITS))}.", "element_bits")
+        raise LayoutError(
+            "bad_option", f"element_bits is {bits}.", f"Allowed: {', '.join(map(str, BITS))}.", "element_bits"
+        )
     return replace(look_of({name: given[name] for name in ("down", "unit", "number")}), show="tile"), bits
 
 
@@ -63,7 +72,9 @@ def atom(tile: Tile, look: Look) -> Json:
 def _atom_text(tile: Tile, unit_bits: int) -> str:
     """The atom's layout (mn, k), counted in units of some bits."""
     wide = tile.mode.width_bytes * 8 // unit_bits
-    return f"{tile.mode.swizzle(unit_bits)} o " + (f"(8,{wide}):({wide},1)" if tile.major == "K" else f"({wide},8):(1,{wide})")
+    return f"{tile.mode.swizzle(unit_bits)} o " + (
+        f"(8,{wide}):({wide},1)" if tile.major == "K" else f"({wide},8):(1,{wide})"
+    )
 
 
 def case(major: str, swizzle: str, mn: int, k: int, bits: int, look: Look) -> Json:
@@ -77,18 +88,28 @@ def case(major: str, swizzle: str, mn: int, k: int, bits: int, look: Look) -> Js
                 "usual": tile.order == Tile(bits, major, mode(swizzle), mn, k).order,
                 "cute": tile.cute()["chunks"],
                 "strides": [
-                    {"name": s.name, "bytes": s.bytes, "chunks": s.bytes // 16, "words": s.words} for s in strides(tile, min(mn, 256))
+                    {"name": s.name, "bytes": s.bytes, "chunks": s.bytes // 16, "words": s.words}
+                    for s in strides(tile, min(mn, 256))
                 ],
                 "svg": _picture(tile, look),
                 "link": _link(tile, look),
             }
         )
-    return {"title": f"{mn}×{k}, {major}-major, {'no swizzle' if swizzle == 'none' else swizzle + ' swizzle'}", "sides": sides}
+    return {
+        "title": f"{mn}×{k}, {major}-major, {'no swizzle' if swizzle == 'none' else swizzle + ' swizzle'}",
+        "sides": sides,
+    }
 
 
 def _picture(tile: Tile, look: Look) -> str:
     drawing = tile_figure(tile, look, titled=False)
-    return svg(drawing.figure, title=f"{tile.major}-major, {tile.mode.name}", palette=None, extra=drawing.extra, labels_up_to=LABELLED)
+    return svg(
+        drawing.figure,
+        title=f"{tile.major}-major, {tile.mode.name}",
+        palette=None,
+        extra=drawing.extra,
+        labels_up_to=LABELLED,
+    )
 
 
 def _link(tile: Tile, look: Look) -> str:

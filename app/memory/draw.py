@@ -21,7 +21,16 @@ def verdict_svg(result: Verdict) -> str:
     rows, k = wrong.shape
     height = min(9.0, max(2.6, 560 / rows))
     logical = Panel(
-        "logical", f"row × k: {result.matched} of {result.total} right", rows, k, 34.0, 36.0, min(14.0, 300 / k), height, None, wrong * 2
+        "logical",
+        f"row × k: {result.matched} of {result.total} right",
+        rows,
+        k,
+        34.0,
+        36.0,
+        min(14.0, 300 / k),
+        height,
+        None,
+        wrong * 2,
     )
     read, stored = (np.unique(array >> 4) for array in (result.read, result.expected))
     low = min(int(read.min()), int(stored.min())) // 8 * 8
@@ -63,7 +72,10 @@ def bits_svg(descriptor: Descriptor, palette: Palette | None) -> str:
         else ("var(--paper)", "var(--muted)", "var(--cell-line)", "var(--cell-ink)")
     )
     out = [
-        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 780 190" width="780" height="190" role="img" font-family="\'DejaVu Sans Mono\', ui-monospace, monospace">',
+        (
+            '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 780 190" width="780" height="190" role="img"'
+            " font-family=\"'DejaVu Sans Mono', ui-monospace, monospace\">"
+        ),
         f"<title>{form.name} matrix descriptor {descriptor}</title>",
         *(hatches() if bw else []),
         f'<rect width="780" height="190" fill="{paper}"/>',
@@ -75,14 +87,17 @@ def bits_svg(descriptor: Descriptor, palette: Palette | None) -> str:
         x, y, name = 10 + col * 23.7, 42 + row * 74, form.field_at(bit)
         out.append(f'<text x="{x + 11:.1f}" y="{y - 4}" font-size="8" text-anchor="middle" fill="{muted}">{bit}</text>')
         out.append(
-            f'<rect x="{x:.1f}" y="{y}" width="23.7" height="24" fill="{fills.get(name, paper)}" stroke="{line}" stroke-width=".6"/>'
+            f'<rect x="{x:.1f}" y="{y}" width="23.7" height="24" fill="{fills.get(name, paper)}" stroke="{line}"'
+            ' stroke-width=".6"/>'
         )
         out.append(
-            f'<text x="{x + 11.8:.1f}" y="{y + 16}" font-size="12" text-anchor="middle" fill="{ink}"{halo}>{descriptor.word >> bit & 1}</text>'
+            f'<text x="{x + 11.8:.1f}" y="{y + 16}" font-size="12" text-anchor="middle"'
+            f' fill="{ink}"{halo}>{descriptor.word >> bit & 1}</text>'
         )
     for field in form.fields:
         row, col = divmod(63 - field.high, 32)
         out.append(
-            f'<text x="{10 + col * 23.7:.1f}" y="{42 + row * 74 + 40}" font-size="11" fill="{muted}">{escape(field.short)} {escape(form.said(descriptor.word, field))}</text>'
+            f'<text x="{10 + col * 23.7:.1f}" y="{42 + row * 74 + 40}" font-size="11"'
+            f' fill="{muted}">{escape(field.short)} {escape(form.said(descriptor.word, field))}</text>'
         )
     return "\n".join([*out, "</svg>\n"])

@@ -26,7 +26,14 @@ VIEW = {"instruction": memory.FIXED, "operand": "a", "major": "K", "slice_mn": "
 def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any]:
     """Everything the editor shows: fields, warnings, and the verification the query asks for."""
     view = {name: query.get(name, default) for name, default in VIEW.items()}
-    usual = STORAGE | fitting(view, query) | {"inner": view["major"], "line_stride": query.get("s_width_bytes", STORAGE["width_bytes"])}
+    usual = (
+        STORAGE
+        | fitting(view, query)
+        | {
+            "inner": view["major"],
+            "line_stride": query.get("s_width_bytes", STORAGE["width_bytes"]),
+        }
+    )
     spec = {name: query.get(f"s_{name}", default) for name, default in usual.items()}
     context: dict[str, Any] = {
         "descriptor": descriptor,
@@ -52,7 +59,12 @@ def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any
     try:
         result, seen, _ = memory.verdict_of(request)
         assert result is not None, "the form says a storage"
-        context |= {"result": result, "seen": seen, "unused": desc.inert(descriptor, seen), "pictures": verdict_svg(result)}
+        context |= {
+            "result": result,
+            "seen": seen,
+            "unused": desc.inert(descriptor, seen),
+            "pictures": verdict_svg(result),
+        }
         context["beyond"] = desc.repeated(descriptor, seen) + desc.outside(descriptor, seen)
         context["command"] = _command(request)
         context["otherwise"] = [stored_so(query, d.storage) if d.storage else "" for d in result.diagnoses]
@@ -81,7 +93,9 @@ def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any
 
 
 def fitting(view: dict[str, str], query: dict[str, str]) -> dict[str, str]:
-    """The default sizes of a canonical tile: what the instruction reads, in whole atoms. Empty where the view is not legal."""
+    """The default sizes of a canonical tile: what the instruction reads, in whole atoms. Empty where the view is not
+    legal.
+    """
     try:
         _, seen = memory.seen_by(view)
         mn, k = mode(query.get("s_swizzle", STORAGE["swizzle"])).atom(seen.bits, seen.major)
@@ -112,4 +126,7 @@ def _command(request: dict[str, Any]) -> str:
     """The same verification in a shell."""
     spec = " ".join(f"--storage '{name}={value}'" for name, value in request["storage"].items())
     part = "".join(f" --slice-{name} {value}" for name, value in request["slice"].items() if str(value) != "0")
-    return f"lanescope descriptor verify {request['descriptor']} --instruction {request['instruction']} --operand {request['operand']} --major {request['major']} {spec}{part}"
+    return (
+        f"lanescope descriptor verify {request['descriptor']} --instruction {request['instruction']} --operand"
+        f" {request['operand']} --major {request['major']} {spec}{part}"
+    )

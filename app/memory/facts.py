@@ -25,7 +25,16 @@ from layouts.tiling import DEFAULT_ORDER, Tile
 from layouts.verify import Verdict, verify
 
 Json = dict[str, Any]
-TILE_FIELDS = {"element_bits": "16", "major": "K", "swizzle": "128B", "mn": "64", "k": "64", "rows": "", "order": "", "base": "0"}
+TILE_FIELDS = {
+    "element_bits": "16",
+    "major": "K",
+    "swizzle": "128B",
+    "mn": "64",
+    "k": "64",
+    "rows": "",
+    "order": "",
+    "base": "0",
+}
 # What a tile takes: parameter → (the words it may be, none for a number; what it is).
 TILE: dict[str, tuple[tuple[str, ...], str]] = {
     "element_bits": ((), "Bits of an element."),
@@ -52,13 +61,18 @@ def tile_of(given: Json) -> tuple[Tile, int]:
     """(tile, rows of one instruction) from the parameters of GET /smem/tile."""
     values = {name: asked(given, name, default) for name, default in TILE_FIELDS.items()}
     tile = Tile(
-        number(values["element_bits"], "element_bits"), choice(values["major"], "major", MAJORS, "bad_major"), _mode(values), number(values["mn"], "mn"),
-        number(values["k"], "k"), values["order"] and choice(values["order"], "order", ("mn", "k"), "bad_tile"), number(values["base"], "base"),
+        number(values["element_bits"], "element_bits"), choice(values["major"], "major", MAJORS, "bad_major"),
+        _mode(values), number(values["mn"], "mn"),
+        number(values["k"], "k"), values["order"] and choice(values["order"], "order", ("mn", "k"), "bad_tile"),
+        number(values["base"], "base"),
     )  # fmt: skip
     rows = number(values["rows"] or min(tile.mn, 64), "rows")
     if not rows or rows % 8 or rows > tile.mn:
         raise LayoutError(
-            "bad_tile", f"rows = {rows} is no multiple of 8 up to {tile.mn}.", "The rows (M or N) of one instruction.", "rows"
+            "bad_tile",
+            f"rows = {rows} is no multiple of 8 up to {tile.mn}.",
+            "The rows (M or N) of one instruction.",
+            "rows",
         )
     return tile, rows
 
@@ -109,7 +123,9 @@ def tma_box(tile: Tile) -> Json:
 
 
 def parse_descriptor(given: object) -> Descriptor:
-    """A descriptor from any spelling of 64 bits (layouts.spelling), or from code that builds one (layouts.statements)."""
+    """A descriptor from any spelling of 64 bits (layouts.spelling), or from code that builds one
+    (layouts.statements).
+    """
     return read_descriptor(given)[0]
 
 
@@ -123,7 +139,9 @@ def _spelled(given: object) -> tuple[Descriptor, tuple[Note, ...]]:
 
 
 def read_descriptor(given: object, start: int | None = None) -> tuple[Descriptor, list[str]]:
-    """(descriptor, what to look at in its spelling). start: the address to put where code leaves it open; LayoutError where there is none."""
+    """(descriptor, what to look at in its spelling). start: the address to put where code leaves it open; LayoutError
+    where there is none.
+    """
     try:
         read = read_word(given)
         return Descriptor(read.word), [note.text for note in read.warnings]
@@ -135,14 +153,19 @@ def read_descriptor(given: object, start: int | None = None) -> tuple[Descriptor
         return Descriptor(built.word), list(built.notices)
     if start is None:
         raise LayoutError(
-            "bad_word", f"The start address is '{built.start}', no number.", "Put the shared-memory address in its place.", "descriptor"
+            "bad_word",
+            f"The start address is '{built.start}', no number.",
+            "Put the shared-memory address in its place.",
+            "descriptor",
         )
     made = Descriptor(built.word).replace(start_address_encoded=desc.START.cut(start))
     return made, [*built.notices, f"The start address is '{built.start}'; {made.start_address:#x} is kept."]
 
 
 def decoded(given: object) -> Json:
-    """GET /descriptors/{hex}: the facts of a descriptor in any spelling; what C++ loses in an expression stands first among the warnings."""
+    """GET /descriptors/{hex}: the facts of a descriptor in any spelling; what C++ loses in an expression stands first
+    among the warnings.
+    """
     descriptor, notes = _spelled(given)
     facts = descriptor_facts(descriptor)
     source = "PTX ISA 9.1, 9.7.8.8 (shl, shr); C++ integer conversions"
@@ -196,7 +219,9 @@ def reads_facts(given: Json) -> Json:
 
 
 def verdict_of(given: Json) -> tuple[Verdict | None, View, Descriptor]:
-    """Run a verification request, None where it does not say how the tile was stored; LayoutError names the wrong field."""
+    """Run a verification request, None where it does not say how the tile was stored; LayoutError names the wrong
+    field.
+    """
     keys(given, ("descriptor", *SEEN_BY, "storage", "slice"))
     descriptor, written = _spelled(given.get("descriptor"))
     _, seen = seen_by(given)
@@ -219,13 +244,19 @@ def verdict_of(given: Json) -> tuple[Verdict | None, View, Descriptor]:
 
 
 def verify_facts(given: Json) -> Json:
-    """POST /descriptors/verify. Without a storage there is no verdict: `fits` names the standard tiles that this word reads."""
+    """POST /descriptors/verify. Without a storage there is no verdict: `fits` names the standard tiles that this word
+    reads.
+    """
     result, seen, descriptor = verdict_of(given)
-    told: Json = {"descriptor": str(descriptor), "verdict": "unknown" if result is None else "match" if result.match else "mismatch"}
+    told: Json = {
+        "descriptor": str(descriptor),
+        "verdict": "unknown" if result is None else "match" if result.match else "mismatch",
+    }
     if result is None:
         told |= {"matched": None, "total": seen.rows * seen.k, "first_mismatch": None, "diagnoses": []}
         told["fits"] = [
-            {"storage": spec, "slice": part, "text": storage(spec, seen.bits, seen.major).text} for spec, part in fits(descriptor, seen)
+            {"storage": spec, "slice": part, "text": storage(spec, seen.bits, seen.major).text}
+            for spec, part in fits(descriptor, seen)
         ]
     else:
         told |= {"matched": result.matched, "total": result.total, "first_mismatch": result.first_mismatch}

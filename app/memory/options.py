@@ -1,5 +1,5 @@
-"""How a tile is drawn: query parameter → (default, what it takes). Addresses, the page's form and the command line, which builds its
-help from them: no engine is imported here."""
+"""How a tile is drawn: query parameter → (default, what it takes). Addresses, the page's form and the command line,
+which builds its help from them: no engine is imported here."""
 
 from __future__ import annotations
 

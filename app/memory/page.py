@@ -1,4 +1,6 @@
-"""Pages of shared memory: the tile explorer and the descriptor editor. Everything works by links and forms; scripts make it quick."""
+"""Pages of shared memory: the tile explorer and the descriptor editor. Everything works by links and forms; scripts
+make it quick.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ router = APIRouter(include_in_schema=False, route_class=OffLoop)
 DEFAULT_WORD = "0x4000004000010100"
 
 
-# the tile explorer ----------------------------------------------------------------------------------------------------------
+# the tile explorer ----------------------------------------------------------------------------------------------------
 
 
 @router.get("/smem")
@@ -38,7 +40,7 @@ def atoms(request: Request) -> Response:
     return page(request, "memory/atoms.html", atom_views.context(dict(request.query_params)))
 
 
-# the descriptor editor ------------------------------------------------------------------------------------------------------
+# the descriptor editor ------------------------------------------------------------------------------------------------
 
 
 @router.get("/descriptor")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 else:
     Unit = words("Unit", UNITS, "What a CuTe layout counts in.")
 
-# storages --------------------------------------------------------------------------------------------------------------------
+# storages -------------------------------------------------------------------------------------------------------------
 
 
 class CanonicalStorage(Closed):
@@ -38,7 +38,9 @@ class CanonicalStorage(Closed):
 class Lines(Closed):
     inner: Major = Field(
         default=Major("K"),
-        description="The dimension that is contiguous; lines run along the other. The request's major, where it is left out.",
+        description=(
+            "The dimension that is contiguous; lines run along the other. The request's major, where it is left out."
+        ),
     )
     swizzle: SwizzleMode = SwizzleMode("none")
     swizzle_by: SwizzledBy = SwizzledBy("address")
@@ -46,8 +48,8 @@ class Lines(Closed):
 
 
 class AtomsStorage(Lines):
-    """Panels: line n and inner byte b lie at base + (n div 8)·outer8_stride + (n mod 8)·line_stride + (b div width_bytes)·inner_stride +
-    b mod width_bytes, then the XOR."""
+    """Panels: line n and inner byte b lie at base + (n div 8)·outer8_stride + (n mod 8)·line_stride + (b div
+    width_bytes)·inner_stride + b mod width_bytes, then the XOR."""
 
     kind: Literal["atoms"]
     width_bytes: Number
@@ -78,7 +80,7 @@ Storage = Annotated[
 ]
 
 
-# tiles -----------------------------------------------------------------------------------------------------------------------
+# tiles ----------------------------------------------------------------------------------------------------------------
 
 
 class Count(Closed):
@@ -155,7 +157,7 @@ class Tile(Closed):
     tma_box: TmaBox
 
 
-# descriptors -----------------------------------------------------------------------------------------------------------------
+# descriptors ----------------------------------------------------------------------------------------------------------
 
 
 class EncodeBody(Closed):
@@ -221,9 +223,14 @@ DescriptorText = TypeAliasType(
         str | int,
         WithJsonSchema(
             {
-                "anyOf": [{"type": "string", "maxLength": LONGEST}, {"type": "integer", "minimum": 0, "maximum": (1 << 64) - 1}],
-                "description": "64 bits: hex, 0b…, 0d… for decimal, hi:lo, {lo, hi}, or a constant C++ expression. "
-                "As a JSON number most programs lose its low bits.",
+                "anyOf": [
+                    {"type": "string", "maxLength": LONGEST},
+                    {"type": "integer", "minimum": 0, "maximum": (1 << 64) - 1},
+                ],
+                "description": (
+                    "64 bits: hex, 0b…, 0d… for decimal, hi:lo, {lo, hi}, or a constant C++ expression. "
+                    "As a JSON number most programs lose its low bits."
+                ),
                 "examples": ["0x4000004000010100", "1ull << 62 | 64ull << 32 | 0x100"],
             }
         ),
@@ -320,5 +327,7 @@ class Verified(Closed):
     total: int
     first_mismatch: ReadMismatch | None
     diagnoses: list[Diagnosis]
-    fits: list[Fit] | None = Field(None, description="With the verdict unknown: the tiles whose slices this word reads.")
+    fits: list[Fit] | None = Field(
+        None, description="With the verdict unknown: the tiles whose slices this word reads."
+    )
     warnings: list[DescriptorWarning]

@@ -1,4 +1,6 @@
-"""The storage of a form: its fields, their defaults, and which of them a kind reads. Its pages and those of chains say a storage by them."""
+"""The storage of a form: its fields, their defaults, and which of them a kind reads. Its pages and those of chains say
+a storage by them.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,10 @@ from layouts.tiling import DEFAULT_ORDER
 
 # The storage of the verifier's form: query name → default. `kind` chooses which of them are read.
 STORAGE = {
-    "kind": "canonical", "swizzle": "128B", "mn": "64", "k": "64", "order": "", "base": "0x1000", "inner": "K", "pitch_bytes": "128",
-    "width_bytes": "128", "outer8_stride": "1024", "inner_stride": "8192", "line_stride": "128", "swizzle_by": "address",
+    "kind": "canonical", "swizzle": "128B", "mn": "64", "k": "64", "order": "", "base": "0x1000", "inner": "K",
+    "pitch_bytes": "128",
+    "width_bytes": "128", "outer8_stride": "1024", "inner_stride": "8192", "line_stride": "128",
+    "swizzle_by": "address",
     "layout": "Sw<3,3,3> o ((8,8),(64,1)):((64,512),(1,0))", "unit": "elements",
 }  # fmt: skip
 
@@ -21,13 +25,19 @@ USED = {kind: tuple(name for name in names if name not in ("element_bits", "majo
 
 
 # What the forms say of the order of the atoms; "" is the engine's default.
-ORDERS = {"": "as CUTLASS: " + ", ".join(f"{order} for {major}-major" for major, order in DEFAULT_ORDER.items()), "mn": "mn", "k": "k"}
+ORDERS = {
+    "": "as CUTLASS: " + ", ".join(f"{order} for {major}-major" for major, order in DEFAULT_ORDER.items()),
+    "mn": "mn",
+    "k": "k",
+}
 
 
 def stored_so(query: dict[str, str], spec: dict[str, Any]) -> str:
     """The page's query with another storage in it."""
     kept = {name: value for name, value in query.items() if name != "part" and not name.startswith("s_")}
-    return urlencode(kept | {f"s_{name}": value for name, value in spec.items() if name in ("kind", *USED[spec["kind"]])})
+    return urlencode(
+        kept | {f"s_{name}": value for name, value in spec.items() if name in ("kind", *USED[spec["kind"]])}
+    )
 
 
 def storage_of(spec: dict[str, str], major: str) -> dict[str, str]:

@@ -1,4 +1,6 @@
-"""What the tile page shows of a tile: its picture, its cells for the script, its steps, and the programs around it. No framework."""
+"""What the tile page shows of a tile: its picture, its cells for the script, its steps, and the programs around it. No
+framework.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ def context(query: Mapping[str, str]) -> dict[str, Any]:
         "facts": facts,
         "looks": LOOKS,
         "wide": figure.width > 1100,
-        "whole": whole(reader(tile, rows)[0], programs.with_tile(catalog.find(reader(tile, rows)[0]), reader(tile, rows)[1], tile)),
+        "whole": whole(
+            reader(tile, rows)[0], programs.with_tile(catalog.find(reader(tile, rows)[0]), reader(tile, rows)[1], tile)
+        ),
         "element_bits": ELEMENT_BITS,
         "mode_code": WGMMA.codes[tile.mode],
         "steps": [step | {"query": step_query(tile, rows, step["k"])} for step in facts["k_steps"]],
@@ -93,7 +97,9 @@ def whole(instruction: str, given: dict[str, str] | None) -> dict[str, str] | No
 
 
 def product(request: dict[str, Any], tile: Tile | None, first: int, k: int) -> dict[str, str] | None:
-    """Links to a whole product with the operand stored and the word given as a verification has them; None for a slice inside K."""
+    """Links to a whole product with the operand stored and the word given as a verification has them; None for a slice
+    inside K.
+    """
     found, operand, word = catalog.find(request["instruction"]), request["operand"].lower(), request["descriptor"]
     if k or (first and not tile):
         return None
@@ -106,7 +112,9 @@ def product(request: dict[str, Any], tile: Tile | None, first: int, k: int) -> d
 
 
 def step_query(tile: Tile, rows: int, k: int) -> str:
-    """The query under which the descriptor page verifies one K step: an instruction of these elements that reads `rows` rows."""
+    """The query under which the descriptor page verifies one K step: an instruction of these elements that reads `rows`
+    rows.
+    """
     instruction, operand = reader(tile, rows)
     asked = {
         "instruction": instruction,
@@ -120,11 +128,22 @@ def step_query(tile: Tile, rows: int, k: int) -> str:
 
 
 def marker(panel: Panel) -> str:
-    return f'<rect id="mark-{panel.name}" width="{panel.cell_width:.2f}" height="{panel.cell_height:.2f}" fill="none" stroke="var(--ink)" stroke-width="2.5" visibility="hidden"/>'
+    return (
+        f'<rect id="mark-{panel.name}" width="{panel.cell_width:.2f}" height="{panel.cell_height:.2f}" fill="none"'
+        ' stroke="var(--ink)" stroke-width="2.5" visibility="hidden"/>'
+    )
 
 
 def places(figure: Figure) -> list[dict[str, Any]]:
     return [
-        {"name": p.name, "rows": p.rows, "cols": p.cols, "x": p.x, "y": p.y, "cell_width": p.cell_width, "cell_height": p.cell_height}
+        {
+            "name": p.name,
+            "rows": p.rows,
+            "cols": p.cols,
+            "x": p.x,
+            "y": p.y,
+            "cell_width": p.cell_width,
+            "cell_height": p.cell_height,
+        }
         for p in figure.panels
     ]

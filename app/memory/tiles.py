@@ -1,4 +1,6 @@
-"""Pictures of tiles: the tile as a grid, memory beside or below it, atoms outlined, LBO and SBO as brackets. No framework."""
+"""Pictures of tiles: the tile as a grid, memory beside or below it, atoms outlined, LBO and SBO as brackets. No
+framework.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def look_of(query: Mapping[str, str]) -> Look:
     given = {name: query.get(name) or default for name, (default, _) in LOOK.items()}
     for name, value in given.items():
         if value not in LOOKS[name]:
-            raise LayoutError("bad_option", f"{name} is '{value[:40]}'.", f"Allowed: {', '.join(filter(None, LOOKS[name]))}.", name)
+            raise LayoutError(
+                "bad_option", f"{name} is '{value[:40]}'.", f"Allowed: {', '.join(filter(None, LOOKS[name]))}.", name
+            )
     return Look(given["down"], given["unit"], given["number"], given["show"], given["plain"] == "1")
 
 
@@ -70,23 +74,36 @@ class TileDrawing:
             "cells": {name: array.ravel() for name, array in numbers.items()},
             "place": self.place.ravel(),
             "cols": cells.cols,
-            "groups": [swizzle.base, swizzle.shift, swizzle.shift],  # bits of an address from the right: bytes of a chunk, chunks, rows
+            "groups": [
+                swizzle.base,
+                swizzle.shift,
+                swizzle.shift,
+            ],  # bits of an address from the right: bytes of a chunk, chunks, rows
             "digits": 12,
             "says": {
                 "place": f"row {{mn}}, k {reach}" if tile.major == "K" else f"k {{k}}, mn {reach}",
                 "bank": "bank {bank}",
                 "banks": "banks {bank} to {last_bank}",
-                "cell": f"{cells.unit}: {{place}}\nbefore {{before}} = 0x{{before_hex}}\n{{before_bits}}\n"
-                f"after  {{after}} = 0x{{after_hex}}\n{{after_bits}}\n{xor}\n{{banks}}",
+                "cell": (
+                    f"{cells.unit}: {{place}}\nbefore {{before}} = 0x{{before_hex}}\n{{before_bits}}\n"
+                    f"after  {{after}} = 0x{{after_hex}}\n{{after_bits}}\n{xor}\n{{banks}}"
+                ),
                 "spoken": f"{cells.unit} {{place}}: address {{after}}, {{banks}}",
             },
         }
 
 
 def tile_figure(
-    tile: Tile, look: Look | None = None, rows: int = 0, ink: str = "var(--trace)", line: str = "var(--ink)", titled: bool = True
+    tile: Tile,
+    look: Look | None = None,
+    rows: int = 0,
+    ink: str = "var(--trace)",
+    line: str = "var(--ink)",
+    titled: bool = True,
 ) -> TileDrawing:
-    """A tile and its memory. rows: those of one instruction, which decide whether a stride is read; 0: of the whole tile, at most 256."""
+    """A tile and its memory. rows: those of one instruction, which decide whether a stride is read; 0: of the whole
+    tile, at most 256.
+    """
     look = look or Look()
     cells = TileMap(tile, look.down, look.unit)
     per_line = 1024 // cells.bits
@@ -107,11 +124,26 @@ def tile_figure(
     if numbers is not None:
         texts = [[str(n) for n in row] for row in numbers.tolist()]
         flat = numbers.ravel()
-        held_texts = [["" if n < 0 else str(int(flat[n])) for n in row] for row in held.reshape(high, per_line).tolist()]
+        held_texts = [
+            ["" if n < 0 else str(int(flat[n])) for n in row] for row in held.reshape(high, per_line).tolist()
+        ]
     if look.show != "memory":
         title = f"tile: {here} down, {there} across, 1 cell = {size}" if titled else ""
         panels.append(
-            Panel("logical", title, cells.rows, cells.cols, _LEFT, _TOP if titled else 18.0, wide, tall, None, colour, texts, of=8)
+            Panel(
+                "logical",
+                title,
+                cells.rows,
+                cells.cols,
+                _LEFT,
+                _TOP if titled else 18.0,
+                wide,
+                tall,
+                None,
+                colour,
+                texts,
+                of=8,
+            )
         )
     stacked = bool(panels) and panels[0].width > _WIDEST
     if look.show != "tile":
@@ -121,7 +153,9 @@ def tile_figure(
         if panels and not stacked:
             memory_tall = panels[0].cell_height if high <= cells.rows else memory_tall
         title = f"memory{' before the swizzle' if look.plain else ''}, 1 row = 128 B, 1 cell = {size}"
-        panels.append(Panel("memory", title, high, per_line, x, y, memory_wide, memory_tall, None, beside, held_texts, of=8))
+        panels.append(
+            Panel("memory", title, high, per_line, x, y, memory_wide, memory_tall, None, beside, held_texts, of=8)
+        )
     extra = "".join(_on(panel, tile, cells, rows, ink, line) for panel in panels)
     across = any(cells.cell_of(stride.mn, stride.k)[1] for stride in strides(tile, rows or min(tile.mn, 256)))
     below = 34 if across and look.show != "memory" else 10
@@ -144,7 +178,9 @@ def _on(panel: Panel, tile: Tile, cells: TileMap, rows: int, ink: str, line: str
     found = strides(tile, rows or min(tile.mn, 256))
     if panel.name == "logical":
         high, wide = cells.cell_of(tile.atom[0], tile.atom[1])
-        return _atoms(panel, high, wide, ink, line) + "".join(_in_tile(panel, cells, stride, rows, ink) for stride in found)
+        return _atoms(panel, high, wide, ink, line) + "".join(
+            _in_tile(panel, cells, stride, rows, ink) for stride in found
+        )
     if tile.base % 128:
         return ""
     brackets = "".join(_bracket(panel, stride, number, ink) for number, stride in enumerate(found))
@@ -153,29 +189,46 @@ def _on(panel: Panel, tile: Tile, cells: TileMap, rows: int, ink: str, line: str
 
 def _atoms(panel: Panel, high: int, wide: int, ink: str, line: str) -> str:
     """Lines between atoms of high × wide cells, and the first one outlined."""
-    steps = [f"M{panel.x:.2f} {panel.y + r * panel.cell_height:.2f}h{panel.width:.2f}" for r in range(high, panel.rows, high)]
-    steps += [f"M{panel.x + c * panel.cell_width:.2f} {panel.y:.2f}v{panel.height:.2f}" for c in range(wide, panel.cols, wide)]
+    steps = [
+        f"M{panel.x:.2f} {panel.y + r * panel.cell_height:.2f}h{panel.width:.2f}" for r in range(high, panel.rows, high)
+    ]
+    steps += [
+        f"M{panel.x + c * panel.cell_width:.2f} {panel.y:.2f}v{panel.height:.2f}" for c in range(wide, panel.cols, wide)
+    ]
     edges = f'<path d="{"".join(steps)}" fill="none" stroke="{line}" stroke-width="1.3"/>' if steps else ""
     size = f'width="{wide * panel.cell_width:.2f}" height="{high * panel.cell_height:.2f}"'
     return f'{edges}<rect x="{panel.x:.2f}" y="{panel.y:.2f}" {size} fill="none" stroke="{ink}" stroke-width="2"/>'
 
 
 def _in_tile(panel: Panel, cells: TileMap, stride: Stride, rows: int, ink: str) -> str:
-    """A stride between the two places of the tile that it joins: to the right where it leads down, below where it leads across."""
+    """A stride between the two places of the tile that it joins: to the right where it leads down, below where it leads
+    across.
+    """
     row, col = cells.cell_of(stride.mn, stride.k)
     dashed, note = "", ""
     if not stride.read:
         dashed, note = ' stroke-dasharray="4 3"', f"not read by {rows} rows" if rows else "not read"
     if row:
-        x, start, end = panel.x + panel.width + 14, panel.y + 0.5 * panel.cell_height, panel.y + (row + 0.5) * panel.cell_height
+        x, start, end = (
+            panel.x + panel.width + 14,
+            panel.y + 0.5 * panel.cell_height,
+            panel.y + (row + 0.5) * panel.cell_height,
+        )
         path = f"M{x - 10:.1f} {start:.1f}h10V{end:.1f}h-10"
         head = f"M{x - 5:.1f} {end - 4:.1f}l-6 4 6 4"
         return _drawn(stride, path, head, dashed, ink) + _label(stride, x + 4, (start + end) / 2, note, ink)
-    y, start, end = panel.y + panel.height + 14, panel.x + 0.5 * panel.cell_width, panel.x + (col + 0.5) * panel.cell_width
+    y, start, end = (
+        panel.y + panel.height + 14,
+        panel.x + 0.5 * panel.cell_width,
+        panel.x + (col + 0.5) * panel.cell_width,
+    )
     path = f"M{start:.1f} {y - 10:.1f}v10H{end:.1f}v-10"
     head = f"M{end - 4:.1f} {y - 5:.1f}l4 -6 4 6"
     note = f", {note}" if note else ""
-    text = f'<text x="{end + 8:.1f}" y="{y + 4:.1f}" font-size="10" fill="{ink}">{stride.name} {stride.bytes} B{note}</text>'
+    text = (
+        f'<text x="{end + 8:.1f}" y="{y + 4:.1f}" font-size="10" fill="{ink}">{stride.name} {stride.bytes}'
+        f" B{note}</text>"
+    )
     return _drawn(stride, path, head, dashed, ink) + text
 
 
@@ -189,7 +242,10 @@ def _bracket(panel: Panel, stride: Stride, number: int, ink: str) -> str:
 
 
 def _drawn(stride: Stride, path: str, head: str, dashed: str, ink: str) -> str:
-    return f'<g stroke="{ink}" fill="none" stroke-width="1.6" data-stride="{stride.name.lower()}"><path d="{path}"{dashed}/><path d="{head}"/></g>'
+    return (
+        f'<g stroke="{ink}" fill="none" stroke-width="1.6" data-stride="{stride.name.lower()}"><path'
+        f' d="{path}"{dashed}/><path d="{head}"/></g>'
+    )
 
 
 def _label(stride: Stride, x: float, y: float, note: str, ink: str) -> str:

@@ -10,14 +10,20 @@ from app.kit.terminal import AsJson, form_of, print_json, save, storage_of, stor
 from app.memory.options import LOOK
 
 app = typer.Typer(rich_markup_mode=None)
-descriptor_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="wgmma matrix descriptors: decode, encode, verify.")
+descriptor_app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="wgmma matrix descriptors: decode, encode, verify."
+)
 app.add_typer(descriptor_app, name="descriptor")
 
 
 @descriptor_app.command("decode")
 def descriptor_decode(
-    word: Annotated[str, typer.Argument(help="Hex, 0b…, 0d…, hi:lo, {lo, hi}, a constant C++ expression, or code that builds it.")],
-    output: Annotated[str, typer.Option("--output", "-o", help="Draw it: FILE.svg, .png, .pdf, .tex, .txt, .md, .csv.")] = "",
+    word: Annotated[
+        str, typer.Argument(help="Hex, 0b…, 0d…, hi:lo, {lo, hi}, a constant C++ expression, or code that builds it.")
+    ],
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="Draw it: FILE.svg, .png, .pdf, .tex, .txt, .md, .csv.")
+    ] = "",
     theme: Annotated[str, typer.Option(help="light, dark or bw.")] = "light",
     as_json: AsJson = False,
 ) -> None:
@@ -34,7 +40,9 @@ def descriptor_decode(
         return print_json(facts)
     print(facts["descriptor"])
     for field in facts["fields"]:
-        amount = facts["swizzle"] if field["name"] == "swizzle" else f"{field['amount']}{' B' if field['unit'] > 1 else ''}"
+        amount = (
+            facts["swizzle"] if field["name"] == "swizzle" else f"{field['amount']}{' B' if field['unit'] > 1 else ''}"
+        )
         print(f"  {field['high']:2}–{field['low']:<2}  {field['name']:14} {field['encoded']:#x}  {amount}")
     for warning in facts["warnings"]:
         print(f"  ! {warning['field']}: {warning['message']}")
@@ -52,7 +60,13 @@ def descriptor_encode(
     """A descriptor from byte amounts."""
     from app.memory import facts as memory
 
-    given = {"start_address": start_address, "lbo_bytes": lbo_bytes, "sbo_bytes": sbo_bytes, "base_offset": base_offset, "swizzle": swizzle}
+    given = {
+        "start_address": start_address,
+        "lbo_bytes": lbo_bytes,
+        "sbo_bytes": sbo_bytes,
+        "base_offset": base_offset,
+        "swizzle": swizzle,
+    }
     made = memory.encode(given)
     print_json(made) if as_json else print(made["descriptor"])
 
@@ -66,17 +80,28 @@ def descriptor_verify(
     storage: Annotated[
         list[str] | None,
         typer.Option(
-            help="Where the data lie: name=value, with commas between several or one an option, e.g. kind=canonical,swizzle=128B,mn=128,k=64."
+            help=(
+                "Where the data lie: name=value, with commas between several or one an option, e.g."
+                " kind=canonical,swizzle=128B,mn=128,k=64."
+            )
         ),
     ] = None,
     slice_mn: Annotated[str, typer.Option(help="The slice's first row of M or N.")] = "0",
     slice_k: Annotated[str, typer.Option(help="The slice's first K.")] = "0",
     as_json: AsJson = False,
 ) -> None:
-    """Does the descriptor read the tile where the program stored it? Exit status 1 where it does not, 2 where no storage is given."""
+    """Does the descriptor read the tile where the program stored it? Exit status 1 where it does not, 2 where no
+    storage is given.
+    """
     from app.memory import facts as memory
 
-    asked = {"descriptor": word, "instruction": instruction, "operand": operand, "major": major, "slice": {"mn": slice_mn, "k": slice_k}}
+    asked = {
+        "descriptor": word,
+        "instruction": instruction,
+        "operand": operand,
+        "major": major,
+        "slice": {"mn": slice_mn, "k": slice_k},
+    }
     result = memory.verify_facts(asked | ({"storage": storage_of(storage, major)} if storage else {}))
     if as_json:
         print_json(result)
@@ -91,7 +116,8 @@ def _print_verdict(result: dict[str, Any]) -> None:
         print("no verdict: say how the tile was stored (--storage …)")
         for fit in result["fits"]:
             print(
-                f"  reads the slice at k {fit['slice']['k']} of {fit['text']}\n    {storage_option(fit['storage'])} --slice-k {fit['slice']['k']}"
+                f"  reads the slice at k {fit['slice']['k']} of {fit['text']}\n    {storage_option(fit['storage'])}"
+                f" --slice-k {fit['slice']['k']}"
             )
         if result["fits"]:
             print("  (the smallest tile of each kind; a longer one with the same strides is read alike)")
@@ -122,10 +148,15 @@ def smem(
     k: Annotated[str, typer.Option()] = "64",
     rows: Annotated[str, typer.Option(help="M or N of one instruction.")] = "",
     order: Annotated[
-        str, typer.Option(help="Which way the atoms are laid first: mn or k; CUTLASS's order when left out (K-major mn, MN-major k).")
+        str,
+        typer.Option(
+            help="Which way the atoms are laid first: mn or k; CUTLASS's order when left out (K-major mn, MN-major k)."
+        ),
     ] = "",
     base: Annotated[str, typer.Option(help="First byte of the tile.")] = "0",
-    output: Annotated[str, typer.Option("--output", "-o", help="Draw it: FILE.svg, .png, .pdf, .tex, .txt, .md, .csv.")] = "",
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="Draw it: FILE.svg, .png, .pdf, .tex, .txt, .md, .csv.")
+    ] = "",
     theme: Annotated[str, typer.Option(help="light, dark or bw.")] = "light",
     down: Annotated[str, typer.Option(help="Drawn: " + LOOK["down"][1] + ".")] = "",
     unit: Annotated[str, typer.Option(help="Drawn: " + LOOK["unit"][1] + ".")] = "",
@@ -137,17 +168,31 @@ def smem(
     """A tile in shared memory: atom, strides, CuTe, and the descriptor of every K step."""
     from app.memory import facts as memory
 
-    given = {"element_bits": element_bits, "major": major, "swizzle": swizzle, "mn": mn, "k": k, "rows": rows, "order": order, "base": base}
+    given = {
+        "element_bits": element_bits,
+        "major": major,
+        "swizzle": swizzle,
+        "mn": mn,
+        "k": k,
+        "rows": rows,
+        "order": order,
+        "base": base,
+    }
     if output:
         from app.diagram import forms as pictures
 
         looks = {"down": down, "unit": unit, "number": number, "show": show, "plain": "1" * plain, "theme": theme}
-        return save(pictures.tile(form_of(output), {name: value for name, value in (given | looks).items() if value})[0], output)
+        return save(
+            pictures.tile(form_of(output), {name: value for name, value in (given | looks).items() if value})[0], output
+        )
     facts = memory.tile_facts(*memory.tile_of(given))
     if as_json:
         return print_json(facts)
     atom = facts["atom"]
-    print(f"atom {atom['mn']}×{atom['k']} (mn×k), {atom['bytes']} bytes, {atom['count']['mn']}×{atom['count']['k']} of them")
+    print(
+        f"atom {atom['mn']}×{atom['k']} (mn×k), {atom['bytes']} bytes, {atom['count']['mn']}×{atom['count']['k']} of"
+        " them"
+    )
     for name in ("lbo", "sbo"):
         note = "" if facts[f"{name}_used"] else f"  ({facts['unused'].get(name, 'not read')})"
         print(f"{name.upper()}  {facts[f'{name}_bytes']} bytes, encoded {facts[f'{name}_bytes'] // 16:#x}{note}")

@@ -20,7 +20,9 @@ router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
 @router.get("/instructions/{ptx}/metadata", responses={200: {"model": Metadata}})
 def metadata_api(
     ptx: Ptx,
-    words: Annotated[str, text("Hex words: one a thread, or one for all; 0x44444444 where it is empty.", "0x44444444")] = "",
+    words: Annotated[
+        str, text("Hex words: one a thread, or one for all; 0x44444444 where it is empty.", "0x44444444")
+    ] = "",
     selector: Annotated[NumberText, Query(description="Which lanes supply the metadata.")] = "0",
 ) -> Response:
     """A stored A under given metadata words: [thread][value] → dense column, and which lane's e and bit names it."""

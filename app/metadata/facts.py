@@ -14,10 +14,14 @@ from layouts.view import Grid
 
 
 def metadata_facts(instruction: Instruction, words_text: str, selector: int) -> dict[str, Any]:
-    """The dense column of every stored value under the given words; LayoutError names a word or nibble that is not legal."""
+    """The dense column of every stored value under the given words; LayoutError names a word or nibble that is not
+    legal.
+    """
     op = instruction.operand("a")
     if op.sparsity is None:
-        raise LayoutError("not_sparse", f"A of {instruction.ptx} is dense.", "Choose an mma.sp or wgmma.sp instruction.", "ptx")
+        raise LayoutError(
+            "not_sparse", f"A of {instruction.ptx} is dense.", "Choose an mma.sp or wgmma.sp instruction.", "ptx"
+        )
     words = read_words(words_text, op.threads)
     thread, bit = op.sparsity.suppliers(selector)
     dense = op.sparsity.dense_columns(op.coords["col"], words, selector)
@@ -50,7 +54,9 @@ def read_words(text: str, threads: int) -> list[int]:
             )
         words.append(read[0])
     if len(words) not in (1, threads):
-        raise LayoutError("bad_metadata", f"{len(words)} words were given.", f"Write {threads}, one a lane, or one for all.", "words")
+        raise LayoutError(
+            "bad_metadata", f"{len(words)} words were given.", f"Write {threads}, one a lane, or one for all.", "words"
+        )
     return words * threads if len(words) == 1 else words
 
 
@@ -59,7 +65,10 @@ def dense_cells(op: Operand, facts: dict[str, Any]) -> list[list[dict[str, Any]]
     assert op.sparsity is not None
     rows: list[list[dict[str, Any]]] = [[{} for _ in range(op.dense_col_count)] for _ in range(op.row_count)]
     group = op.sparsity.group
-    flat = zip(*(np.asarray(facts[key]).ravel().tolist() for key in ("row", "col", "stored_col", "meta_thread", "meta_bit")), strict=True)
+    flat = zip(
+        *(np.asarray(facts[key]).ravel().tolist() for key in ("row", "col", "stored_col", "meta_thread", "meta_bit")),
+        strict=True,
+    )
     for number, (row, col, stored, lane, bit) in enumerate(flat):
         thread, value = divmod(number, op.values)
         start = stored // op.sparsity.kept * group

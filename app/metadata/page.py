@@ -39,4 +39,6 @@ def metadata_page(request: Request, ptx: str) -> Response:
         "nibbles": op.sparsity.nibbles if op.sparsity else (),
     }
     part = request.query_params.get("part") == "editor"
-    return page(request, "metadata/editor.html" if part else "metadata/page.html", context, 422 if context["error"] else 200)
+    return page(
+        request, "metadata/editor.html" if part else "metadata/page.html", context, 422 if context["error"] else 200
+    )

@@ -21,7 +21,11 @@ router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
 def reuse_api(
     first: Annotated[str, text("The instruction whose D is reused.", PTX, alias="from")],
     second: Annotated[str, text("The instruction whose A it becomes.", PTX, alias="to")],
-    step: Annotated[NumberText, Query(description="The K step of A that tile, thread and value show.", examples=["0"])] = "0",
+    step: Annotated[
+        NumberText, Query(description="The K step of A that tile, thread and value show.", examples=["0"])
+    ] = "0",
 ) -> Response:
-    """Reuse of D of `from` as A of `to`: [thread][value] of A in one K `step` → the D tile, thread and value that hold the element."""
+    """Reuse of D of `from` as A of `to`: [thread][value] of A in one K `step` → the D tile, thread and value that hold
+    the element.
+    """
     return json_body(reuse_facts(instruction(first, "from"), instruction(second, "to"), step))

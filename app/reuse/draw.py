@@ -21,5 +21,8 @@ def reuse_svg(second: Instruction, facts: dict[str, Any]) -> str:
         for row in zip(source.tolist(), value.tolist(), tile.tolist(), strict=True)
     ]
     return marked(
-        grid, (source != t).astype(np.int32), texts, f"A of {second.ptx}: where each element of K step {facts['step']} comes from"
+        grid,
+        (source != t).astype(np.int32),
+        texts,
+        f"A of {second.ptx}: where each element of K step {facts['step']} comes from",
     )

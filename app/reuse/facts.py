@@ -1,4 +1,6 @@
-"""What becomes of an accumulator when it is the next A: facts for the API, the page and the command line. No framework."""
+"""What becomes of an accumulator when it is the next A: facts for the API, the page and the command line.
+No framework.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ FLASH = ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "mma.sync.aligned.
 
 
 def reuse_facts(first: Instruction, second: Instruction, step_text: int | str = "0") -> dict[str, Any]:
-    """Which of A's values are already in their lane, in which order of K all are, and the code that makes A's registers.
+    """Which of A's values are already in their lane, in which order of K all are, and the code that makes A's
+    registers.
 
     tile, thread, value: those of one K step; stay, total, order and code: of all.
     """

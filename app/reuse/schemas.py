@@ -8,7 +8,9 @@ from app.kit.schemas import ByThread, Closed
 
 
 class Reuse(Closed):
-    """Which of A's values are already in their lane; `tile`, `thread`, `value`: [thread][value] of A in one K step → the D that holds the element."""
+    """Which of A's values are already in their lane; `tile`, `thread`, `value`: [thread][value] of A in one K step →
+    the D that holds the element.
+    """
 
     from_: str = Field(alias="from")
     to: str
@@ -18,9 +20,13 @@ class Reuse(Closed):
     stay: int = Field(description="Elements already in their lane, of all K steps.")
     total: int
     order: list[int] | None = Field(
-        description="For each column of all K steps the column of D in whose place nothing moves; null where no order exists."
+        description=(
+            "For each column of all K steps the column of D in whose place nothing moves; null where no order exists."
+        )
     )
-    order_period: int = Field(description="The order repeats after so many columns, shifted by as many; 0 without an order.")
+    order_period: int = Field(
+        description="The order repeats after so many columns, shifted by as many; 0 without an order."
+    )
     step: int
     tile: ByThread
     thread: ByThread

@@ -23,6 +23,8 @@ async def gpu_api(request: Request) -> Response:
 
 @router.post("/gpu/runs", responses={200: {"model": RunAnswer}}, openapi_extra=takes("RunBody", RunBody))
 async def run_api(request: Request, given: Given) -> Response:
-    """Execute on the device (or, with backend numpy, simulate) and compare: kind mma {instruction, a_from, seed, or a, b, d of a whole product}, fragment
-    {instruction, operand}, descriptor {descriptor, instruction, operand, major}, banks {access, address}. 503 where there is no device."""
+    """Execute on the device (or, with backend numpy, simulate) and compare: kind mma {instruction, a_from, seed, or a,
+    b, d of a whole product}, fragment {instruction, operand}, descriptor {descriptor, instruction, operand, major},
+    banks {access, address}. 503 where there is no device.
+    """
     return await off_loop(json_body, await hardware(request).run(await off_loop(runs.check, given)))

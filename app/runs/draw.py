@@ -1,4 +1,6 @@
-"""A run's answer as pictures: what was measured (or simulated), with every element that differs from the prediction marked."""
+"""A run's answer as pictures: what was measured (or simulated), with every element that differs from the prediction
+marked.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,10 @@ def views(found: dict[str, Any]) -> list[dict[str, str]]:
         measured, predicted = np.asarray(found["measured"], float), np.asarray(found["predicted"], float)
         several = measured.ndim == 3
         pairs = zip(measured, predicted, strict=True) if several else [(measured, predicted)]
-        return [_picture(f"D{f' of product {n}' if several else ''} as {how}", got, want, _number) for n, (got, want) in enumerate(pairs)]
+        return [
+            _picture(f"D{f' of product {n}' if several else ''} as {how}", got, want, _number)
+            for n, (got, want) in enumerate(pairs)
+        ]
     if kind == "descriptor":
         return [
             _picture(

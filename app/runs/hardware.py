@@ -18,7 +18,9 @@ class Hardware:
     """The pool of workers and what is known of the devices. One a server, in app.state."""
 
     def __init__(self, pool: Pool | None = None, why_not: str | None = None) -> None:
-        """why_not: why no worker is ever asked; None looks whether CuPy is there, without importing it into the server."""
+        """why_not: why no worker is ever asked; None looks whether CuPy is there, without importing it into
+        the server.
+        """
         self.pool = pool or Pool()
         self.why_not = why_not if why_not is not None else "" if importlib.util.find_spec("cupy") else NO_CUPY
         self._hello: tuple[float, dict[str, Any]] | None = None
@@ -44,7 +46,9 @@ class Hardware:
     async def run(self, request: dict[str, Any]) -> dict[str, Any]:
         """Have a request run that `runs.check` gave back; LayoutError says why it cannot run here."""
         if request["backend"] == "cuda" and (reason := (await self.hello())["reason"]):
-            raise LayoutError("no_device", reason, "backend numpy simulates the run; /gpu shows what hardware said elsewhere.")
+            raise LayoutError(
+                "no_device", reason, "backend numpy simulates the run; /gpu shows what hardware said elsewhere."
+            )
         return await asyncio.wrap_future(self.pool.submit(request))
 
 

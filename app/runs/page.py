@@ -25,9 +25,13 @@ router = APIRouter(include_in_schema=False, route_class=OffLoop)
 
 @router.get("/gpu")
 async def gpu_page(request: Request) -> Response:
-    """The device, the queue, recent runs, and the evidence table: by device and family, how many variants ran and agreed."""
+    """The device, the queue, recent runs, and the evidence table: by device and family, how many variants ran and
+    agreed.
+    """
     now = await status(request)
-    return await off_loop(lambda: page(request, "runs/page.html", {"status": now, "devices": table(), "kinds": runs.KINDS}))
+    return await off_loop(
+        lambda: page(request, "runs/page.html", {"status": now, "devices": table(), "kinds": runs.KINDS})
+    )
 
 
 @router.get("/gpu/run")
@@ -47,7 +51,9 @@ async def run_page(request: Request) -> Response:
         found = await hardware(request).run(await off_loop(runs.check, given))
         context |= {"found": found, "views": await off_loop(run_views.views, found)}
         if "options" in found:
-            context["program"] = programs.address(catalog.find(given["instruction"]), {side: query.get(side, "") for side in SIDES})
+            context["program"] = programs.address(
+                catalog.find(given["instruction"]), {side: query.get(side, "") for side in SIDES}
+            )
         code = 200
     except LayoutError as error:
         context["error"], code = error, status_of(error)

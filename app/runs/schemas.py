@@ -25,7 +25,8 @@ else:
 
 
 SideOptions = Annotated[
-    str | dict[str, str | int], Field(examples=["major=MN,swizzle=64B", {"major": "MN", "swizzle": "64B"}], max_length=LONGEST)
+    str | dict[str, str | int],
+    Field(examples=["major=MN,swizzle=64B", {"major": "MN", "swizzle": "64B"}], max_length=LONGEST),
 ]
 
 
@@ -34,8 +35,10 @@ Matrix = TypeAliasType(
     Annotated[
         str | list[float] | list[list[float]] | list[list[list[float]]],
         Field(
-            description="A formula of i (the element's place in memory: A and C row by row, B column by column), row and col; or rows of numbers; or one list "
-            "of all numbers as memory has them.",
+            description=(
+                "A formula of i (the element's place in memory: A and C row by row, B column by column), row and col;"
+                " or rows of numbers; or one list of all numbers as memory has them."
+            ),
             examples=["-(i + 1)", "row == col ? 1 : 0"],
         ),
     ],
@@ -50,7 +53,7 @@ class MmaData(Closed):
     c: Matrix = ""
 
 
-# bodies ----------------------------------------------------------------------------------------------------------------------
+# bodies ---------------------------------------------------------------------------------------------------------------
 
 
 class Run(Closed):
@@ -63,10 +66,15 @@ class MmaRun(Run):
 
     kind: Literal["mma"]
     instruction: PtxText
-    a_from: Literal["registers", "shared"] = Field(default="registers", description="shared: wgmma's A through a descriptor.")
+    a_from: Literal["registers", "shared"] = Field(
+        default="registers", description="shared: wgmma's A through a descriptor."
+    )
     seed: Number = SEED
     a: SideOptions = Field(
-        default="", description="With a, b or d it is a whole product, by the program of /instructions/{ptx}/kernel: how A is stored."
+        default="",
+        description=(
+            "With a, b or d it is a whole product, by the program of /instructions/{ptx}/kernel: how A is stored."
+        ),
     )
     b: SideOptions = Field(default="", description="How B is stored.")
     d: SideOptions = Field(default="", description="What becomes of C and D.")
@@ -78,7 +86,9 @@ class FragmentRun(Run):
 
     kind: Literal["fragment"]
     instruction: PtxText
-    operand: str | None = Field(default=None, examples=["a"], description="The first that can be measured, where it is left out.")
+    operand: str | None = Field(
+        default=None, examples=["a"], description="The first that can be measured, where it is left out."
+    )
 
 
 class DescriptorRun(Run):
@@ -102,7 +112,7 @@ class BanksRun(Run):
 RunBody = Annotated[MmaRun | FragmentRun | DescriptorRun | BanksRun, Field(discriminator="kind")]
 
 
-# answers ---------------------------------------------------------------------------------------------------------------------
+# answers --------------------------------------------------------------------------------------------------------------
 
 
 class Device(Closed):
@@ -181,9 +191,12 @@ class MmaRan(Ran):
     mismatches: list[ValueMismatch]
     copies_that_differ: int
     descriptors: dict[str, list[Word64]] | None = Field(
-        default=None, description="A whole product: each step's descriptor of a and b, starts counted from shared memory."
+        default=None,
+        description="A whole product: each step's descriptor of a and b, starts counted from shared memory.",
     )
-    immediates: dict[str, int] | None = Field(default=None, description="A whole product: the instruction's immediates.")
+    immediates: dict[str, int] | None = Field(
+        default=None, description="A whole product: the instruction's immediates."
+    )
     steps: int | None = Field(default=None, description="A whole product: how many instructions it took.")
     options: Options | None = Field(default=None, description="A whole product: every option by side, spelled in full.")
 

@@ -22,7 +22,11 @@ def steps(
     seed: Annotated[str, typer.Option(help="Of the random numbers.")] = "1",
     backend: Annotated[str, typer.Option(help="numpy (a simulation), or cuda.")] = "numpy",
     a: Annotated[
-        str, typer.Option("--a", help="A in place of random numbers: " + _MATRIX + " wgmma: also how A is stored, as for lanescope kernel.")
+        str,
+        typer.Option(
+            "--a",
+            help="A in place of random numbers: " + _MATRIX + " wgmma: also how A is stored, as for lanescope kernel.",
+        ),
     ] = "",
     b: Annotated[str, typer.Option("--b", help="B, likewise; i counts it column by column.")] = "",
     c: Annotated[str, typer.Option("--c", help="C, likewise; 0 where A or B is given.")] = "",
@@ -70,7 +74,11 @@ def _matrix(given: str, name: str) -> Any:
         raise LayoutError(
             "bad_matrix", f"{name}: '{given[:200]}' cannot be read: {reason}.", "Name a .npy, .txt or .csv file.", name
         ) from None
-    return own.from_file(raw, name) if path.suffix.lower() == ".npy" else own.from_text(raw.decode("utf-8", "replace"), name)
+    return (
+        own.from_file(raw, name)
+        if path.suffix.lower() == ".npy"
+        else own.from_text(raw.decode("utf-8", "replace"), name)
+    )
 
 
 @gpu_app.command("status")
@@ -85,7 +93,10 @@ def gpu_status(as_json: AsJson = False) -> None:
         answer = {"available": False, "reason": f"{error.message} {error.hint}", "devices": []}
     if as_json:
         return print_json(answer)
-    print(answer["reason"] or "\n".join(", ".join(f"{key} {value}" for key, value in row.items()) for row in answer["devices"]))
+    print(
+        answer["reason"]
+        or "\n".join(", ".join(f"{key} {value}" for key, value in row.items()) for row in answer["devices"])
+    )
 
 
 @gpu_app.command("run")
@@ -130,7 +141,8 @@ def gpu_run(
         print_json(found)
     else:
         how = "SIMULATION, no GPU" if found["simulation"] else found["device"]["name"]
-        print(f"{'agrees' if found['agrees'] else 'differs'}: {found['compared'] - len(found['mismatches'])} of {found['compared']} · {how} · {found['duration_ms']:.1f} ms")  # fmt: skip
+        print(f"{'agrees' if found['agrees'] else 'differs'}: {found['compared'] - len(found['mismatches'])} of "
+              f"{found['compared']} · {how} · {found['duration_ms']:.1f} ms")  # fmt: skip
         for name, steps in found.get("descriptors", {}).items():
             print(f"  descriptor {name}: {' '.join(steps)}")
         for row in found["mismatches"][:20]:
@@ -145,7 +157,9 @@ def gpu_run(
 def gpu_verify(
     family: Annotated[str, typer.Option(help="One family only.")] = "",
     part: Annotated[str, typer.Option(help="One part only: descriptors, banks, chains, programs or code.")] = "",
-    write: Annotated[bool, typer.Option(help="Write layouts/evidence/<device>.json; with --part that part of it.")] = False,
+    write: Annotated[
+        bool, typer.Option(help="Write layouts/evidence/<device>.json; with --part that part of it.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run everything the device supports and compare with the maps. Exit status 1 where hardware differs."""
@@ -157,7 +171,10 @@ def gpu_verify(
 
     if write and family:
         raise LayoutError(
-            "bad_usage", "--write with --family would leave the other families out.", "Run all families to write evidence.", "write"
+            "bad_usage",
+            "--write with --family would leave the other families out.",
+            "Run all families to write evidence.",
+            "write",
         )
     told = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())

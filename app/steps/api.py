@@ -24,16 +24,23 @@ router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
 
 @router.post("/steps", responses={200: {"model": Steps | WgmmaSteps}}, openapi_extra=takes("StepsBody", StepsBody))
 async def steps_api(request: Request, given: Given) -> Response:
-    """Everything one mma does: memory, the addresses lanes give ldmatrix or the descriptors of a wgmma, registers, the terms of one element, D;
-    with random matrices or those of `data`."""
+    """Everything one mma does: memory, the addresses lanes give ldmatrix or the descriptors of a wgmma, registers, the
+    terms of one element, D; with random matrices or those of `data`."""
     found, asked = await off_loop(found_of, given)
     return await off_loop(json_body, await traced(request, found, given, asked))
 
 
-async def traced(request: Request, found: Instruction, given: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
+async def traced(
+    request: Request, found: Instruction, given: Mapping[str, Any], asked: Mapping[str, Any]
+) -> dict[str, Any]:
     """One run and its steps; asked: storage and matrices of the run. LayoutError names the parameter that is wrong."""
     at = await off_loop(where, found, given)
     sides = dict.fromkeys(SIDES, "") if found.family.by_descriptor else {}
-    job = {"kind": "mma", "instruction": found.ptx, "seed": at["seed"], "backend": given.get("backend", OPTIONS["backend"])}
+    job = {
+        "kind": "mma",
+        "instruction": found.ptx,
+        "seed": at["seed"],
+        "backend": given.get("backend", OPTIONS["backend"]),
+    }
     run = await hardware(request).run(await off_loop(runs.check, {**job, **sides, **asked}))
     return await off_loop(steps.steps, found, run, at["row"], at["col"], at["product"])

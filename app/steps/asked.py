@@ -55,14 +55,18 @@ def context(ptx: str, query: Mapping[str, str], reason: str) -> dict[str, Any]:
     kept = {name: value for name, value in given.items() if value != OPTIONS[name]} | {
         name: value for name, value in texts.items() if value
     }
-    multiplies = {"a", "b", "d"} <= set(found.operands) | ({"b"} if found.family.by_descriptor else set()) and "k" in found.sizes
+    multiplies = {"a", "b", "d"} <= set(found.operands) | (
+        {"b"} if found.family.by_descriptor else set()
+    ) and "k" in found.sizes
     lies = {side: texts[side] for side in SIDES if texts[side]} if found.family.by_descriptor else {}
     return {
         "program": programs.address(found, lies) if programs.available(found) else "",
         "found": found,
         "given": given | texts,
         "matrices": ("data_a", "data_b", "c") if found.family.by_descriptor else own.OPERANDS,
-        "shapes": {name: " × ".join(map(str, own.shape_of(found, name))) for name in own.OPERANDS} if multiplies else {},
+        "shapes": (
+            {name: " × ".join(map(str, own.shape_of(found, name))) for name in own.OPERANDS} if multiplies else {}
+        ),
         "most_shown": steps.MOST_SHOWN,
         "shown": own.number_text,
         "error": None,

@@ -23,18 +23,25 @@ Json = dict[str, Any]
 def check(i: Instruction) -> None:
     """LayoutError where an instruction cannot be stepped through."""
     if not multiplies(i):
-        raise LayoutError("no_steps", f"{i.ptx} multiplies nothing.", "Choose an mma, wmma.mma or wgmma.", "instruction")
+        raise LayoutError(
+            "no_steps", f"{i.ptx} multiplies nothing.", "Choose an mma, wmma.mma or wgmma.", "instruction"
+        )
 
 
 _STORAGE = re.compile(r"\s*[a-z_]+\s*=(?!=)")  # name=value, as in major=MN,swizzle=64B; no formula begins so
 
 
 def asked(i: Instruction, given: Mapping[str, Any]) -> tuple[Json, Json]:
-    """(how a wgmma's operands are stored, matrices of one's own) from texts a, b, c, d, data_a and data_b; blank ones left out.
+    """(how a wgmma's operands are stored, matrices of one's own) from texts a, b, c, d, data_a and data_b; blank ones
+    left out.
 
     A warp's mma takes matrices in a, b and c. In a and b of a wgmma, name=value is storage and anything else a matrix.
     """
-    data = {name.removeprefix("data_"): text for name, text in given.items() if name in ("data_a", "data_b", "c") and text != ""}
+    data = {
+        name.removeprefix("data_"): text
+        for name, text in given.items()
+        if name in ("data_a", "data_b", "c") and text != ""
+    }
     options: Json = dict.fromkeys(SIDES, "") if i.family.by_descriptor else {}
     for name in SIDES:
         text = given.get(name, "")
@@ -43,17 +50,27 @@ def asked(i: Instruction, given: Mapping[str, Any]) -> tuple[Json, Json]:
             options |= {name: text} if options else {}
         elif name == "d" or stored:
             raise LayoutError(
-                "bad_usage", f"{name} = '{brief(text)}' is for wgmma.", "A warp's mma is stepped through from plain rows.", name
+                "bad_usage",
+                f"{name} = '{brief(text)}' is for wgmma.",
+                "A warp's mma is stepped through from plain rows.",
+                name,
             )
         elif name in data:
-            raise LayoutError("bad_usage", f"{name} and data_{name} both give a matrix.", f"Give one; {name} says how it is stored.", name)
+            raise LayoutError(
+                "bad_usage",
+                f"{name} and data_{name} both give a matrix.",
+                f"Give one; {name} says how it is stored.",
+                name,
+            )
         else:
             data[name] = text
     return options, data
 
 
 def steps(i: Instruction, run: Json, row: int, col: int, product: int = 0) -> Json:
-    """The steps of one run of kind mma, whose inputs are made again from its seed; a wgmma's are those of its whole product."""
+    """The steps of one run of kind mma, whose inputs are made again from its seed; a wgmma's are those of its whole
+    product.
+    """
     check(i)
     if i.family.by_descriptor:
         return wgmma_steps.steps(i, run, row, col)
@@ -65,12 +82,17 @@ def steps(i: Instruction, run: Json, row: int, col: int, product: int = 0) -> Js
     d = measured if several else measured[None]
     _inside(row, col, product, d.shape)
     c_op = ops.get("c", ops["d"])
-    packed = {"a": products.pack(ops["a"], given.stored_a), "b": products.pack(ops["b"], given.b), "c": products.pack(c_op, given.c)}
+    packed = {
+        "a": products.pack(ops["a"], given.stored_a),
+        "b": products.pack(ops["b"], given.b),
+        "c": products.pack(c_op, given.c),
+    }
     out_bits = numbers.encode(d, ops["d"].element.name)
     packed["d"] = numbers.pack(ops["d"], np.moveaxis(out_bits, 0, -1) if several else out_bits[0])
     return {
         **wgmma_steps.of_run(i, run, data),
-        "memory": {name: _memory(op, values) for name, op, values in (("a", ops["a"], given.stored_a), ("b", ops["b"], given.b), ("c", c_op, given.c))},
+        "memory": {name: _memory(op, values) for name, op,
+        values in (("a", ops["a"], given.stored_a), ("b", ops["b"], given.b), ("c", c_op, given.c))},
         "loads": {name: load(ops[name]) for name in "ab"},
         "registers": {
             name: [[f"0x{int(word):0{op.register_bits // 4}X}" for word in lane] for lane in packed[name]]
@@ -105,7 +127,9 @@ def _memory(op: Operand, values: Any) -> Json:
 
 
 def load(op: Operand) -> Json | None:
-    """The ldmatrix that fills an operand from K-major memory without padding: its text, each lane's line and byte; None where none does."""
+    """The ldmatrix that fills an operand from K-major memory without padding: its text, each lane's line and byte; None
+    where none does.
+    """
     try:
         found = chain.advise(op, "K")
     except LayoutError:
@@ -184,7 +208,9 @@ def _stored_columns(i: Instruction, given: products.Inputs) -> list[dict[int, in
     assert op.sparsity
     dense = op.sparsity.dense_columns(op.coords["col"], given.metadata[0].tolist())
     out: list[dict[int, int]] = [{} for _ in range(op.row_count)]
-    for r, at, where in zip(op.rows.ravel().tolist(), dense.ravel().tolist(), op.coords["col"].ravel().tolist(), strict=True):
+    for r, at, where in zip(
+        op.rows.ravel().tolist(), dense.ravel().tolist(), op.coords["col"].ravel().tolist(), strict=True
+    ):
         out[r][at] = where
     return out
 
@@ -198,21 +224,31 @@ def text(found: Json) -> str:
     if "shared" in found:
         return wgmma_steps.text(found)
     how = "NumPy simulation, no GPU" if found["simulation"] else f"ran on {found['device']['name']}"
-    lines = [found["ptx"], f"{how}; {own.origin(found)}; D {'agrees with' if found['agrees'] else 'DIFFERS from'} NumPy's product", ""]
+    lines = [
+        found["ptx"],
+        f"{how}; {own.origin(found)}; D {'agrees with' if found['agrees'] else 'DIFFERS from'} NumPy's product",
+        "",
+    ]
     for name, memory in found["memory"].items():
-        lines.append(f"1. memory of {name.upper()}: {memory['element']}, {memory['order']}, {memory['pitch_bytes']} bytes a line")
+        lines.append(
+            f"1. memory of {name.upper()}: {memory['element']}, {memory['order']}, {memory['pitch_bytes']} bytes a line"
+        )
         for number, matrix in enumerate(np.asarray(memory["lines"])):
             if len(memory["lines"]) > 1:
                 lines.append(f"   product {number}")
             wide = max(3, *(len(own.number_text(v)) for v in matrix.ravel().tolist()))
-            lines += [f"   {n:3}  " + " ".join(own.number_text(v).rjust(wide) for v in line) for n, line in enumerate(matrix.tolist())]
+            lines += [
+                f"   {n:3}  " + " ".join(own.number_text(v).rjust(wide) for v in line)
+                for n, line in enumerate(matrix.tolist())
+            ]
     lines.append("")
     for name, load_ in found["loads"].items():
         if load_ is None:
             lines.append(f"2. {name.upper()} is loaded element by element: no ldmatrix fills it")
             continue
         lines.append(
-            f"2. {name.upper()}: {load_['ptx']}{', ' + str(load_['turns']) + ' times' if load_['turns'] > 1 else ''}; offset = {load_['offset']}"
+            f"2. {name.upper()}: {load_['ptx']}{', ' + str(load_['turns']) + ' times' if load_['turns'] > 1 else ''};"
+            f" offset = {load_['offset']}"
         )
         for turn, offsets in enumerate(np.asarray(load_["lane_offsets"])):
             given = [f"T{lane}:{int(at)}" for lane, at in enumerate(offsets) if at >= 0]
@@ -221,15 +257,21 @@ def text(found: Json) -> str:
     if found["metadata"]:
         lines += ["   metadata e: " + " ".join(f"T{lane}:{word}" for lane, word in enumerate(found["metadata"])), ""]
     lines.append("3. registers, lane by lane")
-    lines += [f"   T{lane:<3} " + "  ".join(f"{name} {_held(found, name, lane)}" for name in "abc") for lane in range(32)]
+    lines += [
+        f"   T{lane:<3} " + "  ".join(f"{name} {_held(found, name, lane)}" for name in "abc") for lane in range(32)
+    ]
     e = found["element"]
     lines += ["", f"4. D[{e['row']},{e['col']}] = C + sum over k of A[{e['row']},k]·B[k,{e['col']}]"]
     for term in e["terms"]:
         scaled = f" × {term['scale']:g}" if term["scale"] != 1 else ""
         a, b = own.number_text(term["a"]).rjust(3), own.number_text(term["b"]).rjust(3)
-        lines.append(f"   k {term['k']:3}  {a} ({term['a_at']}) × {b} ({term['b_at']}){scaled} = {own.number_text(term['product'])}")
+        lines.append(
+            f"   k {term['k']:3}  {a} ({term['a_at']}) × {b} ({term['b_at']}){scaled} ="
+            f" {own.number_text(term['product'])}"
+        )
     lines.append(
-        f"   + C {own.number_text(e['c'])} ({e['c_at']}) = {own.number_text(e['sum'])}; D holds {own.number_text(e['d'])} ({e['d_at']})"
+        f"   + C {own.number_text(e['c'])} ({e['c_at']}) = {own.number_text(e['sum'])}; D holds"
+        f" {own.number_text(e['d'])} ({e['d_at']})"
     )
     lines += ["", "5. D's registers, lane by lane"]
     lines += [f"   T{lane:<3} {_held(found, 'd', lane)}" for lane in range(32)]

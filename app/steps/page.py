@@ -39,7 +39,9 @@ async def steps_page(request: Request, rest: str) -> Response:
 
 @router.post("/steps/{rest:path}")
 async def steps_posted(request: Request, rest: str) -> Response:
-    """The same page for matrices that are too long for an address: what its form would put into the query is the body."""
+    """The same page for matrices that are too long for an address: what its form would put into the query
+    is the body.
+    """
     kind = request.headers.get("content-type", FORM).partition(";")[0].strip().lower()
     if kind != FORM:
         raise LayoutError("unsupported_media_type", f"The body is '{kind[:60]}'.", f"Send the form: {FORM}.")
@@ -59,14 +61,18 @@ async def _page(request: Request, rest: str, query: dict[str, str]) -> Response:
     context = await off_loop(asking.context, stem if form else rest, query, hardware(request).reason)
     found, status_code = context["found"], 200
     try:
-        context["s"] = await traced(request, found, context["given"], await off_loop(asking.asked, found, context["given"]))
+        context["s"] = await traced(
+            request, found, context["given"], await off_loop(asking.asked, found, context["given"])
+        )
     except LayoutError as error:
         if form:
             raise
         context["error"], status_code = await off_loop(asking.beside, error, found, context["given"]), status_of(error)
     if form:
         return await off_loop(_text, form, context["s"])
-    return await off_loop(page, request, "steps/wgmma.html" if found.family.by_descriptor else "steps/page.html", context, status_code)
+    return await off_loop(
+        page, request, "steps/wgmma.html" if found.family.by_descriptor else "steps/page.html", context, status_code
+    )
 
 
 def _text(form: str, found: dict[str, Any]) -> Body:

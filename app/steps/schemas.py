@@ -90,7 +90,7 @@ class Steps(Traced):
     d: Values
 
 
-# a wgmma's whole product ------------------------------------------------------------------------------------------------------
+# a wgmma's whole product ----------------------------------------------------------------------------------------------
 
 
 class Lines(Closed):
@@ -102,7 +102,9 @@ class Lines(Closed):
 
 
 class SharedTile(Closed):
-    """An operand in shared memory, from byte `base` to before byte `end`: address [mn][k], bytes from the kernel's first one."""
+    """An operand in shared memory, from byte `base` to before byte `end`: address [mn][k], bytes from the kernel's
+    first one.
+    """
 
     major: Major
     how: str = Field(description="How the operand is stored, in a few words.", examples=["swizzle 128B"])

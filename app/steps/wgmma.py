@@ -1,6 +1,7 @@
 """Everything one wgmma product does, step by step: memory, tiles, descriptors, the bytes each term is read from, D.
 
-A factor is what its descriptor reads, not what the matrix holds: a wrong descriptor shows where it reads and what that does to D.
+A factor is what its descriptor reads, not what the matrix holds: a wrong descriptor shows where it reads and what that
+does to D.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ Json = dict[str, Any]
 
 
 def steps(i: Instruction, run: Json, row: int, col: int) -> Json:
-    """The steps of one run of kind mma with the options of a whole product, whose inputs are made again from its seed."""
+    """The steps of one run of kind mma with the options of a whole product, whose inputs are made again
+    from its seed.
+    """
     made = plan(i, *(run["request"].get(side, {}) for side in SIDES))
     data = run["request"].get("data")
     given = whole.inputs(made, run["request"]["seed"], data)
@@ -41,7 +44,9 @@ def steps(i: Instruction, run: Json, row: int, col: int) -> Json:
         "memory": _memory(made, given),
         "shared": {side.letter: _tile(side) for side in tiled},
         "descriptors": {side.letter: [_descriptor(side, step) for step in range(made.steps)] for side in tiled},
-        "metadata": [[f"0x{int(word):08X}" for word in words] for words in given.metadata] if i.operands["a"].sparsity else None,
+        "metadata": (
+            [[f"0x{int(word):08X}" for word in words] for words in given.metadata] if i.operands["a"].sparsity else None
+        ),
         "registers": _registers(made, given, d, element["thread"]),
         "element": element,
         "d": d,
@@ -59,7 +64,11 @@ def _memory(made: Plan, given: Inputs) -> Json:
     out = {}
     for side, matrix in ((made.a, given.stored_a[0]), (made.b, given.b[0].T)):  # both [mn, k]
         along = "K" if side.major == "K" else "MN"[side.letter == "b"]
-        out[side.letter] = {"order": f"lines of {along}", "element": side.element.name, "lines": matrix if side.major == "K" else matrix.T}
+        out[side.letter] = {
+            "order": f"lines of {along}",
+            "element": side.element.name,
+            "lines": matrix if side.major == "K" else matrix.T,
+        }
     if made.accumulate:
         out["c"] = {"order": "lines of N", "element": made.instruction.operands["d"].element.name, "lines": given.c[0]}
     return out
@@ -68,12 +77,24 @@ def _memory(made: Plan, given: Inputs) -> Json:
 def _tile(side: Described) -> Json:
     """Where each element of the product lies in shared memory: address [mn][k], bytes from its start."""
     mn, k = np.arange(side.mn)[:, None], np.arange(side.k)[None, :]
-    return {"major": side.major, "how": how(side), "base": side.base, "end": side.end, "address": np.asarray(side.address(mn, k))}
+    return {
+        "major": side.major,
+        "how": how(side),
+        "base": side.base,
+        "end": side.end,
+        "address": np.asarray(side.address(mn, k)),
+    }
 
 
 def how(side: Described) -> str:
     """How an operand is stored, in a few words."""
-    return f"swizzle {side.tile.mode.name}" if isinstance(side, Tiled) else side.where.text if isinstance(side, Placed) else ""
+    return (
+        f"swizzle {side.tile.mode.name}"
+        if isinstance(side, Tiled)
+        else side.where.text
+        if isinstance(side, Placed)
+        else ""
+    )
 
 
 def _descriptor(side: Described, step: int) -> Json:
@@ -84,7 +105,13 @@ def _descriptor(side: Described, step: int) -> Json:
         "sbo_bytes": word.sbo_bytes,
         "base_offset": word.base_offset,
     }
-    return {"step": step, "descriptor": str(word), **amounts, "swizzle": word.mode.name, "unused": sorted(desc.inert(word, side.view))}
+    return {
+        "step": step,
+        "descriptor": str(word),
+        **amounts,
+        "swizzle": word.mode.name,
+        "unused": sorted(desc.inert(word, side.view)),
+    }
 
 
 def _read(side: Described, step: int, image: Any) -> tuple[Any, Any]:
@@ -108,7 +135,11 @@ def _element(made: Plan, given: Inputs, staged: whole.Staged, d: Any, row: int, 
     terms, total = [], float(c)
     for step in range(made.steps):
         column = _stored(made, given, step, row)
-        a_at, a = _read(made.a, step, image) if isinstance(made.a, Described) else (None, given.stored_a[0][:, step * op.col_count :])
+        a_at, a = (
+            _read(made.a, step, image)
+            if isinstance(made.a, Described)
+            else (None, given.stored_a[0][:, step * op.col_count :])
+        )
         assert isinstance(made.b, Described)
         b_at, b = _read(made.b, step, image)
         for n in range(k):
@@ -117,7 +148,13 @@ def _element(made: Plan, given: Inputs, staged: whole.Staged, d: Any, row: int, 
             right = float(b[col, n])
             value = sign * (float(int(left) & int(right)) if bit else left * right) + 0.0  # no negative zero
             total += value
-            where = "not stored" if stored < 0 else _owner(op, row, stored) if a_at is None else _place(a_at[row, stored], stored, bit)
+            where = (
+                "not stored"
+                if stored < 0
+                else _owner(op, row, stored)
+                if a_at is None
+                else _place(a_at[row, stored], stored, bit)
+            )
             term = {
                 "k": step * k + n,
                 "step": step,
@@ -130,7 +167,8 @@ def _element(made: Plan, given: Inputs, staged: whole.Staged, d: Any, row: int, 
             terms.append(term)
     thread, value_index = i.operands["d"].owner(row, col)[0]
     return {
-        "row": row, "col": col, "terms": terms, "c": c, "sum": total, "d": float(d[row, col]), "d_at": f"T{thread}:d{value_index}", "thread": thread,
+        "row": row, "col": col, "terms": terms, "c": c, "sum": total, "d": float(d[row, col]),
+        "d_at": f"T{thread}:d{value_index}", "thread": thread,
         "expected": float(whole.expected(made, given)[0, row, col]),
     }  # fmt: skip
 
@@ -174,38 +212,63 @@ def _hex(words: Any) -> list[str]:
 def text(found: Json) -> str:
     """All of it as plain text."""
     how = "NumPy simulation, no GPU" if found["simulation"] else f"ran on {found['device']['name']}"
-    lines = [found["ptx"], f"{how}; {own.origin(found)}; D {'agrees with' if found['agrees'] else 'DIFFERS from'} NumPy's product", ""]
+    lines = [
+        found["ptx"],
+        f"{how}; {own.origin(found)}; D {'agrees with' if found['agrees'] else 'DIFFERS from'} NumPy's product",
+        "",
+    ]
     for name, memory in found["memory"].items():
         lines.append(f"1. global memory of {name.upper()}: {memory['element']}, {memory['order']}")
         matrix = np.asarray(memory["lines"]).tolist()
         wide = max(3, *(len(own.number_text(v)) for line in matrix for v in line))
-        lines += [f"   {n:3}  " + " ".join(own.number_text(v).rjust(wide) for v in line) for n, line in enumerate(matrix)]
+        lines += [
+            f"   {n:3}  " + " ".join(own.number_text(v).rjust(wide) for v in line) for n, line in enumerate(matrix)
+        ]
     lines.append("")
     for name, tile in found["shared"].items():
         rows = "M" if name == "a" else "N"
         lines.append(
-            f"2. {name.upper()} in shared memory, the byte of each element ({rows} down, K across): {tile['major']}-major, {tile['how']}"
+            f"2. {name.upper()} in shared memory, the byte of each element ({rows} down, K across):"
+            f" {tile['major']}-major, {tile['how']}"
         )
-        lines += [f"   {n:3}  " + " ".join(f"{int(at):5}" for at in line) for n, line in enumerate(np.asarray(tile["address"]))]
+        lines += [
+            f"   {n:3}  " + " ".join(f"{int(at):5}" for at in line)
+            for n, line in enumerate(np.asarray(tile["address"]))
+        ]
     lines += ["", "3. fence.proxy.async, barrier, wgmma.fence; the descriptors of each step"]
     for name, words in found["descriptors"].items():
         for w in words:
-            fields = f"start {w['start_address']}, LBO {w['lbo_bytes']}, SBO {w['sbo_bytes']}, base offset {w['base_offset']}, swizzle {w['swizzle']}"
+            fields = (
+                f"start {w['start_address']}, LBO {w['lbo_bytes']}, SBO {w['sbo_bytes']}, base offset"
+                f" {w['base_offset']}, swizzle {w['swizzle']}"
+            )
             unread = f"; not read: {', '.join(w['unused'])}" if w["unused"] else ""
             lines.append(f"   {name.upper()} step {w['step']}  {w['descriptor']}  {fields}{unread}")
-    lines.append("   immediates: " + (", ".join(f"{name} {value}" for name, value in found["immediates"].items()) or "none"))
+    lines.append(
+        "   immediates: " + (", ".join(f"{name} {value}" for name, value in found["immediates"].items()) or "none")
+    )
     if found["metadata"]:
         for step, words in enumerate(found["metadata"]):
             lines.append(f"   metadata e, step {step}: " + " ".join(f"T{t}:{word}" for t, word in enumerate(words)))
     e, held = found["element"], found["registers"]
-    lines += ["", f"4. D[{e['row']},{e['col']}]: C + sum over k of A[{e['row']},k]·B[k,{e['col']}], each factor with where it is read"]
+    lines += [
+        "",
+        (
+            f"4. D[{e['row']},{e['col']}]: C + sum over k of A[{e['row']},k]·B[k,{e['col']}], each factor with where it"
+            " is read"
+        ),
+    ]
     for t in e["terms"]:
         lines.append(
-            f"   step {t['step']} k {t['k']:3}  {own.number_text(t['a']).rjust(3)} ({t['a_at']}) × {own.number_text(t['b']).rjust(3)} ({t['b_at']}) = {own.number_text(t['product'])}"
+            f"   step {t['step']} k {t['k']:3}  {own.number_text(t['a']).rjust(3)} ({t['a_at']}) ×"
+            f" {own.number_text(t['b']).rjust(3)} ({t['b_at']}) = {own.number_text(t['product'])}"
         )
     differs = "" if e["sum"] == e["expected"] else f"; NumPy's product has {own.number_text(e['expected'])}"
     lines += [
-        f"   + C {own.number_text(e['c'])} = {own.number_text(e['sum'])}; D holds {own.number_text(e['d'])} ({e['d_at']}){differs}",
+        (
+            f"   + C {own.number_text(e['c'])} = {own.number_text(e['sum'])}; D holds {own.number_text(e['d'])}"
+            f" ({e['d_at']}){differs}"
+        ),
         "",
         f"5. registers of thread {held['thread']} after wait_group 0",
     ]

@@ -1,1 +1,3 @@
-"""A figure, a tile or an instruction as text: SVG, TikZ, tables, CUDA C++, PTX, Python. All generated code is made here."""
+"""A figure, a tile or an instruction as text: SVG, TikZ, tables, CUDA C++, PTX, Python. All generated code is made
+here.
+"""

@@ -1,4 +1,6 @@
-"""CUDA C++ of a chain: the loop that loads an operand with ldmatrix, or stores one with stmatrix, at the addresses of its storage."""
+"""CUDA C++ of a chain: the loop that loads an operand with ldmatrix, or stores one with stmatrix, at the addresses of
+its storage.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ def code(found: Chain) -> str:
 
 
 def loop(found: Chain) -> str:
-    """`load_a(r, tile)` (or `store_d`) without the instruction's wrapper; tile is the shared address where the storage begins."""
+    """`load_a(r, tile)` (or `store_d`) without the instruction's wrapper; tile is the shared address where the storage
+    begins.
+    """
     placed, operand, load = found.where.placed, found.want.operand, found.load.instruction
     assert placed is not None
     name, what = operand.name, "store" if found.store else "load"
@@ -32,15 +36,26 @@ def loop(found: Chain) -> str:
     if swizzle:
         at = f"swizzle_{name}({at})" if placed.by == "address" else f"tile + swizzle_{name}({offset})"
     many, registers = found.count > 1, found.load.registers
-    part = f"reinterpret_cast<{'const ' if found.store else ''}unsigned (&)[{registers}]>(r[{registers} * i])" if many else "r"
+    part = (
+        f"reinterpret_cast<{'const ' if found.store else ''}unsigned (&)[{registers}]>(r[{registers} * i])"
+        if many
+        else "r"
+    )
     call = f"{function_name(load)}({', '.join((at, part) if found.store else (part, at))});"
     body = [
         f"// {name.upper()} {operand.row_count}×{operand.col_count} {operand.element.name}: {found.where.text}.",
         *([swizzle] if swizzle else []),
         f"// tile: the shared address where it begins ({placed.base} was verified).",
-        f"__device__ inline void {what}_{name}({'const unsigned' if found.store else 'unsigned'} (&r)[{operand.registers}], unsigned tile) {{",
+        (
+            f"__device__ inline void {what}_{name}({'const unsigned' if found.store else 'unsigned'}"
+            f" (&r)[{operand.registers}], unsigned tile) {{"
+        ),
         *(["  const unsigned lane = threadIdx.x % 32;"] if any("lane" in line for line in (*declared, offset)) else []),
-        *(["  const unsigned warp = threadIdx.x / 32 % 4;"] if any("warp" in line for line in (*declared, offset)) else []),
+        *(
+            ["  const unsigned warp = threadIdx.x / 32 % 4;"]
+            if any("warp" in line for line in (*declared, offset))
+            else []
+        ),
         *(f"  {line}" for line in declared),
         *(["#pragma unroll", f"  for (int i = 0; i < {found.count}; ++i)"] if many else []),
         f"{'    ' if many else '  '}{call}",
@@ -55,7 +70,9 @@ def _swizzle(xor: Swizzle, name: str) -> str:
 
 
 def _offsets(offsets: Ints, found: Chain) -> tuple[list[str], str]:
-    """(declarations, expression) of the offset before the XOR, [warp, turn, lane], exactly: a sum of bit fields, else a table."""
+    """(declarations, expression) of the offset before the XOR, [warp, turn, lane], exactly: a sum of bit fields, else a
+    table.
+    """
     first, used = affine(offsets[:, 0]), offsets[0, 0] >= 0
     steps = (offsets - offsets[:, :1])[..., used]
     if first is None or (steps != steps[:1, :, :1]).any():

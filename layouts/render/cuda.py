@@ -1,4 +1,6 @@
-"""CUDA C++ from a row: the inline-asm wrapper, and per-lane loads and stores by the formula. Compiles with NVRTC and nvcc."""
+"""CUDA C++ from a row: the inline-asm wrapper, and per-lane loads and stores by the formula. Compiles with NVRTC and
+nvcc.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,8 @@ def function_name(instruction: Instruction) -> str:
 def wrapper(instruction: Instruction, a_from: str = "registers", immediates: Mapping[str, str] | None = None) -> str:
     """A __device__ function around the instruction, registers as arrays.
 
-    Immediates are template parameters with the values of an unscaled, K-major product; `immediates` fixes some by slot name.
+    Immediates are template parameters with the values of an unscaled, K-major product; `immediates` fixes some by slot
+    name.
     """
     fixed = immediates or {}
     items = slots(instruction, a_from)
@@ -122,7 +125,9 @@ def register_type(element: DType) -> str:
 def _declarations(instruction: Instruction, op: Operand) -> str:
     """The words of an operand's formula, those it uses: thread, lane, and what PTX defines by them."""
     forward = {word: cpp(text) for word, text in op.formula()["forward"].items()}
-    known = {"thread": "threadIdx.x % 128", "lane": "threadIdx.x % 32"} | {w: t for w, t in forward.items() if w not in op.axes}
+    known = {"thread": "threadIdx.x % 128", "lane": "threadIdx.x % 32"} | {
+        w: t for w, t in forward.items() if w not in op.axes
+    }
     used: set[str] = set()
     todo = [forward[axis] for axis in op.axes]
     while todo:
@@ -159,23 +164,34 @@ def load(instruction: Instruction, op: Operand) -> str:
     order = "column by column, ld elements apart" if by_column else "row by row, ld elements apart"
     packed = f", {8 // bits} elements a byte, the first in the low bits" if bits < 8 else ""
     stored = f" (stored, {op.col_count} of {op.dense_col_count} columns)" if op.sparsity else ""
-    head = f"// {op.name.upper()} {op.row_count}×{op.col_count} {op.element.name}{stored} from memory {order}{packed}.\n"
+    head = (
+        f"// {op.name.upper()} {op.row_count}×{op.col_count} {op.element.name}{stored} from memory {order}{packed}.\n"
+    )
     at = _index(op, by_column)
     if bits >= 8:
         return head + gather(instruction, op, f"const {kind}* m, unsigned ld", f"m[{at}]")
     unit = f"m[at / {8 // bits}]"
-    return head + gather(instruction, op, f"const {kind}* m, unsigned ld", unit, f"at % {8 // bits}", f"    const unsigned at = {at};\n")
+    return head + gather(
+        instruction, op, f"const {kind}* m, unsigned ld", unit, f"at % {8 // bits}", f"    const unsigned at = {at};\n"
+    )
 
 
-def gather(instruction: Instruction, op: Operand, parameters: str, unit: str, inside: str = "0", before: str = "") -> str:
-    """`load_{name}`: every value of an operand put into its register. unit: the expression of its memory unit; inside: which element of
-    the unit it is, where several share one; `before`: lines that these expressions need, row and col known."""
+def gather(
+    instruction: Instruction, op: Operand, parameters: str, unit: str, inside: str = "0", before: str = ""
+) -> str:
+    """`load_{name}`: every value of an operand put into its register. unit: the expression of its memory unit; inside:
+    which element of the unit it is, where several share one; `before`: lines that these expressions need, row and col
+    known.
+    """
     per, bits, name = op.register_bits // op.container_bits, op.container_bits, op.name
     if bits >= 32:
         body = f"{before}    {name}[i] = {unit};"
     else:
         element = f"(unsigned){unit}" if bits >= 8 else f"({unit} >> ({bits} * ({inside})) & {(1 << bits) - 1}u)"
-        body = f"{before}    if (i % {per} == 0) {name}[i / {per}] = 0;\n    {name}[i / {per}] |= {element} << ({bits} * (i % {per}));"
+        body = (
+            f"{before}    if (i % {per} == 0) {name}[i / {per}] = 0;\n    {name}[i / {per}] |= {element} << ({bits} *"
+            f" (i % {per}));"
+        )
     return (
         f"__device__ inline void load_{name}({register_type(op.element)} (&{name})[{op.registers}], {parameters}) {{\n"
         f"{_declarations(instruction, op)}\n#pragma unroll\n"
@@ -189,17 +205,18 @@ def store(instruction: Instruction, op: Operand) -> str:
     per, bits = op.register_bits // op.container_bits, op.container_bits
     value = f"{op.name}[i]" if per == 1 else f"({kind})({op.name}[i / {per}] >> ({bits} * (i % {per})))"
     return (
-        f"// {op.name.upper()} {op.row_count}×{op.col_count} {op.element.name} to memory row by row, ld elements apart.\n"
-        f"__device__ inline void store_{op.name}(const {register} (&{op.name})[{op.registers}], {kind}* m, unsigned ld) {{\n"
-        f"{_declarations(instruction, op)}\n#pragma unroll\n"
-        f"  for (unsigned i = 0; i < {op.values}; ++i) {{\n{_places(op)}\n    m[{_index(op)}] = {value};\n  }}\n}}\n"
+        f"// {op.name.upper()} {op.row_count}×{op.col_count} {op.element.name} to memory row by row, ld elements"
+        f" apart.\n__device__ inline void store_{op.name}(const {register} (&{op.name})[{op.registers}], {kind}* m,"
+        f" unsigned ld) {{\n{_declarations(instruction, op)}\n#pragma unroll\n  for (unsigned i = 0; i < {op.values};"
+        f" ++i) {{\n{_places(op)}\n    m[{_index(op)}] = {value};\n  }}\n}}\n"
     )
 
 
 def program(instruction: Instruction) -> str:
     """Everything for one instruction in one file."""
     parts = [
-        f"// {instruction.ptx}\n// Written by Lanescope from the pattern of each operand; source of the maps: {instruction.family.source}.\n"
+        f"// {instruction.ptx}\n// Written by Lanescope from the pattern of each operand; source of the maps:"
+        f" {instruction.family.source}.\n"
     ]
     parts += [wrapper(instruction, form) for form in instruction.family.forms]
     for op in instruction.operands.values():

@@ -1,4 +1,6 @@
-"""A figure for a document: title, legend and formula caption around it, and the options a picture's address may carry."""
+"""A figure for a document: title, legend and formula caption around it, and the options a picture's address
+may carry.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ MOST_LABELS = 20000
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How a diagram looks. title: None for the instruction's own, "" for none; legend and caption below; lang one of WORDS."""
+    """How a diagram looks. title: None for the instruction's own, "" for none; legend and caption below; lang one of
+    WORDS.
+    """
 
     colour: str = "g"
     label: str = "lane:value"
@@ -58,13 +62,16 @@ def diagram(figure: Figure, style: Style, title: str, description: str = "", ext
     if style.caption:
         for line in caption(moved, style.lang):
             indent = 8 + 6 * (len(line) - len(line.lstrip()))
-            out.append(f'<text x="{indent}" y="{y + 10:.1f}" font-size="11" fill="{muted}">{escape(line.strip())}</text>')
+            out.append(
+                f'<text x="{indent}" y="{y + 10:.1f}" font-size="11" fill="{muted}">{escape(line.strip())}</text>'
+            )
             width = max(width, len(line) * 11 * _ADVANCE + 16)
             y += _LINE
     tall = y if style.legend or style.caption else moved.height
     body = f'<g transform="translate(0 {above:g})">{extra}</g>' if extra and above else extra
     return svg(
-        Figure(width, tall, panels), title=shown or title, description=description, colour=style.colour, label=style.label,
+        Figure(width, tall, panels), title=shown or title, description=description, colour=style.colour,
+        label=style.label,
         threads=style.threads, palette=style.palette, labels_up_to=MOST_LABELS, extra=body + "".join(out),
     )  # fmt: skip
 
@@ -91,7 +98,10 @@ def _legend(figure: Figure, style: Style, top: float, ink: str) -> tuple[list[st
             variables = wheel(count)
             index = category % len(variables)
             fill = style.palette.fill(index, count) if style.palette else f"var({variables[index]})"
-            out.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="12" height="12" fill="{fill}" stroke="{ink}" stroke-width="0.5"/>')
+            out.append(
+                f'<rect x="{x:.1f}" y="{y:.1f}" width="12" height="12" fill="{fill}" stroke="{ink}"'
+                ' stroke-width="0.5"/>'
+            )
             out.append(f'<text x="{x + 16:.1f}" y="{y + 10:.1f}" font-size="11" fill="{ink}">{category}</text>')
             x += 34
         widest = max(widest, x + 8)

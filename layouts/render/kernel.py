@@ -1,4 +1,6 @@
-"""A whole program around one instruction: CUDA C++ for nvcc, or Python for CuPy and NVRTC. Every number comes from the plan."""
+"""A whole program around one instruction: CUDA C++ for nvcc, or Python for CuPy and NVRTC. Every number comes from the
+plan.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ def target(plan: Plan) -> str:
 
 
 def build(plan: Plan, stem: str = "product") -> str:
-    """How to build and run the .cu file. For sm_90a and its like, nvcc 13's -arch also asks for plain compute_90, which has no wgmma."""
+    """How to build and run the .cu file. For sm_90a and its like, nvcc 13's -arch also asks for plain compute_90, which
+    has no wgmma.
+    """
     return f"nvcc -std=c++17 {architecture(plan)} -o {stem} {stem}.cu && ./{stem}"
 
 
@@ -48,9 +52,15 @@ def title(plan: Plan) -> list[str]:
     out = [f"D = {signs[0]}A·{'(-B)' if signs[1] else 'B'}{c}, {i.sizes['m']}×{i.sizes['n']}×{plan.k}{steps}: {i.ptx}"]
     out += [_lies(side, i.operands["a"].sparsity is not None and side.letter == "a") for side in (plan.a, plan.b)]
     runs = catalog.runs(i)
-    out += [f"Hardware differs from the maps of this instruction: {run.device}, {run.date}." for run in runs if not run.agrees]
+    out += [
+        f"Hardware differs from the maps of this instruction: {run.device}, {run.date}."
+        for run in runs
+        if not run.agrees
+    ]
     if not runs:
-        out.append(f"Not yet run on hardware: the instruction assembles for {target(plan)}, and its maps are as documented.")
+        out.append(
+            f"Not yet run on hardware: the instruction assembles for {target(plan)}, and its maps are as documented."
+        )
     return out
 
 
@@ -61,8 +71,16 @@ def _lies(side: Side, stored: bool) -> str:
     if isinstance(side, Described):
         word = side.descriptor(0)
         given = ", the descriptor given" if side.word else ""
-        where = f"swizzle {side.tile.mode.name}" if isinstance(side, Tiled) else side.where.text if isinstance(side, Placed) else ""
-        return f"{text} in shared memory, {major}-major, {where}; LBO {word.lbo_bytes}, SBO {word.sbo_bytes} bytes{given}"
+        where = (
+            f"swizzle {side.tile.mode.name}"
+            if isinstance(side, Tiled)
+            else side.where.text
+            if isinstance(side, Placed)
+            else ""
+        )
+        return (
+            f"{text} in shared memory, {major}-major, {where}; LBO {word.lbo_bytes}, SBO {word.sbo_bytes} bytes{given}"
+        )
     if isinstance(side, Rows):
         how = side.chain.load.instruction.ptx if side.chain else "an element at a time"
         swizzle = f", swizzle {side.mode.name}" if side.mode.chunks > 1 else ""
@@ -74,7 +92,12 @@ def _lies(side: Side, stored: bool) -> str:
 
 def program(plan: Plan) -> str:
     """The .cu file: fill, product, check on the CPU, errors handled."""
-    lines = [*title(plan), f"Written by Lanescope; source of the maps: {plan.instruction.family.source}.", command(plan), build(plan)]
+    lines = [
+        *title(plan),
+        f"Written by Lanescope; source of the maps: {plan.instruction.family.source}.",
+        command(plan),
+        build(plan),
+    ]
     head = "".join(f"// {line}\n" for line in lines)
     return f"{head}{includes(plan)}\n{device(plan)}\n{host(plan)}"
 

@@ -1,4 +1,6 @@
-"""The device half of a whole program: staging, the instruction between its fences, the epilogue. CUDA C++ without any header, so NVRTC takes it."""
+"""The device half of a whole program: staging, the instruction between its fences, the epilogue. CUDA C++ without any
+header, so NVRTC takes it.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ NAME = "product"  # of the kernel
 
 
 def parameters(plan: Plan) -> list[tuple[str, str]]:
-    """(name, C type) of the kernel's pointers, in order: A, B, then C, E (metadata), SA and SB (scale factors) where there are any, D last."""
+    """(name, C type) of the kernel's pointers, in order: A, B, then C, E (metadata), SA and SB (scale factors) where
+    there are any, D last.
+    """
     i = plan.instruction
     out = [(side.letter.upper(), f"const {unit(side)}*") for side in (plan.a, plan.b)]
     c = i.operands.get("c", i.operands["d"])
@@ -70,7 +74,7 @@ def _call(name: str, values: Sequence[int], arguments: Sequence[str]) -> str:
     return f"{name}{template}({', '.join(arguments)});"
 
 
-# wgmma -----------------------------------------------------------------------------------------------------------------------------
+# wgmma ----------------------------------------------------------------------------------------------------------------
 
 
 def _wgmma(plan: Plan) -> tuple[list[str], list[str]]:
@@ -127,7 +131,10 @@ def _metadata(plan: Plan) -> list[str]:
         return []
     if plan.steps == 1:
         return ["const unsigned e = E[threadIdx.x];  // sparsity metadata"]
-    load = f"for (unsigned step = 0; step < {plan.steps}; ++step) e[step] = E[step * {plan.instruction.threads} + threadIdx.x];"
+    load = (
+        f"for (unsigned step = 0; step < {plan.steps}; ++step) e[step] = E[step * {plan.instruction.threads} +"
+        " threadIdx.x];"
+    )
     return [f"unsigned e[{plan.steps}];  // sparsity metadata of every step", "#pragma unroll", load]
 
 
@@ -151,7 +158,7 @@ def _steps(plan: Plan) -> list[str]:
     return ["#pragma unroll", f"for (unsigned step = 0; step < {plan.steps}; ++step)", f"  {call}"]
 
 
-# mma.sync --------------------------------------------------------------------------------------------------------------------------
+# mma.sync -------------------------------------------------------------------------------------------------------------
 
 
 def _mma(plan: Plan) -> tuple[list[str], list[str]]:
@@ -190,13 +197,16 @@ def _lines(side: Rows) -> str:
     lines_of, along = ("K", "MN"[letter == "b"]) if side.major == "K" else ("MN"[letter == "b"], "K")
     value = smem.xor(side.mode, "before")
     swizzled = f", swizzle {side.mode.name}" if side.mode.chunks > 1 else ""
-    to = f"reinterpret_cast<{kind}*>(tile + {letter}_offset(i / {side.line_units}, i % {side.line_units} * {side.unit_bytes}))"
+    to = (
+        f"reinterpret_cast<{kind}*>(tile + {letter}_offset(i / {side.line_units}, i % {side.line_units} *"
+        f" {side.unit_bytes}))"
+    )
     return (
-        f"// {letter.upper()} in shared memory: {side.lines} lines along {lines_of}, one for each {along}, {side.pitch} bytes apart{swizzled}.\n"
-        f"__device__ inline unsigned {letter}_offset(unsigned line, unsigned byte) {{\n"
-        f"  const unsigned before = line * {side.pitch} + byte;\n  return {value};\n}}\n"
-        f"__device__ inline void fill_{letter}(unsigned char* tile, const {kind}* global) {{\n"
-        f"  for (unsigned i = threadIdx.x; i < {side.units}; i += blockDim.x)\n    *{to} = global[i];\n}}\n"
+        f"// {letter.upper()} in shared memory: {side.lines} lines along {lines_of}, one for each {along}, {side.pitch}"
+        f" bytes apart{swizzled}.\n__device__ inline unsigned {letter}_offset(unsigned line, unsigned byte) {{\n  const"
+        f" unsigned before = line * {side.pitch} + byte;\n  return {value};\n}}\n__device__ inline void"
+        f" fill_{letter}(unsigned char* tile, const {kind}* global) {{\n  for (unsigned i = threadIdx.x; i <"
+        f" {side.units}; i += blockDim.x)\n    *{to} = global[i];\n}}\n"
     )
 
 
@@ -215,10 +225,16 @@ def _elements(i: Instruction, side: Rows) -> str:
 
 
 def scale_word(i: Instruction, letter: str) -> str:
-    """`scale_word_a`: the four scale factors a lane supplies. Every lane holds some for each byte-id and thread-id, so all are legal."""
+    """`scale_word_a`: the four scale factors a lane supplies. Every lane holds some for each byte-id and thread-id, so
+    all are legal.
+    """
     scale = i.scales[f"scale_{letter}"]
     formula = scale.pattern.forward_formula(("line", "block"), i.family.scope.words)
-    words = "".join(f"  const unsigned {word} = {cuda.cpp(text)};\n" for word, text in formula.items() if word not in ("line", "block"))
+    words = "".join(
+        f"  const unsigned {word} = {cuda.cpp(text)};\n"
+        for word, text in formula.items()
+        if word not in ("line", "block")
+    )
     what = "row of A" if letter == "a" else "column of B"
     return (
         f"// One {scale.element.name} factor for each {what} and {i.sizes['k'] // scale.blocks} of K.\n"
@@ -230,13 +246,15 @@ def scale_word(i: Instruction, letter: str) -> str:
     )
 
 
-# wmma ------------------------------------------------------------------------------------------------------------------------------
+# wmma -----------------------------------------------------------------------------------------------------------------
 
 
 def accesses(plan: Plan) -> dict[str, Instruction]:
     """The wmma.load of a, b and c and the wmma.store of d that belong to a wmma.mma."""
     i = plan.instruction
-    layouts = {side.letter: side.layout for side in (plan.a, plan.b) if isinstance(side, Matrix)} | dict.fromkeys("cd", plan.d_layout)
+    layouts = {side.letter: side.layout for side in (plan.a, plan.b) if isinstance(side, Matrix)} | dict.fromkeys(
+        "cd", plan.d_layout
+    )
     return {name: catalog.access(i, name, layout) for name, layout in layouts.items()}
 
 
@@ -263,7 +281,8 @@ def _copied(side: Matrix) -> str:
     apart = side.ldm // side.per_unit
     at = "i" if apart == side.line_units else f"i / {side.line_units} * {apart} + i % {side.line_units}"
     return (
-        f"// {letter.upper()} in shared memory: .{side.layout}, {side.ldm} elements from a {'row' if side.layout == 'row' else 'column'} to the next.\n"
-        f"__device__ inline void fill_{letter}({kind}* tile, const {kind}* global) {{\n"
-        f"  for (unsigned i = threadIdx.x; i < {side.units}; i += blockDim.x) tile[{at}] = global[i];\n}}\n"
+        f"// {letter.upper()} in shared memory: .{side.layout}, {side.ldm} elements from a"
+        f" {'row' if side.layout == 'row' else 'column'} to the next.\n__device__ inline void fill_{letter}({kind}*"
+        f" tile, const {kind}* global) {{\n  for (unsigned i = threadIdx.x; i < {side.units}; i += blockDim.x)"
+        f" tile[{at}] = global[i];\n}}\n"
     )

@@ -1,4 +1,6 @@
-"""The host half of a whole program in C++: random whole numbers, memory as the kernel reads it, the launch, the check on the CPU."""
+"""The host half of a whole program in C++: random whole numbers, memory as the kernel reads it, the launch, the check
+on the CPU.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ HALF = """static double value(unsigned short half) {
 
 
 def span(name: str) -> tuple[int, int]:
-    """The whole numbers a type is tried with, from the least to the greatest: products and sums of them are exact in every accumulator."""
+    """The whole numbers a type is tried with, from the least to the greatest: products and sums of them are exact in
+    every accumulator.
+    """
     legal = codec.legal_values(name)
     return min(legal), max(legal)
 
@@ -74,24 +78,35 @@ def host(plan: Plan) -> str:
     for scale in list(i.scales.values())[:1]:
         codes = codec.SCALES[scale.element.name]
         values = ", ".join(f"{value:g}" for value in codec.decode(np.array(codes, np.uint64), scale.element.name))
-        tables.append(f"static const unsigned char S_BITS[] = {{{', '.join(map(hex, codes))}}};  // {values} as {scale.element.name}\n")
+        tables.append(
+            f"static const unsigned char S_BITS[] = {{{', '.join(map(hex, codes))}}};  // {values} as"
+            f" {scale.element.name}\n"
+        )
         tables.append(f"static const double S_VALUE[] = {{{values}}};\n")
     value = (
-        HALF if i.types["d"] == "f16" else "template <class T>\nstatic double value(T number) {\n  return static_cast<double>(number);\n}\n"
+        HALF
+        if i.types["d"] == "f16"
+        else "template <class T>\nstatic double value(T number) {\n  return static_cast<double>(number);\n}\n"
     )
     return "".join(tables) + "\n" + HELPERS + "\n" + value + "\n" + _main(plan)
 
 
 def _table(name: str, element: str, low: int, high: int, kind: str, padding: int = 0) -> str:
     if element == "f64":
-        return f"static const double {name}_BITS[] = {{{', '.join(f'{n}.0' for n in range(low, high + 1))}}};  // {low} to {high}\n"
+        return (
+            f"static const double {name}_BITS[] = {{{', '.join(f'{n}.0' for n in range(low, high + 1))}}};  // {low} to"
+            f" {high}\n"
+        )
     words = ", ".join(f"{word:#x}" for word in table(element, low, high, padding))
     return f"static const {kind} {name}_BITS[] = {{{words}}};  // {low} to {high} as {element}\n"
 
 
 def _loops(depth: int, *ranges: tuple[str, str]) -> tuple[list[str], str]:
     """(`for` lines, the indent of what they hold)."""
-    lines = [f"{'  ' * (depth + n)}for (int {name} = 0; {name} < {count}; ++{name})" for n, (name, count) in enumerate(ranges)]
+    lines = [
+        f"{'  ' * (depth + n)}for (int {name} = 0; {name} < {count}; ++{name})"
+        for n, (name, count) in enumerate(ranges)
+    ]
     return lines, "  " * (depth + len(ranges))
 
 
@@ -121,7 +136,7 @@ def _main(plan: Plan) -> str:
     kinds = dict(parameters(plan))
     if plan.accumulate:
         kind = kinds["C"].removeprefix("const ").removesuffix("*")
-        each = f"C_BITS[c[{_at(several, 'm', 'M', 'n', 'N')}] - {C_RANGE[0]}]" if kind == "unsigned short" else f"static_cast<{kind}>(c[{_at(several, 'm', 'M', 'n', 'N')}])"  # fmt: skip
+        each = f"C_BITS[c[{_at(several, 'm', 'M', 'n', 'N')}] - {C_RANGE[0]}]" if kind == "unsigned short" else f"static_cast<{kind}>(c[{_at(several, 'm', 'M', 'n', 'N')}])"  # fmt: skip  # noqa: E501
         heads, indent = _loops(0, *outer, ("m", "M"), ("n", "N"))
         lines += [f"std::vector<{kind}> C({d_size});", *heads, f"{indent}C[{d_at}] = {each.replace('- -', '+ ')};"]
     lines += _scales(plan)
@@ -154,7 +169,10 @@ def _buffer(plan: Plan, side: Side, source: str, several: bool) -> list[str]:
     size = f"{'P * ' if several else ''}{count} * {depth}"
     outer = (("p", "P"),) if several else ()
     heads, indent = _loops(0, *outer, (mn, count), ("k", depth))
-    out = [f"// {upper} in memory: {way}{f', {side.per_unit} to a byte, the first in the low bits' if side.per_unit > 1 else ''}."]
+    out = [
+        f"// {upper} in memory:"
+        f" {way}{f', {side.per_unit} to a byte, the first in the low bits' if side.per_unit > 1 else ''}."
+    ]
     if side.per_unit == 1:
         return [*out, f"std::vector<{kind}> {upper}({size});", *heads, f"{indent}{upper}[{to}] = {bits};"]
     shift = f"{side.container_bits} * (k % {side.per_unit})"
@@ -175,7 +193,9 @@ def _d_index(plan: Plan, several: bool) -> tuple[str, str]:
 
 
 def _sparse_a(plan: Plan) -> list[str]:
-    """A with whole groups of zeros left out: stored, place (which position of its group each stored element has), a, and E."""
+    """A with whole groups of zeros left out: stored, place (which position of its group each stored element has), a,
+    and E.
+    """
     i = plan.instruction
     op = i.operands["a"]
     s = op.sparsity
@@ -191,7 +211,10 @@ def _sparse_a(plan: Plan) -> list[str]:
     inside = f" + x % {s.per_index}" if s.per_index > 1 else ""
     scaled = f" * {s.per_index}" if s.per_index > 1 else ""
     return [
-        f"// A keeps {s.kept} of every {s.group} columns: stored has them, place says which position of the group each had.",
+        (
+            f"// A keeps {s.kept} of every {s.group} columns: stored has them, place says which position of the group"
+            " each had."
+        ),
         f"const int KS = {plan.a.k};",
         "std::vector<int> stored(M * KS), place(M * KS);",
         "for (int m = 0; m < M; ++m)",
@@ -219,7 +242,10 @@ def _metadata(i: Instruction, plan: Plan, step: int) -> list[str]:
     code = "(position ? 0xEu : 0x4u)" if s.index_bits == 4 else "position"
     bit = f"{s.index_bits} * ({number})" if s.index_bits == 2 else f"{s.index_bits} * ({number}) & 28"
     return [
-        f"// Metadata: the thread that names an element's position, and the bits of its e that do{f', selector {plan.selector}' if s.selectors > 1 else ''}.",
+        (
+            "// Metadata: the thread that names an element's position, and the bits of its e that"
+            f" do{f', selector {plan.selector}' if s.selectors > 1 else ''}."
+        ),
         f"std::vector<unsigned> E({plan.steps} * {i.threads});",
         f"for (int step = 0; step < {plan.steps}; ++step)",
         f"  for (int thread = 0; thread < {i.threads}; ++thread)",
@@ -243,10 +269,16 @@ def _scales(plan: Plan) -> list[str]:
     for name, scale in plan.instruction.scales.items():
         letter, count = name[-1], "M" if name == "scale_a" else "N"
         out += [
-            f"// One factor for each {'row of A' if letter == 'a' else 'column of B'} and {plan.k // scale.blocks} of K.",
+            (
+                f"// One factor for each {'row of A' if letter == 'a' else 'column of B'} and {plan.k // scale.blocks}"
+                " of K."
+            ),
             f"std::vector<int> s{letter}({count} * {scale.blocks});",
             f"std::vector<unsigned char> S{letter.upper()}({count} * {scale.blocks});",
-            f"for (int at = 0; at < {count} * {scale.blocks}; ++at) S{letter.upper()}[at] = S_BITS[s{letter}[at] = pick(0, 2)];",
+            (
+                f"for (int at = 0; at < {count} * {scale.blocks}; ++at) S{letter.upper()}[at] = S_BITS[s{letter}[at] ="
+                " pick(0, 2)];"
+            ),
         ]
     return out
 
@@ -292,7 +324,10 @@ def _check(plan: Plan, several: bool, d_at: str) -> list[str]:
         f"{indent}double sum = {begin};",
         f"{indent}for (int k = 0; k < K; ++k) sum {sign}= {term};",
         f"{indent}const double got = value(D[{d_at}]);",
-        f'{indent}if (got != sum && wrong++ < 10) std::printf("{where[0]} = %g, expected %g\\n", {where[1]}, got, sum);',
+        (
+            f'{indent}if (got != sum && wrong++ < 10) std::printf("{where[0]} = %g, expected %g\\n", {where[1]}, got,'
+            " sum);"
+        ),
         f"{indent[:-2]}}}",
         f'std::printf("%s: %d of %d elements of D differ\\n", wrong ? "FAILED" : "OK", wrong, {total});',
         "return wrong != 0;",

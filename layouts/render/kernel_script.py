@@ -69,12 +69,15 @@ def _constants(plan: Plan) -> str:
             else table(side.element.name, low, high, side.padding_below)
         )
         shown = ", ".join(f"{word}" if isinstance(word, float) else f"{word:#x}" for word in words)
-        out.append(f"{side.letter.upper()}_BITS = np.array([{shown}], np.{kind})  # {low} to {high} as {side.element.name}")
+        out.append(
+            f"{side.letter.upper()}_BITS = np.array([{shown}], np.{kind})  # {low} to {high} as {side.element.name}"
+        )
     for scale in list(i.scales.values())[:1]:
         codes = codec.SCALES[scale.element.name]
         values = codec.decode(np.array(codes, np.uint64), scale.element.name).tolist()
         out.append(
-            f"S_BITS = np.array([{', '.join(map(hex, codes))}], np.uint8)  # {', '.join(f'{v:g}' for v in values)} as {scale.element.name}"
+            f"S_BITS = np.array([{', '.join(map(hex, codes))}], np.uint8)  # {', '.join(f'{v:g}' for v in values)} as"
+            f" {scale.element.name}"
         )
         out.append(f"S_VALUE = np.array({values})")
     return "\n".join(out) + "\n"
@@ -152,11 +155,15 @@ def _buffer(side: Side, source: str, several: bool) -> list[str]:
     turned = (side.letter == "a") != (side.major == "K")  # a is [m, k], b [k, n]
     bits = f"{upper}_BITS[{source}{f' - {low}' if low > 0 else f' + {-low}' if low else ''}]"
     bits += (".swapaxes(1, 2)" if several else ".T") if turned else ""
-    out = [f"{upper} = np.ascontiguousarray({bits})  # {'lines of ' + ('K' if side.major == 'K' else 'M' if side.letter == 'a' else 'N')}"]
+    out = [
+        f"{upper} = np.ascontiguousarray({bits})  #"
+        f" {'lines of ' + ('K' if side.major == 'K' else 'M' if side.letter == 'a' else 'N')}"
+    ]
     if side.per_unit > 1:
         shifts = f"np.arange(0, 8, {side.container_bits}, dtype=np.uint8)"
         out.append(
-            f"{upper} = np.bitwise_or.reduce({upper}.reshape(len({upper}), -1, {side.per_unit}) << {shifts}, axis=2)  # {side.per_unit} to a byte"
+            f"{upper} = np.bitwise_or.reduce({upper}.reshape(len({upper}), -1, {side.per_unit}) << {shifts}, axis=2)  #"
+            f" {side.per_unit} to a byte"
         )
     return out
 
@@ -173,7 +180,10 @@ def _scales(plan: Plan) -> list[str]:
     out = []
     for name, scale in plan.instruction.scales.items():
         letter, count = name[-1], "M" if name == "scale_a" else "N"
-        out += [f"s{letter} = rng.integers(0, 3, ({count}, {scale.blocks}))  # one factor for each {plan.k // scale.blocks} of K"]
+        out += [
+            f"s{letter} = rng.integers(0, 3, ({count}, {scale.blocks}))  # one factor for each {plan.k // scale.blocks}"
+            " of K"
+        ]
         out += [f"S{letter.upper()} = S_BITS[s{letter}]"]
     return out
 
@@ -231,9 +241,15 @@ def _sparse_a(plan: Plan) -> list[str]:
     spread = f"np.repeat(kept, {s.per_index}, axis=2)" if s.per_index > 1 else "kept"
     inside = f" * {s.per_index} + np.arange({s.kept}) % {s.per_index}" if s.per_index > 1 else ""
     return [
-        f"# A keeps {s.kept} of every {s.group} columns: stored has them, place says which position of the group each had.",
+        (
+            f"# A keeps {s.kept} of every {s.group} columns: stored has them, place says which position of the group"
+            " each had."
+        ),
         f"stored = rng.integers({_bounds(plan.a)}, (M, {plan.a.k}))",
-        f"kept = np.sort(rng.permuted(np.tile(np.arange({positions}), (M, K // {s.group}, 1)), axis=2)[:, :, :{count}], axis=2)",
+        (
+            f"kept = np.sort(rng.permuted(np.tile(np.arange({positions}), (M, K // {s.group}, 1)), axis=2)[:, :,"
+            f" :{count}], axis=2)"
+        ),
         f"place = {spread}.reshape(M, -1)",
         f"a = np.zeros((M, K // {s.group}, {s.group}), int)",
         f"np.put_along_axis(a, place.reshape(M, -1, {s.kept}){inside}, stored.reshape(M, -1, {s.kept}), axis=2)",

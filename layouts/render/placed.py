@@ -1,4 +1,6 @@
-"""CUDA C++ for an operand in rows, panels or a CuTe layout: where an element lies, the fill, the descriptors of its steps."""
+"""CUDA C++ for an operand in rows, panels or a CuTe layout: where an element lies, the fill, the descriptors of its
+steps.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ MOST_SUMMANDS = 12
 
 
 def summands(offsets: list[int]) -> list[tuple[int, int, int]]:
-    """[(unit, size, stride), …] with offset[x] = offset[0] + Σ (x div unit mod size) · stride, exactly; LayoutError where there is no such sum.
+    """[(unit, size, stride), …] with offset[x] = offset[0] + Σ (x div unit mod size) · stride, exactly; LayoutError
+    where there is no such sum.
 
     >>> summands([0, 2, 4, 6, 64, 66, 68, 70])
     [(1, 4, 2), (4, 2, 64)]
@@ -30,7 +33,12 @@ def summands(offsets: list[int]) -> list[tuple[int, int, int]]:
     x = np.arange(count)
     told = offsets[0] + sum((x // unit % size * stride for unit, size, stride in out), np.zeros(count, np.int64))
     if told.tolist() != offsets:
-        raise LayoutError("no_formula", "The offsets are no sum of strides.", "Give a layout whose modes have one stride each.", "kind")
+        raise LayoutError(
+            "no_formula",
+            "The offsets are no sum of strides.",
+            "Give a layout whose modes have one stride each.",
+            "kind",
+        )
     return out
 
 
@@ -50,10 +58,15 @@ def offset(side: Placed) -> str:
     assert placed is not None
     mn = [int(placed.before(n, 0, 0)) >> 3 for n in range(side.mn)]
     k = [int(placed.before(0, n * per, 0)) >> 3 for n in range(side.units_k)]
-    both = np.asarray(placed.before(np.arange(side.mn)[:, None], per * np.arange(side.units_k)[None, :], 0), np.int64) >> 3
+    both = (
+        np.asarray(placed.before(np.arange(side.mn)[:, None], per * np.arange(side.units_k)[None, :], 0), np.int64) >> 3
+    )
     if not np.array_equal(both, np.array(mn)[:, None] + np.array(k)[None, :] - mn[0]):
         raise LayoutError(
-            "no_formula", "The offsets are no sum of one of M or N and one of K.", "Give another layout.", f"{side.letter}.kind"
+            "no_formula",
+            "The offsets are no sum of one of M or N and one of K.",
+            "Give another layout.",
+            f"{side.letter}.kind",
         )
     terms = " + ".join(filter(None, (_sum("mn", mn), _sum("k", k), str(mn[0]) if mn[0] else ""))) or "0"
     base = f"{placed.base} + " if placed.base else ""

@@ -11,8 +11,8 @@ from layouts.instruction import Instruction, Place
 class Slot:
     """One operand of the PTX line.
 
-    name as in PTX's syntax; kind "vector", "register", "address", "immediate" or "predicate"; registers and their PTX type;
-    written: the instruction writes it; value: an immediate's example; what it is, in a few words.
+    name as in PTX's syntax; kind "vector", "register", "address", "immediate" or "predicate"; registers and their PTX
+    type; written: the instruction writes it; value: an immediate's example; what it is, in a few words.
     """
 
     name: str
@@ -51,7 +51,10 @@ def slots(instruction: Instruction, a_from: str = "registers") -> list[Slot]:
         return _wgmma(instruction, a_from)
     out = [_vector(instruction, letter, letter == "d") for letter in "dabc"]
     if instruction.operands["a"].sparsity:
-        out += [Slot("e", "register", 1, "b32", False, "sparsity metadata"), Slot("f", "immediate", 0, "", False, "sparsity selector", "0")]
+        out += [
+            Slot("e", "register", 1, "b32", False, "sparsity metadata"),
+            Slot("f", "immediate", 0, "", False, "sparsity selector", "0"),
+        ]
     for scale in instruction.scales.values():
         letter = scale.name[-1]
         out += [
@@ -80,7 +83,9 @@ _MEMORY = {
         Slot("p", "address", 1, "u64", False, "first element"),
         Slot("stride", "register", 1, "u32", False, "elements from a row (column) to the next; optional"),
     ),
-    Place.TENSOR: (Slot("taddr", "address", 1, "u32", False, "first lane (bits 16 to 31) and column of tensor memory"),),
+    Place.TENSOR: (
+        Slot("taddr", "address", 1, "u32", False, "first lane (bits 16 to 31) and column of tensor memory"),
+    ),
 }
 
 
@@ -89,23 +94,35 @@ def _wgmma(instruction: Instruction, a_from: str) -> list[Slot]:
     transposes = instruction.types["a"] in ("f16", "bf16")
     from_shared = a_from == "shared"
     out = [_vector(instruction, "d", True)]
-    out += [Slot("a_desc", "register", 1, "b64", False, "matrix descriptor of A")] if from_shared else [_vector(instruction, "a", False)]
+    out += (
+        [Slot("a_desc", "register", 1, "b64", False, "matrix descriptor of A")]
+        if from_shared
+        else [_vector(instruction, "a", False)]
+    )
     out += [Slot("b_desc", "register", 1, "b64", False, "matrix descriptor of B")]
     if instruction.operands["a"].sparsity:
-        out += [Slot("e", "register", 1, "b32", False, "sparsity metadata"), Slot("f", "immediate", 0, "", False, "sparsity selector", "0")]
+        out += [
+            Slot("e", "register", 1, "b32", False, "sparsity metadata"),
+            Slot("f", "immediate", 0, "", False, "sparsity selector", "0"),
+        ]
     out += [Slot("scale_d", "predicate", 1, "pred", False, "false: D = A·B, true: D = A·B + D")]
     if floating:
         out += [Slot(f"imm_scale_{x}", "immediate", 0, "", False, f"1, or -1 to negate {x.upper()}", "1") for x in "ab"]
     if transposes:
         letters = "ab" if from_shared else "b"
-        out += [Slot(f"imm_trans_{x}", "immediate", 0, "", False, f"0: {x.upper()} K-major, 1: MN-major", "0") for x in letters]
+        out += [
+            Slot(f"imm_trans_{x}", "immediate", 0, "", False, f"0: {x.upper()} K-major, 1: MN-major", "0")
+            for x in letters
+        ]
     return out
 
 
 def syntax(instruction: Instruction, a_from: str = "registers") -> str:
     """The PTX line, an operand a line, each with what it is."""
     items = slots(instruction, a_from)
-    texts = [slot.text if len(slot.text) <= 60 else f"{{{slot.name}0, …, {slot.name}{slot.registers - 1}}}" for slot in items]
+    texts = [
+        slot.text if len(slot.text) <= 60 else f"{{{slot.name}0, …, {slot.name}{slot.registers - 1}}}" for slot in items
+    ]
     texts = [text + ("," if n + 1 < len(items) else ";") for n, text in enumerate(texts)]
     width = max(map(len, texts))
     rows = [instruction.ptx]

@@ -6,7 +6,9 @@ from layouts.instruction import WARP, Operand
 
 
 def snippet(op: Operand) -> str:
-    """Self-contained Python: `pack(matrix) → registers [threads, registers]` and `unpack(registers) → matrix`, raw bits."""
+    """Self-contained Python: `pack(matrix) → registers [threads, registers]` and `unpack(registers) → matrix`, raw
+    bits.
+    """
     forward = op.formula()["forward"]
     mine = "thread" if "lane" in op.axes else op.scope.thread  # a lane of tensor memory is no lane of the warp
     names = {"%laneid": "thread" if "lane" in op.axes else "lane", "%warpid": "(thread // 32)"}
@@ -44,7 +46,10 @@ def snippet(op: Operand) -> str:
         "def unpack(registers):",
         f'    """[{op.threads}, {op.registers}] registers → [{shape}] of raw element bits."""',
         f"    out = np.zeros(({shape}{',' if len(op.axes) == 1 else ''}), dtype=np.{unit})",
-        f"    out[{index}] = (registers[:, :, None] >> shift & np.{unit}({mask:#x})).reshape({op.threads}, {op.values})",
+        (
+            f"    out[{index}] = (registers[:, :, None] >> shift & np.{unit}({mask:#x})).reshape({op.threads},"
+            f" {op.values})"
+        ),
         "    return out",
     ]
     return "\n".join(lines) + "\n"

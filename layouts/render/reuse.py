@@ -1,4 +1,6 @@
-"""CUDA C++ that makes A's registers from an accumulator: CUDA's own conversions, packing, and shuffles where elements change lanes."""
+"""CUDA C++ that makes A's registers from an accumulator: CUDA's own conversions, packing, and shuffles where elements
+change lanes.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,8 @@ _TO_INT = {"f32": "__float2int_rn({})", "f64": "__double2int_rn({})", "f16": "__
 class Conversion:
     """One source type to one target type: a C++ function of `values` elements that returns them packed from bit 0.
 
-    headers: what to include; body: its statements, arguments x (and y); note: how it rounds, or what CUDA does not have.
+    headers: what to include; body: its statements, arguments x (and y); note: how it rounds, or what CUDA does not
+    have.
     """
 
     name: str
@@ -43,7 +46,9 @@ class Conversion:
 
 
 def conversion(source: str, target: Operand) -> Conversion:
-    """How an accumulator's type becomes A's, in A's container: CUDA's intrinsics (cuda_fp16.h, cuda_bf16.h, cuda_fp8.h, cuda_fp6.h, cuda_fp4.h)."""
+    """How an accumulator's type becomes A's, in A's container: CUDA's intrinsics (cuda_fp16.h, cuda_bf16.h, cuda_fp8.h,
+    cuda_fp6.h, cuda_fp4.h).
+    """
     name = target.element.name
     half = ("cuda_fp16.h",) if source == "f16" else ()
     if name in _NARROW:
@@ -53,7 +58,9 @@ def conversion(source: str, target: Operand) -> Conversion:
         mask = f" & 0x{(1 << target.element.bits) - 1:X}u"
         kept = f"min(max({_TO_INT[source].format('x')}, {low}), {high})"
         rounded = "" if source == "s32" else "rounds to the nearest integer, "
-        return Conversion(f"to_{name}", half, 1, f"return (unsigned){kept}{mask};", f"{rounded}saturates to {low} … {high}")
+        return Conversion(
+            f"to_{name}", half, 1, f"return (unsigned){kept}{mask};", f"{rounded}saturates to {low} … {high}"
+        )
     if name == "b1":
         zero = "__half2float(x) != 0.0f" if source == "f16" else "x != 0"
         note = "CUDA has no conversion to one bit: this takes C++'s rule for bool, 1 where the value is not 0"
@@ -76,7 +83,10 @@ def _narrow(source: str, target: Operand, half: tuple[str, ...]) -> Conversion:
     }.get(source, ("float2", f"make_float2({_TO_FLOAT[source].format('x')}, {_TO_FLOAT[source].format('y')})"))
     body = f"return __nv_cvt_{kind}_to_fp{bits}x2({pair}, {how});"
     if bits == 4 and target.container_bits == 8:
-        body = f"const unsigned p = __nv_cvt_{kind}_to_fp4x2({pair}, {how}); return (p & 0xFu) << {padding} | (p >> 4) << {8 + padding};"
+        body = (
+            f"const unsigned p = __nv_cvt_{kind}_to_fp4x2({pair}, {how}); return (p & 0xFu) << {padding} | (p >> 4) <<"
+            f" {8 + padding};"
+        )
     note = "rounds to nearest even, saturates to the largest finite value"
     if target.container_bits > bits:
         note += f"; each element in bits {padding} to {padding + bits - 1} of its byte"
@@ -86,7 +96,11 @@ def _narrow(source: str, target: Operand, half: tuple[str, ...]) -> Conversion:
 def _tf32(source: str, half: tuple[str, ...]) -> Conversion:
     if source == "f16":
         return Conversion(
-            "to_tf32", half, 1, "return __float_as_uint(__half2float(x));", "exact: tf32 has f16's significand and a wider exponent"
+            "to_tf32",
+            half,
+            1,
+            "return __float_as_uint(__half2float(x));",
+            "exact: tf32 has f16's significand and a wider exponent",
         )
     body = f'unsigned r; asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r) : "f"({_TO_FLOAT[source].format("x")})); return r;'
     twice = {"s32": "; beyond 2^24 it is rounded to f32 first", "f64": "; rounded to f32 first"}.get(source, "")
@@ -103,11 +117,14 @@ def _sixteen(source: str, name: str, half: tuple[str, ...]) -> Conversion:
         "f16": "x" if name == "f16" else "__float2bfloat16_rn(__half2float(x))",
     }[source]
     note = "exact" if source == name else "rounds to nearest even"
-    return Conversion(f"to_{name}", tuple(dict.fromkeys((*half, header))), 1, f"return __{c_name}_as_ushort({made});", note)
+    return Conversion(
+        f"to_{name}", tuple(dict.fromkeys((*half, header))), 1, f"return __{c_name}_as_ushort({made});", note
+    )
 
 
 def code(found: Reuse) -> str:
-    """A function that makes A's registers of every K step from D's: conversions and packing where nothing moves, else shuffles too.
+    """A function that makes A's registers of every K step from D's: conversions and packing where nothing moves, else
+    shuffles too.
 
     d is what the mma wrote: an element an entry, for f16 a register of two.
     """
@@ -130,15 +147,19 @@ def code(found: Reuse) -> str:
 
 def _comment(found: Reuse) -> list[str]:
     source, target = found.source, found.target
-    counts = [f"{found.tiles} tiles of D side by side"] * (found.tiles > 1) + [f"{found.steps} K steps"] * (found.steps > 1)
+    counts = [f"{found.tiles} tiles of D side by side"] * (found.tiles > 1) + [f"{found.steps} K steps"] * (
+        found.steps > 1
+    )
     out = [
-        f"// A {target.row_count}×{target.col_count} of {target.element.name} from D {source.row_count}×{source.col_count} of {source.element.name}"
-        f"{': ' if counts else ''}{', '.join(counts)}."
+        f"// A {target.row_count}×{target.col_count} of {target.element.name} from D"
+        f" {source.row_count}×{source.col_count} of {source.element.name}{': ' if counts else ''}{', '.join(counts)}."
     ]
     if found.verdict == "reordered":
         order, period = found.order or (), found.period
         every = "" if period == len(order) else f", and so on every {period} rows"
-        out.append(f"// K is taken in another order. Take B's rows in it, too: {' '.join(map(str, order[:period]))}{every}.")
+        out.append(
+            f"// K is taken in another order. Take B's rows in it, too: {' '.join(map(str, order[:period]))}{every}."
+        )
     return out
 
 
@@ -151,7 +172,9 @@ def _element(source: Operand, tile: int, value: int) -> str:
     if source.element.bits >= 32:
         return f"d[{tile}][{value}]"
     register, upper = divmod(value, 2)
-    return f"__ushort_as_half((unsigned short){f'(d[{tile}][{register}] >> 16)' if upper else f'd[{tile}][{register}]'})"
+    return (
+        f"__ushort_as_half((unsigned short){f'(d[{tile}][{register}] >> 16)' if upper else f'd[{tile}][{register}]'})"
+    )
 
 
 def _packed(made: Conversion, elements: list[str], container: int) -> str:
@@ -164,7 +187,9 @@ def _packed(made: Conversion, elements: list[str], container: int) -> str:
 
 
 def _packing(found: Reuse, made: Conversion) -> list[str]:
-    """Every lane packs its own elements, the same ones in every lane; a register of the same type that stands ready is taken whole."""
+    """Every lane packs its own elements, the same ones in every lane; a register of the same type that stands ready is
+    taken whole.
+    """
     source, target = found.source, found.target
     tiles, _, values = found.taken
     per = target.values // target.registers
@@ -174,14 +199,22 @@ def _packing(found: Reuse, made: Conversion) -> list[str]:
             part = slice(register * per, (register + 1) * per)
             held = list(zip(tiles[step, 0, part].tolist(), values[step, 0, part].tolist(), strict=True))
             tile, first = held[0]
-            ready = source.element.name == target.element.name and held == [(tile, first // per * per + n) for n in range(per)]
-            text = f"d[{tile}][{first // per}]" if ready else _packed(made, [_element(source, *at) for at in held], target.container_bits)
+            ready = source.element.name == target.element.name and held == [
+                (tile, first // per * per + n) for n in range(per)
+            ]
+            text = (
+                f"d[{tile}][{first // per}]"
+                if ready
+                else _packed(made, [_element(source, *at) for at in held], target.container_bits)
+            )
             out.append(f"{_register(found, step, register)} = {text};")
     return out
 
 
 def _shuffles(found: Reuse, made: Conversion) -> list[str]:
-    """Each element is fetched from the lane that holds it; the lanes that want another entry of D's registers take it in another turn."""
+    """Each element is fetched from the lane that holds it; the lanes that want another entry of D's registers take it
+    in another turn.
+    """
     source, target = found.source, found.target
     per = target.values // target.registers
     kind = source.element.cpp
@@ -191,11 +224,18 @@ def _shuffles(found: Reuse, made: Conversion) -> list[str]:
         for register in range(target.registers):
             fill.append("{" + f" {kind} {', '.join(f'x{n}' for n in range(per))};")
             for inside in range(per):
-                tile, lane, value = (array[step, :32, register * per + inside] for array in (found.tile, found.lane, found.value))
+                tile, lane, value = (
+                    array[step, :32, register * per + inside] for array in (found.tile, found.lane, found.value)
+                )
                 name = froms.setdefault(tuple((lane % 32).tolist()), f"from{len(froms)}")
                 fill += [f"  {line}" for line in _fetched(source, tile, value, f"x{inside}", name)]
-            fill.append(f"  {_register(found, step, register)} = {_packed(made, [f'x{n}' for n in range(per)], target.container_bits)}; }}")
-    tables = [f"constexpr unsigned char {name}[32] = {{{', '.join(map(str, lanes))}}};" for lanes, name in froms.items()]
+            fill.append(
+                f"  {_register(found, step, register)} ="
+                f" {_packed(made, [f'x{n}' for n in range(per)], target.container_bits)}; }}"
+            )
+    tables = [
+        f"constexpr unsigned char {name}[32] = {{{', '.join(map(str, lanes))}}};" for lanes, name in froms.items()
+    ]
     return ["const unsigned lane = threadIdx.x % 32;", *tables, *fill]
 
 

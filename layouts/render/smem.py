@@ -1,4 +1,6 @@
-"""CUDA C++ for a tile in shared memory: where an element lies, the fill, and the descriptor of a slice. b1 is counted in bytes along K."""
+"""CUDA C++ for a tile in shared memory: where an element lies, the fill, and the descriptor of a slice. b1 is counted
+in bytes along K.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +11,20 @@ from layouts.swizzle import Mode
 from layouts.table.wgmma_order import BY_NAME
 from layouts.tiling import Tile
 
-UNITS = {8: "unsigned char", 16: "unsigned short", 32: "unsigned", 64: "double"}  # what has an address of its own, by its bits
+UNITS = {
+    8: "unsigned char",
+    16: "unsigned short",
+    32: "unsigned",
+    64: "double",
+}  # what has an address of its own, by its bits
 _PROXY = BY_NAME["fence.proxy.async"].syntax[-1]
 FENCE = f'  asm volatile("{_PROXY}" ::: "memory");  // wgmma reads through the async proxy\n  __syncthreads();\n'
 
 
 def xor(mode: Mode, offset: str, past: int = 0) -> str:
-    """The C expression of a swizzled byte offset; `past`: how far the offset's zero lies past a boundary of the pattern."""
+    """The C expression of a swizzled byte offset; `past`: how far the offset's zero lies past a boundary of the
+    pattern.
+    """
     if mode.chunks == 1:
         return offset
     if past:
@@ -26,26 +35,33 @@ def xor(mode: Mode, offset: str, past: int = 0) -> str:
 def offset(tile: Tile, name: str = "a") -> str:
     """`{name}_offset(mn, k)`: the byte of an element from the tile's start."""
     if tile.element_bits < 8:
-        return f"// {tile.k} × b1 along K are {tile.k // 8} bytes: below, k counts bytes.\n" + offset(_bytes(tile), name)
+        return f"// {tile.k} × b1 along K are {tile.k // 8} bytes: below, k counts bytes.\n" + offset(
+            _bytes(tile), name
+        )
     (am, ak), (sm, sk) = tile.atom, tile.strides
     size = tile.element_bits // 8
     line, along = ("mn % 8", f"k % {ak}") if tile.major == "K" else ("k % 8", f"mn % {am}")
     past = tile.base % tile.mode.pattern_bytes if tile.swizzle_by == "address" else 0
-    starts = f"starts {past} bytes past a boundary of {tile.mode.pattern_bytes}" if past else f"starts on {tile.mode.pattern_bytes} bytes"
+    starts = (
+        f"starts {past} bytes past a boundary of {tile.mode.pattern_bytes}"
+        if past
+        else f"starts on {tile.mode.pattern_bytes} bytes"
+    )
     if tile.swizzle_by == "tile" and tile.mode.chunks > 1:
         starts = "is swizzled from its own start"
     return (
-        f"// {tile.mn}×{tile.k} {tile.element_bits}-bit, {tile.major}-major, swizzle {tile.mode.name}; the tile {starts}.\n"
-        f"__device__ inline unsigned {name}_offset(unsigned mn, unsigned k) {{\n"
-        f"  const unsigned before = mn / {am} * {sm} + k / {ak} * {sk} + {line} * {tile.mode.width_bytes} + {along} * {size};\n"
-        f"  return {xor(tile.mode, 'before', past)};\n}}\n"
+        f"// {tile.mn}×{tile.k} {tile.element_bits}-bit, {tile.major}-major, swizzle {tile.mode.name}; the tile"
+        f" {starts}.\n__device__ inline unsigned {name}_offset(unsigned mn, unsigned k) {{\n  const unsigned before ="
+        f" mn / {am} * {sm} + k / {ak} * {sk} + {line} * {tile.mode.width_bytes} + {along} * {size};\n  return"
+        f" {xor(tile.mode, 'before', past)};\n}}\n"
     )
 
 
 def fill(tile: Tile, name: str = "a", rows: int = 0, first: int = 0, fenced: bool = True) -> str:
     """`{name}_offset(mn, k)` and `fill_{name}`: global [mn][k] rows (K-major) or [k][mn] rows (MN-major) into the tile.
 
-    rows: how many of the tile's mn are filled, from `first` on; 0 for all. fenced: whether the function ends as wgmma needs it.
+    rows: how many of the tile's mn are filled, from `first` on; 0 for all. fenced: whether the function ends as wgmma
+    needs it.
     """
     head = offset(tile, name)
     tile, rows = _bytes(tile), rows or tile.mn
@@ -63,15 +79,22 @@ def fill(tile: Tile, name: str = "a", rows: int = 0, first: int = 0, fenced: boo
 
 
 def describe(tile: Tile, name: str = "a", reach: int = 0, word: Descriptor | None = None, first: int = 0) -> str:
-    """`{name}_descriptor(tile, mn, k)`: the 64-bit word of a slice; mn a multiple of the atom, k of the instruction's K.
+    """`{name}_descriptor(tile, mn, k)`: the 64-bit word of a slice; mn a multiple of the atom, k of the instruction's
+    K.
 
-    reach: elements of K the instruction reads where that is not 32 bytes. word: fields to use instead of the tile's own; its start
-    counts from shared memory's first byte and belongs to the slice at (first, 0).
+    reach: elements of K the instruction reads where that is not 32 bytes. word: fields to use instead of the tile's
+    own; its start counts from shared memory's first byte and belongs to the slice at (first, 0).
     """
     lbo, sbo = tile.lbo_sbo_bytes(reach)
     base_offset, mode, reserved, moved = tile.base_offset, tile.mode, 0, 0
     if word is not None:
-        lbo, sbo, base_offset, mode, reserved = word.lbo_bytes, word.sbo_bytes, word.base_offset, word.mode, word.reserved
+        lbo, sbo, base_offset, mode, reserved = (
+            word.lbo_bytes,
+            word.sbo_bytes,
+            word.base_offset,
+            word.mode,
+            word.reserved,
+        )
         moved = word.start_address - tile.base - int(tile.offset_before(first, 0))
     units = _bytes(tile)
     (am, ak), (sm, sk) = units.atom, units.strides
@@ -81,10 +104,10 @@ def describe(tile: Tile, name: str = "a", reach: int = 0, word: Descriptor | Non
     rest = f" | {base_offset}ull << {BASE_OFFSET.low}" if base_offset else ""
     rest += f" | {reserved:#x}ull" if reserved else ""
     return (
-        f"__device__ inline unsigned long long {name}_descriptor(const void* tile, unsigned mn, unsigned k) {{\n"
-        "  const unsigned long long base = __cvta_generic_to_shared(tile);\n"
-        f"  const unsigned long long start = base + mn / {am} * {sm} + k / {ak} * {sk}{inside};\n"
-        f"  return (start & 0x{START.mask:X}) >> 4 | {lbo >> 4}ull << {LBO.low} | {sbo >> 4}ull << {SBO.low}{rest} | {WGMMA.codes[mode]}ull << {SWIZZLE.low};\n}}\n"
+        f"__device__ inline unsigned long long {name}_descriptor(const void* tile, unsigned mn, unsigned k) {{\n  const"
+        " unsigned long long base = __cvta_generic_to_shared(tile);\n  const unsigned long long start = base + mn /"
+        f" {am} * {sm} + k / {ak} * {sk}{inside};\n  return (start & 0x{START.mask:X}) >> 4 | {lbo >> 4}ull <<"
+        f" {LBO.low} | {sbo >> 4}ull << {SBO.low}{rest} | {WGMMA.codes[mode]}ull << {SWIZZLE.low};\n}}\n"
     )
 
 

@@ -1,4 +1,5 @@
-"""A figure as SVG: one path a colour, one text a row with a tspan a cell (a browser opens that in half the time of a text a cell). Deterministic: equal input gives equal bytes.
+"""A figure as SVG: one path a colour, one text a row with a tspan a cell (a browser opens that in half the time of a
+text a cell). Deterministic: equal input gives equal bytes.
 
 Inline pictures take their colours from CSS variables and follow the page's theme; standalone ones carry a palette.
 """
@@ -31,15 +32,19 @@ def svg(
     labels_up_to: int = MOST_LABELS,
     extra: str = "",
 ) -> str:
-    """The figure's SVG text. `palette=None` writes CSS variables (--fill-0 …); `threads` fades all other owners; `extra` is drawn on top."""
+    """The figure's SVG text. `palette=None` writes CSS variables (--fill-0 …); `threads` fades all other owners;
+    `extra` is drawn on top.
+    """
     ink, line, muted, shared = (
         ("var(--cell-ink)", "var(--cell-line)", "var(--muted)", "var(--shared)")
         if palette is None
         else (palette.ink, palette.line, palette.muted, palette.paper)
     )
     out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_n(figure.width)} {_n(figure.height)}" '
-        f'width="{_n(figure.width)}" height="{_n(figure.height)}" role="img" font-family="{_FONT}">',
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_n(figure.width)} {_n(figure.height)}" '
+            f'width="{_n(figure.width)}" height="{_n(figure.height)}" role="img" font-family="{_FONT}">'
+        ),
         f"<title>{escape(title)}</title>",
         f"<desc>{escape(description or title)}</desc>",
     ]
@@ -50,15 +55,16 @@ def svg(
     for panel in figure.panels:
         out.append(f'<g data-operand="{panel.name}">')
         out.append(
-            f'<text x="{_n(panel.x)}" y="{_n(panel.y - 20)}" font-size="12" font-weight="600" fill="{muted}">{escape(panel.title)}</text>'
+            f'<text x="{_n(panel.x)}" y="{_n(panel.y - 20)}" font-size="12" font-weight="600"'
+            f' fill="{muted}">{escape(panel.title)}</text>'
         )
         out += _ticks(panel, muted)
         if panel.grid is None and panel.category is None:
             out.append(_rect(panel, shared))
             if panel.width > 120 and panel.height > 14:
                 out.append(
-                    f'<text x="{_n(panel.x + panel.width / 2)}" y="{_n(panel.y + panel.height / 2 + 4)}" font-size="11" '
-                    f'text-anchor="middle" fill="{muted}">in shared memory, read through a descriptor</text>'
+                    f'<text x="{_n(panel.x + panel.width / 2)}" y="{_n(panel.y + panel.height / 2 + 4)}" font-size="11"'
+                    f' text-anchor="middle" fill="{muted}">in shared memory, read through a descriptor</text>'
                 )
         else:
             out += _cells(panel, panel.grid, colour, threads, palette)
@@ -78,7 +84,8 @@ def hatches() -> list[str]:
     for n, (size, path) in enumerate(HATCHES):
         stroke = f'<path d="{path}" fill="none" stroke="#000000" stroke-width="0.5"/>' if path else ""
         out.append(
-            f'<pattern id="hatch-{n}" width="{size}" height="{size}" patternUnits="userSpaceOnUse"><rect width="{size}" height="{size}" fill="#ffffff"/>{stroke}</pattern>'
+            f'<pattern id="hatch-{n}" width="{size}" height="{size}" patternUnits="userSpaceOnUse"><rect width="{size}"'
+            f' height="{size}" fill="#ffffff"/>{stroke}</pattern>'
         )
     return [*out, "</defs>"]
 
@@ -106,7 +113,9 @@ def _shown(panel: Panel, threads: frozenset[int] | None) -> Mask:
     return shown[panel.window]
 
 
-def _cells(panel: Panel, grid: Grid | None, colour: str, threads: frozenset[int] | None, palette: Palette | None) -> list[str]:
+def _cells(
+    panel: Panel, grid: Grid | None, colour: str, threads: frozenset[int] | None, palette: Palette | None
+) -> list[str]:
     if panel.category is not None:
         category = panel.category
     else:
@@ -122,7 +131,8 @@ def _cells(panel: Panel, grid: Grid | None, colour: str, threads: frozenset[int]
         runs = _runs(place == index)
         if runs:
             path = "".join(
-                f"M{_n(panel.x + c * w)} {_n(panel.y + r * h)}h{_n(length * w)}v{_n(h)}h{_n(-length * w)}z" for r, c, length in runs
+                f"M{_n(panel.x + c * w)} {_n(panel.y + r * h)}h{_n(length * w)}v{_n(h)}h{_n(-length * w)}z"
+                for r, c, length in runs
             )
             fill = palette.fill(index, count) if palette else f"var({variable})"
             out.append(f'<path d="{path}" fill="{fill}"/>')
@@ -163,11 +173,15 @@ def _ticks(panel: Panel, muted: str) -> list[str]:
             x, y = (panel.x + middle, panel.y - 5) if across else (panel.x - 5, panel.y + middle + 3)
             anchor = "middle" if across else "end"
             name = panel.row_names[index] if panel.row_names and not across else first + index
-            out.append(f'<text x="{_n(x)}" y="{_n(y)}" font-size="9" text-anchor="{anchor}" fill="{muted}">{name}</text>')
+            out.append(
+                f'<text x="{_n(x)}" y="{_n(y)}" font-size="9" text-anchor="{anchor}" fill="{muted}">{name}</text>'
+            )
     return out
 
 
-def _labels(panel: Panel, grid: Grid | None, kind: str, threads: frozenset[int] | None, ink: str, halo: bool) -> list[str]:
+def _labels(
+    panel: Panel, grid: Grid | None, kind: str, threads: frozenset[int] | None, ink: str, halo: bool
+) -> list[str]:
     texts = panel.texts or (grid.labels(kind) if grid else [])
     if not texts:
         return []
@@ -185,7 +199,9 @@ def _labels(panel: Panel, grid: Grid | None, kind: str, threads: frozenset[int] 
         for r, row in enumerate(texts):
             y = _n(panel.y + (r + 0.5) * h + size * 0.36)
             cells = "".join(
-                f'<tspan x="{_n(panel.x + (c + 0.5) * w)}">{text}</tspan>' for c, text in enumerate(row) if shown[r, c] and text
+                f'<tspan x="{_n(panel.x + (c + 0.5) * w)}">{text}</tspan>'
+                for c, text in enumerate(row)
+                if shown[r, c] and text
             )
             out += [f'<text y="{y}">{cells}</text>'] if cells else []
         return [head, *out, "</g>"]
@@ -206,7 +222,9 @@ def _two_line_labels(panel: Panel, texts: list[list[str]], shown: Mask, ink: str
         for c, (top, bottom) in enumerate(row):
             if shown[r, c]:
                 x = _n(panel.x + (c + 0.5) * w)
-                out.append(f'<text x="{x}" y="{_n(y - 1)}">{top}<tspan x="{x}" y="{_n(y + size - 1)}">{bottom}</tspan></text>')
+                out.append(
+                    f'<text x="{x}" y="{_n(y - 1)}">{top}<tspan x="{x}" y="{_n(y + size - 1)}">{bottom}</tspan></text>'
+                )
     return [*out, "</g>"]
 
 

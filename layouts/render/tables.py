@@ -15,7 +15,9 @@ def _texts(panel: Panel, label: str, threads: frozenset[int] | None) -> list[lis
     rows, cols = _window(panel)
     texts = panel.grid.labels(label)
     owners = panel.grid.thread
-    return [[texts[r][c] if threads is None or threads & set(owners[r, c].tolist()) else "" for c in cols] for r in rows]
+    return [
+        [texts[r][c] if threads is None or threads & set(owners[r, c].tolist()) else "" for c in cols] for r in rows
+    ]
 
 
 def plain(panel: Panel, label: str, threads: frozenset[int] | None = None) -> str:
@@ -25,7 +27,13 @@ def plain(panel: Panel, label: str, threads: frozenset[int] | None = None) -> st
     width = max(3, max(len(text) for row in body for text in row), len(str(cols[-1])))
     head = " " * 5 + " ".join(str(c).rjust(width) for c in cols)
     return (
-        "\n".join([head.rstrip(), *(f"{r:4} " + " ".join(t.rjust(width) for t in row) for r, row in zip(rows, body, strict=True))]) + "\n"
+        "\n".join(
+            [
+                head.rstrip(),
+                *(f"{r:4} " + " ".join(t.rjust(width) for t in row) for r, row in zip(rows, body, strict=True)),
+            ]
+        )
+        + "\n"
     )
 
 

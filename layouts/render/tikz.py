@@ -1,4 +1,6 @@
-"""One of our SVG pictures as TikZ: every shape once, so a picture has one geometry. Compiles with pdflatex and no font of its own."""
+"""One of our SVG pictures as TikZ: every shape once, so a picture has one geometry. Compiles with pdflatex and no font
+of its own.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +12,29 @@ from layouts.errors import LayoutError
 _SPACE = "{http://www.w3.org/2000/svg}"
 _STEP = re.compile(r"([MmLlHhVvZz])|(-?\d*\.?\d+)")
 _ESCAPES = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "_": r"\_", "&": r"\&", "%": r"\%", "#": r"\#", "$": r"\$", "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}", "×": r"$\times$", "·": r"$\cdot$", "→": r"$\to$", "≠": r"$\neq$", "●": r"$\bullet$", "–": "--",
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "_": r"\_", "&": r"\&", "%": r"\%", "#": r"\#", "$": r"\$",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}", "×": r"$\times$", "·": r"$\cdot$",
+    "→": r"$\to$", "≠": r"$\neq$", "●": r"$\bullet$", "–": "--",
     "…": r"\ldots{}", "|": r"\textbar{}", '"': r"\textquotedbl{}",
 }  # fmt: skip
 # The hatch of each black-and-white fill: TikZ's patterns library.
-_PATTERNS = (None, "north east lines", "north west lines", "horizontal lines", "vertical lines", "grid", "crosshatch", "dots")
+_PATTERNS = (
+    None,
+    "north east lines",
+    "north west lines",
+    "horizontal lines",
+    "vertical lines",
+    "grid",
+    "crosshatch",
+    "dots",
+)
 _INHERITED = ("fill", "stroke", "stroke-width", "font-size", "font-weight", "text-anchor")
 
 
 def tikz(drawing: str, standalone: bool = True) -> str:
-    """The picture as a standalone document, or as a tikzpicture to \\input (needs \\usepackage{tikz}, \\usetikzlibrary{patterns}).
+    """The picture as a standalone document, or as a tikzpicture to \\input (needs \\usepackage{tikz},
+    \\usetikzlibrary{patterns}).
 
     LayoutError where the picture takes its colours from a page's style sheet.
     """
@@ -35,12 +49,19 @@ def tikz(drawing: str, standalone: bool = True) -> str:
     if not standalone:
         return "\n".join(picture) + "\n"
     head = [
-        r"\documentclass[border=2pt]{standalone}", r"\usepackage[T1]{fontenc}", r"\usepackage{tikz}", r"\usetikzlibrary{patterns}", r"\begin{document}",
+        r"\documentclass[border=2pt]{standalone}", r"\usepackage[T1]{fontenc}", r"\usepackage{tikz}",
+        r"\usetikzlibrary{patterns}", r"\begin{document}",
     ]  # fmt: skip
     return "\n".join([*head, *picture, r"\end{document}"]) + "\n"
 
 
-def _walk(node: ElementTree.Element, above: dict[str, str], shift: tuple[float, float], out: list[str], colours: dict[str, str]) -> None:
+def _walk(
+    node: ElementTree.Element,
+    above: dict[str, str],
+    shift: tuple[float, float],
+    out: list[str],
+    colours: dict[str, str],
+) -> None:
     tag = node.tag.removeprefix(_SPACE)
     if tag in ("title", "desc", "defs"):
         return
@@ -79,7 +100,9 @@ def _painted(path: str, style: dict[str, str], dashed: str | None, colours: dict
         out.append(rf"  \fill[{_colour(fill, colours)}] {path};")
     if stroke != "none":
         width = float(style.get("stroke-width", "1")) * 0.75
-        out.append(rf"  \draw[{_colour(stroke, colours)},line width={width:g}pt{',densely dashed' if dashed else ''}] {path};")
+        out.append(
+            rf"  \draw[{_colour(stroke, colours)},line width={width:g}pt{',densely dashed' if dashed else ''}] {path};"
+        )
     return out
 
 
@@ -122,7 +145,8 @@ def _text(x: float, y: float, text: str, style: dict[str, str], colours: dict[st
     weight = r"\bfseries" if style.get("font-weight") in ("600", "700", "bold") else ""
     white = ",fill=white,inner sep=0.6pt" if style.get("stroke") == "#ffffff" else ""
     return [
-        rf"  \node[anchor={anchor},text={_colour(style.get('fill', '#000000'), colours)}{white},font=\ttfamily\fontsize{{{size:.2f}}}{{{size * 1.2:.2f}}}\selectfont{weight}] at ({x:g},{y:g}) {{{escape(text)}}};"
+        rf"  \node[anchor={anchor},text={_colour(style.get('fill', '#000000'), colours)}{white},font=\ttfamily\fontsize{{{size:.2f}}}{{{size * 1.2:.2f}}}\selectfont{weight}]"  # noqa: E501
+        rf" at ({x:g},{y:g}) {{{escape(text)}}};"
     ]
 
 
@@ -135,5 +159,7 @@ def _colour(code: str, colours: dict[str, str]) -> str:
     if code in ("black", "white"):
         return code
     if not re.fullmatch(r"#[0-9a-fA-F]{6}", code):
-        raise LayoutError("bad_option", f"'{code}' is no colour outside a page.", "Choose theme light, dark or bw.", "theme")
+        raise LayoutError(
+            "bad_option", f"'{code}' is no colour outside a page.", "Choose theme light, dark or bw.", "theme"
+        )
     return colours.setdefault(code.lower(), f"c{len(colours)}")

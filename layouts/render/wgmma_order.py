@@ -1,7 +1,7 @@
 """The order of instructions around a wgmma as PTX: patterns that are right, and those that leave one out.
 
-Every pattern is assembled in the tests. `diagnosed` is the number of the message that ptxas 13.0 gives it with -v, "" for none.
-Registers and descriptors have the names of `DECLARED`.
+Every pattern is assembled in the tests. `diagnosed` is the number of the message that ptxas 13.0 gives it with -v, ""
+for none. Registers and descriptors have the names of `DECLARED`.
 """
 
 from __future__ import annotations
@@ -103,7 +103,12 @@ PATTERNS = (
             (_wait(0), "before the kernel ends"),
         ),
     ),
-    Pattern("no-fence", "Without wgmma.fence", ((_SHARED, "d0-d3 were written just before"), (_COMMIT, ""), (_wait(0), "")), "C7519"),
+    Pattern(
+        "no-fence",
+        "Without wgmma.fence",
+        ((_SHARED, "d0-d3 were written just before"), (_COMMIT, ""), (_wait(0), "")),
+        "C7519",
+    ),
     Pattern(
         "no-fence-again",
         "Without the second wgmma.fence",

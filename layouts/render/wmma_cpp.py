@@ -1,4 +1,6 @@
-"""CUDA C++ with nvcuda::wmma: a whole one-warp kernel for a wmma.mma, and the pieces of it that a page about one function shows."""
+"""CUDA C++ with nvcuda::wmma: a whole one-warp kernel for a wmma.mma, and the pieces of it that a page about one
+function shows.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,10 @@ class Kernel:
     @property
     def text(self) -> str:
         body = "".join((self.declare, self.fill, self.load, self.round, self.multiply, self.elementwise, self.store))
-        return f"{HEAD}\n// One warp, D = 2·A·B: the factor 2 stands for any element-wise epilogue.\n__global__ void {self.name}({self.parameters}) {{\n{body}}}\n"
+        return (
+            f"{HEAD}\n// One warp, D = 2·A·B: the factor 2 stands for any element-wise epilogue.\n__global__ void"
+            f" {self.name}({self.parameters}) {{\n{body}}}\n"
+        )
 
 
 def available(instruction: Instruction) -> bool:
@@ -45,14 +50,19 @@ def kernel(instruction: Instruction) -> Kernel:
     ops = instruction.operands
     layouts = dict(zip("ab", instruction.syntax.layouts, strict=True))
     strides = {name: wmma.default_stride(ops[name], layout) for name, layout in layouts.items()}
-    types = {name: wmma.cpp_fragment(instruction, op, layouts.get(name, "")).removeprefix("nvcuda::") for name, op in ops.items()}
+    types = {
+        name: wmma.cpp_fragment(instruction, op, layouts.get(name, "")).removeprefix("nvcuda::")
+        for name, op in ops.items()
+    }
     types = {name: qualified(text) for name, text in types.items()}
     names = "abcd" if instruction.types["c"] != instruction.types["d"] else "abc"
     out = "d" if "d" in names else "c"
     memory = {name: _memory(instruction, name) for name in ("a", "b", out)}
     rounding = ""
     if ops["a"].element.name == "tf32":
-        rounding = "".join(f"  for (int i = 0; i < {x}.num_elements; ++i) {x}.x[i] = wmma::__float_to_tf32({x}.x[i]);\n" for x in "ab")
+        rounding = "".join(
+            f"  for (int i = 0; i < {x}.num_elements; ++i) {x}.x[i] = wmma::__float_to_tf32({x}.x[i]);\n" for x in "ab"
+        )
     return Kernel(
         "tile_product",
         f"const {memory['a']}* A, const {memory['b']}* B, {memory[out]}* D",
@@ -94,5 +104,7 @@ def _scaled(instruction: Instruction, out: str) -> str:
 def _call(instruction: Instruction, out: str) -> str:
     operation = next((op for op in BIT_OPERATIONS if op.ptx in instruction.modifiers), None)
     if operation:
-        return f"bmma_sync({out}, a, b, c, wmma::experimental::{operation.cpp}, wmma::experimental::bmmaAccumulateOpPOPC)"
+        return (
+            f"bmma_sync({out}, a, b, c, wmma::experimental::{operation.cpp}, wmma::experimental::bmmaAccumulateOpPOPC)"
+        )
     return f"mma_sync({out}, a, b, c{', true' if 'satfinite' in instruction.modifiers else ''})"

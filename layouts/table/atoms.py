@@ -26,7 +26,10 @@ def _group(instruction: Instruction, mods: set[str]) -> str:
         return ""
     ending = "_SATURATE" if "satfinite" in mods else ""
     transposes = "" if a in ("f16", "bf16") else "_TN"
-    return f"SM90::GMMA::MMA_64x{s['n']}x{s['k']}_{types['d']}{types['a']}{types['b']}_SS{transposes}{ending} (A in registers: _RS)"
+    return (
+        f"SM90::GMMA::MMA_64x{s['n']}x{s['k']}_{types['d']}{types['a']}{types['b']}_SS{transposes}{ending} (A in"
+        " registers: _RS)"
+    )
 
 
 def _matrices(instruction: Instruction, mods: set[str]) -> str:
@@ -46,7 +49,9 @@ def _warp(instruction: Instruction, mods: set[str]) -> str:
     if a == "f16" and s["k"] == 4:
         if instruction.types["d"] != instruction.types["c"]:
             return ""
-        turned = "".join("T" if side == want else "N" for side, want in zip(instruction.syntax.layouts, ("row", "col"), strict=True))
+        turned = "".join(
+            "T" if side == want else "N" for side, want in zip(instruction.syntax.layouts, ("row", "col"), strict=True)
+        )
         return f"SM70_{shape}_{spelled}_{turned}"
     if a == "b1":
         return f"SM80_{shape}_{spelled}_TN_{'XOR' if 'xor' in mods else 'AND'}POPC"

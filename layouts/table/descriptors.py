@@ -7,12 +7,29 @@ from layouts.format import Format
 from layouts.swizzle import mode
 
 START = Field(
-    "start_address", 0, 13, 16, "bytes of the shared window, low 18 bits", "start_address", "start address", "start", "the start", 9
+    "start_address",
+    0,
+    13,
+    16,
+    "bytes of the shared window, low 18 bits",
+    "start_address",
+    "start address",
+    "start",
+    "the start",
+    9,
 )
 LBO = Field("lbo", 16, 29, 16, "leading dimension byte offset", "lbo_bytes", "LBO", "LBO", "LBO", 8)
 SBO = Field("sbo", 32, 45, 16, "stride dimension byte offset", "sbo_bytes", "SBO", "SBO", "SBO", 8)
 BASE_OFFSET = Field(
-    "base_offset", 49, 51, 1, "128-byte rows past the pattern's boundary", "base_offset", "base offset", "base", "the base offset"
+    "base_offset",
+    49,
+    51,
+    1,
+    "128-byte rows past the pattern's boundary",
+    "base_offset",
+    "base offset",
+    "base",
+    "the base offset",
 )
 SWIZZLE = Field("swizzle", 62, 63, 1, "0 none, 1 128B, 2 64B, 3 32B", "swizzle", "swizzle", "swz", "the swizzle mode")
 

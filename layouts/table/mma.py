@@ -47,7 +47,15 @@ QUAD_PAIR = [
 
 FAMILIES = [
     *QUAD_PAIR,
-    Family("mma", OPCODE, FLOATS, ("m16n8k8", "m16n8k16"), ("f16 f16 f16 f16", "f32 f16 f16 f32"), ABCD, PTX("9.7.14.5.7-8")),
+    Family(
+        "mma",
+        OPCODE,
+        FLOATS,
+        ("m16n8k8", "m16n8k16"),
+        ("f16 f16 f16 f16", "f32 f16 f16 f32"),
+        ABCD,
+        PTX("9.7.14.5.7-8"),
+    ),
     Family("mma", OPCODE, FLOATS, ("m16n8k8", "m16n8k16"), ("f32 bf16 bf16 f32",), ABCD, PTX("9.7.14.5.7-8")),
     Family("mma", OPCODE, FLOATS, ("m16n8k4", "m16n8k8"), ("f32 tf32 tf32 f32",), ABCD, PTX("9.7.14.5.6-7")),
     Family(

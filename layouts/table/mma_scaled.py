@@ -13,7 +13,14 @@ _FP4_4X = " scale_vec::4X with ue8m0 is documented from PTX 9.1 on; ptxas 13.0 (
 
 
 def _rows(
-    kind: str, types: tuple[str, ...], size: str, blocks: int, shape: str, sparse: SparseRow | None, container: int, note: str
+    kind: str,
+    types: tuple[str, ...],
+    size: str,
+    blocks: int,
+    shape: str,
+    sparse: SparseRow | None,
+    container: int,
+    note: str,
 ) -> Family:
     opcode = ORDERED if sparse else OPCODE
     return Family(

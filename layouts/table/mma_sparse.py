@@ -1,8 +1,8 @@
 """mma.sp and mma.sp::ordered_metadata: A stored at half its columns, metadata says which. PTX ISA 9.1, 9.7.14.6.
 
-A's registers hold the dense fragment of K/2 columns. In an index pattern s is the selector, q the group inside a register, and the
-right side names the lane that supplies the metadata and the index number in its 32-bit e. Reproduced by 60 variants measured on an
-H100 (tests/golden/hardware/mma_sp.json.gz).
+A's registers hold the dense fragment of K/2 columns. In an index pattern s is the selector, q the group inside a
+register, and the right side names the lane that supplies the metadata and the index number in its 32-bit e. Reproduced
+by 60 variants measured on an H100 (tests/golden/hardware/mma_sp.json.gz).
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ A = "(g:8 t:4) (j:k/8/v i:2 e:v) -> (i g) (j t e)"
 ABCD = {"a": A, "b": B, "c": D, "d": D}
 SOURCE = PTX("9.7.14.6.2")
 
-PLAIN_OPCODE = Opcode("mma.sp", "multiply and accumulate by one warp, A stored without the zeros its metadata names", PTX("9.7.14.6.3"))
+PLAIN_OPCODE = Opcode(
+    "mma.sp", "multiply and accumulate by one warp, A stored without the zeros its metadata names", PTX("9.7.14.6.3")
+)
 ORDERED = Opcode("mma.sp::ordered_metadata", "as mma.sp; the indices of the metadata must ascend", PTX("9.7.14.6.3"))
 _LANE = "(g:8 t:4) "
 HALF_16 = SparseRow(2, 4, _LANE + "(s:S i:2 e:2) -> (g s) (i t e)", 4)

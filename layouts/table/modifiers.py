@@ -28,4 +28,6 @@ MODIFIERS = {
     "b4x16_p64": "in memory: 16 packed 4-bit elements and 64 bits of padding",
 }
 
-KINDS = tuple(name for name in MODIFIERS if name.startswith(("kind::", "scale_vec::")))  # which types, and how they are scaled
+KINDS = tuple(
+    name for name in MODIFIERS if name.startswith(("kind::", "scale_vec::"))
+)  # which types, and how they are scaled

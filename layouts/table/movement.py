@@ -1,7 +1,7 @@
 """ldmatrix, stmatrix, movmatrix: rows of matrices between shared memory and fragments. PTX ISA 9.1, 9.7.14.5.15 to .17.
 
-Coordinates are matrix, row, col as the matrices lie in memory. The 16-bit forms were executed on an H100; the 8-bit forms are
-stated from CUTLASS (include/cute/atom/copy_traits_sm100.hpp) and PTX's figures and need sm_100a or sm_120a.
+Coordinates are matrix, row, col as the matrices lie in memory. The 16-bit forms were executed on an H100; the 8-bit
+forms are stated from CUTLASS (include/cute/atom/copy_traits_sm100.hpp) and PTX's figures and need sm_100a or sm_120a.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ def _row(
 _PACKED = ("b6x16_p32", "b4x16_p64")
 _PACKED_NOTE = (
     NOT_RUN
-    + " Elements arrive in 8-bit containers; mma.kind::f8f6f4 wants e2m1 in bits 2 to 5, so b4x16_p64 data needs a shift left by 2 first."
+    + " Elements arrive in 8-bit containers; mma.kind::f8f6f4 wants e2m1 in bits 2 to 5, so b4x16_p64 data needs a"
+    " shift left by 2 first."
 )
 
 FAMILIES = [

@@ -26,7 +26,10 @@ DENSE_OPCODE = Opcode(
     "wgmma",
 )
 SPARSE_OPCODE = Opcode(
-    "wgmma.mma_async.sp", "as wgmma.mma_async, A stored without the zeros its metadata names", PTX("9.7.15.6.3"), "wgmma.sp"
+    "wgmma.mma_async.sp",
+    "as wgmma.mma_async, A stored without the zeros its metadata names",
+    PTX("9.7.15.6.3"),
+    "wgmma.sp",
 )
 SPARSE = "wgmma.mma_async.sp.sync.aligned.{shape}.{d}.{a}.{b}"
 DENSE = "wgmma.mma_async.sync.aligned.{shape}.{d}.{a}.{b}"
@@ -74,7 +77,9 @@ FAMILIES = [
     _row(16, N_FLOAT, ("f16 f16 f16", "f32 f16 f16", "f32 bf16 bf16")),
     _row(8, N_FLOAT, ("f32 tf32 tf32",)),
     _row(32, N_FLOAT, cross("{d} {a} {b}", d="f16 f32", a=F8, b=F8)),
-    _row(32, N_INTEGER, cross("s32 {a} {b}", a="s8 u8", b="s8 u8"), DENSE + "{sat}", options={"sat": ("", ".satfinite")}),
+    _row(
+        32, N_INTEGER, cross("s32 {a} {b}", a="s8 u8", b="s8 u8"), DENSE + "{sat}", options={"sat": ("", ".satfinite")}
+    ),
     _row(256, N_INTEGER, ("s32 b1 b1",), DENSE + ".and.popc"),
     _row(32, N_FLOAT, ("f16 f16 f16", "f32 f16 f16", "f32 bf16 bf16"), SPARSE, sparsity=_by_warp(HALF_32)),
     _row(16, N_FLOAT, ("f32 tf32 tf32",), SPARSE, sparsity=_by_warp(WORD_16)),

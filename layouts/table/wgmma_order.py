@@ -1,6 +1,7 @@
 """What keeps a wgmma in order: four instructions, one row each. PTX ISA 9.1, 9.7.15.7, 9.7.15.4 and 9.7.13.4.
 
-`diagnosed` is what ptxas 13.0 says (with -v) where the instruction is missing; the tests leave it out and read what ptxas says.
+`diagnosed` is what ptxas 13.0 says (with -v) where the instruction is missing; the tests leave it out and read what
+ptxas says.
 """
 
 from __future__ import annotations
@@ -34,8 +35,10 @@ ORDER = (
     Ordering(
         "fence.proxy.async",
         ("fence.proxy.async;", "fence.proxy.async.shared::cta;"),
-        "accesses to memory through the generic proxy (ld, st) and through the async proxy (wgmma, TMA), in both directions",
-        "after the stores that fill a tile and before the barrier that tells the warpgroup; not for tiles that TMA wrote",
+        "accesses to memory through the generic proxy (ld, st) and through the async proxy (wgmma, TMA), in both"
+        " directions",
+        "after the stores that fill a tile and before the barrier that tells the warpgroup; not for tiles that TMA"
+        " wrote",
         "the wgmma may read what the shared memory held before the stores. Nothing warns, and it often looks right.",
         "",
         "each thread that stored",
@@ -49,7 +52,8 @@ ORDER = (
         "accesses to registers, before a wgmma that uses the same registers as accumulator or as A",
         "before the first wgmma, and again after code has touched the accumulator or the registers of A; "
         "not between wgmmas of one shape that accumulate into the same registers",
-        "the behavior is undefined. ptxas inserts the fence where it sees that it is missing, and says so only with -v.",
+        "the behavior is undefined. ptxas inserts the fence where it sees that it is missing, and says so only"
+        " with -v.",
         "C7519",
         "all 128 threads of the warpgroup",
         "8.0",
@@ -73,7 +77,8 @@ ORDER = (
         ("wgmma.wait_group.sync.aligned N;",),
         "waits until at most the N latest groups are pending; all earlier ones are complete",
         "before reading or writing D or the registers of A, and before the tiles in shared memory are overwritten",
-        "the behavior is undefined. ptxas inserts a wait where it sees the accumulator used too early, which serializes the wgmmas.",
+        "the behavior is undefined. ptxas inserts a wait where it sees the accumulator used too early, which serializes"
+        " the wgmmas.",
         "C7517",
         "all 128 threads of the warpgroup",
         "8.0",

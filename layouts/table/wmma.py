@@ -7,13 +7,18 @@ from __future__ import annotations
 
 from layouts.instruction import PTX, Family, Opcode, Place, Source, Verb, cross
 
-SOURCE = Source("measured on an NVIDIA H100 80GB HBM3 (sm_90), CUDA 13.0, 2026-11-21", "wmma.load of matrices of element indices")
+SOURCE = Source(
+    "measured on an NVIDIA H100 80GB HBM3 (sm_90), CUDA 13.0, 2026-11-21", "wmma.load of matrices of element indices"
+)
 UNSPECIFIED = (
-    "PTX leaves this map to the architecture. Shown is what an H100 (sm_90) does; every other architecture is unknown: probe it before "
-    "you rely on it."
+    "PTX leaves this map to the architecture. Shown is what an H100 (sm_90) does; every other architecture is unknown:"
+    " probe it before you rely on it."
 )
 MEASURED = "measured on H100 (sm_90), 2026-11-21"
-SUB_BYTE = "4-bit and single-bit wmma: PTX calls them preview features. From sm_90 on 4-bit products and .xor are emulated, later .and, too. Prefer mma."
+SUB_BYTE = (
+    "4-bit and single-bit wmma: PTX calls them preview features. From sm_90 on 4-bit products and .xor are emulated,"
+    " later .and, too. Prefer mma."
+)
 
 MENU = -1  # the oldest way to program tensor cores, which menus begin with
 
@@ -23,7 +28,9 @@ OPCODES = {
     "c": Opcode("wmma.load.c", "load an accumulator's fragment from memory", PTX("9.7.14.4.3")),
     "d": Opcode("wmma.store.d", "store an accumulator's fragment to memory", PTX("9.7.14.4.4")),
 }
-PRODUCT = Opcode("wmma.mma", "multiply and accumulate fragments that wmma.load made, by one warp", PTX("9.7.14.4.5"), "wmma")
+PRODUCT = Opcode(
+    "wmma.mma", "multiply and accumulate fragments that wmma.load made, by one warp", PTX("9.7.14.4.5"), "wmma"
+)
 
 SHAPES_16 = ("m16n16k16", "m8n32k16", "m32n8k16")
 SPACES = ("global", "shared", "shared::cta")
@@ -142,16 +149,33 @@ def _products() -> list[Family]:
     both = {"la": LAYOUTS, "lb": LAYOUTS}
     sat = {"sat": ("", ".satfinite")}
     full = ".{d}.{a}.{b}.{c}"
-    out = [_mma(head + ".{d}.{c}", shape, "f16", cross("{d} f16 f16 {c}", d="f16 f32", c="f16 f32"), **both) for shape in SHAPES_16]
+    out = [
+        _mma(head + ".{d}.{c}", shape, "f16", cross("{d} f16 f16 {c}", d="f16 f32", c="f16 f32"), **both)
+        for shape in SHAPES_16
+    ]
     out += [_mma(head + full, shape, "bf16", ("f32 bf16 bf16 f32",), **both) for shape in SHAPES_16]
     out += [_mma(head + full, "m16n16k8", "tf32", ("f32 tf32 tf32 f32",), **both)]
-    out += [_mma(head + "{rnd}" + full, "m8n8k4", "f64", ("f64 f64 f64 f64",), **both, rnd=("", ".rn", ".rz", ".rm", ".rp"))]
     out += [
-        _mma(head + full + "{sat}", shape, kind, (f"s32 {kind} {kind} s32",), **both, **sat) for shape in SHAPES_16 for kind in ("s8", "u8")
+        _mma(head + "{rnd}" + full, "m8n8k4", "f64", ("f64 f64 f64 f64",), **both, rnd=("", ".rn", ".rz", ".rm", ".rp"))
+    ]
+    out += [
+        _mma(head + full + "{sat}", shape, kind, (f"s32 {kind} {kind} s32",), **both, **sat)
+        for shape in SHAPES_16
+        for kind in ("s8", "u8")
     ]
     row_col = "wmma.mma.sync.aligned.row.col.{shape}"
-    out += [_mma(row_col + full + "{sat}", "m8n8k32", kind, (f"s32 {kind} {kind} s32",), **sat) for kind in ("s4", "u4")]
-    out += [_mma("wmma.mma{op}.popc.sync.aligned.row.col.{shape}" + full, "m8n8k128", "b1", ("s32 b1 b1 s32",), op=(".xor", ".and"))]
+    out += [
+        _mma(row_col + full + "{sat}", "m8n8k32", kind, (f"s32 {kind} {kind} s32",), **sat) for kind in ("s4", "u4")
+    ]
+    out += [
+        _mma(
+            "wmma.mma{op}.popc.sync.aligned.row.col.{shape}" + full,
+            "m8n8k128",
+            "b1",
+            ("s32 b1 b1 s32",),
+            op=(".xor", ".and"),
+        )
+    ]
     return out
 
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 class Function:
     """One name of the API.
 
-    signatures as the header spells them, templates left open; becomes: the PTX opcode it is compiled to, "" where there is none;
-    modifier: the word that the PTX texts it becomes all have, and those of no other function; collective: whether all lanes of the warp must call it; since: the first architecture that has any form of it.
+    signatures as the header spells them, templates left open; becomes: the PTX opcode it is compiled to, "" where there
+    is none; modifier: the word that the PTX texts it becomes all have, and those of no other function; collective:
+    whether all lanes of the warp must call it; since: the first architecture that has any form of it.
     """
 
     name: str
@@ -32,7 +33,9 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class BitOperation:
-    """What bmma_sync does with two bits before it counts: the C++ constant, its value, and the modifier of the PTX text."""
+    """What bmma_sync does with two bits before it counts: the C++ constant, its value, and the modifier of the PTX
+    text.
+    """
 
     cpp: str
     value: int
@@ -71,8 +74,14 @@ FUNCTIONS = (
     Function(
         "mma_sync",
         (
-            "void mma_sync(fragment<accumulator, …>& d, const fragment<matrix_a, …>& a, const fragment<matrix_b, …>& b, const fragment<accumulator, …>& c);",
-            "void mma_sync(fragment<accumulator, …, int>& d, const fragment<matrix_a, …>& a, const fragment<matrix_b, …>& b, const fragment<accumulator, …, int>& c, bool satf = false);",
+            (
+                "void mma_sync(fragment<accumulator, …>& d, const fragment<matrix_a, …>& a, const fragment<matrix_b,"
+                " …>& b, const fragment<accumulator, …>& c);"
+            ),
+            (
+                "void mma_sync(fragment<accumulator, …, int>& d, const fragment<matrix_a, …>& a, const"
+                " fragment<matrix_b, …>& b, const fragment<accumulator, …, int>& c, bool satf = false);"
+            ),
         ),
         "Multiplies and accumulates, D = A·B + C. D may be the same fragment as C.",
         "wmma.mma",
@@ -81,9 +90,12 @@ FUNCTIONS = (
     Function(
         "bmma_sync",
         (
-            "void bmma_sync(fragment<accumulator, 8, 8, 128, int>& d, const fragment<matrix_a, 8, 8, 128, experimental::precision::b1, row_major>& a, "
-            "const fragment<matrix_b, 8, 8, 128, experimental::precision::b1, col_major>& b, const fragment<accumulator, 8, 8, 128, int>& c, "
-            "experimental::bmmaBitOp = bmmaBitOpXOR, experimental::bmmaAccumulateOp = bmmaAccumulateOpPOPC);",
+            (
+                "void bmma_sync(fragment<accumulator, 8, 8, 128, int>& d, const fragment<matrix_a, 8, 8, 128,"
+                " experimental::precision::b1, row_major>& a, const fragment<matrix_b, 8, 8, 128,"
+                " experimental::precision::b1, col_major>& b, const fragment<accumulator, 8, 8, 128, int>& c,"
+                " experimental::bmmaBitOp = bmmaBitOpXOR, experimental::bmmaAccumulateOp = bmmaAccumulateOpPOPC);"
+            ),
         ),
         "Multiplies single bits: XOR or AND of a row of A with a column of B, then the number of set bits, added to C.",
         "wmma.mma",

@@ -1,4 +1,5 @@
-"""Requests that mean harm, one at a time against a real server: how long each takes, how long /healthz waits meanwhile, and the memory kept.
+"""Requests that mean harm, one at a time against a real server: how long each takes, how long /healthz waits meanwhile,
+and the memory kept.
 
 Loopback only, a request each. Part of `make load`; tests/test_limits.py holds what it can of this without a clock.
 """
@@ -41,7 +42,9 @@ def server(*options: str) -> Iterator[tuple[int, int]]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    process = subprocess.Popen([*COMMAND, "serve", "--port", str(port), *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [*COMMAND, "serve", "--port", str(port), *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     try:
         for _ in range(1000):
             with contextlib.suppress(OSError):
@@ -54,7 +57,9 @@ def server(*options: str) -> Iterator[tuple[int, int]]:
         process.wait(20)
 
 
-def ask(port: int, method: str, path: str, body: bytes = b"", headers: dict[str, str] | None = None) -> tuple[int, bytes]:
+def ask(
+    port: int, method: str, path: str, body: bytes = b"", headers: dict[str, str] | None = None
+) -> tuple[int, bytes]:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
         connection.request(method, path, body or None, headers or {})
@@ -107,8 +112,8 @@ TRIES = 4
 
 
 def main() -> list[Seen]:
-    """Every request once; one that /healthz waited for longer than 100 ms again, on a server that keeps nothing, and the least wait counts:
-    on a machine with other work a wait proves nothing until it comes again."""
+    """Every request once; one that /healthz waited for longer than 100 ms again, on a server that keeps nothing, and
+    the least wait counts: on a machine with other work a wait proves nothing until it comes again."""
     worst: list[Seen] = []
     with server() as (port, pid), server("--cache-bytes", "0") as (again, other):
         print(f"{'request':60} status  seconds  answer MB  healthz ms  RSS MB")
@@ -119,10 +124,12 @@ def main() -> list[Seen]:
                     seen.health_ms = min(seen.health_ms, one(again, other, name, method, path, body).health_ms)
             worst.append(seen)
             print(
-                f"{seen.name:60} {seen.status:6} {seen.seconds:8.2f} {seen.megabytes:10.2f} {seen.health_ms:11.0f} {seen.rss_mb:7.0f}",
+                f"{seen.name:60} {seen.status:6} {seen.seconds:8.2f} {seen.megabytes:10.2f} {seen.health_ms:11.0f}"
+                f" {seen.rss_mb:7.0f}",
                 flush=True,
             )
-    print(f"{len(worst)} requests; slowest {max(s.seconds for s in worst):.2f} s, longest /healthz {max(s.health_ms for s in worst):.0f} ms, "
+    print(f"{len(worst)} requests; slowest {max(s.seconds for s in worst):.2f} s, longest /healthz "
+          f"{max(s.health_ms for s in worst):.0f} ms, "
           f"memory {max(s.rss_mb for s in worst):.0f} MB; {os.cpu_count()} cores")  # fmt: skip
     return worst
 

@@ -1,7 +1,8 @@
 """One server process under load, on this machine's loopback alone, bounded in count and time: `make load`.
 
-Writes the section "Under load" of docs/benchmarks.md. The client is a few lines of asyncio instead of a tool: it needs no installation, says
-exactly when it began and ended each request, and costs the server's machine little more than the bytes.
+Writes the section "Under load" of docs/benchmarks.md. The client is a few lines of asyncio instead of a tool: it needs
+no installation, says exactly when it began and ended each request, and costs the server's machine little more than the
+bytes.
 """
 
 from __future__ import annotations
@@ -146,7 +147,9 @@ def catalogue(port: int) -> list[str]:
     connection.request("GET", "/api/v1/instructions")
     found = json.loads(connection.getresponse().read())["instructions"]
     connection.close()
-    return [f"/api/v1/instructions/{row['ptx']}{part}" for row in found for part in ("", f"/operands/{row['operands'][0]}")]
+    return [
+        f"/api/v1/instructions/{row['ptx']}{part}" for row in found for part in ("", f"/operands/{row['operands'][0]}")
+    ]
 
 
 async def measured() -> list[str]:
@@ -183,7 +186,9 @@ async def measured() -> list[str]:
         before, wrong = rss_mb(pid), 0
         for _ in range(4):
             wrong += (await flood(port, [OPERAND, *cold[::50]], 25_000)).wrong
-        row("memory before and after 100,000 requests", f"{before:.0f} MB, {rss_mb(pid):.0f} MB, {wrong} failed", "flat")
+        row(
+            "memory before and after 100,000 requests", f"{before:.0f} MB, {rss_mb(pid):.0f} MB, {wrong} failed", "flat"
+        )
     return rows
 
 
@@ -192,13 +197,16 @@ def main() -> None:
         rows = runner.run(measured())
     told = hostile.main()
     rows.append(
-        f"| {len(told):,} requests that mean harm, one at a time (tests/hostile.py): the slowest; the longest /healthz waited meanwhile, least of up to 4 tries; memory with its workers | "
-        f"{max(s.seconds for s in told):.1f} s; {max(s.health_ms for s in told):.0f} ms, over 100 ms {sum(s.health_ms > 100 for s in told)} times; {max(s.rss_mb for s in told):.0f} MB | 5 s; 100 ms; 300 MB |"
+        f"| {len(told):,} requests that mean harm, one at a time (tests/hostile.py): the slowest; the longest /healthz"
+        f" waited meanwhile, least of up to 4 tries; memory with its workers | {max(s.seconds for s in told):.1f} s;"
+        f" {max(s.health_ms for s in told):.0f} ms, over 100 ms {sum(s.health_ms > 100 for s in told)} times;"
+        f" {max(s.rss_mb for s in told):.0f} MB | 5 s; 100 ms; 300 MB |"
     )
     load = os.getloadavg()[0]
     head = (
-        f"Written by `make load` on {datetime.date.today().isoformat()}: one server process and the client on one machine with {len(os.sched_getaffinity(0))} cores, "
-        f"Python {platform.python_version()}; load average at the end {load:.1f}. Other programs ran on the machine where it is above 2: the figures are worse for it."
+        f"Written by `make load` on {datetime.date.today().isoformat()}: one server process and the client on one"
+        f" machine with {len(os.sched_getaffinity(0))} cores, Python {platform.python_version()}; load average at the"
+        f" end {load:.1f}. Other programs ran on the machine where it is above 2: the figures are worse for it."
     )
     write([HEADING, "", head, "", *rows])
 

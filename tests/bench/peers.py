@@ -24,8 +24,10 @@ ROOT = Path(__file__).parents[2]
 VENV = ROOT / ".venv-peers"
 PEER = "tensor-layouts==0.3.2"
 CASES = (
-    ("wgmma m64n256k16, accumulator, 16,384 cells", "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16", "d", "SM90_64x256x16_F32F16F16_SS", (64, 256), {"cell": "40x16"}, 1),
-    ("mma m16n8k16, accumulator, 128 cells", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "d", "SM80_16x8x16_F32F16F16F32_TN", (16, 8), {}, 3),
+    ("wgmma m64n256k16, accumulator, 16,384 cells", "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16", "d",
+    "SM90_64x256x16_F32F16F16_SS", (64, 256), {"cell": "40x16"}, 1),
+    ("mma m16n8k16, accumulator, 128 cells", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "d",
+    "SM80_16x8x16_F32F16F16F32_TN", (16, 8), {}, 3),
 )  # fmt: skip
 PEER_PROGRAM = """
 import json, os, sys, time
@@ -45,7 +47,9 @@ def peer_python() -> Path:
     python = VENV / "bin" / "python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", str(VENV)], check=True)
-        subprocess.run([python, "-m", "pip", "-q", "--disable-pip-version-check", "install", PEER, "matplotlib"], check=True)
+        subprocess.run(
+            [python, "-m", "pip", "-q", "--disable-pip-version-check", "install", PEER, "matplotlib"], check=True
+        )
     return python
 
 
@@ -62,7 +66,9 @@ def ours(ptx: str, letter: str, options: dict[str, str], file: Path) -> dict[str
 
 
 def opened(files: list[Path]) -> list[float]:
-    """Seconds until Chromium has loaded and painted each file: the median of three visits, of one where the file is large."""
+    """Seconds until Chromium has loaded and painted each file: the median of three visits, of one where the file is
+    large.
+    """
     out = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
@@ -89,7 +95,10 @@ def main() -> None:
             mine, theirs = Path(folder) / "ours.svg", Path(folder) / "peer.svg"
             told = ours(ptx, letter, options, mine)
             done = subprocess.run(
-                [python, "-c", PEER_PROGRAM, atom, str(high), str(wide), str(theirs), str(runs)], capture_output=True, text=True, check=True
+                [python, "-c", PEER_PROGRAM, atom, str(high), str(wide), str(theirs), str(runs)],
+                capture_output=True,
+                text=True,
+                check=True,
             )
             peer = json.loads(done.stdout)
             shown = opened([mine, theirs])
@@ -97,27 +106,35 @@ def main() -> None:
             print(title, told, peer, shown, flush=True)
         whole = ours("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "a", {}, Path(folder) / "x.svg")
         show = seconds([*COMMAND, "show", CASES[0][1], "d", "--at", "3,2"])
-        site = subprocess.run([*COMMAND, "export", str(Path(folder) / "site"), "--json"], capture_output=True, text=True, check=True)
+        site = subprocess.run(
+            [*COMMAND, "export", str(Path(folder) / "site"), "--json"], capture_output=True, text=True, check=True
+        )
         exported = json.loads(site.stdout)
     lines = [
         "# Benchmarks", "",
-        f"Written by `make bench-peers` on {datetime.date.today().isoformat()}; both programs in one run on one machine with {len(__import__('os').sched_getaffinity(0))} cores. Ratios matter, not the milliseconds.", "",
-        f"Peer: facebookresearch tensor-layouts ({PEER}), `draw_tv_layout` of the same accumulator with matplotlib. Both write an SVG with thread and value in every cell.", "",
+        f"Written by `make bench-peers` on {datetime.date.today().isoformat()}; both programs in one run on one "
+        f"machine with {len(__import__('os').sched_getaffinity(0))} cores. Ratios matter, not the milliseconds.", "",
+        f"Peer: facebookresearch tensor-layouts ({PEER}), `draw_tv_layout` of the same accumulator with matplotlib. "
+        f"Both write an SVG with thread and value in every cell.", "",
         "| picture | | seconds | megabytes | opens in Chromium, seconds |", "|---|---|---:|---:|---:|",
     ]  # fmt: skip
     for title, told, peer, shown in rows:
         lines.append(f"| {title} | Lanescope | {told['seconds']:.4f} | {told['bytes'] / 1e6:.3f} | {shown[0]:.2f} |")
         lines.append(f"| | tensor-layouts | {peer['seconds']:.2f} | {peer['bytes'] / 1e6:.3f} | {shown[1]:.2f} |")
         lines.append(
-            f"| | ratio | {peer['seconds'] / told['seconds']:.0f} | {peer['bytes'] / told['bytes']:.0f} | {shown[1] / shown[0]:.1f} |"
+            f"| | ratio | {peer['seconds'] / told['seconds']:.0f} | {peer['bytes'] / told['bytes']:.0f} |"
+            f" {shown[1] / shown[0]:.1f} |"
         )
     lines += [
         "", "## By itself", "", "| figure | seen | promised |", "|---|---:|---:|",
-        f"| SVG of the m64n256 accumulator, every cell labelled | {rows[0][1]['seconds'] * 1000:.0f} ms, {rows[0][1]['bytes'] / 1e6:.2f} MB | 100 ms, 1.5 MB |",
+        f"| SVG of the m64n256 accumulator, every cell labelled | {rows[0][1]['seconds'] * 1000:.0f} ms, "
+        f"{rows[0][1]['bytes'] / 1e6:.2f} MB | 100 ms, 1.5 MB |",
         f"| SVG of A of m16n8k16 | {whole['seconds'] * 1000:.1f} ms | 10 ms |",
         f"| `lanescope show … --at` as a process | {show * 1000:.0f} ms | 300 ms |",
-        f"| `lanescope export`, whole catalogue | {exported['seconds']:.0f} s, {exported['bytes'] / 1e6:.0f} MB, {exported['pages']} pages | 180 s, 150 MB |", "",
-        "PNG and PDF are drawn by resvg and svg2pdf: of the libraries that draw SVG without a browser they drew these grids exactly, need no system library and are MIT (cairosvg needs libcairo, kaleido a Chrome; skia, "
+        f"| `lanescope export`, whole catalogue | {exported['seconds']:.0f} s, {exported['bytes'] / 1e6:.0f} MB, "
+        f"{exported['pages']} pages | 180 s, 150 MB |", "",
+        "PNG and PDF are drawn by resvg and svg2pdf: of the libraries that draw SVG without a browser they drew these "
+        "grids exactly, need no system library and are MIT (cairosvg needs libcairo, kaleido a Chrome; skia, "
         "svglib and pymupdf misplaced text).",
     ]  # fmt: skip
     under_load = load.kept()

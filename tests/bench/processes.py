@@ -1,4 +1,6 @@
-"""Figures that need processes: the command line, the server's start, and pages in headless Chromium. Part of `make bench`."""
+"""Figures that need processes: the command line, the server's start, and pages in headless Chromium. Part of `make
+bench`.
+"""
 
 from __future__ import annotations
 
@@ -33,13 +35,18 @@ def seconds(command: list[str], runs: int = 7) -> float:
 
 def main() -> None:
     print(f"lanescope --help             {seconds([*COMMAND, '--help']) * 1000:7.0f} ms   (promised: under 300)")
-    print(f"lanescope show … --at        {seconds([*COMMAND, 'show', WIDE, 'd', '--at', '3,2']) * 1000:7.0f} ms   (promised: under 300)")
+    print(
+        f"lanescope show … --at        {seconds([*COMMAND, 'show', WIDE, 'd', '--at', '3,2']) * 1000:7.0f} ms  "
+        " (promised: under 300)"
+    )
     print(f"python -c pass               {seconds([sys.executable, '-c', 'pass']) * 1000:7.0f} ms   (for comparison)")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     began = time.perf_counter()
-    server = subprocess.Popen([*COMMAND, "serve", "--port", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    server = subprocess.Popen(
+        [*COMMAND, "serve", "--port", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     try:
         while True:
             try:
@@ -112,7 +119,10 @@ def requests(port: int) -> None:
             connection.request("GET", path, headers={"Accept-Encoding": "br"})
             size = len(connection.getresponse().read())
             taken.append(time.perf_counter() - began)
-        print(f"GET {name:24} {statistics.median(taken) * 1000:7.2f} ms   (promised: under {promised}); {size} bytes on the wire")
+        print(
+            f"GET {name:24} {statistics.median(taken) * 1000:7.2f} ms   (promised: under {promised}); {size} bytes on"
+            " the wire"
+        )
 
 
 def pages(site: str) -> None:
@@ -132,8 +142,14 @@ def pages(site: str) -> None:
         for step in range(40):
             page.mouse.move(box["x"] + 200 + 15 * step, box["y"] + box["height"] * 0.6 + step)
             lights.append(float(page.get_attribute("#stage", "data-light-ms") or 0))
-        print(f"hover lights its cells       {statistics.median(lights):7.2f} ms   (promised: under 16; worst {max(lights):.2f})")
-        print(f"DOM nodes                    {page.evaluate('document.querySelectorAll(`*`).length'):7d}      (promised: under 3000)")
+        print(
+            f"hover lights its cells       {statistics.median(lights):7.2f} ms   (promised: under 16; worst"
+            f" {max(lights):.2f})"
+        )
+        print(
+            f"DOM nodes                    {page.evaluate('document.querySelectorAll(`*`).length'):7d}      (promised:"
+            " under 3000)"
+        )
         page.goto(f"{site}/smem?mn=256&k=128")
         drawn = page.evaluate("performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd")
         print(f"tile 256×128 drawn           {drawn:7.0f} ms   (promised: under 500)")

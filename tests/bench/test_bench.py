@@ -47,7 +47,9 @@ def test_svg(benchmark: Any, what: str) -> None:
     print(f"\n{what}: {len(text.encode())} bytes")
 
 
-@pytest.mark.benchmark(group="descriptors (promised: one read under 1 ms, verify with repair under 50 ms, 16,000 reads under 2 s)")
+@pytest.mark.benchmark(
+    group="descriptors (promised: one read under 1 ms, verify with repair under 50 ms, 16,000 reads under 2 s)"
+)
 @pytest.mark.parametrize("what", ["reads of one", "verify 128×64 with repair", "16,000 reads"])
 def test_descriptors(benchmark: Any, what: str) -> None:
     import numpy as np

@@ -21,7 +21,9 @@ FLAGS = (
 
 
 def chromium_path() -> str | None:
-    return next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None)
+    return next(
+        (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+    )
 
 
 @contextlib.contextmanager
@@ -74,7 +76,9 @@ def open_page(site: str, browser: Browser) -> Iterator[Open]:
     complaints: list[str] = []
     contexts = []
 
-    def open_(path: str, width: int = 1440, height: int = 1000, scheme: str = "light", scripts: bool = True, wait: bool = True) -> Page:
+    def open_(
+        path: str, width: int = 1440, height: int = 1000, scheme: str = "light", scripts: bool = True, wait: bool = True
+    ) -> Page:
         context = browser.new_context(
             viewport={"width": width, "height": height},
             color_scheme=scheme,  # type: ignore[arg-type]
@@ -83,10 +87,18 @@ def open_page(site: str, browser: Browser) -> Iterator[Open]:
         )
         contexts.append(context)
         page = context.new_page()
-        expected = ("404", "422", "willReadFrequently")  # refusals the tests ask for; the tests themselves read the canvas back
+        expected = (
+            "404",
+            "422",
+            "willReadFrequently",
+        )  # refusals the tests ask for; the tests themselves read the canvas back
         page.on(
             "console",
-            lambda m: complaints.append(m.text) if m.type in ("error", "warning") and not any(e in m.text for e in expected) else None,
+            lambda m: (
+                complaints.append(m.text)
+                if m.type in ("error", "warning") and not any(e in m.text for e in expected)
+                else None
+            ),
         )
         page.on("pageerror", lambda e: complaints.append(str(e)))
         page.goto(site + path)

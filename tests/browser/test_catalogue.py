@@ -77,7 +77,9 @@ def test_metadata_editor_by_click(open_page: Any) -> None:
     assert len(seen) == 6, "the six legal index pairs of a group"
     expect(page.locator("textarea")).to_have_value(" ".join(["0x44444444"] * 32))
     cell.click()
-    expect(page.locator("#dense tbody tr").nth(1).locator("td.kept").nth(3)).to_have_attribute("title", re.compile("T5 a1"))
+    expect(page.locator("#dense tbody tr").nth(1).locator("td.kept").nth(3)).to_have_attribute(
+        "title", re.compile("T5 a1")
+    )
     expect(page.locator("#dense tbody tr").nth(1).locator("td").nth(6)).to_have_class(re.compile("kept"))
     page.fill("textarea", "0x4444444F")
     page.click("#words-form button")

@@ -67,7 +67,10 @@ def test_a_stride_and_its_arrow_light_each_other(open_page: Open) -> None:
 @pytest.mark.parametrize("width", [1000, 1440])
 def test_help_stands_in_the_headers_first_row(open_page: Open, width: int) -> None:
     page = open_page("/banks", width=width, wait=False)
-    brand, icons = page.locator(".top .brand").bounding_box(), [icon.bounding_box() for icon in page.locator(".top .icon").all()]
+    brand, icons = (
+        page.locator(".top .brand").bounding_box(),
+        [icon.bounding_box() for icon in page.locator(".top .icon").all()],
+    )
     assert brand and len(icons) == 2
     assert all(icon and abs(icon["y"] + icon["height"] / 2 - brand["y"] - brand["height"] / 2) < 3 for icon in icons)
 
@@ -86,7 +89,8 @@ def test_picture_links_follow_the_page(open_page: Open) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/gallery", "/diagram", "/chain", "/banks", "/guide/ldmatrix", "/gpu", "/steps/mma.m8n8k16.row.col.s32.s8.s8.s32"]
+    "path",
+    ["/gallery", "/diagram", "/chain", "/banks", "/guide/ldmatrix", "/gpu", "/steps/mma.m8n8k16.row.col.s32.s8.s8.s32"],
 )
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_is_wider_than_a_phone(open_page: Open, path: str, scheme: str) -> None:
@@ -95,7 +99,8 @@ def test_nothing_is_wider_than_a_phone(open_page: Open, path: str, scheme: str) 
 
 
 @pytest.mark.parametrize(
-    "path", ["/chain", "/banks", "/diagram", "/gpu/run?kind=mma&instruction=mma.m16n8k8.row.col.f32.f16.f16.f32&backend=numpy"]
+    "path",
+    ["/chain", "/banks", "/diagram", "/gpu/run?kind=mma&instruction=mma.m16n8k8.row.col.f32.f16.f16.f32&backend=numpy"],
 )
 def test_without_scripts(open_page: Open, path: str) -> None:
     page = open_page(path, scripts=False)

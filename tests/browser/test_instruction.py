@@ -41,7 +41,8 @@ def lit_cells(page: Page, operand: str) -> set[tuple[int, int]]:
         """(name) => { const s = lanescope.stage, p = s.panels.find((x) => x.name === name), ratio = devicePixelRatio;
         const c = s.over.getContext('2d'), out = [];
         for (let r = 0; r < p.rows; r++) for (let k = 0; k < p.cols; k++) {
-          const a = c.getImageData(Math.floor(p.columnAt(k + .5) * ratio), Math.floor(p.rowAt(r + .5) * ratio), 1, 1).data[3];
+          const [x, y] = [Math.floor(p.columnAt(k + .5) * ratio), Math.floor(p.rowAt(r + .5) * ratio)];
+          const a = c.getImageData(x, y, 1, 1).data[3];
           if (a === 0) out.push([r, k]); }
         return out; }""",
         operand,
@@ -98,7 +99,13 @@ def test_url_restores_everything(open_page: Any) -> None:
     page = open_page(f"/i/{M16}?colour=t&label=row,col&lanes=0-3,9&pin=d:8,3")
     assert page.input_value("select[name=colour]") == "t" and page.input_value("select[name=label]") == "row,col"
     assert page.input_value("input[name=lanes]") == "0-3,9"
-    assert page.evaluate("lanescope.state") == {"colour": "t", "label": "row,col", "lanes": "0-3,9", "pin": "d:8,3", "product": 0}
+    assert page.evaluate("lanescope.state") == {
+        "colour": "t",
+        "label": "row,col",
+        "lanes": "0-3,9",
+        "pin": "d:8,3",
+        "product": 0,
+    }
     assert json.loads(page.get_attribute("#stage", "data-lit"))["thread"] == find(M16).operand("d").owner(8, 3)[0][0]
     page.select_option("select[name=colour]", "register")
     expect(page).to_have_url(re.compile(r"colour=register&label=row,col&lanes=0-3,9&pin=d:8,3$"))
@@ -106,8 +113,10 @@ def test_url_restores_everything(open_page: Any) -> None:
 
 def pixel(page: Page, operand: str, row: int, col: int) -> list[int]:
     return page.evaluate(
-        """([name, row, col]) => { const s = lanescope.stage, p = s.panels.find((x) => x.name === name), ratio = devicePixelRatio;
-        return [...s.base.getContext('2d').getImageData(Math.round((p.columnAt(col) + 3) * ratio), Math.round((p.rowAt(row) + 3) * ratio), 1, 1).data]; }""",
+        """([name, row, col]) => {
+        const s = lanescope.stage, p = s.panels.find((x) => x.name === name), ratio = devicePixelRatio;
+        const [x, y] = [Math.round((p.columnAt(col) + 3) * ratio), Math.round((p.rowAt(row) + 3) * ratio)];
+        return [...s.base.getContext('2d').getImageData(x, y, 1, 1).data]; }""",
         [operand, row, col],
     )
 
@@ -155,7 +164,9 @@ def test_keyboard_alone(open_page: Any) -> None:
 def test_lanes_filter_fades_the_others_and_refuses_nonsense(open_page: Any) -> None:
     page = open_page(f"/i/{M16}?lanes=5&label=none&colour=e")
     shown = {tuple(pixel(page, "d", r, c)) for r, c in held_by(find(M16), "d", 5)}
-    faded = {tuple(pixel(page, "d", r, c)) for r in range(16) for c in range(8) if (r, c) not in held_by(find(M16), "d", 5)}
+    faded = {
+        tuple(pixel(page, "d", r, c)) for r in range(16) for c in range(8) if (r, c) not in held_by(find(M16), "d", 5)
+    }
     assert len(faded) == 1 and not shown & faded
     page.fill("input[name=lanes]", "77")
     page.press("input[name=lanes]", "Tab")
@@ -183,7 +194,9 @@ def test_wgmma_is_quick_small_and_links_warps(open_page: Any) -> None:
 
 def test_zoom_keeps_cells_under_the_pointer(open_page: Any) -> None:
     page, found = open_page(f"/i/{WIDE}?label=lane:value"), find(WIDE)
-    page.evaluate("Plotly.relayout(document.querySelector('.zoom'), {'xaxis3.range': [32, 64], 'yaxis3.range': [24, 8]})")
+    page.evaluate(
+        "Plotly.relayout(document.querySelector('.zoom'), {'xaxis3.range': [32, 64], 'yaxis3.range': [24, 8]})"
+    )
     panels = page.evaluate("Object.fromEntries(lanescope.stage.panels.map((p) => [p.name, p.window]))")
     assert panels["d"] == {"x0": 32, "x1": 64, "y0": 8, "y1": 24} and (panels["a"]["y0"], panels["a"]["y1"]) == (8, 24)
     hover(page, "d", 10, 40)
@@ -200,7 +213,9 @@ def test_quad_pair_shows_one_product(open_page: Any) -> None:
     assert json.loads(page.get_attribute("#stage", "data-lit"))["thread"] == thread
     op = found.operand("a")
     assert lit_cells(page, "a") == {
-        (int(r), int(c)) for r, c, q in zip(op.rows[thread], op.cols[thread], op.coords["product"][thread], strict=True) if q == 2
+        (int(r), int(c))
+        for r, c, q in zip(op.rows[thread], op.cols[thread], op.coords["product"][thread], strict=True)
+        if q == 2
     }
 
 

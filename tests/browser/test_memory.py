@@ -169,7 +169,8 @@ def test_tile_explorer_links_both_pictures(open_page: Any, plain: str) -> None:
     chunk = row * cells.cols + col
     p, m = panels
     page.mouse.move(
-        box["x"] + (p["x"] + (col + 0.5) * p["cell_width"]) * scale, box["y"] + (p["y"] + (row + 0.5) * p["cell_height"]) * scale
+        box["x"] + (p["x"] + (col + 0.5) * p["cell_width"]) * scale,
+        box["y"] + (p["y"] + (row + 0.5) * p["cell_height"]) * scale,
     )
     place = int((views["before"] if plain == "1" else views["after"])[chunk])
     mark = page.locator("#mark-memory")
@@ -185,7 +186,15 @@ def test_tile_explorer_links_both_pictures(open_page: Any, plain: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/smem", "/smem?major=MN&swizzle=32B&mn=128&k=64", f"/descriptor/wgmma/{START}", "/guide/mn-major-64b", "/reuse", "/compare"]
+    "path",
+    [
+        "/smem",
+        "/smem?major=MN&swizzle=32B&mn=128&k=64",
+        f"/descriptor/wgmma/{START}",
+        "/guide/mn-major-64b",
+        "/reuse",
+        "/compare",
+    ],
 )
 @pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1440, "dark")])
 def test_nothing_runs_off_the_page(open_page: Any, path: str, width: int, scheme: str) -> None:
@@ -208,10 +217,18 @@ def test_the_editor_reads_back_what_it_prints(open_page: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["unit=element&mn=16&k=64", "major=MN&swizzle=64B&mn=64&k=16&down=mn", "show=memory&mn=16&k=64", "base=0x1010&mn=16&k=64"]
+    "query",
+    [
+        "unit=element&mn=16&k=64",
+        "major=MN&swizzle=64B&mn=64&k=16&down=mn",
+        "show=memory&mn=16&k=64",
+        "base=0x1010&mn=16&k=64",
+    ],
 )
 def test_cells_of_every_kind_are_linked_to_memory(open_page: Any, query: str) -> None:
-    """A cell under the pointer names its element and address, as the engine has it; the same element is marked in memory."""
+    """A cell under the pointer names its element and address, as the engine has it; the same element is marked in
+    memory.
+    """
     page = open_page(f"/smem?{query}", wait=False)
     given = dict(part.split("=") for part in query.split("&"))
     tile, _ = memory.tile_of(given)
@@ -226,18 +243,29 @@ def test_cells_of_every_kind_are_linked_to_memory(open_page: Any, query: str) ->
     place = (at - first) * 8 // cells.bits
     panel, cell = (panels["logical"], row * cells.cols + col) if "logical" in panels else (panels["memory"], place)
     x, y = cell % panel["cols"] + 0.5, cell // panel["cols"] + 0.5
-    page.mouse.move(box["x"] + (panel["x"] + x * panel["cell_width"]) * scale, box["y"] + (panel["y"] + y * panel["cell_height"]) * scale)
+    page.mouse.move(
+        box["x"] + (panel["x"] + x * panel["cell_width"]) * scale,
+        box["y"] + (panel["y"] + y * panel["cell_height"]) * scale,
+    )
     expect(page.locator("#chunk")).to_contain_text(f"after  {at} =")
     mn, k = int(cells.mn[row, col]), int(cells.k[row, col])
     expect(page.locator("#chunk")).to_contain_text(f"row {mn}, k {k}" if tile.major == "K" else f"k {k}, mn {mn}")
     m = panels["memory"]
-    assert float(page.locator("#mark-memory").get_attribute("x")) == pytest.approx(m["x"] + place % m["cols"] * m["cell_width"], abs=0.01)
-    assert float(page.locator("#mark-memory").get_attribute("y")) == pytest.approx(m["y"] + place // m["cols"] * m["cell_height"], abs=0.01)
+    assert float(page.locator("#mark-memory").get_attribute("x")) == pytest.approx(
+        m["x"] + place % m["cols"] * m["cell_width"], abs=0.01
+    )
+    assert float(page.locator("#mark-memory").get_attribute("y")) == pytest.approx(
+        m["y"] + place // m["cols"] * m["cell_height"], abs=0.01
+    )
 
 
-@pytest.mark.parametrize("query", ["", "swizzle=64B&major=MN&mn=128&k=32&base=2048", "swizzle=none&unit=element&mn=16&k=32&element_bits=8"])
+@pytest.mark.parametrize(
+    "query", ["", "swizzle=64B&major=MN&mn=128&k=32&base=2048", "swizzle=none&unit=element&mn=16&k=32&element_bits=8"]
+)
 def test_a_cell_says_its_place_its_xor_and_its_banks(open_page: Any, query: str) -> None:
-    """By pointer in silence, by keyboard aloud; the address bits are those of the engine, changed as its swizzle changes them."""
+    """By pointer in silence, by keyboard aloud; the address bits are those of the engine, changed as its swizzle
+    changes them.
+    """
     page = open_page(f"/smem?{query}", wait=False)
     tile, _ = memory.tile_of(dict(pair.split("=") for pair in query.split("&") if pair and "unit" not in pair))
     cells = TileMap(tile, unit="element" if "unit" in query else "chunk")
@@ -251,12 +279,18 @@ def test_a_cell_says_its_place_its_xor_and_its_banks(open_page: Any, query: str)
     before, after = (tile.base + int(cells.memory(plain)[row, col]) * size for plain in (True, False))
     assert after == swizzle(before)
     first, *rest = page.inner_text("#chunk").split("\n")
-    along = f"{k if tile.major == 'K' else mn}" + (f" to {(k if tile.major == 'K' else mn) + cells.span - 1}" if cells.span > 1 else "")
+    along = f"{k if tile.major == 'K' else mn}" + (
+        f" to {(k if tile.major == 'K' else mn) + cells.span - 1}" if cells.span > 1 else ""
+    )
     assert first == f"{cells.unit}: " + (f"row {mn}, k {along}" if tile.major == "K" else f"k {k}, mn {along}")
     assert rest[0] == f"before {before} = {before:#x}" and rest[2] == f"after  {after} = {after:#x}"
     for text, address in ((rest[1], before), (rest[3], after)):
         high, *groups = text.split(" ")
-        assert int(text.replace(" ", ""), 2) == address and [len(group) for group in groups] == [3, 3, 4] and len(high) >= 2
+        assert (
+            int(text.replace(" ", ""), 2) == address
+            and [len(group) for group in groups] == [3, 3, 4]
+            and len(high) >= 2
+        )
     terms = [tuple(map(int, pair)) for pair in re.findall(r"bit (\d+) \^= bit (\d+)", rest[4])]
     assert len(terms) == swizzle.bits and sum((before >> other & 1) << bit for bit, other in terms) == before ^ after
     assert rest[4] == "no XOR in mode none" or terms

@@ -1,4 +1,6 @@
-"""Under a proxy's path every link, form, script and picture works, and nothing that pages do breaks their own security policy."""
+"""Under a proxy's path every link, form, script and picture works, and nothing that pages do breaks their own security
+policy.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,12 @@ def page(browser: Browser, prefixed: str) -> Iterator[Page]:
     wrong: list[str] = []
     context = browser.new_context(viewport={"width": 1440, "height": 1000})
     made = context.new_page()
-    made.on("console", lambda m: wrong.append(m.text) if m.type in ("error", "warning") and "willReadFrequently" not in m.text else None)
+    made.on(
+        "console",
+        lambda m: (
+            wrong.append(m.text) if m.type in ("error", "warning") and "willReadFrequently" not in m.text else None
+        ),
+    )
     made.on("pageerror", lambda e: wrong.append(str(e)))
     made.on(
         "response",

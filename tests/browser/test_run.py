@@ -1,4 +1,6 @@
-"""Runs as somebody in a browser starts them: the GPU's button off with its reason, the simulation named so, steps by keyboard."""
+"""Runs as somebody in a browser starts them: the GPU's button off with its reason, the simulation named so, steps by
+keyboard.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,9 @@ def test_steps_take_formulas_and_files(open_page: Open, tmp_path: Path) -> None:
     expect(page.locator("[name=b]")).to_have_value(re.compile(r"^-1 -17 -33"))
     page.click("button[value=numpy]")
     expect(page.locator(".facts")).to_contain_text("B = numbers given")
-    assert page.inner_text("table.cells tbody tr >> nth=-1").split()[-1] == str(int((np.arange(112, 128) * -np.arange(113, 129)).sum()))
+    assert page.inner_text("table.cells tbody tr >> nth=-1").split()[-1] == str(
+        int((np.arange(112, 128) * -np.arange(113, 129)).sum())
+    )
     assert len(page.url) < 7500
     (tmp_path / "bad.npy").write_bytes(b"no")
     page.set_input_files("[data-fills=a]", tmp_path / "bad.npy")

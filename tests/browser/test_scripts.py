@@ -20,26 +20,36 @@ LDMATRIX = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
 
 # Everything the page's own modules say of every cell of every matrix.
 SAID = """async () => {
-  const [owners, template, state, spoken] = await Promise.all(
-    ["instruction/owners", "kit/template", "instruction/state", "instruction/spoken"].map((name) => import(`/static/${name}.js`)));
+  const names = ["instruction/owners", "kit/template", "instruction/state", "instruction/spoken"];
+  const [owners, template, state, spoken] = await Promise.all(names.map((name) => import(`/static/${name}.js`)));
   const each = (panel, said) => Array.from({ length: panel.rows }, (_, row) =>
     Array.from({ length: panel.cols }, (_, col) => said({ panel, row, col })));
+  const every = (object, said) =>
+    Object.fromEntries(Object.entries(object).map(([key, value]) => [key, said(value, key)]));
+  const heard = (cell) => {
+    spoken.speak(cell);
+    return document.getElementById("spoken").textContent;
+  };
   const out = {};
   for (const panel of lanescope.stage.panels) {
     const op = panel.operand;
     if (!op) continue;
-    const labels = Object.entries(state.data.labels).map(([kind, text]) => [kind, each(panel, (cell) => template.fill(text, owners.factsOf(cell)))]);
-    const colours = Object.keys(op.categories).map((name) => [name, each(panel, (cell) => owners.numberOf(op, name, owners.owner(cell)))]);
-    const heard = ({ row, col }) => { spoken.speak({ panel, row, col }); return document.getElementById("spoken").textContent; };
-    const held = [...op.byThread.keys()].map((thread) => [thread, owners.heldBy(op, thread).map(({ cell, value }) => [value, cell])]);
-    out[panel.name] = { labels: Object.fromEntries(labels), colours: Object.fromEntries(colours), held: Object.fromEntries(held),
-      heard: each(panel, heard), warps: panel.warp_edges, wheels: Object.fromEntries(Object.entries(op.categories).map(([name, c]) => [name, c.wheel])) };
+    const held = [...op.byThread.keys()].map((thread) =>
+      [thread, owners.heldBy(op, thread).map(({ cell, value }) => [value, cell])]);
+    out[panel.name] = {
+      labels: every(state.data.labels, (text) => each(panel, (cell) => template.fill(text, owners.factsOf(cell)))),
+      colours: every(op.categories, (_, name) => each(panel, (cell) => owners.numberOf(op, name, owners.owner(cell)))),
+      wheels: every(op.categories, (category) => category.wheel),
+      held: Object.fromEntries(held), heard: each(panel, heard), warps: panel.warp_edges,
+    };
   }
   return out;
 }"""
 
 
-@pytest.mark.parametrize("path", [WMMA, f"{QUAD}?product=2", SPARSE, LDMATRIX, "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16"])
+@pytest.mark.parametrize(
+    "path", [WMMA, f"{QUAD}?product=2", SPARSE, LDMATRIX, "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16"]
+)
 def test_the_page_says_of_every_cell_what_the_engine_says(open_page: Any, path: str) -> None:
     ptx, _, query = path.partition("?product=")
     said = open_page(f"/i/{path}").evaluate(SAID)
@@ -56,16 +66,20 @@ def test_the_page_says_of_every_cell_what_the_engine_says(open_page: Any, path: 
         assert told["heard"] == [[grid.spoken(r, c, title) for c in range(grid.cols)] for r in range(grid.rows)]
         held: dict[str, list[list[int]]] = {}
         for row, col, copy in sorted(zip(*(grid.thread >= 0).nonzero(), strict=True), key=lambda at: grid.value[at]):
-            held.setdefault(str(grid.thread[row, col, copy]), []).append([int(grid.value[row, col, copy]), int(row * grid.cols + col)])
+            held.setdefault(str(grid.thread[row, col, copy]), []).append(
+                [int(grid.value[row, col, copy]), int(row * grid.cols + col)]
+            )
         assert told["held"] == held
 
 
 def ink(page: Page, operand: str, row: int, col: float) -> int:
     """How many pixels across the upper edge of a row have the colour of lines."""
     return page.evaluate(
-        """([name, row, col]) => { const s = lanescope.stage, p = s.panels.find((x) => x.name === name), ratio = devicePixelRatio;
+        """([name, row, col]) => {
+        const s = lanescope.stage, p = s.panels.find((x) => x.name === name), ratio = devicePixelRatio;
         const x = Math.round(p.columnAt(col + .25) * ratio), y = Math.round(p.rowAt(row) * ratio);
-        const d = s.base.getContext('2d').getImageData(x, y - 2, 1, 5).data, line = s.theme.line.match(/\\d+/g).map(Number);
+        const d = s.base.getContext('2d').getImageData(x, y - 2, 1, 5).data;
+        const line = s.theme.line.match(/\\d+/g).map(Number);
         return [0, 1, 2, 3, 4].filter((n) => line.every((c, i) => Math.abs(d[n * 4 + i] - c) < 12)).length; }""",
         [operand, row, col],
     )
@@ -113,7 +127,9 @@ def test_pinning_by_click_and_key_keeps_and_frees(open_page: Any) -> None:
     expect(page).to_have_url(re.compile(r"lanes=0-3$"))
     before = page.inner_text("#spoken")
     hover(page, "d", 0, 0)
-    assert page.inner_text("#panel h2").strip() == "lane 0" and page.inner_text("#spoken") == before, "no word of what a pointer passes"
+    assert page.inner_text("#panel h2").strip() == "lane 0" and page.inner_text("#spoken") == before, (
+        "no word of what a pointer passes"
+    )
     x, y = centre(page, "d", 0, 0)
     page.mouse.down()
     page.mouse.move(x + 30, y + 30)

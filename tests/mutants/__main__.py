@@ -1,4 +1,6 @@
-"""`python -m tests.mutants [FILE…] [-n 100] [--seed 1] [--jobs 2] [--budget 20]`: plant faults, run tests, write docs/mutants.md."""
+"""`python -m tests.mutants [FILE…] [-n 100] [--seed 1] [--jobs 2] [--budget 20]`: plant faults, run tests, write
+docs/mutants.md.
+"""
 
 from __future__ import annotations
 
@@ -34,12 +36,16 @@ def sources(root: Path, names: list[str]) -> list[str]:
     for name in names:
         path = root / name
         inside = sorted(path.rglob("*")) if path.is_dir() else [path]
-        found += [str(p.relative_to(root)) for p in inside if p.suffix in (".py", *RULES) and "__pycache__" not in p.parts]
+        found += [
+            str(p.relative_to(root)) for p in inside if p.suffix in (".py", *RULES) and "__pycache__" not in p.parts
+        ]
     return found
 
 
 def sample(root: Path, files: list[str], count: int, seed: int) -> list[Mutant]:
-    """Lines drawn at random over all files, one mutant of each: a long table of constants weighs no more than its lines."""
+    """Lines drawn at random over all files, one mutant of each: a long table of constants weighs no more than its
+    lines.
+    """
     dice = random.Random(seed)
     lines: dict[tuple[str, int], list[Mutant]] = defaultdict(list)
     for file in files:
@@ -60,7 +66,9 @@ def survivors(root: Path, path: Path) -> list[Mutant]:
     verdicts: list[Verdict] = pickle.loads(path.read_bytes())[0]
     left = {(v.mutant.file, v.mutant.text, v.mutant.change) for v in verdicts if v.outcome in ("survived", "unreached")}
     found = {
-        (m.file, m.text, m.change): m for file in {file for file, _, _ in left if (root / file).is_file()} for m in of_file(root, file)
+        (m.file, m.text, m.change): m
+        for file in {file for file, _, _ in left if (root / file).is_file()}
+        for m in of_file(root, file)
     }
     return sorted((found[key] for key in left & found.keys()), key=lambda m: (m.file, m.start))
 
@@ -76,7 +84,8 @@ def stands(root: Path, mutant: Mutant) -> bool:
 
 
 def order(reach: Reach, mutant: Mutant, budget: float) -> tuple[list[Job], list[Job]]:
-    """The mutant with the tests of the quickest files that reach its line, and with those of the others, as far as their seconds last.
+    """The mutant with the tests of the quickest files that reach its line, and with those of the others, as far as
+    their seconds last.
 
     Two runs, as collecting a file costs as much as many of its tests: most mutants die in the first.
     """
@@ -88,7 +97,9 @@ def order(reach: Reach, mutant: Mutant, budget: float) -> tuple[list[Job], list[
     costs = {file: COLLECTED * sizes[file] + sum(reach.tests[test] for test in tests) for file, tests in files.items()}
     stages: list[list[Job]] = [[], []]
     quick = [file for place, file in enumerate(sorted(files, key=lambda f: (costs[f], f))) if place < QUICK_FILES]
-    for stage, names in zip(stages, (quick, sorted(files.keys() - set(quick), key=lambda f: (costs[f], f))), strict=True):
+    for stage, names in zip(
+        stages, (quick, sorted(files.keys() - set(quick), key=lambda f: (costs[f], f))), strict=True
+    ):
         chosen, seconds = [], 0.0
         for file in names:
             spent = 0.0
@@ -117,7 +128,12 @@ def main() -> None:
     root, work_at = given.root, given.root / "build" / "mutants"
     files = sources(root, given.files)
     drawn = survivors(root, work_at / "verdicts.pickle") if given.again else sample(root, files, given.n, given.seed)
-    reach = Reach.at(root, work_at / "reach.pickle", browser=any(not file.endswith(".py") for file in files), record=not given.no_record)
+    reach = Reach.at(
+        root,
+        work_at / "reach.pickle",
+        browser=any(not file.endswith(".py") for file in files),
+        record=not given.no_record,
+    )
     known = equivalent.read()
     same = [mutant for mutant in drawn if equivalent.of(mutant, known) is not None]
     stages = [order(reach, mutant, given.budget) for mutant in drawn if equivalent.of(mutant, known) is None]
@@ -132,7 +148,10 @@ def main() -> None:
             return
         verdicts.append(verdict)
         spent = f"[{verdict.tests} tests, {verdict.seconds:.0f} s]"
-        print(f"{len(verdicts)}/{len(work)} {verdict.outcome:9} {m.file}:{m.line} {m.change[:150]} {spent} {verdict.by}", flush=True)
+        print(
+            f"{len(verdicts)}/{len(work)} {verdict.outcome:9} {m.file}:{m.line} {m.change[:150]} {spent} {verdict.by}",
+            flush=True,
+        )
         saved(work_at / "verdicts.pickle", (verdicts, same, given))
 
     nursery = Nursery(root, work_at, given.jobs)

@@ -14,7 +14,10 @@ Known = dict[tuple[str, str, str], str]
 
 def read(path: Path = LIST) -> Known:
     """(file, text of the line, change) → reason."""
-    return {(row["file"], row["line"], row["change"]): row["reason"] for row in tomllib.loads(path.read_text()).get("mutant", [])}
+    return {
+        (row["file"], row["line"], row["change"]): row["reason"]
+        for row in tomllib.loads(path.read_text()).get("mutant", [])
+    }
 
 
 def of(mutant: Mutant, known: Known) -> str | None:

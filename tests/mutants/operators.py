@@ -9,12 +9,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 ARITHMETIC: dict[type[ast.operator], tuple[type[ast.operator], ...]] = {
-    ast.Add: (ast.Sub,), ast.Sub: (ast.Add,), ast.Mult: (ast.Add, ast.FloorDiv), ast.FloorDiv: (ast.Mult, ast.Mod), ast.Div: (ast.Mult,),
-    ast.Mod: (ast.FloorDiv,), ast.Pow: (ast.Mult,), ast.LShift: (ast.RShift,), ast.RShift: (ast.LShift,), ast.BitAnd: (ast.BitOr,),
+    ast.Add: (ast.Sub,), ast.Sub: (ast.Add,), ast.Mult: (ast.Add, ast.FloorDiv), ast.FloorDiv: (ast.Mult, ast.Mod),
+    ast.Div: (ast.Mult,),
+    ast.Mod: (ast.FloorDiv,), ast.Pow: (ast.Mult,), ast.LShift: (ast.RShift,), ast.RShift: (ast.LShift,),
+    ast.BitAnd: (ast.BitOr,),
     ast.BitOr: (ast.BitAnd,), ast.BitXor: (ast.BitOr,),
 }  # fmt: skip
 COMPARISON: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
-    ast.Lt: (ast.LtE, ast.GtE), ast.LtE: (ast.Lt, ast.Gt), ast.Gt: (ast.GtE, ast.LtE), ast.GtE: (ast.Gt, ast.Lt), ast.Eq: (ast.NotEq,),
+    ast.Lt: (ast.LtE, ast.GtE), ast.LtE: (ast.Lt, ast.Gt), ast.Gt: (ast.GtE, ast.LtE), ast.GtE: (ast.Gt, ast.Lt),
+    ast.Eq: (ast.NotEq,),
     ast.NotEq: (ast.Eq,), ast.In: (ast.NotIn,), ast.NotIn: (ast.In,), ast.Is: (ast.IsNot,), ast.IsNot: (ast.Is,),
 }  # fmt: skip
 NAMES = {"cast", "TypeVar", "NewType", "lru_cache"}  # calls that a type checker reads, or that only save time
@@ -22,8 +25,10 @@ NAMES = {"cast", "TypeVar", "NewType", "lru_cache"}  # calls that a type checker
 
 @dataclass(frozen=True)
 class Mutant:
-    """Bytes start:stop of the file become `new`. `old` is what stood there, `text` the line's own text, by which an equivalent mutant is known;
-    `first` to `last` are the lines of the statement, or of its head; `local` says that it stands in a function."""
+    """Bytes start:stop of the file become `new`. `old` is what stood there, `text` the line's own text, by which an
+    equivalent mutant is known; `first` to `last` are the lines of the statement, or of its head; `local` says that it
+    stands in a function.
+    """
 
     file: str
     line: int
@@ -50,7 +55,9 @@ def flat(text: str) -> str:
 
 
 def spoiled(text: str) -> str:
-    """The text with two letters too many in its middle: a test that quotes only its beginning or its end does not notice."""
+    """The text with two letters too many in its middle: a test that quotes only its beginning or its end does not
+    notice.
+    """
     middle = len(text) // 2
     return f"{text[:middle]}XX{text[middle:]}"
 
@@ -94,7 +101,9 @@ class Mutations:
             )
 
     def within(self, node: ast.AST, joined: ast.JoinedStr | None) -> Iterator[Mutant]:
-        """The mutants of a node and below. Inside an f-string the whole string is written anew: positions within it are not the file's."""
+        """The mutants of a node and below. Inside an f-string the whole string is written anew: positions within it are
+        not the file's.
+        """
         if unread(node):
             return
         if isinstance(node, (ast.stmt, ast.ExceptHandler, ast.match_case)):
@@ -111,7 +120,9 @@ class Mutations:
             elif joined is None:
                 text = ast.unparse(changed)
                 yield from self.mutant(
-                    node, operator, text if isinstance(changed, (ast.Constant, ast.JoinedStr, ast.stmt)) else f"({text})"
+                    node,
+                    operator,
+                    text if isinstance(changed, (ast.Constant, ast.JoinedStr, ast.stmt)) else f"({text})",
                 )
             else:
                 with contextlib.suppress(ValueError):  # what Python 3.11 cannot write between the quotes
@@ -145,7 +156,12 @@ def head(node: ast.AST) -> tuple[int, int]:
 def unread(node: ast.AST) -> bool:
     """Whether no run of the program depends on it."""
     match node:
-        case ast.Import() | ast.ImportFrom() | ast.If(test=ast.Name(id="TYPE_CHECKING")) | ast.Assign(targets=[ast.Name(id="__all__")]):
+        case (
+            ast.Import()
+            | ast.ImportFrom()
+            | ast.If(test=ast.Name(id="TYPE_CHECKING"))
+            | ast.Assign(targets=[ast.Name(id="__all__")])
+        ):
             return True
         case ast.Call(func=ast.Name(id=name)):
             return name in NAMES
@@ -210,7 +226,9 @@ def changes(node: ast.AST) -> Iterator[tuple[str, ast.AST | str]]:
         case ast.BoolOp(op=op, values=values):
             yield "boolean", changed(op=ast.Or() if isinstance(op, ast.And) else ast.And())
             if len(values) > 2:
-                yield from (("operand removed", changed(values=[*values[:i], *values[i + 1 :]])) for i in range(len(values)))
+                yield from (
+                    ("operand removed", changed(values=[*values[:i], *values[i + 1 :]])) for i in range(len(values))
+                )
             else:
                 yield from (("operand removed", values[i]) for i in range(2))
         case ast.UnaryOp(op=ast.Not(), operand=operand):
@@ -228,7 +246,9 @@ def changes(node: ast.AST) -> Iterator[tuple[str, ast.AST | str]]:
             yield "constant", ast.Constant(value * 2 or 1.0)
         case ast.Constant(value=str() as value):
             yield "string", ast.Constant(spoiled(value))
-        case ast.Return(value=value) if value is not None and not (isinstance(value, ast.Constant) and value.value is None):
+        case ast.Return(value=value) if value is not None and not (
+            isinstance(value, ast.Constant) and value.value is None
+        ):
             yield "return", "return None"
         case ast.Raise() | ast.Delete():
             yield "statement removed", "pass"
@@ -245,7 +265,11 @@ def changes(node: ast.AST) -> Iterator[tuple[str, ast.AST | str]]:
         case ast.Call(args=args, keywords=keywords):
             for i in range(len(args) - 1):
                 one, two = args[i], args[i + 1]
-                if ast.dump(one) != ast.dump(two) and not isinstance(one, ast.Starred) and not isinstance(two, ast.Starred):
+                if (
+                    ast.dump(one) != ast.dump(two)
+                    and not isinstance(one, ast.Starred)
+                    and not isinstance(two, ast.Starred)
+                ):
                     yield "arguments swapped", changed(args=[*args[:i], two, one, *args[i + 2 :]])
             for i in range(len(keywords) - 1):
                 first, second = keywords[i], keywords[i + 1]
@@ -257,7 +281,11 @@ def changes(node: ast.AST) -> Iterator[tuple[str, ast.AST | str]]:
 def condition(node: ast.AST) -> ast.AST | None:
     """What decides a branch, a loop or a choice."""
     test = node.test if isinstance(node, (ast.If, ast.IfExp, ast.While)) else None
-    return None if isinstance(test, ast.Constant) or (isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)) else test
+    return (
+        None
+        if isinstance(test, ast.Constant) or (isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not))
+        else test
+    )
 
 
 def number(node: ast.AST) -> bool:

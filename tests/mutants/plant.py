@@ -22,7 +22,10 @@ import pytest
 
 from tests.mutants.operators import Mutant
 
-LIBRARIES = "numpy hypothesis fastapi fastapi.testclient pydantic jinja2 typer.testing plotly.graph_objects orjson brotli markdown_it prometheus_client uvicorn"
+LIBRARIES = (
+    "numpy hypothesis fastapi fastapi.testclient pydantic jinja2 typer.testing plotly.graph_objects orjson brotli"
+    " markdown_it prometheus_client uvicorn"
+)
 SLACK = 30.0  # seconds of processor time a run may take beyond five times what the tests took unharmed
 WALL = 8  # a run may wait so many times as long as it may compute: the machine has other work
 
@@ -48,11 +51,15 @@ class Chosen:
     def pytest_sessionstart(self) -> None:
         from hypothesis import Phase, settings
 
-        settings.register_profile("mutants", settings(), phases=[Phase.explicit, Phase.generate])  # no search for the smallest example
+        settings.register_profile(
+            "mutants", settings(), phases=[Phase.explicit, Phase.generate]
+        )  # no search for the smallest example
         settings.load_profile("mutants")
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        items[:] = sorted((item for item in items if item.nodeid in self.order), key=lambda item: self.order[item.nodeid])
+        items[:] = sorted(
+            (item for item in items if item.nodeid in self.order), key=lambda item: self.order[item.nodeid]
+        )
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
@@ -65,7 +72,9 @@ class Chosen:
 
 def copied(root: Path, to: Path) -> Path:
     """A private tree: what git tracks, and what it does not ignore."""
-    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=root, capture_output=True, check=True).stdout
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=root, capture_output=True, check=True
+    ).stdout
     shutil.rmtree(to, ignore_errors=True)
     for name in listed.decode().split("\0"):
         if name and (root / name).is_file():
@@ -76,7 +85,9 @@ def copied(root: Path, to: Path) -> Path:
 
 @contextlib.contextmanager
 def planted(tree: Path, mutant: Mutant, number: int) -> Iterator[None]:
-    """The fault in the tree's file; each with its own time of change, so that no compiled file of another is taken for it."""
+    """The fault in the tree's file; each with its own time of change, so that no compiled file of another is taken for
+    it.
+    """
     path = tree / mutant.file
     whole, stat = path.read_bytes(), path.stat()
     try:
@@ -99,13 +110,18 @@ def load_libraries() -> None:
 
 
 def run_tests(tree: Path, order: list[str], out: Path, first: bool = True) -> None:
-    """In a fork: pytest over the chosen tests, until the first that fails or all of them; names go to `out`. Never returns."""
+    """In a fork: pytest over the chosen tests, until the first that fails or all of them; names go to `out`. Never
+    returns.
+    """
     status = 70
     try:
         os.setsid()
         os.chdir(tree)
         os.environ["PYTHONPATH"] = str(tree)
-        sys.path[:] = [str(tree), *(p for p in sys.path if p not in ("", str(tree)) and not (Path(p or ".") / "layouts").is_dir())]
+        sys.path[:] = [
+            str(tree),
+            *(p for p in sys.path if p not in ("", str(tree)) and not (Path(p or ".") / "layouts").is_dir()),
+        ]
         for name in [name for name in sys.modules if name.split(".")[0] in ("tests", "layouts", "app")]:
             del sys.modules[name]
         with out.with_name("log").open("w") as log:
@@ -113,7 +129,9 @@ def run_tests(tree: Path, order: list[str], out: Path, first: bool = True) -> No
             os.dup2(log.fileno(), 2)
         chosen = Chosen(order)
         files = list(dict.fromkeys(test.split("::")[0] for test in order))
-        options = ("-x " * first + "-q --tb=no --rootdir=. -o addopts= -p no:cacheprovider -p no:xdist --benchmark-disable").split()
+        options = (
+            "-x " * first + "-q --tb=no --rootdir=. -o addopts= -p no:cacheprovider -p no:xdist --benchmark-disable"
+        ).split()
         options += ["-m", "not bench", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
         status = int(pytest.main([*options, *files], [chosen]))
         out.write_text("\n".join(chosen.failed))
@@ -180,7 +198,9 @@ class Nursery:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(pid, signal.SIGKILL)  # servers and browsers that a test left behind
                 harm.close()
-                outcome = "timeout" if late or os.WIFSIGNALED(status) else OUTCOMES.get(os.waitstatus_to_exitcode(status))
+                outcome = (
+                    "timeout" if late or os.WIFSIGNALED(status) else OUTCOMES.get(os.waitstatus_to_exitcode(status))
+                )
                 if outcome is None:
                     raise RuntimeError(f"pytest could not run: {out.with_name('log').read_text()}")
                 by = out.read_text().partition("\n")[0] if out.is_file() else ""

@@ -1,4 +1,5 @@
-"""Which tests run which lines: recorded once by coverage.py under pytest, kept in build/, and carried over edits of the sources.
+"""Which tests run which lines: recorded once by coverage.py under pytest, kept in build/, and carried over edits of the
+sources.
 
 The recording process is this file with ROOT OUT TESTFILE…; `Reach` reads what it wrote."""
 
@@ -22,7 +23,9 @@ SOURCES = ("layouts", "app")
 
 
 class Recorder:
-    """A pytest plugin: one coverage context a test; templates and static files are noted by name. Caches are emptied between test files."""
+    """A pytest plugin: one coverage context a test; templates and static files are noted by name. Caches are emptied
+    between test files.
+    """
 
     def __init__(self, measure: Any) -> None:
         self.measure = measure
@@ -87,7 +90,10 @@ def forget() -> None:
     import gc
 
     for found in gc.get_objects():
-        if isinstance(found, functools._lru_cache_wrapper) and str(getattr(found, "__module__", "")).split(".")[0] in SOURCES:
+        if (
+            isinstance(found, functools._lru_cache_wrapper)
+            and str(getattr(found, "__module__", "")).split(".")[0] in SOURCES
+        ):
             found.cache_clear()
 
 
@@ -97,7 +103,9 @@ def record(root: Path, out: Path, files: list[str]) -> None:
 
     with tempfile.TemporaryDirectory() as scratch:
         measure = coverage.Coverage(
-            data_file=f"{scratch}/data", source=[str(root / part) for part in SOURCES if (root / part).is_dir()], config_file=False
+            data_file=f"{scratch}/data",
+            source=[str(root / part) for part in SOURCES if (root / part).is_dir()],
+            config_file=False,
         )
         recorder = Recorder(measure)
         measure.start()
@@ -131,7 +139,9 @@ def text_hash(path: Path) -> str:
 
 @dataclass
 class Reach:
-    """tests[nodeid] = seconds; lines[file][line] = the tests that run it; whole[file] = the tests that ask for a template or a script."""
+    """tests[nodeid] = seconds; lines[file][line] = the tests that run it; whole[file] = the tests that ask for a
+    template or a script.
+    """
 
     root: Path
     tests: dict[str, float] = field(default_factory=dict)
@@ -143,14 +153,18 @@ class Reach:
 
     @staticmethod
     def at(root: Path, cache: Path, browser: bool = True, record: bool = True) -> Reach:
-        """The recording in `cache`, brought up to date: changed test files are run again, changed sources are matched line by line."""
+        """The recording in `cache`, brought up to date: changed test files are run again, changed sources are matched
+        line by line.
+        """
         held = pickle.loads(cache.read_bytes()) if cache.is_file() else Reach(root)
         held.root = root
         held.follow()
         if not record:
             return held
         files = {
-            str(path.relative_to(root)): text_hash(path) for path in sorted(root.glob("tests/**/test_*.py")) if "bench" not in path.parts
+            str(path.relative_to(root)): text_hash(path)
+            for path in sorted(root.glob("tests/**/test_*.py"))
+            if "bench" not in path.parts
         }
         if not browser:
             files = {file: hash_ for file, hash_ in files.items() if "/browser/" not in file or file in held.hashes}
@@ -191,7 +205,9 @@ class Reach:
                 self.whole.setdefault(name, set()).add(test)
         for source, contexts in lines.items():
             for line, tests in contexts.items():
-                self.lines.setdefault(source, {}).setdefault(line, set()).update(test for test in tests if test in passed)
+                self.lines.setdefault(source, {}).setdefault(line, set()).update(
+                    test for test in tests if test in passed
+                )
         self.follow()
 
     def follow(self) -> None:
@@ -215,8 +231,8 @@ class Reach:
         return self.tests.keys() - {test for lines in self.lines.values() for tests in lines.values() for test in tests}
 
     def of(self, file: str, lines: Iterable[int], local: bool = True) -> set[str]:
-        """The tests that run one of the lines; for a line outside of functions, which an import runs, or an edited one, those that run
-        anything of the file, and those that run nothing."""
+        """The tests that run one of the lines; for a line outside of functions, which an import runs, or an edited one,
+        those that run anything of the file, and those that run nothing."""
         known = self.lines.get(file, {})
         found = {test for line in lines for test in known.get(line, ())} | self.whole.get(file, set())
         if not local or (not found and any(line in self.edited.get(file, ()) for line in lines)):

@@ -18,7 +18,7 @@ notices survives, and says which test is missing. A line of the code is drawn at
 negated, a constant one more or less, two letters more in a text, two arguments exchanged, a statement or an operand removed, nothing returned. Killed means that a test failed or
 that the run came to no end; a mutant gets the tests that run its line, the quickest first, up to a bound of seconds, so that the true share is rather higher.
 Mutants that change nothing are listed with their reasons in tests/mutants/equivalent.toml and counted apart. The sections are written by the program, one for each room.
-"""
+"""  # noqa: E501  # noqa: E501
 
 
 def share(killed: int, of: int) -> str:
@@ -56,9 +56,15 @@ def row(name: str, verdicts: Sequence[Verdict], same: int) -> str:
 def written(verdicts: Sequence[Verdict], same: Sequence[Mutant], seed: int) -> str:
     """The tables of one run: total, a row a folder and a file, and the survivors."""
     files = sorted({v.mutant.file for v in verdicts} | {m.file for m in same})
-    groups = {"**all**": files, **{f"**{name}/**": [f for f in files if folder(f) == name] for name in sorted({folder(f) for f in files})}}
+    groups = {
+        "**all**": files,
+        **{f"**{name}/**": [f for f in files if folder(f) == name] for name in sorted({folder(f) for f in files})},
+    }
     groups |= {file: [file] for file in files}
-    head = f"Date {datetime.date.today()}, seed {seed}, {len(verdicts) + len(same)} mutants of {len(files)} files; {counted(verdicts)['timeout']} of the killed ran into the time limit."
+    head = (
+        f"Date {datetime.date.today()}, seed {seed}, {len(verdicts) + len(same)} mutants of {len(files)} files;"
+        f" {counted(verdicts)['timeout']} of the killed ran into the time limit."
+    )
     out = [
         head,
         "",
@@ -67,7 +73,9 @@ def written(verdicts: Sequence[Verdict], same: Sequence[Mutant], seed: int) -> s
     ]
     for name, inside in groups.items():
         out.append(row(name, [v for v in verdicts if v.mutant.file in inside], sum(m.file in inside for m in same)))
-    left = sorted((v for v in verdicts if v.outcome in ("survived", "unreached")), key=lambda v: (v.mutant.file, v.mutant.line))
+    left = sorted(
+        (v for v in verdicts if v.outcome in ("survived", "unreached")), key=lambda v: (v.mutant.file, v.mutant.line)
+    )
     out += ["", "Survivors:" if left else "No survivors.", ""]
     for verdict in left:
         m = verdict.mutant

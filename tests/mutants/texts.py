@@ -28,12 +28,16 @@ NUMBER = rule("constant", r"(?<![\w.#\"'&/-])\d+(?![\w.%])", next_number)
 SCRIPT: tuple[Rule, ...] = (
     rule("comparison", r" (?:<=|>=|<|>) ", other({"<": "<=", "<=": "<", ">": ">=", ">=": ">"})),
     rule("comparison", r" (?:===|!==|==|!=) ", other({"===": "!==", "!==": "===", "==": "!=", "!=": "=="})),
-    rule("arithmetic", r" (?:\+|-|\*|/|%|<<|>>>?|&|\|) ", other({"+": "-", "-": "+", "*": "/", "/": "*", "%": "*", "<<": ">>", ">>": "<<", ">>>": "<<", "&": "|", "|": "&"})),
+    rule("arithmetic", r" (?:\+|-|\*|/|%|<<|>>>?|&|\|) ",
+    other({"+": "-", "-": "+", "*": "/", "/": "*", "%": "*", "<<": ">>", ">>": "<<", ">>>": "<<", "&": "|", "|": "&"})),
     rule("arithmetic", r" (?:\+|-)= ", other({"+=": "-=", "-=": "+="})),
     rule("boolean", r" (?:&&|\|\||\?\?) ", other({"&&": "||", "||": "&&", "??": "&&"})),
-    rule("condition negated", r"(?<=\bif \()!?[\w.]+(?=\))", lambda match: match[0][1:] if match[0].startswith("!") else "!" + match[0]),
+    rule("condition negated", r"(?<=\bif \()!?[\w.]+(?=\))",
+    lambda match: match[0][1:] if match[0].startswith("!") else "!" + match[0]),
     rule("condition negated", r"!(?=[\w(])(?!=)", ""),
-    rule("statement removed", r"(?<=^)(?P<in> *)(?!return|const|let|var|case|export|import|\}|//|\*|/\*)[\w.$?\[\]]+(?:\(.*\)| = .*);$", lambda match: match["in"] + ";"),
+    rule("statement removed",
+    r"(?<=^)(?P<in> *)(?!return|const|let|var|case|export|import|\}|//|\*|/\*)[\w.$?\[\]]+(?:\(.*\)| = .*);$",
+    lambda match: match["in"] + ";"),
     rule("return", r"\breturn (?!null|false|true)[^;{]+;", "return undefined;"),
     rule("constant", r"\btrue\b|\bfalse\b", lambda match: "false" if match[0] == "true" else "true"),
     rule("string", r"\"[^\"\\\n]+\"", lambda match: f'"{spoiled(match[0][1:-1])}"'),
@@ -66,6 +70,15 @@ def mutations(file: str, source: str) -> Iterator[Mutant]:
                     new = change(match)
                     if new != match[0]:
                         yield Mutant(
-                            file, number, number, number, operator, start, start + len(match[0].encode()), match[0], new, text.strip()
+                            file,
+                            number,
+                            number,
+                            number,
+                            operator,
+                            start,
+                            start + len(match[0].encode()),
+                            match[0],
+                            new,
+                            text.strip(),
                         )
         place += len(row.encode())

@@ -1,6 +1,8 @@
-"""CuTe TV layouts of CUTLASS's MMA atoms (include/cute/atom/mma_traits_sm70, 75, 80, 89, 90, 90_gmma.hpp), evaluated by pycute.
+"""CuTe TV layouts of CUTLASS's MMA atoms (include/cute/atom/mma_traits_sm70, 75, 80, 89, 90, 90_gmma.hpp), evaluated by
+pycute.
 
-(shape, bits of a multiplicand) → A, B, C as shape, stride; index = row + rows · col, B as (n, k). Facts only: the numbers.
+(shape, bits of a multiplicand) → A, B, C as shape, stride; index = row + rows · col, B as (n, k). Facts only: the
+numbers.
 """
 
 from __future__ import annotations

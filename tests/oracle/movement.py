@@ -55,7 +55,9 @@ def address(shape: str, lane: int) -> tuple[int, int]:
 
 
 def scale_a(thread_id: int, row: int) -> int:
-    """The lane that supplies a row's factor: the pair of its quad that thread-id-a names, the second lane for rows 8 to 15."""
+    """The lane that supplies a row's factor: the pair of its quad that thread-id-a names, the second lane for rows 8 to
+    15.
+    """
     quad, upper = row % 8, row // 8
     return 4 * quad + 2 * thread_id + upper
 

@@ -1,7 +1,8 @@
 """PTX's fragment pages as they are written there: cases over groupID, threadID_in_group and the value index i.
 
-PTX ISA 9.1, 9.7.14.5.1 to .13 (mma) and the figures of 9.7.15.5.1.1 (wgmma). One known slip of the text is kept out: the
-m16n8k256 page writes `+ i` for a's column where i runs past 31; the figure, CUTLASS and the b operand have `i & 0x1F`.
+PTX ISA 9.1, 9.7.14.5.1 to .13 (mma) and the figures of 9.7.15.5.1.1 (wgmma). One known slip of the text is kept out:
+the m16n8k256 page writes `+ i` for a's column where i runs past 31; the figure, CUTLASS and the b operand have `i &
+0x1F`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ def _gt(lane: int) -> tuple[int, int]:
     return lane >> 2, lane % 4
 
 
-# m8n8k4 .f16: four products; quad pair q is lanes 4q…4q+3 and 4q+16…4q+19 ------------------------------------------------
+# m8n8k4 .f16: four products; quad pair q is lanes 4q…4q+3 and 4q+16…4q+19 ---------------------------------------------
 
 
 def _quad(lane: int) -> int:
@@ -54,7 +55,7 @@ def m8n8k4_f32_c(lane: int, i: int) -> Place:
     return row, (i & 0b100) + (lane & 0b10) + (i & 0b1), _quad(lane)
 
 
-# mma: one function a page ----------------------------------------------------------------------------------------------
+# mma: one function a page ---------------------------------------------------------------------------------------------
 
 
 def c_8(lane: int, i: int) -> Place:
@@ -268,7 +269,7 @@ def mma(shape: str, bits: int, name: str, layouts: tuple[str, ...], accumulator:
     return MMA[shape, bits]["ab".index(name)]
 
 
-# wgmma: the figures, warp by warp -----------------------------------------------------------------------------------------
+# wgmma: the figures, warp by warp -------------------------------------------------------------------------------------
 
 
 def wgmma_d(thread: int, i: int) -> Place:

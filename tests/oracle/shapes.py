@@ -1,7 +1,8 @@
-"""PTX ISA 9.1, 9.7.14.1, transcribed: instruction and sparsity, types, shapes, PTX version. wmma f64 stands in 9.7.14.4.5 alone.
+"""PTX ISA 9.1, 9.7.14.1, transcribed: instruction and sparsity, types, shapes, PTX version. wmma f64 stands in
+9.7.14.4.5 alone.
 
-Versions differ from the document in three places, and for a reason each: .f16 wmma is of PTX 6.0 and 6.1, but its text with .sync.aligned
-needs 6.3; .kind::f8f6f4 with two of e4m3 and e5m2 is taken from 8.6 by ptxas (document: 8.7).
+Versions differ from the document in three places, and for a reason each: .f16 wmma is of PTX 6.0 and 6.1, but its text
+with .sync.aligned needs 6.3; .kind::f8f6f4 with two of e4m3 and e5m2 is taken from 8.6 by ptxas (document: 8.7).
 """
 
 F8, F6F4 = ("e4m3", "e5m2"), ("e3m2", "e2m3", "e2m1")

@@ -1,7 +1,8 @@
-"""mma.sp's fragment pages: rows of A, and the range of dense columns each value comes from. PTX ISA 9.1, 9.7.14.6.2.1 to .8.
+"""mma.sp's fragment pages: rows of A, and the range of dense columns each value comes from. PTX ISA 9.1, 9.7.14.6.2.1
+to .8.
 
-A page gives firstcol and lastcol; half of that range is stored (tf32: one of two), in order, so the place among the stored columns
-follows from firstcol and the value's position in its run.
+A page gives firstcol and lastcol; half of that range is stored (tf32: one of two), in order, so the place among the
+stored columns follows from firstcol and the value's position in its run.
 """
 
 from __future__ import annotations
@@ -79,7 +80,9 @@ def stored_a(k: int, bits: int) -> Fragment:
 
 
 def b(bits: int) -> Fragment:
-    """The figures of B: each register holds consecutive rows from t, the next register four lanes' worth further down."""
+    """The figures of B: each register holds consecutive rows from t, the next register four lanes' worth
+    further down.
+    """
     per = 32 // bits
 
     def fragment(lane: int, i: int) -> Place:

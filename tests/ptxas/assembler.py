@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-_ERROR_LINE = re.compile(r"candidates\.ptx, line (\d+); (?:fatal|error)")  # not advice, and not lines of ptxas's own <builtin>
+_ERROR_LINE = re.compile(
+    r"candidates\.ptx, line (\d+); (?:fatal|error)"
+)  # not advice, and not lines of ptxas's own <builtin>
 _REGISTERS = """\
 .reg .b32 r<600>; .reg .f32 f<300>; .reg .f64 d<40>; .reg .b64 q<8>; .reg .b16 h<8>; .reg .pred p;
 """
@@ -66,7 +68,13 @@ def accepted(lines: list[Line], target: str, ptx_version: str, chunk: int = 256)
 
 
 def _judge(lines: list[Line], alive: list[int], target: str, ptx_version: str) -> set[int]:
-    head = [f".version {ptx_version}", f".target {target}", ".address_size 64", ".entry k() {", *_REGISTERS.splitlines()]
+    head = [
+        f".version {ptx_version}",
+        f".target {target}",
+        ".address_size 64",
+        ".entry k() {",
+        *_REGISTERS.splitlines(),
+    ]
     while alive:
         source = "\n".join([*head, *(str(lines[i]) for i in alive), "ret;", "}"])
         code, said = _run(source, target)
@@ -77,11 +85,15 @@ def _judge(lines: list[Line], alive: list[int], target: str, ptx_version: str) -
             if len(alive) == 1:
                 return set()
             middle = len(alive) // 2
-            return _judge(lines, alive[:middle], target, ptx_version) | _judge(lines, alive[middle:], target, ptx_version)
+            return _judge(lines, alive[:middle], target, ptx_version) | _judge(
+                lines, alive[middle:], target, ptx_version
+            )
         alive = [i for n, i in enumerate(alive) if n not in bad]
         if len(bad) <= 2 and len(alive) > 8:  # a syntax error ends a file early: go on in halves
             middle = len(alive) // 2
-            return _judge(lines, alive[:middle], target, ptx_version) | _judge(lines, alive[middle:], target, ptx_version)
+            return _judge(lines, alive[:middle], target, ptx_version) | _judge(
+                lines, alive[middle:], target, ptx_version
+            )
     return set()
 
 

@@ -10,7 +10,8 @@ from itertools import product
 
 from tests.ptxas.assembler import Line
 
-BITS = {"f64": 64, "f32": 32, "s32": 32, "tf32": 32, "f16": 16, "bf16": 16, "e4m3": 8, "e5m2": 8, "e3m2": 6, "e2m3": 6, "e2m1": 4,
+BITS = {"f64": 64, "f32": 32, "s32": 32, "tf32": 32, "f16": 16, "bf16": 16, "e4m3": 8, "e5m2": 8, "e3m2": 6, "e2m3": 6,
+"e2m1": 4,
         "s8": 8, "u8": 8, "s4": 4, "u4": 4, "b1": 1}  # fmt: skip
 MULTIPLICANDS = ("f16", "bf16", "tf32", "f64", "s8", "u8", "s4", "u4", "b1", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
 ACCUMULATORS = ("f16", "f32", "f64", "s32")
@@ -40,12 +41,24 @@ def braces(names: list[str]) -> str:
 
 
 def mma_line(
-    ptx: str, m: int, n: int, k: int, types: tuple[str, str, str, str], container: int = 0, tail: str = "", halve: int = 1
+    ptx: str,
+    m: int,
+    n: int,
+    k: int,
+    types: tuple[str, str, str, str],
+    container: int = 0,
+    tail: str = "",
+    halve: int = 1,
 ) -> Line | None:
     """A dense or sparse mma line with its operand list, None where no whole number of registers holds an operand."""
     d, a, b, c = types
     products = 4 if (m, n, k) == (8, 8, 4) and a != "f64" else 1
-    sizes = ((d, m * n, BITS[d]), (a, m * k // halve, max(container, BITS[a])), (b, k * n, max(container, BITS[b])), (c, m * n, BITS[c]))
+    sizes = (
+        (d, m * n, BITS[d]),
+        (a, m * k // halve, max(container, BITS[a])),
+        (b, k * n, max(container, BITS[b])),
+        (c, m * n, BITS[c]),
+    )
     pool = Pool()
     vectors = []
     for kind, elements, bits in sizes:
@@ -54,7 +67,11 @@ def mma_line(
             return None
         vectors.append(pool.vector(count, bits, kind))
     operands = ", ".join(braces(v) for v in vectors) + tail
-    reads = tuple(r for v in vectors[1:] for r in v) + (("r500",) if "r500" in tail else ()) + (("r501", "r502") if "r501" in tail else ())
+    reads = (
+        tuple(r for v in vectors[1:] for r in v)
+        + (("r500",) if "r500" in tail else ())
+        + (("r501", "r502") if "r501" in tail else ())
+    )
     return Line(ptx, operands, reads, tuple(vectors[0]))
 
 
@@ -62,7 +79,9 @@ MMA_SHAPES = [(8, 8, k) for k in (4, 8, 16, 32, 64, 128)] + [(16, 8, k) for k in
 
 
 def mma() -> Iterator[Line]:
-    """Every shape, type and kind of dense mma with row.col; then the layouts, rounding, saturation and bit operations."""
+    """Every shape, type and kind of dense mma with row.col; then the layouts, rounding, saturation and bit
+    operations.
+    """
     for (m, n, k), d, a, b, c in product(MMA_SHAPES, ACCUMULATORS, MULTIPLICANDS, MULTIPLICANDS, ACCUMULATORS):
         if abs(BITS[a] - BITS[b]) > 4:  # operands of other register widths: nothing has ever taken these
             continue
@@ -81,7 +100,9 @@ def mma() -> Iterator[Line]:
 
 
 def wgmma(sparse: bool = False) -> Iterator[Line]:
-    """wgmma.mma_async for every N to 256 in steps of 8, every k, types that could multiply, A by descriptor and register."""
+    """wgmma.mma_async for every N to 256 in steps of 8, every k, types that could multiply, A by descriptor and
+    register.
+    """
     floats = [(d, a, b) for d in ("f16", "f32") for a, b in product(("f16", "bf16", "tf32", "e4m3", "e5m2"), repeat=2)]
     integers = [("s32", a, b) for a, b in product(("s8", "u8", "s4", "u4", "b1"), repeat=2)]
     step = 2 if sparse else 1
@@ -95,7 +116,13 @@ def wgmma(sparse: bool = False) -> Iterator[Line]:
 
 
 def wgmma_line(
-    n: int, k: int, types: tuple[str, str, str], from_registers: bool, modifier: str = "", sparse: bool = False, selector: int = 0
+    n: int,
+    k: int,
+    types: tuple[str, str, str],
+    from_registers: bool,
+    modifier: str = "",
+    sparse: bool = False,
+    selector: int = 0,
 ) -> Line:
     d, a, b = types
     pool = Pool()
@@ -173,7 +200,9 @@ def wmma() -> Iterator[Line]:
                     vector = Pool().vector(count, BITS[kind], kind)
                     if letter == "d":
                         yield Line(
-                            f"wmma.store.d.sync.aligned.{layout}.{shape}.{kind}", f"[q0], {braces(vector)}, r500", ("q0", "r500", *vector)
+                            f"wmma.store.d.sync.aligned.{layout}.{shape}.{kind}",
+                            f"[q0], {braces(vector)}, r500",
+                            ("q0", "r500", *vector),
                         )
                     else:
                         yield Line(
@@ -189,7 +218,9 @@ def wmma() -> Iterator[Line]:
             for a, b in product(("bf16", "tf32", "f16"), repeat=2):
                 yield from _wmma_mma(f"wmma.mma.{head}.f32.{a}.{b}.f32", (m, n, k), ("f32", a, b, "f32"))
             for rounding in ("", ".rn", ".rz", ".rm", ".rp"):
-                yield from _wmma_mma(f"wmma.mma.{head}{rounding}.f64.f64.f64.f64", (m, n, k), ("f64", "f64", "f64", "f64"))
+                yield from _wmma_mma(
+                    f"wmma.mma.{head}{rounding}.f64.f64.f64.f64", (m, n, k), ("f64", "f64", "f64", "f64")
+                )
             for a, b in product(("s8", "u8", "s4", "u4"), repeat=2):
                 for sat in ("", ".satfinite"):
                     yield from _wmma_mma(f"wmma.mma.{head}.s32.{a}.{b}.s32{sat}", (m, n, k), ("s32", a, b, "s32"))
@@ -200,7 +231,12 @@ def wmma() -> Iterator[Line]:
 def _wmma_mma(ptx: str, shape: tuple[int, int, int], types: tuple[str, str, str, str]) -> Iterator[Line]:
     (m, n, k), (d, a, b, c) = shape, types
     pool, vectors = Pool(), []
-    for kind, count in ((d, _count(m * n, BITS[d])), (a, _wmma_count(m * k, a)), (b, _wmma_count(k * n, b)), (c, _count(m * n, BITS[c]))):
+    for kind, count in (
+        (d, _count(m * n, BITS[d])),
+        (a, _wmma_count(m * k, a)),
+        (b, _wmma_count(k * n, b)),
+        (c, _count(m * n, BITS[c])),
+    ):
         if not count:
             return
         vectors.append(pool.vector(count, BITS[kind], kind))
@@ -209,7 +245,9 @@ def _wmma_mma(ptx: str, shape: tuple[int, int, int], types: tuple[str, str, str,
 
 def movement() -> Iterator[Line]:
     """ldmatrix, stmatrix, movmatrix: every shape, count, .trans and format, through .shared."""
-    for shape, (x, registers), trans in product(("m8n8", "m16n16", "m8n16", "m16n8"), (("x1", 1), ("x2", 2), ("x4", 4)), ("", ".trans")):
+    for shape, (x, registers), trans in product(
+        ("m8n8", "m16n16", "m8n16", "m16n8"), (("x1", 1), ("x2", 2), ("x4", 4)), ("", ".trans")
+    ):
         for ending in ("b16", "b8", "b8x16.b6x16_p32", "b8x16.b4x16_p64"):
             for count in (registers, 2 * registers):
                 vector = Pool().vector(count, 32, "b32")

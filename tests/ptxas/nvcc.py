@@ -1,4 +1,6 @@
-"""Compile whole .cu files with nvcc (PyPI's nvidia-cuda-nvcc, -runtime, -crt and nvidia-nvvm, test tools), without a GPU."""
+"""Compile whole .cu files with nvcc (PyPI's nvidia-cuda-nvcc, -runtime, -crt and nvidia-nvvm, test tools), without a
+GPU.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,11 @@ MISSING = "no nvcc with its headers and a host compiler: make test installs them
 def nvcc() -> Path | None:
     """The compiler driver, or None where it, its parts or a host compiler are missing."""
     for folder in sorted(Path(sysconfig.get_paths()["purelib"]).glob("nvidia/cu*")):
-        parts = (folder / "nvvm" / "bin" / "cicc", folder / "include" / "cuda_runtime.h", folder / "include" / "crt" / "host_runtime.h")
+        parts = (
+            folder / "nvvm" / "bin" / "cicc",
+            folder / "include" / "cuda_runtime.h",
+            folder / "include" / "crt" / "host_runtime.h",
+        )
         if (folder / "bin" / "nvcc").is_file() and all(part.is_file() for part in parts) and compiler():
             return folder / "bin" / "nvcc"
     return None

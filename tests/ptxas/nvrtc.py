@@ -22,8 +22,14 @@ def library() -> ctypes.CDLL | None:
 @lru_cache(maxsize=1)
 def headers() -> Path | None:
     """CUDA's headers (PyPI's nvidia-cuda-runtime, -crt and -cccl), or None where one of them is not installed."""
-    folders = [folder for folder in sorted(Path(sysconfig.get_paths()["purelib"]).glob("nvidia/cu*/include")) if (folder / "nv").is_dir()]
-    return next((folder for folder in folders if (folder / "mma.h").is_file() and (folder / "crt" / "mma.h").is_file()), None)
+    folders = [
+        folder
+        for folder in sorted(Path(sysconfig.get_paths()["purelib"]).glob("nvidia/cu*/include"))
+        if (folder / "nv").is_dir()
+    ]
+    return next(
+        (folder for folder in folders if (folder / "mma.h").is_file() and (folder / "crt" / "mma.h").is_file()), None
+    )
 
 
 def compile_ptx(source: str, target: str, include: Path | None = None) -> tuple[str, str]:
@@ -32,7 +38,11 @@ def compile_ptx(source: str, target: str, include: Path | None = None) -> tuple[
     assert nvrtc is not None
     program = ctypes.c_void_p()
     nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"snippet.cu", 0, None, None)
-    given = [f"--gpu-architecture={target.replace('sm_', 'compute_')}", "--std=c++17", *([f"-I{include}"] if include else [])]
+    given = [
+        f"--gpu-architecture={target.replace('sm_', 'compute_')}",
+        "--std=c++17",
+        *([f"-I{include}"] if include else []),
+    ]
     options = (ctypes.c_char_p * len(given))(*(text.encode() for text in given))
     failed = nvrtc.nvrtcCompileProgram(program, len(given), options)
     size = ctypes.c_size_t()

@@ -1,7 +1,7 @@
 """Assemble every candidate for every target and write what exists: `make targets`.
 
-Writes layouts/table/targets.json: for each variant the targets for which ptxas makes code, and the least PTX version that
-reads it. Variants that ptxas takes although PTX does not document them are listed with the reason and stay out.
+Writes layouts/table/targets.json: for each variant the targets for which ptxas makes code, and the least PTX version
+that reads it. Variants that ptxas takes although PTX does not document them are listed with the reason and stay out.
 """
 
 from __future__ import annotations
@@ -38,7 +38,11 @@ def undocumented(ptx: str) -> str:
         return "4-bit and single-bit a is row only"
     if ptx.startswith("wmma.load.b") and ".row." in ptx and ptx.endswith((".s4", ".u4", ".b1")):
         return "4-bit and single-bit b is col only"
-    if ptx.startswith(("wmma.load.c", "wmma.store.d")) and ptx.endswith(".f32") and ("m8n8k32" in ptx or "m8n8k128" in ptx):
+    if (
+        ptx.startswith(("wmma.load.c", "wmma.store.d"))
+        and ptx.endswith(".f32")
+        and ("m8n8k32" in ptx or "m8n8k128" in ptx)
+    ):
         return "f32 accumulators do not belong to m8n8k32 and m8n8k128"
     if ptx.startswith("mma.sync") and "m8n8k4" in ptx and (".bf16." in ptx or ".tf32." in ptx):
         return "not in the ISA, and no code comes out"
@@ -72,7 +76,8 @@ def sweep(name: str, lines: list[Line]) -> tuple[dict[str, tuple[tuple[str, ...]
             raise RuntimeError(f"{lines[i].ptx}: two operand forms differ: {both[0]} and {targets}")
         out[lines[i].ptx] = (targets, min(least[i], both[1], key=VERSIONS.index) if both else least[i])
     print(
-        f"{name}: {len(lines)} candidates, {len(kept)} forms of {len(out)} variants, {len(excluded)} left out, {time.monotonic() - began:.0f} s"
+        f"{name}: {len(lines)} candidates, {len(kept)} forms of {len(out)} variants, {len(excluded)} left out,"
+        f" {time.monotonic() - began:.0f} s"
     )
     return out, excluded
 
@@ -105,7 +110,10 @@ def main(names: list[str]) -> None:
         excluded |= left_out
     sets = sorted({targets for targets, _ in variants.values()}, key=lambda s: (len(s), s))
     meta = {"assembler": f"ptxas {version()}", "date": datetime.date.today().isoformat(), "targets": TARGETS}
-    rows = [f"  {json.dumps(ptx)}: {json.dumps([sets.index(targets), least])}" for ptx, (targets, least) in sorted(variants.items())]
+    rows = [
+        f"  {json.dumps(ptx)}: {json.dumps([sets.index(targets), least])}"
+        for ptx, (targets, least) in sorted(variants.items())
+    ]
     OUTPUT.write_text(
         '{"meta": ' + json.dumps(meta) + ',\n"target_sets": ' + json.dumps(sets) + ',\n"left_out": '
         + json.dumps(dict(sorted(excluded.items())), indent=1) + ',\n"variants": {\n' + ",\n".join(rows) + "\n}}\n"
