@@ -33,7 +33,6 @@ __all__ = [
     "Descriptor",
     "View",
     "encode",
-    "fields",
     "inert",
     "reads",
     "view",
@@ -159,24 +158,23 @@ def encode_as(form: Format, amounts: Mapping[str, int], swizzle: str = "none") -
     return Descriptor(word, form)
 
 
-def fields(descriptor: Descriptor) -> list[dict[str, Any]]:
-    """Every field with its bits, encoded value and amount."""
-    return [
-        {"name": f.name, "low": f.low, "high": f.high, "encoded": f.get(descriptor.word), "unit": f.unit,
-        "amount": f.get(descriptor.word) * f.unit, "meaning": f.meaning}
-        for f in descriptor.format.fields
-    ]  # fmt: skip
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something to check about a field: a rule that a reader knows by its code, in a sentence, and the rule's source."""
+
+    code: str
+    field: str
+    message: str
+    source: str = SOURCE
 
 
-def warnings(descriptor: Descriptor) -> list[dict[str, str]]:
-    """Rules across fields that a reader should check, each with its reason and source. None of them is an error in
-    itself.
-    """
+def warnings(descriptor: Descriptor) -> list[Notice]:
+    """Rules across fields that a reader should check, each with its reason and source. None of them is an error in itself."""
     m, start = descriptor.mode, descriptor.start_address
-    out = []
+    out: list[Notice] = []
 
     def say(code: str, field: str, message: str) -> None:
-        out.append({"code": code, "field": field, "message": message, "source": SOURCE})
+        out.append(Notice(code, field, message))
 
     past = start % m.pattern_bytes
     if m.chunks > 1 and past >= 128 and not descriptor.base_offset:
@@ -275,8 +273,8 @@ def reads(descriptor: Descriptor, seen: View) -> Addresses:
     return out
 
 
-def outside(descriptor: Descriptor, seen: View) -> list[dict[str, str]]:
-    """The warning, if any, about bytes this view reads where no block has shared memory; in the shape of `warnings`."""
+def outside(descriptor: Descriptor, seen: View) -> list[Notice]:
+    """The warning, if any, about bytes this view reads where no block has shared memory."""
     address = reads(descriptor, seen)
     end = int(address.max()) + max(seen.bits // 8, 1)
     if end <= SHARED_END:
@@ -285,11 +283,11 @@ def outside(descriptor: Descriptor, seen: View) -> list[dict[str, str]]:
     fault = f" Reading past {WINDOW_BYTES} is an illegal address." if end > WINDOW_BYTES else ""
     code = "reads_beyond_window" if fault else "reads_beyond_shared"
     message = f"{count} of {address.size} elements are read up to byte {end - 1}; {_ENDS}{fault}"
-    return [{"code": code, "field": "start_address", "message": message, "source": SOURCE}]
+    return [Notice(code, "start_address", message)]
 
 
-def repeated(descriptor: Descriptor, seen: View) -> list[dict[str, str]]:
-    """The warning, if any, about elements that this view reads from the same bytes; in the shape of `warnings`."""
+def repeated(descriptor: Descriptor, seen: View) -> list[Notice]:
+    """The warning, if any, about elements that this view reads from the same bytes."""
     address = reads(descriptor, seen)
     if seen.bits < 8:
         return []
@@ -305,14 +303,7 @@ def repeated(descriptor: Descriptor, seen: View) -> list[dict[str, str]]:
     ]
     why = f": {' and '.join(small)}, but {what} takes {atom} bytes" if small else ""
     message = f"{shared} of {address.size} elements are read from bytes that another element is read from{why}."
-    return [
-        {
-            "code": "reads_twice",
-            "field": "sbo" if "SBO" in why or not why else "lbo",
-            "message": message,
-            "source": SOURCE,
-        }
-    ]
+    return [Notice("reads_twice", "sbo" if "SBO" in why or not why else "lbo", message)]
 
 
 def reads_many(words: NDArray[np.uint64], seen: View) -> Addresses:

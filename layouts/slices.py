@@ -6,25 +6,39 @@ Every number of a reason is one of the tile's own strides; tests/test_slices.py 
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
+from layouts.descriptor import Descriptor
 from layouts.tiling import Tile
 
 
-def k_steps(tile: Tile) -> list[dict[str, Any]]:
-    """Every K step that the tile holds whole: {"k", "start_offset_bytes", "descriptor", "why"}."""
+@dataclass(frozen=True, slots=True)
+class KStep:
+    """The slice that begins at k of row 0, so many bytes from the tile's start before the XOR; why it begins there."""
+
+    k: int
+    start_offset_bytes: int
+    descriptor: Descriptor
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class MnStep:
+    """The slice that begins at row `mn` of k 0; no offset and no descriptor where no instruction can begin there, as `why` says."""
+
+    mn: int
+    start_offset_bytes: int | None
+    descriptor: Descriptor | None
+    why: str
+
+
+def k_steps(tile: Tile) -> list[KStep]:
+    """Every K step that the tile holds whole."""
     out = []
     before = 0
     for k in range(0, tile.k - tile.k % tile.step(), tile.step()):
         offset = int(tile.offset_before(0, k))
-        out.append(
-            {
-                "k": k,
-                "start_offset_bytes": offset,
-                "descriptor": str(tile.descriptor(0, k)),
-                "why": _why(tile, k, offset - before),
-            }
-        )
+        out.append(KStep(k, offset, tile.descriptor(0, k), _why(tile, k, offset - before)))
         before = offset
     return out
 
@@ -59,34 +73,20 @@ def _why(tile: Tile, k: int, moved: int) -> str:
     return f"+{moved} bytes: the next atom along K, which begins {across} bytes after the one before"
 
 
-def mn_steps(tile: Tile, rows: int) -> list[dict[str, Any]]:
-    """Every step of `rows` along M or N: {"mn", "start_offset_bytes", "descriptor", "why"}, the last None or "" where
-    there is none.
-    """
-    out: list[dict[str, Any]] = []
-    for mn in range(0, tile.mn, rows):
-        inside = mn % tile.atom[0]
-        legal, why = True, ""
-        if inside and inside + rows > tile.atom[0]:
-            legal = False
-            why = (
-                f"illegal: {rows} rows from inside an atom of {tile.atom[0]} (mn) run past its edge; use a narrower"
-                " swizzle"
-            )
-        elif mn + rows > tile.mn:
-            legal = False
-            why = f"only {tile.mn - mn} of {rows} rows are left"
-        elif inside:
-            why = "inside the atom, which holds all of its rows: the XOR works on address bits, so only the start moves"
-        out.append(
-            {
-                "mn": mn,
-                "start_offset_bytes": int(tile.offset_before(mn, 0)) if legal else None,
-                "descriptor": str(tile.descriptor(mn, 0, rows=rows)) if legal else None,
-                "why": why,
-            }
-        )
-    return out
+def mn_steps(tile: Tile, rows: int) -> list[MnStep]:
+    """Every step of `rows` along M or N; `why` is "" where a step begins with an atom."""
+    return [_mn_step(tile, mn, rows) for mn in range(0, tile.mn, rows)]
+
+
+def _mn_step(tile: Tile, mn: int, rows: int) -> MnStep:
+    inside = mn % tile.atom[0]
+    if inside and inside + rows > tile.atom[0]:
+        edge = "run past its edge; use a narrower swizzle"
+        return MnStep(mn, None, None, f"illegal: {rows} rows from inside an atom of {tile.atom[0]} (mn) {edge}")
+    if mn + rows > tile.mn:
+        return MnStep(mn, None, None, f"only {tile.mn - mn} of {rows} rows are left")
+    why = "inside the atom, which holds all of its rows: the XOR works on address bits, so only the start moves" if inside else ""
+    return MnStep(mn, int(tile.offset_before(mn, 0)), tile.descriptor(mn, 0, rows=rows), why)
 
 
 def stride_words(tile: Tile) -> dict[str, str]:

@@ -18,7 +18,17 @@ from layouts.expression import Note
 from layouts.repair import changes, expected_reads
 from layouts.storage import Storage
 
-__all__ = ["Diagnosis", "Verdict", "verify"]
+__all__ = ["Diagnosis", "Mismatch", "Verdict", "verify"]
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """An element of the operand, (row, k): the byte it is read from, and the byte where it lies."""
+
+    row: int
+    k: int
+    read: int
+    expected: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +52,13 @@ class Verdict:
         return self.matched == self.total
 
     @property
-    def first_mismatch(self) -> dict[str, int] | None:
+    def first_mismatch(self) -> Mismatch | None:
+        """The first element, row by row, that is read from another place; None where none is."""
         wrong = np.argwhere(self.read != self.expected)
         if not len(wrong):
             return None
         row, k = (int(n) for n in wrong[0])
-        return {"row": row, "k": k, "read": int(self.read[row, k]), "expected": int(self.expected[row, k])}
+        return Mismatch(row, k, int(self.read[row, k]), int(self.expected[row, k]))
 
 
 def verify(

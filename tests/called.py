@@ -277,7 +277,7 @@ def calls() -> list[Call]:
             out.append(
                 (
                     f"steps of {rows} rows along {one.mn} of {one.mode.name} {one.major}-major",
-                    lambda one=one, rows=rows: [f"{s['mn']}: {s['why']}" for s in slices.mn_steps(one, rows)],
+                    lambda one=one, rows=rows: [f"{s.mn}: {s.why}" for s in slices.mn_steps(one, rows)],
                 )
             )
     for word in (
@@ -295,7 +295,7 @@ def calls() -> list[Call]:
                 (
                     f"warnings of {word:#x} in {text}",
                     lambda one=one, view=view: [
-                        w["message"] for w in (*desc.warnings(one), *desc.repeated(one, view), *desc.outside(one, view))
+                        w.message for w in (*desc.warnings(one), *desc.repeated(one, view), *desc.outside(one, view))
                     ],
                 )
             )

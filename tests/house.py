@@ -107,6 +107,7 @@ NAMED: dict[str, dict[str, str]] = {
     "kernel": {},
     "memory": {
         "atoms": "draw",
+        "descriptors": "facts",
         "editor": "forms",
         "options": "facts",
         "storage": "facts",

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from app.memory import facts as memory
+from app.memory import descriptors as memory
 from tests import blunders
 from tests.blunders import BLUNDERS, first
 from tests.right_words import MASK, TMA, WIDTH, Program, programs, word
@@ -33,7 +33,7 @@ def study(seed: int, count: int) -> dict[str, Row]:
     """
     rows: dict[str, Row] = {}
     for p in programs(seed, count):
-        if memory.verify_facts(p.ask(word(p)))["verdict"] != "match":
+        if memory.verify_facts(p.ask(word(p))).verdict != "match":
             raise ValueError(f"called wrong: {p}")
         made: dict[tuple[int, str], set[tuple[str, str]]] = {}
         where: dict[str, dict[str, Any] | None] = {}
@@ -48,10 +48,10 @@ def study(seed: int, count: int) -> dict[str, Row]:
             for code, name in names:
                 row = rows.setdefault(name, Row(code))
                 row.asked += 1
-                if told["verdict"] == "match":
+                if told.verdict == "match":
                     row.harmless += 1
                     continue
-                said = [d["code"] for d in told["diagnoses"]]
+                said = [d.code for d in told.diagnoses]
                 row.named += said[0] == code
                 row.alike += said[0] != code and said[0] in {c for c, _ in names}
                 row.second += code in said[1:]
@@ -62,16 +62,16 @@ def study(seed: int, count: int) -> dict[str, Row]:
 
 def _sound(p: Program, given: int, stored: dict[str, Any] | None, told: dict[str, Any]) -> None:
     """A repair verifies, and the word verifies under the storage that is named for it."""
-    for diagnosis in told["diagnoses"]:
-        fix = diagnosis["fix"]
-        if fix and memory.verify_facts(p.ask(int(fix["descriptor"], 16), stored))["verdict"] != "match":
+    for diagnosis in told.diagnoses:
+        fix = diagnosis.fix
+        if fix and memory.verify_facts(p.ask(int(fix.descriptor, 16), stored)).verdict != "match":
             raise ValueError(f"no repair: {p} {given:#x} {fix}")
         if (
-            diagnosis["storage"]
-            and diagnosis["code"].startswith("stored_")
-            and memory.verify_facts(p.ask(given, diagnosis["storage"]))["verdict"] != "match"
+            diagnosis.storage
+            and diagnosis.code.startswith("stored_")
+            and memory.verify_facts(p.ask(given, diagnosis.storage)).verdict != "match"
         ):
-            raise ValueError(f"no storage: {p} {given:#x} {diagnosis['storage']}")
+            raise ValueError(f"no storage: {p} {given:#x} {diagnosis.storage}")
 
 
 def table(rows: dict[str, Row]) -> str:
@@ -140,10 +140,10 @@ def pairs(seed: int, count: int) -> dict[tuple[str, str], list[int]]:
                 if wrong is None or given is None or given in alone or given == pack(p) or given == word(wrong):
                     continue
                 told = memory.verify_facts(p.ask(given))
-                if told["verdict"] == "match":
+                if told.verdict == "match":
                     continue
                 _sound(p, given, None, told)
-                said = {d["code"] for d in told["diagnoses"]}
+                said = {d.code for d in told.diagnoses}
                 row = out.setdefault((amount, packed), [0, 0, 0])
                 row[0] += 1
                 row[1] += {amount, packed} <= said

@@ -16,7 +16,7 @@ from app.banks import facts as bank_facts
 from app.gpu import own
 from app.instruction import state
 from app.kit.api import read_json
-from app.memory import facts as memory
+from app.memory import descriptors as memory
 from app.metadata import facts as metadata
 from layouts import banks, catalog, find
 from layouts.errors import LayoutError

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.memory import facts as memory
+from app.memory import descriptors, facts
 from layouts import descriptor as desc
 from layouts import find, slices
 from layouts.descriptor import Descriptor, View, encode, reads, reads_many
@@ -219,12 +219,12 @@ def test_worked_examples(row: tuple[int, str, str, int | None, int]) -> None:
 
 def test_constant_expressions() -> None:
     assert (
-        memory.parse_descriptor("((uint64_t)1 << 62) | ((uint64_t)(1024 >> 4) << 32) | (4096 >> 4)").word
+        descriptors.parse_descriptor("((uint64_t)1 << 62) | ((uint64_t)(1024 >> 4) << 32) | (4096 >> 4)").word
         == GOOD.replace(lbo_encoded=0).word
     )
     for bad in ("f(1)", "1 << 99", "__import__('os') | 1", "a | b", "1 / 0 | 1", "9" * 600 + " | 1"):
         with pytest.raises(LayoutError, match="no constant expression"):
-            memory.parse_descriptor(bad)
+            descriptors.parse_descriptor(bad)
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_constant_expressions() -> None:
 )
 def test_encode_names_the_wrong_field(given: dict[str, Any], field: str) -> None:
     with pytest.raises(LayoutError) as caught:
-        memory.encode(given)
+        descriptors.encode(given)
     assert caught.value.field == field and caught.value.hint
 
 
@@ -264,7 +264,7 @@ def test_encode_names_the_wrong_field(given: dict[str, Any], field: str) -> None
 )
 def test_tiles_name_the_wrong_field(change: dict[str, str], field: str) -> None:
     with pytest.raises(LayoutError) as caught:
-        memory.tile_of(change)
+        facts.tile_of(change)
     assert caught.value.field == field and caught.value.hint
 
 
@@ -311,7 +311,7 @@ def test_sparse_b_takes_64_bytes_of_k_as_measured_on_an_h200() -> None:
 
 def test_warnings_are_about_what_is_there() -> None:
     def codes(word: Descriptor) -> set[str]:
-        return {w["code"] for w in desc.warnings(word)}
+        return {notice.code for notice in desc.warnings(word)}
 
     assert codes(GOOD) == set()
     assert codes(right(canonical(), k=16)) == set()
@@ -343,19 +343,19 @@ def test_reads_beyond_shared_memory_are_told() -> None:
         (2**18 - 8192 + 1024, "reads_beyond_window", 64 * 16),
     ):
         told = desc.outside(encode(start // 16 * 16, 16, 1024, 0, "128B"), seen)
-        assert [warning["code"] for warning in told] == ([code] if code else [])
-        assert not code or told[0]["message"].startswith(f"{count} of 1024 elements")
+        assert [notice.code for notice in told] == ([code] if code else [])
+        assert not code or told[0].message.startswith(f"{count} of 1024 elements")
         assert ("illegal address" in str(told)) == (code == "reads_beyond_window")
     far = encode(4096, 16, 0x3FFF * 16, 0, "128B")
-    assert desc.outside(far, seen)[0]["code"] == "reads_beyond_window" and desc.outside(far, View(8, 16, 16, "K")) == []
+    assert desc.outside(far, seen)[0].code == "reads_beyond_window" and desc.outside(far, View(8, 16, 16, "K")) == []
 
 
 def test_k_steps_read_what_the_tile_holds() -> None:
     for name, order in (("128B", "mn"), ("64B", "k"), ("none", "mn")):
         tile = Tile(16, "K", mode(name), 128, 128, order, 2048)
         for step in slices.k_steps(tile):
-            got = reads(Descriptor(int(step["descriptor"], 16)), View(64, 16, 16, "K"))
-            assert np.array_equal(got - 2048, tile.offsets()[:64, step["k"] : step["k"] + 16])
+            got = reads(step.descriptor, View(64, 16, 16, "K"))
+            assert np.array_equal(got - 2048, tile.offsets()[:64, step.k : step.k + 16])
 
 
 def test_swizzle_text() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.memory import facts as memory
+from app.memory import descriptors as memory
 from layouts import descriptor as desc
 from layouts import find
 from layouts.descriptor import Descriptor
@@ -61,17 +61,14 @@ def test_the_study_bites(monkeypatch: pytest.MonkeyPatch) -> None:
     """A verifier that offers no repair, or names no cause, does not pass it."""
     truth = memory.verify_facts
 
-    def careless(given: dict[str, Any]) -> dict[str, Any]:
-        told = truth(given)
-        for diagnosis in told["diagnoses"]:
-            if diagnosis["fix"]:
-                diagnosis["fix"] = {"descriptor": given["descriptor"], "changes": {}}
-        return told
+    def careless(given: dict[str, Any]) -> memory.Verified:
+        told, none = truth(given), memory.Fix(descriptor=given["descriptor"], changes={})
+        return replace(told, diagnoses=[replace(d, fix=d.fix and none) for d in told.diagnoses])
 
     monkeypatch.setattr(memory, "verify_facts", careless)
     with pytest.raises(ValueError, match="no repair"):
         study(seed=4, count=2)
-    monkeypatch.setattr(memory, "verify_facts", lambda given: truth(given) | {"verdict": "mismatch"})
+    monkeypatch.setattr(memory, "verify_facts", lambda given: replace(truth(given), verdict="mismatch"))
     with pytest.raises(ValueError, match="called wrong"):
         study(seed=4, count=2)
 
@@ -98,7 +95,7 @@ def _examples() -> dict[str, dict[str, Any]]:
             if wrong is None:
                 continue
             given, stored = wrong if isinstance(wrong, tuple) else (wrong, None)
-            if memory.verify_facts(p.ask(given & MASK, stored))["verdict"] == "mismatch":
+            if memory.verify_facts(p.ask(given & MASK, stored)).verdict == "mismatch":
                 out[f"{code}: {name}"] = p.ask(given & MASK, stored)
                 break
     ask = INSIDE.ask
@@ -161,12 +158,12 @@ EXAMPLES = _examples()
 def _said(given: dict[str, Any]) -> str:
     told = memory.verify_facts(given)
     lines = []
-    for diagnosis in told["diagnoses"]:
-        lines.append(f"  {diagnosis['code']}: {diagnosis['message']}")
-        if diagnosis["storage"]:
-            lines.append(f"    storage {diagnosis['storage']}")
-    fix = told["diagnoses"][0]["fix"] if told["diagnoses"] else None
-    return "\n".join([*lines, *([f"  repair {fix['descriptor']}"] if fix else [])])
+    for diagnosis in told.diagnoses:
+        lines.append(f"  {diagnosis.code}: {diagnosis.message}")
+        if diagnosis.storage:
+            lines.append(f"    storage {diagnosis.storage}")
+    fix = told.diagnoses[0].fix if told.diagnoses else None
+    return "\n".join([*lines, *([f"  repair {fix.descriptor}"] if fix else [])])
 
 
 def test_what_is_said() -> None:
@@ -184,7 +181,7 @@ def test_what_is_said() -> None:
 
 
 def test_every_code_has_an_example() -> None:
-    seen = {d["code"] for given in EXAMPLES.values() for d in memory.verify_facts(given)["diagnoses"]}
+    seen = {d.code for given in EXAMPLES.values() for d in memory.verify_facts(given).diagnoses}
     assert seen >= CONTRACT, CONTRACT - seen
 
 
@@ -192,12 +189,12 @@ def test_every_code_has_an_example() -> None:
 def test_repairs_verify_and_storages_match(name: str) -> None:
     given = EXAMPLES[name]
     told = memory.verify_facts(given)
-    assert told["verdict"] == "mismatch"
-    for diagnosis in told["diagnoses"]:
-        if diagnosis["fix"]:
-            assert memory.verify_facts({**given, "descriptor": diagnosis["fix"]["descriptor"]})["verdict"] == "match"
-        if diagnosis["storage"] and diagnosis["code"] != "mn_offset_inside_atom":
-            assert memory.verify_facts({**given, "storage": diagnosis["storage"]})["verdict"] == "match"
+    assert told.verdict == "mismatch"
+    for diagnosis in told.diagnoses:
+        if diagnosis.fix:
+            assert memory.verify_facts({**given, "descriptor": diagnosis.fix.descriptor}).verdict == "match"
+        if diagnosis.storage and diagnosis.code != "mn_offset_inside_atom":
+            assert memory.verify_facts({**given, "storage": diagnosis.storage}).verdict == "match"
 
 
 def test_two_mistakes_are_both_named() -> None:
@@ -206,7 +203,7 @@ def test_two_mistakes_are_both_named() -> None:
         "two mistakes: a K step past the atom and LBO, SBO in bytes": {"k_advance_past_atom", "bytes_not_shifted"},
         "a generic pointer and TMA's code": {"generic_pointer", "tma_swizzle_enum"},
     }.items():
-        assert {d["code"] for d in memory.verify_facts(EXAMPLES[name])["diagnoses"]} == codes
+        assert {d.code for d in memory.verify_facts(EXAMPLES[name]).diagnoses} == codes
 
 
 def test_two_mistakes_of_every_kind_are_both_named() -> None:
@@ -230,27 +227,27 @@ def test_data_swizzled_by_address_never_get_a_base_offset() -> None:
     """The start was three rows off: the start is moved back, and no base offset is offered in its place."""
     for p in programs(9, 40):
         told = memory.verify_facts(p.ask(word(replace(p, start=p.start + 128))))
-        for diagnosis in told["diagnoses"]:
-            assert "base_offset" not in diagnosis["fix"]["changes"], p
+        for diagnosis in told.diagnoses:
+            assert "base_offset" not in diagnosis.fix.changes, p
 
 
 def test_a_swap_is_no_swap_when_lbo_is_not_read() -> None:
     """LBO happens to hold what SBO should: without a usual value in SBO that proves nothing."""
     told = memory.verify_facts(INSIDE.ask(pack(INSIDE.start, 1024, 1232, 0, 1)))
-    assert [d["code"] for d in told["diagnoses"]] == ["stride_wrong"]
+    assert [d.code for d in told.diagnoses] == ["stride_wrong"]
 
 
 def test_base_offset_is_a_k_step_only_where_the_start_stands_still() -> None:
     still = memory.verify_facts(INSIDE.ask(pack(0x2000, 16, 1024, 1, 1)))
     moved = memory.verify_facts(INSIDE.ask(pack(INSIDE.start, 16, 1024, 1, 1)))
-    assert [d["code"] for d in still["diagnoses"]] == ["base_offset_as_k_advance"]
-    assert [d["code"] for d in moved["diagnoses"]] == ["base_offset_wrong"]
+    assert [d.code for d in still.diagnoses] == ["base_offset_as_k_advance"]
+    assert [d.code for d in moved.diagnoses] == ["base_offset_wrong"]
 
 
 @pytest.mark.parametrize("extra", [1 << 52, 1 << 60, 0xFF << 52, 3 << 46])
 def test_bits_that_are_no_addresss_make_no_pointer(extra: int) -> None:
     told = memory.verify_facts(INSIDE.ask(word(replace(INSIDE, sbo=2048)) | extra))
-    assert "generic_pointer" not in {d["code"] for d in told["diagnoses"]}
+    assert "generic_pointer" not in {d.code for d in told.diagnoses}
 
 
 def test_a_wrong_base_offset_does_not_move_the_start() -> None:
@@ -259,23 +256,14 @@ def test_a_wrong_base_offset_does_not_move_the_start() -> None:
     """
     tile = replace(ROWS, swizzle="64B", kind="canonical", k=32, base=0xC480, at_k=0).with_right_fields()
     told = memory.verify_facts(tile.ask(word(replace(tile, base_offset=3)), {**tile.storage, "swizzle_by": "tile"}))
-    assert [(d["code"], d["fix"]["changes"]) for d in told["diagnoses"]] == [
-        ("base_offset_wrong", {"base_offset": {"from": 3, "to": 1}})
-    ]
+    assert [(d.code, d.fix.changes) for d in told.diagnoses] == [("base_offset_wrong", {"base_offset": memory.Change(from_=3, to=1)})]
 
 
 @pytest.mark.parametrize("swizzle", ["none", "128B"])
 def test_strides_that_say_what_rows_can_say_are_no_mistake_of_their_own(swizzle: str) -> None:
     """Padded rows, SBO eight of them: the data cannot be read, and no other number would help."""
     padded = {**ROWS.storage, "swizzle": swizzle, "pitch_bytes": 144}
-    assert (
-        len(
-            memory.verify_facts(ROWS.ask(pack(0x1400, 16, 8 * 144, 0, 1), padded) | {"slice": {"mn": 0, "k": 0}})[
-                "diagnoses"
-            ]
-        )
-        == 1
-    )
+    assert len(memory.verify_facts(ROWS.ask(pack(0x1400, 16, 8 * 144, 0, 1), padded) | {"slice": {"mn": 0, "k": 0}}).diagnoses) == 1
 
 
 @pytest.mark.parametrize(
@@ -284,7 +272,7 @@ def test_strides_that_say_what_rows_can_say_are_no_mistake_of_their_own(swizzle:
 def test_one_field_does_not_prove_two_mistakes(lbo: int, sbo: int, said: str) -> None:
     """Shifted twice and of another width; in bytes and of another element: some such pair gives almost any number."""
     told = memory.verify_facts(INSIDE.ask(pack(INSIDE.start, lbo, sbo, 0, 1)))
-    assert [d["code"] for d in told["diagnoses"]] == [said]
+    assert [d.code for d in told.diagnoses] == [said]
 
 
 def test_a_word_right_for_another_mode_is_one_mistake() -> None:
@@ -300,31 +288,28 @@ def test_a_word_right_for_another_mode_is_one_mistake() -> None:
         ):
             continue
         told = memory.verify_facts(p.ask(word(replace(p, swizzle="128B").with_right_fields())))
-        assert [d["code"] for d in told["diagnoses"]] == ["stored_swizzle"], p
-        assert told["diagnoses"][0]["fix"]["descriptor"] == f"0x{word(p):016x}" or p.major == "MN", p
+        assert [d.code for d in told.diagnoses] == ["stored_swizzle"], p
+        assert told.diagnoses[0].fix.descriptor == f"0x{word(p):016x}" or p.major == "MN", p
 
 
 def test_a_repair_does_what_the_message_says() -> None:
     """LBO and SBO exchanged in a mode that does not read LBO: both are put right. Bits of no field are not kept."""
     swapped = memory.verify_facts(INSIDE.ask(pack(INSIDE.start, 1024, 16, 0, 1)))
-    assert swapped["diagnoses"][0]["fix"]["descriptor"] == f"0x{word(INSIDE):016x}"
+    assert swapped.diagnoses[0].fix.descriptor == f"0x{word(INSIDE):016x}"
     for stray in (1 << 46, 1 << 14, 3 << 30, 1 << 60):
         told = memory.verify_facts(INSIDE.ask(word(replace(INSIDE, sbo=INSIDE.sbo + 208)) | stray))
-        assert told["diagnoses"][0]["fix"]["descriptor"] == f"0x{word(INSIDE):016x}"
+        assert told.diagnoses[0].fix.descriptor == f"0x{word(INSIDE):016x}"
     negative = memory.verify_facts(EXAMPLES["a negative int, written so"])
-    assert negative["diagnoses"][0]["code"] == "sign_extended"
-    assert negative["diagnoses"][0]["fix"]["descriptor"] == "0x4000004000000202"
+    assert negative.diagnoses[0].code == "sign_extended"
+    assert negative.diagnoses[0].fix.descriptor == "0x4000004000000202"
 
 
 def test_shifts_that_were_computed_are_not_suspected() -> None:
     """Written out in 64 bits, a 0 was meant; as a number it may have been shifted out."""
     number = memory.verify_facts(INSIDE.ask(pack(INSIDE.start, 16, 0, 0, 1)))
     written = memory.verify_facts({**INSIDE.ask(0), "descriptor": "0x202ull | 1ull << 16 | 0ull << 32 | 1ull << 62"})
-    assert [d["code"] for told in (number, written) for d in told["diagnoses"]] == ["stride_wrong"] * 2
-    assert (
-        "32-bit integer" in number["diagnoses"][0]["message"]
-        and "32-bit integer" not in written["diagnoses"][0]["message"]
-    )
+    assert [d.code for told in (number, written) for d in told.diagnoses] == ["stride_wrong"] * 2
+    assert "32-bit integer" in number.diagnoses[0].message and "32-bit integer" not in written.diagnoses[0].message
 
 
 # without a storage, and beyond the window -----------------------------------------------------------------------------
@@ -334,11 +319,11 @@ def test_shifts_that_were_computed_are_not_suspected() -> None:
 def test_without_a_storage_there_is_no_verdict_but_the_tiles_that_fit(p: Program) -> None:
     given = {name: value for name, value in p.ask(word(p)).items() if name not in ("storage", "slice")}
     told = memory.verify_facts(given)
-    assert (told["verdict"], told["matched"], told["diagnoses"]) == ("unknown", None, [])
-    assert told["fits"]
-    for fit in told["fits"]:
-        assert memory.verify_facts({**given, "storage": fit["storage"], "slice": fit["slice"]})["verdict"] == "match"
-        assert fit["storage"]["swizzle"] == p.swizzle
+    assert (told.verdict, told.matched, told.diagnoses) == ("unknown", None, [])
+    assert told.fits
+    for fit in told.fits:
+        assert memory.verify_facts({**given, "storage": fit.storage, "slice": fit.slice}).verdict == "match"
+        assert fit.storage["swizzle"] == p.swizzle
 
 
 def test_no_tile_fits_a_word_that_is_wrong() -> None:
@@ -367,29 +352,29 @@ def test_tiles_that_fit_begin_where_a_tile_can() -> None:
     ],
 )
 def test_bytes_read_twice_are_in_the_answer(given: dict[str, Any], shared: int, says: str) -> None:
-    told = [w for w in memory.verify_facts(given)["warnings"] if w["code"] in ("reads_twice", "overlap")]
-    assert [w["code"] for w in told] == ["reads_twice"] * bool(shared)
+    told = [w for w in memory.verify_facts(given).warnings if w.code in ("reads_twice", "overlap")]
+    assert [w.code for w in told] == ["reads_twice"] * bool(shared)
     if told:
         seen = desc.view(find(given["instruction"]), given["operand"], given["major"])
         address = desc.reads(Descriptor(int(given["descriptor"], 16)), seen)
         assert address.size - len(set(address.ravel().tolist())) == shared
-        assert told[0]["message"].startswith(f"{shared} of {address.size} elements") and says in told[0]["message"]
+        assert told[0].message.startswith(f"{shared} of {address.size} elements") and says in told[0].message
 
 
 def test_reads_past_shared_memory_are_in_the_answer() -> None:
     high = replace(ROWS, base=0x38800, at_k=0).with_right_fields()
     told = memory.verify_facts(high.ask(word(high)))
-    assert told["verdict"] == "match"
-    assert [w["code"] for w in told["warnings"]] == ["reads_beyond_shared"]
+    assert told.verdict == "match"
+    assert [w.code for w in told.warnings] == ["reads_beyond_shared"]
     low = memory.verify_facts(ROWS.ask(word(ROWS)))
-    assert "reads_beyond_shared" not in {w["code"] for w in low["warnings"]}
+    assert "reads_beyond_shared" not in {w.code for w in low.warnings}
 
 
 def test_blackwells_format_is_called_so() -> None:
     told = memory.verify_facts(INSIDE.ask(word(INSIDE) | 1 << 46))
-    assert told["verdict"] == "match" and "tcgen05_format" in {w["code"] for w in told["warnings"]}
+    assert told.verdict == "match" and "tcgen05_format" in {w.code for w in told.warnings}
     pointed = memory.verify_facts(INSIDE.ask(word(INSIDE) | 1 << 14))
-    assert "reserved_bits" in {w["code"] for w in pointed["warnings"]}
+    assert "reserved_bits" in {w.code for w in pointed.warnings}
 
 
 def test_the_right_words_of_this_suite_read_what_was_stored() -> None:

@@ -5,11 +5,13 @@ repair, changes only on purpose.
 
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import replace
 from typing import Any
 
-from app.memory import facts as memory
+from app.kit.encode import dumps
+from app.memory import descriptors as memory
 from tests.blunders import BLUNDERS
 from tests.held import held
 from tests.right_words import Program, pack, programs, word
@@ -18,7 +20,7 @@ from tests.study import AMOUNTS, PACKED
 
 def said(given: dict[str, Any]) -> list[str]:
     """The verdict, and each diagnosis in a line."""
-    told = memory.verify_facts(given)
+    told = json.loads(dumps(memory.verify_facts(given)))
     lines = [f"    {told['verdict']} {told.get('matched')} of {told.get('total')}, first {told.get('first_mismatch')}"]
     for d in told["diagnoses"]:
         fix = f" | {d['fix']['descriptor']} {d['fix']['changes']}" if d["fix"] else ""

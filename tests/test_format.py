@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from app.kit.page import css, templates
-from app.memory import draw, editor, facts
-from layouts import descriptor as desc
+from app.memory import descriptors, draw, editor
 from layouts.bits import Field
 from layouts.descriptor import WGMMA, Descriptor, encode_as
 from layouts.errors import LayoutError
@@ -47,12 +46,8 @@ def test_it_encodes_and_decodes() -> None:
         and not word.reserved
     )
     again = Descriptor(word.word | 1 << 53, OTHER)
-    assert again.reserved == 1 << 53 and again.replace(lbo_encoded=2, swizzle=6).facts == {
-        **word.facts,
-        "lbo_bytes": 32,
-        "swizzle": "32B",
-    }
-    assert [row["name"] for row in desc.fields(word)] == [f.name for f in OTHER.fields]
+    assert again.reserved == 1 << 53 and again.replace(lbo_encoded=2, swizzle=6).facts == {**word.facts, "lbo_bytes": 32, "swizzle": "32B"}
+    assert [row.name for row in descriptors.field_facts(word)] == [f.name for f in OTHER.fields]
     assert {f.name: f.encoded_name for f in OTHER.fields}["sbo"] == "sbo_encoded"
 
 
@@ -97,7 +92,7 @@ def test_the_picture_and_the_words_follow() -> None:
         assert len({by_bit[f.low] for f in OTHER.fields}) == 7 and by_bit[48] == by_bit[46] != by_bit[53] == by_bit[60]
     rules = re.findall(r"\.bit\.(\w+) ", palette_css(f.name for f in OTHER.fields))
     assert rules == [f.name for f in OTHER.fields] and ".bit.swizzle " in css()
-    assert facts.descriptor_facts(encode_as(WGMMA, {"start_address": 1024}, "64B"))["swizzle"] == "64B"
+    assert descriptors.descriptor_facts(encode_as(WGMMA, {"start_address": 1024}, "64B")).swizzle == "64B"
 
 
 def test_the_page_is_drawn_from_the_row() -> None:

@@ -18,7 +18,7 @@ from app.guide import render as guide
 from app.guide import values as guide_values
 from app.guide.words import GLOSSARY
 from app.main import create_app
-from app.memory import facts as memory
+from app.memory import descriptors as memory
 from layouts import chain, find
 from layouts.banks import ACCESSES
 from layouts.descriptor import WGMMA, View, reads

@@ -154,8 +154,8 @@ def test_k_steps_are_read_by_their_descriptors() -> None:
         rows = 8 if tile.major == "K" else tile.atom[0]
         for step in slices.k_steps(tile):
             view = View(rows, tile.step(), tile.element_bits, tile.major)
-            wanted = tile.base + tile.offsets()[:rows, step["k"] : step["k"] + tile.step()]
-            assert np.array_equal(reads(Descriptor(int(step["descriptor"], 16)), view), wanted), (tile, step)
+            wanted = tile.base + tile.offsets()[:rows, step.k : step.k + tile.step()]
+            assert np.array_equal(reads(step.descriptor, view), wanted), (tile, step)
 
 
 # TMA boxes ------------------------------------------------------------------------------------------------------------

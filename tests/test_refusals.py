@@ -20,7 +20,8 @@ from app.kit.api import read_json
 from app.kit.errors import Error, ErrorBody
 from app.kit.examples import BODIES
 from app.main import create_app
-from app.memory import facts as memory
+from app.memory import descriptors as memory
+from app.memory import facts
 from layouts.errors import LayoutError
 from tests import asgi
 from tests.asgi import ask
@@ -220,12 +221,8 @@ def test_what_nothing_expected_is_logged_and_answered_in_the_one_shape(
         answer = client.post("/api/v1/descriptors/encode", json={})
     assert refusal(answer, 500).code == "internal_error" and "secret" not in answer.text
     assert answer.headers["x-content-type-options"] == "nosniff"
-    assert (
-        "POST /api/v1/descriptors/encode" in caplog.text
-        and "a secret path" in caplog.text
-        and "Traceback" in caplog.text
-    )
-    monkeypatch.setattr(memory, "tile_facts", broken)
+    assert "POST /api/v1/descriptors/encode" in caplog.text and "a secret path" in caplog.text and "Traceback" in caplog.text
+    monkeypatch.setattr(facts, "tile_facts", broken)
     page = client.get("/smem")
     assert (
         page.status_code == 500 and page.headers["content-type"].startswith("text/html") and "secret" not in page.text

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from layouts import slices
-from layouts.descriptor import Descriptor, View, inert, reads
+from layouts.descriptor import View, inert, reads
 from layouts.errors import LayoutError
 from layouts.swizzle import MODES, Mode
 from layouts.tiling import ELEMENT_BITS, Tile
@@ -57,12 +57,12 @@ def test_every_number_of_a_k_step_is_the_tiles(kind: tuple[int, str, Mode]) -> N
         at = [int(tile.address(0, k)) for k in range(tile.k)]
         near = (0, max(1, tile.element_bits // 8))
         for step in slices.k_steps(tile):
-            k, why = step["k"], step["why"]
+            k, why = step.k, step.why
             (number, match), *more = [(n, m) for n, text in enumerate(SENTENCES) if (m := re.fullmatch(text, why))]
             assert not more, why
             seen.add(number)
             said = match.groupdict()
-            assert step["start_offset_bytes"] == at[k] - tile.base
+            assert step.start_offset_bytes == at[k] - tile.base
             if k:
                 assert int(said["moved"]) == at[k] - at[k - tile.step()], why
             if number == 0:
@@ -76,14 +76,10 @@ def test_every_number_of_a_k_step_is_the_tiles(kind: tuple[int, str, Mode]) -> N
                 assert len(columns) == (1 if said["spans"] == "one" else int(said["spans"])), why
                 assert ("core" in said["piece"]) == (tile.mode.name == "none")
             if "field" in said:
-                word = Descriptor(int(step["descriptor"], 16))
+                word = step.descriptor
                 assert int(said["across"]) == (word.lbo_bytes if said["field"] == "LBO" else word.sbo_bytes), why
-            got = reads(
-                Descriptor(int(step["descriptor"], 16)), View(tile.mn, tile.step(), tile.element_bits, tile.major)
-            )
-            assert np.array_equal(
-                got, tile.address(np.arange(tile.mn)[:, None], np.arange(k, k + tile.step())[None, :])
-            ), why
+            got = reads(step.descriptor, View(tile.mn, tile.step(), tile.element_bits, tile.major))
+            assert np.array_equal(got, tile.address(np.arange(tile.mn)[:, None], np.arange(k, k + tile.step())[None, :])), why
     assert 0 in seen and len(seen) >= 2
 
 
@@ -109,18 +105,15 @@ def test_a_step_along_mn_is_legal_where_it_reads_the_tile(kind: tuple[int, str, 
         for rows in (8, 16, 24, 40, 64):
             view = View(rows, tile.step(), tile.element_bits, tile.major)
             for step in slices.mn_steps(tile, rows):
-                mn, why = step["mn"], step["why"]
+                mn, why = step.mn, step.why
                 if mn + rows > tile.mn and not why.startswith("illegal"):
-                    assert why == f"only {tile.mn - mn} of {rows} rows are left" and step["descriptor"] is None
+                    assert why == f"only {tile.mn - mn} of {rows} rows are left" and step.descriptor is None
                     continue
                 wanted = tile.address(np.arange(mn, mn + rows)[:, None], np.arange(tile.step())[None, :])
-                word = step["descriptor"] or str(
-                    tile.descriptor().replace(start_address_encoded=(tile.base + int(tile.offset_before(mn, 0))) // 16)
-                )
+                start = (tile.base + int(tile.offset_before(mn, 0))) // 16
+                word = step.descriptor or tile.descriptor().replace(start_address_encoded=start)
                 told.add(why.partition(":")[0])
-                assert np.array_equal(reads(Descriptor(int(word, 16)), view), wanted) == (
-                    not why.startswith("illegal")
-                ), (
+                assert np.array_equal(reads(word, view), wanted) == (not why.startswith("illegal")), (
                     tile,
                     mn,
                     rows,

@@ -6,10 +6,11 @@ import re
 from html import unescape
 
 import pytest
+from pydantic import TypeAdapter
 from starlette.testclient import TestClient
 
 from app.main import create_app
-from app.memory.schemas import Tile
+from app.memory.facts import Tile
 from layouts.tiling import ELEMENT_BITS
 
 B1 = "wgmma.mma_async.sync.aligned.m64n64k256.s32.b1.b1.and.popc"
@@ -70,5 +71,5 @@ def test_steps_that_are_none_validate(client: TestClient) -> None:
     answer = client.get("/api/v1/smem/tile?major=MN&swizzle=128B&mn=128&k=16&rows=32").json()
     assert [step["descriptor"] is None for step in answer["mn_steps"]] == [False, False, False, False]
     answer = client.get("/api/v1/smem/tile?major=MN&swizzle=128B&mn=128&k=16&rows=48").json()
-    Tile.model_validate(answer)
+    TypeAdapter(Tile).validate_python(answer)
     assert [step["start_offset_bytes"] for step in answer["mn_steps"]] == [0, None, None]

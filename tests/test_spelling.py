@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.memory import facts as memory
+from app.memory import descriptors as memory
 from layouts.bits import hex_word
 from layouts.errors import LayoutError
 from layouts.spelling import read_word

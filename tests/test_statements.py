@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from app.main import create_app
-from app.memory import facts as memory
+from app.memory import descriptors as memory
 from layouts.descriptor import Descriptor
 from layouts.errors import LayoutError
 from layouts.render.descriptor import code

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.memory import facts as memory
+from app.memory import descriptors as memory
 from layouts import descriptor as desc
 from layouts import find
 from layouts.bits import hex_word
@@ -67,7 +67,7 @@ def test_canonical_tiles_honour_swizzle_by(by: str, base_offset: int) -> None:
     spec = canonical(base=4096 + 3 * 128, swizzle_by=by)
     for given in (0, 3):
         told = ask(encode(spec["base"], 16, 1024, given, "128B"), spec)
-        assert told["verdict"] == ("match" if given == base_offset else "mismatch")
+        assert told.verdict == ("match" if given == base_offset else "mismatch")
     assert str(right(spec)) == str(encode(spec["base"], 16, 1024, base_offset, "128B"))
 
 
@@ -75,9 +75,9 @@ def test_a_panel_pair_as_cutlass_lays_it_is_right() -> None:
     """N-major B, 128×64 with the 128B swizzle: two panels of 64, K first inside each; LBO leads from panel to panel."""
     spec = {"kind": "canonical", "major": "MN", "swizzle": "128B", "mn": 128, "k": 64, "base": 1024}
     n128 = "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16"
-    assert ask(0x4000004002000040, spec, n128, "b", "MN")["verdict"] == "match"
-    assert ask(0x4000008000400040, spec, n128, "b", "MN")["verdict"] == "mismatch"
-    assert ask(0x4000008000400040, spec | {"order": "mn"}, n128, "b", "MN")["verdict"] == "match"
+    assert ask(0x4000004002000040, spec, n128, "b", "MN").verdict == "match"
+    assert ask(0x4000008000400040, spec, n128, "b", "MN").verdict == "mismatch"
+    assert ask(0x4000008000400040, spec | {"order": "mn"}, n128, "b", "MN").verdict == "match"
 
 
 GOOD = right(canonical())
@@ -121,45 +121,40 @@ MISTAKES: dict[str, tuple[Descriptor, dict[str, Any], dict[str, Any]]] = {
 def test_each_mistake_is_named_and_its_repair_verifies(code: str) -> None:
     descriptor, spec, more = MISTAKES[code]
     result = ask(descriptor, spec, **more)
-    assert result["verdict"] == "mismatch" and result["matched"] < result["total"] == 64 * 16
-    assert code in [d["code"] for d in result["diagnoses"]], result["diagnoses"]
-    fix = result["diagnoses"][0]["fix"]
-    assert fix and ask(int(fix["descriptor"], 16), spec, **more)["verdict"] == "match"
-    assert set(fix["changes"]) <= {f.name for f in desc.FIELDS}
+    assert result.verdict == "mismatch" and result.matched < result.total == 64 * 16
+    assert code in [d.code for d in result.diagnoses], result.diagnoses
+    fix = result.diagnoses[0].fix
+    assert fix and ask(int(fix.descriptor, 16), spec, **more).verdict == "match"
+    assert set(fix.changes) <= {f.name for f in desc.FIELDS}
 
 
 def test_lbo_of_the_instructions_rows() -> None:
     """N = 64 of a buffer of 128: LBO must step over the buffer's panel, not the instruction's."""
     spec = canonical(swizzle="none", mn=128)
     result = ask(right(spec).replace(lbo_encoded=64 * 16 // 16), spec, operand="b")
-    assert [d["code"] for d in result["diagnoses"]] == ["panel_stride_from_instruction"]
+    assert [d.code for d in result.diagnoses] == ["panel_stride_from_instruction"]
 
 
 def test_one_field_is_preferred_to_two() -> None:
     result = ask(GOOD.replace(sbo_encoded=1), canonical())
-    assert list(result["diagnoses"][0]["fix"]["changes"]) == ["sbo"]
+    assert list(result.diagnoses[0].fix.changes) == ["sbo"]
     both = ask(GOOD.replace(sbo_encoded=1, start_address_encoded=1), canonical())
-    assert set(both["diagnoses"][0]["fix"]["changes"]) == {"sbo", "start_address"}
+    assert set(both.diagnoses[0].fix.changes) == {"sbo", "start_address"}
 
 
 def test_wrong_transpose() -> None:
     result = ask(right(MN_TILE), MN_TILE, operand="b", major="K")
-    assert result["diagnoses"][0]["code"] == "wrong_transpose" and result["diagnoses"][0]["fix"] is None
-    assert ask(right(MN_TILE), MN_TILE, operand="b", major="MN")["verdict"] == "match"
+    assert result.diagnoses[0].code == "wrong_transpose" and result.diagnoses[0].fix is None
+    assert ask(right(MN_TILE), MN_TILE, operand="b", major="MN").verdict == "match"
 
 
 @pytest.mark.parametrize("pitch", [32, 64, 128, 144, 256])
 def test_plain_rows_are_not_readable(pitch: int) -> None:
-    result = ask(
-        encode(4096, 128, 256), {"kind": "rows", "inner": "K", "pitch_bytes": pitch, "swizzle": "none", "base": 4096}
-    )
-    diagnosis = result["diagnoses"][0]
-    assert diagnosis["code"] == "row_major_not_core_matrix" and diagnosis["fix"] is None
+    result = ask(encode(4096, 128, 256), {"kind": "rows", "inner": "K", "pitch_bytes": pitch, "swizzle": "none", "base": 4096})
+    diagnosis = result.diagnoses[0]
+    assert diagnosis.code == "row_major_not_core_matrix" and diagnosis.fix is None
     # 144 = 128 + 16: the XOR of mode 128B undoes the 16 in the first core matrix, and the next one gives it away
-    assert (
-        f"Core matrix (0, {int(pitch == 144)})" in diagnosis["message"]
-        and f"{pitch} bytes apart" in diagnosis["message"]
-    )
+    assert f"Core matrix (0, {int(pitch == 144)})" in diagnosis.message and f"{pitch} bytes apart" in diagnosis.message
 
 
 def test_an_offset_inside_an_mn_major_atom_is_illegal() -> None:
@@ -170,7 +165,7 @@ def test_an_offset_inside_an_mn_major_atom_is_illegal() -> None:
         tile.descriptor(32, 0)
     shifted = tile.descriptor().replace(start_address_encoded=(4096 + 64) // 16)
     result = ask(shifted, spec, "wgmma.mma_async.m64n32k16.f32.f16.f16", "b", "MN", mn=48)
-    assert [d["code"] for d in result["diagnoses"]] == ["mn_offset_inside_atom"]
+    assert [d.code for d in result.diagnoses] == ["mn_offset_inside_atom"]
 
 
 RIGHT_BUT_ODD = {
@@ -241,7 +236,7 @@ RIGHT_BUT_ODD = {
 def test_what_looks_wrong_but_is_right(name: str) -> None:
     descriptor, spec, more = RIGHT_BUT_ODD[name]
     result = ask(descriptor, spec, **more)
-    assert (result["verdict"], result["diagnoses"], result["first_mismatch"]) == ("match", [], None)
+    assert (result.verdict, result.diagnoses, result.first_mismatch) == ("match", [], None)
 
 
 @pytest.mark.parametrize("unit", ["elements", "chunks", "bytes"])
@@ -294,11 +289,8 @@ def test_a_slice_that_begins_inside_a_chunk_is_told_so(major: str, swizzle: str,
         "slice": part,
     }
     told = memory.verify_facts(given)
-    assert told["verdict"] == "mismatch" and [d["code"] for d in told["diagnoses"]] == ["not_canonical"]
-    assert (
-        f"The slice begins at {at} of" in told["diagnoses"][0]["message"]
-        and "multiple of 8." in told["diagnoses"][0]["message"]
-    )
+    assert told.verdict == "mismatch" and [d.code for d in told.diagnoses] == ["not_canonical"]
+    assert f"The slice begins at {at} of" in told.diagnoses[0].message and "multiple of 8." in told.diagnoses[0].message
 
 
 def test_data_that_nothing_reads_end_in_words() -> None:
@@ -320,4 +312,4 @@ def test_data_that_nothing_reads_end_in_words() -> None:
         "major": "MN",
     }
     for part in ({"mn": 1, "k": 16}, {"mn": 8}, {"mn": 3}):
-        assert memory.verify_facts(given | {"storage": strange, "slice": part})["diagnoses"]
+        assert memory.verify_facts(given | {"storage": strange, "slice": part}).diagnoses

@@ -18,10 +18,9 @@ from app.kit.api import ApiRoute, Ptx, part, query, typed, word
 from app.kit.media import FORMS
 from app.kit.picture import Drawing, servable
 from app.kit.wire import Body, json_body, picture
-from app.memory import facts as memory
-from app.memory.facts import TILE, TILE_FIELDS
+from app.memory.descriptors import Decoded, parse_descriptor
+from app.memory.facts import TILE, TILE_FIELDS, Tile
 from app.memory.options import LOOK
-from app.memory.schemas import Decoded, Tile
 from layouts import catalog
 from layouts.palette import PALETTES
 from layouts.render import cuda
@@ -141,4 +140,4 @@ def descriptor_picture(
     given: Bits,
 ) -> Response:
     """The 64 bits of a descriptor with their fields."""
-    return picture(*pictures.descriptor(form, memory.parse_descriptor(word), given, draw=later))
+    return picture(*pictures.descriptor(form, parse_descriptor(word), given, draw=later))

@@ -14,6 +14,7 @@ from app.instruction import state
 from app.kit.encode import dumps
 from app.kit.media import FORMS
 from app.kit.picture import Drawing, fitting
+from app.memory import descriptors
 from app.memory import draw as memory_views
 from app.memory import facts as memory
 from app.memory.options import LOOK
@@ -235,11 +236,11 @@ def _tile_text(form: str, made: Tile, rows: int, title: str, look: Look) -> str:
     facts = memory.tile_facts(made, rows)
     cells = TileMap(made, look.down, look.unit)
     head = [
-        f"{name.upper()} {facts[f'{name}_bytes']} bytes" + ("" if facts[f"{name}_used"] else ", not read")
-        for name in ("lbo", "sbo")
+        f"{name} {size} bytes" + ("" if used else ", not read")
+        for name, size, used in (("LBO", facts.lbo_bytes, facts.lbo_used), ("SBO", facts.sbo_bytes, facts.sbo_used))
     ]
     at = [[f"{n:#x}" for n in row] for row in (cells.memory(look.plain) * cells.bits // 8).tolist()]
-    told = f"{title}; {'; '.join(head)}; descriptor {facts['descriptor']}; {facts['cute']['elements']}"
+    told = f"{title}; {'; '.join(head)}; descriptor {facts.descriptor}; {facts.cute.elements}"
     dims = ("mn", "k") if cells.rows_are_mn else ("k", "mn")
     down, across = ("chunk" if step > 1 else dim for dim, step in zip(dims, cells.steps, strict=True))
     if form == "md":
@@ -256,11 +257,8 @@ def descriptor(form: str, word: Descriptor, query: Mapping[str, str], draw: Draw
     """The 64 bits of a descriptor with their fields."""
     _known(form, query)
     if form == "json":
-        return dumps(memory.descriptor_facts(word)), FORMS[form]
-    rows = [
-        (f.name, f"{f.high}:{f.low}", f"{f.get(word.word):#x}", word.format.said(word.word, f))
-        for f in word.format.fields
-    ]
+        return dumps(descriptors.descriptor_facts(word)), FORMS[form]
+    rows = [(f.name, f"{f.high}:{f.low}", f"{f.get(word.word):#x}", word.format.said(word.word, f)) for f in word.format.fields]
     if form == "csv":
         return ("\n".join(["field,bits,encoded,amount", *(",".join(row) for row in rows)]) + "\n").encode(), FORMS[form]
     if form == "md":

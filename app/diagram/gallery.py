@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from app.diagram import forms as pictures
 from app.kit.links import path_of
-from app.memory import facts as memory
-from app.memory.facts import tile_of
+from app.memory.descriptors import parse_descriptor
+from app.memory.facts import TILE_FIELDS, tile_of
 from layouts import find
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -70,8 +70,8 @@ def drawing(slug: str) -> str:
         found = find(entry.ptx)
         made = pictures.instruction("svg", found, found.operand(entry.operand) if entry.operand else None, options)
     elif slug == "descriptor":
-        made = pictures.descriptor("svg", memory.parse_descriptor("0x4000004000010100"), options)
+        made = pictures.descriptor("svg", parse_descriptor("0x4000004000010100"), options)
     else:
-        tile_of({name: value for name, value in options.items() if name in memory.TILE_FIELDS})
+        tile_of({name: value for name, value in options.items() if name in TILE_FIELDS})
         made = pictures.tile("svg", options)
     return bytes(made[0]).decode()

@@ -19,6 +19,7 @@ from app.guide import values as guide_values
 from app.guide.examples import BY_SLUG, TRANSPOSE
 from app.guide.index import ORDER, source
 from app.kit.links import path_of
+from app.memory import descriptors
 from app.memory import facts as memory
 from app.memory.draw import bits_svg
 from app.memory.tiles import LABELLED, look_of, tile_figure
@@ -103,7 +104,7 @@ def figure_html(address: str, caption: str) -> str:
         drawing = tile_figure(tile, look_of(query))
         drawn = svg(drawing.figure, title=caption, palette=None, extra=drawing.extra, labels_up_to=2 * LABELLED)
     elif kind == "descriptor":
-        drawn = bits_svg(memory.parse_descriptor(rest.rpartition("/")[2]), None)
+        drawn = bits_svg(descriptors.parse_descriptor(rest.rpartition("/")[2]), None)
     elif kind == "banks":
         use, xor = bank_facts.use_of(query)
         drawn = banks_svg([use.cost(xor)])

@@ -136,3 +136,16 @@ class Integers:
 
 
 ByThread: TypeAlias = Annotated[Numbers, Integers(2, "[thread][value]")]
+
+
+GIVEN: dict[str, Any] = {}  # name → the model of what requests say under it; a feature's schemas.py puts its own here
+
+
+@dataclass(frozen=True)
+class AsGiven:
+    """A value in the words of a request: the document shows the request's model of that name."""
+
+    name: str
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Json:
+        return dict(handler.generate_schema(GIVEN[self.name]))

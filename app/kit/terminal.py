@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import sys
+from collections.abc import Mapping
 from dataclasses import is_dataclass
 from typing import Annotated, Any
 
@@ -112,7 +113,7 @@ def storage_of(items: list[str] | None, major: str) -> dict[str, str]:
     return spec
 
 
-def storage_option(spec: dict[str, Any]) -> str:
+def storage_option(spec: Mapping[str, object]) -> str:
     """A storage as the option that `storage_of` reads back, for a shell."""
     return "--storage " + shlex.quote(",".join(f"{name}={value}" for name, value in spec.items()))
 

@@ -9,38 +9,35 @@ from starlette.responses import Response
 
 from app.kit.api import ApiRoute, Given, part, query, takes, typed
 from app.kit.wire import json_body
-from app.memory import facts as memory
-from app.memory.schemas import Decoded, EncodeBody, Encoded, Reads, ReadsBody, Tile, Verified, VerifyBody
+from app.memory import descriptors, facts
+from app.memory.descriptors import Decoded, Encoded, Reads, Verified
+from app.memory.schemas import EncodeBody, ReadsBody, VerifyBody
 
 router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
 
 
-@router.get("/smem/tile", responses={200: {"model": Tile}})
-def tile(given: Annotated[dict[str, str], query(typed(memory.TILE), memory.TILE_FIELDS)]) -> Response:
-    """Where every element of a tile lies, its strides LBO and SBO, and the descriptor of every step along K
-    and M or N.
-    """
-    return json_body(memory.tile_facts(*memory.tile_of(given)))
+@router.get("/smem/tile", responses={200: {"model": facts.Tile}})
+def tile(given: Annotated[dict[str, str], query(typed(facts.TILE), facts.TILE_FIELDS)]) -> Response:
+    """Where every element of a tile lies, its strides LBO and SBO, and the descriptor of every step along K and M or N."""
+    return json_body(facts.tile_facts(*facts.tile_of(given)))
 
 
 @router.post("/descriptors/encode", responses={200: {"model": Encoded}}, openapi_extra=takes("EncodeBody", EncodeBody))
 def encode(given: Given) -> Response:
     """A descriptor from its amounts in bytes."""
-    return json_body(memory.encode(given))
+    return json_body(descriptors.encode(given))
 
 
 @router.post("/descriptors/reads", responses={200: {"model": Reads}}, openapi_extra=takes("ReadsBody", ReadsBody))
 def reads(given: Given) -> Response:
     """The absolute byte address the hardware reads for every element."""
-    return json_body(memory.reads_facts(given))
+    return json_body(descriptors.reads_facts(given))
 
 
 @router.post("/descriptors/verify", responses={200: {"model": Verified}}, openapi_extra=takes("VerifyBody", VerifyBody))
 def verify(given: Given) -> Response:
-    """Does the descriptor read the tile where the program stored it? With a diagnosis and a repair where it
-    does not.
-    """
-    return json_body(memory.verify_facts(given))
+    """Does the descriptor read the tile where the program stored it? With a diagnosis and a repair where it does not."""
+    return json_body(descriptors.verify_facts(given))
 
 
 @router.get("/descriptors/{word:path}", responses={200: {"model": Decoded}})
@@ -53,4 +50,4 @@ def decode(
     ],
 ) -> Response:
     """A descriptor taken apart."""
-    return json_body(memory.decoded(word))
+    return json_body(descriptors.decoded(word))

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from app.kit.encode import dumps
-from app.memory import facts as memory
+from app.memory import descriptors as memory
 from app.memory.draw import verdict_svg
 from app.memory.storage import ORDERS, STORAGE, USED, storage_of, stored_so
 from app.memory.tile import product

@@ -14,7 +14,7 @@ from app.kit.api import Given, OffLoop
 from app.kit.page import page
 from app.kit.wire import json_body
 from app.memory import atoms as atom_views
-from app.memory import facts as memory
+from app.memory import descriptors as memory
 from app.memory import tile
 from app.memory.editor import page_context
 from layouts.errors import LayoutError
@@ -54,7 +54,7 @@ def descriptor_entry(request: Request) -> Response:
     text = word or DEFAULT_WORD
     try:
         if amounts and not word:
-            text = memory.encode(amounts)["descriptor"]
+            text = memory.encode(amounts).descriptor
         text = str(memory.read_descriptor(text, number(start, "start"))[0])
     except LayoutError as error:
         context = page_context(memory.parse_descriptor(DEFAULT_WORD), query) | {"word_error": error, "typed": text}

@@ -53,7 +53,7 @@ def context(query: Mapping[str, str]) -> dict[str, Any]:
         ),
         "element_bits": ELEMENT_BITS,
         "mode_code": WGMMA.codes[tile.mode],
-        "steps": [step | {"query": step_query(tile, rows, step["k"])} for step in facts["k_steps"]],
+        "steps": [(step, step_query(tile, rows, step.k)) for step in facts.k_steps],
         "svg": svg(
             figure,
             title="tile and memory",
@@ -63,10 +63,10 @@ def context(query: Mapping[str, str]) -> dict[str, Any]:
         ),
         "data": dumps(drawing.script() | {"panels": places(figure)}).decode(),
         "units": [
-            ("16-byte chunks", facts["cute"]["chunks"]),
-            ("elements", facts["cute"]["elements"]),
-            ("bytes", facts["cute"]["bytes"]),
-            ("bits", facts["cute"]["bits"]),
+            ("16-byte chunks", facts.cute.chunks),
+            ("elements", facts.cute.elements),
+            ("bytes", facts.cute.bytes),
+            ("bits", facts.cute.bits),
         ],
     }
     return out

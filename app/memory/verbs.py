@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from app.kit.terminal import AsJson, form_of, print_json, save, storage_of, storage_option
 from app.memory.options import LOOK
+
+if TYPE_CHECKING:
+    from app.memory.descriptors import Fit, Verified
 
 app = typer.Typer(rich_markup_mode=None)
 descriptor_app = typer.Typer(
@@ -28,7 +31,7 @@ def descriptor_decode(
     as_json: AsJson = False,
 ) -> None:
     """A descriptor's fields and what to check about them."""
-    from app.memory import facts as memory
+    from app.memory import descriptors as memory
 
     if output:
         from app.diagram import forms as pictures
@@ -38,14 +41,12 @@ def descriptor_decode(
     facts = memory.decoded(word)
     if as_json:
         return print_json(facts)
-    print(facts["descriptor"])
-    for field in facts["fields"]:
-        amount = (
-            facts["swizzle"] if field["name"] == "swizzle" else f"{field['amount']}{' B' if field['unit'] > 1 else ''}"
-        )
-        print(f"  {field['high']:2}–{field['low']:<2}  {field['name']:14} {field['encoded']:#x}  {amount}")
-    for warning in facts["warnings"]:
-        print(f"  ! {warning['field']}: {warning['message']}")
+    print(facts.descriptor)
+    for field in facts.fields:
+        amount = facts.swizzle if field.name == "swizzle" else f"{field.amount}{' B' if field.unit > 1 else ''}"
+        print(f"  {field.high:2}–{field.low:<2}  {field.name:14} {field.encoded:#x}  {amount}")
+    for warning in facts.warnings:
+        print(f"  ! {warning.field}: {warning.message}")
 
 
 @descriptor_app.command("encode")
@@ -58,7 +59,7 @@ def descriptor_encode(
     as_json: AsJson = False,
 ) -> None:
     """A descriptor from byte amounts."""
-    from app.memory import facts as memory
+    from app.memory import descriptors as memory
 
     given = {
         "start_address": start_address,
@@ -68,7 +69,7 @@ def descriptor_encode(
         "swizzle": swizzle,
     }
     made = memory.encode(given)
-    print_json(made) if as_json else print(made["descriptor"])
+    print_json(made) if as_json else print(made.descriptor)
 
 
 @descriptor_app.command("verify")
@@ -90,10 +91,8 @@ def descriptor_verify(
     slice_k: Annotated[str, typer.Option(help="The slice's first K.")] = "0",
     as_json: AsJson = False,
 ) -> None:
-    """Does the descriptor read the tile where the program stored it? Exit status 1 where it does not, 2 where no
-    storage is given.
-    """
-    from app.memory import facts as memory
+    """Does the descriptor read the tile where the program stored it? Exit status 1 where it does not, 2 where no storage is given."""
+    from app.memory import descriptors as memory
 
     asked = {
         "descriptor": word,
@@ -107,36 +106,37 @@ def descriptor_verify(
         print_json(result)
     else:
         _print_verdict(result)
-    if result["verdict"] != "match":
+    if result.verdict != "match":
         raise typer.Exit(1 if storage else 2)
 
 
-def _print_verdict(result: dict[str, Any]) -> None:
-    if result["verdict"] == "unknown":
-        print("no verdict: say how the tile was stored (--storage …)")
-        for fit in result["fits"]:
-            print(
-                f"  reads the slice at k {fit['slice']['k']} of {fit['text']}\n    {storage_option(fit['storage'])}"
-                f" --slice-k {fit['slice']['k']}"
-            )
-        if result["fits"]:
-            print("  (the smallest tile of each kind; a longer one with the same strides is read alike)")
-        else:
-            print("  reads no slice of a canonical tile")
+def _print_verdict(result: Verified) -> None:
+    if result.verdict == "unknown":
+        _print_fits(result.fits or [])
     else:
-        print(f"{result['verdict']}: {result['matched']} of {result['total']} elements")
-    first = result["first_mismatch"]
-    if first:
-        print(f"  first: [{first['row']},{first['k']}] lies at {first['expected']:#x}, read from {first['read']:#x}")
-    for diagnosis in result["diagnoses"]:
-        print(f"  {diagnosis['code']}: {diagnosis['message']}")
-        if diagnosis["storage"]:
-            print(f"  stored so it would match: {storage_option(diagnosis['storage'])}")
-    if result["diagnoses"] and (fix := result["diagnoses"][0]["fix"]):
-        changed = ", ".join(f"{name} {of['from']:#x} → {of['to']:#x}" for name, of in fix["changes"].items())
-        print(f"  repair: {fix['descriptor']}" + (f"  ({changed} in the field)" if changed else ""))
-    for warning in result["warnings"]:
-        print(f"  ! {warning['field']}: {warning['message']}")
+        print(f"{result.verdict}: {result.matched} of {result.total} elements")
+    if first := result.first_mismatch:
+        print(f"  first: [{first.row},{first.k}] lies at {first.expected:#x}, read from {first.read:#x}")
+    for diagnosis in result.diagnoses:
+        print(f"  {diagnosis.code}: {diagnosis.message}")
+        if diagnosis.storage:
+            print(f"  stored so it would match: {storage_option(diagnosis.storage)}")
+    if result.diagnoses and (fix := result.diagnoses[0].fix):
+        changed = ", ".join(f"{name} {of.from_:#x} → {of.to:#x}" for name, of in fix.changes.items())
+        print(f"  repair: {fix.descriptor}" + (f"  ({changed} in the field)" if changed else ""))
+    for warning in result.warnings:
+        print(f"  ! {warning.field}: {warning.message}")
+
+
+def _print_fits(fits: list[Fit]) -> None:
+    print("no verdict: say how the tile was stored (--storage …)")
+    for fit in fits:
+        k = fit.slice["k"]
+        print(f"  reads the slice at k {k} of {fit.text}\n    {storage_option(fit.storage)} --slice-k {k}")
+    if fits:
+        print("  (the smallest tile of each kind; a longer one with the same strides is read alike)")
+    else:
+        print("  reads no slice of a canonical tile")
 
 
 @app.command()
@@ -188,15 +188,13 @@ def smem(
     facts = memory.tile_facts(*memory.tile_of(given))
     if as_json:
         return print_json(facts)
-    atom = facts["atom"]
-    print(
-        f"atom {atom['mn']}×{atom['k']} (mn×k), {atom['bytes']} bytes, {atom['count']['mn']}×{atom['count']['k']} of"
-        " them"
-    )
-    for name in ("lbo", "sbo"):
-        note = "" if facts[f"{name}_used"] else f"  ({facts['unused'].get(name, 'not read')})"
-        print(f"{name.upper()}  {facts[f'{name}_bytes']} bytes, encoded {facts[f'{name}_bytes'] // 16:#x}{note}")
-    for unit, text in facts["cute"].items():
+    atom = facts.atom
+    print(f"atom {atom.mn}×{atom.k} (mn×k), {atom.bytes} bytes, {atom.count.mn}×{atom.count.k} of them")
+    for name, size, used in (("lbo", facts.lbo_bytes, facts.lbo_used), ("sbo", facts.sbo_bytes, facts.sbo_used)):
+        note = "" if used else f"  ({facts.unused.get(name, 'not read')})"
+        print(f"{name.upper()}  {size} bytes, encoded {size // 16:#x}{note}")
+    cute = facts.cute
+    for unit, text in (("chunks", cute.chunks), ("elements", cute.elements), ("bytes", cute.bytes), ("bits", cute.bits)):
         print(f"{unit:9} {text}")
-    for step in facts["k_steps"]:
-        print(f"k {step['k']:4}  +{step['start_offset_bytes']:<6} {step['descriptor']}  {step['why']}")
+    for step in facts.k_steps:
+        print(f"k {step.k:4}  +{step.start_offset_bytes:<6} {step.descriptor}  {step.why}")

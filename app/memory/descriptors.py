@@ -1,0 +1,327 @@
+"""What the API, the command line and the pages say about matrix descriptors: their fields, what they read, and whether that is right.
+
+No framework.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal
+
+from app.kit.fact import AsGiven, Integers, Says, fact, sometimes
+from app.kit.names import SwizzleMode, Word64
+from app.memory.facts import MAJORS, mode_of
+from layouts import case, catalog
+from layouts import descriptor as desc
+from layouts.bits import hex_word
+from layouts.descriptor import Descriptor, Notice, View
+from layouts.errors import LayoutError
+from layouts.expression import LONGEST, Note
+from layouts.fits import fits
+from layouts.instruction import Instruction
+from layouts.reading import choice, keys, number, table
+from layouts.render.descriptor import code
+from layouts.spelling import read_word
+from layouts.statements import read_code
+from layouts.storage import HINT as STORAGE_HINT
+from layouts.storage import storage
+from layouts.verify import Mismatch, Verdict, verify
+
+Json = dict[str, Any]
+AMOUNTS = tuple(f.amount for f in desc.FIELDS if f is not desc.SWIZZLE)
+SEEN_BY = ("instruction", "operand", "major")
+_CODE = re.compile(r"\breturn\b|[;=]\s*\S|[A-Za-z_]\w*\s*\(\s*&?\s*[A-Za-z_]")  # statements, or a call of a name
+FIXED = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
+
+
+@fact
+class DescriptorField:
+    """One bit field."""
+
+    name: str
+    low: Annotated[int, Says(limits={"minimum": 0, "maximum": 63})]
+    high: Annotated[int, Says(limits={"minimum": 0, "maximum": 63})]
+    encoded: int
+    unit: Annotated[int, Says("Bytes (or 1) that an encoded 1 stands for.")]
+    amount: int
+    meaning: str
+
+
+@fact
+class Encoded:
+    descriptor: Word64
+    fields: list[DescriptorField]
+
+
+@fact
+class DescriptorWarning:
+    """A rule across fields to check; not an error in itself."""
+
+    code: str
+    field: str
+    message: str
+    source: str
+
+
+@fact
+class DescriptorCode:
+    """The descriptor as CUDA C++."""
+
+    constant: str
+    function: str
+    cutlass: str
+
+
+@fact
+class Decoded:
+    """A descriptor taken apart."""
+
+    descriptor: Word64
+    start_address: int
+    lbo_bytes: int
+    sbo_bytes: int
+    base_offset: int
+    swizzle: SwizzleMode
+    fields: list[DescriptorField]
+    reserved: Annotated[Word64, Says("The bits that no field covers.")]
+    warnings: list[DescriptorWarning]
+    code: DescriptorCode
+
+
+@fact
+class Reads:
+    """The byte the hardware reads for every element."""
+
+    descriptor: Word64
+    address: Annotated[Any, Integers(2, "[row][k], absolute byte addresses; row is M for a, N for b.")]
+    first: int
+    last: int
+    unused: Annotated[dict[str, str], Says("Fields that are not read, and why.")]
+    bank_ways: int
+    warnings: Annotated[list[DescriptorWarning], Says("Reads where no block has shared memory.")]
+
+
+@fact
+class ReadMismatch:
+    """The first element that is read from another place: byte addresses."""
+
+    row: int
+    k: int
+    read: int
+    expected: int
+
+
+@fact
+class Change:
+    """Encoded values of a field."""
+
+    from_: int
+    to: int
+
+
+@fact
+class Fix:
+    """The descriptor that verifies, and its fields that differ."""
+
+    descriptor: Word64
+    changes: dict[str, Change]
+
+
+@fact
+class Diagnosis:
+    """A named cause; the true one comes first."""
+
+    code: Annotated[str, Says(examples=("start_wrong",), limits={"pattern": "^[a-z0-9_]+$"})]
+    message: str
+    fix: Fix | None
+    storage: Annotated[
+        Annotated[Mapping[str, object], AsGiven("Storage")] | None,
+        Says("How the tile would have to be stored instead, where the data and not the word are at fault."),
+    ]
+
+
+@fact
+class Fit:
+    """A standard tile, one slice of which the word reads."""
+
+    storage: Annotated[Mapping[str, object], AsGiven("Storage")]
+    slice: Annotated[Mapping[str, int], AsGiven("Slice")]
+    text: str
+
+
+@fact
+class Verified:
+    """Whether the descriptor reads the tile where the program stored it; unknown where no storage was given."""
+
+    descriptor: Word64
+    verdict: Literal["match", "mismatch", "unknown"]
+    matched: int | None
+    total: int
+    first_mismatch: ReadMismatch | None
+    diagnoses: list[Diagnosis]
+    fits: Annotated[list[Fit] | None, Says("With the verdict unknown: the tiles whose slices this word reads.")] = sometimes()
+    warnings: list[DescriptorWarning]
+
+
+# words and their fields ------------------------------------------------------------------------------------------------------
+
+
+def parse_descriptor(given: object) -> Descriptor:
+    """A descriptor from any spelling of 64 bits (layouts.spelling), or from code that builds one (layouts.statements)."""
+    return read_descriptor(given)[0]
+
+
+def _spelled(given: object) -> tuple[Descriptor, tuple[Note, ...]]:
+    """The same, and the warnings of a constant expression."""
+    try:
+        read = read_word(given)
+        return Descriptor(read.word), read.warnings
+    except LayoutError:
+        return parse_descriptor(given), ()
+
+
+def read_descriptor(given: object, start: int | None = None) -> tuple[Descriptor, list[str]]:
+    """(descriptor, what to look at in its spelling). start: the address to put where code leaves it open; LayoutError where there is none."""
+    try:
+        read = read_word(given)
+        return Descriptor(read.word), [note.text for note in read.warnings]
+    except LayoutError:
+        if not (isinstance(given, str) and len(given) <= LONGEST and _CODE.search(given)):
+            raise
+    built = read_code(given)
+    if not built.start:
+        return Descriptor(built.word), list(built.notices)
+    if start is None:
+        raise LayoutError(
+            "bad_word", f"The start address is '{built.start}', no number.", "Put the shared-memory address in its place.", "descriptor"
+        )
+    made = Descriptor(built.word).replace(start_address_encoded=desc.START.cut(start))
+    return made, [*built.notices, f"The start address is '{built.start}'; {made.start_address:#x} is kept."]
+
+
+def decoded(given: object) -> Decoded:
+    """GET /descriptors/{hex}: the facts of a descriptor in any spelling; what C++ loses in an expression stands first among the warnings."""
+    descriptor, notes = _spelled(given)
+    return descriptor_facts(descriptor, notes)
+
+
+def descriptor_facts(descriptor: Descriptor, notes: Iterable[Note] = ()) -> Decoded:
+    """A descriptor taken apart. notes: what was odd about the expression it was written as."""
+    source = "PTX ISA 9.1, 9.7.8.8 (shl, shr); C++ integer conversions"
+    told = [DescriptorWarning(code=note.code, field="descriptor", message=note.text, source=source) for note in notes]
+    return Decoded(
+        descriptor=str(descriptor),
+        start_address=descriptor.start_address,
+        lbo_bytes=descriptor.lbo_bytes,
+        sbo_bytes=descriptor.sbo_bytes,
+        base_offset=descriptor.base_offset,
+        swizzle=descriptor.mode.name,
+        fields=field_facts(descriptor),
+        reserved=hex_word(descriptor.reserved),
+        warnings=told + _warnings(desc.warnings(descriptor)),
+        code=DescriptorCode(**code(descriptor)),
+    )
+
+
+def field_facts(descriptor: Descriptor) -> list[DescriptorField]:
+    """Every field with its bits, encoded value and amount."""
+    encoded = [(f, f.get(descriptor.word)) for f in descriptor.format.fields]
+    return [
+        DescriptorField(name=f.name, low=f.low, high=f.high, encoded=n, unit=f.unit, amount=n * f.unit, meaning=f.meaning)
+        for f, n in encoded
+    ]
+
+
+def _warnings(notices: Iterable[Notice]) -> list[DescriptorWarning]:
+    return [DescriptorWarning(code=n.code, field=n.field, message=n.message, source=n.source) for n in notices]
+
+
+def encode(given: Json) -> Encoded:
+    """POST /descriptors/encode."""
+    keys(given, (*AMOUNTS, "swizzle"))
+    start, lbo, sbo, base = (number(given.get(name, 0), name) for name in AMOUNTS)
+    made = desc.encode(start, lbo, sbo, base, mode_of(given.get("swizzle", "none")).name)
+    return Encoded(descriptor=str(made), fields=field_facts(made))
+
+
+# what an instruction reads through them --------------------------------------------------------------------------------------
+
+
+def seen_by(given: Json) -> tuple[Instruction, View]:
+    """The instruction and its view from "instruction", "operand", "major"."""
+    instruction = catalog.named(given.get("instruction"), "instruction")
+    operand = choice(given.get("operand", "a"), "operand", ("a", "b"), "bad_operand")
+    return instruction, desc.view(instruction, operand, choice(given.get("major", "K"), "major", MAJORS, "bad_major"))
+
+
+def reads_facts(given: Json) -> Reads:
+    """POST /descriptors/reads."""
+    keys(given, ("descriptor", *SEEN_BY))
+    descriptor = parse_descriptor(given.get("descriptor"))
+    _, seen = seen_by(given)
+    address = desc.reads(descriptor, seen)
+    return Reads(
+        descriptor=str(descriptor),
+        address=address,
+        first=int(address.min()),
+        last=int(address.max()) + max(seen.bits // 8, 1) - 1,
+        unused=desc.inert(descriptor, seen),
+        bank_ways=desc.bank_ways(address, seen),
+        warnings=_warnings(desc.repeated(descriptor, seen) + desc.outside(descriptor, seen)),
+    )
+
+
+def verdict_of(given: Json) -> tuple[Verdict | None, View, Descriptor]:
+    """Run a verification request, None where it does not say how the tile was stored; LayoutError names the wrong field."""
+    keys(given, ("descriptor", *SEEN_BY, "storage", "slice"))
+    descriptor, written = _spelled(given.get("descriptor"))
+    _, seen = seen_by(given)
+    part = table(given.get("slice", {}), "slice", "Give {'mn': 0, 'k': 0}.", "bad_slice")
+    keys(part, ("mn", "k"), "slice")
+    mn, k = (number(part.get(name, 0), f"slice.{name}", 0, desc.MOST_SHARED * 8 - 1) for name in ("mn", "k"))
+    if "storage" not in given:
+        return None, seen, descriptor
+    spec = table(given["storage"], "storage", STORAGE_HINT, "bad_storage")
+    stored = storage(spec, seen.bits, seen.major)
+    if stored.tile and stored.tile.element_bits != seen.bits:
+        raise LayoutError(
+            "bad_storage",
+            f"The tile has {stored.tile.element_bits}-bit elements, the instruction {seen.bits}.",
+            f"element_bits: {seen.bits}.",
+            "storage.element_bits",
+        )
+    computed = "<<" in str(given["descriptor"]) and not written
+    return verify(descriptor, seen, stored, mn, k, written, computed), seen, descriptor
+
+
+def verify_facts(given: Json) -> Verified:
+    """POST /descriptors/verify. Without a storage there is no verdict: `fits` names the standard tiles that this word reads."""
+    result, seen, descriptor = verdict_of(given)
+    twice = desc.repeated(descriptor, seen)
+    plain = [notice for notice in desc.warnings(descriptor) if not (twice and notice.code == "overlap")]
+    return Verified(
+        descriptor=str(descriptor),
+        verdict="unknown" if result is None else "match" if result.match else "mismatch",
+        matched=result.matched if result else None,
+        total=seen.rows * seen.k,
+        first_mismatch=_mismatch(result.first_mismatch) if result else None,
+        diagnoses=[diagnosis_facts(found) for found in result.diagnoses] if result else [],
+        fits=None if result else _fits(descriptor, seen),
+        warnings=_warnings([*plain, *twice, *desc.outside(descriptor, seen)]),
+    )
+
+
+def _mismatch(found: Mismatch | None) -> ReadMismatch | None:
+    return ReadMismatch(row=found.row, k=found.k, read=found.read, expected=found.expected) if found else None
+
+
+def _fits(descriptor: Descriptor, seen: View) -> list[Fit]:
+    return [Fit(storage=spec, slice=part, text=storage(spec, seen.bits, seen.major).text) for spec, part in fits(descriptor, seen)]
+
+
+def diagnosis_facts(found: case.Diagnosis) -> Diagnosis:
+    """One named cause, its repair and, where the data are at fault, how they would have to be stored."""
+    changed = {name: Change(from_=had, to=want) for name, (had, want) in found.changes.items()}
+    fix = Fix(descriptor=str(found.fix), changes=changed) if found.fix else None
+    return Diagnosis(code=found.code, message=found.message, fix=fix, storage=found.storage)
