@@ -52,36 +52,30 @@ class Access:
         return tuple(range(first, first + self.phase_lanes) for first in range(0, self.lanes, self.phase_lanes))
 
 
+# How many lanes of a wide store share a phase, by its bits, as counted on the H100; every other access of 32 lanes has one phase.
+STORE_PHASE_LANES = {64: 16, 128: 8}
+
+
+def _elements(verb: str, bits: int) -> Access:
+    """ld.shared or st.shared: each lane moves its own bits, in as many 32-bit registers as they fill."""
+    stores, registers = verb == "st", max(1, bits // 32)
+    phase_lanes = STORE_PHASE_LANES.get(bits, LANES) if stores else LANES
+    vector = f".v{registers}" if registers > 1 else ""
+    ptx = f"{verb}.shared{vector}.u{min(bits, 32)}"
+    return Access(f"{verb}.shared.b{bits}", bits // 8, LANES, phase_lanes, stores, ptx, registers)
+
+
+def _matrices(verb: str, count: int) -> Access:
+    """ldmatrix or stmatrix: eight lanes a matrix give a row of 16 bytes each, and share a phase."""
+    ptx = f"{verb}matrix.sync.aligned.m8n8.x{count}.shared.b16"
+    return Access(f"{verb}matrix.x{count}", 16, 8 * count, 8, verb == "st", ptx, count, matrices=True)
+
+
 ACCESSES = {
     row.name: row
     for row in (
-        *(
-            Access(
-                f"{verb}.shared.b{bits}",
-                bits // 8,
-                LANES,
-                LANES if verb == "ld" else min(LANES, 1024 // max(bits, 32)),
-                verb == "st",
-                f"{verb}.shared{f'.v{bits // 32}' if bits > 32 else ''}.u{min(bits, 32)}",
-                max(1, bits // 32),
-            )
-            for verb in ("ld", "st")
-            for bits in (8, 16, 32, 64, 128)
-        ),
-        *(
-            Access(
-                f"{verb}matrix.x{n}",
-                16,
-                8 * n,
-                8,
-                verb == "st",
-                f"{verb}matrix.sync.aligned.m8n8.x{n}.shared.b16",
-                n,
-                True,
-            )
-            for verb in ("ld", "st")
-            for n in (1, 2, 4)
-        ),
+        *(_elements(verb, bits) for verb in ("ld", "st") for bits in (8, 16, 32, 64, 128)),
+        *(_matrices(verb, count) for verb in ("ld", "st") for count in (1, 2, 4)),
     )
 }
 

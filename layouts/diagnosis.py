@@ -65,36 +65,42 @@ def diagnose(
         return unreadable(given, seen, stored, expected, mn, k, diagnose)
     rights = [d for d in possible if d.mode is stored.mode] or possible[:1]
     cases = [Case(given, right, seen, stored, mn, k, expected, computed) for right in rights]
-    begin = _begins(stored, mn, k)
-    judged = [(c, explain(c), LEFT_OVER / 2 if begin not in (None, c.right.start_address) else 0.0) for c in cases]
-    case, explained, _ = min(judged, key=lambda one: one[1].cost + one[2])
-    found, causes = _stored_otherwise(case), explained.causes
-    packed = any(isinstance(cause, Packing) for cause in causes)
-    whole = found is not None and len(case.differ) > 1 and not _proven(causes)
-    fix = case.right
-    if (
-        packed
-        or whole
-        or len(case.differ) > 1
-        or any(set(c.must) - set(c.amounts) for c in causes if isinstance(c, Slip))
-    ):
-        fix = clean(fix, seen, keep=not packed)
-    fix = Descriptor(fix.word & ~fix.reserved)
+    case, causes = _likeliest(cases, _begins(stored, mn, k))
+    other = _stored_otherwise(case) if len(case.differ) > 1 and not _proven(causes) else None
+    fix = _repaired(case, causes)
     needed = changes(given, fix)
-    if found and whole:
-        return [Diagnosis(found.code, _other_storage(found, case), fix, needed, dict(found.spec))]
-    out = [Diagnosis(c.code, c.message, fix, needed) for c in causes]
-    if (
-        case.stray >> VERSION_BIT & 1
-        and not case.stray & ~TCGEN05_BITS
-        and not any(c.code == "tcgen05_format" for c in causes)
-    ):
-        says = (
-            "Bit 46 is set: this is tcgen05's descriptor format. wgmma reads the same bytes from it, but the bit is"
-            " reserved; clear it."
-        )
-        out.append(Diagnosis("tcgen05_format", says, fix, needed))
-    return out
+    if other:
+        return [Diagnosis(other.code, _other_storage(other, case), fix, needed, dict(other.spec))]
+    named = [(cause.code, cause.message) for cause in causes]
+    if _is_tcgen05(case.stray) and "tcgen05_format" not in dict(named):
+        says = "Bit 46 is set: this is tcgen05's descriptor format. wgmma reads the same bytes from it, but the bit is reserved; clear it."
+        named.append(("tcgen05_format", says))
+    return [Diagnosis(code, message, fix, needed) for code, message in named]
+
+
+def _likeliest(cases: list[Case], begin: int | None) -> tuple[Case, tuple[Slip | Packing, ...]]:
+    """The case that is explained at the least cost, and its causes; a start that is not where the data begin needs more evidence."""
+
+    def cost(judged: tuple[Case, Explanation]) -> float:
+        case, explained = judged
+        return explained.cost + (LEFT_OVER / 2 if begin not in (None, case.right.start_address) else 0.0)
+
+    case, explained = min(((case, explain(case)) for case in cases), key=cost)
+    return case, explained.causes
+
+
+def _repaired(case: Case, causes: tuple[Slip | Packing, ...]) -> Descriptor:
+    """The right word; where the mistake reaches beyond the field it is about, without what it left in bits that nothing reads."""
+    packed = any(isinstance(cause, Packing) for cause in causes)
+    beyond = any(set(slip.must) - set(slip.amounts) for slip in causes if isinstance(slip, Slip))
+    spoiled = packed or beyond or len(case.differ) > 1
+    fix = clean(case.right, case.seen, keep=not packed) if spoiled else case.right
+    return Descriptor(fix.word & ~fix.reserved)
+
+
+def _is_tcgen05(stray: int) -> bool:
+    """Whether bits of no field are those of tcgen05's descriptor, its version among them."""
+    return bool(stray >> VERSION_BIT & 1) and not stray & ~TCGEN05_BITS
 
 
 def _begins(stored: Storage, mn: int, k: int) -> int | None:

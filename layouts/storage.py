@@ -203,24 +203,23 @@ def _cute(spec: Mapping[str, Any], element_bits: int, major: str) -> Storage:
             "Give the layout of one stage's tile.",
             "layout",
         )
-    base, flat = _bytes(spec, "base", 0), 0 if bits == element_bits else _contiguous(modes, major)
-    per_unit, narrower = max(1, bits // element_bits), max(1, element_bits // bits)  # elements a unit, units an element
-    if extents[flat] % narrower:
+    base = _bytes(spec, "base", 0)
+    flat = 0 if bits == element_bits else _contiguous(modes, major)  # the way that counts units, where they are no elements
+    if extents[flat] * bits % element_bits:
         raise LayoutError(
             "bad_cute",
             f"{extents[flat]} units of {bits} bits are no whole elements of {element_bits}.",
             "Give the layout in elements.",
             "layout",
         )
-    extents[flat] = extents[flat] * per_unit // narrower
+    extents[flat] = extents[flat] * bits // element_bits
     xor = read.swizzle or Swizzle(0, 0, 3)
     on_address = read.unit_bits is not None
 
     def before(mn: Any, k: Any, bit: Any) -> Any:
         at = [mn, k]
-        bit = at[flat] % per_unit * element_bits + bit
-        at[flat] = at[flat] * narrower // per_unit + bit // bits
-        return (read.offset + cute.index(at[0], modes[0]) + cute.index(at[1], modes[1])) * bits + bit % bits
+        at[flat], inside = divmod(at[flat] * element_bits + bit, bits)
+        return (read.offset + cute.index(at[0], modes[0]) + cute.index(at[1], modes[1])) * bits + inside
 
     unit = 8 if on_address else bits  # what the XOR counts
     placed = Placement(

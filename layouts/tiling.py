@@ -242,19 +242,11 @@ class Tile:
         }
 
     def _cute(self, unit_bits: int) -> str:
-        """mn and k extents: along the contiguous way in units, across it in rows."""
-        scale = unit_bits / 8
-        wide = self.mode.width_bytes / scale
-        along, across = _n(wide), 8
-        (nm, nk), (sm, sk) = self.atoms, self.strides
-        line = (
-            f"({across},{nm if self.major == 'K' else nk}):({_n(wide)},{_n((sm if self.major == 'K' else sk) / scale)})"
-        )
-        flat = f"({along},{nk if self.major == 'K' else nm}):({1},{_n((sk if self.major == 'K' else sm) / scale)})"
-        first, second = (line, flat) if self.major == "K" else (flat, line)
-        (shape_a, stride_a), (shape_b, stride_b) = first.split(":"), second.split(":")
-        return f"{self.mode.swizzle(unit_bits)} o ({shape_a},{shape_b}):({stride_a},{stride_b})"
-
-
-def _n(number: float) -> str:
-    return str(int(number)) if number == int(number) else f"{number:g}"
+        """The layout in units of so many bits. An atom is 8 lines of the swizzle's width: a K-major tile counts M or N across them, K along."""
+        wide = self.mode.width_bytes * 8 // unit_bits
+        across, along = (8, wide), (wide, 1)  # inside an atom: how many, and units from each to the next
+        inside = (across, along) if self.major == "K" else (along, across)
+        between = [stride * 8 // unit_bits for stride in self.strides]
+        shape = ",".join(f"({size},{atoms})" for (size, _), atoms in zip(inside, self.atoms, strict=True))
+        stride = ",".join(f"({step},{leap})" for (_, step), leap in zip(inside, between, strict=True))
+        return f"{self.mode.swizzle(unit_bits)} o ({shape}):({stride})"

@@ -86,13 +86,15 @@ def verify(
     expected, read = expected_reads(stored, seen, mn, k), reads(descriptor, seen)
     if np.array_equal(read, expected):
         return Verdict(read, expected, ())
-    found = diagnose(descriptor, seen, stored, mn, k, expected, computed)
-    for note in notes[:1]:
-        meant = Descriptor(note.word)
-        rest = (
-            [] if np.array_equal(reads(meant, seen), expected) else diagnose(meant, seen, stored, mn, k, expected, True)
-        )
-        fix = rest[0].fix if rest else clean(meant, seen)
-        needed = changes(descriptor, fix) if fix else {}
-        found = [replace(d, fix=fix, changes=needed) for d in (Diagnosis(note.code, note.message), *rest)]
-    return Verdict(read, expected, tuple(found))
+    if notes:
+        return Verdict(read, expected, tuple(_of_expression(notes[0], descriptor, seen, stored, mn, k, expected)))
+    return Verdict(read, expected, tuple(diagnose(descriptor, seen, stored, mn, k, expected, computed)))
+
+
+def _of_expression(note: Note, given: Descriptor, seen: View, stored: Storage, mn: int, k: int, expected: Addresses) -> list[Diagnosis]:
+    """What the expression's arithmetic lost, then what is wrong with the word that was meant; one repair for all of it."""
+    meant = Descriptor(note.word)
+    rest = [] if np.array_equal(reads(meant, seen), expected) else diagnose(meant, seen, stored, mn, k, expected, computed=True)
+    fix = rest[0].fix if rest else clean(meant, seen)
+    needed = changes(given, fix) if fix else {}
+    return [replace(found, fix=fix, changes=needed) for found in (Diagnosis(note.code, note.message), *rest)]

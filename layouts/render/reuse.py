@@ -172,9 +172,9 @@ def _element(source: Operand, tile: int, value: int) -> str:
     if source.element.bits >= 32:
         return f"d[{tile}][{value}]"
     register, upper = divmod(value, 2)
-    return (
-        f"__ushort_as_half((unsigned short){f'(d[{tile}][{register}] >> 16)' if upper else f'd[{tile}][{register}]'})"
-    )
+    pair = f"d[{tile}][{register}]"
+    half = f"({pair} >> 16)" if upper else pair
+    return f"__ushort_as_half((unsigned short){half})"
 
 
 def _packed(made: Conversion, elements: list[str], container: int) -> str:
