@@ -26,15 +26,13 @@ VIEW = {"instruction": memory.FIXED, "operand": "a", "major": "K", "slice_mn": "
 def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any]:
     """Everything the editor shows: fields, warnings, and the verification the query asks for."""
     view = {name: query.get(name, default) for name, default in VIEW.items()}
-    usual = (
-        STORAGE
-        | fitting(view, query)
-        | {
-            "inner": view["major"],
-            "line_stride": query.get("s_width_bytes", STORAGE["width_bytes"]),
-        }
-    )
-    spec = {name: query.get(f"s_{name}", default) for name, default in usual.items()}
+    spec = _form(view, query)
+    request: dict[str, Any] = {
+        "descriptor": str(descriptor),
+        **{name: view[name] for name in ("instruction", "operand", "major")},
+        "storage": storage_of(spec, view["major"]),
+        "slice": {"mn": view["slice_mn"], "k": view["slice_k"]},
+    }
     context: dict[str, Any] = {
         "descriptor": descriptor,
         "facts": memory.descriptor_facts(descriptor),
@@ -45,51 +43,64 @@ def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any
         "orders": ORDERS,
         "word_error": None,
         "typed": str(descriptor),
-        "query": urlencode({k: v for k, v in query.items() if k != "part"}),
+        "query": urlencode(_of_page(query)),
         "fields_data": dumps(_script_data(descriptor.format)).decode(),
         "error": None,
         "compare": None,
     }
-    request: dict[str, Any] = {
-        "descriptor": str(descriptor),
-        **{name: view[name] for name in ("instruction", "operand", "major")},
-        "storage": storage_of(spec, view["major"]),
-        "slice": {"mn": view["slice_mn"], "k": view["slice_k"]},
-    }
     try:
-        result, seen, _ = memory.verdict_of(request)
-        assert result is not None, "the form says a storage"
-        context |= {
-            "result": result,
-            "seen": seen,
-            "unused": desc.inert(descriptor, seen),
-            "pictures": verdict_svg(result),
-        }
-        context["beyond"] = desc.repeated(descriptor, seen) + desc.outside(descriptor, seen)
-        context["command"] = _command(request)
-        context["otherwise"] = [stored_so(query, d.storage) if d.storage else "" for d in result.diagnoses]
-        context["ways"] = desc.bank_ways(result.read, seen)
-        stored = storage(request["storage"], seen.bits, seen.major)
-        tile, context["stored"] = stored.tile, stored.text
-        at_mn, at_k = (number(view[name], name) for name in ("slice_mn", "slice_k"))
-        context["canonical"] = _slice(tile, at_mn, at_k, seen.k)
-        step = seen.k if tile else 0
-        context["whole"] = product(request, tile, at_mn, at_k)
-        context["next_query"] = urlencode({**{k: v for k, v in query.items() if k != "part"}, "slice_k": at_k + step})
-        context["next"] = {"k": at_k + step, "word": _slice(tile, at_mn, at_k + step, seen.k)} if tile else None
+        context |= _verified(descriptor, request, query)
     except LayoutError as error:
         context |= {"error": error, "unused": {}}
-    if query.get("compare"):
-        try:
-            other = memory.parse_descriptor(query["compare"])
-            context["compare"] = {
-                "word": str(other),
-                "facts": memory.descriptor_facts(other),
-                "differ": {f.name for f in descriptor.format.fields if f.get(other.word) != f.get(descriptor.word)},
-            }
-        except LayoutError as error:
-            context["compare_error"] = error
+    try:
+        context |= _compared(descriptor, query.get("compare", ""))
+    except LayoutError as error:
+        context["compare_error"] = error
     return context
+
+
+def _form(view: dict[str, str], query: dict[str, str]) -> dict[str, str]:
+    """The storage the form says; what it leaves out fits the instruction, or the storage's other fields."""
+    usual = STORAGE | fitting(view, query) | {"inner": view["major"], "line_stride": query.get("s_width_bytes", STORAGE["width_bytes"])}
+    return {name: query.get(f"s_{name}", default) for name, default in usual.items()}
+
+
+def _of_page(query: dict[str, str]) -> dict[str, str]:
+    """The query of the whole page, where a script asked for a part of it."""
+    return {name: value for name, value in query.items() if name != "part"}
+
+
+def _verified(descriptor: Descriptor, request: dict[str, Any], query: dict[str, str]) -> dict[str, Any]:
+    """The verdict, its pictures, and where it leads: the tile's own word, the next K step, a whole product; LayoutError as a verification."""
+    result, seen, _ = memory.verdict_of(request)
+    assert result is not None, "the form says a storage"
+    stored = storage(request["storage"], seen.bits, seen.major)
+    mn, k = (number(at, name) for name, at in request["slice"].items())
+    next_k = k + seen.k if stored.tile else k
+    return {
+        "result": result,
+        "seen": seen,
+        "pictures": verdict_svg(result),
+        "unused": desc.inert(descriptor, seen),
+        "beyond": desc.repeated(descriptor, seen) + desc.outside(descriptor, seen),
+        "ways": desc.bank_ways(result.read, seen),
+        "otherwise": [stored_so(query, found.storage) if found.storage else "" for found in result.diagnoses],
+        "command": _command(request),
+        "stored": stored.text,
+        "canonical": _slice(stored.tile, mn, k, seen.k),
+        "whole": product(request, stored.tile, mn, k),
+        "next": {"k": next_k, "word": _slice(stored.tile, mn, next_k, seen.k)} if stored.tile else None,
+        "next_query": urlencode({**_of_page(query), "slice_k": next_k}),
+    }
+
+
+def _compared(descriptor: Descriptor, word: str) -> dict[str, Any]:
+    """Another word beside this one, and the fields in which they differ; nothing where none is given."""
+    if not word:
+        return {}
+    other = memory.parse_descriptor(word)
+    differ = {f.name for f in descriptor.format.fields if f.get(other.word) != f.get(descriptor.word)}
+    return {"compare": {"word": str(other), "facts": memory.descriptor_facts(other), "differ": differ}}
 
 
 def fitting(view: dict[str, str], query: dict[str, str]) -> dict[str, str]:
