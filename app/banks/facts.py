@@ -35,9 +35,9 @@ class Phase:
 class BankCost:
     """What an access costs: `ideal` wavefronts without conflicts."""
 
-    access: AccessName
     address: Annotated[list[int | None], Says("[lane], after the swizzle.")]
     swizzle: str
+    access: AccessName
     wavefronts: int
     ideal: int
     ways: int
@@ -133,9 +133,9 @@ def use_facts(use: banks.Use, xor: Swizzle) -> BankCost:
     """What an access costs under a swizzle, and the addresses its lanes give then."""
     cost = use.cost(xor)
     return BankCost(
-        access=cost.access.name,
         address=use.address(xor),
         swizzle=str(xor),
+        access=cost.access.name,
         wavefronts=cost.wavefronts,
         ideal=cost.ideal,
         ways=cost.ways,
