@@ -15,7 +15,7 @@ from app.kit import links
 from app.kit.api import OffLoop
 from app.kit.encode import dumps
 from app.kit.page import page
-from app.memory.storage import ORDERS, USED
+from app.memory.storage import ORDERS, USED, WORDS
 from layouts import find
 from layouts.errors import LayoutError
 
@@ -27,7 +27,7 @@ def chain_page(request: Request) -> Response:
     """Shared memory → ldmatrix → mma operand, or accumulator → stmatrix → shared memory."""
     given, spec, used = forms.read(request.query_params)
     context: dict[str, Any] = {
-        "given": given, "storage": spec, "used": used, "error": None, "kinds": list(USED), "orders": ORDERS,
+        "given": given, "storage": spec, "used": used, "error": None, "kinds": list(USED), "orders": ORDERS, "storage_words": WORDS,
         "code": 200,
     }  # fmt: skip
     try:

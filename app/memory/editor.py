@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from app.kit.encode import dumps
 from app.memory import descriptors as memory
 from app.memory.draw import verdict_svg
-from app.memory.storage import ORDERS, STORAGE, USED, storage_of, stored_so
+from app.memory.storage import KINDS, ORDERS, STORAGE, USED, WORDS, storage_of, stored_so
 from app.memory.tile import product
 from layouts import descriptor as desc
 from layouts.descriptor import Descriptor
@@ -41,6 +41,8 @@ def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any
         "storage": spec,
         "used": USED,
         "orders": ORDERS,
+        "kinds": KINDS,
+        "storage_words": WORDS,
         "word_error": None,
         "typed": str(descriptor),
         "query": urlencode(_of_page(query)),

@@ -7,8 +7,9 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlencode
 
-from layouts.storage import KEYS
-from layouts.tiling import DEFAULT_ORDER
+from layouts.storage import KEYS, UNITS
+from layouts.swizzle import BY_WIDTH
+from layouts.tiling import DEFAULT_ORDER, SWIZZLED_BY
 
 # The storage of the verifier's form: query name → default. `kind` chooses which of them are read.
 STORAGE = {
@@ -19,6 +20,17 @@ STORAGE = {
     "layout": "Sw<3,3,3> o ((8,8),(64,1)):((64,512),(1,0))", "unit": "elements",
 }  # fmt: skip
 
+
+# What the verifier's form calls the kinds.
+KINDS = {
+    "canonical": "canonical tile (CuTe, CUTLASS)",
+    "rows": "rows with a pitch, or one TMA box",
+    "atoms": "panels, or several TMA boxes",
+    "cute": "a CuTe layout",
+}
+
+# The keys that take one of a few words.
+WORDS = {"swizzle": tuple(mode.name for mode in BY_WIDTH), "inner": tuple(DEFAULT_ORDER), "swizzle_by": SWIZZLED_BY, "unit": UNITS}
 
 # The keys of each kind that the form asks for; the instruction and "read as" say the others.
 USED = {kind: tuple(name for name in names if name not in ("element_bits", "major")) for kind, names in KEYS.items()}
