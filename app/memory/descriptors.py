@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
-from app.kit.fact import AsGiven, Integers, Says, fact, sometimes
+from app.kit.fact import AsGiven, Integers, Numbers, Says, fact, sometimes
 from app.kit.names import SwizzleMode, Word64
 from app.memory.facts import MAJORS, mode_of
 from layouts import case, catalog
@@ -94,7 +94,7 @@ class Reads:
     """The byte the hardware reads for every element."""
 
     descriptor: Word64
-    address: Annotated[Any, Integers(2, "[row][k], absolute byte addresses; row is M for a, N for b.")]
+    address: Annotated[Numbers, Integers(2, "[row][k], absolute byte addresses; row is M for a, N for b.")]
     first: int
     last: int
     unused: Annotated[dict[str, str], Says("Fields that are not read, and why.")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from app.kit.fact import Integers, Says, fact
+from app.kit.fact import Integers, Numbers, Says, fact
 from app.kit.names import Major, Order, SwizzleMode, Word64
 from layouts import descriptor as desc
 from layouts import slices, tiling, tma
@@ -108,7 +108,7 @@ class Tile:
     order: Order
     rows: Annotated[int, Says("Rows (M or N) of one instruction.")]
     bytes: int
-    offset_bytes: Annotated[Any, Integers(2, "[mn][k], from the tile's start.")]
+    offset_bytes: Annotated[Numbers, Integers(2, "[mn][k], from the tile's start.")]
     lbo_bytes: int
     sbo_bytes: int
     lbo_used: bool
