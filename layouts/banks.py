@@ -52,7 +52,8 @@ class Access:
         return tuple(range(first, first + self.phase_lanes) for first in range(0, self.lanes, self.phase_lanes))
 
 
-# How many lanes of a wide store share a phase, by its bits, as counted on the H100; every other access of 32 lanes has one phase.
+# How many lanes of a wide store share a phase, by its bits, as counted on the H100; every other access of 32 lanes
+# has one phase.
 STORE_PHASE_LANES = {64: 16, 128: 8}
 
 

@@ -160,7 +160,7 @@ def encode_as(form: Format, amounts: Mapping[str, int], swizzle: str = "none") -
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something to check about a field: a rule that a reader knows by its code, in a sentence, and the rule's source."""
+    """Something to check about a field: a rule that is known by its code, in a sentence, and the rule's source."""
 
     code: str
     field: str
@@ -169,7 +169,9 @@ class Notice:
 
 
 def warnings(descriptor: Descriptor) -> list[Notice]:
-    """Rules across fields that a reader should check, each with its reason and source. None of them is an error in itself."""
+    """Rules across fields that a reader should check, each with its reason and source. None of them is an error in
+    itself.
+    """
     m, start = descriptor.mode, descriptor.start_address
     out: list[Notice] = []
 

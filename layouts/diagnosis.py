@@ -73,13 +73,18 @@ def diagnose(
         return [Diagnosis(other.code, _other_storage(other, case), fix, needed, dict(other.spec))]
     named = [(cause.code, cause.message) for cause in causes]
     if _is_tcgen05(case.stray) and "tcgen05_format" not in dict(named):
-        says = "Bit 46 is set: this is tcgen05's descriptor format. wgmma reads the same bytes from it, but the bit is reserved; clear it."
+        says = (
+            "Bit 46 is set: this is tcgen05's descriptor format. wgmma reads the same bytes from it, "
+            "but the bit is reserved; clear it."
+        )
         named.append(("tcgen05_format", says))
     return [Diagnosis(code, message, fix, needed) for code, message in named]
 
 
 def _likeliest(cases: list[Case], begin: int | None) -> tuple[Case, tuple[Slip | Packing, ...]]:
-    """The case that is explained at the least cost, and its causes; a start that is not where the data begin needs more evidence."""
+    """The case that is explained at the least cost, and its causes; a start that is not where the data begin needs
+    more evidence.
+    """
 
     def cost(judged: tuple[Case, Explanation]) -> float:
         case, explained = judged
@@ -90,7 +95,9 @@ def _likeliest(cases: list[Case], begin: int | None) -> tuple[Case, tuple[Slip |
 
 
 def _repaired(case: Case, causes: tuple[Slip | Packing, ...]) -> Descriptor:
-    """The right word; where the mistake reaches beyond the field it is about, without what it left in bits that nothing reads."""
+    """The right word; where the mistake reaches beyond the field it is about, without what it left in bits that
+    nothing reads.
+    """
     packed = any(isinstance(cause, Packing) for cause in causes)
     beyond = any(set(slip.must) - set(slip.amounts) for slip in causes if isinstance(slip, Slip))
     spoiled = packed or beyond or len(case.differ) > 1

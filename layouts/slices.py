@@ -24,7 +24,9 @@ class KStep:
 
 @dataclass(frozen=True, slots=True)
 class MnStep:
-    """The slice that begins at row `mn` of k 0; no offset and no descriptor where no instruction can begin there, as `why` says."""
+    """The slice that begins at row `mn` of k 0; no offset and no descriptor where no instruction can begin there, as
+    `why` says.
+    """
 
     mn: int
     start_offset_bytes: int | None
@@ -85,7 +87,11 @@ def _mn_step(tile: Tile, mn: int, rows: int) -> MnStep:
         return MnStep(mn, None, None, f"illegal: {rows} rows from inside an atom of {tile.atom[0]} (mn) {edge}")
     if mn + rows > tile.mn:
         return MnStep(mn, None, None, f"only {tile.mn - mn} of {rows} rows are left")
-    why = "inside the atom, which holds all of its rows: the XOR works on address bits, so only the start moves" if inside else ""
+    why = (
+        "inside the atom, which holds all of its rows: the XOR works on address bits, so only the start moves"
+        if inside
+        else ""
+    )
     return MnStep(mn, int(tile.offset_before(mn, 0)), tile.descriptor(mn, 0, rows=rows), why)
 
 

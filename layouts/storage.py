@@ -204,7 +204,9 @@ def _cute(spec: Mapping[str, Any], element_bits: int, major: str) -> Storage:
             "layout",
         )
     base = _bytes(spec, "base", 0)
-    flat = 0 if bits == element_bits else _contiguous(modes, major)  # the way that counts units, where they are no elements
+    flat = (
+        0 if bits == element_bits else _contiguous(modes, major)
+    )  # the way that counts units, where they are no elements
     if extents[flat] * bits % element_bits:
         raise LayoutError(
             "bad_cute",

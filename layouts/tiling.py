@@ -242,7 +242,9 @@ class Tile:
         }
 
     def _cute(self, unit_bits: int) -> str:
-        """The layout in units of so many bits. An atom is 8 lines of the swizzle's width: a K-major tile counts M or N across them, K along."""
+        """The layout in units of so many bits. An atom is 8 lines of the swizzle's width: a K-major tile counts M or
+        N across them, K along.
+        """
         wide = self.mode.width_bytes * 8 // unit_bits
         across, along = (8, wide), (wide, 1)  # inside an atom: how many, and units from each to the next
         inside = (across, along) if self.major == "K" else (along, across)

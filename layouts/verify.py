@@ -91,10 +91,18 @@ def verify(
     return Verdict(read, expected, tuple(diagnose(descriptor, seen, stored, mn, k, expected, computed)))
 
 
-def _of_expression(note: Note, given: Descriptor, seen: View, stored: Storage, mn: int, k: int, expected: Addresses) -> list[Diagnosis]:
-    """What the expression's arithmetic lost, then what is wrong with the word that was meant; one repair for all of it."""
+def _of_expression(
+    note: Note, given: Descriptor, seen: View, stored: Storage, mn: int, k: int, expected: Addresses
+) -> list[Diagnosis]:
+    """What the expression's arithmetic lost, then what is wrong with the word that was meant; one repair for all of
+    it.
+    """
     meant = Descriptor(note.word)
-    rest = [] if np.array_equal(reads(meant, seen), expected) else diagnose(meant, seen, stored, mn, k, expected, computed=True)
+    rest = (
+        []
+        if np.array_equal(reads(meant, seen), expected)
+        else diagnose(meant, seen, stored, mn, k, expected, computed=True)
+    )
     fix = rest[0].fix if rest else clean(meant, seen)
     needed = changes(given, fix) if fix else {}
     return [replace(found, fix=fix, changes=needed) for found in (Diagnosis(note.code, note.message), *rest)]

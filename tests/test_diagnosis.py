@@ -256,14 +256,23 @@ def test_a_wrong_base_offset_does_not_move_the_start() -> None:
     """
     tile = replace(ROWS, swizzle="64B", kind="canonical", k=32, base=0xC480, at_k=0).with_right_fields()
     told = memory.verify_facts(tile.ask(word(replace(tile, base_offset=3)), {**tile.storage, "swizzle_by": "tile"}))
-    assert [(d.code, d.fix.changes) for d in told.diagnoses] == [("base_offset_wrong", {"base_offset": memory.Change(from_=3, to=1)})]
+    assert [(d.code, d.fix.changes) for d in told.diagnoses] == [
+        ("base_offset_wrong", {"base_offset": memory.Change(from_=3, to=1)})
+    ]
 
 
 @pytest.mark.parametrize("swizzle", ["none", "128B"])
 def test_strides_that_say_what_rows_can_say_are_no_mistake_of_their_own(swizzle: str) -> None:
     """Padded rows, SBO eight of them: the data cannot be read, and no other number would help."""
     padded = {**ROWS.storage, "swizzle": swizzle, "pitch_bytes": 144}
-    assert len(memory.verify_facts(ROWS.ask(pack(0x1400, 16, 8 * 144, 0, 1), padded) | {"slice": {"mn": 0, "k": 0}}).diagnoses) == 1
+    assert (
+        len(
+            memory.verify_facts(
+                ROWS.ask(pack(0x1400, 16, 8 * 144, 0, 1), padded) | {"slice": {"mn": 0, "k": 0}}
+            ).diagnoses
+        )
+        == 1
+    )
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,11 @@ def test_it_encodes_and_decodes() -> None:
         and not word.reserved
     )
     again = Descriptor(word.word | 1 << 53, OTHER)
-    assert again.reserved == 1 << 53 and again.replace(lbo_encoded=2, swizzle=6).facts == {**word.facts, "lbo_bytes": 32, "swizzle": "32B"}
+    assert again.reserved == 1 << 53 and again.replace(lbo_encoded=2, swizzle=6).facts == {
+        **word.facts,
+        "lbo_bytes": 32,
+        "swizzle": "32B",
+    }
     assert [row.name for row in descriptors.field_facts(word)] == [f.name for f in OTHER.fields]
     assert {f.name: f.encoded_name for f in OTHER.fields}["sbo"] == "sbo_encoded"
 

@@ -221,7 +221,11 @@ def test_what_nothing_expected_is_logged_and_answered_in_the_one_shape(
         answer = client.post("/api/v1/descriptors/encode", json={})
     assert refusal(answer, 500).code == "internal_error" and "secret" not in answer.text
     assert answer.headers["x-content-type-options"] == "nosniff"
-    assert "POST /api/v1/descriptors/encode" in caplog.text and "a secret path" in caplog.text and "Traceback" in caplog.text
+    assert (
+        "POST /api/v1/descriptors/encode" in caplog.text
+        and "a secret path" in caplog.text
+        and "Traceback" in caplog.text
+    )
     monkeypatch.setattr(facts, "tile_facts", broken)
     page = client.get("/smem")
     assert (

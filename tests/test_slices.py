@@ -79,7 +79,9 @@ def test_every_number_of_a_k_step_is_the_tiles(kind: tuple[int, str, Mode]) -> N
                 word = step.descriptor
                 assert int(said["across"]) == (word.lbo_bytes if said["field"] == "LBO" else word.sbo_bytes), why
             got = reads(step.descriptor, View(tile.mn, tile.step(), tile.element_bits, tile.major))
-            assert np.array_equal(got, tile.address(np.arange(tile.mn)[:, None], np.arange(k, k + tile.step())[None, :])), why
+            assert np.array_equal(
+                got, tile.address(np.arange(tile.mn)[:, None], np.arange(k, k + tile.step())[None, :])
+            ), why
     assert 0 in seen and len(seen) >= 2
 
 

@@ -150,7 +150,9 @@ def test_wrong_transpose() -> None:
 
 @pytest.mark.parametrize("pitch", [32, 64, 128, 144, 256])
 def test_plain_rows_are_not_readable(pitch: int) -> None:
-    result = ask(encode(4096, 128, 256), {"kind": "rows", "inner": "K", "pitch_bytes": pitch, "swizzle": "none", "base": 4096})
+    result = ask(
+        encode(4096, 128, 256), {"kind": "rows", "inner": "K", "pitch_bytes": pitch, "swizzle": "none", "base": 4096}
+    )
     diagnosis = result.diagnoses[0]
     assert diagnosis.code == "row_major_not_core_matrix" and diagnosis.fix is None
     # 144 = 128 + 16: the XOR of mode 128B undoes the 16 in the first core matrix, and the next one gives it away

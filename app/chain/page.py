@@ -27,7 +27,8 @@ def chain_page(request: Request) -> Response:
     """Shared memory → ldmatrix → mma operand, or accumulator → stmatrix → shared memory."""
     given, spec, used = forms.read(request.query_params)
     context: dict[str, Any] = {
-        "given": given, "storage": spec, "used": used, "error": None, "kinds": list(USED), "orders": ORDERS, "storage_words": WORDS,
+        "given": given, "storage": spec, "used": used, "error": None, "kinds": list(USED),
+        "orders": ORDERS, "storage_words": WORDS,
         "code": 200,
     }  # fmt: skip
     try:

@@ -258,7 +258,10 @@ def descriptor(form: str, word: Descriptor, query: Mapping[str, str], draw: Draw
     _known(form, query)
     if form == "json":
         return dumps(descriptors.descriptor_facts(word)), FORMS[form]
-    rows = [(f.name, f"{f.high}:{f.low}", f"{f.get(word.word):#x}", word.format.said(word.word, f)) for f in word.format.fields]
+    rows = [
+        (f.name, f"{f.high}:{f.low}", f"{f.get(word.word):#x}", word.format.said(word.word, f))
+        for f in word.format.fields
+    ]
     if form == "csv":
         return ("\n".join(["field,bits,encoded,amount", *(",".join(row) for row in rows)]) + "\n").encode(), FORMS[form]
     if form == "md":

@@ -18,7 +18,9 @@ router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
 
 @router.get("/smem/tile", responses={200: {"model": facts.Tile}})
 def tile(given: Annotated[dict[str, str], query(typed(facts.TILE), facts.TILE_FIELDS)]) -> Response:
-    """Where every element of a tile lies, its strides LBO and SBO, and the descriptor of every step along K and M or N."""
+    """Where every element of a tile lies, its strides LBO and SBO, and the descriptor of every step along K and M or
+    N.
+    """
     return json_body(facts.tile_facts(*facts.tile_of(given)))
 
 
@@ -36,7 +38,9 @@ def reads(given: Given) -> Response:
 
 @router.post("/descriptors/verify", responses={200: {"model": Verified}}, openapi_extra=takes("VerifyBody", VerifyBody))
 def verify(given: Given) -> Response:
-    """Does the descriptor read the tile where the program stored it? With a diagnosis and a repair where it does not."""
+    """Does the descriptor read the tile where the program stored it? With a diagnosis and a repair where it
+    does not.
+    """
     return json_body(descriptors.verify_facts(given))
 
 

@@ -1,4 +1,5 @@
-"""What the API, the command line and the pages say about matrix descriptors: their fields, what they read, and whether that is right.
+"""What the API, the command line and the pages say about matrix descriptors: their fields, what they read,
+and whether that is right.
 
 No framework.
 """
@@ -160,15 +161,19 @@ class Verified:
     total: int
     first_mismatch: ReadMismatch | None
     diagnoses: list[Diagnosis]
-    fits: Annotated[list[Fit] | None, Says("With the verdict unknown: the tiles whose slices this word reads.")] = sometimes()
+    fits: Annotated[list[Fit] | None, Says("With the verdict unknown: the tiles whose slices this word reads.")] = (
+        sometimes()
+    )
     warnings: list[DescriptorWarning]
 
 
-# words and their fields ------------------------------------------------------------------------------------------------------
+# words and their fields -----------------------------------------------------------------------------------------------
 
 
 def parse_descriptor(given: object) -> Descriptor:
-    """A descriptor from any spelling of 64 bits (layouts.spelling), or from code that builds one (layouts.statements)."""
+    """A descriptor from any spelling of 64 bits (layouts.spelling), or from code that builds one
+    (layouts.statements).
+    """
     return read_descriptor(given)[0]
 
 
@@ -182,7 +187,9 @@ def _spelled(given: object) -> tuple[Descriptor, tuple[Note, ...]]:
 
 
 def read_descriptor(given: object, start: int | None = None) -> tuple[Descriptor, list[str]]:
-    """(descriptor, what to look at in its spelling). start: the address to put where code leaves it open; LayoutError where there is none."""
+    """(descriptor, what to look at in its spelling). start: the address to put where code leaves it open; LayoutError
+    where there is none.
+    """
     try:
         read = read_word(given)
         return Descriptor(read.word), [note.text for note in read.warnings]
@@ -194,14 +201,19 @@ def read_descriptor(given: object, start: int | None = None) -> tuple[Descriptor
         return Descriptor(built.word), list(built.notices)
     if start is None:
         raise LayoutError(
-            "bad_word", f"The start address is '{built.start}', no number.", "Put the shared-memory address in its place.", "descriptor"
+            "bad_word",
+            f"The start address is '{built.start}', no number.",
+            "Put the shared-memory address in its place.",
+            "descriptor",
         )
     made = Descriptor(built.word).replace(start_address_encoded=desc.START.cut(start))
     return made, [*built.notices, f"The start address is '{built.start}'; {made.start_address:#x} is kept."]
 
 
 def decoded(given: object) -> Decoded:
-    """GET /descriptors/{hex}: the facts of a descriptor in any spelling; what C++ loses in an expression stands first among the warnings."""
+    """GET /descriptors/{hex}: the facts of a descriptor in any spelling; what C++ loses in an expression stands first
+    among the warnings.
+    """
     descriptor, notes = _spelled(given)
     return descriptor_facts(descriptor, notes)
 
@@ -228,7 +240,9 @@ def field_facts(descriptor: Descriptor) -> list[DescriptorField]:
     """Every field with its bits, encoded value and amount."""
     encoded = [(f, f.get(descriptor.word)) for f in descriptor.format.fields]
     return [
-        DescriptorField(name=f.name, low=f.low, high=f.high, encoded=n, unit=f.unit, amount=n * f.unit, meaning=f.meaning)
+        DescriptorField(
+            name=f.name, low=f.low, high=f.high, encoded=n, unit=f.unit, amount=n * f.unit, meaning=f.meaning
+        )
         for f, n in encoded
     ]
 
@@ -245,7 +259,7 @@ def encode(given: Json) -> Encoded:
     return Encoded(descriptor=str(made), fields=field_facts(made))
 
 
-# what an instruction reads through them --------------------------------------------------------------------------------------
+# what an instruction reads through them -------------------------------------------------------------------------------
 
 
 def seen_by(given: Json) -> tuple[Instruction, View]:
@@ -273,7 +287,9 @@ def reads_facts(given: Json) -> Reads:
 
 
 def verdict_of(given: Json) -> tuple[Verdict | None, View, Descriptor]:
-    """Run a verification request, None where it does not say how the tile was stored; LayoutError names the wrong field."""
+    """Run a verification request, None where it does not say how the tile was stored; LayoutError names the wrong
+    field.
+    """
     keys(given, ("descriptor", *SEEN_BY, "storage", "slice"))
     descriptor, written = _spelled(given.get("descriptor"))
     _, seen = seen_by(given)
@@ -296,7 +312,9 @@ def verdict_of(given: Json) -> tuple[Verdict | None, View, Descriptor]:
 
 
 def verify_facts(given: Json) -> Verified:
-    """POST /descriptors/verify. Without a storage there is no verdict: `fits` names the standard tiles that this word reads."""
+    """POST /descriptors/verify. Without a storage there is no verdict: `fits` names the standard tiles that this word
+    reads.
+    """
     result, seen, descriptor = verdict_of(given)
     twice = desc.repeated(descriptor, seen)
     plain = [notice for notice in desc.warnings(descriptor) if not (twice and notice.code == "overlap")]
@@ -317,7 +335,10 @@ def _mismatch(found: Mismatch | None) -> ReadMismatch | None:
 
 
 def _fits(descriptor: Descriptor, seen: View) -> list[Fit]:
-    return [Fit(storage=spec, slice=part, text=storage(spec, seen.bits, seen.major).text) for spec, part in fits(descriptor, seen)]
+    return [
+        Fit(storage=spec, slice=part, text=storage(spec, seen.bits, seen.major).text)
+        for spec, part in fits(descriptor, seen)
+    ]
 
 
 def diagnosis_facts(found: case.Diagnosis) -> Diagnosis:

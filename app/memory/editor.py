@@ -63,7 +63,11 @@ def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any
 
 def _form(view: dict[str, str], query: dict[str, str]) -> dict[str, str]:
     """The storage the form says; what it leaves out fits the instruction, or the storage's other fields."""
-    usual = STORAGE | fitting(view, query) | {"inner": view["major"], "line_stride": query.get("s_width_bytes", STORAGE["width_bytes"])}
+    usual = (
+        STORAGE
+        | fitting(view, query)
+        | {"inner": view["major"], "line_stride": query.get("s_width_bytes", STORAGE["width_bytes"])}
+    )
     return {name: query.get(f"s_{name}", default) for name, default in usual.items()}
 
 
@@ -73,7 +77,9 @@ def _of_page(query: dict[str, str]) -> dict[str, str]:
 
 
 def _verified(descriptor: Descriptor, request: dict[str, Any], query: dict[str, str]) -> dict[str, Any]:
-    """The verdict, its pictures, and where it leads: the tile's own word, the next K step, a whole product; LayoutError as a verification."""
+    """The verdict, its pictures, and where it leads: the tile's own word, the next K step, a whole product;
+    LayoutError as a verification.
+    """
     result, seen, _ = memory.verdict_of(request)
     assert result is not None, "the form says a storage"
     stored = storage(request["storage"], seen.bits, seen.major)

@@ -129,8 +129,10 @@ def tile_of(given: Json) -> tuple[tiling.Tile, int]:
     """(tile, rows of one instruction) from the parameters of GET /smem/tile."""
     values = {name: asked(given, name, default) for name, default in TILE_FIELDS.items()}
     tile = tiling.Tile(
-        number(values["element_bits"], "element_bits"), choice(values["major"], "major", MAJORS, "bad_major"), mode_of(values["swizzle"]), number(values["mn"], "mn"),
-        number(values["k"], "k"), values["order"] and choice(values["order"], "order", ("mn", "k"), "bad_tile"), number(values["base"], "base"),
+        number(values["element_bits"], "element_bits"), choice(values["major"], "major", MAJORS, "bad_major"),
+        mode_of(values["swizzle"]), number(values["mn"], "mn"),
+        number(values["k"], "k"), values["order"] and choice(values["order"], "order", ("mn", "k"), "bad_tile"),
+        number(values["base"], "base"),
     )  # fmt: skip
     rows = number(values["rows"] or min(tile.mn, 64), "rows")
     if not rows or rows % 8 or rows > tile.mn:
@@ -148,7 +150,12 @@ def tile_facts(tile: tiling.Tile, rows: int) -> Tile:
     (lbo, sbo), (lbo_used, sbo_used) = tile.lbo_sbo_bytes(), tile.used(rows)
     reasons = desc.inert(tile.descriptor(), View(rows, tile.step(), tile.element_bits, tile.major))
     return Tile(
-        atom=Atom(mn=tile.atom[0], k=tile.atom[1], bytes=tile.mode.pattern_bytes, count=Count(mn=tile.atoms[0], k=tile.atoms[1])),
+        atom=Atom(
+            mn=tile.atom[0],
+            k=tile.atom[1],
+            bytes=tile.mode.pattern_bytes,
+            count=Count(mn=tile.atoms[0], k=tile.atoms[1]),
+        ),
         cute=CuteTexts(**tile.cute()),
         swizzle=tile.mode.name,
         order=tile.order,

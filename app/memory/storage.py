@@ -30,7 +30,12 @@ KINDS = {
 }
 
 # The keys that take one of a few words.
-WORDS = {"swizzle": tuple(mode.name for mode in BY_WIDTH), "inner": tuple(DEFAULT_ORDER), "swizzle_by": SWIZZLED_BY, "unit": UNITS}
+WORDS = {
+    "swizzle": tuple(mode.name for mode in BY_WIDTH),
+    "inner": tuple(DEFAULT_ORDER),
+    "swizzle_by": SWIZZLED_BY,
+    "unit": UNITS,
+}
 
 # The keys of each kind that the form asks for; the instruction and "read as" say the others.
 USED = {kind: tuple(name for name in names if name not in ("element_bits", "major")) for kind, names in KEYS.items()}

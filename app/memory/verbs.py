@@ -91,7 +91,9 @@ def descriptor_verify(
     slice_k: Annotated[str, typer.Option(help="The slice's first K.")] = "0",
     as_json: AsJson = False,
 ) -> None:
-    """Does the descriptor read the tile where the program stored it? Exit status 1 where it does not, 2 where no storage is given."""
+    """Does the descriptor read the tile where the program stored it? Exit status 1 where it does not, 2 where no
+    storage is given.
+    """
     from app.memory import descriptors as memory
 
     asked = {
@@ -194,7 +196,12 @@ def smem(
         note = "" if used else f"  ({facts.unused.get(name, 'not read')})"
         print(f"{name.upper()}  {size} bytes, encoded {size // 16:#x}{note}")
     cute = facts.cute
-    for unit, text in (("chunks", cute.chunks), ("elements", cute.elements), ("bytes", cute.bytes), ("bits", cute.bits)):
+    for unit, text in (
+        ("chunks", cute.chunks),
+        ("elements", cute.elements),
+        ("bytes", cute.bytes),
+        ("bits", cute.bits),
+    ):
         print(f"{unit:9} {text}")
     for step in facts.k_steps:
         print(f"k {step.k:4}  +{step.start_offset_bytes:<6} {step.descriptor}  {step.why}")
