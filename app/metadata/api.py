@@ -10,8 +10,7 @@ from starlette.responses import Response
 from app.kit.api import ApiRoute, Ptx, text
 from app.kit.schemas import NumberText
 from app.kit.wire import json_body
-from app.metadata.facts import metadata_facts
-from app.metadata.schemas import Metadata
+from app.metadata.facts import Metadata, metadata_facts
 from layouts import catalog, reading
 
 router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)

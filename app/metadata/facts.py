@@ -3,17 +3,55 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Annotated
 
-import numpy as np
-
+from app.kit.fact import ByThread, Says, fact
+from app.kit.names import Word32
 from layouts import reading
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Operand
 from layouts.view import Grid
 
 
-def metadata_facts(instruction: Instruction, words_text: str, selector: int) -> dict[str, Any]:
+@fact
+class Metadata:
+    """A stored A under given metadata words; the maps are [thread][value]."""
+
+    ptx: str
+    selector: int
+    selectors: int
+    words: Annotated[tuple[Word32, ...], Says("One a thread.")]
+    used: Annotated[tuple[int, ...], Says("The threads whose words are read.")]
+    row: ByThread
+    stored_col: ByThread
+    col: Annotated[ByThread, Says("The dense column the stored element stands for.")]
+    meta_thread: ByThread
+    meta_bit: ByThread
+
+
+@fact
+class DenseCell:
+    """An element of dense A: the lane and first bit of its nibble, and who stores it in which column where it is kept.
+
+    The first of a group says what of the group is kept.
+    """
+
+    lane: int
+    bit: int
+    kept: str
+    stored: int | None
+    spoken: str
+
+
+@fact
+class StoredCell:
+    """An element of stored A: who holds it, and the dense column it stands for."""
+
+    owner: str
+    col: int
+
+
+def metadata_facts(instruction: Instruction, words_text: str, selector: int) -> Metadata:
     """The dense column of every stored value under the given words; LayoutError names a word or nibble that is not
     legal.
     """
@@ -25,18 +63,18 @@ def metadata_facts(instruction: Instruction, words_text: str, selector: int) -> 
     words = read_words(words_text, op.threads)
     thread, bit = op.sparsity.suppliers(selector)
     dense = op.sparsity.dense_columns(op.coords["col"], words, selector)
-    return {
-        "ptx": instruction.ptx,
-        "selector": selector,
-        "selectors": op.sparsity.selectors,
-        "words": [f"0x{word:08X}" for word in words],
-        "used": sorted({int(t) for t in thread.ravel()}),
-        "row": op.rows,
-        "stored_col": op.coords["col"],
-        "col": dense,
-        "meta_thread": thread,
-        "meta_bit": bit,
-    }
+    return Metadata(
+        ptx=instruction.ptx,
+        selector=selector,
+        selectors=op.sparsity.selectors,
+        words=tuple(f"0x{word:08X}" for word in words),
+        used=tuple(sorted(set(thread.ravel().tolist()))),
+        row=op.rows,
+        stored_col=op.coords["col"],
+        col=dense,
+        meta_thread=thread,
+        meta_bit=bit,
+    )
 
 
 def read_words(text: str, threads: int) -> list[int]:
@@ -60,37 +98,40 @@ def read_words(text: str, threads: int) -> list[int]:
     return words * threads if len(words) == 1 else words
 
 
-def dense_cells(op: Operand, facts: dict[str, Any]) -> list[list[dict[str, Any]]]:
+def dense_cells(op: Operand, facts: Metadata) -> list[list[DenseCell]]:
     """Dense A by row: every cell with its group's metadata place, kept ones with who stores them."""
     assert op.sparsity is not None
-    rows: list[list[dict[str, Any]]] = [[{} for _ in range(op.dense_col_count)] for _ in range(op.row_count)]
     group = op.sparsity.group
-    flat = zip(
-        *(np.asarray(facts[key]).ravel().tolist() for key in ("row", "col", "stored_col", "meta_thread", "meta_bit")),
-        strict=True,
-    )
-    for number, (row, col, stored, lane, bit) in enumerate(flat):
+    places: dict[
+        tuple[int, int], tuple[int, int]
+    ] = {}  # of a group, by row and first column: lane, first bit of the nibble
+    held: dict[tuple[int, int], tuple[str, int, int, int]] = {}
+    arrays = (facts.row, facts.col, facts.stored_col, facts.meta_thread, facts.meta_bit)
+    for number, (row, col, stored, lane, bit) in enumerate(
+        zip(*(array.ravel().tolist() for array in arrays), strict=True)
+    ):
         thread, value = divmod(number, op.values)
-        start = stored // op.sparsity.kept * group
-        nibble = bit & ~3
-        for at in range(start, start + group):
-            rows[row][at].setdefault("lane", lane)
-            rows[row][at].setdefault("bit", nibble)
-        rows[row][col] |= {"kept": f"T{thread} a{value}", "stored": stored, "lane": lane, "bit": nibble}
-    for row, cells in enumerate(rows):
-        for start in range(0, op.dense_col_count, group):
-            kept = " and ".join(str(start + n) for n, cell in enumerate(cells[start : start + group]) if "kept" in cell)
-            where = f"lane {cells[start]['lane']}, bits {cells[start]['bit']} to {cells[start]['bit'] + 3}"
-            cells[start]["spoken"] = f"row {row}, columns {start} to {start + group - 1}: kept {kept}; {where}"
-    return rows
+        places.setdefault((row, stored // op.sparsity.kept * group), (lane, bit & ~3))
+        held[row, col] = f"T{thread} a{value}", stored, lane, bit & ~3
+
+    def cell(row: int, col: int) -> DenseCell:
+        start = col - col % group
+        kept, stored, lane, bit = held.get((row, col)) or ("", None, *places[row, start])
+        columns = " and ".join(str(at) for at in range(start, start + group) if (row, at) in held)
+        spoken = (
+            f"row {row}, columns {start} to {start + group - 1}: kept {columns}; lane {lane}, bits {bit} to {bit + 3}"
+        )
+        return DenseCell(lane=lane, bit=bit, kept=kept, stored=stored, spoken=spoken if col == start else "")
+
+    return [[cell(row, col) for col in range(op.dense_col_count)] for row in range(op.row_count)]
 
 
-def stored_cells(op: Operand, facts: dict[str, Any]) -> list[list[dict[str, Any]]]:
+def stored_cells(op: Operand, facts: Metadata) -> list[list[StoredCell]]:
     """Stored A by row: who holds each element and the dense column it stands for."""
     grid = Grid(op)
     thread, value = grid.thread[:, :, 0], grid.value[:, :, 0]
-    columns = np.asarray(facts["col"])[thread, value]
+    columns = facts.col[thread, value]
     return [
-        [{"owner": f"T{t} a{v}", "col": c} for t, v, c in zip(ts, vs, cs, strict=True)]
+        [StoredCell(owner=f"T{t} a{v}", col=c) for t, v, c in zip(ts, vs, cs, strict=True)]
         for ts, vs, cs in zip(thread.tolist(), value.tolist(), columns.tolist(), strict=True)
     ]

@@ -11,8 +11,7 @@ from app.kit.api import ApiRoute, text
 from app.kit.asked import instruction
 from app.kit.schemas import PTX, NumberText
 from app.kit.wire import json_body
-from app.reuse.facts import reuse_facts
-from app.reuse.schemas import Reuse
+from app.reuse.facts import Reuse, reuse_facts
 
 router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
 

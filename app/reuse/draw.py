@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from app.kit.draw import marked
+from app.reuse.facts import Reuse
 from layouts.instruction import Instruction
 from layouts.view import Grid
 
 
-def reuse_svg(second: Instruction, facts: dict[str, Any]) -> str:
+def reuse_svg(second: Instruction, facts: Reuse) -> str:
+    """A of one K step, its elements from another lane marked, each cell with the D that holds it."""
     op = second.operand("a")
     grid = Grid(op)
     t, v = grid.thread[:, :, 0], grid.value[:, :, 0]
-    source, value, tile = (np.asarray(facts[name])[t, v] for name in ("thread", "value", "tile"))
+    source, value, tile = (array[t, v] for array in (facts.thread, facts.value, facts.tile))
     texts = [
-        [f"T{a}:d{b}" + (f"/{c}" if facts["tiles"] > 1 else "") for a, b, c in zip(*row, strict=True)]
+        [f"T{a}:d{b}" + (f"/{c}" if facts.tiles > 1 else "") for a, b, c in zip(*row, strict=True)]
         for row in zip(source.tolist(), value.tolist(), tile.tolist(), strict=True)
     ]
     return marked(
         grid,
         (source != t).astype(np.int32),
         texts,
-        f"A of {second.ptx}: where each element of K step {facts['step']} comes from",
+        f"A of {second.ptx}: where each element of K step {facts.step} comes from",
     )

@@ -4,8 +4,9 @@ No framework.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
+from app.kit.fact import ByThread, Says, fact
 from layouts import reading
 from layouts.instruction import Instruction
 from layouts.render.reuse import code, conversion
@@ -14,7 +15,37 @@ from layouts.reuse import reuse
 FLASH = ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 
 
-def reuse_facts(first: Instruction, second: Instruction, step_text: int | str = "0") -> dict[str, Any]:
+@fact
+class Reuse:
+    """Which of A's values are already in their lane; `tile`, `thread`, `value`: [thread][value] of A in one K step →
+    the D that holds the element.
+    """
+
+    from_: str
+    to: str
+    verdict: Annotated[str, Says(examples=("registers",))]
+    tiles: Annotated[int, Says("D tiles side by side that make all K steps.")]
+    steps: Annotated[int, Says("K steps of A that they make.")]
+    stay: Annotated[int, Says("Elements already in their lane, of all K steps.")]
+    total: int
+    order: Annotated[
+        tuple[int, ...] | None,
+        Says(
+            "For each column of all K steps the column of D in whose place nothing moves; null where no order exists."
+        ),
+    ]
+    order_period: Annotated[
+        int, Says("The order repeats after so many columns, shifted by as many; 0 without an order.")
+    ]
+    step: int
+    tile: ByThread
+    thread: ByThread
+    value: ByThread
+    conversion: Annotated[str, Says("How a value of D becomes one of A's type.")]
+    code: str
+
+
+def reuse_facts(first: Instruction, second: Instruction, step_text: int | str = "0") -> Reuse:
     """Which of A's values are already in their lane, in which order of K all are, and the code that makes A's
     registers.
 
@@ -22,20 +53,20 @@ def reuse_facts(first: Instruction, second: Instruction, step_text: int | str = 
     """
     found = reuse(first, second)
     step = reading.number(step_text or "0", "step", 0, found.steps - 1)
-    return {
-        "from": first.ptx,
-        "to": second.ptx,
-        "verdict": found.verdict,
-        "tiles": found.tiles,
-        "steps": found.steps,
-        "stay": int(found.stays.sum()),
-        "total": int(found.stays.size),
-        "order": found.order,
-        "order_period": found.period,
-        "step": step,
-        "tile": found.tile[step],
-        "thread": found.lane[step],
-        "value": found.value[step],
-        "conversion": conversion(found.source.element.name, found.target).note,
-        "code": code(found),
-    }
+    return Reuse(
+        from_=first.ptx,
+        to=second.ptx,
+        verdict=found.verdict,
+        tiles=found.tiles,
+        steps=found.steps,
+        stay=int(found.stays.sum()),
+        total=int(found.stays.size),
+        order=found.order,
+        order_period=found.period,
+        step=step,
+        tile=found.tile[step],
+        thread=found.lane[step],
+        value=found.value[step],
+        conversion=conversion(found.source.element.name, found.target).note,
+        code=code(found),
+    )
