@@ -124,7 +124,7 @@ STANDARD = set(KINDS)
 # kit/: what each room may import of other people's packages; `server` rooms load the framework or pydantic.
 KIT_PLAIN = {
     "asgi": "", "asked": "", "draw": "", "fact": "", "probes": "", "names": "typing_extensions", "examples": "",
-    "labels": "", "links": "", "rows": "",
+    "ran": "", "labels": "", "links": "", "rows": "",
     "assets": "markupsafe", "encode": "orjson", "errors": "", "headers": "", "limits": "", "logs": "", "media": "",
     "metrics": "prometheus_client",
     "picture": "", "picture_worker": "resvg_py svg2pdf_py", "prefix": "", "rate": "", "serve": "typer uvicorn",

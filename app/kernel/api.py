@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from app.kernel import facts as programs
-from app.kernel.schemas import Program
+from app.kernel.facts import Program
 from app.kit.api import ApiRoute, Ptx, text
 from app.kit.wire import json_body
 from layouts import catalog

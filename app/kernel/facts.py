@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from app.kit import links
+from app.kit.fact import Says, fact
+from app.kit.names import Target, Word64
+from app.kit.ran import Options
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
 from layouts.plan import Described, Plan
@@ -15,7 +18,6 @@ from layouts.render import kernel
 from layouts.render.kernel import options_text
 from layouts.tiling import Tile
 
-Json = dict[str, Any]
 FORMS = {"cu": kernel.program, "py": kernel.script}
 # What an option is, for the form and the help.
 WHAT = {
@@ -28,6 +30,28 @@ WHAT = {
     "width_bytes": "panel width in bytes", "outer8_stride": "8 lines, bytes", "inner_stride": "panel to panel, bytes",
     "line_stride": "line to line, bytes", "unit": "the layout counts",
 }  # fmt: skip
+
+
+@fact
+class Program:
+    """A program, and what it was made of."""
+
+    ptx: str
+    title: Annotated[tuple[str, ...], Says("What it computes and how A and B lie, a line each.")]
+    target: Annotated[Target, Says("The oldest architecture that has everything it uses.")]
+    build: Annotated[str, Says("How to build and run the .cu file.")]
+    command: Annotated[str, Says("The command that writes the same file.")]
+    options: Options
+    k: Annotated[int, Says("Elements of K of the whole product.")]
+    steps: Annotated[int, Says("How many instructions it takes.")]
+    shared_bytes: Annotated[int, Says("Dynamic shared memory of a block.")]
+    immediates: Annotated[dict[str, int], Says("The instruction's immediates by name.")]
+    descriptors: Annotated[
+        dict[str, tuple[Word64, ...]],
+        Says("wgmma: each step's descriptor of a and b, starts counted from shared memory."),
+    ]
+    cu: Annotated[str, Says("CUDA C++.")]
+    py: Annotated[str, Says("Python for CuPy and NVRTC.")]
 
 
 def available(instruction: Instruction) -> bool:
@@ -100,26 +124,25 @@ def legal(instruction: Instruction, operand: str, options: Mapping[str, Any]) ->
     return given
 
 
-def facts(made: Plan) -> Json:
-    """GET /instructions/{ptx}/kernel."""
-    return {
-        "ptx": made.instruction.ptx,
-        "title": kernel.title(made),
-        "target": kernel.target(made),
-        "build": kernel.build(made),
-        "command": kernel.command(made),
-        "options": {side: {name: value for name, value in made.options[side].items() if value} for side in SIDES},
-        "k": made.k,
-        "steps": made.steps,
-        "shared_bytes": made.shared_bytes,
-        "immediates": made.immediates,
-        "descriptors": {
-            side.letter: words(side, made.steps) for side in (made.a, made.b) if isinstance(side, Described)
-        },
+def facts(made: Plan) -> Program:
+    """The program of a plan in every form, and what it was made of."""
+    options = {side: {name: value for name, value in made.options[side].items() if value} for side in SIDES}
+    return Program(
+        ptx=made.instruction.ptx,
+        title=tuple(kernel.title(made)),
+        target=kernel.target(made),
+        build=kernel.build(made),
+        command=kernel.command(made),
+        options=Options(**options),
+        k=made.k,
+        steps=made.steps,
+        shared_bytes=made.shared_bytes,
+        immediates=made.immediates,
+        descriptors={side.letter: words(side, made.steps) for side in (made.a, made.b) if isinstance(side, Described)},
         **{form: write(made) for form, write in FORMS.items()},
-    }
+    )
 
 
-def words(side: Described, steps: int) -> list[str]:
+def words(side: Described, steps: int) -> tuple[str, ...]:
     """The descriptor of every step, its start counted from shared memory's first byte."""
-    return [str(side.descriptor(step)) for step in range(steps)]
+    return tuple(str(side.descriptor(step)) for step in range(steps))

@@ -7,12 +7,38 @@ from typing import Any
 from app.instruction import facts as payload
 from app.kernel import facts as programs
 from app.kit import links
+from app.kit.fact import fact
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
 from layouts.plan import Plan, Tiled
 from layouts.planning import SIDES, plan
 
 RARE = ("swizzle_by", "mn", "first", "base", "descriptor")  # options that the form keeps folded
+
+
+@fact
+class Field:
+    """One option of the form.
+
+    words: those to choose from, none where it is typed; value: what was chosen, as typed where the options were
+    refused.
+    """
+
+    name: str
+    words: tuple[str, ...]
+    value: str
+    default: str
+    rare: bool
+
+
+@fact
+class TileLinks:
+    """A tile of the program: its page, its first descriptor, and where that is verified."""
+
+    letter: str
+    smem: str
+    word: str
+    verify: str
 
 
 def fallback(found: Instruction, given: dict[str, str]) -> Plan:
@@ -47,24 +73,22 @@ def context(made: Plan, given: dict[str, str], error: LayoutError | None) -> dic
     }
 
 
-def _fields(made: Plan, side: str, typed: str) -> list[dict[str, Any]]:
-    """The form of one side: name, words to choose from, value chosen (as typed, where the options were refused) and
-    default.
-    """
+def _fields(made: Plan, side: str, typed: str) -> list[Field]:
+    """The form of one side."""
     kept = dict(part.partition("=")[::2] for part in typed.split(",") if "=" in part)
     return [
-        {
-            "name": name,
-            "words": words,
-            "value": kept.get(name) or made.chosen[side].get(name, ""),
-            "default": made.options[side][name],
-            "rare": name in RARE,
-        }
+        Field(
+            name=name,
+            words=tuple(words or ()),
+            value=kept.get(name) or made.chosen[side].get(name, ""),
+            default=made.options[side][name],
+            rare=name in RARE,
+        )
         for name, words in made.words[side].items()
     ]
 
 
-def _tile(side: Tiled, made: Plan) -> dict[str, str]:
+def _tile(side: Tiled, made: Plan) -> TileLinks:
     """Links to a tile and to its descriptor's verification."""
     tile, name = side.tile, side.letter
     shape = {"element_bits": tile.element_bits, "major": tile.major, "swizzle": tile.mode.name, "mn": tile.mn,
@@ -85,4 +109,4 @@ def _tile(side: Tiled, made: Plan) -> dict[str, str]:
         "slice_mn": side.first,
     }
     word = programs.words(side, 1)[0]
-    return {"letter": name, "smem": links.smem(shape), "word": word, "verify": links.descriptor(word, check)}
+    return TileLinks(letter=name, smem=links.smem(shape), word=word, verify=links.descriptor(word, check))

@@ -10,8 +10,8 @@ from typing_extensions import TypeAliasType
 from app.banks.schemas import Address
 from app.gpu import runs
 from app.gpu.products import SEED
-from app.kernel.schemas import Options
 from app.kit.names import AccessName, Major, words
+from app.kit.ran import Options
 from app.kit.schemas import ByThread, Closed, Grid, Number, PtxText, Word64
 from app.memory.schemas import DescriptorText
 from layouts.options import LONGEST
