@@ -1,5 +1,5 @@
-"""A worker with a fake device, spoken to by tests: the request's "do" says how to behave. Usage: fake_worker.py [start
-mode]
+"""A worker with a fake device, spoken to by tests: the request's "do" says how to behave. Usage: fake_worker.py
+[start mode]
 """
 
 from __future__ import annotations
@@ -16,7 +16,14 @@ def main() -> None:
         time.sleep(60)
     if start == "dies":
         sys.exit(3)
-    ready = {"ready": True, "devices": [{"name": "fake", "compute_capability": "9.0", "driver": "1", "cuda": "13.0"}]}
+    device = {"name": "fake", "compute_capability": "9.0", "driver": "1", "cuda": "13.0", "nvrtc": "13.0"}
+    ready = {"ready": True, "devices": [device]}
+    agrees = {
+        "kind": "mma", "backend": "cuda", "simulation": False, "device": device, "predicted": [[0.0]],
+        "measured": [[0.0]], "mismatches": [],
+        "copies_that_differ": 0, "compared": 1, "agrees": True,
+        "source": str(os.getpid()), "duration_ms": 50.0,
+    }  # fmt: skip
     print(json.dumps(ready if start == "ready" else {"ready": False, "reason": "no driver"}), flush=True)
     for line in sys.stdin:
         message = json.loads(line)
@@ -42,12 +49,11 @@ def main() -> None:
                 sys.stdout.write("x" * 100)
                 sys.stdout.flush()
                 time.sleep(60)
+            case 9:
+                print(json.dumps({"id": number, "result": {"agrees": True, "kind": "mma"}}), flush=True)
             case _:
                 time.sleep(0.05)
-                print(
-                    json.dumps({"id": number, "result": {"agrees": True, "pid": os.getpid(), "kind": "mma"}}),
-                    flush=True,
-                )
+                print(json.dumps({"id": number, "result": agrees | {"request": message["request"]}}), flush=True)
 
 
 if __name__ == "__main__":

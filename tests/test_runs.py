@@ -1,5 +1,5 @@
-"""The kinds of run without a device: the NumPy reference executes them, and a wrong map, model or instruction is found
-out.
+"""The kinds of run without a device: the NumPy reference executes them, and a wrong map, model or instruction is
+found out.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.gpu import banks, descriptors, fragments, products
+from app.gpu import banks, descriptors, fragments, products, runs
 from app.gpu.device import Product
 from app.gpu.reference import Reference
-from app.steps.facts import steps, text
+from app.kit.ran import ran_mma
+from app.steps.draw import text
+from app.steps.facts import Steps, steps
 from layouts import catalog, find
 from layouts.descriptor import Descriptor, encode
 from layouts.errors import LayoutError
@@ -110,8 +112,8 @@ def test_a_map_that_hardware_does_not_have_is_found(name: str, operand: str, old
 
 
 def test_a_sparse_b_is_judged_where_the_first_positions_do_not_reach() -> None:
-    """A device that exchanges k % 4 = 2 and 3 of B: under metadata that keeps the first positions nobody
-    would see it.
+    """A device that exchanges k % 4 = 2 and 3 of B: under metadata that keeps the first positions nobody would see
+    it.
     """
 
     class Exchanged(Reference):
@@ -182,35 +184,30 @@ def test_banks_runs_compare_clocks_with_wavefronts() -> None:
     assert not banks.run(Slow(), "ld.shared.b32", conflict)["agrees"]
 
 
+def stepped(i: Instruction, seed: int, row: int, col: int) -> Steps:
+    """The steps of one run of random numbers in NumPy."""
+    request = runs.check({"kind": "mma", "instruction": i.ptx, "seed": seed, "backend": "numpy"})
+    found = steps(i, ran_mma(runs.run(DEVICE, request)), row, col)
+    assert isinstance(found, Steps)
+    return found
+
+
 def test_steps_of_the_seed_instruction_add_up() -> None:
     i = find("mma.m8n8k16.row.col.s32.s8.s8.s32")
-    run = {
-        "request": {"seed": 1},
-        "backend": "numpy",
-        "simulation": True,
-        "device": DEVICE.info(),
-        **products.run(DEVICE, i, seed=1),
-    }
-    found = steps(i, run, 3, 2)
-    element = found["element"]
-    assert element["c"] + sum(term["a"] * term["b"] for term in element["terms"]) == element["d"] == element["sum"]
-    assert element["terms"][4]["a_at"] == "T13:a0" and element["terms"][4]["b_at"] == "T9:b0"
-    assert found["loads"]["a"]["lane_offsets"][0][:8].tolist() == [16 * lane for lane in range(8)]
+    found = stepped(i, 1, 3, 2)
+    element = found.element
+    assert element.c + sum(term.a * term.b for term in element.terms) == element.d == element.sum
+    assert element.terms[4].a_at == "T13:a0" and element.terms[4].b_at == "T9:b0"
+    load = found.loads["a"]
+    assert load and load.lane_offsets[0][:8].tolist() == [16 * lane for lane in range(8)]
     assert "T13:a0" in text(found) and "NumPy simulation" in text(found)
 
 
 @pytest.mark.parametrize("name", [n for n in CHOSEN if n.startswith(("mma", "wmma.mma"))])
 def test_steps_add_up_for_every_kind_of_mma(name: str) -> None:
     i = find(name)
-    run = {
-        "request": {"seed": 5},
-        "backend": "numpy",
-        "simulation": True,
-        "device": DEVICE.info(),
-        **products.run(DEVICE, i, seed=5),
-    }
-    element = steps(i, run, 1, 2)["element"]
-    assert element["sum"] == element["d"] and len(element["terms"]) == i.sizes["k"]
+    element = stepped(i, 5, 1, 2).element
+    assert element.sum == element.d and len(element.terms) == i.sizes["k"]
 
 
 def test_every_wmma_product_has_its_loads_and_store() -> None:

@@ -13,8 +13,11 @@ from starlette.testclient import TestClient
 from app.gpu import runs, whole
 from app.gpu.device import Product
 from app.gpu.reference import Reference
+from app.kit.ran import ran_mma
 from app.main import create_app
-from app.steps import facts as steps
+from app.steps.draw import text
+from app.steps.facts import steps
+from app.steps.wgmma import WgmmaSteps
 from layouts import find
 from layouts.descriptor import Descriptor
 from layouts.errors import LayoutError
@@ -94,32 +97,24 @@ def test_a_device_with_another_rule_is_found() -> None:
 def test_steps_add_up_to_the_product(case: tuple[str, str, str, str]) -> None:
     """Factors read through the descriptors, term by term, make the element of D that NumPy has."""
     i = find(case[0])
-    run = runs.run(
-        Reference(),
-        runs.check(
-            {
-                "kind": "mma",
-                "instruction": i.ptx,
-                "backend": "numpy",
-                "seed": 3,
-                **dict(zip("abd", case[1:], strict=True)),
-            }
-        ),
-    )
-    found = steps.steps(i, run, 19, 5)
-    element = found["element"]
-    assert (
-        element["c"] + sum(term["product"] for term in element["terms"])
-        == element["sum"]
-        == element["expected"]
-        == element["d"]
-    )
-    assert len(element["terms"]) == i.sizes["k"] * found["steps"] and f"T{element['thread']}:d" in element["d_at"]
-    for side, tile in found["shared"].items():
-        first = element["terms"][0]
-        at = tile["address"][19 if side == "a" else 5]
-        assert first[f"{side}_at"].partition(".")[0] in [str(n) for n in at.tolist()] or first["a_at"] == "not stored"
-    assert "D[19,5]: C + sum" in steps.text(found)
+    given = {
+        "kind": "mma",
+        "instruction": i.ptx,
+        "backend": "numpy",
+        "seed": 3,
+        **dict(zip("abd", case[1:], strict=True)),
+    }
+    found = steps(i, ran_mma(runs.run(Reference(), runs.check(given))), 19, 5)
+    assert isinstance(found, WgmmaSteps)
+    element = found.element
+    assert element.c + sum(term.product for term in element.terms) == element.sum == element.expected == element.d
+    assert len(element.terms) == i.sizes["k"] * found.steps and f"T{element.thread}:d" in element.d_at
+    first = element.terms[0]
+    for side, tile in found.shared.items():
+        at = tile.address[19 if side == "a" else 5]
+        said = {"a": first.a_at, "b": first.b_at}[side]
+        assert said.partition(".")[0] in [str(n) for n in at.tolist()] or first.a_at == "not stored"
+    assert "D[19,5]: C + sum" in text(found)
 
 
 def test_steps_show_where_a_wrong_descriptor_reads(client: TestClient) -> None:

@@ -44,8 +44,8 @@ def request(do: int = 0) -> dict[str, object]:
 
 
 def test_one_worker_serves_many_jobs(pool: Pool) -> None:
-    first, second = (pool.submit(request()).result(10)["pid"] for _ in range(2))
-    assert first == second != os.getpid()
+    first, second = (pool.submit(request()).result(10)["source"] for _ in range(2))
+    assert first == second != str(os.getpid())
     assert pool.counts["mma", "agrees"] == 2 and pool.recent[0]["outcome"] == "agrees"
 
 
@@ -55,14 +55,14 @@ def test_one_worker_serves_many_jobs(pool: Pool) -> None:
     (6, "run_failed"), (7, "worker_garbage"), (8, "timed_out")],
 )  # fmt: skip
 def test_a_broken_job_costs_itself_and_no_other(pool: Pool, do: int, code: str) -> None:
-    before = pool.submit(request()).result(10)["pid"]
+    before = pool.submit(request()).result(10)["source"]
     with pytest.raises(LayoutError) as caught:
         pool.submit(request(do)).result(10)
     assert caught.value.code == code and caught.value.message
-    after = pool.submit(request()).result(10)["pid"]
+    after = pool.submit(request()).result(10)["source"]
     assert after != before and pool.restarts == 1
     with pytest.raises(ProcessLookupError):  # the broken one is gone, not left behind
-        os.kill(before, 0)
+        os.kill(int(before), 0)
     assert pool.counts["mma", code] == 1
 
 
@@ -130,6 +130,8 @@ def test_statuses_and_metrics() -> None:
         assert client.post("/api/v1/gpu/runs", json={"kind": "mma", "instruction": MMA, "seed": 3}).status_code == 502
         text = client.get("/metrics").text
         assert 'lanescope_gpu_runs_total{kind="mma",outcome="worker_ended"} 1.0' in text
+        told = client.post("/api/v1/gpu/runs", json={"kind": "mma", "instruction": MMA, "seed": 9})
+        assert told.status_code == 502 and told.json()["error"]["code"] == "worker_garbage"
         assert "lanescope_gpu_worker_restarts_total 1.0" in text
         assert 'lanescope_requests_total{route="/api/v1/gpu/runs",status="502"} 1.0' in text
         page = client.get("/gpu").text

@@ -219,9 +219,9 @@ def told(data: Mapping[str, Any] | None) -> dict[str, str]:
     return texts if "c" in texts else texts | {"c": "0"}
 
 
-def origin(found: Mapping[str, Any]) -> str:
-    """Of an answer: the matrices' origin in a line."""
-    return ", ".join(f"{name.upper()} = {text}" for name, text in found["data"].items()) or f"seed {found['seed']}"
+def origin(texts: Mapping[str, str], seed: int) -> str:
+    """Where all matrices come from in a line; texts: of those that are not random (told)."""
+    return ", ".join(f"{name.upper()} = {text}" for name, text in texts.items()) or f"seed {seed}"
 
 
 def plain(value: Any) -> int | float:

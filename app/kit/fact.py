@@ -1,6 +1,6 @@
 """What facts are made of: frozen dataclasses that pages, JSON, the command line and the OpenAPI document share.
 
-A fact's annotations are its documentation: `Says` describes a field, `Integers` an array of whole numbers.
+A fact's annotations are its documentation: `Says` describes a field, `Integers` and `Reals` an array.
 pydantic reads them where the document is made; nothing here needs it, so that a command starts without it.
 """
 
@@ -129,9 +129,7 @@ class Integers:
         return {"type": "any"}
 
     def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> Json:
-        schema: Json = {"type": "integer"}
-        for _ in range(self.axes):
-            schema = {"type": "array", "items": schema}
+        schema = _nested({"type": "integer"}, self.axes)
         return schema | ({"description": self.text} if self.text else {})
 
 
@@ -149,3 +147,39 @@ class AsGiven:
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Json:
         return dict(handler.generate_schema(GIVEN[self.name]))
+
+
+@dataclass(frozen=True)
+class Reals:
+    """An array of numbers, NumPy's or lists, of so many axes or of one of several counts; null: NaN or infinite."""
+
+    axes: tuple[int, ...]
+    text: str = ""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Json:
+        return {"type": "any"}
+
+    def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> Json:
+        forms = [_nested({"anyOf": [{"type": "number"}, {"type": "null"}]}, axes) for axes in self.axes]
+        schema = forms[0] if len(forms) == 1 else {"anyOf": forms}
+        return schema | ({"description": self.text} if self.text else {})
+
+
+def _nested(schema: Json, axes: int) -> Json:
+    """The schema of lists of lists of …: so many of them."""
+    for _ in range(axes):
+        schema = {"type": "array", "items": schema}
+    return schema
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """Several facts that one field tells apart, by the word it always has in each."""
+
+    field: str
+
+    def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> Json:
+        facts = handler(core)["anyOf"]
+        words = [handler.resolve_ref_schema(made)["properties"][self.field]["const"] for made in facts]
+        mapping = {word: made["$ref"] for word, made in zip(words, facts, strict=True)}
+        return {"oneOf": facts, "discriminator": {"propertyName": self.field, "mapping": mapping}}

@@ -1,8 +1,36 @@
-"""What a run says of itself, wherever it is told: how a product's operands lie."""
+"""What a run says of itself, wherever it is told: the device, and a product's answer, which steps take apart.
+
+Workers know nothing of these facts: they send plain JSON, from which the server makes them.
+"""
 
 from __future__ import annotations
 
-from app.kit.fact import fact
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+
+from app.gpu import runs
+from app.kit.fact import Reals, Says, fact, sometimes
+from app.kit.names import Word64, words
+
+Json = dict[str, Any]
+
+if TYPE_CHECKING:
+    Backend: TypeAlias = str
+    Value: TypeAlias = float
+else:
+    Value = float | None  # null in JSON: NaN or infinite
+    Backend = words("Backend", runs.BACKENDS, "cuda executes; numpy simulates and says so.")
+
+
+@fact
+class Device:
+    """A CUDA device, or the simulation that stands for one."""
+
+    name: str
+    compute_capability: str
+    driver: str
+    cuda: str
+    nvrtc: str
+    target: Annotated[str | None, Says("What kernels are compiled for.")] = sometimes()
 
 
 @fact
@@ -12,3 +40,75 @@ class Options:
     a: dict[str, str]
     b: dict[str, str]
     d: dict[str, str]
+
+
+@fact
+class MmaRequest:
+    """A checked request of kind mma; with a, b and d it is a whole product."""
+
+    kind: Literal["mma"]
+    backend: Backend
+    device: Annotated[int, Says("The CUDA device's number.")]
+    instruction: str
+    a_from: str
+    seed: int
+    a: dict[str, str] | None = sometimes()
+    b: dict[str, str] | None = sometimes()
+    d: dict[str, str] | None = sometimes()
+    data: dict[str, Any] | None = sometimes()  # matrices as they travel: a formula's text, or lists
+
+
+@fact
+class ValueMismatch:
+    """An element of D that came out otherwise."""
+
+    product: int | None = sometimes()
+    row: int
+    col: int
+    expected: Value
+    got: Value
+
+
+@fact
+class Ran:
+    """What every answer of a run begins with."""
+
+    kind: str
+    request: object
+    backend: Backend
+    simulation: bool
+    device: Device
+
+
+@fact
+class MmaRan(Ran):
+    """D, predicted and measured: [row][col], or [product][row][col]."""
+
+    kind: Literal["mma"]
+    request: MmaRequest
+    predicted: Annotated[Any, Reals((2, 3))]
+    measured: Annotated[Any, Reals((2, 3))]
+    mismatches: list[ValueMismatch]
+    copies_that_differ: int
+    compared: int
+    agrees: bool
+    source: Annotated[str, Says("The program that ran.")]
+    descriptors: Annotated[
+        dict[str, list[Word64]] | None,
+        Says("A whole product: each step's descriptor of a and b, starts counted from shared memory."),
+    ] = sometimes()
+    immediates: Annotated[dict[str, int] | None, Says("A whole product: the instruction's immediates.")] = sometimes()
+    steps: Annotated[int | None, Says("A whole product: how many instructions it took.")] = sometimes()
+    options: Annotated[Options | None, Says("A whole product: every option by side, spelled in full.")] = sometimes()
+    duration_ms: float
+
+
+def ran_mma(told: Json) -> MmaRan:
+    """A worker's answer of kind mma as a fact; KeyError or TypeError where it is none."""
+    options = {"options": Options(**told["options"])} if "options" in told else {}
+    made = {
+        "device": Device(**told["device"]),
+        "request": MmaRequest(**told["request"]),
+        "mismatches": [ValueMismatch(**row) for row in told["mismatches"]],
+    }
+    return MmaRan(**told | made | options)

@@ -9,8 +9,9 @@ from app.gpu import runs
 from app.kit.api import ApiRoute, Given, takes
 from app.kit.wire import json_body
 from app.kit.work import off_loop
+from app.runs.facts import GpuStatus, RunAnswer
 from app.runs.hardware import hardware, status
-from app.runs.schemas import GpuStatus, RunAnswer, RunBody
+from app.runs.schemas import RunBody
 
 router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
 

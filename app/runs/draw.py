@@ -10,34 +10,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.kit.draw import drawn
+from app.kit.ran import MmaRan
+from app.runs.facts import DescriptorRan, FragmentRan, RunAnswer
 
 Array = NDArray[Any]
 
 
-def views(found: dict[str, Any]) -> list[dict[str, str]]:
+def views(found: RunAnswer) -> list[dict[str, str]]:
     """The pictures of one answer: title and SVG."""
-    kind = found["kind"]
-    how = "simulated" if found["simulation"] else "measured"
-    if kind == "mma":
-        measured, predicted = np.asarray(found["measured"], float), np.asarray(found["predicted"], float)
+    how = "simulated" if found.simulation else "measured"
+    if isinstance(found, MmaRan):
+        measured, predicted = np.asarray(found.measured, float), np.asarray(found.predicted, float)
         several = measured.ndim == 3
         pairs = zip(measured, predicted, strict=True) if several else [(measured, predicted)]
         return [
             _picture(f"D{f' of product {n}' if several else ''} as {how}", got, want, _number)
             for n, (got, want) in enumerate(pairs)
         ]
-    if kind == "descriptor":
+    if isinstance(found, DescriptorRan):
         return [
             _picture(
                 "byte address read for every element, row × k",
-                np.asarray(found["measured"]),
-                np.asarray(found["predicted"]),
+                np.asarray(found.measured),
+                np.asarray(found.predicted),
                 lambda n: f"{int(n):x}",
             )
         ]
-    if kind == "fragment":
-        return _fragment(found, how)
-    return []
+    return _fragment(found, how) if isinstance(found, FragmentRan) else []
 
 
 def _number(value: float) -> str:
@@ -53,12 +52,12 @@ def _picture(title: str, got: Array, want: Array, text: Any) -> dict[str, str]:
     return drawn(title, wrong, texts)
 
 
-def _fragment(found: dict[str, Any], how: str) -> list[dict[str, str]]:
-    axes = found["axes"]
-    got = [np.asarray(found["measured"][axis]) for axis in axes]
-    want = [np.asarray(found["predicted"][axis]) for axis in axes]
+def _fragment(found: FragmentRan, how: str) -> list[dict[str, str]]:
+    axes = found.axes
+    got = [np.asarray(found.measured[axis]) for axis in axes]
+    want = [np.asarray(found.predicted[axis]) for axis in axes]
     wrong = np.any([g != w for g, w in zip(got, want, strict=True)], axis=0)
-    if axes == ["row", "col"] and found["operand"] != "e":
+    if axes == ["row", "col"] and found.operand != "e":
         shape = (int(want[0].max()) + 1, int(want[1].max()) + 1)
         texts = [["?"] * shape[1] for _ in range(shape[0])]
         bad = np.ones(shape, bool)
@@ -66,6 +65,6 @@ def _fragment(found: dict[str, Any], how: str) -> list[dict[str, str]]:
             r, c = int(got[0][t, v]), int(got[1][t, v])
             texts[r][c] = f"T{t}:{v}"
             bad[r, c] = wrong[t, v]
-        return [drawn(f"{found['operand'].upper()} as {how}: which thread and value holds each element", bad, texts)]
+        return [drawn(f"{found.operand.upper()} as {how}: which thread and value holds each element", bad, texts)]
     texts = [[",".join(str(int(g[t, v])) for g in got) for v in range(wrong.shape[1])] for t in range(wrong.shape[0])]
     return [drawn(f"{', '.join(axes)} as {how}, by thread (down) and value (across)", wrong, texts)]

@@ -1,18 +1,279 @@
-"""The stored evidence of every device, as pages and the command line show it. No framework."""
+"""What runs answer, kind by kind; the state of the devices; and the stored evidence. No framework.
+
+A worker sends plain JSON: `answer` makes facts of it, on the server's side and in the command line.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from app.gpu.verify import PARTS, summary
+from app.gpu import runs
+from app.gpu.verify import PARTS, Row, summary
+from app.kit.fact import Integers, OneOf, Says, fact, sometimes
+from app.kit.names import AccessName, Major, Word64, words
+from app.kit.ran import Backend, Device, MmaRan, Ran, ran_mma
 from layouts import catalog
+from layouts.errors import LayoutError
+
+Json = dict[str, Any]
+ByThread = Annotated[Any, Integers(2, "[thread][value]")]
+DeviceNumber = Annotated[int, Says("The CUDA device's number.")]
+Source = Annotated[str, Says("The program that ran.")]
+
+if TYPE_CHECKING:
+    RunKind: TypeAlias = str
+else:
+    RunKind = words("RunKind", runs.KINDS, "What is run.")
+
+
+# the device -----------------------------------------------------------------------------------------------------------
+
+
+@fact
+class Devices:
+    """Whether this machine has a CUDA device, and if not, why."""
+
+    available: bool
+    reason: str
+    devices: list[Device]
+
+
+@fact
+class Recent:
+    """One of the last runs of this server."""
+
+    kind: RunKind
+    what: str
+    operand: str
+    backend: Backend
+    outcome: str
+    seconds: float
+    at: str
+
+
+@fact
+class GpuStatus(Devices):
+    """Whether this server has a CUDA device, and if not, why."""
+
+    queue: Annotated[int, Says("Runs that wait.")]
+    recent: list[Recent]
+
+
+# answers --------------------------------------------------------------------------------------------------------------
+
+
+@fact
+class FragmentRequest:
+    """A checked request of kind fragment."""
+
+    kind: Literal["fragment"]
+    backend: Backend
+    device: DeviceNumber
+    instruction: str
+    operand: str
+
+
+@fact
+class PlaceMismatch:
+    """A (thread, value) that holds another element than predicted."""
+
+    thread: int
+    value: int
+    expected: list[int]
+    got: list[int]
+
+
+@fact
+class FragmentRan(Ran):
+    """The map, predicted and measured: by axis, [thread][value]."""
+
+    kind: Literal["fragment"]
+    request: FragmentRequest
+    operand: str
+    axes: list[str]
+    predicted: dict[str, ByThread]
+    measured: dict[str, ByThread]
+    mismatches: list[PlaceMismatch]
+    compared: int
+    agrees: bool
+    source: Source
+    duration_ms: float
+
+
+@fact
+class DescriptorRequest:
+    """A checked request of kind descriptor."""
+
+    kind: Literal["descriptor"]
+    backend: Backend
+    device: DeviceNumber
+    instruction: str
+    descriptor: Word64
+    operand: str
+    major: Major
+
+
+@fact
+class AddressMismatch:
+    """An element that is read from another byte than predicted."""
+
+    row: int
+    k: int
+    expected: int
+    got: int
+
+
+@fact
+class DescriptorRan(Ran):
+    """The byte address of every element, predicted and measured: [row][k]."""
+
+    kind: Literal["descriptor"]
+    request: DescriptorRequest
+    descriptor: Word64
+    moved_bytes: Annotated[int, Says("How far the start was moved to lie in the kernel's shared memory.")]
+    predicted: Annotated[Any, Integers(2)]
+    measured: Annotated[Any, Integers(2)]
+    mismatches: list[AddressMismatch]
+    compared: int
+    agrees: bool
+    source: Source
+    duration_ms: float
+
+
+@fact
+class BanksRequest:
+    """A checked request of kind banks."""
+
+    kind: Literal["banks"]
+    backend: Backend
+    device: DeviceNumber
+    access: AccessName
+    address: list[int | None]
+
+
+@fact
+class Wavefronts:
+    """What an access costs by the model."""
+
+    wavefronts: int
+    ideal: int
+    ways: int
+
+
+@fact
+class Clocks:
+    """What an access took."""
+
+    cycles: float
+    cycles_one_address: float
+    wavefronts: int
+
+
+@fact
+class ClockMismatch:
+    """Clocks that the wavefronts do not explain."""
+
+    expected: float
+    got: float
+
+
+@fact
+class BanksRan(Ran):
+    """The wavefronts predicted, and the clocks measured."""
+
+    kind: Literal["banks"]
+    request: BanksRequest
+    access: AccessName
+    predicted: Wavefronts
+    measured: Clocks
+    mismatches: list[ClockMismatch]
+    compared: int
+    agrees: bool
+    source: Source
+    duration_ms: float
+
+
+RunAnswer: TypeAlias = Annotated[MmaRan | FragmentRan | DescriptorRan | BanksRan, OneOf("kind")]
+
+
+def answer(told: Json) -> RunAnswer:
+    """A worker's answer as a fact; LayoutError where it is none."""
+    try:
+        return _MADE[told["kind"]](told)
+    except (KeyError, TypeError) as error:
+        raise LayoutError(
+            "worker_garbage", f"The worker's answer is of no kind of run: {error}.", "See the server's log."
+        ) from None
+
+
+def _fragment(told: Json) -> FragmentRan:
+    made = {
+        "request": FragmentRequest(**told["request"]),
+        "mismatches": [PlaceMismatch(**row) for row in told["mismatches"]],
+    }
+    return FragmentRan(**told | made | {"device": Device(**told["device"])})
+
+
+def _descriptor(told: Json) -> DescriptorRan:
+    made = {
+        "request": DescriptorRequest(**told["request"]),
+        "mismatches": [AddressMismatch(**row) for row in told["mismatches"]],
+    }
+    return DescriptorRan(**told | made | {"device": Device(**told["device"])})
+
+
+def _banks(told: Json) -> BanksRan:
+    made = {
+        "request": BanksRequest(**told["request"]),
+        "mismatches": [ClockMismatch(**row) for row in told["mismatches"]],
+    }
+    seen = {"predicted": Wavefronts(**told["predicted"]), "measured": Clocks(**told["measured"])}
+    return BanksRan(**told | made | seen | {"device": Device(**told["device"])})
+
+
+_MADE: dict[str, Callable[[Json], RunAnswer]] = {
+    "mma": ran_mma,
+    "fragment": _fragment,
+    "descriptor": _descriptor,
+    "banks": _banks,
+}
+
+
+# stored evidence ------------------------------------------------------------------------------------------------------
+
+
+@fact
+class Case:
+    """How often one descriptor, access, chain or program ran, and how often it did as predicted."""
+
+    ran: int
+    agreed: int
+    differs: list[str] | None = sometimes()
+    cycles_one_address: float | None = sometimes()
+    most_cycles: float | None = sometimes()
+
+
+@fact
+class Evidence:
+    """One stored file: what is said of it, its summary by family, and the cases of its other parts."""
+
+    meta: dict[str, Any]  # device, driver, date, method, …: text; dates by part, where parts were run apart
+    rows: list[Row]
+    parts: dict[str, dict[str, Case]]
 
 
 @lru_cache(maxsize=1)
-def table() -> list[dict[str, Any]]:
-    """One entry a stored evidence file: its meta, its summary by family, and the cases of the other parts."""
-    return [
-        {"meta": data["meta"], "rows": summary(data), "parts": {name: data[name] for name in PARTS if name in data}}
+def table() -> tuple[Evidence, ...]:
+    """The stored evidence of every device."""
+    return tuple(
+        Evidence(
+            meta=data["meta"], rows=summary(data), parts={name: _cases(data[name]) for name in PARTS if name in data}
+        )
         for data in catalog.evidence_files()
-    ]
+    )
+
+
+def _cases(part: dict[str, Json]) -> dict[str, Case]:
+    return {what: Case(**row) for what, row in part.items()}

@@ -11,7 +11,9 @@ from app.gpu import runs
 from app.kernel import facts as programs
 from app.kit.api import OffLoop
 from app.kit.errors import status_of
+from app.kit.fact import plain
 from app.kit.page import page
+from app.kit.ran import MmaRan
 from app.kit.work import off_loop
 from app.runs import draw as run_views
 from app.runs.facts import table
@@ -21,6 +23,7 @@ from layouts.errors import LayoutError
 from layouts.planning import SIDES
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
+MOST_LISTED = 40  # elements that differ; the JSON has all
 
 
 @router.get("/gpu")
@@ -49,8 +52,9 @@ async def run_page(request: Request) -> Response:
     try:
         given = await off_loop(_run_of, query)
         found = await hardware(request).run(await off_loop(runs.check, given))
-        context |= {"found": found, "views": await off_loop(run_views.views, found)}
-        if "options" in found:
+        differing = [plain(row) for row in found.mismatches[:MOST_LISTED]]
+        context |= {"found": found, "differing": differing, "views": await off_loop(run_views.views, found)}
+        if isinstance(found, MmaRan) and found.options:
             context["program"] = programs.address(
                 catalog.find(given["instruction"]), {side: query.get(side, "") for side in SIDES}
             )

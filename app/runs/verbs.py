@@ -39,7 +39,9 @@ def steps(
     from app.gpu import runs
     from app.gpu.device import Cuda, Device
     from app.gpu.reference import Reference
+    from app.kit.ran import ran_mma
     from app.steps import facts as trace
+    from app.steps.draw import text
     from layouts import find
     from layouts.reading import pair
 
@@ -52,8 +54,8 @@ def steps(
     asked = {"kind": "mma", "instruction": found.ptx, "seed": seed, "backend": backend} | options
     request = runs.check(asked | ({"data": matrices} if matrices else {}))
     device: Device = Reference() if request["backend"] == "numpy" else Cuda(0)
-    told = trace.steps(found, runs.run(device, request), row, col)
-    print_json(told) if as_json else print(trace.text(told), end="")
+    told = trace.steps(found, ran_mma(runs.run(device, request)), row, col)
+    print_json(told) if as_json else print(text(told), end="")
 
 
 def _matrix(given: str, name: str) -> Any:
@@ -85,17 +87,20 @@ def _matrix(given: str, name: str) -> Any:
 def gpu_status(as_json: AsJson = False) -> None:
     """Which device there is, or why there is none."""
     from app.gpu.device import devices
+    from app.kit.fact import plain
+    from app.kit.ran import Device
+    from app.runs.facts import Devices
     from layouts.errors import LayoutError
 
     try:
-        answer: dict[str, Any] = {"available": True, "reason": "", "devices": devices()}
+        answer = Devices(available=True, reason="", devices=[Device(**device) for device in devices()])
     except LayoutError as error:
-        answer = {"available": False, "reason": f"{error.message} {error.hint}", "devices": []}
+        answer = Devices(available=False, reason=f"{error.message} {error.hint}", devices=[])
     if as_json:
         return print_json(answer)
     print(
-        answer["reason"]
-        or "\n".join(", ".join(f"{key} {value}" for key, value in row.items()) for row in answer["devices"])
+        answer.reason
+        or "\n".join(", ".join(f"{key} {value}" for key, value in plain(device).items()) for device in answer.devices)
     )
 
 
@@ -121,6 +126,9 @@ def gpu_run(
     from app.gpu import runs
     from app.gpu.device import Cuda, Device
     from app.gpu.reference import Reference
+    from app.kit.fact import plain
+    from app.kit.ran import MmaRan
+    from app.runs.facts import answer
     from layouts.banks import parse
 
     given: dict[str, Any] = {"kind": kind, "backend": backend, "device": device}
@@ -136,20 +144,24 @@ def gpu_run(
         given |= {"descriptor": descriptor, "operand": operand or "a", "major": major} if kind == "descriptor" else {}
     request = runs.check(given)
     chosen: Device = Reference() if request["backend"] == "numpy" else Cuda(request["device"])
-    found = runs.run(chosen, request)
+    found = answer(runs.run(chosen, request))
     if as_json:
         print_json(found)
     else:
-        how = "SIMULATION, no GPU" if found["simulation"] else found["device"]["name"]
-        print(f"{'agrees' if found['agrees'] else 'differs'}: {found['compared'] - len(found['mismatches'])} of "
-              f"{found['compared']} · {how} · {found['duration_ms']:.1f} ms")  # fmt: skip
-        for name, steps in found.get("descriptors", {}).items():
-            print(f"  descriptor {name}: {' '.join(steps)}")
-        for row in found["mismatches"][:20]:
-            print("  " + ", ".join(f"{key} {value}" for key, value in row.items()))
+        how = "SIMULATION, no GPU" if found.simulation else found.device.name
+        agreed = found.compared - len(found.mismatches)
+        print(
+            f"{'agrees' if found.agrees else 'differs'}: {agreed} of {found.compared}"
+            f" · {how} · {found.duration_ms:.1f} ms"
+        )
+        if isinstance(found, MmaRan):
+            for name, words in (found.descriptors or {}).items():
+                print(f"  descriptor {name}: {' '.join(words)}")
+        for row in found.mismatches[:20]:
+            print("  " + ", ".join(f"{key} {value}" for key, value in plain(row).items()))
         if source:
-            print(found["source"])
-    if not found["agrees"]:
+            print(found.source)
+    if not found.agrees:
         raise typer.Exit(1)
 
 

@@ -10,12 +10,15 @@ from starlette.responses import Response
 
 from app.gpu import runs
 from app.kit.api import ApiRoute, Given, takes
+from app.kit.ran import MmaRan
 from app.kit.wire import json_body
 from app.kit.work import off_loop
 from app.runs.hardware import hardware
 from app.steps import facts as steps
 from app.steps.asked import OPTIONS, found_of, where
-from app.steps.schemas import Steps, StepsBody, WgmmaSteps
+from app.steps.facts import Steps
+from app.steps.schemas import StepsBody
+from app.steps.wgmma import WgmmaSteps
 from layouts.instruction import Instruction
 from layouts.planning import SIDES
 
@@ -32,7 +35,7 @@ async def steps_api(request: Request, given: Given) -> Response:
 
 async def traced(
     request: Request, found: Instruction, given: Mapping[str, Any], asked: Mapping[str, Any]
-) -> dict[str, Any]:
+) -> Steps | WgmmaSteps:
     """One run and its steps; asked: storage and matrices of the run. LayoutError names the parameter that is wrong."""
     at = await off_loop(where, found, given)
     sides = dict.fromkeys(SIDES, "") if found.family.by_descriptor else {}
@@ -43,4 +46,5 @@ async def traced(
         "backend": given.get("backend", OPTIONS["backend"]),
     }
     run = await hardware(request).run(await off_loop(runs.check, {**job, **sides, **asked}))
+    assert isinstance(run, MmaRan)
     return await off_loop(steps.steps, found, run, at["row"], at["col"], at["product"])

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 from app.gpu import own
 from app.kernel import facts as programs
 from app.steps import facts as steps
+from app.steps.draw import MOST_SHOWN
 from layouts import catalog
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
@@ -64,10 +65,10 @@ def context(ptx: str, query: Mapping[str, str], reason: str) -> dict[str, Any]:
         "found": found,
         "given": given | texts,
         "matrices": ("data_a", "data_b", "c") if found.family.by_descriptor else own.OPERANDS,
-        "shapes": (
-            {name: " × ".join(map(str, own.shape_of(found, name))) for name in own.OPERANDS} if multiplies else {}
-        ),
-        "most_shown": steps.MOST_SHOWN,
+        "shapes": {name: " × ".join(map(str, own.shape_of(found, name))) for name in own.OPERANDS}
+        if multiplies
+        else {},
+        "most_shown": MOST_SHOWN,
         "shown": own.number_text,
         "error": None,
         "s": None,

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from app.gpu import numbers, own, products
 from app.gpu.runs import multiplies
+from app.kit.fact import Integers, Reals, Says, fact
+from app.kit.ran import MmaRan, Value
 from app.steps import wgmma as wgmma_steps
+from app.steps.wgmma import Traced, WgmmaSteps, traced
 from layouts import chain
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Operand
@@ -18,6 +21,69 @@ from layouts.planning import SIDES
 from layouts.reading import shown as brief
 
 Json = dict[str, Any]
+
+
+@fact
+class PlainMatrix:
+    """A matrix as it lies in memory."""
+
+    order: str
+    element: str
+    lines: Annotated[Any, Reals((3,), "[product][line][element].")]
+    pitch_bytes: int
+
+
+@fact
+class Load:
+    """The ldmatrix that fills an operand, and the byte offset each lane gives."""
+
+    ptx: str
+    turns: int
+    pitch_bytes: int
+    lane_offsets: Annotated[Any, Integers(2, "[turn][lane], −1 where the lane's address is not used.")]
+    offset: str
+    steps: Annotated[Any, Integers(2, "[turn]: lines and bytes from the first turn's place.")]
+
+
+@fact
+class ProductTerm:
+    """One term of an element: its factors, who holds each, and what it adds."""
+
+    k: int
+    a: Value
+    b: Value
+    scale: float
+    product: Value
+    a_at: str
+    b_at: str
+
+
+@fact
+class Element:
+    """One element of D: its terms, who holds each factor, and the sum."""
+
+    row: int
+    col: int
+    product: int
+    terms: list[ProductTerm]
+    c: Value
+    c_at: str
+    sum: Value
+    d: Value
+    d_at: str
+
+
+@fact
+class Steps(Traced):
+    """Everything one mma of a warp does."""
+
+    memory: dict[str, PlainMatrix]
+    loads: dict[str, Load | None]
+    registers: Annotated[dict[str, list[list[str]]], Says("[lane][register], hex.")]
+    values: Annotated[dict[str, Annotated[Any, Reals((2,))]], Says("What the registers hold: [lane][value].")]
+    metadata: list[str] | None
+    element: Element
+    d: Annotated[Any, Reals((2, 3))]
 
 
 def check(i: Instruction) -> None:
@@ -32,8 +98,8 @@ _STORAGE = re.compile(r"\s*[a-z_]+\s*=(?!=)")  # name=value, as in major=MN,swiz
 
 
 def asked(i: Instruction, given: Mapping[str, Any]) -> tuple[Json, Json]:
-    """(how a wgmma's operands are stored, matrices of one's own) from texts a, b, c, d, data_a and data_b; blank ones
-    left out.
+    """(how a wgmma's operands are stored, matrices of one's own) from texts a, b, c, d, data_a and data_b; blank
+    ones left out.
 
     A warp's mma takes matrices in a, b and c. In a and b of a wgmma, name=value is storage and anything else a matrix.
     """
@@ -67,45 +133,41 @@ def asked(i: Instruction, given: Mapping[str, Any]) -> tuple[Json, Json]:
     return options, data
 
 
-def steps(i: Instruction, run: Json, row: int, col: int, product: int = 0) -> Json:
+def steps(i: Instruction, run: MmaRan, row: int, col: int, product: int = 0) -> Steps | WgmmaSteps:
     """The steps of one run of kind mma, whose inputs are made again from its seed; a wgmma's are those of its whole
     product.
     """
     check(i)
     if i.family.by_descriptor:
         return wgmma_steps.steps(i, run, row, col)
-    data = run["request"].get("data")
-    given = products.inputs(i, run["request"]["seed"], data=data)
+    given = products.inputs(i, run.request.seed, data=run.request.data)
     ops = i.operands
     several = len(given.a) > 1
-    measured = np.asarray(run["measured"], float)
+    measured = np.asarray(run.measured, float)
     d = measured if several else measured[None]
     _inside(row, col, product, d.shape)
-    c_op = ops.get("c", ops["d"])
-    packed = {
-        "a": products.pack(ops["a"], given.stored_a),
-        "b": products.pack(ops["b"], given.b),
-        "c": products.pack(c_op, given.c),
-    }
+    held = {"a": ops["a"], "b": ops["b"], "c": ops.get("c", ops["d"]), "d": ops["d"]}
+    matrices = {"a": given.stored_a, "b": given.b, "c": given.c}
+    packed = {name: products.pack(held[name], values) for name, values in matrices.items()}
     out_bits = numbers.encode(d, ops["d"].element.name)
     packed["d"] = numbers.pack(ops["d"], np.moveaxis(out_bits, 0, -1) if several else out_bits[0])
-    return {
-        **wgmma_steps.of_run(i, run, data),
-        "memory": {name: _memory(op, values) for name, op,
-        values in (("a", ops["a"], given.stored_a), ("b", ops["b"], given.b), ("c", c_op, given.c))},
-        "loads": {name: load(ops[name]) for name in "ab"},
-        "registers": {
-            name: [[f"0x{int(word):0{op.register_bits // 4}X}" for word in lane] for lane in packed[name]]
-            for name, op in (("a", ops["a"]), ("b", ops["b"]), ("c", c_op), ("d", ops["d"]))
+    return Steps(
+        **traced(i, run),
+        memory={name: _memory(held[name], values) for name, values in matrices.items()},
+        loads={name: load(ops[name]) for name in "ab"},
+        registers={name: [[_hex(word, op) for word in lane] for lane in packed[name]] for name, op in held.items()},
+        values={
+            name: numbers.decode(numbers.unpack_values(op, packed[name]), op.element.name) for name, op in held.items()
         },
-        "values": {
-            name: numbers.decode(numbers.unpack_values(op, packed[name]), op.element.name)
-            for name, op in (("a", ops["a"]), ("b", ops["b"]), ("c", c_op), ("d", ops["d"]))
-        },
-        "metadata": [f"0x{int(word):08X}" for word in given.metadata[0]] if ops["a"].sparsity else None,
-        "element": _element(i, given, d, row, col, product),
-        "d": d if several else d[0],
-    }  # fmt: skip
+        metadata=[f"0x{int(word):08X}" for word in given.metadata[0]] if ops["a"].sparsity else None,
+        element=_element(i, given, d, row, col, product),
+        d=d if several else d[0],
+    )
+
+
+def _hex(word: int, op: Operand) -> str:
+    """A register in as many digits as it has."""
+    return f"0x{int(word):0{op.register_bits // 4}X}"
 
 
 def _inside(row: int, col: int, product: int, shape: tuple[int, ...]) -> None:
@@ -114,21 +176,21 @@ def _inside(row: int, col: int, product: int, shape: tuple[int, ...]) -> None:
             raise LayoutError("bad_element", f"{name} {at} is not in D.", f"D has {count}, from 0.", name)
 
 
-def _memory(op: Operand, values: Any) -> Json:
+def _memory(op: Operand, values: Any) -> PlainMatrix:
     """The matrix as it lies in memory: A and C row by row, B column by column, K side by side."""
     by_column = op.name == "b"
     lines = np.swapaxes(values, 1, 2) if by_column else values
-    return {
-        "order": "column by column" if by_column else "row by row",
-        "element": op.element.name,
-        "lines": lines,
-        "pitch_bytes": max(1, lines.shape[2] * op.container_bits // 8),
-    }
+    return PlainMatrix(
+        order="column by column" if by_column else "row by row",
+        element=op.element.name,
+        lines=lines,
+        pitch_bytes=max(1, lines.shape[2] * op.container_bits // 8),
+    )
 
 
-def load(op: Operand) -> Json | None:
-    """The ldmatrix that fills an operand from K-major memory without padding: its text, each lane's line and byte; None
-    where none does.
+def load(op: Operand) -> Load | None:
+    """The ldmatrix that fills an operand from K-major memory without padding: its text, each lane's line and byte;
+    None where none does.
     """
     try:
         found = chain.advise(op, "K")
@@ -142,14 +204,14 @@ def load(op: Operand) -> Json | None:
         pitch = op.col_count * op.container_bits // 8
     places = best.lane_places[0]
     offsets = np.where(places[..., 0] >= 0, places[..., 0] * pitch + places[..., 1], -1)
-    return {
-        "ptx": best.load.instruction.ptx,
-        "turns": best.count,
-        "pitch_bytes": pitch,
-        "lane_offsets": offsets,
-        "offset": _offset(chain.lane_formula(best), pitch),
-        "steps": chain.turn_steps(best),
-    }
+    return Load(
+        ptx=best.load.instruction.ptx,
+        turns=best.count,
+        pitch_bytes=pitch,
+        lane_offsets=offsets,
+        offset=_offset(chain.lane_formula(best), pitch),
+        steps=chain.turn_steps(best),
+    )
 
 
 def _offset(formula: dict[str, str], pitch: int) -> str:
@@ -158,7 +220,7 @@ def _offset(formula: dict[str, str], pitch: int) -> str:
     return f"({formula['line']}) * {pitch}{along}"
 
 
-def _element(i: Instruction, given: products.Inputs, d: Any, row: int, col: int, product: int) -> Json:
+def _element(i: Instruction, given: products.Inputs, d: Any, row: int, col: int, product: int) -> Element:
     """One element of D: its terms, who holds each factor, and the sum."""
     ops = i.operands
     a_row, b_col = given.a[product, row], given.b[product, :, col]
@@ -177,29 +239,22 @@ def _element(i: Instruction, given: products.Inputs, d: Any, row: int, col: int,
         total += value
         column = k if stored is None else stored[row].get(k, -1)
         owner = ops["a"].owner(row, column, *third)[0] if column >= 0 else None
+        holder = ops["b"].owner(k, col, *third)[0]
         terms.append(
-            {
-                "k": k,
-                "a": a,
-                "b": b,
-                "scale": factor,
-                "product": value,
-                "a_at": _name("a", owner),
-                "b_at": _name("b", ops["b"].owner(k, col, *third)[0]),
-            }
+            ProductTerm(k=k, a=a, b=b, scale=factor, product=value, a_at=_name("a", owner), b_at=_name("b", holder))
         )
     c_op = ops.get("c", ops["d"])
-    return {
-        "row": row,
-        "col": col,
-        "product": product,
-        "terms": terms,
-        "c": own.plain(given.c[product, row, col]),
-        "c_at": _name("c", c_op.owner(row, col, *third)[0]),
-        "sum": total,
-        "d": float(d[product, row, col]),
-        "d_at": _name("d", ops["d"].owner(row, col, *third)[0]),
-    }
+    return Element(
+        row=row,
+        col=col,
+        product=product,
+        terms=terms,
+        c=own.plain(given.c[product, row, col]),
+        c_at=_name("c", c_op.owner(row, col, *third)[0]),
+        sum=total,
+        d=float(d[product, row, col]),
+        d_at=_name("d", ops["d"].owner(row, col, *third)[0]),
+    )
 
 
 def _stored_columns(i: Instruction, given: products.Inputs) -> list[dict[int, int]]:
@@ -217,71 +272,3 @@ def _stored_columns(i: Instruction, given: products.Inputs) -> list[dict[int, in
 
 def _name(letter: str, owner: tuple[int, int] | None) -> str:
     return f"T{owner[0]}:{letter}{owner[1]}" if owner else "not stored"
-
-
-def text(found: Json) -> str:
-    """All of it as plain text."""
-    if "shared" in found:
-        return wgmma_steps.text(found)
-    how = "NumPy simulation, no GPU" if found["simulation"] else f"ran on {found['device']['name']}"
-    lines = [
-        found["ptx"],
-        f"{how}; {own.origin(found)}; D {'agrees with' if found['agrees'] else 'DIFFERS from'} NumPy's product",
-        "",
-    ]
-    for name, memory in found["memory"].items():
-        lines.append(
-            f"1. memory of {name.upper()}: {memory['element']}, {memory['order']}, {memory['pitch_bytes']} bytes a line"
-        )
-        for number, matrix in enumerate(np.asarray(memory["lines"])):
-            if len(memory["lines"]) > 1:
-                lines.append(f"   product {number}")
-            wide = max(3, *(len(own.number_text(v)) for v in matrix.ravel().tolist()))
-            lines += [
-                f"   {n:3}  " + " ".join(own.number_text(v).rjust(wide) for v in line)
-                for n, line in enumerate(matrix.tolist())
-            ]
-    lines.append("")
-    for name, load_ in found["loads"].items():
-        if load_ is None:
-            lines.append(f"2. {name.upper()} is loaded element by element: no ldmatrix fills it")
-            continue
-        lines.append(
-            f"2. {name.upper()}: {load_['ptx']}{', ' + str(load_['turns']) + ' times' if load_['turns'] > 1 else ''};"
-            f" offset = {load_['offset']}"
-        )
-        for turn, offsets in enumerate(np.asarray(load_["lane_offsets"])):
-            given = [f"T{lane}:{int(at)}" for lane, at in enumerate(offsets) if at >= 0]
-            lines.append(f"   {'turn ' + str(turn) + '  ' if load_['turns'] > 1 else ''}" + " ".join(given))
-    lines.append("")
-    if found["metadata"]:
-        lines += ["   metadata e: " + " ".join(f"T{lane}:{word}" for lane, word in enumerate(found["metadata"])), ""]
-    lines.append("3. registers, lane by lane")
-    lines += [
-        f"   T{lane:<3} " + "  ".join(f"{name} {_held(found, name, lane)}" for name in "abc") for lane in range(32)
-    ]
-    e = found["element"]
-    lines += ["", f"4. D[{e['row']},{e['col']}] = C + sum over k of A[{e['row']},k]·B[k,{e['col']}]"]
-    for term in e["terms"]:
-        scaled = f" × {term['scale']:g}" if term["scale"] != 1 else ""
-        a, b = own.number_text(term["a"]).rjust(3), own.number_text(term["b"]).rjust(3)
-        lines.append(
-            f"   k {term['k']:3}  {a} ({term['a_at']}) × {b} ({term['b_at']}){scaled} ="
-            f" {own.number_text(term['product'])}"
-        )
-    lines.append(
-        f"   + C {own.number_text(e['c'])} ({e['c_at']}) = {own.number_text(e['sum'])}; D holds"
-        f" {own.number_text(e['d'])} ({e['d_at']})"
-    )
-    lines += ["", "5. D's registers, lane by lane"]
-    lines += [f"   T{lane:<3} {_held(found, 'd', lane)}" for lane in range(32)]
-    return "\n".join(lines) + "\n"
-
-
-MOST_SHOWN = 16  # values of a lane that are spelled beside its registers
-
-
-def _held(found: Json, name: str, lane: int) -> str:
-    """A lane's registers of one operand, and what they hold where that is not too much."""
-    words, values = found["registers"][name][lane], found["values"][name][lane]
-    return " ".join(words) + (f" ({' '.join(map(own.number_text, values))})" if len(values) <= MOST_SHOWN else "")

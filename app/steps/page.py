@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
 from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, Request
@@ -16,8 +15,10 @@ from app.kit.wire import Body, json_body
 from app.kit.work import off_loop
 from app.runs.hardware import hardware
 from app.steps import asked as asking
-from app.steps import facts as steps
 from app.steps.api import traced
+from app.steps.draw import text
+from app.steps.facts import Steps
+from app.steps.wgmma import WgmmaSteps
 from layouts.errors import LayoutError
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
@@ -75,5 +76,5 @@ async def _page(request: Request, rest: str, query: dict[str, str]) -> Response:
     )
 
 
-def _text(form: str, found: dict[str, Any]) -> Body:
-    return json_body(found) if form == "json" else Body(steps.text(found).encode(), "text/plain; charset=utf-8")
+def _text(form: str, found: Steps | WgmmaSteps) -> Body:
+    return json_body(found) if form == "json" else Body(text(found).encode(), "text/plain; charset=utf-8")

@@ -1,89 +1,182 @@
 """Everything one wgmma product does, step by step: memory, tiles, descriptors, the bytes each term is read from, D.
 
-A factor is what its descriptor reads, not what the matrix holds: a wrong descriptor shows where it reads and what that
-does to D.
+A factor is what its descriptor reads, not what the matrix holds: a wrong descriptor shows where it reads and what
+that does to D.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from app.gpu import numbers, own, products, whole
 from app.gpu.products import Inputs
 from app.gpu.reference import read_elements
+from app.kit.fact import Integers, Reals, Says, fact, sometimes
+from app.kit.names import Major, SwizzleMode, Word64
+from app.kit.ran import Backend, Device, MmaRan, Value
 from layouts import descriptor as desc
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
 from layouts.plan import Described, Placed, Plan, Tiled
 from layouts.planning import SIDES, plan
 
-Json = dict[str, Any]
+
+@fact
+class Traced:
+    """What every trace says of the run it takes apart."""
+
+    ptx: str
+    seed: int
+    data: Annotated[dict[str, str], Says("Where a matrix comes from that is not random.")]
+    backend: Backend
+    simulation: bool
+    device: Device
+    agrees: bool
 
 
-def steps(i: Instruction, run: Json, row: int, col: int) -> Json:
-    """The steps of one run of kind mma with the options of a whole product, whose inputs are made again
-    from its seed.
+@fact
+class Lines:
+    """A matrix in global memory: lines of its contiguous dimension."""
+
+    order: str
+    element: str
+    lines: Annotated[Any, Reals((2,))]
+
+
+@fact
+class SharedTile:
+    """An operand in shared memory, from byte `base` to before byte `end`: address [mn][k], bytes from the kernel's
+    first one.
     """
-    made = plan(i, *(run["request"].get(side, {}) for side in SIDES))
-    data = run["request"].get("data")
-    given = whole.inputs(made, run["request"]["seed"], data)
+
+    major: Major
+    how: Annotated[str, Says("How the operand is stored, in a few words.", ("swizzle 128B",))]
+    base: int
+    end: int
+    address: Annotated[Any, Integers(2)]
+
+
+@fact
+class StepDescriptor:
+    """The descriptor of one step of K, field by field."""
+
+    step: int
+    descriptor: Word64
+    start_address: int
+    lbo_bytes: int
+    sbo_bytes: int
+    base_offset: int
+    swizzle: SwizzleMode
+    unused: list[str]
+
+
+@fact
+class Registers:
+    """One thread's registers, hex: A of every step where it comes from registers, D before and after."""
+
+    thread: int
+    a: list[list[str]] | None = sometimes()
+    c: list[str]
+    d: list[str]
+
+
+@fact
+class ReadTerm:
+    """One term of an element: its factors, where each is read, and what it adds."""
+
+    k: int
+    step: int
+    a: Value
+    a_at: Annotated[str, Says("The byte it is read from, or who holds it.")]
+    b: Value
+    b_at: str
+    product: Value
+
+
+@fact
+class ReadElement:
+    """One element of D: its terms, where each factor is read, and the sum."""
+
+    row: int
+    col: int
+    terms: list[ReadTerm]
+    c: Value
+    sum: Value
+    d: Value
+    d_at: str
+    thread: int
+    expected: Value
+
+
+@fact
+class WgmmaSteps(Traced):
+    """Everything one product with a wgmma does."""
+
+    options: dict[str, dict[str, str]]
+    steps: int
+    immediates: dict[str, int]
+    memory: dict[str, Lines]
+    shared: dict[str, SharedTile]
+    descriptors: dict[str, list[StepDescriptor]]
+    metadata: list[list[str]] | None
+    registers: Registers
+    element: ReadElement
+    d: Annotated[Any, Reals((2,))]
+
+
+def steps(i: Instruction, run: MmaRan, row: int, col: int) -> WgmmaSteps:
+    """The steps of one run of kind mma with the options of a whole product, whose inputs are made again from its
+    seed.
+    """
+    made = plan(i, *(getattr(run.request, side) or {} for side in SIDES))
+    given = whole.inputs(made, run.request.seed, run.request.data)
     staged = whole.stage(made, given)
-    d = np.asarray(run["measured"], float)
+    d = np.asarray(run.measured, float)
     for name, at, count in (("row", row, d.shape[0]), ("col", col, d.shape[1])):
         if not 0 <= at < count:
             raise LayoutError("bad_element", f"{name} {at} is not in D.", f"D has {count}, from 0.", name)
     tiled = [side for side in (made.a, made.b) if isinstance(side, Described)]
     element = _element(made, given, staged, d, row, col)
-    return {
-        **of_run(i, run, data),
-        "options": made.options,
-        "steps": made.steps,
-        "immediates": made.immediates,
-        "memory": _memory(made, given),
-        "shared": {side.letter: _tile(side) for side in tiled},
-        "descriptors": {side.letter: [_descriptor(side, step) for step in range(made.steps)] for side in tiled},
-        "metadata": (
-            [[f"0x{int(word):08X}" for word in words] for words in given.metadata] if i.operands["a"].sparsity else None
-        ),
-        "registers": _registers(made, given, d, element["thread"]),
-        "element": element,
-        "d": d,
-    }
+    return WgmmaSteps(
+        **traced(i, run),
+        options=made.options,
+        steps=made.steps,
+        immediates=made.immediates,
+        memory=_memory(made, given),
+        shared={side.letter: _tile(side) for side in tiled},
+        descriptors={side.letter: [_descriptor(side, step) for step in range(made.steps)] for side in tiled},
+        metadata=[_hex(words) for words in given.metadata] if i.operands["a"].sparsity else None,
+        registers=_registers(made, given, d, element.thread),
+        element=element,
+        d=d,
+    )
 
 
-def of_run(i: Instruction, run: Json, data: Any) -> Json:
-    """What every trace says of the run it takes apart."""
-    same = {name: run[name] for name in ("backend", "simulation", "device", "agrees")}
-    return {"ptx": i.ptx, "seed": run["request"]["seed"], "data": own.told(data), **same}
+def traced(i: Instruction, run: MmaRan) -> dict[str, Any]:
+    """The fields of Traced."""
+    same = {"backend": run.backend, "simulation": run.simulation, "device": run.device, "agrees": run.agrees}
+    return {"ptx": i.ptx, "seed": run.request.seed, "data": own.told(run.request.data), **same}
 
 
-def _memory(made: Plan, given: Inputs) -> Json:
+def _memory(made: Plan, given: Inputs) -> dict[str, Lines]:
     """A, B and C as global memory holds them: lines of the contiguous dimension."""
     out = {}
     for side, matrix in ((made.a, given.stored_a[0]), (made.b, given.b[0].T)):  # both [mn, k]
         along = "K" if side.major == "K" else "MN"[side.letter == "b"]
-        out[side.letter] = {
-            "order": f"lines of {along}",
-            "element": side.element.name,
-            "lines": matrix if side.major == "K" else matrix.T,
-        }
+        lines = matrix if side.major == "K" else matrix.T
+        out[side.letter] = Lines(order=f"lines of {along}", element=side.element.name, lines=lines)
     if made.accumulate:
-        out["c"] = {"order": "lines of N", "element": made.instruction.operands["d"].element.name, "lines": given.c[0]}
+        out["c"] = Lines(order="lines of N", element=made.instruction.operands["d"].element.name, lines=given.c[0])
     return out
 
 
-def _tile(side: Described) -> Json:
+def _tile(side: Described) -> SharedTile:
     """Where each element of the product lies in shared memory: address [mn][k], bytes from its start."""
     mn, k = np.arange(side.mn)[:, None], np.arange(side.k)[None, :]
-    return {
-        "major": side.major,
-        "how": how(side),
-        "base": side.base,
-        "end": side.end,
-        "address": np.asarray(side.address(mn, k)),
-    }
+    address = np.asarray(side.address(mn, k))
+    return SharedTile(major=side.major, how=how(side), base=side.base, end=side.end, address=address)
 
 
 def how(side: Described) -> str:
@@ -97,21 +190,18 @@ def how(side: Described) -> str:
     )
 
 
-def _descriptor(side: Described, step: int) -> Json:
+def _descriptor(side: Described, step: int) -> StepDescriptor:
     word = side.descriptor(step)
-    amounts = {
-        "start_address": word.start_address,
-        "lbo_bytes": word.lbo_bytes,
-        "sbo_bytes": word.sbo_bytes,
-        "base_offset": word.base_offset,
-    }
-    return {
-        "step": step,
-        "descriptor": str(word),
-        **amounts,
-        "swizzle": word.mode.name,
-        "unused": sorted(desc.inert(word, side.view)),
-    }
+    return StepDescriptor(
+        step=step,
+        descriptor=str(word),
+        start_address=word.start_address,
+        lbo_bytes=word.lbo_bytes,
+        sbo_bytes=word.sbo_bytes,
+        base_offset=word.base_offset,
+        swizzle=word.mode.name,
+        unused=sorted(desc.inert(word, side.view)),
+    )
 
 
 def _read(side: Described, step: int, image: Any) -> tuple[Any, Any]:
@@ -125,7 +215,7 @@ def _read(side: Described, step: int, image: Any) -> tuple[Any, Any]:
     return at, numbers.decode(held, side.element.name)
 
 
-def _element(made: Plan, given: Inputs, staged: whole.Staged, d: Any, row: int, col: int) -> Json:
+def _element(made: Plan, given: Inputs, staged: whole.Staged, d: Any, row: int, col: int) -> ReadElement:
     """One element of D: its terms in order, where each factor is read, and the sum."""
     i, image = made.instruction, whole.image(made, staged)
     op, k = i.operands["a"], i.sizes["k"]
@@ -155,22 +245,20 @@ def _element(made: Plan, given: Inputs, staged: whole.Staged, d: Any, row: int, 
                 if a_at is None
                 else _place(a_at[row, stored], stored, bit)
             )
-            term = {
-                "k": step * k + n,
-                "step": step,
-                "a": left,
-                "a_at": where,
-                "b": right,
-                "b_at": _place(b_at[col, n], n, bit),
-                "product": value,
-            }
-            terms.append(term)
+            b_place = _place(b_at[col, n], n, bit)
+            terms.append(ReadTerm(k=step * k + n, step=step, a=left, a_at=where, b=right, b_at=b_place, product=value))
     thread, value_index = i.operands["d"].owner(row, col)[0]
-    return {
-        "row": row, "col": col, "terms": terms, "c": c, "sum": total, "d": float(d[row, col]),
-        "d_at": f"T{thread}:d{value_index}", "thread": thread,
-        "expected": float(whole.expected(made, given)[0, row, col]),
-    }  # fmt: skip
+    return ReadElement(
+        row=row,
+        col=col,
+        terms=terms,
+        c=c,
+        sum=total,
+        d=float(d[row, col]),
+        d_at=f"T{thread}:d{value_index}",
+        thread=thread,
+        expected=float(whole.expected(made, given)[0, row, col]),
+    )
 
 
 def _owner(op: Any, row: int, stored: int) -> str:
@@ -193,85 +281,19 @@ def _stored(made: Plan, given: Inputs, step: int, row: int) -> dict[int, int]:
     return dict(zip(dense[mine].tolist(), op.coords["col"][mine].tolist(), strict=True))
 
 
-def _registers(made: Plan, given: Inputs, d: Any, thread: int) -> Json:
+def _registers(made: Plan, given: Inputs, d: Any, thread: int) -> Registers:
     """One thread's registers: A of every step where it comes from registers, D before and after."""
     i = made.instruction
-    op, out = i.operands["d"], i.operands["a"]
-    held: Json = {"thread": thread}
-    if made.a_from == "registers":
-        parts = (given.stored_a[:, :, step * out.col_count : (step + 1) * out.col_count] for step in range(made.steps))
-        held["a"] = [_hex(products.pack(out, part)[thread]) for part in parts]
+    d_op, a = i.operands["d"], i.operands["a"]
+    parts = (given.stored_a[:, :, step * a.col_count : (step + 1) * a.col_count] for step in range(made.steps))
     start = given.c if made.accumulate else 0 * given.c
-    return held | {"c": _hex(products.pack(op, start)[thread]), "d": _hex(products.pack(op, d[None])[thread])}
+    return Registers(
+        thread=thread,
+        a=[_hex(products.pack(a, part)[thread]) for part in parts] if made.a_from == "registers" else None,
+        c=_hex(products.pack(d_op, start)[thread]),
+        d=_hex(products.pack(d_op, d[None])[thread]),
+    )
 
 
 def _hex(words: Any) -> list[str]:
     return [f"0x{int(word):08X}" for word in words]
-
-
-def text(found: Json) -> str:
-    """All of it as plain text."""
-    how = "NumPy simulation, no GPU" if found["simulation"] else f"ran on {found['device']['name']}"
-    lines = [
-        found["ptx"],
-        f"{how}; {own.origin(found)}; D {'agrees with' if found['agrees'] else 'DIFFERS from'} NumPy's product",
-        "",
-    ]
-    for name, memory in found["memory"].items():
-        lines.append(f"1. global memory of {name.upper()}: {memory['element']}, {memory['order']}")
-        matrix = np.asarray(memory["lines"]).tolist()
-        wide = max(3, *(len(own.number_text(v)) for line in matrix for v in line))
-        lines += [
-            f"   {n:3}  " + " ".join(own.number_text(v).rjust(wide) for v in line) for n, line in enumerate(matrix)
-        ]
-    lines.append("")
-    for name, tile in found["shared"].items():
-        rows = "M" if name == "a" else "N"
-        lines.append(
-            f"2. {name.upper()} in shared memory, the byte of each element ({rows} down, K across):"
-            f" {tile['major']}-major, {tile['how']}"
-        )
-        lines += [
-            f"   {n:3}  " + " ".join(f"{int(at):5}" for at in line)
-            for n, line in enumerate(np.asarray(tile["address"]))
-        ]
-    lines += ["", "3. fence.proxy.async, barrier, wgmma.fence; the descriptors of each step"]
-    for name, words in found["descriptors"].items():
-        for w in words:
-            fields = (
-                f"start {w['start_address']}, LBO {w['lbo_bytes']}, SBO {w['sbo_bytes']}, base offset"
-                f" {w['base_offset']}, swizzle {w['swizzle']}"
-            )
-            unread = f"; not read: {', '.join(w['unused'])}" if w["unused"] else ""
-            lines.append(f"   {name.upper()} step {w['step']}  {w['descriptor']}  {fields}{unread}")
-    lines.append(
-        "   immediates: " + (", ".join(f"{name} {value}" for name, value in found["immediates"].items()) or "none")
-    )
-    if found["metadata"]:
-        for step, words in enumerate(found["metadata"]):
-            lines.append(f"   metadata e, step {step}: " + " ".join(f"T{t}:{word}" for t, word in enumerate(words)))
-    e, held = found["element"], found["registers"]
-    lines += [
-        "",
-        (
-            f"4. D[{e['row']},{e['col']}]: C + sum over k of A[{e['row']},k]·B[k,{e['col']}], each factor with where it"
-            " is read"
-        ),
-    ]
-    for t in e["terms"]:
-        lines.append(
-            f"   step {t['step']} k {t['k']:3}  {own.number_text(t['a']).rjust(3)} ({t['a_at']}) ×"
-            f" {own.number_text(t['b']).rjust(3)} ({t['b_at']}) = {own.number_text(t['product'])}"
-        )
-    differs = "" if e["sum"] == e["expected"] else f"; NumPy's product has {own.number_text(e['expected'])}"
-    lines += [
-        (
-            f"   + C {own.number_text(e['c'])} = {own.number_text(e['sum'])}; D holds {own.number_text(e['d'])}"
-            f" ({e['d_at']}){differs}"
-        ),
-        "",
-        f"5. registers of thread {held['thread']} after wait_group 0",
-    ]
-    lines += [f"   a step {step}  {' '.join(words)}" for step, words in enumerate(held.get("a", []))]
-    lines += [f"   d before  {' '.join(held['c'])}", f"   d after   {' '.join(held['d'])}"]
-    return "\n".join(lines) + "\n"
