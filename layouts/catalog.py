@@ -21,6 +21,7 @@ from layouts.table import TABLES
 TARGETS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_103a", "sm_120a")
 LONGEST = 1 << 16  # characters of a pasted text; the opcode in it has its own limit
 LONGEST_OPCODE = 256  # the longest text of the tables has 120
+MOST_SPELLED = 200  # candidates for a wrong text whose spelling is compared: the nearest by their parts
 # The parts of a syntax and how much a caller minds another one: types are what they have, a shape can be changed.
 _PARTS = {"opcode": 4.0, "shape": 1.0, "layouts": 1.0, "types": 1.5, "modifiers": 1.0}
 
@@ -83,8 +84,8 @@ SHARED_A = " A from shared memory"  # how an evidence file names wgmma's form wi
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One hardware run of an instruction: the device, the date, the methods used, and whether all agreed
-    with the maps.
+    """One hardware run of an instruction: the device, the date, the methods used, and whether all agreed with the
+    maps.
     """
 
     device: str
@@ -171,14 +172,23 @@ def find(text: str) -> Instruction:
 def _with_space(syntax: Syntax) -> Instruction | None:
     """An instruction whose text names another state space than the table's: the same map under the text as given."""
     given = [m for m in syntax.modifiers if m in SPACES]
+    if len(given) > 1:
+        return None
+    space = given[0] if given else ""
     rest = tuple(m for m in syntax.modifiers if m not in SPACES)
     for listed in ((), *((space,) for space in SPACES)):
         base = _index().get(replace(syntax, modifiers=(*rest, *listed)).key)
-        if base and len(given) <= 1 and (given or [""])[0] in base.family.spaces:
-            tokens = [token for token in base.ptx.split(".") if token not in SPACES]
-            types = 2 if base.family.unpacks else 1  # PTX writes the state space before the types
-            return replace(base, ptx=".".join((*tokens[:-types], *given, *tokens[-types:])), listed=base.ptx)
+        if base and space in base.family.spaces:
+            return replace(base, ptx=_in_space(base, space), listed=base.ptx)
     return None
+
+
+def _in_space(instruction: Instruction, space: str) -> str:
+    """The text of a load or store with this state space; "" for none, which is generic addressing."""
+    tokens = [token for token in instruction.ptx.split(".") if token not in SPACES]
+    types = 2 if instruction.family.unpacks else 1
+    before, behind = tokens[:-types], tokens[-types:]  # PTX writes the state space before the types
+    return ".".join(filter(None, (*before, space, *behind)))
 
 
 def access(product: Instruction, operand: str, layout: str) -> Instruction:
@@ -213,21 +223,17 @@ def shorten(text: str, most: int = 120) -> str:
 def nearest(syntax: Syntax, most: int = 5) -> list[Instruction]:
     """The legal instructions most like a syntax: fewest parts differ, then closest spelling."""
 
-    def distance(candidate: Instruction) -> tuple[float, float, float]:
+    def parts(candidate: Instruction) -> tuple[float, float]:
         other = candidate.syntax
-        parts = sum(weight for part, weight in _PARTS.items() if not _same(part, syntax, other))
-        return parts, apart(syntax.shape, other.shape), -SequenceMatcher(None, _spell(syntax), _spell(other)).ratio()
+        differ = sum(weight for part, weight in _PARTS.items() if not _same(part, syntax, other))
+        return differ, apart(syntax.shape, other.shape)
+
+    def spelling(candidate: Instruction) -> tuple[float, float, float]:
+        return *parts(candidate), -SequenceMatcher(None, _spell(syntax), _spell(candidate.syntax)).ratio()
 
     same = [i for i in instructions() if i.syntax.opcode == syntax.opcode]
-
-    def parts_apart(candidate: Instruction) -> tuple[float, float]:
-        other = candidate.syntax
-        return sum(weight for part, weight in _PARTS.items() if not _same(part, syntax, other)), apart(
-            syntax.shape, other.shape
-        )
-
-    rough = sorted(same or instructions(), key=parts_apart)
-    return sorted(rough[:200], key=distance)[:most]
+    near = sorted(same or instructions(), key=parts)[:MOST_SPELLED]
+    return sorted(near, key=spelling)[:most]
 
 
 def _same(part: str, one: Syntax, other: Syntax) -> bool:

@@ -26,11 +26,11 @@ def operands(instruction: Instruction, a_from: str = "registers") -> tuple[str, 
     """
     items = sorted(slots(instruction, a_from), key=lambda s: not s.written)
     names = [slot.name for slot in items if slot.kind not in ("immediate", "predicate")]
-    return tuple(
-        "c" if name == "d" and instruction.family.in_place else name
-        for name in names
-        if not (name == "d" and "c" in names)
-    )
+    if "c" in names:  # D only goes out
+        names.remove("d")
+    elif instruction.family.in_place:  # C comes in through D's registers
+        names[names.index("d")] = "c"
+    return tuple(names)
 
 
 def product(

@@ -1,7 +1,7 @@
 """The server's side of the worker processes: one a device, one job at a time from a bounded queue, a time limit a job.
 
-A worker that hangs, dies, or answers what is no answer costs the job it was at: it is killed, and the next job starts a
-new one.
+A worker that hangs, dies, or answers what is no answer costs the job it was at: it is killed, and the next job
+starts a new one.
 """
 
 from __future__ import annotations
@@ -120,8 +120,8 @@ class Job:
 
 
 class Lane:
-    """The queue of one worker and the thread that serves it: a device's, or another by name. The worker starts with the
-    first job.
+    """The queue of one worker and the thread that serves it: a device's, or another by name. The worker starts with
+    the first job.
     """
 
     def __init__(
@@ -202,6 +202,16 @@ class Lane:
             self.worker = None
 
 
+def outcome_of(done: Future[Json]) -> str:
+    """How a run ended: it agrees, it differs, or the code of what went wrong."""
+    error = done.exception()
+    if isinstance(error, LayoutError):
+        return error.code
+    if error:
+        return "failed"
+    return "agrees" if done.result()["agrees"] else "differs"
+
+
 class Pool:
     """Every device's lane, what ran lately, and counts for /metrics. Nothing is started before the first call."""
 
@@ -233,20 +243,19 @@ class Pool:
         return future
 
     def _note(self, request: Json, done: Future[Json], begun: float) -> None:
-        error = done.exception()
-        outcome = (
-            (error.code if isinstance(error, LayoutError) else "failed")
-            if error
-            else ("agrees" if done.result()["agrees"] else "differs")
-        )
-        what = request.get("instruction") or request.get("access", "")
+        outcome = outcome_of(done)
+        ended = {
+            "kind": request["kind"],
+            "what": request.get("instruction") or request.get("access", ""),
+            "operand": request.get("operand", ""),
+            "backend": request.get("backend", ""),
+            "outcome": outcome,
+            "seconds": round(time.monotonic() - begun, 3),
+            "at": time.strftime("%H:%M:%S", time.gmtime()),
+        }
         with self._lock:
             self.counts[request["kind"], outcome] += 1
-            self.recent.appendleft(
-                {"kind": request["kind"], "what": what, "operand": request.get("operand", ""),
-                "backend": request.get("backend", ""), "outcome": outcome,
-                "seconds": round(time.monotonic() - begun, 3), "at": time.strftime("%H:%M:%S", time.gmtime())}
-            )  # fmt: skip
+            self.recent.appendleft(ended)
 
     @property
     def waiting(self) -> int:

@@ -5,7 +5,8 @@ nvcc.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import count
 
 from layouts.dtypes import DType
 from layouts.instruction import Instruction, Operand
@@ -35,30 +36,19 @@ def wrapper(instruction: Instruction, a_from: str = "registers", immediates: Map
     Immediates are template parameters with the values of an unscaled, K-major product; `immediates` fixes some by slot
     name.
     """
-    fixed = immediates or {}
     items = slots(instruction, a_from)
     accumulates = instruction.family.in_place
-    parameters: list[str] = []
-    templated: list[str] = []
-    outputs: list[str] = []
-    inputs: list[str] = []
-    spelled: dict[str, list[str]] = {}
-    number = 0
-    for slot in sorted(items, key=lambda s: (s.kind == "immediate", not s.written)):
-        if slot.kind == "immediate":
-            if slot.name in fixed:
-                spelled[slot.name] = [fixed[slot.name]]
-                continue
-            named = slot.immediates
-            templated += [f"int {name} = {value}" for name, value in named]
-            inputs += [f'"n"({name})' for name, _ in named]
-            count = len(named)
-        else:
-            (outputs if slot.written else inputs).extend(_bindings(slot, accumulates))
-            parameters.append(_parameter(slot))
-            count = slot.registers
-        spelled[slot.name] = [f"%{number + n}" for n in range(count)]
-        number += count
+    written = [slot for slot in items if slot.written]
+    read = [slot for slot in items if not slot.written and slot.kind != "immediate"]
+    free = [slot for slot in items if slot.kind == "immediate" and slot.name not in (immediates or {})]
+    constants = [named for slot in free for named in slot.immediates]
+    spelled = {name: [text] for name, text in (immediates or {}).items()} | _numbered([*written, *read, *free])
+    parameters = [_parameter(slot) for slot in (*written, *read)]
+    templated = [f"int {name} = {value}" for name, value in constants]
+    outputs = [binding for slot in written for binding in _bindings(slot, accumulates)]
+    inputs = [binding for slot in read for binding in _bindings(slot, accumulates)] + [
+        f'"n"({name})' for name, _ in constants
+    ]
     operands = ", ".join(_spell(slot, spelled[slot.name]) for slot in items)
     clobber = ' : "memory"' if any(s.kind == "address" for s in items) or accumulates else ""
     body = f"{instruction.ptx} {operands};"
@@ -72,6 +62,17 @@ def wrapper(instruction: Instruction, a_from: str = "registers", immediates: Map
         f"      : {', '.join(outputs)}\n"
         f"      : {', '.join(inputs)}{clobber});\n}}\n"
     )
+
+
+def _numbered(bound: Sequence[Slot]) -> dict[str, list[str]]:
+    """Slot name → its names in the asm text: %0, %1, … in the order in which the slots are bound."""
+    number = count()
+    return {
+        slot.name: [
+            f"%{next(number)}" for _ in range(len(slot.immediates) if slot.kind == "immediate" else slot.registers)
+        ]
+        for slot in bound
+    }
 
 
 def wrapper_name(instruction: Instruction, a_from: str = "registers") -> str:

@@ -45,8 +45,6 @@ def diagram(figure: Figure, style: Style, title: str, description: str = "", ext
     shown = title if style.title is None else style.title
     above = _TITLE if shown and style.title is not None else 0.0
     ink, muted = (style.palette.ink, style.palette.muted) if style.palette else ("var(--ink)", "var(--muted)")
-    if style.palette and style.palette.name == "dark":
-        ink = "#ffffff"
     panels = tuple(replace(panel, y=panel.y + above) for panel in figure.panels)
     moved = Figure(figure.width, figure.height + above, panels)
     out = []

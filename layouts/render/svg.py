@@ -18,6 +18,7 @@ Mask = NDArray[np.bool_]
 MOST_LABELS = 900
 _FONT = "'DejaVu Sans Mono', Menlo, Consolas, ui-monospace, monospace"
 _ADVANCE = 0.602  # width of a monospace glyph, in ems
+_HALO = ' stroke="#ffffff" stroke-width="3" stroke-linejoin="round" paint-order="stroke"'
 
 
 def svg(
@@ -187,28 +188,29 @@ def _labels(
         return []
     down, across = panel.window
     texts = [row[across] for row in texts[down]]
-    ink = f'{ink}" stroke="#ffffff" stroke-width="3" stroke-linejoin="round" paint-order="stroke' if halo else ink
-    longest = max(len(text) for row in texts for text in row)
-    w, h = panel.cell_width, panel.cell_height
-    one_line = min(11.0, (w - 3) / (longest * _ADVANCE))
     shown = _shown(panel, threads)
-    out = []
-    if one_line >= 7.5:
-        size = min(one_line, h - 3)
-        head = f'<g font-size="{_n(size)}" text-anchor="middle" fill="{ink}">'
-        for r, row in enumerate(texts):
-            y = _n(panel.y + (r + 0.5) * h + size * 0.36)
-            cells = "".join(
-                f'<tspan x="{_n(panel.x + (c + 0.5) * w)}">{text}</tspan>'
-                for c, text in enumerate(row)
-                if shown[r, c] and text
-            )
-            out += [f'<text y="{y}">{cells}</text>'] if cells else []
-        return [head, *out, "</g>"]
-    return _two_line_labels(panel, texts, shown, ink)
+    paint = f'fill="{ink}"' + (_HALO if halo else "")
+    return _one_line_labels(panel, texts, shown, paint) or _two_line_labels(panel, texts, shown, paint)
 
 
-def _two_line_labels(panel: Panel, texts: list[list[str]], shown: Mask, ink: str) -> list[str]:
+def _one_line_labels(panel: Panel, texts: list[list[str]], shown: Mask, paint: str) -> list[str]:
+    """A text a cell, empty ones left out; nothing where they would be unreadable."""
+    w, h = panel.cell_width, panel.cell_height
+    longest = max(len(text) for row in texts for text in row)
+    fitting = min(11.0, (w - 3) / (longest * _ADVANCE))
+    if fitting < 7.5:
+        return []
+    size = min(fitting, h - 3)
+    out = [f'<g font-size="{_n(size)}" text-anchor="middle" {paint}>']
+    for r, row in enumerate(texts):
+        middles = ((_n(panel.x + (c + 0.5) * w), text) for c, text in enumerate(row) if shown[r, c] and text)
+        cells = "".join(f'<tspan x="{x}">{text}</tspan>' for x, text in middles)
+        if cells:
+            out.append(f'<text y="{_n(panel.y + (r + 0.5) * h + size * 0.36)}">{cells}</text>')
+    return [*out, "</g>"]
+
+
+def _two_line_labels(panel: Panel, texts: list[list[str]], shown: Mask, paint: str) -> list[str]:
     """`T31:12` broken at its separator, for narrow cells; nothing where even that would be unreadable."""
     w, h = panel.cell_width, panel.cell_height
     parts = [[_break(text) for text in row] for row in texts]
@@ -216,7 +218,7 @@ def _two_line_labels(panel: Panel, texts: list[list[str]], shown: Mask, ink: str
     size = min(10.0, (w - 2) / (max(longest, 1) * _ADVANCE), (h - 2) / 2.1)
     if size < 6.5:
         return []
-    out = [f'<g font-size="{_n(size)}" text-anchor="middle" fill="{ink}">']
+    out = [f'<g font-size="{_n(size)}" text-anchor="middle" {paint}>']
     for r, row in enumerate(parts):
         y = panel.y + (r + 0.5) * h
         for c, (top, bottom) in enumerate(row):
