@@ -1,7 +1,4 @@
-"""Small whole numbers as the bits of any element type, and the values of such bits.
-
-f16, bf16, f32, f64 as IEEE 754 has them; e4m3, e5m2: OCP FP8; e3m2, e2m3, e2m1, ue8m0: OCP MX 1.0.
-"""
+"""Numbers as the bits of any element type, and the values of such bits: all of it from the type's row (dtypes.py)."""
 
 from __future__ import annotations
 
@@ -11,133 +8,120 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts.dtypes import dtype
+from layouts.dtypes import DType, Float, Special, dtype
 
 Bits = NDArray[np.uint64]
-SCALES = {"ue8m0": (126, 127, 128), "ue4m3": (0x30, 0x38, 0x40)}  # codes of a half, one, two
-
-_FINITE = {"e4m3": 448.0, "e5m2": 57344.0}  # the largest finite value; codes above are NaN or infinite
-_DIGITS = {
-    "f16": (11, -14),
-    "bf16": (8, -126),
-    "tf32": (11, -126),
-    "f32": (24, -126),
-}  # significant bits, least exponent
-_LARGEST = {
-    "f16": 65504.0,
-    "bf16": float.fromhex("0x1.fep127"),
-    "tf32": float.fromhex("0x1.ffcp127"),
-    "f32": float.fromhex("0x1.fffffep127"),
-    "f64": float.fromhex("0x1.fffffffffffffp1023"),
-}
-# exponent bits, mantissa bits, bias of the narrow floats (OCP MX 1.0; e4m3 and e5m2: FP8 formats)
-_NARROW = {"e4m3": (4, 3, 7), "e5m2": (5, 2, 15), "e3m2": (3, 2, 3), "e2m3": (2, 3, 1), "e2m1": (2, 1, 1)}
-
-
-@lru_cache(maxsize=8)
-def _codes(name: str) -> dict[float, int]:
-    """Value → code of a narrow float, positive zero for 0."""
-    exponent_bits, mantissa_bits, bias = _NARROW[name]
-    out: dict[float, int] = {}
-    for code in range(1 << (1 + exponent_bits + mantissa_bits)):
-        sign = -1.0 if code >> (exponent_bits + mantissa_bits) else 1.0
-        exponent, mantissa = code >> mantissa_bits & (1 << exponent_bits) - 1, code & (1 << mantissa_bits) - 1
-        fraction = mantissa / (1 << mantissa_bits)
-        value = sign * (2.0 ** (1 - bias) * fraction if exponent == 0 else 2.0 ** (exponent - bias) * (1 + fraction))
-        out.setdefault(value, code)
-    return out
-
-
-@lru_cache(maxsize=8)
-def _sorted_codes(name: str) -> tuple[NDArray[np.float64], Bits]:
-    table = sorted(_codes(name).items())
-    return np.array([value for value, _ in table]), np.array([code for _, code in table], np.uint64)
+Values = NDArray[np.float64]
+SCALE_VALUES = (0.5, 1.0, 2.0)  # the scale factors that runs use: products stay exact
 
 
 def legal_values(name: str) -> tuple[int, ...]:
     """Whole numbers that the type holds exactly and whose products stay exact in every accumulator."""
-    if name == "b1":
+    row = dtype(name)
+    if row.bits == 1:
         return (0, 1)
-    return (0, 1, 2, 3) if name.startswith("u") else (-2, -1, 0, 1, 2)
+    return (-2, -1, 0, 1, 2) if row.signed or row.kind == "bits" else (0, 1, 2, 3)
+
+
+@lru_cache(maxsize=8)
+def scale_codes(name: str) -> tuple[int, ...]:
+    """The codes of SCALE_VALUES in a type of scale factors.
+
+    >>> scale_codes("ue8m0")
+    (126, 127, 128)
+    """
+    return tuple(encode(np.array(SCALE_VALUES), name).tolist())
 
 
 def bounds(name: str) -> tuple[float, float]:
     """The least and the largest finite value of a type."""
-    if name in _NARROW:
-        known = _sorted_codes(name)[0]
-        finite = known[np.abs(known) <= _FINITE.get(name, np.inf)]
-        return float(finite[0]), float(finite[-1])
-    if name in _LARGEST:
-        return -_LARGEST[name], _LARGEST[name]
-    width = dtype(name).bits
+    row = dtype(name)
+    if row.format:
+        least = -row.format.largest if row.signed else 0.0 if row.format.mantissa_bits else 2.0**-row.format.bias
+        return least, row.format.largest
     return (
-        (-float(1 << (width - 1)), float((1 << (width - 1)) - 1))
-        if name.startswith("s")
-        else (0.0, float((1 << width) - 1))
+        (-float(1 << (row.bits - 1)), float((1 << (row.bits - 1)) - 1))
+        if row.signed
+        else (0.0, float((1 << row.bits) - 1))
     )
 
 
-def nearest(values: NDArray[np.float64], name: str) -> NDArray[np.float64]:
-    """The values that a type holds: floats rounded to nearest, ties to even; whole numbers as they are. They must lie
-    within bounds().
+def nearest(values: Values, name: str) -> Values:
+    """The values that a type holds: floats rounded to nearest, ties to even; whole numbers as they are.
+
+    They must lie within bounds().
     """
-    if name in _NARROW:
-        _, mantissa_bits, bias = _NARROW[name]
-        digits, least = mantissa_bits + 1, 1 - bias
-    elif name in _DIGITS:
-        digits, least = _DIGITS[name]
-    else:
+    held = dtype(name).format
+    if held is None:
         return values
-    exponent = np.maximum(np.frexp(values)[1] - 1, least)
-    step = np.exp2(exponent - (digits - 1.0))
-    return np.asarray(np.rint(values / step) * step)
+    exponent = _exponent(np.abs(values), held) - (held.significant - 1)
+    return np.asarray(np.ldexp(np.rint(np.ldexp(values, -exponent)), exponent))
+
+
+def _exponent(sizes: Values, held: Float) -> NDArray[np.int64]:
+    """The exponent of each size's leading bit, and no less than that of the least normal number."""
+    return np.where(
+        sizes > 0, np.maximum(np.frexp(sizes)[1].astype(np.int64) - 1, held.least_exponent), held.least_exponent
+    )
 
 
 def encode(values: NDArray[Any], name: str) -> Bits:
-    """Element bits of whole numbers."""
-    if name == "f16":
-        return values.astype(np.float16).view(np.uint16).astype(np.uint64)
-    if name in ("f32", "tf32"):
-        return values.astype(np.float32).view(np.uint32).astype(np.uint64)
-    if name == "bf16":
-        return values.astype(np.float32).view(np.uint32).astype(np.uint64) >> np.uint64(16)
-    if name == "f64":
-        return values.astype(np.float64).view(np.uint64)
-    if name in _NARROW:
-        known, codes = _sorted_codes(name)
-        return codes[np.searchsorted(known, values)]
-    width = dtype(name).bits
-    return values.astype(np.int64).view(np.uint64) & np.uint64((1 << width) - 1)
+    """Element bits of numbers that the type holds, the least bits of a word.
+
+    A float is rounded to nearest; one past the largest becomes infinity, or the largest where the type has none.
+    """
+    row = dtype(name)
+    return _encoded(values.astype(np.float64), row.format) if row.format else _whole(values, row)
 
 
-def decode(bits: Bits, name: str) -> NDArray[np.float64]:
-    """The values of element bits."""
-    if name == "f16":
-        return bits.astype(np.uint16).view(np.float16).astype(np.float64)
-    if name in ("f32", "tf32"):
-        return bits.astype(np.uint32).view(np.float32).astype(np.float64)
-    if name == "bf16":
-        return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64)
-    if name == "f64":
-        return bits.view(np.float64)
-    if name in _NARROW:
-        return _values(name)[bits.astype(np.int64)]
-    if name == "ue8m0":
-        return np.asarray(np.exp2(bits.astype(np.float64) - 127))
-    if name == "ue4m3":
-        return np.asarray(_values("e4m3")[bits.astype(np.int64) & 0x7F])
-    width = dtype(name).bits
-    unsigned = (bits & np.uint64((1 << width) - 1)).astype(np.int64)
-    negative = (unsigned >> (width - 1)).astype(bool) & name.startswith("s")
-    return (unsigned - (negative.astype(np.int64) << width)).astype(np.float64)
+def _encoded(values: Values, held: Float) -> Bits:
+    sizes = np.abs(values)
+    finite = np.isfinite(sizes)
+    exponent = _exponent(np.where(finite, sizes, 0), held)
+    counted = np.rint(np.ldexp(np.where(finite, sizes, 0), held.mantissa_bits - exponent)).astype(
+        np.int64
+    )  # the mantissa, with its leading one
+    if not held.mantissa_bits:
+        counted = np.zeros_like(counted)  # every number is a power of two: its exponent is the code
+    codes = ((exponent - held.least_exponent) << held.mantissa_bits) + counted
+    codes = np.where(
+        finite, np.minimum(codes, held.past_largest), np.where(np.isnan(sizes), held.nan, held.past_largest)
+    )
+    sign = np.signbit(values).astype(np.int64) << (held.exponent_bits + held.mantissa_bits)
+    return (codes | sign).view(np.uint64)
 
 
-@lru_cache(maxsize=8)
-def _values(name: str) -> NDArray[np.float64]:
-    """Code → value of a narrow float; NaN where a code is no number's first."""
-    exponent_bits, mantissa_bits, _ = _NARROW[name]
-    out = np.full(1 << (1 + exponent_bits + mantissa_bits), np.nan)
-    for value, code in _codes(name).items():
-        out[code] = value
-    out[1 << (exponent_bits + mantissa_bits)] = 0.0  # −0
-    return out
+def _whole(values: NDArray[Any], row: DType) -> Bits:
+    return values.astype(np.int64).view(np.uint64) & np.uint64((1 << row.bits) - 1)
+
+
+def decode(bits: Bits, name: str) -> Values:
+    """The values of element bits, NaN and infinities among them; what stands above them in a word is left out."""
+    row = dtype(name)
+    codes = bits.astype(np.uint64).view(np.int64)
+    if row.format:
+        return _decoded(codes, row.format)
+    held = codes & (1 << row.bits) - 1
+    return (held - ((held >> (row.bits - 1)) << row.bits) if row.signed else held).astype(np.float64)
+
+
+def _decoded(codes: NDArray[np.int64], held: Float) -> Values:
+    exponent = codes >> held.mantissa_bits & (1 << held.exponent_bits) - 1
+    mantissa = codes & (1 << held.mantissa_bits) - 1
+    normal = exponent > 0 if held.mantissa_bits else np.ones(codes.shape, bool)
+    counted = mantissa + (normal.astype(np.int64) << held.mantissa_bits)
+    top, last = exponent == (1 << held.exponent_bits) - 1, mantissa == (1 << held.mantissa_bits) - 1
+    number = (
+        ~top
+        if held.special is Special.IEEE
+        else ~(top & last)
+        if held.special is Special.ONE_NAN
+        else np.ones(codes.shape, bool)
+    )
+    sizes = np.ldexp(
+        np.where(number, counted, 0).astype(np.float64), np.where(normal, exponent, 1) - held.bias - held.mantissa_bits
+    )
+    sizes = np.where(number, sizes, np.inf if held.special is Special.IEEE else np.nan)
+    sizes = np.where(~number & (mantissa > 0), np.nan, sizes)
+    negative = held.signed & (codes >> (held.exponent_bits + held.mantissa_bits) & 1).astype(bool)
+    return np.where(negative, -sizes, sizes)

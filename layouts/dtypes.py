@@ -2,9 +2,70 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import Enum
 
 from layouts.errors import LayoutError
+
+
+class Special(Enum):
+    """What the codes with every exponent bit set are."""
+
+    IEEE = "infinities and NaNs"
+    ONE_NAN = "numbers, but for a NaN where every mantissa bit is set, too"
+    NONE = "numbers"
+
+
+@dataclass(frozen=True, slots=True)
+class Float:
+    """A binary floating-point format: sign, exponent with the usual bias, mantissa; subnormal below the least normal.
+
+    `digits` are the significant bits that count, where the mantissa is stored with more. A format without mantissa
+    has no zero and no subnormal number: its code is the exponent. IEEE 754; OCP FP8 (e4m3, e5m2); OCP MX 1.0 (e3m2, e2m3, e2m1, ue8m0).
+    """
+
+    exponent_bits: int
+    mantissa_bits: int
+    special: Special = Special.IEEE
+    signed: bool = True
+    digits: int = 0
+
+    @property
+    def bias(self) -> int:
+        return (1 << (self.exponent_bits - 1)) - 1
+
+    @property
+    def significant(self) -> int:
+        """Significant bits, the leading one among them."""
+        return self.digits or self.mantissa_bits + 1
+
+    @property
+    def least_exponent(self) -> int:
+        """The exponent of the least normal number."""
+        return 1 - self.bias if self.mantissa_bits else -self.bias
+
+    @property
+    def largest(self) -> float:
+        """The largest finite value."""
+        top = (1 << self.exponent_bits) - (2 if self.special is Special.IEEE else 1)
+        last = self.special is Special.ONE_NAN and self.mantissa_bits > 0
+        if self.special is Special.ONE_NAN and not self.mantissa_bits:
+            top -= 1
+        return float(2 - 2.0 ** (1 - self.significant) * (2 if last else 1)) * 2.0 ** (top - self.bias)
+
+    @property
+    def past_largest(self) -> int:
+        """The code of what is too large: infinity, or the largest number where there is none."""
+        codes = 1 << (self.exponent_bits + self.mantissa_bits)
+        if self.special is Special.IEEE:
+            return codes - (1 << self.mantissa_bits)
+        return codes - (2 if self.special is Special.ONE_NAN else 1)
+
+    @property
+    def nan(self) -> int:
+        """The code of a quiet NaN, or of the largest number where there is none."""
+        codes = 1 << (self.exponent_bits + self.mantissa_bits)
+        return codes - (1 << self.mantissa_bits >> 1) if self.special is Special.IEEE else codes - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +73,8 @@ class DType:
     """One element type.
 
     `bits` is what one element occupies in a packed register (tf32 takes a whole 32-bit register, 19 bits of it count).
-    `kind` is "float", "int", "uint" or "bits". `cpp` is the CUDA C++ type of one element, "" where there is none.
+    `kind` is "float", "int", "uint" or "bits"; a float's `format` says what its bits mean. `cpp` is the CUDA C++
+    type of one element, "" where there is none; `register_type` the PTX type of the register that holds it, where that is not a packed .b32.
     """
 
     name: str
@@ -20,17 +82,17 @@ class DType:
     kind: str
     cpp: str = ""
     note: str = ""
-
-    @property
-    def register_type(self) -> str:
-        """The PTX type of the register that holds it: wide types name themselves, narrow ones are packed in .b32."""
-        if self.name in ("f32", "f64", "s32"):
-            return self.name
-        return "b32"
+    format: Float | None = None
+    register_type: str = "b32"
 
     @property
     def register_bits(self) -> int:
         return 64 if self.bits == 64 else 32
+
+    @property
+    def signed(self) -> bool:
+        """Whether it holds negative numbers."""
+        return self.format.signed if self.format else self.kind == "int"
 
     def padding_below(self, container_bits: int) -> int:
         """Bits of padding below an element in its container: e2m1 takes the middle four of eight, e3m2 and e2m3 the low
@@ -42,20 +104,28 @@ class DType:
         return (container_bits - 4) // 2 if self.bits == 4 else 0
 
 
+E4M3 = Float(4, 3, Special.ONE_NAN)
 _ROWS = (
-    DType("f64", 64, "float", "double"),
-    DType("f32", 32, "float", "float"),
-    DType("tf32", 32, "float", "float", "19 significant bits in a 32-bit register"),
-    DType("f16", 16, "float", "__half"),
-    DType("bf16", 16, "float", "__nv_bfloat16"),
-    DType("e4m3", 8, "float", "__nv_fp8_e4m3"),
-    DType("e5m2", 8, "float", "__nv_fp8_e5m2"),
-    DType("e3m2", 6, "float", "__nv_fp6_e3m2"),
-    DType("e2m3", 6, "float", "__nv_fp6_e2m3"),
-    DType("e2m1", 4, "float", "__nv_fp4_e2m1"),
-    DType("ue8m0", 8, "float", "__nv_fp8_e8m0", "unsigned scale factor, a power of two"),
-    DType("ue4m3", 8, "float", "", "unsigned scale factor"),
-    DType("s32", 32, "int", "int"),
+    DType("f64", 64, "float", "double", "", Float(11, 52), "f64"),
+    DType("f32", 32, "float", "float", "", Float(8, 23), "f32"),
+    DType("tf32", 32, "float", "float", "19 significant bits in a 32-bit register", Float(8, 23, digits=11)),
+    DType("f16", 16, "float", "__half", "", Float(5, 10)),
+    DType("bf16", 16, "float", "__nv_bfloat16", "", Float(8, 7)),
+    DType("e4m3", 8, "float", "__nv_fp8_e4m3", "", E4M3),
+    DType("e5m2", 8, "float", "__nv_fp8_e5m2", "", Float(5, 2)),
+    DType("e3m2", 6, "float", "__nv_fp6_e3m2", "", Float(3, 2, Special.NONE)),
+    DType("e2m3", 6, "float", "__nv_fp6_e2m3", "", Float(2, 3, Special.NONE)),
+    DType("e2m1", 4, "float", "__nv_fp4_e2m1", "", Float(2, 1, Special.NONE)),
+    DType(
+        "ue8m0",
+        8,
+        "float",
+        "__nv_fp8_e8m0",
+        "unsigned scale factor, a power of two",
+        Float(8, 0, Special.ONE_NAN, False),
+    ),
+    DType("ue4m3", 8, "float", "", "unsigned scale factor", replace(E4M3, signed=False)),
+    DType("s32", 32, "int", "int", register_type="s32"),
     DType("u32", 32, "uint", "unsigned"),
     DType("s8", 8, "int", "signed char"),
     DType("u8", 8, "uint", "unsigned char"),
@@ -65,6 +135,26 @@ _ROWS = (
     DType("b16", 16, "bits", "unsigned short"),
     DType("b8", 8, "bits"),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """A PTX register type in CUDA C++: the type of a variable, and its letter in an asm statement's constraints."""
+
+    cpp: str
+    letter: str
+
+
+# PTX type of a register → how CUDA C++ has it. NVIDIA, "Inline PTX Assembly in CUDA", 1.1.1 (constraints).
+REGISTERS = {
+    "b32": Register("unsigned", "r"),
+    "s32": Register("int", "r"),
+    "f32": Register("float", "f"),
+    "f64": Register("double", "d"),
+    "b64": Register("unsigned long long", "l"),
+    "u32": Register("unsigned", "r"),
+    "u64": Register("const void*", "l"),
+}
 
 DTYPES: dict[str, DType] = {row.name: row for row in _ROWS}
 

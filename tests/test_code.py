@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from layouts import catalog, find
+from layouts.dtypes import REGISTERS
 from layouts.instruction import Instruction
 from layouts.render import cuda, ptx, python
 from layouts.table import atoms
@@ -89,7 +90,7 @@ def call(i: Instruction, number: int, form: str) -> str:
     """A kernel that loads, runs and stores through the generated functions, so that the compiler keeps them."""
     body, arguments = [], []
     for slot in sorted(ptx.slots(i, form), key=lambda s: not s.written):
-        kind = cuda._C_TYPES.get(slot.type, "")
+        kind = REGISTERS[slot.type].cpp if slot.type in REGISTERS else ""
         if slot.kind == "vector":
             body.append(f"  {kind} {slot.name}[{slot.registers}] = {{}};")
             operand = {"r": next(iter(i.operands))}.get(slot.name, slot.name)

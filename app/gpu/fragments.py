@@ -22,7 +22,7 @@ from app.gpu.device import Device, Product
 from app.gpu.kernels import MOVE_WORDS
 from app.gpu.products import shared_image
 from layouts import catalog
-from layouts.codec import SCALES
+from layouts.codec import scale_codes
 from layouts.errors import LayoutError
 from layouts.instruction import Feed, Instruction, Operand, Place
 from layouts.wmma import default_stride
@@ -191,7 +191,7 @@ def _fixed(i: Instruction, e: int = FIRST) -> dict[str, Array]:
     if i.operands["a"].sparsity:
         out["e"] = np.full((1, i.threads), e, np.uint32)
     for name, scale in i.scales.items():
-        _, one, _ = SCALES[scale.element.name]
+        _, one, _ = scale_codes(scale.element.name)
         out[f"{name}_data"] = np.full((1, i.threads), one * 0x01010101, np.uint32)
     return out
 

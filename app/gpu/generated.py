@@ -175,7 +175,7 @@ def _reuses(rng: np.random.Generator) -> Iterator[Case]:
             continue
         d, a = first.operands["d"], second.operands["a"]
         kind = (d.element.name, a.element.name, a.container_bits, d.pattern, a.pattern)
-        if kind in seen or d.row_count != a.row_count or (first.threads == 128 and first.sizes["n"] > 64):
+        if kind in seen or d.row_count != a.row_count or (first.family.by_descriptor and first.sizes["n"] > 64):
             continue
         seen.add(kind)
         try:

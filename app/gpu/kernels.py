@@ -12,11 +12,11 @@ from collections.abc import Mapping
 
 from layouts.banks import ACCESSES
 from layouts.descriptor import START
+from layouts.dtypes import REGISTERS
 from layouts.instruction import Instruction
 from layouts.render.cuda import function_name, wrapper
 from layouts.render.ptx import Slot, slots
 
-_C = {"b32": "unsigned", "s32": "int", "f32": "float", "f64": "double", "b64": "unsigned long long", "u32": "unsigned"}
 ALONG_X = ("a", "e", "scale_a_data")
 
 
@@ -53,7 +53,7 @@ def product(
             parameters.append(f"unsigned long long {slot.name}")
             arguments.append(f"{slot.name} + (relative ? (window & 0x{START.mask:X}) >> 4 : 0)")
         elif slot.written:
-            kind, count = _C[slot.type], slot.registers
+            kind, count = REGISTERS[slot.type].cpp, slot.registers
             parameters = [f"{kind}* out", "int keep", *parameters]
             arguments.append(slot.name)
             before.append(_array(slot, kind, "y", "c") if warpgroup else f"{kind} {slot.name}[{count}];")
@@ -62,7 +62,7 @@ def product(
             at = "((x * gridDim.y + y) * blockDim.x + threadIdx.x) * keep"
             out = f"for (int r = 0; r < {count}; ++r) if (r < keep) out[{at} + r] = {slot.name}[r];"
         else:
-            kind = _C[slot.type]
+            kind = REGISTERS[slot.type].cpp
             parameters.append(f"const {kind}* g_{slot.name}")
             before.append(_array(slot, kind, "x" if slot.name in ALONG_X else "y", slot.name))
             arguments.append(slot.name)
@@ -153,7 +153,7 @@ def movement(instruction: Instruction, name: str) -> str:
 def matrix_access(instruction: Instruction, name: str) -> str:
     """wmma.load: images of a matrix in global memory in, registers out; wmma.store: registers in, images out."""
     (op,) = instruction.operands.values()
-    kind, count = _C[op.element.register_type], op.registers
+    kind, count = REGISTERS[op.element.register_type].cpp, op.registers
     head, called = wrapper(instruction), function_name(instruction)
     at = f"(blockIdx.x * 32 + threadIdx.x) * {count}ul"
     if instruction.family.loads:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from app.gpu import numbers, own
 from app.gpu.device import Device, Product
-from layouts.codec import SCALES, bounds
+from layouts.codec import bounds, scale_codes
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Operand
 from layouts.metadata import Sparsity
@@ -90,7 +90,7 @@ def inputs(i: Instruction, seed: int = SEED, selector: int = 0, data: Mapping[st
     b = rng.choice(numbers.legal_values(i.types["b"]), (products, i.sizes["k"], i.sizes["n"]))
     c = rng.integers(-8, 9, (products, i.sizes["m"], i.sizes["n"]))
     scales = {
-        name: rng.choice(SCALES[scale.element.name], (i.sizes["m" if name == "scale_a" else "n"], scale.blocks))
+        name: rng.choice(scale_codes(scale.element.name), (i.sizes["m" if name == "scale_a" else "n"], scale.blocks))
         for name, scale in i.scales.items()
     }
     random = Inputs(dense, stored, b, c, words, scales)

@@ -8,21 +8,10 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import count
 
-from layouts.dtypes import DType
+from layouts.dtypes import REGISTERS, DType
 from layouts.instruction import Instruction, Operand
 from layouts.render.ptx import Slot, slots
 from layouts.swizzle import Swizzle
-
-_C_TYPES = {
-    "b32": "unsigned",
-    "s32": "int",
-    "f32": "float",
-    "f64": "double",
-    "b64": "unsigned long long",
-    "u32": "unsigned",
-    "u64": "const void*",
-}
-_CONSTRAINTS = {"b32": "r", "s32": "r", "f32": "f", "f64": "d", "b64": "l", "u32": "r", "u64": "l"}
 
 
 def function_name(instruction: Instruction) -> str:
@@ -83,7 +72,7 @@ def wrapper_name(instruction: Instruction, a_from: str = "registers") -> str:
 def _parameter(slot: Slot) -> str:
     if slot.kind == "predicate":
         return f"int {slot.name}"
-    kind = _C_TYPES[slot.type]
+    kind = REGISTERS[slot.type].cpp
     if slot.kind == "vector":
         return f"{'' if slot.written else 'const '}{kind} (&{slot.name})[{slot.registers}]"
     return f"{kind}& {slot.name}" if slot.written else f"{kind} {slot.name}"
@@ -93,7 +82,7 @@ def _bindings(slot: Slot, accumulates: bool) -> list[str]:
     if slot.kind == "predicate":
         return [f'"r"({slot.name})']
     sign = ("+" if accumulates else "=") if slot.written else ""
-    letter = _CONSTRAINTS[slot.type]
+    letter = REGISTERS[slot.type].letter
     if slot.kind == "vector":
         return [f'"{sign}{letter}"({slot.name}[{n}])' for n in range(slot.registers)]
     return [f'"{sign}{letter}"({slot.name})']
@@ -114,13 +103,14 @@ def swizzled(xor: Swizzle, x: str) -> str:
 
 def memory_type(element: DType, container_bits: int) -> str:
     """The C type of the memory an element is read from: packed bytes for 4-bit and 1-bit elements."""
-    wide = {"f64": "double", "f32": "float", "tf32": "unsigned", "s32": "int"}
-    return wide.get(element.name) or {16: "unsigned short", 8: "unsigned char"}.get(container_bits, "unsigned char")
+    if container_bits >= 32:
+        return REGISTERS[element.register_type].cpp
+    return "unsigned short" if container_bits == 16 else "unsigned char"
 
 
 def register_type(element: DType) -> str:
     """The C type of a register that holds such elements."""
-    return _C_TYPES[element.register_type]
+    return REGISTERS[element.register_type].cpp
 
 
 def _declarations(instruction: Instruction, op: Operand) -> str:

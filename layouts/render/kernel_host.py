@@ -76,7 +76,7 @@ def host(plan: Plan) -> str:
     if plan.accumulate and i.types["d" if "c" not in i.types else "c"] == "f16":
         tables.append(_table("C", "f16", *C_RANGE, "unsigned short"))
     for scale in list(i.scales.values())[:1]:
-        codes = codec.SCALES[scale.element.name]
+        codes = codec.scale_codes(scale.element.name)
         values = ", ".join(f"{value:g}" for value in codec.decode(np.array(codes, np.uint64), scale.element.name))
         tables.append(
             f"static const unsigned char S_BITS[] = {{{', '.join(map(hex, codes))}}};  // {values} as"

@@ -73,7 +73,7 @@ def _constants(plan: Plan) -> str:
             f"{side.letter.upper()}_BITS = np.array([{shown}], np.{kind})  # {low} to {high} as {side.element.name}"
         )
     for scale in list(i.scales.values())[:1]:
-        codes = codec.SCALES[scale.element.name]
+        codes = codec.scale_codes(scale.element.name)
         values = codec.decode(np.array(codes, np.uint64), scale.element.name).tolist()
         out.append(
             f"S_BITS = np.array([{', '.join(map(hex, codes))}], np.uint8)  # {', '.join(f'{v:g}' for v in values)} as"
