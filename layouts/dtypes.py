@@ -21,7 +21,8 @@ class Float:
     """A binary floating-point format: sign, exponent with the usual bias, mantissa; subnormal below the least normal.
 
     `digits` are the significant bits that count, where the mantissa is stored with more. A format without mantissa
-    has no zero and no subnormal number: its code is the exponent. IEEE 754; OCP FP8 (e4m3, e5m2); OCP MX 1.0 (e3m2, e2m3, e2m1, ue8m0).
+    has no zero and no subnormal number: its code is the exponent. IEEE 754; OCP FP8 (e4m3, e5m2); OCP MX 1.0 (e3m2,
+    e2m3, e2m1, ue8m0).
     """
 
     exponent_bits: int
@@ -74,7 +75,8 @@ class DType:
 
     `bits` is what one element occupies in a packed register (tf32 takes a whole 32-bit register, 19 bits of it count).
     `kind` is "float", "int", "uint" or "bits"; a float's `format` says what its bits mean. `cpp` is the CUDA C++
-    type of one element, "" where there is none; `register_type` the PTX type of the register that holds it, where that is not a packed .b32.
+    type of one element, "" where there is none; `register_type` the PTX type of the register that holds it, where
+    that is not a packed .b32.
     """
 
     name: str
