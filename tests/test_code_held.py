@@ -25,6 +25,7 @@ from layouts import (
     statements,
     wmma,
 )
+from layouts.descriptor import view
 from layouts.dtypes import dtype
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
@@ -179,6 +180,10 @@ def test_modifiers() -> None:
     held("code/modifiers", "\n".join(lines) + "\n")
 
 
+VIEWED = (
+    "wgmma.mma_async.m64n32k16.f32.f16.f16", "wgmma.mma_async.m64n8k32.s32.s8.u8",
+    "wgmma.mma_async.sp.m64n8k32.f32.f16.f16", "mma.m16n8k16.row.col.f32.f16.f16.f32",
+)  # fmt: skip
 TEXTS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "addresses": (banks.parse,
     ("", "0 16,0x20 - null", "1;2", "0, x", "-1", "0b101, 0o7", "1" * 4096, "1" * 4097, " , ,")),
@@ -205,7 +210,8 @@ TEXTS: dict[str, tuple[Any, tuple[str, ...]]] = {
          "desc = 0x4000004004000101;", "0xZ", "12ab", "1 / 0", "1 << 64", "1u << 32", "2147483647 + 1", "-1 >> 1", "~0",
          "~0ull", "!5", "5 % 0", "1 ? 2 : 3", "0 && (1 / 0)", "(((1)))", "(" * 70 + "1" + ")" * 70, "1 + " * 1300 + "1",
          "(uint32_t)0x1234567890", "(int)0xffffffff", "static_cast<uint64_t>(7) << 61", "sizeof(int)", "x + 1", "'a'",
-         "1.5", "1 == 1", "7 & 3 == 3", "0777", "08", "0x8000004000400101, 2"),
+         "1.5", "1 == 1", "7 & 3 == 3", "0777", "08", "0x8000004000400101, 2",
+         "1 >> 31", "1 >> 32", "5u >> 40", "1ll >> 33", "-8 >> 33", "7 << 31", "7ull << 63", "1 >> 63"),
     ),
     "code": (
         statements.read_code,
@@ -231,6 +237,10 @@ TEXTS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "ranges": (lambda text: ranges(text, "lanes", 32),
     ("", "0", "0-7", "0-7,12", "7-0", "31", "32", "0-32", "-", "1-", "0,0-3,2", "a", "0 - 7", "1,,2", "0-31", "," * 400,
     "0," * 200)),
+    "views": (
+        lambda text: view(find(text.split()[0]), *text.split()[1:]),
+        tuple(f"{ptx} {operand} {major}" for ptx in VIEWED for operand in "abd" for major in ("K", "MN", "N")),
+    ),
     "types": (dtype, ("f16", "f17", "", "F16", "bf16 ", "e4m3x2", "s8")),
 }  # fmt: skip
 

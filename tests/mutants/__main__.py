@@ -1,13 +1,14 @@
-"""`python -m tests.mutants [FILE…] [-n 100] [--seed 1] [--jobs 2] [--budget 20]`: plant faults, run tests, write
-docs/mutants.md.
-"""
+"""`python -m tests.mutants [FILE…] [-n 100] [--seed 1] [--jobs 2] [--budget 20]`: plant faults, run tests,
+write docs/mutants.md."""
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import pickle
 import random
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,9 +44,7 @@ def sources(root: Path, names: list[str]) -> list[str]:
 
 
 def sample(root: Path, files: list[str], count: int, seed: int) -> list[Mutant]:
-    """Lines drawn at random over all files, one mutant of each: a long table of constants weighs no more than its
-    lines.
-    """
+    """Lines drawn at random over all files, one mutant of each: a long table weighs no more than its lines."""
     dice = random.Random(seed)
     lines: dict[tuple[str, int], list[Mutant]] = defaultdict(list)
     for file in files:
@@ -84,8 +83,7 @@ def stands(root: Path, mutant: Mutant) -> bool:
 
 
 def order(reach: Reach, mutant: Mutant, budget: float) -> tuple[list[Job], list[Job]]:
-    """The mutant with the tests of the quickest files that reach its line, and with those of the others, as far as
-    their seconds last.
+    """The mutant with the tests of the quickest files that reach its line, and with those of the others.
 
     Two runs, as collecting a file costs as much as many of its tests: most mutants die in the first.
     """
@@ -121,6 +119,15 @@ def main() -> None:
     ask.add_argument("--jobs", type=int, default=int(os.environ.get("JOBS", "2")))
     ask.add_argument("--budget", type=float, default=20.0, help="seconds of tests a mutant, as they take unharmed")
     ask.add_argument("--root", type=Path, default=ROOT)
+    ask.add_argument(
+        "--minutes",
+        type=float,
+        default=1e9,
+        help="begin no mutant later; the report counts those that ran, in random order",
+    )
+    ask.add_argument(
+        "--resume", action="store_true", help="keep the kills of an earlier run of this sample, and try the others"
+    )
     ask.add_argument("--again", action="store_true", help="only what survived the last run")
     ask.add_argument("--no-record", action="store_true", help="the recorded reach as it is")
     ask.add_argument("--no-report", action="store_true", help="print, and leave docs/mutants.md as it is")
@@ -136,9 +143,16 @@ def main() -> None:
     )
     known = equivalent.read()
     same = [mutant for mutant in drawn if equivalent.of(mutant, known) is not None]
-    stages = [order(reach, mutant, given.budget) for mutant in drawn if equivalent.of(mutant, known) is None]
+    verdicts: list[Verdict] = pickle.loads((work_at / "verdicts.pickle").read_bytes())[0] if given.resume else []
+    verdicts = [v for v in verdicts if v.mutant in drawn and v.outcome in ("killed", "timeout")]
+    left = [
+        mutant
+        for mutant in drawn
+        if mutant not in {v.mutant for v in verdicts} and equivalent.of(mutant, known) is None
+    ]
+    random.Random(given.seed).shuffle(left)
+    stages = [order(reach, mutant, given.budget) for mutant in left]
     work, slow = [job for first, _ in stages for job in first], {job[0]: job for _, second in stages for job in second}
-    verdicts: list[Verdict] = []
     again: list[Job] = []
 
     def told(verdict: Verdict) -> None:
@@ -149,13 +163,14 @@ def main() -> None:
         verdicts.append(verdict)
         spent = f"[{verdict.tests} tests, {verdict.seconds:.0f} s]"
         print(
-            f"{len(verdicts)}/{len(work)} {verdict.outcome:9} {m.file}:{m.line} {m.change[:150]} {spent} {verdict.by}",
+            f"{len(verdicts)}/{len(drawn)} {verdict.outcome:9} {m.file}:{m.line} {m.change[:150]} {spent} {verdict.by}",
             flush=True,
         )
         saved(work_at / "verdicts.pickle", (verdicts, same, given))
 
     nursery = Nursery(root, work_at, given.jobs)
-    nursery.run(work, told)
+    end = time.monotonic() + 60 * given.minutes
+    nursery.run(itertools.takewhile(lambda _: time.monotonic() < end, work), told)
     nursery.run(again, told)
     while spurious := nursery.fail_unharmed(sorted({v.by for v in verdicts if v.by and "(collection)" not in v.by})):
         print("these fail without a fault, too:", *sorted(spurious))
@@ -168,7 +183,7 @@ def main() -> None:
         again.clear()
         nursery.run([job for first, _ in stages for job in first], told)
         nursery.run(again, told)
-    text = report.written(verdicts, same, given.seed)
+    text = report.written(verdicts, same, given.seed, len(drawn))
     if given.no_report:
         print(text)
     else:

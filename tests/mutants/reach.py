@@ -23,8 +23,9 @@ SOURCES = ("layouts", "app")
 
 
 class Recorder:
-    """A pytest plugin: one coverage context a test; templates and static files are noted by name. Caches are emptied
-    between test files.
+    """A pytest plugin: one coverage context a test; templates and static files are noted by name.
+
+    Caches are emptied between test files.
     """
 
     def __init__(self, measure: Any) -> None:
@@ -139,23 +140,22 @@ def text_hash(path: Path) -> str:
 
 @dataclass
 class Reach:
-    """tests[nodeid] = seconds; lines[file][line] = the tests that run it; whole[file] = the tests that ask for a
-    template or a script.
-    """
+    """tests[nodeid] = seconds; lines[file][line] = the tests that run it; whole[file] = those that ask for a
+    template or a script."""
 
     root: Path
     tests: dict[str, float] = field(default_factory=dict)
     lines: dict[str, dict[int, set[str]]] = field(default_factory=dict)
     whole: dict[str, set[str]] = field(default_factory=dict)
+    imported: dict[str, set[int]] = field(default_factory=dict)
     edited: dict[str, set[int]] = field(default_factory=dict)
     texts: dict[str, list[str]] = field(default_factory=dict)
     hashes: dict[str, str] = field(default_factory=dict)
 
     @staticmethod
     def at(root: Path, cache: Path, browser: bool = True, record: bool = True) -> Reach:
-        """The recording in `cache`, brought up to date: changed test files are run again, changed sources are matched
-        line by line.
-        """
+        """The recording in `cache`, brought up to date: changed test files are run again, changed sources
+        are matched line by line."""
         held = pickle.loads(cache.read_bytes()) if cache.is_file() else Reach(root)
         held.root = root
         held.follow()
@@ -208,6 +208,8 @@ class Reach:
                 self.lines.setdefault(source, {}).setdefault(line, set()).update(
                     test for test in tests if test in passed
                 )
+                if "" in tests:
+                    self.imported.setdefault(source, set()).add(line)
         self.follow()
 
     def follow(self) -> None:
@@ -221,6 +223,7 @@ class Reach:
                 for a, b, size in difflib.SequenceMatcher(None, before, now, autojunk=False).get_matching_blocks():
                     moved |= {a + i + 1: b + i + 1 for i in range(size)}
                 self.lines[source] = {moved[line]: tests for line, tests in self.lines[source].items() if line in moved}
+                self.imported[source] = {moved[line] for line in self.imported.get(source, ()) if line in moved}
                 self.edited[source] = set(range(1, len(now) + 1)) - {
                     moved[line] for line in moved if line not in self.edited.get(source, ())
                 }
@@ -231,11 +234,18 @@ class Reach:
         return self.tests.keys() - {test for lines in self.lines.values() for tests in lines.values() for test in tests}
 
     def of(self, file: str, lines: Iterable[int], local: bool = True) -> set[str]:
-        """The tests that run one of the lines; for a line outside of functions, which an import runs, or an edited one,
-        those that run anything of the file, and those that run nothing."""
+        """The tests that run one of the lines.
+
+        For a line that an import runs, or an edited one: those that run anything of the file, and those that run
+        nothing.
+        """
         known = self.lines.get(file, {})
         found = {test for line in lines for test in known.get(line, ())} | self.whole.get(file, set())
-        if not local or (not found and any(line in self.edited.get(file, ()) for line in lines)):
+        if (
+            not local
+            or any(line in self.imported.get(file, ()) for line in lines)
+            or (not found and any(line in self.edited.get(file, ()) for line in lines))
+        ):
             found |= {test for tests in known.values() for test in tests} | self.still()
         return found & self.tests.keys()
 

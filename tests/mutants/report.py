@@ -53,7 +53,7 @@ def row(name: str, verdicts: Sequence[Verdict], same: int) -> str:
     return "| " + " | ".join(map(str, cells)) + " |"
 
 
-def written(verdicts: Sequence[Verdict], same: Sequence[Mutant], seed: int) -> str:
+def written(verdicts: Sequence[Verdict], same: Sequence[Mutant], seed: int, drawn: int) -> str:
     """The tables of one run: total, a row a folder and a file, and the survivors."""
     files = sorted({v.mutant.file for v in verdicts} | {m.file for m in same})
     groups = {
@@ -61,10 +61,10 @@ def written(verdicts: Sequence[Verdict], same: Sequence[Mutant], seed: int) -> s
         **{f"**{name}/**": [f for f in files if folder(f) == name] for name in sorted({folder(f) for f in files})},
     }
     groups |= {file: [file] for file in files}
-    head = (
-        f"Date {datetime.date.today()}, seed {seed}, {len(verdicts) + len(same)} mutants of {len(files)} files;"
-        f" {counted(verdicts)['timeout']} of the killed ran into the time limit."
-    )
+    count = len(verdicts) + len(same)
+    early = f" of {drawn} drawn (the run was ended before the rest)" if count < drawn else ""
+    late = f"{counted(verdicts)['timeout']} of the killed ran into the time limit."
+    head = f"Date {datetime.date.today()}, seed {seed}, {count} mutants{early} in {len(files)} files; {late}"
     out = [
         head,
         "",

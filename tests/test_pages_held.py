@@ -1,0 +1,123 @@
+"""Pages, held: the markup of every kind of page, each line once.
+
+What depends on the machine is left out."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from typing import Any
+
+import pytest
+
+from app.main import create_app
+from tests import asgi
+from tests.held import elided, held
+
+MMA, WGMMA = "mma.m16n8k16.row.col.f32.f16.f16.f32", "wgmma.mma_async.m64n32k16.f32.f16.f16"
+SPARSE = "mma.sp::ordered_metadata.m16n8k32.row.col.f32.f16.f16.f32"
+PAGES = {
+    "catalogue": ("/", "/?family=wmma&type=s4", "/?q=m16n8k8", "/?q=zzz", "/gallery", "/help"),
+    "instruction": (
+        f"/i/{MMA}",
+        f"/i/{MMA}?colour=t&label=register&lane=5",
+        f"/i/{WGMMA}/d",
+        f"/i/{SPARSE}/a?selector=1",
+        "/i/ldmatrix.m8n8.x4.trans.shared.b16",
+        "/i/movmatrix.m8n8.trans.b16",
+        "/i/wmma.load.a.row.m16n16k16.f16?pointer=0x20&ldm=24",
+        "/i/mma.m8n8k4.row.row.f16.f16.f16.f16?product=2",
+        "/i/mma.m16n8k12.row.col.f32.f16.f16.f32",
+        "/i/mma.m16n8k32.row.col.kind::mxf8f6f4.block_scale.f32.e2m1.e4m3.f32.ue8m0?byte_id=2",
+        f"/metadata/{SPARSE}?words=0x44444444",
+    ),
+    "memory": (
+        "/smem",
+        "/smem?element_bits=8&major=K&swizzle=32B&mn=64&k=64&down=mn&number=memory&plain=1",
+        "/smem?mn=100",
+        "/smem/atoms",
+        "/smem/atoms?element_bits=8",
+        "/descriptor/wgmma/0x4000004004000101",
+        f"/descriptor/wgmma/0x4000000104000101?instruction={WGMMA}&operand=b&major=K"
+        "&storage.kind=canonical&storage.swizzle=128B&storage.mn=64&storage.k=64&storage.base=4096",
+        "/descriptor/wgmma/0xzz",
+        "/descriptor",
+    ),
+    "analysis": (
+        "/banks",
+        "/banks?access=ldmatrix.x4&pattern=rows&row_bytes=128",
+        "/banks?access=ld.shared.b32&address=0,4,8",
+        "/chain",
+        f"/chain?mma={MMA}&operand=b&major=MN&s_pitch_bytes=16",
+        f"/reuse?from={MMA}&to={MMA}",
+        "/reuse",
+        f"/compare?left={MMA}/a&right={MMA}/b",
+        "/compare",
+        "/diagram",
+        f"/diagram?ptx={MMA}&operand=a&colour=t&caption=1",
+        f"/steps/{MMA}?row=3&col=5",
+        f"/steps/{WGMMA}?row=3&col=5",
+        f"/kernel/{WGMMA}?a=major=MN,swizzle=64B",
+        "/kernel/zz",
+    ),
+    "guide": (
+        "/guide",
+        "/guide/swizzle",
+        "/guide/lbo-sbo",
+        "/guide/bytes-and-trans",
+        "/guide/differences",
+        "/guide/shapes",
+        "/guide/zz",
+        "/go?q=wgmma.fence",
+        f"/go?q={MMA}",
+        "/go?q=0x4000004004000101",
+    ),
+}
+MOST_LINES = 200
+HELD_HEADERS = (
+    "content-type",
+    "content-security-policy",
+    "cache-control",
+    "location",
+    "x-content-type-options",
+    "referrer-policy",
+    "vary",
+    "x-frame-options",
+    "allow",
+)
+
+
+@pytest.fixture(scope="module")
+def app() -> Any:
+    return create_app()
+
+
+def steady(text: str) -> str:
+    """Without what a build or a day changes, a tag a line however the template breaks, long lines by checksum."""
+    text = re.sub(r"\d{4}-\d\d-\d\d", "DATE", re.sub(r"([?&]v=|/static/)[0-9a-f]{8,}", r"\1HASH", text))
+    text = re.sub(r"'(sha256|nonce)-[^']+'", r"'\1-…'", re.sub(r'nonce="[^"]+"', 'nonce="…"', text))
+    rows = (
+        re.sub(r"<svg.*?</svg>", lambda svg: f"<svg {len(svg[0])} crc {zlib.crc32(svg[0].encode()):08x}>", row)
+        for row in text.splitlines()
+    )
+    return "\n".join(
+        row if len(row) < 240 else f"{row[:150]} … {len(row)} crc {zlib.crc32(row.encode()):08x}" for row in rows
+    )
+
+
+@pytest.mark.parametrize("kind", PAGES)
+def test_pages(app: Any, kind: str) -> None:
+    async def all_() -> list[asgi.Answer]:
+        return [await asgi.ask(app, "GET", address) for address in PAGES[kind]]
+
+    seen: set[str] = set()
+    lines: list[str] = []
+    for address, answer in zip(PAGES[kind], asgi.run(all_()), strict=True):
+        headers = [f"{name}: {answer.headers[name]}" for name in HELD_HEADERS if name in answer.headers]
+        text = steady("\n".join(headers) + "\n" + answer.body.decode())
+        new = elided(text, seen)
+        if len(new) > MOST_LINES:
+            rest = "\n".join(new[MOST_LINES:])
+            new = [*new[:MOST_LINES], f"  … {rest.count(chr(10)) + 1} more of crc {zlib.crc32(rest.encode()):08x}"]
+        lines += [f"{address} {answer.status}", *new]
+    held(f"pages/{kind}", "\n".join(lines) + "\n")
