@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.gpu import banks, descriptors, fragments, products, runs
+from app.gpu import banks, descriptors, fragments, moved, products, runs
 from app.gpu.device import Product
 from app.gpu.reference import Reference
 from app.kit.ran import ran_mma
@@ -214,5 +214,5 @@ def test_every_wmma_product_has_its_loads_and_store() -> None:
     for i in catalog.instructions():
         if i.family.name == "wmma" and ".mma" in i.ptx:
             for operand in "abcd":
-                through = fragments.wmma_access(i, operand)
+                through = moved.wmma_access(i, operand)
                 assert through.operands[operand].pattern == i.operands[operand].pattern

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from app.gpu import kernels, numbers
 from app.gpu.device import WINDOW, Device, Product
-from app.gpu.fragments import FIRST, LAST
+from app.gpu.measured import FIRST, LAST
 from layouts import descriptor as desc
 from layouts.descriptor import Descriptor, View
 from layouts.errors import LayoutError
