@@ -87,14 +87,8 @@ NAMED: dict[str, dict[str, str]] = {
     "chain": {},
     "compare": {},
     "diagram": {"gallery": "forms", "options": "facts"},
-    "guide": {
-        "examples": "forms",
-        "index": "facts",
-        "reference": "facts",
-        "render": "forms",
-        "values": "forms",
-        "words": "facts",
-    },
+    "guide": {name: "facts" for name in "cpp index markdown orders overviews reading reference slips words".split()}
+    | {"examples": "forms", "render": "forms", "values": "forms"},
     "instruction": {
         "answers": "facts",
         "code": "facts",

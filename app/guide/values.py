@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from app.gpu.verify import summary
-from app.guide.reference import table
+from app.guide.markdown import table
 from app.memory import facts as memory
 from layouts import catalog, find, slices
 from layouts.descriptor import FIELDS, WGMMA, View, inert

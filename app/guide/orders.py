@@ -1,0 +1,35 @@
+"""Parts of guide pages: what a wgmma must wait for. No framework."""
+
+from __future__ import annotations
+
+from app.guide.markdown import block, link, table
+from layouts.render import wgmma_order
+from layouts.table import wgmma_order as order
+
+
+def ordering(name: str) -> str:
+    """One instruction that keeps a wgmma in order."""
+    row = order.BY_NAME[name]
+    said = f" ({row.diagnosed})" if row.diagnosed else ""
+    facts = [
+        ("syntax", "<br>".join(f"`{text}`" for text in row.syntax)),
+        ("orders", row.orders),
+        ("where", row.where),
+        ("executed by", row.scope),
+        ("without it", row.without + said),
+        ("from", f"PTX {row.ptx_version}, {row.target}"),
+    ]
+    return table(("", ""), facts)
+
+
+def orders(_: str) -> str:
+    """The four instructions, each with its page."""
+    return table(
+        ("instruction", "orders", "where it stands"),
+        [(link(f"`{row.name}`", f"/guide/{row.name}"), row.orders, row.where) for row in order.ORDER],
+    )
+
+
+def pattern(name: str) -> str:
+    """A sequence of instructions, right or wrong, and what ptxas says of it."""
+    return block(wgmma_order.BY_NAME[name].text)
