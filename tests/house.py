@@ -87,7 +87,7 @@ NAMED: dict[str, dict[str, str]] = {
     "chain": {},
     "compare": {},
     "diagram": {"gallery": "forms", "options": "facts"},
-    "guide": {name: "facts" for name in "cpp index markdown orders overviews reading reference slips words".split()}
+    "guide": dict.fromkeys("cpp index markdown orders overviews reading reference slips words".split(), "facts")
     | {"examples": "forms", "render": "forms", "values": "forms"},
     "instruction": {
         "answers": "facts",
