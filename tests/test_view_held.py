@@ -85,7 +85,7 @@ def test_reads_end_where_shared_memory_ends() -> None:
     assert int(desc.reads(last, view).max()) + 2 == desc.SHARED_END and desc.outside(last, view) == []
     beyond = encode(last.start_address + 16, 128, 256, 0, "none")
     (told,) = desc.outside(beyond, view)
-    assert told["code"] == "reads_beyond_shared" and told["message"].startswith("8 of 1024 ")
+    assert told.code == "reads_beyond_shared" and told.message.startswith("8 of 1024 ")
 
 
 @pytest.mark.parametrize(("ptx", "name"), [(ptx, name) for ptx in (
@@ -100,10 +100,10 @@ def test_a_traces_loads_take_rows_a_line_apart(ptx: str, name: str) -> None:
     assert told is not None
     across = (op.col_count if name == "a" else op.row_count) * op.element.bits // 8
     lines = op.row_count if name == "a" else op.col_count
-    assert told["pitch_bytes"] == across
+    assert told.pitch_bytes == across
     starts = {line * across + 16 * part for line in range(lines) for part in range(across // 16)}
-    given = np.asarray(told["lane_offsets"])
+    given = np.asarray(told.lane_offsets)
     assert set(given[given >= 0].tolist()) == starts
     for lane in range(32):
         if (at := int(given[0, lane])) >= 0:
-            assert eval(told["offset"].replace("/", "//"), {"lane": lane}) == at
+            assert eval(told.offset.replace("/", "//"), {"lane": lane}) == at
