@@ -135,10 +135,11 @@ class Grid:
         return f"[{bit + self.operand.container_bits - 1}:{bit}]"
 
     def spoken_bits(self, value: int) -> str:
-        """The bits of its register that a value itself takes, as they are read out."""
+        """The bits of its register that a value itself takes, without its container's padding, as they are read out."""
         bits = self.operand.element.bits
-        _, bit = self.operand.register_of(value)
-        return f"bits {bit} to {bit + bits - 1}" if bits > 1 else f"bit {bit}"
+        _, container = self.operand.register_of(value)
+        first = container + self.operand.padding_below
+        return f"bits {first} to {first + bits - 1}" if bits > 1 else f"bit {first}"
 
     def spoken(self, row: int, col: int, title: str = "") -> str:
         """A cell read out: matrix, place, and every owner with its register and bits."""

@@ -11,6 +11,7 @@ from app.steps import facts as steps
 from layouts import descriptor as desc
 from layouts import find
 from layouts.descriptor import View, encode
+from layouts.render import cuda
 from layouts.view import Grid, operand_figure
 
 # copies in one lane and in several, packed elements of every width, 64-bit registers, a warpgroup
@@ -20,6 +21,8 @@ OPERANDS = (
     ("mma.m8n8k32.row.col.s32.s4.s4.s32", "a"), ("mma.m8n8k128.row.col.s32.b1.b1.s32.xor.popc", "a"),
     ("mma.m8n8k4.row.col.f64.f64.f64.f64", "d"), ("wgmma.mma_async.m64n16k16.f32.f16.f16", "d"),
     ("wgmma.mma_async.m64n16k32.f32.e4m3.e4m3", "a"),
+    ("mma.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e3m2.f32", "a"),
+    ("mma.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e3m2.f32", "b"),
 )  # fmt: skip
 
 
@@ -46,6 +49,7 @@ def test_every_owner_of_a_cell_is_named_with_its_register(ptx: str, name: str) -
                     value * op.container_bits // op.register_bits,
                     value * op.container_bits % op.register_bits,
                 )
+                bit += 2 if (op.element.name, op.container_bits) == ("e2m1", 8) else 0  # PTX ISA 9.1, 9.7.14.5.14
                 last = bit + op.element.bits - 1
                 assert (
                     f"register {register}" in spoken and f"{word} {thread}" in spoken and f"{op.name}{value}" in spoken
@@ -53,6 +57,16 @@ def test_every_owner_of_a_cell_is_named_with_its_register(ptx: str, name: str) -
                 assert (f"bits {bit} to {last}" if op.element.bits > 1 else f"bit {bit}") in spoken
                 if thread == owners[0][0]:
                     assert str(value) in said and str(register) in registers
+
+
+def test_a_value_padded_in_its_byte_is_read_out_where_it_lies() -> None:
+    """e2m1 takes the middle four bits of its byte, e3m2 and e2m3 the low six: PTX ISA 9.1, 9.7.14.5.14."""
+    i = find("mma.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e3m2.f32")
+    a, b = Grid(i.operand("a")), Grid(i.operand("b"))
+    assert [a.spoken_bits(value) for value in range(5)] == [f"bits {n} to {n + 3}" for n in (2, 10, 18, 26, 2)]
+    assert [b.spoken_bits(value) for value in range(4)] == [f"bits {n} to {n + 5}" for n in (0, 8, 16, 24)]
+    assert "padded as in the register: its value in bits 2 to 5." in cuda.load(i, a.operand)
+    assert "padded as in the register: its value in bits 0 to 5." in cuda.load(i, b.operand)
 
 
 def test_copies_are_named_every_one() -> None:

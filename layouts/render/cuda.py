@@ -153,7 +153,15 @@ def load(instruction: Instruction, op: Operand) -> str:
     by_column = op.name == "b"
     kind, bits = memory_type(op.element, op.container_bits), op.container_bits
     order = "column by column, ld elements apart" if by_column else "row by row, ld elements apart"
-    packed = f", {8 // bits} elements a byte, the first in the low bits" if bits < 8 else ""
+    below = op.padding_below
+    inside = f"bits {below} to {below + op.element.bits - 1}"
+    packed = (
+        f", {8 // bits} elements a byte, the first in the low bits"
+        if bits < 8
+        else f", a byte an element, padded as in the register: its value in {inside}"
+        if op.element.bits < 8
+        else ""
+    )
     stored = f" (stored, {op.col_count} of {op.dense_col_count} columns)" if op.sparsity else ""
     head = (
         f"// {op.name.upper()} {op.row_count}×{op.col_count} {op.element.name}{stored} from memory {order}{packed}.\n"
