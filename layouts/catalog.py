@@ -258,7 +258,25 @@ def _text(part: str, syntax: Syntax) -> str:
     return value if isinstance(value, str) else ".".join(value)
 
 
+def _unfinished(opcode: str, syntax: Syntax) -> LayoutError:
+    """The refusal of a text that ends before its opcode does, as `wgmma`: how it may go on, an instruction each."""
+    head = syntax.opcode.partition(".")[0]
+    begun = [text for text in OPCODES if f"{text}.".startswith(f"{syntax.opcode}.")]
+    whole = begun or [text for text in OPCODES if text.partition(".")[0] == head]
+    near = [next(i for i in instructions() if i.syntax.opcode == text) for text in whole]
+    missing = [part for part in ("layouts", "shape", "types") if all(getattr(i.syntax, part) for i in near)]
+    wrong = [
+        m for m in syntax.modifiers if all(m not in i.modifiers for i in instructions() if i.syntax.opcode in whole)
+    ]
+    reasons = [f"opcode '{syntax.opcode}' is not legal here (allowed: {', '.join(whole)})"]
+    reasons += [f"modifier '{shorten(m, 40)}' is not legal here" for m in wrong]
+    reasons.append(f"{', '.join(missing[:-1])} and {missing[-1]} are missing")
+    return _no_instruction(opcode, "; ".join(reasons), near)
+
+
 def _refusal(opcode: str, syntax: Syntax) -> LayoutError:
+    if syntax.opcode not in OPCODES and not (syntax.shape or syntax.layouts or syntax.types):
+        return _unfinished(opcode, syntax)
     near = nearest(syntax)
     closest = near[0].syntax
     wrong = [part for part in _PARTS if not _same(part, syntax, closest)]
@@ -274,9 +292,13 @@ def _refusal(opcode: str, syntax: Syntax) -> LayoutError:
         reasons.append(
             f"{label} {what} is not legal here (allowed: {', '.join(allowed[:12])}{', …' if len(allowed) > 12 else ''})"
         )
+    return _no_instruction(opcode, "; ".join(reasons), near)
+
+
+def _no_instruction(opcode: str, why: str, near: list[Instruction]) -> LayoutError:
     return LayoutError(
         "unknown_instruction",
-        f"No instruction '{shorten(opcode)}': {'; '.join(reasons)}.",
+        f"No instruction '{shorten(opcode)}': {why}.",
         "Nearest: " + ", ".join(i.ptx for i in near) + ".",
         "ptx",
         tuple(i.ptx for i in near),

@@ -115,7 +115,8 @@ def test_a_run_that_differs_is_never_one_that_ran(stored: Any) -> None:
 # offers ---------------------------------------------------------------------------------------------------------------
 
 WRONG = (
-    "mma", "wmma", "wgmma", "ldmatrix", "mna.m16n8k16.row.col.f32.f16.f16.f32", "add.f32", "", "hello",
+    "mma", "wmma", "wgmma", "wmma.load", "wgmma.sp", "wgmma.satfinite", "wgmma.both.foo", "mma.mma_async", "mma.sp",
+    "ldmatrix", "mna.m16n8k16.row.col.f32.f16.f16.f32", "add.f32", "", "hello",
     "mma.m16n8k12.row.col.f32.f16.f16.f32", "mma.m16n16k16.row.col.f32.f16.f16.f32",
     "mma.m16n8k16.col.col.f32.f16.f16.f32", "mma.m16n8k16.f32.f16.f16.f32",
     "mma.m16n8k16.row.col.f32.f16.bf16.f32", "mma.m16n8k16.row.col.f16.bf16.bf16.f16",
@@ -162,6 +163,23 @@ def offers() -> Iterator[str]:
 def test_what_is_offered_in_place_of_a_wrong_instruction() -> None:
     """Which part is wrong, what is allowed there, and the nearest legal instructions, nearest first."""
     held("nearest", "".join(offers()))
+
+
+@pytest.mark.parametrize(
+    ("text", "opcodes", "missing"),
+    [
+        ("wgmma", ("wgmma.mma_async", "wgmma.mma_async.sp"), "shape and types"),
+        ("wmma.load", ("wmma.load.a", "wmma.load.b", "wmma.load.c"), "layouts, shape and types"),
+        ("wgmma.sp", ("wgmma.mma_async", "wgmma.mma_async.sp"), "shape and types"),
+    ],
+)
+def test_an_opcode_that_ends_early_is_offered_its_own_endings(
+    text: str, opcodes: tuple[str, ...], missing: str
+) -> None:
+    """The opcodes that begin so, or have its first word; an instruction of each; and what else a text must say."""
+    error = refused(text)
+    assert f"(allowed: {', '.join(opcodes)}); {missing} are missing." in error.message
+    assert tuple(find(ptx).family.opcode.text for ptx in error.nearest) == opcodes
 
 
 def test_what_is_offered_is_legal() -> None:
