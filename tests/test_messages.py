@@ -159,6 +159,7 @@ UNREACHED = {
     "The lanes' rows are no sum of bit fields.": "every row of a table has such a sum",
     "no sum of one of M or N and one of K": "CuTe's modes are one or the other",
     "No ldmatrix fills": "a form of the page, test_chain_api",
+    "The worker's answer is of no kind of run": "a worker that answers nonsense, test_worker",
     "stands before any access": "a form of the page, test_banks",
     "unpacks 4- and 6-bit elements: no fragment run": "test_runs", "is no UTF-8 text.', 'Send JSON": "test_refusals",
 }  # fmt: skip
