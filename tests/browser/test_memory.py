@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from app.memory import facts as memory
 from layouts.descriptor import Descriptor
+from layouts.table.descriptors import WGMMA
 from layouts.tile_map import TileMap
 
 pytestmark = pytest.mark.browser
@@ -42,6 +43,41 @@ def test_every_view_follows_a_bit(open_page: Any) -> None:
     assert word_of(page) == START and page.input_value("[name=sbo_bytes]") == "1024"
     page.click("#redo")
     analysed(page, expected)
+
+
+def test_an_edit_after_undo_clears_redo(open_page: Any) -> None:
+    """By a bit, by a drag and by a field: what was undone before an edit cannot come back; what it changed can."""
+    page = open_page(f"/descriptor/wgmma/{START}")
+    for edit in (
+        lambda: page.click("#bits [data-bit='30']"),
+        lambda: page.drag_and_drop("#bits [data-bit='12']", "#bits [data-bit='10']"),
+        lambda: page.fill("[name=sbo_bytes]", "2048"),
+    ):
+        before = word_of(page)
+        page.click("#bits [data-bit='45']")
+        page.click("#undo")
+        assert word_of(page) == before and page.locator("#redo").is_enabled()
+        edit()
+        after = word_of(page)
+        assert after != before and page.locator("#redo").is_disabled()
+        page.click("#undo")
+        assert word_of(page) == before
+        page.click("#redo")
+        assert word_of(page) == after and page.locator("#redo").is_disabled()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_field_has_one_colour_in_its_bits_and_its_label(open_page: Any, scheme: str) -> None:
+    page = open_page(f"/descriptor/wgmma/{START}", scheme=scheme)
+    painted = "(all, side) => all.map((one) => [one.dataset.bit ?? one.id, getComputedStyle(one)[side]])"
+    bits = {int(bit): colour for bit, colour in page.eval_on_selector_all("#bits .bit", painted, "backgroundColor")}
+    labels = dict(page.eval_on_selector_all("#fields label", painted, "borderLeftColor"))
+    names = {field.name: range(field.low, field.high + 1) for field in WGMMA.fields}
+    assert set(labels) == set(names) and len(set(labels.values())) == len(names)
+    assert {name: {bits.pop(at) for at in places} for name, places in names.items()} == {
+        name: {colour} for name, colour in labels.items()
+    }
+    assert len(set(bits.values())) == 1 and not set(bits.values()) & set(labels.values())  # the reserved bits
 
 
 def test_dragging_paints_the_first_bits_new_value(open_page: Any) -> None:

@@ -1,0 +1,42 @@
+// The 64 bits: a click toggles one, a drag paints the first bit's new value, arrows walk, space and Enter toggle.
+import { $ } from "../kit/dom.js";
+import { bit, follow, now, paint, set, settle } from "./word.js";
+
+const STEPS = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -32, ArrowDown: 32 };
+const grid = $("bits");
+const buttons = [...grid.querySelectorAll(".bit")];
+let painting = null; // while the pointer is down: the value it paints, and the word before
+
+follow(() => {
+  for (const button of buttons) {
+    const value = bit(button.dataset.bit);
+    button.lastElementChild.textContent = value;
+    button.classList.toggle("one", value === 1n);
+    button.setAttribute("aria-pressed", value === 1n);
+  }
+});
+
+grid.addEventListener("pointerdown", (event) => {
+  const button = event.target.closest(".bit");
+  if (!button) return;
+  event.preventDefault();
+  button.focus();
+  button.releasePointerCapture?.(event.pointerId);
+  painting = { value: 1n - bit(button.dataset.bit), before: now() };
+  paint(button.dataset.bit, painting.value);
+});
+grid.addEventListener("pointerover", (event) => {
+  const button = painting && event.target.closest(".bit");
+  if (button) paint(button.dataset.bit, painting.value);
+});
+addEventListener("pointerup", () => {
+  if (painting) settle(painting.before);
+  painting = null;
+});
+grid.addEventListener("keydown", (event) => {
+  const button = event.target.closest(".bit"), step = STEPS[event.key];
+  if (!button || !(step || event.key === " " || event.key === "Enter")) return;
+  event.preventDefault();
+  if (step) buttons[buttons.indexOf(button) + step]?.focus();
+  else set(now() ^ (1n << BigInt(button.dataset.bit)));
+});

@@ -1,0 +1,49 @@
+// The word's box: hex is followed while it is typed, any other spelling is read by the server when it is sent.
+import { $ } from "../kit/dom.js";
+import { root } from "../kit/place.js";
+import { hex } from "./format.js";
+import { follow, now, set, whenSettled } from "./word.js";
+
+const box = $("word"), wrong = $("word-error"), notes = $("word-notes");
+
+follow(() => { if (document.activeElement !== box) box.value = hex(now()); });
+whenSettled(() => { wrong.hidden = notes.hidden = true; });
+
+function tell(place, text) {
+  place.textContent = text;
+  place.hidden = !text;
+}
+
+async function send() {
+  const asked = JSON.stringify({ text: box.value, start: $("kept-start").value });
+  const headers = { "content-type": "application/json" };
+  const answer = await fetch(`${root}/descriptor/read.json`, { method: "POST", headers, body: asked });
+  const body = await answer.json();
+  if (!answer.ok) {
+    tell(notes, "");
+    return tell(wrong, `${body.error.message} ${body.error.hint}`);
+  }
+  set(BigInt(body.descriptor));
+  box.value = body.descriptor;
+  tell(wrong, "");
+  tell(notes, body.notices.join(" "));
+}
+
+$("word-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  return send();
+});
+box.addEventListener("input", () => {
+  const text = box.value.replace(/[\s_]/g, "");
+  if (/^0x[0-9a-f]{1,16}$/i.test(text)) set(BigInt(text));
+});
+box.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") {
+    box.value = hex(now());
+    wrong.hidden = true;
+  } else if (event.key === "Enter" && !event.shiftKey) {
+    event.preventDefault();
+    $("word-form").requestSubmit();
+  }
+});
+$("copy-word").addEventListener("click", () => navigator.clipboard.writeText(hex(now())));
