@@ -12,7 +12,7 @@ from layouts.errors import LayoutError
 from layouts.swizzle import Mode
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Format:
     """One format: who reads it, its fields from bit 0 on, mode → code in the field `coded`.
 
