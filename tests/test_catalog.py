@@ -36,6 +36,10 @@ F8 = "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e3m2.f32"
         ("ldmatrix.m8n8.x4.trans.shared::cta.b16", "ldmatrix.sync.aligned.m8n8.x4.trans.shared::cta.b16"),
         ("ldmatrix.m8n8.x1.b16", "ldmatrix.sync.aligned.m8n8.x1.b16"),
         (
+            "ldmatrix.shared::cta.m8n16.x2.b8x16.b6x16_p32",
+            "ldmatrix.sync.aligned.m8n16.x2.shared::cta.b8x16.b6x16_p32",
+        ),
+        (
             "wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",
             "wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",
         ),

@@ -17,8 +17,10 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from app.kit import logs
+from app.kit.asgi import Receive, Scope, Send
 from app.kit.examples import BODIES
 from app.kit.headers import Headers
+from app.kit.prefix import Prefix
 from app.kit.rate import Rate, TooOftenError
 from app.kit.settings import Settings, rows, variable
 from app.kit.wire import _coding
@@ -422,6 +424,24 @@ def test_every_link_stays_under_the_prefix(sent: str) -> None:
     assert get(app, f"{sent}/api/v1/instructions").headers["access-control-allow-origin"] == "*"
     assert f"http://127.0.0.1/tools/lanescope/i/{M16}.svg" in get(app, sent + "/diagram").body.decode()
     assert get(app, "/tools/lanescopex/").status == 404
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        (b"/i/x", b"/tools/i/x"), (b"/tools/i/x", b"/tools/i/x"), (b"/toolsx", b"/tools/toolsx"),
+        (b"//elsewhere/x", b"//elsewhere/x"), (b"https://elsewhere/x", b"https://elsewhere/x"),
+    ],
+)  # fmt: skip
+def test_only_a_redirect_within_the_server_is_moved_below_the_prefix(given: bytes, sent: bytes) -> None:
+    """What names another host, `//host` among it, stays as it is."""
+
+    async def redirects(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 303, "headers": [(b"location", given), (b"x-at", b"/i")]})
+        await send({"type": "http.response.body", "body": b""})
+
+    answer = get(Prefix(redirects, "/tools"), "/tools/go")
+    assert answer.headers["location"] == sent.decode() and answer.headers["x-at"] == "/i"
 
 
 def test_scripts_ask_below_the_prefix() -> None:
