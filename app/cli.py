@@ -134,9 +134,9 @@ def show(
     elif op and lane:
         result = answers.of_lane(op, number(lane, "lane"), number(value, "value") if value else None)
     else:
-        from app.instruction import facts as payload
+        from app.instruction import facts as about
 
-        result = payload.operand_map(found, op) if op else payload.detail(found)
+        result = about.operand_map(found, op) if op else about.detail(found)
     if as_json:
         return print_json(result)
     if op and sys.stdout.isatty():

@@ -178,11 +178,11 @@ def test_rows_name_what_is_in_the_catalogue() -> None:
 
 def test_the_command_line_says_what_memory_must_be() -> None:
     from app.instruction import answers
-    from app.instruction import facts as payload
+    from app.instruction import facts as about
 
     def told(ptx: str) -> str:
         found = find(ptx)
-        return answers.text(found, None, payload.detail(found))
+        return answers.text(found, None, about.detail(found))
 
     text = told("wmma.load.a.row.m16n16k16.f16")
     assert (

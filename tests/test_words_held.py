@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from app.instruction import facts as payload
+from app.instruction import facts as about
 from app.main import create_app
 from layouts import catalog, find
 from layouts.errors import LayoutError
@@ -29,7 +29,7 @@ MXF4 = "mma.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0"  # 
 
 def badges(i: Instruction) -> str:
     """A badge a line; a date is that of the stored run, so it is DATE here."""
-    text = "".join(f"  {e.kind}: {e.text} | {e.by} | {e.date}\n" for e in payload.evidence(i))
+    text = "".join(f"  {e.kind}: {e.text} | {e.by} | {e.date}\n" for e in about.evidence(i))
     return re.sub(r"\d{4}-\d\d-\d\d", "DATE", text)
 
 
@@ -104,12 +104,12 @@ def test_a_run_that_differs_is_never_one_that_ran(stored: Any) -> None:
     for name, ptx in (("differs", F16), ("differs", WGMMA), ("one form differs", F16), ("one form differs", WGMMA)):
         stored(name)
         i = find(ptx)
-        (first, *_), runs = payload.evidence(i), catalog.runs(i)
+        (first, *_), runs = about.evidence(i), catalog.runs(i)
         assert [run.agrees for run in runs] == [False] and first.kind == "differs" and "DIFFERS" in first.text
-        assert not any(e.kind == "ran" for e in payload.evidence(i))
+        assert not any(e.kind == "ran" for e in about.evidence(i))
         assert any("differ" in line for line in kernel.title(plan(i)))
     stored("two devices, one differs")
-    assert [e.kind for e in payload.evidence(find(F16))][:2] == ["ran", "differs"]
+    assert [e.kind for e in about.evidence(find(F16))][:2] == ["ran", "differs"]
 
 
 # offers ---------------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from app.diagram import forms as pictures
 from app.diagram.options import DIAGRAM
-from app.instruction import facts as payload
+from app.instruction import facts as about
 from app.instruction.facts import Detail, OperandMap
 from app.kit.api import ApiRoute, Ptx, part, query, typed, word
 from app.kit.media import FORMS
@@ -100,7 +100,7 @@ def operand_picture(
     shown = found.operand(operand)
     if form == "json":
         pictures.check(form, found, given)
-        return json_body(payload.operand_map(found, shown))
+        return json_body(about.operand_map(found, shown))
     return picture(*pictures.instruction(form, found, shown, given, draw=later))
 
 
@@ -116,7 +116,7 @@ def instruction_picture(
     found = catalog.find(ptx)
     pictures.check("svg" if form == PROGRAM else form, found, given)
     if form == "json":
-        return json_body(payload.detail(found))
+        return json_body(about.detail(found))
     if form in (PROGRAM, "txt"):
         text = cuda.program(found) if form == PROGRAM else syntax.syntax(found)
         return Body(text.encode(), FORMS["txt"])

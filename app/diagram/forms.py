@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from app.diagram.options import DIAGRAM
-from app.instruction import facts as payload
+from app.instruction import facts as about
 from app.instruction import state
 from app.kit.encode import dumps
 from app.kit.media import FORMS
@@ -56,7 +56,7 @@ def instruction(
     if form in ("txt", "md", "csv"):
         return _text(form, figure, style, title).encode(), FORMS[form]
     if form == "json":
-        facts = payload.operand_map(found, operand) if operand else payload.detail(found)
+        facts = about.operand_map(found, operand) if operand else about.detail(found)
         return dumps(facts), FORMS[form]
     return _drawn(form, diagram(figure, style, title, describe(found, figure)), query, draw)
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from app.instruction import facts as payload
+from app.instruction import facts as about
 from app.instruction.facts import AddressMap, Detail, OperandMap, ScaleMap
 from app.kit.api import ApiRoute, Ptx, part
 from app.kit.schemas import NumberText
@@ -24,7 +24,7 @@ def instruction(ptx: Ptx) -> Response:
     """One instruction by its PTX text, with or without `.sync.aligned`; an unknown one is answered with the nearest
     legal.
     """
-    return json_body(payload.detail(catalog.find(ptx)))
+    return json_body(about.detail(catalog.find(ptx)))
 
 
 @router.get("/instructions/{ptx}/operands/{name}", responses={200: {"model": OperandMap | ScaleMap | AddressMap}})
@@ -43,4 +43,4 @@ def operand(
         key: number(given or 0, key)
         for key, given in (("selector", selector), ("byte_id", byte_id), ("thread_id", thread_id))
     }
-    return json_body(payload.any_operand(catalog.find(ptx), name, **chosen))
+    return json_body(about.any_operand(catalog.find(ptx), name, **chosen))

@@ -8,7 +8,7 @@ from typing import Any
 from app.catalogue import topics
 from app.diagram import forms as pictures
 from app.gpu import fragments, runs
-from app.instruction import facts as payload
+from app.instruction import facts as about
 from app.instruction import lanes, pickers, state
 from app.instruction import wmma as wmma_facts
 from app.instruction.code import code_parts
@@ -36,7 +36,7 @@ class RunChoices:
 
 
 @fact
-class ScaleTable(payload.ScaleMap):
+class ScaleTable(about.ScaleMap):
     """A scale map as a table: a cell is lane and byte, a line of cells one row of A or column of B."""
 
     cells: tuple[tuple[str, ...], ...]
@@ -169,12 +169,12 @@ def page_context(
     return {
         "found": found,
         "path": path_of(found),
-        "detail": payload.detail(found),
+        "detail": about.detail(found),
         "related": topics.of(found),
         "assembled": catalog.assembled(found),
         "assembler": catalog.assembler()["assembler"],
-        "evidence": payload.evidence(found),
-        "operands": [payload.operand_facts(found, op) for op in distinct],
+        "evidence": about.evidence(found),
+        "operands": [about.operand_facts(found, op) for op in distinct],
         "state": chosen,
         "notices": notices,
         "pickers": pickers.pickers(found),
@@ -208,7 +208,7 @@ def scale_tables(found: Instruction, query: Mapping[str, str]) -> list[ScaleTabl
                 f"{name}: byte-id is one of {', '.join(map(str, scale.byte_ids))}, thread-id one of"
                 f" {', '.join(map(str, scale.thread_ids))}; 0 is shown."
             )
-        facts = payload.scale_map(found, name, picked["byte_id"], picked["thread_id"])
+        facts = about.scale_map(found, name, picked["byte_id"], picked["thread_id"])
         cells = tuple(
             tuple(f"T{t}.b{b}" for t, b in zip(ts, bs, strict=True))
             for ts, bs in zip(facts.thread.tolist(), facts.byte.tolist(), strict=True)

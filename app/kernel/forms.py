@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.instruction import facts as payload
+from app.instruction import facts as about
 from app.kernel import facts as programs
 from app.kit import links
 from app.kit.fact import fact
@@ -58,7 +58,7 @@ def context(made: Plan, given: dict[str, str], error: LayoutError | None) -> dic
     options = {side: text for side, text in (given if error else programs.spelled(made)).items() if text}
     return {
         "found": found,
-        "evidence": payload.evidence(found),
+        "evidence": about.evidence(found),
         "error": error,
         "facts": None if error else programs.facts(made),
         "fields": {side: _fields(made, side, given[side] if error else "") for side in SIDES},
