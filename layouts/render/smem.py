@@ -27,9 +27,9 @@ def xor(mode: Mode, offset: str, past: int = 0) -> str:
     """
     if mode.chunks == 1:
         return offset
-    if past:
-        return f"(({offset} + {past}) ^ ((({offset} + {past}) >> 7 & {mode.chunks - 1}) << 4)) - {past}"
-    return f"{offset} ^ (({offset} >> 7 & {mode.chunks - 1}) << 4)"
+    own, at = mode.swizzle(), f"({offset} + {past})" if past else offset
+    swizzled = f"{at} ^ (({at} >> {own.base + own.shift} & {(1 << own.bits) - 1}) << {own.base})"
+    return f"({swizzled}) - {past}" if past else swizzled
 
 
 def offset(tile: Tile, name: str = "a") -> str:
