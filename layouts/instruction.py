@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 from math import prod
-from typing import Any
 
 from layouts.dtypes import DType, dtype
 from layouts.errors import LayoutError
@@ -263,7 +262,8 @@ class Family:
     memory    where a load reads and a store writes, None for the rest
     reads     multiplicand → where it may lie, for those that need not lie in registers
     specified whether PTX states the fragments; where it leaves them to the architecture, only the family's own loads
-    and stores fill them types     one string a variant: the types in the order of `slots`
+              and stores fill them
+    types     one string a variant: the types in the order of `slots`
     fragments operand → pattern, its sizes in m, n, k and v (elements a register)
     container bits an element takes in its register where that is more than its own (f8f6f4: 8)
     elsewhere operand → why it has no register map
@@ -397,7 +397,7 @@ class Family:
 
 def cross(template: str, **choices: str) -> tuple[str, ...]:
     """Types by comprehension: cross("s32 {a} {b} s32", a="s8 u8", b="s8 u8") gives the four strings."""
-    keys: list[Any] = list(choices)
+    keys = list(choices)
     return tuple(
         template.format(**dict(zip(keys, combination, strict=True)))
         for combination in product(*(choices[key].split() for key in keys))
