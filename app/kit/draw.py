@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from layouts.pattern import IntArray
 from layouts.render.svg import svg
 from layouts.view import LEFT, TOP, Figure, Grid, Panel, row_figure
 
-Array = NDArray[Any]
 MOST_LABELS = 4200
 
 
-def drawn(title: str, wrong: Array, texts: list[list[str]]) -> dict[str, str]:
+def drawn(title: str, wrong: NDArray[np.bool_], texts: list[list[str]]) -> dict[str, str]:
     rows, cols = wrong.shape
     longest = max(len(text) for row in texts for text in row)
     width = min(max(18.0, 7.0 * longest + 6), 64.0) if rows * cols <= MOST_LABELS else max(2.6, 1040 / cols)
@@ -27,20 +27,7 @@ def drawn(title: str, wrong: Array, texts: list[list[str]]) -> dict[str, str]:
     return {"title": title, "svg": svg(figure, title=title, palette=None, labels_up_to=MOST_LABELS)}
 
 
-def marked(grid: Grid, category: Any, texts: list[list[str]], title: str) -> str:
+def marked(grid: Grid, category: IntArray, texts: list[list[str]], title: str) -> str:
     figure = row_figure([(f"{grid.operand.name.upper()} {grid.rows}×{grid.cols}", grid)])
-    panel = figure.panels[0]
-    marked = Panel(
-        panel.name,
-        panel.title,
-        panel.rows,
-        panel.cols,
-        panel.x,
-        panel.y,
-        panel.cell_width,
-        panel.cell_height,
-        grid,
-        category,
-        texts,
-    )
-    return svg(Figure(figure.width, figure.height, (marked,)), title=title, palette=None, labels_up_to=1100)
+    panel = replace(figure.panels[0], category=category, texts=texts)
+    return svg(replace(figure, panels=(panel,)), title=title, palette=None, labels_up_to=1100)
