@@ -196,7 +196,7 @@ def load(op: Operand) -> Load | None:
         found = chain.advise(op, "K")
     except LayoutError:
         return None
-    best = next((c for c in found if "b8" not in c.load.instruction.ptx), None)
+    best = next((c for c in found if c.load.instruction.types["data"] != "b8"), None)
     if best is None:
         return None
     pitch = op.dense_col_count * op.container_bits // 8 if op.name == "a" else op.row_count * op.container_bits // 8
