@@ -100,6 +100,21 @@ def test_scale_factors_are_a_half_one_and_two() -> None:
         assert codec.decode(np.array(codec.scale_codes(name), np.uint64), name).tolist() == [0.5, 1, 2]
 
 
+# Past the largest, infinite and negative: infinity where there is one, else the largest.
+# OCP FP8 1.0, table 1; OCP MX 1.0.
+PAST = {
+    "e4m3": (0x7E, 0x7E, 0xFE), "e5m2": (0x7C, 0x7C, 0xFC), "e3m2": (0x1F, 0x1F, 0x3F),
+    "e2m3": (0x1F, 0x1F, 0x3F), "e2m1": (0x7, 0x7, 0xF), "f16": (0x7C00, 0x7C00, 0xFC00),
+    "bf16": (0x7F80, 0x7F80, 0xFF80),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list(PAST))
+def test_what_is_too_large_has_a_code_of_its_own(name: str) -> None:
+    largest = codec.bounds(name)[1]
+    assert tuple(codec.encode(np.array([4 * largest, np.inf, -np.inf]), name).tolist()) == PAST[name]
+
+
 def test_whole_numbers_wrap_as_two_s_complement() -> None:
     assert codec.encode(np.array([-1, -2, 7]), "s4").tolist() == [15, 14, 7]
     assert codec.decode(np.array([15, 14, 7, 0xF3], np.uint64), "s4").tolist() == [-1, -2, 7, 3]

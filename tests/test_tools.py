@@ -121,7 +121,7 @@ def test_metadata_api(client: TestClient) -> None:
     words[0] = "0x4444444E"
     turned = client.get(path, params={"words": ",".join(words)}).json()
     assert turned["col"][0][:2] == [2, 3] and turned["col"][1] == plain["col"][1]
-    for given, field in (("0x44444443", "metadata"), ("xyz", "words"), ("0 0", "words")):
+    for given, field in (("0x44444443", "metadata"), ("xyz", "words"), ("0 0", "words"), ("0x144444444", "words")):
         bad = client.get(path, params={"words": given})
         assert bad.status_code == 422 and bad.json()["error"]["field"] == field
     assert client.get(path, params={"selector": 4}).json()["error"]["field"] == "selector"
