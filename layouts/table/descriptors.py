@@ -7,31 +7,20 @@ from layouts.format import Format
 from layouts.swizzle import mode
 
 START = Field(
-    "start_address",
-    0,
-    13,
-    16,
-    "bytes of the shared window, low 18 bits",
-    "start_address",
-    "start address",
-    "start",
-    "the start",
-    9,
+    "start_address", 0, 13, 16, "bytes of the shared window, low 18 bits",
+    title="start address", short="start", said="the start", columns=9,
+)  # fmt: skip
+LBO = Field(
+    "lbo", 16, 29, 16, "leading dimension byte offset", "lbo_bytes", title="LBO", short="LBO", said="LBO", columns=8
 )
-LBO = Field("lbo", 16, 29, 16, "leading dimension byte offset", "lbo_bytes", "LBO", "LBO", "LBO", 8)
-SBO = Field("sbo", 32, 45, 16, "stride dimension byte offset", "sbo_bytes", "SBO", "SBO", "SBO", 8)
+SBO = Field(
+    "sbo", 32, 45, 16, "stride dimension byte offset", "sbo_bytes", title="SBO", short="SBO", said="SBO", columns=8
+)
 BASE_OFFSET = Field(
-    "base_offset",
-    49,
-    51,
-    1,
-    "128-byte rows past the pattern's boundary",
-    "base_offset",
-    "base offset",
-    "base",
-    "the base offset",
-)
-SWIZZLE = Field("swizzle", 62, 63, 1, "0 none, 1 128B, 2 64B, 3 32B", "swizzle", "swizzle", "swz", "the swizzle mode")
+    "base_offset", 49, 51, meaning="128-byte rows past the pattern's boundary",
+    title="base offset", short="base", said="the base offset",
+)  # fmt: skip
+SWIZZLE = Field("swizzle", 62, 63, meaning="0 none, 1 128B, 2 64B, 3 32B", short="swz", said="the swizzle mode")
 
 WGMMA = Format(
     "wgmma",
