@@ -165,7 +165,7 @@ def check(kind: Access, address: object) -> list[int | None]:
         raise LayoutError(
             "bad_address",
             f"{len(address)} addresses for {kind.name}.",
-            f"Give {LANES}, or {kind.lanes}, one a lane.",
+            f"Give {', or '.join(map(str, dict.fromkeys((LANES, kind.lanes))))}, one a lane.",
             "address",
         )
     given: list[int | None] = []

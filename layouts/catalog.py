@@ -280,6 +280,9 @@ def _refusal(opcode: str, syntax: Syntax) -> LayoutError:
     near = nearest(syntax)
     closest = near[0].syntax
     wrong = [part for part in _PARTS if not _same(part, syntax, closest)]
+    missing = [part for part in wrong if not _text(part, syntax) and all(getattr(i.syntax, part) for i in near)]
+    if len(missing) > 1:
+        wrong = [part for part in wrong if part not in missing]
     reasons = []
     for part in wrong:
         given = _text(part, syntax)
@@ -287,11 +290,15 @@ def _refusal(opcode: str, syntax: Syntax) -> LayoutError:
         allowed = _unique(
             _text(part, i.syntax) or "none" for i in instructions() if all(_same(p, closest, i.syntax) for p in others)
         )
-        what = f"'{given}'" if given else "nothing"
         label = part[:-1] if part in ("layouts", "modifiers") else part
-        reasons.append(
-            f"{label} {what} is not legal here (allowed: {', '.join(allowed[:12])}{', …' if len(allowed) > 12 else ''})"
+        said = (
+            f"{label} '{given}' is not legal here" if given else f"{label} {'are' if part == 'types' else 'is'} missing"
         )
+        if not (given or part in missing):
+            said = f"{label} nothing is not legal here"
+        reasons.append(f"{said} (allowed: {', '.join(allowed[:12])}{', …' if len(allowed) > 12 else ''})")
+    if len(missing) > 1:
+        reasons.append(f"{', '.join(missing[:-1])} and {missing[-1]} are missing")
     return _no_instruction(opcode, "; ".join(reasons), near)
 
 

@@ -142,7 +142,7 @@ GPU_OF = {
     "app/kit/ran.py": {"runs"},
     "app/runs/facts.py": {"runs", "verify"},
     "app/runs/hardware.py": {"pool"},
-    "app/runs/page.py": {"runs"},
+    "app/runs/page.py": {"runs", "verify"},
     "app/runs/schemas.py": {"products"},
     "app/steps/draw.py": {"own"},
     "app/steps/facts.py": {"numbers", "own", "products", "runs"},

@@ -21,16 +21,14 @@ def drawn() -> str:
     out: list[str] = []
     y = 44.0
     y = _row(out, y, "doors", [("main", "top"), ("cli", "top"), ("export", "top")])
-    features = [(name, "feature") for name in NAMED]
-    half = -(-len(features) // 2)
-    y = _row(out, y, "features", features[:half])
-    y = _row(out, y, "", features[half:])
-    y = _row(
-        out,
-        y,
-        "in a feature",
-        [(f"{name}.py", "feature") for name in ("page", "api", "verbs", "forms", "draw", "facts", "schemas")],
-    )
+    y = _block(out, y, "features, a folder each", ", ".join(NAMED))
+    for label, kinds in (
+        ("the kinds of file", "page api verbs"),
+        ("in a feature", "forms"),
+        ("", "draw schemas"),
+        ("", "facts"),
+    ):
+        y = _row(out, y, label, [(f"{kind}.py", "feature") for kind in kinds.split()])
     y = _row(out, y, "shared", [("kit", "kit"), ("gpu: kinds of run, and the worker that has CuPy", "gpu")])
     y += 14
     out.append(f'<path d="M16 {y:.0f}H{WIDE - 16}" stroke="{LINE}" stroke-dasharray="5 4"/>')
@@ -45,6 +43,21 @@ def drawn() -> str:
     )
     title = f'<text x="16" y="28" font-size="16" fill="{INK}">What stands higher may import what stands lower</text>'
     return "\n".join([head, f'<rect width="100%" height="100%" fill="{PAPER}"/>', title, *out, "</svg>\n"])
+
+
+def _block(out: list[str], y: float, label: str, text: str) -> float:
+    """Rooms that stand beside one another, as one box; the y of the next floor."""
+    out.append(f'<text x="16" y="{y + 20:.0f}" fill="{MUTED}">{escape(label)}</text>')
+    wide = WIDE - LEFT - 16
+    out.append(
+        f'<rect x="{LEFT}" y="{y:.0f}" width="{wide}" height="{HIGH}" rx="3" fill="{FILLS["feature"]}" '
+        f'stroke="{LINE}"/>'
+    )
+    out.append(
+        f'<text x="{LEFT + wide / 2:.0f}" y="{y + 20:.0f}" text-anchor="middle" fill="{INK}" font-size="12">'
+        f"{escape(text)}</text>"
+    )
+    return y + HIGH + 6
 
 
 def _row(out: list[str], y: float, label: str, rooms: list[tuple[str, str]]) -> float:

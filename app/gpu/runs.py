@@ -113,6 +113,8 @@ def _plan(given: Mapping[str, Any], instruction: Instruction) -> Plan:
 
 def _check_banks(given: Mapping[str, Any]) -> Json:
     row = model.access(given.get("access"))
+    if "address" not in given:
+        raise LayoutError("bad_address", "address is missing.", "A byte address a lane: [0, 16, …].", "address")
     return {"access": row.name, "address": model.check(row, given.get("address"))}
 
 

@@ -48,7 +48,14 @@ METHODS = {
     "banks": "clocks of random and regular lane addresses against the predicted wavefronts",
 }
 DESCRIPTOR_RUNS, BANK_RUNS = 40, 24
-PARTS = ("descriptors", "banks", "chains", "programs", "code")
+# What runs beside the instructions' own maps: its name, and what it shows where it agrees.
+PARTS = {
+    "descriptors": "maps as the address model says",
+    "banks": "address patterns that take the clocks the wavefronts say",
+    "chains": "generated loads and stores that put every byte right",
+    "programs": "whole programs whose own check found every element right",
+    "code": "generated functions that give every word the maps give",
+}
 _METHOD_OF = {"descriptors": "descriptor"}  # parts whose method has another name
 Progress = Callable[[str, str, int], None]
 

@@ -6,6 +6,7 @@ KEYS = (
     ("a  b  d", "jump to that operand's matrix"),
     ("Enter or space", "pin the cell's lane; in D, trace its dot product too"),
     ("Esc", "free the pinned cell"),
+    ("Enter or space", "in sparsity metadata: the next legal choice of a group; arrows move"),
     ("t", "light or dark"),
     ("?", "this page"),
 )

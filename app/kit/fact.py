@@ -45,8 +45,15 @@ def _document(cls: type, core: Any, handler: Any) -> Json:
     schema["required"] = [field.name.rstrip("_") for field in dataclasses.fields(cls) if not _optional(field)]
     for field in dataclasses.fields(cls):
         if _optional(field):
-            schema["properties"][field.name.rstrip("_")].pop("default", None)
+            schema["properties"][field.name.rstrip("_")] = _given(schema["properties"][field.name.rstrip("_")])
     return dict(schema)
+
+
+def _given(kind: Json) -> Json:
+    """The schema of a field that is left out where it is None: it is never null."""
+    kinds = [one for one in kind.get("anyOf", ()) if one != {"type": "null"}]
+    rest = {name: value for name, value in kind.items() if name not in ("default", "anyOf")}
+    return {**kinds[0], **rest} if len(kinds) == 1 else {**rest, **({"anyOf": kinds} if kinds else {})}
 
 
 def sometimes() -> Any:

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from app.gpu import runs
+from app.gpu.verify import PARTS
 from app.kernel import facts as programs
 from app.kit.api import OffLoop
 from app.kit.errors import status_of
@@ -33,7 +34,9 @@ async def gpu_page(request: Request) -> Response:
     """
     now = await status(request)
     return await off_loop(
-        lambda: page(request, "runs/page.html", {"status": now, "devices": table(), "kinds": runs.KINDS})
+        lambda: page(
+            request, "runs/page.html", {"status": now, "devices": table(), "kinds": runs.KINDS, "parts": PARTS}
+        )
     )
 
 

@@ -1,7 +1,7 @@
 // Pinning: a cell stays in focus and in the URL until it, or Escape, frees it.
 import { lightUp } from "./picture.js";
 import { fillPanel } from "./panel.js";
-import { speak } from "./spoken.js";
+import { say, speak } from "./spoken.js";
 import { pinOf, remember, state } from "./state.js";
 
 /** Pins a cell, or frees it where it is the pinned one; null frees whatever is pinned. */
@@ -12,4 +12,5 @@ export function pin(cell) {
   lightUp();
   fillPanel();
   if (cell) speak(cell, state.pin ? ", pinned" : ", freed");
+  else say("freed");
 }

@@ -4,6 +4,11 @@ import { fill } from "../kit/template.js";
 import { owners } from "./owners.js";
 import { data } from "./state.js";
 
+/** Says a word by itself. */
+export function say(text) {
+  $("spoken").textContent = text;
+}
+
 export function speak(cell, more = "") {
   const op = cell.panel.operand, { unit, spoken } = data;
   const all = owners(cell).map(({ thread, value }) => {
