@@ -22,7 +22,7 @@ from app.banks import page as banks_page
 from app.catalogue import api as catalogue_api
 from app.catalogue import page as catalogue_page
 from app.catalogue import search
-from app.catalogue.facts import Limits, family_counts
+from app.catalogue.facts import ChapterFamilies, Limits, chapters
 from app.chain import api as chain_api
 from app.chain import page as chain_page
 from app.compare import api as compare_api
@@ -112,11 +112,11 @@ templates.env.globals["plotly_url"] = plotly_url
 
 
 @lru_cache(maxsize=1)
-def nav_families() -> list[str]:
-    return [family.name for family in family_counts()]
+def nav_chapters() -> list[ChapterFamilies]:
+    return chapters()
 
 
-templates.env.globals["nav_families"] = nav_families
+templates.env.globals["nav_chapters"] = nav_chapters
 
 
 def create_app(

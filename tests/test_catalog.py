@@ -8,9 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.catalogue import facts as catalogue
 from layouts import catalog
 from layouts.errors import LayoutError
+from layouts.instruction import PTX, Opcode
 from layouts.syntax import Syntax
+from layouts.table.chapters import chapter_of
 
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 F8 = "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e3m2.f32"
@@ -148,3 +151,23 @@ def test_an_operand_that_is_not_there() -> None:
         catalog.find(M16).operand("x")
     with pytest.raises(LayoutError, match="shared memory"):
         catalog.find("wgmma.mma_async.m64n8k16.f32.f16.f16").operand("b")
+
+
+def test_every_family_stands_in_the_chapter_of_each_of_its_opcodes() -> None:
+    shown = catalogue.chapters()
+    held = {family.name: family for chapter in shown for family in chapter.families}
+    assert held == {family.name: family for family in catalogue.family_counts()}
+    assert sum(family.count for chapter in shown for family in chapter.families) == len(catalog.instructions())
+    for chapter in shown:
+        for family in chapter.families:
+            rows = [row for row in catalog.families() if row.name == family.name]
+            assert all(row.opcode.source.section.startswith(f"{chapter.section}.") for row in rows), family.name
+            assert set(family.sections) == {row.opcode.source.section for row in rows}
+
+
+@pytest.mark.parametrize(
+    ("section", "chapter"),
+    [("9.7.14.5.14", "9.7.14"), ("9.7.15", "9.7.15"), ("9.7.16.8.3", "9.7.16"), ("9.7.1", ""), ("9.7.140.1", "")],
+)
+def test_an_opcode_stands_in_one_chapter(section: str, chapter: str) -> None:
+    assert chapter_of(Opcode("x", "does", PTX(section))).section == chapter

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -13,8 +14,11 @@ from app.kit.names import Family, known_types
 from app.kit.rows import Row, row
 from layouts import catalog
 from layouts.errors import LayoutError
+from layouts.instruction import Family as FamilyRow
 from layouts.instruction import Instruction
+from layouts.overview import section
 from layouts.render.svg import svg
+from layouts.table.chapters import Chapter, chapter_of
 from layouts.view import figure_of
 
 FAVOURITES = (
@@ -58,10 +62,21 @@ class Listing:
 
 @fact
 class FamilyCount:
-    """A family, and how many variants it has."""
+    """A family as PTX writes it, how many variants it has, and the sections of the PTX ISA with its opcodes' syntax."""
 
     name: Family
     count: int
+    called: str
+    sections: tuple[str, ...]
+
+
+@fact
+class ChapterFamilies:
+    """A chapter of the PTX ISA with its families."""
+
+    section: str
+    title: str
+    families: tuple[FamilyCount, ...]
 
 
 @fact
@@ -78,10 +93,34 @@ class Thumbnail:
 
 def family_counts() -> list[FamilyCount]:
     """Families in the contract's order with their number of variants."""
-    counts = dict.fromkeys(catalog.FAMILY_NAMES, 0)
-    for instruction in catalog.instructions():
-        counts[instruction.family.name] += 1
-    return [FamilyCount(name=name, count=count) for name, count in counts.items() if count]
+    counts = Counter(instruction.family.name for instruction in catalog.instructions())
+    return [
+        FamilyCount(
+            name=name,
+            count=counts[name],
+            called=section(_first(name)),
+            sections=tuple(dict.fromkeys(row.opcode.source.section for row in catalog.families() if row.name == name)),
+        )
+        for name in catalog.FAMILY_NAMES
+        if counts[name]
+    ]
+
+
+def _first(name: str) -> FamilyRow:
+    """The row that a family is called by: its first product, else its first row."""
+    rows = [row for row in catalog.families() if row.name == name]
+    return next((row for row in rows if row.multiplies), rows[0])
+
+
+def chapters() -> list[ChapterFamilies]:
+    """The families by the chapter of the PTX ISA that describes them, both in the order of menus."""
+    held: dict[Chapter, list[FamilyCount]] = {}
+    for family in family_counts():
+        held.setdefault(chapter_of(_first(family.name).opcode), []).append(family)
+    return [
+        ChapterFamilies(section=chapter.section, title=chapter.title, families=tuple(families))
+        for chapter, families in held.items()
+    ]
 
 
 def known_shapes() -> list[str]:

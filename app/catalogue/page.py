@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from app.catalogue import facts, topics
-from app.catalogue.facts import family_counts, known_shapes, thumbnails
+from app.catalogue.facts import chapters, known_shapes, thumbnails
 from app.kit import names, rows
 from app.kit.api import OffLoop
 from app.kit.links import path_of
@@ -46,7 +46,7 @@ def catalogue(request: Request) -> Response:
         "guess": guess,
         "topics": topics.find(given["q"]),
         "topic_named": bool(topics.named(given["q"])),
-        "families": family_counts(),
+        "chapters": chapters(),
         "types": names.known_types(),
         "targets": catalog.TARGETS,
         "shapes": known_shapes(),

@@ -5,7 +5,7 @@ import { element } from "../kit/dom.js";
 
 const form = document.getElementById("filters");
 const box = document.querySelector("input[type=search]");
-const thumbs = document.querySelector(".thumbs");
+const startOnly = document.querySelectorAll(".families, .thumbs");
 const count = document.querySelector(".count");
 const shownTopics = element("ul", { className: "topics" });
 count.before(shownTopics);
@@ -78,13 +78,21 @@ function narrow() {
   showTopics(want.q ?? "");
   count.textContent = `${shown} of ${rows.length} instructions`;
   const query = new URLSearchParams(Object.entries(want).filter(([, value]) => value));
-  if (thumbs) thumbs.hidden = query.size > 0;
+  for (const part of startOnly) part.hidden = query.size > 0;
   history.replaceState(null, "", `#${query}`);
 }
 
-for (const [name, value] of new URLSearchParams(location.hash.slice(1))) {
-  if (form.elements[name]) form.elements[name].value = value;
+function readAddress() {
+  for (const [name, value] of new URLSearchParams(location.hash.slice(1))) {
+    if (form.elements[name]) form.elements[name].value = value;
+  }
+  narrow();
 }
+
+addEventListener("hashchange", () => {
+  form.reset();
+  readAddress();
+});
 box.addEventListener("input", narrow);
 form.addEventListener("input", narrow);
 form.addEventListener("submit", (event) => {
@@ -92,4 +100,4 @@ form.addEventListener("submit", (event) => {
   const found = rows.filter((row) => !row.element.hidden);
   if (found.length === 1) location.href = found[0].link.href;
 });
-narrow();
+readAddress();

@@ -27,6 +27,24 @@ def test_typing_narrows_and_the_url_keeps_it(open_page: Any) -> None:
     expect(page.locator(".thumbs li")).to_have_count(12)
 
 
+def test_families_stand_under_their_chapters(open_page: Any) -> None:
+    page = open_page("/", width=390, scheme="dark")
+    shown = page.eval_on_selector_all(
+        ".families section",
+        "all => all.map((one) => [one.querySelector('h2 small').textContent,"
+        " [...one.querySelectorAll('a')].map((a) => a.textContent)])",
+    )
+    warp = ["wmma", "mma", "mma.sp", "mma, block scale", "ldmatrix", "stmatrix", "movmatrix"]
+    assert shown == [["PTX ISA 9.1, 9.7.14", warp], ["PTX ISA 9.1, 9.7.15", ["wgmma", "wgmma.sp"]]]
+    texts = "all => all.map((one) => [...one.children].map((child) => child.textContent.split(' ·')[0]))"
+    for place in (".top .chapter", "select[name=family] optgroup"):
+        assert page.eval_on_selector_all(place, texts) == [names for _, names in shown], place
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.click(".families a >> text=mma.sp")
+    expect(page.locator(".count strong")).to_have_text("138")
+    assert page.locator(".families").count() == 0
+
+
 def test_a_pasted_line_leads_to_its_page(open_page: Any) -> None:
     page = open_page("/")
     page.fill("input[type=search]", f'    "{M16} " {{%0,%1,%2,%3}}, {{%4}}')
