@@ -76,4 +76,23 @@ def test_the_schema_names_and_requires_what_an_answer_has() -> None:
     assert schema["additionalProperties"] is False and schema["description"] == Whole.__doc__
     assert schema["properties"]["from"] == {"type": "integer", "title": "From", "description": "Where it begins."}
     rows = {"type": "array", "items": {"type": "array", "items": {"type": "integer"}}, "description": "[thread][value]"}
-    assert schema["properties"]["moved"] == rows | {"title": "Moved"} and rows in schema["properties"]["left"]["anyOf"]
+    assert (
+        schema["properties"]["moved"] == rows | {"title": "Moved"}
+        and rows | {"title": "Left"} == schema["properties"]["left"]
+    )
+
+
+def test_a_mapping_may_be_spread_into_fields() -> None:
+    from app.kit.fact import spread
+
+    @fact
+    class Place:
+        name: str
+        at: dict[str, int] = spread(lambda: ["lane", "column"])
+        end: int
+
+    told = TypeAdapter(Place).json_schema()
+    assert set(told["properties"]) == {"name", "lane", "column", "end"} and told["required"] == ["name", "end"]
+    assert list(plain(Place(name="d", at={"lane": 1, "column": 2}, end=3)).items()) == [
+        ("name", "d"), ("lane", 1), ("column", 2), ("end", 3)
+    ]  # fmt: skip

@@ -75,7 +75,9 @@ def test_strides_join_the_places_that_the_hardware_reads(kind: tuple[int, str, M
                 field = "lbo" if stride.name == "LBO" else "sbo"
                 assert tile.offset_before(stride.mn, stride.k) == stride.bytes == getattr(word, f"{field}_bytes")
                 view = View(rows, tile.step(), bits, major)
-                changed = not np.array_equal(reads(word, view), reads(word.replace(**{field: 0x155}), view))
+                changed = not np.array_equal(
+                    reads(word, view), reads(word.replace(**{f"{field}_encoded": 0x155}), view)
+                )
                 assert stride.read == changed, (stride, rows)
             swizzled_k = major == "K" and tile.mode.chunks > 1
             assert ("LBO" in found) == (

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import dataclasses
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
 from app.instruction.wmma import WmmaMemory, memory
-from app.kit.fact import ByThread, Integers, Numbers, Says, extended, fact, sometimes
+from app.kit.fact import ByThread, Integers, Numbers, Says, extended, fact, sometimes, spread
 from app.kit.names import ElementType
 from app.kit.rows import Row, row
 from layouts import catalog, pattern, qualifiers
@@ -101,9 +102,10 @@ class OperandMap(Operand):
     group_size: int | None = sometimes()
     selector: int | None = sometimes()
     matrix: ByThread | None = sometimes()
-    row: ByThread
-    col: ByThread
+    row: ByThread | None = sometimes()
+    col: ByThread | None = sometimes()
     product: ByThread | None = sometimes()
+    places: Mapping[str, Any] = spread(lambda: sorted(_axes() - {"matrix", "row", "col", "product"}))
     register: ByThread
     bit: ByThread
 
@@ -206,6 +208,11 @@ def operand_facts(instruction: engine.Instruction, op: engine.Operand) -> Operan
     )
 
 
+def _axes() -> set[str]:
+    """The axes of every operand's map."""
+    return {axis for i in catalog.instructions() for op in i.operands.values() for axis in op.axes}
+
+
 def _terms(terms: Iterable[pattern.Term]) -> tuple[PatternTerm, ...]:
     return tuple(extended(term, PatternTerm) for term in terms)
 
@@ -281,11 +288,13 @@ def operand_map(instruction: engine.Instruction, op: engine.Operand, selector: i
             "selector",
         )
     axes = {**op.coords, op.plane[1]: op.cols}
+    named = {field.name for field in dataclasses.fields(OperandMap)}
     return extended(
         operand_facts(instruction, op),
         OperandMap,
         **sparse,
-        **axes,
+        **{axis: held for axis, held in axes.items() if axis in named},
+        places={axis: held for axis, held in axes.items() if axis not in named},
         register=np.broadcast_to(register, whole),
         bit=np.broadcast_to(bit, whole),
     )

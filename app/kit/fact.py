@@ -7,7 +7,7 @@ pydantic reads them where the document is made; nothing here needs it, so that a
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from operator import attrgetter
@@ -42,8 +42,16 @@ def _document(cls: type, core: Any, handler: Any) -> Json:
     """
     schema = handler.resolve_ref_schema(handler(core))
     schema["properties"] = {name.rstrip("_"): kind for name, kind in schema.get("properties", {}).items()}
-    schema["required"] = [field.name.rstrip("_") for field in dataclasses.fields(cls) if not _optional(field)]
+    schema["required"] = [
+        field.name.rstrip("_")
+        for field in dataclasses.fields(cls)
+        if not (_optional(field) or "spread" in field.metadata)
+    ]
     for field in dataclasses.fields(cls):
+        if "spread" in field.metadata:
+            held = Integers(2, "[thread][value]").__get_pydantic_json_schema__(None, None)
+            del schema["properties"][field.name]
+            schema["properties"] |= dict.fromkeys(field.metadata["spread"](), held)
         if _optional(field):
             schema["properties"][field.name.rstrip("_")] = _given(schema["properties"][field.name.rstrip("_")])
     return dict(schema)
@@ -61,6 +69,13 @@ def sometimes() -> Any:
     return dataclasses.field(default=None, metadata={"sometimes": True})
 
 
+def spread(names: Callable[[], Iterable[str]]) -> Any:
+    """A mapping whose entries stand in the answer as fields of their own; `names`: those it may have, all arrays
+    [thread][value].
+    """
+    return dataclasses.field(default_factory=dict, metadata={"spread": names})
+
+
 def _optional(field: dataclasses.Field[Any]) -> bool:
     return bool(field.metadata.get("sometimes"))
 
@@ -73,16 +88,19 @@ def plain(value: Any) -> Json:
     >>> plain(Move(from_=1)), plain(Move(from_=1, note="x"))
     ({'from': 1}, {'from': 1, 'note': 'x'})
     """
-    names, read, optional = _written(type(value))  # type: ignore[arg-type]  # a class has a hash
+    names, read, optional, inside = _written(type(value))  # type: ignore[arg-type]  # a class has a hash
     found = dict(zip(names, read(value), strict=True))
     for name in optional:
         if found[name] is None:
             del found[name]
-    return found
+    if not inside:
+        return found
+    opened = (held.items() if name in inside else ((name, held),) for name, held in found.items())
+    return {name: held for part in opened for name, held in part}
 
 
 @cache
-def _written(cls: type) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]], tuple[str, ...]]:
+def _written(cls: type) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]], tuple[str, ...], tuple[str, ...]]:
     """The names of a fact's fields in JSON, what reads their values, and the names that may be left out: once a class,
     as a listing has thousands.
     """
@@ -94,6 +112,7 @@ def _written(cls: type) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...
         names,
         (lambda value: (read(value),)) if one else read,
         tuple(field.name.rstrip("_") for field in fields if _optional(field)),
+        tuple(field.name for field in fields if "spread" in field.metadata),
     )
 
 
