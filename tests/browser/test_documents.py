@@ -14,7 +14,7 @@ pytestmark = pytest.mark.browser
 
 def test_the_builder_follows_every_choice(open_page: Open) -> None:
     page = open_page("/diagram")
-    page.get_by_label("matrix").select_option("a")
+    page.locator("select[name=operand]").select_option("a")
     expect(page).to_have_url(re.compile("operand=a"))
     page.locator("select[name=theme]").select_option("bw")
     expect(page).to_have_url(re.compile("theme=bw"))
