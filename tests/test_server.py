@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 from fastapi import FastAPI
-from fastapi.testclient import TestClient
 
 from app.kit import logs
 from app.kit.asgi import Receive, Scope, Send
@@ -553,8 +552,3 @@ def test_the_command_lists_every_setting() -> None:
     text = " ".join(CliRunner().invoke(command, ["serve", "--help"], env={"COLUMNS": "400"}).output.split())
     for name, _, says in rows():
         assert f"--{name.replace('_', '-')}" in text and variable(name) in text and " ".join(says.split())[:30] in text
-
-
-def test_the_test_client_still_works(app: FastAPI) -> None:
-    with TestClient(create_app(settings=Settings())) as client:
-        assert client.get(PAGE).status_code == 200

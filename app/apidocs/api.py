@@ -4,8 +4,6 @@ pictures.
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.openapi.utils import get_openapi
 from starlette.responses import Response
@@ -15,9 +13,9 @@ from app.apidocs.schemas import put
 from app.kit.api import TAKEN, OffLoop
 from app.kit.errors import Error
 from app.kit.examples import BODIES
+from app.kit.fact import Json
 from app.kit.wire import json_body
 
-Json = dict[str, Any]
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
 
 

@@ -8,8 +8,7 @@ from markupsafe import Markup, escape
 
 from app.apidocs.facts import operations
 from app.kit.examples import BODIES, EXAMPLES
-
-Json = dict[str, Any]
+from app.kit.fact import Json
 
 SAYS = {"string": "text", "integer": "whole number", "boolean": "true or false", "number": "number", "null": "null"}
 MOST_WORDS = 12  # of an enumeration that are listed where it is used

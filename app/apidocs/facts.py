@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-Json = dict[str, Any]
+from app.kit.fact import Json
 
 REF = "#/components/schemas/{model}"
 ERRORS = {

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
@@ -12,7 +10,6 @@ from app.apidocs.facts import ERRORS
 from app.kit.api import OffLoop
 from app.kit.page import page
 
-Json = dict[str, Any]
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
 
 

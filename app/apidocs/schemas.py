@@ -7,8 +7,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from app.apidocs.facts import REF
-
-Json = dict[str, Any]
+from app.kit.fact import Json
 
 
 def put(schemas: Json, name: str, model: Any) -> None:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from typing import Annotated
 
-from app.kit.fact import Says, fact
+from app.kit.fact import Json, Says, fact
 from app.kit.names import AccessName, AccessPattern, SwizzleMode
 from layouts import banks, cute
 from layouts.errors import LayoutError
 from layouts.reading import choice, keys, number
 from layouts.swizzle import MODES, Swizzle
-
-Json = dict[str, Any]
 
 ROW_FIELDS = ("pattern", "row_bytes", "pad")
 ACCESS_TEXT = "access:pattern or access:addresses, e.g. ldmatrix.x4:ldmatrix, st.shared.b128:0 16 32 …"

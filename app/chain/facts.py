@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
-from app.kit.fact import Says, fact
+from app.kit.fact import Json, Says, fact
 from app.kit.names import Verdict
 from layouts import catalog, chain, pieces
 from layouts.errors import LayoutError
@@ -16,7 +16,6 @@ from layouts.storage import HINT as STORAGE_HINT
 from layouts.storage import Storage
 from layouts.tiling import DEFAULT_ORDER
 
-Json = dict[str, Any]
 CHAIN_FIELDS = ("storage", "load", "mma", "operand", "major")
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -243,37 +243,39 @@ def verify_banks(device: Cuda) -> dict[str, dict[str, Any]]:
     return out
 
 
+class Case(Protocol):
+    """One generated function to be judged: what it is counted under, and its kernel's text."""
+
+    @property
+    def key(self) -> str: ...
+
+    def source(self) -> str: ...
+
+
+Judged = TypeVar("Judged", bound=Case)
+
+
 def verify_chains(device: Cuda) -> dict[str, dict[str, Any]]:
     """Generated ldmatrix loads and stmatrix stores, by the operand they serve: how many of how many put every byte
     right.
     """
-    out: dict[str, dict[str, Any]] = {}
     todo = [case for case in chained.cases() if not device.supports(case.found.load.instruction)]
-    batches = [todo[n : n + BATCH] for n in range(0, len(todo), BATCH)]
-
-    def compiled(batch: list[chained.Case]) -> tuple[dict[str, str], bytes]:
-        texts = list(dict.fromkeys(case.source() for case in batch))
-        return {text: f"k{n}" for n, text in enumerate(texts)}, compile_batch(device.target, texts)
-
-    with ThreadPoolExecutor(12) as pool:
-        for batch, (names, cubin) in zip(batches, pool.map(compiled, batches), strict=True):
-            device.preload(names, cubin)
-            for case in batch:
-                row = out.setdefault(case.key, {"ran": 0, "agreed": 0})
-                row["ran"] += 1
-                row["agreed"] += case.agrees(device)
-    return out
+    return _judged(device, todo, lambda case: case.agrees(device))
 
 
 def verify_code(device: Cuda) -> dict[str, dict[str, Any]]:
     """Generated functions that no other part runs, by what they do: how many of how many give every word
     the maps give.
     """
+    return _judged(device, list(generated.cases()), lambda case: generated.run(device, case))
+
+
+def _judged(device: Cuda, todo: list[Judged], agrees: Callable[[Judged], bool]) -> dict[str, dict[str, Any]]:
+    """How many cases of each key ran and agreed; their kernels are compiled in batches, ahead of the device."""
     out: dict[str, dict[str, Any]] = {}
-    todo = list(generated.cases())
     batches = [todo[n : n + BATCH] for n in range(0, len(todo), BATCH)]
 
-    def compiled(batch: list[generated.Case]) -> tuple[dict[str, str], bytes]:
+    def compiled(batch: list[Judged]) -> tuple[dict[str, str], bytes]:
         texts = list(dict.fromkeys(case.source() for case in batch))
         return {text: f"k{n}" for n, text in enumerate(texts)}, compile_batch(device.target, texts)
 
@@ -283,7 +285,7 @@ def verify_code(device: Cuda) -> dict[str, dict[str, Any]]:
             for case in batch:
                 row = out.setdefault(case.key, {"ran": 0, "agreed": 0})
                 row["ran"] += 1
-                row["agreed"] += generated.run(device, case)
+                row["agreed"] += agrees(case)
     return out
 
 

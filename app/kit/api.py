@@ -19,13 +19,13 @@ from fastapi import Depends, Path, Query, Request
 from fastapi.routing import APIRoute
 from starlette.responses import Response
 
+from app.kit.fact import Json
 from app.kit.schemas import PTX, NumberText
 from app.kit.wire import Sketch
 from app.kit.work import answering, kept, off_loop
 from layouts.errors import LayoutError
 from layouts.reading import LONGEST_KEY, LONGEST_TEXT, nearest, shown
 
-Json = dict[str, Any]
 MOST_DEPTH = 16
 MOST_DIGITS = 40  # of a JSON number; a longer one reaches its reader as text, which names the field
 

@@ -8,10 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from app.gpu import runs
-from app.kit.fact import Reals, Says, fact, sometimes
+from app.kit.fact import Json, Reals, Says, fact, sometimes
 from app.kit.names import Word64, words
-
-Json = dict[str, Any]
 
 if TYPE_CHECKING:
     Backend: TypeAlias = str

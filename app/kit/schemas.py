@@ -7,8 +7,6 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 from typing_extensions import TypeAliasType
 
-from app.kit.names import Word32 as Word32
-from app.kit.names import Word64 as Word64
 from layouts.reading import LONGEST_NUMBER, LONGEST_TEXT, PATTERN
 
 PTX = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"

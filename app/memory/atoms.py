@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from app.kit import links
+from app.kit.fact import Json
 from app.memory.options import LOOK
 from app.memory.tiles import LABELLED, Look, look_of, tile_figure
 from layouts.errors import LayoutError
@@ -18,7 +18,6 @@ from layouts.swizzle import BY_WIDTH, mode
 from layouts.tile_map import DOWN, NUMBERS, UNITS, strides
 from layouts.tiling import Tile
 
-Json = dict[str, Any]
 BITS = (16, 8, 32)
 # (major, mode, mn, k) in 16-bit elements: a tile for each of the four meanings of LBO and SBO.
 CASES = (("K", "none", 16, 64), ("K", "32B", 16, 64), ("MN", "none", 128, 16), ("MN", "128B", 128, 16))

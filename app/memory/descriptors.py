@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from app.kit.fact import AsGiven, Integers, Numbers, Says, fact, sometimes
+from app.kit.fact import AsGiven, Integers, Json, Numbers, Says, fact, sometimes
 from app.kit.names import SwizzleMode, Word64
 from app.memory.facts import MAJORS, mode_of
 from layouts import case, catalog
@@ -29,7 +29,6 @@ from layouts.storage import HINT as STORAGE_HINT
 from layouts.storage import storage
 from layouts.verify import Mismatch, Verdict, verify
 
-Json = dict[str, Any]
 AMOUNTS = tuple(f.amount for f in desc.FIELDS if f is not desc.SWIZZLE)
 SEEN_BY = ("instruction", "operand", "major")
 _CODE = re.compile(r"\breturn\b|[;=]\s*\S|[A-Za-z_]\w*\s*\(\s*&?\s*[A-Za-z_]")  # statements, or a call of a name

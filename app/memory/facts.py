@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
-from app.kit.fact import Integers, Numbers, Says, fact
+from app.kit.fact import Integers, Json, Numbers, Says, fact
 from app.kit.names import Major, Order, SwizzleMode, Word64
 from layouts import descriptor as desc
 from layouts import slices, tiling, tma
@@ -14,7 +14,6 @@ from layouts.reading import asked, choice, number
 from layouts.swizzle import NAMES, Mode, mode
 from layouts.tiling import DEFAULT_ORDER
 
-Json = dict[str, Any]
 TILE_FIELDS = {
     "element_bits": "16",
     "major": "K",

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from app.gpu import runs
 from app.gpu.verify import PARTS, Row, summary
-from app.kit.fact import Integers, OneOf, Says, fact, sometimes
+from app.kit.fact import Integers, Json, OneOf, Says, fact, sometimes
 from app.kit.names import AccessName, Major, Word64, words
 from app.kit.ran import Backend, Device, MmaRan, Ran, ran_mma
 from layouts import catalog
 from layouts.errors import LayoutError
 
-Json = dict[str, Any]
 ByThread = Annotated[Any, Integers(2, "[thread][value]")]
 DeviceNumber = Annotated[int, Says("The CUDA device's number.")]
 Source = Annotated[str, Says("The program that ran.")]

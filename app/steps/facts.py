@@ -10,7 +10,7 @@ import numpy as np
 
 from app.gpu import numbers, own, products
 from app.gpu.runs import multiplies
-from app.kit.fact import Integers, Reals, Says, fact
+from app.kit.fact import Integers, Json, Reals, Says, fact
 from app.kit.ran import MmaRan, Value
 from app.steps import wgmma as wgmma_steps
 from app.steps.wgmma import Traced, WgmmaSteps, traced
@@ -19,8 +19,6 @@ from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Operand
 from layouts.planning import SIDES
 from layouts.reading import shown as brief
-
-Json = dict[str, Any]
 
 
 @fact
