@@ -39,6 +39,7 @@ from app.kit.asgi import ASGIApp, Message, Receive, Scope, Send
 from app.kit.assets import STATIC, STYLE, style
 from app.kit.fact import plain
 from app.kit.limits import Guard
+from app.kit.menus import MENUS, menu_of
 from app.kit.metrics import Counted, Metrics
 from app.kit.page import closing, css, install, templates
 from app.kit.plotly import plotly, plotly_url, style_hashes
@@ -117,6 +118,7 @@ def nav_chapters() -> list[ChapterFamilies]:
 
 
 templates.env.globals["nav_chapters"] = nav_chapters
+templates.env.globals |= {"menus": MENUS, "menu_of": menu_of}
 
 
 def create_app(

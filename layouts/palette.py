@@ -37,23 +37,23 @@ class Palette:
 
 LIGHT = Palette(
     "light",
-    ("#de8624", "#8195fe", "#b599af", "#acb69a", "#75ddfe", "#f0df06", "#d0fdb9", "#f5f4f3"),
-    ("#e87685", "#a786fc", "#bffeff", "#fefa27"),
+    ("#75aff3", "#f0d7c7", "#a0adbf", "#eef5a6", "#b9d9fe", "#d6a169", "#e9f5f9", "#adaba4"),
+    ("#75aff3", "#e9f5f9", "#d6a169", "#adaba4"),
     "#000000",
     "#ffffff",
     "#5c6370",
     "#545b66",
-    16.0,
+    12.0,
 )
 DARK = Palette(
     "dark",
-    ("#5c0102", "#205498", "#3a033f", "#9d290d", "#5b4f62", "#070591", "#2e2b2d", "#724943"),
-    ("#105e60", "#545804", "#331316", "#07056d"),
+    ("#5b7ac1", "#6a2603", "#585d76", "#a67136", "#293373", "#6d5d4c", "#3d3836", "#7e7b7d"),
+    ("#5b7ac1", "#6a2603", "#a67136", "#293373"),
     "#ffffff",
     "#14161a",
     "#8b93a1",
     "#aab2bf",
-    13.0,
+    14.0,
 )
 # Black and white: hatches instead of fills, told apart by direction and distance; the ink stands on a white halo.
 BW = Palette(

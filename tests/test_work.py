@@ -37,6 +37,7 @@ M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
 WORD = "0x4000004004000101"
 PAGES = (
+    "/instructions",
     "/kernel/wgmma.mma_async.m64n32k16.f32.f16.f16", "/smem/atoms",
     "/", "/?q=bf16&part=rows", f"/go?ptx={M16}", "/docs", "/help", f"/i/{M16}", f"/i/{M16}/a.svg", f"/i/{M16}.json",
     f"/i/{M16}.cu", "/smem", "/smem.svg", "/descriptor",
@@ -97,10 +98,11 @@ WORK_OF_PLUMBING = {
     ("app/kit/picture.py", "bytes_of"),
 }
 HARMLESS = {
+    ("app/kit/menus.py", "menu_of"),
     ("layouts/catalog.py", "assembler"),
     ("layouts/reading.py", "shown"),
     ("layouts/instruction.py", "threads"),
-}  # made once; bounded; a number
+}  # a look-up; made once; bounded; a number
 
 
 class OnTheLoop:

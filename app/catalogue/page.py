@@ -19,6 +19,7 @@ from layouts.errors import LayoutError
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
 
 
+@router.get("/instructions")
 @router.get("/")
 def catalogue(request: Request) -> Response:
     """Search and families; one exact hit of a pasted line leads straight to its page."""

@@ -18,7 +18,19 @@
     button.hidden = false;
     button.addEventListener("click", flip);
   });
+  // A menu closes when something else is clicked, or with Escape.
+  const close = (kept) => {
+    for (const open of document.querySelectorAll("details.menu[open], details.drop[open]")) {
+      if (!open.contains(kept)) open.open = false;
+    }
+  };
+  document.addEventListener("click", (event) => close(event.target));
   document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") {
+      const open = event.target.closest?.("details.menu[open], details.drop[open]");
+      close(null);
+      open?.querySelector("summary").focus();
+    }
     const typing = event.target.matches?.("input, select, textarea, [contenteditable]");
     if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "/") {

@@ -1,0 +1,67 @@
+"""The bar above every page: its menus, and which of them the page at hand stands in.
+
+The families under "Instructions" are the catalogue's; everything else is a row here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A link of a menu: its words, where it leads, and what stands there."""
+
+    text: str
+    href: str
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
+class Menu:
+    """A menu: its title, its links, and the first parts of the paths that belong to it."""
+
+    title: str
+    entries: tuple[Entry, ...]
+    paths: frozenset[str]
+
+
+MENUS = (
+    Menu(
+        "Instructions",
+        (
+            Entry("All instructions", "/instructions", "every shape and type, with filters"),
+            Entry("Compare operands", "/compare", "where two register layouts differ"),
+            Entry("D as the next A", "/reuse", "which values have to move between lanes"),
+            Entry("Hardware evidence", "/gpu", "what ran, where, and what it showed"),
+        ),
+        frozenset({"instructions", "i", "compare", "reuse", "steps", "kernel", "metadata", "gpu"}),
+    ),
+    Menu(
+        "Shared memory",
+        (
+            Entry("Matrix descriptor", "/descriptor", "which bytes a word reads, and whether they are your tile"),
+            Entry("Tile", "/smem", "where each element lies under a swizzle mode"),
+            Entry("Swizzle atoms", "/smem/atoms", "the smallest repeating blocks, side by side"),
+            Entry("Bank conflicts", "/banks", "wavefronts of one warp's access"),
+            Entry("ldmatrix chain", "/chain", "from a stored tile to the operand's registers"),
+        ),
+        frozenset({"smem", "descriptor", "banks", "chain"}),
+    ),
+    Menu(
+        "Diagrams",
+        (
+            Entry("Make a figure", "/diagram", "SVG, PNG, PDF or TikZ of any operand"),
+            Entry("Gallery", "/gallery", "figures to copy, with their addresses"),
+        ),
+        frozenset({"diagram", "gallery"}),
+    ),
+)
+
+
+PLACES = {path: menu.title for menu in MENUS for path in menu.paths} | {"guide": "Guide"}
+
+
+def menu_of(path: str) -> str:
+    """The title of the menu that a page belongs to; "" for the pages outside all menus."""
+    return PLACES.get(path.strip("/").split("/")[0], "")
