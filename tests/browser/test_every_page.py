@@ -1,0 +1,139 @@
+"""Every kind of page at every width: nothing overflows or is cut off, nothing moves after the first paint, axe-core
+finds nothing.
+
+axe-core comes with the package axe-playwright-python; its rules that depend on the theme run in both themes, all of
+them at both widths.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib.resources import files
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.browser.conftest import Open
+
+pytestmark = [pytest.mark.browser, pytest.mark.skipif("LANESCOPE_EVERY" not in os.environ, reason="being built")]
+
+MMA, WGMMA = (
+    "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+    "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16",
+)
+SCALED = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"
+SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
+WMMA = "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"
+MISMATCH = (
+    f"/descriptor/wgmma/0x4000004004000101?instruction={WGMMA}&operand=a&major=K&storage.kind=canonical"
+    "&storage.swizzle=128B&storage.mn=64&storage.k=64&storage.base=4096"
+)
+PAGES = (
+    "/", "/instructions", "/instructions?family=mma&type=f16", "/read?text=lbo", "/help", "/docs", "/nothing-here",
+    f"/i/{MMA}", f"/i/{MMA}?pin=d:3,2", f"/i/{WGMMA}", f"/i/{SCALED}", f"/i/{SPARSE}", f"/i/{WMMA}",
+    "/i/mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32", "/i/ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16",
+    "/i/mma.m16n8k12.row.col.f32.f16.f16.f32", f"/metadata/{SPARSE}", f"/steps/{MMA}", f"/steps/{WGMMA}",
+    f"/kernel/{WGMMA}", "/descriptor", "/descriptor/wgmma/0x4000004000010100", MISMATCH,
+    "/smem", "/smem?element_bits=8&major=MN&swizzle=64B&mn=128&k=64", "/smem/atoms", "/banks",
+    "/banks?access=ldmatrix.x4&pattern=rows&row_bytes=128", "/chain", f"/reuse?from={MMA}&to={MMA}", "/compare",
+    f"/compare?left={MMA}/a&right={MMA}/b", "/diagram", f"/diagram?ptx={MMA}&operand=a", "/gallery", "/gpu",
+    "/guide", "/guide/swizzle", "/guide/descriptor-fields",
+)  # fmt: skip
+WIDTHS = (320, 390, 768, 1024, 1366, 1440, 1920, 2560)
+OF_THE_THEME = ["color-contrast", "link-in-text-block"]
+AXE = (files("axe_playwright_python") / "axe.min.js").read_text()
+
+# What is wider than the page, or hides a part of its own text without a way to scroll to it.
+CUT_OFF = """() => {
+  const wide = document.documentElement.scrollWidth - innerWidth;
+  const found = wide > 0 ? [`the page is ${wide} px too wide`] : [];
+  for (const e of document.querySelectorAll("main *, header *")) {
+    if (e.closest(".hidden, svg, [hidden], details:not([open]) > :not(summary)")) continue;
+    const style = getComputedStyle(e), box = e.getBoundingClientRect();
+    if (!box.width || style.visibility === "hidden") continue;
+    const hides = (v) => v === "hidden" || v === "clip";
+    const scrolled = e.parentElement.closest("pre, .scroll, [data-scrolls]");
+    const name = `${e.tagName}.${e.className} "${(e.textContent || "").trim().slice(0, 40)}"`;
+    if (hides(style.overflowX) && e.scrollWidth > e.clientWidth + 1) found.push(`${name} is cut off`);
+    let inner = e.parentElement;
+    while (inner && getComputedStyle(inner).overflowX === "visible") inner = inner.parentElement;
+    if (!inner && box.right > innerWidth + 1) found.push(`${name} ends at ${box.right}`);
+    if (e.matches("select") && e.scrollWidth > e.clientWidth + 1) found.push(`${name} hides its choice`);
+  }
+  return found.slice(0, 8);
+}"""
+
+
+SHIFTS = """() => new Promise((done) => {
+  const seen = [];
+  new PerformanceObserver((list) => {
+    for (const shift of list.getEntries()) {
+      seen.push([shift.value, ...shift.sources.map((s) => s.node?.outerHTML?.slice(0, 80) ?? "text")]);
+    }
+  }).observe({ type: "layout-shift", buffered: true });
+  setTimeout(() => done(seen), 100);
+})"""
+TWO_FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
+
+def cut_off(page: Page, width: int) -> list[str]:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.evaluate(TWO_FRAMES)
+    found: list[str] = page.evaluate(CUT_OFF)
+    return found
+
+
+def moved(page: Page) -> list[Any]:
+    page.wait_for_load_state("networkidle")
+    shifts = page.evaluate(SHIFTS)
+    return shifts if sum(shift[0] for shift in shifts) >= 0.01 else []
+
+
+def violations(page: Page, rules: list[str] | None = None) -> list[str]:
+    page.evaluate(AXE)
+    options: dict[str, Any] = {"resultTypes": ["violations"]}
+    if rules:
+        options["runOnly"] = {"type": "rule", "values": rules}
+    found = page.evaluate("(options) => axe.run(document, options)", options)["violations"]
+    return [
+        f"{rule['id']}: {' '.join(map(str, node['target']))} {node['failureSummary'][:300]}"
+        for rule in found
+        for node in rule["nodes"][:4]
+    ]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path[:60])
+def test_a_page_holds_still_fits_every_width_and_pleases_axe(open_page: Open, path: str) -> None:
+    found: dict[str, Any] = {}
+    for width in (1440, 390):
+        page = open_page(path, width=width, height=900, wait=False)
+        found[f"moves at {width}"] = moved(page)
+        found[f"axe at {width}, light"] = violations(page)
+        page.emulate_media(color_scheme="dark")
+        page.evaluate(TWO_FRAMES)
+        found[f"axe at {width}, dark"] = violations(page, OF_THE_THEME)
+        page.emulate_media(color_scheme="light")
+    for width in WIDTHS:
+        found[f"cut off at {width}"] = cut_off(page, width)
+    assert {what: wrong for what, wrong in found.items() if wrong} == {}
+
+
+def test_axe_would_find_something(open_page: Open) -> None:
+    page = open_page("/help")
+    page.evaluate("() => { document.querySelector('main p').style.color = '#ccc'; }")
+    assert any("color-contrast" in found for found in violations(page))
+
+
+def test_a_page_that_is_too_wide_or_moves_is_noticed(open_page: Open) -> None:
+    page = open_page("/help")
+    assert moved(page) == [] and cut_off(page, 1440) == []
+    page.evaluate("""() => {
+      const added = document.createElement("div");
+      added.style.height = "300px";
+      document.querySelector("main").prepend(added);
+      document.querySelector("main p").style.cssText = "white-space: nowrap; overflow: hidden";
+      document.querySelector("main table").style.width = "2000px";
+    }""")
+    page.evaluate(TWO_FRAMES)
+    assert moved(page) and len(cut_off(page, 390)) > 1
