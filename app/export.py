@@ -19,6 +19,7 @@ from urllib.parse import unquote
 
 from app.catalogue import facts as catalogue
 from app.catalogue import search, topics
+from app.catalogue.groups import in_order
 from app.catalogue.topics import Exported
 from app.guide import render as guide
 from app.kit import links
@@ -40,9 +41,9 @@ REASON = "An exported site executes nothing; run the server for that."
 MOST_TABLE_VALUES = 512  # larger maps are in maps/*.json
 NEEDS_SERVER = "needs-server.html"
 STANDING = ("/help", "/gallery", "/gpu", "/guide", "/smem/atoms")  # pages that are exported whatever families are
+CATALOGUE = {"/": "index.html", "/instructions": "instructions.html"}
 INSTEAD = {"catalogue/page.js": "catalogue/site.js"}  # what asks the server, and what does its work without one
 _LINK = re.compile(r'\b(href|src|action|data-plotly)="(/[^"]*)"')
-_ROW = re.compile(r'<tr><td>[\w ]+</td><td class="mono"><a href="/i/([^"]+)">.*?</tr>\s*', re.S)
 _MODULE = re.compile(r'(?:<link rel="modulepreload"[^>]*>)*<script type="module" src="/static/([\w./-]+)\?\w+"([^>]*)>')
 
 
@@ -62,7 +63,7 @@ class Site:
         self.drawn: dict[tuple[str, ...], str] = {}
         self.files: dict[str, int] = {}
         self.written = 0
-        limits = catalogue.Limits(rows=len(catalog.instructions()), table_values=MOST_TABLE_VALUES)
+        limits = catalogue.Limits(len(catalog.instructions()), MOST_TABLE_VALUES, frozenset(self.names))
         self.app = create_app(
             Hardware(why_not=REASON), limits, Settings(seconds=600, cache_bytes=0)
         )  # whatever this shell's variables say
@@ -96,8 +97,10 @@ class Site:
         path, _, query = path.partition("?")
         path = unquote(path)
         tail = f"#{query or fragment}" if query or fragment else ""
-        if path == "/":
-            return "index.html" + tail
+        if path == "/" and query:  # the catalogue's address once
+            path = "/instructions"
+        if path in CATALOGUE:
+            return CATALOGUE[path] + tail
         if path.startswith("/static/"):
             return "assets/" + path.removeprefix("/static/")
         if path == "/palette.css":
@@ -173,11 +176,10 @@ class Site:
         if maps:
             text, files = self._share_maps(text)
             extra = "".join(f'<script defer src="{up}{file}"></script>' for file in files)
-        if path == "index.html":
-            text = _ROW.sub(lambda m: m[0] if html.unescape(m[1]) in self.names else "", text)
+        if path == CATALOGUE["/instructions"]:
             text = text.replace(
                 "</body>",
-                _script("search", plain(search.exported(self.chosen)) | {"pages": self.topics()}) + "</body>",
+                _script("search", plain(search.exported(in_order(self.chosen))) | {"pages": self.topics()}) + "</body>",
                 1,
             )
         text = _MODULE.sub(lambda m: f'{extra}<script defer src="/static/{self.script(m[1])}"{m[2]}>', text)
@@ -208,12 +210,13 @@ class Site:
         return replace(told, topics=tuple(replace(topic, page=self.target(topic.page)) for topic in told.topics))
 
     def index(self) -> None:
-        """The catalogue with its search, and what every page loads."""
+        """The home page, the catalogue with its search, and what every page loads."""
         for name in ("kit/theme.js", "kit/icon.svg"):
             self.write(f"assets/{name}", (STATIC / name).read_bytes())
         self.write("assets/style.css", style())
         self.write("assets/palette.css", css())
-        self.page("/", "index.html")
+        for address, path in CATALOGUE.items():
+            self.page(address, path)
 
     def run(self) -> Iterator[str]:
         """Write everything; the path of each page as it is done."""

@@ -30,6 +30,7 @@ from app.compare import page as compare_page
 from app.diagram import api as diagram_api
 from app.diagram import page as diagram_page
 from app.guide import page as guide_page
+from app.home import page as home_page
 from app.instruction import api as instruction_api
 from app.instruction import page as instruction_page
 from app.kernel import api as kernel_api
@@ -68,7 +69,7 @@ APIS = (  # in the order of /docs
 PAGES = (
     memory_page, kernel_page, guide_page, runs_page, steps_page, reuse_page, compare_page, metadata_page, chain_page,
     banks_page, diagram_page,
-    openapi, apidocs_page, catalogue_page, instruction_page,
+    openapi, apidocs_page, home_page, catalogue_page, instruction_page,
 )  # fmt: skip
 
 

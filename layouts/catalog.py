@@ -74,6 +74,16 @@ def assembler() -> dict[str, str]:
     return _assembled()[0]
 
 
+def assembler_release() -> str:
+    """The assembler by its release.
+
+    >>> assembler_release()
+    'ptxas 13.0'
+    """
+    name, _, version = assembler()["assembler"].partition(" ")
+    return f"{name} {'.'.join(version.removeprefix('V').split('.')[:2])}"
+
+
 def assembled(instruction: Instruction) -> Assembled:
     """Targets and PTX version of one instruction, as established by assembling it (`make targets`)."""
     return _assembled()[1].get(instruction.listed_ptx, Assembled((), ""))

@@ -22,7 +22,7 @@ def section(row: Family) -> str:
     must be ordered.
     """
     name = row.opcode.short or row.opcode.text
-    return f"{name.partition('::')[0]}, block scale" if row.scale_blocks else name
+    return f"{name.partition('::')[0]} block_scale" if row.scale_blocks else name
 
 
 SECTIONS = tuple(

@@ -83,12 +83,13 @@ FRAMEWORK = {"page.py", "api.py", "main.py"}  # and kit/wire.py
 NAMED: dict[str, dict[str, str]] = {
     "apidocs": {},
     "banks": {},
-    "catalogue": {"search": "facts", "topics": "forms"},
+    "catalogue": {"groups": "facts", "search": "facts", "topics": "forms"},
     "chain": {},
     "compare": {},
     "diagram": {"gallery": "forms", "options": "facts"},
     "guide": dict.fromkeys("cpp index markdown orders overviews reading reference slips words".split(), "facts")
     | {"examples": "forms", "render": "forms", "values": "forms"},
+    "home": {},
     "instruction": {
         "answers": "facts",
         "code": "facts",

@@ -17,7 +17,15 @@ from tests.held import elided, held
 MMA, WGMMA = "mma.m16n8k16.row.col.f32.f16.f16.f32", "wgmma.mma_async.m64n32k16.f32.f16.f16"
 SPARSE = "mma.sp::ordered_metadata.m16n8k32.row.col.f32.f16.f16.f32"
 PAGES = {
-    "catalogue": ("/", "/?family=wmma&type=s4", "/?q=m16n8k8", "/?q=zzz", "/gallery", "/help"),
+    "home": ("/", "/?q=m16n8k8"),
+    "catalogue": (
+        "/instructions",
+        "/instructions?family=wmma&type=s4",
+        "/instructions?q=m16n8k8",
+        "/instructions?q=zzz",
+        "/gallery",
+        "/help",
+    ),
     "instruction": (
         f"/i/{MMA}",
         f"/i/{MMA}?colour=t&label=register&lane=5",

@@ -45,7 +45,8 @@ def test_it_holds_what_was_asked_for(exported: Path) -> None:
         == {path.stem for path in (exported / "i").glob("*.json")}
     )
     assert not any(":" in path.name for path in exported.rglob("*"))
-    assert (exported / "index.html").read_text().count('<td class="mono"><a href="i/') == len(wanted)
+    listed = re.findall(r'class="variant[^"]*"\s+href="i/([^"]+)\.html"', (exported / "instructions.html").read_text())
+    assert len(listed) == len(wanted) and set(listed) == wanted
     found = json.loads((exported / "i" / "movmatrix.sync.aligned.m8n8.trans.b16.json").read_text())
     assert found["family"] == "movmatrix"
     assert (exported / "guide" / "ldmatrix.html").is_file() and (exported / "gallery.html").is_file()
@@ -55,7 +56,8 @@ def test_scripts_are_classic_and_self_contained(exported: Path) -> None:
     for script in (exported / "assets").rglob("*.js"):
         if script.name != "plotly.js":
             assert not re.search(r"^(import|export) ", script.read_text(), re.M), script.name
-    assert 'type="module"' not in (exported / "index.html").read_text()
+    for page in ("index.html", "instructions.html"):
+        assert 'type="module"' not in (exported / page).read_text()
 
 
 def test_a_second_run_writes_only_what_changed(exported: Path) -> None:

@@ -67,17 +67,17 @@ def test_every_function_and_ordering_has_a_page() -> None:
 
 
 def test_the_search_shows_them(client: TestClient) -> None:
-    page = client.get("/", params={"q": "wgmma.fence"}).text
+    page = client.get("/instructions", params={"q": "wgmma.fence"}).text
     assert (
         'href="/guide/wgmma.fence" id="guess"' in page
         and "No instruction" not in page
         and "Nothing matches" not in page
     )
-    both = client.get("/", params={"q": "wgmma", "part": "rows"}).text
+    both = client.get("/instructions", params={"q": "wgmma", "part": "rows"}).text
     assert 'href="/guide/fence-commit-wait"' in both and 'id="guess"' not in both and "m64n8k16" in both
-    line = client.get("/", params={"q": "mma.m16n8k16.row.col.f32.f16.f16.f32"}).text
+    line = client.get("/instructions", params={"q": "mma.m16n8k16.row.col.f32.f16.f16.f32"}).text
     assert 'class="topics"' not in line and 'id="guess"' in line
-    assert "Nothing matches" in client.get("/", params={"q": "zz"}).text
+    assert "Nothing matches" in client.get("/instructions", params={"q": "zz"}).text
 
 
 def test_addresses_of_instructions_that_are_topics_lead_there(client: TestClient) -> None:

@@ -9,7 +9,6 @@ from typing import Annotated
 
 from app.catalogue import search
 from app.kit.fact import Says, extended, fact
-from app.kit.links import path_of
 from app.kit.names import Family, known_types
 from app.kit.rows import Row, row
 from layouts import catalog
@@ -17,32 +16,18 @@ from layouts.errors import LayoutError
 from layouts.instruction import Family as FamilyRow
 from layouts.instruction import Instruction
 from layouts.overview import section
-from layouts.render.svg import svg
 from layouts.table.chapters import Chapter, chapter_of
-from layouts.view import figure_of
-
-FAVOURITES = (
-    "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
-    "ldmatrix.sync.aligned.m8n8.x4.shared.b16",
-    "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16",
-    "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32",
-    "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32",
-    "wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3",
-    "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32",
-    "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32",
-    "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32",
-    "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32",
-    "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0",
-    "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32",
-)
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many rows the catalogue shows at once, and up to how many values a map stands in its page as a table."""
+    """How many shapes of a family the catalogue shows beside other families, up to how many values a map stands in its
+    page as a table, and which instructions there are to show: all where none are named.
+    """
 
-    rows: int = 200
+    shapes: int = 12
     table_values: int = 1024
+    chosen: frozenset[str] = frozenset()
 
 
 @fact
@@ -77,18 +62,6 @@ class ChapterFamilies:
     section: str
     title: str
     families: tuple[FamilyCount, ...]
-
-
-@fact
-class Thumbnail:
-    """An instruction that people look for, with its figure."""
-
-    ptx: str
-    path: str
-    svg: str
-    types: tuple[str, ...]
-    shape: str
-    family: Family
 
 
 def family_counts() -> list[FamilyCount]:
@@ -128,25 +101,6 @@ def known_shapes() -> list[str]:
     return sorted(
         {i.shape for i in catalog.instructions()}, key=lambda shape: [int(n) for n in re.findall(r"\d+", shape)]
     )
-
-
-def thumbnails() -> list[Thumbnail]:
-    """The instructions people look for most, each with its figure."""
-    out = []
-    for name in FAVOURITES:
-        found = catalog.find(name)
-        picture = svg(figure_of(found), title=name, colour="g", label="none", palette=None)
-        out.append(
-            Thumbnail(
-                ptx=name,
-                path=path_of(found),
-                svg=picture,
-                types=found.syntax.types,
-                shape=found.shape,
-                family=found.family.name,
-            )
-        )
-    return out
 
 
 FILTERS = search.FILTERS

@@ -1,15 +1,16 @@
-"""/ and /go: the search, the families, and the way from a pasted text to its page."""
+"""/instructions and /go: the search, the families, and the way from a pasted text to its page."""
 
 from __future__ import annotations
 
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from app.catalogue import facts, topics
-from app.catalogue.facts import chapters, known_shapes, thumbnails
-from app.kit import names, rows
+from app.catalogue.facts import chapters, known_shapes
+from app.catalogue.groups import groups
+from app.kit import names
 from app.kit.api import OffLoop
 from app.kit.links import path_of
 from app.kit.page import page
@@ -20,9 +21,8 @@ router = APIRouter(include_in_schema=False, route_class=OffLoop)
 
 
 @router.get("/instructions")
-@router.get("/")
 def catalogue(request: Request) -> Response:
-    """Search and families; one exact hit of a pasted line leads straight to its page."""
+    """Every instruction, narrowed; one exact hit of a pasted line leads straight to its page."""
     given = {name: request.query_params.get(name, "").strip() for name in facts.FILTERS}
     notices: list[str] = []
     try:
@@ -37,13 +37,13 @@ def catalogue(request: Request) -> Response:
         except LayoutError as error:
             if not found.count and not topics.named(given["q"]):
                 notices.append(f"{error.message} {error.hint}")
+    limits = request.app.state.limits
+    rows = [row.ptx for row in found.instructions if not limits.chosen or row.ptx in limits.chosen]
     context = {
         "given": given,
         "notices": notices,
-        "found": found,
-        "rows": [
-            (row, *rows.in_words(catalog.find(row.ptx))) for row in found.instructions[: request.app.state.limits.rows]
-        ],
+        "count": len(rows),
+        "groups": groups(map(catalog.find, rows), limits.shapes),
         "guess": guess,
         "topics": topics.find(given["q"]),
         "topic_named": bool(topics.named(given["q"])),
@@ -51,12 +51,12 @@ def catalogue(request: Request) -> Response:
         "types": names.known_types(),
         "targets": catalog.TARGETS,
         "shapes": known_shapes(),
-        "total": len(catalog.instructions()),
-        "favourites": thumbnails() if not any(given.values()) else [],
+        "total": len(limits.chosen) or len(catalog.instructions()),
+        "assembler": catalog.assembler_release(),
+        "more": urlencode({name: value for name, value in given.items() if value and name != "family"}),
     }
-    return page(
-        request, "catalogue/rows.html" if request.query_params.get("part") == "rows" else "catalogue/page.html", context
-    )
+    part = request.query_params.get("part") == "rows"
+    return page(request, "catalogue/rows.html" if part else "catalogue/page.html", context)
 
 
 @router.get("/go")
@@ -67,4 +67,4 @@ def go(request: Request) -> Response:
         return RedirectResponse(path_of(catalog.find(text)), 303)
     except LayoutError:
         named = topics.named(text)
-        return RedirectResponse(named[0].page if named else "/?q=" + quote(text), 303)
+        return RedirectResponse(named[0].page if named else "/instructions?q=" + quote(text), 303)

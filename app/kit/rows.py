@@ -4,6 +4,7 @@ framework.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from app.kit.fact import Says, fact
@@ -78,3 +79,48 @@ def in_words(instruction: Instruction) -> tuple[str, str]:
         return shape, f"{packed} → {instruction.modifiers[instruction.modifiers.index(packed) - 1]}"
     ((name, kind),) = types.items()
     return shape, kind if name == "data" else f"{name.upper()} {kind}"
+
+
+def named(instruction: Instruction) -> str:
+    """An instruction by its opcode and shape, as people say it; a short name for lists, no PTX.
+
+    >>> named(catalog.find("wgmma.mma_async.m64n8k16.f32.f16.f16")), named(catalog.find("ldmatrix.m8n8.x4.trans.b16"))
+    ('wgmma.m64n8k16', 'ldmatrix.m8n8.x4.trans')
+    """
+    opcode, syntax = instruction.family.opcode, instruction.syntax
+    said = (opcode.short or opcode.text).partition("::")[0]
+    moved = [m for m in syntax.modifiers if m not in catalog.SPACES] if not instruction.family.multiplies else []
+    scaled = " block_scale" if instruction.family.scale_blocks else ""
+    return ".".join((said, instruction.shape, *moved)) + scaled
+
+
+def product(instruction: Instruction) -> str:
+    """The types as the product reads; of what moves matrices, the operand and its type.
+
+    >>> product(catalog.find("mma.m16n8k16.row.col.f32.f16.f16.f32")), product(catalog.find("ldmatrix.m8n8.x4.b16"))
+    ('f32 += f16 × f16', 'b16')
+    >>> product(catalog.find("mma.m8n8k4.row.col.f32.f16.f16.f16")), product(catalog.find("wmma.load.a.row.m16n16k16.f16"))
+    ('f32 = f16 × f16 + f16', 'load.a f16')
+    """  # noqa: E501
+    types = instruction.types
+    if instruction.family.multiplies:
+        d, c, factors = types["d"], types.get("c", types["d"]), f"{types['a']} × {types.get('b', types['a'])}"
+        return f"{d} += {factors}" if c == d else f"{d} = {factors} + {c}"
+    words = instruction.family.opcode.text.partition(".")[2]
+    moved = in_words(instruction)[1] if instruction.family.unpacks else ".".join(instruction.syntax.types)
+    return " ".join(filter(None, (words, moved)))
+
+
+def since(targets: Sequence[str]) -> str:
+    """Targets in short: the first with + where every later one is among them, and code for it runs on them.
+
+    >>> since(catalog.TARGETS[1:]), since(["sm_90a"]), since(["sm_100a", "sm_120a"])
+    ('sm_80+', 'sm_90a', 'sm_100a, sm_120a')
+    """
+    if (
+        len(targets) > 1
+        and not targets[0].endswith("a")
+        and tuple(targets) == catalog.TARGETS[catalog.TARGETS.index(targets[0]) :]
+    ):
+        return f"{targets[0]}+"
+    return ", ".join(targets)

@@ -4,24 +4,18 @@ import { element } from "../kit/dom.js";
 import { root } from "../kit/place.js";
 
 const form = document.getElementById("filters");
-const box = document.querySelector("input[type=search]");
+const box = form.elements.q;
 const results = document.getElementById("results");
-const first = results.innerHTML;
-const startsEmpty = results.hasAttribute("data-empty");
 let running = null;
 
 async function narrow() {
   const query = new URLSearchParams([...new FormData(form)].filter(([, value]) => value));
-  history.replaceState(null, "", query.size ? `${root}/?${query}` : `${root}/`);
+  history.replaceState(null, "", `${root}/instructions${query.size ? `?${query}` : ""}`);
   running?.abort();
-  if (!query.size && startsEmpty) {
-    results.innerHTML = first;
-    return;
-  }
   running = new AbortController();
   query.set("part", "rows");
   try {
-    const answer = await fetch(`${root}/?${query}`, { signal: running.signal });
+    const answer = await fetch(`${root}/instructions?${query}`, { signal: running.signal });
     results.innerHTML = await answer.text();
     const guess = document.getElementById("guess");
     if (guess) box.dataset.guess = guess.getAttribute("href");
@@ -32,9 +26,8 @@ async function narrow() {
   }
 }
 
-box.addEventListener("input", narrow);
-form.addEventListener("change", narrow);
-form.addEventListener("input", (event) => { if (event.target.name === "shape") narrow(); });
+form.addEventListener("input", (event) => { if (event.target.matches("input:not([type=radio])")) narrow(); });
+form.addEventListener("change", (event) => { if (!event.target.matches("input[type=search]")) narrow(); });
 form.addEventListener("submit", (event) => {
   event.preventDefault();
   if (box.dataset.guess) location.href = box.dataset.guess;

@@ -1,20 +1,19 @@
-// The catalogue of an exported site: every row is in the page, this hides what the search does not find.
+// The catalogue of an exported site: every instruction is in the page, this hides what the search does not find.
 // The rules are those of app/catalogue/search.py, which made the keys; the tests hold both to the same rows.
 import "../kit/scripted.js";
 import { element } from "../kit/dom.js";
 
 const form = document.getElementById("filters");
-const box = document.querySelector("input[type=search]");
-const startOnly = document.querySelectorAll(".families, .thumbs");
+const box = form.elements.q;
 const count = document.querySelector(".count");
 const shownTopics = element("ul", { className: "topics" });
 count.before(shownTopics);
 const rules = JSON.parse(document.getElementById("search").textContent);
 const known = new Set([...rules.keys, ...rules.lines]);
 const silent = new Set(rules.silent), ordered = new Set(rules.ordered);
-const elements = document.querySelectorAll("#results tbody tr");
+const elements = document.querySelectorAll("#results .variant");
 const rows = rules.rows.map(({ whole, words }, at) => ({
-  element: elements[at], link: elements[at].querySelector("a"),
+  element: elements[at],
   whole: new Set(whole.map((key) => rules.keys[key])), words: words.map((key) => rules.keys[key]),
 }));
 
@@ -75,14 +74,18 @@ function narrow() {
     row.element.hidden = !found;
     shown += found;
   }
+  for (const holder of document.querySelectorAll("#results tbody tr, #results .family")) {
+    holder.hidden = !holder.querySelector(".variant:not([hidden])");
+  }
   showTopics(want.q ?? "");
   count.textContent = `${shown} of ${rows.length} instructions`;
   const query = new URLSearchParams(Object.entries(want).filter(([, value]) => value));
-  for (const part of startOnly) part.hidden = query.size > 0;
   history.replaceState(null, "", `#${query}`);
 }
 
 function readAddress() {
+  const pasted = new URLSearchParams(location.search).get("text"); // from the box above every page
+  if (pasted && !location.hash) box.value = pasted;
   for (const [name, value] of new URLSearchParams(location.hash.slice(1))) {
     if (form.elements[name]) form.elements[name].value = value;
   }
@@ -98,6 +101,6 @@ form.addEventListener("input", narrow);
 form.addEventListener("submit", (event) => {
   event.preventDefault();
   const found = rows.filter((row) => !row.element.hidden);
-  if (found.length === 1) location.href = found[0].link.href;
+  if (found.length === 1) location.href = found[0].element.href;
 });
 readAddress();

@@ -34,7 +34,7 @@
     const typing = event.target.matches?.("input, select, textarea, [contenteditable]");
     if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "/") {
-      document.querySelector("input[type=search]").focus();
+      document.querySelector("[aria-keyshortcuts='/']")?.focus();
       event.preventDefault();
     } else if (event.key === "?") document.querySelector("a[aria-keyshortcuts='?']").click();
     else if (event.key === "t") flip();

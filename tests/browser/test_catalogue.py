@@ -1,4 +1,4 @@
-"""The catalogue narrows while typing and leads on."""
+"""The front door and the catalogue, which narrows while typing and leads on."""
 
 from __future__ import annotations
 
@@ -12,52 +12,55 @@ pytestmark = pytest.mark.browser
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 
 
-def test_typing_narrows_and_the_url_keeps_it(open_page: Any) -> None:
+def test_enter_sends_the_paste_box_and_shift_enter_breaks_its_line(open_page: Any) -> None:
     page = open_page("/")
-    assert page.evaluate("document.activeElement.type") == "search"
-    assert page.locator(".thumbs li").count() == 12
-    page.keyboard.type("wgmma e4m3 e5m2 k32 n64")
+    assert page.evaluate("document.activeElement.id") == "text"
+    low = page.locator("#text").bounding_box()["height"]
+    page.keyboard.type("// A kernel")
+    for _ in range(4):
+        page.keyboard.press("Shift+Enter")
+    page.keyboard.type(f'"{M16} " {{%0}}')
+    assert page.locator("#text").bounding_box()["height"] > low + 40
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/i/{M16}")
+
+
+def test_typing_narrows_and_the_url_keeps_it(open_page: Any) -> None:
+    page = open_page("/instructions")
+    page.fill("input[name=q]", "wgmma e4m3 e5m2 k32 n64")
     expect(page.locator(".count strong")).to_have_text("4")
-    assert page.locator(".list tbody tr").count() == 4
-    expect(page).to_have_url(re.compile(r"q=wgmma\+e4m3\+e5m2\+k32\+n64"))
+    assert page.locator("#results .variant").count() == 4
+    expect(page).to_have_url(re.compile(r"/instructions\?q=wgmma\+e4m3\+e5m2\+k32\+n64"))
     page.select_option("select[name=target]", "sm_80")
     expect(page.locator(".count strong")).to_have_text("0")
     page.select_option("select[name=target]", "")
-    page.fill("input[type=search]", "")
-    expect(page.locator(".thumbs li")).to_have_count(12)
+    page.fill("input[name=q]", "")
+    expect(page.locator(".count strong")).to_have_text("1,760")
 
 
-def test_families_stand_under_their_chapters(open_page: Any) -> None:
-    page = open_page("/", width=390, scheme="dark")
-    shown = page.eval_on_selector_all(
-        ".families section",
-        "all => all.map((one) => [one.querySelector('h2 small').textContent,"
-        " [...one.querySelectorAll('a')].map((a) => a.textContent)])",
-    )
-    warp = ["wmma", "mma", "mma.sp", "mma, block scale", "ldmatrix", "stmatrix", "movmatrix"]
-    assert shown == [["PTX ISA 9.1, 9.7.14", warp], ["PTX ISA 9.1, 9.7.15", ["wgmma", "wgmma.sp"]]]
-    texts = "all => all.map((one) => [...one.children].map((child) => child.textContent.split(' ·')[0]))"
-    for place in (".top .chapter", "select[name=family] optgroup"):
-        assert page.eval_on_selector_all(place, texts) == [names for _, names in shown], place
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    page.click(".families a >> text=mma.sp")
+def test_families_are_called_as_ptx_writes_them(open_page: Any) -> None:
+    page = open_page("/instructions", width=390, scheme="dark")
+    names = ["wmma", "mma", "mma.sp", "mma block_scale", "ldmatrix", "stmatrix", "movmatrix", "wgmma", "wgmma.sp"]
+    for place in (".choice .mono", ".family > h2 .mono", ".menu .families a"):
+        assert page.eval_on_selector_all(place, "all => all.map((one) => one.textContent)") == names, place
+    page.click(".choice >> text=mma.sp")
     expect(page.locator(".count strong")).to_have_text("138")
-    assert page.locator(".families").count() == 0
+    assert page.locator(".family > h2 .mono").all_inner_texts() == ["mma.sp"]
 
 
 def test_a_pasted_line_leads_to_its_page(open_page: Any) -> None:
-    page = open_page("/")
-    page.fill("input[type=search]", f'    "{M16} " {{%0,%1,%2,%3}}, {{%4}}')
+    page = open_page("/instructions")
+    page.fill("input[name=q]", f'    "{M16} " {{%0,%1,%2,%3}}, {{%4}}')
     expect(page.locator("#guess")).to_have_text(M16)
-    page.press("input[type=search]", "Enter")
+    page.press("input[name=q]", "Enter")
     page.wait_for_url(f"**/i/{M16}")
 
 
 def test_a_name_leads_to_its_page(open_page: Any) -> None:
-    page = open_page("/")
-    page.fill("input[type=search]", 'asm volatile("wgmma.fence.sync.aligned;")')
+    page = open_page("/instructions")
+    page.fill("input[name=q]", 'asm volatile("wgmma.fence.sync.aligned;")')
     expect(page.locator("#guess")).to_have_text("wgmma.fence")
-    page.press("input[type=search]", "Enter")
+    page.press("input[name=q]", "Enter")
     page.wait_for_url("**/guide/wgmma.fence")
     expect(page.get_by_role("heading", name="wgmma.fence", exact=True)).to_be_visible()
 
@@ -71,18 +74,21 @@ def test_a_typed_instruction_is_read_word_by_word(open_page: Any) -> None:
 
 
 def test_a_wrong_line_keeps_what_was_typed_and_names_the_part(open_page: Any) -> None:
-    page = open_page("/")
-    page.fill("input[type=search]", "mma.m16n8k12.row.col.f32.f16.f16.f32")
+    page = open_page("/instructions")
+    page.fill("input[name=q]", "mma.m16n8k12.row.col.f32.f16.f16.f32")
     expect(page.locator("#results .notice")).to_contain_text("shape 'm16n8k12'")
-    assert page.input_value("input[type=search]") == "mma.m16n8k12.row.col.f32.f16.f16.f32"
+    assert page.input_value("input[name=q]") == "mma.m16n8k12.row.col.f32.f16.f16.f32"
 
 
 def test_without_scripts(open_page: Any) -> None:
-    page = open_page("/", scripts=False)
-    page.select_option("select[name=family]", "wgmma")
+    page = open_page("/instructions", scripts=False)
+    page.check("input[name=family][value=wgmma]")
     page.fill("input[name=shape]", "m64n96k16")
     page.click("#filters button")
-    assert page.locator(".list tbody tr").count() == 3
+    assert page.locator("#results .variant").count() == 3
+    page.click("#clear")
+    page.click("text=102 more shapes of wgmma")
+    assert page.locator(".shapes tbody tr").count() == 114
 
 
 def test_metadata_editor_by_click(open_page: Any) -> None:

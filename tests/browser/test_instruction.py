@@ -242,7 +242,7 @@ def test_theme_button_flips_cells_and_page(open_page: Any) -> None:
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 22, 26)"
 
 
-@pytest.mark.parametrize("path", ["/", f"/i/{M16}", f"/i/{WIDE}", "/help", "/?q=zzz"])
+@pytest.mark.parametrize("path", ["/", f"/i/{M16}", f"/i/{WIDE}", "/help", "/instructions", "/?q=zzz"])
 @pytest.mark.parametrize("width", [380, 1440])
 def test_nothing_runs_off_the_page(open_page: Any, path: str, width: int) -> None:
     page = open_page(path, width=width)

@@ -1,0 +1,1 @@
+"""The front door: one paste box, what Lanescope shows, and what stands behind it."""

@@ -1,0 +1,54 @@
+"""The pictures of the home page: a layout, the bits of a descriptor, and a labelled part of a figure. No framework."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from html import escape
+
+from layouts import catalog
+from layouts.bits import hex_word
+from layouts.render.svg import svg
+from layouts.table.descriptors import WGMMA
+from layouts.view import Figure, operand_figure
+
+_WIDE, _TALL, _STEP, _ROW = 16, 22, 18, 28  # a bit and the way to the next
+_PER_ROW = 16
+_ROWS, _COLS = (0, 7), (0, 7)  # of the labelled part
+
+
+def layout(ptx: str) -> str:
+    """A of an instruction, coloured by lane group, without labels."""
+    figure = _bare(operand_figure(catalog.find(ptx).operand("a"), cell=(15, 8.5)))
+    return svg(figure, title=f"A of {ptx} by lane group", colour="g", label="none", palette=None)
+
+
+def labelled(ptx: str) -> str:
+    """The first rows and columns of A with the lane and the value of each element."""
+    figure = _bare(operand_figure(catalog.find(ptx).operand("a"), rows=_ROWS, cols=_COLS))
+    return svg(figure, title=f"The first rows and columns of A of {ptx}", colour="g", palette=None)
+
+
+def _bare(figure: Figure) -> Figure:
+    """A figure of one panel without the space for its title and numbers."""
+    (panel,) = figure.panels
+    return Figure(panel.width, panel.height, (replace(panel, x=0.0, y=0.0),))
+
+
+def bits(word: int) -> str:
+    """The 64 bits of a descriptor, bit 63 first, each field in its colour as in the editor."""
+    fill = {bit: n for n, f in enumerate(WGMMA.fields) for bit in range(f.low, f.high + 1)}
+    size = (_PER_ROW - 1) * _STEP + _WIDE, (64 // _PER_ROW - 1) * _ROW + _TALL
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size[0]} {size[1]}" width="{size[0]}"'
+        f' height="{size[1]}" role="img" class="word"><title>{escape(f"The bits of {hex_word(word)}")}</title>'
+    ]
+    for bit in range(63, -1, -1):
+        row, column = divmod(63 - bit, _PER_ROW)
+        x, y, one = column * _STEP, row * _ROW, word >> bit & 1
+        look = f'fill="var(--fill-{fill[bit]})"' if bit in fill else 'fill="none" stroke="var(--rule)"'
+        kind = ' class="one"' if one else "" if bit in fill else ' class="reserved"'
+        out.append(
+            f'<rect x="{x + 0.5}" y="{y + 0.5}" width="{_WIDE - 1}" height="{_TALL - 1}" rx="3" {look}/>'
+            f'<text x="{x + _WIDE // 2}" y="{y + 15}"{kind}>{one}</text>'
+        )
+    return "".join(out) + "</svg>"

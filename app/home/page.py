@@ -1,0 +1,31 @@
+"""/: the front door. It says the same to everybody, so it is rendered once and kept."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from starlette.responses import RedirectResponse, Response
+
+from app.catalogue.facts import FILTERS
+from app.home import draw, facts
+from app.kit.api import OffLoop
+from app.kit.page import page
+
+router = APIRouter(include_in_schema=False, route_class=OffLoop)
+
+
+@router.get("/")
+def home(request: Request) -> Response:
+    """The paste box and what stands behind it; an address of the catalogue, which was here once, leads there."""
+    if any(name in request.query_params for name in FILTERS):
+        return RedirectResponse(f"/instructions?{request.url.query}", 303)
+    context = {
+        "tried": facts.TRIED,
+        "popular": facts.popular(),
+        "proof": facts.proof(),
+        "layout": draw.layout(facts.PICTURED),
+        "bits": draw.bits(facts.WORD),
+        "figure": draw.labelled(facts.PICTURED),
+        "word": f"{facts.WORD:#018x}",
+        "pictured": facts.PICTURED,
+    }
+    return page(request, "home/page.html", context)

@@ -1,0 +1,77 @@
+"""The home page: what it says is counted, its links open, and the catalogue's old addresses lead on."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+import layouts
+from app.home import facts
+from app.main import create_app
+from layouts import catalog
+
+EVIDENCE = Path(layouts.__file__).parent / "evidence"
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[TestClient]:
+    yield TestClient(create_app())
+
+
+def test_its_figures_are_those_of_the_files(client: TestClient) -> None:
+    files = [json.loads(path.read_text()) for path in EVIDENCE.glob("*.json")]
+    forms = {form for told in files for form in told["results"]}
+    reads = sum(row["ran"] for told in files for row in told["descriptors"].values())
+    ran = {form.removesuffix(catalog.SHARED_A) for form in forms}
+    waiting = sum(i.ptx not in ran for i in catalog.instructions())
+    text = client.get("/").text
+    shown = [int(n.replace(",", "")) for n in re.findall(r"<b>([\d,]+)</b>", text)]
+    assert shown == [len(forms), reads, len(catalog.instructions()), waiting]
+    assert "H100 and H200" in text and "ptxas 13.0" in text
+
+
+def test_a_run_that_differs_is_not_called_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = json.loads(json.dumps(catalog.evidence_files()))
+    form = next(iter(files[1]["results"]))
+    files[1]["results"][form] = {"fragment": "lane 3 holds row 1"}
+    files[0]["descriptors"] = {"one": {"ran": 40, "agreed": 39}}
+    files[1]["descriptors"] = {}
+    before = facts.proof()
+    monkeypatch.setattr(catalog, "evidence_files", lambda: tuple(files))
+    told = facts.proof()
+    assert (told.forms, told.agreed) == (before.forms, before.agreed - 1)
+    assert (told.descriptors, told.descriptors_agreed) == (40, 39)
+
+
+def test_every_link_of_it_opens(client: TestClient) -> None:
+    text = client.get("/").text
+    main = text[text.index("<main") :]
+    links = [unescape(link) for link in re.findall(r'href="([^"]+)"', main)]
+    assert len(links) >= 3 + 3 + 12
+    for link in links:
+        assert client.get(link).status_code == 200, link
+    assert len(re.findall("<svg", main)) == 3
+
+
+def test_popular_instructions_say_their_types(client: TestClient) -> None:
+    text = client.get("/").text
+    rows = re.findall(r'<li><a href="/i/([^"]+)"><code>([^<]+)</code><span class="mono">([^<]+)', text)
+    assert len(rows) == 12 and rows[0][1:] == ("mma.m16n8k16", "f32 += f16 × f16")
+    for ptx, _, types in rows:
+        assert set(re.findall(r"[a-z]+\d\w*", types)) <= set(catalog.find(ptx).types.values())
+
+
+@pytest.mark.parametrize("query", ["family=mma&type=e4m3", "q=wgmma+sp", "q=", "part=rows&q=x"])
+def test_an_address_of_the_catalogue_leads_there(client: TestClient, query: str) -> None:
+    answer = client.get(f"/?{query}", follow_redirects=False)
+    assert answer.status_code == 303 and answer.headers["location"] == f"/instructions?{query}"
+
+
+def test_any_other_query_is_the_home_page(client: TestClient) -> None:
+    assert client.get("/?utm_source=x", follow_redirects=False).status_code == 200
