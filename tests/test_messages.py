@@ -157,7 +157,6 @@ ELSEWHERE = {
 UNREACHED = {
     "'bad_row'": "a row of a table that is wrong, test_rows and tests.called",
     "The lanes' rows are no sum of bit fields.": "every row of a table has such a sum",
-    "no sum of one of M or N and one of K": "CuTe's modes are one or the other",
     "No ldmatrix fills": "a form of the page, test_chain_api",
     "The worker's answer is of no kind of run": "a worker that answers nonsense, test_worker",
     "stands before any access": "a form of the page, test_banks",

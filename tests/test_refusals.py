@@ -82,6 +82,11 @@ def test_a_body_of_another_type(client: TestClient, kind: str) -> None:
     assert told.code == "unsupported_media_type" and "application/json" in told.hint
 
 
+def test_a_page_takes_its_form_alone(client: TestClient) -> None:
+    answer = client.post(f"/steps/{PTX}", content="{}", headers={"content-type": "application/json"})
+    assert answer.status_code == 415 and "Send the form: application/x-www-form-urlencoded." in answer.text
+
+
 @pytest.mark.parametrize(
     "kind", ["application/json", "application/json; charset=utf-8", "APPLICATION/JSON", "application/vnd.api+json"]
 )

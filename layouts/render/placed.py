@@ -61,13 +61,7 @@ def offset(side: Placed) -> str:
     both = (
         np.asarray(placed.before(np.arange(side.mn)[:, None], per * np.arange(side.units_k)[None, :], 0), np.int64) >> 3
     )
-    if not np.array_equal(both, np.array(mn)[:, None] + np.array(k)[None, :] - mn[0]):
-        raise LayoutError(
-            "no_formula",
-            "The offsets are no sum of one of M or N and one of K.",
-            "Give another layout.",
-            f"{side.letter}.kind",
-        )
+    assert np.array_equal(both, np.array(mn)[:, None] + np.array(k)[None, :] - mn[0]), "CuTe's modes are M or N, and K"
     terms = " + ".join(filter(None, (_sum("mn", mn), _sum("k", k), str(mn[0]) if mn[0] else ""))) or "0"
     base = f"{placed.base} + " if placed.base else ""
     made = swizzled(placed.xor, "before")
