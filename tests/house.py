@@ -24,7 +24,7 @@ FLOORS = (
     "metadata role spelling syntax",
     "instruction",
     "table pieces reuse view",
-    "catalog descriptor qualifiers",
+    "catalog descriptor qualifiers window",
     "statements tiling",
     "overview slices storage tma wmma",
     "chain differences repair tile_map",
@@ -91,6 +91,9 @@ NAMED: dict[str, dict[str, str]] = {
     | {"examples": "forms", "render": "forms", "values": "forms"},
     "home": {},
     "instruction": {
+        "head": "forms",
+        "matrices": "facts",
+        "words": "facts",
         "answers": "facts",
         "code": "facts",
         "context": "forms",
@@ -138,6 +141,7 @@ TOP = {
 GPU_OF = {
     "app/kit/picture.py": {"pool"},  # a process that draws is kept as one that runs is
     "app/instruction/context.py": {"fragments", "runs"},
+    "app/instruction/head.py": {"runs"},
     "app/guide/values.py": {"verify"},
     "app/runs/api.py": {"runs"},
     "app/kit/ran.py": {"runs"},

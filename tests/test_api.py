@@ -189,8 +189,8 @@ def test_plotly_comes_from_the_installed_package_and_is_immutable(client: TestCl
 
 def test_page_stands_without_scripts(client: TestClient) -> None:
     page = client.get(f"/i/{M16}?pin=d:3,2").text
-    assert "<svg" in page and "T13:0" in page and "lane 13" in page
-    assert "a2 A[11,2]" in page and "row = 8 * (i &gt;&gt; 1) + groupID" in page
+    assert "<svg" in page and "T13:0" in page and "Lane 13" in page
+    assert 'title="a2, bits [15:0]">A[11,2]<' in page and "row = 8 * (i &gt;&gt; 1) + groupID" in page
 
 
 @pytest.mark.parametrize(
@@ -203,6 +203,7 @@ def test_page_stands_without_scripts(client: TestClient) -> None:
         ("pin=d:99,0", "D has 16 rows and 8 columns"),
         ("pin=q:0,0", "matrix:row,column"),
         ("product=1", "this instruction has 1 product"),
+        ("view=m:0-99", "Write all, or ranges as in m:0-16"),
         ("colour=<script>", "colour ‘&lt;script&gt;’ is not used"),
     ],
 )

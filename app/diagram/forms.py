@@ -78,7 +78,8 @@ def describe(found: Instruction, figure: Figure) -> str:
 
 def read(found: Instruction, query: Mapping[str, str]) -> tuple[Style, state.PageState]:
     """The style a query asks for; LayoutError for the first option that is not legal here."""
-    chosen, notices = state.read(found, {name: value for name, value in query.items() if name in state.SPEC and value})
+    given = {name: value for name, value in query.items() if name in state.PICTURED and value}
+    chosen, notices = state.read(found, given, state.PageState())
     if notices:
         raise LayoutError(
             "bad_option",
@@ -114,7 +115,7 @@ def theme(query: Mapping[str, str]) -> Palette:
 def _known(form: str, query: Mapping[str, str], more: tuple[str, ...] = ()) -> None:
     if form not in FORMS:
         raise LayoutError("not_found", f"No form '{form[:20]}'.", f"Allowed: {', '.join(FORMS)}.", "form")
-    unknown = sorted(set(query) - set(DIAGRAM) - set(more) - set(state.SPEC))
+    unknown = sorted(set(query) - set(DIAGRAM) - set(more) - set(state.PICTURED))
     if unknown:
         raise LayoutError(
             "bad_option",

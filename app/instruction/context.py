@@ -6,22 +6,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.catalogue import topics
-from app.diagram import forms as pictures
 from app.gpu import fragments, runs
 from app.instruction import facts as about
-from app.instruction import lanes, pickers, state
+from app.instruction import head, lanes, pickers, state, words
 from app.instruction import wmma as wmma_facts
 from app.instruction.code import code_parts
+from app.instruction.matrices import matrices, views
 from app.instruction.state import PageState
 from app.kernel import facts as programs
 from app.kit.encode import dumps
 from app.kit.fact import Numbers, extended, fact
 from app.kit.links import path_of
-from layouts import catalog, palette
-from layouts.instruction import Instruction
+from layouts import catalog, palette, window
+from layouts.instruction import WARP, Instruction
 from layouts.reading import digits
-from layouts.render.svg import svg
-from layouts.view import ADDRESS, BETWEEN_OWNERS, LABEL_TEMPLATES, LABELS, OWNER, SPOKEN, Figure, Grid, figure_of
+from layouts.view import ADDRESS, BETWEEN_OWNERS, LABEL_TEMPLATES, OWNER, SPOKEN, Figure, Grid, figure_of
 
 
 @fact
@@ -46,25 +45,14 @@ class ScaleTable(about.ScaleMap):
 
 
 @fact
-class PaperData:
-    """The size of a figure, in its own units."""
-
-    width: float
-    height: float
-
-
-@fact
 class PanelData:
-    """One matrix of the figure: its place and the size of a cell."""
+    """One matrix: its size, and the dimensions that its rows and columns follow."""
 
     name: str
     title: str
     rows: int
     cols: int
-    x: float
-    y: float
-    cell_width: float
-    cell_height: float
+    dims: tuple[str, str]
     warp_edges: tuple[int, ...]
 
 
@@ -110,6 +98,7 @@ class OperandData:
     extra: dict[str, int]
     held: str
     head: str
+    tip: str
 
 
 @fact
@@ -123,18 +112,24 @@ class SpokenData:
 
 @fact
 class PageData:
-    """What the page's script draws from: geometry, the owner of every cell, digits, and the state with its defaults."""
+    """What the page's script draws from: the owner of every cell, digits, the state with its defaults; how far each
+    dimension goes and what of it is shown first; `warp`: the lanes of a warp, where there are several, else 0.
+    """
 
     ptx: str
     threads: int
     path: str
     state: PageState
     defaults: PageState
+    pictured: PageState
     pin: str
     labels: dict[str, str]
     unit: str
     spoken: SpokenData
-    figure: PaperData
+    extents: dict[str, int]
+    opening: dict[str, tuple[float, float]]
+    colours: dict[str, str]
+    warp: int
     panels: tuple[PanelData, ...]
     operands: dict[str, OperandData]
 
@@ -162,10 +157,8 @@ def page_context(
     distinct = lanes.distinct_operands(found)
     lane = lanes.lane_of(found, figure, chosen)
     held = (lanes.lane_registers(grid, name, lane) for name, grid in lanes.panel_grids(found, figure).items())
-    drawing = svg(
-        figure, title=found.ptx, description=pictures.describe(found, figure), colour=chosen.colour, label=chosen.label,
-        threads=chosen.thread_set(), palette=None,
-    )  # fmt: skip
+    figures = head.pictures(found, chosen)
+    shown = window.read(chosen.view, found, figure)
     return {
         "found": found,
         "path": path_of(found),
@@ -178,20 +171,39 @@ def page_context(
         "state": chosen,
         "notices": notices,
         "pickers": pickers.pickers(found),
-        "colours": state.colour_names(found),
-        "labels": LABELS,
+        "colours": words.colours(found),
+        "labels": words.LABEL_WORDS,
+        "head": head.head(found),
+        "matrices": matrices(found, figure, chosen, shown),
+        "views": [(view, path_of(found) + _query(chosen, found, view.value)) for view in views(found, figure, chosen)],
+        "share": share_of_a(found, shown),
+        "pictures": figures,
+        "following": head.following(found, chosen, figures[-1]),
         "code": code_parts(found),
         "program": programs.available(found),
         "wmma": wmma_facts.checked(found, query),
         "scales": scale_tables(found, query),
         "products": state.products(found),
-        "svg": drawing,
         "run": run_choices(found, reason),
-        "lane": lane,
+        "holder": words.holder(found, lane),
         "lane_rows": [rows for rows in held if rows],
         "tables": [lanes.full_table(op) for op in distinct if op.threads * op.values <= table_values],
         "data": dumps(page_data(found, figure, chosen)).decode().replace("</", "<\\/"),
     }
+
+
+def _query(chosen: PageState, found: Instruction, view: str) -> str:
+    """The page's query with another view."""
+    query = chosen.query(state.defaults(found), view=view)
+    return f"?{query}" if query else ""
+
+
+def share_of_a(found: Instruction, shown: Mapping[str, tuple[float, float]]) -> str:
+    """How wide A stands beside D, "" where the matrices are no product."""
+    if not found.family.multiplies:
+        return ""
+    k, n = (last - first for first, last in (shown.get("s") or shown["k"], shown["n"]))
+    return "wide" if k >= 2 * n else "even" if k >= n else "narrow"
 
 
 def scale_tables(found: Instruction, query: Mapping[str, str]) -> list[ScaleTable]:
@@ -225,16 +237,20 @@ def page_data(found: Instruction, figure: Figure, chosen: PageState) -> PageData
         threads=found.threads,
         path=path_of(found),
         state=chosen,
-        defaults=PageState(),
+        defaults=state.defaults(found),
+        pictured=PageState(),
         pin=state.PIN,
         labels=LABEL_TEMPLATES,
         unit=found.family.scope.thread,
         spoken=SpokenData(cell=SPOKEN, owner=OWNER, between=BETWEEN_OWNERS),
-        figure=PaperData(width=figure.width, height=figure.height),
+        extents=window.extents(found, figure),
+        opening=window.opening(found, figure),
+        colours={choice.value: choice.text for choice in words.colours(found)},
+        warp=WARP.threads if found.threads > WARP.threads else 0,
         panels=tuple(
             PanelData(
-                name=p.name, title=p.title, rows=p.rows, cols=p.cols, x=p.x, y=p.y,
-                cell_width=p.cell_width, cell_height=p.cell_height, warp_edges=tuple(p.warp_edges),
+                name=p.name, title=p.title, rows=p.rows, cols=p.cols, dims=window.dims_of(found, p),
+                warp_edges=tuple(p.warp_edges),
             )
             for p in figure.panels
         ),
@@ -269,4 +285,5 @@ def operand_data(grid: Grid, panel: str) -> OperandData:
         extra={axis: grid.product for axis in op.axes if axis not in ("row", "col")},
         held=lanes.HELD_ROW if op.name == ADDRESS else lanes.HELD,
         head=lanes.HEAD_ROW if op.name == ADDRESS else lanes.HEAD,
+        tip=lanes.TIP,
     )

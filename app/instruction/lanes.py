@@ -11,22 +11,24 @@ from layouts.view import ADDRESS, Figure, Grid
 
 # What the panel says of one value, and of the cell that is pointed at: templates, which a page's script fills for other
 # lanes.
-HELD, HELD_ROW = "{name}{value} {title}[{row},{col}]", "row {row}"
+HELD, HELD_ROW = "{title}[{row},{col}]", "row {row}"
+TIP = "{name}{value}, bits {bits}"
 HEAD, HEAD_ROW = "{title}[{row},{col}] = {name}{value}, R{register}{bits}", "points at row {row} of matrix {matrix}"
 
 
 @fact
 class HeldText:
-    """One value of a register: what it is, and which bits it has."""
+    """One value of a register: the element it is; its name and its bits."""
 
     text: str
-    bits: str
+    tip: str
 
 
 @fact
 class LaneRegisters:
     """One thread's registers of one panel."""
 
+    name: str
     title: str
     element: str
     registers: dict[int, list[HeldText]]
@@ -90,9 +92,10 @@ def lane_registers(grid: Grid, panel: str, thread: int) -> LaneRegisters | None:
     registers: dict[int, list[HeldText]] = {}
     for value, row, col in sorted(at):
         held = HELD_ROW if op.name == ADDRESS else HELD
-        text = held.format(name=op.name, value=value, title=title_of(panel), row=row, col=col)
-        registers.setdefault(op.register_of(value)[0], []).append(HeldText(text=text, bits=grid.bits(value)))
-    return LaneRegisters(title=title_of(panel), element=op.element.name, registers=registers)
+        text = held.format(title=title_of(panel), row=row, col=col)
+        tip = TIP.format(name=op.name, value=value, bits=grid.bits(value))
+        registers.setdefault(op.register_of(value)[0], []).append(HeldText(text=text, tip=tip))
+    return LaneRegisters(name=panel, title=title_of(panel), element=op.element.name, registers=registers)
 
 
 def full_table(op: Operand) -> FullTable:

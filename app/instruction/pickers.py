@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from app.instruction import words
 from layouts import catalog
 from layouts.instruction import Instruction
 from layouts.syntax import Syntax
@@ -15,12 +16,24 @@ class Option:
     ptx: str
     text: str
     chosen: bool
+    group: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Picker:
+    """A menu: `name` in the address, `label` on the page; options of one group stand together, under its name."""
+
     name: str
+    label: str
     options: tuple[Option, ...]
+
+    @property
+    def groups(self) -> list[tuple[str, list[Option]]]:
+        """The options by group, in their order."""
+        out: dict[str, list[Option]] = {}
+        for option in self.options:
+            out.setdefault(option.group, []).append(option)
+        return list(out.items())
 
 
 def pickers(found: Instruction) -> list[Picker]:
@@ -32,64 +45,79 @@ def pickers(found: Instruction) -> list[Picker]:
     warpgroup = found.family.by_descriptor
     shaped = [i for i in relatives if i.sizes.get("k") == found.sizes.get("k")] if warpgroup else relatives
     made = [
-        _picker("N" if warpgroup else "shape", found, shaped, lambda s: s.shape, lambda s: s.shape),
-        _picker("types", found, relatives, lambda s: s.types, lambda s: ".".join(s.types)),
+        _picker("shape", "Shape", found, shaped, lambda s: s.shape, lambda i: i.shape),
+        _types(found, relatives),
         _picker(
             "layout",
+            "Layout",
             found,
             [i for i in relatives if i.shape == found.shape],
             lambda s: s.layouts,
-            lambda s: ".".join(s.layouts),
+            lambda i: ".".join(i.syntax.layouts),
         ),
         _picker(
             "modifiers",
+            "Modifiers",
             found,
             [i for i in relatives if i.shape == found.shape and i.syntax.types == found.syntax.types],
             lambda s: tuple(sorted(s.modifiers)),
-            lambda s: ".".join(s.modifiers) or "none",
+            lambda i: ".".join(i.syntax.modifiers) or "none",
         ),
     ]
     return [picker for picker in made if len(picker.options) > 1]
 
 
+def _types(found: Instruction, among: list[Instruction]) -> Picker:
+    """Types by kind, those that this shape has first; the others say which shape they lead to."""
+    made = _picker("types", "Types", found, among, lambda s: s.types, words.assignment)
+    kinds = {kind: n for n, kind in enumerate((words.kind_of(found), *words.KIND_OF.values(), "other")[::-1])}
+    shapes = {i.ptx: (i.shape, words.kind_of(i)) for i in among}
+    options = [replace(each, group=shapes[each.ptx][1]) for each in made.options]
+    options.sort(key=lambda each: (-kinds[each.group], shapes[each.ptx][0] != found.shape))
+    return replace(made, options=tuple(options))
+
+
 def _picker(
     name: str,
+    label: str,
     found: Instruction,
     among: list[Instruction],
     part: Callable[[Syntax], Hashable],
-    text: Callable[[Syntax], str],
+    text: Callable[[Instruction], str],
 ) -> Picker:
     best: dict[Hashable, tuple[tuple[float, ...], Instruction]] = {}
     for candidate in among:
-        rank = _likeness(found, candidate)
+        rank = _likeness(found, candidate, name)
         key = part(candidate.syntax)
         if key not in best or rank < best[key][0]:
             best[key] = (rank, candidate)
     options = []
     for _, candidate in best.values():
-        note = _other_changes(found.syntax, candidate.syntax, name)
-        options.append(
-            Option(candidate.ptx, text(candidate.syntax) + (f"  ({note})" if note else ""), candidate is found)
-        )
-    return Picker(name, tuple(options))
+        note = _other_changes(found, candidate, name)
+        options.append(Option(candidate.ptx, text(candidate) + (f"  → {note}" if note else ""), candidate is found))
+    return Picker(name, label, tuple(options))
 
 
-def _likeness(found: Instruction, candidate: Instruction) -> tuple[float, ...]:
+def _likeness(found: Instruction, candidate: Instruction, picked: str) -> tuple[float, ...]:
+    """How far a candidate is from what is shown; a choice of types keeps the shape before anything else."""
     one, other = found.syntax, candidate.syntax
+    apart = catalog.apart(one.shape, other.shape)
     return (
+        apart if picked == "types" else 0.0,
         float(one.types != other.types),
         float(set(one.modifiers) != set(other.modifiers)),
         float(one.layouts != other.layouts),
-        catalog.apart(one.shape, other.shape),
+        apart,
     )
 
 
-def _other_changes(one: Syntax, other: Syntax, picked: str) -> str:
+def _other_changes(found: Instruction, candidate: Instruction, picked: str) -> str:
+    one, other = found.syntax, candidate.syntax
     changes = []
-    if picked not in ("shape", "N") and one.shape != other.shape:
+    if picked != "shape" and one.shape != other.shape:
         changes.append(other.shape)
     if picked != "types" and one.types != other.types:
-        changes.append(".".join(other.types))
+        changes.append(words.assignment(candidate))
     if picked not in ("types", "modifiers") and set(one.modifiers) != set(other.modifiers):
         changes.append(".".join(other.modifiers) or "no modifiers")
     return ", ".join(changes)

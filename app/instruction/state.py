@@ -7,8 +7,9 @@ from dataclasses import asdict, dataclass, fields
 from typing import TypeVar
 from urllib.parse import urlencode
 
+from layouts import window
 from layouts.errors import LayoutError
-from layouts.instruction import SCOPES, Instruction
+from layouts.instruction import SCOPES, WARP, Instruction
 from layouts.reading import choice, number, pair, ranges, shown
 from layouts.view import LABELS, figure_of
 
@@ -19,20 +20,20 @@ PIN = "{panel}:{row},{col}"  # the pinned cell in a URL; scripts get this templa
 @dataclass(frozen=True, slots=True)
 class PageState:
     """colour: a pattern's name or "register" · label: one of LABELS · lanes: "", or "0-7,12" · pin: "", or "d:3,2" ·
-    product: 0–3 (m8n8k4 f16). Numbers stand in decimal here however they were written: scripts and links read them."""
+    product: 0–3 (m8n8k4 f16) · view: which part is shown, as layouts/window.py reads it. Numbers stand in decimal here
+    however they were written: scripts and links read them."""
 
     colour: str = "g"
     label: str = "lane:value"
     lanes: str = ""
     pin: str = ""
     product: int = 0
+    view: str = ""
 
-    def query(self) -> str:
-        """The part after '?': only what differs from the defaults."""
-        default = PageState()
-        changed = {
-            f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != getattr(default, f.name)
-        }
+    def query(self, default: PageState, **instead: str | int) -> str:
+        """The part after '?': only what differs from the defaults, with `instead` in place of what is here."""
+        own = {f.name: instead.get(f.name, getattr(self, f.name)) for f in fields(self)}
+        changed = {name: value for name, value in own.items() if value != getattr(default, name)}
         return urlencode(changed, safe=":,")
 
     def thread_set(self) -> frozenset[int] | None:
@@ -46,9 +47,13 @@ class PageState:
         return (matrix, *pair(place, "pin")) if colon else None
 
 
-def read(instruction: Instruction, query: Mapping[str, str]) -> tuple[PageState, list[str]]:
-    """The state a query asks for, and a notice for each value that is not legal here (its default stands instead)."""
-    default, notices = PageState(), []
+def read(
+    instruction: Instruction, query: Mapping[str, str], default: PageState | None = None
+) -> tuple[PageState, list[str]]:
+    """The state a query asks for, and a notice for each value that is not legal here. `default`: what stands where it
+    says nothing or nothing legal, left out the page's own.
+    """
+    default, notices = default or defaults(instruction), []
     chosen: dict[str, str | int] = {}
     for name, given in query.items():
         if name not in SPEC:
@@ -58,6 +63,11 @@ def read(instruction: Instruction, query: Mapping[str, str]) -> tuple[PageState,
         except LayoutError as error:
             notices.append(f"{name} ‘{shown(given, 60)}’ is not used: {error.hint} Shown with the default instead.")
     return PageState(**{**asdict(default), **chosen}), notices
+
+
+def defaults(instruction: Instruction) -> PageState:
+    """What a page shows where its address says nothing: a warpgroup's four warps, or a warp's lane groups."""
+    return PageState() if instruction.threads == WARP.threads else PageState(colour="w")
 
 
 def _legal(instruction: Instruction, name: str, given: str) -> str | int:
@@ -78,6 +88,9 @@ def _legal(instruction: Instruction, name: str, given: str) -> str | int:
             f"this instruction has {count} product{'s' * (count > 1)}, from 0.",
             lambda: number(given, name, 0, count - 1),
         )
+    if name == "view":
+        given = given.strip()
+        return given if given == window.WHOLE else window.written(window.read(given, instruction))
     matrix, _, place = given.partition(":")
     grids = {panel.name: panel.grid for panel in figure_of(instruction).panels if panel.grid}
     if matrix not in grids:
@@ -112,3 +125,4 @@ def products(instruction: Instruction) -> int:
 
 
 SPEC: dict[str, object] = asdict(PageState())
+PICTURED = tuple(name for name in SPEC if name != "view")  # what pictures read; a window of theirs is rows and cols

@@ -56,3 +56,13 @@ def run(instruction: Instruction, options: Query) -> str:
 def chain(query: Query) -> str:
     """Does a load feed an operand."""
     return _to("/chain", query)
+
+
+def reuse(first: Instruction, second: Instruction) -> str:
+    """D of one instruction as A of another."""
+    return _to("/reuse", {"from": first.ptx, "to": second.ptx})
+
+
+def diagram(query: Query) -> str:
+    """The page that makes a figure."""
+    return _to("/diagram", query, ":,")

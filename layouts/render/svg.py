@@ -107,11 +107,12 @@ def colour_for(grid: Grid, wanted: str) -> str:
     return wanted if wanted in grid.colour_names else grid.colour_names[0]
 
 
-def _shown(panel: Panel, threads: frozenset[int] | None) -> Mask:
+def shown(panel: Panel, threads: frozenset[int] | None) -> Mask:
+    """Which cells of a panel are held by one of these threads: bool [rows, cols]; all where None is given."""
     if threads is None or panel.grid is None:
         return np.ones((panel.rows, panel.cols), dtype=np.bool_)
-    shown: Mask = np.asarray(np.isin(panel.grid.thread, list(threads)).any(axis=2))
-    return shown[panel.window]
+    held: Mask = np.asarray(np.isin(panel.grid.thread, list(threads)).any(axis=2))
+    return held[panel.window]
 
 
 def _cells(
@@ -125,22 +126,22 @@ def _cells(
     count = panel.of or int(category.max()) + 1
     category = category[panel.window]
     variables = wheel(count)
-    place = np.where(_shown(panel, threads) & (category >= 0), category % len(variables), -1).astype(np.int32)
+    place = np.where(shown(panel, threads) & (category >= 0), category % len(variables), -1).astype(np.int32)
     w, h = panel.cell_width, panel.cell_height
     out = []
     for index, variable in enumerate(variables):
-        runs = _runs(place == index)
-        if runs:
+        spans = runs(place == index)
+        if spans:
             path = "".join(
                 f"M{_n(panel.x + c * w)} {_n(panel.y + r * h)}h{_n(length * w)}v{_n(h)}h{_n(-length * w)}z"
-                for r, c, length in runs
+                for r, c, length in spans
             )
             fill = palette.fill(index, count) if palette else f"var({variable})"
             out.append(f'<path d="{path}" fill="{fill}"/>')
     return out
 
 
-def _runs(mask: Mask) -> list[tuple[int, int, int]]:
+def runs(mask: Mask) -> list[tuple[int, int, int]]:
     """(row, first column, length) of every horizontal run."""
     edges = np.diff(np.pad(mask.astype(np.int8), ((0, 0), (1, 1))), axis=1)
     starts, ends = np.argwhere(edges == 1), np.argwhere(edges == -1)
@@ -188,9 +189,9 @@ def _labels(
         return []
     down, across = panel.window
     texts = [row[across] for row in texts[down]]
-    shown = _shown(panel, threads)
+    visible = shown(panel, threads)
     paint = f'fill="{ink}"' + (_HALO if halo else "")
-    return _one_line_labels(panel, texts, shown, paint) or _two_line_labels(panel, texts, shown, paint)
+    return _one_line_labels(panel, texts, visible, paint) or _two_line_labels(panel, texts, visible, paint)
 
 
 def _one_line_labels(panel: Panel, texts: list[list[str]], shown: Mask, paint: str) -> list[str]:

@@ -1,33 +1,30 @@
 // The stage: every matrix of an instruction on a canvas, and a transparent canvas over it for what is lit.
-import { drawFrame, drawLabels, drawLines, drawShared } from "./cells.js";
+import { drawLabels, drawLines, drawTicks } from "./cells.js";
 import { readTheme } from "./theme.js";
 
-const LEAST_SCALE = 0.66;
-
+/** The page's style sheet places the matrices: each has a .slot in the stage, and the canvases cover all of them. */
 export class Stage {
-  constructor(element, figure, panels) {
-    Object.assign(this, { element, figure, panels });
+  constructor(element, panels) {
+    Object.assign(this, { element, panels });
     this.base = document.createElement("canvas");
     this.over = document.createElement("canvas");
     this.base.className = "base";
-    element.replaceChildren(this.base, this.over);
+    element.append(this.base, this.over);
     this.theme = readTheme();
     this.resize();
   }
 
   resize() {
-    // Below the least scale titles and ticks would collide: the stage scrolls sideways instead.
-    this.scale = Math.max(LEAST_SCALE, Math.min(1, this.element.clientWidth / this.figure.width)) || 1;
-    const ratio = window.devicePixelRatio || 1;
-    const [width, height] = [this.figure.width * this.scale, this.figure.height * this.scale];
+    const ratio = window.devicePixelRatio || 1, box = this.element.getBoundingClientRect();
+    [this.width, this.height] = [box.width, box.height];
     for (const canvas of [this.base, this.over]) {
-      canvas.width = Math.round(width * ratio);
-      canvas.height = Math.round(height * ratio);
-      canvas.style.width = `${width}px`;
-      canvas.style.height = `${height}px`;
+      canvas.width = Math.round(box.width * ratio);
+      canvas.height = Math.round(box.height * ratio);
+      canvas.style.width = `${box.width}px`;
+      canvas.style.height = `${box.height}px`;
       canvas.getContext("2d").setTransform(ratio, 0, 0, ratio, 0, 0);
     }
-    for (const panel of this.panels) panel.place(this.scale);
+    for (const panel of this.panels) panel.place(box);
   }
 
   hit(px, py) {
@@ -41,20 +38,19 @@ export class Stage {
   /** Everything under the highlight. label(cell) → text. */
   draw(label) {
     const context = this.base.getContext("2d");
-    context.clearRect(0, 0, this.figure.width, this.figure.height);
+    context.clearRect(0, 0, this.width, this.height);
     context.imageSmoothingEnabled = false;
     for (const panel of this.panels) {
-      drawFrame(context, panel, this.theme, this.scale);
+      if (!panel.operand) continue;
+      drawTicks(context, panel, this.theme);
       context.save();
       context.beginPath();
       context.rect(panel.left, panel.top, panel.width, panel.height);
       context.clip();
-      if (panel.operand) {
-        const [width, height] = [panel.cols * panel.cellWidth, panel.rows * panel.cellHeight];
-        context.drawImage(panel.image, panel.columnAt(0), panel.rowAt(0), width, height);
-        drawLines(context, panel, this.theme);
-        drawLabels(context, panel, this.theme, label);
-      } else drawShared(context, panel, this.theme);
+      const [width, height] = [panel.cols * panel.cellWidth, panel.rows * panel.cellHeight];
+      context.drawImage(panel.image, panel.columnAt(0), panel.rowAt(0), width, height);
+      drawLines(context, panel, this.theme);
+      drawLabels(context, panel, this.theme, label);
       context.restore();
     }
   }
@@ -62,7 +58,7 @@ export class Stage {
   /** Dims all but the lit cells. lit: Map panel → cells; traced: [{panel, row?, col?}]; cursor: a cell or null. */
   light(lit, traced, cursor) {
     const context = this.over.getContext("2d");
-    context.clearRect(0, 0, this.figure.width, this.figure.height);
+    context.clearRect(0, 0, this.width, this.height);
     if (!lit && !cursor) return;
     for (const panel of this.panels) {
       if (!panel.operand) continue;

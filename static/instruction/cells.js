@@ -1,30 +1,26 @@
-// What is drawn of one matrix: title and ticks around it, lines between its cells, a label in each.
+// What is drawn of one matrix: ticks beside it, lines between its cells, a label in each.
 const MONO = 'ui-monospace, "DejaVu Sans Mono", monospace';
 const GLYPH = 0.602;
 const SMALLEST_LABEL = 7.5;
 const GRID_LINES_FROM = 6;
 
-export function drawFrame(context, panel, theme, scale) {
-  const size = Math.max(7.5, 9 * Math.min(1, scale * 1.2));
+export function drawTicks(context, panel, theme) {
   context.fillStyle = theme.muted;
   context.textBaseline = "alphabetic";
-  context.textAlign = "left";
-  context.font = `600 ${Math.max(9, 12 * scale)}px ${MONO}`;
-  context.fillText(panel.title, panel.left, panel.top - 20 * scale);
-  context.font = `${size}px ${MONO}`;
+  context.font = `9px ${MONO}`;
   const { c0, c1, r0, r1 } = panel.visible();
   const step = (cell, least) => [1, 2, 4, 8, 16, 32, 64, 128].find((s) => s * cell >= least) ?? 128;
   context.textAlign = "center";
   const across = step(panel.cellWidth, 18);
   for (let c = Math.ceil(c0 / across) * across; c < c1; c += across) {
     const x = panel.columnAt(c + 0.5);
-    if (x >= panel.left && x <= panel.left + panel.width) context.fillText(c, x, panel.top - 5 * scale);
+    if (x >= panel.left && x <= panel.left + panel.width) context.fillText(c, x, panel.top - 5);
   }
   context.textAlign = "right";
   const down = step(panel.cellHeight, 10);
   for (let r = Math.ceil(r0 / down) * down; r < r1; r += down) {
     const y = panel.rowAt(r + 0.5);
-    if (y >= panel.top && y <= panel.top + panel.height) context.fillText(r, panel.left - 4 * scale, y + 3);
+    if (y >= panel.top && y <= panel.top + panel.height) context.fillText(r, panel.left - 5, y + 3);
   }
 }
 
@@ -53,7 +49,7 @@ export function drawLines(context, panel, theme) {
 /** Labels in one size for the whole matrix: in one line, broken at the separator, or none. label(cell) → text. */
 export function drawLabels(context, panel, theme, label) {
   const { c0, c1, r0, r1 } = panel.visible();
-  if (panel.cellWidth < 14 || panel.cellHeight < 8) return;
+  if (panel.cellWidth < 18 || panel.cellHeight < 8) return;
   const texts = [];
   let longest = 0, longestHalf = 0;
   for (let r = r0; r < r1; r++) for (let c = c0; c < c1; c++) {
@@ -82,17 +78,4 @@ export function drawLabels(context, panel, theme, label) {
     context.fillText(first, x, y - (second ? two * 0.5 : 0));
     if (second) context.fillText(second, x, y + two * 0.55);
   }
-}
-
-/** An operand that no thread holds. */
-export function drawShared(context, panel, theme) {
-  context.fillStyle = theme.shared;
-  context.fillRect(panel.left, panel.top, panel.width, panel.height);
-  if (panel.width <= 130 || panel.height <= 14) return;
-  context.fillStyle = theme.muted;
-  context.font = "11px system-ui, sans-serif";
-  context.textAlign = "center";
-  context.textBaseline = "middle";
-  const [x, y] = [panel.left + panel.width / 2, panel.top + panel.height / 2];
-  context.fillText("in shared memory, read through a descriptor", x, y, panel.width - 8);
 }

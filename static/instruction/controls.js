@@ -1,5 +1,4 @@
 // Everything around the stage that changes it: the strip of controls, the pickers, names of patterns, size and theme.
-import { $ } from "../kit/dom.js";
 import { pageOf } from "../kit/place.js";
 import { focus } from "./focus.js";
 import { draw, paint } from "./picture.js";
@@ -36,25 +35,15 @@ function followName(name) {
   }
 }
 
-function followCopyLink(button) {
-  button.hidden = false;
-  button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(location.href);
-    button.textContent = "copied";
-    setTimeout(() => { button.textContent = "copy link"; }, 1500);
-  });
-}
-
 export function followControls() {
   view.addEventListener("submit", (event) => event.preventDefault());
   view.addEventListener("change", choose);
   for (const picker of document.querySelectorAll("select[data-picker]")) {
     picker.addEventListener("change", () => {
-      location.href = pageOf(picker.value, query(state, "lanes", "pin", "product"));
+      location.href = pageOf(picker.value, query(state, "lanes", "pin", "product", "view"));
     });
   }
   document.querySelectorAll(".name").forEach(followName);
-  followCopyLink($("copy-link"));
   addEventListener("resize", () => {
     stage.resize();
     stage.rescale?.();

@@ -3,23 +3,26 @@ import { rgb } from "./theme.js";
 
 /** One matrix on the stage. `window` is the visible part in cells: {x0, x1, y0, y1}; zooming changes it. */
 export class Panel {
-  constructor(spec, operand) {
-    Object.assign(this, spec, { operand });
-    this.reset();
+  constructor(spec, operand, slot, ranges) {
+    Object.assign(this, spec, { operand, slot });
+    this.show(ranges);
     this.image = document.createElement("canvas");
     this.image.width = this.cols;
     this.image.height = this.rows;
   }
 
-  reset() {
-    this.window = { x0: 0, x1: this.cols, y0: 0, y1: this.rows };
+  /** Shows what the ranges say: {m: [0, 16], …}; a dimension that is not among them is whole. */
+  show(ranges) {
+    const [[y0, y1], [x0, x1]] = this.dims.map((dim, n) => ranges[dim] ?? [0, n ? this.cols : this.rows]);
+    this.window = { x0, x1: Math.min(x1, this.cols), y0, y1: Math.min(y1, this.rows) };
   }
 
-  place(scale) {
-    this.left = this.x * scale;
-    this.top = this.y * scale;
-    this.width = this.cols * this.cell_width * scale;
-    this.height = this.rows * this.cell_height * scale;
+  /** Takes its place from its slot; `stage`: the stage's box. */
+  place(stage) {
+    if (!this.slot) return;
+    const box = this.slot.getBoundingClientRect();
+    [this.left, this.top] = [box.left - stage.left, box.top - stage.top];
+    [this.width, this.height] = [box.width, box.height];
   }
 
   get cellWidth() { return this.width / (this.window.x1 - this.window.x0); }

@@ -13,17 +13,23 @@ export function fillPanel() {
   if (!cell) return;
   const held = owner(cell), op = cell.panel.operand, digits = digitsOf(op, held);
   const facts = { ...textFacts(op, held.value, cell.row, cell.col), ...op.extra };
-  const parts = [
-    element("h2", {}, `${data.unit} ${held.thread} `, element("small", {}, state.pin ? "pinned, Esc frees" : "")),
-    element("p", { className: "mono" }, fill(op.head, facts)),
-    element("p", { className: "mono muted" }, op.digits.map((name) => `${name}=${digits[name]}`).join(" ")),
-    element("pre", {}, formula(op, { ...digits, ...held }, { row: cell.row, col: cell.col, ...op.extra })),
-  ];
+  const [who, more] = holder(held.thread);
+  const small = element("small", {}, [more, state.pin ? "pinned" : ""].filter(Boolean).join(" · "));
+  if (state.pin) small.append(" ", element("kbd", {}, "Esc"));
+  const named = op.digits.map((name) => `${name}=${digits[name]}`).join(" ");
+  const told = element("div", { className: "told" }, element("pre", {}, `${fill(op.head, facts)}   ${named}`),
+    element("pre", {}, formula(op, { ...digits, ...held }, { row: cell.row, col: cell.col, ...op.extra })));
   if (state.pin && cell.panel.name === "d") {
-    parts.push(element("h3", {}, "dot product"), element("pre", { id: "trace" }, dotProduct(cell.row, cell.col)));
+    told.append(element("h3", {}, "Terms"), element("pre", { id: "trace" }, dotProduct(cell.row, cell.col)));
   }
-  for (const each of Object.values(operands)) parts.push(...registers(each, held, each === op));
-  $("panel").replaceChildren(...parts);
+  const lists = Object.values(operands).flatMap((each) => registers(each, held, each === op));
+  $("panel").replaceChildren(element("h2", {}, who, " ", small), element("div", { className: "held" }, ...lists), told);
+}
+
+/** A thread as people say it: its lane, or warp and lane with its number in the warpgroup. */
+function holder(thread) {
+  if (!data.warp) return [`Lane ${thread}`, ""];
+  return [`Warp ${Math.floor(thread / data.warp)}, lane ${thread % data.warp}`, `thread ${thread}`];
 }
 
 const textFacts = (op, value, row, col) =>
@@ -41,7 +47,7 @@ function registers(op, { thread, value }, here) {
   for (const item of heldBy(op, thread)) {
     const register = op.register[item.value];
     const facts = textFacts(op, item.value, Math.floor(item.cell / op.cols), item.cell % op.cols);
-    const span = element("span", { title: `bits ${facts.bits}` }, fill(op.held, facts));
+    const span = element("span", { title: fill(op.tip, facts) }, fill(op.held, facts));
     if (here && item.value === value) span.className = "lit";
     if (!rows.has(register)) rows.set(register, []);
     rows.get(register).push(span, " ");
@@ -50,9 +56,12 @@ function registers(op, { thread, value }, here) {
   const shown = [...rows].slice(0, state.pin ? MANY : FEW);
   const lines = shown.map(([register, spans]) =>
     element("tr", {}, element("th", { scope: "row" }, `R${register}`), element("td", {}, ...spans)));
-  const caption = element("caption", {}, `${op.title} ${op.element_type}`);
-  const table = element("table", { className: "registers" }, caption, element("tbody", {}, ...lines));
-  if (shown.length === rows.size) return [table];
-  const more = `${rows.size - shown.length} more registers; pin the lane to see them.`;
-  return [table, element("p", { className: "muted small" }, more)];
+  const count = `${rows.size} register${rows.size > 1 ? "s" : ""}`;
+  const table = element("table", { className: "registers" }, element("tbody", {}, ...lines));
+  const list = element("section", {}, element("h3", {}, `${op.title} `, element("small", {}, count)), table);
+  if (shown.length < rows.size) {
+    const more = `${rows.size - shown.length} more registers; pin the lane to see them.`;
+    list.append(element("p", { className: "muted small" }, more));
+  }
+  return [list];
 }

@@ -1,9 +1,12 @@
-// The page's stage: the server's figure with its matrices.
+// The page's stage: its matrices, each in the slot that the page has for it.
 import { $ } from "../kit/dom.js";
 import { Stage } from "./canvas.js";
 import { Panel } from "./matrix.js";
 import { operands } from "./owners.js";
-import { data } from "./state.js";
+import { data, ranges } from "./state.js";
 
-const panels = data.panels.map((spec) => new Panel(spec, operands[spec.name] ?? null));
-export const stage = new Stage($("stage"), data.figure, panels);
+const slotOf = (name) => document.querySelector(`.mat[data-panel="${name}"] .slot`);
+const panels = data.panels.map((spec) =>
+  new Panel(spec, operands[spec.name] ?? null, slotOf(spec.name), ranges()));
+export const stage = new Stage($("stage"), panels);
+document.documentElement.classList.add("painted");

@@ -13,21 +13,42 @@ for (const [name, value] of Object.entries(given())) {
   if (view.elements[name]) view.elements[name].value = value;
 }
 
+/** What is shown of each dimension: {m: [0, 16], …}. The server sends what it shows at first, and how far each goes. */
+export function ranges(view = state.view) {
+  if (!view) return data.opening;
+  if (view === "all") return {};
+  return Object.fromEntries(view.split(",").map((part) => part.split(":")).map(([dim, span]) =>
+    [dim, span.split("-").map(Number)]));
+}
+
 /** The query of a state: what differs from the defaults and is not left out. Colons and commas stay as they are. */
 export function query(values, ...without) {
-  const changed = Object.entries(values).filter(([name, value]) => String(value) !== String(data.defaults[name]));
+  return changedFrom(data.defaults, values, without);
+}
+function changedFrom(defaults, values, without) {
+  const changed = Object.entries(values).filter(([name, value]) => String(value) !== String(defaults[name]));
   const kept = changed.filter(([name]) => !without.includes(name));
   return kept.map(([name, value]) => `${name}=${spelled(value)}`).join("&");
 }
 const spelled = (value) => encodeURIComponent(value).replace(/%3A/g, ":").replace(/%2C/g, ",");
 
-/** Puts the state into the URL and into the addresses of the page's pictures, which show everything but the pin. */
+/** Puts the state into the URL and into the links that carry it: to pictures, to the figure page, to other views. */
 export function remember() {
   keep(query(state));
-  const drawn = query(state, "pin");
   if (!onServer) return;
+  const drawn = changedFrom(data.pictured, state, ["pin", "view"]);
   for (const link of document.querySelectorAll("a[data-form]")) {
     link.href = `${data.path}.${link.dataset.form}${drawn ? `?${drawn}` : ""}`;
+  }
+  for (const link of document.querySelectorAll("a[data-figure]")) {
+    const asked = new URL(link.href);
+    for (const name of ["colour", "label", "lanes"]) asked.searchParams.set(name, state[name]);
+    if (!state.lanes) asked.searchParams.delete("lanes");
+    link.href = asked;
+  }
+  for (const link of document.querySelectorAll("a[data-view]")) {
+    const shown = query({ ...state, view: link.dataset.view });
+    link.href = data.path + (shown ? `?${shown}` : "");
   }
 }
 

@@ -20,8 +20,8 @@ async function build(stage, redraw) {
   const holder = document.createElement("div");
   holder.className = "zoom";
   stage.element.insertBefore(holder, stage.over);
-  const [width, height] = [stage.figure.width * stage.scale, stage.figure.height * stage.scale];
-  const mapped = stage.panels;
+  const { width, height } = stage;
+  const mapped = stage.panels.filter((panel) => panel.operand);
   const layout = {
     width, height, margin: { l: 0, r: 0, t: 0, b: 0 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
     showlegend: false, dragmode: "zoom", hovermode: false, modebar: { orientation: "h" },
@@ -31,8 +31,9 @@ async function build(stage, redraw) {
     const axis = { visible: false, zeroline: false, showgrid: false, minallowed: 0 };
     const across = [panel.left / width, (panel.left + panel.width) / width];
     const up = [1 - (panel.top + panel.height) / height, 1 - panel.top / height];
-    const x = { range: [0, panel.cols], maxallowed: panel.cols, anchor: `y${id}`, domain: across };
-    const y = { range: [panel.rows, 0], maxallowed: panel.rows, anchor: `x${id}`, domain: up };
+    const { x0, x1, y0, y1 } = panel.window;
+    const x = { range: [x0, x1], maxallowed: panel.cols, anchor: `y${id}`, domain: across };
+    const y = { range: [y1, y0], maxallowed: panel.rows, anchor: `x${id}`, domain: up };
     Object.assign(layout, { [`xaxis${id}`]: { ...axis, ...x }, [`yaxis${id}`]: { ...axis, ...y } });
     return { type: "scatter", x: [], y: [], xaxis: `x${id}`, yaxis: `y${id}` };
   });
@@ -62,8 +63,7 @@ async function build(stage, redraw) {
     redraw();
   });
   stage.rescale = () => {
-    const [w, h] = [stage.figure.width * stage.scale, stage.figure.height * stage.scale];
-    return Plotly.relayout(holder, { width: w, height: h });
+    return Plotly.relayout(holder, { width: stage.width, height: stage.height });
   };
   document.documentElement.dataset.zoom = "ready";
 }

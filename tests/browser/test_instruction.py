@@ -31,7 +31,7 @@ def centre(page: Page, operand: str, row: int, col: int) -> tuple[float, float]:
 
 
 def hover(page: Page, operand: str, row: int, col: int) -> None:
-    page.evaluate("document.getElementById('stage').scrollIntoView({block: 'nearest'})")
+    page.locator(f".mat[data-panel='{operand}'] .slot").scroll_into_view_if_needed()
     page.mouse.move(*centre(page, operand, row, col))
 
 
@@ -62,7 +62,7 @@ def test_hover_lights_the_lane_in_all_three_matrices(open_page: Any) -> None:
         (thread, _), *_ = found.operand(operand).owner(row, col)
         for name in "abd":
             assert lit_cells(page, name) == held_by(found, name, thread), (operand, name)
-        expect(page.locator("#panel h2")).to_contain_text(f"lane {thread}")
+        expect(page.locator("#panel h2")).to_contain_text(f"Lane {thread}")
     page.mouse.move(5, 5)
     assert "data-lit" not in page.inner_html("#stage") and page.locator("#stage").get_attribute("data-lit") is None
 
@@ -75,7 +75,7 @@ def test_click_pins_traces_and_escape_frees(open_page: Any) -> None:
     expect(page).to_have_url(re.compile(r"\?pin=d:3,2$"))
     hover(page, "a", 12, 12)
     (thread, _), *_ = found.operand("d").owner(3, 2)
-    expect(page.locator("#panel h2")).to_contain_text(f"lane {thread} pinned")
+    expect(page.locator("#panel h2")).to_contain_text(f"Lane {thread} pinned")
     trace = page.inner_text("#trace").splitlines()
     assert len(trace) == 17
     for k, line in enumerate(trace[1:]):
@@ -105,6 +105,7 @@ def test_url_restores_everything(open_page: Any) -> None:
         "lanes": "0-3,9",
         "pin": "d:8,3",
         "product": 0,
+        "view": "",
     }
     assert json.loads(page.get_attribute("#stage", "data-lit"))["thread"] == find(M16).operand("d").owner(8, 3)[0][0]
     page.select_option("select[name=colour]", "register")
@@ -138,10 +139,10 @@ def test_pointing_at_a_name_shows_its_digits(open_page: Any) -> None:
     page = open_page(f"/i/{M16}?label=none")
     before = pixel(page, "a", 0, 2)
     page.locator("dd[data-operand=a] .name[data-name=t]").first.hover()
-    expect(page.locator("#legend")).to_contain_text("colour: t")
+    expect(page.locator("#legend")).to_contain_text("Colour = thread in group")
     assert pixel(page, "a", 0, 2) != before
     page.mouse.move(5, 5)
-    expect(page.locator("#legend")).to_contain_text("colour: g")
+    expect(page.locator("#legend")).to_contain_text("Colour = lane group")
 
 
 def test_keyboard_alone(open_page: Any) -> None:
@@ -184,12 +185,13 @@ def test_pickers_lead_to_legal_instructions(open_page: Any) -> None:
 def test_wgmma_is_quick_small_and_links_warps(open_page: Any) -> None:
     page, found = open_page(f"/i/{WIDE}"), find(WIDE)
     assert page.evaluate("document.querySelectorAll('*').length") < 3000
-    hover(page, "d", 40, 100)
-    (thread, _), *_ = found.operand("d").owner(40, 100)
+    hover(page, "d", 9, 20)
+    (thread, _), *_ = found.operand("d").owner(9, 20)
     lit = json.loads(page.get_attribute("#stage", "data-lit"))
     assert lit == {"thread": thread, "cells": {"a": 8, "d": 128}}
     assert lit_cells(page, "a") == held_by(found, "a", thread)
-    expect(page.locator("#panel h2")).to_contain_text(f"thread {thread}")
+    warp, lane = divmod(thread, 32)
+    expect(page.locator("#panel h2")).to_have_text(f"Warp {warp}, lane {lane} thread {thread}")
 
 
 def test_zoom_keeps_cells_under_the_pointer(open_page: Any) -> None:
@@ -239,7 +241,7 @@ def test_theme_button_flips_cells_and_page(open_page: Any) -> None:
     page.click("#theme")
     assert page.get_attribute("html", "data-theme") == "dark"
     assert pixel(page, "a", 0, 0) != light
-    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 22, 26)"
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(17, 20, 24)"
 
 
 @pytest.mark.parametrize("path", ["/", f"/i/{M16}", f"/i/{WIDE}", "/help", "/instructions", "/?q=zzz"])
@@ -251,8 +253,8 @@ def test_nothing_runs_off_the_page(open_page: Any, path: str, width: int) -> Non
 
 def test_copy_link(open_page: Any) -> None:
     page = open_page(f"/i/{M16}?colour=t")
-    page.click("#copy-link")
-    expect(page.locator("#copy-link")).to_have_text("copied")
+    page.click("[data-copy-link]")
+    expect(page.locator("[data-copy-link]")).to_have_text("Copied")
     assert page.evaluate("navigator.clipboard.readText()").endswith(f"/i/{M16}?colour=t")
 
 
@@ -281,5 +283,5 @@ def test_the_panel_prints_before_pointing_what_it_prints_when_pointing(open_page
     panel = next(p for p in figure.panels if p.grid and (p.grid.thread == int(lane.split()[1])).any())
     row, col, _ = (int(n[0]) for n in (panel.grid.thread == int(lane.split()[1])).nonzero())
     hover(page, panel.name, row, col)
-    expect(page.locator("#panel p.mono").first).to_contain_text(f"{row}")
+    expect(page.locator("#panel .told pre").first).to_contain_text(f"{row}")
     assert page.inner_text("#panel h2").strip() == lane and tables() == served and served

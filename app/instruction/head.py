@@ -1,0 +1,108 @@
+"""The head of the page: what is shown, what stands behind it, its pictures, and the pages that go on from it."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from app.catalogue import topics
+from app.gpu import runs
+from app.instruction import facts as about
+from app.instruction import words
+from app.instruction.state import PageState
+from app.kit import links
+from app.kit.fact import fact
+from layouts import catalog, chain
+from layouts.instruction import Instruction
+
+FORMS = {"svg": "SVG", "png": "PNG", "pdf": "PDF", "tex": "TikZ"}
+
+
+@fact
+class Pill:
+    """A short statement beside the title, with more on pointing."""
+
+    kind: str
+    text: str
+    tip: str
+
+
+@fact
+class Head:
+    """Title, types, tab's title and the statements behind them."""
+
+    name: str
+    types: str
+    title: str
+    pills: tuple[Pill, ...]
+
+
+@fact
+class Link:
+    """Where to go on: the words and the address."""
+
+    text: str
+    href: str
+    form: str = ""
+
+
+def head(found: Instruction) -> Head:
+    """The strongest evidence first, then the targets and the PTX version."""
+    return Head(
+        name=words.short_name(found),
+        types=words.assignment(found),
+        title=words.title(found),
+        pills=(*_ran(found), _targets(found), _version(found)),
+    )
+
+
+def _ran(found: Instruction) -> tuple[Pill, ...]:
+    known = about.evidence(found)
+    ran = [run for run in catalog.runs(found) if run.agrees]
+    out = []
+    if ran:
+        devices = ", ".join(dict.fromkeys(catalog.short(run.device) for run in ran))
+        told = "; ".join(f"{item.text}: {item.by}" for item in known if item.kind == "ran")
+        out.append(Pill(kind="ok", text=f"✓ ran on {devices}", tip=told))
+    elif measured := [item for item in known if item.kind == "ran"]:
+        out.append(Pill(kind="ok", text=f"✓ {measured[0].text}", tip=measured[0].by))
+    out += [Pill(kind=item.kind, text=item.text, tip=item.by) for item in known if item.kind in ("differs", "not_run")]
+    return tuple(out)
+
+
+def _targets(found: Instruction) -> Pill:
+    targets = catalog.assembled(found).targets
+    later = len(targets) > 1 and targets == catalog.TARGETS[-len(targets) :]
+    text = f"{targets[0]} and later" if later else " ".join(targets)
+    return Pill(kind="", text=text, tip=f"Assembles for {' '.join(targets)} ({catalog.assembler()['assembler']})")
+
+
+def _version(found: Instruction) -> Pill:
+    return Pill(kind="", text=f"PTX {catalog.assembled(found).ptx_version}", tip="The first PTX version that has it")
+
+
+def pictures(found: Instruction, chosen: PageState) -> list[Link]:
+    """The page's pictures, and the figure page, with this view's colour, label and lanes."""
+    own = PageState()  # what a picture shows where its address says nothing
+    query = chosen.query(own, pin="", view="")
+    tail = f"?{query}" if query else ""
+    out = [Link(text=text, href=links.path_of(found, None, form) + tail, form=form) for form, text in FORMS.items()]
+    more = {"ptx": found.ptx, **{name: getattr(chosen, name) for name in ("colour", "label", "lanes")}}
+    return [*out, Link(text="More options …", href=links.diagram({name: v for name, v in more.items() if v}))]
+
+
+def following(found: Instruction, chosen: PageState, figure: Link) -> list[Link]:
+    """Where the work goes on from here, each with what this page knows."""
+    out = [
+        Link(text=f"Load {name.upper()} with ldmatrix", href=links.chain({"mma": found.ptx, "operand": name}))
+        for name in "ab"
+        if found.syntax.opcode.startswith("mma") and chain.candidates(found.operands[name])
+    ]
+    if found.family.multiplies:
+        out.append(Link(text="D as the next A", href=links.reuse(found, found)))
+    if runs.multiplies(found):
+        pin = chosen.pinned()
+        element = {"row": pin[1], "col": pin[2]} if pin and pin[0] == "d" else {}
+        out.append(Link(text="Step through the product", href=links.steps(found, element)))
+    out.append(Link(text="Figure of this view", href=figure.href))
+    out += [Link(text=f"Guide: {topic.title}", href=topic.page) for topic in topics.of(found)[:1]]
+    return [*out, Link(text="This line, word by word", href=f"/guide/read-ptx?ptx={quote(found.ptx)}")]

@@ -1,0 +1,117 @@
+"""What the page calls things: types as an assignment, colours and labels in the words of the CUDA documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from app.kit.fact import fact
+from layouts.instruction import WARP, Instruction, Operand
+
+LABEL_WORDS = {
+    "lane:value": "lane : value",
+    "register": "lane, register",
+    "row,col": "row, column",
+    "index": "row-major index",
+    "none": "none",
+}
+_KINDS = {
+    "float": "f16 bf16 tf32 f32 f64",
+    "fp8": "e4m3 e5m2",
+    "fp6 and fp4": "e3m2 e2m3 e2m1",
+    "integer": "s8 u8 s4 u4 s32",
+    "binary": "b1",
+}
+KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names.split()}
+
+
+@fact
+class Choice:
+    """An entry of a menu: its value in the address, what people know, and the pattern's letter where it has one."""
+
+    value: str
+    text: str
+    letter: str
+
+
+def assignment(found: Instruction) -> str:
+    """The types as an assignment: f32 += f16 × f16, or the element types where nothing is multiplied.
+
+    >>> from layouts.catalog import find
+    >>> assignment(find("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f16"))
+    'f32 = f16 × f16 + f16'
+    """
+    types = found.types
+    if not found.family.multiplies:
+        return ", ".join(dict.fromkeys(types.values())) or ".".join(found.syntax.types)
+    d, a, b = (types[name] for name in "dab")
+    c = types.get("c", d)
+    scale = f", scale {types['s']}" if "s" in types else ""
+    return (f"{d} += {a} × {b}" if c == d else f"{d} = {a} × {b} + {c}") + scale
+
+
+def kind_of(found: Instruction) -> str:
+    """The group of the types menu that an instruction belongs to, by its first multiplicand."""
+    return KIND_OF.get(found.types.get("a", ""), "other")
+
+
+def short_name(found: Instruction) -> str:
+    """The opcode as people say it and the shape: mma.m16n8k16, wgmma.m64n256k16, ldmatrix.m8n8.x4."""
+    syntax = found.syntax
+    opcode = syntax.opcode.replace("wgmma.mma_async", "wgmma").replace("::ordered_metadata", "")
+    more = () if found.family.multiplies else (m for m in syntax.modifiers if m[:1] == "x" or m == "trans")
+    return ".".join(filter(None, (opcode, syntax.shape, *more)))
+
+
+def title(found: Instruction) -> str:
+    """A tab's title: m16n8k16 mma, f32 += f16 × f16."""
+    name = short_name(found)
+    opcode = name.removesuffix(f".{found.shape}")
+    return (
+        f"{found.shape} {opcode}, {assignment(found)}" if name.endswith(found.shape) else f"{name}, {assignment(found)}"
+    )
+
+
+def colours(found: Instruction) -> list[Choice]:
+    """What cells may be coloured by, those of the thread first; what each digit does derives from the pattern."""
+    said: dict[str, str] = {}
+    for op in found.operands.values():
+        for name, text in (*_of_thread(op), *_of_value(op)):
+            said.setdefault(name, text)
+    return [
+        *(Choice(value=name, text=text, letter=name) for name, text in said.items()),
+        Choice(value="register", text="register", letter=""),
+    ]
+
+
+def _of_thread(op: Operand) -> Iterator[tuple[str, str]]:
+    for term in op.pattern.thread_terms():
+        if term.weight >= WARP.threads:
+            yield term.name, f"warp (thread / {term.weight})"
+            continue
+        name = {(8, 4): "lane group", (4, 1): "thread in group"}.get((term.size, term.weight), "lane digit")
+        yield term.name, f"{name} ({_digit('lane', term.size, term.weight, min(op.threads, WARP.threads))})"
+
+
+def _of_value(op: Operand) -> Iterator[tuple[str, str]]:
+    for term in op.pattern.value_terms():
+        moved = [
+            f"{axis.replace('col', 'column')} + {place.weight}"
+            for axis, terms in zip(op.axes, op.pattern.coord_terms(), strict=True)
+            for place in terms
+            if place.name == term.name
+        ]
+        what = _digit("value", term.size, term.weight, op.values)
+        yield term.name, f"{' and '.join(moved) or 'copy'} ({what})"
+
+
+def _digit(unit: str, size: int, weight: int, most: int) -> str:
+    text = f"{unit} / {weight}" if weight > 1 else unit
+    return text if size * weight >= most else f"{text} % {size}"
+
+
+def holder(found: Instruction, thread: int) -> tuple[str, str]:
+    """A thread as people say it, and its number in the warpgroup where that is another: ("warp 1, lane 28", "thread
+    60").
+    """
+    warp, lane = divmod(thread, WARP.threads)
+    return (f"lane {lane}", "") if found.threads == WARP.threads else (f"warp {warp}, lane {lane}", f"thread {thread}")

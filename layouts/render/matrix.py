@@ -1,0 +1,96 @@
+"""One matrix of a page as SVG that fills its box, whatever the box's size: cells in percent, text in pixels.
+
+The box is HTML's: the page's style sheet gives it its height and --size, the size of its labels. Colours are CSS
+variables, so the picture follows the page's theme.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from math import ceil, floor
+
+from layouts.palette import wheel
+from layouts.render.svg import colour_for, runs, shown
+from layouts.view import Panel
+from layouts.window import Range
+
+MOST_LABELS = 1100  # cells that are still labelled
+_TICKS = (1, 2, 4, 8, 16, 32, 64, 128)
+_MOST_TICKS = (34, 66)  # down, across
+
+
+def matrix(
+    panel: Panel,
+    rows: Range,
+    cols: Range,
+    *,
+    colour: str,
+    label: str,
+    threads: frozenset[int] | None = None,
+    title: str,
+) -> str:
+    """The cells of a panel inside a window of rows and columns; `threads` fades all other owners.
+
+    panel.grid must be there: a matrix that no thread holds has no cells.
+    """
+    grid = panel.grid
+    assert grid is not None
+    (r0, r1), (c0, c1) = rows, cols
+    high, wide = r1 - r0, c1 - c0
+    held = grid.categories[colour_for(grid, colour)]
+    category = grid.category(colour_for(grid, colour))
+    visible = shown(panel, threads)
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="cells" width="100%" height="100%" overflow="visible"'
+        f' role="img"><title>{escape(title)}</title>',
+        f'<svg viewBox="{c0:g} {r0:g} {wide:g} {high:g}" preserveAspectRatio="none" width="100%" height="100%">',
+    ]
+    wheel_of = wheel(held.count)
+    for index, variable in enumerate(wheel_of):
+        where = runs((category % len(wheel_of) == index) & visible)
+        if where:
+            path = "".join(f"M{c} {r}h{length}v1h-{length}z" for r, c, length in where)
+            out.append(f'<path d="{path}" fill="var({variable})"/>')
+    lines = "".join(f"M{c0:g} {r}H{c1:g}" for r in range(ceil(r0), floor(r1) + 1) if high <= 66)
+    lines += "".join(f"M{c} {r0:g}V{r1:g}" for c in range(ceil(c0), floor(c1) + 1) if wide <= 66)
+    lines += f"M{c0:g} {r0:g}h{wide:g}v{high:g}h{-wide:g}z"
+    out.append(f'<path class="line" d="{lines}"/>')
+    heavy = "".join(f"M{c0:g} {r}h{wide:g}" for r in panel.warp_edges if r0 < r < r1)
+    out += [f'<path class="line heavy" d="{heavy}"/>'] if heavy else []
+    out.append("</svg>")
+    out += _ticks(rows, cols)
+    if label != "none" and high * wide <= MOST_LABELS:
+        texts = grid.labels(label)
+        out.append('<g class="labels">')
+        for r in range(floor(r0), ceil(r1)):
+            spans = "".join(
+                f'<tspan x="{_percent(c + 0.5 - c0, wide)}">{texts[r][c]}</tspan>'
+                for c in range(floor(c0), ceil(c1))
+                if visible[r, c]
+            )
+            if spans:
+                out.append(f'<text y="{_percent(r + 0.5 - r0, high)}" dy=".35em">{spans}</text>')
+        out.append("</g>")
+    return "\n".join([*out, "</svg>"])
+
+
+def longest_label(panel: Panel, label: str) -> int:
+    """Characters of the longest label of a panel's cells."""
+    return max((len(text) for row in panel.grid.labels(label) for text in row), default=0) if panel.grid else 0
+
+
+def _ticks(rows: Range, cols: Range) -> list[str]:
+    """Numbers beside the rows and above the columns, as many as there is room for."""
+    out = ['<g class="ticks">']
+    for (first, last), most, across in ((rows, _MOST_TICKS[0], False), (cols, _MOST_TICKS[1], True)):
+        span = last - first
+        step = next(s for s in _TICKS if span <= s * most or s == _TICKS[-1])
+        for n in range(ceil(first / step) * step, ceil(last), step):
+            middle = _percent(min(n + 0.5, last) - first, span)
+            place = f'x="{middle}" y="-5" text-anchor="middle"' if across else f'x="-5" y="{middle}" dy=".35em"'
+            out.append(f"<text {place}>{n}</text>")
+    return [*out, "</g>"]
+
+
+def _percent(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.3f}".rstrip("0").rstrip(".") + "%"
