@@ -92,7 +92,8 @@ NAMED: dict[str, dict[str, str]] = {
     "home": {},
     "instruction": {
         "head": "forms",
-        "matrices": "facts",
+        "matrices": "forms",
+        "stored": "forms",
         "words": "facts",
         "answers": "facts",
         "code": "facts",

@@ -14,10 +14,11 @@ from starlette.testclient import TestClient
 
 from app.catalogue.facts import Listing
 from app.instruction.facts import Detail, OperandMap
+from app.instruction.pickers import pickers
 from app.kit.errors import Error
 from app.kit.examples import BODIES
 from app.main import create_app
-from layouts import catalog
+from layouts import catalog, find
 
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 API = "/api/v1/instructions"
@@ -210,6 +211,36 @@ def test_page_stands_without_scripts(client: TestClient) -> None:
 def test_a_bad_state_value_is_a_notice(client: TestClient, query: str, says: str) -> None:
     answer = client.get(f"/i/{M16}?{query}")
     assert answer.status_code == 200 and says in answer.text and "<svg" in answer.text
+
+
+def test_an_operand_in_shared_memory_leaves_a_figure(client: TestClient) -> None:
+    wide = "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16"
+    answer = client.get(f"/i/{wide}/b", follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (303, f"/i/{wide}")
+    drawn = client.get("/diagram", params={"ptx": wide, "operand": "b"})
+    assert drawn.status_code == 422 and "shared memory" in drawn.text and 'class="figure paper"' in drawn.text
+
+
+def test_types_keep_the_shape_where_they_can(client: TestClient) -> None:
+    for found in (
+        find(M16),
+        find("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"),
+        find("wgmma.mma_async.m64n64k16.f32.f16.f16"),
+    ):
+        picker = next(each for each in pickers(found) if each.name == "types")
+        for option in picker.options:
+            other = find(option.ptx)
+            assert (other.shape == found.shape) == (f"→ {other.shape}" not in option.text), option
+            alike = [
+                i
+                for i in catalog.instructions()
+                if (i.syntax.opcode, i.syntax.types) == (other.syntax.opcode, other.syntax.types)
+                and i.shape == found.shape
+            ]
+            assert other.shape == found.shape or not alike, option
+        for _, options in picker.groups:
+            moved = ["→" in option.text for option in options]
+            assert moved == sorted(moved), "those of this shape come first"
 
 
 def test_an_unknown_instruction_is_a_page_with_the_nearest(client: TestClient) -> None:

@@ -176,7 +176,7 @@ def test_every_kind_of_mma_takes_them(client: TestClient, ptx: str, given: dict[
     answer = client.post("/api/v1/steps", json={"instruction": ptx, "data": data} | place).json()
     assert TypeAdapter(Steps).validate_python(answer).agrees
     assert (
-        "✓ D agrees" in client.get(f"/steps/{ptx}", params=given).text
+        "D is A × B + C from the registers" in client.get(f"/steps/{ptx}", params=given).text
         and client.get(f"/steps/{ptx}.txt", params=given).status_code == 200
     )
     if "i / 7.0" in given["a"]:
@@ -210,7 +210,7 @@ def test_a_wgmma_takes_storage_and_matrices(client: TestClient) -> None:
         "A = i % 7" in page
         and 'value="major=MN,swizzle=64B"' in page
         and ">i % 7</textarea>" in page
-        and "✓ D agrees" in page
+        and "D is A × B + C from the tiles" in page
     )
     done = lanescope(
         "steps", WGMMA, "--a", "major=MN,swizzle=64B", "--data-a", "i % 7", "--b", "row == col", "--at", "5,3"

@@ -47,8 +47,8 @@ def builder(request: Request) -> Response:
     code = 200
     try:
         found = find(text)
-        operand = found.operand(letter) if letter else None
         context |= {"found": found, "colours": state.colour_names(found)}
+        operand = found.operand(letter) if letter else None
         options = {name: value for name, value in given.items() if value and pictures.DEFAULTS.get(name) != value}
         shown, _ = pictures.instruction("svg", found, operand, options)
         if form not in FORMS:
@@ -61,6 +61,8 @@ def builder(request: Request) -> Response:
         }
     except LayoutError as error:
         context["error"], code = error, 422
+        if context["found"]:  # a wrong option leaves a figure standing: the product, drawn as usual
+            context["svg"] = pictures.instruction("svg", context["found"], None, {})[0].decode()
     return page(request, "diagram/page.html", context, code, keep=False)
 
 

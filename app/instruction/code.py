@@ -11,10 +11,11 @@ from layouts.table import atoms
 
 @fact
 class CodePart:
-    """A piece of generated code."""
+    """A piece of generated code; `layout`: it says the maps and does nothing."""
 
     title: str
     text: str
+    layout: bool = False
 
 
 def code_parts(found: Instruction) -> list[CodePart]:
@@ -34,6 +35,7 @@ def code_parts(found: Instruction) -> list[CodePart]:
         CodePart(
             title="CuTe TV layouts" + (f", CUTLASS atom {atom}" if atom else ""),
             text=f"// (thread, value) -> {'row + rows * col'}, B as (k, n)\n{layouts}\n",
+            layout=True,
         )
     )
     bases = [
@@ -43,5 +45,5 @@ def code_parts(found: Instruction) -> list[CodePart]:
         if op.pattern.linear_layout()
     ]
     if bases:
-        parts.append(CodePart(title="Triton linear-layout bases", text="\n".join(bases) + "\n"))
+        parts.append(CodePart(title="Triton linear-layout bases", text="\n".join(bases) + "\n", layout=True))
     return parts

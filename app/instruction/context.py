@@ -22,6 +22,15 @@ from layouts.instruction import WARP, Instruction
 from layouts.reading import digits
 from layouts.view import ADDRESS, BETWEEN_OWNERS, LABEL_TEMPLATES, OWNER, SPOKEN, Figure, Grid, figure_of
 
+TABS = {
+    "registers": "Registers",
+    "formulas": "Formulas",
+    "code": "Code",
+    "layouts": "CuTe and Triton",
+    "evidence": "Evidence",
+    "run": "Run",
+}
+
 
 @fact
 class RunChoices:
@@ -158,6 +167,7 @@ def page_context(
     lane = lanes.lane_of(found, figure, chosen)
     held = (lanes.lane_registers(grid, name, lane) for name, grid in lanes.panel_grids(found, figure).items())
     figures = head.pictures(found, chosen)
+    run = run_choices(found, reason)
     shown = window.read(chosen.view, found, figure)
     return {
         "found": found,
@@ -184,8 +194,10 @@ def page_context(
         "wmma": wmma_facts.checked(found, query),
         "scales": scale_tables(found, query),
         "products": state.products(found),
-        "run": run_choices(found, reason),
+        "run": run,
         "holder": words.holder(found, lane),
+        "element": lanes.element(figure, chosen),
+        "tabs": [(name, text) for name, text in TABS.items() if name != "run" or run],
         "lane_rows": [rows for rows in held if rows],
         "tables": [lanes.full_table(op) for op in distinct if op.threads * op.values <= table_values],
         "data": dumps(page_data(found, figure, chosen)).decode().replace("</", "<\\/"),

@@ -9,6 +9,7 @@ from app.gpu import runs
 from app.instruction import facts as about
 from app.instruction import words
 from app.instruction.state import PageState
+from app.instruction.stored import stored
 from app.kit import links
 from app.kit.fact import fact
 from layouts import catalog, chain
@@ -97,6 +98,8 @@ def following(found: Instruction, chosen: PageState, figure: Link) -> list[Link]
         for name in "ab"
         if found.syntax.opcode.startswith("mma") and chain.candidates(found.operands[name])
     ]
+    if found.family.by_descriptor:
+        out += [Link(text=f"{name.upper()}'s descriptor", href=stored(found, name).href) for name in "ba"]
     if found.family.multiplies:
         out.append(Link(text="D as the next A", href=links.reuse(found, found)))
     if runs.multiplies(found):

@@ -98,6 +98,24 @@ def lane_registers(grid: Grid, panel: str, thread: int) -> LaneRegisters | None:
     return LaneRegisters(name=panel, title=title_of(panel), element=op.element.name, registers=registers)
 
 
+def element(figure: Figure, chosen: PageState) -> list[str]:
+    """What the pinned element is: its value and register, and its coordinates' formulas; nothing where none is
+    pinned.
+    """
+    pin = chosen.pinned()
+    if not pin:
+        return []
+    name, row, col = pin
+    grid = next(panel.grid for panel in figure.panels if panel.name == name)
+    assert grid is not None
+    op, value = grid.operand, int(grid.value[row, col, 0])
+    head = (HEAD_ROW if op.name == ADDRESS else HEAD).format(
+        title=title_of(name), row=row, col=col, name=op.name, value=value, register=op.register_of(value)[0],
+        bits=grid.bits(value), matrix=grid.product,
+    )  # fmt: skip
+    return [head, "\n".join(f"{axis} = {text}" for axis, text in op.formula()["forward"].items())]
+
+
 def full_table(op: Operand) -> FullTable:
     """Every thread's elements as text with all their coordinates, for reading without scripts."""
     axes = list(op.axes)

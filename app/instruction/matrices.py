@@ -5,18 +5,19 @@ from __future__ import annotations
 from math import ceil, log2
 
 from app.instruction.state import PageState
+from app.instruction.stored import Stored, panel_of, stored
 from app.kit.fact import fact
 from layouts import window
 from layouts.instruction import WARP, Instruction
 from layouts.render.matrix import matrix
-from layouts.view import Figure, Panel
+from layouts.view import ADDRESS, Figure, Panel
 from layouts.window import Range
 
 
 @fact
 class Matrix:
-    """One matrix. `svg`: its cells, "" where no thread holds it; rows, cols: how many are shown, as a class of the
-    style sheet.
+    """One matrix. `svg`: its cells; rows, cols: how many are shown, as a class of the style sheet; stored: where no
+    thread holds it.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Matrix:
     rows: int
     cols: int
     svg: str
+    stored: Stored | None
 
 
 def matrices(found: Instruction, figure: Figure, chosen: PageState, shown: dict[str, Range]) -> list[Matrix]:
@@ -38,18 +40,20 @@ def _matrix(found: Instruction, panel: Panel, chosen: PageState, shown: dict[str
     rows, cols = (shown[dim] for dim in window.dims_of(found, panel))
     rows, cols = (rows[0], min(rows[1], panel.rows)), (cols[0], min(cols[1], panel.cols))
     op = panel.grid.operand if panel.grid else None
+    held = panel if op else panel_of(found, panel)
     return Matrix(
         name=panel.name,
         title=title_of(found, panel),
         about=about(found, panel),
-        cute=op.cute if op else "",
+        cute=op.cute if op and op.name != ADDRESS else "",
         pattern=str(op.pattern) if op else "",
         rows=_step(rows),
         cols=_step(cols),
         svg=matrix(
-            panel, rows, cols, colour=chosen.colour, label=chosen.label, threads=chosen.thread_set(),
+            held, rows, cols, colour=chosen.colour, label=chosen.label, threads=chosen.thread_set(),
             title=f"{title_of(found, panel)} of {found.ptx}",
-        ) if op else "",
+        ),
+        stored=None if op else stored(found, panel.name),
     )  # fmt: skip
 
 

@@ -30,6 +30,8 @@ def instruction_page(request: Request, rest: str) -> Response:
         if named:
             return RedirectResponse(named[0].page, 303)
         raise
+    if letter in found.family.elsewhere and slash:  # its tile stands in the instruction's own page
+        return RedirectResponse(path_of(found), 303)
     operand = found.operand(letter) if slash else None
     chosen, notices = state.read(found, request.query_params)
     if operand:

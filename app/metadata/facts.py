@@ -33,7 +33,8 @@ class Metadata:
 class DenseCell:
     """An element of dense A: the lane and first bit of its nibble, and who stores it in which column where it is kept.
 
-    The first of a group says what of the group is kept.
+    The first of a group says what of the group is kept. digit: where its nibble stands in the word as it is written,
+    0x44444444, from the left.
     """
 
     lane: int
@@ -41,6 +42,7 @@ class DenseCell:
     kept: str
     stored: int | None
     spoken: str
+    digit: int
 
 
 @fact
@@ -121,7 +123,10 @@ def dense_cells(op: Operand, facts: Metadata) -> list[list[DenseCell]]:
         spoken = (
             f"row {row}, columns {start} to {start + group - 1}: kept {columns}; lane {lane}, bits {bit} to {bit + 3}"
         )
-        return DenseCell(lane=lane, bit=bit, kept=kept, stored=stored, spoken=spoken if col == start else "")
+        named = spoken if col == start else ""
+        return DenseCell(
+            lane=lane, bit=bit, kept=kept, stored=stored, spoken=named, digit=len(f"0x{0:08X}") - 1 - bit // 4
+        )
 
     return [[cell(row, col) for col in range(op.dense_col_count)] for row in range(op.row_count)]
 

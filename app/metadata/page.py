@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from app.instruction import words
 from app.kit.api import OffLoop
 from app.kit.page import page
 from app.metadata.facts import dense_cells, metadata_facts, stored_cells
@@ -22,7 +23,13 @@ def metadata_page(request: Request, ptx: str) -> Response:
     found = catalog.find(ptx)
     typed = request.query_params.get("words", "")
     chosen = request.query_params.get("selector", "0")
-    context: dict[str, Any] = {"found": found, "typed": typed, "error": None, "selector": chosen}
+    context: dict[str, Any] = {
+        "found": found,
+        "title": words.title(found),
+        "typed": typed,
+        "error": None,
+        "selector": chosen,
+    }
     op = found.operand("a")
     try:
         facts = metadata_facts(found, typed, reading.number(chosen, "selector"))
@@ -36,9 +43,14 @@ def metadata_page(request: Request, ptx: str) -> Response:
         "cells": dense_cells(op, facts),
         "stored": stored_cells(op, facts),
         "op": op,
-        "nibbles": op.sparsity.nibbles if op.sparsity else (),
+        "cycle": _cycle(op.sparsity.nibbles) if op.sparsity else "",
     }
     part = request.query_params.get("part") == "editor"
     return page(
         request, "metadata/editor.html" if part else "metadata/page.html", context, 422 if context["error"] else 200
     )
+
+
+def _cycle(nibbles: tuple[int, ...]) -> str:
+    """The hex digits of the legal nibbles, the first once more at the end: each is followed by the next choice."""
+    return "".join(f"{nibble:X}" for nibble in (*nibbles, nibbles[0]))

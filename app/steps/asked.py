@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from app.gpu import own
+from app.instruction import words
 from app.kernel import facts as programs
 from app.steps import facts as steps
 from app.steps.draw import MOST_SHOWN
@@ -63,6 +64,7 @@ def context(ptx: str, query: Mapping[str, str], reason: str) -> dict[str, Any]:
     return {
         "program": programs.address(found, lies) if programs.available(found) else "",
         "found": found,
+        "title": words.title(found),
         "given": given | texts,
         "matrices": ("data_a", "data_b", "c") if found.family.by_descriptor else own.OPERANDS,
         "shapes": {name: " × ".join(map(str, own.shape_of(found, name))) for name in own.OPERANDS}

@@ -9,6 +9,8 @@ from __future__ import annotations
 from html import escape
 from math import ceil, floor
 
+import numpy as np
+
 from layouts.palette import wheel
 from layouts.render.svg import colour_for, runs, shown
 from layouts.view import Panel
@@ -31,23 +33,28 @@ def matrix(
 ) -> str:
     """The cells of a panel inside a window of rows and columns; `threads` fades all other owners.
 
-    panel.grid must be there: a matrix that no thread holds has no cells.
+    A panel has a grid, or a category and texts of its own; LayoutError for a colour or label that its grid has not.
     """
     grid = panel.grid
-    assert grid is not None
+    if panel.category is not None:
+        category, count, texts = panel.category, panel.of, panel.texts
+    else:
+        assert grid is not None
+        held = grid.categories[colour_for(grid, colour)]
+        category, count, texts = grid.category(colour_for(grid, colour)), held.count, None
     (r0, r1), (c0, c1) = rows, cols
     high, wide = r1 - r0, c1 - c0
-    held = grid.categories[colour_for(grid, colour)]
-    category = grid.category(colour_for(grid, colour))
     visible = shown(panel, threads)
+    inside = np.zeros_like(visible)
+    inside[floor(r0) : ceil(r1), floor(c0) : ceil(c1)] = True
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="cells" width="100%" height="100%" overflow="visible"'
         f' role="img"><title>{escape(title)}</title>',
         f'<svg viewBox="{c0:g} {r0:g} {wide:g} {high:g}" preserveAspectRatio="none" width="100%" height="100%">',
     ]
-    wheel_of = wheel(held.count)
+    wheel_of = wheel(count)
     for index, variable in enumerate(wheel_of):
-        where = runs((category % len(wheel_of) == index) & visible)
+        where = runs((category % len(wheel_of) == index) & visible & inside)
         if where:
             path = "".join(f"M{c} {r}h{length}v1h-{length}z" for r, c, length in where)
             out.append(f'<path d="{path}" fill="var({variable})"/>')
@@ -60,7 +67,7 @@ def matrix(
     out.append("</svg>")
     out += _ticks(rows, cols)
     if label != "none" and high * wide <= MOST_LABELS:
-        texts = grid.labels(label)
+        texts = texts or (grid.labels(label) if grid else [])
         out.append('<g class="labels">')
         for r in range(floor(r0), ceil(r1)):
             spans = "".join(
@@ -72,11 +79,6 @@ def matrix(
                 out.append(f'<text y="{_percent(r + 0.5 - r0, high)}" dy=".35em">{spans}</text>')
         out.append("</g>")
     return "\n".join([*out, "</svg>"])
-
-
-def longest_label(panel: Panel, label: str) -> int:
-    """Characters of the longest label of a panel's cells."""
-    return max((len(text) for row in panel.grid.labels(label) for text in row), default=0) if panel.grid else 0
 
 
 def _ticks(rows: Range, cols: Range) -> list[str]:

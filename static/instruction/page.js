@@ -8,6 +8,7 @@ import { draw, paint } from "./picture.js";
 import { followPointer } from "./pointer.js";
 import { stage } from "./stage.js";
 import { state } from "./state.js";
+import { followTabs } from "./tabs.js";
 import { attachZoom } from "./zoom.js";
 
 paint();
@@ -15,6 +16,7 @@ followPointer();
 followKeys();
 followControls();
 if (state.pin) fillPanel();
+followTabs();
 copyButtons();
 document.documentElement.dataset.painted = performance.now().toFixed(1);
 window.lanescope = { stage, state };

@@ -20,7 +20,8 @@ export function fillPanel() {
   const told = element("div", { className: "told" }, element("pre", {}, `${fill(op.head, facts)}   ${named}`),
     element("pre", {}, formula(op, { ...digits, ...held }, { row: cell.row, col: cell.col, ...op.extra })));
   if (state.pin && cell.panel.name === "d") {
-    told.append(element("h3", {}, "Terms"), element("pre", { id: "trace" }, dotProduct(cell.row, cell.col)));
+    const terms = element("pre", { id: "trace" }, dotProduct(cell.row, cell.col));
+    told.append(element("div", { className: "terms" }, terms));
   }
   const lists = Object.values(operands).flatMap((each) => registers(each, held, each === op));
   $("panel").replaceChildren(element("h2", {}, who, " ", small), element("div", { className: "held" }, ...lists), told);

@@ -9,4 +9,4 @@ const slotOf = (name) => document.querySelector(`.mat[data-panel="${name}"] .slo
 const panels = data.panels.map((spec) =>
   new Panel(spec, operands[spec.name] ?? null, slotOf(spec.name), ranges()));
 export const stage = new Stage($("stage"), panels);
-document.documentElement.classList.add("painted");
+for (const { operand, slot } of panels) if (operand) slot.replaceChildren(); // the canvas draws what stood there

@@ -11,7 +11,7 @@ export function pageOf(ptx, search) {
 
 export function keep(search) {
   if (exported) history.replaceState(null, "", `#${search}`);
-  else history.replaceState(null, "", location.pathname + (search ? `?${search}` : ""));
+  else history.replaceState(null, "", location.pathname + (search ? `?${search}` : "") + location.hash);
 }
 
 // What the fragment of an exported page asks for; the server has already read the query.

@@ -1,4 +1,5 @@
-// The metadata editor: a click or Enter takes a group's nibble to the next legal value; the server draws it.
+// The metadata editor: a click or Enter takes a group's hex digit to its next legal choice; the server says which digit
+// that is and what follows what, and draws the result.
 import { $ } from "../kit/dom.js";
 
 const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
@@ -26,29 +27,32 @@ async function show(words, selector) {
   running = new AbortController();
   try {
     const text = await (await fetch(`${location.pathname}?${query}`, { signal: running.signal })).text();
-    const focused = document.activeElement?.matches("#dense td");
+    const { activeElement: focused } = document, inGrid = focused?.matches("#dense td");
+    const name = editor.contains(focused) ? focused.name : "";
     editor.innerHTML = text;
-    stopAt(...at, focused);
+    stopAt(...at, inGrid);
+    if (name) $("words-form").elements[name]?.focus();
   } catch (error) {
     if (error.name !== "AbortError") throw error;
   }
 }
 
-/** The words in the box, one for each lane, as numbers. */
+/** The words in the box, one for each lane; null where they are not written as the server writes them. */
 function wordsOf(form) {
-  const words = form.words.value.trim().split(/[\s,]+/).map((word) => parseInt(word.replace(/^0x|_/gi, ""), 16) >>> 0);
-  const lanes = Number($("dense").dataset.lanes);
+  const words = form.words.value.trim().split(/\s+/), lanes = Number($("dense").dataset.lanes);
+  if (!words.every((word) => /^0x[0-9A-F]{8}$/.test(word))) return null;
   return words.length === 1 ? Array(lanes).fill(words[0]) : words;
 }
 
 function advance(cell) {
   const form = $("words-form"), words = wordsOf(form);
-  const legal = $("dense").dataset.nibbles.split(",").map(Number);
-  const [lane, bit] = [Number(cell.dataset.lane), Number(cell.dataset.bit)];
-  const next = legal[(legal.indexOf((words[lane] >>> bit) & 15) + 1) % legal.length];
-  words[lane] = ((words[lane] & ~(15 << bit)) | (next << bit)) >>> 0;
-  // The box is the state: a second click before the answer goes on from this one.
-  form.words.value = words.map((word) => `0x${word.toString(16).toUpperCase().padStart(8, "0")}`).join(" ");
+  if (words) {
+    const { cycle } = $("dense").dataset, { lane, digit } = cell.dataset, word = [...words[lane]];
+    word[digit] = cycle[cycle.indexOf(word[digit]) + 1];
+    words[lane] = word.join("");
+    // The box is the state: a second click before the answer goes on from this one.
+    form.words.value = words.join(" ");
+  }
   show(form.words.value, form.selector.value);
 }
 

@@ -11,6 +11,8 @@ from playwright.sync_api import Page, expect
 
 from layouts import catalog, find
 from layouts.instruction import Instruction
+from layouts.swizzle import mode
+from layouts.tiling import Tile
 from layouts.view import Grid, figure_of
 
 pytestmark = pytest.mark.browser
@@ -138,7 +140,8 @@ def test_colour_by_paints_one_colour_a_digit(open_page: Any) -> None:
 def test_pointing_at_a_name_shows_its_digits(open_page: Any) -> None:
     page = open_page(f"/i/{M16}?label=none")
     before = pixel(page, "a", 0, 2)
-    page.locator("dd[data-operand=a] .name[data-name=t]").first.hover()
+    page.click("#tabs a[href='#layouts']")
+    page.locator("[data-operand=a] .name[data-name=t]").first.hover()
     expect(page.locator("#legend")).to_contain_text("Colour = thread in group")
     assert pixel(page, "a", 0, 2) != before
     page.mouse.move(5, 5)
@@ -195,9 +198,9 @@ def test_wgmma_is_quick_small_and_links_warps(open_page: Any) -> None:
 
 
 def test_zoom_keeps_cells_under_the_pointer(open_page: Any) -> None:
-    page, found = open_page(f"/i/{WIDE}?label=lane:value"), find(WIDE)
+    page, found = open_page(f"/i/{WIDE}?view=all"), find(WIDE)
     page.evaluate(
-        "Plotly.relayout(document.querySelector('.zoom'), {'xaxis3.range': [32, 64], 'yaxis3.range': [24, 8]})"
+        "Plotly.relayout(document.querySelector('.zoom'), {'xaxis2.range': [32, 64], 'yaxis2.range': [24, 8]})"
     )
     panels = page.evaluate("Object.fromEntries(lanescope.stage.panels.map((p) => [p.name, p.window]))")
     assert panels["d"] == {"x0": 32, "x1": 64, "y0": 8, "y1": 24} and (panels["a"]["y0"], panels["a"]["y1"]) == (8, 24)
@@ -225,14 +228,14 @@ def test_quad_pair_shows_one_product(open_page: Any) -> None:
 def test_no_scripts_no_loss(open_page: Any, scheme: str) -> None:
     page = open_page(f"/i/{M16}?pin=d:3,2&colour=t", scripts=False, scheme=scheme)
     expect(page.locator("#stage svg text", has_text="T13:0").first).to_be_visible()
-    assert "lane 13" in page.inner_text("#panel")
+    assert "Lane 13" in page.inner_text("#panel") and "D[3,2] = d0, R0[31:0]" in page.inner_text("#panel")
     expect(page.locator("#view button")).to_be_visible()
     page.select_option("select[name=label]", "register")
     page.click("#view button")
     assert "label=register" in page.url and "pin=d" in page.url
     expect(page.locator("#stage svg text", has_text="T13 R0").first).to_be_visible()
-    page.click("details summary >> nth=0")
-    assert page.locator("details table >> nth=0").locator("tbody tr").count() == 32
+    page.click("#registers details summary >> nth=0")
+    assert page.locator("#registers details table >> nth=0").locator("tbody tr").count() == 32
 
 
 def test_theme_button_flips_cells_and_page(open_page: Any) -> None:
@@ -285,3 +288,66 @@ def test_the_panel_prints_before_pointing_what_it_prints_when_pointing(open_page
     hover(page, panel.name, row, col)
     expect(page.locator("#panel .told pre").first).to_contain_text(f"{row}")
     assert page.inner_text("#panel h2").strip() == lane and tables() == served and served
+
+
+FOLD = (
+    (M16, 1440, 900, True),
+    (M16, 1366, 768, True),
+    (f"{M16}?pin=d:3,2", 1366, 768, True),
+    (WIDE, 1440, 900, True),
+    (M16, 390, 844, False),
+    (WIDE, 390, 844, False),
+)
+
+
+@pytest.mark.parametrize(("path", "width", "height", "whole"), FOLD)
+def test_what_counts_stands_above_the_fold(open_page: Any, path: str, width: int, height: int, whole: bool) -> None:
+    page = open_page(f"/i/{path}", width=width, height=height)
+    bottom = "(css) => document.querySelector(css).getBoundingClientRect().bottom"
+    if whole:
+        assert page.evaluate(bottom, ".mat[data-panel=d] .slot") <= height
+        assert page.evaluate(bottom, "#panel") <= height
+    else:
+        top = page.evaluate("document.querySelector('.mat[data-panel=d] .slot').getBoundingClientRect().top")
+        assert top < height - 4 * 21, "four rows of cells"
+
+
+@pytest.mark.parametrize("width", [1920, 2560])
+def test_the_matrices_fill_the_width(open_page: Any, width: int) -> None:
+    box = open_page(f"/i/{M16}", width=width).locator("#stage").bounding_box()
+    assert box["width"] >= min(width - 60, 2190)
+
+
+def test_a_tab_shows_one_section_and_stays_in_the_address(open_page: Any) -> None:
+    page = open_page(f"/i/{M16}?pin=d:3,2#code")
+    shown = "[...document.querySelectorAll('.tab')].filter((one) => !one.hidden).map((one) => one.id)"
+    assert page.evaluate(shown) == ["code"]
+    page.click("#tabs a[href='#evidence']")
+    assert page.evaluate(shown) == ["evidence"] and page.url.endswith("?pin=d:3,2#evidence")
+    page.click(".head .end a[href='#run']")
+    assert page.evaluate(shown) == ["run"]
+    plain = open_page(f"/i/{M16}", scripts=False)
+    assert plain.locator(".tab:visible").count() == 6
+
+
+def test_b_of_wgmma_is_its_tile_and_opens_its_descriptor(open_page: Any) -> None:
+    page = open_page(f"/i/{WIDE}")
+    texts = page.locator(".mat[data-panel=b] svg .labels text").all_text_contents()
+    assert len(texts) == 16
+    tile = Tile(16, "K", mode("128B"), 256, 64)
+    offsets = page.locator(".mat[data-panel=b] svg .labels text").nth(9).locator("tspan").all_text_contents()
+    assert [int(at) for at in offsets] == [int(tile.address(n, 9)) for n in range(32)]
+    page.click(".mat[data-panel=b] figcaption a")
+    assert f"/descriptor/wgmma/{tile.descriptor()}" in page.url and "operand=b" in page.url
+    expect(page.locator("main")).to_contain_text("256")
+
+
+def test_copying_over_plain_http_says_what_happened(open_page: Any) -> None:
+    page = open_page(f"/i/{M16}?colour=t")
+    page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    page.click("[data-copy-link]")
+    expect(page.locator("[data-copy-link]")).to_have_text("Copied")
+    page.evaluate("document.execCommand = () => false")
+    expect(page.locator("[data-copy-link]")).to_have_text("Copy link")
+    page.click("[data-copy-link]")
+    expect(page.locator("[data-copy-link]")).to_have_text("Copy failed")

@@ -86,23 +86,23 @@ def ink(page: Page, operand: str, row: int, col: float) -> int:
 
 
 def test_lines_between_warps_are_heavy_and_the_legend_is_the_palettes(open_page: Any) -> None:
-    page = open_page(f"/i/{WIDE}?colour=register&label=none")
     edges = next(p for p in figure_of(find(WIDE)).panels if p.name == "d").warp_edges
     assert edges == [16, 32, 48]
+    page = open_page(f"/i/{WIDE}?colour=register&label=none&view=all")
     assert all((ink(page, "d", row, 100) > 0) == (row in edges) for row in range(8, 64, 8))
-    assert "colour: register (colours repeat every 8)" in page.inner_text("#legend")
+    assert "Colour = register mod 8 (128 in 8 colours)" in page.inner_text("#legend")
     fills = page.locator("#legend i").evaluate_all("all => all.map((box) => box.style.background)")
     expected = [f"rgb({', '.join(str(int(fill[n : n + 2], 16)) for n in (1, 3, 5))})" for fill in palette.LIGHT.fills]
     assert fills == expected
     page.select_option("select[name=colour]", "t")
     expect(page.locator("#legend i")).to_have_count(4)
-    assert "repeat" not in page.inner_text("#legend")
+    assert "mod" not in page.inner_text("#legend")
 
 
 def test_pinning_by_click_and_key_keeps_and_frees(open_page: Any) -> None:
     page = open_page(f"/i/{M16}?colour=t&label=row,col&lanes=0-3")
     links = page.locator("a[data-form]")
-    assert links.first.get_attribute("href") == f"/i/{M16}.svg"
+    assert links.first.get_attribute("href") == f"/i/{M16}.svg?colour=t&label=row,col&lanes=0-3"
     hover(page, "a", 3, 3)
     page.mouse.down()
     page.mouse.up()
@@ -110,7 +110,7 @@ def test_pinning_by_click_and_key_keeps_and_frees(open_page: Any) -> None:
     for form in ("svg", "png", "pdf", "tex"):
         assert page.get_attribute(f"a[data-form={form}]", "href") == f"/i/{M16}.{form}?colour=t&label=row,col&lanes=0-3"
     hover(page, "a", 9, 9)
-    expect(page.locator("#panel h2")).to_contain_text("lane 13 pinned")
+    expect(page.locator("#panel h2")).to_contain_text("Lane 13 pinned")
     hover(page, "a", 3, 3)
     page.mouse.down()
     page.mouse.up()
@@ -127,7 +127,7 @@ def test_pinning_by_click_and_key_keeps_and_frees(open_page: Any) -> None:
     expect(page).to_have_url(re.compile(r"lanes=0-3$"))
     before = page.inner_text("#spoken")
     hover(page, "d", 0, 0)
-    assert page.inner_text("#panel h2").strip() == "lane 0" and page.inner_text("#spoken") == before, (
+    assert page.inner_text("#panel h2").strip() == "Lane 0" and page.inner_text("#spoken") == before, (
         "no word of what a pointer passes"
     )
     x, y = centre(page, "d", 0, 0)

@@ -1,0 +1,64 @@
+"""A multiplicand that wgmma reads through a descriptor: the tile that a program would store by default, the word that
+reads its first slice, and where each element of the slice lies. No framework.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import lcm
+
+import numpy as np
+
+from app.kit import links
+from app.kit.fact import fact
+from app.memory import descriptors as memory
+from layouts.instruction import Instruction
+from layouts.swizzle import mode
+from layouts.tiling import Tile
+from layouts.view import Panel
+
+SWIZZLE, CHUNKS, CHUNK_BYTES = "128B", 8, 16
+
+
+@fact
+class Stored:
+    """The default tile of an operand: what it is, its descriptor's word, and the page that takes both apart."""
+
+    name: str
+    word: str
+    text: str
+    href: str
+
+
+def tile_of(found: Instruction, name: str) -> tuple[Tile, int]:
+    """(the K-major 128B tile in whole atoms that holds what one instruction reads of operand a or b, how much of K it
+    reads).
+    """
+    _, seen = memory.seen_by({"instruction": found.ptx, "operand": name, "major": "K"})
+    atom_mn, atom_k = mode(SWIZZLE).atom(seen.bits, "K")
+    rows = max(seen.rows, 64)
+    return Tile(seen.bits, "K", mode(SWIZZLE), -(-rows // atom_mn) * atom_mn, lcm(atom_k, seen.k)), seen.k
+
+
+def stored(found: Instruction, name: str) -> Stored:
+    """The tile in words, and its page."""
+    tile, reach = tile_of(found, name)
+    word = str(tile.descriptor(0, 0, reach))
+    query = {
+        "instruction": found.ptx, "operand": name, "major": tile.major, "s_swizzle": tile.mode.name,
+        "s_mn": tile.mn, "s_k": tile.k,
+    }  # fmt: skip
+    size = f"{tile.mn} × {tile.k}"
+    return Stored(
+        name=name, word=word, href=links.descriptor(word, query),
+        text=f"In shared memory: a K-major {size} tile ({'n' if name == 'b' else 'm'} × k), {tile.mode.name} swizzle.",
+    )  # fmt: skip
+
+
+def panel_of(found: Instruction, panel: Panel) -> Panel:
+    """The panel with every cell's byte offset in the tile, coloured by the 16-byte chunk of its 128-byte row."""
+    tile, _ = tile_of(found, panel.name)
+    k, n = np.indices((panel.rows, panel.cols))
+    offset = np.asarray(tile.address(n, k), np.int64)
+    category = (offset // CHUNK_BYTES % CHUNKS).astype(np.int32)
+    return replace(panel, category=category, texts=[[str(at) for at in row] for row in offset.tolist()], of=CHUNKS)
