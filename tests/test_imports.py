@@ -58,6 +58,8 @@ PLANTED = {
     "the catalogue by its short name": ("layouts/banks.py", "from layouts import find",
     "layouts.catalog, which does not stand below it"),
     "a file read in the engine": ("layouts/swizzle.py", "TEXT = open('x').read()", "calls open"),
+    "a parser in the engine": ("layouts/tiling.py", "import tree_sitter", "imports tree_sitter; the engine is NumPy"),
+    "another package beside the parser": ("layouts/reader/code/cxx.py", "import pandas", "imports pandas; the engine"),
     "a path in the engine": ("layouts/tiling.py", "from pathlib import Path", "imports pathlib; the engine is NumPy"),
     "an array from a file": ("layouts/codec.py", "import numpy as np\nTABLE = np.load('codes.npy')", "calls .load"),
     "another data file": ("layouts/catalog.py", "ROWS = (files('layouts') / 'rows.json').read_text()",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from layouts.bits import Field
 from layouts.format import Format
-from layouts.swizzle import mode
+from layouts.swizzle import Mode, Swizzle, mode
 
 START = Field(
     "start_address", 0, 13, 16, "bytes of the shared window, low 18 bits",
@@ -27,5 +29,23 @@ WGMMA = Format(
     (START, LBO, SBO, BASE_OFFSET, SWIZZLE),
     {mode("none"): 0, mode("128B"): 1, mode("64B"): 2, mode("32B"): 3},
     "PTX ISA 9.1, 9.7.15.5.1.2.2; addresses measured on an H100, 2026-11-21",
+)
+VERSION = Field("version", 46, 48, meaning="1 in every descriptor of tcgen05; wgmma's has 0 there")
+LBO_MODE = Field("lbo_mode", 52, 52, meaning="0 LBO is an offset, 1 an absolute address", said="the mode of LBO")
+BASE32B = Mode("128B_base32B", 4, 8, Swizzle(2, 5, 2))  # the XOR moves 32-byte chunks: 32-bit elements, MN-major
+TCGEN05 = Format(
+    "tcgen05",
+    (
+        START,
+        LBO,
+        SBO,
+        VERSION,
+        BASE_OFFSET,
+        LBO_MODE,
+        replace(SWIZZLE, low=61, meaning="0 none, 1 128B_base32B, 2 128B, 4 64B, 6 32B"),
+    ),
+    {mode("none"): 0, BASE32B: 1, mode("128B"): 2, mode("64B"): 4, mode("32B"): 6},
+    "PTX ISA 9.1, 9.7.16.4.1; CUTLASS 4, cute/arch/mma_sm100_desc.hpp",
+    constants={"version": 1},
 )
 FORMATS = (WGMMA,)

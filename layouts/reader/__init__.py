@@ -1,0 +1,1 @@
+"""Any text → what it is."""

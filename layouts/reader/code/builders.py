@@ -1,0 +1,279 @@
+"""Code that builds matrix descriptors → their fields, as far as the text decides them.
+
+Source of the fields: layouts/table/descriptors.py; a value is of tcgen05 where its version (bits 46 to 48) is 1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from layouts.bits import hex_word
+from layouts.errors import LayoutError
+from layouts.format import Format
+from layouts.reader.code.evaluate import Evaluation, evaluate
+from layouts.reader.code.finding import Found, Pitfall, field_of, origin_of
+from layouts.reader.code.word import Int, Linear, Span, symbol
+from layouts.table.descriptors import TCGEN05, VERSION, WGMMA
+
+MOST_BUILDERS = 24
+_OPERAND = re.compile(
+    r"(?:^|_)([ab])(?:$|_|\d)|[a-z](A|B)(?:$|_|\d|[A-Z])|(?:^|_)s?(A|B|[ab])_?desc|desc_?s?([abAB])(?:$|_|\d)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One turn of the loops around a descriptor: their variables' values, and its start."""
+
+    loops: Mapping[str, int]
+    start: int | str
+    word: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Builder:
+    """A descriptor that code builds. Amounts in bytes; None where the text leaves them open, and then `free` has the
+    expression that decides them.
+
+    start: bytes, or an expression of symbols and loop variables, smem_A + 32·k. origins: field → the places in the text
+    that it came from, (first, past last) characters. operand: a or b where the variable's name says so.
+    """
+
+    name: str
+    span: Span
+    format: str
+    lbo_bytes: int | None
+    sbo_bytes: int | None
+    base_offset: int | None
+    swizzle: str | None
+    start: int | str
+    word: int | None
+    operand: str | None = None
+    free: Mapping[str, str] = field(default_factory=dict)
+    warnings: tuple[Pitfall, ...] = ()
+    origins: Mapping[str, tuple[Span, ...]] = field(default_factory=dict)
+    steps: tuple[Step, ...] = ()
+    known: int = 0  # the bits that the text decides, the start's included
+
+    @property
+    def undetermined(self) -> tuple[str, ...]:
+        return tuple(self.free)
+
+    @property
+    def fields(self) -> dict[str, int | str | None]:
+        return {
+            "lbo_bytes": self.lbo_bytes, "sbo_bytes": self.sbo_bytes,
+            "base_offset": self.base_offset, "swizzle": self.swizzle,
+        }  # fmt: skip
+
+
+def builders(text: str) -> tuple[Builder, ...]:
+    """Every descriptor that a text's code builds, in the order of the text; () for a text without one."""
+    made = evaluate(text)
+    return of_evaluation(made) if made is not None else ()
+
+
+def builder(text: str) -> Builder | None:
+    """The first descriptor that a text builds, one whose fields are known before one of a helper nobody calls."""
+    return next(iter(builders(text)), None)
+
+
+def of_evaluation(made: Evaluation) -> tuple[Builder, ...]:
+    """The descriptors of an evaluated text."""
+    groups: dict[tuple[str, Span, tuple[Span, ...]], list[Found]] = {}
+    for one in made.found:
+        if _passed_on(one.value):
+            continue
+        groups.setdefault((one.name, one.span, one.calls), []).append(one)
+    out: list[Builder] = []
+    for group in _superseded(groups):
+        built = _built(group, made.warnings)
+        same = [b for b in out if _alike(b, built)]
+        if not same:
+            out.append(built)
+    out.sort(key=lambda b: (not b.origins.get("start_address"), len(b.free)))
+    return tuple(out[:MOST_BUILDERS])
+
+
+def _superseded(groups: dict[tuple[str, Span, tuple[Span, ...]], list[Found]]) -> list[list[Found]]:
+    """The groups without a variable's values before a loop that moves it on, or beside the uses of it in that loop."""
+    used = {one[0].name for one in groups.values() if one[0].cell is None and one[0].loops}
+    moved = {id(one[0].cell) for one in groups.values() if one[0].cell is not None and one[0].loops}
+    return [
+        group
+        for group in groups.values()
+        if group[0].cell is None or not (group[0].name in used or (not group[0].loops and id(group[0].cell) in moved))
+    ]
+
+
+def _passed_on(value: Int) -> bool:
+    """Whether the upper half is some other descriptor's: the text only moves its start."""
+    return any(p.low >= 32 and p.shift >= 32 for p in value.pieces)
+
+
+def _alike(one: Builder, two: Builder) -> bool:
+    return (one.fields, one.start, one.free, one.format) == (two.fields, two.start, two.free, two.format) and (
+        one.operand == two.operand or two.operand is None
+    )
+
+
+def _built(group: list[Found], warnings: tuple[Pitfall, ...]) -> Builder:
+    first = group[0]
+    form = _format(first.value)
+    free: dict[str, str] = {}
+    origins: dict[str, tuple[Span, ...]] = {}
+    amounts: dict[str, int | None] = {}
+    own: list[Pitfall] = list(warnings)
+    start: int | str = 0
+    for f in form.fields:
+        origins[f.name] = origin_of(first.value, f.low, f.high)
+        if f.name == "start_address":
+            start = _start(group, f.low, f.high, own, origins[f.name])
+            continue
+        values = [field_of(one.value, f.low, f.high) for one in group]
+        known = values[0][0] if all(v == values[0] for v in values) else None
+        amounts[f.name] = known * f.unit if known is not None else None
+        if known is None:
+            _, source, shift = values[0]
+            free[f.amount] = _said(source, shift, f.unit) if source is not None else "several values"
+    swizzle = _mode(form, amounts.get(form.coded), own, origins.get(form.coded, ()), first.span)
+    if form.coded in free:
+        free = {("swizzle" if k == form.coded else k): v for k, v in free.items()}
+    _reserved(form, first, own)
+    complete = first.value.known
+    word = complete & ((1 << 64) - 1) if complete is not None and len(group) == 1 else None
+    steps = tuple(_step(one, form) for one in group) if first.loops else ()
+    mask = (1 << 64) - 1
+    return Builder(
+        first.name, first.span, form.name, amounts.get("lbo"), amounts.get("sbo"), amounts.get("base_offset"), swizzle,
+        start, word, _operand(first.name), free, tuple(dict.fromkeys(own)), origins, steps, first.value.const & mask,
+    )  # fmt: skip
+
+
+def _format(value: Int) -> Format:
+    version, _, _ = field_of(value, VERSION.low, VERSION.high)
+    return TCGEN05 if version == 1 else WGMMA
+
+
+def _mode(form: Format, code: int | None, own: list[Pitfall], spans: tuple[Span, ...], span: Span) -> str | None:
+    if code is None:
+        return None
+    try:
+        return form.mode(code).name
+    except LayoutError as error:
+        own.append(Pitfall(error.code, error.message, spans[0] if spans else span))
+        return None
+
+
+def _said(source: Linear, shift: int, unit: int) -> str:
+    """A free field's amount: bits `shift` and up of an expression, counted in `unit` bytes."""
+    if unit == 1 << shift:
+        return str(source)
+    if not shift:
+        return str(source.scaled(unit))
+    return f"{unit}·(({source}) >> {shift})" if unit > 1 else f"({source}) >> {shift}"
+
+
+def _start(group: list[Found], low: int, high: int, own: list[Pitfall], spans: tuple[Span, ...]) -> int | str:
+    span = spans[0] if spans else group[0].span
+    lines = [_start_of(one.value, low, high) for one in group]
+    first = lines[0]
+    if isinstance(first, str):
+        return first
+    raw, shift = _raw(group[0].value, low)
+    if raw is not None and shift == 0:
+        own.append(
+            Pitfall("not_shifted", "The start address is not shifted right by 4: the field counts 16 bytes.", span)
+        )
+    if any(p.low == low and p.end > 40 and not group[0].value.plain for p in group[0].value.pieces):
+        own.append(
+            Pitfall(
+                "generic_pointer",
+                "A 64-bit pointer is neither masked to 18 bits nor turned into a shared-window address: its upper bits"
+                " spoil LBO and SBO.",
+                span,
+            )
+        )
+    fitted = _affine([(one.loops, line) for one, line in zip(group, lines, strict=True) if isinstance(line, Linear)])
+    line = fitted or first
+    return str(line) if line.terms else line.const
+
+
+def _raw(value: Int, low: int) -> tuple[Linear | None, int]:
+    piece = next((p for p in value.pieces if p.low == low), None)
+    return (piece.source, piece.shift) if piece else (None, 4)
+
+
+def _start_of(value: Int, low: int, high: int) -> Linear | str:
+    known, source, shift = field_of(value, low, high)
+    if known is not None:
+        return Linear(known * 16)
+    if source is None:
+        inside = [p for p in value.pieces if low <= p.low <= high]
+        names = " | ".join(dict.fromkeys(str(p.source) for p in inside))
+        return f"({names})" if names else "?"
+    if shift == 4:
+        return source
+    return source.scaled(16) if not shift else _said(source, shift, 16)
+
+
+def _affine(steps: list[tuple[tuple[tuple[str, Int], ...], Linear]]) -> Linear | None:
+    """The starts of a loop's turns as one expression of its variables; None where there is none."""
+    if len(steps) < 2 or not steps[0][0]:
+        return None
+    names = [name for name, _ in steps[0][0]]
+    turns: list[tuple[tuple[int, ...], Linear]] = []
+    for loops, line in steps:
+        values = tuple(v.known for _, v in loops)
+        if len(loops) != len(names) or any(v is None for v in values):
+            return None
+        turns.append((tuple(v for v in values if v is not None), line))
+    at, base = turns[0]
+    out = base
+    for n, name in enumerate(names):
+        other = next(
+            (t for t in turns if t[0][n] != at[n] and t[0][:n] == at[:n] and t[0][n + 1 :] == at[n + 1 :]), None
+        )
+        if other is None:
+            continue
+        slope = (other[1] + base.scaled(-1)).divided(other[0][n] - at[n])
+        if slope is None or slope.terms:
+            return None
+        out = out + symbol(name).scaled(slope.const) + Linear(-slope.const * at[n])
+    for values, line in turns:
+        told = out
+        for name, value in zip(names, values, strict=True):
+            factor = dict(told.terms).get(name, 0)
+            told = told + symbol(name).scaled(-factor) + Linear(factor * value)
+        if told != line:
+            return None
+    return out
+
+
+def _reserved(form: Format, one: Found, own: list[Pitfall]) -> None:
+    bits = one.value.const & form.reserved_mask & ((1 << 64) - 1)
+    if bits:
+        own.append(
+            Pitfall("reserved_bits", f"Bits that no field of {form.name} covers are set: {hex_word(bits)}.", one.span)
+        )
+
+
+def _step(one: Found, form: Format) -> Step:
+    start = form.field("start_address")
+    line = _start_of(one.value, start.low, start.high)
+    told: int | str = line if isinstance(line, str) else str(line) if line.terms else line.const
+    known = one.value.known
+    loops = {name: v.known for name, v in one.loops if v.known is not None}
+    return Step(loops, told, known & ((1 << 64) - 1) if known is not None else None)
+
+
+def _operand(name: str) -> str | None:
+    found = _OPERAND.search(name)
+    return next((g.lower() for g in found.groups() if g), None) if found else None
+
+
+def names_of(found: Iterable[Builder]) -> tuple[str, ...]:
+    """What each is called, for a list of several."""
+    return tuple(one.name for one in found)

@@ -1,0 +1,151 @@
+"""One text, evaluated: what it defines is entered, its loose lines are run, then every function that nothing calls."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from layouts.reader.code import cxx, python, tree
+from layouts.reader.code.expressions import BudgetError, Frame
+from layouts.reader.code.finding import Found, Made, Pitfall
+from layouts.reader.code.known import PRELUDE
+from layouts.reader.code.machine import Machine
+from layouts.reader.code.preprocess import plain, prepare
+from layouts.reader.code.values import Closure, Object, Scope, Template, Term
+from layouts.reader.code.word import Span
+
+BUDGET = 12_000  # steps of one text's evaluation
+MOST_TEXT = 1 << 16
+# Words without which a text builds neither a descriptor nor a tensor map.
+CLUE = re.compile(
+    r"desc|<<|\|=|bitfield|layout_type|start_address|byte_offset|tensor_?map|make_tma|make_tensor_desc|swizzle|gmma|umma|matrix_d",
+    re.I,
+)
+_WORDS = re.compile(r"[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What came of a text. complete: whether the budget sufficed."""
+
+    found: tuple[Found, ...]
+    made: tuple[Made, ...]
+    warnings: tuple[Pitfall, ...]
+    complete: bool
+    python: bool
+
+
+@cache
+def _prelude() -> tuple[tree.Statement, ...]:
+    return cxx.read(plain(PRELUDE))
+
+
+def is_python(text: str) -> bool:
+    """Whether a text reads as Python rather than C++."""
+    score = 0
+    for pattern, weight in (
+        (r"^\s*(?:def|class)\s+\w+[^;{]*:\s*(?:#.*)?$", 3), (r"^\s*(?:from\s+[\w.]+\s+)?import\s+[\w.]", 3),
+        (r"^\s*(?:if|for|while|elif|else|with)\b[^;{]*:\s*(?:#.*)?$", 2), (r"^\s*#\s?[^\s!#]", 1), (r"\bself\.", 1),
+        (r"^\s*@\w", 2), (r"\bNone\b|\bTrue\b|\bFalse\b|\bnot in\b", 1), (r"\w+\s*=\s*\[[^;]*\]\s*$", 2),
+        (r"^\s*[\w.]+\s*(?:\||<<|\+)?=[^=;{]*[^;{},\s]\s*$", 1),
+        (r";\s*(?://.*)?$", -2), (r"^\s*#\s*(?:include|define|if|ifdef|pragma|endif)\b", -4), (r"//|/\*", -1),
+        (r"\b(?:uint\d+_t|__device__|constexpr|template|static_cast|reinterpret_cast|auto|void|unsigned)\b", -2),
+        (r"^\s*[{}]\s*$|\{\s*$", -1), (r"::\w", -1), (r"\d(?:u?ll|ULL)\b", -2), (r"->", -1),
+    ):  # fmt: skip
+        score += weight * len(re.findall(pattern, text[:8192], re.M))
+    return score > 0
+
+
+def evaluate(text: str) -> Evaluation | None:
+    """What a text of C++ or Python builds; None where it has none of the words, or is no code that can be parsed."""
+    text = text[:MOST_TEXT]
+    if not CLUE.search(text):
+        return None
+    is_py = is_python(text)
+    body = python.read(text) if is_py else cxx.read(prepare(text))
+    if not body:
+        return None
+    machine = Machine(text, BUDGET, is_py)
+    complete = True
+    root = Scope()
+    machine.frames.append(Frame("", (0, len(text))))
+    try:
+        machine.quiet = True
+        for one in () if is_py else _prelude():
+            machine.define(one, root)
+        machine.quiet = False
+        scope = Scope(root, "function")
+        for one in body:
+            machine.define(one, scope)
+        for one in body:
+            if not isinstance(one, tree.Function | tree.Struct | tree.Alias | tree.Enum):
+                machine.execute(one, scope)
+    except (BudgetError, RecursionError):
+        complete = False
+    for function, owner in _entries(machine, body, text):
+        if id(function) in machine.called:
+            continue
+        try:
+            _enter(machine, function, owner, scope)
+        except (BudgetError, RecursionError):
+            complete = False
+            if machine.left < 0:
+                break
+        finally:
+            del machine.frames[1:]
+            machine.loops.clear()
+            machine.journal = None
+            machine.nested = 0
+    return Evaluation(tuple(machine.found), tuple(machine.made), tuple(machine.warned.values()), complete, is_py)
+
+
+def _enter(machine: Machine, function: tree.Function, owner: tree.Struct | None, scope: Scope) -> None:
+    if owner is None:
+        machine.entry(function, scope)
+        return
+    kind = machine.applied(Template(owner, scope, owner.templates), [])
+    record = kind.record
+    if function.name == owner.name:
+        this: Object | Term = machine.instance(record, "")
+        for name, values in function.starts:
+            inner = machine.bound(Closure((function,), record.scope, this), function, [], {}, symbolic=True)
+            if values:
+                machine.store(machine.member(this, name, function.span), machine.value(values[0], inner), function.span)
+    else:
+        this = machine.instance(record, "this") if record.fields is None else Term("this", kind)
+    machine.entry(function, record.scope, this)
+
+
+def _entries(
+    machine: Machine, body: tuple[tree.Statement, ...], text: str
+) -> Iterator[tuple[tree.Function, tree.Struct | None]]:
+    """Functions worth running by themselves, callers first: those with a clue, or that call one with a clue."""
+    functions = list(_functions(body, None))
+    words = {id(f): set(_WORDS.findall(text[f.span[0] : f.span[1]])) for f, _ in functions}
+    wanted = {f.name for f, _ in functions if CLUE.search(text[f.span[0] : f.span[1]])}
+    while True:
+        more = {f.name for f, _ in functions if f.name not in wanted and words[id(f)] & wanted}
+        if not more:
+            break
+        wanted |= more
+    inside = {id(f): (words[id(f)] - {f.name}) & wanted for f, _ in functions}
+    called = {name for names in inside.values() for name in names}
+    chosen = [(f, owner) for f, owner in functions if f.name in wanted]
+    yield from [(f, owner) for f, owner in chosen if f.name not in called]
+    yield from [(f, owner) for f, owner in chosen if f.name in called]
+
+
+def _functions(
+    body: tuple[tree.Statement, ...], owner: tree.Struct | None
+) -> Iterator[tuple[tree.Function, tree.Struct | None]]:
+    for one in body:
+        if isinstance(one, tree.Function):
+            yield one, owner
+        elif isinstance(one, tree.Struct):
+            yield from _functions(one.members, one)
+
+
+def span_text(text: str, span: Span) -> str:
+    return text[span[0] : span[1]]

@@ -1,0 +1,249 @@
+"""What an evaluation keeps: values that look like descriptors, calls without a body, and the pitfalls of C it met."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+from layouts.reader.code.ctype import CType, common
+from layouts.reader.code.values import Cell, Field, Object, Term, number
+from layouts.reader.code.word import MOST_ORIGINS, Int, Linear, Mark, Span, convert, runs
+
+MOST_FOUND = 600
+# (first bit, past last) of what a descriptor's bits are about, whatever its format
+REGIONS = ((0, 16), (16, 32), (32, 46), (46, 49), (49, 52), (52, 53), (61, 64))
+_DESC = re.compile(r"desc|matrix_?d(?!im)|smem_?d\b|gmma|umma|wgmma", re.I)
+_DESC_ONLY = re.compile(r"smem|gmma|umma|wgmma|mat", re.I)
+_OTHER = re.compile(r"i_?desc|instr|idesc|tensor_?map|tma|mbar|barrier|policy|hint", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Pitfall:
+    """A mistake of the code itself: a code, a sentence, its place in the text."""
+
+    code: str
+    message: str
+    span: Span
+
+
+@dataclass(slots=True)
+class Found:
+    """A value that looks like a descriptor: the variable or expression it stands in, the loops around it with their
+    variables' values, the calls it was made in."""
+
+    name: str
+    span: Span
+    value: Int
+    loops: tuple[tuple[str, Int], ...]
+    calls: tuple[Span, ...]
+    kind: str = ""
+    cell: Cell | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A call of a function that the text has no body of."""
+
+    term: Term
+    loops: tuple[tuple[str, Int], ...]
+    result: str = ""
+
+
+class Finding:
+    """The records of one evaluation."""
+
+    def __init__(self, text: str, budget: int, python: bool = False) -> None:
+        self.text = text
+        self.python = python
+        self.left = budget
+        self.nested = 0
+        self.frames: list[Any] = []
+        self.loops: list[tuple[str, Int]] = []
+        self.journal: dict[int, tuple[Cell, Any]] | None = None
+        self.found: list[Found] = []
+        self.made: list[Made] = []
+        self.warned: dict[tuple[str, Span], Pitfall] = {}
+        self.called: set[int] = set()
+        self.records: dict[Any, Any] = {}
+        self.quiet = False
+
+    def words(self, one: Any) -> str:
+        """An expression as it was written, on one line."""
+        start, end = one.span
+        text = " ".join(self.text[start:end].split())
+        return text if len(text) <= 60 else text[:57] + "…"
+
+    def warn(self, code: str, message: str, span: Span) -> None:
+        if not self.quiet and len(self.warned) < 40:
+            self.warned.setdefault((code, span), Pitfall(code, message, span))
+
+    # marks -----------------------------------------------------------------------------------------------------------
+
+    def mark(self, value: Int, span: Span) -> Int:
+        """An operand of | or +: which text put which field there."""
+        if value.marks or span == (0, 0):
+            return value
+        bits = [low for low, past in REGIONS if value.const >= 0 and value.const >> low & ((1 << (past - low)) - 1)]
+        if value.pieces or not bits:
+            bits = [value.low, *(b for b in bits if b > value.low and value.pieces)]
+        marks = tuple(Mark(bit, span, value.origin) for bit in dict.fromkeys(bits))
+        return replace(value, marks=marks)
+
+    def check(self, op: str, one: Int, two: Int, at: Any) -> None:
+        """Warn of what C makes of an operation and its writer surely did not mean."""
+        op = op.rstrip("=") or op
+        if op in ("<<", ">>") and two.known is not None:
+            width = 32 if 0 < one.type.bits < 32 else one.type.bits
+            if width == 32 and 32 <= two.known < 64:
+                self.warn(
+                    "shifts_of_32_bits",
+                    f"{self.words(at)}: the left side has 32 bits, so a shift by {two.known} loses them all. Cast it to"
+                    " uint64_t first.",
+                    at.span,
+                )
+            elif width and two.known >= width:
+                self.warn(
+                    "shift_too_far", f"{self.words(at)}: a shift by {two.known} of a value of {width} bits.", at.span
+                )
+        elif op in ("|", "+", "^") and common(one.type, two.type).bits == 64:
+            for value, where in ((one, "left"), (two, "right")):
+                if value.type.bits == 32 and value.type.signed and value.known is not None and value.known < 0:
+                    side = getattr(at, where, None) or getattr(at, "value", at)
+                    self.warn(
+                        "sign_extended",
+                        f"{self.words(side)} is a negative int: widened to 64 bits it sets bits 32 to 63. Make it"
+                        " unsigned.",
+                        side.span,
+                    )
+
+    def narrowed(self, value: Int, kind: CType, span: Span, name: str = "") -> Int:
+        """A value put into an integer type: cut, or sign-extended."""
+        widened = kind.bits == 64 and not kind.signed and value.type.bits == 32 and value.type.signed
+        negative = value.known is not None and value.known < 0
+        if widened and negative and (value.low or _DESC.search(name)):
+            self.warn(
+                "sign_extended",
+                f"A negative int is widened to 64 bits: bits 32 to 63 of {name or 'it'} are set.",
+                span,
+            )
+        high = {m.bit for m in value.marks if m.bit >= 32}
+        if kind.bits == 32 and high and _DESC.search(name) and not re.search(r"lo|low|hi|high", name, re.I):
+            self.warn("high_word_missing", f"{name} has 32 bits: the descriptor's upper half is cut off.", span)
+        if kind.name == "bool":
+            return replace(convert(value, kind), const=int(value.const != 0)) if not value.pieces else value
+        return convert(value, kind)
+
+    def overflow(self, field: Field, value: Int, span: Span) -> None:
+        """A known value that a bit field cuts."""
+        if value.known is not None and field.width < 32 and value.known >> field.width and value.known > 0:
+            fits = "" if field.width != 14 else " The field counts 16 bytes, so shift the amount right by 4."
+            stored = value.known & ((1 << field.width) - 1)
+            self.warn(
+                "bit_field_overflow",
+                f"{value.known} does not fit the bit field's {field.width} bits: {stored} is stored.{fits}",
+                span,
+            )
+
+    def uninitialised(self, cell: Cell, span: Span) -> Int:
+        kind = cell.kind.whole if cell.kind and cell.kind.whole else CType("uint64_t", 64, False)
+        if cell.kind is not None:
+            self.warn("uninitialised", f"{cell.name} is not initialised before bits are OR-ed into it.", span)
+        return Int(0, kind)
+
+    # records ---------------------------------------------------------------------------------------------------------
+
+    def is_descriptor(self, value: Any, name: str, kind: str = "") -> bool:
+        """Whether a value was put together as descriptors are: fields at their bits, or a name and some of them."""
+        given = number(value) if not isinstance(value, Term) else None
+        if given is None or given.type.bits not in (0, 32, 64) or not given.marks:
+            return False
+        text = f"{name} {kind}"
+        if self.frames and _OTHER.search(self.frames[-1].name) and not _DESC_ONLY.search(self.frames[-1].name):
+            return False
+        if _OTHER.search(text) and not _DESC_ONLY.search(text):
+            return False
+        lows = {low for low, past in REGIONS for m in given.marks if low <= m.bit < past}
+        upper = lows - {0}
+        named = bool(_DESC.search(text)) or (isinstance(value, Object) and bool(_DESC.search(value.record.name)))
+        if given.type.bits == 32:
+            return named and len(lows) > 1
+        if named:
+            return len(lows) > 1 or isinstance(value, Object)
+        return len(lows) > 2 or (0 in lows and bool(upper & {61, 46}))
+
+    def note(self, cell: Cell, span: Span, owner: Cell | None = None) -> None:
+        """A variable was written: keep its value where it looks like a descriptor."""
+        value = cell.value
+        name = (owner.name if owner and owner.name else cell.name) or cell.name
+        record = value.record.name if isinstance(value, Object) else ""
+        kind = record or (str(cell.kind) if cell.kind else "")
+        if isinstance(value, Object):
+            if value.record.fields is None or not value.record.bits:
+                return
+            cell = value.store
+        if not self.is_descriptor(cell.value, name, kind):
+            return
+        self._keep(name, span, number(cell.value), cell, kind)
+
+    def renote(self, cell: Cell) -> None:
+        """A variable got its value of two branches: what was kept of either is now that."""
+        value = number(cell.value) if not isinstance(cell.value, Term) else None
+        for old in self.found[-96:]:
+            if old.cell is cell and value is not None and old.loops == tuple(one for one in self.loops if one[0]):
+                old.value = value
+
+    def notice(self, value: Any, name: str, span: Span, replace: bool = False) -> None:
+        """An argument, an operand of assembly or a returned value that looks like a descriptor."""
+        given = number(value)
+        if given is None or not self.is_descriptor(value, name):
+            return
+        loops = tuple(one for one in self.loops if one[0])
+        if not replace and any(_same(f.value, given) and f.loops == loops for f in self.found[-64:]):
+            return
+        if replace:
+            self.found = [f for f in self.found if not (f.name == name and f.cell is None)]
+        self._keep(name, span, given, None, "")
+
+    def _keep(self, name: str, span: Span, value: Int | None, cell: Cell | None, kind: str) -> None:
+        if value is None or len(self.found) >= MOST_FOUND:
+            return
+        loops = tuple(one for one in self.loops if one[0])
+        if cell is not None:
+            for old in reversed(self.found[-96:]):
+                if old.cell is cell and old.loops == loops:
+                    old.value = value
+                    return
+        calls = tuple(f.span for f in self.frames[1:])
+        self.found.append(Found(name, span, value, loops, calls, kind, cell))
+
+
+def _same(one: Int, two: Int) -> bool:
+    return one.const == two.const and one.pieces == two.pieces
+
+
+def field_of(value: Int, low: int, high: int) -> tuple[int | None, Linear | None, int]:
+    """(the field's value where it is known, the expression that fills it, the bits of that expression cut off below).
+
+    A symbol that begins in a lower field is taken to fit that field.
+    """
+    mask = (1 << (high - low + 1)) - 1
+    known = value.const >> low & mask
+    inside = [p for p in value.pieces if low <= p.low <= high]
+    if not inside:
+        return known, None, 0
+    if len(inside) == 1 and inside[0].low == low and not known:
+        return None, inside[0].source, inside[0].shift
+    return None, None, 0
+
+
+def origin_of(value: Int, low: int, high: int) -> tuple[Span, ...]:
+    """The places in the text that a field came from."""
+    spans: list[Span] = []
+    for m in value.marks:
+        if low <= m.bit <= high:
+            spans.extend((m.span, *m.origin))
+    return tuple(dict.fromkeys(s for s in spans if s != (0, 0)))[: MOST_ORIGINS * 2]
+
+
+__all__ = ["Finding", "Found", "Made", "Pitfall", "field_of", "origin_of", "runs"]

@@ -1,0 +1,69 @@
+"""Names that CUDA's and CUTLASS's headers define, and what they stand for.
+
+Sources: cuda.h (CUtensorMapDataType, CUtensorMapSwizzle, CUtensorMapInterleave), CUTLASS 4
+include/cute/arch/mma_sm90_desc.hpp (GMMA::LayoutType, Major) and mma_sm100_desc.hpp (UMMA::LayoutType).
+"""
+
+from __future__ import annotations
+
+import re
+
+_TYPES = "UINT8 UINT16 UINT32 INT32 UINT64 INT64 FLOAT16 FLOAT32 FLOAT64 BFLOAT16 FLOAT32_FTZ TFLOAT32 TFLOAT32_FTZ"
+_PACKED = "16U4_ALIGN8B 16U4_ALIGN16B 16U6_ALIGN16B"
+_SWIZZLES = "NONE 32B 64B 128B 128B_ATOM_32B 128B_ATOM_32B_FLIP_8B 128B_ATOM_64B"
+DATA_TYPES = tuple(f"{_TYPES} {_PACKED}".split())
+SWIZZLES = tuple(_SWIZZLES.split())
+# bits of an element in shared memory by its code
+DATA_BITS = dict(enumerate((8, 16, 32, 32, 64, 64, 16, 32, 64, 16, 32, 32, 32, 4, 8, 8)))
+_L2 = "NONE L2_64B L2_128B L2_256B".split()
+
+CONSTANTS: dict[str, int] = {
+    **{f"CU_TENSOR_MAP_DATA_TYPE_{name}": code for code, name in enumerate(DATA_TYPES)},
+    **{f"CU_TENSOR_MAP_SWIZZLE_{name}": code for code, name in enumerate(SWIZZLES)},
+    **{f"CU_TENSOR_MAP_INTERLEAVE_{name}": code for code, name in enumerate(("NONE", "16B", "32B"))},
+    **{f"CU_TENSOR_MAP_L2_PROMOTION_{name}": code for code, name in enumerate(_L2)},
+    "CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE": 0,
+    "CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA": 1,
+    "CUDA_SUCCESS": 0,
+}
+# members of CUTLASS's enums: (a word that the qualified name has before the member, member) → value
+MEMBERS: dict[tuple[str, str], int] = {
+    **{("LayoutType", name): code for code, name in enumerate(("INTERLEAVE", "B128", "B64", "B32"))},
+    **{("LayoutType", f"SWIZZLE_{name}"): code for name, code in
+       {"NONE": 0, "128B_BASE32B": 1, "128B": 2, "64B": 4, "32B": 6}.items()},
+    ("Major", "K"): 0, ("Major", "MN"): 1,
+}  # fmt: skip
+
+# A function that the text does not have and whose name says that it gives a pointer's shared-window address.
+SHARED_ADDRESS = re.compile(
+    r"__cvta_generic_to_shared|__nvvm_ptr_gen_to_shared|cast_smem_ptr_to_uint|(?:get_)?(?:smem|shared|shmem)_?(?:ptr|addr\w*|u32\w*)"
+    r"(?:_?to_?\w+)?|(?:to|as|get)_?(?:smem|shared)_?(?:ptr|addr\w*|u32|uint)?|smem_?u32|u32_?smem|cvta_?(?:to_?(?:shared|smem))?\w*"
+    r"|smem_ptr_to_uint\w*|generic_to_shared\w*|elect_smem_addr",
+    re.I,
+)
+# … or that the pointer or number it is given is what it gives
+IDENTITY = set(
+    "raw_pointer_cast make_smem_ptr recast_ptr forward move __builtin_assume_aligned launder to_address as_const ref"
+    " __shfl_sync __builtin_expect const_expr __ldg addressof".split()
+)
+DESCRIPTOR_TYPE = re.compile(
+    r"gmma_?desc|umma_?desc|smem_?desc|matrix_?desc|mat_?desc|mma_?desc|wgmma\w*desc|descriptor|descriptoriterator",
+    re.I,
+)
+# The types of CUTLASS that programs use without writing them: C++ for the same evaluator.
+PRELUDE = """
+union GmmaDescriptor {
+  uint64_t desc_; uint32_t reg32_[2]; uint16_t reg16_[4];
+  struct { uint16_t start_address_ : 14, : 2; uint16_t leading_byte_offset_ : 14, : 2;
+           uint16_t stride_byte_offset_ : 14, : 2; uint8_t : 1, base_offset_ : 3, : 4;
+           uint8_t : 6, layout_type_ : 2; } bitfield;
+};
+union SmemDescriptor {
+  uint64_t desc_;
+  struct { uint16_t start_address_ : 14, : 2; uint16_t leading_byte_offset_ : 14, : 2;
+           uint16_t stride_byte_offset_ : 14, version_ : 2;
+           uint8_t : 1, base_offset_ : 3, lbo_mode_ : 1, : 3; uint8_t : 5, layout_type_ : 3; };
+  struct { uint32_t lo; uint32_t hi; };
+};
+typedef SmemDescriptor UmmaDescriptor;
+"""

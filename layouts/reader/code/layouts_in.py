@@ -1,0 +1,142 @@
+"""A CuTe layout inside a call: GMMA::Layout_K_SW128_Atom<half_t> with tile_to_shape, or the atom alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from layouts.errors import LayoutError
+from layouts.reader.code.ctype import ELEMENT_BITS
+from layouts.reader.code.values import Array, Kind, Term, number
+from layouts.swizzle import mode
+from layouts.tiling import Tile
+
+MOST_DEEP = 12
+# CUTLASS 4, cute/atom/mma_traits_sm90_gmma.hpp and mma_traits_sm100.hpp: Layout_{K,MN}_{INTER,SW32,SW64,SW128}_Atom<T>
+_ATOM = re.compile(r"Layout_(K|MN)_(INTER|SW(?:32|64|128))_Atom(_Bits)?$")
+
+
+@dataclass(frozen=True, slots=True)
+class SharedLayout:
+    """A shared-memory layout: its element type, its swizzle, its storage as the contract has it, its tile where it is a
+    canonical one."""
+
+    element_bits: int | None
+    element: str | None
+    swizzle: str | None
+    storage: Mapping[str, Any] | None
+    tile: Tile | None = None
+    symbols: Mapping[str, str] = field(default_factory=dict)
+
+
+def layout_of(values: Iterable[Any]) -> SharedLayout | None:
+    """The first layout among some arguments, however deep it stands."""
+    for value in values:
+        for found in _walk(value, 0):
+            made = _tiled(found)
+            if made is not None:
+                return made
+    return None
+
+
+def _walk(value: Any, deep: int) -> Iterable[Any]:
+    if deep > MOST_DEEP:
+        return
+    yield value
+    if isinstance(value, Term):
+        for one in (*value.arguments, *(v for _, v in value.named)):
+            yield from _walk(one, deep + 1)
+        if value.kind is not None:
+            yield from _walk(value.kind, deep + 1)
+    elif isinstance(value, Kind):
+        for one in value.arguments:
+            yield from _walk(one, deep + 1)
+    elif isinstance(value, Array):
+        if value.typed is not None:
+            yield from _walk(value.typed, deep + 1)
+        for cell in value.cells:
+            yield from _walk(cell.value, deep + 1)
+    elif isinstance(value, tuple):
+        for one in value:
+            yield from _walk(one, deep + 1)
+
+
+def _atom(value: Any) -> tuple[str, str, int | None, str | None] | None:
+    """(major, swizzle, element bits, element) of an atom's name."""
+    kind = value.typed if isinstance(value, Array) else value
+    name = kind.name if isinstance(kind, Kind) else value.head if isinstance(value, Term) else ""
+    found = _ATOM.search(name)
+    if found is None:
+        return None
+    arguments = kind.arguments if isinstance(kind, Kind) else dict(value.named).get("<>", ())
+    element = arguments[0] if arguments else None
+    bits = element.bits if isinstance(element, Kind) else ELEMENT_BITS.get(str(element).split("::")[-1])
+    swizzle = "none" if found[2] == "INTER" else found[2].removeprefix("SW") + "B"
+    return found[1], swizzle, bits, str(element) if element is not None else None
+
+
+def _sizes(value: Any) -> list[int | None] | None:
+    """The extents of make_shape(…) or Shape<…>; of a nested mode their product."""
+    items: list[Any] | None = None
+    if isinstance(value, Array):
+        items = [cell.value for cell in value.cells]
+        if (
+            not items
+            and isinstance(value.typed, Kind)
+            and value.typed.name in ("Shape", "tuple", "Stride", "Step", "Coord")
+        ):
+            items = list(value.typed.arguments)
+    if items is None:
+        return None
+    return [_size(one) for one in items]
+
+
+def _size(value: Any) -> int | None:
+    if isinstance(value, Kind):
+        found = re.fullmatch(r"_(\d+)", value.name)
+        if found:
+            return int(found[1])
+        return _size(value.arguments[-1]) if value.name in ("Int", "C") and value.arguments else None
+    inner = _sizes(value)
+    if inner:
+        product = 1
+        for one in inner:
+            if one is None:
+                return None
+            product *= one
+        return product
+    read = number(value) if not isinstance(value, str | Array) else None
+    return read.known if read is not None else None
+
+
+def _tiled(value: Any) -> SharedLayout | None:
+    """tile_to_shape(atom, shape[, order]): a canonical tile; an atom alone is a tile of its own size."""
+    if isinstance(value, Term) and value.head == "tile_to_shape" and len(value.arguments) >= 2:
+        atom = next((a for a in (_atom(one) for one in _walk(value.arguments[0], 0)) if a), None)
+        if atom is None:
+            return None
+        sizes = _sizes(value.arguments[1]) or []
+        order = _sizes(value.arguments[2]) if len(value.arguments) > 2 else None
+        return _canonical(atom, sizes, order)
+    return None
+
+
+def _canonical(
+    atom: tuple[str, str, int | None, str | None], sizes: list[int | None], order: list[int | None] | None
+) -> SharedLayout:
+    major, swizzle, bits, element = atom
+    mn, k = [*sizes, None, None][:2]
+    k_first = order is not None and len(order) > 1 and None not in order[:2] and order[0] > order[1]  # type: ignore[operator]
+    storage = {
+        "kind": "canonical", "element_bits": bits, "major": major, "swizzle": swizzle, "mn": mn, "k": k,
+        "order": "k" if k_first else "mn", "base": None,
+    }  # fmt: skip
+    tile = None
+    if bits and mn and k:
+        try:
+            tile = Tile(bits, major, mode(swizzle), mn, k, "k" if k_first else "mn", 0, "address")
+        except LayoutError:
+            tile = None
+    return SharedLayout(bits, element, swizzle, storage, tile)

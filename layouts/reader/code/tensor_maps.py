@@ -1,0 +1,279 @@
+"""Code that makes TMA tensor maps → their box, their swizzle and the storage they leave in shared memory.
+
+Source of the rules: CUDA driver API 13.0, cuTensorMapEncodeTiled. Triton's swizzle and boxes: NVMMASharedEncodingAttr's
+default (triton, include/triton/Dialect/TritonGPU/IR/TritonGPUAttrDefs.td).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from layouts.reader.code import layouts_in
+from layouts.reader.code.ctype import ELEMENT_BITS
+from layouts.reader.code.evaluate import Evaluation, evaluate
+from layouts.reader.code.finding import Made, Pitfall
+from layouts.reader.code.known import DATA_BITS, DATA_TYPES, SWIZZLES
+from layouts.reader.code.tma_rules import WIDTHS, Parts, Sheet, TensorMap, rules, steps_of, strides_of
+from layouts.reader.code.values import Kind, Term, number
+from layouts.swizzle import MODES
+from layouts.tma import boxes
+
+MOST_MAPS = 24
+# element types as PyTorch's C++, Triton and others spell them → the name that ELEMENT_BITS has
+_TORCH = {
+    **dict.fromkeys("kBFloat16 BF16".split(), "bfloat16"), **dict.fromkeys("kFloat16 kHalf F16".split(), "float16"),
+    **dict.fromkeys("float8e4nv kFloat8_e4m3fn E4M3".split(), "e4m3"), "kFloat": "float32",
+    **dict.fromkeys("float8e5 kFloat8_e5m2 E5M2".split(), "e5m2"),
+    **dict.fromkeys("int8 uint8 kInt8 kByte kUInt8 kChar".split(), "fp8_t"),
+}  # fmt: skip
+
+
+def tensor_maps(text: str) -> tuple[TensorMap, ...]:
+    """Every tensor map that a text makes, in the order of the text; () for a text without one."""
+    made = evaluate(text)
+    return of_evaluation(made) if made is not None else ()
+
+
+def of_evaluation(made: Evaluation) -> tuple[TensorMap, ...]:
+    """The tensor maps of an evaluated text."""
+    out: dict[tuple[Any, ...], TensorMap] = {}
+    for one in made.made:
+        found = _read(one, made.python)
+        if found is not None:
+            key = (
+                found.source,
+                found.box,
+                found.swizzle,
+                found.element_bits,
+                found.dims,
+                str(found.symbols),
+                found.span,
+            )
+            out.setdefault(key, found)
+    return tuple(out.values())[:MOST_MAPS]
+
+
+def _read(one: Made, python: bool) -> TensorMap | None:
+    term = one.term
+    given = list(term.arguments)
+    named = dict(term.named)
+    head = term.head
+    if re.search(r"tensor_?map_?encode_?tiled$|encode_?tiled\w*$", head, re.I) or (
+        len(given) == 12 and "CU_TENSOR_MAP" in term.text
+    ):
+        shift = 1 if len(given) >= 12 or "tensorMap" in named else 0
+        return _encoded(term, given[shift:]) if len(given) - shift >= 9 else None
+    if head in ("make_tensor_descriptor", "TensorDescriptor", "_experimental_make_tensor_descriptor", "from_tensor"):
+        return _triton(term, given, named)
+    if re.fullmatch(r"(?:create|fill)_[12]d_tma_descriptor(?:_type)?", head):
+        return _experimental(term, given)
+    if re.fullmatch(r"make_tma_(?:[23]d|a|b|cd)_desc", head):
+        return _deep_gemm(term, given)
+    if re.fullmatch(r"make_(?:tiled_)?tma_(?:copy|atom)\w*|make_tma_tile_atom\w*|make_tiled_tma_atom\w*", head):
+        return _cutlass(term, given, named)
+    return None
+
+
+# amounts --------------------------------------------------------------------------------------------------------------
+
+
+def _bits_of(value: Any) -> tuple[int | None, str | None]:
+    """(bits, name) of an element type given as CUtensorMapDataType, a torch or Triton dtype, or a pointer's type."""
+    read = number(value) if not isinstance(value, str) else None
+    if read is not None and read.known is not None:
+        known = read.known
+        return (DATA_BITS.get(known), DATA_TYPES[known]) if 0 <= known < len(DATA_TYPES) else (None, None)
+    name = value.name if isinstance(value, Kind) else str(value)
+    last = re.split(r"[.:]", name)[-1]
+    short = _TORCH.get(last, last)
+    return ELEMENT_BITS.get(short), (last if short in ELEMENT_BITS else None)
+
+
+def _tensor_bits(value: Any) -> tuple[int | None, str | None]:
+    """The element type of a tensor made in the same text: torch.empty(…, dtype=torch.float16)."""
+    if isinstance(value, Term):
+        named = dict(value.named)
+        if "dtype" in named:
+            return _bits_of(named["dtype"])
+        for one in (*value.arguments, named.get("self")):
+            if isinstance(one, Term):
+                found = _tensor_bits(one)
+                if found[0]:
+                    return found
+        if value.head in ("half", "bfloat16", "float"):
+            return _bits_of(Term({"half": "float16", "float": "float32"}.get(value.head, value.head)))
+        if value.head == "to" and value.arguments:
+            return _bits_of(value.arguments[0])
+        if value.kind is not None and value.kind.bits:
+            return value.kind.bits, value.kind.name
+    element = getattr(value, "element", None)
+    return (element.bits, element.name) if isinstance(element, Kind) and element.bits else (None, None)
+
+
+# kinds of code --------------------------------------------------------------------------------------------------------
+
+
+def _encoded(term: Term, given: list[Any]) -> TensorMap:
+    """cuTensorMapEncodeTiled: type, rank, address, dims, strides, box, element strides, interleave, swizzle."""
+    sheet = Sheet()
+    bits, name = _bits_of(given[0])
+    if bits is None:
+        sheet.symbols["data_type"] = str(given[0])
+    rank = sheet.number(given[1], "rank")
+    dims = sheet.numbers(given[3], "dims", rank)
+    strides = sheet.numbers(given[4], "strides", rank - 1 if rank else None)
+    box = sheet.numbers(given[5], "box", rank)
+    steps = sheet.numbers(given[6], "element_strides", rank) if len(given) > 6 else ()
+    code = sheet.number(given[8], "swizzle") if len(given) > 8 else None
+    interleave = sheet.number(given[7], "interleave") if len(given) > 7 else 0
+    sheet.symbols = {k: v for k, v in sheet.symbols.items() if not k.startswith("element_strides")}
+    swizzle = SWIZZLES[code] if code is not None and 0 <= code < len(SWIZZLES) else None
+    if swizzle is not None:
+        swizzle = next((mode.name for mode in MODES if mode.tma == code), swizzle)
+    made = Parts(term, bits, name, dims, strides, box, swizzle, sheet)
+    problems = [*rules(made, interleave), *steps_of(made, steps)]
+    if code is not None and not 0 <= code < len(SWIZZLES):
+        problems.append(Pitfall("tma_swizzle", f"{code} is no CUtensorMapSwizzle.", term.span))
+    return made.finish(problems)
+
+
+def _triton(term: Term, given: list[Any], named: dict[str, Any]) -> TensorMap | None:
+    """Triton's descriptors: base, shape, strides, block_shape; from_tensor(tensor, block_shape)."""
+    sheet = Sheet()
+    order = (
+        ("base", "block_shape", "layout")
+        if term.head == "from_tensor"
+        else ("base", "shape", "strides", "block_shape", "layout")
+    )
+    values = dict(zip(order, given, strict=False))
+    values.update({k: v for k, v in named.items() if k in order or k in ("tensor", "block_shape")})
+    if "block_shape" not in values:
+        return None
+    block = tuple(reversed(sheet.numbers(values["block_shape"], "box", None)))
+    dims = tuple(reversed(sheet.numbers(values["shape"], "dims", None))) if "shape" in values else ()
+    bits, name = _tensor_bits(values.get("base", values.get("tensor")))
+    strides_elements = tuple(reversed(sheet.numbers(values["strides"], "strides", None))) if "strides" in values else ()
+    strides = tuple(s * bits // 8 if s is not None and bits else None for s in strides_elements[1:])
+    problems = []
+    if strides_elements and strides_elements[0] not in (1, None):
+        problems.append(Pitfall("tma_inner_stride", "The innermost stride must be 1.", term.span))
+    swizzle, bits = _shared_layout(values.get("layout"), bits)
+    inner = block[0] if block else None
+    if bits is None:
+        sheet.symbols["element_bits"] = "the type of " + str(values.get("base", values.get("tensor", "the tensor")))
+    rows = 1
+    for size in block[1:]:
+        rows = rows * size if size is not None and rows is not None else None  # type: ignore[assignment]
+    if swizzle is None and bits and inner is not None:
+        width = inner * bits // 8
+        swizzle = next((f"{w}B" for w in (128, 64, 32) if width % w == 0), "none")
+        swizzle = "none" if rows is not None and rows < 8 else swizzle
+    made = Parts(term, bits, name, dims, strides, block, swizzle, sheet)
+    if bits and inner is not None and swizzle not in (None, "none") and inner * bits // 8 > WIDTHS[swizzle]:
+        return made.finish([*strides_of(made), *problems], panels=WIDTHS[swizzle])
+    return made.finish([*rules(made, 0), *problems])
+
+
+def _shared_layout(layout: Any, bits: int | None) -> tuple[str | None, int | None]:
+    """(swizzle, element bits) of a Gluon NVMMASharedLayout, where one is given."""
+    if not isinstance(layout, Term):
+        return None, bits
+    named = dict(layout.named)
+    width = number(named["swizzle_byte_width"]) if "swizzle_byte_width" in named else None
+    own = number(named["element_bitwidth"]) if "element_bitwidth" in named else None
+    if own is not None and own.known:
+        bits = own.known
+    if layout.head == "get_default_for" and len(layout.arguments) > 1:
+        bits = _bits_of(layout.arguments[1])[0] or bits
+    if width is not None and width.known is not None:
+        return ("none" if not width.known else f"{width.known}B"), bits
+    return None, bits
+
+
+def _experimental(term: Term, given: list[Any]) -> TensorMap | None:
+    """triton.tools.experimental_descriptor: (ptr, dims outermost first, blocks outermost first, element bytes)."""
+    sheet = Sheet()
+    rank = 2 if "2d" in term.head else 1
+    if len(given) < 2 * rank + 2:
+        return None
+    dims = tuple(reversed([sheet.number(v, "dims") for v in given[1 : 1 + rank]]))
+    block = tuple(reversed([sheet.number(v, "box") for v in given[1 + rank : 1 + 2 * rank]]))
+    size = sheet.number(given[1 + 2 * rank], "element_bits")
+    bits = size * 8 if size else None
+    swizzle = None
+    if rank == 1:
+        swizzle = "none"
+    elif bits and block[0] is not None:
+        width = block[0] * bits // 8
+        swizzle = next((f"{w}B" for w in (128, 64, 32) if width >= w), "none")
+    strides = (dims[0] * bits // 8,) if rank == 2 and bits and dims[0] is not None else (None,) * (rank - 1)
+    made = Parts(term, bits, None, dims, strides, block, swizzle, sheet)
+    if swizzle and bits and block[0] is not None and rank == 2 and block[0] * bits // 8 > 128:
+        return made.finish([*strides_of(made)], panels=128)
+    return made.finish(rules(made, 0))
+
+
+# DeepGEMM's helpers (csrc/jit_kernels/impls/runtime_utils.hpp): where dims, box, strides and the mode stand
+_Row = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...], int]
+_DEEP_GEMM: dict[str, _Row] = {
+    "make_tma_2d_desc": (0, (1, 2), (3, 4), (5,), 6),
+    "make_tma_3d_desc": (0, (1, 2, 3), (4, 5, 6), (7, 8), 9),
+    "make_tma_cd_desc": (0, (2, 1), (4, 3), (5,), 7),
+}
+
+
+def _deep_gemm(term: Term, given: list[Any]) -> TensorMap | None:
+    sheet = Sheet()
+    head = term.head
+    if head in ("make_tma_a_desc", "make_tma_b_desc"):
+        major = number(given[0]) if given else None
+        if len(given) < 9 or major is None or major.known is None:
+            return None
+        pairs = ((3, 2), (5, 4)) if not major.known else ((2, 3), (4, 5))
+        row: _Row = (1, pairs[0], pairs[1], (6,), 8)
+    else:
+        row = _DEEP_GEMM[head]
+    tensor, dims_at, box_at, strides_at, mode_at = row
+    if len(given) <= mode_at:
+        return None
+    bits, name = _tensor_bits(given[tensor])
+    if bits is None:
+        sheet.symbols["element_bits"] = f"the type of {given[tensor]}"
+    dims = tuple(sheet.number(given[n], f"dims[{i}]") for i, n in enumerate(dims_at))
+    box = tuple(sheet.number(given[n], f"box[{i}]") for i, n in enumerate(box_at))
+    mode = sheet.number(given[mode_at], "swizzle")
+    steps = [sheet.number(given[n], f"strides[{i}]") for i, n in enumerate(strides_at)]
+    strides = tuple(s * bits // 8 if s is not None and bits else None for s in steps)
+    swizzle = None if mode is None else "none" if mode in (0, 16) else f"{mode}B"
+    if mode:
+        box = (mode * 8 // bits if bits else None, *box[1:])
+        sheet.symbols.pop("box[0]", None)
+        if not bits:
+            sheet.symbols["box[0]"] = f"{mode} bytes"
+    made = Parts(term, bits, name, dims, strides, box, swizzle, sheet)
+    return made.finish(rules(made, 0))
+
+
+def _cutlass(term: Term, given: list[Any], named: dict[str, Any]) -> TensorMap | None:
+    """make_tma_copy(op, tensor, shared layout, …): the layout says where everything lies."""
+    found = layouts_in.layout_of([*given[1:], *named.values()])
+    if found is None:
+        return TensorMap(
+            term.head, term.span, None, None, (), (), (), None, None, ("storage", "box", "swizzle", "element_bits"),
+            symbols={"storage": str(given[2]) if len(given) > 2 else "the shared layout"},
+        )  # fmt: skip
+    if found.tile is not None:
+        box = boxes(found.tile)
+        sizes: tuple[int | None, ...] = (box.wide, box.tall)
+    else:
+        sizes = ()
+    undetermined = [name for name, value in (("element_bits", found.element_bits), ("box", sizes or None)) if not value]
+    undetermined += [f"storage.{k}" for k, v in (found.storage or {}).items() if v is None]
+    return TensorMap(
+        term.head, term.span, found.element_bits, found.element, (), (), sizes, found.swizzle, found.storage,
+        tuple(undetermined), symbols=found.symbols,
+    )  # fmt: skip
+
+
+__all__ = ["TensorMap", "of_evaluation", "tensor_maps"]
