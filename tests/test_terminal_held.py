@@ -22,13 +22,14 @@ LINES = {
     path.stem: [line.removeprefix("$ lanescope ") for line in path.read_text().splitlines() if line.startswith("$ ")]
     for path in sorted(TERMINAL.glob("*.txt"))
 }
-FEW = 40
+FEW = 60
 
 
 @pytest.fixture
 def typed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path):  # type: ignore[no-untyped-def]
     """Run a command line: its status and what it printed, with the temporary folder named @."""
     monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("TERMINAL_WIDTH", "120")
 
     def run(line: str) -> tuple[int, str, str]:
         words = [re.sub(r"^@", f"{tmp_path}/", word) for word in shlex.split(line)]
