@@ -113,6 +113,7 @@ NAMED: dict[str, dict[str, str]] = {
         "descriptors": "facts",
         "editor": "forms",
         "options": "facts",
+        "presets": "facts",
         "storage": "facts",
         "tile": "forms",
         "tiles": "draw",

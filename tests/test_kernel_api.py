@@ -79,7 +79,7 @@ def test_the_form_leads_to_the_plain_address(client: TestClient) -> None:
         assert client.get(unescape(link)).status_code == 200, link
     assert shown.count("✓") == 0 and "imm_trans_a 1" in shown
     verified = re.search(r'href="(/descriptor/wgmma/[^"]*)"', shown)
-    assert verified and "✓ match" in client.get(unescape(verified[1])).text
+    assert verified and "data-verdict=match" in client.get(unescape(verified[1])).text
 
 
 def test_every_page_that_multiplies_leads_to_its_program(client: TestClient) -> None:
@@ -100,10 +100,10 @@ def test_tile_and_descriptor_pages_lead_to_a_whole_product(client: TestClient) -
     link = re.search(r'href="(/kernel/[^"]*)"', client.get("/smem", params=tile).text)
     assert link and "64×32 f16 in shared memory, M-major, swizzle 64B" in client.get(unescape(link[1])).text
     for word, verdict in (("0x4000004000010100", "✓ agrees"), ("0x4000004000010101", "✗ differs")):
-        page = client.get(f"/descriptor/wgmma/{word}").text
+        page = client.get(f"/descriptor/wgmma/{word}?s_swizzle=128B").text
         run = re.search(r'href="(/gpu/run\?kind=mma[^"]*)"', page)
         assert run and verdict in client.get(unescape(run[1])).text, word
-    assert "/gpu/run?kind=mma" not in client.get("/descriptor/wgmma/0x4000004000010102?slice_k=16").text
+    assert "/gpu/run?kind=mma" not in client.get("/descriptor/wgmma/0x4000004000010102?s_swizzle=128B&slice_k=16").text
     rows = client.get(
         "/descriptor/wgmma/0x4000004000010100",
         params={"s_kind": "rows", "s_pitch_bytes": "128", "s_swizzle": "128B", "s_base": "0x1000"},

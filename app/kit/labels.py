@@ -5,14 +5,14 @@ is called what it is.
 from layouts.table.descriptors import WGMMA
 
 STORED = {
-    "storage.swizzle": "stored with swizzle", "storage.mn": "tile MN", "storage.k": "tile K",
-    "storage.order": "atoms first along",
-    "storage.inner": "contiguous way", "storage.pitch_bytes": "pitch, bytes",
-    "storage.width_bytes": "panel width, bytes",
-    "storage.line_stride": "line stride", "storage.outer8_stride": "stride of 8 lines",
-    "storage.inner_stride": "stride of panels",
-    "storage.swizzle_by": "swizzled by", "storage.layout": "CuTe (mn, k)", "storage.unit": "unit",
-    "storage.base": "first byte",
+    "storage.swizzle": "Stored with swizzle", "storage.mn": "Tile M or N", "storage.k": "Tile K",
+    "storage.order": "Atoms first along",
+    "storage.inner": "Contiguous dimension", "storage.pitch_bytes": "Row pitch, bytes",
+    "storage.width_bytes": "Panel width, bytes",
+    "storage.line_stride": "Row stride, bytes", "storage.outer8_stride": "Stride of 8 rows, bytes",
+    "storage.inner_stride": "Panel stride, bytes",
+    "storage.swizzle_by": "XOR applied to", "storage.layout": "CuTe layout (mn, k)", "storage.unit": "Unit",
+    "storage.base": "First byte",
 }  # fmt: skip
 DRAWN = {"down": "rows run along", "unit": "a cell is", "number": "numbers", "show": "show", "plain": "memory"}
 SIDES = {"a": "A stored", "b": "B stored", "d": "D options"}  # options of a whole product
@@ -22,10 +22,12 @@ LABELS = {
     "order": "atoms first along", **DRAWN},
     "atoms": {"element_bits": "element bits", **DRAWN},
     "descriptor": {
-        "descriptor": "word", **{f.amount: f.label for f in reversed(WGMMA.fields)}, "major": "read as",
-        "slice.mn": "slice at mn", "slice.k": "slice at k",
-        "storage.kind": "my program stored the tile as", "compare": "compare with", **STORED,
+        "descriptor": "word", **{f.amount: f.label for f in reversed(WGMMA.fields)},
+        "instruction": "Instruction", "operand": "Operand", "major": "Read as",
+        "slice.mn": "First row (M or N)", "slice.k": "First k",
+        "storage.kind": "Stored as", "compare": "Compare with", **STORED,
     },
+    "short": {f.name: f.short for f in WGMMA.fields},
     "chain": {"major": "contiguous in memory", "storage.kind": "stored as", **STORED},
     "banks": {
         "pattern": "lanes ask for", "row_bytes": "bytes a row", "pad": "padding",

@@ -35,8 +35,19 @@ templates = Jinja2Templates(directory=folder("templates"))
 
 
 def css() -> str:
-    """/palette.css: the colours of cells and of the descriptor's fields, in both themes."""
-    return palette.css(dict.fromkeys(field.name for row in FORMATS for field in row.fields))
+    """/palette.css: the colours of cells and of the descriptor's fields, in both themes; where a field stands under the
+    64 bits.
+    """
+    rules = []
+    for row in FORMATS:
+        ordered = sorted(row.fields, key=lambda field: -field.high)
+        for field, after in zip(ordered, [*ordered[1:], None], strict=True):
+            first, last = 64 - field.high, 64 - after.high if after else 65
+            own = field.high - field.low + 1
+            rules.append(
+                f".fields .{field.name} {{ --first: {first}; --last: {last}; --own: {own}; --wide: {last - first}; }}\n"
+            )
+    return palette.css(dict.fromkeys(field.name for row in FORMATS for field in row.fields)) + "".join(rules)
 
 
 templates.env.globals |= {"static_url": static_url, "script": script}

@@ -4,62 +4,9 @@ from __future__ import annotations
 
 from html import escape
 
-import numpy as np
-
 from layouts.descriptor import Descriptor
 from layouts.palette import Palette
-from layouts.render.svg import hatches, svg
-from layouts.verify import Verdict
-from layouts.view import Figure, Panel
-
-MOST_LINES = 300
-
-
-def verdict_svg(result: Verdict) -> str:
-    """Logical: right and wrong elements. Memory: what is read, what was stored, both."""
-    wrong = (result.read != result.expected).astype(np.int32)
-    rows, k = wrong.shape
-    height = min(9.0, max(2.6, 560 / rows))
-    logical = Panel(
-        "logical",
-        f"row × k: {result.matched} of {result.total} right",
-        rows,
-        k,
-        34.0,
-        36.0,
-        min(14.0, 300 / k),
-        height,
-        None,
-        wrong * 2,
-    )
-    read, stored = (np.unique(array >> 4) for array in (result.read, result.expected))
-    low = min(int(read.min()), int(stored.min())) // 8 * 8
-    high = max(int(read.max()), int(stored.max())) // 8 + 1
-    lines = min(high - low // 8, MOST_LINES)
-    state = np.zeros(lines * 8, dtype=np.int32)
-    for chunks, value in ((read, 1), (stored, 2)):
-        inside = chunks[chunks - low < lines * 8] - low
-        state[inside] += value
-    colour = np.array([2, 1, 3, 0], dtype=np.int32)[state]  # untouched, read only, stored only, both
-    text = np.array(["", "R", "S", "●"])[state].reshape(lines, 8).tolist()
-    note = f", first {lines} lines" if lines < high - low // 8 else ""
-    x = 34 + max(k * logical.cell_width, 170.0) + 80
-    tall = min(14.0, max(3.0, 560 / lines))
-    shared = Panel(
-        "memory",
-        f"memory from {low * 16:#x}{note}: ● read and stored, R read, S stored",
-        lines,
-        8,
-        x,
-        36.0,
-        30.0,
-        tall,
-        None,
-        colour.reshape(lines, 8),
-        text,
-    )
-    figure = Figure(x + 8 * 30 + 190, 36 + max(rows * height, lines * tall) + 8, (logical, shared))
-    return svg(figure, title="what is read and what was stored", palette=None, labels_up_to=3000)
+from layouts.render.svg import hatches
 
 
 def bits_svg(descriptor: Descriptor, palette: Palette | None) -> str:

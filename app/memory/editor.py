@@ -6,9 +6,10 @@ from math import lcm
 from typing import Any
 from urllib.parse import urlencode
 
+from app.kit import links
 from app.kit.encode import dumps
 from app.memory import descriptors as memory
-from app.memory.draw import verdict_svg
+from app.memory.presets import PRESETS, Asked, asked_of, first_k, preset_of, thumbnail
 from app.memory.storage import KINDS, ORDERS, STORAGE, USED, WORDS, storage_of, stored_so
 from app.memory.tile import product
 from layouts import descriptor as desc
@@ -16,6 +17,7 @@ from layouts.descriptor import Descriptor
 from layouts.errors import LayoutError
 from layouts.format import Format
 from layouts.reading import PATTERN, number
+from layouts.render.reads import MOST_LINES, Cells, cells, hatch_defs, legend, memory_svg, operand_svg, states
 from layouts.storage import storage
 from layouts.swizzle import mode
 from layouts.tiling import Tile
@@ -24,21 +26,20 @@ VIEW = {"instruction": memory.FIXED, "operand": "a", "major": "K", "slice_mn": "
 
 
 def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any]:
-    """Everything the editor shows: fields, warnings, and the verification the query asks for."""
+    """Everything the editor shows: fields, warnings, and the verification the query asks for. Until a storage is said
+    there is no verdict: what the word reads, and the standard tiles it fits.
+    """
     view = {name: query.get(name, default) for name, default in VIEW.items()}
-    spec = _form(view, query)
-    request: dict[str, Any] = {
-        "descriptor": str(descriptor),
-        **{name: view[name] for name in ("instruction", "operand", "major")},
-        "storage": storage_of(spec, view["major"]),
-        "slice": {"mn": view["slice_mn"], "k": view["slice_k"]},
-    }
+    chosen = any(name.startswith("s_") for name in query)
+    spec, grown = _grown(view, _form(view, query))
     context: dict[str, Any] = {
         "descriptor": descriptor,
         "facts": memory.descriptor_facts(descriptor),
         "bits": [[descriptor.word >> n & 1, descriptor.format.field_at(n)] for n in range(63, -1, -1)],
         "view": view,
         "storage": spec,
+        "chosen": chosen,
+        "grown": grown if chosen else {},
         "used": USED,
         "orders": ORDERS,
         "kinds": KINDS,
@@ -49,16 +50,32 @@ def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any
         "fields_data": dumps(_script_data(descriptor.format)).decode(),
         "error": None,
         "compare": None,
+        "unused": {},
+        "result": None,
     }
+    context |= _read(descriptor, view, query, spec if chosen else None)
     try:
-        context |= _verified(descriptor, request, query)
+        if chosen:
+            context |= _verified(descriptor, _request(descriptor, view, spec), query)
+        else:
+            context |= _unjudged(descriptor, view, query)
     except LayoutError as error:
-        context |= {"error": error, "unused": {}}
+        context |= {"error": error, "wrong_input": error.field.replace("storage.", "s_").replace("slice.", "slice_")}
     try:
         context |= _compared(descriptor, query.get("compare", ""))
     except LayoutError as error:
         context["compare_error"] = error
     return context
+
+
+def _request(descriptor: Descriptor, view: dict[str, str], spec: dict[str, str]) -> dict[str, Any]:
+    """The verification that the page's fields ask for."""
+    return {
+        "descriptor": str(descriptor),
+        **{name: view[name] for name in ("instruction", "operand", "major")},
+        "storage": storage_of(spec, view["major"]),
+        "slice": {"mn": view["slice_mn"], "k": view["slice_k"]},
+    }
 
 
 def _form(view: dict[str, str], query: dict[str, str]) -> dict[str, str]:
@@ -71,9 +88,117 @@ def _form(view: dict[str, str], query: dict[str, str]) -> dict[str, str]:
     return {name: query.get(f"s_{name}", default) for name, default in usual.items()}
 
 
+def _grown(view: dict[str, str], spec: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """A canonical tile that holds the slice the instruction reads, and what was said of it: field → why it grew. A
+    tile that holds it, and one whose fields are wrong, is as given.
+    """
+    if spec["kind"] != "canonical":
+        return spec, {}
+    try:
+        _, seen = memory.seen_by(view)
+        mn, k = mode(spec["swizzle"]).atom(seen.bits, seen.major)
+        given = {name: number(spec[name], name) for name in ("mn", "k")}
+        first = {name: number(view[f"slice_{name}"], name) for name in ("mn", "k")}
+    except LayoutError:
+        return spec, {}
+    needs = {"mn": (first["mn"] + seen.rows, mn), "k": (first["k"] + seen.k, k)}
+    out, why = dict(spec), {}
+    for name, (least, atom) in needs.items():
+        if given[name] < least and not given[name] % atom:
+            out[name] = str(-(-least // atom) * atom)
+            why[name] = f"{given[name]} → {out[name]}: the instruction reads up to {least - 1}."
+    return out, why
+
+
 def _of_page(query: dict[str, str]) -> dict[str, str]:
     """The query of the whole page, where a script asked for a part of it."""
-    return {name: value for name, value in query.items() if name != "part"}
+    return {name: value for name, value in query.items() if name not in ("part", "from")}
+
+
+def _read(
+    descriptor: Descriptor, view: dict[str, str], query: dict[str, str], spec: dict[str, str] | None
+) -> dict[str, Any]:
+    """The presets for this operand, and the picture of what the word reads; where the view is not legal, that of the
+    page's default instruction.
+    """
+    try:
+        _, seen = memory.seen_by(view)
+        operand = view["operand"]
+    except LayoutError:
+        _, seen = memory.seen_by(VIEW)
+        operand = VIEW["operand"]
+    address = desc.reads(descriptor, seen)
+    made = cells(address, None, seen, operand.upper())
+    return {
+        "seen": seen,
+        "presets": offered(Asked(seen, descriptor), _of_page(query), spec),
+        **_pictures(made),
+        "ways": desc.bank_ways(address, seen),
+        "beyond": desc.repeated(descriptor, seen) + desc.outside(descriptor, seen),
+        "first_byte": int(address.min()),
+        "last_byte": int(address.max()) + max(seen.bits // 8, 1) - 1,
+    }
+
+
+def offered(asked: Asked, query: dict[str, str], spec: dict[str, str] | None) -> list[dict[str, Any]]:
+    """The presets of an operand: what each is called, its thumbnail, and the page with the tile stored so."""
+    out = []
+    current = preset_of(spec) if spec and spec["kind"] in KINDS else None
+    for preset in PRESETS:
+        own = asked_of(preset, asked)
+        if own is None:
+            continue
+        made = preset.make(own)
+        to = query | {"major": own.seen.major, "slice_mn": "0", "slice_k": str(first_k(made, own))}
+        out.append(
+            {
+                "preset": preset,
+                "on": preset is current,
+                "href": "?" + stored_so({k: v for k, v in to.items() if v != VIEW.get(k)}, made),
+                "thumb": thumbnail({**made, **({"major": own.seen.major} if made["kind"] == "canonical" else {})},
+                                   own.seen),
+            }
+        )  # fmt: skip
+    return out
+
+
+def _pictures(made: Cells) -> dict[str, Any]:
+    """Both pictures, their legend, and what the script needs to pair an element with the byte it is read from."""
+    low, state = states(made)
+    along, down = ("k", "row") if made.seen.major == "K" else ("row", "k")
+    pairs = {
+        "operand": made.operand, "down": down, "along": along, "per": made.seen.per, "across": made.across, "low": low,
+        "read": (made.read >> 4).ravel(), "lines": len(state),
+        "stored": None if made.stored is None else (made.stored >> 4).ravel(), "right": made.right.ravel(),
+    }  # fmt: skip
+    return {
+        "operand_svg": operand_svg(made, f"operand {made.operand}: what is read for each chunk"),
+        "memory_svg": memory_svg(made, "shared memory, 128 bytes a row"),
+        "legend": legend(made),
+        "hatches": hatch_defs(),
+        "low": low * 16,
+        "cut": len(state) >= MOST_LINES,
+        "pairs": dumps(pairs).decode(),
+    }
+
+
+def _unjudged(descriptor: Descriptor, view: dict[str, str], query: dict[str, str]) -> dict[str, Any]:
+    """What the word reads and the standard tiles it fits; each a link that chooses it."""
+    found = memory.verify_facts({"descriptor": str(descriptor), **{n: view[n] for n in memory.SEEN_BY}})
+    _, seen = memory.seen_by(view)
+    return {
+        "unused": desc.inert(descriptor, seen),
+        "fits": [
+            {
+                "text": "A" + fit.text.removeprefix("a canonical").removeprefix("a"),
+                "base": hex(number(fit.storage["base"], "base")),
+                "k": fit.slice["k"],
+                "href": "?" + stored_so(_of_page(query) | {f"slice_{n}": str(at) for n, at in fit.slice.items()},
+                                        dict(fit.storage)),
+            }
+            for fit in found.fits or ()
+        ],
+    }  # fmt: skip
 
 
 def _verified(descriptor: Descriptor, request: dict[str, Any], query: dict[str, str]) -> dict[str, Any]:
@@ -88,18 +213,25 @@ def _verified(descriptor: Descriptor, request: dict[str, Any], query: dict[str, 
     return {
         "result": result,
         "seen": seen,
-        "pictures": verdict_svg(result),
+        **_pictures(cells(result.read, result.expected, seen, request["operand"].upper())),
         "unused": desc.inert(descriptor, seen),
-        "beyond": desc.repeated(descriptor, seen) + desc.outside(descriptor, seen),
-        "ways": desc.bank_ways(result.read, seen),
-        "otherwise": [stored_so(query, found.storage) if found.storage else "" for found in result.diagnoses],
+        "otherwise": [stored_so(_of_page(query), found.storage) if found.storage else "" for found in result.diagnoses],
         "command": _command(request),
         "stored": stored.text,
         "canonical": _slice(stored.tile, mn, k, seen.k),
         "whole": product(request, stored.tile, mn, k),
+        "tile_page": links.smem(_tile_query(stored.tile, seen.rows)) if stored.tile else None,
         "next": {"k": next_k, "word": _slice(stored.tile, mn, next_k, seen.k)} if stored.tile else None,
         "next_query": urlencode({**_of_page(query), "slice_k": next_k}),
     }
+
+
+def _tile_query(tile: Tile, rows: int) -> dict[str, object]:
+    """The tile page on the same tile."""
+    return {
+        "element_bits": tile.element_bits, "major": tile.major, "swizzle": tile.mode.name, "mn": tile.mn, "k": tile.k,
+        "rows": rows, "order": tile.order, "base": hex(tile.base),
+    }  # fmt: skip
 
 
 def _compared(descriptor: Descriptor, word: str) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from app.memory import atoms as atom_views
 from app.memory import descriptors as memory
 from app.memory import tile
 from app.memory.editor import page_context
+from layouts.descriptor import Descriptor
 from layouts.errors import LayoutError
 from layouts.reading import keys, number
 
@@ -55,11 +56,13 @@ def descriptor_entry(request: Request) -> Response:
     try:
         if amounts and not word:
             text = memory.encode(amounts).descriptor
-        text = str(memory.read_descriptor(text, number(start, "start"))[0])
+        read, notices = memory.read_descriptor(text, number(start, "start"))
     except LayoutError as error:
         context = page_context(memory.parse_descriptor(DEFAULT_WORD), query) | {"word_error": error, "typed": text}
         return page(request, "memory/descriptor.html", context, 422)
-    return RedirectResponse(links.descriptor(text, query), 303)
+    if notices:  # what C++ makes of the expression: said on the page that shows the word
+        query["from"] = text
+    return RedirectResponse(links.descriptor(str(read), query), 303)
 
 
 @router.post("/descriptor/read.json")
@@ -80,6 +83,16 @@ def descriptor_page(request: Request, word: str) -> Response:
         context = page_context(memory.parse_descriptor(DEFAULT_WORD), query) | {"word_error": error, "typed": word}
         return page(request, "memory/descriptor.html", context, 422)
     context = page_context(descriptor, query)
+    context["word_notes"] = _notes(descriptor, query.get("from", ""))
     context["no_gpu"] = request.app.state.hardware.reason
     part = query.get("part") == "analysis"
-    return page(request, "memory/analysis.html" if part else "memory/descriptor.html", context)
+    return page(request, "memory/part.html" if part else "memory/descriptor.html", context)
+
+
+def _notes(descriptor: Descriptor, written: str) -> str:
+    """What to look at in the expression the word was read from; nothing where it spells another word."""
+    try:
+        read, notices = memory.read_descriptor(written, descriptor.start_address) if written else (descriptor, [])
+    except LayoutError:
+        return ""
+    return " ".join(notices) if read == descriptor else ""

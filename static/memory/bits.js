@@ -2,7 +2,8 @@
 import { $ } from "../kit/dom.js";
 import { bit, follow, now, paint, set, settle } from "./word.js";
 
-const STEPS = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -32, ArrowDown: 32 };
+const across = () => getComputedStyle(grid).gridTemplateColumns.split(" ").length;
+const STEPS = { ArrowLeft: () => -1, ArrowRight: () => 1, ArrowUp: () => -across(), ArrowDown: across };
 const grid = $("bits");
 const buttons = [...grid.querySelectorAll(".bit")];
 let painting = null; // while the pointer is down: the value it paints, and the word before
@@ -34,7 +35,7 @@ addEventListener("pointerup", () => {
   painting = null;
 });
 grid.addEventListener("keydown", (event) => {
-  const button = event.target.closest(".bit"), step = STEPS[event.key];
+  const button = event.target.closest(".bit"), step = STEPS[event.key]?.();
   if (!button || !(step || event.key === " " || event.key === "Enter")) return;
   event.preventDefault();
   if (step) buttons[buttons.indexOf(button) + step]?.focus();

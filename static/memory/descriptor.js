@@ -16,11 +16,12 @@ follow(() => {
   for (const link of document.querySelectorAll("a[data-form]")) link.href = `${pathOf(now())}.${link.dataset.form}`;
   $("as-json").href = `${root}/api/v1/descriptors/${text}`;
   $("verify-form").action = pathOf(now());
-  document.title = `${format} descriptor ${text} – Lanescope`;
+  document.title = `${text}, a ${format} matrix descriptor · Lanescope`;
 });
 $("undo").addEventListener("click", undo);
 $("redo").addEventListener("click", redo);
 
-$("tools").hidden = false;
+$("tools").hidden = $("paste-word").hidden = false;
+$("paste-word").addEventListener("click", () => { $("word").focus(); $("word").select(); });
 draw();
 if (location.hash) $(location.hash.slice(1))?.querySelector("input, select")?.focus();

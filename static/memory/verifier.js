@@ -1,35 +1,57 @@
-// The verifier: its form, the analysis that the server renders anew for a word or a form, and the repairs it offers.
+// The verifier: its form, the analysis that the server renders anew for a word or a form, and what it offers.
 import { copyButtons } from "../kit/copy.js";
 import { $ } from "../kit/dom.js";
 import { hex, pathOf } from "./format.js";
+import { pairing } from "./pairs.js";
 import { now, set, whenSettled } from "./word.js";
 
 const form = $("verify-form"), analysis = $("analysis");
-const kind = form.elements.s_kind;
 let request = null;
 
 function asked() {
   return new URLSearchParams([...new FormData(form)].filter(([, value]) => value !== ""));
 }
 
-async function analyse() {
+/** Shows the page of a query for the word; whole: the form is drawn anew, too, where it is not being typed in. */
+async function show(query, whole = false) {
   request?.abort();
   request = new AbortController();
-  const query = asked();
   history.replaceState(null, "", `${pathOf(now())}?${query}${location.hash}`);
-  query.set("part", "analysis");
+  const part = new URLSearchParams(query);
+  part.set("part", "analysis");
+  analysis.setAttribute("aria-busy", "true");
   try {
-    const answer = await fetch(`${pathOf(now())}?${query}`, { signal: request.signal });
-    analysis.innerHTML = await answer.text();
+    const answer = await fetch(`${pathOf(now())}?${part}`, { signal: request.signal });
+    const made = new DOMParser().parseFromString(await answer.text(), "text/html");
+    if (whole) form.replaceChildren(...made.getElementById("ask-part").childNodes);
+    else freshen(made);
+    analysis.replaceChildren(...made.getElementById("analysis-part").childNodes);
     mark();
   } catch (error) {
     if (error.name !== "AbortError") analysis.textContent = `The server did not answer: ${error.message}`;
   }
 }
 
+/** What in the form follows from the answer, while its fields stay as they are typed. */
+function freshen(made) {
+  $("presets").replaceChildren(...made.getElementById("presets").childNodes);
+  for (const old of form.querySelectorAll("[data-error], .grew")) old.remove();
+  for (const said of made.querySelectorAll("#ask-part [data-error], #ask-part .grew")) {
+    const theirs = said.closest("label")?.querySelector("[name]");
+    const ours = theirs && form.elements[theirs.name];
+    if (!ours) continue;
+    if (said.classList.contains("grew") && ours !== document.activeElement) ours.value = theirs.value;
+    ours.closest("label").append(said);
+  }
+}
+
+const analyse = () => show(asked());
+
 /** What an analysis says elsewhere on the page: the fields that the hardware does not read. */
 function mark() {
   copyButtons(analysis);
+  pairing(analysis);
+  analysis.removeAttribute("aria-busy");
   for (const label of document.querySelectorAll("#fields label")) label.classList.remove("unread");
   for (const note of document.querySelectorAll("[data-unused]")) {
     const label = $(note.dataset.unused);
@@ -39,19 +61,29 @@ function mark() {
   document.documentElement.dataset.analysed = hex(now());
 }
 
-/** A kind of storage shows its own fields alone. */
-function showKind() {
-  for (const label of form.querySelectorAll(".stored")) label.hidden = !label.classList.contains(`for-${kind.value}`);
+/** The major turned: the tile of the preset that is chosen, for the other major. */
+async function turned() {
+  const chosen = form.querySelector(".preset[aria-current]")?.dataset.preset;
+  await analyse();
+  const again = chosen && form.querySelector(`.preset[data-preset=${chosen}]`);
+  if (again) await show(new URL(again.href).search.slice(1), true);
 }
 
 whenSettled(analyse);
-form.addEventListener("change", () => { showKind(); analyse(); });
+form.addEventListener("change", (event) => (event.target.name === "major" ? turned() : analyse()));
 form.addEventListener("submit", (event) => { event.preventDefault(); analyse(); });
-analysis.addEventListener("click", (event) => {
-  const link = event.target.closest("a[data-word]");
-  if (!link) return;
+const plain = (event) => !event.ctrlKey && !event.metaKey && !event.shiftKey;
+form.addEventListener("click", (event) => {
+  const preset = event.target.closest("a.preset");
+  if (!preset || !plain(event)) return;
   event.preventDefault();
-  set(BigInt(link.dataset.word));
+  show(new URL(preset.href).search.slice(1), true);
 });
-showKind();
+analysis.addEventListener("click", (event) => {
+  const link = event.target.closest("a[data-word], a[data-store]");
+  if (!link || !plain(event)) return;
+  event.preventDefault();
+  if (link.dataset.word) set(BigInt(link.dataset.word));
+  else show(new URL(link.href).search.slice(1), true);
+});
 mark();

@@ -98,7 +98,8 @@ def test_bits_by_keyboard(open_page: Any) -> None:
     page.keyboard.press("Space")
     analysed(page, "0x4000000000000000")
     assert page.input_value("[name=swizzle]") == "128B"
-    page.keyboard.press("ArrowDown")
+    for _ in range(32):
+        page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
     analysed(page, "0x4000000040000000")
     expect(page.locator("#analysis .notice").first).to_contain_text("Reserved bits are set")
@@ -146,30 +147,30 @@ def test_a_field_reads_the_numbers_the_server_reads(open_page: Any) -> None:
 
 
 def test_verify_explain_and_apply(open_page: Any) -> None:
-    page = open_page("/descriptor/wgmma/0x4000004004000101")
-    expect(page.locator("#verdict")).to_contain_text("1024 of 1024 elements are read from the wrong place")
+    page = open_page("/descriptor/wgmma/0x4000004004000101?s_swizzle=128B")
+    expect(page.locator("#verdict")).to_contain_text("All 1,024 elements are read from the wrong place")
     expect(page.locator("#lbo")).to_have_class(re.compile("unread"))
     page.click("#apply")
     analysed(page, "0x4000004004000100")
-    expect(page.locator("#verdict")).to_contain_text("match: all 1024")
+    expect(page.locator("#verdict")).to_contain_text("All 1,024 elements are read from where they are stored")
     page.select_option("[name=s_swizzle]", "64B")
-    expect(page.locator("#verdict")).to_contain_text("mismatch")
+    expect(page.locator("#verdict")).to_have_attribute("data-verdict", "mismatch")
     expect(page.locator("#analysis")).to_contain_text("stored_swizzle")
     assert "s_swizzle=64B" in page.url
     page.reload()
-    expect(page.locator("#verdict")).to_contain_text("mismatch")
+    expect(page.locator("#verdict")).to_have_attribute("data-verdict", "mismatch")
 
 
 def test_storage_kinds_show_their_own_fields(open_page: Any) -> None:
     page = open_page(f"/descriptor/wgmma/{START}")
-    expect(page.locator("[name=s_pitch_bytes]")).to_be_hidden()
-    page.select_option("[name=s_kind]", "rows")
+    expect(page.locator("[name=s_pitch_bytes]")).to_have_count(0)
+    page.click("[data-preset=box]")
     expect(page.locator("[name=s_pitch_bytes]")).to_be_visible()
-    expect(page.locator("[name=s_mn]")).to_be_hidden()
-    expect(page.locator("#verdict")).to_contain_text("match")
+    expect(page.locator("[name=s_mn]")).to_have_count(0)
+    expect(page.locator("#verdict")).to_have_attribute("data-verdict", "match")
     page.fill("[name=s_pitch_bytes]", "x")
     page.press("[name=s_pitch_bytes]", "Tab")
-    expect(page.locator("#analysis .notice")).to_contain_text("pitch, bytes is 'x'")
+    expect(page.locator("#analysis .notice")).to_contain_text("Row pitch, bytes is 'x'")
     assert page.input_value("[name=s_pitch_bytes]") == "x"
 
 
@@ -186,7 +187,8 @@ def test_a_pasted_expression_and_a_wrong_one(open_page: Any) -> None:
 
 def test_editor_without_scripts(open_page: Any) -> None:
     page = open_page("/descriptor/wgmma/0x4000004004000101", scripts=False)
-    assert "1024 of 1024" in page.inner_text("#analysis")
+    page.click("[data-preset=box]")
+    assert "All 1,024 elements are read from the wrong place" in page.inner_text("#analysis")
     page.fill("[name=start_address]", "4096")
     page.click("#fields button")
     assert "/descriptor/wgmma/0x4000004004000100" in page.url
@@ -336,3 +338,74 @@ def test_a_cell_says_its_place_its_xor_and_its_banks(open_page: Any, query: str)
     assert spoken == f"{first.replace(': ', ' ', 1)}: address {after}, {rest[5]}"
     page.locator("#stage svg").hover()
     assert page.inner_text("#spoken") == spoken
+
+
+# journeys, counted in actions after the word is pasted ----------------------------------------------------------------
+
+
+def verdict(page: Page, said: str) -> None:
+    expect(page.locator("#verdict")).to_have_attribute("data-verdict", said)
+
+
+def test_a_tma_tile_is_verified_by_word_and_preset(open_page: Any) -> None:
+    page = open_page("/descriptor")
+    verdict(page, "unknown")
+    page.fill("#word", "0x40000040000100C2")  # the second K step of a tile at 0xc00
+    page.click("[data-preset=box]")
+    verdict(page, "match")
+    assert page.input_value("[name=s_base]") == "0xc00" and page.input_value("[name=slice_k]") == "16"
+    page.reload()
+    verdict(page, "match")
+
+
+def test_an_mn_major_operand_is_verified_in_three(open_page: Any) -> None:
+    page = open_page("/descriptor?instruction=wgmma.mma_async.m64n128k16.f32.f16.f16")
+    page.fill("#word", "0x4000004002000100")
+    page.select_option("[name=operand]", "b")
+    page.click("[data-preset=panels]")
+    verdict(page, "match")
+    expect(page.locator("select[name=major]")).to_have_value("MN")
+
+
+def test_core_matrices_by_hand_are_verified_in_three(open_page: Any) -> None:
+    page = open_page("/descriptor")
+    page.fill("#word", "0x0000001000080100")  # K first: LBO 128, SBO 256
+    page.click("[data-preset=cores]")
+    page.select_option("[name=s_order]", "k")
+    verdict(page, "match")
+
+
+def test_a_mismatch_is_repaired_in_one_and_undone(open_page: Any) -> None:
+    page = open_page("/descriptor/wgmma/0x4000004004000101?s_swizzle=128B")
+    page.click("#apply")
+    verdict(page, "match")
+    page.click("#undo")
+    verdict(page, "mismatch")
+
+
+def test_an_element_is_paired_with_the_byte_it_is_read_from(open_page: Any) -> None:
+    page = open_page("/descriptor/wgmma/0x4000004004000101?s_swizzle=128B")
+    page.hover("#picture-operand [data-state=wrong] >> nth=0")
+    expect(page.locator("#paired")).to_have_text("A[0, 0 to 7] is read from 0x1010; it is stored at 0x1000")
+    expect(page.locator("#picture-memory [data-pointed]")).to_have_count(2)
+    page.hover("#picture-memory [data-state=read] >> nth=0")
+    expect(page.locator("#paired")).to_contain_text("read as A[")
+    expect(page.locator("#paired")).to_contain_text("holds no element")
+
+
+def test_a_larger_operand_grows_the_tile(open_page: Any) -> None:
+    page = open_page(
+        f"/descriptor/wgmma/{START}?instruction=wgmma.mma_async.m64n128k16.f32.f16.f16&s_swizzle=128B&s_mn=64&s_k=64"
+    )
+    page.select_option("[name=operand]", "b")
+    expect(page.locator(".grew")).to_contain_text("64 → 128")
+    expect(page.locator("[name=s_mn]")).to_have_value("128")
+    verdict(page, "match")
+
+
+def test_an_error_stands_beside_its_field_and_keeps_the_picture(open_page: Any) -> None:
+    page = open_page(f"/descriptor/wgmma/{START}?s_swizzle=128B")
+    page.fill("[name=s_k]", "60")
+    page.press("[name=s_k]", "Tab")
+    expect(page.locator("label:has([name=s_k]) [data-error]")).to_contain_text("no multiple of the atom")
+    expect(page.locator("#picture-memory")).to_be_visible()

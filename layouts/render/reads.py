@@ -1,0 +1,174 @@
+"""Pictures of what a descriptor reads: the operand by chunks of 16 bytes, and shared memory with the state of every
+chunk. Status is drawn by mark and hatch, never by a category's fill.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+from numpy.typing import NDArray
+
+from layouts.descriptor import Addresses, View
+
+# The state of a chunk of memory: code → (CSS class, what the legend says). The codes are those of `states`.
+UNUSED, READ, STORED, OTHER, RIGHT, PLAIN = range(6)
+STATES = {
+    RIGHT: ("right", "read where it is stored"),
+    READ: ("read", "read, not stored here"),
+    STORED: ("stored", "stored, not read"),
+    OTHER: ("other", "both, but other elements"),
+    PLAIN: ("plain", "read by this word"),
+    UNUSED: ("unused", "not part of this step"),
+}
+MOST_LINES = 300
+_CELL, _TALL, _LEFT = 62, 24, 52
+_FONT = "'DejaVu Sans Mono', Menlo, Consolas, ui-monospace, monospace"
+Chunks = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """An operand by chunks of the contiguous dimension: [line][chunk] of the first element's (row, k), and the byte
+    address each chunk is read from and stored at; `right`: all its elements are read from where they are stored.
+    """
+
+    seen: View
+    operand: str
+    read: Chunks
+    stored: Chunks | None
+    right: NDArray[np.bool_]
+
+    @property
+    def lines(self) -> int:
+        return int(self.read.shape[0])
+
+    @property
+    def across(self) -> int:
+        return int(self.read.shape[1])
+
+    def name(self, line: int, chunk: int) -> str:
+        """The elements of a cell, as A[row, k…]."""
+        at = chunk * self.seen.per
+        row, k = (str(line), f"{at}…") if self.seen.major == "K" else (f"{at}…", str(line))
+        return f"{self.operand}[{row},{k}]"
+
+
+def cells(read: Addresses, expected: Addresses | None, seen: View, operand: str) -> Cells:
+    """The chunks of an operand from its element maps [row][k]."""
+
+    def turn(made: Addresses) -> Addresses:
+        return made if seen.major == "K" else made.T
+
+    got = turn(read)
+    lines, across = got.shape[0], got.shape[1] // seen.per
+    want = None if expected is None else turn(expected)
+    same = np.ones(got.shape, np.bool_) if want is None else np.asarray(got == want)
+    right = np.asarray(same.reshape(lines, across, seen.per).all(axis=2))
+    return Cells(seen, operand, got[:, :: seen.per], None if want is None else want[:, :: seen.per], right)
+
+
+def states(made: Cells) -> tuple[int, Chunks]:
+    """(first chunk, state of every chunk [line][8]): from the 128-byte row of the first that is read or stored."""
+    read = np.unique(made.read >> 4)
+    stored = read if made.stored is None else np.unique(made.stored >> 4)
+    low = min(int(read[0]), int(stored[0])) // 8 * 8
+    high = max(int(read[-1]), int(stored[-1])) // 8 * 8 + 8
+    lines = min((high - low) // 8, MOST_LINES)
+    out = np.zeros(lines * 8, np.int64)
+
+    def put(chunks: Chunks, value: int) -> None:
+        inside = chunks[chunks - low < len(out)] - low
+        out[inside] += value
+
+    if made.stored is None:
+        put(read, PLAIN)
+    else:
+        put(read, READ)
+        put(stored, STORED)
+        right = np.unique(made.read[made.right] >> 4)
+        inside = right[right - low < len(out)] - low
+        out[inside] = np.where(out[inside] == OTHER, RIGHT, out[inside])
+    return low, out.reshape(lines, 8)
+
+
+def operand_svg(made: Cells, title: str) -> str:
+    """The operand: ✗ or ✓ in every cell, and the chunk it is read from."""
+    wide = max(int(520 / made.across), 74)
+    width, height = _LEFT + wide * made.across + 1, 22 + _TALL * made.lines + 1
+    judged = made.stored is not None
+    out = [_open("picture-operand", width, height, title)]
+    axis = "row" if made.seen.major == "K" else "k"
+    along = "k" if made.seen.major == "K" else ("m" if made.operand == "A" else "n")
+    for chunk in range(made.across):
+        out.append(_tick(_LEFT + (chunk + 0.5) * wide, 14, f"{along} {chunk * made.seen.per}…", "middle"))
+    for line in range(made.lines):
+        y = 22 + line * _TALL
+        out.append(_tick(_LEFT - 6, y + 16, f"{axis} {line}" if line == 0 else str(line), "end"))
+        for chunk in range(made.across):
+            state = "plain" if not judged else "right" if made.right[line, chunk] else "wrong"
+            mark = {"plain": "", "right": "✓ ", "wrong": "✗ "}[state]
+            name = f"{made.name(line, chunk)} " if wide > 150 else ""
+            text = f"{mark}{name}← {int(made.read[line, chunk]):x}"
+            out.append(_cell(state, _LEFT + chunk * wide, y, wide, text))
+    return "".join([*out, "</svg>"])
+
+
+def memory_svg(made: Cells, title: str) -> str:
+    """Shared memory, 128 bytes a row: the state of every chunk; a right or plain one names its element."""
+    low, state = states(made)
+    lines = len(state)
+    width, height = _LEFT + 8 * _CELL + 1, 22 + lines * _TALL + 1
+    held = made.read if made.stored is None else made.stored
+    names: dict[int, str] = {}
+    for line in range(made.lines):
+        for chunk in range(made.across):
+            at = chunk * made.seen.per
+            row, k = (line, at) if made.seen.major == "K" else (at, line)
+            names[int(held[line, chunk]) >> 4] = f"{row},{k}"
+    out = [_open("picture-memory", width, height, title)]
+    out += [_tick(_LEFT + (n + 0.5) * _CELL, 14, f"+{n * 16:02x}", "middle") for n in range(8)]
+    for line in range(lines):
+        y = 22 + line * _TALL
+        out.append(_tick(_LEFT - 6, y + 16, f"{(low + line * 8) * 16:x}", "end"))
+        for col in range(8):
+            code = int(state[line, col])
+            text = names.get(low + line * 8 + col, "") if code in (RIGHT, PLAIN) else "·" if code == UNUSED else ""
+            out.append(_cell(STATES[code][0], _LEFT + col * _CELL, y, _CELL, f"✓ {text}" if code == RIGHT else text))
+    return "".join([*out, "</svg>"])
+
+
+def hatch_defs() -> str:
+    """The two hatches of memory's states and both together, in the page's status colours."""
+    one = '<path d="M0 6L6 0M-1 1L1 -1M5 7L7 5" stroke="var(--bad)" stroke-width="1.5"/>'
+    two = '<path d="M0 0L6 6M-1 5L1 7M5 -1L7 1" stroke="var(--accent)" stroke-width="1.2"/>'
+    patterns = "".join(
+        f'<pattern id="status-{name}" width="6" height="6" patternUnits="userSpaceOnUse"><rect width="6" height="6"'
+        f' fill="var(--raised)"/>{lines}</pattern>'
+        for name, lines in (("read", one), ("stored", two), ("other", one + two))
+    )
+    return f'<svg class="hidden" width="0" height="0" aria-hidden="true"><defs>{patterns}</defs></svg>'
+
+
+def legend(made: Cells) -> list[tuple[str, str]]:
+    """(class, words) of the states that memory's picture shows."""
+    present = set(states(made)[1].ravel().tolist())
+    return [said for code, said in STATES.items() if code in present]
+
+
+def _open(name: str, width: int, height: int, title: str) -> str:
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="reads" id="{name}" viewBox="0 0 {width} {height}"'
+        f' width="{width}" height="{height}" role="img" font-family="{_FONT}" data-left="{_LEFT}" data-top="22"'
+        f' data-tall="{_TALL}"><title>{escape(title)}</title>'
+    )
+
+
+def _tick(x: float, y: float, text: str, anchor: str) -> str:
+    return f'<text class="tick" x="{x:g}" y="{y:g}" text-anchor="{anchor}">{escape(text)}</text>'
+
+
+def _cell(state: str, x: float, y: float, wide: float, text: str) -> str:
+    said = f'<text x="{x + wide / 2:g}" y="{y + 16:g}">{escape(text)}</text>' if text else ""
+    return f'<g class="c" data-state="{state}"><rect x="{x:g}" y="{y:g}" width="{wide:g}" height="{_TALL}"/>{said}</g>'

@@ -1,0 +1,86 @@
+"""Presets of storages: what each row makes verifies with the word that CUTLASS would build for it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from starlette.testclient import TestClient
+
+from app.main import create_app
+from app.memory.presets import PRESETS, Asked, Preset, asked_of, preset_of, thumbnail
+from app.memory.storage import STORAGE
+from layouts.descriptor import Descriptor, View
+from layouts.repair import expected_reads, repairs
+from layouts.storage import storage
+from layouts.swizzle import MODES
+from layouts.table.descriptors import WGMMA
+from layouts.verify import verify
+
+VIEWS = [
+    View(64, 16, 16, "K"),
+    View(128, 16, 16, "MN"),
+    View(200, 32, 8, "K"),
+    View(8, 8, 32, "K"),
+    View(24, 16, 16, "MN"),
+]
+READABLE = [preset for preset in PRESETS if preset.name != "plain"]
+
+
+def made(preset: Preset, seen: View, word: Descriptor) -> tuple[Asked, dict[str, str]] | None:
+    own = asked_of(preset, Asked(seen, word))
+    return (own, preset.make(own)) if own else None
+
+
+@pytest.mark.parametrize("preset", PRESETS, ids=lambda p: p.name)
+def test_a_preset_knows_its_own_storage(preset: Preset) -> None:
+    for seen in VIEWS:
+        found = made(preset, seen, Descriptor(0x4000004000010100))
+        if found:
+            assert preset_of(STORAGE | found[1]) is preset
+            assert preset.major in ("", found[0].seen.major)
+
+
+@pytest.mark.parametrize("preset", READABLE, ids=lambda p: p.name)
+def test_some_word_reads_every_preset_but_plain_rows(preset: Preset) -> None:
+    """The tile holds the operand, and the right word for it verifies in every mode that the word may name."""
+    tried = 0
+    for seen in VIEWS:
+        for mode in MODES:
+            word = Descriptor(0x100).replace(swizzle=WGMMA.codes[mode])
+            found = made(preset, seen, word)
+            if not found:
+                continue
+            own, spec = found
+            stored = storage(spec, own.seen.bits, own.seen.major)
+            right = repairs(expected_reads(stored, own.seen, 0, 0), own.seen, word, True)
+            assert right and verify(right[0], own.seen, stored).match, (seen, mode.name, spec)
+            tried += 1
+    assert tried >= 8
+
+
+def test_thumbnails_are_the_engines_xor() -> None:
+    """A TMA box of 128-byte rows: chunk c of row r lies in column c XOR r."""
+    own, spec = made(PRESETS[0], VIEWS[0], Descriptor(0x4000004000010100)) or pytest.fail("no box")
+    cells = np.array(thumbnail(spec, own.seen)).reshape(8, 8)
+    rows, columns = np.indices((8, 8))
+    assert (cells == rows ^ columns).all()
+
+
+def test_every_preset_is_offered_by_a_link_that_shows_its_state() -> None:
+    client = TestClient(create_app())
+    page = client.get("/descriptor/wgmma/0x4000004000010100").text
+    assert "data-verdict=unknown" in page and 'name="s_kind"' not in page
+    for preset in PRESETS:
+        link = page.split(f'data-preset="{preset.name}"')[1].split('href="')[1].split('"')[0].replace("&amp;", "&")
+        shown = client.get(f"/descriptor/wgmma/0x4000004000010100{link}").text
+        chosen = shown.split('aria-current="true"><svg')[0].rsplit("data-preset=", 1)[1]
+        assert chosen.startswith(f'"{preset.name}"'), preset.name
+    fp8 = client.get("/descriptor/wgmma/0x4000004000010100?instruction=wgmma.mma_async.m64n64k32.f32.e4m3.e4m3").text
+    assert 'data-preset="panels"' not in fp8 and 'data-preset="box"' in fp8
+
+
+def test_a_word_from_an_expression_keeps_its_warning() -> None:
+    client = TestClient(create_app())
+    page = client.get("/descriptor", params={"word": "1 << 62"}).text
+    notes = page.split('id="word-notes"')[1].split("</p>")[0]
+    assert "hidden" not in notes and "32" in notes
