@@ -25,7 +25,7 @@ LABEL_TEMPLATES = {
 }
 LABELS = tuple(LABEL_TEMPLATES)
 SPOKEN = "{title} row {row} column {col}: {owners}"
-OWNER = "{unit} {thread}, value {name}{value}, register {register} {spoken_bits}"
+OWNER = "{holder}, value {name}{value}, register {register} {spoken_bits}"
 BETWEEN_OWNERS = "; and "
 ADDRESS = "address"  # the operand whose elements are rows that lanes point at
 
@@ -129,6 +129,11 @@ class Grid:
         """What owns elements: a lane of a warp, or a thread of a warpgroup."""
         return self.operand.scope.thread
 
+    def holder(self, thread: int) -> str:
+        """A thread as people say it: lane 13, or in a warpgroup warp 1, lane 28."""
+        warp, lane = divmod(thread, WARP.threads)
+        return f"lane {lane}" if self.operand.scope is WARP else f"warp {warp}, lane {lane}"
+
     def bits(self, value: int) -> str:
         """The bits of its register that a value's container takes: [31:16]."""
         _, bit = self.operand.register_of(value)
@@ -146,7 +151,7 @@ class Grid:
         name = self.operand.name
         owners = [
             OWNER.format(
-                unit=self.unit, thread=thread, name=name, value=value, register=self.operand.register_of(value)[0],
+                holder=self.holder(thread), name=name, value=value, register=self.operand.register_of(value)[0],
                 spoken_bits=self.spoken_bits(value),
             )
             for thread, value in zip(self.thread[row, col].tolist(), self.value[row, col].tolist(), strict=True)

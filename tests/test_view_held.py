@@ -26,12 +26,15 @@ OPERANDS = (
 )  # fmt: skip
 
 
+def said_of(threads: int, thread: int) -> str:
+    return f"warp {thread // 32}, lane {thread % 32}" if threads == 128 else f"lane {thread}"
+
+
 @pytest.mark.parametrize(("ptx", "name"), OPERANDS)
 def test_every_owner_of_a_cell_is_named_with_its_register(ptx: str, name: str) -> None:
     op = find(ptx).operand(name)
     grid = Grid(op)
     labels = {kind: grid.labels(kind) for kind in ("lane:value", "register", "row,col", "index")}
-    word = "thread" if op.threads == 128 else "lane"
     for row in range(0, grid.rows, 3):
         for col in range(0, grid.cols, 3):
             owners = op.owner(row, col)
@@ -43,7 +46,7 @@ def test_every_owner_of_a_cell_is_named_with_its_register(ptx: str, name: str) -
                 labels["register"][row][col],
                 grid.spoken(row, col),
             )
-            assert said.startswith(f"T{owners[0][0]}:") and spoken.count(word) == len(owners)
+            assert said.startswith(f"T{owners[0][0]}:") and spoken.count("lane") == len(owners)
             for thread, value in owners:
                 register, bit = (
                     value * op.container_bits // op.register_bits,
@@ -52,7 +55,9 @@ def test_every_owner_of_a_cell_is_named_with_its_register(ptx: str, name: str) -
                 bit += 2 if (op.element.name, op.container_bits) == ("e2m1", 8) else 0  # PTX ISA 9.1, 9.7.14.5.14
                 last = bit + op.element.bits - 1
                 assert (
-                    f"register {register}" in spoken and f"{word} {thread}" in spoken and f"{op.name}{value}" in spoken
+                    f"register {register}" in spoken
+                    and said_of(op.threads, thread) in spoken
+                    and f"{op.name}{value}" in spoken
                 )
                 assert (f"bits {bit} to {last}" if op.element.bits > 1 else f"bit {bit}") in spoken
                 if thread == owners[0][0]:

@@ -5,13 +5,18 @@ import { readTheme } from "./theme.js";
 /** The page's style sheet places the matrices: each has a .slot in the stage, and the canvases cover all of them. */
 export class Stage {
   constructor(element, panels) {
-    Object.assign(this, { element, panels });
+    Object.assign(this, { element, panels, after: [] });
     this.base = document.createElement("canvas");
     this.over = document.createElement("canvas");
     this.base.className = "base";
     element.append(this.base, this.over);
     this.theme = readTheme();
     this.resize();
+  }
+
+  changed() {
+    const box = this.element.getBoundingClientRect();
+    return box.width !== this.width || box.height !== this.height;
   }
 
   resize() {
@@ -25,6 +30,11 @@ export class Stage {
       canvas.getContext("2d").setTransform(ratio, 0, 0, ratio, 0, 0);
     }
     for (const panel of this.panels) panel.place(box);
+  }
+
+  /** The matrix under a point of the stage; without an operand, too. */
+  panelAt(px, py) {
+    return this.panels.find((panel) => panel.covers(px, py)) ?? null;
   }
 
   hit(px, py) {

@@ -49,13 +49,14 @@ export function drawLines(context, panel, theme) {
 /** Labels in one size for the whole matrix: in one line, broken at the separator, or none. label(cell) → text. */
 export function drawLabels(context, panel, theme, label) {
   const { c0, c1, r0, r1 } = panel.visible();
+  panel.labelled = 0; // the size of the labels, 0 where there are none
   if (panel.cellWidth < 18 || panel.cellHeight < 8) return;
   const texts = [];
   let longest = 0, longestHalf = 0;
   for (let r = r0; r < r1; r++) for (let c = c0; c < c1; c++) {
     const text = label({ panel, row: r, col: c });
     if (!text) continue;
-    const halves = text.split(/[: ]/, 2);
+    const halves = text.split(text.search(/[: ]/) < 0 ? "," : /[: ]/, 2);
     texts.push([r, c, text, halves]);
     longest = Math.max(longest, text.length);
     longestHalf = Math.max(longestHalf, ...halves.map((half) => half.length));
@@ -66,12 +67,14 @@ export function drawLabels(context, panel, theme, label) {
   const font = (size) => { context.font = `${size}px ${MONO}`; };
   const one = Math.min(13, (panel.cellWidth - 3) / (longest * GLYPH), panel.cellHeight - 3);
   if (one >= SMALLEST_LABEL) {
+    panel.labelled = one;
     font(one);
     for (const [r, c, text] of texts) context.fillText(text, panel.columnAt(c + 0.5), panel.rowAt(r + 0.5) + 0.5);
     return;
   }
   const two = Math.min(10, (panel.cellWidth - 2) / (longestHalf * GLYPH), (panel.cellHeight - 2) / 2.1);
   if (two < 6.5) return;
+  panel.labelled = two;
   font(two);
   for (const [r, c, , [first, second]] of texts) {
     const x = panel.columnAt(c + 0.5), y = panel.rowAt(r + 0.5);

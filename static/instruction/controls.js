@@ -25,6 +25,19 @@ function choose({ target: control }) {
   paint();
 }
 
+/** One tab stop for all names of the patterns: arrows move among them. */
+function walkNames(names) {
+  const stop = (at) => names.forEach((name, n) => { name.tabIndex = n === at ? 0 : -1; });
+  stop(0);
+  names.forEach((name, n) => name.addEventListener("keydown", (event) => {
+    const next = { ArrowRight: n + 1, ArrowDown: n + 1, ArrowLeft: n - 1, ArrowUp: n - 1 }[event.key];
+    if (!names[next]) return;
+    event.preventDefault();
+    stop(next);
+    names[next].focus();
+  }));
+}
+
 /** A name of a pattern colours the matrices while it is pointed at or has the focus. */
 function followName(name) {
   for (const [event, shown] of [["pointerenter", true], ["focus", true], ["pointerleave", false], ["blur", false]]) {
@@ -43,12 +56,14 @@ export function followControls() {
       location.href = pageOf(picker.value, query(state, "lanes", "pin", "product", "view"));
     });
   }
-  document.querySelectorAll(".name").forEach(followName);
-  addEventListener("resize", () => {
+  const names = [...document.querySelectorAll(".name")];
+  names.forEach(followName);
+  walkNames(names);
+  new ResizeObserver(() => {
+    if (!stage.changed()) return;
     stage.resize();
-    stage.rescale?.();
     draw();
-  });
+  }).observe(stage.element);
   document.addEventListener("theme", () => {
     stage.theme = readTheme();
     paint();

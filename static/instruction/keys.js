@@ -1,4 +1,5 @@
-// The keyboard on the stage: arrows move, a letter changes the matrix, Enter or Space pins, Escape frees.
+// The keyboard, from the page's load: arrows move, a letter changes the matrix, Enter or Space pins, + − 0 zoom.
+import { openHeatmap } from "./heatmap.js";
 import { focus, pinnedCell } from "./focus.js";
 import { fillPanel } from "./panel.js";
 import { lightUp } from "./picture.js";
@@ -6,33 +7,62 @@ import { pin } from "./pin.js";
 import { speak } from "./spoken.js";
 import { stage } from "./stage.js";
 import { data, remember, state } from "./state.js";
+import { openTable } from "./table.js";
+import { reveal } from "./window.js";
+import { ZOOMS } from "./zoom.js";
 
 const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+const ACTS = {
+  "+": ZOOMS.in, "=": ZOOMS.in, "-": ZOOMS.out, "−": ZOOMS.out, "0": ZOOMS.fit, "1": ZOOMS.one, f: ZOOMS.full,
+  l: () => openTable(focus.cursor ?? pinnedCell()), p: () => openHeatmap(focus.cursor ?? pinnedCell()),
+};
+const TYPING = "input, select, textarea, dialog, [contenteditable]";
 const within = (at, count) => Math.min(count - 1, Math.max(0, at));
+const mapped = stage.panels.filter((panel) => panel.operand);
 
-/** The cell that a key leads to, null for a key that leads nowhere. The first arrow shows the first cell. */
+/** The cell that a key leads to, null for a key that leads nowhere. The first arrow shows the first cell in view. */
 function target(key) {
-  const mapped = stage.panels.filter((panel) => panel.operand), from = focus.cursor ?? pinnedCell();
-  const named = mapped.find((panel) => panel.name === key);
-  if (named) return { panel: named, row: 0, col: 0 };
+  const from = focus.cursor ?? pinnedCell();
+  const next = mapped[(mapped.indexOf(from?.panel) + 1) % mapped.length];
+  const named = key === "m" ? next : mapped.find((panel) => panel.name === key);
+  const first = (panel) => ({ panel, row: panel.visible().r0, col: panel.visible().c0 });
+  if (named) return first(named);
   if (!(key in STEPS)) return null;
-  if (!from) return { panel: mapped[0], row: 0, col: 0 };
+  if (!from) return first(mapped[0]);
   const [down, right] = STEPS[key], { panel } = from;
   return { panel, row: within(from.row + down, panel.rows), col: within(from.col + right, panel.cols) };
 }
 
-function moveCursor(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target !== stage.element) return;
-  const cell = target(event.key), pins = event.key === "Enter" || event.key === " ";
-  if (!cell && !(pins && focus.cursor)) return;
-  event.preventDefault();
+function follow(event) {
+  const { key } = event, here = [document.body, stage.element].includes(event.target);
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.(TYPING)) return;
+  if (key in ACTS) {
+    event.preventDefault();
+    return ACTS[key]();
+  }
+  if (!here && (key.length > 1 || key === " ")) return;
+  if (key === "Enter" || key === " ") {
+    const cell = focus.cursor ?? pinnedCell();
+    if (!cell) return;
+    event.preventDefault();
+    focus.cursor = cell;
+    return pin(cell);
+  }
+  const cell = target(key);
+  if (cell) {
+    event.preventDefault();
+    move(cell);
+  }
+}
+
+function move(cell) {
   focus.hovered = null;
-  if (!cell) return pin(focus.cursor);
   focus.cursor = cell;
   if (state.pin) {
     state.pin = "";
     remember();
   }
+  reveal(cell);
   speak(cell);
   lightUp();
   fillPanel();
@@ -41,10 +71,10 @@ function moveCursor(event) {
 export function followKeys() {
   stage.element.tabIndex = 0;
   stage.element.setAttribute("role", "application");
-  const keys = "Arrow keys move, Enter pins, Escape frees, a b d change the matrix.";
+  const keys = "Arrow keys move, Enter pins, Escape frees, plus, minus and 0 zoom, question mark lists all keys.";
   stage.element.setAttribute("aria-label", `Matrices of ${data.ptx}. ${keys}`);
-  stage.element.addEventListener("keydown", moveCursor);
+  document.addEventListener("keydown", follow);
   document.addEventListener("keydown", (event) => {
-    if (event.key === "Escape" && state.pin) pin(null);
+    if (event.key === "Escape" && state.pin && !document.querySelector("dialog[open]")) pin(null);
   });
 }

@@ -14,7 +14,9 @@ export class Panel {
   /** Shows what the ranges say: {m: [0, 16], …}; a dimension that is not among them is whole. */
   show(ranges) {
     const [[y0, y1], [x0, x1]] = this.dims.map((dim, n) => ranges[dim] ?? [0, n ? this.cols : this.rows]);
-    this.window = { x0, x1: Math.min(x1, this.cols), y0, y1: Math.min(y1, this.rows) };
+    const inside = (from, to, count) => (from < count ? [from, Math.min(to, count)] : [0, count]);
+    const [[top, bottom], [left, right]] = [inside(y0, y1, this.rows), inside(x0, x1, this.cols)];
+    this.window = { x0: left, x1: right, y0: top, y1: bottom };
   }
 
   /** Takes its place from its slot; `stage`: the stage's box. */
@@ -32,11 +34,19 @@ export class Panel {
   boxOf(row, col) { return [this.columnAt(col), this.rowAt(row), this.cellWidth, this.cellHeight]; }
   rowAt(y) { return this.top + (y - this.window.y0) * this.cellHeight; }
 
+  covers(px, py) {
+    return px >= this.left && py >= this.top && px < this.left + this.width && py < this.top + this.height;
+  }
+
+  /** The place of a stage point: [row, column], with fractions. */
+  at(px, py) {
+    return [this.window.y0 + (py - this.top) / this.cellHeight, this.window.x0 + (px - this.left) / this.cellWidth];
+  }
+
   /** The cell under a stage point, null outside. */
   hit(px, py) {
-    if (px < this.left || py < this.top || px >= this.left + this.width || py >= this.top + this.height) return null;
-    const col = Math.floor(this.window.x0 + (px - this.left) / this.cellWidth);
-    const row = Math.floor(this.window.y0 + (py - this.top) / this.cellHeight);
+    if (!this.covers(px, py)) return null;
+    const [row, col] = this.at(px, py).map(Math.floor);
     return row >= 0 && col >= 0 && row < this.rows && col < this.cols ? { panel: this, row, col } : null;
   }
 

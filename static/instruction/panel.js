@@ -24,13 +24,14 @@ export function fillPanel() {
     told.append(element("div", { className: "terms" }, terms));
   }
   const lists = Object.values(operands).flatMap((each) => registers(each, held, each === op));
-  $("panel").replaceChildren(element("h2", {}, who, " ", small), element("div", { className: "held" }, ...lists), told);
+  const head = element("h2", {}, who[0].toUpperCase() + who.slice(1), " ", small);
+  $("panel").replaceChildren(head, element("div", { className: "held" }, ...lists), told);
 }
 
 /** A thread as people say it: its lane, or warp and lane with its number in the warpgroup. */
-function holder(thread) {
-  if (!data.warp) return [`Lane ${thread}`, ""];
-  return [`Warp ${Math.floor(thread / data.warp)}, lane ${thread % data.warp}`, `thread ${thread}`];
+export function holder(thread) {
+  if (!data.warp) return [`lane ${thread}`, ""];
+  return [`warp ${Math.floor(thread / data.warp)}, lane ${thread % data.warp}`, `thread ${thread}`];
 }
 
 const textFacts = (op, value, row, col) =>

@@ -9,12 +9,15 @@ import { data, shownThreads, state } from "./state.js";
 const drawn = stage.panels.filter((panel) => panel.operand);
 
 /** The name that a matrix is coloured by: the wanted one where it has it, else its first. */
-const colourOf = ({ categories }, wanted) => (wanted in categories ? wanted : Object.keys(categories)[0]);
+export function colourOf({ categories }, wanted = state.colour) {
+  return wanted in categories ? wanted : Object.keys(categories)[0];
+}
 
 /** Colours every cell anew: after a change of colour, lanes or theme. */
 export function paint() {
   const shown = shownThreads(), legend = new Map();
   for (const panel of drawn) {
+    panel.texts = []; // of its cells, each when it is first drawn
     const op = panel.operand, name = colourOf(op, focus.name ?? state.colour), category = op.categories[name];
     panel.visibleCell = (cell) => {
       if (!shown) return true;
@@ -28,17 +31,23 @@ export function paint() {
   draw();
 }
 
-function label(cell) {
-  const { panel, row, col } = cell, op = panel.operand;
-  if (!panel.visibleCell(row * panel.cols + col)) return "";
+export function labelOf(cell) {
+  const { panel, row, col } = cell, at = row * panel.cols + col;
+  return (panel.texts[at] ??= textOf(cell, at));
+}
+
+function textOf(cell, at) {
+  const op = cell.panel.operand;
+  if (!cell.panel.visibleCell(at)) return "";
   if (focus.name && focus.name in op.categories) return String(numberOf(op, focus.name, owner(cell)));
   return fill(data.labels[state.label], factsOf(cell));
 }
 
 /** Draws everything with the colours there are: after a zoom or a change of size. */
 export function draw() {
-  stage.draw(label);
+  stage.draw(labelOf);
   lightUp();
+  for (const then of stage.after) then();
 }
 
 /** Lights the lane of the cell in focus in every matrix, and for a pinned element of D what it is the product of. */

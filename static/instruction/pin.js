@@ -7,10 +7,15 @@ import { pinOf, remember, state } from "./state.js";
 /** Pins a cell, or frees it where it is the pinned one; null frees whatever is pinned. */
 export function pin(cell) {
   const text = cell ? pinOf(cell) : "";
-  state.pin = text === state.pin ? "" : text;
+  pinText(text === state.pin ? "" : text);
+  if (cell) speak(cell, state.pin ? ", pinned" : ", freed");
+  else say("freed");
+}
+
+/** Pins what an address would say, "" nothing. */
+export function pinText(text) {
+  state.pin = text;
   remember();
   lightUp();
   fillPanel();
-  if (cell) speak(cell, state.pin ? ", pinned" : ", freed");
-  else say("freed");
 }

@@ -1,13 +1,15 @@
-// The pointer on the stage: moving shows a lane, a click pins its cell; a drag is the zoom's.
+// The pointer on the stage: moving shows a lane, a click or tap pins its cell. A drag pans and a double click fits;
+// neither pins.
 import { focus, sameCell } from "./focus.js";
 import { fillPanel } from "./panel.js";
 import { lightUp } from "./picture.js";
-import { pin } from "./pin.js";
+import { pin, pinText } from "./pin.js";
 import { stage } from "./stage.js";
 import { state } from "./state.js";
 
 const STILL = 4; // pixels between press and release that are still a click
 let pressed = null;
+let before = ["", ""]; // what was pinned before each of the last two clicks
 
 function cellUnder(event) {
   const box = stage.base.getBoundingClientRect();
@@ -16,6 +18,7 @@ function cellUnder(event) {
 
 export function followPointer() {
   stage.element.addEventListener("pointermove", (event) => {
+    if (stage.element.classList.contains("dragged")) return;
     const cell = cellUnder(event);
     if (sameCell(cell, focus.hovered)) return;
     focus.hovered = cell;
@@ -29,12 +32,21 @@ export function followPointer() {
     if (!state.pin) lightUp();
   });
   stage.element.addEventListener("pointerdown", (event) => {
-    pressed = event.button === 0 && !event.target.closest(".modebar") ? [event.clientX, event.clientY] : null;
+    pressed = event.button === 0 && event.isPrimary ? [event.clientX, event.clientY] : null;
   }, true);
   addEventListener("pointerup", (event) => {
     if (!pressed || Math.hypot(event.clientX - pressed[0], event.clientY - pressed[1]) > STILL) return;
     pressed = null;
     const cell = cellUnder(event);
-    if (cell) pin(cell);
+    if (!cell) return;
+    before = [before[1], state.pin];
+    pin(cell);
   }, true);
+  addEventListener("pointercancel", () => { pressed = null; });
+  stage.element.addEventListener("touchstart", (event) => {
+    if (event.touches.length > 1) pressed = null;
+  }, { passive: true });
+  stage.element.addEventListener("dblclick", (event) => {
+    if (cellUnder(event) && state.pin !== before[0]) pinText(before[0]);
+  });
 }

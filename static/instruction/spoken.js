@@ -2,6 +2,7 @@
 import { $ } from "../kit/dom.js";
 import { fill } from "../kit/template.js";
 import { owners } from "./owners.js";
+import { holder } from "./panel.js";
 import { data } from "./state.js";
 
 /** Says a word by itself. */
@@ -10,10 +11,10 @@ export function say(text) {
 }
 
 export function speak(cell, more = "") {
-  const op = cell.panel.operand, { unit, spoken } = data;
+  const op = cell.panel.operand, { spoken } = data;
   const all = owners(cell).map(({ thread, value }) => {
     const facts = { register: op.register[value], spoken_bits: op.spoken_bits[value] };
-    return fill(spoken.owner, { unit, thread, name: op.name, value, ...facts });
+    return fill(spoken.owner, { holder: holder(thread)[0], name: op.name, value, ...facts });
   });
   $("spoken").textContent = fill(spoken.cell, { title: op.title, ...cell, owners: all.join(spoken.between) }) + more;
 }

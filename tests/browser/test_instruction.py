@@ -198,10 +198,7 @@ def test_wgmma_is_quick_small_and_links_warps(open_page: Any) -> None:
 
 
 def test_zoom_keeps_cells_under_the_pointer(open_page: Any) -> None:
-    page, found = open_page(f"/i/{WIDE}?view=all"), find(WIDE)
-    page.evaluate(
-        "Plotly.relayout(document.querySelector('.zoom'), {'xaxis2.range': [32, 64], 'yaxis2.range': [24, 8]})"
-    )
+    page, found = open_page(f"/i/{WIDE}?view=m:8-24,n:32-64"), find(WIDE)
     panels = page.evaluate("Object.fromEntries(lanescope.stage.panels.map((p) => [p.name, p.window]))")
     assert panels["d"] == {"x0": 32, "x1": 64, "y0": 8, "y1": 24} and (panels["a"]["y0"], panels["a"]["y1"]) == (8, 24)
     hover(page, "d", 10, 40)

@@ -1,0 +1,244 @@
+"""The matrices under wheel, drag, fingers and keys: what is shown, what the address says, and that no Plotly comes
+unasked.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from layouts import find
+from layouts.view import LABEL_TEMPLATES, Grid
+from tests.browser.test_instruction import M16, WIDE, centre, held_by, hover
+
+pytestmark = pytest.mark.browser
+
+
+def windows(page: Page) -> dict[str, dict[str, float]]:
+    return page.evaluate("Object.fromEntries(lanescope.stage.panels.map((p) => [p.name, p.window]))")
+
+
+def settled(page: Page) -> None:
+    page.evaluate("() => new Promise((done) => setTimeout(done, 200))")
+
+
+def test_the_wheel_zooms_at_the_pointer_and_the_address_restores_it(open_page: Any) -> None:
+    page = open_page(f"/i/{M16}")
+    hover(page, "d", 12, 6)
+    at = centre(page, "d", 12, 6)
+    page.mouse.wheel(0, -300)
+    expect(page).to_have_url(re.compile(r"view=m:[\d.]+-[\d.]+,n:[\d.]+-[\d.]+"))
+    assert centre(page, "d", 12, 6) == pytest.approx(at, abs=0.5)
+    seen = windows(page)
+    d, a, b = seen["d"], seen["a"], seen["b"]
+    assert (
+        d["y1"] - d["y0"] < 11
+        and (a["y0"], a["y1"]) == (d["y0"], d["y1"])
+        and (b["x0"], b["x1"])
+        == (
+            d["x0"],
+            d["x1"],
+        )
+    )
+    assert (a["x0"], a["x1"]) == (0, 16), "k is not zoomed"
+    again = windows(open_page(page.url.split("/", 3)[3].join(("/", ""))))
+    assert again["d"] == pytest.approx(d, abs=0.01)
+    page.mouse.wheel(0, 3000)
+    expect(page).not_to_have_url(re.compile("view"))
+
+
+def test_the_wheel_scrolls_the_page_where_there_is_nothing_to_zoom_out(open_page: Any) -> None:
+    page = open_page(f"/i/{M16}", height=600)
+    hover(page, "a", 1, 1)
+    before = page.evaluate("scrollY")
+    page.mouse.wheel(0, 200)
+    settled(page)
+    assert page.evaluate("scrollY") > before
+
+
+def test_a_drag_pans_and_pins_nothing(open_page: Any) -> None:
+    page = open_page(f"/i/{WIDE}")
+    x, y = centre(page, "d", 8, 16)
+    before = windows(page)["d"]
+    cell = page.evaluate("lanescope.stage.panels.find((p) => p.name === 'd').cellWidth")
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x - 60, y)
+    page.mouse.move(x - 10 * cell, y)
+    page.mouse.up()
+    settled(page)
+    assert windows(page)["d"]["x0"] == pytest.approx(before["x0"] + 10, abs=0.1)
+    assert "pin" not in page.url and "view=" in page.url
+
+
+def test_a_double_click_fits_and_leaves_the_pin_as_it_was(open_page: Any) -> None:
+    for pin in ("", "&pin=d:0,0"):
+        page = open_page(f"/i/{M16}?view=m:0-8,n:0-4{pin}")
+        page.mouse.dblclick(*centre(page, "d", 2, 2))
+        settled(page)
+        assert windows(page)["d"] == {"x0": 0, "x1": 8, "y0": 0, "y1": 16}
+        assert page.url.endswith(f"?pin={pin[-5:]}" if pin else M16)
+        assert page.evaluate("lanescope.state.pin") == pin[5:]
+
+
+def test_a_tap_pins_and_two_fingers_zoom(site: str, browser: Any) -> None:
+    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    page.goto(f"{site}/i/{M16}")
+    page.wait_for_selector("html[data-zoom=ready]")
+    page.touchscreen.tap(*centre(page, "d", 3, 2))
+    expect(page).to_have_url(re.compile("pin=d:3,2"))
+    assert page.evaluate("getComputedStyle(document.querySelector('.slot')).touchAction") == "pan-x pan-y"
+    x, y = centre(page, "d", 3, 4)
+    touches = context.new_cdp_session(page)
+    for kind, apart in (("touchStart", 30), ("touchMove", 60), ("touchMove", 90)):
+        points = [{"x": x - apart, "y": y}, {"x": x + apart, "y": y}]
+        touches.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    touches.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    expect(page).to_have_url(re.compile("view="))
+    assert windows(page)["d"]["y1"] - windows(page)["d"]["y0"] == pytest.approx(16 / 3, abs=0.1)
+    assert "pin=d:3,2" in page.url
+    assert page.evaluate("getComputedStyle(document.querySelector('.slot')).touchAction") == "none"
+    context.close()
+
+
+def test_the_keys_work_from_the_page_s_load(open_page: Any) -> None:
+    page, found = open_page(f"/i/{M16}"), find(M16)
+    page.keyboard.press("d")
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("#spoken")).to_have_text(Grid(found.operand("d")).spoken(1, 0))
+    page.keyboard.press("m")
+    expect(page.locator("#spoken")).to_have_text(Grid(found.operand("a")).spoken(0, 0))
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("pin=a:0,0"))
+    page.keyboard.press("Escape")
+    page.keyboard.press("+")
+    expect(page).to_have_url(re.compile("view=m:"))
+    page.keyboard.press("0")
+    expect(page).not_to_have_url(re.compile("view"))
+    page.keyboard.press("l")
+    expect(page.locator("details[data-table=a] tbody tr").nth(31)).to_be_visible()
+    page.fill("input[name=lanes]", "")
+    page.type("input[name=lanes]", "0-3")
+    assert "view" not in page.url, "digits typed into a field zoom nothing"
+
+
+def test_enter_frees_a_pin_that_the_address_gave(open_page: Any) -> None:
+    page = open_page(f"/i/{M16}?pin=d:3,2")
+    page.keyboard.press("Enter")
+    expect(page).not_to_have_url(re.compile("pin"))
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("pin=d:3,2"))
+
+
+def test_the_keyboard_takes_the_view_along(open_page: Any) -> None:
+    page = open_page(f"/i/{WIDE}?pin=d:15,31")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    settled(page)
+    d = windows(page)["d"]
+    assert (d["y0"], d["y1"], d["x0"], d["x1"]) == (1, 17, 1, 33)
+    assert json.loads(page.get_attribute("#stage", "data-lit"))["thread"] == find(WIDE).operand("d").owner(16, 32)[0][0]
+
+
+def test_one_tab_stop_a_grid_and_one_for_the_patterns(open_page: Any) -> None:
+    page = open_page(f"/i/{M16}")
+    assert page.locator("#stage[tabindex='0'], #stage canvas[tabindex]").count() == 1
+    assert page.locator(".name[tabindex='0']").count() == 1
+    page.evaluate("document.querySelectorAll('.tab[hidden]').forEach((tab) => { tab.hidden = false; })")
+    page.locator(".name[tabindex='0']").focus()
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("document.activeElement.dataset.name") == "t"
+    assert page.locator(".name[tabindex='0']").count() == 1
+
+
+def test_the_buttons_and_the_minimap_move_what_is_shown(open_page: Any) -> None:
+    page = open_page(f"/i/{WIDE}")
+    page.click("#zoom [aria-label='Warp 2']")
+    settled(page)
+    assert (windows(page)["a"]["y0"], windows(page)["d"]["y1"]) == (32, 48)
+    expect(page.locator("#zoom [aria-current]")).to_have_text("2")
+    page.click("#zoom [data-view=all]")
+    settled(page)
+    assert windows(page)["d"] == {"x0": 0, "x1": 256, "y0": 0, "y1": 64}
+    page.click("#zoom [data-zoom=one]")
+    settled(page)
+    d = page.evaluate("(({cellWidth, cellHeight}) => [cellWidth, cellHeight])(lanescope.stage.panels[2])")
+    assert d[0] >= 43 and d[1] >= 20
+    box = page.locator(".minimap").bounding_box()
+    page.mouse.click(box["x"] + box["width"] - 1, box["y"] + box["height"] - 1)
+    settled(page)
+    assert (windows(page)["d"]["x1"], windows(page)["d"]["y1"]) == (256, 64)
+
+
+LABELLED = (
+    (f"/i/{WIDE}", 1440),
+    (f"/i/{M16}", 768),
+    (f"/i/{M16}", 390),
+    ("/i/mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", 1440),
+    ("/i/mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", 768),
+)
+
+
+@pytest.mark.parametrize(("path", "width"), LABELLED)
+def test_a_cell_of_22_pixels_has_its_label(open_page: Any, path: str, width: int) -> None:
+    page = open_page(path, width=width)
+    shown = page.evaluate("lanescope.stage.panels.map((p) => [p.name, p.cellWidth, p.cellHeight, p.labelled])")
+    held = [row for row in shown if row[3] is not None]
+    assert held and all(size for _, wide, high, size in held if wide >= 22 and high >= 9), shown
+    assert set(LABEL_TEMPLATES) >= {"lane:value"}
+
+
+def test_plotly_comes_when_it_is_asked_for_and_stands_on_the_screen(site: str, browser: Any) -> None:
+    page = browser.new_page(viewport={"width": 1440, "height": 1000})  # the policy refuses some styles of plotly.js
+    page.goto(f"{site}/i/{M16}?colour=g")
+    loaded = "performance.getEntriesByType('resource').filter((r) => r.name.includes('/vendor/')).length"
+    page.wait_for_load_state("networkidle")
+    assert page.evaluate(loaded) == 0
+    wire = page.evaluate(
+        "[...performance.getEntriesByType('resource'), ...performance.getEntriesByType('navigation')]"
+        ".reduce((sum, r) => sum + r.transferSize, 0)"
+    )
+    assert wire <= 150_000
+    page.click("[data-heatmap]")
+    page.wait_for_selector(".chart .modebar", state="attached", timeout=20_000)
+    assert page.evaluate(loaded) == 1
+    bar = page.locator(".chart .modebar").bounding_box()
+    assert bar["x"] >= 0 and bar["x"] + bar["width"] <= 1440 and bar["y"] >= 0
+    drawn, grid = page.evaluate("document.querySelector('.chart').data[0].z"), Grid(find(M16).operand("d"))
+    assert drawn == grid.category("g").tolist()
+    said = page.evaluate("document.querySelector('.chart').data[0].customdata[3][2]")
+    (lane, value), *_ = find(M16).operand("d").owner(3, 2)
+    assert said.startswith(f"lane {lane}<br>D[3,2] = d{value}")
+    with page.expect_download() as download:
+        page.locator(".chart [data-title^='Download']").click()
+    assert download.value.suggested_filename == f"{M16}-d.png"
+    page.keyboard.press("Escape")
+    assert page.locator("dialog[open]").count() == 0
+    page.close()
+
+
+@pytest.mark.parametrize("path", [M16, WIDE])
+def test_nothing_moves_after_the_first_paint(open_page: Any, path: str) -> None:
+    page = open_page(f"/i/{path}")
+    page.wait_for_load_state("networkidle")
+    moved = page.evaluate(
+        "() => new Promise((done) => { let sum = 0; new PerformanceObserver((list) => { for (const e of"
+        " list.getEntries()) sum += e.value; }).observe({ type: 'layout-shift', buffered: true });"
+        " setTimeout(() => done(sum), 100); })"
+    )
+    assert moved < 0.01
+
+
+def test_a_warpgroup_s_cell_is_spoken_of_as_warp_and_lane(open_page: Any) -> None:
+    page, found = open_page(f"/i/{WIDE}?view=all"), find(WIDE)
+    hover(page, "d", 24, 9)
+    (thread, _), *_ = found.operand("d").owner(24, 9)
+    expect(page.locator("#panel h2")).to_contain_text(f"Warp {thread // 32}, lane {thread % 32}")
+    assert (24, 9) in held_by(found, "d", thread)
+    page.keyboard.press("d")
+    expect(page.locator("#spoken")).to_contain_text("warp 0, lane 0, value d0, register 0")
