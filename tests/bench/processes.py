@@ -13,7 +13,7 @@ import sys
 import time
 import urllib.request
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Page, sync_playwright
 
 from tests.browser.conftest import FLAGS, chromium_path
 
@@ -61,6 +61,29 @@ def main() -> None:
         server.terminate()
         server.wait(10)
     hanging()
+
+
+FRAMES = """([kind, count]) => new Promise((done) => {
+  const slot = document.querySelector(".mat[data-panel=d] .slot"), box = slot.getBoundingClientRect(), taken = [];
+  let last = performance.now(), n = 0;
+  const at = (part) => ({ bubbles: true, cancelable: true, clientX: box.x + box.width * part, clientY: box.y + 60 });
+  const step = () => {
+    const now = performance.now();
+    taken.push(now - last);
+    last = now;
+    if (n++ === count) return done(taken.slice(2));
+    if (kind === "wheel") slot.dispatchEvent(new WheelEvent("wheel", { ...at(.4), deltaY: n % 40 < 20 ? -60 : 60 }));
+    else slot.dispatchEvent(new PointerEvent("pointermove", at((n % 90) / 90)));
+    requestAnimationFrame(step);
+  };
+  requestAnimationFrame(step);
+})"""
+
+
+def frames(page: Page, kind: str, count: int = 180) -> tuple[float, float]:
+    """Median and 95th percentile of the milliseconds between frames while a wheel zooms or a pointer passes."""
+    taken = sorted(page.evaluate(FRAMES, [kind, count]))
+    return statistics.median(taken), taken[int(len(taken) * 0.95)]
 
 
 def hanging() -> None:
@@ -150,6 +173,13 @@ def pages(site: str) -> None:
             f"DOM nodes                    {page.evaluate('document.querySelectorAll(`*`).length'):7d}      (promised:"
             " under 3000)"
         )
+        for view in ("", "?view=all"):
+            page.goto(f"{site}/i/{WIDE}{view}")
+            page.wait_for_selector("html[data-zoom=ready]")
+            for kind in ("wheel", "hover"):
+                median, worst = frames(page, kind)
+                where = "all of it" if view else "warp 0"
+                print(f"frames, {kind + ', ' + where:20} {median:7.1f} ms   (promised: 17; p95 34, seen {worst:.1f})")
         page.goto(f"{site}/smem?mn=256&k=128")
         drawn = page.evaluate("performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd")
         print(f"tile 256×128 drawn           {drawn:7.0f} ms   (promised: under 500)")
