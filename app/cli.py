@@ -29,9 +29,10 @@ def attach() -> typer.Typer:
     from app.chain import verbs as chain
     from app.kernel import verbs as kernel
     from app.memory import verbs as memory
+    from app.read import verbs as read
     from app.runs import verbs as runs
 
-    for feature in (chain, banks, memory, kernel, runs):
+    for feature in (chain, banks, memory, kernel, runs, read):
         app.add_typer(feature.app)
     return app
 

@@ -53,6 +53,8 @@ from app.memory import api as memory_api
 from app.memory import page as memory_page
 from app.metadata import api as metadata_api
 from app.metadata import page as metadata_page
+from app.read import api as read_api
+from app.read import page as read_page
 from app.reuse import api as reuse_api
 from app.reuse import page as reuse_page
 from app.runs import api as runs_api
@@ -63,13 +65,13 @@ from app.steps import page as steps_page
 from layouts import catalog
 
 APIS = (  # in the order of /docs
-    catalogue_api, instruction_api, kernel_api, memory_api, diagram_api, runs_api, steps_api, reuse_api, compare_api,
-    metadata_api, chain_api, banks_api,
+    catalogue_api, instruction_api, read_api, kernel_api, memory_api, diagram_api, runs_api, steps_api, reuse_api,
+    compare_api, metadata_api, chain_api, banks_api,
 )  # fmt: skip
 PAGES = (
     memory_page, kernel_page, guide_page, runs_page, steps_page, reuse_page, compare_page, metadata_page, chain_page,
     banks_page, diagram_page,
-    openapi, apidocs_page, home_page, catalogue_page, instruction_page,
+    openapi, apidocs_page, home_page, read_page, catalogue_page, instruction_page,
 )  # fmt: skip
 
 

@@ -172,10 +172,19 @@ def find(text: str) -> Instruction:
         hint = f"An instruction has at most {LONGEST_OPCODE} characters before its operands."
         raise LayoutError("unknown_instruction", f"'{shorten(opcode, 60)}' has {len(opcode)} characters.", hint, "ptx")
     syntax = Syntax.parse(opcode, OPCODE_WORDS)
-    found = _index().get(syntax.key) or _with_space(syntax)
+    found = _index().get(syntax.key) or _with_space(syntax) or _index().get(_words_first(syntax).key)
     if found:
         return found
     raise _refusal(opcode, syntax)
+
+
+def _words_first(syntax: Syntax) -> Syntax:
+    """The syntax with words of the opcode that stand among its qualifiers put in front, as CUTLASS's
+    mma.sync.aligned.kind::f8f6f4.sp::ordered_metadata… has them: ptxas takes both.
+    """
+    late = [m for m in syntax.modifiers if m in OPCODE_WORDS and f"{syntax.opcode}.{m}" in OPCODES]
+    rest = tuple(m for m in syntax.modifiers if m not in late)
+    return replace(syntax, opcode=".".join((syntax.opcode, *late)), modifiers=rest) if len(late) == 1 else syntax
 
 
 @lru_cache(maxsize=256)

@@ -119,6 +119,7 @@ NAMED: dict[str, dict[str, str]] = {
         "tiles": "draw",
     },
     "metadata": {},
+    "read": {"reading": "forms"},
     "reuse": {},
     "runs": {"hardware": "forms"},
     "steps": {"asked": "forms", "wgmma": "facts"},

@@ -11,6 +11,7 @@ import pytest
 from layouts import catalog, find
 from layouts.dtypes import REGISTERS
 from layouts.instruction import Instruction
+from layouts.reader import cutlass
 from layouts.render import cuda, ptx, python
 from layouts.table import atoms
 from tests.ptxas import assembler, nvrtc
@@ -175,6 +176,8 @@ def test_atoms_exist_in_cutlass() -> None:
     for i, name in named.items():
         bare = name.split(" ")[0].split("::")[-1]
         assert bare in ATOMS, (i.ptx, name)
+        (read,) = cutlass.read(name)
+        assert read.facts["ptx"] == i.ptx, name
         if "_SS" in bare:
             assert bare.replace("_SS", "_RS") in ATOMS
 

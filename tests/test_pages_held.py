@@ -17,7 +17,17 @@ from tests.held import elided, held
 MMA, WGMMA = "mma.m16n8k16.row.col.f32.f16.f16.f32", "wgmma.mma_async.m64n32k16.f32.f16.f16"
 SPARSE = "mma.sp::ordered_metadata.m16n8k32.row.col.f32.f16.f16.f32"
 PAGES = {
-    "home": ("/", "/?q=m16n8k8"),
+    "home": (
+        "/",
+        "/?q=m16n8k8",
+        "/read",
+        "/read?text=HMMA.16816.F32",
+        "/read?text=mma.m16n8k12.row.col.f32.f16.f16.f32",
+        "/read?text=Sw<3,4,3>+o+(8,64):(64,1)",
+        "/read?text=1<<62",
+        "/read?text=fp8",
+        "/read?text=0x4000004000010100",
+    ),
     "catalogue": (
         "/instructions",
         "/instructions?family=wmma&type=s4",

@@ -1,18 +1,17 @@
-"""/instructions and /go: the search, the families, and the way from a pasted text to its page."""
+"""/instructions: every instruction, narrowed by filters and words."""
 
 from __future__ import annotations
 
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
 from app.catalogue import facts, topics
 from app.catalogue.facts import chapters, known_shapes
 from app.catalogue.groups import groups
 from app.kit import names
 from app.kit.api import OffLoop
-from app.kit.links import path_of
 from app.kit.page import page
 from layouts import catalog
 from layouts.errors import LayoutError
@@ -57,14 +56,3 @@ def catalogue(request: Request) -> Response:
     }
     part = request.query_params.get("part") == "rows"
     return page(request, "catalogue/rows.html" if part else "catalogue/page.html", context)
-
-
-@router.get("/go")
-def go(request: Request) -> Response:
-    """Where pickers and the search box lead without scripts."""
-    text = request.query_params.get("ptx", "")
-    try:
-        return RedirectResponse(path_of(catalog.find(text)), 303)
-    except LayoutError:
-        named = topics.named(text)
-        return RedirectResponse(named[0].page if named else "/instructions?q=" + quote(text), 303)

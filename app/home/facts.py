@@ -22,11 +22,6 @@ POPULAR = (
     "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32",
     "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32",
 )
-TRIED = (  # texts to try: as they stand on the page, and where they lead
-    ("wgmma … m64n256k16.f32.bf16.bf16", "/go?ptx=wgmma.mma_async.m64n256k16.f32.bf16.bf16"),
-    ("0x4000004000010100", "/descriptor/wgmma/0x4000004000010100"),
-    ("wgmma.wait_group", "/go?ptx=wgmma.wait_group"),
-)
 PICTURED = POPULAR[0]
 WORD = 0x4000004000010100
 

@@ -9,6 +9,7 @@ from app.catalogue.facts import FILTERS
 from app.home import draw, facts
 from app.kit.api import OffLoop
 from app.kit.page import page
+from app.read.reading import TRIED
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
 
@@ -19,7 +20,7 @@ def home(request: Request) -> Response:
     if any(name in request.query_params for name in FILTERS):
         return RedirectResponse(f"/instructions?{request.url.query}", 303)
     context = {
-        "tried": facts.TRIED,
+        "tried": TRIED,
         "popular": facts.popular(),
         "proof": facts.proof(),
         "layout": draw.layout(facts.PICTURED),

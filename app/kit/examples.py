@@ -12,6 +12,7 @@ BODIES: dict[str, dict[str, object]] = {
         "storage": {"kind": "canonical", "swizzle": "128B", "mn": 64, "k": 64, "base": 4096},
         "slice": {"mn": 0, "k": 0},
     },
+    "/api/v1/read": {"text": "SM90_64x128x16_F32BF16BF16_SS"},
     "/api/v1/chain": {"storage": {"kind": "rows", "inner": "K", "pitch_bytes": 144},
     "load": "ldmatrix.m8n8.x4.shared.b16", "mma": "mma.m16n8k16.row.col.f32.f16.f16.f32", "operand": "a"},
     "/api/v1/banks": {"access": "ldmatrix.x4", "address": [128 * lane for lane in range(32)]},

@@ -1,1 +1,63 @@
-"""Any text → what it is."""
+"""Any text → what it is: recognisers, a row each, asked in order.
+
+A recogniser looks at a text and says what it may mean, or nothing. A refusal (LayoutError) says that the text is of its
+kind but wrong. Nothing is filled in by guess: what a text leaves open is a candidate, or named in `undetermined`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from layouts import reading
+from layouts.errors import LayoutError
+from layouts.reader import cutlass, fragment, layout, ptx, sass, word
+from layouts.reader.found import Found
+
+LONGEST = 1 << 16  # characters of a text
+
+
+@dataclass(frozen=True, slots=True)
+class Recogniser:
+    """What one kind of text is called, an example of it, and what reads it."""
+
+    what: str
+    example: str
+    read: Callable[[str], tuple[Found, ...]]
+
+
+RECOGNISERS = (  # a text that two of them claim belongs to the first
+    Recogniser("a line of PTX, bare or inside an asm statement", "wgmma.mma_async.m64n256k16.f32.bf16.bf16", ptx.read),
+    Recogniser("a CUTLASS MMA or copy atom", "SM90_64x128x16_F32BF16BF16_SS", cutlass.read),
+    Recogniser(
+        "a wmma fragment of CUDA C++", "nvcuda::wmma::fragment<matrix_a, 16, 16, 16, half, row_major>", fragment.read
+    ),
+    Recogniser("a tensor-core instruction of SASS", "HMMA.16816.F32", sass.read),
+    Recogniser("a CuTe layout", "Sw<3,4,3> o (8,64):(64,1)", layout.read),
+    Recogniser("a 64-bit matrix descriptor, or code that builds one", "0x4000004000010100", word.read),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a text may mean, the likeliest first, and why recognisers refused it."""
+
+    found: tuple[Found, ...]
+    refused: tuple[LayoutError, ...]
+
+
+def read(text: str) -> Read:
+    """What a text is. LayoutError `bad_text` where it is too long; nothing else is raised.
+
+    >>> [(one.kind, one.facts["ptx"]) for one in read("SM75_U32x4_LDSM_N").found]
+    [('instruction', 'ldmatrix.sync.aligned.m8n8.x4.shared.b16')]
+    """
+    text = reading.text(text, "text", LONGEST)
+    found: list[Found] = []
+    refused = []
+    for row in RECOGNISERS:
+        try:
+            found += row.read(text)
+        except LayoutError as error:
+            refused.append(error)
+    return Read(tuple(found), tuple(refused))

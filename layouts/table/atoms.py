@@ -49,9 +49,7 @@ def _warp(instruction: Instruction, mods: set[str]) -> str:
     if a == "f16" and s["k"] == 4:
         if instruction.types["d"] != instruction.types["c"]:
             return ""
-        turned = "".join(
-            "T" if side == want else "N" for side, want in zip(instruction.syntax.layouts, ("row", "col"), strict=True)
-        )
+        turned = "".join("T" if side == "row" else "N" for side in instruction.syntax.layouts)
         return f"SM70_{shape}_{spelled}_{turned}"
     if a == "b1":
         return f"SM80_{shape}_{spelled}_TN_{'XOR' if 'xor' in mods else 'AND'}POPC"

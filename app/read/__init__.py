@@ -1,0 +1,1 @@
+"""Any pasted text: what it is, and the page that shows it."""

@@ -1,0 +1,35 @@
+"""What is said of a pasted text. No framework."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from app.kit.fact import Says, fact
+
+Kind = Literal["instruction", "descriptor", "builder", "layout", "topic", "unknown"]
+
+
+@fact
+class Meaning:
+    """One meaning of a text."""
+
+    kind: Kind
+    title: Annotated[str, Says("For people.")]
+    link: Annotated[str, Says("The page that shows it.")]
+    facts: Annotated[
+        dict[str, Any],
+        Says(
+            "By kind. instruction: ptx (null where several fit), candidates, operand, all. descriptor: word, format."
+            " builder: fields, start (bytes, or the name of the free symbol), format, word (null where the start is"
+            " free), warnings. layout: cute, swizzle, element_bits, shape, stride, modes, size, cosize, storage."
+            " topic: page. What the text leaves open is null and named in undetermined."
+        ),
+    ]
+    notices: Annotated[tuple[str, ...], Says("What to look at; for an unknown text what was understood.")]
+
+
+@fact
+class Reading(Meaning):
+    """What a text is, the likeliest meaning first."""
+
+    also: Annotated[tuple[Meaning, ...], Says("Other meanings, less likely.")]

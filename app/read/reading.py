@@ -1,0 +1,172 @@
+"""A text's meanings with the pages that show them: the engine's recognisers, then the guide's topics and the search."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from app.catalogue import search, topics
+from app.kit import links
+from app.kit.fact import extended
+from app.kit.menus import MENUS
+from app.read.facts import Meaning, Reading
+from layouts import catalog, reader
+from layouts.reader.found import Found
+from layouts.reading import shown
+
+MOST_CANDIDATES = 48  # that an answer lists; the catalogue has all
+MOST_NAMED = 4096  # characters of a text that is looked for names of pages
+MOST_WORDS = 8  # of a text that is looked up word by word
+ACCEPTED = (*((row.what, row.example) for row in reader.RECOGNISERS), ("a word to look up", "bank conflicts"))
+TRIED = (
+    ("wgmma … m64n256k16.f32.bf16.bf16", "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16"),
+    ("0x4000004000010100", "0x4000004000010100"),
+    ("SM90_64x128x16_F32BF16BF16_SS", "SM90_64x128x16_F32BF16BF16_SS"),
+    ("HMMA.16816.F32", "HMMA.16816.F32"),
+    ("Sw<3,4,3> o (8,64):(64,1)", "Sw<3,4,3> o (8,64):(64,1)"),
+)
+TYPES = {  # what people call element types → as PTX does
+    "fp64": "f64", "double": "f64", "fp32": "f32", "float": "f32", "fp16": "f16", "half": "f16", "bfloat16": "bf16",
+    "fp8": "e4m3", "fp6": "e3m2", "fp4": "e2m1", "nvfp4": "e2m1", "mxfp4": "e2m1", "mxfp8": "e4m3", "int8": "s8",
+    "uint8": "u8", "int4": "s4", "uint4": "u4", "binary": "b1",
+}  # fmt: skip
+
+
+TOOLS = {  # pages of the menus → the words that ask for them
+    "/descriptor": frozenset("descriptor descriptors gmmadesc lbo sbo".split()),
+    "/smem": frozenset("tile smem shared swizzle k-major mn-major tma".split()),
+    "/banks": frozenset("bank banks conflict conflicts wavefront wavefronts".split()),
+    "/chain": frozenset("chain ldmatrix ldsm".split()),
+    "/reuse": frozenset("reuse shuffle accumulator".split()),
+    "/diagram": frozenset("figure diagram tikz latex svg pdf png".split()),
+    "/gpu": frozenset("evidence hardware verified".split()),
+}
+GUIDE = {  # guide pages → words that ask for them beside their own
+    "/guide/wmma-mma-wgmma": frozenset("tcgen05 umma blackwell tmem".split()),
+    "/guide/lanes-and-fragments": frozenset("fragment fragments".split()),
+}
+_TITLES = {  # code of a refusal → what a page is called that tells it
+    "unknown_instruction": "No such instruction",
+    "unknown_atom": "No such atom",
+    "unknown_fragment": "No such fragment",
+    "unknown_sass": "No such SASS instruction",
+    "bad_cute": "Not a CuTe layout",
+    "bad_word": "Not a descriptor",
+}
+_ENTRIES = {entry.href: entry for menu in MENUS for entry in menu.entries}
+
+
+def read(text: str) -> Reading:
+    """What a text is. LayoutError where it is too long, or no text."""
+    told = reader.read(text)
+    found = sorted(told.found, key=lambda one: not one.sure)
+    meanings = [_meaning(one, text) for one in found]
+    pages = [_topic(one.title, one.page, one.summary) for one in _named(text)]
+    if not found and not pages and not told.refused:
+        pages = _looked_up(text)
+    if found or (pages and not _wrong(told)):
+        meanings += pages
+        return extended(meanings[0], Reading, also=tuple(meanings[1:]))
+    notices = [error.message if error.nearest else f"{error.message} {error.hint}" for error in told.refused[:1]]
+    given = f"'{shown(text, 60)}' is nothing known here." if text.strip() else "The text is empty."
+    accepted = f"Accepted: {'; '.join(what for what, _ in ACCEPTED)}."
+    return Reading(
+        kind="unknown",
+        title=_TITLES.get(told.refused[0].code, "Not understood") if notices else "Not recognised",
+        link=_here(text),
+        facts={},
+        notices=tuple(notices or (given, accepted)),
+        also=tuple(pages),
+    )
+
+
+def _named(text: str) -> list[topics.Entry]:
+    """The guide pages that a text names."""
+    return topics.named(text[:MOST_NAMED])
+
+
+def _wrong(told: reader.Read) -> bool:
+    """Whether a text is of a known kind but wrong: more than an opcode that has a guide page in place of a layout."""
+    return any(error.code != "unknown_instruction" for error in told.refused)
+
+
+def certain(text: str) -> str:
+    """The address of the one page that a text means for sure, "" where it may mean several or none."""
+    told = reader.read(text)
+    sure = [one for one in told.found if one.sure]
+    if len(told.found) == len(sure) == 1:
+        link = _link(sure[0], text)
+        return "" if link == _here(text) else link
+    named = [] if told.found or _wrong(told) else _named(text)
+    return named[0].page if len(named) == 1 else ""
+
+
+def nearest(text: str) -> tuple[str, ...]:
+    """The legal instructions most like a wrong one of a text."""
+    return next((error.nearest for error in reader.read(text).refused if error.nearest), ())
+
+
+def _here(text: str) -> str:
+    """The page of a text, without it where an address cannot hold it."""
+    return f"/read?{urlencode({'text': text})}" if len(text) <= MOST_NAMED else "/read"
+
+
+def _link(found: Found, text: str) -> str:
+    facts = found.facts
+    if found.kind == "instruction" and facts["ptx"] and len(set(facts["all"])) == 1:
+        pinned = {"pin": f"{facts['operand']}:0,0"} if facts["operand"] else {}
+        return links.path_of(catalog.find(facts["ptx"]), query=pinned)
+    if found.kind == "descriptor" or (found.kind == "builder" and facts["word"]):
+        return links.descriptor(facts["word"], {})
+    if found.kind == "builder":
+        return f"/descriptor?{urlencode({'word': text})}"
+    return _here(text)
+
+
+def _meaning(found: Found, text: str) -> Meaning:
+    facts = dict(found.facts)
+    if found.undetermined:
+        facts["undetermined"] = list(found.undetermined)
+    notices = found.notices
+    if len(facts.get("candidates", ())) > MOST_CANDIDATES:
+        notices = (*notices, f"{len(facts['candidates'])} fit; the first {MOST_CANDIDATES} are listed.")
+        facts["candidates"] = facts["candidates"][:MOST_CANDIDATES]
+    kind: Any = found.kind  # the words of Kind
+    return Meaning(kind=kind, title=found.title, link=_link(found, text), facts=facts, notices=notices)
+
+
+def _topic(title: str, page: str, summary: str = "") -> Meaning:
+    return Meaning(kind="topic", title=title, link=page, facts={"page": page}, notices=(summary,) if summary else ())
+
+
+def _looked_up(text: str) -> list[Meaning]:
+    """Pages and instructions that the words of a text find."""
+    words = text.lower().split()
+    if not 0 < len(words) <= MOST_WORDS:
+        return []
+    out = [_topic(one.title, one.page, one.summary) for one in topics.find(text)]
+    pages = {one.link for one in out}
+    for page, asked_by in GUIDE.items():
+        if page not in pages and not asked_by.isdisjoint(words):
+            topic = topics.BY_PAGE[page]
+            out.append(_topic(topic.title, page, topic.summary))
+    for page, asked_by in TOOLS.items():
+        if not asked_by.isdisjoint(words):
+            entry = _ENTRIES[page]
+            out.append(_topic(entry.text, page, f"{entry.about[0].upper()}{entry.about[1:]}."))
+    asked = " ".join(TYPES.get(word, word) for word in words)
+    found = search.find({"q": asked}) if search.question({"q": asked}).words else []
+    if found:
+        listed = [i.ptx for i in found[:MOST_CANDIDATES]]
+        alone = len(found) == 1
+        facts = {"ptx": listed[0] if alone else None, "candidates": [] if alone else listed, "operand": None, "all": []}
+        out.append(
+            Meaning(
+                kind="instruction",
+                title=listed[0] if alone else f"{len(found):,} instructions with '{shown(asked)}'",
+                link=links.path_of(found[0]) if alone else f"/instructions?q={quote(asked)}",
+                facts=facts,
+                notices=(f"The first {MOST_CANDIDATES} are listed.",) if len(found) > MOST_CANDIDATES else (),
+            )
+        )
+    return out

@@ -1,0 +1,153 @@
+"""Names of CUTLASS's atoms, taken apart: shape, types and layout say which PTX instruction an atom is.
+
+CUTLASS 4, include/cute/arch/mma_sm*.hpp and copy_sm75, 90, 100.hpp. SM80_16x8x16_F32F16F16F32_TN is D, A, B, C; a GMMA
+atom has D, A and B. Behind stand A's and B's layouts, T for row and N for col.
+"""
+
+from __future__ import annotations
+
+import re
+
+from layouts import catalog
+from layouts.errors import LayoutError
+from layouts.instruction import Instruction
+from layouts.reader.found import Found, instruction
+
+_TYPES = {
+    "TF32": "tf32", "BF16": "bf16", "F64": "f64", "F32": "f32", "F16": "f16", "E4M3": "e4m3", "E5M2": "e5m2",
+    "E3M2": "e3m2", "E2M3": "e2m3", "E2M1": "e2m1", "S32": "s32", "S8": "s8", "U8": "u8", "S4": "s4", "U4": "u4",
+    "U1": "b1",
+}  # fmt: skip
+_TYPE = "|".join(_TYPES)
+_MMA = re.compile(
+    r"\b(?:SM(?P<sm>\d{2,3})\w{0,24}?(?:::\w{1,24}?){0,4}?(?:::|_))?(?P<sparse>SPARSE(?:_|::))?(?:G?MMA_)?"
+    rf"(?P<m>\d+)x(?P<n>\d+)x(?P<k>\d+)_(?P<types>(?:{_TYPE}){{3,4}})?_?(?P<ending>[A-Z]\w*)"
+    r"(?:\s*<(?P<given>[^<>]*)>)?"
+)
+_GIVEN = re.compile(r"\b(?:float_|type_float_|cutlass::float_)?(e\dm\d|ue\dm\d)(?:_unpacksmem)?(?:_t)?\b")
+_COPY = re.compile(
+    r"\bSM(?P<sm>\d+)_(?:(?P<unit>U\d+)x(?P<units>\d+)|SU(?P<packed>[46])_DU8x16_x(?P<count>\d+))"
+    r"_(?P<what>LDSM|STSM|MOVM)_(?P<way>[NT])\b"
+)
+_OPCODES = {"LDSM": "ldmatrix", "STSM": "stmatrix", "MOVM": "movmatrix"}
+_LAYOUTS = {"T": "row", "N": "col"}
+_UNKNOWN = re.compile(r"\bSM1[01]\d_(?:MMA|TMEM)\w*")
+_MOST = 64  # atoms of one text
+_TENSOR_MEMORY = "SM100 atoms are tcgen05 instructions, which Lanescope does not draw yet."
+
+
+def read(text: str) -> tuple[Found, ...]:
+    """The instruction of every atom in a text; LayoutError where an atom is named that no instruction is."""
+    found: list[Instruction] = []
+    named: list[str] = []
+    for pattern, known in ((_MMA, _product), (_COPY, _moved)):
+        for match in pattern.finditer(text):
+            spelled = pattern is _COPY or match["sm"] or match["types"]
+            if spelled and match[0] not in named and len(named) < _MOST:
+                named.append(match[0])
+                found += known(match)
+    if not found:
+        if unknown := _UNKNOWN.search(text):
+            raise LayoutError("unknown_atom", f"'{unknown[0]}' is not read.", _TENSOR_MEMORY, "text")
+        if named:
+            raise LayoutError(
+                "unknown_atom",
+                f"No PTX instruction has the shape and types of '{catalog.shorten(named[0])}'.",
+                "An atom is read by its name, e.g. SM80_16x8x16_F32F16F16F32_TN.",
+                "text",
+            )
+        return ()
+    where = "A and B through descriptors" if re.search(r"_SS\b|_SS_", text) else ""
+    where = "A in registers, B through a descriptor" if re.search(r"_RS\b|_RS_", text) else where
+    by_descriptor = found[0].family.by_descriptor and where and len(set(found)) == 1
+    return instruction(
+        found, f"'{catalog.shorten(named[0], 60)}'", (f"The atom reads {where}.",) if by_descriptor else ()
+    )
+
+
+def _product(match: re.Match[str]) -> list[Instruction]:
+    """The products with an atom's shape, types, layouts and modifiers."""
+    sizes = {dim: int(match[dim]) for dim in "mnk"}
+    text, ending = match[0], match["ending"].split("_")
+    types = [_TYPES[name] for name in re.findall(_TYPE, match["types"] or "")]
+    given = _GIVEN.findall(match["given"] or "")
+    sparse = "SPARSE" in text or "GMMA_64" in text  # GMMA::SPARSE::GMMA_64…, where a dense one is GMMA::MMA_64…
+    scaled = "VS" in ending or "BLOCKSCALED" in text
+    if not types and match["given"] is not None:
+        parts = [part.strip() for part in match["given"].split(",")]
+        known = [_GIVEN.fullmatch(part) for part in parts]
+        d = {"float": "f32", "half_t": "f16"}.get(next((p for p in parts if p in ("float", "half_t")), ""), "")
+        types = [d, *(m[1] for m in known[:2] if m)] if d else []
+    vector = next((int(part) for part in (match["given"] or "").split(",") if part.strip().isdecimal()), 0)
+    sides = next((part for part in ending if re.fullmatch("[TN]{2}", part)), "")
+    layouts = tuple(_LAYOUTS[letter] for letter in sides)
+    modifiers = {"satfinite"} if "SATURATE" in ending else set()
+    out = []
+    for i in catalog.instructions():
+        if not i.family.multiplies or i.family.loads or i.sizes != sizes or i.syntax.opcode.startswith("wmma"):
+            continue
+        own = [i.types[name] for name in "dabc" if name in i.types]
+        if types and own[: len(types)] != types:
+            continue
+        if bool(i.family.scale_blocks) != scaled or any(op.sparsity for op in i.operands.values()) != sparse:
+            continue
+        if i.syntax.layouts and layouts and i.syntax.layouts != layouts:
+            continue
+        if not types and not i.family.scale_blocks and "kind::f8f6f4" not in i.modifiers:
+            continue
+        out.append(i)
+    return _told_apart(out, modifiers, ending, bool(match["types"]), given, vector)
+
+
+def _told_apart(
+    found: list[Instruction], modifiers: set[str], ending: list[str], spelled: bool, given: list[str], vector: int
+) -> list[Instruction]:
+    """Of instructions with the same shape and types those whose other words an atom's name says, too."""
+    logic = {"XORPOPC": "xor", "ANDPOPC": "and"}
+    modifiers = modifiers | {logic[part] for part in ending if part in logic}
+
+    def fits(i: Instruction) -> bool:
+        own = set(i.modifiers)
+        if ("satfinite" in own) != ("satfinite" in modifiers) or own & {"rn", "rz", "rm", "rp"}:
+            return False
+        if own & {"xor", "and"} and modifiers & {"xor", "and"} and not own & modifiers:
+            return False
+        if spelled and any(word.startswith("kind::") for word in own):
+            return False
+        if not spelled and not i.family.scale_blocks and "kind::f8f6f4" not in own:
+            return False
+        scale = [name for name in given if name.startswith("u")]
+        if scale and i.types.get("s") not in scale:
+            return False
+        return not (vector and i.family.scale_blocks and i.sizes["k"] // i.family.scale_blocks != vector)
+
+    fitting = [i for i in found if fits(i)]
+    full = [i for i in fitting if any(word.startswith("scale_vec::") for word in i.modifiers)]
+    return full or fitting  # CUTLASS writes .scale_vec, which PTX lets be left out where there is one
+
+
+def _moved(match: re.Match[str]) -> list[Instruction]:
+    """The load, store or move of a copy atom."""
+    opcode, turned = _OPCODES[match["what"]], match["way"] == "T"
+    if match["packed"]:
+        word = {"4": "b4x16_p64", "6": "b6x16_p32"}[match["packed"]]
+        wanted = {"x" + match["count"], word}
+        return [
+            i for i in catalog.instructions() if i.syntax.opcode == opcode and i.shape == "m8n16" and _has(i, wanted)
+        ]
+    bits, units = int(match["unit"][1:]), int(match["units"])
+    out = []
+    for i in catalog.instructions():
+        if i.syntax.opcode != opcode or ("trans" in i.modifiers) != turned:
+            continue
+        op = next(iter(i.operands.values()))
+        if i.family.unpacks or op.element.bits != (16 if bits == 32 else bits):
+            continue
+        held = op.registers * 32 // bits  # of one thread: how many of the atom's units
+        if held == units:
+            out.append(i)
+    return out
+
+
+def _has(i: Instruction, words: set[str]) -> bool:
+    return words <= {*i.modifiers, *i.syntax.types}

@@ -1,0 +1,42 @@
+"""One meaning of a text, and how instructions are found by shape and types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from layouts.instruction import Instruction
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a text may mean: its kind, a title for people, what it says as the kind has it, what to look at.
+
+    sure: whether it can mean nothing else.
+    """
+
+    kind: str
+    title: str
+    facts: Mapping[str, Any]
+    notices: tuple[str, ...] = ()
+    sure: bool = False
+    undetermined: tuple[str, ...] = field(default=())
+
+
+def instruction(
+    found: Iterable[Instruction], what: str, notices: tuple[str, ...] = (), operand: str | None = None
+) -> tuple[Found, ...]:
+    """The meaning of a text that names these instructions: one for sure, several as candidates, none not at all."""
+    names = tuple(dict.fromkeys(i.ptx for i in found))
+    if not names:
+        return ()
+    one = len(names) == 1
+    facts = {
+        "ptx": names[0] if one else None,
+        "candidates": [] if one else list(names),
+        "operand": operand,
+        "all": [names[0]] if one else [],
+    }
+    title = names[0] if one else f"{what}: {len(names)} instructions fit"
+    return (Found("instruction", title, facts, notices, sure=one),)

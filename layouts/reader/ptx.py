@@ -1,0 +1,45 @@
+"""PTX: every instruction of a text, in order; in asm statements of C++ as well as alone."""
+
+from __future__ import annotations
+
+import re
+
+from layouts import catalog
+from layouts.errors import LayoutError
+from layouts.instruction import Instruction
+from layouts.reader.found import Found
+
+_ESCAPED = re.compile(r"\\[nt]")
+_JOINED = re.compile(r'"\s*"')  # between two pieces of one string literal
+_OPERAND = re.compile(r"/\s*(\w+)\s*$")
+_MOST = 64  # instructions of one text that are told
+_MOST_WRONG = 3  # texts that are no instruction and are told so; each is compared with all there are
+
+
+def read(text: str) -> tuple[Found, ...]:
+    """The instructions that a text spells. LayoutError where it spells one that does not exist and no other."""
+    joined = _JOINED.sub("", _ESCAPED.sub(" ", text))
+    found: list[Instruction] = []
+    wrong: dict[str, LayoutError] = {}
+    for match in catalog.OPCODE.finditer(joined):
+        if not match[2] or match[0] in wrong or len(wrong) > _MOST_WRONG:
+            continue  # without qualifiers it is a word of C++ or of a sentence
+        try:
+            found.append(catalog.find(match[0]))
+        except LayoutError as error:
+            wrong[match[0]] = error
+    if not found:
+        if wrong:
+            raise next(iter(wrong.values()))
+        return ()
+    names = list(dict.fromkeys(i.ptx for i in found))
+    notices = tuple(one.message for one in list(wrong.values())[:_MOST_WRONG])
+    if len(names) > _MOST:
+        notices = (*notices, f"{len(names)} instructions; the first {_MOST} are told.")
+        names = names[:_MOST]
+    one = len(names) == 1
+    operand = _OPERAND.search(joined.strip()) if one else None
+    letter = operand[1] if operand and operand[1] in found[0].operands else None
+    title = names[0] if one else f"{len(names)} instructions"
+    facts = {"ptx": names[0], "candidates": [], "operand": letter, "all": [i.ptx for i in found][:_MOST]}
+    return (Found("instruction", title, facts, notices, sure=one and not wrong),)

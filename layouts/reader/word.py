@@ -1,0 +1,77 @@
+"""A 64-bit matrix descriptor, in every spelling of layouts.spelling, or code that builds one."""
+
+from __future__ import annotations
+
+import re
+
+from layouts.bits import hex_word
+from layouts.descriptor import FIELDS, Descriptor
+from layouts.expression import LONGEST
+from layouts.reader.found import Found
+from layouts.spelling import read_word
+from layouts.statements import read_code
+
+_NUMBER = re.compile(
+    r"\s*(?:0[xX][0-9a-fA-F]|0[bB][01]|0[dD][0-9]|[0-9a-fA-F]{1,8}\s*:\s*(?:0[xX])?[0-9a-fA-F]{1,8}\s*;?\s*$)"
+)
+_BARE = re.compile(r"\s*[0-9a-fA-F][0-9a-fA-F_'` ]*;?\s*")
+_PAIR = re.compile(r"\s*(?:make_uint2\s*\(|[({\[])\s*(?:\w+\s*=\s*)?(?:0[xX])?[0-9a-fA-F]+\s*,")
+_CODE = re.compile(
+    r"<<|\buint64_t\s+\w+\s*=|\breturn\b|\bbitfield\b|\b(?:leading|stride)_byte_offset_|\bstart_address_"
+)
+_SHORT = re.compile(r"\s*[0-9a-fA-F]{1,7}\s*:\s*[0-9a-fA-F]{1,7}\s*")  # hi:lo that may be a layout as well
+_DIGITS = 9  # hex digits from which digits alone are a word of 64 bits
+_OTHER = re.compile(r"(?<![\w.])(?:wg|w)?mma\.|[A-Z]+MMA\b")
+
+
+def read(text: str) -> tuple[Found, ...]:
+    """The word that a text spells or builds; LayoutError where it looks like one and is none."""
+    if len(text) > LONGEST or _OTHER.search(text):
+        return ()
+    digits = re.sub(r"[^0-9a-fA-F]", "", text) if _BARE.fullmatch(text) else ""
+    bare = len(digits) >= _DIGITS and any(letter.isdecimal() for letter in digits)
+    if bare or _NUMBER.match(text) or (_PAIR.match(text) and ":" not in text):
+        return _spelled(text)
+    if not _CODE.search(text):
+        return ()
+    if re.search(r"\breturn\b|[;=]|[A-Za-z_]\w*\s*\(\s*&?\s*[A-Za-z_]", text.strip().rstrip(";")):
+        return _built(text)
+    return _spelled(text)
+
+
+def _spelled(text: str) -> tuple[Found, ...]:
+    read = read_word(text, "text")
+    small = read.word >> 32 == 0
+    short = _SHORT.fullmatch(text) is not None
+    notices = [note.text for note in read.warnings]
+    if small and not notices:
+        notices.append(
+            "Bits 32 to 63 are 0: no SBO and no swizzle. A whole descriptor has 64 bits; was the high word lost?"
+        )
+    out = [_descriptor(read.word, tuple(notices), not (small or short or notices))]
+    meant = {note.word for note in read.warnings} - {read.word}
+    out += [_descriptor(word, ("What arithmetic in 64 bits throughout gives.",), False) for word in sorted(meant)]
+    return tuple(out)
+
+
+def _descriptor(word: int, notices: tuple[str, ...], sure: bool) -> Found:
+    facts = {"word": hex_word(word), "format": "wgmma"}
+    return Found("descriptor", f"wgmma matrix descriptor {hex_word(word)}", facts, notices, sure)
+
+
+def _built(text: str) -> tuple[Found, ...]:
+    if "=" in text and "{" not in text and "return" not in text and text.count(";") <= 1 and "bitfield" not in text:
+        return _spelled(text)  # one declaration
+    built = read_code(text, "text")
+    descriptor = Descriptor(built.word)
+    said = descriptor.facts
+    facts = {
+        "fields": {f.amount: said[f.amount] for f in FIELDS if f.name != "start_address"},
+        "start": built.start or descriptor.start_address,
+        "format": "wgmma",
+        "word": None if built.start else hex_word(built.word),
+        "warnings": list(built.notices),
+    }
+    told = f"start address from '{built.start}'" if built.start else hex_word(built.word)
+    open_ = ("start",) if built.start else ()
+    return (Found("builder", f"Code that builds a descriptor: {told}", facts, built.notices, not built.notices, open_),)

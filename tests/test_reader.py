@@ -1,0 +1,242 @@
+"""Any text: what the recognisers say of it, held to CUTLASS's own headers where it is an atom."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from starlette.testclient import TestClient
+
+from app.main import create_app
+from app.read import draw, reading
+from layouts import catalog, cute, reader
+from layouts.errors import LayoutError
+from tests.test_cli import lanescope
+
+GOLDEN = Path(__file__).parent / "golden" / "cutlass_ptx.txt.gz"
+M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+WGMMA = "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16"
+LDMATRIX = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
+
+
+@pytest.fixture(scope="module")
+def client() -> TestClient:
+    return TestClient(create_app())
+
+
+def fits(text: str) -> list[str]:
+    """The instructions that a text names, or may name."""
+    facts = reader.read(text).found[0].facts
+    return [facts["ptx"]] if facts["ptx"] else list(facts["candidates"])
+
+
+def test_every_atom_of_cutlass_is_the_instruction_that_it_emits() -> None:
+    """Names and asm lines of include/cute/arch of CUTLASS 4, but for the operands; each name once."""
+    rows = [line.rsplit(" ", 1) for line in gzip.decompress(GOLDEN.read_bytes()).decode().splitlines()]
+    assert len(rows) > 2300
+    several = []
+    for name, ptx in rows:
+        found = fits(name)
+        assert catalog.find(ptx).ptx in found, name
+        if len(found) > 1:
+            several.append(name)
+    assert len(several) == 2 and all("float_ue8m0_t, VS" in name for name in several)  # the vector size is left open
+
+
+@pytest.mark.parametrize(
+    ("text", "ptx"),
+    [
+        ("wgmma.mma_async.m64n128k16.f32.bf16.bf16 {%0}, %1, %2, p, 1, 1, 0, 0;", WGMMA),
+        ('asm volatile("mma.sync.aligned.m16n8k16.row.col"\n  ".f32.f16.f16.f32 {%0}, {%1};\\n" ::);', M16),
+        ('"mma.sync.aligned.m16n8k16\\n\\t.row.col.f32.f16.f16.f32"', M16),
+        ("using Atom = MMA_Atom<SM80_16x8x16_F32F16F16F32_TN>;", M16),
+        ("SM90_64x128x16_F32BF16BF16_SS", WGMMA),
+        ("cute::SM90::GMMA::MMA_64x128x16_F32BF16BF16_RS<GMMA::Major::K, GMMA::Major::MN>", WGMMA),
+        ("Copy_Atom<SM75_U32x4_LDSM_N, half_t>{}", LDMATRIX),
+        ("nvcuda::wmma::fragment<matrix_a, 16, 16, 16, half, row_major>", "wmma.load.a.sync.aligned.row.m16n16k16.f16"),
+        ("wmma::fragment<wmma::accumulator, 16, 16, 16, float> c;", "wmma.load.c.sync.aligned.row.m16n16k16.f32"),
+        (
+            "mma.sync.aligned.kind::f8f6f4.sp::ordered_metadata.m16n8k64.row.col.f32.e2m1.e2m1.f32",
+            "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4.f32.e2m1.e2m1.f32",
+        ),
+    ],
+)
+def test_one_instruction(client: TestClient, text: str, ptx: str) -> None:
+    assert fits(text) == [ptx] and reader.read(text).found[0].sure
+    answer = client.get("/read", params={"text": text}, follow_redirects=False)
+    assert answer.status_code == 303 and urlsplit(answer.headers["location"]).path == f"/i/{ptx}"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("HMMA.16816.F32", [M16]),
+        ("        /*0a50*/   HMMA.16816.F32.BF16 R4, R8, R10, R4 ;", [M16.replace("f16", "bf16")]),
+        ("HMMA.1688.F32.TF32 R4", ["mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"]),
+        ("IMMA.16832.S8.U8.SAT", ["mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s8.u8.s32"]),
+        ("BMMA.168256.XOR.POPC", ["mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc"]),
+        ("HGMMA.64x128x16.F32.BF16 R24, gdesc[UR4], R24", [WGMMA]),
+        ("QGMMA.64x8x32.F32.E4M3.E5M2", ["wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e5m2"]),
+        ("LDSM.16.M88.4 R4, [R2]", [LDMATRIX]),
+        ("LDSM.16.MT88.2", ["ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16"]),
+        ("STSM.16.M88", ["stmatrix.sync.aligned.m8n8.x1.shared.b16"]),
+        ("MOVM.16.MT88", ["movmatrix.sync.aligned.m8n8.trans.b16"]),
+    ],
+)
+def test_sass_names_candidates_and_never_more(client: TestClient, text: str, expected: list[str]) -> None:
+    (found,) = reader.read(text).found
+    assert list(found.facts["candidates"]) == expected and found.facts["ptx"] is None and not found.sure
+    page = client.get("/read", params={"text": text}, follow_redirects=False)
+    assert page.status_code == 200 and all(f'href="/i/{ptx}"' in page.text for ptx in expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("0x4000004000010100", "0x4000004000010100"), ("4000004000010100", "0x4000004000010100"),
+        ("40000040:00010100", "0x4000004000010100"), ("{0x00010100, 0x40000040}", "0x4000004000010100"),
+        ("1ull << 62 | (uint64_t)(1024 >> 4) << 32 | 1 << 16 | 0x100", "0x4000004000010100"),
+        ("constexpr uint64_t desc = 0x4000004000010100ull;", "0x4000004000010100"),
+        ("desc.bitfield.stride_byte_offset_ = 64; desc.bitfield.layout_type_ = 1;", "0x4000004000000000"),
+    ],
+)  # fmt: skip
+def test_one_word(client: TestClient, text: str, word: str) -> None:
+    found = reader.read(text).found
+    assert [one.facts["word"] for one in found] == [word] and found[0].sure
+    answer = client.get("/read", params={"text": text}, follow_redirects=False)
+    assert answer.status_code == 303 and answer.headers["location"] == f"/descriptor/wgmma/{word}"
+
+
+def test_a_shift_of_32_bits_shows_both_words(client: TestClient) -> None:
+    words = [one.facts["word"] for one in reader.read("1 << 62 | 0x100").found]
+    assert words == ["0x0000000000000100", "0x4000000000000100"]
+    page = client.get("/read", params={"text": "1 << 62 | 0x100"}, follow_redirects=False)
+    assert page.status_code == 200 and "shifts a 32-bit value" in page.text and words[1] in page.text
+
+
+def test_code_leaves_the_start_to_its_symbol() -> None:
+    code = "uint64_t d = (uint64_t)(1024 >> 4) << 32 | 1ull << 62; return d | ((uint64_t)(addr & 0x3FFFF) >> 4);"
+    (found,) = reader.read(code).found
+    assert found.kind == "builder" and found.facts["word"] is None and found.facts["start"] == "addr"
+    assert found.facts["fields"] == {"lbo_bytes": 0, "sbo_bytes": 1024, "base_offset": 0, "swizzle": "128B"}
+    link = urlsplit(reading.read(code).link)
+    assert link.path == "/descriptor" and parse_qs(link.query)["word"] == [code]
+
+
+def test_a_layout_says_what_it_is() -> None:
+    text = "Sw<3,4,3> o smem_ptr[16b](unset) o ((_8,_8),_64):((_64,_512),_1)"
+    (found,) = reader.read(text).found
+    assert found.sure and {name: found.facts[name] for name in ("shape", "stride", "swizzle", "element_bits")} == {
+        "shape": "((8,8),64)", "stride": "((64,512),1)", "swizzle": "3,4,3", "element_bits": 16,
+    }  # fmt: skip
+    assert (found.facts["size"], found.facts["cosize"], found.facts["modes"]) == (4096, 4096, 2)
+    grid = draw.offsets(text)
+    assert grid and (grid.rows, grid.cols) == (64, 64)
+    assert grid.index[1][:9] == (72, 73, 74, 75, 76, 77, 78, 79, 64)  # row 1 of a 128-byte atom: chunks 1, 0
+    assert cute.parse(found.facts["cute"]) == cute.parse(text)
+
+
+@pytest.mark.parametrize("text", ["8:1", "16:32"])
+def test_what_may_be_two_things_is_not_decided(client: TestClient, text: str) -> None:
+    kinds = [one.kind for one in reader.read(text).found]
+    assert kinds == ["layout", "descriptor"] and reading.certain(text) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "page"),
+    [
+        ("swizzle", "/guide/swizzle"), ("LBO", "/guide/lbo-sbo"), ("SBO", "/guide/lbo-sbo"), ("K-major", "/smem"),
+        ("bank conflict", "/banks"), ("metadata", "/guide/sparsity"), ("tcgen05", "/guide/wmma-mma-wgmma"),
+        ("transpose", "/guide/bytes-and-trans"), ("fragment", "/guide/lanes-and-fragments"),
+        ("fp8", "/instructions?q=e4m3"), ("m16n8k16 bf16", "/instructions?q=m16n8k16%20bf16"),
+        ("wgmma", "/guide/wmma-mma-wgmma"),
+    ],
+)  # fmt: skip
+def test_a_word_finds_its_pages(client: TestClient, text: str, page: str) -> None:
+    told = reading.read(text)
+    links = [one.link for one in (told, *told.also)]
+    assert page in links, links
+    for link in links:
+        assert client.get(link).status_code == 200, link
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("mma.sync.aligned.m16n8k12.row.col.f32.f16.f16.f32", "unknown_instruction"),
+        ("SM80_16x8x17_F32F16F16F32_TN", "unknown_atom"), ("SM80_8x8x4_C64C64C64C64_TN", "unknown_atom"),
+        ("SM100_MMA_F16BF16_SS", "unknown_atom"), ("HMMA.99999.F32", "unknown_sass"),
+        ("wmma::fragment<matrix_a, 16, 16, 17, half, row_major>", "unknown_fragment"),
+        ("(8,64):(64", "bad_cute"), ("0x40000040000101001", "bad_word"),
+        ("hello", ""), ("", ""), ("(", ""), ("&?#", ""),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_told_and_nothing_is_guessed(client: TestClient, text: str, code: str) -> None:
+    told = reader.read(text)
+    assert not told.found and [error.code for error in told.refused][:1] == ([code] if code else [])
+    said = reading.read(text)
+    assert said.kind == "unknown" and said.facts == {} and said.notices and said.link.startswith("/read?")
+    page = client.get("/read", params={"text": text})
+    assert page.status_code == 200 and "What the box takes" in page.text
+
+
+def test_several_instructions_stand_in_their_order(client: TestClient) -> None:
+    text = f'asm("{LDMATRIX} ..."); asm("{M16} ..."); asm("{LDMATRIX} ..."); asm("wgmma.fence.sync.aligned;");'
+    told = client.post("/api/v1/read", json={"text": text}).json()
+    assert told["kind"] == "instruction" and told["facts"]["all"] == [LDMATRIX, M16, LDMATRIX]
+    assert [one["link"] for one in told["also"]] == ["/guide/wgmma.fence"]
+    assert reading.certain(text) == ""
+
+
+def test_an_operand_is_pinned(client: TestClient) -> None:
+    told = client.post("/api/v1/read", json={"text": f"{M16}/b"}).json()
+    assert told["facts"]["operand"] == "b" and told["link"] == f"/i/{M16}?pin=b:0,0"
+
+
+def test_what_was_typed_is_kept(client: TestClient) -> None:
+    page = client.get("/read", params={"text": '"><script>alert(1)</script>'}).text
+    assert "<script>alert" not in page and "&gt;&lt;script&gt;alert(1)&lt;/script&gt;</textarea>" in page
+
+
+def test_the_old_address_leads_the_same_way(client: TestClient) -> None:
+    for text in (M16, "wait_group", "0x4000004000010100"):
+        old, new = (
+            client.get(at, params={name: text}, follow_redirects=False)
+            for at, name in (("/go", "ptx"), ("/read", "text"))
+        )
+        assert old.status_code == new.status_code == 303 and old.headers["location"] == new.headers["location"]
+
+
+def test_too_long_and_too_many_keys(client: TestClient) -> None:
+    with pytest.raises(LayoutError, match="65537 characters"):
+        reader.read("x" * (reader.LONGEST + 1))
+    assert client.post("/api/v1/read", json={"text": "x", "kind": "y"}).json()["error"]["code"] == "unknown_key"
+    assert client.post("/api/v1/read", json={}).json()["error"]["field"] == "text"
+
+
+def test_the_command_prints_what_the_api_answers(client: TestClient, tmp_path: Path) -> None:
+    file = tmp_path / "kernel.cu"
+    file.write_text(f'asm("{M16}");')
+    done = lanescope("read", str(file), "--json")
+    assert json.loads(done.stdout) == client.post("/api/v1/read", json={"text": file.read_text()}).json()
+    told = lanescope("read", str(file))
+    assert told.returncode == 0 and told.stdout.splitlines() == [f"instruction: {M16}", f"  /i/{M16}"]
+    file.write_text("nothing")
+    assert lanescope("read", str(file)).returncode == 1
+    assert lanescope("read", str(tmp_path / "missing")).returncode == 2
+
+
+def test_long_texts_are_read_in_no_time_to_speak_of() -> None:
+    """Shapes that make a careless pattern or loop go round for ever; a test that hangs is the failure."""
+    pieces = ("a", "a ", '"', "\\n", "SM90::", "SM1_", "mma ", "wgmma.x", "fragment<", "(", "8:", "<<", "0x1 ", "a::")
+    for piece in (*pieces, "SM80_16x8x16_F32F16F16F32_TN ", "HMMA.16816 ", "HMMA.", "mma.m16n8k7.", "return ", "{1,"):
+        try:
+            assert len(reader.read((piece * reader.LONGEST)[: reader.LONGEST]).found) <= 1
+        except LayoutError as error:
+            raise AssertionError(piece) from error
+    kernel = "\n".join(f'asm("{i.ptx} {{%0}};");' for i in catalog.instructions()[::5])
+    (found,) = reader.read(kernel[: reader.LONGEST]).found
+    assert len(found.facts["all"]) == 64 and any("the first 64" in notice for notice in found.notices)
