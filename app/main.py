@@ -174,6 +174,10 @@ def create_app(
         """Prometheus text: requests by route and status, runs by kind and outcome, the queue, worker restarts."""
         return Response(generate_latest(app.state.metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
+    @app.get("/favicon.ico", include_in_schema=False)
+    def favicon() -> Response:
+        return Body((STATIC / "kit" / "icon.svg").read_bytes(), "image/svg+xml")
+
     @app.get("/palette.css", include_in_schema=False)
     def palette_css() -> Response:
         return Body(css().encode(), "text/css")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Iterable
@@ -44,6 +45,7 @@ FAMILY_NAMES = tuple(
 )  # in the order of menus
 SPACES = tuple(dict.fromkeys(space for row in families() for space in row.spaces if space))
 OPCODES = {row.opcode.text: row.opcode for row in families()}
+SHORTS = {row.opcode.short: row.opcode.text for row in families() if row.opcode.short}  # wgmma → wgmma.mma_async
 OPCODE_WORDS = frozenset(
     word for opcode in OPCODES.values() for word in opcode.words[1:]
 )  # those that may follow its first
@@ -294,6 +296,9 @@ def _unfinished(opcode: str, syntax: Syntax) -> LayoutError:
 
 
 def _refusal(opcode: str, syntax: Syntax) -> LayoutError:
+    whole = SHORTS.get(syntax.opcode)
+    if whole and replace(syntax, opcode=whole).key not in _index():
+        syntax = replace(syntax, opcode=whole)  # its short name is understood: told is what else is wrong
     if syntax.opcode not in OPCODES and not (syntax.shape or syntax.layouts or syntax.types):
         return _unfinished(opcode, syntax)
     near = nearest(syntax)
@@ -309,6 +314,9 @@ def _refusal(opcode: str, syntax: Syntax) -> LayoutError:
         allowed = _unique(
             _text(part, i.syntax) or "none" for i in instructions() if all(_same(p, closest, i.syntax) for p in others)
         )
+        if part == "shape" and given and (said := _size_said(given, allowed)):
+            reasons.append(said)
+            continue
         label = part[:-1] if part in ("layouts", "modifiers") else part
         said = (
             f"{label} '{given}' is not legal here" if given else f"{label} {'are' if part == 'types' else 'is'} missing"
@@ -319,6 +327,30 @@ def _refusal(opcode: str, syntax: Syntax) -> LayoutError:
     if len(missing) > 1:
         reasons.append(f"{', '.join(missing[:-1])} and {missing[-1]} are missing")
     return _no_instruction(opcode, "; ".join(reasons), near)
+
+
+def _size_said(given: str, allowed: list[str]) -> str:
+    """What is wrong with a shape of which one size is wrong: the size, and what it may be beside the others; "" where
+    more than one is.
+    """
+    sizes, legal = sizes_of(given), [sizes_of(shape) for shape in allowed]
+    for dim, size in sizes.items():
+        fitting = sorted({s[dim] for s in legal if s.keys() == sizes.keys() and {**s, dim: size} == sizes})
+        if fitting:
+            return f"shape '{given}' is not legal here: {dim.upper()} is {size} (allowed: {_sizes(fitting)})"
+    return ""
+
+
+def _sizes(values: list[int]) -> str:
+    """Ascending sizes in words: all of them, or the step between them where they are many.
+
+    >>> _sizes([8, 16]), _sizes([8, 16, 24, 32, 40, 48])
+    ('8 or 16', 'multiples of 8 from 8 to 48')
+    """
+    steps = {b - a for a, b in itertools.pairwise(values)}
+    if len(values) > 4 and len(steps) == 1 and not values[0] % (step := min(steps)):
+        return f"multiples of {step} from {values[0]} to {values[-1]}"
+    return reading.listed([str(value) for value in values], "or")
 
 
 def _no_instruction(opcode: str, why: str, near: list[Instruction]) -> LayoutError:

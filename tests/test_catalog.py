@@ -171,3 +171,21 @@ def test_every_family_stands_in_the_chapter_of_each_of_its_opcodes() -> None:
 )
 def test_an_opcode_stands_in_one_chapter(section: str, chapter: str) -> None:
     assert chapter_of(Opcode("x", "does", PTX(section))).section == chapter
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("wgmma.mma_async.m64n12k16.f32.f16.f16", "N is 12 (allowed: multiples of 8 from 8 to 256)"),
+        ("wgmma.m64n12k16.f32.f16.f16", "N is 12 (allowed: multiples of 8 from 8 to 256)"),
+        ("mma.m16n8k12.row.col.f32.f16.f16.f32", "K is 12 (allowed: 8 or 16)"),
+        ("wgmma.mma_async.sp.m64n64k16.f32.f16.f16", "K is 16 (allowed: 32)"),
+        ("mma.m32n8k16.row.col.f32.f16.f16.f32", "M is 32 (allowed: 16)"),
+    ],
+)
+def test_a_wrong_size_is_told_and_nothing_else(text: str, told: str) -> None:
+    with pytest.raises(LayoutError) as caught:
+        catalog.find(text)
+    assert told in caught.value.message and "opcode" not in caught.value.message
+    head = text.split(".m", 1)[0].split(".")[0]
+    assert all(ptx.startswith(head) for ptx in caught.value.nearest)

@@ -75,3 +75,13 @@ def test_an_address_of_the_catalogue_leads_there(client: TestClient, query: str)
 
 def test_any_other_query_is_the_home_page(client: TestClient) -> None:
     assert client.get("/?utm_source=x", follow_redirects=False).status_code == 200
+
+
+def test_an_error_page_is_for_people_and_leads_on(client: TestClient) -> None:
+    page = client.get("/i/mma.m16n8k12.row.col.f32.f16.f16.f32")
+    assert page.status_code == 404 and "<title>No such instruction" in page.text
+    assert 'value="mma.m16n8k12.row.col.f32.f16.f16.f32"' in page.text and "K is 12" in page.text
+    assert 'href="/read?text=mma.m16n8k12' in page.text and 'href="/instructions"' in page.text
+    missing = client.get("/nothing")
+    assert missing.status_code == 404 and "<title>No such page" in missing.text and "not_found" not in missing.text
+    assert client.get("/favicon.ico").headers["content-type"].startswith("image/svg")

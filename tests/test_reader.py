@@ -53,6 +53,7 @@ def test_every_atom_of_cutlass_is_the_instruction_that_it_emits() -> None:
         ('asm volatile("mma.sync.aligned.m16n8k16.row.col"\n  ".f32.f16.f16.f32 {%0}, {%1};\\n" ::);', M16),
         ('"mma.sync.aligned.m16n8k16\\n\\t.row.col.f32.f16.f16.f32"', M16),
         ("using Atom = MMA_Atom<SM80_16x8x16_F32F16F16F32_TN>;", M16),
+        ("wgmma.m64n128k16.f32.bf16.bf16", WGMMA),
         ("SM90_64x128x16_F32BF16BF16_SS", WGMMA),
         ("cute::SM90::GMMA::MMA_64x128x16_F32BF16BF16_RS<GMMA::Major::K, GMMA::Major::MN>", WGMMA),
         ("Copy_Atom<SM75_U32x4_LDSM_N, half_t>{}", LDMATRIX),

@@ -87,5 +87,5 @@ def of_router(status: int, method: str, path: str, allowed: str, detail: str) ->
     if status == 405:
         return LayoutError(code, f"{path} takes no {shown(method)}.", f"Allowed: {allowed}. See /docs.")
     if status == 404:
-        return LayoutError(code, f"There is nothing at {path}.", "The catalogue is at /, the API at /docs.")
+        return LayoutError(code, f"There is nothing at {path}.", "The catalogue is at /instructions, the API at /docs.")
     return LayoutError(code, f"{path}: {detail}", "See /docs.")

@@ -113,9 +113,15 @@ def answer(request: Request, status: int, error: LayoutError, headers: dict[str,
     context = {
         "error": error,
         "status": status,
-        "typed": request.path_params.get("rest") or request.query_params.get("ptx", ""),
+        "typed": _typed(request),
     }
     return Body(rendered(request, "kit/error.html", context), HTML, status=status, keep=False, headers=headers)
+
+
+def _typed(request: Request) -> str:
+    """What somebody asked for, as far as it is text for the paste box."""
+    given = (request.path_params.get("rest"), *(request.query_params.get(name) for name in ("text", "ptx", "q")))
+    return next((text for text in given if text), "")
 
 
 def closing(scope: Scope, error: LayoutError) -> Response:

@@ -11,6 +11,7 @@ from app.read.facts import Reading
 from app.read.reading import read
 from app.read.schemas import ReadBody
 from layouts import reading
+from layouts.reader import LONGEST
 
 router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
 
@@ -21,4 +22,4 @@ def read_api(given: Given) -> Response:
     SASS, or a word; the page that shows it, and what else it may mean.
     """
     reading.keys(given, ("text",))
-    return json_body(read(given.get("text")))
+    return json_body(read(reading.text(given.get("text"), "text", LONGEST)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -141,7 +142,7 @@ def _topic(title: str, page: str, summary: str = "") -> Meaning:
 
 def _looked_up(text: str) -> list[Meaning]:
     """Pages and instructions that the words of a text find."""
-    words = text.lower().split()
+    words = re.findall(r"[\w-]+", text.lower())
     if not 0 < len(words) <= MOST_WORDS:
         return []
     out = [_topic(one.title, one.page, one.summary) for one in topics.find(text)]

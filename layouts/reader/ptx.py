@@ -16,6 +16,19 @@ _MOST = 64  # instructions of one text that are told
 _MOST_WRONG = 3  # texts that are no instruction and are told so; each is compared with all there are
 
 
+def _instruction(text: str) -> Instruction:
+    """An instruction by its opcode, or by the short name that people give it: wgmma.m64n256k16.f32.bf16.bf16."""
+    try:
+        return catalog.find(text)
+    except LayoutError:
+        words = re.sub(r"\s", "", text).split(".")
+        short = max(range(1, len(words)), key=lambda n: (".".join(words[:n]).lower() in catalog.SHORTS, n))
+        whole = catalog.SHORTS.get(".".join(words[:short]).lower())
+        if not whole:
+            raise
+        return catalog.find(".".join((whole, *words[short:])))
+
+
 def read(text: str) -> tuple[Found, ...]:
     """The instructions that a text spells. LayoutError where it spells one that does not exist and no other."""
     joined = _JOINED.sub("", _ESCAPED.sub(" ", text))
@@ -25,7 +38,7 @@ def read(text: str) -> tuple[Found, ...]:
         if not match[2] or match[0] in wrong or len(wrong) > _MOST_WRONG:
             continue  # without qualifiers it is a word of C++ or of a sentence
         try:
-            found.append(catalog.find(match[0]))
+            found.append(_instruction(match[0]))
         except LayoutError as error:
             wrong[match[0]] = error
     if not found:
