@@ -1,7 +1,7 @@
 """Keys and glossary of the help page."""
 
 KEYS = (
-    ("/", "to the search box, from anywhere"),
+    ("/", "to the paste box, from anywhere; there Enter sends, Shift and Enter break the line"),
     ("arrows", "move from cell to cell inside a matrix"),
     ("a  b  d", "jump to that operand's matrix"),
     ("m", "jump to the next matrix"),

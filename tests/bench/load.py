@@ -167,6 +167,12 @@ async def measured() -> list[str]:
             f"{told.rate:.0f} requests/s, p99 {told.p99:.0f} ms",
             "3,000 requests/s, p99 < 30 ms",
         )
+        home = await flood(port, ["/"], 10_000)
+        row(
+            f"home page, {CONNECTIONS} connections",
+            f"{home.rate:.0f} requests/s, p99 {home.p99:.0f} ms",
+            "1,000 requests/s",
+        )
         page = await flood(port, [f"/i/{M16}"], 10_000)
         row(f"warm instruction page, {CONNECTIONS} connections", f"{page.rate:.0f} requests/s, p99 {page.p99:.0f} ms")
         async with crowd(port, idle=1000, slow=50):
