@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import parse_qsl, unquote, urlencode
 
 from app.catalogue import facts as catalogue
 from app.catalogue import search, topics
@@ -30,6 +30,7 @@ from app.kit.page import css
 from app.kit.plotly import plotly_url
 from app.kit.settings import Settings
 from app.main import create_app
+from app.read import reading
 from app.runs.hardware import Hardware
 from layouts import catalog, palette
 from layouts.errors import LayoutError
@@ -97,6 +98,9 @@ class Site:
         path, _, query = path.partition("?")
         path = unquote(path)
         tail = f"#{query or fragment}" if query or fragment else ""
+        if path == "/read":
+            text = dict(parse_qsl(query)).get("text", "")
+            return self.target(reading.certain(text) or f"/instructions?{urlencode({'q': text} if text else {})}")
         if path == "/" and query:  # the catalogue's address once
             path = "/instructions"
         if path in CATALOGUE:

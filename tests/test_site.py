@@ -52,6 +52,14 @@ def test_it_holds_what_was_asked_for(exported: Path) -> None:
     assert (exported / "guide" / "ldmatrix.html").is_file() and (exported / "gallery.html").is_file()
 
 
+def test_the_paste_box_searches_and_what_it_offers_leads_on(exported: Path) -> None:
+    home = (exported / "index.html").read_text()
+    assert 'action="instructions.html"' in home and 'href="i/' in home
+    tried = re.findall(r'<a class="pill chip" href="([^"]+)"', home)
+    assert len(tried) == 5 and all((exported / link.partition("#")[0]).is_file() for link in tried)
+    assert 'action="../instructions.html"' in next((exported / "i").glob("*.html")).read_text()
+
+
 def test_scripts_are_classic_and_self_contained(exported: Path) -> None:
     for script in (exported / "assets").rglob("*.js"):
         if script.name != "plotly.js":

@@ -123,7 +123,7 @@ def test_it_works_from_a_file(tmp_path: Path, browser: Browser) -> None:
     box = page.locator("#stage").bounding_box()
     assert box
     page.mouse.move(box["x"] + box["width"] * 0.25, box["y"] + box["height"] * 0.6)
-    expect(page.locator("#panel h2")).to_contain_text("lane")
+    expect(page.locator("#panel h2")).to_contain_text("Lane")
     page.reload()
     expect(page.locator("select[name=colour]")).to_have_value("t")
     page.goto(f"file://{tmp_path}/i/ldmatrix.sync.aligned.m8n8.x1.shared.b16.html")
