@@ -43,6 +43,7 @@ def lit_cells(page: Page, operand: str) -> set[tuple[int, int]]:
         """(name) => { const s = lanescope.stage, p = s.panels.find((x) => x.name === name), ratio = devicePixelRatio;
         const c = s.over.getContext('2d'), out = [];
         for (let r = 0; r < p.rows; r++) for (let k = 0; k < p.cols; k++) {
+          if (!p.covers(p.columnAt(k + .5), p.rowAt(r + .5))) continue;
           const [x, y] = [Math.floor(p.columnAt(k + .5) * ratio), Math.floor(p.rowAt(r + .5) * ratio)];
           const a = c.getImageData(x, y, 1, 1).data[3];
           if (a === 0) out.push([r, k]); }
