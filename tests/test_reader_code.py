@@ -13,7 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from layouts.reader.code import evaluate
 from layouts.reader.code.builders import Builder, builders
 from layouts.reader.code.tensor_maps import TensorMap, tensor_maps
 
@@ -144,3 +147,99 @@ def test_a_tensor_map_is_read(case: Case) -> None:
     assert {key: shown(found[0], key) for key in wanted} == wanted
     assert set(left_open) <= set(found[0].undetermined)
     assert "problems" in wanted or not found[0].problems
+
+
+# Texts that are neither: what they are, and a text. None of them may be read as a builder or a tensor map.
+CONFUSED = {
+    "PTX": "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {%f0, %f1}, desc_a, desc_b, p, 1, 1, 0, 0;",
+    "a word": "desc = 0x4000004000010100",
+    "CuTe's print": "Sw<3,4,3> o smem_ptr[16b](0x400) o ((_8,_16),(_64,_1)):((_64,_512),(_1,_0))",
+    "SASS": "HGMMA.64x128x16.F32.BF16 R24, gdesc[UR4], RZ, !UPT",
+    "two halves of any word": "uint64_t word = ((uint64_t)hi << 32) | lo;",
+    "a hash": "h ^= h << 13; h ^= h >> 7; h ^= h << 17; uint64_t key = (uint64_t)a << 32 | (uint64_t)b << 16 | c;",
+    "flags": "enum { A = 1 << 0, B = 1 << 16 }; uint64_t flags = A | B;",
+    "an instruction descriptor": "uint32_t idesc = (1u << 4) | (1u << 7) | (1u << 10) | ((256 / 8) << 17) | (8 << 24);",
+    "words about it": "The matrix descriptor holds LBO at bits 16 to 29; swizzle 128B is code 1 at bit 62.",
+    "a barrier": "uint64_t mbar_desc = ((uint64_t)phase << 62) | ((uint64_t)count << 32) | address;",
+    "SQL": "SELECT desc FROM tables WHERE swizzle = 1 ORDER BY id DESC;",
+    "JSON": '{"desc": 1, "swizzle": "128B", "boxDim": [64, 128]}',
+    "an mma": "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {d0}, {a0}, {b0}, {c0};",
+    "a copy": "auto tiled_copy = make_tiled_copy(Copy_Atom<SM75_U32x4_LDSM_N, half_t>{}, Layout<Shape<_16,_8>>{});",
+}
+
+
+@pytest.mark.parametrize("name", CONFUSED)
+def test_other_texts_are_neither(name: str) -> None:
+    assert builders(CONFUSED[name]) == ()
+    assert tensor_maps(CONFUSED[name]) == ()
+
+
+WORDS = (
+    "desc |= << >> ( ) { } [ ] ; , < > = + - * & ~ ? : 1 62 0x3FFFF 1ull 64 uint64_t uint32_t int for if else return"
+    " while switch case struct union template <int #define X(a) \n auto k ++ static_cast< desc.bitfield.layout_type_"
+    " def lambda in range class self . -> :: __cvta_generic_to_shared cuTensorMapEncodeTiled( asm volatile("
+    ' "" "l" " \' // /* */ # @'
+).split(" ")
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.sampled_from(WORDS), max_size=60).map(" ".join) | st.text(max_size=80).map(lambda t: "desc |= " + t))
+def test_no_text_breaks_it(text: str) -> None:
+    for built in builders(text):
+        assert built.format in ("wgmma", "tcgen05")
+        assert all(0 <= a <= b <= len(text) for spans in built.origins.values() for a, b in spans)
+        assert built.word is None or 0 <= built.word < 1 << 64
+    for found in tensor_maps(text):
+        assert len(found.undetermined) == len(set(found.undetermined))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.sampled_from(CASES), st.data())
+def test_no_cut_of_a_text_breaks_it(case: Case, data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(case.code)))
+    end = data.draw(st.integers(start, len(case.code)))
+    builders(case.code[start:end])
+    tensor_maps(case.code[:start] + case.code[end:])
+
+
+LONG = 1 << 14
+HARD = {
+    "parentheses": "desc |= " + "(" * LONG, "angles": "desc |= " + "a<" * LONG, "braces": "desc |= " + "{" * LONG,
+    "casts": "desc |= " + "(a)" * LONG, "loops": "for (int i = 0; i < 1 << 30; ++i) " * 200 + "desc |= 1ull << 62;",
+    "endless": "while (true) { desc |= desc << 1; }",
+    "recursion": "int f(int x) { return f(x + 1) << 1; } int desc = f(0);",
+    "a macro of itself": "#define A A A\n#define B A B A\nuint64_t desc = B;",
+    "doubling macros": "\n".join(f"#define M{n} M{n + 1} M{n + 1}" for n in range(40)) + "\nuint64_t desc = M0;",
+    "growing integers": "def desc():\n    x = 3\n    while True:\n        x = x * x\n    return x << 62\n",
+    "long shifts": "desc = 1 << (1 << (1 << 62))\ndesc |= 2 ** 2 ** 2 ** 2 ** 62\n",
+    "calls of calls": "def desc():\n    x = 1\n    while True:\n        x = f(x, x)\n        y = g(x, x) << 1\n",
+    "objects in objects": "struct S { T a; T b; };\nvoid desc() { S o; for (;;) for (;;) { o.a = o; o.b = o; } }",
+    "aliases": "using T0 = X<a, a>;" + "".join(f"using T{n} = X<T{n - 1}, T{n - 1}>;" for n in range(1, 60))
+    + "uint64_t desc = sizeof(T59) << 1;",
+    "nested arrays": "def desc():\n    x = [1]\n    while True:\n        x = [x, x, x, x]\n        y = f(x) << 1\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_hard_texts_end(name: str) -> None:
+    """Texts made to take long end within the budget: it counts steps, so no clock is needed."""
+    made = evaluate.evaluate(HARD[name])
+    assert made is None or len(made.found) < 1000
+    builders(HARD[name])
+    tensor_maps(HARD[name])
+
+
+def test_every_field_says_where_it_came_from() -> None:
+    case = next(c for c in BUILT if c.title == "an encode helper, a K loop")
+    found = builders(case.code)[0]
+    told = {name: [case.code[a:b] for a, b in spans] for name, spans in found.origins.items()}
+    assert "enc((uint64_t)1024) << 32" in told["sbo"]
+    assert "1024" in told["sbo"]
+    assert "1llu << 62" in told["swizzle"]
+    assert [step.start for step in found.steps] == ["tile", "tile + 32", "tile + 64", "tile + 96"]
+
+
+def test_a_macro_is_marked_where_it_is_used() -> None:
+    text = next(c for c in BUILT if c.title == "macros").code
+    found = builders(text)[0]
+    assert all(text[a:b] == "MAKE_DESC(0x5400, 128, 256)" for spans in found.origins.values() for a, b in spans)

@@ -20,6 +20,7 @@ from layouts.reader.code.values import (
     Pointer,
     Term,
     number,
+    short,
     size_bytes,
 )
 from layouts.reader.code.word import Int, Span, of_linear, symbol
@@ -267,8 +268,8 @@ class Calls:
         named: dict[str, Any],
         target: Any,
     ) -> Term:
-        inner = ", ".join(_short(value) for value in given)
-        listed = f"<{', '.join(map(str, templates))}>" if templates else ""
+        inner = ", ".join(short(value) for value in given)
+        listed = f"<{', '.join(map(short, templates))}>" if templates else ""
         head = "".join(str(one.function)) if isinstance(one.function, tree.Name) else self.words(one.function)
         this = (target.arguments[0],) if isinstance(target, Term) and target.arguments and target.head == name else ()
         term = Term(
@@ -322,11 +323,6 @@ class Calls:
             inner = self.items_of(value.arguments[0], most, name)
             return [self.array((Int(n, PYTHON), v)) for n, v in enumerate(inner)]
         return [Term(name or str(value))]
-
-
-def _short(value: Any) -> str:
-    text = f'"{value}"' if isinstance(value, str) else str(value)
-    return text if len(text) <= 40 else text[:37] + "…"
 
 
 __all__ = ["Calls", "known", "shared_address", "size_bytes"]

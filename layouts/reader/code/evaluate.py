@@ -16,7 +16,8 @@ from layouts.reader.code.preprocess import plain, prepare
 from layouts.reader.code.values import Closure, Object, Scope, Template, Term
 from layouts.reader.code.word import Span
 
-BUDGET = 12_000  # steps of one text's evaluation
+BUDGET = 8_000  # steps of one text's evaluation
+MOST_STEPS = 3_000  # of one function, so that a long one leaves some for the others
 MOST_TEXT = 1 << 16
 # Words without which a text builds neither a descriptor nor a tensor map.
 CLUE = re.compile(
@@ -87,13 +88,17 @@ def evaluate(text: str) -> Evaluation | None:
     for function, owner in _entries(machine, body, text):
         if id(function) in machine.called:
             continue
+        if machine.left <= 0:
+            complete = False
+            break
+        rest = max(machine.left - MOST_STEPS, 0)
+        machine.left -= rest
         try:
             _enter(machine, function, owner, scope)
         except (BudgetError, RecursionError):
             complete = False
-            if machine.left < 0:
-                break
         finally:
+            machine.left = max(machine.left, 0) + rest
             del machine.frames[1:]
             machine.loops.clear()
             machine.journal = None

@@ -28,8 +28,12 @@ from layouts.reader.code.values import (
     Term,
     moved,
     number,
+    short,
 )
 from layouts.reader.code.word import Int, Span, free, symbol
+
+MOST_KEPT = 64  # items of an array that is kept with a call
+MOST_DEEP = 3  # objects in objects that are copied
 
 
 class BudgetError(Exception):
@@ -388,13 +392,15 @@ class Expressions(Calls, Naming, Operators):
             self.journal.setdefault(id(cell), (cell, cell.value))
         cell.value = value
 
-    def copied(self, value: Any) -> Any:
+    def copied(self, value: Any, deep: int = 0) -> Any:
         """What an assignment keeps of a value: objects are copied in C."""
         if isinstance(value, Object) and not self.python:
+            if deep > MOST_DEEP:
+                return Term(short(value))
             return Object(
                 value.record,
                 Cell(value.store.value, value.store.kind, value.store.name),
-                {name: Cell(self.copied(c.value), c.kind, c.name) for name, c in value.members.items()},
+                {name: Cell(self.copied(c.value, deep + 1), c.kind, c.name) for name, c in value.members.items()},
             )
         return value
 
@@ -421,13 +427,14 @@ def _pointee(kind: Kind) -> Kind | None:
     return Kind(kind.name, kind.whole, kind.bits, kind.record, kind.pointers - 1, (), kind.arguments)
 
 
-def _snapshot(value: Any) -> Any:
-    """An array as it is now, whatever is put into it later."""
-    if isinstance(value, Array):
-        return Array(
-            [Cell(_snapshot(c.value), c.kind, c.name) for c in value.cells], value.element, value.name, value.typed
-        )
-    return value
+def _snapshot(value: Any, deep: int = 0) -> Any:
+    """An array as it is now, whatever is put into it later; arrays in it no deeper than a tensor map has them."""
+    if not isinstance(value, Array):
+        return value
+    if deep > 1:
+        return Term(short(value))
+    cells = [Cell(_snapshot(c.value, deep + 1), c.kind, c.name) for c in value.cells[:MOST_KEPT]]
+    return Array(cells, value.element, value.name, value.typed)
 
 
 def _lowest(value: int) -> int:

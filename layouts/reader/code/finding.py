@@ -15,7 +15,7 @@ MOST_FOUND = 600
 REGIONS = ((0, 16), (16, 32), (32, 46), (46, 49), (49, 52), (52, 53), (61, 64))
 _DESC = re.compile(r"desc|matrix_?d(?!im)|smem_?d\b|gmma|umma|wgmma", re.I)
 _DESC_ONLY = re.compile(r"smem|gmma|umma|wgmma|mat", re.I)
-_OTHER = re.compile(r"i_?desc|instr|idesc|tensor_?map|tma|mbar|barrier|policy|hint", re.I)
+_OTHER = re.compile(r"i_?desc|inst(?:r|ruction)?_?d|instr|tensor_?map|tma|mbar|barrier|policy|hint", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,7 @@ class Finding:
         self.called: set[int] = set()
         self.records: dict[Any, Any] = {}
         self.quiet = False
+        self.told: set[tuple[Mark, ...]] = set()  # the marks of what was found to be a descriptor
 
     def words(self, one: Any) -> str:
         """An expression as it was written, on one line."""
@@ -84,7 +85,8 @@ class Finding:
         """An operand of | or +: which text put which field there."""
         if value.marks or span == (0, 0):
             return value
-        bits = [low for low, past in REGIONS if value.const >= 0 and value.const >> low & ((1 << (past - low)) - 1)]
+        parts = [(low, value.const >> low & ((1 << (past - low)) - 1)) for low, past in REGIONS if value.const >= 0]
+        bits = [low + (part & -part).bit_length() - 1 for low, part in parts if part]
         if value.pieces or not bits:
             bits = [value.low, *(b for b in bits if b > value.low and value.pieces)]
         marks = tuple(Mark(bit, span, value.origin) for bit in dict.fromkeys(bits))
@@ -163,6 +165,8 @@ class Finding:
             return False
         if _OTHER.search(text) and not _DESC_ONLY.search(text):
             return False
+        if given.marks in self.told and given.type.bits != 32:
+            return True
         lows = {low for low, past in REGIONS for m in given.marks if low <= m.bit < past}
         upper = lows - {0}
         named = bool(_DESC.search(text)) or (isinstance(value, Object) and bool(_DESC.search(value.record.name)))
@@ -170,7 +174,8 @@ class Finding:
             return named and len(lows) > 1
         if named:
             return len(lows) > 1 or isinstance(value, Object)
-        return len(lows) > 2 or (0 in lows and bool(upper & {61, 46}))
+        shifted = any(p.low == 0 and p.shift == 4 for p in given.pieces)  # an address >> 4
+        return (bool(upper & {61, 46}) and (0 in lows or len(lows) > 2)) or (shifted and len(lows) > 2)
 
     def note(self, cell: Cell, span: Span, owner: Cell | None = None) -> None:
         """A variable was written: keep its value where it looks like a descriptor."""
@@ -208,6 +213,7 @@ class Finding:
     def _keep(self, name: str, span: Span, value: Int | None, cell: Cell | None, kind: str) -> None:
         if value is None or len(self.found) >= MOST_FOUND:
             return
+        self.told.add(value.marks)
         loops = tuple(one for one in self.loops if one[0])
         if cell is not None:
             for old in reversed(self.found[-96:]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,8 @@ from layouts.reader.code.values import Array, Kind, Term, number
 from layouts.swizzle import mode
 from layouts.tiling import Tile
 
-MOST_DEEP = 12
+MOST_WALKED = 400
+MOST_DEEP = 4  # modes in modes
 # CUTLASS 4, cute/atom/mma_traits_sm90_gmma.hpp and mma_traits_sm100.hpp: Layout_{K,MN}_{INTER,SW32,SW64,SW128}_Atom<T>
 _ATOM = re.compile(r"Layout_(K|MN)_(INTER|SW(?:32|64|128))_Atom(_Bits)?$")
 
@@ -34,33 +35,31 @@ class SharedLayout:
 def layout_of(values: Iterable[Any]) -> SharedLayout | None:
     """The first layout among some arguments, however deep it stands."""
     for value in values:
-        for found in _walk(value, 0):
+        for found in walk(value):
             made = _tiled(found)
             if made is not None:
                 return made
     return None
 
 
-def _walk(value: Any, deep: int) -> Iterable[Any]:
-    if deep > MOST_DEEP:
-        return
-    yield value
-    if isinstance(value, Term):
-        for one in (*value.arguments, *(v for _, v in value.named)):
-            yield from _walk(one, deep + 1)
-        if value.kind is not None:
-            yield from _walk(value.kind, deep + 1)
-    elif isinstance(value, Kind):
-        for one in value.arguments:
-            yield from _walk(one, deep + 1)
-    elif isinstance(value, Array):
-        if value.typed is not None:
-            yield from _walk(value.typed, deep + 1)
-        for cell in value.cells:
-            yield from _walk(cell.value, deep + 1)
-    elif isinstance(value, tuple):
-        for one in value:
-            yield from _walk(one, deep + 1)
+def walk(value: Any) -> Iterator[Any]:
+    """A value and what it holds, each once, breadth first, so many at the most: values may hold one another."""
+    waiting, seen = [value], {id(value)}
+    for one in waiting:
+        yield one
+        inner: tuple[Any, ...] = ()
+        if isinstance(one, Term):
+            inner = (*one.arguments, *(v for _, v in one.named), one.kind)
+        elif isinstance(one, Kind):
+            inner = one.arguments
+        elif isinstance(one, Array):
+            inner = (one.typed, *(cell.value for cell in one.cells))
+        elif isinstance(one, tuple):
+            inner = one
+        for each in inner:
+            if each is not None and id(each) not in seen and len(waiting) < MOST_WALKED:
+                seen.add(id(each))
+                waiting.append(each)
 
 
 def _atom(value: Any) -> tuple[str, str, int | None, str | None] | None:
@@ -77,7 +76,7 @@ def _atom(value: Any) -> tuple[str, str, int | None, str | None] | None:
     return found[1], swizzle, bits, str(element) if element is not None else None
 
 
-def _sizes(value: Any) -> list[int | None] | None:
+def _sizes(value: Any, deep: int = 0) -> list[int | None] | None:
     """The extents of make_shape(…) or Shape<…>; of a nested mode their product."""
     items: list[Any] | None = None
     if isinstance(value, Array):
@@ -88,18 +87,18 @@ def _sizes(value: Any) -> list[int | None] | None:
             and value.typed.name in ("Shape", "tuple", "Stride", "Step", "Coord")
         ):
             items = list(value.typed.arguments)
-    if items is None:
+    if items is None or deep > MOST_DEEP:
         return None
-    return [_size(one) for one in items]
+    return [_size(one, deep) for one in items[:8]]
 
 
-def _size(value: Any) -> int | None:
+def _size(value: Any, deep: int) -> int | None:
     if isinstance(value, Kind):
         found = re.fullmatch(r"_(\d+)", value.name)
         if found:
             return int(found[1])
-        return _size(value.arguments[-1]) if value.name in ("Int", "C") and value.arguments else None
-    inner = _sizes(value)
+        return _size(value.arguments[-1], deep) if value.name in ("Int", "C") and value.arguments else None
+    inner = _sizes(value, deep + 1)
     if inner:
         product = 1
         for one in inner:
@@ -114,7 +113,7 @@ def _size(value: Any) -> int | None:
 def _tiled(value: Any) -> SharedLayout | None:
     """tile_to_shape(atom, shape[, order]): a canonical tile; an atom alone is a tile of its own size."""
     if isinstance(value, Term) and value.head == "tile_to_shape" and len(value.arguments) >= 2:
-        atom = next((a for a in (_atom(one) for one in _walk(value.arguments[0], 0)) if a), None)
+        atom = next((a for a in (_atom(one) for one in walk(value.arguments[0])) if a), None)
         if atom is None:
             return None
         sizes = _sizes(value.arguments[1]) or []

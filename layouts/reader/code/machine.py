@@ -29,7 +29,7 @@ from layouts.reader.code.values import (
 )
 from layouts.reader.code.word import Int, free, merged
 
-MOST_TURNS = (32, 16, 8, 4)  # of a loop, by how many it stands in
+MOST_TURNS = (16, 16, 8, 4)  # of a loop, by how many it stands in
 FREE_TURNS = 3  # of a loop whose end is not known: enough to see what a turn changes
 MOST_CALLS = 24  # nested
 

@@ -186,7 +186,7 @@ class Naming(Making):
             if isinstance(found, Template) and not decl.type.pointers and not decl.type.dims:
                 return self.applied(found, [])
             return self.kind(decl.type, inner)
-        key = (id(decl), tuple(map(str, given)))
+        key = (id(decl), tuple(id(g.record) if isinstance(g, Kind) and g.record else str(g) for g in given))
         made = self.records.get(key)
         if made is None:
             made = self.records[key] = Record(decl.name, decl, inner)

@@ -89,7 +89,11 @@ class Operators(Finding):
         return self.mark(value, at.span) if at is not None else value
 
     def binary(self, op: str, one: Int, two: Int, text: str = "") -> Int:
-        """An operator over integers."""
+        """An operator over integers; one of Python's that grows without end is given up."""
+        made = self._binary_of(op, one, two, text)
+        return made if made.const.bit_length() <= word.MOST_BITS else free("(…)", made.type)
+
+    def _binary_of(self, op: str, one: Int, two: Int, text: str) -> Int:
         kind = common(one.type, two.type)
         match op:
             case "+" | "-":

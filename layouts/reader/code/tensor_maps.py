@@ -15,7 +15,7 @@ from layouts.reader.code.evaluate import Evaluation, evaluate
 from layouts.reader.code.finding import Made, Pitfall
 from layouts.reader.code.known import DATA_BITS, DATA_TYPES, SWIZZLES
 from layouts.reader.code.tma_rules import WIDTHS, Parts, Sheet, TensorMap, rules, steps_of, strides_of
-from layouts.reader.code.values import Kind, Term, number
+from layouts.reader.code.values import Kind, Pointer, Term, number
 from layouts.swizzle import MODES
 from layouts.tma import boxes
 
@@ -92,23 +92,23 @@ def _bits_of(value: Any) -> tuple[int | None, str | None]:
 
 def _tensor_bits(value: Any) -> tuple[int | None, str | None]:
     """The element type of a tensor made in the same text: torch.empty(…, dtype=torch.float16)."""
-    if isinstance(value, Term):
-        named = dict(value.named)
-        if "dtype" in named:
-            return _bits_of(named["dtype"])
-        for one in (*value.arguments, named.get("self")):
-            if isinstance(one, Term):
-                found = _tensor_bits(one)
-                if found[0]:
-                    return found
-        if value.head in ("half", "bfloat16", "float"):
-            return _bits_of(Term({"half": "float16", "float": "float32"}.get(value.head, value.head)))
-        if value.head == "to" and value.arguments:
-            return _bits_of(value.arguments[0])
-        if value.kind is not None and value.kind.bits:
-            return value.kind.bits, value.kind.name
-    element = getattr(value, "element", None)
-    return (element.bits, element.name) if isinstance(element, Kind) and element.bits else (None, None)
+    for one in layouts_in.walk(value):
+        found: tuple[int | None, str | None] = (None, None)
+        if isinstance(one, Term):
+            named = dict(one.named)
+            if "dtype" in named:
+                found = _bits_of(named["dtype"])
+            elif one.head in ("half", "bfloat16", "float"):
+                found = _bits_of(Term({"half": "float16", "float": "float32"}.get(one.head, one.head)))
+            elif one.head == "to" and one.arguments:
+                found = _bits_of(one.arguments[0])
+            elif one.kind is not None and one.kind.bits:
+                found = one.kind.bits, one.kind.name
+        elif isinstance(one, Pointer) and one.element is not None:
+            found = one.element.bits, one.element.name
+        if found[0]:
+            return found
+    return None, None
 
 
 # kinds of code --------------------------------------------------------------------------------------------------------

@@ -16,6 +16,17 @@ SHARED_BITS = 18  # of a shared-window address (227 KB and more of a block end b
 UNKNOWN = CType("unknown", 64, True)  # of a symbol whose declaration the text does not have
 
 
+MOST_NAME = 120  # characters of what an unknown value is called
+
+
+def short(value: Any) -> str:
+    """A value's name, cut: values hold one another, and their names must not grow with them."""
+    if isinstance(value, Kind) and value.arguments:
+        return value.name[:36] + "<…>" + "*" * value.pointers
+    text = f'"{value}"' if isinstance(value, str) else "{…}" if isinstance(value, Array) else str(value)
+    return text if len(text) <= 40 else text[:39] + "…"
+
+
 @dataclass(slots=True)
 class Cell:
     """A variable. Writes go through Machine.put, which can take them back."""
@@ -70,8 +81,8 @@ class Kind:
         return self.pointers > 0
 
     def __str__(self) -> str:
-        given = f"<{', '.join(map(str, self.arguments))}>" if self.arguments else ""
-        return self.name + given + "*" * self.pointers
+        given = f"<{', '.join(map(short, self.arguments[:8]))}>" if self.arguments else ""
+        return (self.name + given)[:MOST_NAME] + "*" * self.pointers
 
 
 def element_kind(name: str) -> Kind | None:
@@ -156,10 +167,12 @@ class Array:
     typed: Any = None  # T of T{…}
 
     def __str__(self) -> str:
-        return self.name or "{" + ", ".join(str(c.value) for c in self.cells) + "}"
+        if self.name or not self.cells:
+            return self.name or f"{self.typed or ''}{{}}"
+        return ("{" + ", ".join(short(c.value) for c in self.cells[:4]) + "}")[:MOST_NAME]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Term:
     """Something of which only its text is known, or a call of a function that the text does not have."""
 
@@ -169,6 +182,17 @@ class Term:
     arguments: tuple[Any, ...] = ()
     named: tuple[tuple[str, Any], ...] = ()
     span: Span = (0, 0)
+
+    def __post_init__(self) -> None:
+        if len(self.text) > MOST_NAME:
+            object.__setattr__(self, "text", self.text[: MOST_NAME - 1] + "…")
+
+    def __eq__(self, other: object) -> bool:
+        """By text: its arguments may hold one another many times over."""
+        return isinstance(other, Term) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
 
     def __str__(self) -> str:
         return self.text
@@ -243,8 +267,9 @@ def number(value: Any) -> Int | None:
         kind = value.kind.whole if value.kind and value.kind.whole else UNKNOWN
         return free(value.text, kind)
     if isinstance(value, Array):
-        if len(value.cells) == 1 and value.typed is not None:
-            return number(value.cells[0].value)
+        inner = value.cells[0].value if len(value.cells) == 1 else None
+        if value.typed is not None and inner is not None and not isinstance(inner, Array):
+            return number(inner)
         return of_linear(symbol(value.name or "{…}"), ULONG)
     if isinstance(value, Address):
         return free("&object", ULONG)

@@ -12,6 +12,8 @@ from layouts.reader.code.ctype import INT, CType, common
 Span = tuple[int, int]
 MOST_ORIGINS = 8
 MOST_TEXT = 80  # characters of a symbol's name
+MOST_TERMS = 24  # symbols of an expression, pieces of a word
+MOST_BITS = 4096  # of one of Python's integers
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,8 @@ class Linear:
         factors = dict(self.terms)
         for name, factor in other.terms:
             factors[name] = factors.get(name, 0) + factor
+        if len(factors) > MOST_TERMS:
+            return symbol("(…)")
         return Linear(self.const + other.const, tuple(sorted((n, f) for n, f in factors.items() if f)))
 
     def scaled(self, by: int) -> Linear:
@@ -143,7 +147,7 @@ def _origins(*values: Int) -> tuple[Span, ...]:
 
 
 def _marks(*values: Int) -> tuple[Mark, ...]:
-    return tuple(dict.fromkeys(mark for v in values for mark in v.marks))
+    return tuple(dict.fromkeys(mark for v in values for mark in v.marks))[:MOST_TERMS]
 
 
 def opaque(text: str, kind: CType, *values: Int) -> Int:
@@ -188,6 +192,8 @@ def either(left: Int, right: Int) -> Int:
     """left | right."""
     kind = common(left.type, right.type)
     pieces = tuple(dict.fromkeys((*convert(left, kind).pieces, *convert(right, kind).pieces)))
+    if len(pieces) > MOST_TERMS:
+        return free("(…)", kind)
     const = convert(left, kind).const | convert(right, kind).const
     return Int(const, kind, pieces, min(left.low, right.low), _marks(left, right), _origins(left, right))
 
