@@ -58,7 +58,7 @@ def test_a_figure_that_draws_nothing_is_refused() -> None:
 def test_the_ldmatrix_table_is_what_chain_computes() -> None:
     text = guide_index.source("ldmatrix")
     rows = re.findall(
-        r"^\| ([AB]) 16×(?:16|8) f16 \| (\w+).*? \| (x\d(?:\.trans)?) \| line (.*?), byte (.*?) \|$", text, re.M
+        r"^\| ([AB]) 16×(?:16|8) f16 \| (\w+).*? \| (x\d(?:\.trans)?) \| row (.*?), byte (.*?) \|$", text, re.M
     )
     assert len(rows) == 4
     for letter, contiguous, load, line, byte in rows:

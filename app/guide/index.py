@@ -28,6 +28,7 @@ class Entry:
 
 
 GROUPS: tuple[tuple[str, tuple[Entry, ...]], ...] = (
+    ("Start here", (Entry("five-minutes", "start tutorial introduction quick first begin"),)),
     (
         "Instructions and fragments",
         (

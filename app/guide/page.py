@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from app.catalogue import topics
 from app.guide.examples import BY_SLUG, EXAMPLES, INSTRUCTION, TRANSPOSE, side, stored
 from app.guide.index import GROUPS, ORDER, title_of
-from app.guide.render import asked, rendered, slugs
+from app.guide.render import asked, rendered, sections, slugs, thumbnail
 from app.guide.words import GLOSSARY, KEYS
 from app.kernel import facts as programs
 from app.kit.api import OffLoop
@@ -18,14 +21,27 @@ from layouts.errors import LayoutError
 from layouts.swizzle import mode
 from layouts.tiling import Tile
 
+WORKED = "Worked examples"
+WHY = "Why K-major needs no transpose"
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
 
 
 @router.get("/guide")
 def index(request: Request) -> Response:
     """What there is to read."""
-    groups = [(name, [topics.BY_PAGE[f"/guide/{entry.slug}"] for entry in entries]) for name, entries in GROUPS]
-    return page(request, "guide/index.html", {"examples": EXAMPLES, "groups": groups})
+    groups = [
+        (name, [(topics.BY_PAGE[f"/guide/{entry.slug}"], thumbnail(entry.slug)) for entry in entries])
+        for name, entries in GROUPS
+    ]
+    worked = [(each, side("B", Tile(16, each.b[0], mode(each.b[1]), 32, 16, "mn"))["svg"]) for each in EXAMPLES]
+    return page(request, "guide/index.html", {"worked": worked, "groups": groups})
+
+
+def contents(slug: str, inside: Sequence[tuple[str, str]] = ()) -> dict[str, Any]:
+    """The rail of a page: every page of the guide by group, and the sections of the one that is open."""
+    groups = [(name, [(entry.slug, title_of(entry.slug)) for entry in entries]) for name, entries in GROUPS]
+    groups.append((WORKED, [*((each.slug, each.title) for each in EXAMPLES), (TRANSPOSE, WHY)]))
+    return {"contents": groups, "here": slug, "inside": inside}
 
 
 @router.get(f"/guide/{TRANSPOSE}")
@@ -35,7 +51,7 @@ def transpose(request: Request) -> Response:
     for letter, major in (("B", "K"), ("B", "MN")):
         tile = Tile(16, major, mode("none"), 32, 16, "mn")
         pictures.append(side(letter, tile))
-    return page(request, "guide/transpose.html", {"sides": pictures})
+    return page(request, "guide/transpose.html", {"sides": pictures, **contents(TRANSPOSE)})
 
 
 @router.get("/guide/{slug}")
@@ -50,6 +66,8 @@ def example(request: Request, slug: str) -> Response:
             "body": asked(rendered(slug), request.query_params.get("ptx", "")),
             "near": near,
             "title_of": title_of,
+            "lead": topics.BY_PAGE[f"/guide/{slug}"].summary,
+            **contents(slug, sections(slug)),
         }
         return page(request, "guide/page.html", context)
     found = BY_SLUG.get(slug)
@@ -63,7 +81,7 @@ def example(request: Request, slug: str) -> Response:
     context = {
         "example": found, "sides": sides, "instruction": instruction, "a": instruction.operand("a"), "others": EXAMPLES,
         "program": programs.address(instruction,
-        {letter: stored(given) for letter, given in (("a", found.a), ("b", found.b))}),
+        {letter: stored(given) for letter, given in (("a", found.a), ("b", found.b))}), **contents(slug),
     }  # fmt: skip
     return page(request, "guide/example.html", context)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import lru_cache
-from html import escape
+from html import escape, unescape
+from itertools import groupby
 from urllib.parse import parse_qsl, urlsplit
 
 from markdown_it import MarkdownIt
@@ -50,14 +51,85 @@ def rendered(slug: str) -> str:
         return f"FIGURE-{len(figures) - 1}-"
 
     text = guide_values.fill(guide_reference.fill(source(slug)))
-    made = re.sub(r"<p>FIGURE-(\d+)-</p>", lambda m: figures[int(m[1])], html(_FIGURE.sub(keep, text)))
-    return re.sub(r"<h2>(.*?) \{#([\w-]+)\}</h2>", r'<h2 id="\2">\1</h2>', made)
+    return "\n".join(_rows([_drawn(block, figures) for block in blocks(_FIGURE.sub(keep, text))]))
+
+
+def blocks(markdown: str) -> list[str]:
+    """The top-level blocks of a Markdown text as HTML: a heading with its anchor, a table in a box that scrolls."""
+    tokens = MARKDOWN.parse(markdown)
+    out, first = [], 0
+    for at, token in enumerate(tokens):
+        if token.level == 0 and token.nesting <= 0:
+            out.append(_anchored(MARKDOWN.renderer.render(tokens[first : at + 1], MARKDOWN.options, {}).strip()))
+            first = at + 1
+    return [
+        block.replace("<table>", '<div class="scroll" tabindex="0"><table>').replace("</table>", "</table></div>")
+        for block in out
+    ]
 
 
 def html(markdown: str) -> str:
     """Markdown as HTML; a wide table scrolls in its own box."""
-    made: str = MARKDOWN.render(markdown)
-    return made.replace("<table>", '<div class="scroll"><table>').replace("</table>", "</table></div>")
+    return "\n".join(blocks(markdown))
+
+
+def _anchored(block: str) -> str:
+    """A heading of a section with an id: the one given as `{#id}`, else its words."""
+    match = re.fullmatch(r"<h2>(.*?)(?: \{#([\w-]+)\})?</h2>", block)
+    if not match:
+        return block
+    plain = unescape(re.sub(r"<[^>]*>", "", match[1])).lower()
+    return f'<h2 id="{match[2] or re.sub(r"[^a-z0-9]+", "-", plain).strip("-")}">{match[1]}</h2>'
+
+
+def _drawn(block: str, figures: list[str]) -> str:
+    match = re.fullmatch(r"<p>FIGURE-(\d+)-</p>", block)
+    return figures[int(match[1])] if match else block
+
+
+def _rows(made: list[str]) -> list[str]:
+    """Blocks with the figures that follow a run of text set beside it, where the window is wide enough; neighbouring
+    figures share a row.
+    """
+    out: list[str] = []
+    for kind, run in groupby(made, _kind):
+        held = list(run)
+        if kind == "narrow" and out and out[-1].startswith("<p>"):
+            out[-1] = f'<div class="beside"><div>\n{out[-1]}\n</div><div>\n{chr(10).join(held)}\n</div></div>'
+        elif kind == "narrow" and len(held) > 1:
+            out.append(f'<div class="beside">{chr(10).join(held)}</div>')
+        elif kind == "text":
+            out.append("\n".join(held))
+        else:
+            out += held
+    return out
+
+
+def _kind(block: str) -> str:
+    """text: it may stand beside a figure; narrow: a figure that leaves room for text; wide: it takes the row."""
+    if block.startswith("<figure>"):
+        size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', block)
+        assert size
+        return "narrow" if float(size[1]) < 2 * float(size[2]) or float(size[1]) < 460 else "wide"
+    return "text" if block.startswith(("<p>", "<ul>", "<ol>")) and "<p>@ask" not in block else "wide"
+
+
+@lru_cache(maxsize=64)
+def sections(slug: str) -> list[tuple[str, str]]:
+    """The sections of a page: (id, heading as plain text)."""
+    found = re.findall(r'<h2 id="([^"]*)">(.*?)</h2>', rendered(slug))
+    return [(name, unescape(re.sub(r"<[^>]*>", "", heading))) for name, heading in found]
+
+
+@lru_cache(maxsize=64)
+def thumbnail(slug: str) -> str:
+    """A page's first figure for the index: its cells without their texts; "" for a page without a figure."""
+    match = _FIGURE.search(source(slug))
+    if not match:
+        return ""
+    drawn, _ = drawing(match[1], match[2], legend=False)
+    drawn = re.sub(r"<(text|title|desc)\b.*?</\1>\n?", "", drawn, flags=re.S)
+    return drawn.replace('role="img"', 'aria-hidden="true" focusable="false"', 1)
 
 
 def asked(body: str, given: str) -> str:
@@ -85,6 +157,17 @@ def figure_html(address: str, caption: str) -> str:
     """A picture in the page's colours, linked to the page that shows exactly it. LayoutError for an address that draws
     nothing.
     """
+    drawn, page = drawing(address, caption)
+    return (
+        "<figure><a"
+        f' href="{escape(page)}">{drawn}</a><figcaption>{MARKDOWN.renderInline(caption)}</figcaption></figure>'
+    )
+
+
+def drawing(address: str, caption: str, legend: bool = True) -> tuple[str, str]:
+    """A picture as SVG, and the address of the page that shows exactly it. LayoutError for an address that draws
+    nothing.
+    """
     parts = urlsplit(address)
     query = dict(parse_qsl(parts.query))
     kind, _, rest = parts.path.lstrip("/").partition("/")
@@ -95,7 +178,7 @@ def figure_html(address: str, caption: str) -> str:
         style, chosen = pictures.read(found, query)
         drawn = diagram(
             operand_figure(operand, chosen.product) if operand else figure_of(found, chosen.product),
-            replace(style, palette=None, legend=True),
+            replace(style, palette=None, legend=legend),
             caption,
         )
         address = path_of(found) + (f"?{parts.query}" if parts.query else "")
@@ -114,7 +197,4 @@ def figure_html(address: str, caption: str) -> str:
         raise LayoutError(
             "bad_figure", f"'{address}' draws nothing.", "/i/…, /smem, /descriptor/…, /banks, /chain", "figure"
         )
-    return (
-        "<figure><a"
-        f' href="{escape(address)}">{drawn}</a><figcaption>{MARKDOWN.renderInline(caption)}</figcaption></figure>'
-    )
+    return drawn, address
