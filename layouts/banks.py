@@ -144,7 +144,7 @@ def parse(text: str) -> list[int | None]:
         if read is None and part not in ("-", "null"):
             raise LayoutError(
                 "bad_address",
-                f"'{shown(text)}' is no list of numbers: lane {lane}'s is '{shown(part)}'.",
+                f"'{shown(text)}' is not a list of numbers: lane {lane}'s is '{shown(part)}'.",
                 "0, 16, 0x20, … with - for an inactive lane.",
                 "address",
             )
@@ -176,7 +176,7 @@ def check(kind: Access, address: object) -> list[int | None]:
             raise LayoutError(
                 "bad_address",
                 f"Lane {lane}'s address is '{shown(entry)}'.",
-                "A whole number, or null for an inactive lane.",
+                "An integer, or null for an inactive lane.",
                 "address",
             )
         given.append(at)
@@ -190,13 +190,13 @@ def check(kind: Access, address: object) -> list[int | None]:
         if at is not None and at >> ADDRESS_BITS:
             raise LayoutError(
                 "bad_address",
-                f"Lane {lane}'s address {shown(at)} is no shared address.",
+                f"Lane {lane}'s address {shown(at)} is not a shared-memory address.",
                 f"From 0 to {(1 << ADDRESS_BITS) - 1}.",
                 "address",
             )
         if at is not None and at % kind.bytes:
             raise LayoutError(
-                "misaligned", f"Lane {lane}'s address {at} is no multiple of {kind.bytes}.",
+                "misaligned", f"Lane {lane}'s address {at} is not a multiple of {kind.bytes}.",
                 f"{kind.name} takes {kind.bytes} bytes a lane.", "address"
             )  # fmt: skip
     if all(at is None for at in given):
@@ -373,18 +373,19 @@ def solve(uses: Sequence[Use]) -> Solution:
     costs = tuple(use.cost(best) for use in uses)
     if least[0] > 1:
         return Solution(best, costs, False, _why_none(uses, tried, best, least[0]), len(tried))
-    many = f"all {len(uses)} accesses" if len(uses) > 1 else "it"
-    why = f"{cute(best)} on byte addresses is the smallest that frees {many}." if best.bits else "No swizzle is needed."
+    many = f" for all {len(uses)} accesses" if len(uses) > 1 else ""
+    why = (
+        f"{cute(best)} on byte addresses is the smallest swizzle without bank conflicts{many}."
+        if best.bits
+        else "No swizzle is needed."
+    )
     return Solution(best, costs, True, why, len(tried))
 
 
 def _why_none(uses: Sequence[Use], tried: Sequence[Swizzle], best: Swizzle, ways: int) -> str:
     """No swizzle frees all: what each access would need, or why even one alone cannot be freed."""
     finest = max(use.finest for use in uses)
-    head = (
-        f"No swizzle frees {'all of them' if len(uses) > 1 else 'it'}: all {len(tried)} that can change a bank were"
-        " tried, and "
-    )
+    head = f"No swizzle avoids all conflicts: all {len(tried)} that can change a bank were tried, and "
     head += (
         f"the best, {cute(best)}, leaves {ways}-way conflicts."
         if best.bits
@@ -394,7 +395,8 @@ def _why_none(uses: Sequence[Use], tried: Sequence[Swizzle], best: Swizzle, ways
         return f"{head} {_stuck(uses[0])}"
     alone = {use: solve([use]) for use in dict.fromkeys(uses)}
     if stuck := [use for use in alone if not alone[use].free]:
-        return f"{head} {' '.join(f'{use.text} cannot be freed even alone. {_stuck(use)}' for use in stuck)}"
+        told = (f"{use.text} has conflicts under every swizzle, even alone. {_stuck(use)}" for use in stuck)
+        return f"{head} {' '.join(told)}"
     frees = {use: {xor for xor in tried if use.cost(xor).ways == 1} for use in alone}
     for use, found in frees.items():
         if not found:
@@ -406,10 +408,10 @@ def _why_none(uses: Sequence[Use], tried: Sequence[Swizzle], best: Swizzle, ways
     for use, other in combinations(frees, 2):
         if not frees[use] & frees[other]:
             return (
-                f"{head} {use.text} is freed by {_some(frees[use])}, {other.text} by {_some(frees[other])}, and no"
-                " swizzle is in both lists."
+                f"{head} {use.text} is conflict-free with {_some(frees[use])}, {other.text} with {_some(frees[other])},"
+                " and no swizzle is in both lists."
             )
-    return f"{head} Every two of them could be freed together, but not all {len(uses)}."
+    return f"{head} Any two of them can be conflict-free with one swizzle, but not all {len(uses)}."
 
 
 def _some(found: set[Swizzle]) -> str:

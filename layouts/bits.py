@@ -79,7 +79,7 @@ class Field:
         if amount < 0 or amount % self.unit:
             raise LayoutError(
                 "misaligned",
-                f"{self.name} {amount} is no multiple of {self.unit}.",
+                f"{self.name} {amount} is not a multiple of {self.unit}.",
                 f"Nearest: {amount // self.unit * self.unit}.",
                 self.name,
             )

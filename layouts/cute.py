@@ -102,7 +102,7 @@ def _swizzle(bits: int, base: int, shift: int, field: str) -> Swizzle:
     if bits > abs(shift) or bits + base + abs(shift) > 32:
         raise LayoutError(
             "bad_cute",
-            f"Sw<{bits},{base},{shift}> is no swizzle of 32-bit indices.",
+            f"Sw<{bits},{base},{shift}> is not a swizzle of 32-bit indices.",
             "Sw<B,M,S> needs |S| ≥ B and B + M + |S| ≤ 32.",
             field,
         )
@@ -116,7 +116,7 @@ def parse_cute(text: str, field: str = "", whole: str = "") -> tuple[Nested, Nes
         raise LayoutError("bad_cute", f"The layout has {len(text)} characters.", f"At most {LONGEST}.", field)
     halves = re.sub(r"\s|_(?=[0-9])", "", text).split(":")
     if len(halves) != 2 or _SPLIT.search(text) or not all(_HALF.fullmatch(half) for half in halves):
-        raise LayoutError("bad_cute", f"'{told}' is no CuTe layout.", HINT, field)
+        raise LayoutError("bad_cute", f"'{told}' is not a CuTe layout.", HINT, field)
     shape, stride = (_nested(told, half, field) for half in halves)
     if not _congruent(shape, stride):
         raise LayoutError("bad_cute", f"Shape and stride of '{told}' are not nested alike.", HINT, field)

@@ -176,7 +176,10 @@ class _Reader(Climber[_Number]):
 
     def bad(self, why: str) -> LayoutError:
         return LayoutError(
-            "bad_word", f"'{shown(self.text, 80)}' is no constant expression of integers: {why}.", ALLOWED, self.field
+            "bad_word",
+            f"'{shown(self.text, 80)}' is not a constant expression of integers: {why}.",
+            ALLOWED,
+            self.field,
         )
 
     # grammar
@@ -208,7 +211,7 @@ class _Reader(Climber[_Number]):
         kept = [word for word in words[:-1] if word not in _QUALIFIERS]
         kind = self._kind(kept) if kept else None
         if kept and kind is None:
-            raise self.bad(f"'{shown(' '.join(kept))}' is no integer type")
+            raise self.bad(f"'{shown(' '.join(kept))}' is not an integer type")
         self.at = equals + 1
         return kind
 
@@ -312,7 +315,7 @@ class _Reader(Climber[_Number]):
             words.append(self.take())
         kind = self._kind(words)
         if kind is None:
-            raise self.bad(f"'{shown(' '.join(words))}' is no integer type")
+            raise self.bad(f"'{shown(' '.join(words))}' is not an integer type")
         self.expect(closing)
         return kind
 
@@ -332,7 +335,7 @@ class _Reader(Climber[_Number]):
     def _literal(self, token: str) -> _Number:
         match = _LITERAL.fullmatch(token)
         if not match:
-            raise self.bad(f"'{shown(token)}' is no integer")
+            raise self.bad(f"'{shown(token)}' is not an integer")
         digits, suffix = re.sub("['_]", "", match[1]), match[2].lower()
         base = {"0x": 16, "0b": 2}.get(digits[:2].lower(), 8 if digits[0] == "0" else 10)
         if base == 8 and re.search("[89]", digits):

@@ -70,7 +70,7 @@ class _Reader(Climber[_Values]):
     def bad(self, why: str) -> LayoutError:
         return LayoutError(
             "bad_formula",
-            f"{self.field} = '{shown(self.text, 60)}' is no formula: {why}.",
+            f"{self.field} = '{shown(self.text, 60)}' is not a formula: {why}.",
             ALLOWED.format(names=", ".join(self.names)),
             self.field,
         )
@@ -99,7 +99,7 @@ class _Reader(Climber[_Values]):
         found = self.primary()
         for sign in reversed(signs):
             if sign == "~" and not found.whole:
-                raise self.bad("~ takes whole numbers")
+                raise self.bad("~ takes integers")
             array = found.array
             if sign in ("-", "~"):
                 array = (-1.0 if sign == "~" else 0.0) - array if found.whole else -array
@@ -118,7 +118,7 @@ class _Reader(Climber[_Values]):
         if group == "number":
             read = real(token)
             if read is None:
-                raise self.bad(f"'{shown(token, 20)}' is no number")
+                raise self.bad(f"'{shown(token, 20)}' is not a number")
             return self.checked(np.asarray(read[0]), read[1])
         if group == "name" and token in _FUNCTIONS:
             return self._call(token)
@@ -152,7 +152,7 @@ class _Reader(Climber[_Values]):
             return _Values(np.where(settled, float(op == "||"), np.where(np.isnan(a), np.nan, truth)), True)
         if op in ("<<", ">>", "&", "|", "^"):
             if not whole:
-                raise self.bad(f"{op} takes whole numbers")
+                raise self.bad(f"{op} takes integers")
             if op in ("<<", ">>") and ((b < 0) | (b > 52)).any():
                 raise self.bad(f"{op} shifts by 0 to 52")
             return self.checked(_bits(op, a, b), True)

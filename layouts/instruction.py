@@ -364,7 +364,7 @@ class Family:
         for shape in self.shapes:
             sizes = sizes_of(shape)
             if not sizes:
-                raise LayoutError("bad_row", f"'{shape}' in '{self.ptx}' is no shape.", "Allowed: m16n8k16, 16x64b.")
+                raise LayoutError("bad_row", f"'{shape}' in '{self.ptx}' is not a shape.", "Allowed: m16n8k16, 16x64b.")
             for types in self.types:
                 bound = dict(zip(self.slots.split(), types.split(), strict=True))
                 for choice in product(*self.options.values()):

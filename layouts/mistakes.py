@@ -156,7 +156,7 @@ def _mode(case: Case) -> Iterator[Slip]:
         if code == wanted.tma:
             says = (
                 f"Bits 62 and 63 hold {code}, the TMA tensor map's code of {wanted.name}. The descriptor numbers the"
-                f" modes the other way round: {wanted.name} is {right}."
+                f" modes in the opposite order: {wanted.name} is {right}."
             )
             yield Slip("tma_swizzle_enum", says, {"swizzle": code}, 0.9)
         else:

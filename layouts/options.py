@@ -34,7 +34,7 @@ def read(given: object, side: str) -> Options:
         if not equals or not value:
             raise LayoutError(
                 "bad_options",
-                f"'{shown(item)}' is no option of {side.upper()}.",
+                f"'{shown(item)}' is not an option of {side.upper()}.",
                 "Write name=value, e.g. swizzle=128B.",
                 side,
             )

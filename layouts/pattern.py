@@ -260,7 +260,7 @@ class Pattern:
     def linear_layout(self, warp_threads: int = 32) -> dict[str, list[list[int]]] | None:
         """Triton linear-layout bases: for each bit of register (value), lane and warp the coordinates it adds.
 
-        None where a size is no power of two (such a map is not linear over bits).
+        None where a size is not a power of two (such a map is not linear over bits).
         """
         if any(d.size & (d.size - 1) for d in self.digits):
             return None
@@ -324,7 +324,7 @@ def _groups(text: str, side: str) -> list[list[str]]:
 def _digit(text: str, token: str, sizes: Mapping[str, int]) -> Digit:
     name, colon, expression = token.partition(":")
     if not _NAME.match(name) or not colon:
-        raise _bad(text, f"'{shown(token)}' is no digit", "'name:size' with a small letter first")
+        raise _bad(text, f"'{shown(token)}' is not a digit", "'name:size' with a small letter first")
     factors = _FACTOR.findall(expression)
     if not factors or "".join(op + word for op, word in factors) != expression or factors[0][0]:
         raise _bad(text, f"'{shown(expression)}' is no size", "a number, a bound letter, or these with '*' and '/'")

@@ -110,7 +110,10 @@ def given(instruction: Instruction) -> Given:
     """What a load or store moves; LayoutError for another instruction."""
     if instruction.family.memory is not Place.ROWS:
         raise LayoutError(
-            "no_chain", f"{instruction.ptx} is no ldmatrix or stmatrix.", "e.g. ldmatrix.m8n8.x4.shared.b16.", "load"
+            "no_chain",
+            f"{instruction.ptx} is not an ldmatrix or stmatrix.",
+            "e.g. ldmatrix.m8n8.x4.shared.b16.",
+            "load",
         )
     if instruction.family.unpacks:
         raise LayoutError(

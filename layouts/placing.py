@@ -45,7 +45,10 @@ def placed(
     }
     if not _PLAIN.fullmatch(layout := given.get("layout", "")):  # it stands in the program's comments
         raise reads.fail(
-            "bad_cute", "layout", f"'{shown(layout)}' is no CuTe layout.", "Digits, names, < > ( ) [ ] , : and blanks."
+            "bad_cute",
+            "layout",
+            f"'{shown(layout)}' is not a CuTe layout.",
+            "Digits, names, < > ( ) [ ] , : and blanks.",
         )
     for name in KEYS[kind]:
         reads.words[name] = WORDS.get(name, ())

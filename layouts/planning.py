@@ -44,7 +44,7 @@ def plan(instruction: Instruction, a: object = "", b: object = "", d: object = "
     if not plannable(instruction):
         raise LayoutError(
             "no_program",
-            f"{instruction.ptx} multiplies nothing.",
+            f"{instruction.ptx} is not a multiply instruction.",
             "Choose an mma, wmma.mma or wgmma; a load belongs to one.",
             "ptx",
         )
@@ -119,7 +119,7 @@ def _steps(reads: Mapping[str, Reader], step: Mapping[str, int], least: int) -> 
             k = reads[s].whole("k", 0, 1, 4096)
             if k % step[s]:
                 raise reads[s].fail(
-                    "bad_option", "k", f"k = {k} is no whole number of steps.", f"Multiples of {step[s]}."
+                    "bad_option", "k", f"k = {k} is not a whole number of steps.", f"Multiples of {step[s]}."
                 )
             found[s] = k // step[s]
     if len(set(found.values())) > 1:
@@ -237,7 +237,7 @@ def _rows(reads: Reader, i: Instruction, s: str, products: int, base: int) -> Ro
     least = -(-plain.line_units * plain.unit_bytes // 16) * 16
     pitch = reads.whole("pitch_bytes", least, least, 4096)
     if pitch % 16:
-        raise reads.fail("misaligned", "pitch_bytes", f"A pitch of {pitch} bytes is no multiple of 16.",
+        raise reads.fail("misaligned", "pitch_bytes", f"A pitch of {pitch} bytes is not a multiple of 16.",
         f"Nearest: {pitch // 16 * 16} or {pitch // 16 * 16 + 16}.")  # fmt: skip
     swizzle = mode(reads.word("swizzle", NAMES))
     where = {
@@ -316,7 +316,7 @@ def _ldm(reads: Reader, ops: tuple[Operand, ...], layout: str) -> int:
         why = (
             f"a {'row' if layout == 'row' else 'column'} has {least} elements"
             if ldm < least
-            else f"it is no multiple of {step} elements"
+            else f"it is not a multiple of {step} elements"
         )
         raise reads.fail(
             "bad_ldm",

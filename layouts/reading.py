@@ -70,7 +70,7 @@ def real(text: str) -> tuple[float, bool] | None:
 
 
 def number(given: object, field: str, least: int = 0, most: int | None = None, code: str = "bad_number") -> int:
-    """A whole number from `least` to `most`: a JSON integer, or text. LayoutError names the field.
+    """An integer from `least` to `most`: a JSON integer, or text. LayoutError names the field.
 
     >>> number("0x1_000", "base"), number("007", "k"), number("4096ull", "base")
     (4096, 7, 4096)
@@ -84,7 +84,7 @@ def number(given: object, field: str, least: int = 0, most: int | None = None, c
     if found is None or found < least or (most is not None and found > most):
         limit = f"from {least}" + (f" to {most}" if most is not None else "")
         how = ", in decimal, 0x… or 0b…" if found is None else ""
-        raise LayoutError(code, f"{name_of(field)} is '{shown(given)}'.", f"A whole number {limit}{how}.", field)
+        raise LayoutError(code, f"{name_of(field)} is '{shown(given)}'.", f"An integer {limit}{how}.", field)
     return found
 
 

@@ -71,7 +71,7 @@ def _digits(text: str, field: str, statement: bool) -> int:
             return _fits(int(_clean(match[1]), base), text, field)
     match = _HEX.fullmatch(text)
     if not match or (not match[1] and text[:2].lower() == "0d"):
-        raise LayoutError("bad_word", f"'{shown(text, 80)}' is no number.", HINT, field)
+        raise LayoutError("bad_word", f"'{shown(text, 80)}' is not a number.", HINT, field)
     clean, only_decimal = _clean(match[2]), not match[1] and _clean(match[2]).isdecimal()
     if only_decimal and len(clean) > 16 and clean[0] != "0":
         return _fits(int(clean), text, field)
@@ -98,7 +98,7 @@ def _fits(value: int, text: str, field: str) -> int:
 
 
 def _pair(text: str, field: str) -> int | None:
-    """Two 32-bit halves, None where the text is no pair of numbers."""
+    """Two 32-bit halves, None where the text is not a pair of numbers."""
     match = _COLON.fullmatch(text)
     if match:
         return int(match[1], 16) << 32 | int(match[2], 16)
@@ -137,5 +137,5 @@ def _half(token: str, text: str, field: str) -> int:
             field,
         )
     if read is None or read[0] >> 32:
-        raise LayoutError("bad_word", f"'{shown(token)}' in '{shown(text, 80)}' is no 32-bit word.", HINT, field)
+        raise LayoutError("bad_word", f"'{shown(token)}' in '{shown(text, 80)}' is not a 32-bit word.", HINT, field)
     return read[0]

@@ -112,7 +112,8 @@ class _Code:
                 continue
             if match["member"] not in MEMBERS or match["op"] != "=":
                 self.refuse(
-                    f"'{shown(match['member'])}' is no member of wgmma's bit field", f"Members: {', '.join(MEMBERS)}."
+                    f"'{shown(match['member'])}' is not a member of wgmma's bit field",
+                    f"Members: {', '.join(MEMBERS)}.",
                 )
             word = self.member(word, match["member"], match["value"])
         return word
@@ -155,7 +156,7 @@ class _Code:
             declared, assigned = _DECLARED.match(statement), _ASSIGNED.match(statement)
             match = declared or assigned
             if match is None:
-                self.refuse(f"'{shown(statement, 60)}' is no declaration or assignment of a value")
+                self.refuse(f"'{shown(statement, 60)}' is not a declaration or assignment of a value")
             kind = declared["type"].strip() if declared else known.get(match["name"], ("", ""))[0]
             if not declared and match["name"] not in known:
                 self.refuse(f"'{match['name']}' is assigned before it is declared")
@@ -178,7 +179,7 @@ class _Code:
     def value(self, text: str, given: bool = False) -> Value:
         """A constant's value. given: names have been put in already."""
         if not given and (opened := self.symbol(text)):
-            self.refuse(f"'{shown(opened)}' is no constant", "Only the start address may be left open.")
+            self.refuse(f"'{shown(opened)}' is not a constant", "Only the start address may be left open.")
         found = evaluate(text, self.field)
         self.notices += [note.text for note in found.warnings]
         return found

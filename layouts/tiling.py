@@ -75,14 +75,14 @@ class Tile:
             if size < unit or size % unit:
                 raise LayoutError(
                     "bad_tile",
-                    f"{name} = {size} is no multiple of the atom's {unit}.",
+                    f"{name} = {size} is not a multiple of the atom's {unit}.",
                     f"The {self.mode.name} {self.major}-major atom is {self.atom[0]}×{self.atom[1]} (mn×k).",
                     name,
                 )
         if self.bytes > MOST_SHARED:
             name, other, unit = ("mn", self.k, self.atom[0]) if self.mn > self.k else ("k", self.mn, self.atom[1])
             room = MOST_SHARED * 8 // self.element_bits // other // unit * unit
-            hint = f"With {other} the other way, {name} is at most {room}." if room else "Make both smaller."
+            hint = f"With {other} in the other dimension, {name} is at most {room}." if room else "Make both smaller."
             raise LayoutError(
                 "too_large",
                 f"{self.mn}×{self.k} elements of {self.element_bits} bits do not fit the {MOST_SHARED} bytes of shared"
@@ -93,7 +93,7 @@ class Tile:
         if self.base < 0 or self.base % 16:
             raise LayoutError(
                 "misaligned",
-                f"base {self.base} is no multiple of 16.",
+                f"base {self.base} is not a multiple of 16.",
                 "Shared-memory tiles start on 16 bytes.",
                 "base",
             )
@@ -218,7 +218,7 @@ class Tile:
         if k % self.step() or not 0 <= k < self.k:
             raise LayoutError(
                 "illegal_step",
-                f"k = {k} is no step of the instruction.",
+                f"k = {k} is not a step of the instruction.",
                 f"Multiples of {self.step()} below {self.k}.",
                 "slice",
             )

@@ -35,7 +35,9 @@ def boxes(tile: Tile) -> Boxes:
         notes.append("Mode none: a box 16 bytes wide for each column of core matrices.")
     tall = max(rows for rows in range(8, min(lines, MOST_BOX) + 1, 8) if not lines % rows)
     if columns > 1 and tile.order != ("mn" if tile.major == "K" else "k"):
-        notes = ["Atoms are laid the other way first, so one box a line of atoms (8 rows high) is needed."]
+        notes = [
+            "The atoms are placed along the other dimension first. This takes one box per row of atoms (8 rows high)."
+        ]
         tall = 8
     if tile.element_bits < 8:
         wide = wide * tile.element_bits // 8

@@ -103,7 +103,7 @@ class Grid:
         if name not in self.categories:
             raise LayoutError(
                 "unknown_name",
-                f"'{name}' is no name of '{self.operand.pattern}'.",
+                f"'{name}' is not a name of '{self.operand.pattern}'.",
                 f"Allowed: {', '.join(self.colour_names)}.",
                 "colour",
             )

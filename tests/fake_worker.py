@@ -36,7 +36,7 @@ def main() -> None:
             case 3:
                 sys.exit(7)
             case 4:
-                print("this is no JSON", flush=True)
+                print("this is not JSON", flush=True)
             case 5:
                 print(json.dumps({"id": number + 1, "result": {}}), flush=True)
             case 6:

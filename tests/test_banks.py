@@ -58,7 +58,7 @@ def test_padding_and_swizzles_do_what_they_are_for() -> None:
 @pytest.mark.parametrize(
     ("name", "address", "message"),
     [("ld.shared.b64", [4] * 32, "multiple of 8"), ("ldmatrix.x4", [0] * 31, "31 addresses"),
-    ("ldmatrix.x1", [None] * 8, "no address"), ("ld.shared.b32", [-4] * 32, "no shared address"),
+    ("ldmatrix.x1", [None] * 8, "no address"), ("ld.shared.b32", [-4] * 32, "not a shared-memory address"),
     ("ld.shared.b32", [None] * 32, "No lane")],
 )  # fmt: skip
 def test_refusals(name: str, address: list[int | None], message: str) -> None:
@@ -133,7 +133,7 @@ def test_accesses_that_need_different_swizzles_are_named() -> None:
     both = solve([words, chunks])
     assert not both.free and "needs Swizzle<5,2,5>, but ldmatrix.x4 rows needs 16 bytes left together" in both.why
     other = solve([chunks, at(access("ldmatrix.x4"), [1024 * lane for lane in range(32)])])
-    assert not other.free and "is freed by Swizzle<3,4,3>" in other.why and "Swizzle<3,4,6>" in other.why
+    assert not other.free and "is conflict-free with Swizzle<3,4,3>" in other.why and "Swizzle<3,4,6>" in other.why
 
 
 def test_a_free_access_needs_no_swizzle_and_a_swizzle_never_parts_a_lane() -> None:

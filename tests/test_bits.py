@@ -33,7 +33,7 @@ def test_a_field_changes_its_own_bits_alone(field: Field, word: int, data: st.Da
     with pytest.raises(LayoutError, match="is too large") as caught:
         field.encode((field.most + 1) * field.unit)
     assert caught.value.hint == f"At most {field.most * field.unit}." and caught.value.field == "size"
-    with pytest.raises(LayoutError, match="no multiple"):
+    with pytest.raises(LayoutError, match="not a multiple"):
         field.encode(-field.unit)
     if field.unit > 1:
         with pytest.raises(LayoutError) as caught:

@@ -220,7 +220,9 @@ def test_the_solver_says_why_there_is_none() -> None:
         }
     )
     assert (
-        not found.free and "No swizzle frees all of them" in found.why and max(row.ways for row in found.accesses) > 1
+        not found.free
+        and "No swizzle avoids all conflicts" in found.why
+        and max(row.ways for row in found.accesses) > 1
     )
 
 
@@ -305,7 +307,7 @@ def test_accesses_as_people_write_them() -> None:
         (f"/banks?access=ld.shared.b32&address={'+'.join(map(str, COLUMN))}&swizzle=5,2,5",
         "no conflicts: 1 wavefront where"),
         (f"/banks?access=ld.shared.b32&address={'+'.join(map(str, COLUMN))}",
-        "Swizzle&lt;5,2,5&gt; on byte addresses is the smallest that frees it."),
+        "Swizzle&lt;5,2,5&gt; on byte addresses is the smallest swizzle without bank conflicts."),
         (f"/banks?access=ldmatrix.x4&accesses=ld.shared.b32:{'+'.join(map(str, COLUMN))}",
         "needs 16 bytes left together"),
     ],
@@ -322,7 +324,7 @@ def test_pages(client: TestClient, path: str, says: str) -> None:
         ("/chain?s_kind=cute&s_layout=x", "CuTe (mn, k): "),
         ("/chain?mma=mma.m8n8k4.row.col.f64.f64.f64.f64", "64-bit"),
         ("/banks?address=0,4,8", "3 addresses"),
-        ("/banks?address=x", "no list of numbers"),
+        ("/banks?address=x", "not a list of numbers"),
         ("/banks?row_bytes=0x", "bytes a row is "),
     ],
 )
@@ -354,6 +356,6 @@ def test_commands() -> None:
         wrong = lanescope(*words, "--address", "0, zero")
         assert (
             wrong.returncode == 2
-            and "'0, zero' is no list of numbers" in wrong.stderr
+            and "'0, zero' is not a list of numbers" in wrong.stderr
             and "Traceback" not in wrong.stderr
         )

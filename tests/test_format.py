@@ -21,7 +21,7 @@ from layouts.palette import css as palette_css
 from layouts.swizzle import MODES, Mode, Swizzle, mode
 from layouts.table.descriptors import BASE_OFFSET, LBO, SBO, START
 
-# PTX ISA 9.1, 9.7.16.4.1: the row that Blackwell's format will be, with a swizzle that is no multiple of wgmma's codes.
+# PTX ISA 9.1, 9.7.16.4.1: the row that Blackwell's format will be, with a swizzle that is none of wgmma's codes.
 BASE_32B = Mode("128B_base32B", 4, 8, Swizzle(2, 5, 2))
 OTHER = Format(
     "tcgen05",

@@ -138,7 +138,7 @@ def test_values_are_what_c_computes(made: Made) -> None:
         ("i j", "'j' follows a complete formula"), ("k", "'k' has no value"),
         ("i ? 1", "':' is missing"), ("abs i", "'(' is missing"), ("abs(i, j)", "abs takes 1, not 2"),
         ("min(i)", "min takes 2, not 1"), ("i $ 2", "'$ 2' has no meaning here"),
-        ("~2.5", "~ takes whole numbers"), ("2.5 & 1", "& takes whole numbers"), ("1.0 << 2", "<< takes whole numbers"),
+        ("~2.5", "~ takes integers"), ("2.5 & 1", "& takes integers"), ("1.0 << 2", "<< takes integers"),
         ("1 << 53", "<< shifts by 0 to 52"), ("1 << i", "<< shifts by 0 to 52"),
         ("1 / i", "divided by zero"), ("i % j", "divided by zero"), ("1 / 0.0", "divided by zero"),
         ("9007199254740992", "2^53 or more"), ("9007199254740991 + 1", "2^53 or more"),

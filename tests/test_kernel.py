@@ -199,7 +199,7 @@ def test_the_worked_examples_have_their_immediates_and_strides() -> None:
         (F16, ("kind=rows,pitch_bytes=80", "", ""), "a.kind", "No descriptor reads step 0"),
         (F16, ("kind=rows,pitch_bytes=128,order=mn", "", ""), "a.order", "no key"),
         (F16, ("kind=cute,layout=((8,4),(8,2)):((8,64),(1,512))", "", ""), "a.layout", "32 rows"),
-        (F16, ("kind=cute,layout=x */ y", "", ""), "a.layout", "is no CuTe layout"),
+        (F16, ("kind=cute,layout=x */ y", "", ""), "a.layout", "is not a CuTe layout"),
         (F16, ("kind=panels", "", ""), "a.kind", "canonical, atoms, rows, cute"),
         ("wgmma.mma_async.m64n8k32.s32.s8.s8", ("major=MN", "", ""), "a.major", "K-major only"),
         ("wgmma.mma_async.m64n8k32.s32.s8.s8", ("scale=-1", "", ""), "a.scale", "no key"),
@@ -209,7 +209,7 @@ def test_the_worked_examples_have_their_immediates_and_strides() -> None:
         ("mma.m16n8k32.row.col.s32.s8.s8.s32", ("major=MN,load=ldmatrix", "", ""), "a.load", "load=elements"),
         ("mma.m16n8k64.row.col.s32.s4.s4.s32", ("", "major=MN", ""), "b.major", "K-major"),
         ("wmma.mma.row.col.m16n16k16.f32.f16", ("ldm=20", "", ""), "a.ldm", "Multiples of 16"),
-        ("ldmatrix.m8n8.x4.shared.b16", ("", "", ""), "ptx", "multiplies nothing"),
+        ("ldmatrix.m8n8.x4.shared.b16", ("", "", ""), "ptx", "is not a multiply instruction"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(ptx: str, given: tuple[str, str, str], field: str, part: str) -> None:

@@ -167,7 +167,7 @@ def test_pages_keep_what_was_typed(client: TestClient) -> None:
         and "<svg" in bad.text
     )
     word = client.get("/descriptor/wgmma/0xnothex")
-    assert word.status_code == 422 and ">0xnothex</textarea>" in word.text and "is no number" in word.text
+    assert word.status_code == 422 and ">0xnothex</textarea>" in word.text and "is not a number" in word.text
     page = client.get("/descriptor/wgmma/0x4000004004000101?s_mn=60").text
     assert 'value="60"' in page and "multiple of the atom" in page
     assert client.get("/descriptor?word=zz").status_code == 422

@@ -100,8 +100,8 @@ def test_real_numbers_and_functions() -> None:
     [
         ("", "a value is missing at the end"), ("i +", "missing at the end"), ("x", "'x' has no value"),
         ("i ** 2", "stands where a value is expected"), ("(i", "')' is missing"),
-        ("i 2", "follows a complete formula"), ("6 / i", "divided by zero"), ("1.5 & 1", "takes whole numbers"),
-        ("~1.5", "takes whole numbers"), ("i << 60", "shifts by 0 to 52"),
+        ("i 2", "follows a complete formula"), ("6 / i", "divided by zero"), ("1.5 & 1", "takes integers"),
+        ("~1.5", "takes integers"), ("i << 60", "shifts by 0 to 52"),
         ("i << -1", "shifts by 0 to 52"), ("9007199254740991 + 1", "2^53 or more"), ("1e400", "too large"),
         ("max(i)", "max takes 2, not 1"), ("__import__('os')", "has no meaning"),
         ("i.real", "has no meaning"), ("(" * 40 + "i" + ")" * 40, "nested deeper"), ("-" * 40 + "i", "signs in a row"),

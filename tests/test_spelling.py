@@ -42,18 +42,19 @@ def test_words_in_every_spelling(text: Any, value: int) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("-1", "negative"), (-1, "negative"), ("", "no number"), ("0xzz", "no number"), ("0x", "no number"),
-        ("0dff", "no number"), ("0x_1", "no number"), ("１", "no number"),
+        ("-1", "negative"), (-1, "negative"), ("", "not a number"), ("0xzz", "not a number"), ("0x", "not a number"),
+        ("0dff", "not a number"), ("0x_1", "not a number"), ("１", "not a number"),
         ("f" + "0" * 16, "68 bits"), ("18446744073709551616", "65 bits"), (1 << 64, "65 bits"),
-        (1 << 4000, "more than 64"), ("null", "no number"), (None, "'null'"),
+        (1 << 4000, "more than 64"), ("null", "not a number"), (None, "'null'"),
         (True, "'true'"), (1e18, r"'1e\+18'"), (float("nan"), "'nan'"), ([], "a list"), ("9" * 5000, "5000 characters"),
         ("0" * 1000, "1000 characters"),
         ("4000004000010100ull", "decimal to a C"), ("4000004000010100;", "decimal to a C"),
         ("0x40000040 0x00010100", "high one"), ("0x40000040, 0x00010100", "high one"),
         ("(0x10100, 0x40000040)", "high one"), ("[0x10100, 0x40000040]", "high one"),
         ("{65792, 1073741888}", "decimal or hexadecimal"), ("{a=0x1, b=0x2}", "low and high"),
-        ("{x=0x1, x=0x2}", "low and high"), ("{0x100000000, 0x1}", "no 32-bit word"), ("{0xzz, 0x1}", "no 32-bit word"),
-        ("{0x1, 0x2, 0x3}", "no constant expression"),
+        ("{x=0x1, x=0x2}", "low and high"), ("{0x100000000, 0x1}", "not a 32-bit word"),
+        ("{0xzz, 0x1}", "not a 32-bit word"),
+        ("{0x1, 0x2, 0x3}", "not a constant expression"),
     ],
 )  # fmt: skip
 def test_words_that_are_none(text: Any, says: str) -> None:

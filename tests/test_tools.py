@@ -138,7 +138,7 @@ def test_metadata_page_shows_dense_and_stored_a(client: TestClient) -> None:
 
 def test_metadata_page_keeps_what_was_typed(client: TestClient) -> None:
     bad = client.get(f"/metadata/{SPARSE}", params={"words": "0x4444 nonsense"})
-    assert bad.status_code == 422 and "0x4444 nonsense" in bad.text and "is no 32-bit hex word" in bad.text
+    assert bad.status_code == 422 and "0x4444 nonsense" in bad.text and "is not a 32-bit hex word" in bad.text
 
 
 def test_sparse_scale_and_address_operands_over_http(client: TestClient) -> None:

@@ -21,7 +21,9 @@ ERRORS = {
     503: ("Unavailable", "No device, too many requests at once, or more work than one request may cause."),
 }
 JSON_ERROR = {"application/json": {"schema": {"$ref": REF.format(model="Error")}}}
-PAGE = {"text/html": {"schema": {"type": "string", "description": "A page, where the ending is no form of a picture."}}}
+PAGE = {
+    "text/html": {"schema": {"type": "string", "description": "A page, where the ending is not a form of a picture."}}
+}
 WORKER = {
     502: ("WorkerFailed", "The process that runs on the device, or draws, ended or failed."),
     504: ("WorkerTimedOut", "A run, or a drawing, took longer than it may."),

@@ -24,6 +24,6 @@ def banks_api(given: Given) -> Response:
 
 @router.post("/banks/solve", responses={200: {"model": Solved}}, openapi_extra=takes("SolveBody", SolveBody))
 def solve_api(given: Given) -> Response:
-    """The smallest Swizzle<B,M,S> that frees all accesses of conflicts, or why there is none: accesses [{access,
+    """The smallest Swizzle<B,M,S> that removes the conflicts of all accesses, or why there is none: accesses [{access,
     address}] or [{access, pattern}] with row_bytes and pad."""
     return json_body(facts.solve(given))

@@ -68,7 +68,7 @@ class SolvedAccess:
 
 @fact
 class Solved:
-    """The smallest swizzle that frees all accesses, or why there is none."""
+    """The smallest swizzle that removes the conflicts of all accesses, or why there is none."""
 
     free: bool
     swizzle: SwizzleBits
@@ -191,7 +191,7 @@ def solve(given: Json) -> Solved:
     if not isinstance(wanted, list) or not wanted or not all(isinstance(item, dict) for item in wanted):
         raise LayoutError(
             "bad_accesses",
-            "accesses is no list of objects.",
+            "accesses is not a list of objects.",
             "[{'access': 'ldmatrix.x4', 'address': [0, 128, …]}, …]",
             "accesses",
         )

@@ -154,7 +154,7 @@ def _matrix(i: Instruction, name: str, given: Any, steps: int) -> Array:
         bad = outside if outside.any() else array != np.rint(array)
         product, row, col = (int(n) for n in np.argwhere(bad)[0])
         at = f"{name.upper()}[{row},{col}]" + (f" of product {product}" if shape[0] > 1 else "")
-        what = "Whole numbers from" if whole_type else "Numbers from"
+        what = "Integers from" if whole_type else "Numbers from"
         raise LayoutError(
             "bad_matrix", f"{at} = {array[product, row, col]:g} is no {kind}.", f"{what} {low:g} to {high:g}.", name
         )
@@ -163,7 +163,7 @@ def _matrix(i: Instruction, name: str, given: Any, steps: int) -> Array:
 
 
 def _only_numbers(given: Any, deeper: int = 4) -> None:
-    """TypeError for what is no number inside lists: NumPy would take true for 1 and "5" for 5."""
+    """TypeError for what is not a number inside lists: NumPy would take true for 1 and "5" for 5."""
     for item in given:
         if isinstance(item, list) and deeper:
             _only_numbers(item, deeper - 1)
@@ -225,7 +225,7 @@ def origin(texts: Mapping[str, str], seed: int) -> str:
 
 
 def plain(value: Any) -> int | float:
-    """A whole number without a point."""
+    """An integer without a point."""
     number = float(value)
     return int(number) if number.is_integer() else number
 

@@ -99,7 +99,7 @@ class Worker:
         except ValueError:
             answer = None
         if not isinstance(answer, dict):
-            raise BrokenWorkerError("worker_garbage", "The worker wrote a line that is no JSON object.")
+            raise BrokenWorkerError("worker_garbage", "The worker wrote a line that is not a JSON object.")
         return answer
 
     def close(self) -> None:

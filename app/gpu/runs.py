@@ -69,7 +69,7 @@ def _check_mma(given: Mapping[str, Any], instruction: Instruction) -> Json:
     if not multiplies(instruction):
         raise LayoutError(
             "bad_instruction",
-            f"{instruction.ptx} multiplies nothing.",
+            f"{instruction.ptx} is not a multiply instruction.",
             "Its map is measured by kind fragment.",
             "instruction",
         )

@@ -172,12 +172,12 @@ def read_json(raw: bytes) -> Json:
         found = json.loads(raw.decode("utf-8"), object_pairs_hook=_once, parse_int=_whole)
     except UnicodeError:
         raise LayoutError(
-            "bad_json", "The body is no UTF-8 text.", "Send JSON in UTF-8, without lone surrogates."
+            "bad_json", "The body is not UTF-8 text.", "Send JSON in UTF-8, without lone surrogates."
         ) from None
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise LayoutError(
-            "bad_json", f"The body is no JSON: {error.msg} at {where}.", "Send one JSON object."
+            "bad_json", f"The body is not JSON: {error.msg} at {where}.", "Send one JSON object."
         ) from None
     except RecursionError:
         raise LayoutError("bad_json", "The body is nested too deep.", "Send a JSON object as /docs shows it.") from None
@@ -188,14 +188,14 @@ def read_json(raw: bytes) -> Json:
         if isinstance(value, float) and not isfinite(value):
             raise LayoutError(
                 "bad_json",
-                f"{field or 'The body'} is {json.dumps(value)}, which is no JSON.",
-                "Give a whole number.",
+                f"{field or 'The body'} is {json.dumps(value)}, which is not JSON.",
+                "Give an integer.",
                 field,
             )
         if isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):
             raise LayoutError(
                 "bad_json",
-                f"{field or 'The body'} is {value[:40]!a}, which is no UTF-8 text.",
+                f"{field or 'The body'} is {value[:40]!a}, which is not UTF-8 text.",
                 "Send no lone surrogates.",
                 field,
             )
@@ -211,7 +211,7 @@ def deeper(value: Any, most: int) -> bool:
 
 
 def inside(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """(path, value) of everything in an object that is no list or object itself; keys, too, under their own path."""
+    """(path, value) of everything in an object that is not a list or object itself; keys, too, under their own path."""
     if isinstance(value, dict | list):
         for key, item in value.items() if isinstance(value, dict) else enumerate(value):
             if isinstance(key, str):

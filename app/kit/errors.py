@@ -25,7 +25,7 @@ CODES = {404: "not_found", 405: "method_not_allowed", 415: "unsupported_media_ty
 MACHINES = ("/api/", "/healthz", "/readyz", "/metrics", "/openapi.json", "/static/", "/vendor/")
 FILES = (*FORMS, "cu", "py", "css", "js")
 # What a parameter of FastAPI's own is told: its kind of error → what is allowed.
-ALLOWED = {"int": "A whole number.", "float": "A number.", "bool": "true or false.", "string": "Text."}
+ALLOWED = {"int": "An integer.", "float": "A number.", "bool": "true or false.", "string": "Text."}
 
 
 @fact

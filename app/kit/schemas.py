@@ -51,14 +51,14 @@ def _number(name: str, spellings: list[dict[str, Any]], says: str, *examples: in
 Number = _number(
     "Number",
     _SPELLED,
-    f"A whole number from 0: a JSON integer, or text {_NUMBERS}.",
+    f"An integer from 0: a JSON integer, or text {_NUMBERS}.",
     4096,
     "0x1000",
     "0b1000",
     "4'096ull",
 )
 NumberText = _number(
-    "NumberText", [*_SPELLED, {"const": ""}], f"A whole number from 0 {_NUMBERS}; empty for the default.", "64", "0x40"
+    "NumberText", [*_SPELLED, {"const": ""}], f"An integer from 0 {_NUMBERS}; empty for the default.", "64", "0x40"
 )
 ByLane = Annotated[list[int], Field(description="[lane]")]
 ByThread = Annotated[list[list[int]], Field(description="[thread][value]")]

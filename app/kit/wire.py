@@ -137,7 +137,7 @@ def _coding(accepted: str) -> str:
 
 
 def _weight(options: str) -> float:
-    """The q of an item, 1 where none is given, 0 where it is no number."""
+    """The q of an item, 1 where none is given, 0 where it is not a number."""
     name, _, value = options.partition("=")
     if name.strip() != "q":
         return 1.0

@@ -137,7 +137,7 @@ def tile_of(given: Json) -> tuple[tiling.Tile, int]:
     if not rows or rows % 8 or rows > tile.mn:
         raise LayoutError(
             "bad_tile",
-            f"rows = {rows} is no multiple of 8 up to {tile.mn}.",
+            f"rows = {rows} is not a multiple of 8 up to {tile.mn}.",
             "The rows (M or N) of one instruction.",
             "rows",
         )

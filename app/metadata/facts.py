@@ -88,7 +88,7 @@ def read_words(text: str, threads: int) -> list[int]:
         if read is None or read[0] >> 32:
             raise LayoutError(
                 "bad_metadata",
-                f"Word {number}, '{reading.shown(token)}', is no 32-bit hex word.",
+                f"Word {number}, '{reading.shown(token)}', is not a 32-bit hex word.",
                 "Write eight hex digits, e.g. 0x44444444.",
                 "words",
             )

@@ -88,7 +88,7 @@ def check(i: Instruction) -> None:
     """LayoutError where an instruction cannot be stepped through."""
     if not multiplies(i):
         raise LayoutError(
-            "no_steps", f"{i.ptx} multiplies nothing.", "Choose an mma, wmma.mma or wgmma.", "instruction"
+            "no_steps", f"{i.ptx} is not a multiply instruction.", "Choose an mma, wmma.mma or wgmma.", "instruction"
         )
 
 

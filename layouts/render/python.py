@@ -10,7 +10,7 @@ def snippet(op: Operand) -> str:
     bits.
     """
     forward = op.formula()["forward"]
-    mine = "thread" if "lane" in op.axes else op.scope.thread  # a lane of tensor memory is no lane of the warp
+    mine = "thread" if "lane" in op.axes else op.scope.thread  # a lane of tensor memory is not a lane of the warp
     names = {"%laneid": "thread" if "lane" in op.axes else "lane", "%warpid": "(thread // 32)"}
 
     def spell(expression: str) -> str:

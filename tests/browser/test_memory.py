@@ -181,7 +181,7 @@ def test_a_pasted_expression_and_a_wrong_one(open_page: Any) -> None:
     analysed(page, "0x4000004000000100")
     page.fill("#word", "1 | x")
     page.press("#word", "Enter")
-    expect(page.locator("#word-error")).to_contain_text("no constant expression")
+    expect(page.locator("#word-error")).to_contain_text("not a constant expression")
     assert page.input_value("#word") == "1 | x" and bits_of(page) == 0x4000004000000100
 
 

@@ -83,7 +83,7 @@ def common(left: CType, right: CType) -> CType:
 
 
 def spelled(words: str) -> CType | None:
-    """The integer type of `unsigned long long`, `uint64_t`, `std::uint32_t` …; None for what is no integer type."""
+    """The integer type of `unsigned long long`, `uint64_t`, `std::uint32_t` …; None for what is not an integer type."""
     words = words.split("::")[-1]
     if words in NAMED:
         return NAMED[words]

@@ -49,7 +49,7 @@ def layout_of(machine: Expressions, record: Record) -> Record:
 
 
 def _placed(machine: Expressions, record: Record) -> tuple[dict[str, Field], int, int] | None:
-    """(fields by name, bits, alignment); None where a member is no integer."""
+    """(fields by name, bits, alignment); None where a member is not an integer."""
     assert record.decl is not None
     fields: dict[str, Field] = {}
     end, align, longest = 0, 8, 0

@@ -134,7 +134,7 @@ def _encoded(term: Term, given: list[Any]) -> TensorMap:
     made = Parts(term, bits, name, dims, strides, box, swizzle, sheet)
     problems = [*rules(made, interleave), *steps_of(made, steps)]
     if code is not None and not 0 <= code < len(SWIZZLES):
-        problems.append(Pitfall("tma_swizzle", f"{code} is no CUtensorMapSwizzle.", term.span))
+        problems.append(Pitfall("tma_swizzle", f"{code} is not a CUtensorMapSwizzle.", term.span))
     return made.finish(problems)
 
 
