@@ -18,6 +18,7 @@ import typer.main
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
+USAGE = (ROOT / "docs" / "usage.md").read_text()
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCKS = [
     pytest.param(block, id=f"{path.stem}-{number}")
@@ -28,7 +29,7 @@ BLOCKS = [
 
 
 def test_python_block() -> None:
-    block = re.search(r"```python\n(.*?)```", README, re.S)
+    block = re.search(r"```python\n(.*?)```", USAGE, re.S)
     assert block
     scope: dict[str, object] = {}
     checked = 0
@@ -79,7 +80,7 @@ def test_shell_blocks_print_what_they_show(block: str, shell: tuple[Path, dict[s
 
 
 def test_there_are_blocks() -> None:
-    assert len(BLOCKS) >= 4 and len(re.findall(r"^\$ lanescope", README, re.M)) >= 8
+    assert len(BLOCKS) >= 4 and len(re.findall(r"^\$ lanescope", USAGE, re.M)) >= 8
 
 
 def commands() -> list[tuple[str, str]]:
