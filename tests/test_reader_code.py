@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from layouts import reader
 from layouts.reader.code import evaluate
 from layouts.reader.code.builders import Builder, builders
 from layouts.reader.code.tensor_maps import TensorMap, tensor_maps
@@ -243,3 +244,17 @@ def test_a_macro_is_marked_where_it_is_used() -> None:
     text = next(c for c in BUILT if c.title == "macros").code
     found = builders(text)[0]
     assert all(text[a:b] == "MAKE_DESC(0x5400, 128, 256)" for spans in found.origins.values() for a, b in spans)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_the_reader_reads_every_text(case: Case) -> None:
+    """Through the one door: the kind, and the facts that the contract names."""
+    kind = "builder" if "expect" in case.head else "tensor_map"
+    found = [one for one in reader.read(case.code).found if one.kind in ("builder", "tensor_map", "descriptor")]
+    assert found
+    assert {one.kind for one in found} == {kind}
+    keys = {
+        "builder": {"fields", "start", "format", "word", "warnings"},
+        "tensor_map": {"storage", "element_bits", "box", "swizzle"},
+    }[kind]
+    assert set(found[0].facts) == keys

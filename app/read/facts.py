@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from app.kit.fact import Says, fact
 
-Kind = Literal["instruction", "descriptor", "builder", "layout", "topic", "unknown"]
+Kind = Literal["instruction", "descriptor", "builder", "tensor_map", "layout", "topic", "unknown"]
 
 
 @fact
@@ -21,7 +21,8 @@ class Meaning:
         Says(
             "By kind. instruction: ptx (null where several fit), candidates, operand, all. descriptor: word, format."
             " builder: fields, start (bytes, or the name of the free symbol), format, word (null where the start is"
-            " free), warnings. layout: cute, swizzle, element_bits, shape, stride, modes, size, cosize, storage."
+            " free), warnings. tensor_map: storage, element_bits, box (innermost first), swizzle."
+            " layout: cute, swizzle, element_bits, shape, stride, modes, size, cosize, storage."
             " topic: page. What the text leaves open is null and named in undetermined."
         ),
     ]

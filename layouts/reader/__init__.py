@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from layouts import reading
 from layouts.errors import LayoutError
 from layouts.reader import cutlass, fragment, layout, ptx, sass, word
+from layouts.reader.code import rows as code
 from layouts.reader.found import Found
 
 LONGEST = 1 << 16  # characters of a text
@@ -34,6 +35,11 @@ RECOGNISERS = (  # a text that two of them claim belongs to the first
     ),
     Recogniser("a tensor-core instruction of SASS", "HMMA.16816.F32", sass.read),
     Recogniser("a CuTe layout", "Sw<3,4,3> o (8,64):(64,1)", layout.read),
+    Recogniser(
+        "C++, CUDA or Python that makes TMA tensor maps or descriptors",
+        "tl.make_tensor_descriptor(p, shape=[M, K], strides=[K, 1], block_shape=[64, 64])",
+        code.read,
+    ),
     Recogniser("a 64-bit matrix descriptor, or code that builds one", "0x4000004000010100", word.read),
 )
 

@@ -7,6 +7,7 @@ import re
 from layouts.bits import hex_word
 from layouts.descriptor import FIELDS, Descriptor
 from layouts.expression import LONGEST
+from layouts.reader.code import rows
 from layouts.reader.found import Found
 from layouts.spelling import read_word
 from layouts.statements import read_code
@@ -26,7 +27,7 @@ _OTHER = re.compile(r"(?<![\w.])(?:wg|w)?mma\.|[A-Z]+MMA\b")
 
 def read(text: str) -> tuple[Found, ...]:
     """The word that a text spells or builds; LayoutError where it looks like one and is none."""
-    if len(text) > LONGEST or _OTHER.search(text):
+    if len(text) > LONGEST or _OTHER.search(text) or rows.reads(text):
         return ()
     digits = re.sub(r"[^0-9a-fA-F]", "", text) if _BARE.fullmatch(text) else ""
     bare = len(digits) >= _DIGITS and any(letter.isdecimal() for letter in digits)

@@ -183,11 +183,12 @@ def _start(group: list[Found], low: int, high: int, own: list[Pitfall], spans: t
     if isinstance(first, str):
         return first
     raw, shift = _raw(group[0].value, low)
-    if raw is not None and shift == 0:
+    plain = raw is not None and not any("(" in name for name, _ in raw.terms)  # no call that may have shifted it
+    if plain and shift == 0:
         own.append(
             Pitfall("not_shifted", "The start address is not shifted right by 4: the field counts 16 bytes.", span)
         )
-    if any(p.low == low and p.end > 40 and not group[0].value.plain for p in group[0].value.pieces):
+    if plain and any(p.low == low and p.end > 40 and not group[0].value.plain for p in group[0].value.pieces):
         own.append(
             Pitfall(
                 "generic_pointer",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from layouts.reader.code import tree, word
 from layouts.reader.code.ctype import INT, LONG, PYTHON, UINT, ULONG, CType
-from layouts.reader.code.known import IDENTITY, SHARED_ADDRESS
+from layouts.reader.code.known import ENCODE, IDENTITY, SHARED_ADDRESS
 from layouts.reader.code.values import (
     SHARED_BITS,
     Address,
@@ -69,6 +69,9 @@ def known(machine: Machine, name: str, templates: tuple[Any, ...], given: list[A
             if not machine.python
             else shared_address(one)
         )
+    if whole is not None and ENCODE.fullmatch(name):
+        wide = whole if machine.python else word.convert(whole, ULONG)
+        return word.shifted(word.both(wide, Int(0x3FFFF, wide.type)), -4)
     if name in ("min", "max") and len(given) == 2:
         left, right = number(one), number(given[1])
         if left is not None and right is not None and left.known is not None and right.known is not None:

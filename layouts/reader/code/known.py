@@ -46,9 +46,9 @@ IDENTITY = set(
     "raw_pointer_cast make_smem_ptr recast_ptr forward move __builtin_assume_aligned launder to_address as_const ref"
     " __shfl_sync __builtin_expect const_expr __ldg addressof".split()
 )
-DESCRIPTOR_TYPE = re.compile(
-    r"gmma_?desc|umma_?desc|smem_?desc|matrix_?desc|mat_?desc|mma_?desc|wgmma\w*desc|descriptor|descriptoriterator",
-    re.I,
+# PTX's own function of the descriptor's section, (x & 0x3FFFF) >> 4, as programs call it; it often stands in a header.
+ENCODE = re.compile(
+    r"(?:smem_?)?(?:matrix_?)?desc(?:riptor)?_?enc(?:ode)?|encode_?(?:matrix_?)?desc(?:riptor)?(?:_?field)?", re.I
 )
 # The types of CUTLASS that programs use without writing them: C++ for the same evaluator.
 PRELUDE = """

@@ -1,0 +1,57 @@
+"""The reader's rows for code: what a text's builders and tensor maps mean, as the contract has it."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from layouts.bits import hex_word
+from layouts.reader.code import builders, tensor_maps
+from layouts.reader.code.builders import Builder
+from layouts.reader.code.evaluate import evaluate
+from layouts.reader.code.tensor_maps import TensorMap
+from layouts.reader.found import Found
+
+
+def read(text: str) -> tuple[Found, ...]:
+    """The descriptors and tensor maps that a text's code makes, those with known fields first."""
+    built, maps = _made(text)
+    return (*map(_builder, built), *map(_map, maps))
+
+
+def reads(text: str) -> bool:
+    """Whether a text is code that this row reads."""
+    return any(_made(text))
+
+
+@lru_cache(maxsize=8)
+def _made(text: str) -> tuple[tuple[Builder, ...], tuple[TensorMap, ...]]:
+    made = evaluate(text)
+    return (builders.of_evaluation(made), tensor_maps.of_evaluation(made)) if made else ((), ())
+
+
+def _builder(one: Builder) -> Found:
+    left_open = one.undetermined + (("start",) if isinstance(one.start, str) else ())
+    facts = {
+        "fields": one.fields,
+        "start": one.start,
+        "format": one.format,
+        "word": None if one.word is None else hex_word(one.word),
+        "warnings": [w.message for w in one.warnings],
+    }
+    told = f"start address from '{one.start}'" if isinstance(one.start, str) else hex_word(one.word or one.known)
+    notices = tuple(w.message for w in one.warnings)
+    return Found(
+        "builder", f"Code that builds a descriptor: {told}", facts, notices, not notices and not one.free, left_open
+    )
+
+
+def _map(one: TensorMap) -> Found:
+    facts = {
+        "storage": None if one.storage is None else dict(one.storage),
+        "element_bits": one.element_bits,
+        "box": list(one.box),
+        "swizzle": one.swizzle,
+    }
+    sizes = "×".join("?" if size is None else str(size) for size in one.box) or "unknown"
+    title = f"TMA tensor map: box {sizes}, swizzle {one.swizzle or 'unknown'}"
+    return Found("tensor_map", title, facts, tuple(p.message for p in one.problems), not one.problems, one.undetermined)
