@@ -293,7 +293,7 @@ def _other_storage(world: World, case: Case) -> str:
     had, mode = case.stored.mode, case.given.mode
     if world.code == "stored_unswizzled":
         return (
-            f"The data were stored without the XOR; the descriptor is that of the same tile with swizzle {mode.name}."
+            f"The data was stored without the XOR; the descriptor is that of the same tile with swizzle {mode.name}."
             f" {store_with(mode)}"
         )
     if case.stored.tile:
@@ -301,7 +301,7 @@ def _other_storage(world: World, case: Case) -> str:
         return f"{says} Use the repaired descriptor, or {store_with(mode, True)}"
     rows = f"rows of {mode.width_bytes} bytes"
     says = (
-        f"The data are stored with swizzle {had.name} in rows of {had.width_bytes} bytes; the descriptor is right for"
+        f"The data is stored with swizzle {had.name} in rows of {had.width_bytes} bytes; the descriptor is right for"
         f" {rows} with swizzle {mode.name}."
     )
     return (

@@ -82,7 +82,7 @@ def _strides(case: Case) -> Iterator[Slip]:
                 for value in dict.fromkeys((sbo * other.chunks // mode.chunks, other.pattern_bytes)):
                     if value != sbo and other is not mode:
                         right = f"SBO {value} is right for swizzle {other.name}. "
-                        says = f"{right}These data are stored with {mode.name}: SBO must be {bytes_text(sbo)}."
+                        says = f"{right}This data is stored with {mode.name}: SBO must be {bytes_text(sbo)}."
                         yield Slip("sbo_other_width", says, {"sbo": value}, 1.1)
     if "lbo" in case.read:
         yield from _lbo(case)
@@ -97,7 +97,10 @@ def _lbo(case: Case) -> Iterator[Slip]:
     way = "along M/N" if swizzled else "along K"
     for value in (0, 16):
         if wanted != value:
-            says = f"LBO is {value}, as where it is not read. Here it is the distance {way}: {bytes_text(wanted)}."
+            says = (
+                f"LBO is {value}, the usual value where it is not read. Here it is the distance {way}:"
+                f" {bytes_text(wanted)}."
+            )
             yield Slip("stride_wrong", says, {"lbo": value}, 1.0)
     if not had or had == wanted:
         return
@@ -161,7 +164,7 @@ def _mode(case: Case) -> Iterator[Slip]:
             yield Slip("tma_swizzle_enum", says, {"swizzle": code}, 0.9)
         else:
             says = (
-                f"The data were stored with swizzle {wanted.name}; the descriptor says {other.name}. Bits 62 and 63"
+                f"The tile is stored with swizzle {wanted.name}; the descriptor says {other.name}. Bits 62 and 63"
                 f" must be {right}."
             )
             if code << 62 == right << 61:
@@ -182,13 +185,13 @@ def _base_offset(case: Case) -> Iterator[Slip]:
     by_address = case.stored.swizzle_by == "address"
     rows = f"{wanted & mask} row{'' if wanted & mask == 1 else 's'}"
     needed = (
-        "These data are swizzled by address, so base offset stays 0 wherever the tile begins."
+        "This data is swizzled by address, so base offset stays 0 wherever the tile begins."
         if by_address
         else f"The pattern begins {rows} of 128 bytes past a {mode.pattern_bytes}-byte boundary: it must be {wanted}."
     )
     if wanted & mask:
         says = (
-            f"The data are swizzled from the tile's start, which lies {rows} of 128 bytes past a"
+            f"The data is swizzled from the tile's start, which lies {rows} of 128 bytes past a"
             f" {mode.pattern_bytes}-byte boundary. Base offset must be {wanted}, not 0."
         )
         yield Slip("base_offset_missing", says, {name: 0}, 1.0)

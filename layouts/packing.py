@@ -89,7 +89,8 @@ def _shifts(case: Case, values: Amounts, proving: frozenset[str]) -> Iterator[Pa
         are = "is" if len(names) == 1 else "are"
         shifted = " and ".join(f"{NAMES[n]} {values[n]:#x} becomes {values[n] >> 4:#x}" for n in places if n in names)
         says = (
-            f"{sentence(named(names))} {are} in bytes. The field counts 16 bytes: shift right by 4, so that {shifted}."
+            f"{sentence(named(names))} {are} in bytes. The field is in units of 16 bytes: shift right by 4, so that"
+            f" {shifted}."
         )
         cost = 1.0 if len(names) == len(active) else 1.05
         fields = frozenset(names)
@@ -148,7 +149,7 @@ def additions(case: Case) -> Iterator[Packing]:
         (bytes_of(case.k, case.seen), "k_step_not_shifted"),
         (case.k, "k_step_in_elements"),
     ):
-        says = f"The K step was added to the word as {amount}. The start counts 16 bytes: add {step >> 4:#x}."
+        says = f"The K step was added to the word as {amount}. The start is in units of 16 bytes: add {step >> 4:#x}."
         yield Packing(code, says, (before + amount) & WORD, 1.2, case.free)
 
 

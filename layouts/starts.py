@@ -53,7 +53,7 @@ def _k_step(case: Case) -> Iterator[Slip]:
     right = f"The slice at k = {k} begins {bytes_text(step)} after the one at k = 0, at {start:#x}."
     missing = f"The start does not move with K: it is that of k = 0. {right} Add {step >> 4:#x} to the low word."
     yield Slip("k_step_missing", missing, {NAME: first}, 0.9)
-    units = f"was added to the encoded start, which counts units of 16 bytes. {right} Add {step >> 4:#x}."
+    units = f"was added to the encoded start, which is in units of 16 bytes. {right} Add {step >> 4:#x}."
     for amount, cost in ((step, 1.1), (along, 1.1 if seen.major == "K" else 1.5)):
         yield Slip(
             "k_step_not_shifted", f"The K step in bytes, {amount:#x}, {units}", {NAME: first + 16 * amount}, cost
@@ -132,7 +132,7 @@ def _mn_step(case: Case) -> Iterator[Slip]:
     says = f"The start does not move with M or N: it is that of mn = 0. {right} Add {step >> 4:#x} to the low word."
     yield Slip("other_slice", says, {NAME: first}, 1.2)
     says = (
-        f"The step along M/N in bytes, {step:#x}, was added to the encoded start, which counts units of 16 bytes."
+        f"The step along M/N in bytes, {step:#x}, was added to the encoded start, which is in units of 16 bytes."
         f" {right} Add {step >> 4:#x}."
     )
     yield Slip("start_wrong", says, {NAME: first + 16 * step}, 1.2)

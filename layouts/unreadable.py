@@ -18,7 +18,7 @@ from layouts.worlds import World, canonicals, reads_as, restored
 Judge = Callable[
     [Descriptor, View, Storage, int, int, Addresses], list[Diagnosis]
 ]  # the causes of a mismatch that a word could mend
-XOR_ALONE = ("stored_unswizzled", "stored_swizzle")  # the data lie where the word reads, but for the swizzle
+XOR_ALONE = ("stored_unswizzled", "stored_swizzle")  # the data lies where the word reads, but for the swizzle
 
 
 def unreadable(
@@ -78,12 +78,12 @@ def _why_not(seen: View, stored: Storage, expected: Addresses) -> Diagnosis:
         return _no_word(seen, stored, expected)
     if seen.bits != 16:
         says = (
-            f"The data are contiguous along M/N. wgmma reads {seen.bits}-bit elements K-major only: store K contiguous."
+            f"The data is contiguous along M/N. wgmma reads {seen.bits}-bit elements K-major only: store K contiguous."
         )
         return Diagnosis("not_canonical", says)
     other, flag = ("MN", "1") if seen.major == "K" else ("K", "0")
     says = (
-        f"The data are {other}-major; the instruction reads {seen.major}-major. Its transpose immediate must be {flag},"
+        f"The data is {other}-major; the instruction reads {seen.major}-major. Its transpose immediate must be {flag},"
         f" and the tile must be stored in {other}-major core matrices or swizzled atoms, which it is not."
     )
     return Diagnosis("wrong_transpose", says)
@@ -122,7 +122,7 @@ def _no_word(seen: View, stored: Storage, expected: Addresses) -> Diagnosis:
     if stored.mode.chunks > 1 and pitch and pitch != width:
         says = (
             f"No descriptor reads this layout: rows swizzled with {stored.mode.name} must lie {width} bytes apart, and"
-            f" these lie {pitch}. Store {width}-byte rows without padding; the swizzle already keeps the banks apart."
+            f" these lie {pitch}. Store {width}-byte rows without padding; the swizzle already avoids bank conflicts."
         )
         return Diagnosis("not_canonical", says)
     row, chunk, text, rows_apart = _broken_core(expected, seen)
@@ -185,7 +185,7 @@ def _kept_apart(world: World, given: Descriptor, stored: Storage) -> tuple[str, 
         return (
             world.code,
             (
-                f"The data were stored without the XOR that swizzle {word.name} of the descriptor expects."
+                f"The data was stored without the XOR that swizzle {word.name} of the descriptor expects."
                 f" {store_with(word)}"
             ),
         )
@@ -196,7 +196,7 @@ def _kept_apart(world: World, given: Descriptor, stored: Storage) -> tuple[str, 
         says = f"Counted in the layout's units, swizzle {word.name} is {made}, not {had}: {store_with(word, True)}"
         return world.code, says
     says = (
-        f"The data were stored with swizzle {stored.mode.name} in rows of another width; the descriptor reads swizzle"
+        f"The data was stored with swizzle {stored.mode.name} in rows of another width; the descriptor reads swizzle"
         f" {word.name}. {store_with(word)}"
     )
     return world.code, says
@@ -228,7 +228,7 @@ def _turned(given: Descriptor, seen: View, expected: Addresses) -> Diagnosis | N
     flag = "1" if other.major == "MN" else "0"
     more = f" Then {_list(needed)} must change, too." if needed else ""
     says = (
-        f"The data are {other.major}-major; the instruction reads {seen.major}-major. Its transpose immediate must be"
+        f"The data is {other.major}-major; the instruction reads {seen.major}-major. Its transpose immediate must be"
         f" {flag}.{more}"
     )
     return Diagnosis("wrong_transpose", says, found[0] if needed else None, needed)

@@ -18,7 +18,7 @@ def chain(
     load: Annotated[str, typer.Option(help="The ldmatrix or stmatrix; the best one when left out.")] = "",
     major: Annotated[str, typer.Option(help="K or MN: which way is contiguous.")] = "K",
     storage: Annotated[
-        list[str] | None, typer.Option(help="Where the data lie: kind=rows,pitch_bytes=144,swizzle=128B, …")
+        list[str] | None, typer.Option(help="Where the data lies: kind=rows,pitch_bytes=144,swizzle=128B, …")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -1,20 +1,20 @@
 """Keys and glossary of the help page."""
 
 KEYS = (
-    ("/", "to the paste box, from anywhere; there Enter sends, Shift and Enter break the line"),
-    ("arrows", "move from cell to cell inside a matrix"),
-    ("a  b  d", "jump to that operand's matrix"),
-    ("m", "jump to the next matrix"),
-    ("Enter or space", "pin the cell's lane; in D, trace its dot product too"),
-    ("Esc", "free the pinned cell"),
-    ("+  −", "zoom in, zoom out; so does the wheel, at the pointer"),
-    ("0", "fit the whole of every matrix; so does a double click"),
-    ("1", "cells large enough to read"),
+    ("/", "go to the paste box; there, Enter submits and Shift+Enter starts a new line"),
+    ("arrows", "move between the cells of a matrix"),
+    ("a  b  d", "go to the matrix of that operand"),
+    ("m", "go to the next matrix"),
+    ("Enter or space", "pin the lane of the cell; in D, also trace the dot product"),
+    ("Esc", "release the pinned cell"),
+    ("+  −", "zoom in or out; the wheel zooms at the pointer"),
+    ("0", "fit all matrices, as a double click does"),
+    ("1", "make the cells large enough to read"),
     ("f", "full screen"),
     ("l", "the matrix as a table of lanes"),
     ("p", "the matrix as a Plotly heat map"),
-    ("Enter or space", "in sparsity metadata: the next legal choice of a group; arrows move"),
-    ("t", "light or dark"),
+    ("Enter or space", "in sparsity metadata: select the next legal choice of a group"),
+    ("t", "switch between light and dark"),
     ("?", "this page"),
 )
 GLOSSARY = (
@@ -23,36 +23,45 @@ GLOSSARY = (
     ("value", "An index inside one thread's fragment: a0, a1, … in register order, low bits first."),
     (
         "register",
-        "32 bits (64 for f64) of one thread; narrow elements are packed, the lowest value in the lowest bits.",
+        "32 bits (64 for f64) of one thread. Narrow elements are packed; the first is in the lowest bits.",
     ),
     ("fragment", "The part of a matrix that one thread holds."),
     ("multiplicand", "A or B."),
     ("accumulator", "C or D."),
-    ("groupID", "lane div 4, written g in patterns."),
-    ("threadID_in_group", "lane mod 4, written t in patterns."),
-    ("copy", "An element that more than one (lane, value) pair holds, in one lane or in several."),
-    ("core matrix", "8 rows of 16 bytes: the unit that wgmma's shared-memory layouts are built of."),
-    ("atom", "The swizzle pattern's block: 8 rows of 16, 32, 64 or 128 bytes (K-major), or its transpose (MN-major)."),
+    ("groupID", "lane / 4, written g in patterns."),
+    ("threadID_in_group", "lane % 4, written t in patterns."),
+    ("copy", "An element held by more than one (lane, value) pair, in the same lane or in several."),
+    ("core matrix", "8 rows of 16 bytes, the unit of wgmma's shared-memory layouts."),
+    (
+        "atom",
+        "The block of a swizzle pattern: 8 rows of 16, 32, 64 or 128 bytes (K-major), or its transpose (MN-major).",
+    ),
     ("LBO", "Leading dimension byte offset of a wgmma descriptor, in bytes; encoded as bytes ÷ 16."),
     ("SBO", "Stride dimension byte offset, in bytes; encoded as bytes ÷ 16."),
     (
         "base offset",
         (
-            "For data swizzled by their offset in the tile: how many 128-byte rows past a multiple of the pattern the"
-            " tile starts; the hardware subtracts it. Data swizzled by address, TMA's among them, need 0."
+            "For data swizzled by its offset in the tile: the number of 128-byte rows from a multiple of the pattern to"
+            " the start of the tile. The hardware subtracts it. It is 0 for data swizzled by address, as TMA does."
         ),
     ),
     ("K-major, MN-major", "Which dimension of an operand is contiguous in memory."),
-    ("bank", "One of the 32 columns of shared memory, 4 bytes wide; it serves one word a wavefront."),
+    ("bank", "One of the 32 columns of shared memory, 4 bytes wide; it serves one word per wavefront."),
     (
         "phase",
         (
-            "Lanes of one access whose requests can share a wavefront: 8 for ldmatrix and stmatrix, the whole warp for"
+            "The lanes of an access that can share a wavefront: 8 for ldmatrix and stmatrix, the whole warp for"
             " ld.shared, half or a quarter of it for st.shared of 64 or 128 bits."
         ),
     ),
-    ("wavefront", "One pass of shared memory for a warp's access; more than the ideal number is a bank conflict."),
-    ("sparsity selector", "Which lanes of each group of four supply the metadata of an mma.sp."),
-    ("simulation", "A run of the NumPy reference: it shows what the maps say and proves nothing about them."),
-    ("evidence", "What stands behind a map: an instruction that ran, one that assembles, or the document alone."),
+    (
+        "wavefront",
+        "One pass through shared memory for a warp's access. More than the ideal number is a bank conflict.",
+    ),
+    ("sparsity selector", "Selects the lanes of each group of four that supply the metadata of mma.sp."),
+    ("simulation", "A run of the NumPy reference. It follows the maps, so it does not prove them."),
+    (
+        "evidence",
+        "How a map is confirmed: the instruction ran on hardware, it assembles, or only the document states it.",
+    ),
 )

@@ -82,7 +82,7 @@ def descriptor_verify(
         list[str] | None,
         typer.Option(
             help=(
-                "Where the data lie: name=value, with commas between several or one an option, e.g."
+                "Where the data lies: name=value, with commas between several or one an option, e.g."
                 " kind=canonical,swizzle=128B,mn=128,k=64."
             )
         ),

@@ -38,7 +38,8 @@ QUAD_PAIR = [
         {"a": _QUAD_A[la], "b": _QUAD_B[lb], "c": _QUAD_D[c], "d": _QUAD_D[d]},
         PTX("9.7.14.5.1"),
         axes=dict.fromkeys("abcd", ("row", "col", "product")),
-        note="Four 8×8×4 products a warp, one a quad pair. Tuned for sm_70: HMMA up to sm_75, emulated from sm_80 on.",
+        note="Four 8×8×4 products per warp, one per quad pair. Optimized for sm_70: HMMA up to sm_75, emulated from"
+        " sm_80 on.",
     )
     for d, c in (("f16", "f16"), ("f32", "f16"), ("f32", "f32"))
     for la in ("row", "col")
@@ -118,6 +119,6 @@ FAMILIES = [
         ABCD,
         PTX("9.7.14.5.10"),
         container=8,
-        note="Narrow elements keep an 8-bit container each: four a register, whatever the type.",
+        note="Each element occupies an 8-bit container, so a register holds four, whatever the type.",
     ),
 ]

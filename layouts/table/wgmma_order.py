@@ -39,7 +39,8 @@ ORDER = (
         " directions",
         "after the stores that fill a tile and before the barrier that tells the warpgroup; not for tiles that TMA"
         " wrote",
-        "the wgmma may read what the shared memory held before the stores. Nothing warns, and it often looks right.",
+        "the wgmma may read what the shared memory held before the stores. No tool reports this, and the"
+        " result is often right by chance.",
         "",
         "each thread that stored",
         "8.0",
@@ -63,9 +64,10 @@ ORDER = (
     Ordering(
         "wgmma.commit_group",
         ("wgmma.commit_group.sync.aligned;",),
-        "puts the wgmmas that are in no group yet into a new group; without any, the group is empty",
-        "after each batch that is to be waited for as one",
-        "wait_group has nothing to wait for: the wgmmas are in no group, and D is read too early. Nothing warns.",
+        "commits all wgmmas that are not yet in a group to a new group; if there are none, the group is empty",
+        "after each batch of wgmmas to wait for as one group",
+        "wait_group has nothing to wait for: the wgmmas are in no group, and D is read too early. No tool reports"
+        " this.",
         "",
         "all 128 threads of the warpgroup",
         "8.0",
