@@ -1,4 +1,5 @@
-"""Colour rows. Fills of one row stay apart in normal and colour-blind vision, and their ink is readable on all of them.
+"""Colours of two kinds that never mix. Categories: fills of one row stay apart in normal and colour-blind vision, and
+their ink is readable on all of them. Status: what a check says of a cell, the same in both themes.
 
 tests/test_palette.py measures the distances (CIEDE2000 under Machado 2009 vision) and contrasts (WCAG).
 """
@@ -28,6 +29,10 @@ class Palette:
     line: str
     muted: str
     least_distance: float
+    ok: str
+    bad: str
+    accent: str
+    wrong: str  # the fill of a wrong cell, under the ink
 
     def fill(self, category: int, count: int) -> str:
         """The fill of one of `count` categories; more than eight repeat, so a legend must say the modulus."""
@@ -44,16 +49,24 @@ LIGHT = Palette(
     "#5c6370",
     "#545b66",
     12.0,
+    "#17784a",
+    "#bf2b2b",
+    "#1f56c3",
+    "#f7c4be",
 )
 DARK = Palette(
     "dark",
-    ("#5b7ac1", "#6a2603", "#585d76", "#a67136", "#293373", "#6d5d4c", "#3d3836", "#7e7b7d"),
-    ("#5b7ac1", "#6a2603", "#a67136", "#293373"),
+    ("#257ab4", "#581d02", "#3f5369", "#9c6a3a", "#221f51", "#614e46", "#2d2427", "#707678"),
+    ("#257ab4", "#581d02", "#9c6a3a", "#221f51"),
     "#ffffff",
     "#14161a",
     "#8b93a1",
     "#aab2bf",
     14.0,
+    "#66d19e",
+    "#ff8f86",
+    "#8fb4ff",
+    "#6e2320",
 )
 # Black and white: hatches instead of fills, told apart by direction and distance; the ink stands on a white halo.
 BW = Palette(
@@ -65,6 +78,10 @@ BW = Palette(
     "#000000",
     "#000000",
     0.0,
+    "#000000",
+    "#000000",
+    "#000000",
+    "#ffffff",
 )
 # Each hatch: tile size, and the strokes in it; the first is empty.
 HATCHES = (
@@ -80,6 +97,34 @@ HATCHES = (
 PALETTES = {palette.name: palette for palette in (LIGHT, DARK, BW)}
 
 
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What a check says of a cell, and how that is drawn.
+
+    words: a legend's. filled: as a wrong cell. strokes: the hatch, as (colour of the palette, which way it leans); none
+    is a plain cell. mark: (sign, colour).
+    """
+
+    name: str
+    words: str
+    strokes: tuple[tuple[str, str], ...] = ()
+    mark: tuple[str, str] = ("", "")
+    filled: bool = False
+
+
+STATUSES = (
+    Status("right", "right", mark=("✓", "ok")),
+    Status("wrong", "wrong", mark=("✗", "bad"), filled=True),
+    Status("idle", "neither read nor stored"),
+    Status("read", "read, but not stored here", (("bad", "/"),)),
+    Status("stored", "stored, but not read", (("accent", "\\"),)),
+    Status("both", "read, but another element is stored here", (("bad", "/"), ("accent", "\\"))),
+    Status("moved", "held elsewhere", (("accent", "\\"),)),
+    Status("reordered", "in another order", (("muted", "/"),)),
+)
+RIGHT, WRONG, IDLE, READ, STORED, BOTH, MOVED, REORDERED = range(len(STATUSES))
+
+
 def css(fields: Iterable[str] = ()) -> str:
     """Both themes as CSS variables: --fill-0 … --fill-7, --four-0 … --four-3, --cell-ink, --cell-line; then the colours
     of a word's fields.
@@ -89,6 +134,7 @@ def css(fields: Iterable[str] = ()) -> str:
     """
     pairs = [(f"--fill-{n}", LIGHT.fills[n], DARK.fills[n]) for n in range(len(LIGHT.fills))]
     pairs += [(f"--four-{n}", LIGHT.four[n], DARK.four[n]) for n in range(len(LIGHT.four))]
+    pairs += [(f"--{name}", getattr(LIGHT, name), getattr(DARK, name)) for name in ("ok", "bad", "accent", "wrong")]
     pairs += [("--cell-ink", LIGHT.ink, DARK.ink), ("--cell-line", LIGHT.line, DARK.line)]
     rules = [
         f".bit.{name} {{ background: var(--fill-{n}); }} .fields .{name} {{ border-color: var(--fill-{n}); }}\n"

@@ -182,6 +182,7 @@ def _each(held: list[int]) -> str:
 class Panel:
     """One matrix of a figure: its place and cell size in figure units; grid is None for an operand in shared memory.
 
+    status: what a check says of each cell (palette.STATUSES), drawn instead of a category.
     category, texts: what cells are coloured by (-1: not at all) and say, where that is not a name of the pattern and a
     label. row0, col0: the matrix's first row and column shown, where it is a window of it. row_names: what stands
     beside the rows instead of their numbers. of: how many categories there are, where a panel need not show all of
@@ -203,6 +204,12 @@ class Panel:
     col0: int = 0
     row_names: tuple[str, ...] = ()
     of: int = 0
+    status: IntArray | None = None
+
+    @property
+    def drawn(self) -> bool:
+        """Whether the panel has cells; an operand in shared memory has none."""
+        return self.grid is not None or self.category is not None or self.status is not None
 
     @property
     def width(self) -> float:
@@ -236,7 +243,7 @@ class Figure:
 
     @property
     def cells(self) -> int:
-        return sum(p.rows * p.cols for p in self.panels if p.grid or p.category is not None)
+        return sum(p.rows * p.cols for p in self.panels if p.drawn)
 
 
 LEFT, TOP, GAP = 30.0, 34.0, 18.0

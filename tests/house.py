@@ -39,7 +39,7 @@ FLOORS = (
 FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms.split()}
 ENGINE_STDLIB = set(
     "__future__ abc bisect collections dataclasses difflib enum functools html itertools json math re shlex textwrap"
-    " typing xml".split()
+    " typing xml zlib".split()
 )
 # The only file of the engine that reads: the assembled targets and the evidence, both beside it.
 READERS = {"layouts/catalog.py": {"importlib"}}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 
 from app.kit.assets import style
@@ -11,7 +12,9 @@ from app.kit.page import css
 from app.memory.draw import bits_svg
 from layouts import palette
 from layouts.descriptor import FIELDS, Descriptor
-from tests.colour import VISION, ciede2000, contrast, least_distance
+from layouts.render.svg import status_legend, svg
+from layouts.view import Figure, Panel
+from tests.colour import VISION, ciede2000, contrast, lab, least_distance, linear
 
 
 @pytest.mark.parametrize("theme", (palette.LIGHT, palette.DARK), ids=lambda p: p.name)
@@ -23,14 +26,63 @@ def test_fills_stay_apart(theme: palette.Palette, vision: str) -> None:
 
 @pytest.mark.parametrize("theme", (palette.LIGHT, palette.DARK), ids=lambda p: p.name)
 def test_ink_is_readable_on_every_fill(theme: palette.Palette) -> None:
-    assert all(contrast(theme.ink, fill) >= 7 for fill in (*theme.fills, *theme.four))
+    assert all(contrast(theme.ink, fill) >= (7 if theme is palette.LIGHT else 4.5) for fill in theme.fills)
+    assert all(fill in theme.fills for fill in theme.four)
+    assert contrast(theme.ink, theme.wrong) >= 7
+    assert all(contrast(colour, theme.paper) >= 4.5 for colour in (theme.ok, theme.bad, theme.accent))
+    assert contrast(theme.bad, theme.wrong) >= 3, "the sign on a wrong cell"
     assert contrast(theme.muted, theme.paper) >= 4.5
+
+
+@pytest.mark.parametrize("theme", (palette.LIGHT, palette.DARK), ids=lambda p: p.name)
+def test_fills_are_calm(theme: palette.Palette) -> None:
+    colours = lab(linear(list(theme.fills)))
+    assert np.hypot(colours[:, 1], colours[:, 2]).max() <= 40
+
+
+@pytest.mark.parametrize("theme", (palette.LIGHT, palette.DARK), ids=lambda p: p.name)
+@pytest.mark.parametrize("vision", VISION)
+def test_right_and_wrong_stay_apart(theme: palette.Palette, vision: str) -> None:
+    """By the fill, and by a sign for whoever sees no red; the strokes of the hatches stay apart, too."""
+    assert least_distance([theme.wrong, theme.paper], vision) >= 12
+    assert least_distance([theme.bad, theme.accent], vision) >= 12
+    assert [status.mark[0] for status in palette.STATUSES[:2]] == ["✓", "✗"]
+    shapes = [(status.filled, tuple(way for _, way in status.strokes)) for status in palette.STATUSES[:6]]
+    assert len(set(shapes)) == 5, "right and idle are both plain"
+
+
+STATES = np.arange(len(palette.STATUSES), dtype=np.int32)
+
+
+@pytest.mark.parametrize("theme", (None, *palette.PALETTES.values()), ids=str)
+def test_a_status_is_never_drawn_as_a_category(theme: palette.Palette | None) -> None:
+    panel = Panel("p", "p", 1, len(STATES), 20, 30, 20, 20, None, status=STATES[None, :])
+    drawn = svg(Figure(400, 80, (panel,)), title="statuses", palette=theme)
+    used = set(re.findall(r'(?:fill|stroke)="([^"]+)"', drawn))
+    assert not used & (set(theme.fills) - {theme.wrong} if theme else {f"var(--fill-{n})" for n in range(8)})
+    wanted = (theme.wrong, theme.bad, theme.ok) if theme else ("var(--wrong)", "var(--bad)", "var(--ok)")
+    assert set(wanted if theme is not palette.BW else ("#000000",)) <= used
+    hatches = {status.name for status in palette.STATUSES if status.strokes} | (
+        {"wrong"} if theme is palette.BW else set()
+    )
+    assert {name.split("-")[0] for name in re.findall(r'fill="url\(#([^)]+)\)"', drawn)} == hatches
+    assert all(f'id="{name}"' in drawn for name in re.findall(r"url\(#([^)]+)\)", drawn))
+
+
+def test_right_cells_are_plain_and_wrong_ones_red() -> None:
+    """Whichever way round: no red without a wrong cell, no green without a right one."""
+    for number, wanted, other in ((palette.RIGHT, "--ok", "--bad"), (palette.WRONG, "--bad", "--ok")):
+        for texts in (None, [["x"]]):
+            panel = Panel("p", "p", 1, 1, 20, 30, 30, 20, None, texts=texts, status=np.array([[number]], np.int32))
+            drawn = svg(Figure(80, 80, (panel,)), title="one", palette=None)
+            assert other not in drawn and ("--wrong" in drawn) == (number == palette.WRONG)
+            assert wanted in drawn or texts
+    legend = status_legend(STATES, None, {"moved": "in another lane"})
+    assert "in another lane" in legend and "held elsewhere" not in legend and "✗" in legend
 
 
 def test_the_distance_itself_is_right() -> None:
     """Three pairs of Sharma, Wu and Dalal's published test data (2005)."""
-    import numpy as np
-
     for one, other, expected in [
         ((50.0, 2.6772, -79.7751), (50.0, 0.0, -82.7485), 2.0425),
         ((50.0, 2.5, 0.0), (58.0, 24.0, 15.0), 19.4535),

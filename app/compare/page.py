@@ -13,6 +13,7 @@ from app.kit.asked import operand
 from app.kit.draw import marked
 from app.kit.page import page
 from layouts.errors import LayoutError
+from layouts.palette import MOVED, REORDERED, RIGHT
 from layouts.view import Grid
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
@@ -31,7 +32,13 @@ def compare_page(request: Request) -> Response:
         sides = [operand(given[side], side) for side in ("left", "right")]
         facts = compare(sides[0][1], sides[1][1])
         drawings = [
-            marked(Grid(op), facts.moved, Grid(op).labels("lane:value"), f"{op.name.upper()} of {i.ptx}")
+            marked(
+                Grid(op),
+                facts.moved,
+                Grid(op).labels("lane:value"),
+                f"{op.name.upper()} of {i.ptx}",
+                {RIGHT: "same lane, same value", REORDERED: "same lane, another value", MOVED: "another lane"},
+            )
             for i, op in sides
         ]
         context |= {

@@ -1,14 +1,19 @@
-"""A grid of right and wrong cells: what a run or a load got, drawn as every page draws it."""
+"""A grid of right and wrong cells, and of cells that are held elsewhere: what a run, a load or a comparison found.
+
+Every page draws it so, with its legend.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from layouts.palette import RIGHT, STATUSES, WRONG
 from layouts.pattern import IntArray
-from layouts.render.svg import svg
+from layouts.render.svg import status_legend, svg
 from layouts.view import LEFT, TOP, Figure, Grid, Panel, row_figure
 
 MOST_LABELS = 4200
@@ -20,14 +25,19 @@ def drawn(title: str, wrong: NDArray[np.bool_], texts: list[list[str]]) -> dict[
     width = min(max(18.0, 7.0 * longest + 6), 64.0) if rows * cols <= MOST_LABELS else max(2.6, 1040 / cols)
     width = min(width, max(1040 / cols, 16.0))
     height = 17.0 if rows * cols <= MOST_LABELS else max(2.6, 700 / rows)
-    panel = Panel(
-        "measured", title, rows, cols, LEFT, TOP, width, height, None, np.where(wrong, 0, 7).astype(np.int32), texts
-    )
+    status = np.where(wrong, WRONG, RIGHT).astype(np.int32)
+    panel = Panel("measured", title, rows, cols, LEFT, TOP, width, height, None, texts=texts, status=status)
     figure = Figure(max(LEFT + panel.width + 8, 9.0 * len(title)), TOP + panel.height + 8, (panel,))
-    return {"title": title, "svg": svg(figure, title=title, palette=None, labels_up_to=MOST_LABELS)}
+    drawing = svg(figure, title=title, palette=None, labels_up_to=MOST_LABELS)
+    return {"title": title, "svg": drawing + status_legend(status, None)}
 
 
-def marked(grid: Grid, category: IntArray, texts: list[list[str]], title: str) -> str:
+def marked(grid: Grid, kinds: IntArray, texts: list[list[str]], title: str, said: Mapping[int, str]) -> str:
+    """An operand's matrix with a status for every element: `said` gives palette.STATUSES' numbers their words here, in
+    the order of `kinds`.
+    """
+    status = np.array(list(said), np.int32)[kinds]
     figure = row_figure([(f"{grid.operand.name.upper()} {grid.rows}×{grid.cols}", grid)])
-    panel = replace(figure.panels[0], category=category, texts=texts)
-    return svg(replace(figure, panels=(panel,)), title=title, palette=None, labels_up_to=1100)
+    panel = replace(figure.panels[0], status=status, texts=texts)
+    drawing = svg(replace(figure, panels=(panel,)), title=title, palette=None, labels_up_to=1100)
+    return drawing + status_legend(status, None, {STATUSES[number].name: words for number, words in said.items()})

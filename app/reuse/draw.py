@@ -7,6 +7,7 @@ import numpy as np
 from app.kit.draw import marked
 from app.reuse.facts import Reuse
 from layouts.instruction import Instruction
+from layouts.palette import MOVED, RIGHT
 from layouts.view import Grid
 
 
@@ -25,4 +26,5 @@ def reuse_svg(second: Instruction, facts: Reuse) -> str:
         (source != t).astype(np.int32),
         texts,
         f"A of {second.ptx}: where each element of K step {facts.step} comes from",
+        {RIGHT: "in this lane already", MOVED: "in another lane"},
     )

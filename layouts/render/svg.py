@@ -6,12 +6,14 @@ Inline pictures take their colours from CSS variables and follow the page's them
 
 from __future__ import annotations
 
+import zlib
 from html import escape
 
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts.palette import BW, HATCHES, LIGHT, Palette, wheel
+from layouts.palette import BW, HATCHES, LIGHT, STATUSES, Palette, Status, wheel
+from layouts.pattern import IntArray
 from layouts.view import Figure, Grid, Panel
 
 Mask = NDArray[np.bool_]
@@ -49,6 +51,8 @@ def svg(
         f"<title>{escape(title)}</title>",
         f"<desc>{escape(description or title)}</desc>",
     ]
+    key = f"{zlib.crc32(title.encode()):08x}"
+    out += _status_hatches(figure, palette, key)
     if palette is not None:
         out += hatches() if palette is BW else []
         out.append(f'<rect width="{_n(figure.width)}" height="{_n(figure.height)}" fill="{palette.paper}"/>')
@@ -60,7 +64,7 @@ def svg(
             f' fill="{muted}">{escape(panel.title)}</text>'
         )
         out += _ticks(panel, muted)
-        if panel.grid is None and panel.category is None:
+        if not panel.drawn:
             out.append(_rect(panel, shared))
             if panel.width > 120 and panel.height > 14:
                 out.append(
@@ -68,7 +72,10 @@ def svg(
                     f' text-anchor="middle" fill="{muted}">in shared memory, read through a descriptor</text>'
                 )
         else:
-            out += _cells(panel, panel.grid, colour, threads, palette)
+            if panel.status is not None:
+                out += _statuses(panel, panel.status, palette, key)
+            else:
+                out += _cells(panel, panel.grid, colour, threads, palette)
             out.append(_lines(panel, line))
             if labelled:
                 out += _labels(panel, panel.grid, label, threads, ink, palette is BW)
@@ -89,6 +96,103 @@ def hatches() -> list[str]:
             f' height="{size}" fill="#ffffff"/>{stroke}</pattern>'
         )
     return [*out, "</defs>"]
+
+
+def paint(palette: Palette | None, name: str) -> str:
+    """A colour of the palette by its name (ok, bad, accent, wrong), or the page's variable for it."""
+    return str(getattr(palette, name)) if palette else f"var(--{name})"
+
+
+def _fill_of(status: Status, palette: Palette | None, key: str) -> str:
+    """The fill of a status's cells; "" for plain ones. `key` tells the hatches of two pictures on one page apart."""
+    if status.strokes or (status.filled and palette is BW):
+        return f"url(#{status.name}-{key})"
+    return paint(palette, "wrong") if status.filled else ""
+
+
+def _status_hatches(figure: Figure, palette: Palette | None, key: str) -> list[str]:
+    """The patterns that the figure's statuses need."""
+    used = {int(n) for panel in figure.panels if panel.status is not None for n in np.unique(panel.status)}
+    out = []
+    for n in sorted(used):
+        status = STATUSES[n]
+        if not _fill_of(status, palette, key).startswith("url"):
+            continue
+        paths = {"/": "M-1 1L1 -1M0 6L6 0M5 7L7 5", "\\": "M-1 5L1 7M0 0L6 6M5 -1L7 1"}
+        strokes = status.strokes or (("bad", "/"), ("bad", "\\"))
+        lines = "".join(
+            f'<path d="{paths[way]}" fill="none" stroke="{paint(palette, colour)}" stroke-width="1.3"/>'
+            for colour, way in strokes
+        )
+        out.append(
+            f'<pattern id="{status.name}-{key}" width="6" height="6" patternUnits="userSpaceOnUse">{lines}</pattern>'
+        )
+    return ["<defs>", *out, "</defs>"] if out else []
+
+
+def _statuses(panel: Panel, statuses: IntArray, palette: Palette | None, key: str) -> list[str]:
+    """Cells by what a check says of them: fill or hatch, and its sign where a cell has room and no text of its own."""
+    w, h = panel.cell_width, panel.cell_height
+    out = []
+    for n, status in enumerate(STATUSES):
+        mask: Mask = statuses == n
+        fill = _fill_of(status, palette, key)
+        if fill and mask.any():
+            path = "".join(
+                f"M{_n(panel.x + c * w)} {_n(panel.y + r * h)}h{_n(length * w)}v{_n(h)}h{_n(-length * w)}z"
+                for r, c, length in runs(mask)
+            )
+            out.append(f'<path d="{path}" fill="{fill}"/>')
+        sign, colour = status.mark
+        if sign and mask.any() and min(w, h) >= 9:
+            corner = 4 if panel.texts else min(w, h) / 2
+            where = [
+                (panel.x + (c + 0.5) * w, panel.y + (r + 0.5) * h)
+                for r, c in np.argwhere(mask).tolist()
+                if not (panel.texts and panel.texts[r][c])
+            ]
+            size = min(11.0, h - 2, w - 2)
+            if where and not panel.texts:
+                marks = "".join(f'<tspan x="{_n(x)}" y="{_n(y + size * 0.36)}">{sign}</tspan>' for x, y in where)
+                out.append(
+                    f'<text font-size="{_n(size)}" text-anchor="middle" fill="{paint(palette, colour)}">{marks}</text>'
+                )
+            elif status.name == "right":
+                edges = "".join(
+                    f"M{_n(panel.x + c * w + 1)} {_n(panel.y + r * h + 1)}h{_n(corner)}l{_n(-corner)} {_n(corner)}z"
+                    for r, c in np.argwhere(mask).tolist()
+                )
+                out.append(f'<path d="{edges}" fill="{paint(palette, colour)}"/>')
+    return out
+
+
+def status_legend(statuses: IntArray, palette: Palette | None, words: dict[str, str] | None = None) -> str:
+    """The legend of a picture's statuses as one line of SVG swatches; `words` replace a status's own, by its name."""
+    used = [STATUSES[int(n)] for n in np.unique(statuses)]
+    key = f"{zlib.crc32(' '.join(s.name for s in used).encode()):08x}l"
+    x, out = 0.0, []
+    muted, line, paper = (
+        (palette.muted, palette.line, palette.paper) if palette else ("var(--muted)", "var(--cell-line)", "none")
+    )
+    for status in used:
+        fill = _fill_of(status, palette, key) or paper
+        sign, colour = status.mark
+        out.append(f'<rect x="{_n(x + 0.5)}" y="1.5" width="14" height="14" fill="{fill}" stroke="{line}"/>')
+        if sign:
+            out.append(
+                f'<text x="{_n(x + 7.5)}" y="12" font-size="10" text-anchor="middle"'
+                f' fill="{paint(palette, colour)}">{sign}</text>'
+            )
+        text = (words or {}).get(status.name, status.words)
+        out.append(f'<text x="{_n(x + 20)}" y="12.5" font-size="11" fill="{muted}">{escape(text)}</text>')
+        x += 20 + len(text) * 11 * _ADVANCE + 18
+    row = Panel("", "", 1, len(used), 0, 0, 1, 1, None, status=np.unique(statuses)[None, :])
+    defs = "".join(_status_hatches(Figure(0, 0, (row,)), palette, key))
+    said = escape(", ".join((words or {}).get(status.name, status.words) for status in used))
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="statuses" viewBox="0 0 {_n(x)} 17" width="{_n(x)}" height="17"'
+        f' role="img" font-family="{_FONT}"><title>{said}</title>{defs}{"".join(out)}</svg>'
+    )
 
 
 def _n(number: float) -> str:
