@@ -48,8 +48,9 @@ def wanted(operand: Operand) -> Wanted:
     if len(operand.axes) == 3:
         raise LayoutError(
             "no_chain",
-            "m8n8k4 .f16 computes four products: its quarters are loaded by plain loads.",
-            "Choose another mma.",
+            "mma.m8n8k4 .f16 computes four products at once, one per group of eight lanes (0–3 with 16–19, and so on)."
+            " ldmatrix spreads each 8×8 matrix over all 32 lanes, so no form of it fills these registers.",
+            "Load each lane's values with ld.shared, or use mma.m16n8k8 or mma.m16n8k16, which ldmatrix feeds.",
             "mma",
         )
     if operand.register_bits != 32:
@@ -117,7 +118,11 @@ def given(instruction: Instruction) -> Given:
         )
     if instruction.family.unpacks:
         raise LayoutError(
-            "no_chain", f"{instruction.ptx} unpacks 4- and 6-bit elements.", "Choose a b16 or b8 form.", "load"
+            "no_chain",
+            f"{instruction.ptx} unpacks 4- or 6-bit elements to bytes while it loads: a row in shared memory is packed"
+            " and padded, so its bytes are not those of the registers.",
+            "A chain follows loads that copy bytes: choose a .b16 or .b8 form, and store one element per byte.",
+            "load",
         )
     op = instruction.operands["data"]
     size = op.container_bits // 8

@@ -112,8 +112,9 @@ def reuse(first: Instruction, second: Instruction) -> Reuse:
     if columns > MOST_COLUMNS:
         raise LayoutError(
             "no_reuse",
-            f"D's {wide} columns and A's {deep} first meet after {columns}.",
-            f"Up to {MOST_COLUMNS} are followed: choose an N that divides them.",
+            f"D has {wide} columns and A takes {deep} per K step: only {columns // wide} tiles of D ({columns} columns)"
+            f" fill whole K steps. At most {MOST_COLUMNS} columns are followed.",
+            f"With K = {deep}, use N = {', '.join(str(n) for n in range(8, 257, 8) if lcm(n, deep) <= MOST_COLUMNS)}.",
             "to",
         )
     step = np.arange(columns // deep)[:, None, None] * deep

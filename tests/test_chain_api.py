@@ -295,17 +295,17 @@ def test_accesses_as_people_write_them() -> None:
 @pytest.mark.parametrize(
     ("path", "says"),
     [
-        ("/chain", "256 of 256 elements arrive where the operand wants them. <span"),
+        ("/chain", "256 of 256 elements arrive where the operand wants them</h2> <p>No bank conflicts."),
         (f"/chain?operand=b&load={LOAD}", "128 of 128 elements arrive"),
         (f"/chain?operand=b&mma={S8}&load={TRANS}&s_kind=cute&s_layout=(8,(2,8)):(2,(1,16))&s_unit=bytes",
         "128 of 128 elements arrive"),
         ("/chain?operand=d", "converted to 16 bits first"),
         ("/chain?s_kind=canonical&s_swizzle=128B", "No bank conflicts"),
         ("/chain?operand=b&major=MN&mma=mma.m16n8k32.row.col.s32.s8.s8.s32", "pairs of bytes stay together"),
-        ("/banks", "8-way conflicts: 32 wavefronts where 4 would do"),
-        ("/banks?swizzle=3,4,3", "no conflicts: 4 wavefronts"),
+        ("/banks", "<h2>8-way bank conflicts</h2> <p>32 wavefronts; 4 without conflicts."),
+        ("/banks?swizzle=3,4,3", "<h2>No bank conflicts</h2> <p>4 wavefronts; 4 without"),
         (f"/banks?access=ld.shared.b32&address={'+'.join(map(str, COLUMN))}&swizzle=5,2,5",
-        "no conflicts: 1 wavefront where"),
+        "<h2>No bank conflicts</h2> <p>1 wavefront; 1 without"),
         (f"/banks?access=ld.shared.b32&address={'+'.join(map(str, COLUMN))}",
         "Swizzle&lt;5,2,5&gt; on byte addresses is the smallest swizzle without bank conflicts."),
         (f"/banks?access=ldmatrix.x4&accesses=ld.shared.b32:{'+'.join(map(str, COLUMN))}",
@@ -325,7 +325,7 @@ def test_pages(client: TestClient, path: str, says: str) -> None:
         ("/chain?mma=mma.m8n8k4.row.col.f64.f64.f64.f64", "64-bit"),
         ("/banks?address=0,4,8", "3 addresses"),
         ("/banks?address=x", "not a list of numbers"),
-        ("/banks?row_bytes=0x", "bytes a row is "),
+        ("/banks?row_bytes=0x", "Bytes per row is "),
     ],
 )
 def test_pages_keep_what_was_wrong(client: TestClient, path: str, says: str) -> None:

@@ -125,7 +125,7 @@ def test_k_steps_of_a_wide_accumulator(n: int, verdict: str, steps: int, tiles: 
         (
             "wgmma.mma_async.m64n248k16.f32.f16.f16",
             "wgmma.mma_async.m64n8k256.s32.b1.b1.and.popc",
-            "first meet after 7936",
+            "With K = 256, use N = 8, 16, 24, 32, 48, 64, 96, 128, 192, 256",
         ),
     ],
 )

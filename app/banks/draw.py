@@ -2,20 +2,40 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from layouts import banks
-from layouts.render.svg import svg
+from layouts.palette import IDLE, RIGHT, STATUSES, WRONG, wheel
+from layouts.render.svg import status_legend, svg
 from layouts.view import TOP, Figure, Panel
+
+_TOLD = {RIGHT: "served without a conflict", WRONG: "bank conflict", IDLE: "not accessed"}
 
 
 def banks_svg(costs: list[banks.Cost]) -> str:
-    """A line a phase, a cell a bank: how many words the bank serves; more than the ideal is marked."""
+    """One row per phase, one cell per bank: the words that the bank serves; more than the ideal is a conflict."""
     phases = [phase for cost in costs for phase in cost.phases if phase.lanes]
     words = np.array([phase.words for phase in phases])
     most = np.array([max(phase.ideal, 1) for phase in phases])[:, None]
-    colour = np.where(words > most, 0, np.where(words > 0, 6, 7)).astype(np.int32)
+    status = np.where(words > most, WRONG, np.where(words > 0, RIGHT, IDLE)).astype(np.int32)
     text = [[str(n) if n else "" for n in row] for row in words.tolist()]
-    title = "words each of the 32 banks serves, one row per phase"
-    panel = Panel("banks", title, len(phases), 32, 34.0, TOP, 24.0, 17.0, None, colour, text)
-    return svg(Figure(34 + 32 * 24 + 8, TOP + panel.height + 8, (panel,)), title=title, palette=None, labels_up_to=3000)
+    title = "Words served by each of the 32 banks, one row per phase"
+    panel = Panel("banks", title, len(phases), 32, 34.0, TOP, 24.0, 17.0, None, texts=text, status=status)
+    figure = Figure(34 + 32 * 24 + 8, TOP + panel.height + 8, (panel,))
+    drawing = svg(figure, title=title, palette=None, labels_up_to=3000)
+    return drawing + status_legend(status, None, {STATUSES[number].name: told for number, told in _TOLD.items()})
+
+
+def chart(cost: banks.Cost) -> dict[str, Any]:
+    """The words of each bank as static/kit/chart.js draws them: bars, one series per phase."""
+    phases = [(n, phase) for n, phase in enumerate(cost.phases) if phase.lanes]
+    return {
+        "title": f"banks_{cost.access.name}",
+        "across": "Bank",
+        "up": "words",
+        "names": list(range(32)),
+        "series": [{"name": f"phase {n}", "values": list(phase.words)} for n, phase in phases],
+        "fills": wheel(len(phases)),
+    }

@@ -91,7 +91,8 @@ def bank_facts(given: Json) -> BankCost:
     return use_facts(*use_of(given))
 
 
-def _pitch(given: Json) -> int:
+def pitch(given: Json) -> int:
+    """Bytes from row to row, padding included."""
     return number(given.get("row_bytes", 128), "row_bytes", 1, MOST_PITCH) + number(
         given.get("pad", 0), "pad", 0, MOST_PITCH
     )
@@ -124,7 +125,7 @@ def _use(item: Json, shared: Json) -> banks.Use:
     kind = banks.access(item.get("access", "ldmatrix.x4"))
     if item.get("address") is not None:
         return banks.at(kind, item["address"])
-    return banks.rows(kind, choice(item.get("pattern", "ldmatrix"), "pattern", banks.REACHES), _pitch(shared))
+    return banks.rows(kind, choice(item.get("pattern", "ldmatrix"), "pattern", banks.REACHES), pitch(shared))
 
 
 def use_facts(use: banks.Use, xor: Swizzle) -> BankCost:

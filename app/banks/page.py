@@ -9,11 +9,14 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from app.banks import facts
-from app.banks.draw import banks_svg
+from app.banks.draw import banks_svg, chart
+from app.kit import links
 from app.kit.api import OffLoop
+from app.kit.encode import dumps
 from app.kit.page import page
 from layouts import banks
 from layouts.errors import LayoutError
+from layouts.swizzle import MODES
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
 
@@ -58,7 +61,12 @@ def _banks_context(given: dict[str, str]) -> dict[str, Any]:
     wanted = [one, *(item for item in facts.accesses(given["accesses"]) if item != one)]
     solved = facts.solve({"accesses": wanted} | ({} if all("address" in item for item in wanted) else rows))
     least = solved.swizzle
+    cost = use.cost(xor)
+    mode = next((mode.name for mode in MODES if mode.swizzle() == xor and mode.name != "none"), "")
+    pitch = {"s_pitch_bytes": str(facts.pitch(rows))} if not given["address"] else {}
     return {
-        "found": facts.use_facts(use, xor), "svg": banks_svg([use.cost(xor)]), "solved": solved,
+        "found": facts.use_facts(use, xor), "svg": banks_svg([cost]), "solved": solved, "tile": mode,
+        "chart": dumps(chart(cost)).decode(),
+        "chained": links.chain({"s_kind": "rows", **pitch, **({"s_swizzle": mode} if mode else {})}).partition("?")[2],
         "apply": urlencode({**given, "swizzle": f"{least.bits},{least.base},{least.shift}"}),
     }  # fmt: skip

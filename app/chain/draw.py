@@ -59,13 +59,13 @@ def operand_svg(found: chain.Chain) -> str:
 
 
 def lanes_svg(found: chain.Chain) -> str:
-    """Shared memory in 16-byte chunks, 128 bytes a line, as far as it is read: the lane that gives each row's address,
+    """Shared memory in 16-byte chunks, 128 bytes per row, as far as it is read: the lane that gives each row's address,
     coloured by matrix.
     """
     given = found.lane_addresses
     touched = np.unique(given[given >= 0] // 128)
     text = [[""] * 8 for _ in touched]
-    colour = np.full((len(touched), 8), 7, np.int32)
+    colour = np.full((len(touched), 8), -1, np.int32)
     address = found.load.instruction.address
     assert address is not None
     warps, turns, _ = given.shape
@@ -74,10 +74,10 @@ def lanes_svg(found: chain.Chain) -> str:
         line, chunk = int(np.searchsorted(touched, at // 128)), at % 128 // 16
         mark = f"{f'w{warp} ' if warps > 1 else ''}T{lane}{f'/{turn}' if turns > 1 else ''}"
         text[line][chunk] = f"{text[line][chunk]} {mark}".strip()
-        colour[line, chunk] = int(address.coords["matrix"][lane, 0]) % 7
+        colour[line, chunk] = int(address.coords["matrix"][lane, 0])
     longest = max(len(entry) for row in text for entry in row)
     width = max(40.0, min(7.0 * longest + 8, 120.0))
-    by_matrix = "; colour: matrix" if len(np.unique(colour)) > 1 + (7 in colour) else ""
+    by_matrix = "; colour: matrix" if colour.max() > 0 else ""
     title = f"1 cell = 16 B: the lane{' / turn' if turns > 1 else ''} that addresses it{by_matrix}"
     names = tuple(f"{128 * int(line):#x}" for line in touched)
     panel = Panel("lanes", title, len(touched), 8, LEFT + 24, TOP, width, 17.0, None, colour, text, row_names=names)

@@ -46,8 +46,17 @@ def _chain_context(given: dict[str, str], spec: dict[str, str], used: list[str])
     given["load"] = found.load.instruction.ptx  # the form's menu spells it so
     same = {**given, **{f"s_{name}": spec[name] for name in ("kind", *used)}}
     operand, facts = found.want.operand, chains.chain_facts(found)
+    mma = find(given["mma"])
+    access = found.load.instruction.ptx.split(".shared")[0].replace(".sync.aligned.m8n8", "").replace(".trans", "")
+    row = [str(at) if at >= 0 else "-" for at in found.lane_addresses[0, 0].tolist()]
+    further = {
+        "instruction": links.path_of(mma, mma.operand(given["operand"])),
+        "banks": links.banks({"access": access, "address": ",".join(row)}),
+        "tile": links.smem(_tile(spec, given["major"])) if spec["kind"] == "canonical" else "",
+    }
     return {
-        "converted": operand is not find(given["mma"]).operand(given["operand"]), "loads": fits, "best": best,
+        "next": further,
+        "converted": operand is not mma.operand(given["operand"]), "loads": fits, "best": best,
         "store": found.store,
         "facts": facts, "links": {load: links.chain(same | {"load": load}) for load in facts.instead},
         "as_json": dumps(request).decode(), "operand": operand, "lane_rows": found.lane_addresses.tolist(),
@@ -55,3 +64,9 @@ def _chain_context(given: dict[str, str], spec: dict[str, str], used: list[str])
         "lanes_svg": lanes_svg(found),
         "rows_svg": rows_svg(found) if found.match else "", "banks_svg": banks_svg(found.costs) if found.costs else "",
     }  # fmt: skip
+
+
+def _tile(spec: dict[str, str], major: str) -> dict[str, str]:
+    """A canonical storage as the tile page's address says it."""
+    kept = {name: spec[name] for name in ("swizzle", "mn", "k", "order", "base") if spec.get(name)}
+    return kept | {"major": major} | ({"element_bits": spec["element_bits"]} if spec.get("element_bits") else {})

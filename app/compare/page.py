@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from app.compare.facts import compare
+from app.kit import links
 from app.kit.api import OffLoop
 from app.kit.asked import operand
 from app.kit.draw import marked
@@ -43,6 +44,10 @@ def compare_page(request: Request) -> Response:
         ]
         context |= {
             "facts": facts,
+            "swapped": links.compare(given["right"], given["left"]),
+            "reuse": links.reuse(sides[0][0], sides[1][0])
+            if {"a", "d"} <= set(sides[0][0].operands) & set(sides[1][0].operands)
+            else "",
             "sides": [
                 {"ptx": i.ptx, "op": op, "svg": drawing} for (i, op), drawing in zip(sides, drawings, strict=True)
             ],

@@ -32,12 +32,14 @@ def builder(request: Request) -> Response:
     """Options left, the picture right, and its address, Markdown, HTML, LaTeX and command to copy."""
     query = request.query_params
     text, letter, form = query.get("ptx") or DEFAULT, query.get("operand", ""), query.get("form") or "svg"
+    pin = query.get("pin", "")
     given = {name: query.get(name, "") for name in DIAGRAM}
     context: dict[str, Any] = {
         "ptx": text,
         "operand": letter,
         "form": form,
         "given": given,
+        "pin": pin,
         "error": None,
         "forms": FORMS,
         "themes": PALETTES,
@@ -54,9 +56,11 @@ def builder(request: Request) -> Response:
         if form not in FORMS:
             raise LayoutError("bad_option", f"No form '{form[:20]}'.", f"Allowed: {', '.join(FORMS)}.", "form")
         path = path_of(found, operand, form, options)
+        kept = {name: query[name] for name in state.PICTURED if query.get(name)} | ({"pin": pin} if pin else {})
         context |= {
             "svg": shown.decode(),
             "path": path,
+            "back": path_of(found, query=kept),
             "copies": copies(request, found.ptx, operand.name if operand else "", form, path, options),
         }
     except LayoutError as error:
@@ -77,7 +81,7 @@ def copies(
         f"--{name} {shlex.quote(value)}" if name not in ("legend", "caption", "embed") else f"--{name}"
         for name, value in options.items()
     )
-    out = [("address", address)]
+    out = [("Address", address)]
     if form in ("svg", "png"):
         out += [("Markdown", f"![{alt}]({address})"), ("HTML", f'<img src="{address}" alt="{alt}">')]
     if form == "tex":
@@ -86,7 +90,7 @@ def copies(
         )
     if form in ("pdf", "png"):
         out.append(("LaTeX", f"\\includegraphics{{{stem}}}"))
-    out.append(("command", " ".join(filter(None, ("lanescope diagram", ptx, operand, flags, f"-o {stem}.{form}")))))
+    out.append(("Command", " ".join(filter(None, ("lanescope diagram", ptx, operand, flags, f"-o {stem}.{form}")))))
     return out
 
 

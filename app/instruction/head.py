@@ -87,7 +87,7 @@ def pictures(found: Instruction, chosen: PageState) -> list[Link]:
     query = chosen.query(own, pin="", view="")
     tail = f"?{query}" if query else ""
     out = [Link(text=text, href=links.path_of(found, None, form) + tail, form=form) for form, text in FORMS.items()]
-    more = {"ptx": found.ptx, **{name: getattr(chosen, name) for name in ("colour", "label", "lanes")}}
+    more = {"ptx": found.ptx, **{name: getattr(chosen, name) for name in ("colour", "label", "lanes", "pin")}}
     return [*out, Link(text="More options …", href=links.diagram({name: v for name, v in more.items() if v}))]
 
 

@@ -66,3 +66,13 @@ def reuse(first: Instruction, second: Instruction) -> str:
 def diagram(query: Query) -> str:
     """The page that makes a figure."""
     return _to("/diagram", query, ":,")
+
+
+def banks(query: Query) -> str:
+    """What an access costs in banks."""
+    return _to("/banks", query, ",")
+
+
+def compare(left: str, right: str) -> str:
+    """Two operands, each as PTX/operand, element by element."""
+    return _to("/compare", {"left": left, "right": right})

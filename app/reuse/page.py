@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from app.kit import links
 from app.kit.api import OffLoop
 from app.kit.asked import instruction
 from app.kit.page import page
@@ -26,6 +27,8 @@ def reuse_page(request: Request) -> Response:
         first, second = instruction(given["from"], "from"), instruction(given["to"], "to")
         facts = reuse_facts(first, second, request.query_params.get("step") or "0")
         context |= {"facts": facts, "svg": reuse_svg(second, facts), "first": first, "second": second}
+        sizes = [(op.row_count, op.col_count) for op in (first.operand("d"), second.operand("a"))]
+        context["compared"] = links.compare(f"{first.ptx}/d", f"{second.ptx}/a") if sizes[0] == sizes[1] else ""
     except LayoutError as error:
         context["error"] = error
     return page(request, "reuse/page.html", context, 422 if context["error"] else 200)

@@ -23,6 +23,12 @@ from layouts import banks, catalog
 from layouts.errors import LayoutError
 from layouts.planning import SIDES
 
+TITLES = {
+    "mma": "Run a product",
+    "fragment": "Measure a fragment",
+    "descriptor": "Measure a descriptor",
+    "banks": "Time an access",
+}
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
 MOST_LISTED = 40  # elements that differ; the JSON has all
 
@@ -47,6 +53,7 @@ async def run_page(request: Request) -> Response:
     context: dict[str, Any] = {
         "given": query,
         "error": None,
+        "title": TITLES.get(query.get("kind", ""), "Run nothing: no kind is chosen"),
         "found": None,
         "reason": hardware(request).reason,
         "accesses": banks.ACCESSES,

@@ -1,0 +1,44 @@
+"""Tool pages in a browser: a chart with its toolbar on screen, fetched only where one is; a copy button beside its
+text; paper without forms.
+"""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import Open
+
+pytestmark = pytest.mark.browser
+FETCHED = "() => performance.getEntriesByType('resource').filter((r) => r.name.includes('/vendor/plotly')).length"
+
+
+def test_a_chart_of_banks(open_page: Open) -> None:
+    page = open_page("/banks")
+    page.locator(".chart").scroll_into_view_if_needed()
+    bar = page.locator(".chart .modebar")
+    expect(bar).to_be_visible(timeout=30_000)  # four megabytes of script
+    box, figure = bar.bounding_box(), page.locator(".chart").bounding_box()
+    assert box and figure and figure["x"] <= box["x"] and box["x"] + box["width"] <= figure["x"] + figure["width"]
+    assert page.evaluate(FETCHED) == 1
+    expect(page.locator(".chart .legend .traces")).to_have_count(4)
+    page.goto(page.url.replace("/banks", "/reuse"))
+    assert page.evaluate(FETCHED) == 0
+
+
+def test_copy_buttons_leave_their_text_free(open_page: Open) -> None:
+    page = open_page("/diagram")
+    for holder in page.locator(".copyable").all():
+        text, button = holder.locator("pre").bounding_box(), holder.locator("button").bounding_box()
+        assert text and button and text["x"] + text["width"] <= button["x"]
+
+
+@pytest.mark.parametrize("path", ["/banks", "/chain", "/diagram"])
+def test_paper_has_no_forms(open_page: Open, path: str) -> None:
+    page = open_page(path)
+    page.emulate_media(media="print", color_scheme="dark")
+    for kind in ("form", "header", ".next", ".btn"):
+        for element in page.locator(kind).all():
+            expect(element).to_be_hidden()
+    black = "getComputedStyle(document.body).color + getComputedStyle(document.body).backgroundColor"
+    assert page.evaluate(black) == "rgb(0, 0, 0)rgb(255, 255, 255)"

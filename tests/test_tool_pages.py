@@ -1,0 +1,89 @@
+"""Tool pages: one title, one sentence, links that lead on with the state; a chart that says what its table says."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from urllib.parse import parse_qs, quote, urlsplit
+
+import pytest
+from starlette.testclient import TestClient
+
+from app.main import create_app
+
+MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
+PAGES = (
+    "/banks", "/banks?row_bytes=144", "/banks?swizzle=128B", "/chain", "/chain?operand=d",
+    "/chain?s_kind=canonical&s_swizzle=128B&operand=b", f"/reuse?from={MMA}&to={MMA}",
+    f"/compare?left={MMA}/d&right={MMA}/c", "/gpu", f"/gpu/run?kind=mma&backend=numpy&instruction={MMA}",
+    f"/kernel/{WGMMA}", f"/diagram?ptx={MMA}&colour=t&lanes=0-3", "/gallery", "/docs",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def client() -> TestClient:
+    return TestClient(create_app())
+
+
+def following(page: str) -> list[str]:
+    """The addresses under "Next"."""
+    found = re.search(r'<nav class="next".*?</nav>', page, re.S)
+    return [html.unescape(link) for link in re.findall(r'href="([^"]+)"', found[0])] if found else []
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_tool_page_says_what_it_answers_and_leads_on(client: TestClient, path: str) -> None:
+    page = client.get(path).text
+    assert len(re.findall(r"<h1\b", page)) == 1 and len(re.findall(r'<p class="lead">[^<]{20}', page)) == 1
+    assert re.search(r"<title>[^<]{8,} · Lanescope</title>", page)
+    links = following(page)
+    assert path == "/docs" or len(set(links)) == len(links) >= 2
+    for link in links:
+        if "backend=" not in link:  # a run takes its time; its own tests run it
+            assert client.get(link).status_code == 200, link
+
+
+def test_state_is_handed_on(client: TestClient) -> None:
+    """From a figure back to the view it came from; from a chain to its access's conflicts; from there to a tile."""
+    view = {"colour": "t", "label": "index", "lanes": "0-3", "pin": "d:1,2"}
+    page = client.get("/diagram", params={"ptx": MMA, **view}).text
+    back = next(link for link in following(page) if link.startswith("/i/"))
+    assert {name: value for name, (value,) in parse_qs(urlsplit(back).query).items()} == view
+    assert 'name="pin" value="d:1,2"' in page
+    conflicts = next(link for link in following(client.get("/chain").text) if link.startswith("/banks"))
+    assert "No bank conflicts" in client.get(conflicts).text
+    crowded = next(link for link in following(client.get("/chain?s_pitch_bytes=128").text) if link.startswith("/banks"))
+    assert "8-way bank conflicts" in client.get(crowded).text
+    rows = next(link for link in following(client.get("/banks?row_bytes=272&pad=16").text) if "/chain" in link)
+    assert 's_pitch_bytes" value="288"' in client.get(rows).text
+
+
+def test_the_chart_says_what_the_table_says(client: TestClient) -> None:
+    page = client.get("/banks").text
+    chart = json.loads(html.unescape(re.findall(r'data-chart="([^"]+)"', page)[0]))
+    facts = client.post("/api/v1/banks", json={"access": "ldmatrix.x4", "pattern": "ldmatrix"}).json()
+    assert [one["values"] for one in chart["series"]] == [phase["words"] for phase in facts["phases"]]
+    assert chart["fills"] == [f"--four-{n}" for n in range(4)] and "data-plotly=" in page
+    assert "data-plotly" not in client.get("/banks?row_bytes=0").text, "nothing to draw: nothing is fetched"
+
+
+@pytest.mark.parametrize(
+    ("query", "says", "way"),
+    [
+        ("mma=mma.m8n8k4.row.col.f32.f16.f16.f32", "four products at once", "which ldmatrix feeds"),
+        (
+            "mma=mma.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e2m1.f32&load="
+            + quote("ldmatrix.sync.aligned.m8n16.x4.shared.b8x16.b4x16_p64"),
+            "unpacks 4- or 6-bit elements",
+            "one element per byte",
+        ),
+    ],
+)
+def test_a_chain_that_is_refused_says_why_and_what_is_possible(
+    client: TestClient, query: str, says: str, way: str
+) -> None:
+    page = client.get(f"/chain?{query}")
+    alert = re.findall(r'role="alert">(.*?)</p>', page.text, re.S)[0]
+    assert page.status_code == 422 and says in alert and way in alert, alert
