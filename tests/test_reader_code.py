@@ -258,3 +258,9 @@ def test_the_reader_reads_every_text(case: Case) -> None:
         "tensor_map": {"storage", "element_bits", "box", "swizzle"},
     }[kind]
     assert set(found[0].facts) == keys
+
+
+def test_one_line_of_triton_is_python() -> None:
+    text = "tl.make_tensor_descriptor(p, shape=[M, K], strides=[K, 1], block_shape=[64, 32])"
+    (found,) = tensor_maps(text)
+    assert found.box == (32, 64)

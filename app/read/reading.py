@@ -12,8 +12,10 @@ from app.kit.fact import extended
 from app.kit.menus import MENUS
 from app.read.facts import Meaning, Reading
 from layouts import catalog, reader
+from layouts.errors import LayoutError
 from layouts.reader.found import Found
 from layouts.reading import shown
+from layouts.statements import read_code
 
 MOST_CANDIDATES = 48  # that an answer lists; the catalogue has all
 MOST_NAMED = 4096  # characters of a text that is looked for names of pages
@@ -119,9 +121,18 @@ def _link(found: Found, text: str) -> str:
         return links.path_of(catalog.find(facts["ptx"]), query=pinned)
     if found.kind == "descriptor" or (found.kind == "builder" and facts["word"]):
         return links.descriptor(facts["word"], {})
-    if found.kind == "builder":
+    if found.kind == "builder" and _editable(text):
         return f"/descriptor?{urlencode({'word': text})}"
     return _here(text)
+
+
+def _editable(text: str) -> bool:
+    """Whether the descriptor editor reads a text's code itself."""
+    try:
+        read_code(text, "text")
+    except LayoutError:
+        return False
+    return True
 
 
 def _meaning(found: Found, text: str) -> Meaning:

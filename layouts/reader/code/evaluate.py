@@ -50,6 +50,7 @@ def is_python(text: str) -> bool:
         (r"^\s*(?:def|class)\s+\w+[^;{]*:\s*(?:#.*)?$", 3), (r"^\s*(?:from\s+[\w.]+\s+)?import\s+[\w.]", 3),
         (r"^\s*(?:if|for|while|elif|else|with)\b[^;{]*:\s*(?:#.*)?$", 2), (r"^\s*#\s?[^\s!#]", 1), (r"\bself\.", 1),
         (r"^\s*@\w", 2), (r"\bNone\b|\bTrue\b|\bFalse\b|\bnot in\b", 1), (r"\w+\s*=\s*\[[^;]*\]\s*$", 2),
+        (r"\b\w+=[\[(]", 2), (r"\b(?:tl|torch|triton|gl|np|ctypes)\.", 2),
         (r"^\s*[\w.]+\s*(?:\||<<|\+)?=[^=;{]*[^;{},\s]\s*$", 1),
         (r";\s*(?://.*)?$", -2), (r"^\s*#\s*(?:include|define|if|ifdef|pragma|endif)\b", -4), (r"//|/\*", -1),
         (r"\b(?:uint\d+_t|__device__|constexpr|template|static_cast|reinterpret_cast|auto|void|unsigned)\b", -2),
