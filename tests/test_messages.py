@@ -160,6 +160,7 @@ UNREACHED = {
     "No ldmatrix fills": "a form of the page, test_chain_api",
     "The worker's answer is of no kind of run": "a worker that answers nonsense, test_worker",
     "stands before any access": "a form of the page, test_banks",
+    "'bad_view', f\"view is": "a page's address, tests/browser/test_bench and test_window",
     "unpacks 4- and 6-bit elements: no fragment run": "test_runs", "is not UTF-8 text.', 'Send JSON": "test_refusals",
 }  # fmt: skip
 

@@ -13,6 +13,15 @@
     changed();
   };
   system.addEventListener("change", changed);
+  // What scrolls by itself can be reached by keyboard.
+  const reachable = () => {
+    for (const box of document.querySelectorAll("pre, .scroll, .figure, [data-scrolls]")) {
+      const scrolls = box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight;
+      if (scrolls && !box.hasAttribute("tabindex")) box.tabIndex = 0;
+    }
+  };
+  addEventListener("load", reachable);
+  addEventListener("resize", reachable);
   document.addEventListener("DOMContentLoaded", () => {
     const button = document.getElementById("theme");
     button.hidden = false;

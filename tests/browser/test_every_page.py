@@ -53,13 +53,13 @@ CUT_OFF = """() => {
     const style = getComputedStyle(e), box = e.getBoundingClientRect();
     if (!box.width || style.visibility === "hidden") continue;
     const hides = (v) => v === "hidden" || v === "clip";
-    const scrolled = e.parentElement.closest("pre, .scroll, [data-scrolls]");
     const name = `${e.tagName}.${e.className} "${(e.textContent || "").trim().slice(0, 40)}"`;
-    if (hides(style.overflowX) && e.scrollWidth > e.clientWidth + 1) found.push(`${name} is cut off`);
+    const more = e.scrollWidth > e.clientWidth + 1;
+    if (hides(style.overflowX) && more && !e.matches("input")) found.push(`${name} is cut off`);
     let inner = e.parentElement;
     while (inner && getComputedStyle(inner).overflowX === "visible") inner = inner.parentElement;
     if (!inner && box.right > innerWidth + 1) found.push(`${name} ends at ${box.right}`);
-    if (e.matches("select") && e.scrollWidth > e.clientWidth + 1) found.push(`${name} hides its choice`);
+    if (e.matches("select") && more) found.push(`${name} hides its choice`);
   }
   return found.slice(0, 8);
 }"""
