@@ -321,7 +321,7 @@ def test_pages(client: TestClient, path: str, says: str) -> None:
 @pytest.mark.parametrize(
     ("path", "says"),
     [
-        ("/chain?s_kind=cute&s_layout=x", "CuTe (mn, k): "),
+        ("/chain?s_kind=cute&s_layout=x", "CuTe layout (mn, k)"),
         ("/chain?mma=mma.m8n8k4.row.col.f64.f64.f64.f64", "64-bit"),
         ("/banks?address=0,4,8", "3 addresses"),
         ("/banks?address=x", "not a list of numbers"),

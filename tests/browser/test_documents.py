@@ -50,7 +50,7 @@ def test_banks_and_the_swizzle_that_frees_them(open_page: Open) -> None:
     page = open_page("/banks")
     expect(page.get_by_role("status")).to_contain_text("8-way bank conflicts")
     page.get_by_role("link", name="Apply it").click()
-    expect(page.get_by_role("status")).to_contain_text("no conflicts")
+    expect(page.get_by_role("status")).to_contain_text("No bank conflicts")
     expect(page.get_by_label("swizzle")).to_have_value("3,4,3")
 
 

@@ -42,7 +42,7 @@ def test_simulate_a_pasted_descriptor(open_page: Open) -> None:
 
 def test_a_refused_run_keeps_what_was_typed(open_page: Open) -> None:
     page = open_page(f"/gpu/run?kind=fragment&instruction={MMA}&operand=q&backend=numpy")
-    expect(page.get_by_role("alert")).to_contain_text("operand is 'q'")
+    expect(page.get_by_role("alert")).to_contain_text("Operand is 'q'")
     expect(page.get_by_label("operand")).to_have_value("q")
 
 
