@@ -95,7 +95,7 @@ def said() -> dict[str, str]:
         "sections": " ".join(f"section {name}" for name in overview.SECTIONS),
     }
     gets = [
-        "/",
+        "/instructions",
         "/api/v1/instructions?family=tcgen05_ld",
         "/api/v1/instructions?q=tcgen05 x4",
         f"/api/v1/instructions/{load.ptx}/operands/data",

@@ -180,8 +180,8 @@ def test_a_load_of_tensor_memory_is_one_row(said: dict[str, str]) -> None:
     assert (
         "x4" in page
         and "[taddr]" in page
-        and "4 times, in neighboring columns" not in said["/"]
-        and 'value="tcgen05_ld"' in said["/"]
+        and "4 times, in neighboring columns" not in said["/instructions"]
+        and 'value="tcgen05_ld"' in said["/instructions"]
     )
     assert "tcgen05.ld.sync.aligned.16x64b.x16.b32" in page  # the picker of the modifiers
     assert said[f"/i/{LOAD}/data.svg"].startswith("<svg") and "T5:2" in said[f"/i/{LOAD}/data.svg"]
@@ -199,7 +199,7 @@ def test_a_product_is_one_row(said: dict[str, str]) -> None:
     told = json.loads(said[f"/api/v1/instructions/{PRODUCT}"])
     assert told["family"] == "imma" and [op["name"] for op in told["operands"]] == ["a", "b", "c", "d"]
     assert (
-        'value="imma"' in said["/"]
+        'value="imma"' in said["/instructions"]
         and "imma.sync" in said[f"/i/{PRODUCT}.cu"]
         and said[f"/i/{PRODUCT}.svg"].startswith("<svg")
     )

@@ -43,7 +43,7 @@ def test_category_follows_the_digits() -> None:
     assert grid.category("g")[11, 3] == 3 and grid.category("t")[11, 3] == 1
     assert grid.category("i")[11, 3] == 1 and grid.category("j")[11, 3] == 0 and grid.category("e")[11, 3] == 1
     assert grid.category("register")[11, 3] == 1
-    with pytest.raises(LayoutError, match="no name of"):
+    with pytest.raises(LayoutError, match="is not a name of"):
         grid.category("z")
     with pytest.raises(LayoutError, match="No label"):
         grid.labels("z")

@@ -168,9 +168,7 @@ def test_what_is_offered_in_place_of_a_wrong_instruction() -> None:
 @pytest.mark.parametrize(
     ("text", "opcodes", "missing"),
     [
-        ("wgmma", ("wgmma.mma_async", "wgmma.mma_async.sp"), "shape and types"),
         ("wmma.load", ("wmma.load.a", "wmma.load.b", "wmma.load.c"), "layouts, shape and types"),
-        ("wgmma.sp", ("wgmma.mma_async", "wgmma.mma_async.sp"), "shape and types"),
     ],
 )
 def test_an_opcode_that_ends_early_is_offered_its_own_endings(
@@ -180,6 +178,14 @@ def test_an_opcode_that_ends_early_is_offered_its_own_endings(
     error = refused(text)
     assert f"(allowed: {', '.join(opcodes)}); {missing} are missing." in error.message
     assert tuple(find(ptx).family.opcode.text for ptx in error.nearest) == opcodes
+
+
+@pytest.mark.parametrize("text", ["wgmma", "wgmma.sp"])
+def test_a_short_opcode_is_understood(text: str) -> None:
+    """As people say it; only what is missing is named, and what is offered is of that opcode."""
+    error = refused(text)
+    assert error.message == f"No instruction '{text}': shape and types are missing."
+    assert {find(ptx).family.opcode.short for ptx in error.nearest} == {text}
 
 
 def test_what_is_offered_is_legal() -> None:

@@ -37,7 +37,7 @@ M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
 WORD = "0x4000004004000101"
 PAGES = (
-    "/instructions",
+    "/instructions", "/favicon.ico",
     "/kernel/wgmma.mma_async.m64n32k16.f32.f16.f16", "/smem/atoms",
     "/", "/?q=bf16", "/read?text=LDSM", "/instructions?q=bf16&part=rows",
     f"/go?ptx={M16}", "/docs", "/help", f"/i/{M16}", f"/i/{M16}/a.svg", f"/i/{M16}.json",

@@ -96,7 +96,10 @@ def following(found: Instruction, chosen: PageState, figure: Link) -> list[Link]
     out = [
         Link(text=f"Load {name.upper()} with ldmatrix", href=links.chain({"mma": found.ptx, "operand": name}))
         for name in "ab"
-        if found.syntax.opcode.startswith("mma") and chain.candidates(found.operands[name])
+        if found.family.multiplies
+        and found.family.specified
+        and not found.family.by_descriptor
+        and chain.candidates(found.operands[name])
     ]
     if found.family.by_descriptor:
         out += [Link(text=f"{name.upper()}'s descriptor", href=stored(found, name).href) for name in "ba"]

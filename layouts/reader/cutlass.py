@@ -84,7 +84,7 @@ def _product(match: re.Match[str]) -> list[Instruction]:
     modifiers = {"satfinite"} if "SATURATE" in ending else set()
     out = []
     for i in catalog.instructions():
-        if not i.family.multiplies or i.family.loads or i.sizes != sizes or i.syntax.opcode.startswith("wmma"):
+        if not i.family.multiplies or not i.family.specified or i.sizes != sizes:
             continue
         own = [i.types[name] for name in "dabc" if name in i.types]
         if types and own[: len(types)] != types:

@@ -14,37 +14,38 @@ from layouts.dtypes import DTYPES
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
 from layouts.reader.found import Found
+from layouts.role import WARP, WARPGROUP, Place, Scope, Verb
 
 _MOST = 64  # mnemonics of one text
-_MOVES = ("LDSM", "STSM", "MOVM")
 _NOTE = "SASS names a shape and types; these PTX instructions have them."
 _PIECES = "A wmma instruction of a larger shape becomes several of these."
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A mnemonic: the opcodes that become it, the types of A and B where it names none, those of D likewise."""
+    """A mnemonic: what it does and who executes it, the types of A and B where it names none, those of D likewise."""
 
-    opcodes: tuple[str, ...]
+    verb: Verb
+    scope: Scope = WARP
     a: str = ""
     d: str = ""
 
 
-_WARP, _GROUP = ("mma", "mma.sp", "mma.sp::ordered_metadata"), ("wgmma.mma_async", "wgmma.mma_async.sp")
+_PRODUCT = Verb.MULTIPLY
 ROWS = {
-    "HMMA": Row(_WARP, a="f16"),
-    "IMMA": Row(_WARP, d="s32"),
-    "BMMA": Row(_WARP, a="b1", d="s32"),
-    "DMMA": Row(_WARP, a="f64", d="f64"),
-    "QMMA": Row(_WARP),
-    "OMMA": Row(_WARP),
-    "HGMMA": Row(_GROUP, a="f16"),
-    "QGMMA": Row(_GROUP),
-    "IGMMA": Row(_GROUP, d="s32"),
-    "BGMMA": Row(_GROUP, a="b1", d="s32"),
-    "LDSM": Row(("ldmatrix",)),
-    "STSM": Row(("stmatrix",)),
-    "MOVM": Row(("movmatrix",)),
+    "HMMA": Row(_PRODUCT, a="f16"),
+    "IMMA": Row(_PRODUCT, d="s32"),
+    "BMMA": Row(_PRODUCT, a="b1", d="s32"),
+    "DMMA": Row(_PRODUCT, a="f64", d="f64"),
+    "QMMA": Row(_PRODUCT),
+    "OMMA": Row(_PRODUCT),
+    "HGMMA": Row(_PRODUCT, WARPGROUP, a="f16"),
+    "QGMMA": Row(_PRODUCT, WARPGROUP),
+    "IGMMA": Row(_PRODUCT, WARPGROUP, d="s32"),
+    "BGMMA": Row(_PRODUCT, WARPGROUP, a="b1", d="s32"),
+    "LDSM": Row(Verb.LOAD),
+    "STSM": Row(Verb.STORE),
+    "MOVM": Row(Verb.MOVE),
 }
 _MNEMONIC = re.compile(rf"(?<![\w.])({'|'.join(ROWS)})((?:\.\w+)*)(?![\w.])")
 _SIZES = re.compile(r"(\d+)x(\d+)x(\d+)|(16|8)(8)(\d{1,3})")
@@ -57,7 +58,7 @@ def read(text: str) -> tuple[Found, ...]:
     for match in _MNEMONIC.finditer(text):
         name, parts = match[1], [part for part in match[2].split(".") if part]
         if match[0] not in found and len(found) < _MOST:
-            found[match[0]] = _moves(name, parts) if name in _MOVES else _products(name, parts)
+            found[match[0]] = _products(name, parts) if ROWS[name].verb is Verb.MULTIPLY else _moves(name, parts)
     if not found:
         return ()
     fitting = [i for held in found.values() for i in held]
@@ -70,7 +71,7 @@ def read(text: str) -> tuple[Found, ...]:
             "text",
         )
     what = f"'{next(iter(found))}'" if len(found) == 1 else f"{len(found)} SASS instructions"
-    notices = (_NOTE, _PIECES) if any(i.family.multiplies and i.threads == 32 for i in fitting) else (_NOTE,)
+    notices = (_NOTE, _PIECES) if any(i.family.multiplies and i.family.scope is WARP for i in fitting) else (_NOTE,)
     names = list(dict.fromkeys(i.ptx for i in fitting))
     facts = {"ptx": None, "candidates": names, "operand": None, "all": []}
     fit = f"{len(names)} instructions fit" if len(names) > 1 else f"{names[0]} fits"
@@ -90,9 +91,9 @@ def _products(name: str, parts: list[str]) -> list[Instruction]:
     a = types[:2] or ([row.a] if row.a else [])
     out = []
     for i in catalog.instructions():
-        if i.syntax.opcode not in row.opcodes or (".sp" in f".{i.syntax.opcode}" and not sparse):
+        if not i.family.multiplies or not i.family.specified or i.family.scope is not row.scope:
             continue
-        if (sparse and ".sp" not in i.syntax.opcode) or scaled != bool(i.family.scale_blocks):
+        if sparse != bool(i.family.sparsity) or scaled != bool(i.family.scale_blocks):
             continue
         own = tuple(i.sizes[dim] for dim in "mnk")
         if size and own != size and not (sparse and own == (*size[:2], 2 * size[2])):
@@ -126,13 +127,13 @@ def _names(name: str, i: Instruction, parts: list[str]) -> bool:
 
 def _moves(name: str, parts: list[str]) -> list[Instruction]:
     """LDSM.16.M88.4 is ldmatrix of four 8×8 matrices of 16 bits; MT88 the transposed one."""
-    opcode = ROWS[name].opcodes[0]
+    verb = ROWS[name].verb
     count = next((int(part) for part in parts[1:] if part in ("2", "4")), 1)
     matrix = next((m for part in parts if (m := _MATRICES.fullmatch(part))), None)
     bits = next((int(part) for part in parts[:1] if part.isdecimal()), 16)
     out = []
     for i in catalog.instructions():
-        if i.syntax.opcode != opcode or i.family.unpacks:
+        if i.family.verb is not verb or i.family.memory not in (None, Place.ROWS) or i.family.unpacks:
             continue
         op = next(iter(i.operands.values()))
         if op.element.bits != bits or (matrix and bool(matrix[1]) != ("trans" in i.modifiers)):
