@@ -218,7 +218,9 @@ def test_an_operand_in_shared_memory_leaves_a_figure(client: TestClient) -> None
     answer = client.get(f"/i/{wide}/b", follow_redirects=False)
     assert (answer.status_code, answer.headers["location"]) == (303, f"/i/{wide}")
     drawn = client.get("/diagram", params={"ptx": wide, "operand": "b"})
-    assert drawn.status_code == 422 and "shared memory" in drawn.text and 'class="figure paper"' in drawn.text
+    assert (
+        drawn.status_code == 422 and "shared memory" in drawn.text and 'role="img"' in drawn.text.partition("<main")[2]
+    )
 
 
 def test_types_keep_the_shape_where_they_can(client: TestClient) -> None:

@@ -256,7 +256,7 @@ def test_stores_of_accumulators() -> None:
     ("load", "ptx", "operand", "message"),
     [
         ("ldmatrix.m8n8.x4.shared.b16", F16, "b", "fills 4 registers"),
-        ("movmatrix.m8n8.trans.b16", F16, "b", "is no ldmatrix"),
+        ("movmatrix.m8n8.trans.b16", F16, "b", "is not an ldmatrix"),
         ("ldmatrix.m8n8.x1.shared.b16", "mma.m8n8k4.row.col.f64.f64.f64.f64", "a", "64-bit registers"),
         ("ldmatrix.m8n8.x2.shared.b16", "mma.m8n8k4.row.col.f32.f16.f16.f32", "a", "four products"),
         ("ldmatrix.m16n16.x1.trans.shared.b8x16.b4x16_p64", S8, "b", "unpacks"),

@@ -23,6 +23,7 @@ WORKS: dict[tuple[str, ...], list[str]] = {
     ("diagram",): [MMA, "d"],
     ("kernel",): [MMA],
     ("chain",): [MMA, "a"],
+    ("read",): ["pyproject.toml"],
     ("banks",): ["ldmatrix.x1"],
     ("descriptor", "decode"): ["0x4000004000010100"],
     ("descriptor", "encode"): ["--sbo-bytes", "1024"],
@@ -126,7 +127,7 @@ def test_hostile_words_are_refused_or_answered(
         (["steps", MMA, "--at", "3"], "at is '3'"),
         (["steps", MMA, "--seed", "1e5"], "seed is '1e5'"),
         (["smem", "--mn", "sixty"], "mn is 'sixty'"),
-        (["show", "\udcff"], "no UTF-8 text"),
+        (["show", "\udcff"], "is not UTF-8 text"),
     ],
 )
 def test_what_is_wrong_is_said(

@@ -105,7 +105,7 @@ def test_the_page_is_drawn_from_the_row() -> None:
     context: dict[str, Any] = {"descriptor": word, "facts": word.facts, "LABELS": {"descriptor": labels}}
     source, _, _ = templates.env.loader.get_source(templates.env, "memory/descriptor.html")  # type: ignore[union-attr]
     source = re.sub(r"\s+", " ", source)
-    form = source[source.index('<form class="strip fields"') :]
+    form = source[source.index('<form class="fields"') :]
     text = templates.env.from_string(form[: form.index("</form>")]).render(context)
     assert re.findall(r'data-field="(\w+)"', text) == [f.name for f in reversed(OTHER.fields)]
     assert re.findall(r'data-code="(\d)" (selected)?', text) == [

@@ -395,7 +395,7 @@ def test_every_link_stays_under_the_prefix(sent: str) -> None:
     app = create_app(settings=Settings(root_path="tools/lanescope/"))
     for path in (
         "/",
-        "/?q=bf16",
+        "/instructions?q=bf16",
         PAGE,
         "/smem",
         "/descriptor/wgmma/0x4000004004000101",

@@ -187,7 +187,8 @@ def test_the_editor_takes_code_with_and_without_scripts(client: TestClient) -> N
     answer = client.post("/descriptor/read.json", json={"text": text, "start": "4096"}).json()
     assert answer["descriptor"] == f"0x{WORD:016x}" and "'tile'" in answer["notices"][0]
     page = client.get("/descriptor/wgmma", params={"word": text, "start": "0x1000"}, follow_redirects=False)
-    assert page.headers["location"] == f"/descriptor/wgmma/0x{WORD:016x}"
+    assert page.headers["location"].startswith(f"/descriptor/wgmma/0x{WORD:016x}?from=__device__")
+    assert "&#39;tile&#39;" in client.get(page.headers["location"]).text, "what was assumed is still said"
     refused = client.post("/descriptor/read.json", json={"text": "return f(x) | g(y);"})
     assert refused.status_code == 422 and refused.json()["error"]["field"] == "descriptor"
     assert client.post("/descriptor/read.json", json={"words": 1}).json()["error"]["field"] == "words"

@@ -110,5 +110,5 @@ def following(found: Instruction, chosen: PageState, figure: Link) -> list[Link]
         element = {"row": pin[1], "col": pin[2]} if pin and pin[0] == "d" else {}
         out.append(Link(text="Step through the product", href=links.steps(found, element)))
     out.append(Link(text="Figure of this view", href=figure.href))
-    out += [Link(text=f"Guide: {topic.title}", href=topic.page) for topic in topics.of(found)[:1]]
+    out += [Link(text=f"Guide: {topic.title}", href=topic.page) for topic in topics.of(found)]
     return [*out, Link(text="This line, word by word", href=f"/guide/read-ptx?ptx={quote(found.ptx)}")]

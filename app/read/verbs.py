@@ -28,7 +28,9 @@ def read(
     try:
         text = sys.stdin.read() if file == "-" else Path(file).read_text()
     except UnicodeDecodeError:
-        raise LayoutError("bad_text", f"'{file[:60]}' is no UTF-8 text.", "Give a text file.", "file") from None
+        raise LayoutError("bad_text", f"'{file[:60]}' is not UTF-8 text.", "Give a text file.", "file") from None
+    except ValueError:  # a name that no file can have
+        raise LayoutError("bad_text", f"{file[:60]!a} is not a file name.", "Name a text file.", "file") from None
     told = reading.read(text)
     if as_json:
         print_json(told)
