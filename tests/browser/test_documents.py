@@ -68,8 +68,8 @@ def test_a_stride_and_its_arrow_light_each_other(open_page: Open) -> None:
 def test_help_stands_in_the_headers_first_row(open_page: Open, width: int) -> None:
     page = open_page("/banks", width=width, wait=False)
     brand, icons = (
-        page.locator(".top .brand").bounding_box(),
-        [icon.bounding_box() for icon in page.locator(".top .icon").all()],
+        page.locator(".bar .brand").bounding_box(),
+        [icon.bounding_box() for icon in page.locator(".bar .icon").all()],
     )
     assert brand and len(icons) == 2
     assert all(icon and abs(icon["y"] + icon["height"] / 2 - brand["y"] - brand["height"] / 2) < 3 for icon in icons)
@@ -85,6 +85,7 @@ def test_a_guide_figure_opens_its_state(open_page: Open) -> None:
 def test_picture_links_follow_the_page(open_page: Open) -> None:
     page = open_page("/i/mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
     page.locator("select[name=colour]").select_option("t")
+    page.locator("summary", has_text="Figure").click()
     expect(page.get_by_role("link", name="TikZ", exact=True)).to_have_attribute("href", re.compile(r"\.tex\?colour=t$"))
 
 

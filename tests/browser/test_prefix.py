@@ -51,14 +51,20 @@ def page(browser: Browser, prefixed: str) -> Iterator[Page]:
 
 def test_catalogue_and_instruction(page: Page, prefixed: str) -> None:
     page.goto(prefixed + "/")
-    page.fill("#q, input[type=search] >> nth=-1", "bf16 m16n8k16")
-    page.wait_for_url(f"{prefixed}/?q=bf16*")
+    page.fill("#text", M16)
+    page.press("#text", "Enter")
+    page.wait_for_url(f"{prefixed}/i/{M16}")
+    page.goto(prefixed + "/")
+    page.locator(".popular h2 a").click()
+    page.wait_for_url(f"{prefixed}/instructions")
+    page.fill("#filters input[name=q]", "bf16 m16n8k16")
+    page.wait_for_url(f"{prefixed}/instructions?q=bf16*")
     page.locator("#results a[href*='/i/']").first.click()
     page.wait_for_selector("html[data-zoom=ready]")
     assert page.url.startswith(f"{prefixed}/i/mma")
     page.goto(f"{prefixed}/i/{M16}")
     page.wait_for_selector("html[data-zoom=ready]")
-    page.locator("nav a", has_text="guide").first.click()
+    page.locator(".menus a.menu", has_text="Guide").click()
     page.wait_for_url(f"{prefixed}/guide")
 
 

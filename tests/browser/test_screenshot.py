@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 pytestmark = pytest.mark.browser
+MATRICES = [f".mat[data-panel={name}] .slot" for name in "abd"]
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 
 
@@ -23,9 +24,12 @@ def test_instruction(open_page: Any, tmp_path: Path) -> None:
     page = open_page("/i/mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32?pin=d:3,2", width=1440, height=1060)
     page.mouse.move(700, 5)
     take(page, "instruction.png", tmp_path)
-    inside = page.locator("#stage canvas.base").bounding_box()
-    panel = page.locator("#panel").bounding_box()
-    assert inside and panel and inside["x"] + inside["width"] <= panel["x"], "the panel lies over the matrices"
+    panel, *matrices = (page.locator(f"#stage {part}").bounding_box() for part in ("#panel", *MATRICES))
+    assert panel and all(matrices)
+    for matrix in matrices:
+        beside = panel["x"] + panel["width"] <= matrix["x"] or matrix["x"] + matrix["width"] <= panel["x"]
+        assert beside or panel["y"] + panel["height"] <= matrix["y"], f"the panel {panel} lies over {matrix}"
+        assert matrix["y"] + matrix["height"] <= 1060, "a matrix is below the fold"
 
 
 def test_descriptor(open_page: Any, tmp_path: Path) -> None:
