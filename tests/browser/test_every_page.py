@@ -31,6 +31,7 @@ MISMATCH = (
 )
 PAGES = (
     "/", "/instructions", "/instructions?family=mma&type=f16", "/read?text=lbo", "/help", "/docs", "/nothing-here",
+    "/read?text=1<<62", "/read?text=fp8",
     f"/i/{MMA}", f"/i/{MMA}?pin=d:3,2", f"/i/{WGMMA}", f"/i/{SCALED}", f"/i/{SPARSE}", f"/i/{WMMA}",
     "/i/mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32", "/i/ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16",
     "/i/mma.m16n8k12.row.col.f32.f16.f16.f32", f"/metadata/{SPARSE}", f"/steps/{MMA}", f"/steps/{WGMMA}",
@@ -38,7 +39,7 @@ PAGES = (
     "/smem", "/smem?element_bits=8&major=MN&swizzle=64B&mn=128&k=64", "/smem/atoms", "/banks",
     "/banks?access=ldmatrix.x4&pattern=rows&row_bytes=128", "/chain", f"/reuse?from={MMA}&to={MMA}", "/compare",
     f"/compare?left={MMA}/a&right={MMA}/b", "/diagram", f"/diagram?ptx={MMA}&operand=a", "/gallery", "/gpu",
-    "/guide", "/guide/swizzle", "/guide/descriptor-fields",
+    "/guide", "/guide/five-minutes", "/guide/swizzle", "/guide/descriptor-fields",
 )  # fmt: skip
 WIDTHS = (320, 390, 768, 1024, 1366, 1440, 1920, 2560)
 OF_THE_THEME = ["color-contrast", "link-in-text-block"]
