@@ -7,7 +7,6 @@ them at both widths.
 
 from __future__ import annotations
 
-import os
 from importlib.resources import files
 from typing import Any
 
@@ -16,7 +15,7 @@ from playwright.sync_api import Page
 
 from tests.browser.conftest import Open
 
-pytestmark = [pytest.mark.browser, pytest.mark.skipif("LANESCOPE_EVERY" not in os.environ, reason="being built")]
+pytestmark = pytest.mark.browser
 
 MMA, WGMMA = (
     "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
