@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 
 # The engine: a room imports rooms of lower floors, and its own; table/ and render/ are rooms of several files.
 FLOORS = (
-    "errors",
+    "errors causes",
     "bits dtypes palette reading swizzle",
     "banks codec cute format precedence",
     "expression formula pattern",

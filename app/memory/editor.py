@@ -12,6 +12,7 @@ from app.memory import descriptors as memory
 from app.memory.presets import PRESETS, Asked, asked_of, first_k, preset_of, thumbnail
 from app.memory.storage import KINDS, ORDERS, STORAGE, USED, WORDS, storage_of, stored_so
 from app.memory.tile import product
+from layouts import causes
 from layouts import descriptor as desc
 from layouts.descriptor import Descriptor
 from layouts.errors import LayoutError
@@ -45,6 +46,7 @@ def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any
         "kinds": KINDS,
         "storage_words": WORDS,
         "word_error": None,
+        "title_of": causes.title,
         "typed": str(descriptor),
         "query": urlencode(_of_page(query)),
         "fields_data": dumps(_script_data(descriptor.format)).decode(),
