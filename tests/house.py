@@ -97,6 +97,7 @@ NAMED: dict[str, dict[str, str]] = {
     "instruction": {
         "head": "forms",
         "matrices": "forms",
+        "terms": "forms",
         "stored": "forms",
         "words": "facts",
         "answers": "facts",

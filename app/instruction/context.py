@@ -8,7 +8,7 @@ from typing import Any
 from app.catalogue import topics
 from app.gpu import fragments, runs
 from app.instruction import facts as about
-from app.instruction import head, lanes, pickers, state, words
+from app.instruction import head, lanes, pickers, state, terms, words
 from app.instruction import wmma as wmma_facts
 from app.instruction.code import code_parts
 from app.instruction.matrices import matrices, views
@@ -105,6 +105,7 @@ class OperandData:
     categories: dict[str, CategoryData]
     axes: tuple[AxisData, ...]
     extra: dict[str, int]
+    sparse: tuple[int, int] | None
     held: str
     head: str
     tip: str
@@ -186,6 +187,9 @@ def page_context(
         "head": head.head(found),
         "matrices": matrices(found, figure, chosen, shown),
         "views": [(view, path_of(found) + _query(chosen, found, view.value)) for view in views(found, figure, chosen)],
+        "minimap": cuts_d(found, figure),
+        "legend": terms.legend(found, figure, chosen),
+        "terms": terms.terms(figure, chosen),
         "share": share_of_a(found, shown),
         "pictures": figures,
         "following": head.following(found, chosen, figures[-1]),
@@ -216,6 +220,12 @@ def share_of_a(found: Instruction, shown: Mapping[str, tuple[float, float]]) -> 
         return ""
     k, n = (last - first for first, last in (shown.get("s") or shown["k"], shown["n"]))
     return "wide" if k >= 2 * n else "even" if k >= n else "narrow"
+
+
+def cuts_d(found: Instruction, figure: Figure) -> bool:
+    """Whether the opening view leaves out a part of D, so that a small picture of the whole helps."""
+    opened, whole = window.opening(found, figure), window.extents(found, figure)
+    return found.family.multiplies and any(opened[dim] != (0, whole[dim]) for dim in "mn")
 
 
 def scale_tables(found: Instruction, query: Mapping[str, str]) -> list[ScaleTable]:
@@ -295,6 +305,7 @@ def operand_data(grid: Grid, panel: str) -> OperandData:
             AxisData(axis=axis, text=forward[axis], template=text) for axis, text in grid.axis_templates().items()
         ),
         extra={axis: grid.product for axis in op.axes if axis not in ("row", "col")},
+        sparse=(op.sparsity.kept, op.sparsity.group) if op.sparsity else None,
         held=lanes.HELD_ROW if op.name == ADDRESS else lanes.HELD,
         head=lanes.HEAD_ROW if op.name == ADDRESS else lanes.HEAD,
         tip=lanes.TIP,

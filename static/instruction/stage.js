@@ -3,10 +3,24 @@ import { $ } from "../kit/dom.js";
 import { Stage } from "./canvas.js";
 import { Panel } from "./matrix.js";
 import { operands } from "./owners.js";
-import { data, ranges } from "./state.js";
+import { data, ranges, state } from "./state.js";
 
 const slotOf = (name) => document.querySelector(`.mat[data-panel="${name}"] .slot`);
 const panels = data.panels.map((spec) =>
   new Panel(spec, operands[spec.name] ?? null, slotOf(spec.name), ranges()));
 export const stage = new Stage($("stage"), panels);
+
+const LABELLED = [20, 8]; // pixels of a column that has room for a label, and how many columns open at least
+const partial = Object.entries(data.extents).some(([dim, count]) => data.opening[dim][1] < count);
+
+/** Where the columns of a part are too narrow for labels, the page opens on fewer of them. Whether it does. */
+function narrow({ operand, dims, width }) {
+  const dim = dims[1], [first, last] = data.opening[dim], room = Math.floor(width / LABELLED[0]);
+  if (!operand || !partial || room >= last - first) return false;
+  data.opening[dim] = [first, first + Math.max(LABELLED[1], room - (room % LABELLED[1]))];
+  return true;
+}
+const narrowed = panels.filter((panel) => panel.width).map(narrow).includes(true) && !state.view;
+if (narrowed) for (const panel of panels) panel.show(ranges());
+export const served = !narrowed; // whether the page shows the part that the server drew
 for (const { operand, slot } of panels) if (operand) slot.replaceChildren(); // the canvas draws what stood there

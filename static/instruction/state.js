@@ -42,8 +42,10 @@ export function remember() {
   }
   for (const link of document.querySelectorAll("a[data-figure]")) {
     const asked = new URL(link.href);
-    for (const name of ["colour", "label", "lanes"]) asked.searchParams.set(name, state[name]);
-    if (!state.lanes) asked.searchParams.delete("lanes");
+    for (const name of ["colour", "label", "lanes", "pin"]) {
+      if (state[name]) asked.searchParams.set(name, state[name]);
+      else asked.searchParams.delete(name);
+    }
     link.href = asked;
   }
   for (const link of document.querySelectorAll("a[data-view]")) {

@@ -1,12 +1,15 @@
 // A matrix in shared memory is the server's picture: when another part of it is shown, the server draws that.
 import { onServer } from "../kit/place.js";
-import { stage } from "./stage.js";
+import { served, stage } from "./stage.js";
+import { spelled } from "./window.js";
 
 const slots = stage.panels.filter((panel) => panel.slot && !panel.operand);
 
 async function follow() {
-  const address = location.href, answer = await fetch(address);
-  if (!answer.ok || location.href !== address) return;
+  const view = spelled(), address = new URL(location.href);
+  address.searchParams.set("view", view);
+  const answer = await fetch(address);
+  if (!answer.ok || spelled() !== view) return;
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   for (const { name, slot } of slots) {
     slot.replaceChildren(...page.querySelector(`.mat[data-panel="${name}"] .slot`).childNodes);
@@ -14,5 +17,7 @@ async function follow() {
 }
 
 export function followStored() {
-  if (onServer && slots.length) document.addEventListener("view", follow);
+  if (!onServer || !slots.length) return;
+  document.addEventListener("view", follow);
+  if (!served) follow();
 }

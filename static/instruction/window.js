@@ -20,9 +20,11 @@ export const isWhole = () => same(now, everything);
 export const isOpening = () => same(now, complete(data.opening));
 export const is = (view) => same(now, complete(ranges(view)));
 
-/** Ranges as the address says them. */
-function written() {
-  if (isOpening()) return "";
+/** What is shown as the address says it. */
+const written = () => (isOpening() ? "" : spelled());
+
+/** The same, with the opening view in its numbers. */
+export function spelled() {
   if (isWhole()) return "all";
   const cut = dims.filter(([dim, count]) => now[dim][0] > 0 || now[dim][1] < count);
   return cut.map(([dim]) => `${dim}:${now[dim].map(number).join("-")}`).join(",");

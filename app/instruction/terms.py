@@ -1,0 +1,72 @@
+"""What the page says of the whole picture: the colours of its cells, and the terms of a pinned element of D. The
+script prints the same (static/instruction/legend.js, trace.js); browser tests compare them. No framework.
+"""
+
+from __future__ import annotations
+
+from app.instruction import words
+from app.instruction.state import PageState
+from app.kit.fact import fact
+from layouts.instruction import Instruction
+from layouts.palette import FEW, wheel
+from layouts.render.svg import colour_for
+from layouts.view import Category, Figure, Panel
+
+
+@fact
+class Entry:
+    """One name that cells are coloured by: what it is, how many colours it has, and whether the wheel of four does."""
+
+    text: str
+    fills: int
+    few: bool
+
+
+def legend(found: Instruction, figure: Figure, chosen: PageState) -> list[Entry]:
+    """The colours of the matrices, each name once, with as many colours as the matrix that has most of them."""
+    largest: dict[str, Category] = {}
+    for panel in figure.panels:
+        if panel.grid:
+            name = colour_for(panel.grid, chosen.colour)
+            category = panel.grid.categories[name]
+            if name not in largest or category.count > largest[name].count:
+                largest[name] = category
+    said = {choice.value: choice.text for choice in words.colours(found)}
+    return [_entry(said[name], category.count) for name, category in largest.items()]
+
+
+def _entry(text: str, count: int) -> Entry:
+    colours = len(wheel(count))
+    repeat = f" mod {colours} ({count} in {colours} colours)" if count > colours else ""
+    return Entry(text=f"Colour = {text}{repeat}", fills=min(count, colours), few=colours == FEW)
+
+
+def terms(figure: Figure, chosen: PageState) -> list[str]:
+    """The sum behind a pinned element of D, with who holds each factor; empty where no element of D is pinned.
+
+    Of a sparse A each stored column multiplies one row of its group of B; the metadata chooses which.
+    """
+    pin = chosen.pinned()
+    if not pin or pin[0] != "d":
+        return []
+    _, row, col = pin
+    panels = {panel.name: panel for panel in figure.panels}
+    if not {"a", "b"} <= set(panels):
+        return []
+    a, b = panels["a"], panels["b"]
+    sparsity = a.grid.operand.sparsity if a.grid else None
+    if sparsity is None:
+        head = f"D[{row},{col}] = C[{row},{col}] + Σk A[{row},k]·B[k,{col}]"
+        return [head, *(f"k={k:<3} A {_holder(a, row, k):<10} × B {_holder(b, k, col)}" for k in range(a.cols))]
+    out = [f"D[{row},{col}] = C[{row},{col}] + Σs A[{row},s]·B[k,{col}], s → k by the metadata"]
+    for s in range(a.cols):
+        first = s // sparsity.kept * sparsity.group
+        rows = f"{first}–{first + sparsity.group - 1}"
+        out.append(f"s={s:<3} A {_holder(a, row, s):<10} × B[{rows},{col}]")
+    return out
+
+
+def _holder(panel: Panel, row: int, col: int) -> str:
+    if panel.grid is None:
+        return "shared memory"
+    return f"T{panel.grid.thread[row, col, 0]} {panel.name}{panel.grid.value[row, col, 0]}"

@@ -1,0 +1,98 @@
+"""Whole ways through the product, counted in actions, and what an instruction's page keeps on every screen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from layouts import find
+from layouts.swizzle import mode
+from layouts.tiling import Tile
+from tests.browser.test_instruction import M16, WIDE, hover
+
+pytestmark = pytest.mark.browser
+
+
+def labelled(page: Page) -> dict[str, float]:
+    sizes: dict[str, float] = page.evaluate(
+        "Object.fromEntries(lanescope.stage.panels.filter((p) => p.operand).map((p) => [p.name, p.labelled]))"
+    )
+    return sizes
+
+
+@pytest.mark.parametrize("width", [320, 390, 1440])
+def test_a_wgmma_opens_with_labels(open_page: Any, width: int) -> None:
+    page = open_page(f"/i/{WIDE}", width=width, height=844)
+    assert min(labelled(page).values()) >= 6.5
+    shown = page.evaluate("lanescope.stage.panels.find((p) => p.name === 'd').window")
+    texts = page.locator(".mat[data-panel=b] svg .labels text").first.locator("tspan")
+    expect(texts).to_have_count(shown["x1"] - shown["x0"])
+    assert "view" not in page.url and page.locator("#zoom [aria-current]").inner_text() == "Warp 0"
+
+
+@pytest.mark.parametrize("types", ["m16n8k32.row.col.s32.s8.s8.s32", "m16n8k64.row.col.s32.s4.s4.s32"])
+def test_32_rows_of_b_leave_room_for_d(open_page: Any, types: str) -> None:
+    page = open_page(f"/i/mma.sync.aligned.{types}", height=900)
+    bottoms = [page.locator(css).bounding_box() for css in (".mat[data-panel=d] .slot", "#panel")]
+    assert all(box["y"] + box["height"] <= 900 for box in bottoms)
+    assert min(labelled(page).values()) >= 6.5
+    assert page.evaluate("Math.min(...lanescope.stage.panels.map((p) => p.cellHeight))") >= 11
+
+
+SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
+
+
+@pytest.mark.parametrize("path", [f"{M16}?pin=d:3,2&colour=t", f"{SPARSE}?pin=d:8,5", f"{WIDE}?pin=d:9,4&colour=i"])
+def test_without_scripts_the_legend_and_the_terms_are_the_same(open_page: Any, path: str) -> None:
+    plain, page = open_page(f"/i/{path}", scripts=False), open_page(f"/i/{path}")
+    for css in ("#legend", "#trace"):
+        texts = ["".join(each.locator(css).text_content().split()) for each in (plain, page)]
+        assert texts[0] == texts[1] and len(texts[0]) > 20, css
+    fills = "[...document.querySelectorAll('#legend i')].map((box) => getComputedStyle(box).backgroundColor)"
+    assert page.evaluate(fills) == plain.evaluate(fills) and len(set(page.evaluate(fills))) > 1
+
+
+def test_a_sparse_term_names_the_group_that_the_metadata_chooses_from(open_page: Any) -> None:
+    page = open_page(f"/i/{SPARSE}?pin=d:8,5", scripts=False)
+    lines = page.inner_text("#trace").splitlines()
+    assert len(lines) == 17 and lines[1].endswith("B[0–3,5]") and lines[16].endswith("B[28–31,5]")
+
+
+def test_from_home_to_a_lanes_registers_is_a_paste_and_a_hover(open_page: Any) -> None:
+    page, found = open_page("/"), find(M16)
+    page.evaluate("text => navigator.clipboard.writeText(text)", f"  {M16} {{%f0,%f1,%f2,%f3}}, {{%r0,%r1,%r2,%r3}};")
+    page.locator("main [name=q], main [name=text]").first.focus()
+    page.keyboard.press("Control+V")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/i/{M16}*")
+    page.wait_for_selector("html[data-zoom=ready]")
+    hover(page, "a", 11, 2)
+    (thread, _), *_ = found.operand("a").owner(11, 2)
+    expect(page.locator("#panel h2")).to_contain_text(f"Lane {thread}")
+    expect(page.locator("#panel table.registers").first).to_contain_text("A[11,2]")
+
+
+def test_from_a_wgmma_to_a_figure_of_its_tile_in_three_clicks(open_page: Any) -> None:
+    page = open_page("/i/wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16")
+    tile = Tile(16, "K", mode("128B"), 128, 64)
+    page.locator(".next a", has_text="B's descriptor").click()
+    page.wait_for_url(f"**/descriptor/wgmma/{tile.descriptor()}?**operand=b**")
+    page.click(".next a:has-text('tile')")
+    page.wait_for_url("**/smem?**")
+    assert {"major=K", "swizzle=128B", "mn=128", "k=64"} <= set(page.url.partition("?")[2].split("&"))
+    query = page.url.partition("?")[2]
+    page.click(".next a:has-text('Figure')")
+    page.wait_for_url("**/smem.svg?**")
+    assert set(query.split("&")) <= set(page.url.partition("?")[2].split("&"))
+
+
+def test_the_figure_page_gets_the_pin(open_page: Any) -> None:
+    page = open_page(f"/i/{M16}")
+    hover(page, "d", 3, 2)
+    page.mouse.down()
+    page.mouse.up()
+    assert "pin=d" in page.locator("a[data-figure]").get_attribute("href")
+    page.keyboard.press("Escape")
+    assert "pin=" not in page.locator("a[data-figure]").get_attribute("href")
