@@ -267,7 +267,7 @@ def page_data(found: Instruction, figure: Figure, chosen: PageState) -> PageData
         spoken=SpokenData(cell=SPOKEN, owner=OWNER, between=BETWEEN_OWNERS),
         extents=window.extents(found, figure),
         opening=window.opening(found, figure),
-        colours={choice.value: choice.text for choice in words.colours(found)},
+        colours=words.names(found),
         warp=WARP.threads if found.threads > WARP.threads else 0,
         panels=tuple(
             PanelData(

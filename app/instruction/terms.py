@@ -31,7 +31,7 @@ def legend(found: Instruction, figure: Figure, chosen: PageState) -> list[Entry]
             category = panel.grid.categories[name]
             if name not in largest or category.count > largest[name].count:
                 largest[name] = category
-    said = {choice.value: choice.text for choice in words.colours(found)}
+    said = words.names(found)
     return [_entry(said[name], category.count) for name, category in largest.items()]
 
 

@@ -71,15 +71,22 @@ def title(found: Instruction) -> str:
     )
 
 
-def colours(found: Instruction) -> list[Choice]:
-    """What cells may be coloured by, those of the thread first; what each digit does derives from the pattern."""
+def names(found: Instruction) -> dict[str, str]:
+    """What each name of the patterns is, an address's too: {"g": "lane group (lane / 4)", …, "register": "register"}."""
     said: dict[str, str] = {}
-    for op in found.operands.values():
+    for op in filter(None, (*found.operands.values(), found.address)):
         for name, text in (*_of_thread(op), *_of_value(op)):
             said.setdefault(name, text)
+    return said | {"register": "register"}
+
+
+def colours(found: Instruction) -> list[Choice]:
+    """What cells may be coloured by, those of the thread first; what each digit does derives from the pattern."""
+    used = {name for op in found.operands.values() for name, _ in (*_of_thread(op), *_of_value(op))} | {"register"}
     return [
-        *(Choice(value=name, text=text, letter=name) for name, text in said.items()),
-        Choice(value="register", text="register", letter=""),
+        Choice(value=name, text=text, letter="" if name == "register" else name)
+        for name, text in names(found).items()
+        if name in used
     ]
 
 
