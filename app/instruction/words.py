@@ -72,7 +72,7 @@ def title(found: Instruction) -> str:
 
 
 def names(found: Instruction) -> dict[str, str]:
-    """What each name of the patterns is, an address's too: {"g": "lane group (lane / 4)", …, "register": "register"}."""
+    """What each name of the patterns is, an address's too: {"g": "lane group (lane / 4)", …}."""
     said: dict[str, str] = {}
     for op in filter(None, (*found.operands.values(), found.address)):
         for name, text in (*_of_thread(op), *_of_value(op)):

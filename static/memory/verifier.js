@@ -61,12 +61,18 @@ function mark() {
   document.documentElement.dataset.analysed = hex(now());
 }
 
+/** Shows a preset: its link belongs to a word and a form, so a word that is newer is analysed first. */
+async function take(preset) {
+  for (let tries = 3; tries && document.documentElement.dataset.analysed !== hex(now()); tries--) await analyse();
+  const link = form.querySelector(`.preset[data-preset=${preset}]`);
+  if (link) await show(new URL(link.href).search.slice(1), true);
+}
+
 /** The major turned: the tile of the preset that is chosen, for the other major. */
 async function turned() {
   const chosen = form.querySelector(".preset[aria-current]")?.dataset.preset;
   await analyse();
-  const again = chosen && form.querySelector(`.preset[data-preset=${chosen}]`);
-  if (again) await show(new URL(again.href).search.slice(1), true);
+  if (chosen) await take(chosen);
 }
 
 whenSettled(analyse);
@@ -77,7 +83,7 @@ form.addEventListener("click", (event) => {
   const preset = event.target.closest("a.preset");
   if (!preset || !plain(event)) return;
   event.preventDefault();
-  show(new URL(preset.href).search.slice(1), true);
+  take(preset.dataset.preset);
 });
 analysis.addEventListener("click", (event) => {
   const link = event.target.closest("a[data-word], a[data-store]");

@@ -358,6 +358,15 @@ def test_a_tma_tile_is_verified_by_word_and_preset(open_page: Any) -> None:
     verdict(page, "match")
 
 
+def test_a_preset_clicked_before_the_word_was_answered_is_the_words_own(open_page: Any) -> None:
+    page = open_page("/descriptor")
+    page.route("**/descriptor/**part=analysis**", lambda route: (page.wait_for_timeout(600), route.continue_()))
+    page.fill("#word", "0x40000040000100C2")
+    page.click("[data-preset=box]")
+    expect(page.locator("[name=s_base]")).to_have_value("0xc00")
+    verdict(page, "match")
+
+
 def test_an_mn_major_operand_is_verified_in_three(open_page: Any) -> None:
     page = open_page("/descriptor?instruction=wgmma.mma_async.m64n128k16.f32.f16.f16")
     page.fill("#word", "0x4000004002000100")
