@@ -418,3 +418,12 @@ def test_an_error_stands_beside_its_field_and_keeps_the_picture(open_page: Any) 
     page.press("[name=s_k]", "Tab")
     expect(page.locator("label:has([name=s_k]) [data-error]")).to_contain_text("not a multiple of the atom")
     expect(page.locator("#picture-memory")).to_be_visible()
+
+
+@pytest.mark.parametrize("width", [390, 768])
+def test_on_a_narrow_screen_the_verdict_and_its_cause_stand_above_the_form(open_page: Any, width: int) -> None:
+    page = open_page("/descriptor/wgmma/0x4000004000010101?s_swizzle=128B", width=width)
+    tops = [
+        page.locator(name).first.bounding_box()["y"] for name in ("#verdict", ".diagnosis", "#verify-form", ".pair")
+    ]
+    assert tops == sorted(tops)
