@@ -1,0 +1,305 @@
+"""What app.gpu.device hands to a device, shown to a card that is none (tests.card): names, types, shapes, shared memory
+and order of every argument, what is compiled and kept, and what `gpu verify` makes of the answers.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app.cli import main
+from app.gpu import banks, chained, descriptors, device, fragments, generated, products, runs, scripts, verify, whole
+from app.gpu.device import Cuda
+from layouts import catalog, find
+from layouts.descriptor import encode
+from layouts.errors import LayoutError
+from layouts.planning import plan
+from tests.card import Card, inserted
+
+MMA = "mma.m16n8k16.row.col.f32.f16.f16.f32"
+WGMMA = "wgmma.mma_async.m64n16k16.f32.f16.f16"
+FORMS = (
+    MMA, "mma.m8n8k4.row.col.f64.f64.f64.f64", "mma.sp::ordered_metadata.m16n8k16.row.col.f32.f16.f16.f32",
+    "mma.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0", "wmma.mma.row.col.m16n16k16.f32.f32",
+    WGMMA, "wgmma.mma_async.sp.m64n8k32.f32.f16.f16", "ldmatrix.m8n8.x4.shared.b16", "stmatrix.m8n8.x2.shared.b16",
+    "movmatrix.m8n8.trans.b16", "wmma.load.a.row.m16n16k16.f16", "wmma.store.d.row.m16n16k16.f32",
+    "wmma.load.a.row.m8n8k4.f64",
+)  # fmt: skip
+
+
+@pytest.fixture
+def card() -> Iterator[Card]:
+    with inserted(Card()) as found:
+        yield found
+
+
+@pytest.fixture
+def sm_120() -> Iterator[Card]:
+    with inserted(Card("12.0")) as found:
+        yield found
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_every_kind_of_instruction_is_launched_as_its_kernel_asks(name: str, card: Card) -> None:
+    cuda, i = Cuda(), find(name)
+    assert not cuda.simulated and card.used == [0]
+    if {"a", "b", "d"} <= set(i.operands):
+        for form in i.family.forms:
+            assert products.run(cuda, i, form)["agrees"]
+    for operand in fragments.operands(i)[: 4 if i.sizes.get("k", 0) < 32 else 1]:
+        assert fragments.run(cuda, i, operand)["agrees"]
+    assert card.waited == len(card.launched) and set(card.launched) == {"k"}
+    assert {count for count, _ in card.compiled} == {1}
+    assert {tuple(options) for _, options in card.compiled} == {("--gpu-architecture=sm_90a", "--std=c++17")}
+    assert len(card.compiled) == len(cuda._kernels), "each kernel is compiled once"
+
+
+def test_a_wrong_answer_differs(card: Card) -> None:
+    card.wrong = 0x00400000
+    cuda = Cuda()
+    assert not products.run(cuda, find(MMA))["agrees"]
+    assert not next(chained.cases()).agrees(cuda)
+    assert not generated.run(cuda, next(generated.cases()))
+
+
+@pytest.mark.parametrize("operand", ["a", "b"])
+def test_descriptors_relative_and_absolute(operand: str, card: Card) -> None:
+    assert descriptors.run(Cuda(), find(WGMMA), encode(0x2010, 528, 1040, 3, "64B"), operand, "K")["agrees"]
+    card.window = 2048
+    with pytest.raises(LayoutError, match="begins at 2048 on this device") as refused:
+        descriptors.run(Cuda(), find(WGMMA), encode(0x2010, 528, 1040, 3, "64B"), operand, "K")
+    assert refused.value.code == "unsupported_here" and refused.value.hint == "Known is 1024."
+
+
+def test_shared_memory_beyond_48_kib_is_asked_for(card: Card) -> None:
+    cuda = Cuda()
+    for made in (
+        plan(find("wgmma.mma_async.m64n256k16.f32.f16.f16"), "swizzle=128B,k=128", "swizzle=128B,k=128"),
+        plan(find(WGMMA)),
+        plan(find(MMA)),
+        plan(find("wmma.mma.row.col.m16n16k16.f32.f32")),
+    ):
+        found = whole.run(cuda, made)
+        assert found["agrees"] and "__global__" in found["source"]
+    assert descriptors.run(cuda, find(WGMMA), encode(0x10000, 528, 1040, 0, "none"), "a", "K")["agrees"]
+    far = [48 * 1024 + 128 * lane for lane in range(32)]
+    assert banks.run(cuda, "ld.shared.b32", [0, *far[1:]])["agrees"]
+    near = [0] * 31 + [48 * 1024 - 16]
+    assert banks.run(cuda, "ld.shared.b32", near)["agrees"]
+
+
+def test_clocks_are_of_the_best_turn(card: Card) -> None:
+    cuda = Cuda()
+    took, source = cuda.cycles(banks.access("ld.shared.b32"), [128 * lane for lane in range(32)])
+    assert took == 32 and "clock64" in source and card.turns == 5
+    assert cuda.cycles(banks.access("ldmatrix.x1"), [128 * lane for lane in range(8)])[0] == 8
+    for name, address, cycles, floor in (
+        ("ldmatrix.x4", [128 * lane for lane in range(32)], 32, 4), ("st.shared.b128", [256] * 32, 4, 4),
+    ):  # fmt: skip
+        measured = banks.run(cuda, name, address)["measured"]
+        assert measured == {"cycles": cycles, "cycles_one_address": floor, "wavefronts": cycles}
+    with pytest.raises(LayoutError, match="from every lane") as refused:
+        banks.run(cuda, "ld.shared.b32", [None, *range(0, 124, 4)])
+    assert refused.value.hint == "Give 32." and refused.value.field == "address"
+    with pytest.raises(LayoutError, match="The addresses span 231412 bytes") as refused:
+        banks.run(cuda, "ld.shared.b32", [0] * 31 + [231412])
+    assert refused.value.hint == f"At most {226 * 1024} can be run."
+    assert banks.run(cuda, "ld.shared.b32", [128] * 31 + [128 + 226 * 1024 - 16])["agrees"]
+
+
+def test_kernels_are_kept_up_to_a_number(card: Card) -> None:
+    cuda = Cuda()
+    for n in range(514):
+        cuda._keep(f"text {n}", n)
+    assert len(cuda._kernels) == 512 and cuda._kernel("text 2") == 2
+    cuda._keep("one more", 0)
+    assert "text 2" in cuda._kernels and "text 3" not in cuda._kernels, "the one used last stays"
+    with pytest.raises(RuntimeError, match="no such word"):
+        device.compile_text("nothing", "sm_90a")
+
+
+def test_what_a_machine_has(card: Card, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "_driver", lambda: "580.95.05")
+    card.count = 2
+    told = {"name": "Card 0", "compute_capability": "9.0", "driver": "580.95.05", "cuda": "13.2", "nvrtc": "13.1"}
+    assert device.devices() == [told, told | {"name": "Card 1"}]
+    assert Cuda(1).info() == told | {"name": "Card 1", "target": "sm_90a"} and card.used == [1]
+    monkeypatch.setattr(sys, "argv", ["lanescope", "gpu", "status"])
+    with pytest.raises(SystemExit):
+        main()
+    assert capsys.readouterr().out.splitlines() == [
+        f"name Card {n}, compute_capability 9.0, driver 580.95.05, cuda 13.2, nvrtc 13.1" for n in (0, 1)
+    ]
+    card.count = 0
+    with pytest.raises(LayoutError, match="There is no CUDA device") as refused:
+        device.devices()
+    assert (refused.value.code, refused.value.hint) == ("no_device", "Run this on a machine with an NVIDIA GPU.")
+    card.broken = "driver too old"
+    for asked in (device.devices, device.device_info):
+        with pytest.raises(LayoutError, match="does not answer: driver too old") as refused:
+            asked()
+        assert (refused.value.code, refused.value.hint) == ("no_device", "Is the NVIDIA driver loaded?")
+
+
+@pytest.mark.parametrize(("capability", "target"), [("7.5", "sm_75"), ("8.9", "sm_89"), ("10.0", "sm_100a")])
+def test_each_card_has_its_target(capability: str, target: str) -> None:
+    with inserted(Card(capability)):
+        cuda = Cuda()
+    assert cuda.target == target
+    assert cuda.supports(find("movmatrix.m8n8.trans.b16")) == ""
+    refusal = cuda.supports(find(WGMMA))
+    assert refusal == f"{find(WGMMA).ptx} does not assemble for this device's {target}; it needs one of sm_90a."
+
+
+def test_a_card_before_turing_is_refused() -> None:
+    with inserted(Card("7.0")), pytest.raises(LayoutError, match=r"Card 0 has compute capability 7\.0: unsupp") as said:
+        Cuda()
+    assert said.value.code == "no_device" and said.value.hint == "The catalogue begins at 7.5 (sm_75)."
+
+
+# gpu verify -----------------------------------------------------------------------------------------------------------
+
+
+def typed(words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setattr(sys, "argv", ["lanescope", *words.split()])
+    status = 0
+    try:
+        main()
+    except SystemExit as done:
+        status = int(done.code or 0)
+    said = capsys.readouterr()
+    return status, said.out, said.err
+
+
+def test_a_family_is_verified_and_told(
+    card: Card, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen: list[Any] = []
+    found = verify.verify("ldmatrix", lambda *told: seen.append(told))
+    keys = [job.key for job in verify.jobs("sm_90a", "ldmatrix")]
+    assert seen == [(key, "agrees", len(keys)) for key in keys] and list(found["results"]) == sorted(keys)
+    assert all(told == {"fragment": "agrees"} for told in found["results"].values())
+    assert [count for count, _ in card.compiled] == [min(verify.BATCH, len(keys) - n) for n in range(0, len(keys), 12)]
+    assert {**found["meta"], "date": "", "method": ""} == {
+        "device": "Card 0", "compute_capability": "9.0", "driver": found["meta"]["driver"], "cuda": "13.2",
+        "nvrtc": "13.1", "target": "sm_90a", "date": "", "method": "",
+    }  # fmt: skip
+    status, out, err = typed("gpu verify --family movmatrix", monkeypatch, capsys)
+    assert (status, err) == (0, "") and out.startswith("device Card 0, compute_capability 9.0, driver")
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in out.splitlines() if line.startswith("│")]
+    assert rows == [["movmatrix", "1", "", "1 of 1", "1 of 1"]]
+    card.wrong = 1
+    status, out, err = typed("gpu verify --family movmatrix", monkeypatch, capsys)
+    key = find("movmatrix.m8n8.trans.b16").ptx
+    assert status == 1 and err.splitlines()[-1].startswith(f"{key}: fragment differs: ") and "0 of 1" in out
+
+
+def test_both_forms_and_both_methods_of_a_product(card: Card) -> None:
+    cuda = Cuda()
+    jobs = [verify.Job(find(name), form) for name in (MMA, WGMMA) for form in find(name).family.forms]
+    assert [job.run(cuda) for job in jobs] == [
+        {"mma": "agrees", "fragment": "agrees"},
+        {"mma": "agrees", "fragment": "agrees"},
+        {"mma": "agrees"},
+    ]
+    assert [job.key for job in jobs] == [find(MMA).ptx, find(WGMMA).ptx, find(WGMMA).ptx + catalog.SHARED_A]
+    for job in jobs:
+        assert set(job.sources()) <= set(card.made)
+    card.wrong = 0x00400000
+    told = [verify.Job(find(MMA), "registers").run(cuda), verify.Job(find(WGMMA), "shared").run(cuda)]
+    assert told[0]["mma"] == "differs: 1 of 128" and told[1] == {"mma": "differs: 1 of 1024"}
+
+
+@pytest.mark.parametrize("part", verify.PARTS)
+def test_each_part_alone_and_its_evidence(
+    part: str, card: Card, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(verify, "DESCRIPTOR_RUNS", 2)
+    monkeypatch.setattr(verify, "BANK_RUNS", 6)
+    for module in (chained, generated):
+        every = module.cases
+        monkeypatch.setattr(module, "cases", lambda every=every: islice(every(), 0, 20, 2))
+    chosen = [plan(find(MMA)), plan(find(WGMMA)), plan(find(WGMMA), "swizzle=32B")]
+    monkeypatch.setattr(scripts, "cases", lambda device: iter(chosen))
+    monkeypatch.setattr(scripts, "agrees", lambda made: made is not chosen[2])
+    monkeypatch.setattr(verify, "FOLDER", tmp_path / "evidence")
+    status, out, err = typed(f"gpu verify --part {part} --json", monkeypatch, capsys)
+    found = json.loads(out)
+    rows = found[part]
+    assert found["results"] == {} and set(found) == {"meta", "results", part}
+    if part == "programs":
+        assert status == 1 and rows == {
+            find(MMA).ptx: {"ran": 1, "agreed": 1},
+            find(WGMMA).ptx: {"ran": 2, "agreed": 1, "differs": [rows[find(WGMMA).ptx]["differs"][0]]},
+        }
+        assert "swizzle=32B" in rows[find(WGMMA).ptx]["differs"][0] and err == f"{find(WGMMA).ptx}: 1 of 2\n"
+        return
+    assert status == 0 and err == "" and all(row["ran"] == row["agreed"] for row in rows.values())
+    counts = {"descriptors": 2 * 12 * 2, "banks": 6 * len(rows), "chains": 10, "code": 10}
+    assert sum(row["ran"] for row in rows.values()) == counts[part]
+    if part == "banks":
+        assert {name: row["cycles_one_address"] for name, row in rows.items() if name.startswith("ld")} == {
+            **dict.fromkeys([name for name in rows if name.startswith("ld.")], 1),
+            "ldmatrix.x1": 1, "ldmatrix.x2": 2, "ldmatrix.x4": 4,
+        }  # fmt: skip
+        assert rows["ld.shared.b32"]["most_cycles"] == 32 and not {"differs"} & set(rows["ld.shared.b32"])
+    assert verify.summary(found) == [verify.Row(part, counts[part], counts[part], {})]
+    assert verify.write(found | {"meta": found["meta"] | {"method": "x: y"}}).name == "card_0.json"
+    assert verify.write(found, part).parent == tmp_path / "evidence"
+    held = json.loads((tmp_path / "evidence" / "card_0.json").read_text())
+    assert held[part] == rows and held["meta"]["dates"] == {part: found["meta"]["date"]}
+    name = "descriptor" if part == "descriptors" else part
+    assert held["meta"]["method"] == f"x: y; {part}: {verify.METHODS[name]}"
+
+
+def test_parts_of_a_card_without_stmatrix_or_wgmma() -> None:
+    with inserted(Card("8.0")), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(verify, "BANK_RUNS", 5)
+        cuda = Cuda()
+        told = verify.verify_banks(cuda)
+        assert verify.verify_descriptors(cuda) == {}
+        with pytest.raises(LayoutError, match="does not assemble for this device's sm_80") as refused:
+            runs.run(cuda, runs.check({"kind": "mma", "instruction": WGMMA}))
+        assert refused.value.hint == "Run it on such a device, or with backend numpy (a simulation)."
+    assert "ldmatrix.x4" in told and not any(name.startswith("stmatrix") for name in told)
+    with inserted(Card("7.5")):
+        request = runs.check({"kind": "banks", "access": "stmatrix.x1", "address": list(range(0, 128, 16))})
+        with pytest.raises(LayoutError, match="stmatrix needs sm_90"):
+            runs.run(Cuda(), request)
+
+
+def test_what_is_verified_is_a_family_or_a_part() -> None:
+    for given, code, says in (
+        ({"family": "wgma"}, "unknown_family", "No family 'wgma'."),
+        ({"part": "bank"}, "unknown_part", "No part 'bank'."),
+        ({"family": "mma", "part": "banks"}, "bad_usage", "A part is no family's."),
+    ):
+        with pytest.raises(LayoutError) as refused:
+            verify.verify(**given)
+        assert (refused.value.code, refused.value.message) == (code, says) and refused.value.hint
+
+
+def test_blocks_of_a_product_are_told_apart(sm_120: Card) -> None:
+    """Scale factors along both axes of the grid."""
+    i = find(FORMS[3])
+    cuda = Cuda()
+    assert cuda.target == "sm_120a" and products.run(cuda, i)["agrees"]
+    rng = np.random.default_rng(3)
+    job = device.Product(
+        i, "registers",
+        {
+            "a": rng.integers(0, 1 << 32, (3, 32, i.operands["a"].registers), np.uint32) & np.uint32(0x77777777),
+            "b": np.zeros((2, 32, i.operands["b"].registers), np.uint32),
+            "c": np.zeros((1, 32, i.operands["d"].registers), np.uint32),
+            **{f"scale_{side}_data": np.full((1, 32), 0x7F7F7F7F, np.uint32) for side in "ab"},
+        },
+    )  # fmt: skip
+    assert job.grid == (3, 2) and cuda.product(job)[0].shape == (3, 2, 32, i.operands["d"].registers)
