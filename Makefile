@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 PORT ?= 8000
 
-.PHONY: run test fuzz lint types bench bench-peers load mutants targets golden diagnoses gpu-verify wheel help clean browser compiler hooks
+.PHONY: run test fuzz lint types bench bench-peers load mutants targets sass golden diagnoses gpu-verify wheel help clean browser compiler hooks
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -68,6 +68,9 @@ mutants: $(VENV)/.test browser  ## plant faults, N=… in files="layouts app sta
 
 targets: $(VENV)/.test  ## assemble every candidate with ptxas and rewrite layouts/table/targets.json
 	$(BIN)/python -m tests.ptxas.sweep
+
+sass: $(VENV)/.test  ## assemble every variant, disassemble it and rewrite layouts/table/sass.json (minutes)
+	$(BIN)/python -m tests.ptxas.sass
 
 golden: $(VENV)/.test browser  ## rewrite the golden pictures and texts and the README's screenshot
 	LANESCOPE_GOLDEN=write $(BIN)/python -m pytest -n 0 tests/test_golden.py tests/test_diagnosis.py tests/test_messages.py tests/test_*_held.py tests/browser/test_screenshot.py -q

@@ -71,6 +71,30 @@ def _assembled() -> tuple[dict[str, str], dict[str, Assembled]]:
     return data["meta"], {ptx: Assembled(sets[which], version) for ptx, (which, version) in data["variants"].items()}
 
 
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """The tensor-core instructions that ptxas makes of one variant, in order, and the targets for which it does."""
+
+    targets: tuple[str, ...]
+    runs: tuple[tuple[str, int], ...]  # (mnemonic, how many in a row)
+
+    @property
+    def total(self) -> int:
+        return sum(count for _, count in self.runs)
+
+
+@lru_cache(maxsize=1)
+def compiled() -> dict[str, tuple[Compiled, ...]]:
+    """The SASS of every variant, as established by disassembling it (`make sass`), in the catalogue's order."""
+    data = json.loads((files("layouts") / "table" / "sass.json").read_text())
+    sets = [tuple(names) for names in data["target_sets"]]
+    found = {
+        ptx: tuple(Compiled(sets[which], tuple((name, count) for name, count in runs)) for which, *runs in forms)
+        for ptx, forms in data["variants"].items()
+    }
+    return {i.ptx: found[i.ptx] for i in instructions() if i.ptx in found}
+
+
 def assembler() -> dict[str, str]:
     """Which ptxas wrote the targets, and when."""
     return _assembled()[0]

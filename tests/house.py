@@ -41,11 +41,11 @@ ENGINE_STDLIB = set(
     "__future__ abc bisect collections dataclasses difflib enum functools html itertools json math re shlex textwrap"
     " typing xml zlib".split()
 )
-# The only file of the engine that reads: the assembled targets and the evidence, both beside it.
+# The only file of the engine that reads: the assembled targets, their SASS and the evidence, all beside it.
 READERS = {"layouts/catalog.py": {"importlib"}}
 # The one exception to NumPy alone: a parser and its grammars, by whom nothing is read or run.
 PARSER, PARSED_IN = {"tree_sitter", "tree_sitter_cuda", "tree_sitter_python"}, "layouts/reader/code/"
-DATA = {"table", "targets.json", "evidence"}  # the names it may put together
+DATA = {"table", "targets.json", "sass.json", "evidence"}  # the names it may put together
 READS = set("open read_text read_bytes write_text write_bytes iterdir glob rglob unlink mkdir touch".split())
 LIBRARY_READS = set("load loadtxt genfromtxt fromfile memmap save savez savetxt dump".split())  # of NumPy and json
 CALLS = set("open exec eval compile __import__ input print breakpoint".split())

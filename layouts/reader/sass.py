@@ -1,143 +1,169 @@
-"""SASS: the mnemonics of tensor-core instructions say a shape and types; which PTX they come from is only a candidate.
+"""SASS: the tensor-core instructions of a disassembly and the PTX instructions that ptxas makes them of.
 
-The names stand in disassemblies (cuobjdump -sass); NVIDIA documents the opcodes, not their modifiers (CUDA Binary
-Utilities). A sparse one may count K before or after compression, so both are candidates.
+cuobjdump -sass, nvdisasm and Nsight spell the opcodes alike; addresses, predicates, encodings and control codes around
+them are passed over. What compiles to what is a fact of layouts/table/sass.json (`make sass`): every variant assembled
+for every target that takes it. A suffix that a text leaves out leaves more candidates.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable
+from functools import lru_cache
 
 from layouts import catalog
-from layouts.dtypes import DTYPES
+from layouts.catalog import Compiled
 from layouts.errors import LayoutError
-from layouts.instruction import Instruction
 from layouts.reader.found import Found
-from layouts.role import WARP, WARPGROUP, Place, Scope, Verb
+from layouts.reading import listed
 
-_MOST = 64  # mnemonics of one text
-_NOTE = "SASS names a shape and types; these PTX instructions have them."
-_PIECES = "A wmma instruction of a larger shape becomes several of these."
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A mnemonic: what it does and who executes it, the types of A and B where it names none, those of D likewise."""
-
-    verb: Verb
-    scope: Scope = WARP
-    a: str = ""
-    d: str = ""
+_MOST = 64  # different mnemonics of one text
+_MOST_LINES = 4096
+_MOST_OF_ONE = 8  # instructions of a text that may be the pieces of one wmma
+_MOST_SEVERAL = 24  # instructions told that become several
+OPCODES = ("HMMA", "IMMA", "BMMA", "DMMA", "QMMA", "OMMA", "HGMMA", "IGMMA", "QGMMA", "BGMMA", "LDSM", "STSM", "MOVM")
+MNEMONIC = re.compile(rf"(?<![\w.])({'|'.join(OPCODES)})((?:\.\w+)*)(?![\w.])([^;\n]{{0,200}})")
+_TARGET = re.compile(r"(?:\.target\s+|arch\s*=\s*|code for\s+|EF_CUDA_)(?:sm_?)(\d+[af]?)\b", re.I)
+_STEP = re.compile(r"\.STEP\d")
+_SIZE = re.compile(r"\d+x\d+x\d+|\d{3,}|\d{2}|M\w*\d+\w*")
+_DESCRIPTOR = re.compile(r"gdesc\[[^\]]*\]((?:\.\w+)*)")
 
 
-_PRODUCT = Verb.MULTIPLY
-ROWS = {
-    "HMMA": Row(_PRODUCT, a="f16"),
-    "IMMA": Row(_PRODUCT, d="s32"),
-    "BMMA": Row(_PRODUCT, a="b1", d="s32"),
-    "DMMA": Row(_PRODUCT, a="f64", d="f64"),
-    "QMMA": Row(_PRODUCT),
-    "OMMA": Row(_PRODUCT),
-    "HGMMA": Row(_PRODUCT, WARPGROUP, a="f16"),
-    "QGMMA": Row(_PRODUCT, WARPGROUP),
-    "IGMMA": Row(_PRODUCT, WARPGROUP, d="s32"),
-    "BGMMA": Row(_PRODUCT, WARPGROUP, a="b1", d="s32"),
-    "LDSM": Row(Verb.LOAD),
-    "STSM": Row(Verb.STORE),
-    "MOVM": Row(Verb.MOVE),
-}
-_MNEMONIC = re.compile(rf"(?<![\w.])({'|'.join(ROWS)})((?:\.\w+)*)(?![\w.])")
-_SIZES = re.compile(r"(\d+)x(\d+)x(\d+)|(16|8)(8)(\d{1,3})")
-_MATRICES = re.compile(r"M(T?)(8|16)(8|16)?")
+@lru_cache(maxsize=1)
+def _known() -> dict[str, dict[str, dict[str, Compiled]]]:
+    """opcode → mnemonic → PTX → what it becomes, the shortest form where there are several."""
+    out: dict[str, dict[str, dict[str, Compiled]]] = {}
+    for ptx, forms in catalog.compiled().items():
+        for form in sorted(forms, key=lambda one: one.total):
+            for name, _ in form.runs:
+                out.setdefault(name.partition(".")[0], {}).setdefault(name, {}).setdefault(ptx, form)
+    return out
+
+
+def _one(form: Compiled) -> bool:
+    """Whether a form is a single instruction; Volta's steps of one count as one."""
+    return form.total == 1 or (
+        len({_STEP.sub("", name) for name, _ in form.runs}) == 1 and form.runs[0][0].endswith("STEP0")
+    )
 
 
 def read(text: str) -> tuple[Found, ...]:
-    """The instructions that have the shape and types of each mnemonic of a text, as candidates."""
-    found: dict[str, list[Instruction]] = {}
-    for match in _MNEMONIC.finditer(text):
-        name, parts = match[1], [part for part in match[2].split(".") if part]
-        if match[0] not in found and len(found) < _MOST:
-            found[match[0]] = _products(name, parts) if ROWS[name].verb is Verb.MULTIPLY else _moves(name, parts)
-    if not found:
+    """The PTX instructions that become each mnemonic of a text; LayoutError where no instruction does."""
+    lines = [match for match, _ in zip(MNEMONIC.finditer(text), range(_MOST_LINES), strict=False)]
+    if not lines:
         return ()
-    fitting = [i for held in found.values() for i in held]
-    if not fitting:
-        first = next(iter(found))
+    seen = Counter(match[1] + match[2] for match in lines)
+    targets = tuple(dict.fromkeys(f"sm_{match[1].lower()}" for match in _TARGET.finditer(text)))
+    each, notices, wrong = [], [], []
+    for spelled in list(seen)[:_MOST]:
+        names, left_out = _names(spelled)
+        if not names:
+            wrong.append(spelled)
+            continue
+        if left_out:
+            notices.append(
+                f"'.{'.'.join(left_out)}' of {spelled} is no suffix that {catalog.assembler_release()} writes."
+            )
+        each.append((spelled, *_fitting(names, targets, seen[spelled], len(lines))))
+    if not each:
         raise LayoutError(
             "unknown_sass",
-            f"No PTX instruction has the shape and types of '{first}'.",
+            f"No PTX instruction becomes '{wrong[0]}'.",
             "A mnemonic is read by its shape and types, e.g. HMMA.16816.F32.",
             "text",
         )
-    what = f"'{next(iter(found))}'" if len(found) == 1 else f"{len(found)} SASS instructions"
-    notices = (_NOTE, _PIECES) if any(i.family.multiplies and i.family.scope is WARP for i in fitting) else (_NOTE,)
-    names = list(dict.fromkeys(i.ptx for i in fitting))
-    facts = {"ptx": None, "candidates": names, "operand": None, "all": []}
-    fit = f"{len(names)} instructions fit" if len(names) > 1 else f"{names[0]} fits"
-    return (Found("instruction", f"{what}: {fit}", facts, notices),)
+    candidates = list(dict.fromkeys(ptx for _, fit, _ in each for ptx in fit))
+    several = {ptx: n for _, _, more in each for ptx, n in more.items()}
+    majors = _majors(lines)
+    facts = {
+        "ptx": None,
+        "candidates": candidates,
+        "operand": None,
+        "all": [],
+        "sass": [{"mnemonic": name, "count": seen[name], "candidates": fit[:8]} for name, fit, _ in each],
+        "several": dict(list(several.items())[:_MOST_SEVERAL]),
+        **({"majors": majors} if majors else {}),
+    }
+    what = f"'{each[0][0]}'" if len(each) == 1 else f"{len(each)} SASS instructions"
+    fit = f"{len(candidates)} instructions fit" if len(candidates) > 1 else f"{candidates[0]} fits"
+    return (Found("instruction", f"{what}: {fit}", facts, (*_said(several), *notices, *_no(wrong))),)
 
 
-def _products(name: str, parts: list[str]) -> list[Instruction]:
-    row, sparse, scaled = ROWS[name], "SP" in parts, "SF" in parts
-    sizes = next((m for part in parts if (m := _SIZES.fullmatch(part))), None)
-    size = tuple(int(n) for n in sizes.groups() if n) if sizes else ()
-    types = [part.lower() for part in parts if part.lower() in DTYPES]
-    d = row.d or (types.pop(0) if types and types[0] in ("f16", "f32") else "")
-    if name == "HMMA" and types and types[0] in ("f16", "f32"):
-        types.pop(0)  # Volta names C's type, too: HMMA.884.F32.F32
-    if not size and any(part.isdecimal() for part in parts):
-        return []
-    a = types[:2] or ([row.a] if row.a else [])
-    out = []
-    for i in catalog.instructions():
-        if not i.family.multiplies or not i.family.specified or i.family.scope is not row.scope:
-            continue
-        if sparse != bool(i.family.sparsity) or scaled != bool(i.family.scale_blocks):
-            continue
-        own = tuple(i.sizes[dim] for dim in "mnk")
-        if size and own != size and not (sparse and own == (*size[:2], 2 * size[2])):
-            continue
-        factors = [i.types["a"], i.types["b"]]
-        if (d and i.types["d"] != d) or (a and factors[: len(a)] != a) or (len(a) == 1 and factors[1] != a[0]):
-            continue
-        if ("SAT" in parts) != ("satfinite" in i.modifiers) or not _names(name, i, parts):
-            continue
-        out.append(i)
-    return out
+def _said(several: dict[str, int]) -> Iterable[str]:
+    yield f"Each candidate was assembled with {catalog.assembler_release()}; several may give the same SASS."
+    if several:
+        ptx, count = next(iter(several.items()))
+        times = "one" if count == 1 else f"{count}"
+        yield f"Longer instructions become several of these, e.g. {ptx}: {times} of them."
 
 
-def _names(name: str, i: Instruction, parts: list[str]) -> bool:
-    """Whether a mnemonic is the one of these types, and its logic that of the text."""
-    kind, bits = i.types["a"], i.operand("b" if "b" in i.operands else "a").element.bits
-    logic = {"AND", "XOR"} & set(parts)
-    if logic and not {word.lower() for word in logic} <= set(i.modifiers):
-        return False
-    integer = kind[0] in "su"
+def _no(wrong: list[str]) -> Iterable[str]:
+    if wrong:
+        yield f"No PTX instruction becomes {listed(wrong[:3], 'or')}."
+
+
+def _names(spelled: str) -> tuple[list[str], list[str]]:
+    """The mnemonics that a spelling means: itself, else those with all its suffixes; and suffixes that are none."""
+    opcode, *parts = spelled.split(".")
+    known = _known().get(opcode, {})
+    if spelled in known:
+        return [spelled], []
+    words = {part for name in known for part in name.split(".")[1:]}
+    strange = [part for part in parts if part not in words and part != "1"]
+    if any(_SIZE.fullmatch(part) for part in strange):
+        return [], []
+    legal = [part for part in parts if part in words]
+    if ".".join((opcode, *legal)) in known:
+        return [".".join((opcode, *legal))], strange
+    wanted = Counter(legal)
+    return [name for name in known if not wanted - Counter(name.split(".")[1:])], strange
+
+
+def _fitting(names: list[str], targets: tuple[str, ...], times: int, lines: int) -> tuple[list[str], dict[str, int]]:
+    """(what becomes one of these mnemonics, what becomes several: how many)."""
+    alone: list[str] = []
+    pieces: list[str] = []
+    several: dict[str, int] = {}
+    for name in names:
+        for ptx, forms in _becoming(name).items():
+            here = [form for form in forms if not targets or set(targets) & set(form.targets)] or []
+            if not here:
+                continue
+            form = here[0]
+            wmma = ptx.startswith("wmma.")
+            if _one(form) and not wmma:
+                alone.append(ptx)
+            else:
+                several[ptx] = dict(form.runs)[name]
+                if wmma and times > 1 and lines <= _MOST_OF_ONE and times % several[ptx] == 0:
+                    pieces.append(ptx)
+    if not alone and not pieces:
+        return list(several), {}
+    return list(dict.fromkeys((*alone, *pieces))), several
+
+
+@lru_cache(maxsize=2048)
+def _becoming(name: str) -> dict[str, list[Compiled]]:
+    found = _known()[name.partition(".")[0]].get(name, {})
     return {
-        "HMMA": kind in ("f16", "bf16", "tf32"),
-        "HGMMA": kind in ("f16", "bf16", "tf32"),
-        "IMMA": integer,
-        "IGMMA": integer,
-        "QMMA": kind[0] == "e" and i.sizes["k"] <= 64,
-        "OMMA": kind == "e2m1" and bool(i.family.scale_blocks),
-        "QGMMA": kind[0] == "e",
-    }.get(name, bits > 0)
+        ptx: sorted(
+            (form for form in catalog.compiled()[ptx] if name in dict(form.runs)), key=lambda one: not _one(one)
+        )
+        for ptx in found
+    }
 
 
-def _moves(name: str, parts: list[str]) -> list[Instruction]:
-    """LDSM.16.M88.4 is ldmatrix of four 8×8 matrices of 16 bits; MT88 the transposed one."""
-    verb = ROWS[name].verb
-    count = next((int(part) for part in parts[1:] if part in ("2", "4")), 1)
-    matrix = next((m for part in parts if (m := _MATRICES.fullmatch(part))), None)
-    bits = next((int(part) for part in parts[:1] if part.isdecimal()), 16)
-    out = []
-    for i in catalog.instructions():
-        if i.family.verb is not verb or i.family.memory not in (None, Place.ROWS) or i.family.unpacks:
-            continue
-        op = next(iter(i.operands.values()))
-        if op.element.bits != bits or (matrix and bool(matrix[1]) != ("trans" in i.modifiers)):
-            continue
-        if not matrix or i.counts.get("x", 1) == count:
-            out.append(i)
-    return out
+def _majors(lines: list[re.Match[str]]) -> dict[str, str] | None:
+    """Which way A and B of the warpgroup instructions lie, where all of them agree."""
+    said = set()
+    for match in lines:
+        found = _DESCRIPTOR.search(match[3]) if match[1].endswith("GMMA") else None
+        if found:
+            registers = re.match(r"\s*R\w+\s*,\s*R\w+", match[3]) is not None
+            a = None if registers else "MN" if "tnspA" in found[1] else "K"
+            said.add((a, "MN" if "tnspB" in found[1] else "K"))
+    if len(said) != 1:
+        return None
+    a, b = said.pop()
+    return {**({"a": a} if a else {}), "b": b}

@@ -108,16 +108,25 @@ def emits_code(lines: list[Line], target: str, ptx_version: str, chunk: int = 64
     alive: set[int] = set()
     for start in range(0, len(lines), chunk):
         part = list(range(start, min(start + chunk, len(lines))))
-        head = f".version {ptx_version}\n.target {target}\n.address_size 64\n"
         entries = [_entry(f"k{i}_{int(kept)}", lines[i], kept) for i in part for kept in (True, False)]
         with tempfile.TemporaryDirectory() as folder:
             cubin = Path(folder) / "out.cubin"
-            code, said = _run(head + "\n".join(entries), target, cubin)
-            if code:
-                raise RuntimeError(f"ptxas refused an accepted line: {said[:400]}")
+            _assemble(entries, target, ptx_version, cubin)
             size = _text_sizes(cubin.read_bytes())
         alive |= {i for i in part if size[f"k{i}_1"] > size[f"k{i}_0"]}
     return alive
+
+
+def assemble(lines: list[tuple[str, Line]], target: str, ptx_version: str, cubin: Path) -> None:
+    """Accepted lines as kernels of their own, by name."""
+    _assemble([_entry(name, line, True) for name, line in lines], target, ptx_version, cubin)
+
+
+def _assemble(entries: list[str], target: str, ptx_version: str, cubin: Path) -> None:
+    head = f".version {ptx_version}\n.target {target}\n.address_size 64\n"
+    code, said = _run(head + "\n".join(entries), target, cubin)
+    if code:
+        raise RuntimeError(f"ptxas refused an accepted line: {said[:400]}")
 
 
 def _entry(name: str, line: Line, kept: bool) -> str:

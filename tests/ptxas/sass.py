@@ -1,0 +1,117 @@
+"""Assemble every variant for every target that takes it, disassemble it, and write which SASS it becomes: `make sass`.
+
+Writes layouts/table/sass.json: for each variant and target the tensor-core mnemonics that ptxas makes of that one line,
+in order, as nvdisasm spells them. A variant that calls a routine or becomes plain arithmetic leaves none.
+nvdisasm comes with PyPI's nvidia-cuda-nvdisasm.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+import shutil
+import subprocess
+import sysconfig
+import tempfile
+import time
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import groupby
+from pathlib import Path
+
+from tests.ptxas.assembler import Line, accepted, assemble, version
+from tests.ptxas.sweep import NEWEST, SWEEPS
+
+TABLE = Path(__file__).parents[2] / "layouts" / "table"
+OUTPUT = TABLE / "sass.json"
+CHUNK = 48  # entries of one cubin
+_KERNEL = re.compile(r"^\.text\.k(\d+):", re.M)
+MNEMONIC = re.compile(r"^\s*/\*[0-9a-f]+\*/\s+(?:@!?U?P\w+\s+)?((?:[A-Z]*MMA|LDSM|STSM|MOVM)(?:\.\w+)*)(?=\s)", re.M)
+
+
+@lru_cache(maxsize=1)
+def nvdisasm() -> Path | None:
+    """The disassembler, or None where there is none."""
+    packaged = sorted(Path(sysconfig.get_paths()["purelib"]).glob("nvidia/cu*/bin/nvdisasm"))
+    found = packaged[-1] if packaged else shutil.which("nvdisasm")
+    return Path(found) if found else None
+
+
+def disassembler() -> str:
+    """e.g. 'V13.0.85'."""
+    text = subprocess.run([str(nvdisasm()), "--version"], capture_output=True, text=True, check=True).stdout
+    return re.findall(r"V[\d.]+", text)[-1]
+
+
+def forms(known: set[str]) -> Iterator[Line]:
+    """Every operand form of the catalogue's variants; a wmma load and store also through shared memory."""
+    for lines in SWEEPS.values():
+        for line in lines():
+            if line.ptx not in known:
+                continue
+            yield line
+            if line.ptx.startswith(("wmma.load", "wmma.store")):
+                head, _, kind = line.ptx.rpartition(".")
+                operands = line.operands.replace("[q0]", "[r501]").replace("r500", "64")
+                reads = tuple("r501" if name == "q0" else name for name in line.reads if name != "r500")
+                yield Line(f"{head}.shared.{kind}", operands, reads, line.writes)
+
+
+def listed(ptx: str) -> str:
+    """The variant that a form belongs to."""
+    return ptx.replace(".shared.", ".") if ptx.startswith("wmma.") else ptx
+
+
+def disassembled(lines: list[Line], target: str) -> list[tuple[str, ...]]:
+    """The tensor-core mnemonics of each line, in order, in an entry of its own."""
+    out: list[tuple[str, ...]] = [()] * len(lines)
+    for start in range(0, len(lines), CHUNK):
+        part = range(start, min(start + CHUNK, len(lines)))
+        with tempfile.TemporaryDirectory() as folder:
+            cubin = Path(folder) / "out.cubin"
+            assemble([(f"k{i}", lines[i]) for i in part], target, NEWEST, cubin)
+            told = subprocess.run([str(nvdisasm()), "-c", str(cubin)], capture_output=True, text=True, check=True)
+        pieces = _KERNEL.split(told.stdout)
+        for number, body in zip(pieces[1::2], pieces[2::2], strict=True):
+            out[int(number)] = tuple(match[1] for match in MNEMONIC.finditer(body))
+    return out
+
+
+def runs(names: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
+    """Mnemonics in order with how many of each stand in a row."""
+    return tuple((name, len(list(same))) for name, same in groupby(names))
+
+
+def main() -> None:
+    targets = json.loads((TABLE / "targets.json").read_text())
+    sets = targets["target_sets"]
+    takes = {ptx: sets[which] for ptx, (which, _) in targets["variants"].items()}
+    lines = list(forms(set(takes)))
+    made: dict[str, dict[tuple[tuple[str, int], ...], list[str]]] = {}
+    for target in targets["meta"]["targets"]:
+        began = time.monotonic()
+        asked = [line for line in lines if target in takes[listed(line.ptx)]]
+        part = [asked[n] for n in sorted(accepted(asked, target, NEWEST))]
+        for line, names in zip(part, disassembled(part, target), strict=True):
+            held = made.setdefault(listed(line.ptx), {})
+            if names and target not in held.setdefault(runs(names), []):
+                held[runs(names)].append(target)
+        print(f"{target}: {len(part)} forms, {time.monotonic() - began:.0f} s", flush=True)
+    groups = sorted({tuple(t) for held in made.values() for t in held.values()}, key=lambda s: (len(s), s))
+    rows = [
+        f"  {json.dumps(ptx)}: {json.dumps([[groups.index(tuple(t)), *map(list, r)] for r, t in held.items()])}"
+        for ptx, held in sorted(made.items())
+        if held
+    ]
+    meta = {"assembler": f"ptxas {version()}", "disassembler": f"nvdisasm {disassembler()}"}
+    meta["date"] = datetime.date.today().isoformat()
+    OUTPUT.write_text(
+        '{"meta": ' + json.dumps(meta) + ',\n"target_sets": ' + json.dumps(groups) + ',\n"variants": {\n'
+        + ",\n".join(rows) + "\n}}\n"
+    )  # fmt: skip
+    print(f"{OUTPUT}: {len(rows)} of {len(takes)} variants")
+
+
+if __name__ == "__main__":
+    main()
