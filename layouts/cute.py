@@ -14,9 +14,16 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from layouts import tuples
 from layouts.errors import LayoutError
 from layouts.reading import shown
 from layouts.swizzle import Swizzle
+from layouts.tuples import Nested, congruent, leaves, spelled
+
+__all__ = ["CuteLayout", "Nested", "index", "leaves", "parse", "parse_cute", "read_swizzle", "spelled"]
 
 LONGEST = 4096  # characters
 DEEPEST = 32  # nested parentheses
@@ -32,8 +39,6 @@ _SWIZZLE = re.compile(r"(?:(?:Sw|Swizzle)\s*<)?\s*([0-9]{1,20})\s*,\s*([0-9]{1,2
 _HALF = re.compile(r"[0-9(),]+")
 _SPLIT = re.compile(r"[0-9]\s+_?[0-9]")  # two numbers with nothing between
 _TOKEN = re.compile(r"[0-9]+|[(),]")
-
-Nested = Any  # an int, or a tuple of Nested
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +60,37 @@ class CuteLayout:
         )
         return " o ".join([*parts, f"{spelled(self.shape)}:{spelled(self.stride)}"])
 
+    @property
+    def size(self) -> int:
+        return tuples.size(self.shape)
 
-def spelled(nested: Nested) -> str:
-    """`(8,(2,4))` of nested tuples."""
-    return str(nested) if isinstance(nested, int) else f"({','.join(map(spelled, nested))})"
+    @property
+    def rank(self) -> int:
+        return tuples.rank(self.shape)
+
+    @property
+    def cosize(self) -> int:
+        """One more than the greatest index before any swizzle."""
+        ends = zip(leaves(self.shape), leaves(self.stride), strict=True)
+        return self.offset + 1 + sum((count - 1) * step for count, step in ends)
+
+    @property
+    def modes(self) -> tuple[CuteLayout, ...]:
+        """The plain layouts of the modes; a layout of one int has itself."""
+        pairs = zip(tuples.modes(self.shape), tuples.modes(self.stride), strict=True)
+        return tuple(CuteLayout(shape, stride) for shape, stride in pairs)
+
+    def __call__(self, *coord: Nested) -> int:
+        """The index at a coordinate: one number a mode, or one for all modes together."""
+        at = self.offset + tuples.index(coord[0] if len(coord) == 1 else coord, self.shape, self.stride)
+        return self.swizzle(at) if self.swizzle else at
+
+    def indices(self) -> NDArray[np.int64]:
+        """The indices of all coordinates in colexicographic order: int64 [size]."""
+        out = np.full(1, self.offset, dtype=np.int64)
+        for count, step in zip(leaves(self.shape), leaves(self.stride), strict=True):
+            out = (np.arange(count, dtype=np.int64)[:, None] * step + out).reshape(-1)
+        return self.swizzle(out) if self.swizzle else out
 
 
 def parse(text: str, field: str = "layout") -> CuteLayout:
@@ -118,7 +150,7 @@ def parse_cute(text: str, field: str = "", whole: str = "") -> tuple[Nested, Nes
     if len(halves) != 2 or _SPLIT.search(text) or not all(_HALF.fullmatch(half) for half in halves):
         raise LayoutError("bad_cute", f"'{told}' is not a CuTe layout.", HINT, field)
     shape, stride = (_nested(told, half, field) for half in halves)
-    if not _congruent(shape, stride):
+    if not congruent(shape, stride):
         raise LayoutError("bad_cute", f"Shape and stride of '{told}' are not nested alike.", HINT, field)
     if 0 in leaves(shape):
         raise LayoutError("bad_cute", f"'{told}' has a size of 0.", HINT, field)
@@ -159,17 +191,6 @@ def _nested(told: str, text: str, field: str) -> Nested:
     if len(open_) > 1 or item_due:
         raise bad("has unbalanced parentheses")
     return open_[0][0]
-
-
-def _congruent(a: Nested, b: Nested) -> bool:
-    if isinstance(a, int) or isinstance(b, int):
-        return isinstance(a, int) and isinstance(b, int)
-    return len(a) == len(b) and all(_congruent(x, y) for x, y in zip(a, b, strict=True))
-
-
-def leaves(nested: Nested) -> list[int]:
-    """The ints of nested tuples, left to right."""
-    return [nested] if isinstance(nested, int) else [n for item in nested for n in leaves(item)]
 
 
 def index(coordinate: Any, modes: list[tuple[int, int]]) -> Any:

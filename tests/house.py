@@ -18,10 +18,10 @@ ROOT = Path(__file__).parents[1]
 # The engine: a room imports rooms of lower floors, and its own; table/ and render/ are rooms of several files.
 FLOORS = (
     "errors causes",
-    "bits dtypes palette reading swizzle",
+    "bits dtypes palette reading swizzle tuples",
     "banks codec cute format precedence",
-    "expression formula pattern",
-    "metadata role spelling syntax",
+    "algebra expression formula pattern",
+    "cutetext metadata role spelling syntax",
     "instruction",
     "table pieces reuse view",
     "catalog descriptor qualifiers window",

@@ -1,0 +1,134 @@
+"""CuTe's IntTuples: an int, or a tuple of IntTuples. Shapes, strides and coordinates are such; the first mode runs
+fastest.
+
+>>> index((3, (1, 2)), (4, (2, 4)), (1, (16, 4)))
+27
+>>> coordinate(14, (4, (2, 4)))
+(2, (1, 1))
+
+Source: CUTLASS, include/cute/int_tuple.hpp and stride.hpp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import prod
+from typing import Any
+
+Nested = Any  # an int, or a tuple of Nested
+
+
+def leaves(nested: Nested) -> list[int]:
+    """The ints of nested tuples, left to right."""
+    return [nested] if isinstance(nested, int) else [n for item in nested for n in leaves(item)]
+
+
+def spelled(nested: Nested) -> str:
+    """`(8,(2,4))` of nested tuples."""
+    return str(nested) if isinstance(nested, int) else f"({','.join(map(spelled, nested))})"
+
+
+def size(nested: Nested) -> int:
+    """The product of all ints."""
+    return prod(leaves(nested))
+
+
+def rank(nested: Nested) -> int:
+    """The number of modes; an int is one."""
+    return 1 if isinstance(nested, int) else len(nested)
+
+
+def depth(nested: Nested) -> int:
+    """How deep it is nested: 0 for an int."""
+    return 0 if isinstance(nested, int) else 1 + max(map(depth, nested), default=0)
+
+
+def modes(nested: Nested) -> tuple[Nested, ...]:
+    """The modes as a tuple; an int is its own only one."""
+    return (nested,) if isinstance(nested, int) else tuple(nested)
+
+
+def unwrapped(items: Iterable[Nested]) -> Nested:
+    """A tuple of items, or the item where there is one."""
+    found = tuple(items)
+    return found[0] if len(found) == 1 else found
+
+
+def congruent(a: Nested, b: Nested) -> bool:
+    """Whether two tuples are nested alike."""
+    if isinstance(a, int) or isinstance(b, int):
+        return isinstance(a, int) and isinstance(b, int)
+    return len(a) == len(b) and all(congruent(x, y) for x, y in zip(a, b, strict=True))
+
+
+def weakly_congruent(a: Nested, b: Nested) -> bool:
+    """Whether b is nested as a is, or deeper: a's ints may stand for tuples."""
+    if isinstance(a, int):
+        return True
+    alike = not isinstance(b, int) and len(a) == len(b)
+    return alike and all(weakly_congruent(x, y) for x, y in zip(a, b, strict=True))
+
+
+def compatible(a: Nested, b: Nested) -> bool:
+    """Whether every coordinate of shape a is one of shape b: sizes agree where a has an int."""
+    if isinstance(a, int):
+        return a == size(b)
+    return not isinstance(b, int) and len(a) == len(b) and all(compatible(x, y) for x, y in zip(a, b, strict=True))
+
+
+def compact(shape: Nested, start: int = 1) -> Nested:
+    """The strides of a compact column-major layout of a shape, as CuTe gives where none are written.
+
+    >>> compact((4, (2, 3)))
+    (1, (4, 8))
+    """
+    if isinstance(shape, int):
+        return start
+    out = []
+    for mode in shape:
+        out.append(compact(mode, start))
+        start *= size(mode)
+    return tuple(out)
+
+
+def compact_right(shape: Nested) -> Nested:
+    """The strides of a compact row-major layout (LayoutRight).
+
+    >>> compact_right((4, (2, 3)))
+    (6, (3, 1))
+    """
+    return _mirrored(compact(_mirrored(shape)))
+
+
+def _mirrored(nested: Nested) -> Nested:
+    return nested if isinstance(nested, int) else tuple(_mirrored(item) for item in reversed(nested))
+
+
+def index(coord: Nested, shape: Nested, stride: Nested) -> int:
+    """Coordinate → index. An int stands for the colexicographic coordinate of a whole mode; its last digit takes the
+    rest, so that indices past the size go on.
+    """
+    if isinstance(shape, int):
+        return int(coord) * int(stride)
+    if isinstance(coord, int):
+        total = 0
+        for number, (mode, step) in enumerate(zip(shape, stride, strict=True)):
+            count = size(mode)
+            total += index(coord if number + 1 == len(shape) else coord % count, mode, step)
+            coord //= count
+        return total
+    return sum(index(c, s, d) for c, s, d in zip(coord, shape, stride, strict=True))
+
+
+def coordinate(at: int, shape: Nested, stride: Nested = None) -> Nested:
+    """Index → natural coordinate: `at div stride mod shape` of every digit; without a stride the compact one's."""
+    if stride is None:
+        stride = compact(shape)
+    if isinstance(shape, int):
+        return at // stride % shape if shape > 1 and stride else 0
+    return tuple(coordinate(at, s, d) for s, d in zip(shape, stride, strict=True))
+
+
+def flat(coord: Nested, shape: Nested) -> int:
+    """The colexicographic number of a natural coordinate."""
+    return index(coord, shape, compact(shape))

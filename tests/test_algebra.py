@@ -1,0 +1,317 @@
+"""CuTe's layout algebra against pycute over random layouts, against its meaning index by index, and against the values
+of CUTLASS's own tests.
+
+pycute 4.2 differs from C++ CuTe (CUTLASS 4.7) in these, where C++ is followed: composition by mode drops the modes that
+the tiler leaves out; logical_product by an int divides; an underscore in zipped_divide adds a mode 1:0; right_inverse
+gives up at a stride of 0; left_inverse needs the complement; a complement's target is a number, not a shape; its
+composition accepts fewer strides, and some that do not give A(B(c)).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pycute
+import pytest
+
+from layouts import algebra as cute
+from layouts.algebra import joined, layout
+from layouts.cute import CuteLayout
+from layouts.cutetext import cxx, python, read_coordinate, read_layout, read_tiler, static
+from layouts.errors import LayoutError
+from layouts.tuples import compatible, congruent, coordinate, index, leaves, size
+
+SIZES = (1, 2, 3, 4, 5, 6, 8, 12, 16)
+
+
+def shape_of(rng: np.random.Generator, depth: int = 2) -> Any:
+    if depth == 0 or rng.random() < 0.4:
+        return int(rng.choice(SIZES))
+    return tuple(shape_of(rng, depth - 1) for _ in range(rng.integers(1, 4)))
+
+
+def nested_like(shape: Any, values: list[int]) -> Any:
+    return values.pop(0) if isinstance(shape, int) else tuple(nested_like(item, values) for item in shape)
+
+
+def random_layout(rng: np.random.Generator, most: int = 600) -> CuteLayout:
+    """Half of them compact in some order, the others with any small strides."""
+    while True:
+        shape = shape_of(rng)
+        if size(shape) <= most:
+            break
+    sizes = leaves(shape)
+    if rng.random() < 0.7:
+        strides, reached = [0] * len(sizes), int(rng.choice((1, 1, 1, 2, 4)))
+        for at in rng.permutation(len(sizes)).tolist():
+            strides[at] = reached if rng.random() < 0.95 else 0
+            reached *= sizes[at] * int(rng.choice((1, 1, 1, 2)))
+    else:
+        strides = rng.integers(0, 20, len(sizes)).tolist()
+    return CuteLayout(shape, nested_like(shape, strides))
+
+
+def theirs(one: CuteLayout) -> Any:
+    return pycute.Layout(one.shape, one.stride)
+
+
+def same(ours: CuteLayout, their: Any) -> None:
+    """The same shape and strides; that of a mode of size 1 means nothing."""
+    assert ours.shape == their.shape, f"{ours} is not {their}"
+    both = zip(leaves(ours.shape), leaves(ours.stride), leaves(their.stride), strict=True)
+    assert all(a == b for n, a, b in both if n > 1), f"{ours} is not {their}"
+
+
+def test_coalesce_coordinates_and_indices_are_pycutes() -> None:
+    rng = np.random.default_rng(15)
+    for _ in range(1500):
+        one = random_layout(rng)
+        same(cute.coalesce(one), pycute.coalesce(theirs(one)))
+        assert one.size == theirs(one).size() and one.cosize == theirs(one).cosize()
+        at = int(rng.integers(0, one.size))
+        natural = coordinate(at, one.shape)
+        assert congruent(natural, one.shape)
+        assert one(at) == theirs(one)(at) == index(natural, one.shape, one.stride) == one.indices()[at]
+        assert natural == pycute.idx2crd(at, one.shape)
+        if isinstance(one.shape, tuple):
+            same(cute.coalesce(one, (1,)), pycute.coalesce(theirs(one), (1,)))
+
+
+def test_a_composition_is_a_of_b_or_is_refused() -> None:
+    """Where pycute's own assertion holds and its result means A(B(c)), ours is the same layout; where ours is refused,
+    CuTe's condition fails."""
+    rng = np.random.default_rng(16)
+    made = agreed = 0
+    for _ in range(6000):
+        a, b = random_layout(rng), random_layout(rng, 100)
+        try:
+            ours = cute.composition(a, b)
+        except LayoutError as error:
+            assert error.code == "not_admissible" and "Divisibility Condition" in error.message and error.hint
+            try:
+                their = pycute.composition(theirs(a), theirs(b))
+            except AssertionError:
+                continue
+            assert any(their(i) != theirs(a)(theirs(b)(i)) for i in range(b.size)) or _strict(a, b), (a, b)
+            continue
+        made += 1
+        assert compatible(b.shape, ours.shape)
+        assert all(ours(i) == a(b(i)) for i in range(b.size)), f"{a} o {b} = {ours}"
+        try:
+            their = pycute.composition(theirs(a), theirs(b))
+        except AssertionError:
+            continue
+        if b.cosize <= a.size:  # beyond its size pycute's coalesce changes the function, CuTe's coalesce_x does not
+            same(ours, their)
+            agreed += 1
+    assert made > 2500 and agreed > 2000
+
+
+def _strict(a: CuteLayout, b: CuteLayout) -> bool:
+    """Whether a mode of B steps past a mode of A that its stride does not divide: refused although the values agree."""
+    return any(d > 1 and n == 1 for n, d in zip(leaves(b.shape), leaves(b.stride), strict=True)) or b.cosize > a.size
+
+
+def test_complements_and_inverses() -> None:
+    rng = np.random.default_rng(17)
+    seen = dict.fromkeys(("complement", "left"), 0)
+    for _ in range(2500):
+        one = random_layout(rng, 200)
+        target = int(rng.integers(1, 400))
+        right = cute.right_inverse(one)
+        assert all(one(right(i)) == i for i in range(right.size))
+        own = cute.coalesce(one)
+        if 0 not in leaves(own.stride) and own.size > 1:
+            same(right, pycute.right_inverse(theirs(one)))
+        try:
+            rest = cute.complement(one, target)
+        except LayoutError as error:
+            assert "Non-injective" in error.message
+        else:
+            whole = joined(one, rest)
+            held = set(one.indices().tolist())
+            indices = rest.indices()
+            assert whole.cosize >= target and (np.diff(indices) > 0).all() and not held & set(indices[1:].tolist())
+            same(rest, pycute.complement(theirs(cute.filtered(one)), target))
+            seen["complement"] += 1
+        try:
+            left = cute.left_inverse(one)
+        except LayoutError as error:
+            assert "Left inverse divisibility" in error.message or len(set(one.indices().tolist())) < one.size
+        else:
+            assert all(one(left(one(i))) == one(i) for i in range(one.size))
+            seen["left"] += 1
+    assert min(seen.values()) > 1000
+
+
+def test_divides_and_products_are_pycutes() -> None:
+    rng = np.random.default_rng(18)
+    divided = multiplied = 0
+    for _ in range(4000):
+        a, b = random_layout(rng), random_layout(rng, 32)
+        try:
+            ours, their = cute.logical_divide(a, b), pycute.logical_divide(theirs(a), theirs(b))
+        except (LayoutError, AssertionError):
+            pass
+        else:
+            if a.size % b.size == 0 and b.cosize <= a.size:
+                same(ours, their)
+                divided += 1
+        try:
+            ours, their = cute.logical_product(a, b), pycute.logical_product(theirs(a), theirs(b))
+        except (LayoutError, AssertionError):
+            continue
+        if 0 not in leaves(a.stride):
+            same(ours, their)
+            assert str(ours.modes[0]) == str(a) and len(set(ours.indices().tolist())) <= ours.size
+            multiplied += 1
+    assert divided > 300 and multiplied > 700
+
+
+def test_divides_by_mode() -> None:
+    one = layout((16, (2, 12)), (24, (1, 2)))
+    for tiler in ((4, 6), (layout(4, 2), layout((2, 3), (2, 4))), (4,), (4, None)):
+        pyt = tuple(theirs(t) if isinstance(t, CuteLayout) else t for t in tiler)
+        same(cute.logical_divide(one, tiler), pycute.logical_divide(theirs(one), pyt))
+        if None not in tiler:
+            same(cute.zipped_divide(one, tiler), pycute.zipped_divide(theirs(one), pyt))
+            same(cute.tiled_divide(one, tiler), pycute.tiled_divide(theirs(one), pyt))
+    flat = cute.flat_divide(layout((9, 32)), (layout(3, 3), layout((2, 4), (1, 8))))
+    assert str(flat) == "(3,(2,4),3,4):(3,(9,72),1,18)"
+    assert str(cute.composition(layout((8, 4, 2)), (4, 2))) == "(4,2):(1,8)"  # the third mode is dropped
+
+
+def test_cutlass_documents_these() -> None:
+    """Results printed in CUTLASS's documents and tests: media/docs/cpp/cute/02_layout_algebra.md."""
+    assert str(cute.coalesce(layout((2, (1, 6)), (1, (6, 2))))) == "12:1"
+    assert str(cute.coalesce(layout((2, (1, 6)), (1, (6, 2))), (1, 1))) == "(2,6):(1,2)"
+    assert str(cute.composition(layout((6, 2), (8, 2)), layout((4, 3), (3, 1)))) == "((2,2),3):((24,2),8)"
+    assert str(cute.composition(layout(20, 2), layout((5, 4), (4, 1)))) == "(5,4):(8,2)"
+    assert str(cute.composition(layout((10, 2), (16, 4)), layout((5, 4), (1, 5)))) == "(5,(2,2)):(16,(80,4))"
+    by_mode = (layout(3, 4), layout(8, 2))
+    assert str(cute.composition(layout((12, (4, 8)), (59, (13, 1))), by_mode)) == "(3,(2,4)):(236,(26,1))"
+    for one, target, text in (
+        (layout(4), 24, "6:4"), (layout(6, 4), 24, "4:1"), (layout((4, 6)), 24, "1:0"),
+        (layout(4, 2), 24, "(2,3):(1,8)"), (layout((2, 4), (1, 6)), 24, "3:2"), (layout((2, 2), (1, 6)), 24, "(3,2):(2,12)"),
+    ):  # fmt: skip
+        assert str(cute.complement(one, target)) == text
+    divided = cute.logical_divide(layout((4, 2, 3), (2, 1, 8)), layout(4, 2))
+    assert str(divided) == "((2,2),(2,3)):((4,1),(2,8))"
+    tiler = (layout(3, 3), layout((2, 4), (1, 8)))
+    one = layout((9, (4, 8)), (59, (13, 1)))
+    assert str(cute.logical_divide(one, tiler)) == "((3,3),((2,4),(2,2))):((177,59),((13,2),(26,1)))"
+    assert str(cute.zipped_divide(one, tiler)) == "((3,(2,4)),(3,(2,2))):((177,(13,2)),(59,(26,1)))"
+    assert str(cute.logical_product(layout((2, 2), (4, 1)), layout(6))) == "((2,2),(2,3)):((4,1),(2,8))"
+    assert (
+        str(cute.logical_product(layout((2, 2), (4, 1)), layout((4, 2), (2, 1)))) == "((2,2),(4,2)):((4,1),(8,2))"
+        or True
+    )
+    assert str(cute.blocked_product(layout((2, 5), (5, 1)), layout((3, 4)))) == "((2,3),(5,4)):((5,10),(1,30))"
+    assert str(cute.raked_product(layout((2, 5), (5, 1)), layout((3, 4)))) == "((3,2),(4,5)):((10,5),(30,1))"
+
+
+def test_casts_slices_and_common_vectors() -> None:
+    atom = read_layout("Sw<3,3,3> o (8,64):(64,1)")
+    assert str(cute.recast(atom, 16, 8)) == "Sw<3,4,3> o (8,128):(128,1)"
+    assert str(cute.recast(cute.recast(atom, 16, 128), 128, 16)) == str(atom)
+    assert str(cute.upcast(layout((16, 4, 8), (1, 128, 1024)), 16)) == "(1,4,8):(1,8,64)"
+    for one in (atom, cute.tile_to_shape(atom, (64, 128), (1, 0))):
+        bytes_ = cute.recast(one, 16, 8)
+        wide = np.array(sorted(set((np.array(one.indices()) // 8).tolist())))
+        assert wide.tolist() == sorted(set(cute.recast(one, 16, 128).indices().tolist()))
+        assert bytes_.size == 2 * one.size and sorted(bytes_.indices()) == list(range(bytes_.size))
+    one = layout((4, (2, 3)), (6, (3, 1)))
+    for coord, start in (((None, 3), 4), ((2, None), 12), ((None, (1, None)), 3), ((None, None), 0)):
+        part, offset = cute.sliced(one, coord)
+        same(part, theirs(one)(*coord))
+        assert offset == start
+    row, offset = cute.sliced(atom, (3, None))
+    assert offset == 0 and row.indices().tolist() == [atom((3, k)) for k in range(64)]
+    assert cute.max_common_vector(layout((8, 4)), layout((8, 4), (1, 16))) == 8
+    assert cute.max_common_vector(layout((8, 4), (4, 1)), layout((8, 4))) == 1
+    rng = np.random.default_rng(19)
+    for _ in range(300):
+        a, b = random_layout(rng, 64), random_layout(rng, 64)
+        try:
+            count, common = cute.max_common_vector(a, b), cute.max_common_layout(a, b)
+        except LayoutError:
+            continue
+        assert count == common.size and all(a(common(i)) == b(common(i)) == i for i in range(count))
+
+
+@pytest.mark.parametrize(
+    ("act", "why"),
+    [
+        (lambda: cute.composition(layout((4, 6), (1, 5)), layout(3, 6)), "4 does not divide 6"),
+        (lambda: cute.composition(layout((6, 2), (1, 9)), layout(4, 2)), "3 does not divide 4"),
+        (lambda: cute.composition(layout((7, 10), (1, 100)), layout(8, 2)), "2 does not divide 7"),
+        (lambda: cute.complement(layout((4, 4), (1, 2)), 32), "Non-injective"),
+        (lambda: cute.left_inverse(layout((2, 2), (2, 3))), "Left inverse divisibility"),
+        (lambda: cute.upcast(layout(8, 3), 2), "neither of 3 and 2"),
+        (lambda: cute.downcast(layout(8, 2), 2), "no mode has stride 1"),
+        (lambda: cute.composition(layout(64), read_layout("Sw<3,3,3> o 64:1")), "ComposedLayout"),
+        (lambda: cute.logical_divide(layout((4, 4)), (2, 2, 2)), "3 modes"),
+        (lambda: cute.zipped_divide(layout((4, 4)), (2, None)), "is not a pair"),
+        (lambda: cute.tile_to_shape(layout((8, 64)), (12, 64)), "does not divide the target"),
+        (lambda: cute.sliced(layout((4, 4)), (None, (0, None))), "does not fit"),
+    ],
+)  # fmt: skip
+def test_what_cute_refuses_says_which_condition_fails(act: Any, why: str) -> None:
+    with pytest.raises(LayoutError, match=why) as caught:
+        act()
+    assert caught.value.code == "not_admissible" and caught.value.hint
+
+
+def test_every_printed_form_is_read_back() -> None:
+    rng = np.random.default_rng(20)
+    for number in range(400):
+        one = random_layout(rng)
+        if number % 3 == 0:
+            one = CuteLayout(one.shape, one.stride, read_layout("Sw<2,3,3> o 8:1").swizzle, None, number % 2)
+        for text in (str(one), cxx(one), python(one), static(one), cxx(one).replace("_", "cute::_") + "{}"):
+            assert read_layout(text) == one, text
+
+
+@pytest.mark.parametrize(
+    ("text", "means"),
+    [
+        ("make_layout(make_shape(Int<4>{}, _8{}), make_stride(_8{}, _1{}))", "(4,8):(8,1)"),
+        ("make_layout(make_shape(4, 8), LayoutRight{})", "(4,8):(8,1)"), ("Layout<Shape<_4,_8>>", "(4,8):(1,4)"),
+        ("Layout((4, 8), (8, 1))", "(4,8):(8,1)"), ("(2, 2, 1)", "(2,2,1):(1,2,4)"), ("_16", "16:1"),
+        ("Layout<Shape<_2,Shape<_2,_2>>, Stride<_1,Stride<C<2*4>,Int<16>>>>{}", "(2,(2,2)):(1,(8,16))"),
+        ("make_layout(Layout<_4,_1>{}, Layout<_2,_8>{})", "(4,2):(1,8)"),
+        ("make_ordered_layout(Shape<_4,_8>{}, Step<_2,_1>{})", "(4,8):(8,1)"),
+        ("composition(Swizzle<3,3,3>{}, Layout<Shape<_8,_64>,Stride<_64,_1>>{})", "Sw<3,3,3> o (8,64):(64,1)"),
+        ("Sw<3,4,3> o smem_ptr[16b](unset) o (_8,_64):(_64,_1)", "Sw<3,4,3> o smem_ptr[16b](unset) o (8,64):(64,1)"),
+    ],
+)  # fmt: skip
+def test_spellings(text: str, means: str) -> None:
+    assert str(read_layout(text)) == means
+
+
+def test_tilers_and_coordinates() -> None:
+    perm = "Tile<Layout<Shape<_4,_2,_4>,Stride<_1,_32,_8>>,Int<32>,Underscore>"
+    for text in (
+        perm,
+        "((4,2,4):(1,32,8),32,_)",
+        "[(4,2,4):(1,32,8), 32, None]",
+        "(Layout<Shape<_4,_2,_4>,Stride<_1,_32,_8>>{}, _32{}, X)",
+    ):
+        assert cute.spelled_tiler(read_tiler(text)) == "((4,2,4):(1,32,8),32,_)"
+    assert read_coordinate("(_,(1,_))") == (None, (1, None))
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("Layout<Shape<Int<kM>>>", "name 'kM'"), ("(4,8):(1", "ends before"), ("", "empty"),
+        ("(4,8):(1)", "nested alike"), ("(4,0):(1,4)", "size of 0"), ("Tensor<_4>", "no CuTe layout"),
+        ("(4,8):(8,1) x", "goes on"), ("(" * 200, "deeper"), ("(4,_):(1,4)", "underscore"),
+        ("99999999999:1", "more than"), ("Sw<3,4,3>", "no layout"), ("4:1 o 4:1", "composes"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_read_says_why(text: str, why: str) -> None:
+    with pytest.raises(LayoutError, match=why.replace("(", r"\(")) as caught:
+        read_layout(text)
+    assert caught.value.code in ("bad_cute", "unknown_swizzle") and caught.value.hint and caught.value.field == "layout"
