@@ -18,6 +18,9 @@ from itertools import accumulate
 from math import gcd, prod
 from typing import Any
 
+import numpy as np
+
+from layouts import tuples
 from layouts.cute import CuteLayout
 from layouts.errors import LayoutError
 from layouts.swizzle import Swizzle
@@ -25,6 +28,7 @@ from layouts.tuples import (
     Nested,
     compact,
     compact_right,
+    coordinate,
     depth,
     index,
     leaves,
@@ -171,7 +175,22 @@ def _composed(a: CuteLayout, b: CuteLayout) -> CuteLayout:
             return tuple(s for s, _ in found), tuple(d for _, d in found)
         return _one(left, shape, stride, a, b)
 
-    return CuteLayout(*each(b.shape, b.stride))
+    made = CuteLayout(*each(b.shape, b.stride))
+    if any(n % d for n, _ in left for d in leaves(b.stride) if d) and b.size <= MOST_CHECKED:
+        _checked(a, b, made)
+    return made
+
+
+def _checked(a: CuteLayout, b: CuteLayout, made: CuteLayout) -> None:
+    """Modes of B that each compose with A may carry when added: CuTe does not see that."""
+    want = tuples.indices(b.indices(), a.shape, a.stride)
+    for at in np.flatnonzero(want != made.indices())[:1].tolist():
+        coord = coordinate(at, b.shape)
+        raise _refused(
+            f"{a} ∘ {b} is not admissible: CuTe gives {made}, which at {spelled(coord)} is {made(at)}, but A(B(c)) ="
+            f" A({b(at)}) = {want[at]}. Modes of B that are admissible one by one carry into the next mode of A.",
+            "Give B strides that divide the sizes of A's modes.",
+        )
 
 
 def _one(left: list[tuple[int, int]], count: int, step: int, a: CuteLayout, b: CuteLayout) -> tuple[Nested, Nested]:

@@ -15,6 +15,9 @@ from collections.abc import Iterable
 from math import prod
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 Nested = Any  # an int, or a tuple of Nested
 
 
@@ -118,6 +121,16 @@ def index(coord: Nested, shape: Nested, stride: Nested) -> int:
             coord //= count
         return total
     return sum(index(c, s, d) for c, s, d in zip(coord, shape, stride, strict=True))
+
+
+def indices(coords: NDArray[np.int64], shape: Nested, stride: Nested) -> NDArray[np.int64]:
+    """The indices at colexicographic coordinates: int64 of their shape."""
+    out = np.zeros_like(coords)
+    sizes, steps = leaves(shape), leaves(stride)
+    for number, (count, step) in enumerate(zip(sizes, steps, strict=True)):
+        out += (coords if number + 1 == len(sizes) else coords % count) * step
+        coords = coords // count
+    return out
 
 
 def coordinate(at: int, shape: Nested, stride: Nested = None) -> Nested:

@@ -88,12 +88,13 @@ def test_a_composition_is_a_of_b_or_is_refused() -> None:
         try:
             ours = cute.composition(a, b)
         except LayoutError as error:
-            assert error.code == "not_admissible" and "Divisibility Condition" in error.message and error.hint
+            assert error.code == "not_admissible" and "is not admissible" in error.message and error.hint
             try:
                 their = pycute.composition(theirs(a), theirs(b))
             except AssertionError:
                 continue
-            assert any(their(i) != theirs(a)(theirs(b)(i)) for i in range(b.size)) or _strict(a, b), (a, b)
+            wrong = their.size() != b.size or any(their(i) != theirs(a)(theirs(b)(i)) for i in range(b.size))
+            assert wrong or _strict(a, b), (a, b)
             continue
         made += 1
         assert compatible(b.shape, ours.shape)
@@ -191,11 +192,10 @@ def test_cutlass_documents_these() -> None:
     assert str(cute.composition(layout((10, 2), (16, 4)), layout((5, 4), (1, 5)))) == "(5,(2,2)):(16,(80,4))"
     by_mode = (layout(3, 4), layout(8, 2))
     assert str(cute.composition(layout((12, (4, 8)), (59, (13, 1))), by_mode)) == "(3,(2,4)):(236,(26,1))"
-    for one, target, text in (
-        (layout(4), 24, "6:4"), (layout(6, 4), 24, "4:1"), (layout((4, 6)), 24, "1:0"),
-        (layout(4, 2), 24, "(2,3):(1,8)"), (layout((2, 4), (1, 6)), 24, "3:2"), (layout((2, 2), (1, 6)), 24, "(3,2):(2,12)"),
-    ):  # fmt: skip
-        assert str(cute.complement(one, target)) == text
+    rests = {"6:4": layout(4), "4:1": layout(6, 4), "1:0": layout((4, 6)), "(2,3):(1,8)": layout(4, 2)}
+    rests |= {"3:2": layout((2, 4), (1, 6)), "(3,2):(2,12)": layout((2, 2), (1, 6))}
+    for text, one in rests.items():
+        assert str(cute.complement(one, 24)) == text
     divided = cute.logical_divide(layout((4, 2, 3), (2, 1, 8)), layout(4, 2))
     assert str(divided) == "((2,2),(2,3)):((4,1),(2,8))"
     tiler = (layout(3, 3), layout((2, 4), (1, 8)))
