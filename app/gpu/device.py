@@ -264,6 +264,27 @@ class Cuda:
         cupy.cuda.runtime.deviceSynchronize()
         return self._fetch(out)
 
+    def box(
+        self, source: str, words: bytes, at: Sequence[int], count: int, offset: int, size: int
+    ) -> tuple[Array, int]:
+        """One TMA load of `count` bytes, to `offset` in shared memory: `size` bytes of shared memory after it, and the
+        address at which they begin.
+        """
+        cupy = self.cupy
+        kernel = self._kernel(source)
+        if size > DEFAULT_SHARED:
+            self._allow(kernel, size)
+        out, told = cupy.zeros(size, np.uint8), cupy.zeros(2, np.uint32)
+        held = cupy.asarray(np.frombuffer(words, np.uint8))
+        places = cupy.asarray(np.array(at, np.int32))
+        sizes = (np.uint32(count), np.uint32(offset), np.uint32(size))
+        kernel((1,), (128,), (out, held, places, *sizes, told), shared_mem=size)
+        cupy.cuda.runtime.deviceSynchronize()
+        window, done = self._fetch(told).tolist()
+        if not done:
+            raise RuntimeError("A TMA load did not complete.")
+        return self._fetch(out), window
+
     def cycles(self, access: Access, offsets: Sequence[int]) -> tuple[float, str]:
         cupy = self.cupy
         source = kernels.access(access.name, "k")

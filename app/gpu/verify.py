@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from app.gpu import banks, chained, descriptors, fragments, generated, kernels, products, scripts
+from app.gpu import banks, boxes, chained, descriptors, fragments, generated, kernels, products, scripts
 from app.gpu.device import Cuda, Device, compile_text, unsupported
 from app.gpu.runs import multiplies
 from layouts import catalog
@@ -46,6 +46,10 @@ METHODS = {
         " every word against the maps"
     ),
     "banks": "clocks of random and regular lane addresses against the predicted wavefronts",
+    "boxes": (
+        "TMA loads of random bytes, shared memory byte for byte against the storage that a tensor map leaves, and"
+        " random tensor maps against the driver's refusals"
+    ),
 }
 DESCRIPTOR_RUNS, BANK_RUNS = 40, 24
 # What runs beside the instructions' own maps: its name, and what it shows where it agrees.
@@ -55,6 +59,7 @@ PARTS = {
     "chains": "generated loads and stores that put every byte right",
     "programs": "whole programs whose own check found every element right",
     "code": "generated functions that give every word the maps give",
+    "boxes": "TMA loads and tensor maps as the rules say",
 }
 _METHOD_OF = {"descriptors": "descriptor"}  # parts whose method has another name
 Progress = Callable[[str, str, int], None]
@@ -291,7 +296,7 @@ def _judged(device: Cuda, todo: list[Judged], agrees: Callable[[Judged], bool]) 
 
 _VERIFY: dict[str, Callable[[Any], dict[str, dict[str, Any]]]] = {
     "descriptors": verify_descriptors, "banks": verify_banks, "chains": verify_chains, "programs": scripts.run,
-    "code": verify_code,
+    "code": verify_code, "boxes": boxes.run,
 }  # fmt: skip
 
 

@@ -252,6 +252,7 @@ class Case:
     differs: list[str] | None = sometimes()
     cycles_one_address: float | None = sometimes()
     most_cycles: float | None = sometimes()
+    refused: Annotated[int | None, Says("Tensor maps that the driver refused.")] = sometimes()
 
 
 @fact

@@ -14,10 +14,10 @@ from layouts.reader.code.ctype import ELEMENT_BITS
 from layouts.reader.code.evaluate import Evaluation, evaluate
 from layouts.reader.code.finding import Made, Pitfall
 from layouts.reader.code.known import DATA_BITS, DATA_TYPES, SWIZZLES
-from layouts.reader.code.tma_rules import WIDTHS, Parts, Sheet, TensorMap, rules, steps_of, strides_of
+from layouts.reader.code.tma_rules import Parts, Sheet, TensorMap, rules, strides_of
 from layouts.reader.code.values import Kind, Pointer, Term, number
 from layouts.swizzle import MODES
-from layouts.tma import boxes
+from layouts.tma import WIDTHS, boxes
 
 MOST_MAPS = 24
 # element types as PyTorch's C++, Triton and others spell them → the name that ELEMENT_BITS has
@@ -132,7 +132,7 @@ def _encoded(term: Term, given: list[Any]) -> TensorMap:
     if swizzle is not None:
         swizzle = next((mode.name for mode in MODES if mode.tma == code), swizzle)
     made = Parts(term, bits, name, dims, strides, box, swizzle, sheet)
-    problems = [*rules(made, interleave), *steps_of(made, steps)]
+    problems = rules(made, interleave, steps)
     if code is not None and not 0 <= code < len(SWIZZLES):
         problems.append(Pitfall("tma_swizzle", f"{code} is not a CUtensorMapSwizzle.", term.span))
     return made.finish(problems)

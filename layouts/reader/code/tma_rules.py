@@ -1,7 +1,4 @@
-"""What a tensor map leaves in shared memory, and the rules of TMA that it breaks.
-
-Source of the rules: CUDA driver API 13.0, cuTensorMapEncodeTiled.
-"""
+"""What a tensor map that code makes leaves in shared memory, and the rules of TMA that it breaks (layouts/tma.py)."""
 
 from __future__ import annotations
 
@@ -9,14 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from layouts import tma
 from layouts.reader.code.finding import Pitfall
 from layouts.reader.code.values import Array, Term, number
 from layouts.reader.code.word import Span
-from layouts.swizzle import MODES
-from layouts.tma import MOST_BOX
-
-MOST_RANK = 5
-WIDTHS = {mode.name: mode.width_bytes for mode in MODES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +94,7 @@ class Parts:
             for size in box[1:]:
                 lines = lines * size if size is not None and lines else 0
             if lines:
-                storage = _atoms(panels, lines, self.swizzle)
+                storage = tma.panels(panels, lines, self.swizzle)
             box = (panels * 8 // self.bits, *box[1:])
         else:
             storage = self._storage()
@@ -119,84 +112,30 @@ class Parts:
         )  # fmt: skip
 
     def _storage(self) -> dict[str, Any] | None:
-        """Rows of the box's inner width; panels where a further dimension goes on along the inner one."""
-        sizes = list(self.box)
-        if not self.bits or not sizes or any(s is None for s in sizes) or self.swizzle not in WIDTHS:
+        """What the box leaves, where the text decides all of it."""
+        whole = [size for size in self.box if size is not None]
+        if not self.bits or not whole or len(whole) != len(self.box) or self.swizzle not in tma.WIDTHS:
             return None
-        whole = [s for s in sizes if s is not None]
-        pitch = whole[0] * self.bits // 8
-        if len(whole) > 2 and len(self.strides) > 1 and self.strides[1] == pitch and whole[1] > 1 and whole[2] > 1:
-            return _atoms(pitch, whole[1], self.swizzle)
-        return {
-            "kind": "rows",
-            "inner": None,
-            "pitch_bytes": pitch,
-            "swizzle": self.swizzle,
-            "swizzle_by": "address",
-            "base": None,
-        }
+        return tma.storage(whole, self.bits, self.swizzle, self.strides)
 
 
-def _atoms(width: int, lines: int, swizzle: str | None) -> dict[str, Any]:
-    return {
-        "kind": "atoms", "inner": None, "width_bytes": width, "outer8_stride": 8 * width, "inner_stride": width * lines,
-        "line_stride": width, "swizzle": swizzle, "swizzle_by": "address", "base": None,
-    }  # fmt: skip
+def rules(made: Parts, interleave: int | None, steps: tuple[int | None, ...] = ()) -> list[Pitfall]:
+    """The rules that a map breaks, at the call that makes it."""
+    told = tma.refused(made.bits, made.dims, made.strides, made.box, steps, made.swizzle, interleave)
+    return [*(Pitfall(code, said, made.term.span) for code, said in told), *_in_elements(made)]
 
 
-def rules(made: Parts, interleave: int | None) -> list[Pitfall]:
-    return [*_boxes(made, interleave), *strides_of(made)]
+def strides_of(made: Parts) -> list[Pitfall]:
+    """The rules of the tensor alone, where boxes are made to fit."""
+    told = tma.refused(made.bits, made.dims, made.strides, ())
+    return [*(Pitfall(code, said, made.term.span) for code, said in told), *_in_elements(made)]
 
 
-def _boxes(made: Parts, interleave: int | None) -> Iterator[Pitfall]:
-    span = made.term.span
-    if len(made.box) > MOST_RANK:
-        yield Pitfall("tma_rank", f"A tensor map has 1 to {MOST_RANK} dimensions, not {len(made.box)}.", span)
-    for n, size in enumerate(made.box):
-        if size is not None and not 1 <= size <= MOST_BOX:
-            yield Pitfall("tma_box", f"boxDim[{n}] is {size}; it must be 1 to {MOST_BOX}.", span)
-    if made.bits and made.box and made.box[0] is not None:
-        width = made.box[0] * made.bits // 8
-        if not interleave and width % 16:
-            yield Pitfall("tma_inner_box", f"The inner box is {width} bytes wide; it must be a multiple of 16.", span)
-        limit = WIDTHS.get(made.swizzle or "", 0) if made.swizzle != "none" else 0
-        if limit and width > limit:
-            yield Pitfall(
-                "tma_inner_over_swizzle",
-                f"The inner box is {width} bytes wide, but a swizzle of {made.swizzle} takes at most {limit}:"
-                f" boxDim[0] may be {limit * 8 // made.bits}.",
-                span,
-            )
-        if limit and 0 < width < limit:
-            yield Pitfall(
-                "tma_inner_under_swizzle",
-                f"The inner box is {width} bytes wide, less than the swizzle's {limit}: rows lie {width} bytes apart,"
-                " so no descriptor of that swizzle reads them.",
-                span,
-            )
-
-
-def strides_of(made: Parts) -> Iterator[Pitfall]:
-    span = made.term.span
-    for n, stride in enumerate(made.strides):
-        outer = made.dims[n + 1] if n + 1 < len(made.dims) else None
-        if stride is None or (stride == 0 and outer in (0, 1)):
-            continue
-        if stride % 16 or not 0 <= stride < 1 << 40:
-            yield Pitfall("tma_stride", f"globalStrides[{n}] is {stride} bytes; it must be a multiple of 16.", span)
+def _in_elements(made: Parts) -> Iterator[Pitfall]:
     row = made.dims[0] if made.dims else None
     if made.bits and made.bits > 8 and row and made.strides and made.strides[0] == row:
         yield Pitfall(
             "tma_stride_in_elements",
             f"globalStrides[0] is {row}, the elements of a row. It counts bytes: {row * made.bits // 8}.",
-            span,
+            made.term.span,
         )
-    for n, size in enumerate(made.dims):
-        if size is not None and not 1 <= size <= 1 << 32:
-            yield Pitfall("tma_dim", f"globalDim[{n}] is {size}; it must be 1 to 2^32.", span)
-
-
-def steps_of(made: Parts, steps: tuple[int | None, ...]) -> Iterator[Pitfall]:
-    for n, step in enumerate(steps):
-        if step is not None and not 1 <= step <= 8:
-            yield Pitfall("tma_element_stride", f"elementStrides[{n}] is {step}; it must be 1 to 8.", made.term.span)

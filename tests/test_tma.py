@@ -1,0 +1,85 @@
+"""Tensor maps: the storage that a box leaves and the rules the driver refuses by; both as the device showed them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app.gpu import boxes
+from layouts import descriptor, storage, tma, verify
+from layouts.descriptor import View
+from layouts.reader.code.tensor_maps import tensor_maps
+
+H200 = json.loads((Path(__file__).parents[1] / "layouts/evidence/nvidia_h200.json").read_text())["boxes"]
+CALL = """
+cuuint64_t dims[] = {DIMS}; cuuint64_t strides[] = {STRIDES};
+cuuint32_t box[] = {BOX}; cuuint32_t steps[] = {STEPS};
+cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_TYPE, RANK, p, dims, strides, box, steps,
+    CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_MODE, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+    CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+"""
+
+
+def call(one: boxes.Map) -> str:
+    """A map as the code that makes it."""
+    words = {
+        "DIMS": one.dims, "STRIDES": one.strides or (0,), "BOX": one.box, "STEPS": one.steps or (1,) * len(one.box),
+    }  # fmt: skip
+    text = CALL.replace("TYPE_TYPE", f"TYPE_{one.type}").replace("RANK", str(len(one.dims)))
+    text = text.replace("SWIZZLE_MODE", f"SWIZZLE_{one.swizzle.upper()}")
+    for word, values in words.items():
+        text = text.replace(f"{{{word}}}", f"{{{', '.join(map(str, values))}}}")
+    return text
+
+
+def test_the_device_ran_every_case_and_agreed() -> None:
+    wanted: dict[str, int] = {}
+    for load in boxes.loads():
+        wanted[f"load: {load.key}"] = wanted.get(f"load: {load.key}", 0) + 1
+    for rule, _ in boxes.offered():
+        wanted[f"rule: {rule}"] = wanted.get(f"rule: {rule}", 0) + 1
+    assert {key: row["ran"] for key, row in H200.items()} == wanted
+    assert all(row["agreed"] == row["ran"] for row in H200.values())
+    edges = [row for key, row in H200.items() if key.startswith("rule: ") and key != "rule: within every rule"]
+    assert all(0 < row["refused"] < row["ran"] for row in edges)
+
+
+def test_the_reader_says_of_code_what_the_device_showed() -> None:
+    """The maps that were loaded and offered, as code: the same storage, the same refusals."""
+    for load in list(boxes.loads())[::9]:
+        (found,) = tensor_maps(call(load.map))
+        assert not found.problems
+        assert found.storage == tma.storage(load.map.box, load.map.bits, load.map.swizzle, load.map.strides)
+    for _, one in list(boxes.offered())[::40]:
+        told = {code for code, _ in tma.refused(one.bits, one.dims, one.strides, one.box, one.steps, one.swizzle)}
+        (found,) = tensor_maps(call(one)) or (None,)
+        if found is not None and len(one.dims) <= tma.MOST_RANK:
+            assert {p.code for p in found.problems} - {"tma_stride_in_elements"} == told, one
+
+
+def test_what_a_load_leaves_is_counted_once_and_the_rest_untouched() -> None:
+    """The expectation that the device is held to: every byte of the box once, everything else as it was."""
+    rng = np.random.default_rng(3)
+    for load in boxes.loads():
+        memory = np.maximum(boxes.memory_of(load.map, rng), 1)
+        memory[memory == boxes.UNTOUCHED] = 1
+        image = load.expected(memory, 0x800)
+        assert int((image != boxes.UNTOUCHED).sum()) == load.map.box_bytes, load
+        assert (image[-tma.ALIGNED :] == boxes.UNTOUCHED).all() and (image[: load.offset] == boxes.UNTOUCHED).all()
+
+
+@pytest.mark.parametrize("swizzle", ["32B", "64B", "128B"])
+def test_a_box_narrower_than_its_swizzle_is_read_by_that_swizzles_descriptor(swizzle: str) -> None:
+    """Rows keep the swizzle's pitch, so half a box is a right operand: it was called unreadable once."""
+    wide = tma.WIDTHS[swizzle]
+    inner = max(wide // 2, 32) if wide > 32 else 32
+    spec = tma.storage((inner // 2, 64), 16, swizzle, base=0x400, inner="K")
+    assert spec["pitch_bytes"] == wide
+    seen = View(64, 16, 16, "K")
+    stored = storage.storage(spec, 16, "K")
+    steps = [verify.verify(descriptor.encode(0x400 + 2 * k, 16, 8 * wide, 0, swizzle), seen, stored, 0, k).match
+             for k in range(0, inner // 2, 16)]  # fmt: skip
+    assert steps and all(steps)
