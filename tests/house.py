@@ -34,6 +34,7 @@ FLOORS = (
     "diagnosis planning",
     "verify",
     "reader",
+    "workbench",
     "render",
 )
 FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms.split()}

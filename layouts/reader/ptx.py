@@ -16,7 +16,7 @@ _MOST = 64  # instructions of one text that are told
 _MOST_WRONG = 3  # texts that are no instruction and are told so; each is compared with all there are
 
 
-def _instruction(text: str) -> Instruction:
+def instruction(text: str) -> Instruction:
     """An instruction by its opcode, or by the short name that people give it: wgmma.m64n256k16.f32.bf16.bf16."""
     try:
         return catalog.find(text)
@@ -24,7 +24,7 @@ def _instruction(text: str) -> Instruction:
         words = re.sub(r"\s", "", text).split(".")
         short = max(range(1, len(words)), key=lambda n: (".".join(words[:n]).lower() in catalog.SHORTS, n))
         whole = catalog.SHORTS.get(".".join(words[:short]).lower())
-        if not whole:
+        if not whole or ".".join(words).lower().startswith(f"{whole}."):
             raise
         return catalog.find(".".join((whole, *words[short:])))
 
@@ -38,7 +38,7 @@ def read(text: str) -> tuple[Found, ...]:
         if not match[2] or match[0] in wrong or len(wrong) > _MOST_WRONG:
             continue  # without qualifiers it is a word of C++ or of a sentence
         try:
-            found.append(_instruction(match[0]))
+            found.append(instruction(match[0]))
         except LayoutError as error:
             wrong[match[0]] = error
     if not found:

@@ -82,19 +82,23 @@ def builder(text: str) -> Builder | None:
 
 def of_evaluation(made: Evaluation) -> tuple[Builder, ...]:
     """The descriptors of an evaluated text."""
-    groups: dict[tuple[str, Span, tuple[Span, ...]], list[Found]] = {}
-    for one in made.found:
-        if _passed_on(one.value):
-            continue
-        groups.setdefault((one.name, one.span, one.calls), []).append(one)
     out: list[Builder] = []
-    for group in _superseded(groups):
+    for group in groups(made):
         built = _built(group, made.warnings)
         same = [b for b in out if _alike(b, built)]
         if not same:
             out.append(built)
     out.sort(key=lambda b: (not b.origins.get("start_address"), len(b.free)))
     return tuple(out[:MOST_BUILDERS])
+
+
+def groups(made: Evaluation) -> list[list[Found]]:
+    """The values of every descriptor of an evaluated text, those of its loops' turns together."""
+    found: dict[tuple[str, Span, tuple[Span, ...]], list[Found]] = {}
+    for one in made.found:
+        if not _passed_on(one.value):
+            found.setdefault((one.name, one.span, one.calls), []).append(one)
+    return _superseded(found)
 
 
 def _superseded(groups: dict[tuple[str, Span, tuple[Span, ...]], list[Found]]) -> list[list[Found]]:
@@ -148,7 +152,7 @@ def _built(group: list[Found], warnings: tuple[Pitfall, ...]) -> Builder:
     mask = (1 << 64) - 1
     return Builder(
         first.name, first.span, form.name, amounts.get("lbo"), amounts.get("sbo"), amounts.get("base_offset"), swizzle,
-        start, word, _operand(first.name), free, tuple(dict.fromkeys(own)), origins, steps, first.value.const & mask,
+        start, word, operand_of(first.name), free, tuple(dict.fromkeys(own)), origins, steps, first.value.const & mask,
     )  # fmt: skip
 
 
@@ -270,7 +274,8 @@ def _step(one: Found, form: Format) -> Step:
     return Step(loops, told, known & ((1 << 64) - 1) if known is not None else None)
 
 
-def _operand(name: str) -> str | None:
+def operand_of(name: str) -> str | None:
+    """a or b, where a descriptor's name says so."""
     found = _OPERAND.search(name)
     return next((g.lower() for g in found.groups() if g), None) if found else None
 

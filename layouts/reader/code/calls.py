@@ -313,6 +313,7 @@ class Calls:
             read = [number(v) for v in value.arguments]
             bounds = [b for b in read if b is not None]
             if len(bounds) < len(read) or not bounds:
+                self.endless.add(name)
                 return [Int(n, PYTHON) for n in range(min(3, most))]
             kind = PYTHON if self.python else LONG
             start, end = (Int(0, kind), bounds[0]) if len(bounds) == 1 else (bounds[0], bounds[1])
@@ -321,6 +322,7 @@ class Calls:
                 return [start]
             if start.known is not None and end.known is not None:
                 return [Int(n, kind) for n in range(start.known, end.known, step.known)[:most]]
+            self.endless.add(name)
             return [word.add(start, Int(n * step.known, kind)) for n in range(3)]
         if isinstance(value, Term) and value.head == "enumerate" and value.arguments:
             inner = self.items_of(value.arguments[0], most, name)

@@ -173,7 +173,7 @@ class Lowering(Expressions):
         return tree.Do(self.expression(inner[0]), span=self.span(inner[0])) if inner else None
 
     def _assembly(self, node: tree_sitter.Node) -> tree.Statement:
-        operands = []
+        operands, names = [], []
         for name in ("output_operands", "input_operands"):
             listed = node.child_by_field_name(name)
             for child in listed.named_children if listed else ():
@@ -181,9 +181,10 @@ class Lowering(Expressions):
                 if value:
                     constraint = self.text(child.child_by_field_name("constraint")).strip('"')
                     operands.append((constraint, self.expression(value)))
-        return tree.Assembly(
-            self.text(node.child_by_field_name("assembly_code")), tuple(operands), span=self.span(node)
-        )
+                    symbol = child.child_by_field_name("symbol")
+                    names.append(self.text(symbol).strip("[] ") if symbol else "")
+        code = self.text(node.child_by_field_name("assembly_code"))
+        return tree.Assembly(code, tuple(operands), tuple(names), span=self.span(node))
 
     def _alias(self, node: tree_sitter.Node) -> tree.Statement | None:
         named = node.child_by_field_name("name") or node.child_by_field_name("declarator")

@@ -9,7 +9,7 @@ from functools import cache
 
 from layouts.reader.code import cxx, python, tree
 from layouts.reader.code.expressions import BudgetError, Frame
-from layouts.reader.code.finding import Found, Made, Pitfall
+from layouts.reader.code.finding import Assembled, Found, Made, Pitfall
 from layouts.reader.code.known import PRELUDE
 from layouts.reader.code.machine import Machine
 from layouts.reader.code.preprocess import plain, prepare
@@ -36,6 +36,8 @@ class Evaluation:
     warnings: tuple[Pitfall, ...]
     complete: bool
     python: bool
+    assembled: tuple[Assembled, ...] = ()
+    endless: frozenset[str] = frozenset()  # variables of loops whose end the text leaves open
 
 
 @cache
@@ -104,7 +106,10 @@ def evaluate(text: str) -> Evaluation | None:
             machine.loops.clear()
             machine.journal = None
             machine.nested = 0
-    return Evaluation(tuple(machine.found), tuple(machine.made), tuple(machine.warned.values()), complete, is_py)
+    return Evaluation(
+        tuple(machine.found), tuple(machine.made), tuple(machine.warned.values()), complete, is_py,
+        tuple(machine.assembled), frozenset(machine.endless),
+    )  # fmt: skip
 
 
 def _enter(machine: Machine, function: tree.Function, owner: tree.Struct | None, scope: Scope) -> None:

@@ -66,7 +66,9 @@ class Expressions(Calls, Naming, Operators):
         """A call the text has no body of."""
         if len(self.made) < 400:
             term = replace(term, arguments=tuple(_snapshot(value) for value in term.arguments))
-            self.made.append(Made(term, tuple(one for one in self.loops if one[0])))
+            self.ran += 1
+            loops = tuple(one for one in self.loops if one[0])
+            self.made.append(Made(term, loops, calls=self.within(), order=self.ran))
 
     def spend(self) -> None:
         self.left -= 1

@@ -11,6 +11,7 @@ from layouts.reader.code.values import Cell, Field, Object, Term, number
 from layouts.reader.code.word import MOST_ORIGINS, Int, Linear, Mark, Span, convert, runs
 
 MOST_FOUND = 600
+MOST_ASSEMBLED = 400
 # (first bit, past last) of what a descriptor's bits are about, whatever its format
 REGIONS = ((0, 16), (16, 32), (32, 46), (46, 49), (49, 52), (52, 53), (61, 64))
 _DESC = re.compile(r"desc|matrix_?d(?!im)|smem_?d\b|gmma|umma|wgmma", re.I)
@@ -48,6 +49,22 @@ class Made:
     term: Term
     loops: tuple[tuple[str, Int], ...]
     result: str = ""
+    calls: tuple[tuple[str, Span], ...] = ()  # the functions it was made in, outermost first
+    order: int = 0  # among assemblies and calls, as they are run
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """An asm statement that was run. given: what each operand was, outputs first, None where it was not looked at;
+    each with its place in the text."""
+
+    text: str
+    span: Span
+    names: tuple[str, ...]  # of the operands, "" where they have none
+    given: tuple[tuple[str, Int | None, Span], ...]
+    loops: tuple[tuple[str, Int], ...]
+    calls: tuple[tuple[str, Span], ...]
+    order: int
 
 
 class Finding:
@@ -63,11 +80,18 @@ class Finding:
         self.journal: dict[int, tuple[Cell, Any]] | None = None
         self.found: list[Found] = []
         self.made: list[Made] = []
+        self.assembled: list[Assembled] = []
+        self.ran = 0  # asm statements and calls without a body
+        self.endless: set[str] = set()  # variables of loops whose end the text leaves open
         self.warned: dict[tuple[str, Span], Pitfall] = {}
         self.called: set[int] = set()
         self.records: dict[Any, Any] = {}
         self.quiet = False
         self.told: set[tuple[Mark, ...]] = set()  # the marks of what was found to be a descriptor
+
+    def within(self) -> tuple[tuple[str, Span], ...]:
+        """The functions that are being run, outermost first."""
+        return tuple((frame.name, frame.span) for frame in self.frames[1:])
 
     def words(self, one: Any) -> str:
         """An expression as it was written, on one line."""
@@ -252,4 +276,4 @@ def origin_of(value: Int, low: int, high: int) -> tuple[Span, ...]:
     return tuple(dict.fromkeys(s for s in spans if s != (0, 0)))[: MOST_ORIGINS * 2]
 
 
-__all__ = ["Finding", "Found", "Made", "Pitfall", "field_of", "origin_of", "runs"]
+__all__ = ["Assembled", "Finding", "Found", "Made", "Pitfall", "field_of", "origin_of", "runs"]

@@ -11,6 +11,7 @@ from typing import Any
 from layouts.reader.code import tree
 from layouts.reader.code.ctype import BOOL, PYTHON
 from layouts.reader.code.expressions import BudgetError, Expressions
+from layouts.reader.code.finding import MOST_ASSEMBLED, Assembled
 from layouts.reader.code.records import layout_of
 from layouts.reader.code.values import (
     Array,
@@ -253,6 +254,7 @@ class Machine(Expressions):
                     goes_on = self.truth(self.value(one.condition, scope))
                     if goes_on is None:
                         most = min(most, FREE_TURNS)
+                        self.endless.add(variable.name if variable is not None else "")
                     elif not goes_on:
                         break
                 elif one.condition is None:
@@ -318,7 +320,16 @@ class Machine(Expressions):
     # inline assembly -------------------------------------------------------------------------------------------------
 
     def _assembly(self, one: tree.Assembly, scope: Scope) -> None:
-        given = [self.value(value, scope) for kind, value in one.operands if not kind.startswith("=")]
+        values: list[Any] = []  # what an instruction accumulates into is not looked at
+        for kind, value in one.operands:
+            values.append(None if kind.startswith("=") or "f" in kind else self.value(value, scope))
+        given = [value for value in values if value is not None]
+        if len(self.assembled) < MOST_ASSEMBLED:
+            self.ran += 1
+            held = (None if value is None else number(value) for value in values)
+            told = tuple((kind, value, e.span) for (kind, e), value in zip(one.operands, held, strict=True))
+            loops = tuple(loop for loop in self.loops if loop[0])
+            self.assembled.append(Assembled(one.text, one.span, one.names, told, loops, self.within(), self.ran))
         for kind, value in one.operands:
             if kind.startswith("="):
                 place = self.place(value, scope)
@@ -329,9 +340,9 @@ class Machine(Expressions):
                     self.store(place, self.joined(low, high), one.span)
                 elif isinstance(place, Cell) and not isinstance(place.value, Object):
                     self.store(place, self.default(place.kind, place.name, symbolic=True), one.span)
-        for kind, value in one.operands:
-            if "l" in kind and not kind.startswith("="):
-                self.notice(self.value(value, scope), self.words(value), value.span)
+        for (kind, value), own in zip(one.operands, values, strict=True):
+            if "l" in kind and own is not None:
+                self.notice(own, self.words(value), value.span)
 
     # functions -------------------------------------------------------------------------------------------------------
 

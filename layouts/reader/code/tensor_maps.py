@@ -7,6 +7,8 @@ default (triton, include/triton/Dialect/TritonGPU/IR/TritonGPUAttrDefs.td).
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from layouts.reader.code import layouts_in
@@ -15,7 +17,7 @@ from layouts.reader.code.evaluate import Evaluation, evaluate
 from layouts.reader.code.finding import Made, Pitfall
 from layouts.reader.code.known import DATA_BITS, DATA_TYPES, SWIZZLES
 from layouts.reader.code.tma_rules import Parts, Sheet, TensorMap, rules, strides_of
-from layouts.reader.code.values import Kind, Pointer, Term, number
+from layouts.reader.code.values import Address, Cell, Kind, Pointer, Term, number
 from layouts.swizzle import MODES
 from layouts.tma import WIDTHS, boxes
 
@@ -38,20 +40,42 @@ def tensor_maps(text: str) -> tuple[TensorMap, ...]:
 def of_evaluation(made: Evaluation) -> tuple[TensorMap, ...]:
     """The tensor maps of an evaluated text."""
     out: dict[tuple[Any, ...], TensorMap] = {}
+    for found in _all(made):
+        out.setdefault(_said(found), found)
+    return tuple(out.values())[:MOST_MAPS]
+
+
+def named_maps(made: Evaluation) -> tuple[TensorMap, ...]:
+    """The same, but two that differ in their names alone are two."""
+    out: dict[tuple[Any, ...], TensorMap] = {}
+    for found in _all(made):
+        out.setdefault((*_said(found), found.names), found)
+    return tuple(out.values())[:MOST_MAPS]
+
+
+def _all(made: Evaluation) -> Iterator[TensorMap]:
     for one in made.made:
         found = _read(one, made.python)
         if found is not None:
-            key = (
-                found.source,
-                found.box,
-                found.swizzle,
-                found.element_bits,
-                found.dims,
-                str(found.symbols),
-                found.span,
-            )
-            out.setdefault(key, found)
-    return tuple(out.values())[:MOST_MAPS]
+            yield replace(found, names=_names(one), calls=one.calls)
+
+
+def _said(one: TensorMap) -> tuple[Any, ...]:
+    return one.source, one.box, one.swizzle, one.element_bits, one.dims, str(one.symbols), one.span
+
+
+def _names(one: Made) -> tuple[str, ...]:
+    """What a call that makes a map has to do with: the map, and the tensor in global memory."""
+    given = [*one.term.arguments[:4], *(v for k, v in one.term.named if k in ("base", "tensor", "self"))]
+    out = []
+    for value in given:
+        if isinstance(value, Address) and isinstance(value.place, Cell):
+            out.append(value.place.name)
+        elif isinstance(value, Pointer):
+            out += [name for name, _ in value.base.terms]
+        elif isinstance(value, Term) and (not value.head or value.head in ("data", "data_ptr", "get")):
+            out.append(value.text)
+    return tuple(dict.fromkeys(name for name in out if name))
 
 
 def _read(one: Made, python: bool) -> TensorMap | None:

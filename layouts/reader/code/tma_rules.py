@@ -32,6 +32,8 @@ class TensorMap:
     undetermined: tuple[str, ...]
     problems: tuple[Pitfall, ...] = ()
     symbols: Mapping[str, str] = field(default_factory=dict)
+    names: tuple[str, ...] = ()  # of the map and of its tensor in global memory
+    calls: tuple[tuple[str, Span], ...] = ()  # the functions that it is made in, outermost first
 
     @property
     def rank(self) -> int:

@@ -251,6 +251,7 @@ class Assembly(Statement):
 
     text: str
     operands: tuple[tuple[str, Expression], ...]
+    names: tuple[str, ...] = ()  # %[name], "" where an operand has none
 
 
 @dataclass(frozen=True, slots=True, eq=False)

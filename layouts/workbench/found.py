@@ -1,0 +1,139 @@
+"""What the workbench says of one text. Spans are (first, past last) characters of the text; amounts are bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from layouts.bits import hex_word
+from layouts.case import Diagnosis
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One thing that a text holds.
+
+    kind: tensor_map, descriptor (code or a printed word), instruction or layout; title: what it says, short; spans:
+    where it stands; facts: as POST /read has them; notices: rules it breaks, C's pitfalls; operands: which operands of
+    the instruction it belongs to.
+    """
+
+    kind: str
+    title: str
+    spans: tuple[Span, ...]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    notices: tuple[str, ...] = ()
+    operands: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Assumed:
+    """A value that the text leaves open and that was taken, or that has to be given (value "").
+
+    key: its name among the overrides; choices: the words it may be, () for a number; why: what it rests on.
+    """
+
+    key: str
+    label: str
+    value: str
+    why: str
+    choices: tuple[str, ...] = ()
+
+    @property
+    def missing(self) -> bool:
+        return not self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One descriptor that one instruction reads: the slice (mn, k) of `rows` × `depth` elements that it should read.
+
+    expected, read: address of the slice's first element where it lies and where it is read from, None without a
+    verdict; matched: elements that are read from where they lie, of `total`; causes: why not, the true one first, of
+    the first wrong step of an operand; span: the expression that gives the descriptor.
+    """
+
+    loops: Mapping[str, int]
+    stage: int
+    word: int
+    mn: int
+    k: int
+    rows: int
+    depth: int
+    verdict: str  # match, mismatch or unknown
+    expected: int | None
+    read: int
+    matched: int
+    total: int
+    causes: tuple[Diagnosis, ...]
+    span: Span
+
+    @property
+    def descriptor(self) -> str:
+        return hex_word(self.word)
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """One operand of one instruction, every step that reads it.
+
+    why: what says that these descriptors are this operand's; stored: the storage of the contract that was verified
+    against, None where the text has none; stored_why: where it comes from; fits: standard tiles that the first step
+    reads, where there is no storage; missing: what is needed for a verdict.
+    """
+
+    name: str
+    instruction: str
+    major: str
+    why: str
+    descriptor: int  # its piece
+    storage: int | None  # its piece
+    stored: Mapping[str, Any] | None
+    stored_why: str
+    steps: tuple[Step, ...]
+    fits: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
+    k_steps: int = 0
+    stages: int = 1
+
+    @property
+    def wrong(self) -> tuple[Step, ...]:
+        return tuple(step for step in self.steps if step.verdict == "mismatch")
+
+    @property
+    def first_wrong(self) -> Step | None:
+        return next(iter(self.wrong), None)
+
+    @property
+    def verdict(self) -> str:
+        """mismatch, match or unknown, of all its steps."""
+        if self.wrong:
+            return "mismatch"
+        return "match" if self.steps and all(s.verdict == "match" for s in self.steps) else "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What a text holds and whether its descriptors read what is stored.
+
+    verdict: mismatch where any step reads other bytes or a rule is broken, match where every operand with a descriptor
+    was verified and is right, else unknown. headline: one sentence; detail: why, and where. missing: what would be
+    needed for a verdict, in sentences.
+    """
+
+    pieces: tuple[Piece, ...]
+    operands: tuple[Operand, ...]
+    assumed: tuple[Assumed, ...]
+    missing: tuple[str, ...]
+    verdict: str
+    headline: str
+    detail: str
+    complete: bool = True
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        return frozenset(piece.kind for piece in self.pieces)

@@ -1,0 +1,178 @@
+"""One operand's steps, each verified element for element against where the tile lies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from layouts.case import Diagnosis
+from layouts.descriptor import Descriptor, View, reads
+from layouts.errors import LayoutError
+from layouts.fits import fits
+from layouts.reader.code.finding import Pitfall
+from layouts.reader.code.word import Linear
+from layouts.repair import expected_reads
+from layouts.storage import Storage, storage
+from layouts.verify import verify
+from layouts.workbench.found import Assumed, Step
+from layouts.workbench.order import Place
+from layouts.workbench.stores import Tile
+from layouts.workbench.uses import Given, Use, address, evaluated, values_of
+
+MOST_STEPS = 64  # of one operand
+_OF_CODE = ("shifts_of_32_bits", "sign_extended", "high_word_missing", "generic_pointer")
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A use of one operand: its descriptor, and which slice it is about."""
+
+    use: Use
+    given: Given
+    place: Place
+    tile: int  # of M or N
+
+
+def turns(uses: Sequence[Use], where: Sequence[Place], operand: str) -> list[Turn]:
+    """The different turns of one operand, in order: one that another operand's tiles repeat is told once."""
+    out: dict[tuple[int, int, int], Turn] = {}
+    for use, place in zip(uses, where, strict=True):
+        given = use.given.get(operand)
+        if given is None:
+            continue
+        tile = place.m if operand == "a" else place.n
+        out.setdefault((place.stage, tile, place.k), Turn(use, given, place, tile))
+    return list(out.values())
+
+
+def extents(found: Sequence[Turn], seen: View) -> tuple[int, int]:
+    """Rows and elements of K that the turns reach."""
+    return (1 + max(t.tile for t in found)) * seen.rows, (1 + max(t.place.k for t in found)) * seen.k
+
+
+def bases(found: Sequence[Turn], symbols: Mapping[str, int], apart: bool) -> dict[tuple[int, int], int]:
+    """(stage, tile) → first byte of its tile: where its first step begins. apart: every tile of M or N is one of its
+    own; else those of a stage lie in one.
+    """
+    out: dict[tuple[int, int], int] = {}
+    for turn in found:
+        key = (turn.place.stage, turn.tile if apart else 0)
+        line, _ = address(turn.given.value)
+        at = evaluated(line, symbols) if line is not None else None
+        if key not in out and at is not None:
+            out[key] = at
+    return out
+
+
+def steps(
+    found: Sequence[Turn], seen: View, tile: Tile | None, symbols: Mapping[str, int], base: int | None, first_k: int,
+    pitfalls: Sequence[Pitfall],
+) -> list[Step]:  # fmt: skip
+    """Every turn as a step; without a tile none has a verdict. base: the tile's first byte, where one was given."""
+    apart = tile is not None and tile.mn is not None and tile.mn < extents(found, seen)[0]
+    begins = bases(found, symbols, apart)
+    out: list[Step] = []
+    told = False
+    for turn in found[:MOST_STEPS]:
+        word = values_of(turn.given.value, symbols)
+        if word is None:
+            continue
+        mn = 0 if apart else turn.tile * seen.rows
+        k = first_k + turn.place.k * seen.k
+        own = begins.get((turn.place.stage, turn.tile if apart else 0), 0)
+        stored = None
+        if tile is not None:
+            own = own if base is None else base + own - begins.get((found[0].place.stage, 0), own)
+            stored = tile.at(max(own, 0), seen)
+        step = _step(turn, Descriptor(word), seen, stored, mn, k)
+        if step.verdict == "mismatch" and not told and stored is not None:
+            told = True
+            step = replace(step, causes=causes(Descriptor(word), seen, stored, mn, k, turn.use.computed, pitfalls))
+        out.append(step)
+    return out
+
+
+def _step(turn: Turn, word: Descriptor, seen: View, stored: Storage | None, mn: int, k: int) -> Step:
+    address_of = reads(word, seen)
+    total = seen.rows * seen.k
+    expected, matched, verdict = None, 0, "unknown"
+    outside = stored is not None and (
+        (stored.mn is not None and mn + seen.rows > stored.mn) or (stored.k is not None and k + seen.k > stored.k)
+    )
+    if stored is not None and not outside:
+        wanted = expected_reads(stored, seen, mn, k)
+        matched = int(np.count_nonzero(address_of == wanted))
+        expected, verdict = int(wanted[0, 0]), "match" if matched == total else "mismatch"
+    return Step(
+        dict(turn.use.loops), turn.place.stage, word.word, mn, k, seen.rows, seen.k, verdict, expected,
+        int(address_of[0, 0]), matched, total, (), turn.given.span,
+    )  # fmt: skip
+
+
+def causes(
+    word: Descriptor, seen: View, stored: Storage, mn: int, k: int, computed: bool, pitfalls: Sequence[Pitfall]
+) -> tuple[Diagnosis, ...]:
+    """Why a step reads other bytes; a pitfall of C that the code fell into comes first."""
+    found = list(verify(word, seen, stored, mn, k, computed=computed).diagnoses)
+    of_code = [p for p in pitfalls if p.code in _OF_CODE]
+    if of_code and all(one.code != of_code[0].code for one in found):
+        rest = found[0] if found else Diagnosis("", "")
+        found.insert(0, Diagnosis(of_code[0].code, of_code[0].message, rest.fix, rest.changes))
+    return tuple(found)
+
+
+def fitting(turn: Turn, seen: View, symbols: Mapping[str, int]) -> tuple[str, ...]:
+    """Standard tiles that a step reads, where nothing is known of the storage."""
+    word = values_of(turn.given.value, symbols)
+    if word is None:
+        return ()
+    try:
+        return tuple(storage(spec, seen.bits, seen.major).text for spec, _ in fits(Descriptor(word), seen)[:2])
+    except LayoutError:
+        return ()
+
+
+def symbols_of(found: Sequence[Turn], given: Mapping[str, str], known: dict[str, int]) -> list[Assumed]:
+    """Values for the symbols of the turns' descriptors, put into `known`; what was taken for them, or is missing.
+
+    A symbol that every turn's start has in the same way only moves the whole tile: an address is taken 1024-aligned,
+    another one as 0. One that a field or the distance of two turns depends on has to be given.
+    """
+    from layouts.reading import number
+
+    out: list[Assumed] = []
+    lines = [address(turn.given.value)[0] for turn in found]
+    terms = [dict(line.terms) if line is not None else {} for line in lines]
+    alike = {n: f for n, f in (terms[0] if terms else {}).items() if all(t.get(n) == f for t in terms)}
+    stages = {turn.place.stage for turn in found}
+    names = dict.fromkeys(name for turn in found for piece in turn.given.value.pieces for name, _ in piece.source.terms)
+    starts = [n for n, f in alike.items() if f == 1]
+    address_name = next((n for n in starts if _looks(n)), starts[0] if starts else "")
+    for name in names:
+        key = f"at.{name}"
+        elsewhere = any(
+            p.low >= 14 and any(n == name for n, _ in p.source.terms) for turn in found for p in turn.given.value.pieces
+        )
+        if key in given:
+            known[name] = number(given[key], key, 0, 1 << 40)
+            if not any(a.key == key for a in out):
+                out.append(Assumed(key, f"{name}", given[key], "as given"))
+        elif name in known:
+            continue
+        elif name in alike and not elsewhere:
+            at = 0x400 + 0x8000 * sum(v >= 0x400 for v in known.values()) if name == address_name else 0
+            known[name] = at if at < 0x38000 else 0x400
+            why = "a free address, taken 1024-byte aligned" if name == address_name else "moves the whole tile only"
+            out.append(Assumed(key, name, hex(known[name]) if name == address_name else "0", why))
+        else:
+            out.append(Assumed(key, name, "", "descriptors depend on it" if stages else ""))
+    return out
+
+
+def _looks(name: str) -> bool:
+    return any(word in name.lower() for word in ("smem", "shared", "ptr", "addr", "base", "tile", "buf", "&", "s"))
+
+
+__all__ = ["Linear", "Turn", "bases", "causes", "extents", "fitting", "steps", "symbols_of", "turns"]

@@ -1,0 +1,142 @@
+"""Which slice each run of an instruction is about: the loops around it told apart into K steps, M and N tiles and
+stages, by what they move and how they are named.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from layouts.reader.code.word import Linear
+from layouts.workbench.uses import Use, address
+
+_STAGE = re.compile(r"stage|pipe|buf|slot|^s$|^st$|phase", re.I)
+_K = re.compile(r"^k+\d?$|^k_|_k$|^ki$|k_?(?:step|iter|block|inner|idx)|(?:inner|sub)_?k|^kk|[a-z]K$", re.I)
+_TILES = re.compile(r"tile|block|iter|outer|chunk", re.I)
+_M = re.compile(r"^m+\d?$|^m_|_m$|^mi$|^wm$", re.I)
+_N = re.compile(r"^n+\d?$|^n_|_n$|^ni$|^wn$", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The stage, the tile of M, the tile of N and the K step of a use, all counted from 0."""
+
+    stage: int
+    m: int
+    n: int
+    k: int
+
+
+Lines = dict[str, Linear | None]
+
+
+def places(uses: list[Use], endless: Iterable[str], k_bytes: int = 32) -> list[Place]:
+    """The place of every use of one instruction. k_bytes: of a K step of a K-major operand."""
+    lines = [{name: address(given.value)[0] for name, given in use.given.items()} for use in uses]
+    roles = _roles(uses, lines, set(endless))
+    stages: dict[tuple[int, ...], int] = {}
+    out: list[Place] = []
+    seen: dict[int, list[tuple[Lines, Place]]] = {}
+    steps: dict[tuple[object, ...], int] = {}
+    for use, own in zip(uses, lines, strict=True):
+        values = dict(use.loops)
+        stage_key = tuple(v for name, v in use.loops if roles.get(name) == "stage")
+        stage = stages.setdefault(stage_key, len(stages))
+        before = seen.setdefault(stage, [])
+        turn = tuple(values[name] for name in values if roles.get(name) == "k")
+        tiles = {roles[name]: _rank(uses, name, values[name]) for name in values if roles.get(name) in ("m", "n")}
+        step = (stage, use.site, turn)
+        place = _again(before, own)
+        if place is not None and not (turn and step not in steps):
+            k, m, n = place.k, place.m, place.n
+        elif step in steps:
+            k = steps[step]
+            m, n = tiles.get("m", 0), tiles.get("n", 0)
+        else:
+            last = before[-1][1] if before else None
+            k = 0 if last is None else 1 + max(p.k for _, p in before)
+            m, n = tiles.get("m", last.m if last else 0), tiles.get("n", last.n if last else 0)
+            if not turn and len(own) == 2 and last is not None:
+                k, m, n = _unrolled(before, own, k, m, n, k_bytes)
+        steps[step] = k
+        made = Place(stage, m, n, k)
+        before.append((own, made))
+        out.append(made)
+    return out
+
+
+def _rank(uses: list[Use], name: str, value: int) -> int:
+    values = list(dict.fromkeys(dict(use.loops)[name] for use in uses if name in dict(use.loops)))
+    return values.index(value)
+
+
+def _again(before: list[tuple[Lines, Place]], own: Lines) -> Place | None:
+    """The place of an earlier use that reads the same."""
+    return next((place for lines, place in before if lines == own), None)
+
+
+def _unrolled(
+    before: list[tuple[Lines, Place]], own: Lines, k: int, m: int, n: int, k_bytes: int
+) -> tuple[int, int, int]:
+    """The place of a use that is written out: of the two addresses one may be that of an earlier use."""
+    last = before[-1][0]
+    for name, other in (("a", "b"), ("b", "a")):
+        same = [(lines, place) for lines, place in before if lines.get(other) == own.get(other)]
+        if not same or own.get(name) is None:
+            continue
+        moved = _difference(own[name], last.get(name))
+        if moved == k_bytes and last.get(other) == own.get(other):
+            return k, m, n  # one K step further, and the other operand is not
+        place = same[0][1]
+        known = [lines.get(name) for lines, p in same]
+        count = len(set(map(str, known)))
+        return (place.k, count, n) if name == "a" else (place.k, m, count)
+    return k, m, n
+
+
+def _difference(one: Linear | None, two: Linear | None) -> int | None:
+    if one is None or two is None:
+        return None
+    line = one + two.scaled(-1)
+    return None if line.terms else line.const
+
+
+def _roles(uses: list[Use], lines: list[Lines], endless: set[str]) -> dict[str, str]:
+    """Loop variable → k, m, n, stage, or "" where it moves nothing."""
+    moves: dict[str, set[str]] = {}
+    turns: dict[str, set[int]] = {}
+    order: list[str] = []
+    first: dict[tuple[object, ...], tuple[int, Lines]] = {}
+    for use, own in zip(uses, lines, strict=True):
+        for name, value in use.loops:
+            if name not in order:
+                order.append(name)
+            turns.setdefault(name, set()).add(value)
+            key = (name, use.site, tuple(one for one in use.loops if one[0] != name))
+            at = first.setdefault(key, (value, own))
+            if at[0] != value:
+                moves.setdefault(name, set()).update(n for n in own if own[n] != at[1].get(n))
+    both = {name for use in uses for name in use.given}
+    roles: dict[str, str] = {}
+    for name in order:
+        moved, plain = moves.get(name, set()), name.rstrip("'")
+        if len(turns[name]) < 2:
+            continue
+        if _STAGE.search(plain):
+            roles[name] = "stage" if moved else ""
+        elif not moved:
+            still = _K.search(plain) and not _TILES.search(plain) and plain not in endless and name == order[-1]
+            roles[name] = "k" if still else ""
+        elif _K.search(plain):
+            roles[name] = "k"
+        elif moved == {"a"} and (both == {"a", "b"} or _M.search(plain)):
+            roles[name] = "m"
+        elif moved == {"b"} and (both == {"a", "b"} or _N.search(plain)):
+            roles[name] = "n"
+        else:
+            roles[name] = "k"
+    steps = [name for name in order if roles.get(name) == "k" and moves.get(name)]
+    for name in steps[:-1]:  # of several, the innermost steps along K; one around it goes from tile to tile
+        roles[name] = "stage"
+    return roles

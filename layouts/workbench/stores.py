@@ -1,0 +1,204 @@
+"""Where a text says that an operand's tile lies: its tensor maps and its CuTe layouts, and the storage each leaves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from layouts.descriptor import View
+from layouts.errors import LayoutError
+from layouts.reader.code.tma_rules import TensorMap
+from layouts.storage import Storage, storage
+from layouts.tma import WIDTHS
+from layouts.workbench.found import Assumed
+from layouts.workbench.scan import Layout
+from layouts.workbench.uses import letter
+
+_TOKEN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A tensor map or a CuTe layout; piece: which piece of the text it is; operand: a or b where a name says so."""
+
+    piece: int
+    map: TensorMap | None = None
+    layout: Layout | None = None
+    spec: Mapping[str, Any] | None = None  # a storage as it stands
+    name: str = ""
+
+    @property
+    def operand(self) -> str | None:
+        if self.map is not None:
+            calls = [name for name, _ in self.map.calls]
+            return letter(*self.map.names) or (letter(self.map.names[0]) if self.map.names else None) or letter(*calls)
+        return letter(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A storage that an operand's steps can be verified against: its first byte is put in by `at`."""
+
+    spec: Mapping[str, Any]
+    assumed: tuple[Assumed, ...]
+    why: str
+    mn: int | None = None  # rows that one box or layout holds
+    stage_bytes: int = 0
+
+    def at(self, base: int, seen: View) -> Storage:
+        return storage({**self.spec, "base": base}, seen.bits, seen.major)
+
+
+def pair(stores: list[Store], operands: list[str], given: Mapping[str, str]) -> dict[str, tuple[Store | None, str]]:
+    """Operand → (its store, why). Names decide; without them the order in which a text has them, A before B."""
+    out: dict[str, tuple[Store | None, str]] = {}
+    free = []
+    for name in operands:
+        chosen = given.get(f"storage.{name}")
+        if chosen is not None:
+            found = next((s for s in stores if str(s.piece) == chosen), None)
+            out[name] = (found, "chosen")
+            continue
+        own = [s for s in stores if s.operand == name]
+        if own:
+            out[name] = (own[0], f"it is named {_called(own[0], name)}")
+        else:
+            free.append(name)
+    rest = [s for s in stores if s.operand is None and not any(s is one for one, _ in out.values())]
+    if len(free) == 1 and len(operands) > 1 and len(rest) == 1 and not any(s.operand for s in stores):
+        free = free[:1]
+    for n, name in enumerate(free):
+        if len(rest) > n:
+            only = len(rest) == 1
+            out[name] = (
+                rest[n],
+                "it is the only one" if only and len(free) == 1 else "A’s comes first" if name == "a" else "B’s second",
+            )
+        elif len(rest) == 1 and n:
+            out[name] = (rest[0], "the text has no other")
+        else:
+            out[name] = (None, "")
+    return out
+
+
+def _called(store: Store, name: str) -> str:
+    names = store.map.names if store.map is not None else (store.name,)
+    return next((one for one in names if letter(one) == name), names[0] if names else "")
+
+
+def tile(
+    store: Store, operand: str, seen: View, rows: int, depth: int, given: Mapping[str, str]
+) -> Tile | tuple[Assumed, ...]:
+    """The storage that holds rows × depth elements of an operand, or what has to be given first. LayoutError where a
+    given value is wrong.
+    """
+    if store.map is not None:
+        return _of_map(store, store.map, operand, seen, rows, depth, given)
+    if store.layout is not None:
+        one = store.layout
+        unit = {} if one.unit_bits else {"unit": "elements"}
+        spec = {"kind": "cute", "layout": one.text, **unit}
+        made = storage(spec, seen.bits, seen.major)
+        return Tile(spec, (), f"the CuTe layout {one.whole}", made.mn)
+    assert store.spec is not None
+    return Tile({k: v for k, v in store.spec.items() if k != "base"}, (), "the shared layout of the text")
+
+
+def _of_map(
+    store: Store, one: TensorMap, operand: str, seen: View, rows: int, depth: int, given: Mapping[str, str]
+) -> Tile | tuple[Assumed, ...]:
+    sizes = list(one.box)
+    asked = []
+    for n, size in enumerate(sizes):
+        key = f"box.{store.piece}.{n}"
+        if key in given:
+            sizes[n] = _number(given[key], key)
+        elif size is None:
+            said = one.symbols.get(f"box[{n}]", "")
+            why = f"the text gives it as {said}" if said else "the text does not give it"
+            asked.append(Assumed(key, f"boxDim[{n}] of the tensor map", "", why))
+    if not one.element_bits:
+        return (*asked, Assumed(f"type.{store.piece}", "Element type of the tensor map", "", "the text does not say"))
+    if not sizes:
+        return (Assumed(f"box.{store.piece}.0", "boxDim[0] of the tensor map", "", "the text does not give it"),)
+    key = f"swizzle.{store.piece}"
+    swizzle = given.get(key) or one.swizzle
+    if swizzle is None:
+        asked.append(
+            Assumed(key, "Swizzle of the tensor map", "", one.symbols.get("swizzle", "the text does not give it"),
+                    tuple(WIDTHS))
+        )  # fmt: skip
+    if asked:
+        return tuple(asked)
+    if swizzle not in WIDTHS:
+        raise LayoutError("unknown_swizzle", f"{swizzle} is not read by wgmma.", f"Allowed: {', '.join(WIDTHS)}.", key)
+    return _panels(store, one, [s or 1 for s in sizes], swizzle, operand, seen, rows, depth, given)
+
+
+def _panels(
+    store: Store, one: TensorMap, sizes: list[int], swizzle: str, operand: str, seen: View, rows: int, depth: int,
+    given: Mapping[str, str],
+) -> Tile:  # fmt: skip
+    """Boxes one after the other: along the lines first, then along the inner dimension."""
+    assumed: list[Assumed] = []
+    inner = inner_of(one, operand)
+    key = f"inner.{operand}"
+    if inner is None or key in given:
+        chosen = given.get(key, "").upper() or seen.major
+        if chosen not in ("K", "MN"):
+            raise LayoutError("bad_major", f"{key} is '{given[key]}'.", "Allowed: K, MN.", key)
+        inner = chosen
+        way = "K" if inner == "K" else "M" if operand == "a" else "N"
+        why = f"{operand.upper()} is read {seen.major}-major, and the text does not name the map’s dimensions"
+        assumed.append(Assumed(key, f"Inner dimension of {operand.upper()}’s tensor map", inner, why, ("K", "MN")))
+    else:
+        way = "K" if inner == "K" else "M" if operand == "a" else "N"
+    bits = one.element_bits or seen.bits
+    width = sizes[0] * bits // 8
+    lines = 1
+    for size in sizes[1:]:
+        lines *= size
+    base = one.storage or {}
+    along, across = (depth, rows) if inner == "K" else (rows, depth)
+    total = -(-across // lines) * lines
+    count = -(-along * seen.bits // 8 // width) if width else 1
+    stride = int(base["inner_stride"]) if base.get("kind") == "atoms" and base.get("inner_stride") else width * total
+    held = width if base.get("kind") != "atoms" else int(base["width_bytes"])
+    if base.get("kind") == "atoms":
+        width = held
+    key = f"panel.{operand}"
+    if count > 1 and base.get("kind") != "atoms":
+        if key in given:
+            stride = _number(given[key], key)
+        said = f"the box is {sizes[0]} elements wide, and the steps reach {along}: {count} panels of {sizes[0]}"
+        label = f"Bytes from one panel of {operand.upper()} along {way} to the next"
+        assumed.append(Assumed(key, label, str(stride), f"{said} along {way}, {total} lines each"))
+    spec = {
+        "kind": "atoms", "inner": inner, "width_bytes": width, "outer8_stride": 8 * width, "inner_stride": stride,
+        "line_stride": width, "swizzle": swizzle, "swizzle_by": "address",
+    }  # fmt: skip
+    box = " × ".join(str(size) for size in sizes)
+    name = f" {one.names[0].lstrip('&')}" if one.names else ""
+    return Tile(spec, tuple(assumed), f"the tensor map{name}: box {box}, swizzle {swizzle}",
+                lines if inner == "K" else None, width * total * count)  # fmt: skip
+
+
+def inner_of(one: TensorMap, operand: str) -> str | None:
+    """The dimension along a box's inner side, K or MN, where the names of the tensor's dimensions say so."""
+    named = [set(map(str.lower, _TOKEN.findall(one.symbols.get(f"dims[{n}]", "")))) for n in range(2)]
+    other = {"a": "m", "b": "n"}[operand]
+    has_k = ["k" in names for names in named]
+    has_mn = [other in names for names in named]
+    if has_k == [True, False] or has_mn == [False, True]:
+        return "K"
+    if has_k == [False, True] or has_mn == [True, False]:
+        return "MN"
+    return None
+
+
+def _number(text: str, key: str) -> int:
+    from layouts.reading import number
+
+    return number(text, key, 1, 1 << 20)

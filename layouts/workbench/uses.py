@@ -1,0 +1,277 @@
+"""Which descriptor is given to which operand of which instruction, each time that a text's loops run it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from layouts.reader.code import builders
+from layouts.reader.code.evaluate import Evaluation
+from layouts.reader.code.finding import Assembled, Found, Made
+from layouts.reader.code.values import number
+from layouts.reader.code.word import Int, Linear, Span, symbol
+from layouts.workbench.scan import Mention, Word, mentions, trans_at
+
+MOST = 256  # uses of one text
+_TOKEN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_LETTERS = {"a": "a", "sa": "a", "as": "a", "lhs": "a", "b": "b", "sb": "b", "bs": "b", "rhs": "b"}
+_CALL = re.compile(r"mma|gemm", re.I)  # what a call that takes descriptors is called
+_DESC = re.compile(r"desc", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A descriptor as one use has it: its value, where it was written, what it is called."""
+
+    value: Int
+    span: Span
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One run of an instruction. given: operand → its descriptor; why: what says so; site: where it stands, with the
+    calls around it; loops: (variable, value), outermost first; of: the function it runs in.
+    """
+
+    mention: Mention | None
+    given: Mapping[str, Given]
+    why: Mapping[str, str]
+    site: tuple[Any, ...]
+    loops: tuple[tuple[str, int], ...]
+    of: str
+    order: int
+    assumed: bool = False  # which operand it is
+    computed: bool = True  # by code, whose shifts were seen
+    registers: bool | None = None
+    majors: Mapping[str, str] = field(default_factory=dict)
+
+
+def letter(*names: str) -> str | None:
+    """a or b where names say which operand something belongs to: sA, desc_b, tma_map_A, smem.B; None where they do not,
+    or say both.
+
+    >>> letter("tma_map_A"), letter("smem_b"), letter("sA", "sB"), letter("barrier")
+    ('a', 'b', None, None)
+    """
+    said = {_LETTERS[token.lower()] for name in names for token in _TOKEN.findall(name) if token.lower() in _LETTERS}
+    return said.pop() if len(said) == 1 else None
+
+
+def of_code(made: Evaluation, told: tuple[Mention, ...]) -> list[Use]:
+    """The uses of a text's code: asm statements that were run, else calls that are given descriptors, else the
+    descriptors by themselves.
+    """
+    loose = of_assembled(made.assembled, told)
+    known = {(f.value.const, f.value.pieces): f for f in reversed(made.found)}
+    seen = {g.value for use in loose for g in use.given.values()}
+    calls = [use for use in of_calls(made.made, known, told) if not seen & {g.value for g in use.given.values()}]
+    found = sorted([*loose, *calls], key=lambda use: use.order)
+    return (found or by_themselves(made, told))[:MOST]
+
+
+def of_assembled(ran: Iterable[Assembled], told: tuple[Mention, ...]) -> list[Use]:
+    """asm statements with a wgmma: its operands by their numbers."""
+    out: list[Use] = []
+    parsed: dict[str, Mention | None] = {}
+    for one in ran:
+        if "mma" not in one.text:
+            continue
+        if one.text not in parsed:
+            parsed[one.text] = next((m for m in mentions(one.text) if m.instruction.family.by_descriptor), None)
+        mention = parsed[one.text]
+        if mention is None or len(mention.arguments) < 3:
+            continue
+        registers = bool(mention.registers)
+        given: dict[str, Given] = {}
+        for name, argument in zip("ab", mention.arguments[1:3], strict=True):
+            value, span = _operand(one, argument)
+            if value is not None and not (name == "a" and registers) and _is_word(value):
+                given[name] = Given(value, span, argument)
+        majors: dict[str, str] = {}
+        for name, argument in trans_at(mention.instruction, mention.arguments, registers).items():
+            value, _ = _operand(one, argument)
+            if value is not None and value.known in (0, 1):
+                majors[name] = "MN" if value.known else "K"
+        if given:
+            places = [m.span for m in told if one.span[0] <= m.span[0] < one.span[1]]
+            shifted = replace(mention, span=places[0] if places else one.span)
+            why = {n: f"operand {n} of the asm statement is {g.name}" for n, g in given.items()}
+            site = (one.span, *(span for _, span in one.calls))
+            out.append(
+                Use(shifted, given, why, site, _loops(one.loops), _of(one.calls), one.order, registers=registers,
+                    majors=majors)
+            )  # fmt: skip
+    return out
+
+
+def _operand(one: Assembled, argument: str) -> tuple[Int | None, Span]:
+    """What %3 or %[name] of an asm statement is given, or a number that stands there."""
+    if argument.isdecimal():
+        return Int(int(argument)), one.span
+    found = re.fullmatch(r"%(?:(\d+)|\[(\w+)\])", argument)
+    if not found:
+        return None, one.span
+    at = int(found[1]) if found[1] else one.names.index(found[2]) if found[2] in one.names else len(one.given)
+    if at >= len(one.given):
+        return None, one.span
+    _, value, span = one.given[at]
+    return value, span
+
+
+def _is_word(value: Int) -> bool:
+    """Whether a value is more than a parameter nothing is known of."""
+    return bool(value.const >> 16 & (1 << 46) - 1) or len(value.pieces) > 1 or any(p.shift == 4 for p in value.pieces)
+
+
+def of_calls(made: Iterable[Made], known: Mapping[tuple[int, Any], Found], told: tuple[Mention, ...]) -> list[Use]:
+    """Calls of functions without a body that are given descriptors: the first is A's, the second B's, unless names say
+    otherwise.
+    """
+    out: list[Use] = []
+    for one in made:
+        values = [number(v) if not isinstance(v, str) else None for v in one.term.arguments]
+        words = [v for v in values if v is not None and (v.const, v.pieces) in known and _is_word(v)]
+        if not words or not (_CALL.search(one.term.head) or len(words) > 1):
+            continue
+        inside = [m for m in told if one.term.span[0] <= m.span[0] < one.term.span[1]]
+        others = {m.instruction.ptx: m for m in told if m.instruction.family.by_descriptor}
+        mention = inside[0] if inside else next(iter(others.values())) if others else None
+        registers = mention is not None and mention.registers is True
+        named = [letter(*names(value)) for value in words]
+        letters: list[str | None] = list(named)
+        if len(words) == 2 and None in letters:
+            letters = ["a", "b"] if letters[1] != "a" and letters[0] != "b" else ["b", "a"]
+        elif len(words) == 1 and letters[0] is None:
+            letters = ["b"] if registers else ["a"]
+        given: dict[str, Given] = {}
+        why: dict[str, str] = {}
+        for n, (value, name) in enumerate(zip(words, letters, strict=True)):
+            if name and name not in given:
+                written = known[value.const, value.pieces]
+                given[name] = Given(value, written.span, written.name)
+                place = ("first", "second")[n] if n < 2 else f"{n + 1}th"
+                why[name] = (
+                    f"its address comes from {names(value)[0]}" if named[n]
+                    else "A is in registers" if registers
+                    else f"it is the {place} descriptor that {one.term.head} is given"
+                )  # fmt: skip
+        if given:
+            site = (one.term.span, *(span for _, span in one.calls))
+            unsure = len(words) == 1 and named[0] is None and not registers
+            out.append(
+                Use(mention, given, why, site, _loops(one.loops), _of(one.calls), one.order, unsure,
+                    registers=registers or None, majors=mention.majors if mention else {})
+            )  # fmt: skip
+    return out
+
+
+def by_themselves(made: Evaluation, told: tuple[Mention, ...]) -> list[Use]:
+    """Descriptors that code builds and that no instruction of the text is seen to take."""
+    mention = next((m for m in told if m.instruction.family.by_descriptor), None)
+    registers = mention is not None and mention.registers is True
+    groups: dict[str, list[list[Found]]] = {}
+    for group in builders.groups(made):
+        named = builders.operand_of(group[0].name) or letter(*names(group[0].value))
+        groups.setdefault(named or "", []).append(group)
+    out: list[Use] = []
+    for name, found in groups.items():
+        for n, group in enumerate(found):
+            own = name or ("b" if registers else "ab"[min(n, 1)] if "a" not in groups else "b")
+            for one in group:
+                why = (
+                    f"its name is {group[0].name}" if builders.operand_of(group[0].name)
+                    else f"its address comes from {names(one.value)[0]}" if name
+                    else "A is in registers" if registers
+                    else "the text does not say which operand it is"
+                )  # fmt: skip
+                site = (one.span, *one.calls)
+                given = {own: Given(one.value, one.span, one.name)}
+                out.append(
+                    Use(mention, given, {own: why}, site, _loops(one.loops), f"{group[0].name}", len(out),
+                        not name and not registers, registers=registers or None,
+                        majors=mention.majors if mention else {})
+                )  # fmt: skip
+    return out
+
+
+def of_words(printed: Iterable[Word], told: tuple[Mention, ...]) -> list[Use]:
+    """Printed words: those of one operand are its steps, in their order."""
+    mention = next((m for m in told if m.instruction.family.by_descriptor), None)
+    registers = mention is not None and mention.registers is True
+    words = list(printed)
+    named = [letter(word.label) for word in words]
+    out = []
+    for n, (word, name) in enumerate(zip(words, named, strict=True)):
+        own = name or ("b" if registers else "a")
+        why = f"its label is {word.label}" if name else "A is in registers" if registers else "its label does not say"
+        given = {own: Given(Int(word.word), word.span, word.label)}
+        out.append(
+            Use(mention, given, {own: why}, ("word", n), (), "printed", n, not name and not registers, computed=False,
+                registers=registers or None, majors=mention.majors if mention else {})
+        )  # fmt: skip
+    return out
+
+
+def address(value: Int) -> tuple[Linear | None, bool]:
+    """(the byte address that a descriptor's start was made of, whether it was shifted right by 4); None where the start
+    field is no one expression.
+    """
+    inside = [p for p in value.pieces if p.low < 14]
+    if not inside:
+        return Linear((value.const & 0x3FFF) << 4), True
+    one = inside[0]
+    if len(inside) > 1 or one.low or value.const & 0x3FFF:
+        return None, True
+    if one.shift == 4:
+        return one.source, True
+    if one.shift:
+        return None, True
+    encoded = any("(" in name or _DESC.search(name) for name, _ in one.source.terms)
+    return (one.source.scaled(16), True) if encoded else (one.source, False)
+
+
+def names(value: Int) -> tuple[str, ...]:
+    """What the start address of a descriptor is made of."""
+    line, _ = address(value)
+    return tuple(name for name, _ in line.terms) or ("",) if line is not None else ("",)
+
+
+def _loops(loops: tuple[tuple[str, Int], ...]) -> tuple[tuple[str, int], ...]:
+    """The loops with known values; variables of one name told apart."""
+    out: list[tuple[str, int]] = []
+    for name, value in loops:
+        if value.known is not None:
+            count = sum(name == other.split("'")[0] for other, _ in out)
+            out.append((name + "'" * count, value.known))
+    return tuple(out)
+
+
+def _of(calls: tuple[tuple[str, Span], ...]) -> str:
+    return calls[0][0] if calls else ""
+
+
+def values_of(value: Int, symbols: Mapping[str, int]) -> int | None:
+    """The word for values of its symbols; None where one is missing."""
+    word = value.const
+    for piece in value.pieces:
+        at = evaluated(piece.source, symbols)
+        if at is None:
+            return None
+        word |= (at >> piece.shift & (1 << piece.width) - 1) << piece.low
+    return word & (1 << 64) - 1
+
+
+def evaluated(line: Linear, symbols: Mapping[str, int]) -> int | None:
+    """A linear expression for values of its symbols; None where one is missing."""
+    total = line.const
+    for name, factor in line.terms:
+        if name not in symbols:
+            return None
+        total += factor * symbols[name]
+    return total
+
+
+__all__ = ["Given", "Use", "address", "evaluated", "letter", "of_code", "of_words", "symbol", "values_of"]

@@ -1,0 +1,290 @@
+"""One text → its Bench: pieces found, paired, unrolled and verified."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from layouts import catalog, reading
+from layouts.descriptor import View, view
+from layouts.errors import LayoutError
+from layouts.instruction import Instruction
+from layouts.reader.code import builders, tensor_maps
+from layouts.reader.code.builders import Builder
+from layouts.reader.code.evaluate import Evaluation, evaluate
+from layouts.workbench import judge, pieces, said, scan, uses
+from layouts.workbench.found import Assumed, Bench, Operand, Piece
+from layouts.workbench.order import places
+from layouts.workbench.stores import Store, Tile, pair, tile
+from layouts.workbench.uses import Use, of_code, of_words
+
+LONGEST = 1 << 16
+MOST_GROUPS = 4  # instructions of one text that are verified
+_BLACKWELL = re.compile(r"\btcgen05\.mma\b|\bSM100_MMA_\w+|\bUMMA::", re.I)
+
+
+def bench(text: str, given: Mapping[str, str] | None = None) -> Bench:
+    """What a text holds, verified as far as it says enough.
+
+    given: values for what it leaves open, by the keys of `Bench.assumed` (`at.smem_A`, `inner.a`, `panel.a`,
+    `major.b`, `instruction` …). LayoutError `bad_text` where the text is too long, and for a value that is none; of
+    another key nothing is said.
+
+    >>> bench("desc_a: 0x4000004000010040 \\nwgmma.mma_async.m64n8k16.f32.f16.f16").missing
+    ('The text does not say how A is stored: paste its tensor map or its layout.',)
+    """
+    text = reading.text(text, "text", LONGEST)
+    return _Making(text, dict(given or {})).made()
+
+
+class _Making:
+    """One text on its way to a Bench."""
+
+    def __init__(self, text: str, given: dict[str, str]) -> None:
+        self.text = text
+        self.given = given
+        self.pieces: list[Piece] = []
+        self.stores: list[Store] = []
+        self.assumed: dict[str, Assumed] = {}
+        self.missing: list[str] = []
+        self.symbols: dict[str, int] = {}
+        self.code: Evaluation | None = evaluate(text)
+        self.mentions = tuple(scan.mentions(text))
+
+    def made(self) -> Bench:
+        found = self._read()
+        operands: list[Operand] = []
+        for group in self._groups(found):
+            operands += self._verified(group)
+        used = {n for one in operands for n in (one.descriptor, one.storage) if n is not None}
+        told = tuple(
+            replace(piece, operands=tuple(dict.fromkeys(o.name for o in operands if n in (o.descriptor, o.storage))))
+            if n in used else piece
+            for n, piece in enumerate(self.pieces)
+        )  # fmt: skip
+        if not operands:
+            self._nothing()
+        missing = tuple(dict.fromkeys([*self.missing, *(m for one in operands for m in one.missing)]))
+        line, why = said.headline(operands, told, missing)
+        wrong = any(one.wrong for one in operands) or any(p.notices for p in told if p.kind == "tensor_map")
+        right = bool(operands) and all(one.verdict == "match" for one in operands)
+        verdict = "mismatch" if wrong else "match" if right else "unknown"
+        complete = self.code is None or self.code.complete
+        return Bench(told, tuple(operands), tuple(self.assumed.values()), missing, verdict, line, why, complete)
+
+    # what the text holds ----------------------------------------------------------------------------------------------
+
+    def _read(self) -> list[Use]:
+        """The pieces, and every use of a descriptor."""
+        for one in tensor_maps.named_maps(self.code) if self.code else ():
+            self.stores.append(Store(len(self.pieces), map=one))
+            self.pieces.append(pieces.of_map(one))
+        inside = [piece.spans[0] for piece in self.pieces]
+        for layout in scan.layouts(self.text):
+            if not any(a <= layout.span[0] < b for a, b in inside):
+                self.stores.append(Store(len(self.pieces), layout=layout, name=layout.label))
+                title = layout.whole if len(layout.whole) <= 80 else layout.whole[:79] + "…"
+                facts = {"cute": layout.whole, "label": layout.label}
+                self.pieces.append(Piece("layout", title, (layout.span,), facts))
+        found = list(builders.of_evaluation(self.code)) if self.code else []
+        taken = of_code(self.code, self.mentions) if self.code else []
+        self.built: list[tuple[int, Builder]] = []
+        alike: dict[tuple[Any, ...], list[Builder]] = {}
+        for builder in found:
+            alike.setdefault(pieces.alike(builder), []).append(builder)
+        for same in alike.values():
+            self.built += [(len(self.pieces), builder) for builder in same]
+            self.pieces.append(pieces.of_builders(same))
+        covered = [span for _, one in self.built for span in (one.span, *(s for o in one.origins.values() for s in o))]
+        printed = [w for w in scan.words(self.text) if not any(a <= w.span[0] < b for a, b in covered)]
+        self.printed = len(self.pieces)
+        labels: dict[str, list[scan.Word]] = {}
+        for word in printed:
+            labels.setdefault(scan.plain_label(word.label), []).append(word)
+        self.printed_pieces: dict[str, int] = {}
+        for label, words in labels.items():
+            self.printed_pieces[label] = len(self.pieces)
+            self.pieces.append(pieces.of_words(label, words))
+        if printed and not taken:
+            taken = of_words(printed, self.mentions)
+        seen = set()
+        for mention in self.mentions:
+            key = (mention.instruction.ptx,)
+            spans = tuple(m.span for m in self.mentions if m.instruction is mention.instruction)
+            if key not in seen:
+                seen.add(key)
+                self.pieces.append(pieces.of_mention(mention, spans))
+        return taken
+
+    def _nothing(self) -> None:
+        """Say what is missing where nothing could be verified."""
+        kinds = {piece.kind for piece in self.pieces}
+        if _BLACKWELL.search(self.text):
+            self.missing.append("tcgen05.mma reads descriptors of another format; Lanescope verifies those of wgmma.")
+        if "descriptor" not in kinds:
+            self.missing.append("The text has no matrix descriptor: paste its words, or the code that builds it.")
+        if not any(m.instruction.family.by_descriptor for m in self.mentions):
+            self.missing.append(
+                "The text does not say which wgmma reads the descriptor: paste its PTX line or its CUTLASS atom."
+            )
+
+    # verifying --------------------------------------------------------------------------------------------------------
+
+    def _groups(self, uses: list[Use]) -> list[list[Use]]:
+        """Uses of one instruction in one function; those with most steps first where there are many."""
+        groups: dict[tuple[str, str], list[Use]] = {}
+        for use in uses:
+            ptx = use.mention.instruction.ptx if use.mention else ""
+            of = use.of if any(len(one.given) > 1 for one in uses) else ""
+            groups.setdefault((ptx, of), []).append(use)
+        known = [group for (ptx, _), group in groups.items() if ptx or "instruction" in self.given]
+        return sorted(known, key=lambda group: -len(group))[:MOST_GROUPS]
+
+    def _instruction(self, group: list[Use]) -> Instruction | None:
+        if "instruction" in self.given:
+            found = catalog.named(self.given["instruction"], "instruction")
+            self._assume(Assumed("instruction", "Instruction", found.ptx, "as given"))
+            return found
+        mention = group[0].mention
+        others = dict.fromkeys(m.instruction.ptx for m in self.mentions if m.instruction.family.by_descriptor)
+        if mention is None:
+            return None
+        if len(others) > 1 and not any(use.mention is not None and use.registers is not None for use in group):
+            why = f"the text has {len(others)} instructions"
+            self._assume(Assumed("instruction", "Instruction", mention.instruction.ptx, why, tuple(others)))
+        return mention.instruction
+
+    def _verified(self, group: list[Use]) -> list[Operand]:
+        instruction = self._instruction(group)
+        if instruction is None or not instruction.family.by_descriptor:
+            return []
+        endless = self.code.endless if self.code else frozenset()
+        group = self._named(group)
+        where = places(group, endless)
+        names = [name for name in "ab" if any(name in use.given for use in group)]
+        chosen = pair(self.stores, names, self.given)
+        out = []
+        for name in names:
+            found = judge.turns(group, where, name)
+            try:
+                one = self._operand(instruction, name, found, *chosen[name])
+            except LayoutError as error:
+                if error.field in self.given:
+                    raise
+                self.missing.append(f"{error.message} {error.hint}")
+                continue
+            out.append(one)
+        return out
+
+    def _named(self, group: list[Use]) -> list[Use]:
+        """The uses with the operand that was given, where the text does not say which it is."""
+        unsure = [use for use in group if use.assumed]
+        if not unsure:
+            return group
+        own = next(iter(unsure[0].given))
+        value = self.given.get("operand", own).lower()
+        if value not in ("a", "b"):
+            raise LayoutError("bad_operand", f"operand is '{reading.shown(value)}'.", "Allowed: a, b.", "operand")
+        self._assume(Assumed("operand", "Operand of the descriptor", value, "the text does not say", ("a", "b")))
+        if value == own:
+            return group
+        return [
+            replace(use, given={value: use.given[own]}, why={value: "as given"}) if use.assumed else use
+            for use in group
+        ]
+
+    def _major(self, found: list[judge.Turn], name: str, instruction: Instruction) -> str:
+        told = {use.majors[name] for use in (t.use for t in found) if name in use.majors}
+        key = f"major.{name}"
+        if instruction.operand("a").element.bits != 16:
+            return "K"
+        if len(told) == 1 and key not in self.given:
+            return told.pop()
+        value = self.given.get(key, "K").upper()
+        if value not in ("K", "MN"):
+            raise LayoutError("bad_major", f"{key} is '{reading.shown(value)}'.", "Allowed: K, MN.", key)
+        why = "the text has no imm-trans-" + name
+        self._assume(Assumed(key, f"Major of {name.upper()}", value, why, ("K", "MN")))
+        return value
+
+    def _operand(
+        self, instruction: Instruction, name: str, found: list[judge.Turn], store: Store | None, why: str
+    ) -> Operand:
+        seen = view(instruction, name, self._major(found, name, instruction))
+        rows, depth = judge.extents(found, seen)
+        missing: list[str] = []
+        for one in judge.symbols_of(found, self.given, self.symbols):
+            self._assume(one)
+            if one.missing:
+                missing.append(f"The descriptor of {name.upper()} depends on {one.label}: give its value.")
+        stored: Tile | None = None
+        if store is not None:
+            made = tile(store, name, seen, rows, depth, self.given)
+            if isinstance(made, Tile):
+                stored = made
+                for one in made.assumed:
+                    self._assume(one)
+            else:
+                for one in made:
+                    self._assume(one)
+                    missing.append(f"{one.label} is open: {one.why}.")
+        else:
+            missing.append(f"The text does not say how {name.upper()} is stored: paste its tensor map or its layout.")
+        base, first_k = self._begin(found, name, seen, stored)
+        pitfalls = self.code.warnings if self.code else ()
+        steps = judge.steps(found, seen, stored, self.symbols, base, first_k, pitfalls)
+        fits = judge.fitting(found[0], seen, self.symbols) if stored is None else ()
+        first = found[0]
+        return Operand(
+            name, instruction.ptx, seen.major, first.use.why[name], self._piece_of(found),
+            store.piece if store else None,
+            None if stored is None else {**stored.spec, "base": self._base_of(found, base)},
+            f"{stored.why} ({why})" if stored is not None and why else stored.why if stored else "",
+            tuple(steps), fits, tuple(dict.fromkeys(missing)), (), depth // seen.k,
+            1 + max(t.place.stage for t in found),
+        )  # fmt: skip
+
+    def _base_of(self, found: list[judge.Turn], base: int | None) -> int:
+        begins = judge.bases(found, self.symbols, False)
+        return base if base is not None else begins.get((0, 0), 0)
+
+    def _begin(self, found: list[judge.Turn], name: str, seen: View, stored: Tile | None) -> tuple[int | None, int]:
+        """(the tile's first byte where it is not the first step's start, the first step's k). A printed word may be of
+        any step: what its start lies past the pattern's boundary is taken for K.
+        """
+        key = f"base.{name}"
+        given = reading.number(self.given[key], key, 0, 1 << 18) if key in self.given else None
+        first = found[0]
+        if first.use.computed or stored is None:
+            if given is not None:
+                self._assume(Assumed(key, f"{name.upper()}’s tile begins at", self.given[key], "as given"))
+            return given, 0
+        start = judge.bases(found, self.symbols, False).get((0, 0), 0)
+        mode = stored.at(0, seen).mode
+        pattern = mode.pattern_bytes if mode.chunks > 1 else 16
+        base = start // pattern * pattern if given is None else given
+        why = f"the first start, {start:#x}, taken back to {pattern} bytes" if given is None else "as given"
+        self._assume(Assumed(key, f"{name.upper()}’s tile begins at", hex(base), why))
+        past = start - base
+        step = seen.k * seen.bits // 8
+        k = past // step * seen.k if seen.major == "K" and not past % step and past < mode.width_bytes else 0
+        return base, k
+
+    def _piece_of(self, found: list[judge.Turn]) -> int:
+        """The piece of the descriptor that a turn has."""
+        given = found[0].given
+        if found[0].use.of == "printed":
+            return self.printed_pieces[scan.plain_label(given.name)]
+        upper = given.value.const >> 16
+        names = set(uses.names(given.value))
+
+        def unlike(judged: tuple[int, Builder]) -> tuple[bool, bool, bool]:
+            one = judged[1]
+            return one.known >> 16 != upper, names.isdisjoint(pieces.base(one)), one.name != given.name
+
+        return min(self.built, key=unlike)[0]
+
+    def _assume(self, one: Assumed) -> None:
+        self.assumed.setdefault(one.key, one)

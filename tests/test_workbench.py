@@ -1,0 +1,95 @@
+"""The workbench: whole texts, right ones and ones with a planted mistake, and what is said of every step.
+
+tests/golden/benches holds the texts with what must come of them: per operand a sign a step, . right, x wrong, ? without
+a verdict.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from layouts import causes
+from layouts.errors import LayoutError
+from layouts.reader import ptx
+from layouts.reader.code.builders import builders
+from layouts.workbench import Bench, bench
+
+GOLDEN = Path(__file__).parent / "golden" / "benches"
+SIGNS = {"match": ".", "mismatch": "x", "unknown": "?"}
+
+
+@dataclass(frozen=True)
+class Case:
+    title: str
+    head: dict[str, str]
+    text: str
+
+    def __str__(self) -> str:
+        return self.title
+
+
+def cases() -> list[Case]:
+    out = []
+    for path in sorted(GOLDEN.glob("*.txt")):
+        for section in re.split(r"^=== ", path.read_text(), flags=re.M)[1:]:
+            head, _, text = section.partition("\n---\n")
+            title, *lines = head.split("\n")
+            out.append(Case(title, {k: v.strip() for k, _, v in (line.partition(":") for line in lines)}, text))
+    return out
+
+
+CASES = cases()
+
+
+def signs(made: Bench, name: str) -> str:
+    return "".join(SIGNS[step.verdict] for one in made.operands if one.name == name for step in one.steps)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_every_step_of_a_text(case: Case) -> None:
+    made = bench(case.text)
+    assert (signs(made, "a"), signs(made, "b")) == (case.head.get("a", ""), case.head.get("b", ""))
+    assert made.verdict == case.head["verdict"]
+    if "headline" in case.head:
+        assert made.headline == case.head["headline"]
+    first = [step.causes[0].code for one in made.operands if (step := one.first_wrong) and step.causes]
+    if "cause" in case.head:
+        assert first[0] == case.head["cause"]
+        assert (
+            case.head["cause"] == "k_advance_past_atom"
+            or causes.title(first[0])[4:] in made.headline
+            or (case.head["cause"] == "k_step_missing")
+        )
+    if made.verdict == "mismatch" and any(one.wrong for one in made.operands):
+        assert first and made.detail
+    if "missing" in case.head:
+        assert any(case.head["missing"] in said for said in made.missing), made.missing
+    for piece in made.pieces:
+        assert piece.spans and all(0 <= a < b <= len(case.text) for a, b in piece.spans)
+
+
+def test_there_are_enough_texts_of_both_kinds() -> None:
+    verdicts = [case.head["verdict"] for case in CASES]
+    assert len(CASES) >= 35 and verdicts.count("mismatch") >= 18 and verdicts.count("match") >= 10
+
+
+def test_a_wrong_wgmma_is_refused_by_its_own_name() -> None:
+    with pytest.raises(LayoutError, match=r"wgmma\.mma_async\.sync\.aligned\.m64n64k18") as refused:
+        ptx.read("wgmma.mma_async.sync.aligned.m64n64k18.f32.f16.f16")
+    assert "mma_async.mma_async" not in refused.value.message + refused.value.hint
+    assert ptx.instruction("wgmma.m64n64k16.f32.f16.f16").ptx.startswith("wgmma.mma_async.sync")
+
+
+def test_an_undeclared_name_given_for_a_pointer_counts_elements() -> None:
+    """g++ refuses an integer or another pointer there, so the name is a pointer to the parameter's type."""
+    code = """uint64_t make(%s p) {
+  return (((uint64_t)__cvta_generic_to_shared(p) & 0x3FFFF) >> 4) | 64ull << 32 | 1ull << 62;
+}
+void use() { for (int k = 0; k < 2; ++k) mma(make(sA + k * 16)); }"""
+    for kind, step in (("half*", 32), ("const uint8_t*", 16), ("float*", 64), ("void*", 16), ("uint32_t", 16)):
+        (made,) = builders(code % kind)
+        assert made.start == f"sA + {step}·k", kind
