@@ -241,13 +241,13 @@ class Reach:
 
 
 REACHES = {
-    "rows": Reach("lane l at line l, byte 0 (ldmatrix down a column of chunks)", lambda lane, size: (lane, 0 * lane)),
-    "ldmatrix": Reach("lanes 0–15 at lines 0–15, lanes 16–31 the next 16 bytes (A of m16n8k16)", lambda lane,
+    "rows": Reach("lane l at row l, byte 0 (ldmatrix down a column of chunks)", lambda lane, size: (lane, 0 * lane)),
+    "ldmatrix": Reach("lanes 0–15 at rows 0–15, lanes 16–31 the next 16 bytes (A of m16n8k16)", lambda lane,
     size: (lane % 16, lane // 16 * 16)),
-    "along": Reach("lane l at line 0, element l (a row, coalesced)", lambda lane, size: (0 * lane, lane * size)),
-    "fragment": Reach("lane l at line l div 4, register l mod 4 (fragment by ld.shared.b32)", lambda lane,
+    "along": Reach("lane l at row 0, element l (coalesced)", lambda lane, size: (0 * lane, lane * size)),
+    "fragment": Reach("lane l at row l / 4, register l % 4 (a fragment by ld.shared.b32)", lambda lane,
     size: (lane // 4, lane % 4 * 4)),
-    "columns": Reach("lane l at line l mod 8, chunk l div 8 (8 lines of 64 bytes)", lambda lane,
+    "columns": Reach("lane l at row l % 8, chunk l / 8 (8 rows of 64 bytes)", lambda lane,
     size: (lane % 8, lane // 8 * 16)),
 }  # fmt: skip
 

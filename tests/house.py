@@ -111,7 +111,8 @@ NAMED: dict[str, dict[str, str]] = {
     },
     "kernel": {},
     "memory": {
-        "atoms": "draw",
+        "atoms": "forms",
+        "choices": "forms",
         "descriptors": "facts",
         "editor": "forms",
         "options": "facts",

@@ -10,6 +10,7 @@ from urllib.parse import quote
 import pytest
 from starlette.testclient import TestClient
 
+from app.kit.labels import LABELS
 from app.main import create_app
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -17,7 +18,7 @@ SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32
 WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
 WORD = "/descriptor/wgmma/0x4000004000010100"
 PAGES = (
-    "/smem", "/smem/atoms", f"{WORD}?s_kind=canonical", f"{WORD}?s_kind=rows", f"{WORD}?s_kind=atoms",
+    "/smem", f"{WORD}?s_kind=canonical", f"{WORD}?s_kind=rows", f"{WORD}?s_kind=atoms",
     f"{WORD}?s_kind=cute",
     "/chain?s_kind=canonical", "/chain?s_kind=rows", "/chain?s_kind=atoms", "/chain?s_kind=cute", "/banks",
     "/gpu/run?kind=banks&backend=numpy",
@@ -95,6 +96,18 @@ def test_an_error_begins_with_the_label_of_its_field(client: TestClient, address
         tried += 1
         assert told.startswith((f"{label}:", f"{label} is '!!'")), (name, label, told)
     assert tried >= 2
+
+
+@pytest.mark.parametrize("address", ["/smem", "/smem/atoms"])
+def test_an_error_begins_with_the_label_of_its_segments(client: TestClient, address: str) -> None:
+    """Options that are links stand under the label that an error names them by."""
+    page = client.get(address).text
+    for name, label in LABELS[address.removeprefix("/smem/").strip("/")].items():
+        if name in ("show", "plain") and address.endswith("atoms"):
+            continue
+        told = alert(client.get(f"{address}?{name}=!!").text)
+        assert told.startswith((f"{label}:", f"{label} is '!!'")), (name, label, told)
+        assert f'aria-label="{label}"' in page or f"<label>{label} <input" in page or f">{label} <select" in page, name
 
 
 @pytest.mark.parametrize("name", sorted(FREE - {"title", "compare"}))

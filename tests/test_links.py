@@ -75,6 +75,9 @@ def said(page: str, name: str, value: str) -> bool:
                 return True
         elif _value(field[0], "") == value:
             return True
+    for href in re.findall(r'<a href="([^"]*)" aria-current="true">', page):  # segments: the one chosen says its own
+        if value in dict.fromkeys(v for n, v in parse_qsl(urlsplit(unescape(href)).query) if n == name):
+            return True
     return False
 
 

@@ -162,9 +162,9 @@ def test_wrong_options_are_named_and_the_picture_stays(client: TestClient, query
     page = client.get(f"/smem?{query}")
     label = LABELS["smem"][field]
     assert page.status_code == 422 and re.search(rf'role="alert">{label}(: | is )', page.text)
-    assert "drawn in the usual way" in page.text and '<div id="stage"' in page.text
+    assert "drawn in the usual way" in page.text and 'data-drawing="whole"' in page.text
     if "mn=1024" in query:
-        assert 'value="1024"' in page.text and "(mn×k), 1024 B, 128×1 of them" in page.text
+        assert 'value="1024"' in page.text and "1024×64 elements of" in page.text
     refused = client.get(f"/smem.svg?{query}", headers={"accept": "application/json"})
     assert refused.status_code == 422
 
@@ -174,7 +174,7 @@ def test_a_wrong_option_of_the_atoms_leaves_them_drawn(client: TestClient) -> No
     assert (
         page.status_code == 200
         and f"{LABELS['atoms']['element_bits']} is 4" in page.text
-        and page.text.count("<figure>") >= 8
+        and page.text.count("<figure class") >= 8
     )
 
 
@@ -182,15 +182,15 @@ def test_the_state_of_the_picture_is_in_its_address(client: TestClient) -> None:
     query = "major=MN&swizzle=64B&mn=64&k=16&down=mn&unit=element&number=memory&show=tile&plain=1"
     page = client.get(f"/smem?{query}").text
     links = [unescape(link) for link in re.findall(r'href="(/smem\.\w+\?[^"]+)"', page)]
-    assert len(links) == 6 and all(set(query.split("&")) <= set(link.partition("?")[2].split("&")) for link in links)
+    assert len(links) == 7 and all(set(query.split("&")) <= set(link.partition("?")[2].split("&")) for link in links)
     svg = client.get(links[0])
     assert (
         svg.status_code == 200
         and "1 cell = one 16-bit element" in svg.text
         and "memory" not in re.sub(r"<desc>.*?</desc>", "", svg.text)
     )
-    for value in ("mn", "element", "memory", "tile", "1"):
-        assert f'<option value="{value}" selected>' in page
+    chosen = re.findall(r'aria-current="true">([^<]+)</a>', page)
+    assert chosen[-5:] == ["M or N", "element", "memory index", "tile", "before the swizzle"]
     text = client.get(f"/smem.txt?{query}").text.splitlines()
     assert text[2].split()[:3] == ["mn", "k", "0"] and len(text) == 3 + 64
 
@@ -243,7 +243,7 @@ def test_the_page_of_the_atoms_opens_from_the_guide_and_takes_its_options(client
         assert 'href="/smem/atoms"' in client.get(f"/guide/{slug}").text, slug
     for query in ("", "?down=k&unit=element&number=logical", "?element_bits=8", "?element_bits=32&number=none"):
         page = client.get("/smem/atoms" + query)
-        assert page.status_code == 200 and page.text.count("<figure>") == (16 if "bits" not in query else 8), query
+        assert page.status_code == 200 and page.text.count("<figure class") == (16 if "bits" not in query else 8), query
         for link in set(re.findall(r'href="(/smem\?[^"]+)"', page.text)):
             assert client.get(unescape(link)).status_code == 200
     with pytest.raises(LayoutError):

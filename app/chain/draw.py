@@ -55,7 +55,8 @@ def operand_svg(found: chain.Chain) -> str:
             r, c = int(op.rows[thread, value]), int(op.coords["col"][thread, value])
             good[r, c] = ok
             texts[r][c] = f"T{thread}:{value}" if ok else f"✗T{thread}:{value}"
-    return marks.drawn(f"{op.name.upper()}: thread and value of each element; ✗ gets another", ~good, texts)["svg"]
+    wrong = "" if good.all() else "; ✗ gets another element"
+    return marks.drawn(f"{op.name.upper()}: thread and value of each element{wrong}", ~good, texts)["svg"]
 
 
 def lanes_svg(found: chain.Chain) -> str:

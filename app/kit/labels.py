@@ -14,13 +14,13 @@ STORED = {
     "storage.swizzle_by": "XOR applied to", "storage.layout": "CuTe layout (mn, k)", "storage.unit": "Unit",
     "storage.base": "First byte",
 }  # fmt: skip
-DRAWN = {"down": "rows run along", "unit": "a cell is", "number": "numbers", "show": "show", "plain": "memory"}
+DRAWN = {"down": "Rows run along", "unit": "One cell is", "number": "Numbers", "show": "Show", "plain": "Memory"}
 SIDES = {"a": "A stored", "b": "B stored", "d": "D options"}  # options of a whole product
 STEPS = {"row": "element of D: row", "col": "column", "product": "product", "seed": "seed of random numbers", "c": "C"}
 LABELS = {
-    "smem": {"element_bits": "element bits", "mn": "MN", "k": "K", "rows": "instruction rows",
-    "order": "atoms first along", **DRAWN},
-    "atoms": {"element_bits": "element bits", **DRAWN},
+    "smem": {"element_bits": "Element bits", "major": "Major", "swizzle": "Swizzle", "mn": "Tile M or N", "k": "Tile K",
+    "rows": "Rows of one instruction", "order": "Atoms first along", "base": "First byte", **DRAWN},
+    "atoms": {"element_bits": "Element bits", **DRAWN},
     "descriptor": {
         "descriptor": "word", **{f.amount: f.label for f in reversed(WGMMA.fields)},
         "instruction": "Instruction", "operand": "Operand", "major": "Read as",

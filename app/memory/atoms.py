@@ -9,14 +9,16 @@ from dataclasses import replace
 
 from app.kit import links
 from app.kit.fact import Json
+from app.memory.choices import of_look
 from app.memory.options import LOOK
 from app.memory.tiles import LABELLED, Look, look_of, tile_figure
 from layouts.errors import LayoutError
 from layouts.reading import number
 from layouts.render.svg import svg
-from layouts.swizzle import BY_WIDTH, mode
+from layouts.swizzle import BY_WIDTH, Mode, mode
+from layouts.table.descriptors import WGMMA
 from layouts.tile_map import DOWN, NUMBERS, UNITS, strides
-from layouts.tiling import Tile
+from layouts.tiling import DEFAULT_ORDER, Tile
 
 BITS = (16, 8, 32)
 # (major, mode, mn, k) in 16-bit elements: a tile for each of the four meanings of LBO and SBO.
@@ -32,11 +34,19 @@ def context(query: Mapping[str, str]) -> Json:
         look, bits = _read(given)
     except LayoutError as wrong:
         error, (look, bits) = wrong, _read(DEFAULTS)
-    majors = ("K", "MN") if bits == 16 else ("K",)
+    majors = tuple(major for major in DEFAULT_ORDER if fits(major, bits))
     return {
         "given": given,
         "error": error,
-        "choices": {"element_bits": tuple(map(str, BITS)), "down": DOWN, "unit": UNITS, "number": NUMBERS},
+        "look": look,
+        "segments": of_look(
+            "atoms",
+            {"element_bits": str(bits), **{name: getattr(look, name) for name in ("down", "unit", "number")}},
+            {"element_bits": tuple(map(str, BITS)), "down": DOWN, "unit": UNITS, "number": NUMBERS},
+            "/smem/atoms",
+            {name: value for name, value in given.items() if not error and value != DEFAULTS[name]},
+        ),
+        "modes": [mode_facts(width, bits) for width in BY_WIDTH],
         "atoms": [
             (major, [atom(Tile(bits, major, width, *width.atom(bits, major)), look) for width in BY_WIDTH])
             for major in majors
@@ -45,6 +55,27 @@ def context(query: Mapping[str, str]) -> Json:
             case(major, swizzle, mn, k * 16 // bits, bits, look) for major, swizzle, mn, k in CASES if major in majors
         ],
     }
+
+
+def mode_facts(width: Mode, bits: int) -> Json:
+    """One mode in numbers: its atoms, what it changes of an address, and its code in a descriptor and a tensor map."""
+    terms = width.swizzle().terms()
+    (low, read), (high, last) = (terms[0], terms[-1]) if terms else ((0, 0), (0, 0))
+    spans = (str(low), str(read)) if len(terms) == 1 else (f"{low}–{high}", f"{read}–{last}")
+    return {
+        "name": width.name,
+        "atoms": {major: "×".join(map(str, width.atom(bits, major))) for major in ("K", "MN") if fits(major, bits)},
+        "bytes": width.pattern_bytes,
+        "cute": str(width.swizzle(8)),
+        "xor": f"{'bits' if len(terms) > 1 else 'bit'} {spans[0]} ^= {spans[1]}" if terms else "",
+        "code": WGMMA.codes[width],
+        "tma": width.tma,
+    }
+
+
+def fits(major: str, bits: int) -> bool:
+    """Whether wgmma reads elements of this size with this major."""
+    return major == "K" or bits == 16
 
 
 def _read(given: Mapping[str, str]) -> tuple[Look, int]:

@@ -41,12 +41,8 @@ WORDS = {
 USED = {kind: tuple(name for name in names if name not in ("element_bits", "major")) for kind, names in KEYS.items()}
 
 
-# What the forms say of the order of the atoms; "" is the engine's default.
-ORDERS = {
-    "": "as CUTLASS: " + ", ".join(f"{order} for {major}-major" for major, order in DEFAULT_ORDER.items()),
-    "mn": "mn",
-    "k": "k",
-}
+# What the forms say of the order of the atoms; "" is the engine's default, layouts.tiling.DEFAULT_ORDER.
+ORDERS = {"": "CUTLASS's order", "mn": "M or N", "k": "K"}
 
 
 def stored_so(query: dict[str, str], spec: dict[str, Any]) -> str:

@@ -6,22 +6,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
 from app.kernel import facts as programs
 from app.kit import links
 from app.kit.encode import dumps
+from app.memory import choices
 from app.memory import facts as memory
 from app.memory.options import LOOK
 from app.memory.storage import ORDERS
-from app.memory.tiles import LABELLED, LOOKS, look_of, tile_figure
+from app.memory.tiles import LABELLED, LOOKS, Look, look_of, numbered, tile_figure
 from layouts import catalog
 from layouts.descriptor import WGMMA
 from layouts.errors import LayoutError
 from layouts.render.svg import svg
-from layouts.tiling import ELEMENT_BITS, Tile
-from layouts.view import Figure, Panel
+from layouts.slices import stride_words
+from layouts.tile_map import DOWN, TileMap, strides
+from layouts.tiling import Tile
+from layouts.view import Panel
 
 
 def context(query: Mapping[str, str]) -> dict[str, Any]:
@@ -36,32 +40,40 @@ def context(query: Mapping[str, str]) -> dict[str, Any]:
         out |= {"error": error, "instead": "Below: the default tile."}
         tile, rows = memory.tile_of({})
     try:
-        drawing = tile_figure(tile, look_of(looks), rows)
+        look = look_of(looks)
+        cells = TileMap(tile, look.down, look.unit)
     except LayoutError as error:
         out |= {"error": out["error"] or error, "instead": "Below: drawn in the usual way."}
-        drawing = tile_figure(tile, None, rows)
+        look = Look()
+        cells = TileMap(tile)
     facts = memory.tile_facts(tile, rows)
-    figure = drawing.figure
+    kept = {name: value for name, value in asked.items() if name in LOOK or name == "rows"}
+    offered = {name: DOWN if name == "down" else values for name, values in LOOKS.items()}
+    if tile.mode.chunks == 1:
+        del offered["plain"]  # nothing is swizzled
+    now = {**{name: getattr(look, name) for name in LOOKS}, "plain": str(int(look.plain))}
+    now["down"] = "mn" if cells.rows_are_mn else "k"
+    reading, operand = reader(tile, rows)
+    pictures = [picture("whole", tile, look, rows)]
+    if closer(cells):
+        pictures.insert(0, picture("atom", replace(tile, mn=tile.atom[0], k=tile.atom[1]), look, rows=0))
     out |= {
         "tile": tile,
         "orders": ORDERS,
         "facts": facts,
-        "looks": LOOKS,
-        "wide": figure.width > 1100,
-        "whole": whole(
-            reader(tile, rows)[0], programs.with_tile(catalog.find(reader(tile, rows)[0]), reader(tile, rows)[1], tile)
-        ),
-        "element_bits": ELEMENT_BITS,
+        "words": stride_words(tile),
+        "whole": whole(reading, programs.with_tile(catalog.find(reading), operand, tile)),
+        "presets": choices.presets(tile, kept),
+        "fields": choices.of_tile(tile, rows, kept),
+        "kept": kept,
+        "drawn": choices.of_look("smem", now, offered, "/smem", choices.of(tile) | kept),
+        "look": look,
         "mode_code": WGMMA.codes[tile.mode],
+        "xor": tile.mode.swizzle().terms(),
+        "unread": [stride.name for stride in strides(tile, rows) if not stride.read],
         "steps": [(step, step_query(tile, rows, step.k)) for step in facts.k_steps],
-        "svg": svg(
-            figure,
-            title="tile and memory",
-            palette=None,
-            labels_up_to=2 * LABELLED,
-            extra=drawing.extra + "".join(marker(p) for p in figure.panels),
-        ),
-        "data": dumps(drawing.script() | {"panels": places(figure)}).decode(),
+        "pictures": pictures,
+        "data": dumps({"drawings": [one.pop("script") for one in pictures]}).decode(),
         "units": [
             ("16-byte chunks", facts.cute.chunks),
             ("elements", facts.cute.elements),
@@ -70,6 +82,46 @@ def context(query: Mapping[str, str]) -> dict[str, Any]:
         ],
     }
     return out
+
+
+MOST_PLAIN = 256  # cells of a swizzled tile beside which its atom is not drawn again
+
+
+def closer(cells: TileMap) -> bool:
+    """Whether one atom is drawn larger, with its numbers: where the tile has several and the whole is dense."""
+    swizzled = cells.tile.mode.chunks > 1 and cells.rows * cells.cols > MOST_PLAIN
+    return cells.tile.atoms != (1, 1) and (swizzled or not numbered(cells.rows, cells.cols))
+
+
+def picture(name: str, tile: Tile, look: Look, rows: int) -> dict[str, Any]:
+    """A tile as the page shows it: its cells and its memory, each an SVG of its own with what is said above it, and the
+    numbers for the script. rows: those of one instruction, 0 for the tile's own.
+    """
+    titles = {"logical": f"Tile, {tile.mn}×{tile.k}", "memory": "Shared memory"}
+    if name == "atom":
+        piece = "core matrix" if tile.mode.chunks == 1 else "atom"
+        titles = {"logical": f"One {piece}, {tile.mn}×{tile.k}", "memory": f"Its {tile.bytes:,} bytes"}
+    if look.plain and tile.mode.chunks > 1:
+        titles["memory"] += " before the swizzle"
+    wanted = ("tile", "memory") if look.show == "both" else (look.show,)
+    panels, places = [], []
+    for show in wanted:
+        drawing = tile_figure(tile, replace(look, show=show), rows, titled=False)
+        (panel,) = drawing.figure.panels
+        about = "1 row = 128 B = 32 banks"
+        if show == "tile":
+            here, there = ("M or N", "K") if drawing.map.rows_are_mn else ("K", "M or N")
+            about = f"{here} down, {there} across"
+        cell = "16 B" if look.unit == "chunk" else f"one {tile.element_bits}-bit element"
+        drawn = svg(
+            drawing.figure, title=titles[panel.name], palette=None, labels_up_to=LABELLED,
+            extra=drawing.extra + marker(panel),
+        )  # fmt: skip
+        panels.append(
+            {"name": panel.name, "title": titles[panel.name], "about": f"{about}, 1 cell = {cell}", "svg": drawn}
+        )
+        places.append(place_of(panel))
+    return {"name": name, "panels": panels, "script": drawing.script() | {"name": name, "panels": places}}
 
 
 READERS = {
@@ -129,21 +181,18 @@ def step_query(tile: Tile, rows: int, k: int) -> str:
 
 def marker(panel: Panel) -> str:
     return (
-        f'<rect id="mark-{panel.name}" width="{panel.cell_width:.2f}" height="{panel.cell_height:.2f}" fill="none"'
+        f'<rect data-mark="{panel.name}" width="{panel.cell_width:.2f}" height="{panel.cell_height:.2f}" fill="none"'
         ' stroke="var(--ink)" stroke-width="2.5" visibility="hidden"/>'
     )
 
 
-def places(figure: Figure) -> list[dict[str, Any]]:
-    return [
-        {
-            "name": p.name,
-            "rows": p.rows,
-            "cols": p.cols,
-            "x": p.x,
-            "y": p.y,
-            "cell_width": p.cell_width,
-            "cell_height": p.cell_height,
-        }
-        for p in figure.panels
-    ]
+def place_of(panel: Panel) -> dict[str, Any]:
+    return {
+        "name": panel.name,
+        "rows": panel.rows,
+        "cols": panel.cols,
+        "x": panel.x,
+        "y": panel.y,
+        "cell_width": panel.cell_width,
+        "cell_height": panel.cell_height,
+    }

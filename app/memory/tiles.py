@@ -69,7 +69,10 @@ class TileDrawing:
             "mn": cells.mn, "k": cells.k, "last": (cells.k if tile.major == "K" else cells.mn) + cells.span - 1,
             "before": before, "after": after, "bank": banks, "last_bank": last_banks,
         }  # fmt: skip
-        xor = ", ".join(f"bit {bit} ^= bit {other}" for bit, other in swizzle.terms()) or "no XOR in mode none"
+        xor = (
+            ", ".join(f"bit {bit} ^= bit {other}" for bit, other in swizzle.terms())
+            or "no swizzle: the address is not changed"
+        )
         return {
             "cells": {name: array.ravel() for name, array in numbers.items()},
             "place": self.place.ravel(),
@@ -85,8 +88,8 @@ class TileDrawing:
                 "bank": "bank {bank}",
                 "banks": "banks {bank} to {last_bank}",
                 "cell": (
-                    f"{cells.unit}: {{place}}\nbefore {{before}} = 0x{{before_hex}}\n{{before_bits}}\n"
-                    f"after  {{after}} = 0x{{after_hex}}\n{{after_bits}}\n{xor}\n{{banks}}"
+                    f"{cells.unit}: {{place}} · {{banks}}\nbefore {{before_bits}} = 0x{{before_hex}} = {{before}}\n"
+                    f"after  {{after_bits}} = 0x{{after_hex}} = {{after}}\n{xor}"
                 ),
                 "spoken": f"{cells.unit} {{place}}: address {{after}}, {{banks}}",
             },
@@ -148,11 +151,11 @@ def tile_figure(
     stacked = bool(panels) and panels[0].width > _WIDEST
     if look.show != "tile":
         x = _LEFT + max(panels[0].width + _GAP, 7.4 * len(panels[0].title) + 24) if panels and not stacked else _LEFT
-        y = _TOP + panels[0].height + 78 if stacked else _TOP
+        y = _TOP + panels[0].height + 78 if stacked else _TOP if titled else 18.0
         memory_wide, memory_tall = _cell(high, per_line)
         if panels and not stacked:
             memory_tall = panels[0].cell_height if high <= cells.rows else memory_tall
-        title = f"memory{' before the swizzle' if look.plain else ''}, 1 row = 128 B, 1 cell = {size}"
+        title = f"memory{' before the swizzle' if look.plain else ''}, 1 row = 128 B, 1 cell = {size}" if titled else ""
         panels.append(
             Panel("memory", title, high, per_line, x, y, memory_wide, memory_tall, None, beside, held_texts, of=8)
         )
@@ -168,9 +171,14 @@ def tile_figure(
 def _cell(rows: int, cols: int) -> tuple[float, float]:
     """A cell's width and height: large enough for a number where there are not too many of them."""
     wide, tall = min(34.0, 500 / cols), min(19.0, max(3.0, 620 / rows))
-    if rows * cols <= LABELLED and cols * 22 <= 1500 and rows <= 128:
+    if numbered(rows, cols):
         return max(wide, 22.0), max(tall, 11.0)
     return wide, tall
+
+
+def numbered(rows: int, cols: int) -> bool:
+    """Whether so many cells are drawn large enough for a number."""
+    return rows * cols <= LABELLED and cols * 22 <= 1500 and rows <= 128
 
 
 def _on(panel: Panel, tile: Tile, cells: TileMap, rows: int, ink: str, line: str) -> str:

@@ -35,7 +35,8 @@ PAGES = (
     "/i/mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32", "/i/ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16",
     "/i/mma.m16n8k12.row.col.f32.f16.f16.f32", f"/metadata/{SPARSE}", f"/steps/{MMA}", f"/steps/{WGMMA}",
     f"/kernel/{WGMMA}", "/descriptor", "/descriptor/wgmma/0x4000004000010100", MISMATCH,
-    "/smem", "/smem?element_bits=8&major=MN&swizzle=64B&mn=128&k=64", "/smem/atoms", "/banks",
+    "/smem", "/smem?major=MN&mn=128&base=0x1000", "/smem?swizzle=none&mn=256&k=64",
+    "/smem?element_bits=8&major=MN&swizzle=64B&mn=128&k=64", "/smem/atoms", "/banks",
     "/banks?access=ldmatrix.x4&pattern=rows&row_bytes=128", "/chain", f"/reuse?from={MMA}&to={MMA}", "/compare",
     f"/compare?left={MMA}/a&right={MMA}/b", "/diagram", f"/diagram?ptx={MMA}&operand=a", "/gallery", "/gpu",
     "/guide", "/guide/five-minutes", "/guide/swizzle", "/guide/descriptor-fields",
@@ -60,6 +61,15 @@ CUT_OFF = """() => {
     while (inner && getComputedStyle(inner).overflowX === "visible") inner = inner.parentElement;
     if (!inner && box.right > innerWidth + 1) found.push(`${name} ends at ${box.right}`);
     if (e.matches("select") && more) found.push(`${name} hides its choice`);
+    const text = e.matches("select") ? e.selectedOptions[0]?.label : null;
+    if (text) {
+      const brush = document.createElement("canvas").getContext("2d"), px = (v) => parseFloat(v) || 0;
+      brush.font = `${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
+      const arrow = style.appearance === "none" ? 0 : 16;
+      const room = e.clientWidth - px(style.paddingLeft) - px(style.paddingRight) - arrow;
+      const needs = brush.measureText(text).width;
+      if (needs > room + 1) found.push(`"${text}" needs ${Math.ceil(needs)} px of ${Math.floor(room)} in ${e.name}`);
+    }
   }
   return found.slice(0, 8);
 }"""
@@ -137,3 +147,14 @@ def test_a_page_that_is_too_wide_or_moves_is_noticed(open_page: Open) -> None:
     }""")
     page.evaluate(TWO_FRAMES)
     assert moved(page) and len(cut_off(page, 390)) > 1
+
+
+def test_a_choice_that_does_not_fit_its_select_is_noticed(open_page: Open) -> None:
+    page = open_page("/chain", wait=False)
+    assert cut_off(page, 1440) == []
+    page.evaluate("""() => {
+      const select = document.querySelector("main select");
+      select.style.maxWidth = "8rem";
+      select.selectedOptions[0].label = "a text that is much longer than the select in which it stands";
+    }""")
+    assert any("a text that is much longer" in found for found in cut_off(page, 1440))

@@ -1,0 +1,152 @@
+"""What the pages of tiles offer as one click: common tiles, and each option with the sizes it needs. No framework."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from app.kit import links
+from app.kit.labels import LABELS
+from app.memory.options import LOOK
+from app.memory.presets import thumbnail
+from layouts.descriptor import View
+from layouts.errors import LayoutError
+from layouts.swizzle import BY_WIDTH, mode
+from layouts.tiling import DEFAULT_ORDER, ELEMENT_BITS, Tile
+
+Asked = dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of several that exclude each other. href: "" where it cannot be chosen, `why` then says why not."""
+
+    text: str
+    href: str
+    on: bool
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """A row of segments under the label of its field."""
+
+    label: str
+    choices: tuple[Choice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Common:
+    """A tile that many kernels use: one row a preset."""
+
+    title: str
+    about: str
+    bits: int
+    major: str
+    swizzle: str
+    mn: int
+    k: int
+
+    @property
+    def tile(self) -> Tile:
+        return Tile(self.bits, self.major, mode(self.swizzle), self.mn, self.k)
+
+
+COMMON = (
+    Common("f16, K-major, 128B", "64×64, one TMA box", 16, "K", "128B", 64, 64),
+    Common("f16, MN-major, 128B", "128×64, two panels", 16, "MN", "128B", 128, 64),
+    Common("f16, K-major, 64B", "128×32, a short K", 16, "K", "64B", 128, 32),
+    Common("Core matrices", "64×64, no swizzle", 16, "K", "none", 64, 64),
+    Common("fp8, K-major, 128B", "64×128, one byte each", 8, "K", "128B", 64, 128),
+    Common("tf32, K-major, 128B", "64×32, four bytes each", 32, "K", "128B", 64, 32),
+)
+
+
+def of(tile: Tile) -> Asked:
+    """A tile's parameters as the page's address has them; the order is left out where it is the usual one."""
+    order = "" if tile.order == DEFAULT_ORDER[tile.major] else tile.order
+    asked = {
+        "element_bits": str(tile.element_bits), "major": tile.major, "swizzle": tile.mode.name,
+        "mn": str(tile.mn), "k": str(tile.k), "order": order, "base": hex(tile.base) if tile.base else "",
+    }  # fmt: skip
+    return {name: value for name, value in asked.items() if value}
+
+
+def presets(tile: Tile, kept: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The common tiles with their thumbnails. kept: how the picture is drawn, which stays."""
+    out = []
+    for row in COMMON:
+        asked = of(row.tile)
+        spec = {"kind": "canonical", "swizzle_by": "address", "order": "", **asked}
+        seen = View(row.mn, row.tile.step(), row.bits, row.major)
+        on = of(tile) == asked
+        href = links.smem(asked | {name: value for name, value in kept.items() if name in LOOK})
+        out.append({"row": row, "href": href, "on": on, "thumb": thumbnail(spec, seen)})
+    return out
+
+
+def fitted(tile: Tile, name: str, value: str) -> Asked:
+    """The tile's parameters with one of them changed, the sizes rounded up to whole atoms; LayoutError where there is
+    no such tile.
+    """
+    asked = of(tile) | {name: value}
+    width, bits = mode(asked["swizzle"]), int(asked["element_bits"])
+    if name == "major":
+        asked.pop("order", None)
+    atom = width.atom(bits, asked["major"])
+    mn, k = (-(-size // unit) * unit for size, unit in zip((tile.mn, tile.k), atom, strict=True))
+    return of(Tile(bits, asked["major"], width, mn, k, asked.get("order", ""), tile.base))
+
+
+def of_tile(tile: Tile, rows: int, kept: Mapping[str, str]) -> list[Choices]:
+    """Element, major and swizzle, each leading to the nearest tile that has it. kept: the rest of the address."""
+    fields = {
+        "element_bits": (str(tile.element_bits), [(str(b), "1 (b1)" if b == 1 else str(b)) for b in ELEMENT_BITS]),
+        "major": (tile.major, [(major, f"{major}-major") for major in DEFAULT_ORDER]),
+        "swizzle": (tile.mode.name, [(width.name, width.name) for width in BY_WIDTH]),
+    }
+
+    def leading(name: str, value: str) -> str:
+        asked = fitted(tile, name, value)
+        held = {"rows": str(rows)} if "rows" in kept and rows <= int(asked["mn"]) else {}
+        return links.smem(asked | held | {one: text for one, text in kept.items() if one in LOOK})
+
+    return [_choices("smem", name, now, pairs, leading) for name, (now, pairs) in fields.items()]
+
+
+WORDS = {
+    "mn": "M or N", "k": "K", "chunk": "16-byte chunk", "element": "element", "logical": "logical index",
+    "memory": "memory index", "none": "none", "both": "both", "tile": "tile", "0": "swizzled",
+    "1": "before the swizzle",
+}  # fmt: skip
+SHOWN_WORDS = {"memory": "memory"}  # of the option `show`
+
+
+def of_look(page: str, now: Mapping[str, str], allowed: Mapping[str, Iterable[str]], path: str, kept: Asked
+) -> list[Choices]:  # fmt: skip
+    """How a picture is drawn, one row of segments an option. now: the value of each; kept: the rest of the address."""
+    out = []
+    for name, values in allowed.items():
+
+        def leading(name: str, value: str) -> str:
+            return f"{path}?{urlencode(kept | {name: value})}"
+
+        pairs = [(value, SHOWN_WORDS.get(value, WORDS[value]) if name == "show" else WORDS.get(value, value))
+                 for value in values]  # fmt: skip
+        out.append(_choices(page, name, now[name], pairs, leading))
+    return out
+
+
+def _choices(
+    page: str, field: str, now: str, pairs: Iterable[tuple[str, str]], leading: Callable[[str, str], str]
+) -> Choices:
+    return Choices(LABELS[page][field], tuple(_choice(text, value, now, field, leading) for value, text in pairs))
+
+
+def _choice(text: str, value: str, now: str, field: str, leading: Callable[[str, str], str]) -> Choice:
+    try:
+        return Choice(text, leading(field, value), value == now)
+    except LayoutError as error:
+        return Choice(text, "", value == now, f"{error.message} {error.hint}")
