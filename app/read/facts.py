@@ -6,7 +6,18 @@ from typing import Annotated, Any, Literal
 
 from app.kit.fact import Says, fact
 
-Kind = Literal["instruction", "descriptor", "builder", "tensor_map", "layout", "topic", "unknown"]
+Kind = Literal[
+    "instruction",
+    "descriptor",
+    "builder",
+    "tensor_map",
+    "layout",
+    "tiled_mma",
+    "tiled_copy",
+    "triton",
+    "topic",
+    "unknown",
+]
 
 
 @fact
@@ -23,7 +34,9 @@ class Meaning:
             " builder: fields, start (bytes, or the name of the free symbol), format, word (null where the start is"
             " free), warnings. tensor_map: storage, element_bits, box (innermost first), swizzle."
             " layout: cute, swizzle, element_bits, shape, stride, modes, size, cosize, storage."
-            " topic: page. What the text leaves open is null and named in undetermined."
+            " tiled_mma: threads, tile_mnk, atom_mnk, permutation, candidates, body. tiled_copy: threads,"
+            " values_per_thread, tiler_mn, element_bits, ptx, body. triton: attribute, params, candidates, operand,"
+            " body. topic: page. What the text leaves open is null and named in undetermined."
         ),
     ]
     notices: Annotated[tuple[str, ...], Says("What to look at; for an unknown text what was understood.")]

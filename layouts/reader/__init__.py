@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from layouts import reading
 from layouts.errors import LayoutError
-from layouts.reader import cutlass, fragment, layout, ptx, sass, word
+from layouts.reader import cutlass, fragment, layout, operations, ptx, sass, tiled_copy, tiled_mma, triton, word
 from layouts.reader.code import rows as code
 from layouts.reader.found import Found
 
@@ -28,8 +28,24 @@ class Recogniser:
 
 
 RECOGNISERS = (  # a text that two of them claim belongs to the first
+    Recogniser(
+        "a TiledMMA of CuTe, in C++, in Python or as it is printed",
+        "make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, Layout<Shape<_2,_2>>{}, Tile<_32,_32,_16>{})",
+        tiled_mma.read,
+    ),
+    Recogniser(
+        "a TiledCopy of CuTe, likewise",
+        "make_tiled_copy(Copy_Atom<DefaultCopy, half_t>{}, Layout<Shape<_32,_8>>{}, Layout<Shape<_1,_8>>{})",
+        tiled_copy.read,
+    ),
+    Recogniser(
+        "a layout of Triton or Gluon",
+        "#ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>",
+        triton.read,
+    ),
     Recogniser("a line of PTX, bare or inside an asm statement", "wgmma.mma_async.m64n256k16.f32.bf16.bf16", ptx.read),
     Recogniser("a CUTLASS MMA or copy atom", "SM90_64x128x16_F32BF16BF16_SS", cutlass.read),
+    Recogniser("an operation of CuTe's Python DSL", "warp.LdMatrix8x8x16bOp(num_matrices=4)", operations.read),
     Recogniser(
         "a wmma fragment of CUDA C++", "nvcuda::wmma::fragment<matrix_a, 16, 16, 16, half, row_major>", fragment.read
     ),

@@ -29,6 +29,8 @@ _COPY = re.compile(
     r"\bSM(?P<sm>\d+)_(?:(?P<unit>U\d+)x(?P<units>\d+)|SU(?P<packed>[46])_DU8x16_x(?P<count>\d+))"
     r"_(?P<what>LDSM|STSM|MOVM)_(?P<way>[NT])\b"
 )
+_MAJOR = r"(?:\w+::){0,4}Major::(K|MN)\b"
+_MAJORS = re.compile(rf"\d_(?:SS|RS)\w*\s*<\s*{_MAJOR}\s*,\s*{_MAJOR}")
 _OPCODES = {"LDSM": "ldmatrix", "STSM": "stmatrix", "MOVM": "movmatrix"}
 _LAYOUTS = {"T": "row", "N": "col"}
 _UNKNOWN = re.compile(r"\bSM1[01]\d_(?:MMA|TMEM)\w*")
@@ -36,16 +38,11 @@ _MOST = 64  # atoms of one text
 _TENSOR_MEMORY = "SM100 atoms are tcgen05 instructions, which Lanescope does not draw yet."
 
 
-def read(text: str) -> tuple[Found, ...]:
-    """The instruction of every atom in a text; LayoutError where an atom is named that no instruction is."""
-    found: list[Instruction] = []
-    named: list[str] = []
-    for pattern, known in ((_MMA, _product), (_COPY, _moved)):
-        for match in pattern.finditer(text):
-            spelled = pattern is _COPY or match["sm"] or match["types"]
-            if spelled and match[0] not in named and len(named) < _MOST:
-                named.append(match[0])
-                found += known(match)
+def instructions(text: str) -> list[Instruction]:
+    """The instructions of every atom that a text names, in order; LayoutError where an atom is named that no
+    instruction is.
+    """
+    found, named = _found(text)
     if not found:
         if unknown := _UNKNOWN.search(text):
             raise LayoutError("unknown_atom", f"'{unknown[0]}' is not read.", _TENSOR_MEMORY, "text")
@@ -56,12 +53,37 @@ def read(text: str) -> tuple[Found, ...]:
                 "An atom is read by its name, e.g. SM80_16x8x16_F32F16F16F32_TN.",
                 "text",
             )
+    return found
+
+
+def _found(text: str) -> tuple[list[Instruction], list[str]]:
+    found: list[Instruction] = []
+    named: list[str] = []
+    for pattern, known in ((_MMA, _product), (_COPY, _moved)):
+        for match in pattern.finditer(text):
+            spelled = pattern is _COPY or match["sm"] or match["types"]
+            if spelled and match[0] not in named and len(named) < _MOST:
+                named.append(match[0])
+                found += known(match)
+    return found, named
+
+
+def read(text: str) -> tuple[Found, ...]:
+    """The instruction of every atom in a text, and which way its operands lie where its arguments say so."""
+    found = instructions(text)
+    if not found:
         return ()
+    named = _found(text)[1]
     where = "A and B through descriptors" if re.search(r"_SS\b|_SS_", text) else ""
     where = "A in registers, B through a descriptor" if re.search(r"_RS\b|_RS_", text) else where
     by_descriptor = found[0].family.by_descriptor and where and len(set(found)) == 1
+    said = {tuple(match.groups()) for match in _MAJORS.finditer(text)}
+    majors = dict(zip("ab", said.pop(), strict=True)) if len(said) == 1 and found[0].family.by_descriptor else None
     return instruction(
-        found, f"'{catalog.shorten(named[0], 60)}'", (f"The atom reads {where}.",) if by_descriptor else ()
+        found,
+        f"'{catalog.shorten(named[0], 60)}'",
+        (f"The atom reads {where}.",) if by_descriptor else (),
+        majors=majors,
     )
 
 

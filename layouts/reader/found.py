@@ -25,9 +25,16 @@ class Found:
 
 
 def instruction(
-    found: Iterable[Instruction], what: str, notices: tuple[str, ...] = (), operand: str | None = None
+    found: Iterable[Instruction],
+    what: str,
+    notices: tuple[str, ...] = (),
+    operand: str | None = None,
+    majors: Mapping[str, str] | None = None,
 ) -> tuple[Found, ...]:
-    """The meaning of a text that names these instructions: one for sure, several as candidates, none not at all."""
+    """The meaning of a text that names these instructions: one for sure, several as candidates, none not at all.
+
+    majors: which way A and B lie in shared memory, where the text says so.
+    """
     names = tuple(dict.fromkeys(i.ptx for i in found))
     if not names:
         return ()
@@ -37,6 +44,7 @@ def instruction(
         "candidates": [] if one else list(names),
         "operand": operand,
         "all": [names[0]] if one else [],
+        **({"majors": dict(majors)} if majors else {}),
     }
     title = names[0] if one else f"{what}: {len(names)} instructions fit"
     return (Found("instruction", title, facts, notices, sure=one),)

@@ -1,0 +1,236 @@
+"""The instructions behind an atom of CuTe, in C++ or in the Python DSL: names, selectors, operations, prints.
+
+CUTLASS 4.7: cute/arch/mma_sm90.hpp (op selectors), python/CuTeDSL/cutlass/cute/nvgpu (warp, warpgroup, tcgen05).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from layouts import catalog
+from layouts.errors import LayoutError
+from layouts.instruction import WARPGROUP, Instruction
+from layouts.reader import cutlass, terms
+from layouts.reader.terms import Term, Text
+from layouts.role import Verb
+
+_DTYPES = {
+    "float16": "f16", "half": "f16", "half_t": "f16", "bfloat16": "bf16", "bfloat16_t": "bf16", "tfloat32": "tf32",
+    "tfloat32_t": "tf32", "float32": "f32", "float": "f32", "float64": "f64", "double": "f64", "int32": "s32",
+    "int32_t": "s32", "int": "s32", "int8": "s8", "int8_t": "s8", "uint8": "u8", "uint8_t": "u8", "int4": "s4",
+    "uint4": "u4", "float8e4m3fn": "e4m3", "float8e4m3": "e4m3", "float_e4m3_t": "e4m3", "float8e5m2": "e5m2",
+    "float_e5m2_t": "e5m2", "float6e3m2fn": "e3m2", "float6e2m3fn": "e2m3", "float4e2m1fn": "e2m1", "fp16": "f16",
+    "float_e2m1_t": "e2m1", "float_e3m2_t": "e3m2", "float_e2m3_t": "e2m3", "__nv_bfloat16": "bf16", "__half": "f16",
+    "f16": "f16", "bf16": "bf16", "f32": "f32", "e4m3": "e4m3", "e5m2": "e5m2", "tf32": "tf32",
+}  # fmt: skip
+_CONTAINERS = frozenset(("MMA_Atom", "MMA_Traits", "Copy_Atom", "Copy_Traits", "make_mma_atom", "MMAAtom"))
+_SELECTED = (256, 192, 128, 96, 64, 32, 16, 8)  # N that the selectors choose from, without the extended shapes
+_K_MAJOR, _MN_MAJOR = re.compile(r"(?:^|::|\.|_)K$"), re.compile(r"(?:^|::|\.|_)(?:MN|M|N)$")
+_SCALED = {
+    "MmaMXF8Op": "kind::mxf8f6f4",
+    "MmaMXF8F6F4Op": "kind::mxf8f6f4",
+    "MmaMXF4Op": "kind::mxf4",
+    "MmaMXF4NVF4Op": "kind::mxf4nvf4",
+}
+_ONE_TYPE = frozenset(("MmaMXF8Op", "MmaMXF4Op", "MmaMXF4NVF4Op"))  # of A and B; a scale's type stands behind
+OPERATION = re.compile(
+    r"(?<![\w.])(?:\w+\.){0,6}(?:Mma(?:F16BF16|TF32|F8|FP8|I8|F8F6F4|MX\w{2,10})Op|(?:Ld|St)Matrix\w{4,12}Op)\s*\("
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """What an atom is: its instructions (several where its text leaves them open), which way its operands lie, whether
+    it is one of tensor memory (tcgen05)."""
+
+    found: tuple[Instruction, ...]
+    name: str
+    majors: dict[str, str]
+    tensor_memory: bool = False
+
+    @property
+    def threads(self) -> int | None:
+        scopes = {8 if i.shape == "m8n8k4" and i.types["a"] != "f64" else i.family.scope.threads for i in self.found}
+        return scopes.pop() if len(scopes) == 1 else None
+
+    @property
+    def shape(self) -> list[int] | None:
+        shapes = {tuple(i.sizes[dim] for dim in "mnk") for i in self.found if i.family.multiplies}
+        return list(shapes.pop()) if len(shapes) == 1 else None
+
+
+def dtype_of(text: Text, value: Any) -> str:
+    """PTX's name of an element type, "" where it is no known one."""
+    value = text.meant(value)
+    name = value if isinstance(value, str) else value.name if isinstance(value, Term) else ""
+    return _DTYPES.get(name.lower(), "")
+
+
+def majors_of(values: Iterable[Any]) -> dict[str, str]:
+    """{"a","b"}: K or MN, of the values that name a major, in order."""
+    said = []
+    for value in values:
+        path = value.path if isinstance(value, Term) else ""
+        if re.search(r"major|OperandMajorMode", path, re.I) or path in ("K", "MN"):
+            said.append("MN" if _MN_MAJOR.search(path) else "K" if _K_MAJOR.search(path) else "")
+    return dict(zip("ab", said, strict=False)) if len(said) == 2 and all(said) else {}
+
+
+def atom(text: Text, value: Any, deep: int = 0) -> Atom | None:
+    """The atom that a value names, builds or selects; None where it is unknown."""
+    value = text.meant(value)
+    if not isinstance(value, Term) or deep > 8:
+        return None
+    if value.name in _CONTAINERS:
+        inside = [*(value.angle or ()), *(value.args or ())]
+        return atom(text, inside[0], deep + 1) if inside else None
+    if value.name in ("conditional_t", "conditional") and value.angle and len(value.angle) == 3:
+        both = [one for one in (atom(text, branch, deep + 1) for branch in value.angle[1:]) if one]
+        return _either(both) if both else None
+    if value.name in ("ss_op_selector", "rs_op_selector") and value.angle:
+        return _selected(text, value)
+    if value.name == "make_trivial_tiled_mma":
+        return _trivial(text, value)
+    if value.name.endswith("Op") and value.args is not None:
+        return operation(text, value)
+    if value.args and isinstance(value.args[0], Term) and not value.angle:  # a call around it
+        return atom(text, value.args[0], deep + 1) if value.name in ("get", "declval") else None
+    words = text.text[value.span[0] : value.span[1]]
+    if re.search(r"SM1[01]\d\w*_MMA|UMMA", words):
+        return Atom((), " ".join(words.split())[:60], {}, True)
+    try:
+        found = cutlass.instructions(words)
+    except LayoutError:
+        return None
+    majors = majors_of(text.meant(one) for one in value.angle or ())
+    return Atom(tuple(found), " ".join(words.split())[:60], majors) if found else None
+
+
+def _either(both: list[Atom]) -> Atom:
+    found = tuple(dict.fromkeys(i for one in both for i in one.found))
+    return Atom(found, both[0].name, both[0].majors if len(both) == 1 else {}, all(one.tensor_memory for one in both))
+
+
+def _selected(text: Text, value: Term) -> Atom | None:
+    """GMMA::ss_op_selector<A, B, C, TileShape_MNK, MajorA, MajorB>: the largest N that divides the tile's."""
+    angle = [text.meant(one) for one in value.angle or ()]
+    if len(angle) < 4:
+        return None
+    a, b, d = (dtype_of(text, one) for one in angle[:3])
+    shape = angle[3]
+    sizes = [text.number(one) for one in (shape.angle or ())] if isinstance(shape, Term) else []
+    n = sizes[1] if len(sizes) > 1 else None
+    a, b = ("tf32" if t == "f32" else t for t in (a, b))
+    wide = next((each for each in _SELECTED if n and n % each == 0), None)
+    found = products({"a": a, "b": b, "d": d}, {"n": wide} if wide else {}, warpgroup=True)
+    return Atom(tuple(found), value.name, majors_of(angle[4:])) if found and (a or b) else None
+
+
+def _trivial(text: Text, value: Term) -> Atom | None:
+    """sm90_utils.make_trivial_tiled_mma(a, b, a_major, b_major, acc, atom_layout_mnk, tiler_mn=(64, n))."""
+    a, b = (dtype_of(text, value.at(n, name)) for n, name in ((0, "a_dtype"), (1, "b_dtype")))
+    d = dtype_of(text, value.at(4, "acc_dtype"))
+    tiler = text.meant(value.at(6, "tiler_mn"))
+    n = text.number(tiler[1]) if isinstance(tiler, tuple) and len(tiler) > 1 else None
+    found = products({"a": a, "b": b, "d": d}, {"n": n} if n else {}, warpgroup=True)
+    return Atom(tuple(found), value.name, {}) if found and a else None
+
+
+def products(types: dict[str, str], sizes: dict[str, int], warpgroup: bool) -> list[Instruction]:
+    """The dense products with these types and sizes, those left empty being open; without rounding and saturation."""
+    return [
+        i
+        for i in catalog.instructions()
+        if i.family.multiplies
+        and i.family.specified
+        and (i.family.scope is WARPGROUP) == warpgroup
+        and not any(op.sparsity for op in i.operands.values())
+        and not i.family.scale_blocks
+        and not set(i.modifiers) & {"satfinite", "rn", "rz", "rm", "rp"}
+        and all(i.types.get(letter) == kind for letter, kind in types.items() if kind)
+        and all(i.sizes.get(dim) == size for dim, size in sizes.items())
+    ]
+
+
+def operation(text: Text, value: Term) -> Atom | None:
+    """An operation of cute.nvgpu: warp.MmaF16BF16Op(ab, acc, shape), warpgroup.MmaF8Op(a, b, acc, shape, …),
+    warp.LdMatrix8x8x16bOp(transpose, num_matrices).
+    """
+    if re.match(r"(?:Ld|St)Matrix", value.name):
+        return _moved(text, value)
+    if "tcgen05" in value.path:
+        return Atom((), value.path, {}, True)
+    args = [text.meant(one) for one in value.args or ()] + [text.meant(one) for _, one in value.named]
+    kinds: list[str] = []
+    shape: list[int | None] = []
+    for one in args:
+        if isinstance(one, tuple) and not shape:
+            shape = [text.number(each) for each in one]
+        elif not shape and (kind := dtype_of(text, one)):
+            kinds.append(kind)
+    given = value.given
+    warpgroup = "warpgroup" in value.path or (bool(shape) and shape[0] == 64)
+    if warpgroup is False and "warp" not in value.path and not shape:
+        return None
+    if "TF32" in value.name and len(kinds) < 2:
+        kinds = ["tf32", "f32"]
+    if "ab_dtype" in given or len(kinds) == 2:
+        a = b = kinds[0]
+    elif len(kinds) > 2 and value.name not in _ONE_TYPE:
+        a, b = kinds[:2]
+    else:
+        a = b = kinds[0] if kinds else ""
+    d = kinds[-1] if len(kinds) > 1 else "s32" if "I8" in value.name else ""
+    sizes = {dim: size for dim, size in zip("mnk", shape, strict=False) if size}
+    if scaled := _SCALED.get(value.name):
+        found = [
+            i
+            for i in catalog.instructions()
+            if i.family.scale_blocks
+            and scaled in i.modifiers
+            and not any(op.sparsity for op in i.operands.values())
+            and (not a or i.types["a"] == a)
+            and (not b or i.types["b"] == b)
+        ]
+    else:
+        found = products({"a": a, "b": b, "d": d}, sizes, warpgroup)
+    majors = majors_of(args)
+    return Atom(tuple(found), value.path, majors) if found else None
+
+
+def _moved(text: Text, value: Term) -> Atom | None:
+    """LdMatrix8x8x16bOp(transpose=False, num_matrices=1): sizes and bits of one matrix stand in the name."""
+    match = re.match(r"(Ld|St)Matrix(\d+)x(\d+)x(\d+)bOp", value.name)
+    if match is None:
+        return None
+    rows, cols, bits = int(match[2]), int(match[3]), int(match[4])
+    turned = value.at(0, "transpose")
+    trans = isinstance(turned, Term) and turned.name == "True"
+    given = value.at(1, "num_matrices")
+    count = 1 if given is None else text.number(given)
+    unpack = text.number(value.at(2, "unpack_bits")) if value.at(2, "unpack_bits") is not None else None
+    verb = Verb.LOAD if match[1] == "Ld" else Verb.STORE
+    shape = f"m{rows}n{cols}"
+    found = [
+        i
+        for i in catalog.instructions()
+        if i.family.verb is verb
+        and i.syntax.opcode in ("ldmatrix", "stmatrix")
+        and i.shape == shape
+        and (count is None or i.counts.get("x", 1) == count)
+        and ("trans" in i.modifiers) == (trans or (rows, cols) in ((16, 16), (16, 8)))
+        and next(iter(i.operands.values())).container_bits == bits
+        and bool(i.family.unpacks) == (unpack is not None or (rows, cols) == (8, 16))
+        and (unpack is None or f"b{unpack}x16" in i.family.unpacks)
+    ]
+    return Atom(tuple(found), value.path, {}) if found else None
+
+
+def operations(text: str) -> list[Atom]:
+    """Every operation of cute.nvgpu that a text builds."""
+    home = terms.of(text)
+    out = (operation(home, term) for term in terms.found(home, OPERATION) if term.args is not None)
+    return [one for one in out if one]

@@ -1,0 +1,300 @@
+"""CuTe's TiledCopy: make_tiled_copy and its kin in C++ and Python, TiledCopy<…>, and what print(tiled_copy) shows.
+
+CUTLASS 4.7, cute/atom/copy_atom.hpp. thr and val layouts map coordinates of the tile to ids; a printed TiledLayout_TV
+maps ids to the tile's elements, column-major. Which of the two a text has is told by the call, not by its shapes.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+from layouts import catalog
+from layouts.reader import atoms, shapes, terms, tiled_mma
+from layouts.reader.code.ctype import ELEMENT_BITS
+from layouts.reader.found import Found
+from layouts.reader.terms import Term, Text
+
+_MADE = re.compile(r"(?<![\w.])(?:\w+(?:::|\.)){0,6}make_tiled_copy(?:_(?:tv|A|B|C|impl))?\s*\(|(?<!\w)TiledCopy\s*<")
+_HEAD = re.compile(r"Tiler[ _]?MN\s*:", re.I)
+_FIELD = re.compile(
+    r"(?P<name>Tiler[ _]?MN|TiledLayout_TV|TV[ _]Layout[ _]tiled|Thr[ _]?ID|ValLayout(?:Src|Dst)"
+    r"|TV[ _]Layout[ _](?:Src|Dst)|Value[ _]?Type)\s*:[ \t]*(?P<value>[^\n]+?)\s*(?=$|\n|//|#|(?<=\))\s)",
+    re.I,
+)
+_PRINTED_BITS = {"f64": 64, "f32": 32, "tf32": 32, "i32": 32, "f16": 16, "bf16": 16, "i16": 16, "i8": 8, "ui8": 8}
+_MOST_MADE = 8
+_VECTOR = re.compile(r"AutoVectorizingCopyWithAssumedAlignment")
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """A copy atom: PTX or universal or cp.async, bits of one access, bits of an element; None for what is open."""
+
+    atom: str | None
+    bits: int | None
+    element_bits: int | None
+    ptx: tuple[str, ...] = ()
+    tensor_memory: bool = False
+
+
+def read(text: str) -> tuple[Found, ...]:
+    """Every TiledCopy that a text makes or prints, each once."""
+    out = []
+    if _HEAD.search(text):
+        out += [one for block in _blocks(text) if (one := _printed(block))]
+    if _MADE.search(text):
+        home = terms.of(text)
+        out += [one for term in terms.found(home, _MADE) if (one := made(home, term))]
+    seen: dict[str, Found] = {}
+    for one in out:
+        seen.setdefault(repr(one.facts), one)
+    return tuple(seen.values())[:_MOST_MADE]
+
+
+def _bits(home: Text, value: Any) -> int | None:
+    value = home.meant(value)
+    name = value if isinstance(value, str) else value.name if isinstance(value, Term) else ""
+    if name in ELEMENT_BITS:
+        return ELEMENT_BITS[name]
+    match = re.fullmatch(r"(?:u?int|bit)(\d+)(?:_t)?|(?:Float|Int|Uint|BFloat)(\d+)\w*", name)
+    return int(match[1] or match[2]) if match else None
+
+
+def atom(home: Text, value: Any) -> Copied | None:
+    """A Copy_Atom<operation, element>, cute.make_copy_atom(operation, element, …), or a bare operation."""
+    value = home.meant(value)
+    if not isinstance(value, Term):
+        return None
+    if value.name in ("Copy_Atom", "make_copy_atom"):
+        given = [*(value.angle or ()), *(value.args or ())]
+        if not given:
+            return None
+        element = _bits(home, given[1]) if len(given) > 1 else None
+        inner = _operation(home, given[0], element)
+        bits = home.number(value.given["num_bits_per_copy"]) if "num_bits_per_copy" in value.given else None
+        if inner is None:
+            return Copied(None, bits, element)
+        return replace(inner, element_bits=element, bits=bits or inner.bits)
+    return _operation(home, value, None)
+
+
+def _operation(home: Text, value: Any, element: int | None) -> Copied | None:
+    value = home.meant(value)
+    if not isinstance(value, Term):
+        return None
+    if value.name == "Copy_Traits" and value.angle:
+        return _operation(home, value.angle[0], element)
+    if re.search(r"SM100_TMEM|tcgen05", value.path):
+        return Copied(None, None, element, (), True)
+    if value.name in ("UniversalCopy", "CopyUniversalOp"):
+        return Copied("universal", _bits(home, value.angle[0]) if value.angle else element, element)
+    if value.name in ("DefaultCopy", "AutoVectorizingCopy") or _VECTOR.match(value.name):
+        wide = home.number(value.angle[0]) if value.angle else 128 if value.name == "AutoVectorizingCopy" else element
+        return Copied("universal", wide, element)
+    if value.name.startswith("SM80_CP_ASYNC") or value.name in ("CopyG2SOp",):
+        return Copied("cp.async", _bits(home, value.angle[0]) if value.angle else None, element)
+    found = atoms.atom(home, value)
+    if found is None or not found.found or found.found[0].family.multiplies:
+        return None
+    ptx = tuple(i.ptx for i in found.found)
+    return Copied(ptx[0] if len(ptx) == 1 else None, 128 if len(ptx) == 1 else None, element, ptx)
+
+
+def made(home: Text, term: Term) -> Found | None:
+    """The TiledCopy of a term; None where the text does not say what it is made of."""
+    given = [*(term.angle or ())] if term.name == "TiledCopy" else list(term.args or ())
+    if not given:
+        return None
+    copied = atom(home, given[0])
+    letter = term.name[-1] if term.name.startswith("make_tiled_copy_") and term.name[-1] in "ABC" else ""
+    if letter:
+        other = home.meant(given[1]) if len(given) > 1 else None
+        mma = tiled_mma.made(home, other) if isinstance(other, Term) and "ake" in other.name else None
+        if mma is None and isinstance(other, Term) and other.name == "TiledMMA":
+            mma = tiled_mma.made(home, other)
+        return _of_mma(copied or Copied(None, None, None), letter, mma) if len(given) > 1 else None
+    by_map = term.name in ("TiledCopy", "make_tiled_copy_impl") or (
+        term.path.startswith(("cute.", "cutlass.")) and term.name == "make_tiled_copy"
+    )
+    one = shapes.layout(home, given[1]) if len(given) > 1 else None
+    two = shapes.layout(home, given[2]) if len(given) > 2 and not by_map else None
+    if one is None:
+        return None if copied is None or len(given) < 2 else _found(copied, None, None, None, ["thr_layout"])
+    if by_map:
+        _, sizes = shapes.tiler(home, given[2]) if len(given) > 2 else (None, [])
+        return _of_map(copied, one, sizes)
+    opened = ["val_layout"] if len(given) > 2 and two is None else []
+    return _found(copied, one, two or (None if opened else shapes.Laid((1, 1), (0, 0))), None, opened)
+
+
+def _found(
+    copied: Copied | None,
+    thr: shapes.Laid | None,
+    val: shapes.Laid | None,
+    tiler: list[Any] | None,
+    opened: list[str],
+    counts: tuple[int | None, int | None] | None = None,
+) -> Found:
+    copied = copied or Copied(None, None, None)
+    threads = shapes.size(thr.shape) if thr else None
+    values = shapes.size(val.shape) if val else None
+    if counts:
+        threads, values = counts
+    if tiler is None and thr and val:
+        both = zip(_two(thr.shape), _two(val.shape), strict=True)
+        tiler = [a * b if isinstance(a, int) and isinstance(b, int) else None for a, b in both]
+    known = tiler is not None and all(isinstance(one, int) for one in tiler)
+    facts: dict[str, Any] = {
+        "threads": threads,
+        "values_per_thread": values,
+        "tiler_mn": tiler if known else None,
+        "element_bits": copied.element_bits,
+        "ptx": list(copied.ptx),
+        "body": {
+            "atom": copied.atom,
+            "bits": copied.bits,
+            "element_bits": copied.element_bits,
+            "thr_layout": str(thr) if thr else None,
+            "val_layout": str(val) if val else None,
+            "tile": tiler if known else None,
+        },
+    }
+    return _told(facts, copied, opened, shapes.symbols(*(one.shape for one in (thr, val) if one)))
+
+
+def _told(facts: dict[str, Any], copied: Copied, opened: list[str], names: list[str]) -> Found:
+    for name in ("threads", "values_per_thread", "tiler_mn", "element_bits"):
+        if facts[name] is None:
+            opened = [*opened, name]
+    if copied.atom is None:
+        opened = [*opened, "atom"]
+    elif copied.bits is None:
+        opened = [*opened, "bits"]
+    notices = (tiled_mma.TENSOR_MEMORY.replace("tcgen05 MMA: its accumulator", "tcgen05 copy: its data"),)
+    tile = "×".join(map(str, facts["tiler_mn"])) if facts["tiler_mn"] else "?"
+    title = f"TiledCopy: {facts['threads'] or '?'} threads, tile {tile}"
+    told = notices if copied.tensor_memory else ()
+    return Found("tiled_copy", title, facts, told, True, tuple(dict.fromkeys((*opened, *names))))
+
+
+def _two(shape: Any) -> list[Any]:
+    modes = list(shape) if isinstance(shape, tuple) else [shape]
+    out = [shapes.size(one) for one in modes[:2]]
+    return [*out, *[1] * (2 - len(out))]
+
+
+def _of_mma(copied: Copied, letter: str, mma: Found | None) -> Found:
+    """make_tiled_copy_A(atom, tiled_mma): the tile of that operand, as the MMA's threads hold it."""
+    facts = mma.facts if mma else {}
+    body, tile, shape = facts.get("body"), facts.get("tile_mnk"), facts.get("atom_mnk")
+    which = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}[letter]
+    whole = bool(tile) and all(isinstance(one, int) for one in tile or ())
+    sizes = [tile[n] for n in which] if tile and whole else None
+    values = None
+    if sizes and facts["candidates"] and shape and body and body["atom_layout"]:
+        i = catalog.find(facts["candidates"][0])
+        op = i.operands.get(letter.lower()) or i.operands.get("d")
+        laid = shapes.printed(body["atom_layout"])
+        if op is not None and laid is not None and not (i.family.by_descriptor and letter == "B"):
+            modes = [shapes.size(one) or 1 for one in laid.shape]
+            values = op.values
+            for n, whole_size in zip(which, sizes, strict=True):
+                values = values * whole_size // (shape[n] * modes[n])
+    answer = {
+        "threads": facts.get("threads"),
+        "values_per_thread": values,
+        "tiler_mn": sizes,
+        "element_bits": copied.element_bits,
+        "ptx": list(copied.ptx),
+        "body": {
+            "atom": copied.atom,
+            "bits": copied.bits,
+            "element_bits": copied.element_bits,
+            "tiled_mma": dict(body) if body else None,
+            "operand": letter.lower(),
+            "tile": sizes,
+        },
+    }
+    opened = list(mma.undetermined) if mma else ["tiled_mma"]
+    return _told(answer, copied, opened, [])
+
+
+def _of_map(copied: Copied | None, tv: shapes.Laid, sizes: list[Any]) -> Found:
+    """A layout from thread and value to the tile's elements, column-major, with the tile's sizes."""
+    whole = len(sizes) == 2 and all(isinstance(one, int) for one in sizes)
+    pair = isinstance(tv.shape, tuple) and len(tv.shape) == 2
+    counts = (shapes.size(tv.shape[0]), shapes.size(tv.shape[1])) if pair else (None, None)
+    turned = _inverted(tv, sizes) if whole and pair and None not in counts and tv.stride is not None else None
+    thr, val = turned or (None, None)
+    opened = [] if turned else ["thr_layout", "val_layout"]
+    return _found(copied, thr, val, sizes if whole else None, opened, counts)
+
+
+def _inverted(tv: shapes.Laid, sizes: list[int]) -> tuple[shapes.Laid, shapes.Laid] | None:
+    """The thread and value layouts (coordinate → id) of a map (id → coordinate), where it is such a product."""
+    val = _back(tv.shape[1], tv.stride[1], sizes[0], (1, 1))
+    if val is None:
+        return None
+    box = tuple(_two(val.shape))
+    thr = _back(tv.shape[0], tv.stride[0], sizes[0], box)
+    if thr is None or [a * b for a, b in zip(_two(thr.shape), box, strict=True)] != sizes:
+        return None
+    return thr, val
+
+
+def _back(shape: Any, stride: Any, height: int, box: tuple[int, ...]) -> shapes.Laid | None:
+    """One mode of the map turned round: each axis's digits from the least on, `box` elements apart."""
+    down: list[tuple[int, int, int]] = []
+    across: list[tuple[int, int, int]] = []
+    step = 1
+    for size, at in zip(shapes.leaves(shape), shapes.leaves(stride), strict=True):
+        if size > 1 and at <= 0:
+            return None
+        if size > 1:
+            (down if at < height else across).append((at if at < height else at // height, size, step))
+        step *= size
+    out = []
+    for digits, apart in ((sorted(down), box[0]), (sorted(across), box[1])):
+        due = apart
+        for at, size, _ in digits:
+            if at != due:
+                return None
+            due *= size
+        modes = [(size, step) for _, size, step in digits] or [(1, 0)]
+        out.append(modes[0] if len(modes) == 1 else tuple(zip(*modes, strict=True)))
+    return shapes.Laid(tuple(one[0] for one in out), tuple(one[1] for one in out))
+
+
+# what print shows -----------------------------------------------------------------------------------------------------
+
+
+def _blocks(text: str) -> list[dict[str, str]]:
+    """The fields of every print in a text: tiler, tv, type, src, dst, thrid."""
+    out: list[dict[str, str]] = []
+    for match in _FIELD.finditer(text):
+        name = re.sub(r"[ _]", "", match["name"]).lower()
+        name = {"tilermn": "tiler", "tiledlayouttv": "tv", "tvlayouttiled": "tv", "valuetype": "type"}.get(name, name)
+        name = name.replace("vallayout", "").replace("tvlayout", "")
+        if name == "tiler" or not out:
+            out.append({})
+        out[-1].setdefault(name, match["value"].strip())
+    return [one for one in out if "tiler" in one and "tv" in one][:_MOST_MADE]
+
+
+def _printed(block: dict[str, str]) -> Found | None:
+    tv = shapes.printed(block["tv"])
+    if tv is None:
+        return None
+    _, sizes = shapes.printed_tiler(block["tiler"])
+    kind = block.get("type", "")
+    match = re.fullmatch(r"(\d+)b", kind)
+    bits = int(match[1]) if match else _PRINTED_BITS.get(kind.lower())
+    src = shapes.printed(block["src"]) if "src" in block else None
+    copied = Copied(None, None, bits)
+    if src and isinstance(src.shape, tuple) and len(src.shape) == 2 and bits:
+        per = shapes.size(src.shape[1])
+        if shapes.size(src.shape[0]) == 1 and per:
+            copied = Copied("universal", per * bits, bits)  # one thread moves its own values; may be cp.async as well
+    return _of_map(copied, tv, sizes)

@@ -1,0 +1,305 @@
+"""Triton's layouts: MLIR attributes (`#ttg.blocked<{…}>`, `#triton_gpu.…`, `#ttng.…`) and Gluon's classes.
+
+Triton 3.9: TritonGPU's attributes (TritonGPUAttrDefs.td) and triton/experimental/gluon/language/_layouts.py. Names and
+values are MLIR's, for Gluon's classes too; an alias (`#mma = #ttg.nvidia_mma<…>`) is looked up in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from layouts import catalog
+from layouts.instruction import WARP, WARPGROUP, Instruction
+from layouts.reader import terms
+from layouts.reader.code.ctype import ELEMENT_BITS
+from layouts.reader.found import Found
+from layouts.reader.terms import Term, Text
+
+_DIALECTS = r"(?:ttg|triton_gpu|ttng|triton_nvidia_gpu|gluon)"
+_ATTRIBUTE = re.compile(rf"\#{_DIALECTS}\.\w+\s*(?:<|(?![\w.<]))")
+_GLUON = re.compile(
+    r"(?<![\w.])(?:\w+\.){0,4}(?:BlockedLayout|SliceLayout|DotOperandLayout|NVMMADistributedLayout|"
+    r"DistributedLinearLayout|NVMMASharedLayout|SwizzledSharedLayout|PaddedSharedLayout|SharedLinearLayout|"
+    r"TensorMemoryLayout|TensorMemoryScalesLayout|AMDMFMALayout|AMDWMMALayout|AutoLayout|CoalescedLayout)"
+    r"(?:\.(?:with_identity_for|get_default_for))?\s*\("
+)
+_TENSOR = re.compile(
+    r"(?:tensor|memdesc|tensor_memory_descriptor)\s*<\s*((?:\d+x)+)([a-zA-Z]\w*)\s*,\s*(\#\w+(?:\.\w+)?)"
+)
+_MOST_LISTED = 48
+_MOST_MADE = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A Gluon class: the attribute it becomes, its parameters in order with MLIR's names."""
+
+    attribute: str
+    names: tuple[tuple[str, str], ...]  # (Python's, MLIR's)
+
+
+def _row(attribute: str, names: str) -> Row:
+    pairs = (word.partition(":") for word in names.split())
+    return Row(attribute, tuple((one, two or one) for one, _, two in pairs))
+
+
+GLUON = {
+    "BlockedLayout": _row(
+        "blocked",
+        "size_per_thread:sizePerThread threads_per_warp:threadsPerWarp warps_per_cta:warpsPerCTA order"
+        " cga_layout:CGALayout",
+    ),
+    "SliceLayout": _row("slice", "dim parent"),
+    "DotOperandLayout": _row("dot_op", "operand_index:opIdx parent k_width:kWidth"),
+    "NVMMADistributedLayout": _row(
+        "nvidia_mma", "version warps_per_cta:warpsPerCTA instr_shape:instrShape cga_layout:CGALayout"
+    ),
+    "DistributedLinearLayout": _row(
+        "linear", "reg_bases:register lane_bases:lane warp_bases:warp block_bases:block shape"
+    ),
+    "NVMMASharedLayout": _row(
+        "nvmma_shared",
+        "swizzle_byte_width:swizzlingByteWidth element_bitwidth:elementBitWidth rank transposed"
+        " fp4_padded:fp4Padded cga_layout:CGALayout",
+    ),
+    "SwizzledSharedLayout": _row(
+        "swizzled_shared", "vec per_phase:perPhase max_phase:maxPhase order cga_layout:CGALayout"
+    ),
+    "PaddedSharedLayout": _row("padded_shared", "interval_padding_pairs offset_bases:offset cga_layout:block shape"),
+    "SharedLinearLayout": _row("shared_linear", "offset_bases:offset block_bases:block alignment"),
+    "TensorMemoryLayout": _row(
+        "tensor_memory_encoding", "block col_stride:colStride cga_layout:CGALayout two_ctas:twoCTAs"
+    ),
+    "TensorMemoryScalesLayout": _row("tensor_memory_scales_encoding", "cga_layout:CGALayout"),
+    "AMDMFMALayout": _row(
+        "amd_mfma", "version instr_shape:instrShape transposed:isTransposed warps_per_cta:warpsPerCTA"
+    ),
+    "AMDWMMALayout": _row("amd_wmma", "version transposed:isTransposed warps_per_cta:warpsPerCTA"),
+    "AutoLayout": _row("auto_encoding", ""),
+    "CoalescedLayout": _row("coalesced_encoding", ""),
+}
+_REFUSED = {
+    "amd_mfma": "This is a layout of AMD's matrix instructions.",
+    "amd_wmma": "This is a layout of AMD's matrix instructions.",
+    "amd_rotating_shared": "This is a layout of AMD's shared memory.",
+    "auto_encoding": "The compiler has still to choose this layout: it says nothing of lanes.",
+    "coalesced_encoding": "The compiler has still to choose this layout: it says nothing of lanes.",
+    "tensor_memory_encoding": "A layout of tensor memory (tcgen05): its maps are not shown yet.",
+    "tensor_memory_scales_encoding": "A layout of tensor memory (tcgen05): its maps are not shown yet.",
+    "tmem": "Tensor memory (tcgen05): its maps are not shown yet.",
+}
+_SHARED = frozenset("swizzled_shared nvmma_shared padded_shared shared_linear shared".split())
+_KNOWN = frozenset(row.attribute for row in GLUON.values()) | _SHARED | frozenset(_REFUSED)
+_MEMORY_SPACES = frozenset("shared_memory tensor_memory smem".split())
+
+
+def read(text: str) -> tuple[Found, ...]:
+    """Every Triton layout of a text that is no part of another, each once."""
+    if not (_ATTRIBUTE.search(text) or _GLUON.search(text)):
+        return ()
+    home = terms.of(text)
+    shapes = _shapes(text)
+    out: dict[str, Found] = {}
+    inner: set[str] = set()
+    for pattern, known in ((_ATTRIBUTE, _attribute), (_GLUON, _gluon)):
+        for term in terms.found(home, pattern):
+            attribute, params = known(home, term)
+            if attribute is None or params is None:
+                continue
+            parent = params.get("parent")
+            if isinstance(parent, dict):
+                inner.add(mlir(parent["attribute"], parent["params"]))
+            words = mlir(attribute, params)
+            if words not in out and len(out) < _MOST_MADE:
+                alias = _alias(text, term.span[0])
+                out[words] = _found(attribute, params, words, shapes.get(alias or "") or shapes.get("", None))
+    whole = [one for words, one in out.items() if words not in inner]
+    parents = [one for words, one in out.items() if words in inner]
+    return (*whole, *parents)
+
+
+def _alias(text: str, at: int) -> str | None:
+    """#name of `#name = #ttg.…`, or the variable that a Gluon layout is given to."""
+    match = re.search(r"(\#?\w+)\s*(?::[^=\n]*)?=\s*$", text[max(0, at - 120) : at])
+    return match[1] if match else None
+
+
+def _shapes(text: str) -> dict[str, tuple[list[int], int | None]]:
+    """Layout → (shape, bits of an element) of the tensors that have it; "" for a text with one attribute in place."""
+    out: dict[str, tuple[list[int], int | None]] = {}
+    for match in _TENSOR.finditer(text):
+        sizes = [int(n) for n in match[1].strip("x").split("x")]
+        kind = match[2]
+        bits = int(kind[1:]) if re.fullmatch(r"[if]\d+", kind) else 16 if kind == "bf16" else ELEMENT_BITS.get(kind)
+        if bits is None and (found := re.match(r"f(\d+)E", kind)):
+            bits = int(found[1])
+        name = "" if re.match(rf"\#{_DIALECTS}\.", match[3]) else match[3]
+        out.setdefault(name, (sizes, bits))
+    return out
+
+
+def _attribute(home: Text, term: Term) -> tuple[str | None, dict[str, Any] | None]:
+    name = term.path.partition(".")[2]
+    if name in _MEMORY_SPACES or (name not in _KNOWN and not term.named):
+        return None, None
+    if name in _REFUSED and not term.named:
+        return name, {}
+    if name == "shared" and not term.named:
+        return None, None
+    params = {key: _value(home, value) for key, value in term.named if key}
+    if pairs := term.given.get(""):
+        params["intervals"] = [list(pair) for pair in pairs if isinstance(pair, tuple)]
+    for key in ("CTAsPerCGA", "CTASplitNum", "CTAOrder"):
+        params.setdefault(key, None)
+        if params[key] is None:
+            del params[key]
+    if name == "shared":
+        name = "nvmma_shared" if params.get("hasLeadingOffset") is True else "swizzled_shared"
+    return name, params
+
+
+def _gluon(home: Text, term: Term) -> tuple[str | None, dict[str, Any] | None]:
+    parts = re.split(r"\.", term.path)
+    name = next((part for part in reversed(parts) if part in GLUON), "")
+    if not name or parts[-1] != name:  # BlockedLayout.with_identity_for(…): the compiler fills it
+        return None, None
+    row = GLUON[name]
+    params: dict[str, Any] = {}
+    for (_, key), value in zip(row.names, term.args or (), strict=False):
+        params[key] = _value(home, value)
+    names = dict(row.names)
+    for key, value in term.named:
+        params[names.get(key, key)] = _value(home, value)
+    if not params and row.names:
+        return None, None
+    version = params.pop("version", None)
+    if isinstance(version, list) and version:
+        params = {"versionMajor": version[0], "versionMinor": version[1] if len(version) > 1 else 0, **params}
+    elif version is not None:
+        params["version"] = version
+    if pairs := params.pop("interval_padding_pairs", None):
+        params["intervals"] = pairs
+    if params.get("CGALayout") == []:
+        del params["CGALayout"]
+    return row.attribute, params
+
+
+def _value(home: Text, value: Any, deep: int = 0) -> Any:
+    """A parameter as JSON: numbers, lists, true and false, a parent; a symbol by its name."""
+    value = home.meant(value) if deep < 8 else value
+    if isinstance(value, tuple):
+        return [_value(home, one, deep + 1) for one in value]
+    if not isinstance(value, Term):
+        return value
+    if value.path in ("true", "True", "false", "False"):
+        return value.path.lower() == "true"
+    known = _attribute if value.path.startswith("#") else _gluon
+    if value.named or value.args:
+        attribute, params = known(home, value)
+        if attribute is not None and params is not None:
+            return {"attribute": attribute, "params": params}
+    if value.name == "constexpr" and value.args:
+        return _value(home, value.args[0], deep + 1)
+    return home.spelled(value)
+
+
+def mlir(attribute: str, params: dict[str, Any]) -> str:
+    """The attribute as Triton prints it, aliases written out."""
+    dialect = "ttng" if attribute.startswith("tensor_memory") else "ttg"
+    inner = dict(params)
+    intervals = inner.pop("intervals", None)
+    words = ", ".join(f"{key} = {_words(value)}" for key, value in inner.items())
+    if attribute == "linear" or attribute == "shared_linear":
+        words = "{" + words + "}"
+    elif intervals is not None:
+        pairs = ", ".join(":+".join(map(str, pair)) if isinstance(pair, list) else str(pair) for pair in intervals)
+        words = f"[{pairs}]" + (f" {{{words}}}" if words else "")
+    elif words:
+        words = "{" + words + "}"
+    return f"#{dialect}.{attribute}" + (f"<{words}>" if words else "")
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return f"[{', '.join(map(_words, value))}]"
+    if isinstance(value, dict):
+        return mlir(value["attribute"], value["params"])
+    return str(value)
+
+
+def _symbols(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        return [name for one in value.get("params", {}).values() for name in _symbols(one)]
+    if isinstance(value, list):
+        return [name for one in value for name in _symbols(one)]
+    return [value] if isinstance(value, str) else []
+
+
+def _found(attribute: str, params: dict[str, Any], words: str, shape: tuple[list[int], int | None] | None) -> Found:
+    mma = _mma(attribute, params)
+    found = _instructions(mma) if mma else []
+    letter = {0: "a", 1: "b"}.get(params.get("opIdx", -1)) if attribute == "dot_op" else None
+    if attribute == "nvidia_mma":
+        letter = "d"
+    sizes, bits = shape or (params.get("shape") if attribute in ("linear", "padded_shared") else None, None)
+    if bits is None and isinstance(params.get("elementBitWidth"), int):
+        bits = params["elementBitWidth"]
+    if letter in ("a", "b") and bits:
+        found = [i for i in found if i.operands.get(letter) is None or i.operands[letter].element.bits == bits] or found
+    sizes = sizes if isinstance(sizes, list) and all(isinstance(n, int) for n in sizes) else None
+    opened = [] if sizes else ["shape"]
+    opened += [] if bits else ["element_bits"]
+    opened += [name for name in dict.fromkeys(_symbols(list(params.values()))) if name]
+    facts: dict[str, Any] = {
+        "attribute": attribute,
+        "params": {key: _parent(value) for key, value in params.items()},
+        "candidates": [i.ptx for i in found][:_MOST_LISTED],
+        "operand": letter,
+        "body": {"text": words, "shape": sizes, "element_bits": bits},
+    }
+    notices = [_REFUSED[attribute]] if attribute in _REFUSED else []
+    if attribute == "nvidia_mma" and params.get("versionMajor") == 1:
+        notices.append("versionMajor 1 is Volta's layout, which Triton has dropped.")
+    if attribute == "nvidia_mma" and params.get("versionMajor") == 5:
+        notices.append(_REFUSED["tensor_memory_encoding"])
+    return Found("triton", f"Triton layout {words[:100]}", facts, tuple(notices), True, tuple(opened))
+
+
+def _parent(value: Any) -> Any:
+    return mlir(value["attribute"], value["params"]) if isinstance(value, dict) and "attribute" in value else value
+
+
+def _mma(attribute: str, params: dict[str, Any]) -> dict[str, Any] | None:
+    """The parameters of the nvidia_mma that a layout is, or stands on."""
+    if attribute == "nvidia_mma":
+        return params
+    parent = params.get("parent")
+    if isinstance(parent, dict) and attribute in ("dot_op", "slice"):
+        return _mma(parent["attribute"], parent["params"])
+    return None
+
+
+def _instructions(mma: dict[str, Any]) -> list[Instruction]:
+    """The dense products with the shape that an nvidia_mma names: version 2 is mma.sync, 3 is wgmma."""
+    version = mma.get("versionMajor")
+    shape = mma.get("instrShape")
+    if version == 2:
+        sizes = dict(zip("mnk", [16, 8] if not isinstance(shape, list) else shape[-2:], strict=False))
+    elif version == 3 and isinstance(shape, list):
+        sizes = {d: n for d, n in zip("mnk", [64, *shape[1:]], strict=False) if isinstance(n, int)}
+    else:
+        return []
+    scope = WARP if version == 2 else WARPGROUP
+    name = "mma" if version == 2 else "wgmma"
+    return [
+        i
+        for i in catalog.instructions()
+        if i.family.name == name
+        and i.family.scope is scope
+        and all(i.sizes.get(dim) == size for dim, size in sizes.items())
+        and not set(i.modifiers) & {"satfinite", "rn", "rz", "rm", "rp"}
+    ]
