@@ -27,12 +27,13 @@ def attach() -> typer.Typer:
     """The command with all its verbs."""
     from app.banks import verbs as banks
     from app.chain import verbs as chain
+    from app.dump import verbs as dump
     from app.kernel import verbs as kernel
     from app.memory import verbs as memory
     from app.read import verbs as read
     from app.runs import verbs as runs
 
-    for feature in (chain, banks, memory, kernel, runs, read):
+    for feature in (chain, banks, memory, dump, kernel, runs, read):
         app.add_typer(feature.app)
     return app
 

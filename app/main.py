@@ -29,6 +29,8 @@ from app.compare import api as compare_api
 from app.compare import page as compare_page
 from app.diagram import api as diagram_api
 from app.diagram import page as diagram_page
+from app.dump import api as dump_api
+from app.dump import page as dump_page
 from app.guide import page as guide_page
 from app.home import page as home_page
 from app.instruction import api as instruction_api
@@ -65,11 +67,13 @@ from app.steps import page as steps_page
 from layouts import catalog
 
 APIS = (  # in the order of /docs
-    catalogue_api, instruction_api, read_api, kernel_api, memory_api, diagram_api, runs_api, steps_api, reuse_api,
+    catalogue_api, instruction_api, read_api, kernel_api, memory_api, dump_api, diagram_api, runs_api, steps_api,
+    reuse_api,
     compare_api, metadata_api, chain_api, banks_api,
 )  # fmt: skip
 PAGES = (
-    memory_page, kernel_page, guide_page, runs_page, steps_page, reuse_page, compare_page, metadata_page, chain_page,
+    memory_page, dump_page, kernel_page, guide_page, runs_page, steps_page, reuse_page, compare_page, metadata_page,
+    chain_page,
     banks_page, diagram_page,
     openapi, apidocs_page, home_page, read_page, catalogue_page, instruction_page,
 )  # fmt: skip

@@ -7,9 +7,13 @@ out).
 
 from __future__ import annotations
 
+import base64
 import copy
+import io
 from typing import Any
 from urllib.parse import quote
+
+import numpy as np
 
 from app.kit.examples import BODIES
 
@@ -26,6 +30,13 @@ W16, W8, W32, WSP = (
 I = f"{API}/instructions/"
 LDM, QUADS = "ldmatrix.m8n8.x4.shared.b16", "mma.m8n8k4.row.col.f32.f16.f16.f32"
 ROWS: dict[str, Any] = {"kind": "rows", "pitch_bytes": 128}
+
+
+def npy(array: Any) -> str:
+    """A .npy file in base64."""
+    stream = io.BytesIO()
+    np.save(stream, array)
+    return base64.b64encode(stream.getvalue()).decode()
 
 
 def get(path: str, **query: object) -> str:
@@ -238,6 +249,19 @@ POSTS: dict[str, tuple[Any, ...]] = {
         put("chain", storage={"kind": "cute", "layout": "((8,8),64):((8,64),512)", "unit": "elements"}),
         put("chain", storage={"kind": "cute", "layout": "(64,(2,32)):(2,(1,128))"}),
         put("chain", mma=SP, storage__pitch_bytes=80),
+    ),
+    "dumps/verify": (
+        put("dumps/verify"), put("dumps/verify", dump=MISSING), put("dumps/verify", dump="*"),
+        put("dumps/verify", dump="A" * 800_000), put("dumps/verify", dump=""), put("dumps/verify", base=1026),
+        put("dumps/verify", base="0x800"), put("dumps/verify", slice={"mn": 1, "k": 0}),
+        put("dumps/verify", operand="d"),
+        put("dumps/verify", expected_as="hex"), put("dumps/verify", expected=7),
+        put("dumps/verify", expected=npy(np.arange(128, dtype=np.uint16).reshape(16, 8))),
+        put("dumps/verify", expected=npy(np.arange(512, dtype=np.uint16).reshape(32, 16)), slice={"mn": 9, "k": 0}),
+        put("dumps/verify", expected=npy(np.zeros((16, 8), np.float16))),
+        put("dumps/verify", expected=npy(np.arange(128.0).reshape(16, 8) / 3)),
+        put("dumps/verify", dump=npy(np.arange(128).astype("<u2").reshape(8, 16).T.copy().T)),
+        put("dumps/verify", dum="x"),
     ),
     "banks": (
         {}, {"access": "ldmatrix.x3", "address": [0]}, {"access": "ldmatrix.x4", "address": {}},

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 FLOORS = (
     "errors causes",
     "bits dtypes palette reading swizzle tuples",
-    "banks codec cute format precedence",
+    "banks codec cute format npy precedence",
     "algebra expression formula pattern",
     "cutetext metadata role spelling syntax",
     "instruction",
@@ -33,13 +33,15 @@ FLOORS = (
     "mistakes placing",
     "diagnosis planning",
     "verify",
+    "locate",
+    "dump",
     "reader",
     "workbench",
     "render",
 )
 FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms.split()}
 ENGINE_STDLIB = set(
-    "__future__ abc bisect collections dataclasses difflib enum functools html itertools json math re shlex textwrap"
+    "__future__ abc bisect collections dataclasses difflib enum functools html io itertools json math re shlex textwrap"
     " typing xml zlib".split()
 )
 # The only file of the engine that reads: the assembled targets, their SASS and the evidence, all beside it.
@@ -92,6 +94,7 @@ NAMED: dict[str, dict[str, str]] = {
     "chain": {},
     "compare": {},
     "diagram": {"gallery": "forms", "options": "facts"},
+    "dump": {"examples": "facts"},
     "guide": dict.fromkeys("cpp index markdown orders overviews reading reference slips words".split(), "facts")
     | {"examples": "forms", "render": "forms", "values": "forms"},
     "home": {},

@@ -43,6 +43,7 @@ PAGES = (
     f"/go?ptx={M16}", "/docs", "/help", f"/i/{M16}", f"/i/{M16}/a.svg", f"/i/{M16}.json",
     f"/i/{M16}.cu", "/smem", "/smem.svg", "/descriptor",
     "/descriptor/wgmma", f"/descriptor/wgmma/{WORD}", f"/descriptor/wgmma/{WORD}.svg", "/chain", "/banks", "/diagram",
+    "/dump", "/dump?example=swizzle",
     "/gallery", "/gpu",
     f"/gpu/run?kind=mma&instruction={M16}&backend=numpy", f"/steps/{M16}", f"/steps/{M16}.txt", "/guide",
     "/guide/swizzle", "/guide/k-major-none", "/guide/k-major-needs-no-transpose", "/reuse",
@@ -176,6 +177,15 @@ def test_no_route_computes_on_the_event_loop(app: Any) -> None:
     assert visited >= every_route(app), (
         f"routes without an address in PAGES, FORMS or app/kit/examples.py: {every_route(app) - visited}"
     )
+
+
+def test_a_posted_dump_is_examined_off_the_loop(app: Any) -> None:
+    part = b'--b\r\ncontent-disposition: form-data; name="dump"; filename="x"\r\n\r\n' + bytes(64) + b"\r\n--b--\r\n"
+    kind = {"content-type": "multipart/form-data; boundary=b"}
+    with OnTheLoop() as watched:
+        answer = asgi.run(ask(app, "POST", "/dump", part, kind))
+    assert answer.status == 200 and b"lie outside the dump" in answer.body
+    assert watched.computed() <= {("app/dump/page.py", "dump_posted")}
 
 
 def test_the_watch_bites() -> None:

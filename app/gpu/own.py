@@ -4,17 +4,15 @@ types hold.
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from collections.abc import Mapping
-from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts import formula
+from layouts import formula, npy
 from layouts.codec import bounds, nearest
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
@@ -118,18 +116,10 @@ def from_file(raw: bytes, field: str) -> Any:
     wrong = LayoutError(
         "bad_matrix", f"{field}: this is no .npy file of numbers.", "Save one array of numbers with numpy.save.", field
     )
-    stream = io.BytesIO(raw)
-    try:
-        version = np.lib.format.read_magic(stream)
-        header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, by_column, kind = header(stream)
-    except (ValueError, EOFError, SyntaxError, TypeError, KeyError, RecursionError, MemoryError):
-        raise wrong from None
-    size = prod(shape) * kind.itemsize
-    if kind.kind not in "biuf" or size != len(raw) - stream.tell():
+    told = npy.header(raw)
+    if told is None or told.kind.kind not in "biuf" or told.data_bytes != len(raw) - told.offset:
         raise wrong
-    array = np.frombuffer(raw, kind, offset=stream.tell()).reshape(shape, order="F" if by_column else "C")
-    return array.astype(np.float64).tolist()
+    return npy.array(raw, told).astype(np.float64).tolist()
 
 
 def matrices(i: Instruction, given: Mapping[str, Any], steps: int = 1) -> dict[str, Array]:

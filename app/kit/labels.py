@@ -27,6 +27,11 @@ LABELS = {
         "slice.mn": "First row (M or N)", "slice.k": "First k",
         "storage.kind": "Stored as", "compare": "Compare with", **STORED,
     },
+    "dump": {
+        "dump": "Dump of shared memory", "expected": "Expected tile", "descriptor": "Descriptor",
+        "instruction": "Instruction", "operand": "Operand", "major": "Read as", "base": "Address of the first byte",
+        "expected_as": "Expected tile holds", "slice.mn": "First row (M or N)", "slice.k": "First k",
+    },
     "short": {f.name: f.short for f in WGMMA.fields},
     "chain": {"mma": "Instruction", "operand": "Operand", "load": "Load or store", "major": "Contiguous dimension",
     "storage.kind": "Stored as", **STORED},

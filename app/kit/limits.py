@@ -20,6 +20,7 @@ from layouts.reading import shown
 
 BODIES = ("POST", "PUT", "PATCH", "DELETE")
 PROBES = ("/healthz", "/readyz")  # asked for by address, inside a container: no client's name is known there
+UPLOADS = ("/dump", "/api/v1/dumps/verify")  # addresses whose bodies hold files
 LONGEST_DRAIN, MOST_DRAINED = 2.0, 64 << 20
 _ID = re.compile(rb"[\w.:+/=-]{1,64}\Z")
 
@@ -67,7 +68,11 @@ class Guard:
                     await self.drained(receive)
                 await self.refused(scope, refused)(scope, receive, send_guarded)
             else:
-                await self.app(scope, self.bounded(receive) if scope["method"] in BODIES else receive, send_guarded)
+                await self.app(
+                    scope,
+                    self.bounded(receive, self.most(scope)) if scope["method"] in BODIES else receive,
+                    send_guarded,
+                )
         finally:
             if self.settings.access_log:
                 self.log(scope, status, time.perf_counter() - begun)
@@ -97,16 +102,17 @@ class Guard:
                 f"At most {self.settings.url_bytes}. A POST route takes more.",
             )
         length = given.get(b"content-length", b"0")
-        if scope["method"] in BODIES and (
-            not length.isdigit() or len(length) > 18 or int(length) > self.settings.body_bytes
-        ):
-            return self.too_large(length.decode("latin-1"))
+        if scope["method"] in BODIES and (not length.isdigit() or len(length) > 18 or int(length) > self.most(scope)):
+            return self.too_large(length.decode("latin-1"), self.most(scope))
         return None
 
-    def too_large(self, size: object) -> LayoutError:
-        return LayoutError(
-            "body_too_large", f"The body has {shown(str(size))} bytes.", f"At most {self.settings.body_bytes}."
-        )
+    def most(self, scope: Scope) -> int:
+        """The most bytes of a body for an address."""
+        own = self.settings.body_bytes
+        return max(own, self.settings.upload_bytes) if address(scope) in UPLOADS else own
+
+    def too_large(self, size: object, most: int) -> LayoutError:
+        return LayoutError("body_too_large", f"The body has {shown(str(size))} bytes.", f"At most {most}.")
 
     async def drained(self, receive: Receive) -> None:
         """Read a body that is refused, within reason: a client that still sends when the connection closes never sees
@@ -121,7 +127,7 @@ class Guard:
                     if not message.get("more_body"):
                         return
 
-    def bounded(self, receive: Receive) -> Receive:
+    def bounded(self, receive: Receive, most: int) -> Receive:
         """receive() that counts the body's bytes and does not wait for them longer than a request may take."""
         until = asyncio.get_running_loop().time() + self.settings.seconds
         seen, more = 0, True
@@ -139,8 +145,8 @@ class Guard:
                 ) from None
             seen += len(message.get("body", b""))
             more = message.get("more_body", False)
-            if seen > self.settings.body_bytes:
-                raise self.too_large(f"at least {seen}")
+            if seen > most:
+                raise self.too_large(f"at least {seen}", most)
             return message
 
         return counted

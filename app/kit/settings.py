@@ -135,6 +135,9 @@ class Settings:
         "Requests a second and client that compute something; 429 above it. 0: no limit. What is kept costs nothing.",
     )
     body_bytes: int = _row(256 << 10, _whole(1024, 64 << 20), "Largest body; 413 above it.")
+    upload_bytes: int = _row(
+        1 << 20, _whole(1024, 64 << 20), "Largest body with files, as a memory dump's; 413 above it."
+    )
     url_bytes: int = _row(8 << 10, _whole(256, 60 << 10), "Longest address; 414 above it.")
     cache_bytes: int = _row(32 << 20, _whole(0, 1 << 40), "Most bytes of answers kept in memory.")
     log_format: str = _row(

@@ -21,6 +21,10 @@ def print_json(content: Any) -> None:
     from app.kit.fact import plain
 
     def told(value: Any) -> Any:
+        if isinstance(value, np.ndarray) and value.dtype.kind == "f" and not np.isfinite(value).all():
+            held = value.astype(object)
+            held[~np.isfinite(value)] = None  # JSON has no NaN
+            return held.tolist()
         return (
             value.tolist()
             if isinstance(value, np.ndarray | np.generic)

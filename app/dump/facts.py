@@ -1,0 +1,29 @@
+"""Files inside JSON. No framework."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+
+from layouts.dump import MOST_TILE
+from layouts.errors import LayoutError
+from layouts.reading import shown
+
+LONGEST = (MOST_TILE + 2) // 3 * 4 + 4  # characters of base64
+
+
+def decoded(given: object, field: str) -> bytes:
+    """Bytes in base64; LayoutError for anything else."""
+    if not isinstance(given, str):
+        raise LayoutError(
+            "bad_base64", f"{field} is {'missing' if given is None else shown(given)}.",
+            "Give the file's bytes in base64.", field,
+        )  # fmt: skip
+    if len(given) > LONGEST:
+        raise LayoutError("bad_base64", f"{field} has {len(given)} characters.", f"At most {LONGEST}.", field)
+    try:
+        return base64.b64decode(given, validate=True)
+    except (binascii.Error, ValueError):
+        raise LayoutError(
+            "bad_base64", f"{field} is '{shown(given)}', no base64.", "Give the file's bytes in base64.", field
+        ) from None

@@ -1,0 +1,122 @@
+"""/dump: a dump of shared memory beside a descriptor. The form's files are posted; nothing of them is kept."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Request
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from app.dump import draw, facts, forms
+from app.dump.examples import BY_NAME, EXAMPLES, F16, files
+from app.kit import links
+from app.kit.api import OffLoop
+from app.kit.page import page
+from app.kit.work import off_loop
+from app.memory.storage import USED
+from layouts import causes, find
+from layouts.dump import AS, BASE, summary
+from layouts.errors import LayoutError
+from layouts.reading import shown
+from layouts.render.reads import hatch_defs
+
+router = APIRouter(include_in_schema=False, route_class=OffLoop)
+FORM = "multipart/form-data"
+FIELDS = {
+    "descriptor": "0x4000004000010040", "instruction": F16, "operand": "a", "major": "K", "base": hex(BASE),
+    "slice_mn": "0", "slice_k": "0", "expected_as": "",
+}  # fmt: skip
+FILES = ("dump", "expected")
+KEPT = {name: f"kept_{name}" for name in FILES}  # the files of the form before, in base64
+
+
+@router.get("/dump")
+def dump_page(request: Request) -> Response:
+    """The form, and one of the examples where the address names it."""
+    query = request.query_params
+    example = BY_NAME.get(query.get("example", ""))
+    given = FIELDS | (dict(example.query) if example else {}) | {n: query[n] for n in FIELDS if query.get(n)}
+    sent = dict(zip(FILES, files(example.name), strict=True)) if example else {}
+    return _answer(request, given, sent, example.name if example else "")
+
+
+@router.post("/dump")
+async def dump_posted(request: Request) -> Response:
+    """The same with the files of the form."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != FORM:
+        raise LayoutError("unsupported_media_type", f"The body is '{shown(kind, 60)}'.", f"Send the form: {FORM}.")
+    given, sent = dict(FIELDS), {}
+    try:
+        async with request.form(max_files=4, max_fields=16, max_part_size=1 << 20) as form:
+            for name, value in form.multi_items():
+                if isinstance(value, UploadFile):
+                    if name in FILES and value.filename:
+                        sent[name] = await value.read()
+                elif value or name not in FIELDS:
+                    given[name] = value
+    except HTTPException as error:
+        raise LayoutError("bad_request", f"The body is no form: {error.detail}", f"Send the form: {FORM}.") from None
+    return await off_loop(_answer, request, given, sent, "")
+
+
+def _answer(request: Request, given: dict[str, str], sent: dict[str, bytes], example: str) -> Response:
+    context: dict[str, Any] = {
+        "given": given, "examples": EXAMPLES, "example": example, "kinds": AS, "error": None, "told": None, "kept": {},
+    }  # fmt: skip
+    code = 200
+    try:
+        for name, kept in KEPT.items():
+            if name not in sent and given.get(kept):
+                sent[name] = facts.decoded(given[kept], name)
+        if request.method == "POST" and "dump" not in sent:
+            raise LayoutError("bad_dump", "There is no file.", "Choose the dump: raw bytes, or a .npy array.", "dump")
+        if "dump" in sent:
+            context |= _examined(given, sent, example)
+    except LayoutError as error:
+        context["error"], code = error, 422
+    if sent and not example:
+        context["kept"] = {KEPT[name]: base64.b64encode(raw).decode() for name, raw in sent.items()}
+    return page(request, "dump/page.html", context, code, keep=request.method == "GET")
+
+
+def _examined(given: Mapping[str, str], sent: Mapping[str, bytes], example: str) -> dict[str, Any]:
+    asked = {name: given[name] for name in ("descriptor", "instruction", "operand", "major", "base", "expected_as")}
+    part = {"mn": given["slice_mn"], "k": given["slice_k"]}
+    made, ptx = forms.examined({**asked, "slice": part}, sent["dump"], sent.get("expected"))
+    told = forms.facts(made, ptx)
+    fixes = {found.fix.descriptor for one in told.layouts for found in one.diagnoses[:1] if found.fix}
+    return {
+        "told": told, "verdict_said": summary(made), "picture": draw.operand_svg(made),
+        "memory": draw.memory(made), "hatches": hatch_defs(), "title_of": causes.title,
+        "fixes": sorted(fixes),
+        "repaired": "?" + urlencode({"example": example, "descriptor": next(iter(fixes))}) if len(fixes) == 1 else "",
+        "stored": [_stored(given, told.descriptor, one.storage) for one in told.layouts],
+        "descriptor_page": links.descriptor(told.descriptor, _view(given)),
+        "instruction_page": links.path_of(find(ptx)),
+        "command": _command(given, "expected" in sent),
+    }  # fmt: skip
+
+
+def _view(given: Mapping[str, str]) -> dict[str, str]:
+    return {name: given[name] for name in ("instruction", "operand", "major", "slice_mn", "slice_k")}
+
+
+def _stored(given: Mapping[str, str], word: str, spec: Mapping[str, object]) -> str:
+    """The descriptor page with the tile stored as it was found."""
+    own = {f"s_{name}": str(spec[name]) for name in ("kind", *USED[str(spec["kind"])]) if name in spec}
+    return links.descriptor(word, _view(given) | own)
+
+
+def _command(given: Mapping[str, str], expected: bool) -> str:
+    """The same in a shell."""
+    options = [
+        f"--{name.replace('_', '-')} {given[name]}" for name, usual in FIELDS.items()
+        if name in ("descriptor", "instruction") or given[name] != usual
+    ]  # fmt: skip
+    return " ".join(["lanescope dump verify smem.bin", *options, *(["--expected tile.npy"] if expected else [])])

@@ -1,0 +1,104 @@
+"""The verb dump."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app.kit.terminal import AsJson, print_json, storage_option
+
+if TYPE_CHECKING:
+    from app.dump.forms import DumpVerified
+
+app = typer.Typer(rich_markup_mode=None)
+dump_app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Dumps of shared memory: what an instruction reads from them."
+)
+app.add_typer(dump_app, name="dump")
+MOST_PRINTED = 8
+
+
+@dump_app.command("verify")
+def dump_verify(
+    file: Annotated[str, typer.Argument(help="The dump: raw bytes of shared memory, or a .npy array of them.")],
+    descriptor: Annotated[str, typer.Option(help="The descriptor your program uses.")],
+    instruction: Annotated[str, typer.Option(help="The wgmma that reads it.")],
+    operand: Annotated[str, typer.Option(help="a or b.")] = "a",
+    major: Annotated[str, typer.Option(help="K or MN, as the instruction's transpose immediate says.")] = "K",
+    expected: Annotated[
+        str, typer.Option(help="A .npy file with the tile that should be read: (m, k) of a, (k, n) of b.")
+    ] = "",
+    expected_as: Annotated[str, typer.Option(help="values or bits: what the expected file holds.")] = "",
+    base: Annotated[str, typer.Option(help="The shared-window address of the dump's first byte.")] = "0x400",
+    slice_mn: Annotated[str, typer.Option(help="The slice's first row of M or N in the expected tile.")] = "0",
+    slice_k: Annotated[str, typer.Option(help="The slice's first K in the expected tile.")] = "0",
+    as_json: AsJson = False,
+) -> None:
+    """What an instruction reads from a dump; with --expected, which elements are wrong and where they lie. Exit status
+    1 where some are wrong, 2 where the dump does not hold all that is read.
+    """
+    from app.dump import forms
+    from layouts.dump import MOST_FILE, MOST_TILE, summary
+
+    given = {
+        "descriptor": descriptor, "instruction": instruction, "operand": operand, "major": major, "base": base,
+        "expected_as": expected_as, "slice": {"mn": slice_mn, "k": slice_k},
+    }  # fmt: skip
+    made, ptx = forms.examined(
+        given, _bytes(file, "dump", MOST_FILE), _bytes(expected, "expected", MOST_TILE) if expected else None
+    )
+    told = forms.facts(made, ptx)
+    if as_json:
+        print_json(told)
+    else:
+        print(f"{told.verdict}: {summary(made)}")
+        _print(told, made.inside.tolist())
+    if told.verdict == "mismatch":
+        raise typer.Exit(1)
+    if told.outside:
+        raise typer.Exit(2)
+
+
+def _bytes(name: str, field: str, most: int) -> bytes:
+    """A file's bytes, no more than are looked at."""
+    from pathlib import Path
+
+    from layouts.errors import LayoutError
+
+    try:
+        with Path(name).open("rb") as file:
+            return file.read(most + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise LayoutError(
+            "bad_usage", f"{field}: '{name[:200]}' cannot be read: {reason}.", "Name a file.", field
+        ) from None
+
+
+def _print(told: DumpVerified, inside: list[list[bool]]) -> None:
+    letter = told.operand.upper()
+    print(f"  {letter} of {told.element_type}, bytes {told.first:#x} to {told.last:#x}")
+    if told.matched is None:
+        for row in range(min(len(told.values), MOST_PRINTED)):
+            line = zip(told.values[row][:MOST_PRINTED].tolist(), inside[row], strict=False)
+            values = " ".join(f"{value:g}" if held else "-" for value, held in line)
+            print(f"  [{row},0…] {values}{' …' if told.values.shape[1] > MOST_PRINTED else ''}")
+    for one in told.wrong[:MOST_PRINTED]:
+        lies = {-1: "nowhere in the dump", -2: "in several places"}.get(one.lies, f"at {one.lies:#x}")
+        holds = f", which is [{one.holds[0]},{one.holds[1]}]" if one.holds else ""
+        got = "outside the dump" if one.value is None else f"{one.value:g}{holds}"
+        wanted = "NaN or infinite" if one.expected is None else f"{one.expected:g}"
+        print(f"  {letter}[{one.row},{one.k}] from {one.address:#x}: {got}; expected {wanted}, which lies {lies}")
+    if told.missing:
+        m = told.missing
+        print(f"  of {m.wrong} right values {m.found} found, {m.several} in several places, {m.absent} nowhere")
+    for layout in told.layouts:
+        print(f"  the tile lies as {layout.text} ({layout.matched} of {layout.total} elements)")
+        print(f"    {storage_option(layout.storage)}")
+        for found in layout.diagnoses:
+            print(f"    {found.code}: {found.message}")
+        if layout.diagnoses and (fix := layout.diagnoses[0].fix):
+            print(f"    repair: {fix.descriptor}")
+    for note in told.notes:
+        print(f"  ! {note}")

@@ -1,0 +1,50 @@
+"""A .npy file's array, from bytes that somebody sent: numbers and nothing else; no object is ever unpickled.
+
+Source of the format: numpy.lib.format.
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+MAGIC = b"\x93NUMPY"
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a file says of its array: shape, whether the first index runs fastest, type, where its data begin."""
+
+    shape: tuple[int, ...]
+    by_column: bool
+    kind: np.dtype[Any]
+    offset: int
+
+    @property
+    def data_bytes(self) -> int:
+        return prod(self.shape) * self.kind.itemsize
+
+
+def header(raw: bytes) -> Header | None:
+    """The header of a .npy file; None for bytes that are none."""
+    stream = io.BytesIO(raw)
+    try:
+        version = np.lib.format.read_magic(stream)
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, by_column, kind = read(stream)
+    except (ValueError, EOFError, SyntaxError, TypeError, KeyError, RecursionError, MemoryError):
+        return None
+    if any(size < 0 for size in shape):
+        return None
+    return Header(shape, by_column, kind, stream.tell())
+
+
+def array(raw: bytes, told: Header) -> NDArray[Any]:
+    """The array of a file whose header was judged: it has no objects, and as many bytes as its shape says."""
+    flat = np.frombuffer(raw, told.kind, prod(told.shape), told.offset)
+    return flat.reshape(told.shape, order="F" if told.by_column else "C")

@@ -1,0 +1,398 @@
+"""Memory dumps: what is read, what is wrong, where the tile really lies, which layout that is, and the repair.
+
+The storages that write a tile are those of the contract, and the numbers of f16, bf16 and tf32 are NumPy's: what finds
+them again is layouts/locate.py and layouts/codec.py.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from starlette.testclient import TestClient
+
+from app.dump.examples import EXAMPLES, files
+from app.main import create_app
+from layouts import dump as engine
+from layouts import find
+from layouts.codec import decode, encode
+from layouts.descriptor import Descriptor, View
+from layouts.descriptor import encode as word_of
+from layouts.dump import Dump, Examined, examine, of_file, tile_of, written
+from layouts.errors import LayoutError
+from layouts.locate import ABSENT, SEVERAL
+from layouts.storage import storage
+from tests.asked import put
+
+BASE = engine.BASE
+F16 = "wgmma.mma_async.m64n64k16.f32.f16.f16"
+
+
+def npy(array: Any) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, array)
+    return stream.getvalue()
+
+
+def distinct(mn: int, k: int, bits: int = 16) -> Any:
+    """Codes of a tile; of 16 bits all different and finite, of 8 in an order that repeats nowhere."""
+    if bits >= 16:
+        return (np.arange(mn * k) % 31744).astype(np.uint64).reshape(mn, k) + (0x8000 * (np.arange(mn * k) // 31744)
+               ).astype(np.uint64).reshape(mn, k)  # fmt: skip
+    return np.random.default_rng(mn * k).integers(0, 1 << min(bits, 6), (mn, k)).astype(np.uint64)
+
+
+def looked(
+    spec: dict[str, Any], word: Descriptor, codes: Any = None, mn: int = 64, k: int = 64, ptx: str = F16,
+    operand: str = "a", major: str = "K", origin: tuple[int, int] = (0, 0), **more: Any,
+) -> Examined:  # fmt: skip
+    """A tile stored so, examined with itself as the expected one."""
+    row = engine.dtype(find(ptx).types[operand])
+    codes = distinct(mn, k, row.bits) if codes is None else codes
+    made = written(storage(spec, row.bits, major), codes, row.bits, size=more.pop("size", 0))
+    expected = codes.astype(f"<u{max(row.bits // 8, 1)}")
+    return examine(
+        more.pop("dump", made), word, find(ptx), operand, major, npy(expected.T if operand == "b" else expected),
+        "bits", origin,
+    )  # fmt: skip
+
+
+# values ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ptx", "k"),
+    [
+        ("wgmma.mma_async.m64n64k16.f32.f16.f16", 64), ("wgmma.mma_async.m64n64k16.f32.bf16.bf16", 64),
+        ("wgmma.mma_async.m64n64k8.f32.tf32.tf32", 32), ("wgmma.mma_async.m64n64k32.f32.e4m3.e4m3", 128),
+        ("wgmma.mma_async.m64n64k32.f32.e5m2.e5m2", 128), ("wgmma.mma_async.m64n64k32.s32.s8.s8", 128),
+        ("wgmma.mma_async.m64n64k32.s32.u8.u8", 128), ("wgmma.mma_async.m64n64k256.s32.b1.b1.and.popc", 1024),
+    ],
+)  # fmt: skip
+def test_every_type_is_read_back(ptx: str, k: int) -> None:
+    """A right word reads the numbers that were stored, in every type that a descriptor reads."""
+    row = engine.dtype(find(ptx).types["b"])
+    seed = np.random.default_rng(k)
+    least = 0 if row.name in ("u8", "b1") else -50
+    whole = seed.integers(0, 2, (64, k)) if row.bits == 1 else seed.integers(least, 51, (64, k))
+    numbers = decode(encode(whole, row.name), row.name)  # as the type holds them
+    spec = {"kind": "canonical", "element_bits": max(row.bits, 1), "swizzle": "128B", "mn": 64, "k": k, "base": BASE}
+    made = written(storage(spec, row.bits, "K"), encode(whole, row.name), row.bits)
+    word = word_of(BASE, 16, 1024, 0, "128B")
+    step = find(ptx).sizes["k"]
+    told = examine(made, word, find(ptx), "b", "K", npy(numbers.T))
+    assert (told.verdict, told.matched, told.outside) == ("match", 64 * step, 0)
+    np.testing.assert_array_equal(told.values, numbers[:, :step])
+
+
+def test_numbers_are_those_of_numpy() -> None:
+    """f16, bf16 and tf32 beside NumPy's own reading of the same bytes."""
+    raw = np.random.default_rng(3).integers(0, 256, 8192, dtype=np.uint8)
+    word = word_of(BASE, 16, 1024, 0, "none")
+    for ptx, taken in (
+        (F16, lambda at: raw[at : at + 2].view("<f2")[0]),
+        (F16.replace("f16", "bf16"), lambda at: np.array([0, 0, *raw[at : at + 2]], np.uint8).view("<f4")[0]),
+        ("wgmma.mma_async.m64n64k8.f32.tf32.tf32",
+         lambda at: (raw[at : at + 4].view("<u4") & np.uint32(0xFFFFE000)).view("<f4")[0]),
+    ):  # fmt: skip
+        told = examine(Dump(raw), word, find(ptx))
+        for row, k in ((0, 0), (5, 3), (63, 7)):
+            at = int(told.address[row, k]) - BASE
+            np.testing.assert_equal(told.values[row, k], float(taken(at)))
+
+
+# where it lies --------------------------------------------------------------------------------------------------------
+
+STORED = [
+    *({"kind": "canonical", "swizzle": s, "mn": 64, "k": 64, "order": o, "base": BASE + 2048, "major": m}
+      for s in ("none", "32B", "64B", "128B") for o in ("mn", "k") for m in ("K", "MN")),
+    *({"kind": "rows", "inner": i, "pitch_bytes": p, "base": BASE} for i in ("K", "MN") for p in (128, 136, 144, 512)),
+    *({"kind": "rows", "inner": "K", "pitch_bytes": 128, "swizzle": s, "base": BASE} for s in ("32B", "64B")),
+    {"kind": "rows", "inner": "K", "pitch_bytes": 128, "swizzle": "128B", "swizzle_by": "tile", "base": BASE + 384},
+    *({"kind": "atoms", "inner": "K", "width_bytes": w, "outer8_stride": 8 * w, "inner_stride": 64 * w + 1024,
+       "swizzle": s, "base": BASE} for w, s in ((32, "32B"), (64, "64B"), (64, "none"), (16, "none"))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("spec", STORED, ids=str)
+def test_a_stored_tile_is_found_again(spec: dict[str, Any]) -> None:
+    """The layout that is found puts every element where it was stored, and the verifier's repair reads it all."""
+    told = looked(spec, word_of(0x8000, 32, 48, 0, "64B"), origin=(0, 16), size=48 << 10)
+    assert told.verdict == "mismatch" and told.layout_count == 1 and told.where is not None
+    stored, (one,) = storage(spec, 16, "K"), told.layouts
+    mn, k = np.arange(64)[:, None], np.arange(64)[None, :]
+    np.testing.assert_array_equal(one.fit.stored.address(mn, k), stored.address(mn, k))
+    assert one.fit.whole and one.fit.stored.spec["kind"] in (spec["kind"], "canonical")
+    assert told.where.by == "layout"
+    np.testing.assert_array_equal(told.where.address, np.asarray(stored.address(mn, k))[:, 16:32])
+    repair = one.diagnoses[0].fix
+    if repair:
+        major = one.fit.stored.major("K")
+        again = looked(spec, repair, origin=(0, 16), size=48 << 10, major=major)
+        assert again.verdict == "match"
+
+
+@pytest.mark.parametrize("swizzle", ["none", "32B", "64B", "128B"])
+@pytest.mark.parametrize(("ptx", "mn", "k"), [
+    ("wgmma.mma_async.m64n64k32.f32.e4m3.e4m3", 64, 128), ("wgmma.mma_async.m64n64k8.f32.tf32.tf32", 64, 32),
+    ("wgmma.mma_async.m64n64k256.s32.b1.b1.and.popc", 64, 1024),
+])  # fmt: skip
+def test_narrow_and_wide_elements_are_found(ptx: str, mn: int, k: int, swizzle: str) -> None:
+    row = engine.dtype(find(ptx).types["b"])
+    codes = np.random.default_rng(5).integers(0, 1 << min(row.bits, 6), (mn, k)).astype(np.uint64)
+    codes = codes << np.uint64(13) if row.name == "tf32" else codes
+    spec = {"kind": "canonical", "element_bits": row.bits, "swizzle": swizzle, "mn": mn, "k": k, "base": BASE + 512}
+    told = looked(spec, word_of(BASE, 16, 256, 0, "none"), codes, ptx=ptx, operand="b", size=16384)
+    assert [one.fit.stored.spec["swizzle"] for one in told.layouts] == [swizzle]
+    assert told.layouts[0].fit.stored.spec["kind"] == "canonical"
+
+
+def test_a_few_wrong_values_do_not_hide_the_layout() -> None:
+    """Three overwritten elements are wrong, nowhere in the dump, and the layout explains all others."""
+    codes = distinct(64, 64)
+    spec = {"kind": "canonical", "swizzle": "128B", "mn": 64, "k": 64, "base": BASE}
+    made = written(storage(spec, 16, "K"), codes, 16)
+    where = np.asarray(storage(spec, 16, "K").address(np.array([3, 9, 40]), np.array([2, 5, 11]))) - BASE
+    for at in where:
+        made.data[at : at + 2] = 255
+    told = looked(spec, word_of(BASE, 16, 1024, 0, "128B"), codes, dump=made)
+    assert told.verdict == "mismatch" and told.matched == 64 * 16 - 3
+    assert told.layouts[0].fit.matched == 64 * 64 - 3 and not told.layouts[0].diagnoses
+    assert told.where is not None and told.right is not None and told.where.by == "value"
+    assert (told.where.address[~told.right] == ABSENT).all()
+
+
+def test_what_the_values_do_not_tell_is_counted() -> None:
+    """A tile of one number fits anywhere; one whose rows are alike fits several layouts; two copies are two places."""
+    spec = {"kind": "canonical", "swizzle": "128B", "mn": 64, "k": 64, "base": BASE}
+    word = word_of(BASE, 16, 512, 0, "64B")
+    ones = looked(spec, word, np.full((64, 64), 7, np.uint64))
+    assert ones.verdict == "match" and ones.distinct == 1
+    alike = looked(spec, word, np.broadcast_to(np.arange(64, dtype=np.uint64), (64, 64)))
+    assert alike.verdict == "mismatch" and alike.layouts and not any(one.fit.determined for one in alike.layouts)
+    assert alike.where is not None and alike.right is not None
+    assert (alike.where.address[~alike.right] == SEVERAL).all()
+    codes = distinct(64, 64)
+    once = written(storage(spec, 16, "K"), codes, 16, size=8192).data
+    twice = looked(spec, word, codes, dump=Dump(np.concatenate([once, once])))
+    assert all(one.fit.determined for one in twice.layouts)
+    assert sorted(one.fit.stored.base for one in twice.layouts) == [BASE, BASE + 8192]
+
+
+def test_a_wrong_base_and_a_transposed_tile_are_named() -> None:
+    codes = distinct(64, 64)
+    spec = {"kind": "canonical", "swizzle": "128B", "mn": 64, "k": 64, "base": BASE}
+    made = written(storage(spec, 16, "K"), codes, 16)
+    told = looked(spec, word_of(0x8000, 16, 1024, 0, "128B"), codes, dump=made)
+    assert told.begins == (0x8000,) and told.outside == told.total and told.verdict == "unknown"
+    square = "wgmma.mma_async.m64n16k16.f32.f16.f16"
+    spec = {"kind": "canonical", "swizzle": "32B", "mn": 16, "k": 16, "base": BASE}
+    small = distinct(16, 16)
+    made = written(storage(spec, 16, "K"), small, 16)
+    turned = examine(
+        made, word_of(BASE, 16, 256, 0, "32B"), find(square), "b", "K", npy(small.astype(np.uint16)), "bits"
+    )
+    assert turned.transposed and turned.verdict == "mismatch"
+
+
+def test_a_dump_that_ends_early_is_no_verdict_on_the_rest() -> None:
+    codes = distinct(64, 64)
+    spec = {"kind": "canonical", "swizzle": "128B", "mn": 64, "k": 64, "base": BASE}
+    whole = written(storage(spec, 16, "K"), codes, 16)
+    told = looked(spec, word_of(BASE, 16, 1024, 0, "128B"), codes, dump=Dump(whole.data[:4096]))
+    assert (told.verdict, told.outside, told.matched) == ("unknown", 512, 512)
+    bare = examine(Dump(whole.data[:4096]), word_of(BASE, 16, 1024, 0, "128B"), find(F16))
+    assert (bare.verdict, bare.outside, bare.matched) == ("unknown", 512, None)
+    assert np.isnan(bare.values[32:]).all() and not np.isnan(bare.values[:32]).any()
+
+
+# files ----------------------------------------------------------------------------------------------------------------
+
+
+def test_files_are_taken_as_they_lie() -> None:
+    raw = np.arange(64, dtype=np.uint8)
+    for same in (raw.tobytes(), npy(raw), npy(raw.view("<f2").reshape(4, 8)), npy(raw.view("<V2"))):
+        assert of_file(same).data.tobytes() == raw.tobytes()
+
+
+def test_the_expected_tile_is_understood_by_its_type() -> None:
+    seen = View(8, 16, 16, "K")
+    values = np.arange(128.0).reshape(16, 8)
+    bits = encode(values, "bf16").astype(np.uint16)
+    for given, taken, told in (
+        (values, "", "values"), (values.astype(np.float32), "", "values"), (values.astype(np.int64), "", "values"),
+        (bits, "", "bits"), (bits.view(np.int16), "", "bits"), (bits.view("<V2"), "", "bits"),
+        (np.asfortranarray(values), "", "values"), (bits.astype(">u2"), "bits", "bits"),
+    ):  # fmt: skip
+        tile = tile_of(npy(given), "bf16", "b", seen, taken)
+        assert tile.taken == told
+        np.testing.assert_array_equal(decode(tile.codes, "bf16"), values.T)
+    assert tile_of(npy(values / 3), "f16", "b", seen).rounded == 85
+    np.testing.assert_array_equal(
+        decode(tile_of(npy(np.arange(128).reshape(16, 8).astype(np.uint16)), "f16", "b", seen, "values").codes, "f16"),
+        values.T,
+    )
+
+
+class Trap:
+    """What unpickling would run."""
+
+    def __reduce__(self) -> Any:
+        return exec, ("raise SystemExit('unpickled')",)
+
+
+F = np.zeros((64, 16), np.float16)
+WRONG = (
+    ("dump", b"", "empty"), ("dump", b"x" * (engine.MOST_FILE + 1), "At most"),
+    ("dump", bytes(engine.MOST_DUMP + 8), "At most"), ("dump", npy(F)[:-4], "truncated"),
+    ("dump", npy(F) + b"1234", "longer"), ("dump", npy(F)[:20], "header"),
+    ("dump", npy(np.array([Trap()], object)), "objects"), ("dump", npy(np.zeros(4, "f4,i4")), "objects"),
+    ("dump", npy(F.astype(">f2")), "big-endian"), ("dump", npy(np.asfortranarray(F)), "columns"),
+    ("expected", b"", ".npy"), ("expected", npy(F)[:-4], "truncated"), ("expected", npy(F.T), "transpose"),
+    ("expected", npy(F[:63]), "at least 64"), ("expected", npy(np.zeros(7)), "(m, k)"),
+    ("expected", npy(np.float16(1)), "one number"),
+    ("expected", npy(np.array([[Trap()]], object)), "objects"), ("expected", npy(F + np.float32(1e6)), "no f16"),
+    ("expected", npy(F.astype("c8")), "numbers"), ("expected", npy(F.astype("V4")), "no codes of f16"),
+    ("expected", bytes(engine.MOST_TILE + 1), "At most"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("field", "raw", "says"), WRONG)
+def test_a_wrong_file_is_refused_by_name(field: str, raw: bytes, says: str) -> None:
+    """No file is unpickled or half read: each refusal names the file and what is wrong with it."""
+    with pytest.raises(LayoutError) as wrong:
+        made = of_file(raw if field == "dump" else bytes(4096))
+        examine(made, word_of(BASE, 16, 1024, 0, "none"), find(F16), "a", "K", raw)
+    told = wrong.value
+    assert told.field == field and says in f"{told.message} {told.hint}"
+
+
+def test_codes_need_the_elements_width() -> None:
+    seen = View(64, 16, 16, "K")
+    with pytest.raises(LayoutError, match="no codes of f16"):
+        tile_of(npy(F.astype(np.int64)), "f16", "a", seen, "bits")
+    with pytest.raises(LayoutError, match="raw bytes"):
+        tile_of(npy(np.zeros((64, 32), "V1")), "s8", "a", View(64, 32, 8, "K"))
+    with pytest.raises(LayoutError, match=r"\[2,1\] = 0.5 is no s8"):
+        values = np.zeros((64, 32))
+        values[2, 1] = 0.5
+        tile_of(npy(values), "s8", "a", View(64, 32, 8, "K"))
+
+
+# the doors ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def client() -> TestClient:
+    return TestClient(create_app())
+
+
+def test_the_api_answers_with_the_repair(client: TestClient) -> None:
+    dump, expected = (base64.b64encode(raw).decode() for raw in files("swizzle"))
+    body = {"dump": dump, "expected": expected, "descriptor": "0x4000004000010042", "instruction": F16,
+            "slice": {"mn": 0, "k": 16}}  # fmt: skip
+    told = client.post("/api/v1/dumps/verify", json=body).json()
+    assert told["verdict"] == "mismatch" and told["layout_count"] == 1 and told["lies_by"] == "layout"
+    assert told["layouts"][0]["storage"]["swizzle"] == "64B"
+    fix = told["layouts"][0]["diagnoses"][0]["fix"]["descriptor"]
+    again = client.post("/api/v1/dumps/verify", json=body | {"descriptor": fix}).json()
+    assert (again["verdict"], again["matched"], again["wrong"], again["layouts"]) == ("match", 1024, [], [])
+    bare = client.post("/api/v1/dumps/verify", json={n: v for n, v in body.items() if n not in ("expected", "slice")})
+    assert bare.json()["verdict"] == "unknown" and "right" not in bare.json()
+
+
+def test_a_body_with_files_may_be_larger(client: TestClient) -> None:
+    large = base64.b64encode(bytes(engine.MOST_DUMP)).decode()
+    assert client.post("/api/v1/dumps/verify", json=put("dumps/verify", dump=large)).status_code == 200
+    assert client.post("/api/v1/read", json={"text": large}).status_code == 413
+    huge = client.post("/api/v1/dumps/verify", content=b"x" * ((1 << 20) + 1))
+    assert huge.status_code == 413 and "1048576" in huge.json()["error"]["hint"]
+
+
+FORM = {"descriptor": "0x4000004000010042", "instruction": F16, "slice_k": "16"}
+
+
+def test_the_page_works_with_a_form_alone(client: TestClient) -> None:
+    """Files are posted; the next post may use them again from the page's own fields."""
+    dump, expected = files("swizzle")
+    sent = {"dump": ("smem.bin", dump), "expected": ("a.npy", expected)}
+    page = client.post("/dump", data=FORM, files=sent)
+    assert page.status_code == 200 and 'data-verdict="mismatch"' in page.text and "1,008 of 1,024" in page.text
+    kept = dict(re.findall(r'type="hidden" name="(kept_\w+)" value="([^"]+)"', page.text))
+    fix = re.search(
+        r'name="descriptor" value="(0x[0-9a-f]+)"', page.text.split("Read with", 1)[0].rsplit("<button", 1)[1]
+    )
+    assert fix
+    empty = {"dump": ("", b""), "expected": ("", b"")}
+    again = client.post("/dump", data=FORM | kept | {"descriptor": fix[1]}, files=empty)
+    assert 'data-verdict="match"' in again.text
+    assert client.get("/dump").status_code == 200
+
+
+@pytest.mark.parametrize(("data", "sent", "says"), [
+    (FORM, {"other": ("x", b"1")}, "There is no file"),
+    (FORM | {"slice_k": ""}, {"dump": ("x", b"")}, "The file is empty"),
+    (FORM | {"base": "0x401", "slice_k": "0"}, {"dump": ("x", bytes(64))}, "Address of the first byte"),
+    (FORM | {"kept_dump": "!"}, {"other": ("x", b"1")}, "no base64"),
+    (FORM, {"dump": ("x", bytes(64))}, "First k"),
+])  # fmt: skip
+def test_a_wrong_form_says_what_is_missing(client: TestClient, data: Any, sent: Any, says: str) -> None:
+    page = client.post("/dump", data=data, files=sent)
+    alert = re.search(r'role="alert">(.*?)</p>', page.text, re.S)
+    assert page.status_code == 422 and alert and says in alert[1]
+
+
+def test_a_body_that_is_no_form_is_refused(client: TestClient) -> None:
+    assert client.post("/dump", content=b"a=1").status_code == 415
+    broken = client.post("/dump", content=b"x", headers={"content-type": "multipart/form-data; boundary=b"})
+    assert broken.status_code in (200, 422)
+    assert client.post("/dump", content=b"x", headers={"content-type": "multipart/form-data"}).status_code == 422
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda one: one.name)
+def test_the_examples_show_what_they_say(client: TestClient, example: Any) -> None:
+    page = client.get(f"/dump?example={example.name}")
+    assert page.status_code == 200
+    assert ('data-verdict="match"' in page.text) == (example.name == "right")
+    assert (example.name == "right") or "Where the tile lies" in page.text
+
+
+def test_the_command_gives_the_three_statuses(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from app.cli import main
+
+    dump, expected = files("swizzle")
+    (tmp_path / "smem.bin").write_bytes(dump)
+    (tmp_path / "a.npy").write_bytes(expected)
+
+    def run(*words: str) -> tuple[int, str]:
+        monkeypatch.setattr("sys.argv", ["lanescope", "dump", "verify", *words])
+        status = 0
+        try:
+            main()
+        except SystemExit as done:
+            status = int(done.code or 0)
+        said = capsys.readouterr()
+        return status, said.out + said.err
+
+    usual = [str(tmp_path / "smem.bin"), "--instruction", F16, "--expected", str(tmp_path / "a.npy"), "--slice-k", "16"]
+    status, said = run(*usual, "--descriptor", "0x4000004000010042")
+    assert status == 1 and "repair: 0x8000002000010042" in said and "stored_swizzle" in said
+    assert run(*usual, "--descriptor", "0x8000002000010042")[0] == 0
+    assert run(*usual, "--descriptor", "0x8000002000010042", "--base", "0x800")[0] == 1
+    assert run(*usual, "--descriptor", "0x8000002000010042", "--base", "0x10000")[0] == 2
+    assert run(str(tmp_path / "none"), "--descriptor", "0x0", "--instruction", F16)[0] == 2
+    status, said = run(*usual, "--descriptor", "0x4000004000010042", "--json")
+    assert status == 1 and json.loads(said)["missing"]["found"] == 1008
+    status, said = run(
+        usual[0], "--descriptor", "0x8000002000010042", "--instruction", F16, "--base", "0x900", "--json"
+    )
+    assert status == 2 and json.loads(said, parse_constant=pytest.fail)["values"][0][0] is None
+    status, said = run(usual[0], "--descriptor", "0x8000002000010042", "--instruction", F16)
+    assert status == 0 and "[0,0…] -240 -239" in said
