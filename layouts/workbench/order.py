@@ -37,16 +37,17 @@ def places(uses: list[Use], endless: Iterable[str], k_bytes: int = 32) -> list[P
     roles = _roles(uses, lines, set(endless))
     stages: dict[tuple[int, ...], int] = {}
     out: list[Place] = []
-    seen: dict[int, list[tuple[Lines, Place]]] = {}
+    seen: dict[tuple[int, str], list[tuple[Lines, Place]]] = {}
     steps: dict[tuple[object, ...], int] = {}
     for use, own in zip(uses, lines, strict=True):
         values = dict(use.loops)
         stage_key = tuple(v for name, v in use.loops if roles.get(name) == "stage")
         stage = stages.setdefault(stage_key, len(stages))
-        before = seen.setdefault(stage, [])
+        whose = next(iter(own)) if len(own) == 1 else ""  # the steps of a lone operand are counted by themselves
+        before = seen.setdefault((stage, whose), [])
         turn = tuple(values[name] for name in values if roles.get(name) == "k")
         tiles = {roles[name]: _rank(uses, name, values[name]) for name in values if roles.get(name) in ("m", "n")}
-        step = (stage, use.site, turn)
+        step = (stage, whose, use.site, turn)
         place = _again(before, own)
         if place is not None and not (turn and step not in steps):
             k, m, n = place.k, place.m, place.n

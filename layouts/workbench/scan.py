@@ -21,7 +21,8 @@ _ESCAPED = re.compile(r'\\[nt]|"\s*"')
 _ATOM = re.compile(r"\bSM90_\w+(?:\s*<[^<>;]{0,200}>)?|\bMMA_\d+x\d+x\d+_\w+(?:\s*<[^<>;]{0,200}>)?")
 _MAJOR = re.compile(r"\bMajor::(K|MN)\b")
 _WORD = re.compile(
-    r"(?P<label>[A-Za-z_][\w.\[\]()]{0,40})(?P<between>[ \t]*(?:[:=]|->|is)[ \t]*)"
+    r"(?P<label>(?:(?!an?[ \t])[A-Za-z_][\w.]{0,24}[ \t]){0,2}[A-Za-z_][\w.\[\]()]{0,40})"
+    r"(?P<between>[ \t]*(?:[:=]|->|is)[ \t]*)"
     r"(?P<word>0[xX][0-9a-fA-F]{9,16}|-?\d{11,20})(?![\w.])"
 )
 _LABELS = re.compile(r"desc|word", re.I)
