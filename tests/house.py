@@ -125,7 +125,7 @@ NAMED: dict[str, dict[str, str]] = {
         "tiles": "draw",
     },
     "metadata": {},
-    "read": {"reading": "forms"},
+    "read": {"languages": "facts", "reading": "forms"},
     "reuse": {},
     "runs": {"hardware": "forms"},
     "steps": {"asked": "forms", "wgmma": "facts"},

@@ -169,7 +169,7 @@ def test_a_word_finds_its_pages(client: TestClient, text: str, page: str) -> Non
     [
         ("mma.sync.aligned.m16n8k12.row.col.f32.f16.f16.f32", "unknown_instruction"),
         ("SM80_16x8x17_F32F16F16F32_TN", "unknown_atom"), ("SM80_8x8x4_C64C64C64C64_TN", "unknown_atom"),
-        ("SM100_MMA_F16BF16_SS", "unknown_atom"), ("HMMA.99999.F32", "unknown_sass"),
+        ("HMMA.99999.F32", "unknown_sass"),
         ("wmma::fragment<matrix_a, 16, 16, 17, half, row_major>", "unknown_fragment"),
         ("(8,64):(64", "bad_cute"), ("0x40000040000101001", "bad_word"),
         ("hello", ""), ("", ""), ("(", ""), ("&?#", ""),

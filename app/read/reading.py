@@ -11,6 +11,7 @@ from app.kit import links
 from app.kit.fact import extended
 from app.kit.menus import MENUS
 from app.read.facts import Meaning, Reading
+from app.read.languages import in_english
 from layouts import catalog, reader
 from layouts.errors import LayoutError
 from layouts.reader.found import Found
@@ -28,9 +29,11 @@ TRIED = (
     ("HMMA.16816.F32", "HMMA.16816.F32"),
     ("Sw<3,4,3> o (8,64):(64,1)", "Sw<3,4,3> o (8,64):(64,1)"),
 )
-TYPES = {  # what people call element types → as PTX does
+TYPES = {  # what people call element types → as PTX does, each of its types
     "fp64": "f64", "double": "f64", "fp32": "f32", "float": "f32", "fp16": "f16", "half": "f16", "bfloat16": "bf16",
-    "fp8": "e4m3", "fp6": "e3m2", "fp4": "e2m1", "nvfp4": "e2m1", "mxfp4": "e2m1", "mxfp8": "e4m3", "int8": "s8",
+    "fp8": "e4m3 e5m2", "fp6": "e3m2 e2m3", "fp4": "e2m1", "float8": "e4m3 e5m2", "float6": "e3m2 e2m3",
+    "float4": "e2m1", "float16": "f16",
+    "nvfp4": "e2m1", "mxfp4": "e2m1", "mxfp8": "e4m3 e5m2", "mxfp6": "e3m2 e2m3", "int8": "s8",
     "uint8": "u8", "int4": "s4", "uint4": "u4", "binary": "b1",
 }  # fmt: skip
 
@@ -45,9 +48,10 @@ TOOLS = {  # pages of the menus → the words that ask for them
     "/gpu": frozenset("evidence hardware verified".split()),
 }
 GUIDE = {  # guide pages → words that ask for them beside their own
-    "/guide/wmma-mma-wgmma": frozenset("tcgen05 umma blackwell tmem".split()),
+    "/guide/wmma-mma-wgmma": frozenset("blackwell".split()),
     "/guide/lanes-and-fragments": frozenset("fragment fragments".split()),
 }
+TOPICS = {"tcgen05": "/guide/wmma-mma-wgmma"}  # what a recogniser names → the page that tells it
 _TITLES = {  # code of a refusal → what a page is called that tells it
     "unknown_instruction": "No such instruction",
     "unknown_atom": "No such atom",
@@ -137,6 +141,9 @@ def _editable(text: str) -> bool:
 
 def _meaning(found: Found, text: str) -> Meaning:
     facts = dict(found.facts)
+    if found.kind == "topic":
+        page = TOPICS[facts["topic"]]
+        return Meaning(kind="topic", title=found.title, link=page, facts={"page": page}, notices=found.notices)
     if found.undetermined:
         facts["undetermined"] = list(found.undetermined)
     notices = found.notices
@@ -153,22 +160,34 @@ def _topic(title: str, page: str, summary: str = "") -> Meaning:
 
 def _looked_up(text: str) -> list[Meaning]:
     """Pages and instructions that the words of a text find."""
+    text = in_english(text)
     words = re.findall(r"[\w-]+", text.lower())
     if not 0 < len(words) <= MOST_WORDS:
         return []
     out = [_topic(one.title, one.page, one.summary) for one in topics.find(text)]
     pages = {one.link for one in out}
+    alone = set(re.findall(r"(?<![\w.%-])[\w-]+(?![\w-]|\.\w)", text.lower()))
     for page, asked_by in GUIDE.items():
-        if page not in pages and not asked_by.isdisjoint(words):
+        if page not in pages and not asked_by.isdisjoint(alone):
             topic = topics.BY_PAGE[page]
             out.append(_topic(topic.title, page, topic.summary))
     for page, asked_by in TOOLS.items():
-        if not asked_by.isdisjoint(words):
+        if not asked_by.isdisjoint(alone):
             entry = _ENTRIES[page]
             out.append(_topic(entry.text, page, f"{entry.about[0].upper()}{entry.about[1:]}."))
-    asked = " ".join(TYPES.get(word, word) for word in words)
-    found = search.find({"q": asked}) if search.question({"q": asked}).words else []
-    if found:
+    return [*out, *_searched(words)]
+
+
+def _searched(words: list[str]) -> list[Meaning]:
+    """The instructions that have all of some words; a name of several types finds those of each."""
+    out = []
+    several = next((TYPES[word].split() for word in words if " " in TYPES.get(word, "")), [""])
+    for kind in several:
+        names = [TYPES.get(word, word) for word in words]
+        asked = " ".join(kind if kind and kind in name.split() else name for name in names)
+        found = search.find({"q": asked}) if search.question({"q": asked}).words else []
+        if not found:
+            continue
         listed = [i.ptx for i in found[:MOST_CANDIDATES]]
         alone = len(found) == 1
         facts = {"ptx": listed[0] if alone else None, "candidates": [] if alone else listed, "operand": None, "all": []}

@@ -11,7 +11,20 @@ from dataclasses import dataclass
 
 from layouts import reading
 from layouts.errors import LayoutError
-from layouts.reader import cutlass, fragment, layout, operations, ptx, sass, tiled_copy, tiled_mma, triton, word
+from layouts.reader import (
+    cutlass,
+    fragment,
+    layout,
+    operations,
+    ptx,
+    sass,
+    smem,
+    tensor_memory,
+    tiled_copy,
+    tiled_mma,
+    triton,
+    word,
+)
 from layouts.reader.code import rows as code
 from layouts.reader.found import Found
 
@@ -56,7 +69,13 @@ RECOGNISERS = (  # a text that two of them claim belongs to the first
         "tl.make_tensor_descriptor(p, shape=[M, K], strides=[K, 1], block_shape=[64, 64])",
         code.read,
     ),
+    Recogniser(
+        "a shared-memory layout of CUTLASS",
+        "tile_to_shape(GMMA::Layout_K_SW128_Atom<half_t>{}, Shape<_128,_64>{})",
+        smem.read,
+    ),
     Recogniser("a 64-bit matrix descriptor, or code that builds one", "0x4000004000010100", word.read),
+    Recogniser("tcgen05, by any of its names", "tcgen05.mma.cta_group::1.kind::f16", tensor_memory.read),
 )
 
 

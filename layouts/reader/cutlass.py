@@ -33,9 +33,8 @@ _MAJOR = r"(?:\w+::){0,4}Major::(K|MN)\b"
 _MAJORS = re.compile(rf"\d_(?:SS|RS)\w*\s*<\s*{_MAJOR}\s*,\s*{_MAJOR}")
 _OPCODES = {"LDSM": "ldmatrix", "STSM": "stmatrix", "MOVM": "movmatrix"}
 _LAYOUTS = {"T": "row", "N": "col"}
-_UNKNOWN = re.compile(r"\bSM1[01]\d_(?:MMA|TMEM)\w*")
+_TENSOR_MEMORY = re.compile(r"\bSM1[01]\d_(?:MMA|TMEM|UTCCP)\w*")  # read as tcgen05
 _MOST = 64  # atoms of one text
-_TENSOR_MEMORY = "SM100 atoms are tcgen05 instructions, which Lanescope does not draw yet."
 
 
 def instructions(text: str) -> list[Instruction]:
@@ -43,16 +42,13 @@ def instructions(text: str) -> list[Instruction]:
     instruction is.
     """
     found, named = _found(text)
-    if not found:
-        if unknown := _UNKNOWN.search(text):
-            raise LayoutError("unknown_atom", f"'{unknown[0]}' is not read.", _TENSOR_MEMORY, "text")
-        if named:
-            raise LayoutError(
-                "unknown_atom",
-                f"No PTX instruction has the shape and types of '{catalog.shorten(named[0])}'.",
-                "An atom is read by its name, e.g. SM80_16x8x16_F32F16F16F32_TN.",
-                "text",
-            )
+    if not found and named and not _TENSOR_MEMORY.search(text):
+        raise LayoutError(
+            "unknown_atom",
+            f"No PTX instruction has the shape and types of '{catalog.shorten(named[0])}'.",
+            "An atom is read by its name, e.g. SM80_16x8x16_F32F16F16F32_TN.",
+            "text",
+        )
     return found
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from layouts import catalog
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
+from layouts.reader import immediates
 from layouts.reader.found import Found
 
 _ESCAPED = re.compile(r"\\[nt]")
@@ -54,5 +56,12 @@ def read(text: str) -> tuple[Found, ...]:
     operand = _OPERAND.search(joined.strip()) if one else None
     letter = operand[1] if operand and operand[1] in found[0].operands else None
     title = names[0] if one else f"{len(names)} instructions"
-    facts = {"ptx": names[0], "candidates": [], "operand": letter, "all": [i.ptx for i in found][:_MOST]}
+    facts: dict[str, Any] = {
+        "ptx": names[0],
+        "candidates": [],
+        "operand": letter,
+        "all": [i.ptx for i in found][:_MOST],
+    }
+    if said := immediates.majors(joined):
+        facts["majors"] = said
     return (Found("instruction", title, facts, notices, sure=one and not wrong),)

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from layouts import catalog, cute
-from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Operand
 from layouts.reader import atoms, shapes, terms
 from layouts.reader.atoms import Atom
@@ -32,7 +31,6 @@ _FIELD = re.compile(
 _MOST_MADE = 8  # of one text
 _MOST_LISTED = 48
 TENSOR_MEMORY = "This is a tcgen05 MMA: its accumulator lives in tensor memory, whose maps are not shown yet."
-MOST_VALUES = 1 << 16
 
 
 def read(text: str) -> tuple[Found, ...]:
@@ -260,9 +258,5 @@ def same_map(op: Operand, laid: shapes.Laid, turned: bool) -> bool:
 def _tv(shape: Any, stride: Any) -> Any:
     modes = [list(zip(cute.leaves(s), cute.leaves(d), strict=True)) for s, d in zip(shape, stride, strict=True)]
     counts = [prod(n for n, _ in mode) for mode in modes]
-    if prod(counts) > MOST_VALUES:
-        raise LayoutError(
-            "bad_cute", "The layout is larger than any fragment.", f"At most {MOST_VALUES} values.", "text"
-        )
     one, two = (np.arange(n) for n in counts)
     return cute.index(one, modes[0])[:, None] + cute.index(two, modes[1])[None, :]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from layouts.bits import hex_word
-from layouts.descriptor import FIELDS, Descriptor
+from layouts.descriptor import FIELDS, WGMMA, Descriptor
 from layouts.expression import LONGEST
+from layouts.reader import printed
 from layouts.reader.code import rows
 from layouts.reader.found import Found
 from layouts.spelling import read_word
@@ -20,6 +21,12 @@ _PAIR = re.compile(r"\s*(?:make_uint2\s*\(|[({\[])\s*(?:\w+\s*=\s*)?(?:0[xX])?[0
 _CODE = re.compile(
     r"<<|\buint64_t\s+\w+\s*=|\breturn\b|\bbitfield\b|\b(?:leading|stride)_byte_offset_|\bstart_address_"
 )
+_HINT = re.compile(  # in code that may build a descriptor, and that other code lacks
+    r"desc|gmma|smem|lbo|sbo|swizzle|leading|stride_|layout_type|start_addr|matrix|shared|0x3F{4}\b|bitfield"
+    r"|<<=?\s*\(?\s*(?:0x)?(?:16|32|46|49|52|61|62|10|20|2e|31|34|3d|3e)\b|>>\s*\(?\s*(?:0x)?4\b",
+    re.I,
+)
+_NAMED = re.compile(r"desc|gmma|lbo|sbo|bitfield|_offset_|start_addr", re.I)
 _SHORT = re.compile(r"\s*[0-9a-fA-F]{1,7}\s*:\s*[0-9a-fA-F]{1,7}\s*")  # hi:lo that may be a layout as well
 _DIGITS = 9  # hex digits from which digits alone are a word of 64 bits
 _OTHER = re.compile(r"(?<![\w.])(?:wg|w)?mma\.|[A-Z]+MMA\b")
@@ -27,13 +34,17 @@ _OTHER = re.compile(r"(?<![\w.])(?:wg|w)?mma\.|[A-Z]+MMA\b")
 
 def read(text: str) -> tuple[Found, ...]:
     """The word that a text spells or builds; LayoutError where it looks like one and is none."""
-    if len(text) > LONGEST or _OTHER.search(text) or rows.reads(text):
+    if rows.reads(text):
         return ()
+    if len(text) > LONGEST or _OTHER.search(text):
+        return printed.read(text)
     digits = re.sub(r"[^0-9a-fA-F]", "", text) if _BARE.fullmatch(text) else ""
     bare = len(digits) >= _DIGITS and any(letter.isdecimal() for letter in digits)
     if bare or _NUMBER.match(text) or (_PAIR.match(text) and ":" not in text):
-        return _spelled(text)
+        return printed.examined(text) or _spelled(text)
     if not _CODE.search(text):
+        return printed.read(text)
+    if not _HINT.search(text):
         return ()
     if re.search(r"\breturn\b|[;=]|[A-Za-z_]\w*\s*\(\s*&?\s*[A-Za-z_]", text.strip().rstrip(";")):
         return _built(text)
@@ -43,27 +54,31 @@ def read(text: str) -> tuple[Found, ...]:
 def _spelled(text: str) -> tuple[Found, ...]:
     read = read_word(text, "text")
     small = read.word >> 32 == 0
+    strange = read.word & WGMMA.reserved_mask and printed.format_of(read.word) == "wgmma"
+    plain = text.strip().rstrip(";")
+    bare = plain.isalnum() and (small or plain[:2].lower() != "0x")
+    if printed.address(read.word) or (strange and bare):
+        return ()  # an address, a hash, a number
     short = _SHORT.fullmatch(text) is not None
     notices = [note.text for note in read.warnings]
     if small and not notices:
         notices.append(
             "Bits 32 to 63 are 0: no SBO and no swizzle. A whole descriptor has 64 bits; was the high word lost?"
         )
-    out = [_descriptor(read.word, tuple(notices), not (small or short or notices))]
+    out = [printed.descriptor(read.word, tuple(notices), not (small or short or notices))]
     meant = {note.word for note in read.warnings} - {read.word}
-    out += [_descriptor(word, ("What arithmetic in 64 bits throughout gives.",), False) for word in sorted(meant)]
+    out += [
+        printed.descriptor(word, ("What arithmetic in 64 bits throughout gives.",), False) for word in sorted(meant)
+    ]
     return tuple(out)
-
-
-def _descriptor(word: int, notices: tuple[str, ...], sure: bool) -> Found:
-    facts = {"word": hex_word(word), "format": "wgmma"}
-    return Found("descriptor", f"wgmma matrix descriptor {hex_word(word)}", facts, notices, sure)
 
 
 def _built(text: str) -> tuple[Found, ...]:
     if "=" in text and "{" not in text and "return" not in text and text.count(";") <= 1 and "bitfield" not in text:
         return _spelled(text)  # one declaration
     built = read_code(text, "text")
+    if not built.start and built.word >> 32 == 0 and not _NAMED.search(text):
+        return ()
     descriptor = Descriptor(built.word)
     said = descriptor.facts
     facts = {

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
+from typing import Any
 
 from layouts.bits import hex_word
 from layouts.reader.code import builders, tensor_maps
@@ -11,11 +13,29 @@ from layouts.reader.code.evaluate import evaluate
 from layouts.reader.code.tensor_maps import TensorMap
 from layouts.reader.found import Found
 
+_ENUM = re.compile(
+    r"\b(?:CU_TENSOR_MAP_SWIZZLE_|(?:CU)?[tT]ensorMapSwizzle(?:Mode)?(?:::|\.)(?:\w+_)?)(NONE|(?:32|64|128)B)(?!\w)"
+)
+_MODES = {"NONE": "none", "32B": "32B", "64B": "64B", "128B": "128B"}
+
 
 def read(text: str) -> tuple[Found, ...]:
     """The descriptors and tensor maps that a text's code makes, those with known fields first."""
     built, maps = _made(text)
-    return (*map(_builder, built), *map(_map, maps))
+    return (*map(_builder, built), *map(_map, maps)) or _swizzle(text)
+
+
+def _swizzle(text: str) -> tuple[Found, ...]:
+    """A swizzle of the tensor map's enum, alone: all else is open."""
+    named = {_MODES[match[1]] for match in _ENUM.finditer(text)}
+    if len(named) != 1:
+        return ()
+    mode = named.pop()
+    facts: dict[str, Any] = {"storage": None, "element_bits": None, "box": [], "swizzle": mode}
+    said = "none" if mode == "none" else f"the {mode} swizzle"
+    notice = f"TMA stores with {said}; the box and the element type say the rest."
+    opened = ("storage", "element_bits", "box")
+    return (Found("tensor_map", f"TMA tensor map: swizzle {mode}", facts, (notice,), False, opened),)
 
 
 def reads(text: str) -> bool:

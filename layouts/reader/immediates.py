@@ -1,0 +1,51 @@
+"""The immediates of wgmma statements: which way A and B lie, as imm-trans-a and imm-trans-b say it.
+
+PTX ISA 9.1, wgmma.mma_async: d, a (a descriptor or registers in braces), b, for .sp metadata and selector, scale-d,
+imm-scale-a, imm-scale-b, and for f16 and bf16 imm-trans-a (A by descriptor only) and imm-trans-b.
+"""
+
+from __future__ import annotations
+
+import re
+
+_STATEMENT = re.compile(
+    r"\bwgmma\s*\.\s*mma_async(?P<sp>\s*\.\s*sp)?(?:\s*\.\s*\w+)*?\s*\.\s*(?:f16\s*\.\s*f16|bf16\s*\.\s*bf16)(?![\w.])"
+    r"(?P<rest>[^;]{1,6000})",
+    re.I,
+)
+_MAJORS = {"0": "K", "1": "MN"}
+_MOST = 64  # statements of one text
+
+
+def _parts(text: str) -> list[str]:
+    """An operand list's items, braces kept whole."""
+    out, deep, part = [], 0, ""
+    for letter in text:
+        deep += {"{": 1, "[": 1, "(": 1, "}": -1, "]": -1, ")": -1}.get(letter, 0)
+        if deep < 0:
+            break
+        if letter == "," and deep == 0:
+            out.append(part.strip())
+            part = ""
+        else:
+            part += letter
+    return [*out, re.split(r'[\n":]', part.strip())[0].strip()]
+
+
+def majors(text: str) -> dict[str, str]:
+    """{"a", "b"}: K or MN where the statements of a text give them as numbers and agree; A in registers has none."""
+    said: set[tuple[str | None, str | None]] = set()
+    for match, _ in zip(_STATEMENT.finditer(text), range(_MOST), strict=False):
+        parts = _parts(match["rest"])
+        registers = len(parts) > 1 and parts[1].startswith("{")
+        first = (6 if match["sp"] else 4) + 2  # behind scale-d and the two scales
+        transposes = parts[first:]
+        wanted = 1 if registers else 2
+        if len(transposes) < wanted:
+            continue
+        read = [_MAJORS.get(part) for part in transposes[:wanted]]
+        said.add((None, read[0]) if registers else (read[0], read[1]))
+    if len(said) != 1:
+        return {}
+    a, b = said.pop()
+    return {**({"a": a} if a else {}), **({"b": b} if b else {})}

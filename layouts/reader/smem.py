@@ -1,0 +1,226 @@
+"""Shared-memory layouts of CUTLASS and of CuTe's DSL: swizzle atoms, and tile_to_shape of them.
+
+CUTLASS 4.7, cute/atom/mma_traits_sm90_gmma.hpp and mma_traits_sm100.hpp: Layout_{K,MN}_{INTER,SW32,SW64,SW128}_Atom<T>
+are 8 rows of one swizzle width, or its transpose. tile_to_shape lays copies of the atom, the first mode fastest unless
+a Step or an order says otherwise; a third mode is the pipeline's stage.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from layouts.reader import shapes, terms
+from layouts.reader.code.ctype import ELEMENT_BITS
+from layouts.reader.found import Found
+from layouts.reader.terms import Term, Text
+
+_NAME = r"Layout_(?:K|MN)_(?:INTER|SW(?:32|64|128))(?:_32B)?_(?:Sp)?Atom(?:_Bits)?"
+_ATOM = re.compile(r"Layout_(K|MN)_(INTER|SW32|SW64|SW128)(_32B)?_(?:Sp)?Atom(_Bits)?$")
+_KIND = re.compile(r"SmemLayoutAtomKind\.(K|MN)_(INTER|SW32|SW64|SW128)(_32B)?$")
+_MADE = re.compile(r"(?<![\w.])(?:\w+(?:::|\.)){0,6}tile_to_(?:mma_)?shape\s*\(")
+_ALONE = re.compile(
+    rf"(?<![\w.])(?:\w+::){{0,6}}{_NAME}\b|(?<![\w.])(?:\w+\.){{0,6}}make_smem_layout_atom\s*\("
+    r"|(?<![\w.])(?:\w+\.){0,6}SmemLayoutAtomKind\.\w+"
+    r"|(?<![\w:])composition\s*\(\s*(?:\w+::)?Swizzle\s*<"
+)
+_WIDTHS = {"INTER": (0, 16), "SW32": (1, 32), "SW64": (2, 64), "SW128": (3, 128)}  # Sw's bits, bytes
+_NAMES = {0: "none", 1: "32B", 2: "64B", 3: "128B"}
+_DSL_BITS = re.compile(r"(?:Float|BFloat|TFloat|Int|Uint)(\d+)\w*$")
+_MOST_MADE = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """A swizzle atom: Sw<bits,base,shift> of what XORs; its layout in elements (None where the type is open); the major
+    and swizzle of a canonical one.
+    """
+
+    swizzle: tuple[int, int, int]
+    bits: int | None
+    laid: shapes.Laid | None
+    major: str = ""
+    mode: str = ""
+    by_element: bool = False  # the swizzle counts elements, as composition(Swizzle, Layout) does
+    opened: tuple[str, ...] = ()
+
+
+def read(text: str) -> tuple[Found, ...]:
+    """Every shared-memory layout that a text makes of an atom, each once; atoms alone where none is tiled."""
+    if not (_MADE.search(text) or _ALONE.search(text)):
+        return ()
+    home = terms.of(text)
+    out = [one for term in terms.found(home, _MADE) if (one := _tiled(home, term))]
+    if not out:
+        out = [_found(made, None, None) for term in terms.found(home, _ALONE) if (made := atom(home, term))]
+    seen: dict[str, Found] = {}
+    for one in out:
+        seen.setdefault(repr(one.facts), one)
+    return tuple(seen.values())[:_MOST_MADE]
+
+
+def _bits(home: Text, value: Any) -> int | None:
+    value = home.meant(value)
+    name = value if isinstance(value, str) else value.name if isinstance(value, Term) else ""
+    match = _DSL_BITS.match(name)
+    return ELEMENT_BITS.get(name) or (int(match[1]) if match else None)
+
+
+def atom(home: Text, value: Any) -> Atom | None:
+    """The swizzle atom that a value names, makes or composes."""
+    value = home.meant(value)
+    if not isinstance(value, Term):
+        return None
+    named = _ATOM.search(value.name)
+    if named:
+        bits = 1 if named[4] else _bits(home, value.angle[0]) if value.angle else None
+        opened = () if bits else tuple(home.words(one) for one in (value.angle or ())[:1])
+        return _canonical(named[1], named[2], bits, bool(named[3]), opened)
+    if value.name in ("make_smem_layout_atom", "get_smem_layout_atom") and value.args:
+        inner = atom(home, value.args[0])
+        bits = _bits(home, value.args[1]) if len(value.args) > 1 else None
+        opened = (home.words(value.args[1]),) if len(value.args) > 1 and bits is None else ()
+        return _canonical(inner.major, _spelled(inner), bits, False, opened) if inner else None
+    kind = _KIND.search(value.path)
+    if kind:
+        return _canonical(kind[1], kind[2], None, bool(kind[3]), ())
+    if value.name == "composition" and len(value.args or ()) >= 2:
+        return _composed(home, value)
+    return None
+
+
+def _spelled(inner: Atom) -> str:
+    return next(name for name, (bits, _) in _WIDTHS.items() if _NAMES[bits] == inner.mode)
+
+
+def _canonical(major: str, width: str, bits: int | None, base32: bool, opened: tuple[str, ...]) -> Atom:
+    count, size = _WIDTHS[width]
+    laid = None
+    if bits:
+        run = size * 8 // bits
+        laid = shapes.Laid((8, run), (run, 1)) if major == "K" else shapes.Laid((run, 8), (1, run))
+    swizzle = (2, 5, 2) if base32 else (count, 4, 3)
+    return Atom(swizzle, bits, laid, major, _NAMES[count] + ("_base32B" if base32 else ""), False, opened)
+
+
+def _composed(home: Text, value: Term) -> Atom | None:
+    """composition(Swizzle<3,3,3>{}, Layout<Shape<_8,_64>,Stride<_64,_1>>{}): the swizzle counts elements."""
+    args = [home.meant(one) for one in value.args or ()]
+    first = args[0]
+    if not isinstance(first, Term) or first.name != "Swizzle" or len(first.angle or ()) != 3:
+        return None
+    numbers = [home.number(one) for one in first.angle or ()]
+    laid = shapes.layout(home, args[-1])
+    if laid is None:
+        return None
+    names = tuple(shapes.symbols(laid.shape)) + tuple(
+        home.words(one) for one, n in zip(first.angle or (), numbers, strict=True) if n is None
+    )
+    known = (
+        all(n is not None for n in numbers) and laid.stride is not None and not shapes.symbols(laid.shape, laid.stride)
+    )
+    swizzle = tuple(n if n is not None else 0 for n in numbers)
+    return Atom((swizzle[0], swizzle[1], swizzle[2]), None, laid if known else None, "", "", True, names)
+
+
+def _tiled(home: Text, term: Term) -> Found | None:
+    """tile_to_shape(atom, shape, order)."""
+    args = list(term.args or ())
+    if len(args) < 2:
+        return None
+    one = atom(home, args[0]) or Atom((0, 0, 0), None, None, by_element=True, opened=(home.words(args[0]),))
+    shape = shapes.nested(home, args[1])
+    ordered = args[2] if len(args) > 2 else term.at(9, "order", "trg_order")
+    order = shapes.nested(home, ordered) if ordered is not None else None
+    ranks = tuple(order) if isinstance(order, tuple) and all(isinstance(n, int) for n in order) else None
+    return _found(one, shape if isinstance(shape, tuple) else (shape,), ranks)
+
+
+def _found(one: Atom, shape: Any, order: tuple[int, ...] | None) -> Found:
+    sizes = [_extent(mode) for mode in shape] if shape is not None else None
+    names = [*one.opened, *(shapes.symbols(shape) if shape is not None else [])]
+    laid = one.laid
+    if laid is not None and sizes is not None:
+        laid = _tile(laid, sizes, order) if all(isinstance(n, int) for n in sizes) else None
+    text = _cute(one, laid) if laid else None
+    modes = len(laid.shape) if laid else len(sizes) if sizes else 2
+    stages = sizes[2] if sizes and len(sizes) > 2 else None
+    mn, k = (sizes[0], sizes[1]) if sizes and len(sizes) > 1 else _two(one)
+    first = bool(order and len(order) > 1 and order[0] > order[1])
+    storage: dict[str, Any] | None = None
+    if one.major:
+        storage = {
+            "kind": "canonical", "element_bits": one.bits, "major": one.major, "swizzle": one.mode,
+            "mn": mn if isinstance(mn, int) else None, "k": k if isinstance(k, int) else None,
+            "order": "k" if first else "mn", "base": None,
+        }  # fmt: skip
+    elif text and modes == 2:
+        storage = {"kind": "cute", "layout": text}
+    flat = list(zip(shapes.leaves(laid.shape), shapes.leaves(laid.stride), strict=True)) if laid else []
+    facts: dict[str, Any] = {
+        "cute": text,
+        "swizzle": ",".join(map(str, one.swizzle)) if not (one.by_element and one.laid is None) else None,
+        "element_bits": one.bits,
+        "shape": shapes.spelled(laid.shape) if laid else None,
+        "stride": shapes.spelled(laid.stride) if laid else None,
+        "modes": modes,
+        "size": prod(n for n, _ in flat) if laid else None,
+        "cosize": 1 + sum((n - 1) * step for n, step in flat) if laid else None,
+        "storage": storage,
+    }
+    if stages is not None:
+        facts["stages"] = stages if isinstance(stages, int) else None
+        facts["stage_bytes"] = (
+            mn * k * one.bits // 8 if one.bits and isinstance(mn, int) and isinstance(k, int) else None
+        )
+    notices = []
+    if one.major == "MN" and one.bits not in (None, 1, 16):
+        notices.append(f"wgmma reads MN-major tiles of 16-bit types only, not of {one.bits} bits.")
+    missing = ["element_bits"] if one.bits is None else []
+    missing += ["cute"] if text is None else []
+    what = "×".join("?" if not isinstance(n, int) else str(n) for n in (sizes or [mn, k]))
+    mode = f"{one.major}-major, swizzle {one.mode}" if one.major else f"Sw<{facts['swizzle'] or '?'}>"
+    title = f"Shared-memory layout {what}, {mode}" + (f", {stages} stages" if stages is not None else "")
+    return Found("layout", title, facts, tuple(notices), True, tuple(dict.fromkeys((*missing, *names))))
+
+
+def _extent(mode: Any) -> Any:
+    found = shapes.size(mode)
+    return found if found is not None else shapes.spelled(mode)
+
+
+def _two(one: Atom) -> tuple[Any, Any]:
+    shape = one.laid.shape if one.laid and isinstance(one.laid.shape, tuple) else (None, None)
+    return shapes.size(shape[0]) if shape[0] else None, shapes.size(shape[1]) if shape[1] else None
+
+
+def _tile(laid: shapes.Laid, sizes: list[int], order: tuple[int, ...] | None) -> shapes.Laid | None:
+    """The atom copied to fill a shape: each mode (atom, copies); None where it does not divide the shape."""
+    modes = list(laid.shape) if isinstance(laid.shape, tuple) else [laid.shape]
+    steps = list(laid.stride) if isinstance(laid.stride, tuple) else [laid.stride]
+    modes += [1] * (len(sizes) - len(modes))
+    steps += [0] * (len(sizes) - len(steps))
+    if len(modes) != len(sizes):
+        return None
+    owned = [shapes.size(mode) or 1 for mode in modes]
+    if any(size % own for size, own in zip(sizes, owned, strict=True)):
+        return None
+    copies = [size // own for size, own in zip(sizes, owned, strict=True)]
+    leaves = zip(shapes.leaves(laid.shape), shapes.leaves(laid.stride), strict=True)
+    step = 1 + sum((n - 1) * d for n, d in leaves)
+    ranks = order if order and len(order) == len(sizes) else tuple(range(len(sizes)))
+    strides = [0] * len(sizes)
+    for mode in sorted(range(len(sizes)), key=lambda n: ranks[n]):
+        strides[mode] = step if copies[mode] > 1 else 0
+        step *= copies[mode]
+    shape = tuple((mode, n) for mode, n in zip(modes, copies, strict=True))
+    return shapes.Laid(shape, tuple(zip(steps, strides, strict=True)))
+
+
+def _cute(one: Atom, laid: shapes.Laid) -> str:
+    bits, base, shift = one.swizzle
+    if one.by_element:
+        return f"Sw<{bits},{base},{shift}> o {laid}" if bits else str(laid)
+    return f"Sw<{bits},{base},{shift}> o smem_ptr[{one.bits}b](unset) o {laid}"

@@ -1,0 +1,36 @@
+"""tcgen05 by any of its names: PTX, SASS, atoms of CUTLASS and of CuTe's DSL, words. One answer for all of them."""
+
+from __future__ import annotations
+
+import re
+
+from layouts.reader.found import Found
+
+_NAMES = re.compile(
+    r"(?<![\w.])(?:(?P<ptx>tcgen05(?:\.\w+(?:::\w+)?)*)"  # PTX, and cute.nvgpu.tcgen05
+    r"|(?P<sass>UTC(?:[HQIO]MMA|MMA|CP|ATOMSWS|BAR)|LDTM|STTM)(?:\.\w+)*"
+    r"|(?P<atom>SM1[01]\d_(?:MMA|TMEM|UTCCP)\w*|UMMA|umma)\b(?!\s*<<)|(?P<word>TMEM|tmem|utcmma|tensor memory)\b)"
+)
+_SAYS = (
+    ("tcgen05.mma", "tcgen05.mma multiplies matrices of shared and tensor memory; one thread issues it."),
+    ("tcgen05.ld", "tcgen05.ld moves tensor memory to registers; each warp reaches 32 of its 128 lanes."),
+    ("tcgen05.st", "tcgen05.st moves registers to tensor memory; each warp reaches 32 of its 128 lanes."),
+    ("tcgen05.cp", "tcgen05.cp copies shared memory to tensor memory."),
+    ("tcgen05.alloc", "tcgen05.alloc reserves columns of tensor memory for a block."),
+    ("LDTM", "LDTM is tcgen05.ld: tensor memory to registers."),
+    ("STTM", "STTM is tcgen05.st: registers to tensor memory."),
+    ("UTCCP", "UTCCP is tcgen05.cp: shared memory to tensor memory."),
+    ("UTC", "UTC…MMA is tcgen05.mma: it multiplies matrices of shared and tensor memory."),
+)
+NOT_YET = "tcgen05 is Blackwell's matrix instruction (sm_100, sm_103, sm_110). Its maps are not shown yet."
+
+
+def read(text: str) -> tuple[Found, ...]:
+    """That a text speaks of tcgen05; none where it does not."""
+    match = _NAMES.search(text)
+    if match is None:
+        return ()
+    name = match[0]
+    about = next((says for start, says in _SAYS if name.startswith(start)), "")
+    notices = (NOT_YET, about) if about else (NOT_YET,)
+    return (Found("topic", "tcgen05 and tensor memory (Blackwell)", {"topic": "tcgen05", "name": name}, notices),)
