@@ -68,6 +68,24 @@ def browser() -> Iterator[Browser]:
 
 
 Open = Callable[..., Page]
+EXPECTED = (
+    "404",
+    "422",
+    "willReadFrequently",
+)  # refusals that tests ask for; the tests themselves read the canvas back
+
+
+def complaining(page: Page, complaints: list[str]) -> None:
+    """Note what a page writes to the console as an error or a warning."""
+    page.on(
+        "console",
+        lambda m: (
+            complaints.append(m.text)
+            if m.type in ("error", "warning") and not any(e in m.text for e in EXPECTED)
+            else None
+        ),
+    )
+    page.on("pageerror", lambda e: complaints.append(str(e)))
 
 
 @pytest.fixture
@@ -87,20 +105,7 @@ def open_page(site: str, browser: Browser) -> Iterator[Open]:
         )
         contexts.append(context)
         page = context.new_page()
-        expected = (
-            "404",
-            "422",
-            "willReadFrequently",
-        )  # refusals the tests ask for; the tests themselves read the canvas back
-        page.on(
-            "console",
-            lambda m: (
-                complaints.append(m.text)
-                if m.type in ("error", "warning") and not any(e in m.text for e in expected)
-                else None
-            ),
-        )
-        page.on("pageerror", lambda e: complaints.append(str(e)))
+        complaining(page, complaints)
         page.goto(site + path)
         if scripts and wait and page.locator("#stage").count():
             page.wait_for_selector("html[data-zoom=ready]", timeout=15000)
