@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from functools import lru_cache
+from typing import Any
 
+import numpy as np
 import pytest
 
 from layouts import catalog
@@ -59,18 +62,22 @@ def ptx_map(i: Instruction, op: Operand) -> ptx.Fragment:
     return ptx.mma(shape, bits, op.name, i.syntax.layouts, op.element.name)
 
 
-def disagreements(i: Instruction, op: Operand, pattern: Pattern) -> int:
+@lru_cache(maxsize=256)
+def table(judge: ptx.Fragment, threads: int, values: int) -> Any:
+    """Where another hand puts every value: [coordinate, thread, value]."""
+    return np.moveaxis(np.array([[judge(t, v) for v in range(values)] for t in range(threads)]), -1, 0)
+
+
+def disagreements(judge: ptx.Fragment, pattern: Pattern) -> int:
     """How many (thread, value) the pattern places otherwise than PTX's page."""
-    judge, arrays = ptx_map(i, op), pattern.evaluate()
-    return sum(
-        tuple(int(a[t, v]) for a in arrays) != judge(t, v)
-        for t, v in itertools.product(range(pattern.thread_count), range(pattern.value_count))
-    )
+    placed, told = np.stack(pattern.evaluate()), table(judge, pattern.thread_count, pattern.value_count)
+    assert placed.shape == told.shape
+    return int((placed != told).any(axis=0).sum())
 
 
 @pytest.mark.parametrize(("i", "op"), OPERANDS, ids=IDS)
 def test_equals_ptx(i: Instruction, op: Operand) -> None:
-    assert disagreements(i, op, op.pattern) == 0
+    assert disagreements(ptx_map(i, op), op.pattern) == 0
 
 
 def in_cutlass(i: Instruction, op: Operand) -> bool:
@@ -90,35 +97,48 @@ IN_CUTLASS = [(i, op) for i, op in OPERANDS if in_cutlass(i, op)]
 @pytest.mark.parametrize(("i", "op"), IN_CUTLASS, ids=[f"{i.ptx}-{op.name}" for i, op in IN_CUTLASS])
 def test_equals_cutlass(i: Instruction, op: Operand) -> None:
     rows, cols = op.row_count, op.col_count
-    for t, v in itertools.product(range(op.threads), range(op.values)):
-        row, col = int(op.rows[t, v]), int(op.cols[t, v])
-        across, down = (cols, col) if op.name == "b" else (rows, row)  # CuTe writes B as (n, k)
-        expected = down + across * (row if op.name == "b" else col)
-        assert cutlass_index(i, op, t, v) == expected, (t, v)
+    across, down = (cols, op.cols) if op.name == "b" else (rows, op.rows)  # CuTe writes B as (n, k)
+    placed = down + across * (op.rows if op.name == "b" else op.cols)
+    layout, quads = in_cute(i, op)
+    told = indices(layout, 8 if quads else op.threads, op.values)
+    thread = np.arange(op.threads)
+    assert np.array_equal(placed, told[thread % 4 + 4 * (thread // 16)] if quads else told)
 
 
-def cutlass_index(i: Instruction, op: Operand, t: int, v: int) -> int:
+@lru_cache(maxsize=256)
+def indices(layout: cutlass.Layout, threads: int, values: int) -> Any:
+    """pycute's index of every value: [thread, value]."""
+    return np.array([[cutlass.index(layout, t, v) for v in range(values)] for t in range(threads)])
+
+
+def in_cute(i: Instruction, op: Operand) -> tuple[cutlass.Layout, bool]:
+    """CUTLASS's layout of an operand, and whether its threads are those of a quad pair."""
     bits = i.operands["a"].container_bits
     if i.threads == 128:
-        return cutlass.index(cutlass.wgmma_d(i.sizes["n"]) if op.name == "d" else cutlass.WGMMA_A[bits], t, v)
+        return (cutlass.wgmma_d(i.sizes["n"]) if op.name == "d" else cutlass.WGMMA_A[bits]), False
     if i.shape == "m8n8k4" and bits == 16:
-        inside = t % 4 + 4 * (t // 16)
         la, lb = i.syntax.layouts
         if op.name in "cd":
-            return cutlass.index(cutlass.QUAD_C[op.element.name], inside, v)
+            return cutlass.QUAD_C[op.element.name], True
         along_k = la == "row" if op.name == "a" else lb == "col"
-        return cutlass.index(cutlass.QUAD_ROW if along_k else cutlass.QUAD_COL, inside, v)
+        return (cutlass.QUAD_ROW if along_k else cutlass.QUAD_COL), True
     if op.name in "cd":
-        return cutlass.index(cutlass.accumulator(i.sizes["m"]), t, v)
-    return cutlass.index(cutlass.MMA[i.shape, bits]["ab".index(op.name)], t, v)
+        return cutlass.accumulator(i.sizes["m"]), False
+    return cutlass.MMA[i.shape, bits]["ab".index(op.name)], False
 
 
 @pytest.mark.parametrize(("i", "op"), OPERANDS, ids=IDS)
 def test_every_element_is_held_as_often_as_declared(i: Instruction, op: Operand) -> None:
-    elements = list(zip(*(a.ravel().tolist() for a in op.pattern.evaluate()), strict=True))
-    assert len(elements) == op.threads * op.values
-    assert len(set(elements)) * op.pattern.copies == len(elements)
-    assert tuple(max(axis) + 1 for axis in zip(*elements, strict=True)) == op.pattern.extents
+    held, times, extents = elements(op.pattern)
+    assert held * op.pattern.copies == op.threads * op.values and times == {op.pattern.copies}
+    assert extents == op.pattern.extents
+
+
+@lru_cache(maxsize=256)
+def elements(pattern: Pattern) -> tuple[int, set[int], tuple[int, ...]]:
+    """How many elements a pattern's threads hold, how often each, and one more than the largest of each coordinate."""
+    places, times = np.unique(np.stack([axis.ravel() for axis in pattern.evaluate()]), axis=1, return_counts=True)
+    return places.shape[1], set(times.tolist()), tuple(int(axis.max()) + 1 for axis in places)
 
 
 def swaps(pattern: Pattern) -> list[Pattern]:
@@ -154,9 +174,10 @@ def test_the_checks_bite(row: object) -> None:
         if i.family is not row or op.pattern in seen:
             continue
         seen.add(op.pattern)
+        judge = ptx_map(i, op)
         for wrong in swaps(op.pattern) + reorders(op.pattern):
             tried += 1
-            assert disagreements(i, op, wrong) > 0, (i.ptx, op.name, str(wrong))
+            assert disagreements(judge, wrong) > 0, (i.ptx, op.name, str(wrong))
     if not tried:  # the row's maps are another row's, judged there
         patterns = {op.pattern for i in row.instructions() for op in i.operands.values()}  # type: ignore[attr-defined]
         assert patterns <= {op.pattern for _, op in OPERANDS}

@@ -61,11 +61,16 @@ FENCE = 'asm volatile("fence.proxy.async.shared::cta;" ::: "memory");'
 
 
 @lru_cache(maxsize=1)
+def every() -> tuple[Case, ...]:
+    return tuple(generated.cases())
+
+
+@lru_cache(maxsize=1)
 def sample() -> tuple[Case, ...]:
     """Three cases of every key, the largest ones left out: their threads take long on a host."""
     seen: Counter[str] = Counter()
     out = []
-    for case in generated.cases():
+    for case in every():
         if len(case.expected) < MOST and seen[case.key] < 3:
             seen[case.key] += 1
             out.append(case)
@@ -109,7 +114,7 @@ def test_a_wrong_function_does_not_agree() -> None:
     }
     planted = []
     for key, (old, new) in faults.items():
-        case = next(c for c in generated.cases() if c.key == key and old in c.code and len(c.expected) < MOST)
+        case = next(c for c in every() if c.key == key and old in c.code and len(c.expected) < MOST)
         planted.append(replace(case, code=case.code.replace(old, new, 1)))
     assert not any(case.agrees(told) for case, told in zip(planted, on_host(tuple(planted)), strict=True))
 
@@ -122,6 +127,6 @@ def test_the_kernels_compile() -> None:
 
 
 def test_every_case_has_words_to_compare() -> None:
-    cases = list(generated.cases())
+    cases = every()
     assert len(cases) > 400 and len({case.source() for case in cases}) == len(cases)
     assert all(case.expected.any() for case in cases if not case.key.startswith("store"))

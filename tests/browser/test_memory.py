@@ -385,7 +385,8 @@ def test_a_tma_tile_is_verified_by_word_and_preset(open_page: Any) -> None:
     page.fill("#word", "0x40000040000100C2")  # the second K step of a tile at 0xc00
     page.click("[data-preset=box]")
     verdict(page, "match")
-    assert page.input_value("[name=s_base]") == "0xc00" and page.input_value("[name=slice_k]") == "16"
+    expect(page.locator("[name=s_base]")).to_have_value("0xc00")
+    expect(page.locator("[name=slice_k]")).to_have_value("16")
     page.reload()
     verdict(page, "match")
 
