@@ -191,9 +191,9 @@ def test_a_page_that_is_too_wide_or_moves_is_noticed(loaded: Any) -> None:
     assert moved(page) and len(cut_off(page, 390)) > 1
 
 
-def test_a_choice_that_does_not_fit_its_select_is_noticed(open_page: Open) -> None:
-    page = open_page("/chain", wait=False)
-    assert cut_off(page, 1440) == []
+def test_a_choice_that_does_not_fit_its_select_is_noticed(loaded: Any) -> None:
+    page = loaded("/chain")["desktop"]
+    assert moved(page) == [] and cut_off(page, 1440) == []
     page.evaluate("""() => {
       const select = document.querySelector("main select");
       select.style.maxWidth = "8rem";
