@@ -32,8 +32,9 @@ def attach() -> typer.Typer:
     from app.memory import verbs as memory
     from app.read import verbs as read
     from app.runs import verbs as runs
+    from app.tiles import verbs as tiles
 
-    for feature in (chain, banks, memory, dump, kernel, runs, read):
+    for feature in (chain, banks, memory, dump, kernel, runs, read, tiles):
         app.add_typer(feature.app)
     return app
 

@@ -64,12 +64,13 @@ from app.runs import page as runs_page
 from app.runs.hardware import Hardware
 from app.steps import api as steps_api
 from app.steps import page as steps_page
+from app.tiles import api as tiles_api
 from layouts import catalog
 
 APIS = (  # in the order of /docs
     catalogue_api, instruction_api, read_api, kernel_api, memory_api, dump_api, diagram_api, runs_api, steps_api,
     reuse_api,
-    compare_api, metadata_api, chain_api, banks_api,
+    compare_api, metadata_api, chain_api, banks_api, tiles_api,
 )  # fmt: skip
 PAGES = (
     memory_page, dump_page, kernel_page, guide_page, runs_page, steps_page, reuse_page, compare_page, metadata_page,

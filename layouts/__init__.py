@@ -11,5 +11,8 @@
 from layouts.catalog import families, find, instructions
 from layouts.errors import LayoutError
 from layouts.pattern import Pattern
+from layouts.tiles.copy import tiled_copy
+from layouts.tiles.mma import tiled_mma
+from layouts.tiles.tv import tv
 
-__all__ = ["LayoutError", "Pattern", "families", "find", "instructions"]
+__all__ = ["LayoutError", "Pattern", "families", "find", "instructions", "tiled_copy", "tiled_mma", "tv"]

@@ -8,7 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from layouts import banks, chain, cute, differences, find, formula, options, pieces, qualifiers, reading, reuse, slices
+from layouts import (
+    algebra,
+    banks,
+    chain,
+    cute,
+    cutetext,
+    differences,
+    find,
+    formula,
+    options,
+    pieces,
+    qualifiers,
+    reading,
+    reuse,
+    slices,
+)
 from layouts import descriptor as desc
 from layouts.catalog import access, instructions
 from layouts.descriptor import View
@@ -27,6 +42,7 @@ from layouts.swizzle import MODES, mode
 from layouts.table.descriptors import WGMMA
 from layouts.table.mma import FAMILIES
 from layouts.tile_map import TileMap
+from layouts.tiles.mma import tiled_mma
 from layouts.tiling import Tile
 from layouts.view import Grid, operand_figure
 from tests.asked import F16, W16
@@ -55,6 +71,16 @@ PLANS = (
     ("wmma.mma.row.col.m16n16k16.f32.f32", "ldm=20", ""), ("wmma.mma.col.col.m16n16k16.f32.f32", "ldm=8", ""),
     (W16, "base=0", "base=1024"), (W16, "", "base=300000"), (W16, "descriptor=0x4000004000013fff", ""),
     (W16, "scale=2", ""), ("mma.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0", "byte_id=7", ""),
+)  # fmt: skip
+# An operation of the algebra that CuTe would not compile, or whose result is not what it means.
+ALGEBRA = (
+    ("composition", "(6,2):(8,2)", "(4,3):(3,1)"), ("composition", "(4,6):(1,5)", "3:6"),
+    ("composition", "(6,2):(1,9)", "4:2"), ("composition", "(7,10):(1,100)", "8:2"),
+    ("composition", "(2,(12,2)):(16,(64,4))", "((5,3),1):((2,10),2)"), ("composition", "64:1", "Sw<3,3,3> o 64:1"),
+    ("composition", "(4,4)", "(2,2,2)"), ("complement", "(4,4):(1,2)", ""), ("complement", "Sw<1,1,1> o 4:1", ""),
+    ("left_inverse", "(2,2):(2,3)", ""), ("left_inverse", "(4,4):(1,1)", ""), ("upcast", "8:3", "2"),
+    ("upcast", "Sw<3,3,3> o 1 o 8:2", "2"), ("upcast", "Sw<3,3,3> o 9:3", "3"), ("downcast", "8:2", "2"),
+    ("zipped_divide", "(4,4)", "(2,_)"), ("tile_to_shape", "(8,64)", "(12,64)"), ("sliced", "(4,4)", "(_,(0,_))"),
 )  # fmt: skip
 FED: tuple[tuple[str, str, dict[str, Any], str], ...] = (
     (S8, "a", {"kind": "rows", "pitch_bytes": 64}, "MN"), (S8, "b", {"kind": "rows", "pitch_bytes": 64}, "MN"),
@@ -92,6 +118,12 @@ def astuple_of(row: Any) -> list[str]:
 Call = tuple[str, Callable[[], Any]]  # words for the golden file; what answers with texts, or is refused
 
 
+def _algebra(act: str, one: str, by: str) -> Any:
+    left = cutetext.read_layout(one)
+    right = cutetext.read_coordinate(by) if act == "sliced" else cutetext.read_tiler(by) if by else None
+    return getattr(algebra, act)(left, right) if by else getattr(algebra, act)(left)
+
+
 def calls() -> list[Call]:
     i, wg = find(F16), find(W16)
     a = i.operand("a")
@@ -112,6 +144,19 @@ def calls() -> list[Call]:
         "(g:8) (j:2) -> (g) -> (j)", "x" * 5000, "(g:8) (j) -> (g) (j)",
     ):  # fmt: skip
         out.append((f"pattern {text[:60]}", lambda text=text: str(Pattern.parse(text))))
+    for text in (
+        "", "(4,8):(8,1)", "Layout<Shape<_4,Int<kN>>>", "(4,0)", "(4,_)", "(4,8):(8", "(4,8):8", "4:1 o 4:1",
+        "x" * 5000, "Sw<3,4,3>", "f(4)", "Int<_>", "(" * 99, "4 4", "Sw<4,4,3> o 8:1", "2*_",
+        "make_ordered_layout((4,8),(1,(2,3)))",
+    ):  # fmt: skip
+        out.append((f"layout {text[:60]}", lambda text=text: str(cutetext.read_layout(text))))
+    tile = tiled_mma(F16)
+    out.append(("operand z of a TiledMMA", lambda: tile.operand("z").name))
+    out.append(("element outside a TiledMMA's A", lambda: tile.a.owner(16, 0)))
+    out.append(("tiler Sw<3,4,3>", lambda: cutetext.read_tiler("Sw<3,4,3>")))
+    out.append(("coordinate (4:1,_)", lambda: cutetext.read_coordinate("(4:1,_)")))
+    for act, one, by in ALGEBRA:
+        out.append((f"{act} {one} {by}", lambda act=act, one=one, by=by: str(_algebra(act, one, by))))
     for text, extents in (
         ("8:1", (8,)),
         ("(8,2):(1,8)", (8, 4)),

@@ -201,7 +201,8 @@ def words() -> list[Request]:
     return out
 
 
-POSTS = ("descriptors/encode", "descriptors/reads", "descriptors/verify", "chain", "banks", "banks/solve", "gpu/runs")
+POSTS = ("descriptors/encode", "descriptors/reads", "descriptors/verify", "chain", "banks", "banks/solve", "gpu/runs",
+         "tiles/mma", "tiles/mma/chain", "tiles/copy", "layouts/tv")  # fmt: skip
 
 
 def bodies() -> list[Request]:

@@ -36,9 +36,11 @@ FLOORS = (
     "locate",
     "dump",
     "reader",
+    "tiles",
     "workbench",
     "render",
 )
+HANDED_OUT = {f"layouts.{room}" for room in "catalog errors pattern tiles.mma tiles.copy tiles.tv".split()}
 FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms.split()}
 ENGINE_STDLIB = set(
     "__future__ abc bisect collections dataclasses difflib enum functools html io itertools json math re shlex textwrap"
@@ -129,6 +131,7 @@ NAMED: dict[str, dict[str, str]] = {
     "reuse": {},
     "runs": {"hardware": "forms"},
     "steps": {"asked": "forms", "wgmma": "facts"},
+    "tiles": {},
 }
 STANDARD = set(KINDS)
 
@@ -244,11 +247,7 @@ def violations(path: str, source: str) -> list[str]:
 def _engine(path: str, source: str) -> Iterator[str]:
     room = path.split("/")[1].removesuffix(".py")
     if room == "__init__":
-        yield from (
-            f"{path}: hands out {it.name}"
-            for it in imports(source)
-            if it.name not in ("layouts.catalog", "layouts.errors", "layouts.pattern")
-        )
+        yield from (f"{path}: hands out {it.name}" for it in imports(source) if it.name not in HANDED_OUT)
         return
     if room not in FLOOR:
         yield f"{path}: '{room}' is no room of the engine"

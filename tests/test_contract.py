@@ -56,6 +56,9 @@ BODIES = {
     "/descriptors/verify": "descriptor instruction operand major storage slice",
     "/banks": "access address",
     "/chain": "storage load mma operand",
+    "/tiles/mma": "atom atom_layout permutation tile",
+    "/tiles/copy": "atom bits element_bits thr_layout val_layout tile tiled_mma operand storage",
+    "/layouts/tv": "cute tile",
 }
 STORAGES = {
     "canonical": "element_bits major swizzle swizzle_by mn k order base",
@@ -100,6 +103,13 @@ POSTED: tuple[tuple[str, Json, str], ...] = (
         "operand": "a"},
         "verdict matched total first_mismatch lane_addresses",
     ),
+    ("/tiles/mma", {"atom": M16, "atom_layout": "(2,2,1)", "permutation": None, "tile": [64, 64, 32]},
+    "threads atom shape "
+    + " ".join(f"operands.{x}.{key}" for x in "abc" for key in ("row", "col", "layout", "values"))),
+    ("/tiles/copy", {"atom": "universal", "bits": 128, "element_bits": 16, "thr_layout": "(32,4):(4,1)",
+    "val_layout": "(1,8)", "tile": [64, 64], "storage": {"kind": "rows", "pitch_bytes": 128}},
+    "threads source.row source.col destination.row destination.col addresses wavefronts vector_bits"),
+    ("/layouts/tv", {"cute": "((4,8),(2,2)):((32,1),(16,8))", "tile": [16, 8]}, "row col copies covered"),
     ("/gpu/runs",
     {"kind": "banks", "access": "ldmatrix.x1", "address": [16 * n for n in range(32)], "backend": "numpy"},
     "device predicted measured agrees mismatches duration_ms source"),

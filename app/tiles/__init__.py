@@ -1,0 +1,1 @@
+"""Whole tiles: TiledMMA, TiledCopy and thread-value layouts."""

@@ -1,0 +1,84 @@
+"""Whole tiles: bodies."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from app.kit.names import Major
+from app.kit.schemas import Closed, Number
+from app.memory.schemas import Storage
+from layouts.cute import LONGEST
+
+CuteText = Annotated[str, Field(max_length=LONGEST)]
+Atom = Annotated[
+    str,
+    Field(
+        description="A PTX text or a CUTLASS name. A of a wgmma lies in shared memory unless the name says _RS.",
+        examples=["SM80_16x8x16_F32F16F16F32_TN", "wgmma.mma_async.m64n128k16.f32.f16.f16"],
+    ),
+]
+
+
+class Repeated(Closed):
+    atom: Atom
+    atom_layout: CuteText | list[int] = Field(
+        default="(1,1,1)", description="AtomLayoutMNK: how many atoms stand side by side.", examples=["(2,2,1)"]
+    )
+    permutation: CuteText | None = Field(
+        default=None,
+        description="PermutationMNK, a Tile of sizes, layouts and underscores.",
+        examples=["(32,32,16)", "Tile<_64,Layout<Shape<_4,_2,_4>,Stride<_1,_32,_8>>,_16>"],
+    )
+
+
+class TiledMmaBody(Repeated):
+    """make_tiled_mma(atom, atom_layout, permutation) over a tile."""
+
+    tile: list[Number] | None = Field(
+        default=None, min_length=3, max_length=3, description="M, N and K; the TiledMMA's own where it is left out."
+    )
+
+
+class TiledChainBody(Closed):
+    """Two products: C of the first is A of the second."""
+
+    first: TiledMmaBody
+    second: TiledMmaBody
+
+
+class TiledCopyBody(Closed):
+    """make_tiled_copy(atom, thr_layout, val_layout), or make_tiled_copy_A, _B, _C of a TiledMMA's operand."""
+
+    atom: str = Field(
+        default="universal", description="universal, cp.async, or ldmatrix and stmatrix as PTX or CUTLASS spells them."
+    )
+    bits: Number | None = Field(default=None, description="Of one access of universal and cp.async.")
+    element_bits: Number | None = Field(default=None, description="16, or those of the TiledMMA's operand.")
+    thr_layout: CuteText | list[int] | None = Field(
+        default=None, description="Coordinates → thread.", examples=["(32,4):(4,1)"]
+    )
+    val_layout: CuteText | list[int] | None = Field(
+        default=None, description="Coordinates → value.", examples=["(1,8)"]
+    )
+    tiled_mma: TiledMmaBody | None = None
+    operand: Literal["a", "b", "c"] = "a"
+    tile: list[Number] = Field(min_length=2, max_length=2, description="Rows and columns; of B n and k.")
+    storage: Storage | None = Field(default=None, description="Where shared memory has (row, column) of the tile.")
+    major: Major = Field(default=Major("K"), description="The storage's, where it is left out.")
+    shared: Literal["source", "destination"] | None = Field(
+        default=None, description="Which side the storage is: ldmatrix's source, else the destination."
+    )
+    global_: CuteText | None = Field(
+        default=None,
+        alias="global",
+        description="The other side: a CuTe layout (row, column) → element in global memory.",
+    )
+
+
+class TvBody(Closed):
+    """A thread-value layout over a tile."""
+
+    cute: CuteText = Field(examples=["((4,8),(2,2,2)):((32,1),(16,8,128))"])
+    tile: list[Number] = Field(min_length=2, max_length=2, description="Rows and columns.")

@@ -1,0 +1,198 @@
+"""The verbs tiles mma, tiles chain, tiles copy and tiles tv."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from app.kit.terminal import AsJson, print_json, storage_of
+
+if TYPE_CHECKING:
+    from layouts.tiles.mma import TileOperand
+
+app = typer.Typer(rich_markup_mode=None)
+tiles_app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Whole tiles: TiledMMA, TiledCopy, thread-value layouts."
+)
+app.add_typer(tiles_app, name="tiles")
+
+AtomLayout = Annotated[str, typer.Option(help="AtomLayoutMNK, e.g. (2,2,1) or (2,2,1):(2,1,0).")]
+Permutation = Annotated[str, typer.Option(help="PermutationMNK, e.g. (32,32,16) or (_,(4,2):(1,8),_).")]
+Tile = Annotated[str, typer.Option(help="MxNxK or M,N,K; the TiledMMA's own when left out.")]
+
+
+def _sizes(text: str) -> list[str] | None:
+    return text.replace("x", ",").replace("×", ",").split(",") if text else None
+
+
+def _mma(atom: str, atom_layout: str, permutation: str, tile: str) -> dict[str, Any]:
+    given = {"atom": atom, "atom_layout": atom_layout, "permutation": permutation, "tile": _sizes(tile)}
+    return {name: value for name, value in given.items() if value}
+
+
+@tiles_app.command("mma")
+def mma(
+    atom: Annotated[str, typer.Argument(help="PTX text or CUTLASS name.")],
+    atom_layout: AtomLayout = "",
+    permutation: Permutation = "",
+    tile: Tile = "",
+    operand: Annotated[str, typer.Option(help="a, b or c: of one operand alone.")] = "",
+    at: Annotated[str, typer.Option("--at", help="ROW,COL: who holds this element?")] = "",
+    thread: Annotated[str, typer.Option(help="What does this thread hold?")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """A, B and C of a whole tile: threads, values, registers."""
+    from app.tiles import facts
+    from layouts.reading import number, pair
+
+    made = facts.mma_of(_mma(atom, atom_layout, permutation, tile))
+    if as_json:
+        return print_json(facts.mma_facts(made))
+    names = [made.operand(operand).name] if operand else ["a", "b", "c"]
+    if at:
+        for name in names:
+            op = made.operand(name)
+            row, col = pair(at, "at", (op.row_count - 1, op.col_count - 1))
+            for held, value in op.owner(row, col):
+                print(f"{name}[{row},{col}] thread {held} warp {held // 32} lane {held % 32} value {value}")
+        return None
+    print(f"{made.atom.instruction.ptx}, atoms {made.atom_layout}, tile {'×'.join(map(str, made.tile))}")
+    print(
+        f"  {made.threads} threads, {made.registers} registers a thread, atom repeated {'×'.join(map(str, made.steps))}"
+    )
+    for name in names:
+        op = made.operand(name)
+        print(f"  {_line(op)}")
+        if thread:
+            each = number(thread, "thread", 0, int(made.thread_ids[-1]))
+            print("    " + _held(op, each))
+    for note in facts.notes(made):
+        print(f"  {note}")
+    return None
+
+
+def _line(op: TileOperand) -> str:
+    place = "shared memory" if op.shared else f"{op.registers} registers"
+    copies = f", {op.copies} threads hold each element" if op.copies > 1 else ""
+    modes = ",".join(map(str, op.modes))
+    return f"{op.name.upper()} {op.row_count}×{op.col_count}: {op.values} values ({modes}), {place}{copies}"
+
+
+def _held(op: TileOperand, thread: int) -> str:
+    """The elements of one thread, in the order of its values."""
+    ids = op.thread_ids.tolist()
+    each = thread - thread % 128 if op.shared else thread
+    if each not in ids:
+        return f"thread {thread} holds nothing"
+    at = ids.index(each)
+    pairs = zip(op.rows[at].tolist(), op.cols[at].tolist(), strict=True)
+    return " ".join(f"({row},{col})" for row, col in pairs)
+
+
+@tiles_app.command("chain")
+def chain(
+    first: Annotated[str, typer.Argument(help="The atom of the first product.")],
+    second: Annotated[str, typer.Argument(help="The atom of the second; the same when left out.")] = "",
+    atom_layout: AtomLayout = "",
+    tile: Annotated[str, typer.Option(help="M,N,K of the first tile.")] = "",
+    second_tile: Annotated[str, typer.Option(help="M,N,K of the second tile; M, its own N, and N of the first.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Is C of the first product A of the second in registers? Exit status 1 where elements move between threads."""
+    from app.tiles import facts
+
+    one = _mma(first, atom_layout, "", tile)
+    other = _mma(second or first, atom_layout, "", second_tile)
+    if tile and not second_tile:
+        sizes = _sizes(tile) or []
+        other["tile"] = [*sizes[:2], *sizes[1:2]]
+    found = facts.chain_facts({"first": one, "second": other})
+    if as_json:
+        print_json(found)
+    else:
+        print(
+            f"{found.verdict}: {found.stay} of {found.elements} elements stay in their thread,"
+            f" {found.in_warp} in their warp"
+        )
+        print(f"  {found.message}")
+        if found.order and found.verdict == "reordered":
+            print("  A values from C values: " + " ".join(map(str, found.order)))
+    if found.verdict not in ("same", "reordered"):
+        raise typer.Exit(1)
+
+
+@tiles_app.command("copy")
+def copy(
+    atom: Annotated[str, typer.Argument(help="universal, cp.async, ldmatrix… or stmatrix….")],
+    tile: Annotated[str, typer.Option(help="ROWSxCOLUMNS.")],
+    bits: Annotated[str, typer.Option(help="Of one access of universal and cp.async.")] = "",
+    element_bits: Annotated[str, typer.Option(help="16, or those of the operand.")] = "",
+    thr: Annotated[str, typer.Option(help="Layout of threads, e.g. (32,4):(4,1).")] = "",
+    val: Annotated[str, typer.Option(help="Layout of values, e.g. (1,8).")] = "",
+    mma_atom: Annotated[str, typer.Option("--mma", help="Instead: the atom of a TiledMMA.")] = "",
+    operand: Annotated[str, typer.Option(help="With --mma: a, b or c.")] = "a",
+    atom_layout: AtomLayout = "",
+    permutation: Permutation = "",
+    major: Annotated[str, typer.Option(help="K or MN: the storage's.")] = "K",
+    storage: Annotated[list[str] | None, typer.Option(help="Shared memory: kind=rows,pitch_bytes=128, …")] = None,
+    shared: Annotated[str, typer.Option(help="source or destination: which side the storage is.")] = "",
+    global_: Annotated[str, typer.Option("--global", help="The other side: a CuTe layout in global memory.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Source and destination of a TiledCopy; what it costs in memory. Exit status 1 where there are bank conflicts."""
+    from app.tiles import facts
+
+    given: dict[str, Any] = {
+        "atom": atom, "bits": bits, "element_bits": element_bits, "thr_layout": thr, "val_layout": val,
+        "tile": _sizes(tile), "shared": shared, "global": global_, "operand": operand,
+        "tiled_mma": _mma(mma_atom, atom_layout, permutation, "") if mma_atom else None,
+        "storage": storage_of(storage, major) if storage else None, "major": major,
+    }  # fmt: skip
+    found = facts.copy_facts({name: value for name, value in given.items() if value})
+    if as_json:
+        print_json(found)
+    else:
+        print(f"{found.atom}: {found.threads} threads, one TiledCopy covers {found.tiler[0]}×{found.tiler[1]}")
+        print(f"  thread-value layout {found.layout}")
+        if found.access:
+            print(f"  shared {found.shared}: {found.access}, {found.vector_bits} bits an access. {found.why}")
+            print(f"  {found.wavefronts} wavefronts, {found.ideal} ideal, {found.ways}-way")
+            if found.swizzle:
+                print(f"  {found.swizzle} on byte addresses frees them")
+        if cost := found.global_:
+            print(
+                f"  global: {cost.sectors} sectors of 32 bytes, {cost.ideal} ideal, {cost.vector_bits} bits. {cost.why}"
+            )
+        for note in found.notes:
+            print(f"  {note}")
+    if (found.ways or 1) > 1:
+        raise typer.Exit(1)
+
+
+@tiles_app.command("tv")
+def tv(
+    cute: Annotated[str, typer.Argument(help="((4,8),(2,2)):((32,1),(16,8)), or in C++ or Python.")],
+    tile: Annotated[str, typer.Option(help="ROWSxCOLUMNS.")],
+    at: Annotated[str, typer.Option("--at", help="ROW,COL: who holds this element?")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Any thread-value layout over a tile: `T12:V3` a cell, or who holds one."""
+    from app.tiles import facts
+    from layouts.reading import pair
+
+    found = facts.tv_of({"cute": cute, "tile": _sizes(tile)})
+    if as_json:
+        return print_json(facts.tv_facts(found))
+    if at:
+        row, col = pair(at, "at", (found.row_count - 1, found.col_count - 1))
+        held = found.owner(row, col)
+        print("\n".join(f"thread {t} value {v}" for t, v in held) or "no thread")
+        return None
+    told = facts.tv_facts(found)
+    print(
+        f"{told.cute}: {told.threads} threads × {told.values} values cover {told.covered} of {told.elements} elements"
+    )
+    if told.copies > 1:
+        print(f"  an element is held up to {told.copies} times")
+    return None

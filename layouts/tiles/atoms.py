@@ -1,0 +1,140 @@
+"""MMA atoms of CuTe, made from the table's rows: an instruction as thread-value layouts over its own small tiles.
+
+    atom("SM80_16x8x16_F32F16F16F32_TN").layouts["a"]    ((4,8),(2,2,2)):((32,1),(16,8,128))
+
+A is (m, k), B is (n, k) as CuTe has it, C is (m, n); the first coordinate runs fastest. A wgmma operand in shared
+memory is read by a descriptor: every thread stands for the whole operand, with a stride of 0
+(include/cute/atom/mma_traits_sm90_gmma.hpp).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from layouts import algebra, catalog
+from layouts.cute import CuteLayout
+from layouts.cutetext import read_layout
+from layouts.errors import LayoutError
+from layouts.instruction import Instruction, Operand
+from layouts.pattern import Pattern
+from layouts.reading import shown
+from layouts.table import atoms as names
+
+HINT = "A PTX text or a CUTLASS name: mma.m16n8k16.row.col.f32.f16.f16.f32, SM80_16x8x16_F32F16F16F32_TN."
+DIMS = {"a": "mk", "b": "nk", "c": "mn"}  # rows and columns of CuTe's tensors, as sizes of the instruction
+
+
+@dataclass(frozen=True)
+class Atom:
+    """One MMA atom. threads: the thread layout (CuTe's ThrID); layouts: operand → thread-value layout; shared: the
+    operands that shared memory holds; registers: operand → registers of a thread.
+    """
+
+    instruction: Instruction
+    threads: CuteLayout
+    layouts: Mapping[str, CuteLayout]
+    shared: frozenset[str]
+    registers: Mapping[str, int]
+    bits: Mapping[str, int]
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        m, n, k = (self.instruction.sizes[dim] for dim in "mnk")
+        return m, n, k
+
+    @property
+    def cutlass(self) -> str:
+        """CUTLASS's name of the instruction, "" where it has none."""
+        return names.atom(self.instruction)
+
+    def extents(self, operand: str) -> tuple[int, int]:
+        """Rows and columns of an operand as CuTe has it: B is (n, k)."""
+        rows, cols = (self.instruction.sizes[dim] for dim in DIMS[operand])
+        return rows, cols
+
+
+def atom(text: str, field: str = "atom") -> Atom:
+    """The atom that a PTX text or a CUTLASS name is; LayoutError says why there is none."""
+    return _made(*_named(text, field), field)
+
+
+def _named(text: str, field: str) -> tuple[Instruction, bool]:
+    """(instruction, whether A comes from registers): A of a wgmma lies in shared memory unless the text says _RS."""
+    if catalog.opcode_of(text):
+        return catalog.named(text, field), False
+    from layouts.reader import cutlass  # the reader's parsers load when a name is read
+
+    try:
+        found = cutlass.read(text)
+    except LayoutError as error:
+        raise error.at(field, "bad_atom") from None
+    if not found:
+        raise LayoutError("bad_atom", f"'{shown(text, 80)}' names no MMA atom.", HINT, field)
+    facts = found[0].facts
+    listed = [facts["ptx"]] if facts["ptx"] else facts["candidates"]
+    several = [i for i in map(catalog.find, listed) if i.family.multiplies]
+    if not several:
+        raise LayoutError("bad_atom", f"'{shown(text, 80)}' is a copy atom.", HINT, field)
+    maps = {tuple(str(op.pattern) for op in i.operands.values()) for i in several}
+    if len(maps) > 1:
+        raise LayoutError(
+            "bad_atom",
+            f"'{shown(text, 80)}' leaves open which instruction it is.",
+            f"Give one of {', '.join(i.ptx for i in several[:4])}.",
+            field,
+        )
+    return several[0], "_RS" in text
+
+
+@lru_cache(maxsize=256)
+def _made(instruction: Instruction, from_registers: bool, field: str) -> Atom:
+    family = instruction.family
+    if not family.multiplies:
+        raise LayoutError("bad_atom", f"'{instruction.ptx}' multiplies no matrices.", HINT, field)
+    if not family.specified:
+        raise LayoutError(
+            "bad_atom",
+            f"'{instruction.ptx}' leaves its fragments to the architecture: no TiledMMA is made of it.",
+            "Use mma.sync, whose fragments PTX states.",
+            field,
+        )
+    if any(op.sparsity for op in instruction.operands.values()):
+        raise LayoutError(
+            "bad_atom",
+            f"'{instruction.ptx}' is sparse: A is stored without the zeros that its metadata names, so its tile has no"
+            " thread-value layout of elements.",
+            "Give the dense instruction of half the K.",
+            field,
+        )
+    operands = {name: instruction.operands.get(name) for name in "ab"}
+    operands["c"] = instruction.operands.get("c") or instruction.operands["d"]
+    by_descriptor = family.by_descriptor and not (from_registers and operands["a"])
+    shared = {n for n, op in operands.items() if op is None} | ({"a"} if by_descriptor else set())
+    layouts, registers, bits, threads = {}, {}, {}, algebra.layout(instruction.threads)
+    for name, operand in operands.items():
+        rows, cols = (instruction.sizes[dim] for dim in DIMS[name])
+        if operand is None or name in shared:
+            layouts[name] = CuteLayout((instruction.threads, (rows, cols)), (0, (1, rows)))
+            registers[name] = 0
+            bits[name] = operand.element.bits if operand else instruction.operands["a"].element.bits
+        else:
+            layouts[name], threads = _tv(operand, name == "b")
+            registers[name] = operand.registers * (operand.register_bits // 32)
+            bits[name] = operand.element.bits
+    return Atom(instruction, threads, layouts, frozenset(shared), registers, bits)
+
+
+def _tv(operand: Operand, turned: bool) -> tuple[CuteLayout, CuteLayout]:
+    """(thread-value layout, thread layout) of an operand; of several products in one warp those of the first, whose
+    threads are numbered without the others.
+    """
+    pattern = operand.pattern
+    at = dict(zip(operand.axes, pattern.coords, strict=True))
+    others = {name for axis, group in at.items() if axis not in ("row", "col") for name in group}
+    kept = tuple(d for d in pattern.threads if d.name not in others)
+    coords = (at["col"], at["row"]) if turned else (at["row"], at["col"])
+    ids = [(t.size, t.weight) for t in reversed(pattern.thread_terms()) if t.name not in others]
+    threads = algebra.coalesce(CuteLayout(tuple(n for n, _ in ids), tuple(w for _, w in ids)))
+    return read_layout(Pattern(kept, pattern.values, coords).to_cute()), threads

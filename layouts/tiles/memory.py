@@ -1,0 +1,195 @@
+"""What a TiledCopy does to memory: vector width, bank conflicts of the shared side, sectors of the global side.
+
+Shared memory: addresses come from a storage of the contract, wavefronts from layouts.banks. Global memory: a warp's
+access is served in sectors of 32 bytes (CUDA C++ Best Practices Guide, coalesced access to global memory).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from layouts import banks, tuples
+from layouts.banks import Cost, Solution, Use
+from layouts.cute import CuteLayout
+from layouts.errors import LayoutError
+from layouts.storage import Storage
+from layouts.tiles.copy import Side, TiledCopy
+
+Longs = NDArray[np.int64]
+SECTOR_BYTES, LANES, WIDEST_BITS = 32, 32, 128
+SIDES = ("source", "destination")
+
+
+@dataclass(frozen=True, eq=False)
+class SharedSide:
+    """The side of a TiledCopy that shared memory is on.
+
+    address: int64 [threads, values], absolute bytes; vector_bits: that one access moves, `why` it is no wider;
+    accesses: how many of what a warp issues for the tile, worst first; solution: the smallest swizzle that frees all
+    accesses, None where there is no conflict.
+    """
+
+    side: str
+    address: Longs
+    access: str
+    vector_bits: int
+    why: str
+    costs: tuple[Cost, ...]
+    repeats: tuple[int, ...]
+    solution: Solution | None
+
+    @property
+    def wavefronts(self) -> int:
+        return sum(cost.wavefronts * times for cost, times in zip(self.costs, self.repeats, strict=True))
+
+    @property
+    def ideal(self) -> int:
+        return sum(cost.ideal * times for cost, times in zip(self.costs, self.repeats, strict=True))
+
+    @property
+    def ways(self) -> int:
+        """The worst phase's degree of conflict; 1 is free of conflicts."""
+        return max(cost.ways for cost in self.costs)
+
+
+def default_side(copy: TiledCopy) -> str:
+    """Shared memory is the source of ldmatrix and the destination of all others, unless they are told."""
+    return "source" if copy.atom.loads else "destination"
+
+
+def shared_side(copy: TiledCopy, where: Storage, side: str = "") -> SharedSide:
+    """Addresses and cost of the shared side over a storage of (row, column), which is (mn, k)."""
+    side = side or default_side(copy)
+    if copy.atom.instruction and side != default_side(copy):
+        raise LayoutError(
+            "bad_side",
+            f"{copy.atom.name} has registers as its {side}.",
+            f"Its {default_side(copy)} is shared.",
+            "shared",
+        )
+    for name, have, want in (("mn", where.mn, copy.tile[0]), ("k", where.k, copy.tile[1])):
+        if have is not None and have < want:
+            raise LayoutError(
+                "bad_storage",
+                f"The storage has {name} = {have}; the tile needs {want}.",
+                "Give a larger one.",
+                f"storage.{name}",
+            )
+    held: Side = getattr(copy, side)
+    address = np.asarray(where.address(held.rows.astype(np.int64), held.cols.astype(np.int64)))
+    bits, why = vector(address, copy.element_bits, held.access)
+    values = max(1, bits // copy.element_bits)
+    if copy.atom.instruction:
+        if bits < copy.atom.bits:
+            raise LayoutError(
+                "bad_storage",
+                f"{copy.atom.name} moves rows of {copy.atom.bits} bits; here {bits} bits lie together: {why}",
+                "Store the rows of its matrices contiguously, 16 bytes aligned.",
+                "storage",
+            )
+        count = copy.atom.instruction.counts["x"]
+        name = f"{'ld' if copy.atom.loads else 'st'}matrix.x{count}"
+        values = held.access
+    else:
+        name = f"{'ld' if side == 'source' else 'st'}.shared.b{max(8, bits)}"
+    uses = _uses(name, address[:, ::values])
+    plain = [use for use, _ in uses]
+    costs = [use.cost(banks.PLAIN) for use in plain]
+    order = sorted(range(len(uses)), key=lambda at: (-costs[at].ways, -uses[at][1]))
+    worst = [plain[at] for at in order if costs[at].ways > 1][:8]
+    solution = banks.solve(worst) if worst and not where.mode.bits else None
+    repeats = tuple(uses[at][1] for at in order)
+    return SharedSide(side, address, name, max(bits, 8), why, tuple(costs[at] for at in order), repeats, solution)
+
+
+def _uses(name: str, address: Longs) -> list[tuple[Use, int]]:
+    """Every different access of a warp, and how often: addresses that differ by whole 128 bytes cost the same."""
+    kind = banks.access(name)
+    seen: dict[tuple[int | None, ...], int] = {}
+    for first in range(0, address.shape[0], LANES):
+        for column in address[first : first + LANES].T.tolist():
+            base = min(column) // 128 * 128
+            key = tuple(at - base for at in column[: kind.lanes])
+            full = (*key, *[None] * (kind.lanes - len(key)))
+            seen[full] = seen.get(full, 0) + 1
+    return [(banks.at(kind, list(key)), times) for key, times in seen.items()]
+
+
+def vector(address: Longs, element_bits: int, access: int) -> tuple[int, str]:
+    """(bits that each access can move at once, why no more): values that lie next to one another, aligned.
+
+    address: int64 [threads, values] bytes; access: values of one access of the atom.
+    """
+    step = element_bits // 8
+    if not step:
+        return 8, "Elements are narrower than a byte."
+    best, limit = 1, access
+    for count in (2, 4, 8, 16):
+        if count > limit or count * element_bits > WIDEST_BITS or address.shape[1] % count:
+            break
+        grouped = address.reshape(address.shape[0], -1, count)
+        apart = np.argwhere(grouped != grouped[:, :, :1] + step * np.arange(count))
+        if apart.size:
+            thread, group, value = (int(n) for n in apart[0])
+            at, before = (int(grouped[thread, group, v]) for v in (value, value - 1))
+            return best * element_bits, (
+                f"Thread {thread}'s value {group * count + value} lies at byte {at}, not next to value"
+                f" {group * count + value - 1} at {before}."
+            )
+        odd = np.argwhere(grouped[:, :, 0] % (count * step))
+        if odd.size:
+            thread, group = (int(n) for n in odd[0])
+            return best * element_bits, (
+                f"Thread {thread}'s value {group * count} lies at byte {int(grouped[thread, group, 0])}, not a multiple"
+                f" of {count * step}."
+            )
+        best = count
+    if best * element_bits == WIDEST_BITS:
+        return WIDEST_BITS, "128 bits are the widest access."
+    return best * element_bits, f"The atom moves {access} value{'s' * (access != 1)} of {element_bits} bits at once."
+
+
+@dataclass(frozen=True)
+class Sectors:
+    """What a warp's accesses to global memory touch: sectors of 32 bytes, and the least that hold as many bytes."""
+
+    sectors: int
+    ideal: int
+    vector_bits: int
+    why: str
+
+
+def global_side(copy: TiledCopy, layout: CuteLayout, side: str = "") -> Sectors:
+    """Coalescing of one side over a global layout (row, column) → element, its base aligned to 256 bytes."""
+    side = side or next(other for other in SIDES if other != default_side(copy))
+    if layout.rank != 2 or isinstance(layout.shape, int):
+        raise LayoutError("bad_layout", f"'{layout}' has not two modes.", "e.g. (128,4096):(4096,1).", "global")
+    for mode, want in zip(layout.modes, copy.tile, strict=True):
+        if mode.size < want:
+            raise LayoutError(
+                "bad_layout",
+                f"'{layout}' is smaller than the tile {copy.tile[0]}×{copy.tile[1]}.",
+                "Give the tensor's layout.",
+                "global",
+            )
+    held: Side = getattr(copy, side)
+    first, second = layout.modes
+    index: Any = tuples.indices(held.rows.astype(np.int64), first.shape, first.stride)
+    index = index + tuples.indices(held.cols.astype(np.int64), second.shape, second.stride)
+    address = index * copy.element_bits // 8
+    bits, why = vector(address, copy.element_bits, held.access)
+    values = max(1, bits // copy.element_bits)
+    size = max(1, bits // 8)
+    total = ideal = 0
+    for low in range(0, held.threads, LANES):
+        warp = address[low : low + LANES, ::values]
+        for column in warp.T:
+            bytes_ = np.unique(column)
+            touched = np.unique(np.concatenate([bytes_ // SECTOR_BYTES, (bytes_ + size - 1) // SECTOR_BYTES]))
+            total += touched.size
+            ideal += -(-bytes_.size * size // SECTOR_BYTES)
+    return Sectors(int(total), int(ideal), max(bits, 8), why)

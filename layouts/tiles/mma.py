@@ -1,0 +1,446 @@
+"""TiledMMA: which thread and value of a block hold which element of A, B and C of a whole tile.
+
+    made = tiled_mma("SM80_16x8x16_F32F16F16F32_TN", "(2,2,1)", "(32,32,16)", (64, 64, 32))
+    made.c.rows[45, 0], made.c.cols[45, 0], made.c.owner(19, 2)
+
+The maps follow CuTe's definition step by step: the permutation divides the tile, the atom divides what is left, its
+thread-value layout is composed, and the atom layout's threads divide the rest (thrfrg_A, _B and _C of
+include/cute/atom/mma_atom.hpp, CUTLASS 4.7). Values stand in the order of partition_A, _B and _C: colexicographic in
+(value of the atom, rest of M or N, rest of K or N).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import lcm, prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from layouts import algebra, tuples
+from layouts.algebra import Tiler
+from layouts.cute import CuteLayout
+from layouts.cutetext import read_layout, read_tiler
+from layouts.errors import LayoutError
+from layouts.reading import number, shown
+from layouts.tiles.atoms import Atom, atom
+
+Ints = NDArray[np.int32]
+MOST_THREADS = 1024
+MOST_SIZE = 4096  # of a tile in one dimension
+MOST_VALUES = 1 << 18  # of all threads of one operand
+SIDES = {"a": (0, 2), "b": (1, 2), "c": (0, 1)}  # rows and columns of CuTe's tensor, as dimensions of (M, N, K)
+LETTERS = "MNK"
+
+
+@dataclass(frozen=True, eq=False)
+class TileOperand:
+    """A, B or C of a whole tile: rows and cols are int32 [threads, values]; of B the row is k and the column n.
+
+    thread_ids: int64 [threads], the thread of each row of the arrays; layout: the same map as a CuTe thread-value
+    layout of one TiledMMA's own tile, over (m, k), (n, k) or (m, n), None where none says it; modes: values of the
+    atom, of the rest of the first and of the second dimension; shared: read from shared memory by a descriptor, one row
+    a warpgroup.
+    """
+
+    name: str
+    rows: Ints
+    cols: Ints
+    row_count: int
+    col_count: int
+    thread_ids: NDArray[np.int64]
+    modes: tuple[int, int, int]
+    layout: CuteLayout | None
+    element_bits: int
+    registers: int
+    shared: bool
+
+    @property
+    def threads(self) -> int:
+        return int(self.rows.shape[0])
+
+    @property
+    def values(self) -> int:
+        return int(self.rows.shape[1])
+
+    @property
+    def copies(self) -> int:
+        """How many threads hold each element."""
+        return self.threads * self.values // (self.row_count * self.col_count)
+
+    @cached_property
+    def _order(self) -> NDArray[np.int64]:
+        """Places of the flattened arrays sorted by element, those of one element by thread and value."""
+        return np.argsort((self.rows.astype(np.int64) * self.col_count + self.cols).reshape(-1), kind="stable")
+
+    def owner(self, row: int, col: int) -> list[tuple[int, int]]:
+        """Every (thread, value) that holds element (row, col)."""
+        for at, extent in ((row, self.row_count), (col, self.col_count)):
+            if not 0 <= at < extent:
+                raise LayoutError(
+                    "bad_coordinate", f"Coordinate '{at}' is outside 0 to {extent - 1}.", f"Operand {self.name}."
+                )
+        first = (row * self.col_count + col) * self.copies
+        held = self._order[first : first + self.copies]
+        return [(int(self.thread_ids[at // self.values]), int(at % self.values)) for at in held]
+
+
+@dataclass(frozen=True, eq=False)
+class TiledMMA:
+    """An atom, how it is repeated over threads and values, and a tile of M × N × K elements."""
+
+    atom: Atom
+    atom_layout: CuteLayout
+    permutation: tuple[Tiler, Tiler, Tiler]
+    tile: tuple[int, int, int]
+    value_layout: CuteLayout | None = None  # what an older CuTe's third argument was, which the permutation follows
+
+    @cached_property
+    def thread_layout(self) -> CuteLayout:
+        """CuTe's ThrLayoutVMNK: (thread in the atom, atom in M, N, K) → thread."""
+        return algebra.tiled_product(self.atom.threads, self.atom_layout)
+
+    @cached_property
+    def thread_ids(self) -> NDArray[np.int64]:
+        """int64 [threads]: the threads that work, ascending; 0, 1, … but for quad pairs and atom layouts with gaps."""
+        return np.sort(self.thread_layout.indices())
+
+    @property
+    def threads(self) -> int:
+        """How many threads work."""
+        return int(self.thread_ids.size)
+
+    @property
+    def idle(self) -> int:
+        """Threads below the last one that works which do nothing."""
+        return int(self.thread_ids[-1]) + 1 - self.threads
+
+    @cached_property
+    def coordinates(self) -> NDArray[np.int64]:
+        """int64 [4, threads]: the thread in its atom, and the atom it belongs to in M, N and K."""
+        out = []
+        for mode in self.thread_layout.modes:
+            at, weight = np.zeros_like(self.thread_ids), 1
+            for count, step in zip(tuples.leaves(mode.shape), tuples.leaves(mode.stride), strict=True):
+                if count > 1 and step:
+                    at += self.thread_ids // step % count * weight
+                weight *= count
+            out.append(at)
+        return np.array(out)
+
+    @cached_property
+    def shape(self) -> tuple[int, int, int]:
+        """M, N and K of one TiledMMA: the permutation's sizes, else atoms times the atom's shape."""
+        m, n, k = (tuples.size(algebra.tiler_size(tiler)) for tiler in self.permutation)
+        return m, n, k
+
+    @property
+    def atoms(self) -> tuple[int, int, int]:
+        """How many atoms stand side by side in M, N and K."""
+        m, n, k = (mode.size for mode in self.atom_layout.modes)
+        return m, n, k
+
+    @property
+    def steps(self) -> tuple[int, int, int]:
+        """How often a warp (or warpgroup) repeats the atom in M, N and K."""
+        m, n, k = (
+            size // (own * times) for size, own, times in zip(self.tile, self.atom.shape, self.atoms, strict=True)
+        )
+        return m, n, k
+
+    @property
+    def registers(self) -> int:
+        """32-bit registers a thread gives to A, B and C of the tile."""
+        return sum(op.registers for op in (self.a, self.b, self.c))
+
+    @cached_property
+    def a(self) -> TileOperand:
+        return self._operand("a")
+
+    @cached_property
+    def b(self) -> TileOperand:
+        return self._operand("b")
+
+    @cached_property
+    def c(self) -> TileOperand:
+        return self._operand("c")
+
+    def operand(self, name: str) -> TileOperand:
+        """a, b or c (d is c); LayoutError for another name."""
+        letter = {"d": "c"}.get(name.lower(), name.lower())
+        if letter not in SIDES:
+            raise LayoutError(
+                "unknown_operand", f"A TiledMMA has no operand '{name}'.", "It has a, b and c.", "operand"
+            )
+        return self.a if letter == "a" else self.b if letter == "b" else self.c
+
+    def thrfrg(self, name: str, extents: tuple[int, int]) -> CuteLayout:
+        """((thread in the atom, (atoms)), (value, (rests))) → element of a column-major tile: thrfrg_A, _B or _C."""
+        first, second = SIDES[name]
+        atom_shape = self.atom.shape
+        threads = self.thread_layout.modes
+        divided = algebra.logical_divide(algebra.layout(extents), (self.permutation[first], self.permutation[second]))
+        atoms = (algebra.layout(atom_shape[first]), algebra.layout(atom_shape[second]))
+        tiled = algebra.zipped_divide(divided, atoms)
+        held = algebra.composition(tiled, (self.atom.layouts[name], None))
+        teams = (algebra.layout(threads[first + 1].size), algebra.layout(threads[second + 1].size))
+        return algebra.zipped_divide(held, (None, teams))
+
+    def _operand(self, name: str) -> TileOperand:
+        first, second = SIDES[name]
+        extents = (self.tile[first], self.tile[second])
+        made = self._checked(name, extents)
+        of_threads, of_values = made.modes
+        own, teams = of_threads.modes
+        thread = tuples.indices(self.coordinates[0], own.shape, own.stride)
+        for which, mode in zip((first, second), teams.modes, strict=True):
+            thread = thread + tuples.indices(self.coordinates[which + 1], mode.shape, mode.stride)
+        shared = name in self.atom.shared
+        ids = self.thread_ids
+        if shared:
+            each = self.atom.threads.size
+            thread, ids = thread[::each], ids[::each]
+        elements = thread[:, None] + of_values.indices()[None, :]
+        down, across = (elements % extents[0]).astype(np.int32), (elements // extents[0]).astype(np.int32)
+        if name == "b":
+            down, across, extents = across, down, (extents[1], extents[0])
+        for array in (down, across):
+            array.flags.writeable = False
+        value, rest = of_values.modes
+        rests = rest.modes
+        times = self.steps[first] * self.steps[second]
+        return TileOperand(
+            name, down, across, *extents, ids, (value.size, rests[0].size, rests[1].size), self._layout(name),
+            self.atom.bits[name], self.atom.registers[name] * times, shared,
+        )  # fmt: skip
+
+    def _checked(self, name: str, extents: tuple[int, int]) -> CuteLayout:
+        try:
+            made = self.thrfrg(name, extents)
+        except LayoutError as error:
+            raise error.at("permutation") from None
+        if not np.array_equal(np.sort(made.indices()), _repeated(prod(extents), made.size)):
+            sides = " × ".join(f"{LETTERS[side]} = {self.tile[side]}" for side in SIDES[name])
+            raise LayoutError(
+                "bad_permutation",
+                f"Operand {name.upper()}: the permutation {algebra.spelled_tiler(self.permutation)} does not reach"
+                f" every element of a tile of {sides} once.",
+                "Give a permutation that is one to one on each dimension, and a tile that it divides.",
+                "permutation",
+            )
+        return made
+
+    def _layout(self, name: str) -> CuteLayout | None:
+        """CuTe's get_layoutA_TV, B, C: (thread, value) → element of one TiledMMA's own tile."""
+        first, second = SIDES[name]
+        threads = self.thread_layout
+        try:
+            made = self.thrfrg(name, (self.shape[first], self.shape[second]))
+            if name != "c":  # A does not differ along the atoms in N, B not along those in M
+                atoms = CuteLayout(self.atoms[:2], (1, 0) if name == "a" else (0, 1))
+                made = algebra.composition(made, ((None, (atoms, None)), None))
+            else:  # nor C along those in K
+                made = algebra.joined(algebra.joined(*made.modes[0].modes, CuteLayout(self.atoms[2], 0)), made.modes[1])
+            inverse = algebra.right_inverse(algebra.joined(threads, algebra.complement(threads)))
+            numbers = algebra.composition(CuteLayout((threads.size, 1), (1, 0)), inverse)
+            return algebra.composition(made, (numbers, None))
+        except LayoutError:
+            return None
+
+
+def _repeated(elements: int, size: int) -> NDArray[np.int64]:
+    """Every element as often as `size` holds all of them."""
+    return np.arange(size) // max(1, size // elements)
+
+
+def tiled_mma(
+    atom_text: str,
+    atom_layout: str | Sequence[int] | CuteLayout = "(1,1,1)",
+    permutation: str | tuple[Tiler, ...] | None = None,
+    tile: Sequence[Any] | None = None,
+) -> TiledMMA:
+    """A TiledMMA as make_tiled_mma makes it, over a tile (M, N, K); without one its own.
+
+    atom_text: PTX or a CUTLASS name; atom_layout: AtomLayoutMNK, compact column-major where it has no strides;
+    permutation: PermutationMNK, a Tile of sizes, layouts and underscores. LayoutError names the field that is wrong.
+
+    >>> made = tiled_mma("SM80_16x8x16_F32F16F16F32_TN", "(2,2,1)", "(32,32,16)", (64, 64, 32))
+    >>> made.threads, made.a.modes, made.c.owner(19, 2)
+    (128, (8, 2, 2), [(45, 0)])
+    """
+    found = atom(atom_text)
+    atoms = _atom_layout(atom_layout)
+    own = tuple(size * mode.size for size, mode in zip(found.shape, atoms.modes, strict=True))
+    tilers, repeated = _permutation(permutation, own)
+    blank = TiledMMA(found, atoms, tilers, own)  # type: ignore[arg-type]  # three sizes
+    _threads_fit(blank)
+    least = [_least(tiler) for tiler in tilers]
+    sizes = [number(size, f"tile[{at}]", 1, MOST_SIZE, "bad_tile") for at, size in enumerate(tile or least)]
+    if len(sizes) != 3:
+        raise LayoutError("bad_tile", f"tile has {len(sizes)} numbers.", "Three: M, N and K.", "tile")
+    for at, (size, step, atoms_) in enumerate(zip(sizes, least, own, strict=True)):
+        for whole, what in ((step, "the permutation covers"), (atoms_, "the atoms of all threads cover")):
+            if size % whole:
+                both = lcm(step, atoms_)
+                raise LayoutError(
+                    "bad_tile",
+                    f"{LETTERS[at]} = {size} is not a multiple of the {whole} that {what}.",
+                    f"Multiples of {both}: {both}, {2 * both}, {4 * both}, …",
+                    "tile",
+                )
+    made = TiledMMA(found, atoms, tilers, (sizes[0], sizes[1], sizes[2]), repeated)
+    for name, (first, second) in SIDES.items():
+        held = found.layouts[name].modes[1].size * made.steps[first] * made.steps[second]
+        rows = made.threads if name not in found.shared else made.threads // found.threads.size
+        if held * rows > MOST_VALUES:
+            raise LayoutError(
+                "too_large",
+                f"Operand {name.upper()} of all threads has {held * rows} values.",
+                f"At most {MOST_VALUES}.",
+                "tile",
+            )
+    return made
+
+
+def _atom_layout(given: str | Sequence[int] | CuteLayout) -> CuteLayout:
+    """AtomLayoutMNK with three modes; CuTe appends a 1 in K."""
+    if isinstance(given, CuteLayout):
+        read = given
+    else:
+        read = read_layout(given if isinstance(given, str) else algebra.spelled_tiler(tuple(given)), "atom_layout")
+    if read.swizzle or read.offset or read.rank not in (2, 3) or isinstance(read.shape, int):
+        raise LayoutError(
+            "bad_atom_layout",
+            f"atom_layout is '{shown(str(read), 80)}': it has not the three modes M, N and K.",
+            "e.g. (2,2,1) or (2,2,1):(2,1,0).",
+            "atom_layout",
+        )
+    return algebra.joined(*read.modes, *[algebra.ONE] * (3 - read.rank))
+
+
+def _permutation(
+    given: str | tuple[Tiler, ...] | None, own: tuple[int, ...]
+) -> tuple[tuple[Tiler, Tiler, Tiler], CuteLayout | None]:
+    """(PermutationMNK with the atoms' own size where it is left out, the value layout of older CuTe where that is
+    given: a layout of three modes instead of a Tile says how often the atoms are repeated)."""
+    read = read_tiler(given, "permutation") if isinstance(given, str) else given
+    if isinstance(read, CuteLayout) and read.rank == 3 and not read.swizzle:
+        m, n, k = (size * mode.size for size, mode in zip(own, read.modes, strict=True))
+        return (m, n, k), read
+    if read is None:
+        read = (None, None, None)
+    if not isinstance(read, tuple) or len(read) > 3 or not read:
+        raise LayoutError(
+            "bad_permutation",
+            f"permutation is '{shown(algebra.spelled_tiler(read), 80)}': it has not a mode each for M, N and K.",
+            "e.g. Tile<_32,_32,_16>, (32,32,16), or (_,(4,2):(1,8),_).",
+            "permutation",
+        )
+    full = (*read, *[None] * (3 - len(read)))
+    if any(isinstance(tiler, CuteLayout) and (tiler.swizzle or tiler.offset) for tiler in full):
+        raise LayoutError("bad_permutation", "A permutation has a swizzle.", "Give plain layouts.", "permutation")
+    first, second, third = (size if tiler is None else tiler for tiler, size in zip(full, own, strict=True))
+    return (first, second, third), None
+
+
+def _least(tiler: Tiler) -> int:
+    """The least size that a permutation of one dimension maps onto itself: with the gaps that its complement fills."""
+    if isinstance(tiler, int):
+        return tiler
+    if isinstance(tiler, tuple):
+        raise LayoutError(
+            "bad_permutation",
+            f"'{algebra.spelled_tiler(tiler)}' is no permutation of one dimension.",
+            "A size or a layout.",
+            "permutation",
+        )
+    try:
+        return int(tiler.size * algebra.complement(tiler, tiler.cosize).size)
+    except LayoutError as error:
+        raise error.at("permutation", "bad_permutation") from None
+
+
+def _threads_fit(made: TiledMMA) -> None:
+    """LayoutError where atoms share threads, or where there are more than a block has."""
+    told, threads = str(made.atom_layout), made.thread_layout
+    if max(threads.size, threads.cosize) > MOST_THREADS:
+        raise LayoutError(
+            "bad_atom_layout",
+            f"The atom layout {shown(told, 80)} reaches thread {max(threads.size, threads.cosize) - 1}.",
+            f"A block has at most {MOST_THREADS} threads: {MOST_THREADS // made.atom.threads.size} atoms.",
+            "atom_layout",
+        )
+    held = made.thread_ids
+    again = sum(
+        tuples.indices(at, mode.shape, mode.stride)
+        for at, mode in zip(made.coordinates, made.thread_layout.modes, strict=True)
+    )
+    if not np.array_equal(again, held) or np.unique(held).size != held.size:
+        raise LayoutError(
+            "bad_atom_layout",
+            f"The atom layout {shown(told, 80)} gives two atoms the same threads.",
+            "Give strides that number every atom differently, e.g. (2,2,1):(1,2,0).",
+            "atom_layout",
+        )
+
+
+# the accumulator of one product as A of the next ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Chained:
+    """Whether C of one TiledMMA is A of the next in registers.
+
+    elements: of the whole tile; stay: that are already in the thread that needs them; in_warp: in its warp;
+    order: int list [values], the C value that becomes each A value, where it is the same for all threads.
+    """
+
+    elements: int
+    stay: int
+    in_warp: int
+    order: tuple[int, ...] | None
+
+    @property
+    def same_thread(self) -> bool:
+        return self.stay == self.elements
+
+    @property
+    def identity(self) -> bool:
+        """Whether even the order of the values is the same."""
+        return self.order is not None and self.order == tuple(range(len(self.order)))
+
+
+def chained(first: TiledMMA, second: TiledMMA) -> Chained:
+    """C of `first` (m, n) as A of `second` (m, k): FlashAttention's P. LayoutError where the tiles differ."""
+    c, a = first.c, second.a
+    if a.shared:
+        raise LayoutError(
+            "no_chain",
+            "A of the second TiledMMA lies in shared memory.",
+            "Use an atom that reads A from registers (_RS).",
+            "second",
+        )
+    if (c.row_count, c.col_count) != (a.row_count, a.col_count):
+        raise LayoutError(
+            "no_chain",
+            f"C is {c.row_count}×{c.col_count}, A is {a.row_count}×{a.col_count}.",
+            "K of the second tile is N of the first; M is the same.",
+            "second",
+        )
+    places = np.full(c.row_count * c.col_count, -1, dtype=np.int64)  # element → thread of C that holds it
+    places[(c.rows.astype(np.int64) * c.col_count + c.cols).reshape(-1)] = np.repeat(c.thread_ids, c.values)
+    wanted = a.rows.astype(np.int64) * a.col_count + a.cols
+    thread = np.broadcast_to(a.thread_ids[:, None], wanted.shape)
+    stay, warp = places[wanted] == thread, places[wanted] // 32 == thread // 32
+    order = None
+    if bool(stay.all()) and c.values == a.values and np.array_equal(c.thread_ids, a.thread_ids):
+        held = c.rows.astype(np.int64) * c.col_count + c.cols
+        by_c, by_a = np.argsort(held, axis=1), np.argsort(wanted, axis=1)
+        moves = np.empty_like(by_a)
+        np.put_along_axis(moves, by_a, by_c, axis=1)
+        if (moves == moves[0]).all():
+            order = tuple(int(at) for at in moves[0])
+    return Chained(int(wanted.size), int(stay.sum()), int(warp.sum()), order)
