@@ -12,7 +12,18 @@ from layouts.catalog import families, find, instructions
 from layouts.errors import LayoutError
 from layouts.pattern import Pattern
 from layouts.tiles.copy import tiled_copy
+from layouts.tiles.gluon import triton_layout
 from layouts.tiles.mma import tiled_mma
 from layouts.tiles.tv import tv
 
-__all__ = ["LayoutError", "Pattern", "families", "find", "instructions", "tiled_copy", "tiled_mma", "tv"]
+__all__ = [
+    "LayoutError",
+    "Pattern",
+    "families",
+    "find",
+    "instructions",
+    "tiled_copy",
+    "tiled_mma",
+    "triton_layout",
+    "tv",
+]

@@ -150,9 +150,9 @@ def calls() -> list[Call]:
         "make_ordered_layout((4,8),(1,(2,3)))",
     ):  # fmt: skip
         out.append((f"layout {text[:60]}", lambda text=text: str(cutetext.read_layout(text))))
-    tile = tiled_mma(F16)
-    out.append(("operand z of a TiledMMA", lambda: tile.operand("z").name))
-    out.append(("element outside a TiledMMA's A", lambda: tile.a.owner(16, 0)))
+    whole = tiled_mma(F16)
+    out.append(("operand z of a TiledMMA", lambda: whole.operand("z").name))
+    out.append(("element outside a TiledMMA's A", lambda: whole.a.owner(16, 0)))
     out.append(("tiler Sw<3,4,3>", lambda: cutetext.read_tiler("Sw<3,4,3>")))
     out.append(("coordinate (4:1,_)", lambda: cutetext.read_coordinate("(4:1,_)")))
     for act, one, by in ALGEBRA:

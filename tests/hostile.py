@@ -202,7 +202,7 @@ def words() -> list[Request]:
 
 
 POSTS = ("descriptors/encode", "descriptors/reads", "descriptors/verify", "chain", "banks", "banks/solve", "gpu/runs",
-         "tiles/mma", "tiles/mma/chain", "tiles/copy", "layouts/tv")  # fmt: skip
+         "tiles/mma", "tiles/mma/chain", "tiles/copy", "layouts/tv", "layouts/triton")  # fmt: skip
 
 
 def bodies() -> list[Request]:

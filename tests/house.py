@@ -20,8 +20,8 @@ FLOORS = (
     "errors causes",
     "bits dtypes palette reading swizzle tuples",
     "banks codec cute format npy precedence",
-    "algebra expression formula pattern",
-    "cutetext metadata role spelling syntax",
+    "algebra expression formula linear pattern",
+    "cutetext metadata role spelling syntax triton",
     "instruction",
     "table pieces reuse view",
     "catalog descriptor qualifiers window",
@@ -40,7 +40,7 @@ FLOORS = (
     "workbench",
     "render",
 )
-HANDED_OUT = {f"layouts.{room}" for room in "catalog errors pattern tiles.mma tiles.copy tiles.tv".split()}
+HANDED_OUT = {f"layouts.{room}" for room in "catalog errors pattern tiles.mma tiles.copy tiles.tv tiles.gluon".split()}
 FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms.split()}
 ENGINE_STDLIB = set(
     "__future__ abc bisect collections dataclasses difflib enum functools html io itertools json math re shlex textwrap"

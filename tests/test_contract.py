@@ -59,6 +59,7 @@ BODIES = {
     "/tiles/mma": "atom atom_layout permutation tile",
     "/tiles/copy": "atom bits element_bits thr_layout val_layout tile tiled_mma operand storage",
     "/layouts/tv": "cute tile",
+    "/layouts/triton": "text shape element_bits",
 }
 STORAGES = {
     "canonical": "element_bits major swizzle swizzle_by mn k order base",
@@ -109,6 +110,10 @@ POSTED: tuple[tuple[str, Json, str], ...] = (
     ("/tiles/copy", {"atom": "universal", "bits": 128, "element_bits": 16, "thr_layout": "(32,4):(4,1)",
     "val_layout": "(1,8)", "tile": [64, 64], "storage": {"kind": "rows", "pitch_bytes": 128}},
     "threads source.row source.col destination.row destination.col addresses wavefronts vector_bits"),
+    ("/layouts/triton", {"text": "gl.BlockedLayout([1, 4], [8, 4], [4, 1], [1, 0])", "shape": [32, 16],
+    "element_bits": 16}, "threads warps coords linear_layout"),
+    ("/layouts/triton", {"text": "gl.SwizzledSharedLayout(8, 1, 8, [1, 0])", "shape": [32, 64], "element_bits": 16},
+    "offset linear_layout"),
     ("/layouts/tv", {"cute": "((4,8),(2,2)):((32,1),(16,8))", "tile": [16, 8]}, "row col copies covered"),
     ("/gpu/runs",
     {"kind": "banks", "access": "ldmatrix.x1", "address": [16 * n for n in range(32)], "backend": "numpy"},

@@ -32,6 +32,10 @@ BODIES: dict[str, dict[str, object]] = {
     },
     "/api/v1/tiles/copy": {"atom": "cp.async", "bits": 128, "element_bits": 16, "thr_layout": "(16,8):(8,1)",
     "val_layout": "(1,8)", "tile": [64, 64], "storage": {"kind": "rows", "pitch_bytes": 128, "swizzle": "128B"}},
+    "/api/v1/layouts/triton": {
+        "text": "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>",
+        "shape": [32, 16], "element_bits": 16,
+    },
     "/api/v1/layouts/tv": {"cute": "((4,8),(2,2,2)):((32,1),(16,8,128))", "tile": [16, 16]},
     "/api/v1/steps": {"instruction": "mma.m8n8k16.row.col.s32.s8.s8.s32", "data": {"a": "i", "b": "-(i + 1)"}, "row": 0,
     "col": 1},

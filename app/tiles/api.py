@@ -1,4 +1,4 @@
-"""POST /tiles/mma, /tiles/mma/chain, /tiles/copy and /layouts/tv."""
+"""POST /tiles/mma, /tiles/mma/chain, /tiles/copy, /layouts/tv and /layouts/triton."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from starlette.responses import Response
 from app.kit.api import ApiRoute, Given, takes
 from app.kit.wire import json_body
 from app.tiles import facts
-from app.tiles.facts import ChainedFacts, TiledCopyFacts, TiledMmaFacts, TvFacts
-from app.tiles.schemas import TiledChainBody, TiledCopyBody, TiledMmaBody, TvBody
+from app.tiles.facts import ChainedFacts, TiledCopyFacts, TiledMmaFacts, TritonFacts, TvFacts
+from app.tiles.schemas import TiledChainBody, TiledCopyBody, TiledMmaBody, TritonBody, TvBody
 
 router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
 
@@ -43,3 +43,10 @@ def tiled_copy_api(given: Given) -> Response:
 def tv_api(given: Given) -> Response:
     """Any thread-value layout over a tile of rows × columns, the row running fastest."""
     return json_body(facts.tv_facts(facts.tv_of(given)))
+
+
+@router.post("/layouts/triton", responses={200: {"model": TritonFacts}}, openapi_extra=takes("TritonBody", TritonBody))
+def triton_api(given: Given) -> Response:
+    """A layout of Triton (an MLIR attribute, or a module with one) or of Gluon's Python over a tensor: its linear
+    layout, and the coordinates of every thread and register or the offset of every element."""
+    return json_body(facts.triton_facts(facts.triton_of(given)))

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from app.kit.fact import ByThread, Json, Says, fact, sometimes
+import numpy as np
+
+from app.kit.fact import ByThread, Integers, Json, Numbers, Reals, Says, fact, sometimes
 from layouts import algebra
 from layouts.cutetext import read_layout
 from layouts.errors import LayoutError
+from layouts.linear import from_cute
 from layouts.reading import asked, choice, keys, number, shown, table, text
 from layouts.storage import HINT as STORAGE_HINT
 from layouts.storage import storage
 from layouts.tiles import memory
 from layouts.tiles.copy import Side, TiledCopy, tiled_copy
+from layouts.tiles.gluon import TritonLayout, triton_layout
 from layouts.tiles.mma import SIDES, Chained, TiledMMA, TileOperand, chained, tiled_mma
 from layouts.tiles.tv import TV, tv
 
@@ -373,6 +377,11 @@ class TvFacts:
     col: ByThread
     copies: Annotated[int, Says("How many (thread, value) pairs hold the element that most do.")]
     covered: Annotated[int, Says("Elements of the tile that some thread holds.")]
+    linear_layout: Annotated[
+        dict[str, list[list[int]]] | None,
+        Says("Triton's bases of register, lane and warp over (row, column); null where the layout is not linear."),
+    ]
+    why: Annotated[str | None, Says("Why it is not linear.")] = sometimes()
     elements: Annotated[int, Says("Elements of the tile.")]
 
 
@@ -388,7 +397,14 @@ def tv_of(given: Json) -> TV:
 
 def tv_facts(found: TV) -> TvFacts:
     """POST /layouts/tv."""
+    bases, why = None, None
+    try:
+        bases = from_cute(found.layout, (found.row_count, found.col_count)).bases_of()
+    except LayoutError as error:
+        why = error.message
     return TvFacts(
+        linear_layout=bases,
+        why=why,
         cute=str(found.layout),
         threads=found.threads,
         values=found.values,
@@ -397,4 +413,69 @@ def tv_facts(found: TV) -> TvFacts:
         copies=found.copies,
         covered=found.covered,
         elements=found.row_count * found.col_count,
+    )
+
+
+# Triton ---------------------------------------------------------------------------------------------------------------
+
+
+@fact
+class TritonFacts:
+    """A layout of Triton or Gluon over a tensor: of threads, or of shared memory."""
+
+    text: Annotated[str, Says("The layout as Triton prints it.")]
+    kind: Annotated[str, Says(examples=("blocked", "nvidia_mma", "swizzled_shared"))]
+    shape: list[int]
+    element_bits: int
+    threads: Annotated[int | None, Says("Of all blocks of the cluster.")] = sometimes()
+    warps: Annotated[int | None, Says("Of one block.")] = sometimes()
+    blocks: int
+    registers: Annotated[int | None, Says("Elements that a thread holds, copies among them.")] = sometimes()
+    copies: Annotated[int | None, Says("How many (thread, register) pairs hold each element.")] = sometimes()
+    coords: Annotated[Numbers | None, Integers(3, "[axis][thread][register]")] = sometimes()
+    offset: Annotated[
+        Numbers | None,
+        Reals(
+            (1, 2, 3, 4, 5), "[row][column], an axis an axis of the tensor: where shared memory has it, in elements."
+        ),
+    ] = sometimes()
+    linear_layout: Annotated[
+        dict[str, list[list[int]]],
+        Says("A basis a bit, lowest first: of register, lane, warp and block, or of offset and block."),
+    ]
+    cute: Annotated[
+        str | None,
+        Says(
+            "The same as CuTe writes it, the first axis fastest: (thread, value) → element, or (offset, block) →"
+            " element; null where bits are XORed or padding is added."
+        ),
+    ]
+
+
+def triton_of(given: Json) -> TritonLayout:
+    """The layout of a request; LayoutError names the wrong field."""
+    keys(given, ("text", "shape", "element_bits"))
+    shape = given.get("shape")
+    if shape is not None and not isinstance(shape, list):
+        raise LayoutError("bad_shape", f"shape is {shown(shape)}.", "A list of sizes: [128, 64].", "shape")
+    return triton_layout(text(given.get("text"), "text", 1 << 16), shape, asked(given, "element_bits", None))
+
+
+def triton_facts(found: TritonLayout) -> TritonFacts:
+    """POST /layouts/triton."""
+    of_threads = not found.shared
+    return TritonFacts(
+        text=found.text,
+        kind=found.kind,
+        shape=list(found.shape),
+        element_bits=found.element_bits,
+        threads=found.threads if of_threads else None,
+        warps=found.warps if of_threads else None,
+        blocks=found.blocks,
+        registers=found.registers if of_threads else None,
+        copies=found.copies if of_threads else None,
+        coords=np.stack(found.coords) if of_threads else None,
+        offset=None if of_threads else found.offset,
+        linear_layout=found.linear.bases_of(),
+        cute=None if found.cute is None else str(found.cute),
     )

@@ -1,4 +1,4 @@
-"""The verbs tiles mma, tiles chain, tiles copy and tiles tv."""
+"""The verbs tiles mma, tiles chain, tiles copy, tiles tv and tiles triton."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 app = typer.Typer(rich_markup_mode=None)
 tiles_app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="Whole tiles: TiledMMA, TiledCopy, thread-value layouts."
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Whole tiles: TiledMMA, TiledCopy, thread-value and Triton layouts.",
 )
 app.add_typer(tiles_app, name="tiles")
 
@@ -195,4 +197,38 @@ def tv(
     )
     if told.copies > 1:
         print(f"  an element is held up to {told.copies} times")
+    return None
+
+
+@tiles_app.command("triton")
+def triton(
+    layout: Annotated[str, typer.Argument(help="#ttg.blocked<{…}>, or gl.BlockedLayout(…).")],
+    shape: Annotated[str, typer.Option(help="The tensor's sizes, 128x64; those of tensor<…> in the text.")] = "",
+    element_bits: Annotated[str, typer.Option(help="Those of tensor<…> in the text, else 16.")] = "",
+    at: Annotated[str, typer.Option("--at", help="ROW,COL: who holds this element, or where it lies.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """A layout of Triton or Gluon: bases, threads and registers, or places in shared memory."""
+    from app.tiles import facts
+    from layouts.reading import number
+
+    given: dict[str, Any] = {"text": layout, "shape": _sizes(shape), "element_bits": element_bits or None}
+    found = facts.triton_of({name: value for name, value in given.items() if value is not None})
+    if as_json:
+        return print_json(facts.triton_facts(found))
+    if at:
+        place = [number(part, "at", 0, size - 1) for part, size in zip(at.split(","), found.shape, strict=False)]
+        if found.shared:
+            print(f"offset {found.offset[tuple(place)]}")
+            return None
+        for thread, register in found.owner(*place):
+            print(f"thread {thread} warp {thread // 32} lane {thread % 32} register {register}")
+        return None
+    print(f"{found.kind} over {'×'.join(map(str, found.shape))}")
+    if not found.shared:
+        copies = f", {found.copies} hold each element" if found.copies > 1 else ""
+        print(f"  {found.threads} threads × {found.registers} registers{copies}")
+    for name, bases in found.linear.bases_of().items():
+        print(f"  {name:8} {' '.join(str(tuple(basis)).replace(' ', '') for basis in bases) or '-'}")
+    print(f"  CuTe     {found.cute or 'none: bits are XORed, or padding is added'}")
     return None

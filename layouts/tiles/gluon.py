@@ -1,0 +1,192 @@
+"""A layout of Triton or Gluon given as text, over a tensor: where its threads or shared memory have every element.
+
+    made = triton_layout("gl.BlockedLayout([1, 4], [8, 4], [4, 1], [1, 0])", (64, 32))
+    made.coords[0][37, 2], made.cute, made.owner(9, 6)
+
+The text is read by layouts.reader.triton, the one parser of these texts; the maps are layouts.triton's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from layouts import triton
+from layouts.cute import CuteLayout
+from layouts.errors import LayoutError
+from layouts.linear import Linear
+from layouts.reading import number, shown
+
+Longs = NDArray[np.int64]
+MOST_VALUES = 1 << 18
+HINT = (
+    "e.g. #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>, or"
+    " gl.BlockedLayout([1, 4], [8, 4], [4, 1], [1, 0])."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class TritonLayout:
+    """One layout over a tensor. kind and params are MLIR's; linear: the same as bases."""
+
+    text: str
+    kind: str
+    params: Mapping[str, Any]
+    shape: tuple[int, ...]
+    element_bits: int
+    linear: Linear
+
+    @property
+    def shared(self) -> bool:
+        """Whether it places elements in shared memory rather than in threads."""
+        return self.kind in triton.SHARED
+
+    @property
+    def threads(self) -> int:
+        return self.blocks * self.warps * self.linear.count("lane")
+
+    @property
+    def warps(self) -> int:
+        return self.linear.count("warp")
+
+    @property
+    def blocks(self) -> int:
+        return self.linear.count("block")
+
+    @property
+    def registers(self) -> int:
+        """Elements that a thread holds, copies among them."""
+        return self.linear.count("register")
+
+    @cached_property
+    def coords(self) -> tuple[Longs, ...]:
+        """Of a layout of threads an int64 array [threads, registers] for each axis; threads of block, warp and lane."""
+        names = ("block", "warp", "lane", "register")
+        return tuple(
+            self.linear.axis(axis, names).reshape(self.threads, self.registers) for axis in range(len(self.shape))
+        )
+
+    @property
+    def rows(self) -> Longs:
+        return self.coords[-2] if len(self.shape) > 1 else np.zeros_like(self.coords[0])
+
+    @property
+    def cols(self) -> Longs:
+        return self.coords[-1]
+
+    def owner(self, *at: int) -> list[tuple[int, int]]:
+        """Every (thread, register) that holds the element at coordinates, copies too."""
+        if len(at) != len(self.shape) or any(not 0 <= n < size for n, size in zip(at, self.shape, strict=False)):
+            raise LayoutError(
+                "bad_coordinate", f"{list(at)} is outside {list(self.shape)}.", "A coordinate for each axis."
+            )
+        found = np.ones((self.threads, self.registers), dtype=bool)
+        for axis, n in enumerate(at):
+            found &= self.coords[axis] == n
+        thread, register = np.nonzero(found)
+        return list(zip(thread.tolist(), register.tolist(), strict=True))
+
+    @cached_property
+    def copies(self) -> int:
+        """How many (thread, register) pairs hold each element."""
+        return self.threads * self.registers // prod(self.shape)
+
+    @cached_property
+    def offset(self) -> Longs:
+        """Of a layout of shared memory the offset of each element, in elements: int64 of the tensor's shape; with a
+        cluster the offset inside the block that has it."""
+        names = ("block", "offset")
+        places = [self.linear.axis(axis, names).reshape(-1) for axis in range(len(self.shape))]
+        out = np.zeros(self.shape, dtype=np.int64)
+        count = self.linear.count("offset")
+        at = np.tile(np.arange(count), self.blocks)
+        for interval, more in triton.padding(self.params):
+            at = at + np.tile(np.arange(count) // interval * more, self.blocks)
+        order = np.arange(at.size)[::-1]  # of copies the first stays
+        out[tuple(place[order] for place in places)] = at[order]
+        return out
+
+    @cached_property
+    def cute(self) -> CuteLayout | None:
+        """The same as CuTe writes it: (thread, value) → element, or offset → element, first axis fastest; None where
+        bits are XORed."""
+        if self.shared:
+            return None if triton.padding(self.params) else self.linear.cute((("offset",), ("block",)))
+        return self.linear.cute((("lane", "warp", "block"), ("register",)))
+
+
+def triton_layout(text: str, shape: Sequence[Any] | None = None, element_bits: Any = None) -> TritonLayout:
+    """The layout that a text spells over a tensor; the shape and the element's bits are those of the text where it has
+    `tensor<128x64xf16, #blocked>` and none are given. LayoutError names what cannot be read.
+
+    >>> made = triton_layout("gl.BlockedLayout([1, 4], [8, 4], [4, 1], [1, 0])", (32, 16))
+    >>> made.threads, made.registers, made.owner(9, 6), str(made.cute)
+    (128, 4, [(37, 2)], '((4,32),4):((128,1),32)')
+    """
+    kind, params, body = _read(text)
+    given = body.get("shape") if shape is None else shape
+    if given is None:
+        raise LayoutError(
+            "bad_shape",
+            "shape is missing: an attribute alone has none.",
+            "Give the tensor's sizes: [128, 64].",
+            "shape",
+        )
+    if not isinstance(given, list | tuple) or not given:
+        raise LayoutError("bad_shape", f"shape is {shown(given)}.", "A list of sizes: [128, 64].", "shape")
+    sizes = tuple(number(n, f"shape[{at}]", 1, triton.MOST_SIZE, "bad_shape") for at, n in enumerate(given[:8]))
+    bits = number(body.get("element_bits") or 16 if element_bits is None else element_bits, "element_bits", 1, 64)
+    made = triton.linear(kind, params, sizes, bits)
+    total = prod(made.count(name) for name in made.bases)
+    if total > MOST_VALUES:
+        raise LayoutError(
+            "too_large", f"The layout holds {total} elements and copies.", f"At most {MOST_VALUES}.", "shape"
+        )
+    return TritonLayout(body["text"], kind, params, sizes, bits, made)
+
+
+def _read(text: str) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """(kind, parameters with parents as objects, the body) of the first layout of a text."""
+    from layouts.reader import triton as reader  # the parsers load when a text is read
+
+    found = reader.read(text)
+    if not found:
+        raise LayoutError("bad_triton", f"'{shown(text, 80)}' has no layout of Triton or Gluon.", HINT, "text")
+    return _params(found[0].facts, found[0].notices, 0)
+
+
+def _params(facts: Mapping[str, Any], notices: Sequence[str], deep: int) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    from layouts.reader import triton as reader
+
+    kind, params = str(facts["attribute"]), dict(facts["params"])
+    if kind not in triton.DISTRIBUTED + triton.SHARED:
+        raise LayoutError(
+            "unsupported_layout",
+            f"'{shown(str(facts['body']['text']), 80)}' has no maps here. {' '.join(notices)}".strip(),
+            f"Read here: {', '.join(triton.DISTRIBUTED + triton.SHARED)}.",
+            "text",
+        )
+    for name, value in params.items():
+        if name == "parent":
+            inner = reader.read(str(value)) if deep < 8 else ()
+            if not inner:
+                raise LayoutError(
+                    "bad_triton", f"{kind}: its parent '{shown(str(value), 60)}' is not in the text.",
+                    "Paste the line that defines it, too.", "text",
+                )  # fmt: skip
+            parent, its, _ = _params(inner[0].facts, inner[0].notices, deep + 1)
+            params[name] = {"attribute": parent, "params": its}
+        elif isinstance(value, str):
+            raise LayoutError(
+                "bad_triton",
+                f"{kind}: {name} is the symbol '{shown(value)}'.",
+                "Write the number in its place.",
+                "text",
+            )
+    return kind, params, dict(facts["body"])

@@ -1,0 +1,212 @@
+"""Layouts of Triton and Gluon, basis by basis, against Triton's own wheel, which runs in another process."""
+
+from __future__ import annotations
+
+import random
+from math import prod
+from typing import Any
+
+import numpy as np
+import pytest
+
+from layouts import linear
+from layouts.cutetext import read_layout
+from layouts.errors import LayoutError
+from layouts.tiles.gluon import triton_layout
+from layouts.tiles.tv import tv
+from layouts.triton import linear as linear_of
+from tests.oracle.triton import Case, answers
+
+BLOCKED = "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>"
+MMA = "#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 8]}>"
+
+
+class Cases:
+    """Legal layouts by chance, the same in every run."""
+
+    def __init__(self) -> None:
+        self.random = random.Random(15)
+
+    def split(self, total: int, rank: int) -> list[int]:
+        out = [1] * rank
+        while total > 1:
+            out[self.random.randrange(rank)] *= 2
+            total //= 2
+        return out
+
+    def order(self, rank: int) -> list[int]:
+        return self.random.sample(range(rank), rank)
+
+    def shape(self, rank: int, least: int, most: int) -> tuple[int, ...]:
+        return tuple(2 ** self.random.randrange(least.bit_length() - 1, most.bit_length()) for _ in range(rank))
+
+    def blocked(self, rank: int) -> dict[str, Any]:
+        pick = self.random
+        made = {
+            "sizePerThread": self.split(pick.choice((1, 2, 4, 8)), rank), "threadsPerWarp": self.split(32, rank),
+            "warpsPerCTA": self.split(pick.choice((1, 4, 8)), rank), "order": self.order(rank),
+        }  # fmt: skip
+        cga = [[0] * (rank - 1) + [1], [1] + [0] * (rank - 1)][: pick.choice((0, 0, 1, 2 if rank > 1 else 1))]
+        return made | ({"CGALayout": cga} if cga else {})
+
+    def mma(self, rank: int) -> dict[str, Any]:
+        pick = self.random
+        if rank == 3 or pick.random() < 0.6:
+            shape = [1] * (rank - 2) + [16, 8]
+            return {"versionMajor": 2, "warpsPerCTA": self.split(pick.choice((1, 4, 8)), rank), "instrShape": shape}
+        wide = [16, pick.choice((8, 16, 32, 64, 128, 256)), 16]
+        return {"versionMajor": 3, "warpsPerCTA": pick.choice(([4, 1], [8, 1], [4, 2])), "instrShape": wide}
+
+    def of(self, kind: str) -> Case:
+        pick = self.random
+        rank = pick.choice((2, 2, 3))
+        if kind == "blocked":
+            rank = pick.choice((1, 2, 2, 3))
+            return kind, self.blocked(rank), self.shape(rank, 2, 128)
+        if kind == "nvidia_mma":
+            return kind, self.mma(rank), self.shape(rank, 4, 128)
+        if kind == "dot_op of blocked":
+            parent = {"attribute": "blocked", "params": self.blocked(2)}
+            return "dot_op", {"opIdx": pick.randrange(2), "parent": parent}, self.shape(2, 4, 64)
+        if kind == "dot_op of nvidia_mma":
+            params = self.mma(rank)
+            operand = 0 if params["versionMajor"] == 3 else pick.randrange(2)
+            given = {
+                "opIdx": operand,
+                "kWidth": pick.choice((1, 2, 4, 8)),
+                "parent": {"attribute": "nvidia_mma", "params": params},
+            }
+            return "dot_op", given, self.shape(rank, 16, 128)
+        if kind == "slice":
+            name = pick.choice(("blocked", "nvidia_mma"))
+            params = self.blocked(2) if name == "blocked" else self.mma(2)
+            return (
+                kind,
+                {"dim": pick.randrange(2), "parent": {"attribute": name, "params": params}},
+                self.shape(1, 1, 256),
+            )
+        if kind == "linear":
+            return self.linear()
+        if kind == "swizzled_shared":
+            rank = pick.choice((1, 2, 2, 3))
+            vec, per, phases = pick.choice((1, 2, 4, 8)), pick.choice((1, 2, 4)), pick.choice((1, 2, 4, 8))
+            given = {"vec": vec, "perPhase": per, "maxPhase": phases, "order": self.order(rank)}
+            return kind, given, self.shape(rank, 8, 128)
+        padded = pick.random() < 0.2
+        bits = 8 if padded else pick.choice((8, 16, 32))
+        width = 128 if padded else pick.choice((0, 32, 64, 128))
+        turned = rank == 2 and pick.random() < 0.5
+        given = {"swizzlingByteWidth": width, "elementBitWidth": bits, "transposed": turned, "fp4Padded": padded}
+        return kind, given, self.shape(2, 128, 512) if rank == 2 else pick.choice(((2, 128, 128), (128, 8, 128)))
+
+    def linear(self) -> Case:
+        rank = self.random.choice((1, 2))
+        size = self.shape(rank, 8, 64)
+        units = [[n if a == axis else 0 for a in range(rank)] for axis in range(rank) for n in _powers(size[axis])]
+        self.random.shuffle(units)
+        lanes, rest = units[:5] + [[0] * rank] * (5 - len(units)), units[5:]
+        cut = self.random.randrange(len(rest) + 1)
+        params = {"register": rest[:cut], "lane": lanes, "warp": rest[cut:], "block": [], "size": list(size)}
+        grown = tuple(n * self.random.choice((1, 1, 2)) for n in size)
+        return "linear", params, grown
+
+
+def _powers(size: int) -> list[int]:
+    return [1 << bit for bit in range(size.bit_length() - 1)]
+
+
+KINDS = {
+    "blocked": 60, "nvidia_mma": 50, "dot_op of blocked": 25, "dot_op of nvidia_mma": 60, "slice": 40, "linear": 40,
+    "swizzled_shared": 40, "nvmma_shared": 60,
+}  # fmt: skip
+
+
+def test_bases_are_tritons() -> None:
+    made = Cases()
+    cases = [made.of(kind) for kind, count in KINDS.items() for _ in range(count)]
+    for (kind, params, shape), want in zip(cases, answers(cases), strict=True):
+        assert want is not None, (kind, params, shape)
+        found = linear_of(kind, params, shape, params.get("elementBitWidth", 16))
+        ours = {name: [list(basis) for basis in bases] for name, bases in found.bases.items()}
+        assert {k: v for k, v in ours.items() if v} == {k: v for k, v in want.items() if v}, (kind, params, shape)
+
+
+def test_coordinates_and_offsets_are_the_bases() -> None:
+    made = triton_layout(BLOCKED, (64, 32))
+    assert (made.threads, made.warps, made.registers, made.copies) == (128, 4, 16, 1)
+    for thread, register in ((0, 0), (37, 2), (127, 15)):
+        at = [0, 0]
+        for name, index in (("register", register), ("lane", thread % 32), ("warp", thread // 32)):
+            for bit, basis in enumerate(made.linear.bases[name]):
+                if index >> bit & 1:
+                    at = [a ^ b for a, b in zip(at, basis, strict=True)]
+        assert [int(axis[thread, register]) for axis in made.coords] == at
+        assert made.owner(*at) == [(thread, register)]
+    swizzled = triton_layout("#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>", (16, 64))
+    row, col = np.indices((16, 64))
+    assert np.array_equal(swizzled.offset, 64 * row + (col // 8 ^ row % 8) * 8 + col % 8)
+    padded = triton_layout("#ttg.padded_shared<[64:+8, 128:+4] {order = [1, 0], shape = [16, 32]}>", (16, 32))
+    plain = np.arange(512).reshape(16, 32)
+    assert np.array_equal(padded.offset, plain + plain // 64 * 8 + plain // 128 * 4)
+
+
+def test_aliases_modules_and_older_spellings() -> None:
+    module = f"""
+#mma = {MMA}
+#a = #ttg.dot_op<{{opIdx = 0, parent = #mma, kWidth = 2}}>
+  %0 = ttg.convert_layout %x : tensor<64x32xf16, #b> -> tensor<64x32xf16, #a>
+"""
+    found = triton_layout(module)
+    assert (found.kind, found.shape, found.element_bits) == ("dot_op", (64, 32), 16)
+    inline = triton_layout(f"#triton_gpu.dot_op<{{opIdx = 0, parent = {MMA}, kWidth = 2}}>", (64, 32))
+    assert found.linear == inline.linear
+    gluon = "gl.DotOperandLayout(operand_index=0, parent=gl.NVMMADistributedLayout([2, 0], [2, 2], [16, 8]), k_width=2)"
+    assert triton_layout(gluon, (64, 32)).linear == inline.linear
+    older = "#ttg.shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0], hasLeadingOffset = true}>"
+    newer = "#ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>"
+    assert triton_layout(older, (64, 64)).linear == triton_layout(newer, (64, 64)).linear
+    split = BLOCKED.replace("}", ", CTAsPerCGA = [2, 1], CTASplitNum = [2, 1], CTAOrder = [1, 0]}")
+    bases = BLOCKED.replace("}", ", CGALayout = [[1, 0]]}")
+    assert triton_layout(split, (64, 32)).linear == triton_layout(bases, (64, 32)).linear
+    assert triton_layout(split, (64, 32)).threads == 256
+
+
+def test_cute_and_back() -> None:
+    """A layout of threads as CuTe's thread-value layout has the same map; CuTe's as bases, too, or says why not."""
+    for text, shape in (
+        (BLOCKED, (64, 32)),
+        (MMA, (32, 32)),
+        (f"#ttg.dot_op<{{opIdx = 1, parent = {MMA}, kWidth = 2}}>", (32, 64)),
+    ):
+        made = triton_layout(text, shape)
+        assert made.cute is not None
+        held = tv(made.cute, shape)
+        assert np.array_equal(held.rows, made.rows) and np.array_equal(held.cols, made.cols)
+        back = linear.from_cute(made.cute, shape)
+        names = ("warp", "lane", "register")
+        for axis in (0, 1):
+            assert np.array_equal(back.axis(axis, names).reshape(made.threads, -1), made.coords[axis])
+    assert (
+        triton_layout("#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>", (16, 64)).cute
+        is None
+    )
+    for text, why in (
+        ("(32,3):(1,32)", "power of two"),
+        ("((4,8),2):((3,12),1)", "carry"),
+        ("64:1", "no thread-value"),
+    ):
+        with pytest.raises(LayoutError, match=why):
+            linear.from_cute(read_layout(text), (64, 64))
+
+
+def test_every_element_is_held() -> None:
+    made = Cases()
+    for kind in ("blocked", "nvidia_mma", "dot_op of nvidia_mma", "slice", "swizzled_shared", "nvmma_shared"):
+        for _ in range(4):
+            name, params, shape = made.of(kind)
+            found = linear_of(name, params, shape, params.get("elementBitWidth", 16))
+            names = [key for key in ("block", "warp", "lane", "register", "offset") if key in found.bases]
+            index = np.zeros((), dtype=np.int64)
+            for axis, size in enumerate(shape):
+                index = index * size + found.axis(axis, names)
+            assert np.unique(index).size == prod(shape)
