@@ -93,3 +93,14 @@ void use() { for (int k = 0; k < 2; ++k) mma(make(sA + k * 16)); }"""
     for kind, step in (("half*", 32), ("const uint8_t*", 16), ("float*", 64), ("void*", 16), ("uint32_t", 16)):
         (made,) = builders(code % kind)
         assert made.start == f"sA + {step}·k", kind
+
+
+def test_a_layout_too_small_for_its_operand_is_said_to_be() -> None:
+    """N of 128 and a layout of 64 rows: no verdict, and why."""
+    made = bench(
+        "desc_b: 0x4000004000010040\nSM90_64x128x16_F32BF16BF16_SS\n"
+        "sB: Sw<3,4,3> o smem_ptr[16b](0x400) o ((_8,_8),(_64,_1)):((_64,_512),(_1,_0))"
+    )
+    assert signs(made, "b") == "?" and made.verdict == "unknown"
+    assert any(said.startswith("The steps of B take 128 × 16 elements (n × k); ") and said.endswith(" has 64 × 64.")
+               for said in made.missing)  # fmt: skip

@@ -235,6 +235,13 @@ class _Making:
         base, first_k = self._begin(found, name, seen, stored)
         pitfalls = self.code.warnings if self.code else ()
         steps = judge.steps(found, seen, stored, self.symbols, base, first_k, pitfalls)
+        if stored is not None and any(step.verdict == "unknown" for step in steps):
+            lies = stored.at(0, seen)
+            side = "m" if name == "a" else "n"
+            missing.append(
+                f"The steps of {name.upper()} take {rows} × {depth} elements ({side} × k); {stored.why} has"
+                f" {lies.mn or 'any'} × {lies.k or 'any'}."
+            )
         fits = judge.fitting(found[0], seen, self.symbols) if stored is None else ()
         first = found[0]
         return Operand(
