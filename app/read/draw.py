@@ -22,8 +22,10 @@ class Offsets:
     unit: str
 
 
-def offsets(text: str) -> Offsets | None:
-    """The table of a layout with one or two modes, None for any other."""
+def offsets(text: str | None) -> Offsets | None:
+    """The table of a layout with one or two modes, None for any other and for one that is not known."""
+    if text is None:
+        return None
     found = cute.parse(text)
     whole = isinstance(found.shape, tuple)
     if whole and len(found.shape) > 2:

@@ -7,11 +7,17 @@ from functools import lru_cache
 
 from layouts import wmma
 from layouts.errors import LayoutError
+from layouts.reader import terms
 from layouts.reader.found import Found, instruction
 
 _FRAGMENT = re.compile(r"(?<!\w)fragment\s*<([^<>]*)>")
 _SAID = {"__half": "half", "nv_bfloat16": "__nv_bfloat16", "signedchar": "signedchar", "int8_t": "signedchar",
 "uint8_t": "unsignedchar", "int32_t": "int"}  # fmt: skip
+_MOST = 64  # fragments of one text
+_WORDS = frozenset(
+    "matrix_a matrix_b accumulator half float double int __nv_bfloat16 signedchar unsignedchar tf32 s4 u4 b1 row_major"
+    " col_major".split()
+)
 
 
 def _key(text: str) -> str:
@@ -25,12 +31,37 @@ def _known() -> dict[str, wmma.Fragment]:
     return {_key(match[1]): one for one in wmma.fragments() if (match := _FRAGMENT.search(one.cpp))}
 
 
+def _named(home: terms.Text, given: str) -> str:
+    """A fragment's arguments with the names that the text defines looked up: #define, constexpr and using."""
+    out = []
+    for part in given.split(","):
+        name = part.strip()
+        found = home.meant(terms.Term(name, span=(len(home.text), len(home.text)))) if name.isidentifier() else name
+        out.append(str(found.path if isinstance(found, terms.Term) else found))
+    return ",".join(out)
+
+
+def _fitting(key: str) -> list[wmma.Fragment]:
+    """The fragments with the known arguments of one whose others are names of the program."""
+    parts = key.split(",")
+    if parts[0] not in ("matrix_a", "matrix_b", "accumulator") or any(part.isdigit() for part in parts[1:4]):
+        return []
+    known = [part for part in parts if part in _WORDS]
+    return [one for other, one in _known().items() if all(part in other.split(",") for part in known)]
+
+
 def read(text: str) -> tuple[Found, ...]:
     """The fragments of a text; LayoutError where it names one that does not exist and no other."""
-    given = [match[1] for match in _FRAGMENT.finditer(text)]
-    if not given:
+    given = [match[1] for match, _ in zip(_FRAGMENT.finditer(text), range(_MOST), strict=False)]
+    if not given or all(one.strip() in ("", "...") for one in given):
         return ()
-    found = [_known()[_key(one)] for one in given if _key(one) in _known()]
+    home = terms.of(text)
+    keys = [key if (key := _key(one)) in _known() else _key(_named(home, one)) for one in given]
+    found = [_known()[key] for key in keys if key in _known()]
+    if not found and (fitting := [held for key in keys for held in _fitting(key)]):
+        open_ = tuple(part for part in dict.fromkeys(keys[0].split(",")) if part not in _WORDS and not part.isdigit())
+        (one,) = instruction((held.instruction for held in fitting), "wmma fragments")
+        return (Found(one.kind, one.title, one.facts, one.notices, False, open_),)
     if not found:
         first = _key(given[0])
         near = [one.cpp for key, one in _known().items() if key.split(",")[0] == first.split(",")[0]][:3]

@@ -15,7 +15,7 @@ _MOST = 16  # words of one text
 _WORD = (1 << 64) - 1
 _LONG = r"(?:0[xX][0-9a-fA-F]{1,16}|-\d{10,19}|\d{10,20})(?:[uU]?[lL]{0,2})\b"
 _HALF = r"(?:0[xX][0-9a-fA-F]{1,8}|\d{1,10})[uU]?\b"
-_LABEL = r"\w*(?:desc|Desc|DESC)\w*(?:\[[^\]\n]{0,12}\])?(?:\s+\w{1,12}){0,2}"
+_LABEL = r"\w{0,32}(?:desc|Desc|DESC)\w{0,32}(?:\[[^\]\n]{0,12}\])?(?:\s+\w{1,12}){0,2}"
 _LABELLED = re.compile(rf"(?<![\w.])(?P<name>{_LABEL})\s*(?:[:=]|is|->)\s*(?P<word>{_LONG}|[0-9a-fA-F]{{16}}\b)")
 _SHOWN = re.compile(rf"^\s*\$\d+\s*=\s*(?P<word>{_LONG})\s*$", re.M)
 _EXAMINED = re.compile(

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-MOST_STEPS = 40_000  # tokens looked at in one text
+MOST_STEPS = 24_000  # tokens looked at in one text
 DEEPEST = 48
 MOST_TERMS = 64  # that one text is asked for
 _TOKENS = r"""(?P<blank>\s+|//[^\n]*|/\*.*?\*/|\#[ \t][^\n]*|\\\n)
@@ -223,18 +223,41 @@ class _Reader:
             while self.kind == "mark" and (power := self.power(self.word)) > least:
                 op = self.word
                 self.next()
+                if op in ("<", ">") and self.kind == "mark" and self.word == "=":
+                    self.next()
                 right = self.expression(power)
                 value = self.joined(op, value, right, first)
+            if least == 0:
+                value = self.chosen(value, first)
             return value
         finally:
             self.deep -= 1
 
+    def chosen(self, value: Value, first: int) -> Value:
+        """`a ? b : c` and Python's `b if a else c`: an open value, of which only the text is known."""
+        if self.kind == "mark" and self.word == "?":
+            self.next()
+            self.expression()
+            self.take(":")
+        elif self.kind == "name" and self.word == "if":
+            self.next()
+            self.expression()
+            if self.word != "else":
+                raise UnreadableError
+            self.next()
+        else:
+            return value
+        self.expression()
+        return Term("?", span=(first, self.last), symbol=True)
+
     def power(self, op: str) -> int:
+        if op in ("==", "!=", "&&", "||") or (op in ("<", ">") and self.angles == 0):
+            return 1
         if op in ("+", "-"):
-            return 2
-        if op in ("*", "/", "%", "//"):
             return 3
-        return 1 if op == "<<" else 0
+        if op in ("*", "/", "%", "//"):
+            return 4
+        return 2 if op == "<<" else 0
 
     def joined(self, op: str, left: Value, right: Value, first: int) -> Value:
         if isinstance(left, int) and isinstance(right, int):
@@ -267,8 +290,13 @@ class _Reader:
             opening = self.word
             items, named, comma = self.items(_CLOSING[opening])
             if opening == "(" and len(items) == 1 and not comma and not named:
+                if self.kind == "mark" and self.word == "{":  # (type){…}
+                    self.items("}")
                 return items[0]
             return tuple(items)
+        if self.kind == "mark" and self.word == "::":
+            self.next()
+            return self.primary()
         if self.kind == "mark" and self.word == "{":
             items, named, _ = self.items("}")
             return Term("{}", args=tuple(items), named=tuple(named), span=(first, self.last)) if named else tuple(items)
@@ -297,7 +325,10 @@ class _Reader:
                     break
                 angle, more = found
                 named += more
-            elif self.word in ("(", "{") or (self.word == "[" and args is None and angle is None and "." in path):
+            elif self.word == "[":
+                self.items("]")
+                return Term("[]", span=(first, self.last), symbol=True)
+            elif self.word in ("(", "{"):
                 if self.word == "{" and args is not None:
                     break
                 items, more, _ = self.items(_CLOSING[self.word])
@@ -337,7 +368,6 @@ class _Reader:
             if self.home.steps > MOST_STEPS:
                 raise
             self.back(place)
-            self.word = ""  # a comparison: the expression ends here
             return None
         finally:
             self.angles -= 1
@@ -348,7 +378,15 @@ class _Reader:
 
     def items(self, closing: str) -> tuple[list[Any], list[tuple[str, Any]], bool]:
         """(values, keywords, whether a comma stands last) up to a closing mark."""
-        self.next()
+        outer = self.angles
+        self.angles = outer if closing == ">" else 0
+        try:
+            self.next()
+            return self.listed(closing)
+        finally:
+            self.angles = outer
+
+    def listed(self, closing: str) -> tuple[list[Any], list[tuple[str, Any]], bool]:
         out: list[Any] = []
         named: list[tuple[str, Any]] = []
         comma = False

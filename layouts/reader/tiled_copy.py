@@ -16,7 +16,10 @@ from layouts.reader.code.ctype import ELEMENT_BITS
 from layouts.reader.found import Found
 from layouts.reader.terms import Term, Text
 
-_MADE = re.compile(r"(?<![\w.])(?:\w+(?:::|\.)){0,6}make_tiled_copy(?:_(?:tv|A|B|C|impl))?\s*\(|(?<!\w)TiledCopy\s*<")
+_MADE = re.compile(
+    r"(?<!def )(?<![\w.])(?:\w+(?:::|\.)){0,6}make_tiled_copy(?:_(?:tv|A|B|C|S|D|C_atom|impl))?\s*\("
+    r"|(?<!\w)TiledCopy\s*<"
+)
 _HEAD = re.compile(r"Tiler[ _]?MN\s*:", re.I)
 _FIELD = re.compile(
     r"(?P<name>Tiler[ _]?MN|TiledLayout_TV|TV[ _]Layout[ _]tiled|Thr[ _]?ID|ValLayout(?:Src|Dst)"
@@ -107,6 +110,8 @@ def made(home: Text, term: Term) -> Found | None:
     given = [*(term.angle or ())] if term.name == "TiledCopy" else list(term.args or ())
     if not given:
         return None
+    if term.name.endswith(("_S", "_D", "_atom")):
+        return _found(atom(home, given[0]), None, None, None, ["thr_layout", "val_layout"]) if len(given) > 1 else None
     copied = atom(home, given[0])
     letter = term.name[-1] if term.name.startswith("make_tiled_copy_") and term.name[-1] in "ABC" else ""
     if letter:
@@ -118,14 +123,17 @@ def made(home: Text, term: Term) -> Found | None:
     by_map = term.name in ("TiledCopy", "make_tiled_copy_impl") or (
         term.path.startswith(("cute.", "cutlass.")) and term.name == "make_tiled_copy"
     )
-    one = shapes.layout(home, given[1]) if len(given) > 1 else None
-    two = shapes.layout(home, given[2]) if len(given) > 2 and not by_map else None
+    first = given[1] if len(given) > 1 else term.at(9, "layout_tv", "thr_layout")
+    second = given[2] if len(given) > 2 else term.at(9, "tiler_mn", "val_layout")
+    one = shapes.layout(home, first) if first is not None else None
+    two = shapes.layout(home, second) if second is not None and not by_map else None
     if one is None:
-        return None if copied is None or len(given) < 2 else _found(copied, None, None, None, ["thr_layout"])
+        called = term.args is not None and first is not None
+        return _found(copied, None, two, None, ["thr_layout", "val_layout"]) if called else None
     if by_map:
-        _, sizes = shapes.tiler(home, given[2]) if len(given) > 2 else (None, [])
+        _, sizes = shapes.tiler(home, second) if second is not None else (None, [])
         return _of_map(copied, one, sizes)
-    opened = ["val_layout"] if len(given) > 2 and two is None else []
+    opened = ["val_layout"] if second is not None and two is None else []
     return _found(copied, one, two or (None if opened else shapes.Laid((1, 1), (0, 0))), None, opened)
 
 

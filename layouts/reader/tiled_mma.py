@@ -20,7 +20,7 @@ from layouts.reader.found import Found
 from layouts.reader.terms import Term, Text
 
 _MADE = re.compile(
-    r"(?<![\w.])(?:\w+(?:::|\.)){0,6}(?:make_tiled_mma|make_trivial_tiled_mma)\s*\(|(?<!\w)TiledM(?:MA|ma)\s*<"
+    r"(?<!def )(?<![\w.])(?:\w+(?:::|\.)){0,6}(?:make_tiled_mma|make_trivial_tiled_mma)\s*\(|(?<!\w)TiledM(?:MA|ma)\s*<"
 )
 _HEAD = re.compile(r"(?:Thr[ _]?Layout[ _]?VMNK|Permutation[ _]?MNK)\s*:", re.I)
 _FIELD = re.compile(
@@ -65,7 +65,7 @@ def made(home: Text, term: Term) -> Found | None:
         if term.name != "make_tiled_mma" and isinstance(home.meant(first), Term) and home.meant(first).name == "Atom":
             return None  # CuTe's own TiledMMA<Atom, TiledThr, TiledPerm>
         atom = atoms.atom(home, first)
-        if atom is None and layout is None and third is None:
+        if atom is None and layout is None and third is None and term.args is None:
             return None
     laid = shapes.layout(home, layout) if layout is not None else None
     opened = [] if atom and atom.found else ["atom"]

@@ -217,18 +217,18 @@ def main() -> None:
     write([HEADING, "", head, "", *rows])
 
 
-def write(section: list[str]) -> None:
-    """Replace the section in docs/benchmarks.md, or add it."""
+def write(section: list[str], heading: str = HEADING) -> None:
+    """Replace a section in docs/benchmarks.md, or add it."""
     text = PAGE.read_text()
-    before, found, rest = text.partition(HEADING + "\n")
+    before, found, rest = text.partition(heading + "\n")
     after = rest[rest.index("\n## ") + 1 :] if found and "\n## " in rest else ""
     PAGE.write_text(before.rstrip() + "\n\n" + "\n".join(section) + "\n" + (f"\n{after}" if after else ""))
 
 
 def kept() -> str:
-    """The section as it stands, for a program that rewrites the rest of the page."""
+    """This section and those behind it as they stand, for a program that rewrites the rest of the page."""
     _, found, rest = PAGE.read_text().partition(HEADING + "\n")
-    return HEADING + "\n" + rest.split("\n## ")[0] if found else ""
+    return HEADING + "\n" + rest.rstrip() if found else ""
 
 
 if __name__ == "__main__":

@@ -1,0 +1,168 @@
+"""Texts that are none of the reader's kinds must not become one, and no text makes it crash or go round for ever."""
+
+from __future__ import annotations
+
+import random
+import string
+
+import pytest
+
+from app.read import reading
+from layouts import reader
+from layouts.errors import LayoutError
+
+# What people paste by mistake, and what else of a machine's output looks like a word, a layout or code: the table of
+# confusions. Each is unknown, or a page.
+NOTHING = {
+    "prose": "The quick brown fox jumps over the lazy dog.",
+    "prose of the field": "Every request is answered within a few milliseconds on this machine.",
+    "JSON": '{"name": "x", "size": [1, 2, 3], "desc": "a tile"}',
+    "JSON of halves": '{"lo": 1, "hi": 2}',
+    "a commit": "commit 9fceb02d0ae598e95dc970b74767f19372d61af8",
+    "a short commit": "9fceb02",
+    "a commit of 16 digits": "9fceb02d0ae598e9",
+    "SHA-256": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+    "MD5": "d41d8cd98f00b204e9800998ecf8427e",
+    "a UUID": "3f2504e0-4f89-11d3-9a0c-0305e82c3301",
+    "a colour": "#1f77b4",
+    "colours": "#ff0000, #00ff00, #0000ff",
+    "a time of day": "12:30:45",
+    "a date": "2026-11-22",
+    "IPv4": "192.168.0.1:8080",
+    "IPv6": "2001:0db8:85a3:0000:0000:8a2e:0370:7334",
+    "a MAC address": "00:1A:2B:3C:4D:5E",
+    "a mail address": "someone@example.org",
+    "C": 'int main(void) { for (int i = 0; i < 10; ++i) printf("%d", i); return 0; }',
+    "a shift in C": "size_t n = 4; return n << 2;",
+    "packing in C": "return (uint64_t)hi << 24 | lo;",
+    "a hash in C": "uint64_t hash = 14695981039346656037ull; hash ^= c; hash *= 1099511628211ull;",
+    "random numbers in C": "x ^= x << 13; x ^= x >> 7; x ^= x << 17; return x;",
+    "flags in C": "flags |= 1 << 3; flags |= 1 << 5; return flags;",
+    "colours in C": "uint32_t c = (r << 16) | (g << 8) | b;",
+    "C++": "std::vector<int> v = {1, 2, 3}; std::map<std::string, int> m;",
+    "a template": "template <int N> struct A { static constexpr int value = N * 2; };",
+    "Python": "def f(x):\n    return x + 1\n",
+    "NumPy": "x = np.zeros((4, 8), dtype=np.float16)",
+    "Rust": 'fn main() { let x: u64 = 1 << 40; println!("{}", x); }',
+    "Go": "package main\nfunc main() { x := uint64(1) << 40 }",
+    "a stack trace": 'Traceback (most recent call last):\n  File "a.py", line 3\nValueError: bad shape (8, 64)',
+    "a crash": "==123== Invalid read of size 4\n==123==    at 0x4005C4: main (a.c:5)",
+    "FFMA": "/*0090*/ FFMA R4, R8, R10, R4 ;  /* 0x0000000a08047223 */",
+    "LDG": "LDG.E.128.CONSTANT R4, [R2.64] ;",
+    "STS": "STS.128 [R2+0x400], R4 ;",
+    "LDS": "LDS.U.128 R4, [R2] ;",
+    "ld.global": "ld.global.v4.f32 {%f1,%f2,%f3,%f4}, [%rd1];",
+    "cvta": "cvta.to.shared.u64 %rd1, %rd2;",
+    "cp.async": "cp.async.cg.shared.global [%0], [%1], 16;",
+    "fma": "fma.rn.f32 %f1, %f2, %f3, %f4;",
+    "a stack address": "0x7ffd1a2b3c4d",
+    "a device address": "0x00007f21a0d1e5a0",
+    "a heap address": "0x5581f3a2c010",
+    "an address with a name": "p = 0x7ffd1a2b3c4d",
+    "a number": "42",
+    "a decimal": "3.14159",
+    "a long number": "1234567890123456789",
+    "digits of a hash": "deadbeefdeadbeef",
+    "a phone number": "+44 20 7946 0958",
+    "SQL": "SELECT a, b FROM t WHERE id = 4;",
+    "YAML": "name: x\nversion: 1.2\nsteps:\n  - run: make",
+    "TOML": '[package]\nname = "a"\nversion = "0.1"',
+    "HTML": '<div class="a"><span>1</span></div>',
+    "CSS": ".a { color: #fff; margin: 0 4px }",
+    "a shell": "for f in *.c; do gcc -O2 $f; done",
+    "a diff": "--- a/x.c\n+++ b/x.c\n@@ -1,3 +1,4 @@\n-int a;\n+int b;",
+    "nvidia-smi": "| 0  NVIDIA H100 80GB HBM3  On | 00000000:1B:00.0 Off |  0 |",
+    "a tensor": "tensor([[1., 2.], [3., 4.]], device='cuda:0')",
+    "a size": "torch.Size([128, 64])",
+    "a tuple": "(8, 64)",
+    "a launch": "kernel<<<grid, block, smem, stream>>>(a, b, c);",
+    "MLIR": "%0 = arith.addi %a, %b : i32",
+    "LLVM": "%3 = add nsw i32 %1, %2",
+    "a hex dump": "00000000: 7f45 4c46 0201 0100 0000 0000 0000 0000  .ELF............",
+    "CSV": "a,b,c\n1,2,3\n4,5,6",
+    "a key": "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABAQC7",
+    "Base64": "SGVsbG8gd29ybGQhIFRoaXMgaXMgYmFzZTY0",
+    "TeX": r"$\frac{1}{2}$",
+    "a path": "/usr/local/cuda/bin/nvcc",
+    "Chinese prose": "今天天气很好。",
+    "Korean prose": "오늘은 날씨가 좋습니다.",
+}
+PIECES = (  # beginnings, ends and middles of what each recogniser looks for
+    "TiledMMA<",
+    "make_tiled_mma(",
+    "make_tiled_copy(",
+    "Layout<Shape<",
+    "(1,",
+    "<{",
+    "#ttg.blocked<{a = [",
+    "gl.BlockedLayout([",
+    "#a = #a ",
+    "using A = A;",
+    "X = Y\nY = X\n",
+    "tile_to_shape(",
+    "composition(Swizzle<",
+    "Permutation MNK: (",
+    "Thr Layout VMNK: ",
+    "desc: 0x4",
+    "lo: 1 hi: 2 ",
+    "0x7f00: 0x1 0x2\n",
+    "$1 = 1\n",
+    "i64 1234567890123 ",
+    "tcgen05.",
+    "HGMMA.64x8x16.F32 R1, gdesc[",
+    "wgmma.mma_async.f16.f16 {",
+    "warp.MmaF16BF16Op(",
+    "Layout_K_SW128_Atom<",
+    "a ? b : ",
+    "a[",
+    "!",
+    "-",
+    "::",
+    "'",
+    '"',
+    "/*",
+    "fragment<a,",
+    "Tiler_MN: (",
+    "共享",
+    "smem_desc ",
+    "_1,",
+    "Int<",
+    ">",
+    "}>",
+    "1 * ",
+    "X{}",
+    "tensor<1x",
+    "start_addr: 0x1 ",
+)
+
+
+@pytest.mark.parametrize("name", NOTHING)
+def test_what_is_none_of_these_is_unknown(name: str) -> None:
+    told = reading.read(NOTHING[name])
+    assert told.kind == "unknown", (told.kind, told.title)
+
+
+def test_random_text_is_nothing() -> None:
+    """Words, digits and marks at random, the same in every run."""
+    choose = random.Random(14)
+    alphabet = string.ascii_letters + string.digits + "      .,:;()[]{}<>=_-+*/%&|#\n"
+    for _ in range(400):
+        text = "".join(choose.choice(alphabet) for _ in range(choose.randrange(20, 200)))
+        assert {one.kind for one in reader.read(text).found} == set(), text
+
+
+@pytest.mark.parametrize("piece", PIECES)
+def test_no_shape_of_text_goes_round_for_ever(piece: str) -> None:
+    """A text that hangs or raises is the failure; what it is called does not matter."""
+    for text in ((piece * reader.LONGEST)[: reader.LONGEST], piece * 40):
+        try:
+            reader.read(text)
+        except LayoutError as error:
+            raise AssertionError(piece) from error
+
+
+def test_pieces_in_any_order_are_read_or_refused() -> None:
+    choose = random.Random(15)
+    for _ in range(120):
+        text = "".join(choose.choice(PIECES) for _ in range(choose.randrange(2, 40)))
+        reading.read(text)
