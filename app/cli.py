@@ -27,6 +27,7 @@ def attach() -> typer.Typer:
     """The command with all its verbs."""
     from app.banks import verbs as banks
     from app.chain import verbs as chain
+    from app.check import verbs as check
     from app.dump import verbs as dump
     from app.kernel import verbs as kernel
     from app.memory import verbs as memory
@@ -34,7 +35,7 @@ def attach() -> typer.Typer:
     from app.runs import verbs as runs
     from app.tiles import verbs as tiles
 
-    for feature in (chain, banks, memory, dump, kernel, runs, read, tiles):
+    for feature in (chain, banks, memory, dump, check, kernel, runs, read, tiles):
         app.add_typer(feature.app)
     return app
 

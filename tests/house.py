@@ -38,6 +38,7 @@ FLOORS = (
     "reader",
     "tiles",
     "workbench",
+    "check",
     "render",
 )
 HANDED_OUT = {f"layouts.{room}" for room in "catalog errors pattern tiles.mma tiles.copy tiles.tv tiles.gluon".split()}
@@ -94,6 +95,7 @@ NAMED: dict[str, dict[str, str]] = {
     "banks": {},
     "catalogue": {"groups": "facts", "search": "facts", "topics": "forms"},
     "chain": {},
+    "check": {"sarif": "facts"},
     "compare": {},
     "diagram": {"gallery": "forms", "options": "facts"},
     "dump": {"examples": "facts"},

@@ -1,0 +1,1 @@
+"""Source files: what their descriptors, tensor maps and instructions do wrong, for people and for CI."""

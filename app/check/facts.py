@@ -1,0 +1,146 @@
+"""Files that are checked, and what is said of them. No framework."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Literal
+
+from app.kit.fact import Says, fact
+from layouts import check as engine
+from layouts.errors import LayoutError
+from layouts.reading import shown
+
+ENDINGS = frozenset(".cu .cuh .h .hh .hpp .hxx .c .cc .cpp .cxx .inl .inc .py .pyi .txt .ptx".split())
+MOST_FILES = 4096
+MOST_BYTES = 4 * engine.LONGEST  # of a file: as many characters in UTF-8
+
+
+@fact
+class Place:
+    """Where something stands: lines and columns from 1; columns count characters, end_column is the one past."""
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+@fact
+class Found:
+    """One mistake."""
+
+    code: Annotated[str, Says("The verifier's cause, or the pitfall of the code.")]
+    title: str
+    level: Literal["error", "warning"]
+    message: str
+    place: Place
+    fix: Annotated[str | None, Says("The word that would be right, where the code decides it whole.")]
+
+
+@fact
+class Undecided:
+    """What a file leaves open: nothing is guessed of it."""
+
+    message: str
+    place: Place
+
+
+@fact
+class Report:
+    """What came of the files."""
+
+    files: Annotated[int, Says("That were read.")]
+    descriptors: int
+    tensor_maps: int
+    verified: Annotated[int, Says("Reads that were verified element for element.")]
+    findings: list[Found]
+    open: list[Undecided]
+
+
+def files_of(names: Iterable[str]) -> Iterator[Path]:
+    """The files of the given names, a folder's by their endings; LayoutError for a name that is none, and for too
+    many.
+    """
+    count = 0
+    for name in names:
+        path = Path(name)
+        try:
+            here = sorted(_inside(path)) if path.is_dir() else [path]
+        except (OSError, ValueError):
+            here = [path]
+        for one in here:
+            count += 1
+            if count > MOST_FILES:
+                raise LayoutError(
+                    "bad_usage", f"There are more than {MOST_FILES} files.", "Name fewer, or a folder below.", "file"
+                )
+            yield one
+
+
+def _inside(folder: Path) -> Iterator[Path]:
+    for path in folder.rglob("*"):
+        hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+        if path.suffix.lower() in ENDINGS and not hidden and path.is_file():
+            yield path
+
+
+def report(paths: Iterable[Path]) -> Report:
+    """What is wrong in the files, in their order; LayoutError for one that cannot be read."""
+    findings: list[Found] = []
+    open_: list[Undecided] = []
+    files = descriptors = maps = verified = 0
+    for path in paths:
+        files += 1
+        text, why = _text(path)
+        if why:
+            open_.append(Undecided(message=why, place=_place(path, "", (0, 0))))
+            continue
+        made = engine.check(text)
+        descriptors, maps, verified = descriptors + made.descriptors, maps + made.maps, verified + made.steps
+        findings += (
+            Found(
+                code=one.code,
+                title=engine.title(one.code),
+                level=one.level,  # type: ignore[arg-type]  # its two words
+                message=one.message,
+                place=_place(path, text, one.span),
+                fix=one.fix or None,
+            )
+            for one in made.findings
+        )
+        open_ += (Undecided(message=one.message, place=_place(path, text, one.span)) for one in made.open)
+    return Report(
+        files=files, descriptors=descriptors, tensor_maps=maps, verified=verified, findings=findings, open=open_
+    )
+
+
+def _text(path: Path) -> tuple[str, str]:
+    """(a file's text with its line ends as \\n, why it is not read)."""
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MOST_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise LayoutError(
+            "bad_usage", f"'{shown(str(path), 200)}' cannot be read: {reason}.", "Name source files or folders.", "file"
+        ) from None
+    if b"\0" in raw:
+        return "", "The file is not text; it was not read."
+    text = raw.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
+    if len(raw) > MOST_BYTES or len(text) > engine.LONGEST:
+        return "", f"The file has more than {engine.LONGEST:,} characters; it was not read."
+    return text, ""
+
+
+def _place(path: Path, text: str, span: tuple[int, int]) -> Place:
+    first, past = min(span[0], len(text)), min(max(span), len(text))
+    line, end = text.count("\n", 0, first), text.count("\n", 0, past)
+    return Place(
+        file=path.as_posix(),
+        line=line + 1,
+        column=first - (text.rfind("\n", 0, first) + 1) + 1,
+        end_line=end + 1,
+        end_column=past - (text.rfind("\n", 0, past) + 1) + 1,
+    )

@@ -1,0 +1,70 @@
+"""A report as SARIF 2.1.0, for code hosts and editors. Source of the format: OASIS, Static Analysis Results Interchange
+Format 2.1.0. No framework."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+from typing import Any
+from urllib.parse import quote
+
+from app.check.facts import Place, Report
+
+SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+
+
+def log(report: Report) -> dict[str, Any]:
+    """The log of one run. What is open stands among the run's notifications, not among its results."""
+    codes = sorted({one.code for one in report.findings})
+    titles = {one.code: (one.title, one.level) for one in report.findings}
+    results = [
+        {
+            "ruleId": one.code,
+            "ruleIndex": codes.index(one.code),
+            "level": one.level,
+            "message": {"text": one.message + (f" The right word is {one.fix}." if one.fix else "")},
+            "locations": [_location(one.place)],
+            "partialFingerprints": {"lanescopeFinding/v1": _print(one.code, one.message, one.place.file)},
+        }
+        for one in report.findings
+    ]
+    rules = [
+        {
+            "id": code,
+            "name": "".join(part.capitalize() for part in code.split("_")),
+            "shortDescription": {"text": f"{titles[code][0]}."},
+            "defaultConfiguration": {"level": titles[code][1]},
+        }
+        for code in codes
+    ]
+    notes = [
+        {"level": "note", "message": {"text": one.message}, "locations": [_location(one.place)]} for one in report.open
+    ]
+    driver = {
+        "name": "Lanescope", "version": importlib.metadata.version("lanescope"), "rules": rules,
+    }  # fmt: skip
+    return {
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {"driver": driver},
+                "columnKind": "unicodeCodePoints",
+                "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": notes}],
+                "results": results,
+            }
+        ],
+    }
+
+
+def _location(place: Place) -> dict[str, Any]:
+    region = {
+        "startLine": place.line, "startColumn": place.column, "endLine": place.end_line, "endColumn": place.end_column,
+    }  # fmt: skip
+    uri = quote(place.file) if not place.file.startswith("/") else f"file://{quote(place.file)}"
+    return {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": region}}
+
+
+def _print(code: str, message: str, file: str) -> str:
+    """The same for the same finding when lines above it change."""
+    return hashlib.sha256(f"{file}\0{code}\0{message}".encode()).hexdigest()[:20]

@@ -1,0 +1,62 @@
+"""The verb check."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from app.check.facts import Place, Report
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.command()
+def check(
+    files: Annotated[list[str], typer.Argument(help="Source files (.cu, .cuh, .h, .cpp, .py …), or folders of them.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    as_sarif: Annotated[bool, typer.Option("--sarif", help="Print it as SARIF 2.1.0.")] = False,
+) -> None:
+    """Matrix descriptors and tensor maps in source files: what is wrong, and where. Exit status 1 where anything is.
+    What a file leaves open is said and counted, not guessed.
+    """
+    from app.check import facts, sarif
+    from app.kit.encode import dumps
+    from layouts.errors import LayoutError
+
+    if as_json and as_sarif:
+        raise LayoutError("bad_usage", "--json and --sarif are two forms.", "Give one of the two.", "sarif")
+    told = facts.report(facts.files_of(files))
+    if as_sarif:
+        print(json.dumps(sarif.log(told), indent=1))
+    elif as_json:
+        print(dumps(told).decode())
+    else:
+        _print(told)
+    if told.findings:
+        raise typer.Exit(1)
+
+
+def _print(told: Report) -> None:
+    for one in told.findings:
+        print(f"{_at(one.place)}: {one.level}: {one.message} [{one.code}]")
+        if one.fix:
+            print(f"    the right word: {one.fix}")
+    for left in told.open:
+        print(f"{_at(left.place)}: note: {left.message}")
+    held = f"{_count(told.descriptors, 'descriptor')}, {_count(told.tensor_maps, 'tensor map')}"
+    done = f"{_count(told.verified, 'read')} verified"
+    print(
+        f"{_count(told.files, 'file')}: {held}, {done}; {_count(len(told.findings), 'finding')},"
+        f" {len(told.open)} undecided"
+    )
+
+
+def _at(place: Place) -> str:
+    return f"{place.file}:{place.line}:{place.column}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

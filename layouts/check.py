@@ -1,0 +1,236 @@
+"""Findings of a source text: what its descriptors, tensor maps and instructions do wrong, where, and what is open.
+
+layouts/workbench says what a text does; here only that is told which rests on no guess. A mismatch that another choice
+of an assumed value mends is no finding: it is counted as open, with what the text would have to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from layouts import causes
+from layouts.errors import LayoutError
+from layouts.reader.code import builders, tensor_maps
+from layouts.reader.code.builders import Builder
+from layouts.reader.code.evaluate import evaluate
+from layouts.reader.code.finding import Pitfall
+from layouts.workbench import Bench, Operand, Step, bench
+from layouts.workbench.found import Assumed
+from layouts.workbench.whole import LONGEST
+
+__all__ = ["LONGEST", "Checked", "Finding", "Open", "check", "title"]
+
+Span = tuple[int, int]
+MOST_VARIED = 16  # other choices of assumed values that are tried for one text
+APART = 4096  # bytes that an assumed address or stride is moved by, to see whether a mismatch depends on it
+_SAME = {"bytes_not_shifted": "not_shifted"}  # the verifier's cause → C's pitfall that says the same of the code
+WARNINGS = frozenset(("reserved_bits",))  # the hardware ignores them
+TITLES = {  # what the code itself does wrong; the verifier's causes have theirs
+    "bit_field_overflow": "A value does not fit its bit field",
+    "not_shifted": "The start address is not shifted by 4",
+    "reserved_bits": "Reserved bits of the descriptor are set",
+    "shift_too_far": "A shift is wider than its type",
+    "tma_box": "A box of the tensor map is too large",
+    "tma_dim": "A dimension of the tensor map is out of range",
+    "tma_element_stride": "An element stride of the tensor map is out of range",
+    "tma_inner_box": "The inner box is no multiple of 16 bytes",
+    "tma_inner_over_swizzle": "The inner box is wider than the swizzle",
+    "tma_inner_under_swizzle": "The inner box is narrower than the swizzle",
+    "tma_rank": "The tensor map has too many dimensions",
+    "tma_stride": "A stride of the tensor map is no multiple of 16 bytes",
+    "tma_stride_in_elements": "A stride of the tensor map counts elements",
+    "uninitialised": "Bits are set in an uninitialised descriptor",
+    "unknown_swizzle": "The swizzle code is reserved",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One mistake: its code, a sentence, its place (first, past last character), the word that would be right."""
+
+    code: str
+    message: str
+    span: Span
+    fix: str = ""
+
+    @property
+    def level(self) -> str:
+        return "warning" if self.code in WARNINGS else "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """Something that the text leaves undecided: a sentence, and its place."""
+
+    message: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What came of one text. descriptors, maps: how many it holds; steps: how many reads were verified."""
+
+    findings: tuple[Finding, ...] = ()
+    open: tuple[Open, ...] = ()
+    descriptors: int = 0
+    maps: int = 0
+    steps: int = 0
+
+
+def title(code: str) -> str:
+    """What a finding's code is called."""
+    return TITLES.get(code) or causes.TITLES.get(code) or code.replace("_", " ").capitalize()
+
+
+def check(text: str) -> Checked:
+    """What a source text does wrong. LayoutError `bad_text` where it is longer than LONGEST characters.
+
+    >>> check("uint64_t desc = (uint64_t)(smem & 0x3FFFF) | (uint64_t)64 << 32 | 1ull << 62;").findings[0].code
+    'not_shifted'
+    """
+    made = bench(text)
+    code = evaluate(text)
+    built = builders.of_evaluation(code) if code else ()
+    maps = tensor_maps.of_evaluation(code) if code else ()
+    found = [*_pitfalls(text, built), *(_of_pitfall(p) for one in maps for p in one.problems)]
+    told, open_ = _operands(text, made, {one.code for one in found})
+    found += told
+    open_ += _unread(made, built)
+    if not made.complete:
+        open_.append(Open("The file is too long to be evaluated to its end.", (0, 0)))
+    unique = {(one.code, one.span): one for one in reversed(found)}
+    return Checked(
+        tuple(sorted(unique.values(), key=lambda one: (one.span, one.code))), tuple(dict.fromkeys(open_)),
+        sum(piece.kind == "descriptor" for piece in made.pieces), len(maps),
+        sum(step.verdict != "unknown" for one in made.operands for step in one.steps),
+    )  # fmt: skip
+
+
+# mistakes of the code itself ------------------------------------------------------------------------------------------
+
+
+def _of_pitfall(one: Pitfall) -> Finding:
+    return Finding(one.code, one.message, one.span)
+
+
+def _pitfalls(text: str, built: Iterable[Builder]) -> Iterator[Finding]:
+    """C's pitfalls in what a descriptor is made of: one in another line of the file is no business of ours."""
+    for one in built:
+        lines = [_lines(text, span) for span in (one.span, *(s for spans in one.origins.values() for s in spans))]
+        start = one.origins.get("start_address", ())
+        for pitfall in one.warnings:
+            first, past = pitfall.span
+            if pitfall.span in start:  # of several places that make the start, the one that says most
+                yield Finding(pitfall.code, pitfall.message, max(start, key=lambda span: span[1] - span[0]))
+            elif any(low < past and first < high for low, high in lines):
+                yield _of_pitfall(pitfall)
+
+
+def _lines(text: str, span: Span) -> Span:
+    """A span, out to the ends of its lines."""
+    end = text.find("\n", span[1])
+    return text.rfind("\n", 0, span[0]) + 1, end if end >= 0 else len(text)
+
+
+# reads that are verified ----------------------------------------------------------------------------------------------
+
+
+def _operands(text: str, made: Bench, known: set[str]) -> tuple[list[Finding], list[Open]]:
+    found: list[Finding] = []
+    open_: list[Open] = []
+    for one in made.operands:
+        wrong = one.first_wrong
+        at = made.pieces[one.descriptor].spans[0]
+        if wrong is None:
+            if one.verdict == "unknown":
+                why = (
+                    "nothing in the file says how it is stored." if one.storage is None
+                    else one.missing[0] if one.missing else "the file does not say enough."
+                )  # fmt: skip
+                open_.append(Open(f"{one.name.upper()} of {one.instruction} is not verified: {why}", at))
+            continue
+        doubt = _doubt(text, made, one, wrong)
+        if doubt:
+            open_.append(
+                Open(
+                    f"{one.name.upper()} of {one.instruction} would be read from the wrong place, but {doubt}",
+                    wrong.span,
+                )
+            )
+        elif not (wrong.causes and _SAME.get(wrong.causes[0].code, wrong.causes[0].code) in known):
+            found.append(_mismatch(made, one, wrong))
+    return found, open_
+
+
+def _mismatch(made: Bench, one: Operand, wrong: Step) -> Finding:
+    cause = wrong.causes[0] if wrong.causes else None
+    turns = ", ".join(f"{name} = {value}" for name, value in wrong.loops.items())
+    where = f"{one.name.upper()} of {one.instruction}" + (f" at {turns}" if turns else "")
+    lost = wrong.total - wrong.matched
+    head = f"{where}: {lost:,} of {wrong.total:,} elements are read from the wrong place."
+    moved = any(a.key.startswith("at.") for a in made.assumed)  # then a word would hold an address that was made up
+    fix = str(cause.fix) if cause and cause.fix and not moved else ""
+    return Finding(
+        cause.code if cause else "other_bytes", f"{head} {cause.message}" if cause else head, wrong.span, fix
+    )
+
+
+def _doubt(text: str, made: Bench, one: Operand, wrong: Step) -> str:
+    """What a mismatch rests on that the text does not say; "" where it stands whatever that is."""
+    name = one.name
+    if one.storage is not None and "(it is named" not in one.stored_why and len(made.operands) > 1:
+        stores = [n for n, piece in enumerate(made.pieces) if piece.kind in ("tensor_map", "layout")]
+        if len(stores) < len(made.operands):
+            return f"nothing says that {name.upper()} is stored as {one.stored_why}."
+    for key, value, why in _choices(made, one):
+        try:
+            again = bench(text, {key: value})
+        except LayoutError:
+            continue
+        same = next((o for o in again.operands if o.name == name and o.descriptor == one.descriptor), None)
+        first = same.first_wrong if same else None
+        if first is None or (key.startswith("panel.") and (first.word, first.expected) != (wrong.word, wrong.expected)):
+            return f"that rests on {why}."
+    return ""
+
+
+def _choices(made: Bench, one: Operand) -> Iterator[tuple[str, str, str]]:
+    """(key, another value, what is assumed) of everything that a mismatch could rest on."""
+    count = 0
+    for assumed in made.assumed:
+        about = assumed.key.partition(".")[2]
+        if assumed.key.partition(".")[0] in ("major", "inner", "panel", "base") and about != one.name:
+            continue
+        for value in _others(assumed):
+            count += 1
+            if count <= MOST_VARIED:
+                yield assumed.key, value, f"{assumed.label} being {assumed.value} ({assumed.why})"
+    if one.storage is not None and "(it is named" not in one.stored_why:
+        for n, piece in enumerate(made.pieces):
+            if piece.kind in ("tensor_map", "layout") and n != one.storage:
+                yield f"storage.{one.name}", str(n), f"{one.stored_why}: the text has another"
+
+
+def _others(assumed: Assumed) -> tuple[str, ...]:
+    """Other values that an assumed one might have as well."""
+    if assumed.choices:
+        return tuple(choice for choice in assumed.choices if choice != assumed.value)
+    try:
+        value = int(assumed.value, 0)
+    except ValueError:
+        return ()
+    return (str(value + APART), hex(value + 128)) if assumed.key.startswith(("at.", "base.")) else (str(value + APART),)
+
+
+def _unread(made: Bench, built: Iterable[Builder]) -> list[Open]:
+    """Descriptors that no instruction of the text reads, as far as it says."""
+    read = {one.descriptor for one in made.operands}
+    if not any(True for _ in built):
+        return []
+    return [
+        Open(f"{piece.title}: no instruction of the file is known to read it; its fields alone were checked.",
+             piece.spans[0])
+        for n, piece in enumerate(made.pieces)
+        if piece.kind == "descriptor" and n not in read
+    ]  # fmt: skip

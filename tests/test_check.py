@@ -1,0 +1,200 @@
+"""`lanescope check`: right sources are clean, planted mistakes stand at their line, and nothing rests on a guess."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.check import facts, sarif
+from layouts import causes
+from layouts import check as engine
+from layouts.check import check as checked
+from tests import test_reader_code as builders
+from tests import test_workbench as benches
+
+ROOT = Path(__file__).parents[1]
+KERNELS = {case.title: case for case in benches.CASES}
+RIGHT = KERNELS["K-major, 128B, all right"].text
+# Wrong kernels whose mistake depends on how far apart the text's boxes are put, which no text here says.
+OPEN = {"past the 64B atom", "a wrong panel stride", "MN-major B of 128, LBO of another panel",
+        "printed words with a tensor map", "the tensor map, the builder and the call of one kernel"}  # fmt: skip
+
+check = lru_cache(maxsize=256)(checked)
+
+
+@pytest.mark.parametrize("case", builders.CASES, ids=str)
+def test_public_builders_have_no_finding_but_their_own(case: Any) -> None:
+    """62 texts after public code: what is found is what their heads say is wrong with them."""
+    told = {one.code for one in check(case.code).findings}
+    wanted = case.expected.get("warn", "") or case.expected.get("problems", "")
+    assert told - engine.WARNINGS == set(filter(None, wanted.split(",")))
+
+
+@pytest.mark.parametrize("case", benches.CASES, ids=str)
+def test_kernels_right_and_wrong(case: Any) -> None:
+    """A right kernel is clean; of a wrong one the cause is found, or it is open and says what it rests on."""
+    made = check(case.text)
+    codes = {one.code for one in made.findings}
+    if case.head["verdict"] != "mismatch":
+        assert not codes
+    elif case.title in OPEN and not codes:
+        assert any("rests on" in one.message for one in made.open)
+    else:
+        cause = case.head.get("cause")
+        assert codes and (cause is None or {cause, engine._SAME.get(cause)} & codes)
+
+
+def test_most_planted_mistakes_are_findings() -> None:
+    wrong = [case for case in benches.CASES if case.head["verdict"] == "mismatch"]
+    found = [case for case in wrong if check(case.text).findings]
+    assert len(wrong) >= 18 and len(wrong) - len(found) <= len(OPEN)
+
+
+def planted(old: str, new: str, text: str = RIGHT) -> str:
+    assert old in text
+    return text.replace(old, new, 1)
+
+
+@pytest.mark.parametrize(("old", "new", "code", "line"), [
+    ("enc(1024) << 32", "enc(512) << 32", "sbo_other_width", "make_desc(sA + k * 16)"),
+    ("1ull << 62", "1 << 62", "shifts_of_32_bits", "d |= 1 << 62"),
+    ("1ull << 62", "2ull << 62", "swizzle_mode", "make_desc(sA + k * 16)"),
+    ("d |= enc(addr)", "d |= addr & 0x3FFFF", "not_shifted", "d |= addr & 0x3FFFF"),
+    ("sB + k * 16", "sB", "k_step_missing", "make_desc(sB)"),
+    ("box_a[2] = {64, 64}", "box_a[2] = {128, 64}", "tma_inner_over_swizzle", "cuTensorMapEncodeTiled(&tma_a"),
+    ("strides_a[1] = {K * sizeof(half)}", "strides_a[1] = {200}", "tma_stride", "cuTensorMapEncodeTiled(&tma_a"),
+])  # fmt: skip
+def test_a_planted_mistake_is_found_at_its_line(old: str, new: str, code: str, line: str) -> None:
+    text = planted(old, new)
+    found = [one for one in check(text).findings if one.code == code]
+    assert found, [one.code for one in check(text).findings]
+    lines = text.split("\n")
+    assert any(line in lines[text.count("\n", 0, one.span[0])] for one in found)
+
+
+def test_what_rests_on_a_guess_is_open() -> None:
+    """A mismatch that exchanging two nameless maps mends is no finding, and a helper that nothing calls is none."""
+    one = planted("SWIZZLE_128B", "SWIZZLE_NONE")
+    assert {found.code for found in check(one).findings} == {"stored_unswizzled"}
+    nameless = (
+        one.replace("tma_a", "map0").replace("tma_b", "map1").replace(" A, d", " p, d").replace(" B, d", " q, d")
+    )  # now either map may be A's
+    made = check(nameless)
+    assert made.findings == () and ["rests on" in left.message for left in made.open] == [True]
+    helper = "uint64_t desc(uint32_t smem) { return (uint64_t)((smem & 0x3FFFF) >> 4) | 64ull << 32 | 1ull << 62; }"
+    made = check(helper)
+    assert (made.findings, made.descriptors, len(made.open)) == ((), 1, 1)
+
+
+def test_pitfalls_elsewhere_in_a_file_are_no_findings() -> None:
+    """A 32-bit shift that no descriptor is made of stays out of the report."""
+    other = "int hash(int x) { int desc_count = 1 << 40; return desc_count + x; }\n"
+    assert check(other + RIGHT).findings == () == check(RIGHT).findings
+
+
+def test_every_code_has_a_title() -> None:
+    codes = set(engine.TITLES) | set(causes.TITLES)
+    texts = [*(case.code for case in builders.CASES), *(case.text for case in benches.CASES)]
+    assert {one.code for text in texts for one in check(text).findings} <= codes
+    assert "_" not in engine.title("tma_rank") and engine.title("other_bytes") == "Other bytes"
+
+
+# files ----------------------------------------------------------------------------------------------------------------
+
+
+def folder_of(tmp_path: Path) -> Path:
+    (tmp_path / "src" / ".hidden").mkdir(parents=True)
+    (tmp_path / "src" / "right.cu").write_text(RIGHT)
+    (tmp_path / "src" / "wrong.cuh").write_bytes(planted("sB + k * 16", "sB").replace("\n", "\r\n").encode())
+    (tmp_path / "src" / "notes.md").write_text(planted("sB + k * 16", "sB"))
+    (tmp_path / "src" / ".hidden" / "x.cu").write_text(planted("sB + k * 16", "sB"))
+    (tmp_path / "src" / "blob.c").write_bytes(b"\0\1\2")
+    (tmp_path / "src" / "long.py").write_text("x = 1\n" * 20_000)
+    return tmp_path / "src"
+
+
+def test_a_folder_is_read_by_its_endings(tmp_path: Path) -> None:
+    told = facts.report(facts.files_of([str(folder_of(tmp_path))]))
+    assert told.files == 4 and [one.code for one in told.findings] == ["k_step_missing"]
+    place = told.findings[0].place
+    lines = planted("sB + k * 16", "sB").split("\n")
+    assert place.file.endswith("wrong.cuh") and "make_desc(sB)" in lines[place.line - 1]
+    assert lines[place.line - 1][place.column - 1 : place.end_column - 1].startswith("make_desc(sB)"[:4])
+    assert sorted(Path(one.place.file).name for one in told.open) == ["blob.c", "long.py"]
+
+
+def test_sarif_has_what_readers_of_it_need(tmp_path: Path) -> None:
+    """The main points of SARIF 2.1.0: version, driver, rules by index, levels, regions from 1, notes apart."""
+    log = json.loads(json.dumps(sarif.log(facts.report(facts.files_of([str(folder_of(tmp_path))])))))
+    assert log["version"] == "2.1.0" and log["$schema"].endswith("sarif-schema-2.1.0.json")
+    (run,) = log["runs"]
+    driver, (result,) = run["tool"]["driver"], run["results"]
+    assert driver["name"] and driver["version"] and run["columnKind"] == "unicodeCodePoints"
+    rule = driver["rules"][result["ruleIndex"]]
+    assert rule["id"] == result["ruleId"] == "k_step_missing" and rule["shortDescription"]["text"].endswith(".")
+    assert result["level"] in ("error", "warning", "note") and result["message"]["text"]
+    where = result["locations"][0]["physicalLocation"]
+    region = where["region"]
+    assert re.fullmatch(r"(file:///|[^/:]).*wrong\.cuh", where["artifactLocation"]["uri"])
+    assert 1 <= region["startLine"] <= region["endLine"] and region["startColumn"] >= 1
+    assert (region["startLine"], region["startColumn"]) < (region["endLine"], region["endColumn"])
+    assert all(isinstance(value, str) for value in result["partialFingerprints"].values())
+    (invocation,) = run["invocations"]
+    assert invocation["executionSuccessful"] is True and len(invocation["toolExecutionNotifications"]) == 2
+    empty = sarif.log(facts.report([]))["runs"][0]
+    assert empty["results"] == [] and empty["tool"]["driver"]["rules"] == []
+
+
+@pytest.mark.parametrize("name", ["a b#ü.cu", "x.cu"])
+def test_names_are_uris(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_text(planted("sB + k * 16", "sB"))
+    (result,) = sarif.log(facts.report(facts.files_of([name])))["runs"][0]["results"]
+    uri = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+    assert re.fullmatch(r"[\w.%-]+", uri, re.A) and uri.endswith(".cu")
+
+
+def test_the_statuses_of_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from app.cli import main
+
+    folder = folder_of(tmp_path)
+
+    def run(*words: str) -> tuple[int, str]:
+        monkeypatch.setattr("sys.argv", ["lanescope", "check", *words])
+        status = 0
+        try:
+            main()
+        except SystemExit as done:
+            status = int(done.code or 0)
+        return status, capsys.readouterr().out
+
+    status, said = run(str(folder / "right.cu"))
+    assert status == 0 and said == "1 file: 1 descriptor, 2 tensor maps, 8 reads verified; 0 findings, 0 undecided\n"
+    status, said = run(str(folder))
+    assert status == 1 and re.search(r"wrong\.cuh:\d+:\d+: error: B of wgmma.*\[k_step_missing\]\n", said)
+    assert "blob.c:1:1: note: The file is not text" in said
+    status, said = run(str(folder), "--json")
+    assert status == 1 and json.loads(said)["findings"][0]["code"] == "k_step_missing"
+    assert run(str(folder / "none.cu"))[0] == 2 and run(str(folder), "--json", "--sarif")[0] == 2
+
+
+def test_the_hook_and_the_workflow_name_what_there_is() -> None:
+    """The pre-commit hook's command is the verb, its files are the verb's, and the documented workflow runs it."""
+    hook = (ROOT / ".pre-commit-hooks.yaml").read_text()
+    assert re.search(r"^- id: lanescope$", hook, re.M) and re.search(r"^  entry: lanescope check$", hook, re.M)
+    pattern = re.search(r"^  files: (.*)$", hook, re.M)
+    assert pattern
+    endings = [f"x{one}" for one in facts.ENDINGS - {".txt", ".ptx", ".pyi"}]
+    assert all(re.search(pattern[1], name) for name in endings) and not re.search(pattern[1], "README.md")
+    guide = (ROOT / "docs" / "check.md").read_text()
+    command = next(line for line in guide.splitlines() if "--sarif" in line and "run:" in line)
+    assert shlex.split(command.partition("run:")[2])[:2] == ["lanescope", "check"]
+    assert "upload-sarif" in guide and "id: lanescope" in guide
