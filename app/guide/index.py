@@ -28,7 +28,13 @@ class Entry:
 
 
 GROUPS: tuple[tuple[str, tuple[Entry, ...]], ...] = (
-    ("Start here", (Entry("five-minutes", "start tutorial introduction quick first begin"),)),
+    (
+        "Start here",
+        (
+            Entry("five-minutes", "start tutorial introduction quick first begin"),
+            Entry("paste", "paste input accepted formats reader text asm printf print code source what"),
+        ),
+    ),
     (
         "Instructions and fragments",
         (

@@ -24,6 +24,7 @@ from app.memory import descriptors
 from app.memory import facts as memory
 from app.memory.draw import bits_svg
 from app.memory.tiles import LABELLED, look_of, tile_figure
+from app.read import reading
 from layouts import find
 from layouts.errors import LayoutError
 from layouts.render.diagram import diagram
@@ -31,6 +32,12 @@ from layouts.render.svg import svg
 from layouts.view import figure_of, operand_figure
 
 _FIGURE = re.compile(r"^@figure (\S+) \| (.+)$", re.M)
+PASTED = "paste "  # the mark of an example for the reader, and the kind it is read as
+KINDS = {  # what readers' kinds are called
+    "instruction": "an instruction", "descriptor": "a descriptor", "builder": "code that builds a descriptor",
+    "tensor_map": "a tensor map", "layout": "a layout", "tiled_mma": "a TiledMMA", "tiled_copy": "a TiledCopy",
+    "triton": "a Triton layout", "topic": "a page", "unknown": "nothing that is known",
+}  # fmt: skip
 MARKDOWN = MarkdownIt("commonmark").enable("table")
 
 
@@ -60,12 +67,22 @@ def blocks(markdown: str) -> list[str]:
     out, first = [], 0
     for at, token in enumerate(tokens):
         if token.level == 0 and token.nesting <= 0:
-            out.append(_anchored(MARKDOWN.renderer.render(tokens[first : at + 1], MARKDOWN.options, {}).strip()))
+            block = _anchored(MARKDOWN.renderer.render(tokens[first : at + 1], MARKDOWN.options, {}).strip())
+            out.append(block + (_read(token.content) if token.info.startswith(PASTED) else ""))
             first = at + 1
     return [
         block.replace("<table>", '<div class="scroll" tabindex="0"><table>').replace("</table>", "</table></div>")
         for block in out
     ]
+
+
+def _read(text: str) -> str:
+    """What the reader makes of an example, with the page that shows it."""
+    text = text.strip()
+    made = reading.read(text)
+    title = made.title if len(made.title) <= 90 else f"{made.title[:89]}…"
+    said = f'Read as <strong>{escape(KINDS.get(made.kind, made.kind))}</strong>: <a href="{escape(made.link)}">'
+    return f'<p class="read-as">{said}{escape(title)}</a></p>'
 
 
 def html(markdown: str) -> str:

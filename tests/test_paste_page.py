@@ -1,0 +1,45 @@
+"""The guide page "What you can paste": every example is read as it says, and every kind of text has one."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from typing import get_args
+
+import pytest
+from starlette.testclient import TestClient
+
+from app.guide import index
+from app.guide.render import KINDS, PASTED, rendered
+from app.main import create_app
+from app.read import reading
+from app.read.facts import Kind
+from layouts import reader
+
+EXAMPLES = re.findall(rf"^```{PASTED}(\w+)\n(.*?)^```$", index.source("paste"), re.M | re.S)
+
+
+@pytest.mark.parametrize(("kind", "text"), EXAMPLES, ids=lambda part: part[:40])
+def test_an_example_is_read_as_its_page_says(kind: str, text: str) -> None:
+    told = reading.read(text.strip())
+    assert told.kind == kind and told.link.startswith("/")
+    assert f"<strong>{KINDS[kind]}</strong>" in rendered("paste")
+
+
+def test_every_kind_and_every_recogniser_has_an_example() -> None:
+    assert {kind for kind, _ in EXAMPLES} == set(get_args(Kind)) - {"unknown"} == set(KINDS) - {"unknown"}
+    for row in reader.RECOGNISERS:
+        assert any(row.read(text.strip()) for _, text in EXAMPLES), row.what
+
+
+def test_the_page_shows_what_was_read_and_leads_on() -> None:
+    client = TestClient(create_app())
+    page = client.get("/guide/paste").text
+    answers = re.findall(r'<p class="read-as">Read as <strong>[^<]+</strong>: <a href="([^"]+)">', page)
+    assert len(answers) == len(EXAMPLES) >= 12
+    assert "nothing that is known" not in page
+    for link in dict.fromkeys(map(unescape, answers)):
+        assert client.get(link).status_code == 200, link
+    assert 'href="/guide/paste"' in client.get("/").text
+    shelf = client.get("/guide").text.split("<h2>Start here</h2>")[1].split("<h2>")[0]
+    assert shelf.count("<li") == 2 and "/guide/paste" in shelf
