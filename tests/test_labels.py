@@ -21,6 +21,7 @@ PAGES = (
     "/smem", f"{WORD}?s_kind=canonical", f"{WORD}?s_kind=rows", f"{WORD}?s_kind=atoms",
     f"{WORD}?s_kind=cute",
     "/chain?s_kind=canonical", "/chain?s_kind=rows", "/chain?s_kind=atoms", "/chain?s_kind=cute", "/banks",
+    "/dump?example=swizzle",
     "/gpu/run?kind=banks&backend=numpy",
     f"/gpu/run?kind=mma&backend=numpy&instruction={MMA}", f"/gpu/run?kind=descriptor&backend=numpy&instruction={WGMMA}",
     f"/gpu/run?kind=fragment&backend=numpy&instruction={MMA}", f"/steps/{MMA}", f"/metadata/{SPARSE}", "/reuse",
@@ -35,6 +36,8 @@ FREE = {
     "lbo_bytes",
     "sbo_bytes",
     "base_offset",
+    "dump",
+    "expected",
 }  # any text, or fields of another form, tried below
 CONTROLS = ("input", "select", "textarea")
 
@@ -110,7 +113,7 @@ def test_an_error_begins_with_the_label_of_its_segments(client: TestClient, addr
         assert f'aria-label="{label}"' in page or f"<label>{label} <input" in page or f">{label} <select" in page, name
 
 
-@pytest.mark.parametrize("name", sorted(FREE - {"title", "compare"}))
+@pytest.mark.parametrize("name", sorted(FREE - {"title", "compare", "dump", "expected"}))
 def test_the_words_fields_are_named(client: TestClient, name: str) -> None:
     label = Labels(client.get(WORD).text).found[name]
     answer = client.get(f"/descriptor/wgmma?{name}=!!")
