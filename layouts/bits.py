@@ -43,7 +43,7 @@ class Field:
     @property
     def label(self) -> str:
         """What its input is called: title, unit and bits."""
-        return f"{self.title} {'bytes ' if self.in_bytes else ''}{self.high}–{self.low}"
+        return f"{self.title}{', bytes' if self.in_bytes else ''} [{self.high}:{self.low}]"
 
     @property
     def mask(self) -> int:

@@ -118,9 +118,15 @@ def test_the_page_is_drawn_from_the_row() -> None:
     assert (
         'action="/descriptor/tcgen05"' in text
         and 'name="lbo_bytes" data-field="lbo" value="4096"' in text
-        and "version 48–46" in text
+        and "version [48:46]" in text
     )
-    assert editor.fields_of(OTHER)[3] == {"name": "version", "low": 46, "high": 48, "unit": 1, "label": "version 48–46"}
+    assert editor.fields_of(OTHER)[3] == {
+        "name": "version",
+        "low": 46,
+        "high": 48,
+        "unit": 1,
+        "label": "version [48:46]",
+    }
 
 
 def test_the_xor_is_stated_once() -> None:

@@ -27,13 +27,24 @@ def client() -> Iterator[TestClient]:
 def test_its_figures_are_those_of_the_files(client: TestClient) -> None:
     files = [json.loads(path.read_text()) for path in EVIDENCE.glob("*.json")]
     forms = {form for told in files for form in told["results"]}
-    reads = sum(row["ran"] for told in files for row in told["descriptors"].values())
+    (reads,) = {sum(row["ran"] for row in told["descriptors"].values()) for told in files if told["descriptors"]}
     ran = {form.removesuffix(catalog.SHARED_A) for form in forms}
     waiting = sum(i.ptx not in ran for i in catalog.instructions())
     text = client.get("/").text
     shown = [int(n.replace(",", "")) for n in re.findall(r"<b>([\d,]+)</b>", text)]
     assert shown == [len(forms), reads, len(catalog.instructions()), waiting]
     assert "H100 and H200" in text and "ptxas 13.0" in text
+    assert f"Descriptors: {reads} on" in (Path(layouts.__file__).parents[1] / "README.md").read_text()
+    assert " every NVIDIA" not in text  # tcgen05 has no page, and some forms have not run
+
+
+def test_numbers_beside_a_picture_lie_inside_it() -> None:
+    from app.home import draw
+
+    picture = draw.labelled(facts.PICTURED)
+    ends = [float(x) for x in re.findall(r'<text x="([\d.-]+)"[^>]*text-anchor="end"', picture)]
+    ends += [float(x) for x in re.findall(r'text-anchor="end"[^>]*><tspan x="([\d.-]+)"', picture)]
+    assert len(ends) >= 1 and min(ends) >= 10
 
 
 def test_a_run_that_differs_is_not_called_right(monkeypatch: pytest.MonkeyPatch) -> None:

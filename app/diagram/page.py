@@ -11,7 +11,7 @@ from starlette.responses import Response
 from app.diagram import forms as pictures
 from app.diagram.gallery import PICTURES, drawing
 from app.diagram.options import DIAGRAM
-from app.instruction import state
+from app.instruction import state, words
 from app.kit import picture as raster
 from app.kit.api import OffLoop
 from app.kit.links import path_of
@@ -21,9 +21,9 @@ from layouts import catalog, find
 from layouts.errors import LayoutError
 from layouts.palette import PALETTES
 from layouts.render.diagram import WORDS
-from layouts.view import LABELS
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
+USUAL = state.PageState()  # how a figure is drawn where its address says nothing
 DEFAULT = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 
 
@@ -43,15 +43,17 @@ def builder(request: Request) -> Response:
         "error": None,
         "forms": FORMS,
         "themes": PALETTES,
-        "labels": LABELS,
+        "labels": words.LABEL_WORDS,
+        "usual": USUAL,
     }
     context |= {"langs": WORDS, "no_raster": raster.available(), "found": None}
     code = 200
     try:
         found = find(text)
-        context |= {"found": found, "colours": state.colour_names(found)}
+        context |= {"found": found, "colours": words.colours(found)}
         operand = found.operand(letter) if letter else None
-        options = {name: value for name, value in given.items() if value and pictures.DEFAULTS.get(name) != value}
+        usual = pictures.DEFAULTS | {"colour": USUAL.colour, "label": USUAL.label}
+        options = {name: value for name, value in given.items() if value and usual.get(name) != value}
         shown, _ = pictures.instruction("svg", found, operand, options)
         if form not in FORMS:
             raise LayoutError("bad_option", f"No form '{form[:20]}'.", f"Allowed: {', '.join(FORMS)}.", "form")

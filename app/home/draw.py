@@ -24,14 +24,14 @@ def layout(ptx: str) -> str:
 
 def labelled(ptx: str) -> str:
     """The first rows and columns of A with the lane and the value of each element."""
-    figure = _bare(operand_figure(catalog.find(ptx).operand("a"), rows=_ROWS, cols=_COLS))
+    figure = _bare(operand_figure(catalog.find(ptx).operand("a"), rows=_ROWS, cols=_COLS), numbers=16.0)
     return svg(figure, title=f"The first rows and columns of A of {ptx}", colour="g", palette=None)
 
 
-def _bare(figure: Figure) -> Figure:
-    """A figure of one panel without the space for its title and numbers."""
+def _bare(figure: Figure, numbers: float = 0.0) -> Figure:
+    """A figure of one panel without the space for its title; numbers: what those of rows and columns get."""
     (panel,) = figure.panels
-    return Figure(panel.width, panel.height, (replace(panel, x=0.0, y=0.0),))
+    return Figure(panel.width + numbers, panel.height + numbers, (replace(panel, title="", x=numbers, y=numbers),))
 
 
 def bits(word: int) -> str:

@@ -17,7 +17,7 @@ from layouts.swizzle import mode
 from layouts.tiling import Tile
 from layouts.view import Panel
 
-SWIZZLE, CHUNKS, CHUNK_BYTES = "128B", 8, 16
+SWIZZLE = "128B"
 
 
 @fact
@@ -26,6 +26,7 @@ class Stored:
 
     name: str
     word: str
+    kind: str
     text: str
     href: str
 
@@ -50,15 +51,15 @@ def stored(found: Instruction, name: str) -> Stored:
     }  # fmt: skip
     size = f"{tile.mn} × {tile.k}"
     return Stored(
-        name=name, word=word, href=links.descriptor(word, query),
+        name=name, word=word, kind=f"{tile.mode.name} {tile.major}-major tile", href=links.descriptor(word, query),
         text=f"In shared memory: a K-major {size} tile ({'n' if name == 'b' else 'm'} × k), {tile.mode.name} swizzle.",
     )  # fmt: skip
 
 
 def panel_of(found: Instruction, panel: Panel) -> Panel:
-    """The panel with every cell's byte offset in the tile, coloured by the 16-byte chunk of its 128-byte row."""
+    """The panel with every cell's byte offset in the tile. No thread holds it, so it takes no colour of the legend."""
     tile, _ = tile_of(found, panel.name)
     k, n = np.indices((panel.rows, panel.cols))
     offset = np.asarray(tile.address(n, k), np.int64)
-    category = (offset // CHUNK_BYTES % CHUNKS).astype(np.int32)
-    return replace(panel, category=category, texts=[[str(at) for at in row] for row in offset.tolist()], of=CHUNKS)
+    plain = np.full(offset.shape, -1, np.int32)
+    return replace(panel, category=plain, texts=[[str(at) for at in row] for row in offset.tolist()], of=1)

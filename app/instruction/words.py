@@ -8,7 +8,7 @@ from app.kit.fact import fact
 from layouts.instruction import WARP, Instruction, Operand
 
 LABEL_WORDS = {
-    "lane:value": "lane : value",
+    "lane:value": "lane : value index",
     "register": "lane, register",
     "row,col": "row, column",
     "index": "row-major index",

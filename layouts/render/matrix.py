@@ -33,7 +33,8 @@ def matrix(
 ) -> str:
     """The cells of a panel inside a window of rows and columns; `threads` fades all other owners.
 
-    A panel has a grid, or a category and texts of its own; LayoutError for a colour or label that its grid has not.
+    A panel has a grid, or a category (-1: not coloured) and texts of its own; LayoutError for
+    a colour or label that its grid has not.
     """
     grid = panel.grid
     if panel.category is not None:
@@ -54,7 +55,7 @@ def matrix(
     ]
     wheel_of = wheel(count)
     for index, variable in enumerate(wheel_of):
-        where = runs((category % len(wheel_of) == index) & visible & inside)
+        where = runs((category % len(wheel_of) == index) & (category >= 0) & visible & inside)
         if where:
             path = "".join(f"M{c} {r}h{length}v1h-{length}z" for r, c, length in where)
             out.append(f'<path d="{path}" fill="var({variable})"/>')

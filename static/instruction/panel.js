@@ -17,8 +17,8 @@ export function fillPanel() {
   const small = element("small", {}, [more, state.pin ? "pinned" : ""].filter(Boolean).join(" · "));
   if (state.pin) small.append(" ", element("kbd", {}, "Esc"));
   const named = op.digits.map((name) => `${name}=${digits[name]}`).join(" ");
-  const told = element("div", { className: "told" }, element("pre", {}, `${fill(op.head, facts)}   ${named}`),
-    element("pre", {}, formula(op, { ...digits, ...held }, { row: cell.row, col: cell.col, ...op.extra })));
+  const told = element("div", { className: "told" }, hung(`${fill(op.head, facts)}   ${named}`),
+    hung(formula(op, { ...digits, ...held }, { row: cell.row, col: cell.col, ...op.extra })));
   if (state.pin && cell.panel.name === "d") {
     const terms = element("pre", { id: "trace" }, dotProduct(cell.row, cell.col));
     told.append(element("div", { className: "terms" }, terms));
@@ -36,6 +36,10 @@ export function holder(thread) {
 
 const textFacts = (op, value, row, col) =>
   ({ name: op.name, title: op.title, value, row, col, register: op.register[value], bits: op.bits[value] });
+
+/** Lines of a formula: what is too long for its box goes on further to the right. */
+const hung = (text) => element("pre", {}, ...text.split("\n").map((line, n, all) =>
+  element("span", { className: "hang" }, n < all.length - 1 ? `${line}\n` : line)));
 
 /** Each coordinate's formula, then with the numbers of one owner, then what it is. */
 function formula(op, numbers, place) {

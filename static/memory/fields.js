@@ -22,6 +22,7 @@ follow(() => {
   // What is being typed in is never rewritten.
   for (const input of inputs) if (input !== document.activeElement || input.tagName === "SELECT") draw(input);
   $("kept-start").value = amountOf(now(), origin);
+  $("start-hex").textContent = `= 0x${BigInt(amountOf(now(), origin)).toString(16)}`;
 });
 
 function choose(input, code) {

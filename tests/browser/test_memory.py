@@ -460,3 +460,18 @@ def test_on_a_narrow_screen_the_verdict_and_its_cause_stand_above_the_form(open_
         page.locator(name).first.bounding_box()["y"] for name in ("#verdict", ".diagnosis", "#verify-form", ".pair")
     ]
     assert tops == sorted(tops)
+
+
+@pytest.mark.parametrize("path", ["/compare", "/descriptor/wgmma/0x4000004000010100"])
+def test_an_underscore_is_seen_in_every_box(open_page: Any, path: str) -> None:
+    """An input of a set height, or one whose line is as high as the font, cuts off what lies below the baseline."""
+    page = open_page(path)
+    page.evaluate("document.activeElement?.blur()")
+    boxes = [box for box in page.locator("input:not([type=hidden]):not([type=checkbox])").all() if box.is_visible()]
+    assert boxes
+    for box in boxes:
+        seen = []
+        for text in (" ", "____"):
+            box.evaluate("(box, text) => { box.value = text; }", text)
+            seen.append(box.screenshot())
+        assert seen[0] != seen[1], f"{box.get_attribute('name')} shows no underscore"
