@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from math import prod
@@ -147,6 +147,12 @@ class Operand:
     @property
     def cute(self) -> str:
         return self.pattern.to_cute()
+
+    @property
+    def turned(self) -> str:
+        """The CuTe layout with its coordinates exchanged: B over (n, k), as CUTLASS's traits give BLayout."""
+        row, col, *rest = self.pattern.coords
+        return replace(self.pattern, coords=(col, row, *rest)).to_cute()
 
     @property
     def words(self) -> Words:

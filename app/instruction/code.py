@@ -30,7 +30,9 @@ def code_parts(found: Instruction) -> list[CodePart]:
     operands = lanes.distinct_operands(found)
     parts += [CodePart(title=f"NumPy: pack and unpack {op.name.upper()}", text=python.snippet(op)) for op in operands]
     atom = atoms.atom(found)
-    layouts = "\n".join(f"{op.name.upper():5} {op.cute}" for op in operands)
+    lines = [f"{op.name.upper():5} {op.cute}" for op in operands]
+    lines += [f"{'B':5} {op.turned}  as (n, k), CUTLASS's BLayout" for op in operands if op.name == "b"]
+    layouts = "\n".join(lines)
     parts.append(
         CodePart(
             title="CuTe TV layouts" + (f", CUTLASS atom {atom}" if atom else ""),

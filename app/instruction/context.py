@@ -178,6 +178,7 @@ def page_context(
         "assembled": catalog.assembled(found),
         "assembler": catalog.assembler()["assembler"],
         "evidence": about.evidence(found),
+        "cutlass_b": found.operands["b"].turned if "b" in found.operands else "",
         "operands": [about.operand_facts(found, op) for op in distinct],
         "state": chosen,
         "notices": notices,
@@ -198,6 +199,7 @@ def page_context(
         "wmma": wmma_facts.checked(found, query),
         "scales": scale_tables(found, query),
         "products": state.products(found),
+        "majors": {name: majors(found, chosen, name) for name in state.MAJORS},
         "run": run,
         "holder": words.holder(found, lane),
         "element": lanes.element(figure, chosen),
@@ -212,6 +214,26 @@ def _query(chosen: PageState, found: Instruction, view: str) -> str:
     """The page's query with another view."""
     query = chosen.query(state.defaults(found), view=view)
     return f"?{query}" if query else ""
+
+
+@fact
+class MajorLink:
+    """One way in which a multiplicand may lie in shared memory, and the page with it."""
+
+    text: str
+    value: str
+    href: str
+    chosen: bool
+
+
+def majors(found: Instruction, chosen: PageState, name: str) -> list[MajorLink]:
+    """The majors that a_major or b_major may take."""
+    out = []
+    for major in state.majors(found, name[0]):
+        query = chosen.query(state.defaults(found), **{name: major})
+        href = f"{path_of(found)}{'?' if query else ''}{query}"
+        out.append(MajorLink(text=f"{major}-major", value=major, href=href, chosen=chosen.major(name[0]) == major))
+    return out
 
 
 def share_of_a(found: Instruction, shown: Mapping[str, tuple[float, float]]) -> str:

@@ -102,7 +102,9 @@ def following(found: Instruction, chosen: PageState, figure: Link) -> list[Link]
         and chain.candidates(found.operands[name])
     ]
     if found.family.by_descriptor:
-        out += [Link(text=f"{name.upper()}'s descriptor", href=stored(found, name).href) for name in "ba"]
+        kept = {name: stored(found, name, chosen.major(name)) for name in "ba"}
+        out += [Link(text=f"{name.upper()}'s descriptor", href=tile.href) for name, tile in kept.items()]
+        out.append(Link(text="B's tile", href=kept["b"].tile))
     if found.family.multiplies:
         out.append(Link(text="D as the next A", href=links.reuse(found, found)))
     if runs.multiplies(found):

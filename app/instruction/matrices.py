@@ -40,7 +40,7 @@ def _matrix(found: Instruction, panel: Panel, chosen: PageState, shown: dict[str
     rows, cols = (shown[dim] for dim in window.dims_of(found, panel))
     rows, cols = (rows[0], min(rows[1], panel.rows)), (cols[0], min(cols[1], panel.cols))
     op = panel.grid.operand if panel.grid else None
-    held = panel if op else panel_of(found, panel)
+    held = panel if op else panel_of(found, panel, chosen.major(panel.name))
     return Matrix(
         name=panel.name,
         title=title_of(found, panel),
@@ -53,7 +53,7 @@ def _matrix(found: Instruction, panel: Panel, chosen: PageState, shown: dict[str
             held, rows, cols, colour=chosen.colour, label=chosen.label, threads=chosen.thread_set(),
             title=f"{title_of(found, panel)} of {found.ptx}",
         ),
-        stored=None if op else stored(found, panel.name),
+        stored=None if op else stored(found, panel.name, chosen.major(panel.name)),
     )  # fmt: skip
 
 

@@ -8,9 +8,11 @@ from typing import TypeVar
 from urllib.parse import urlencode
 
 from layouts import window
+from layouts.dtypes import dtype
 from layouts.errors import LayoutError
 from layouts.instruction import SCOPES, WARP, Instruction
 from layouts.reading import choice, number, pair, ranges, shown
+from layouts.tiling import DEFAULT_ORDER
 from layouts.view import LABELS, figure_of
 
 MOST_THREADS = max(SCOPES)
@@ -20,8 +22,9 @@ PIN = "{panel}:{row},{col}"  # the pinned cell in a URL; scripts get this templa
 @dataclass(frozen=True, slots=True)
 class PageState:
     """colour: a pattern's name or "register" · label: one of LABELS · lanes: "", or "0-7,12" · pin: "", or "d:3,2" ·
-    product: 0–3 (m8n8k4 f16) · view: which part is shown, as layouts/window.py reads it. Numbers stand in decimal here
-    however they were written: scripts and links read them."""
+    product: 0–3 (m8n8k4 f16) · view: which part is shown, as layouts/window.py reads it · a_major, b_major: K or
+    MN, how wgmma's multiplicands lie in shared memory. Numbers stand in decimal here however they were written: scripts
+    and links read them."""
 
     colour: str = "g"
     label: str = "lane:value"
@@ -29,6 +32,8 @@ class PageState:
     pin: str = ""
     product: int = 0
     view: str = ""
+    a_major: str = "K"
+    b_major: str = "K"
 
     def query(self, default: PageState, **instead: str | int) -> str:
         """The part after '?': only what differs from the defaults, with `instead` in place of what is here."""
@@ -41,6 +46,10 @@ class PageState:
         if not self.lanes:
             return None
         return frozenset(n for first, last in ranges(self.lanes, "lanes", MOST_THREADS) for n in range(first, last + 1))
+
+    def major(self, letter: str) -> str:
+        """How operand a or b lies in shared memory."""
+        return {"a": self.a_major, "b": self.b_major}[letter]
 
     def pinned(self) -> tuple[str, int, int] | None:
         matrix, colon, place = self.pin.partition(":")
@@ -76,6 +85,8 @@ def _legal(instruction: Instruction, name: str, given: str) -> str | int:
         return choice(given, name, colour_names(instruction))
     if name == "label":
         return choice(given, name, LABELS)
+    if name in MAJORS:
+        return choice(given.strip() or "K", name, majors(instruction, name[0]))
     if not given.strip():
         return PageState().product if name == "product" else ""
     if name == "lanes":
@@ -119,10 +130,21 @@ def colour_names(instruction: Instruction) -> list[str]:
     return [*dict.fromkeys(names), "register"]
 
 
+def majors(instruction: Instruction, letter: str) -> tuple[str, ...]:
+    """How operand a or b may lie in shared memory; K alone where the instruction reads no other, or reads it from
+    registers.
+    """
+    both = instruction.family.by_descriptor and dtype(instruction.types[letter]).bits == 16
+    return tuple(DEFAULT_ORDER) if both else ("K",)
+
+
 def products(instruction: Instruction) -> int:
     """How many separate products one instruction computes (4 for m8n8k4 f16)."""
     return max((op.extents.get("product", 1) for op in instruction.operands.values()), default=1)
 
 
 SPEC: dict[str, object] = asdict(PageState())
-PICTURED = tuple(name for name in SPEC if name != "view")  # what pictures read; a window of theirs is rows and cols
+MAJORS = ("a_major", "b_major")
+PICTURED = tuple(
+    name for name in SPEC if name not in ("view", *MAJORS)
+)  # what pictures read; a window of theirs is rows and cols

@@ -122,7 +122,8 @@ def _link(found: Found, text: str) -> str:
     facts = found.facts
     if found.kind == "instruction" and facts["ptx"] and len(set(facts["all"])) == 1:
         pinned = {"pin": f"{facts['operand']}:0,0"} if facts["operand"] else {}
-        return links.path_of(catalog.find(facts["ptx"]), query=pinned)
+        majors = {f"{name}_major": major for name, major in facts.get("majors", {}).items() if major == "MN"}
+        return links.path_of(catalog.find(facts["ptx"]), query=pinned | majors)
     if found.kind == "descriptor" or (found.kind == "builder" and facts["word"]):
         return links.descriptor(facts["word"], {})
     if found.kind == "builder" and _editable(text):

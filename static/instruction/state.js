@@ -36,7 +36,7 @@ const spelled = (value) => encodeURIComponent(value).replace(/%3A/g, ":").replac
 export function remember() {
   keep(query(state));
   if (!onServer) return;
-  const drawn = changedFrom(data.pictured, state, ["pin", "view"]);
+  const drawn = changedFrom(data.pictured, state, ["pin", "view", "a_major", "b_major"]);
   for (const link of document.querySelectorAll("a[data-form]")) {
     link.href = `${data.path}.${link.dataset.form}${drawn ? `?${drawn}` : ""}`;
   }
@@ -47,6 +47,10 @@ export function remember() {
       else asked.searchParams.delete(name);
     }
     link.href = asked;
+  }
+  for (const link of document.querySelectorAll("a[data-state]")) {
+    const shown = query({ ...state, ...Object.fromEntries(new URLSearchParams(link.dataset.state)) });
+    link.href = data.path + (shown ? `?${shown}` : "");
   }
   for (const link of document.querySelectorAll("a[data-view]")) {
     const shown = query({ ...state, view: link.dataset.view });

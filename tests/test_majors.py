@@ -1,0 +1,77 @@
+"""How wgmma's multiplicands lie in shared memory is a state of the page: its picture and its links follow it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from starlette.testclient import TestClient
+
+from app.main import create_app
+from layouts import find
+from layouts.swizzle import mode
+from layouts.tiling import Tile
+
+WGMMA = "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16"
+FP8 = "wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3"
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[TestClient]:
+    with TestClient(create_app()) as made:
+        yield made
+
+
+def link(page: str, text: str) -> str:
+    found = re.search(rf'href="([^"]+)">{text}', page)
+    assert found, text
+    return unescape(found[1])
+
+
+@pytest.mark.parametrize("major", ["K", "MN"])
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_the_major_of_an_operand_reaches_its_descriptor(client: TestClient, name: str, major: str) -> None:
+    page = client.get(f"/i/{WGMMA}?{name}_major={major}").text
+    there = link(page, f"{name.upper()}(?:'|&#39;)s descriptor")
+    assert parse_qs(urlsplit(there).query)["major"] == [major]
+    assert "data-verdict=match" in client.get(there).text
+    other = link(page, f"{'ba'['ab'.index(name)].upper()}(?:'|&#39;)s descriptor")
+    assert parse_qs(urlsplit(other).query)["major"] == ["K"]
+
+
+@pytest.mark.parametrize(("major", "k"), [("K", 64), ("MN", 16)])
+def test_b_shows_its_bytes_and_its_tile(client: TestClient, major: str, k: int) -> None:
+    page = client.get(f"/i/{WGMMA}?b_major={major}").text
+    picture = page[page.index('<figure class="mat" data-panel="b">') :]
+    row = re.findall(r"<text[^>]*dy[^>]*>((?:<tspan[^>]*>\d+</tspan>)+)</text>", picture)[3]
+    tile = Tile(16, major, mode("128B"), 128, k)
+    assert [int(n) for n in re.findall(r">(\d+)<", row)][:8] == [int(tile.address(n, 3)) for n in range(8)]
+    asked = parse_qs(urlsplit(link(page, "B(?:'|&#39;)s tile")).query)
+    assert asked["major"] == [major] and asked["k"] == [str(k)]
+    assert re.search(rf'data-state="b_major={major}" aria-current="true">{major}-major</a>', page)
+
+
+def test_only_16_bit_elements_of_shared_memory_have_a_choice(client: TestClient) -> None:
+    page = client.get(f"/i/{FP8}?b_major=MN").text
+    assert "data-state" not in page and "b_major ‘MN’ is not used: Allowed: K." in page
+    page = client.get("/i/mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32").text
+    assert "data-state" not in page
+    picture = client.get(f"/i/{WGMMA}/d.svg?b_major=MN", headers={"accept": "application/json"})
+    assert picture.status_code == 422  # a picture of registers has no such option
+
+
+@pytest.mark.parametrize("text", ["SM90::GMMA::MMA_64x128x16_F32BF16BF16_SS<GMMA::Major::K, GMMA::Major::MN>"])
+def test_a_pasted_major_opens_the_page_in_it(client: TestClient, text: str) -> None:
+    answer = client.post("/api/v1/read", json={"text": text}).json()
+    assert answer["link"].endswith("?b_major=MN")
+
+
+def test_b_stands_over_n_and_k_as_cutlass_writes_it(client: TestClient) -> None:
+    """BLayout of MMA_Traits<SM80_16x8x16_F32F16F16F32_TN> and <SM80_16x8x8_F32F16F16F32_TN>, mma_traits_sm80.hpp."""
+    for k, text in ((16, "((4,8),(2,2)):((16,1),(8,64))"), (8, "((4,8),2):((16,1),8)")):
+        ptx = f"mma.sync.aligned.m16n8k{k}.row.col.f32.f16.f16.f32"
+        assert find(ptx).operand("b").turned == text
+        assert f"<code>{text}</code> over (n, k)" in client.get(f"/i/{ptx}").text
