@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from html import unescape
+
 import numpy as np
 import pytest
 from starlette.testclient import TestClient
@@ -84,3 +87,31 @@ def test_a_word_from_an_expression_keeps_its_warning() -> None:
     page = client.get("/descriptor", params={"word": "1 << 62"}).text
     notes = page.split('id="word-notes"')[1].split("</p>")[0]
     assert "hidden" not in notes and "32" in notes
+
+
+def test_what_a_preset_takes_from_the_word_is_named() -> None:
+    client = TestClient(create_app())
+    word = "/descriptor/wgmma/0x40000040000100c2"  # the second K step of a tile at 0xc00
+    page = client.get(word).text
+    assert 'id="from-word"' not in page
+    box = unescape(next(h for h in re.findall(r'data-preset="box"\s+href="([^"]+)"', page)))
+    chosen = " ".join(client.get(word + box).text.split())
+    assert "Assumed from the word: swizzle 128B, first byte 0xc00, the K step at k = 16." in chosen
+    other = " ".join(client.get(word + box.replace("s_base=0xc00", "s_base=0x800")).text.split())
+    assert "Assumed from the word: swizzle 128B, the K step at k = 16." in other
+
+
+def test_the_long_way_out_stands_in_parts() -> None:
+    """A row-major tile's cause is several statements: each is a paragraph of its own."""
+    client = TestClient(create_app())
+    page = client.get("/descriptor/wgmma/0x0000004000010100?s_kind=rows&s_pitch_bytes=144&s_swizzle=none").text
+    said = page[page.index('<div class="card diagnosis">') :]
+    said = said[: said.index("</div>")]
+    assert said.count("<p>") >= 3
+    line = re.search(r"<pre data-copy>const unsigned offset = ([^;]+);", said)
+    assert line, said
+    at = {"LBO": 1024, "SBO": 128}
+    for row, k in ((0, 0), (1, 0), (0, 9), (17, 63)):
+        stored = storage({"kind": "canonical", "element_bits": 16, "major": "K", "swizzle": "none", "mn": 64, "k": 64,
+                          "base": 0}, 16, "K")  # fmt: skip
+        assert eval(line[1].replace("/", "//"), {}, at | {"row": row, "k": k}) == int(stored.address(row, k))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import lcm
 from typing import Any
 from urllib.parse import urlencode
@@ -47,6 +48,7 @@ def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any
         "storage_words": WORDS,
         "word_error": None,
         "title_of": causes.title,
+        "way_out": way_out,
         "typed": str(descriptor),
         "query": urlencode(_of_page(query)),
         "fields_data": dumps(_script_data(descriptor.format)).decode(),
@@ -156,12 +158,34 @@ def offered(asked: Asked, query: dict[str, str], spec: dict[str, str] | None) ->
             {
                 "preset": preset,
                 "on": preset is current,
+                "from_word": taken(made, first_k(made, own), spec, query) if preset is current and spec else "",
                 "href": "?" + stored_so({k: v for k, v in to.items() if v != VIEW.get(k)}, made),
                 "thumb": thumbnail({**made, **({"major": own.seen.major} if made["kind"] == "canonical" else {})},
                                    own.seen),
             }
         )  # fmt: skip
     return out
+
+
+STORE_AT = re.compile(r"[Ss]tore element \(row, k\) at (.+?)(?: for mode none|\.)")
+
+
+def way_out(message: str) -> str:
+    """The address formula that a cause gives, as a line of CUDA C++; "" where it gives none."""
+    found = STORE_AT.search(message)
+    return f"const unsigned offset = {found[1]};  // bytes from the tile's first byte" if found else ""
+
+
+def taken(made: dict[str, str], first: int, spec: dict[str, str], query: dict[str, str]) -> str:
+    """What a storage has of the word alone: its swizzle, its first byte, the K step that the word starts at."""
+    out = []
+    if made.get("swizzle", "none") != "none" and spec["swizzle"] == made["swizzle"]:
+        out.append(f"swizzle {made['swizzle']}")
+    if spec["base"] in (made["base"], str(int(made["base"], 0))):
+        out.append(f"first byte {made['base']}")
+    if first and query.get("slice_k") == str(first):
+        out.append(f"the K step at k = {first}")
+    return ", ".join(out)
 
 
 def _pictures(made: Cells) -> dict[str, Any]:

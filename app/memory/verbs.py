@@ -113,6 +113,8 @@ def descriptor_verify(
 
 
 def _print_verdict(result: Verified) -> None:
+    from layouts.causes import title
+
     if result.verdict == "unknown":
         _print_fits(result.fits or [])
     else:
@@ -120,7 +122,7 @@ def _print_verdict(result: Verified) -> None:
     if first := result.first_mismatch:
         print(f"  first: [{first.row},{first.k}] lies at {first.expected:#x}, read from {first.read:#x}")
     for diagnosis in result.diagnoses:
-        print(f"  {diagnosis.code}: {diagnosis.message}")
+        print(f"  {title(diagnosis.code)} ({diagnosis.code}): {diagnosis.message}")
         if diagnosis.storage:
             print(f"  stored so it would match: {storage_option(diagnosis.storage)}")
     if result.diagnoses and (fix := result.diagnoses[0].fix):

@@ -10,15 +10,16 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
+from layouts import palette
 from layouts.descriptor import Addresses, View
 
 # The state of a chunk of memory: code → (CSS class, what the legend says). The codes are those of `states`.
 UNUSED, READ, STORED, OTHER, RIGHT, PLAIN = range(6)
 STATES = {
     RIGHT: ("right", "read where it is stored"),
-    READ: ("read", "read, not stored here"),
-    STORED: ("stored", "stored, not read"),
-    OTHER: ("other", "both, but other elements"),
+    READ: ("read", palette.STATUSES[palette.READ].words),
+    STORED: ("stored", palette.STATUSES[palette.STORED].words),
+    OTHER: ("other", palette.STATUSES[palette.BOTH].words),
     PLAIN: ("plain", "read by this word"),
     UNUSED: ("unused", "not part of this step"),
 }
