@@ -1,0 +1,56 @@
+"""The keys that the help page lists: each of them does something on an instruction's page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page
+
+from app.guide.words import KEYS
+from tests.browser.test_instruction import M16
+
+pytestmark = pytest.mark.browser
+
+# What the list says, as the keyboard's own names, and what is pressed before.
+PRESSED = {"arrows": ["ArrowDown", "ArrowRight", "ArrowUp", "ArrowLeft"], "Enter or space": ["Enter", "Space"],
+           "Esc": ["Escape"], "+  −": ["+", "-"]}  # fmt: skip
+BEFORE = {"Enter or space": ["d"], "Esc": ["d", "Enter"], "arrows": ["d"], "0": ["+"]}
+SNAPSHOT = """() => [location.href, document.activeElement?.id, document.getElementById("spoken")?.textContent,
+  document.querySelectorAll("dialog[open], details[open]").length, Boolean(document.fullscreenElement),
+  JSON.stringify(lanescope.stage.panels.map((p) => p.window)), JSON.stringify(lanescope.state),
+  document.documentElement.dataset.theme]"""
+# Another page's keys: tests/browser/test_instruction.py presses them there.
+ELSEWHERE = {what for _, what in KEYS if what.startswith("in sparsity metadata")}
+
+
+def changed(page: Page, key: str) -> bool:
+    before = page.evaluate(SNAPSHOT)
+    page.keyboard.press(key)
+    for _ in range(20):
+        page.wait_for_timeout(50)
+        if "/help" in page.url or page.evaluate(SNAPSHOT) != before:
+            return True
+    return False
+
+
+@pytest.mark.parametrize(
+    ("named", "what"), [row for row in KEYS if row[1] not in ELSEWHERE], ids=lambda text: text[:12]
+)
+def test_every_listed_key_does_something(open_page: Any, named: str, what: str) -> None:
+    for key in PRESSED.get(named) or named.split():
+        page = open_page(f"/i/{M16}")
+        first = {"ArrowUp": ["ArrowDown"], "ArrowLeft": ["ArrowRight"], "-": ["+"]}.get(key, [])
+        for press in [*BEFORE.get(named, []), *first]:
+            page.keyboard.press(press)
+            page.wait_for_timeout(100)
+        assert changed(page, key), (key, what)
+        if key == "f":
+            assert page.evaluate("document.fullscreenElement?.id") == "bench"
+            page.keyboard.press("f")
+            page.wait_for_function("!document.fullscreenElement")
+
+
+def test_a_key_that_is_not_listed_does_nothing(open_page: Any) -> None:
+    page = open_page(f"/i/{M16}")
+    assert not changed(page, "q")
