@@ -475,3 +475,14 @@ def test_an_underscore_is_seen_in_every_box(open_page: Any, path: str) -> None:
             box.evaluate("(box, text) => { box.value = text; }", text)
             seen.append(box.screenshot())
         assert seen[0] != seen[1], f"{box.get_attribute('name')} shows no underscore"
+
+
+def test_the_start_stands_in_hex_beside_its_box(open_page: Any) -> None:
+    page = open_page(f"/descriptor/wgmma/{START}")
+    box, said = (page.locator(one).bounding_box() for one in ("[name=start_address]", "#start-hex"))
+    assert (
+        box["y"] <= said["y"] + said["height"] / 2 <= box["y"] + box["height"] and said["x"] > box["x"] + box["width"]
+    )
+    assert page.locator("[name=lbo_bytes]").bounding_box()["y"] == pytest.approx(box["y"], abs=4)
+    page.click("#bits [data-bit='9']")
+    expect(page.locator("#start-hex")).to_have_text("= 0x3000")
