@@ -23,6 +23,7 @@ from layouts import (
     reading,
     reuse,
     slices,
+    triton,
 )
 from layouts import descriptor as desc
 from layouts.catalog import access, instructions
@@ -42,6 +43,7 @@ from layouts.swizzle import MODES, mode
 from layouts.table.descriptors import WGMMA
 from layouts.table.mma import FAMILIES
 from layouts.tile_map import TileMap
+from layouts.tiles.gluon import triton_layout
 from layouts.tiles.mma import tiled_mma
 from layouts.tiling import Tile
 from layouts.view import Grid, operand_figure
@@ -151,6 +153,9 @@ def calls() -> list[Call]:
     ):  # fmt: skip
         out.append((f"layout {text[:60]}", lambda text=text: str(cutetext.read_layout(text))))
     whole = tiled_mma(F16)
+    threads = triton_layout("gl.BlockedLayout([1, 4], [8, 4], [4, 1], [1, 0])", (32, 16))
+    out.append(("element outside a Triton layout", lambda: threads.owner(32, 0)))
+    out.append(("a kind of layout without maps", lambda: triton.linear("amd_mfma", {}, (8, 8))))
     out.append(("operand z of a TiledMMA", lambda: whole.operand("z").name))
     out.append(("element outside a TiledMMA's A", lambda: whole.a.owner(16, 0)))
     out.append(("tiler Sw<3,4,3>", lambda: cutetext.read_tiler("Sw<3,4,3>")))

@@ -36,10 +36,10 @@ FLOORS = (
     "locate",
     "dump",
     "reader",
-    "tiles",
     "workbench",
     "check",
     "render",
+    "tiles",
 )
 HANDED_OUT = {f"layouts.{room}" for room in "catalog errors pattern tiles.mma tiles.copy tiles.tv tiles.gluon".split()}
 FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms.split()}

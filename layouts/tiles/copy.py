@@ -165,6 +165,13 @@ class Side:
         thread, value = np.nonzero((self.rows == row) & (self.cols == col))
         return list(zip(thread.tolist(), value.tolist(), strict=True))
 
+    def _repr_svg_(self) -> str:
+        """How a notebook shows it."""
+        from layouts.tiles.draw import tile_svg  # the drawing loads when something is drawn
+
+        size = int(self.rows.max()) + 1, int(self.cols.max()) + 1
+        return tile_svg(self.rows, self.cols, size, f"{size[0]} × {size[1]}, {self.access} values an access")
+
 
 @dataclass(frozen=True, eq=False)
 class TiledCopy:

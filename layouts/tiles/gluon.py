@@ -92,6 +92,15 @@ class TritonLayout:
         thread, register = np.nonzero(found)
         return list(zip(thread.tolist(), register.tolist(), strict=True))
 
+    def _repr_svg_(self) -> str | None:
+        """How a notebook shows it: a layout of threads over one or two axes; None for others."""
+        if self.shared or len(self.shape) > 2:
+            return None
+        from layouts.tiles.draw import tile_svg  # the drawing loads when something is drawn
+
+        size = (1, *self.shape)[-2:]
+        return tile_svg(self.rows, self.cols, (size[0], size[1]), self.text)
+
     @cached_property
     def copies(self) -> int:
         """How many (thread, register) pairs hold each element."""
@@ -182,11 +191,18 @@ def _params(facts: Mapping[str, Any], notices: Sequence[str], deep: int) -> tupl
                 )  # fmt: skip
             parent, its, _ = _params(inner[0].facts, inner[0].notices, deep + 1)
             params[name] = {"attribute": parent, "params": its}
-        elif isinstance(value, str):
+        elif symbol := _symbol(value):
             raise LayoutError(
                 "bad_triton",
-                f"{kind}: {name} is the symbol '{shown(value)}'.",
+                f"{kind}: {name} has the symbol '{shown(symbol)}'.",
                 "Write the number in its place.",
                 "text",
             )
     return kind, params, dict(facts["body"])
+
+
+def _symbol(value: Any) -> str:
+    """The first name in a value that stands for a number, "" where there is none."""
+    if isinstance(value, list):
+        return next((found for item in value if (found := _symbol(item))), "")
+    return value if isinstance(value, str) else ""

@@ -87,6 +87,13 @@ class TileOperand:
         held = self._order[first : first + self.copies]
         return [(int(self.thread_ids[at // self.values]), int(at % self.values)) for at in held]
 
+    def _repr_svg_(self) -> str:
+        """How a notebook shows it."""
+        from layouts.tiles.draw import tile_svg  # the drawing loads when something is drawn
+
+        size = self.row_count, self.col_count
+        return tile_svg(self.rows, self.cols, size, f"{self.name.upper()}: {size[0]} × {size[1]}", self.thread_ids)
+
 
 @dataclass(frozen=True, eq=False)
 class TiledMMA:
@@ -176,6 +183,11 @@ class TiledMMA:
                 "unknown_operand", f"A TiledMMA has no operand '{name}'.", "It has a, b and c.", "operand"
             )
         return self.a if letter == "a" else self.b if letter == "b" else self.c
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows it: A, B and C."""
+        drawn = "".join(f"<td style='vertical-align:top'>{op._repr_svg_()}</td>" for op in (self.a, self.b, self.c))
+        return f"<table><tr>{drawn}</tr></table>"
 
     def thrfrg(self, name: str, extents: tuple[int, int]) -> CuteLayout:
         """((thread in the atom, (atoms)), (value, (rests))) → element of a column-major tile: thrfrg_A, _B or _C."""

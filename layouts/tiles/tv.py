@@ -49,6 +49,12 @@ class TV:
         thread, value = np.nonzero((self.rows == row) & (self.cols == col))
         return list(zip(thread.tolist(), value.tolist(), strict=True))
 
+    def _repr_svg_(self) -> str:
+        """How a notebook shows it."""
+        from layouts.tiles.draw import tile_svg  # the drawing loads when something is drawn
+
+        return tile_svg(self.rows, self.cols, (self.row_count, self.col_count), str(self.layout))
+
 
 def tv(text: str | CuteLayout, tile: Sequence[Any]) -> TV:
     """A thread-value layout of two modes over a tile (rows, columns); LayoutError where it leaves the tile.

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from layouts import catalog, find
+from layouts import catalog, find, tiled_mma, triton_layout
 from layouts.pattern import Pattern, _evaluate, _inverse
 from layouts.render.svg import svg
 from layouts.view import operand_figure, product_figure
@@ -30,6 +30,21 @@ def test_map_evaluate(benchmark: Any) -> None:
 def test_map_inverse(benchmark: Any) -> None:
     pattern = find(WIDE).operand("d").pattern
     benchmark(_inverse.__wrapped__, pattern)
+
+
+@pytest.mark.benchmark(group="TiledMMA of 256×128×64, 8 warps, maps of A, B and C (promised: under 20 ms)")
+def test_tiled_mma(benchmark: Any) -> None:
+    def maps() -> int:
+        made = tiled_mma("SM80_16x8x16_F32F16F16F32_TN", "(4,2,1)", None, (256, 128, 64))
+        return sum(op.rows.size for op in (made.a, made.b, made.c))
+
+    assert benchmark(maps) == 256 * (128 + 128 + 128)
+
+
+@pytest.mark.benchmark(group="Triton layout of 128×128, coordinates (promised: under 10 ms)")
+def test_triton_layout(benchmark: Any) -> None:
+    text = "#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [4, 2], instrShape = [16, 8]}>"
+    assert benchmark(lambda: triton_layout(text, (128, 128)).coords[0].size) == 128 * 128
 
 
 @pytest.mark.benchmark(group="every distinct map once (promised: under 1 s)")
