@@ -60,6 +60,7 @@ def atom(text: str, field: str = "atom") -> Atom:
     return _made(*_named(text, field), field)
 
 
+@lru_cache(maxsize=256)
 def _named(text: str, field: str) -> tuple[Instruction, bool]:
     """(instruction, whether A comes from registers): A of a wgmma lies in shared memory unless the text says _RS."""
     if catalog.opcode_of(text):

@@ -234,7 +234,9 @@ class TiledMMA:
             made = self.thrfrg(name, extents)
         except LayoutError as error:
             raise error.at("permutation") from None
-        if not np.array_equal(np.sort(made.indices()), _repeated(prod(extents), made.size)):
+        elements = prod(extents)
+        counts = np.bincount(made.indices(), minlength=elements)
+        if counts.size > elements or (counts * elements != made.size).any():
             sides = " × ".join(f"{LETTERS[side]} = {self.tile[side]}" for side in SIDES[name])
             raise LayoutError(
                 "bad_permutation",
@@ -261,11 +263,6 @@ class TiledMMA:
             return algebra.composition(made, (numbers, None))
         except LayoutError:
             return None
-
-
-def _repeated(elements: int, size: int) -> NDArray[np.int64]:
-    """Every element as often as `size` holds all of them."""
-    return np.arange(size) // max(1, size // elements)
 
 
 def tiled_mma(
