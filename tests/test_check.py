@@ -15,6 +15,7 @@ from app.check import facts, sarif
 from layouts import causes
 from layouts import check as engine
 from layouts.check import check as checked
+from layouts.errors import LayoutError
 from tests import test_reader_code as builders
 from tests import test_workbench as benches
 
@@ -127,6 +128,12 @@ def test_a_folder_is_read_by_its_endings(tmp_path: Path) -> None:
     assert place.file.endswith("wrong.cuh") and "make_desc(sB)" in lines[place.line - 1]
     assert lines[place.line - 1][place.column - 1 : place.end_column - 1].startswith("make_desc(sB)"[:4])
     assert sorted(Path(one.place.file).name for one in told.open) == ["blob.c", "long.py"]
+
+
+def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(facts, "MOST_FILES", 3)
+    with pytest.raises(LayoutError, match="more than 3 files"):
+        list(facts.files_of([str(folder_of(tmp_path))]))
 
 
 def test_sarif_has_what_readers_of_it_need(tmp_path: Path) -> None:

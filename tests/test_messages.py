@@ -149,6 +149,7 @@ ELSEWHERE = {
     "app/*/verbs.py": "the command line: test_cli, test_banks, test_kernel_api", "app/export.py": "test_site",
     "app/guide/*": "test_guide, test_guide_reference",
     "app/kit/[!a]*": "the server, its settings and its pictures: test_server, test_limits, test_work, test_pictures",
+    "app/check/facts.py": "files that cannot be read, test_check",
     "layouts/dump.py": "files of every kind, test_dump", "app/dump/page.py": "a posted form, test_dump",
     "app/gpu/*": "a device, a worker: test_gpu, test_worker, test_runs, test_own",
     "app/diagram/*": "test_pictures", "app/instruction/answers.py": "test_cli",
