@@ -17,6 +17,7 @@ from layouts import (
     differences,
     find,
     formula,
+    linear,
     options,
     pieces,
     qualifiers,
@@ -158,6 +159,17 @@ def calls() -> list[Call]:
     out.append(("a kind of layout without maps", lambda: triton.linear("amd_mfma", {}, (8, 8))))
     out.append(("operand z of a TiledMMA", lambda: whole.operand("z").name))
     out.append(("element outside a TiledMMA's A", lambda: whole.a.owner(16, 0)))
+    blocked = "#ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>"
+    held = triton_layout(blocked, [64, 64], 16)
+    out.append(("element outside a Triton layout", lambda: held.owner(64, 0)))
+    out.append(
+        ("a Triton layout whose order is a symbol", lambda: triton_layout(blocked.replace("[1, 0]", "O"), [8, 8]))
+    )
+    out.append(("linear layout of kind 'ttg.other'", lambda: triton.linear("ttg.other", {}, (8, 8))))
+    for text in ("4:1", "((3,8),4):((1,4),32)", "((4,8),(2,2)):((2,8),(1,3))", "((4,8),(2,2)):((32,1),(16,8))"):
+        out.append(
+            (f"linear layout of CuTe {text}", lambda text=text: linear.from_cute(cute.parse(text), (16, 8)).bases)
+        )
     out.append(("tiler Sw<3,4,3>", lambda: cutetext.read_tiler("Sw<3,4,3>")))
     out.append(("coordinate (4:1,_)", lambda: cutetext.read_coordinate("(4:1,_)")))
     for act, one, by in ALGEBRA:

@@ -2,8 +2,7 @@
 
 An entry of a file of tests/golden/reader is `=== title`, `source:`, `expect:` as JSON and the text. A key is a
 fact, dotted where it is inside another; `kind`; `also~`, `undetermined~` and lists with `~` must hold what is named;
-`notice~` is part of a notice. half: held where the text was collected after the reader was written for its kind;
-first: missed where it was not read before the reader was mended.
+`notice~` is part of a notice.
 """
 
 from __future__ import annotations
@@ -24,8 +23,6 @@ class Entry:
     source: str
     expect: dict[str, Any]
     text: str
-    held: bool
-    missed: bool  # when it was read first
 
     @property
     def kind(self) -> str:
@@ -41,9 +38,7 @@ def _file(path: Path) -> Iterator[Entry]:
         head, _, text = block.removeprefix("=== ").partition("\n---\n")
         title, *lines = head.splitlines()
         fields = dict(line.split(": ", 1) for line in lines)
-        held = fields.get("half", "") == "held"
-        missed = fields.get("first", "") == "missed"
-        yield Entry(path.stem, title, fields["source"], json.loads(fields["expect"]), text, held, missed)
+        yield Entry(path.stem, title, fields["source"], json.loads(fields["expect"]), text)
 
 
 def _fact(facts: dict[str, Any], path: str) -> Any:
