@@ -323,6 +323,9 @@ POSTS: dict[str, tuple[Any, ...]] = {
         *(put("layouts/tv", cute=text) for text in (
             MISSING, "8:1", "((4,8),(2,2,2)):((32,1),(16,8,512))", "(32,8):(0,1)", "(4,8", "(99999,99999):(0,0)",
         )),
+        *({"cute": text, "tile": [64, 64]} for text in (
+            "(32,3):(1,32)", "((4,8),2):((3,12),1)", "Sw<1,1,1> o (32,2):(1,32)",
+        )),
         put("layouts/tv", tile=MISSING), put("layouts/tv", tile=[16]), put("layouts/tv", tile=[16, 0]),
         put("layouts/tv", tiles=[16, 16]),
     ),
