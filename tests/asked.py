@@ -146,6 +146,12 @@ DEEP: Any = 0
 for _ in range(120):
     DEEP = {"a": DEEP}
 
+WORKBENCH = (
+    "desc: 0x4000004000010040\nwgmma.mma_async.m64n64k16.f32.f16.f16\nuint32_t box[2] = {64, 64};\n"
+    "cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, p, dims, strides, box, ones,"
+    " CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,"
+    " CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);"
+)
 POSTS: dict[str, tuple[Any, ...]] = {
     "read": tuple(
         {"text": text}
@@ -157,6 +163,12 @@ POSTS: dict[str, tuple[Any, ...]] = {
             "nvcuda::wmma::fragment<matrix_a, 16, 16, 17, half, row_major> a;", "swizzle", "lbo", "fp8",
             "Sw<3,4,3> o ((8,8),(8,2)):((8,64),(1,512))", "(8,8):(8", "bank conflict", "tcgen05.mma",
             "what is K-major", "desc = 5; desc |= x;",
+        )
+    ) + tuple(
+        {"text": WORKBENCH, "assume": assume}
+        for assume in (
+            {}, {"at.x": "1", "major.a": "Q"}, {"inner.a": "Q"}, {"operand": "c"}, {"swizzle.0": "16B"}, {"way": "1"},
+            {"operand": "b", "major.b": "MN"}, [],
         )
     ),
     "descriptors/encode": (

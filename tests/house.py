@@ -129,7 +129,7 @@ NAMED: dict[str, dict[str, str]] = {
         "tiles": "draw",
     },
     "metadata": {},
-    "read": {"languages": "facts", "reading": "forms"},
+    "read": {"bench": "forms", "languages": "facts", "reading": "forms", "whole": "forms"},
     "reuse": {},
     "runs": {"hardware": "forms"},
     "steps": {"asked": "forms", "wgmma": "facts"},

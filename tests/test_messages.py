@@ -150,6 +150,7 @@ ELSEWHERE = {
     "app/guide/*": "test_guide, test_guide_reference",
     "app/kit/[!a]*": "the server, its settings and its pictures: test_server, test_limits, test_work, test_pictures",
     "app/check/facts.py": "files that cannot be read, test_check",
+    "app/read/page.py": "a posted form, test_workbench_page", "app/read/bench.py": "an address, test_workbench_page",
     "layouts/dump.py": "files of every kind, test_dump", "app/dump/page.py": "a posted form, test_dump",
     "app/gpu/*": "a device, a worker: test_gpu, test_worker, test_runs, test_own",
     "app/diagram/*": "test_pictures", "app/instruction/answers.py": "test_cli",

@@ -8,8 +8,8 @@ from starlette.responses import Response
 from app.kit.api import ApiRoute, Given, takes
 from app.kit.wire import json_body
 from app.read.facts import Reading
-from app.read.reading import read
 from app.read.schemas import ReadBody
+from app.read.whole import whole
 from layouts import reading
 from layouts.reader import LONGEST
 
@@ -19,7 +19,10 @@ router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
 @router.post("/read", responses={200: {"model": Reading}}, openapi_extra=takes("Read", ReadBody))
 def read_api(given: Given) -> Response:
     """What any text is: PTX, a descriptor or code that builds one, a CuTe layout, a CUTLASS atom, a wmma fragment,
-    SASS, or a word; the page that shows it, and what else it may mean.
+    SASS, or a word; the page that shows it, and what else it may mean. With descriptors, tensor maps and instructions
+    in one text `bench` has them verified together; `assume` gives values for what the text leaves open.
     """
-    reading.keys(given, ("text",))
-    return json_body(read(reading.text(given.get("text"), "text", LONGEST)))
+    reading.keys(given, ("text", "assume"))
+    text = reading.text(given.get("text"), "text", LONGEST)
+    assumed = reading.table(given.get("assume", {}), "assume", "Give {key: value}, by the keys of bench.assumed.")
+    return json_body(whole(text, {key: str(value) for key, value in assumed.items()}))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from app.kit.fact import Says, fact
+from app.kit.fact import AsGiven, Says, fact, sometimes
+from app.kit.names import Word64
 
 Kind = Literal[
     "instruction",
@@ -46,7 +48,104 @@ class Meaning:
 
 
 @fact
+class BenchPiece:
+    """One thing that a text holds."""
+
+    kind: Literal["tensor_map", "descriptor", "instruction", "layout"]
+    title: str
+    spans: Annotated[tuple[tuple[int, ...], ...], Says("Where it stands: first and past last character.")]
+    operands: Annotated[tuple[str, ...], Says("The operands it belongs to.")]
+    notices: tuple[str, ...]
+    link: Annotated[str, Says("The page that shows it, empty where there is none.")]
+
+
+@fact
+class BenchSlice:
+    """The elements that one step should read: rows mn … of `rows`, columns k … of `depth`."""
+
+    mn: int
+    k: int
+    rows: int
+    depth: int
+
+
+@fact
+class BenchCause:
+    """Why a step reads the wrong bytes: a diagnosis of POST /descriptors/verify."""
+
+    code: str
+    title: str
+    message: str
+    fix: Annotated[Word64 | None, Says("The descriptor that is right for this step.")]
+
+
+@fact
+class BenchStep:
+    """One descriptor that the loops give to the instruction."""
+
+    loops: Annotated[dict[str, int], Says("The loops' variables.")]
+    stage: int
+    descriptor: Word64
+    slice: BenchSlice
+    verdict: Literal["match", "mismatch", "unknown"]
+    matched: int
+    total: int
+    expected: Annotated[int | None, Says("Byte address of the slice's first element; null without a verdict.")]
+    read: Annotated[int, Says("The byte that is read for it.")]
+    diagnoses: Annotated[list[BenchCause], Says("Of the first wrong step of an operand, the true cause first.")]
+    link: Annotated[str, Says("The descriptor page, with instruction, storage and slice.")]
+
+
+@fact
+class BenchOperand:
+    """One operand of one instruction, and every step that reads it."""
+
+    name: Literal["a", "b"]
+    instruction: str
+    major: Literal["K", "MN"]
+    why: Annotated[str, Says("What says that these descriptors are this operand's.")]
+    storage: Annotated[Annotated[Mapping[str, object], AsGiven("Storage")] | None, Says("What was verified against.")]
+    storage_why: str
+    verdict: Literal["match", "mismatch", "unknown"]
+    k_steps: int
+    stages: int
+    fits: Annotated[tuple[str, ...], Says("Without a storage: standard tiles that the first step reads.")]
+    missing: tuple[str, ...]
+    steps: tuple[BenchStep, ...]
+
+
+@fact
+class BenchAssumed:
+    """A value that the text leaves open. Give another under its key in `assume`."""
+
+    key: str
+    label: str
+    value: Annotated[str | None, Says("null where it has to be given.")]
+    why: str
+    choices: tuple[str, ...]
+
+
+@fact
+class BenchFacts:
+    """The whole text, verified together."""
+
+    verdict: Literal["match", "mismatch", "unknown"]
+    headline: str
+    detail: str
+    holds: Annotated[str, Says("What the text has, in a sentence.")]
+    pieces: tuple[BenchPiece, ...]
+    operands: tuple[BenchOperand, ...]
+    assumed: tuple[BenchAssumed, ...]
+    missing: Annotated[tuple[str, ...], Says("What a verdict would need.")]
+    complete: Annotated[bool, Says("False where the text has more to run than is looked at.")]
+    link: Annotated[str, Says("The page that shows it.")]
+
+
+@fact
 class Reading(Meaning):
     """What a text is, the likeliest meaning first."""
 
     also: Annotated[tuple[Meaning, ...], Says("Other meanings, less likely.")]
+    bench: Annotated[
+        BenchFacts | None, Says("With descriptors, tensor maps and instructions in one text: all verified together.")
+    ] = sometimes()

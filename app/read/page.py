@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
@@ -10,18 +11,89 @@ from starlette.responses import RedirectResponse, Response
 from app.kit.api import OffLoop
 from app.kit.page import page
 from app.kit.rows import named, product
-from app.read import draw, reading
+from app.kit.wire import json_body
+from app.kit.work import off_loop
+from app.read import bench, draw, reading
 from app.read.facts import Reading
+from app.read.whole import whole
 from layouts import catalog
 from layouts.errors import LayoutError
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
+FORM = "application/x-www-form-urlencoded"
+LABEL_OF = {
+    "tensor_map": "Tensor map", "descriptor": "Descriptor", "instruction": "Instruction", "layout": "CuTe layout",
+}  # fmt: skip
 
 
 @router.get("/read")
 def read_page(request: Request) -> Response:
-    """What a text is. One that means a single thing leads straight to its page."""
-    return _answered(request, request.query_params.get("text", ""))
+    """What a text is. One that means a single thing leads straight to its page; one with several to verify is shown on
+    the workbench.
+    """
+    return _read(request, dict(request.query_params))
+
+
+@router.get("/read.json")
+def read_json(request: Request) -> Response:
+    """What POST /api/v1/read answers for the same address."""
+    query = dict(request.query_params)
+    return json_body(whole(_text(query), bench.asked(query)))
+
+
+@router.post("/read")
+async def read_posted(request: Request) -> Response:
+    """A text that no address holds, or one from the workbench's forms: the same page, by its address where that holds
+    it. Nothing is kept."""
+    kind = request.headers.get("content-type", FORM).partition(";")[0].strip().lower()
+    if kind != FORM:
+        raise LayoutError("unsupported_media_type", f"The body is '{kind[:60]}'.", f"Send the form: {FORM}.")
+    body = await request.body()
+    return await off_loop(_posted, request, body)
+
+
+def _posted(request: Request, body: bytes) -> Response:
+    try:
+        query = dict(parse_qsl(body.decode("utf-8"), max_num_fields=64))
+    except ValueError:
+        raise LayoutError("bad_request", "The body is no form.", f"Send the form: {FORM}.") from None
+    text = _text(query)
+    to = bench.address(text, bench.asked(query))
+    return RedirectResponse(to, 303) if text and to != "/read" else _read(request, query)
+
+
+def _text(query: dict[str, str]) -> str:
+    text = bench.unpacked(query["z"]) if query.get("z") else query.get("text", "")
+    return text.replace("\r\n", "\n")
+
+
+def _read(request: Request, query: dict[str, str]) -> Response:
+    error: LayoutError | None = None
+    text, given = "", bench.asked(query)
+    try:
+        text = _text(query)
+        made = bench.of(text, given)
+    except LayoutError as refused:
+        error, made = refused, None
+        if given and error.field in given:
+            made = bench.of(text, {k: v for k, v in given.items() if k != error.field})
+    if made is None:
+        return _answered(request, text, error if not given else None)
+    told = bench.facts(made, text, given)
+    context = {
+        "text": text,
+        "bench": told,
+        "lines": bench.marked(text, made),
+        "given": given,
+        "error": error,
+        "needed": any(one.value is None for one in told.assumed),
+        "wrong": error.field if error else "",
+        "json": told.link.replace("/read?", "/read.json?", 1) if "?" in told.link else "",
+        "owned": [one.descriptor for one in made.operands],
+        "kinds": bench.CLASSES,
+        "labels": LABEL_OF,
+    }
+    return page(request, "read/bench.html", context, 422 if error else 200)
 
 
 @router.get("/go")
@@ -30,13 +102,12 @@ def go(request: Request) -> Response:
     return _answered(request, request.query_params.get("ptx", ""))
 
 
-def _answered(request: Request, text: str) -> Response:
+def _answered(request: Request, text: str, error: LayoutError | None = None) -> Response:
     text = text.replace("\r\n", "\n")
     found: Reading | None = None
     near: tuple[str, ...] = ()
-    error: LayoutError | None = None
     try:
-        if address := reading.certain(text):
+        if not error and (address := reading.certain(text)):
             return RedirectResponse(address, 303)
         if text.strip():
             found = reading.read(text)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from app.kit.terminal import AsJson, print_json
+
+if TYPE_CHECKING:
+    from app.read.facts import BenchFacts
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -15,14 +18,17 @@ app = typer.Typer(rich_markup_mode=None)
 @app.command()
 def read(
     file: Annotated[str, typer.Argument(help="A file with the text; - for standard input.")] = "-",
+    assume: Annotated[
+        list[str] | None, typer.Option(help="KEY=VALUE for what the text leaves open, as often as needed.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Any text: PTX, a descriptor or its code, a CuTe layout, a CUTLASS atom, SASS. Exit status 1 where it is
-    unknown.
+    """Any text: PTX, a descriptor or its code, a CuTe layout, a CUTLASS atom, SASS; several in one are verified
+    together. Exit status 1 where it is unknown or a descriptor reads the wrong bytes.
     """
     from pathlib import Path
 
-    from app.read import reading
+    from app.read.whole import whole
     from layouts.errors import LayoutError
 
     try:
@@ -31,9 +37,15 @@ def read(
         raise LayoutError("bad_text", f"'{file[:60]}' is not UTF-8 text.", "Give a text file.", "file") from None
     except ValueError:  # a name that no file can have
         raise LayoutError("bad_text", f"{file[:60]!a} is not a file name.", "Name a text file.", "file") from None
-    told = reading.read(text)
+    for pair in assume or ():
+        if "=" not in pair:
+            raise LayoutError("bad_text", f"'{pair[:60]}' is not KEY=VALUE.", "e.g. --assume at.smem_A=0x400", "assume")
+    given = dict(pair.split("=", 1) for pair in assume or ())
+    told = whole(text, given)
     if as_json:
         print_json(told)
+    elif told.bench:
+        _print_bench(told.bench)
     else:
         for number, one in enumerate((told, *told.also)):
             print(f"{'also ' if number else ''}{one.kind}: {one.title}")
@@ -43,5 +55,29 @@ def read(
                 print(f"  ! {notice}" if one.kind != "topic" else f"  {notice}")
             if one.kind != "unknown":
                 print(f"  {one.link}")
-    if told.kind == "unknown":
+    if told.kind == "unknown" or (told.bench and told.bench.verdict == "mismatch"):
         raise typer.Exit(1)
+
+
+def _print_bench(told: BenchFacts) -> None:
+    """The verdict, what was assumed, and a line a step."""
+    print(f"{told.verdict}: {told.headline}")
+    if told.detail:
+        print(f"  {told.detail}")
+    for one in told.assumed:
+        print(f"  assumed {one.key}={one.value}" if one.value else f"  open {one.key}: {one.label}", f"({one.why})")
+    for said in told.missing:
+        print(f"  ! {said}")
+    for own in told.operands:
+        print(f"\n{own.name.upper()} of {own.instruction}, {own.major}-major: {own.why}")
+        if own.storage_why:
+            print(f"  stored as {own.storage_why}")
+        for s in own.steps:
+            place = f"{own.name.upper()}[{s.slice.mn}…{s.slice.mn + s.slice.rows - 1},"
+            place += f" {s.slice.k}…{s.slice.k + s.slice.depth - 1}]"
+            stage = f"stage {s.stage} " if own.stages > 1 else ""
+            read = hex(s.read) if s.expected in (None, s.read) else f"{s.read:#x} ≠ {s.expected or 0:#x}"
+            sign = {"match": "✓", "mismatch": "✗", "unknown": "?"}[s.verdict]
+            print(f"  {sign} {stage}step {s.slice.k // s.slice.depth}  {s.descriptor}  {place}  {read}")
+            for found in s.diagnoses[:1]:
+                print(f"      {found.code}: {found.message}" + (f" → {found.fix}" if found.fix else ""))

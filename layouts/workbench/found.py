@@ -70,6 +70,7 @@ class Step:
     total: int
     causes: tuple[Diagnosis, ...]
     span: Span
+    base: int | None = None  # first byte of the tile that the slice lies in
 
     @property
     def descriptor(self) -> str:

@@ -86,7 +86,7 @@ def steps(
         if tile is not None:
             own = own if base is None else base + own - begins.get((found[0].place.stage, 0), own)
             stored = tile.at(max(own, 0), seen)
-        step = _step(turn, Descriptor(word), seen, stored, mn, k)
+        step = replace(_step(turn, Descriptor(word), seen, stored, mn, k), base=stored.base if stored else None)
         if step.verdict == "mismatch" and not told and stored is not None:
             told = True
             step = replace(step, causes=causes(Descriptor(word), seen, stored, mn, k, turn.use.computed, pitfalls))

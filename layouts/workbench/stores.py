@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from layouts.descriptor import View
 from layouts.errors import LayoutError
 from layouts.reader.code.tma_rules import TensorMap
 from layouts.storage import Storage, storage
-from layouts.tma import WIDTHS
+from layouts.tma import WIDTHS, panels, pitch_bytes
 from layouts.workbench.found import Assumed
 from layouts.workbench.scan import Layout
 from layouts.workbench.uses import letter
@@ -119,8 +120,6 @@ def _of_map(
             said = one.symbols.get(f"box[{n}]", "")
             why = f"the text gives it as {said}" if said else "the text does not give it"
             asked.append(Assumed(key, f"boxDim[{n}] of the tensor map", "", why))
-    if not one.element_bits:
-        return (*asked, Assumed(f"type.{store.piece}", "Element type of the tensor map", "", "the text does not say"))
     if not sizes:
         return (Assumed(f"box.{store.piece}.0", "boxDim[0] of the tensor map", "", "the text does not give it"),)
     key = f"swizzle.{store.piece}"
@@ -155,34 +154,28 @@ def _panels(
         assumed.append(Assumed(key, f"Inner dimension of {operand.upper()}’s tensor map", inner, why, ("K", "MN")))
     else:
         way = "K" if inner == "K" else "M" if operand == "a" else "N"
-    bits = one.element_bits or seen.bits
-    width = sizes[0] * bits // 8
-    lines = 1
-    for size in sizes[1:]:
-        lines *= size
     base = one.storage or {}
+    cut = base.get("kind") == "atoms"  # by the map itself, into panels
+    width = int(base["width_bytes"]) if cut else sizes[0] * (one.element_bits or seen.bits) // 8
+    pitch = pitch_bytes(width, swizzle)
+    lines = int(base["inner_stride"]) // pitch if cut else prod(sizes[1:])
     along, across = (depth, rows) if inner == "K" else (rows, depth)
-    total = -(-across // lines) * lines
+    total = lines if cut else -(-across // lines) * lines
     count = -(-along * seen.bits // 8 // width) if width else 1
-    stride = int(base["inner_stride"]) if base.get("kind") == "atoms" and base.get("inner_stride") else width * total
-    held = width if base.get("kind") != "atoms" else int(base["width_bytes"])
-    if base.get("kind") == "atoms":
-        width = held
+    stride = pitch * total
     key = f"panel.{operand}"
-    if count > 1 and base.get("kind") != "atoms":
+    if count > 1 and not cut:
         if key in given:
             stride = _number(given[key], key)
         said = f"the box is {sizes[0]} elements wide, and the steps reach {along}: {count} panels of {sizes[0]}"
         label = f"Bytes from one panel of {operand.upper()} along {way} to the next"
         assumed.append(Assumed(key, label, str(stride), f"{said} along {way}, {total} lines each"))
-    spec = {
-        "kind": "atoms", "inner": inner, "width_bytes": width, "outer8_stride": 8 * width, "inner_stride": stride,
-        "line_stride": width, "swizzle": swizzle, "swizzle_by": "address",
-    }  # fmt: skip
+    spec = {**panels(width, total, swizzle, inner=inner), "inner_stride": stride}
+    del spec["base"]
     box = " × ".join(str(size) for size in sizes)
-    name = f" {one.names[0].lstrip('&')}" if one.names else ""
-    return Tile(spec, tuple(assumed), f"the tensor map{name}: box {box}, swizzle {swizzle}",
-                lines if inner == "K" else None, width * total * count)  # fmt: skip
+    name = f"tensor map ‘{one.names[0].lstrip('&')}’" if one.names else "the tensor map"
+    return Tile(spec, tuple(assumed), f"{name}: box {box}, swizzle {swizzle}",
+                lines if inner == "K" else None, pitch * total * count)  # fmt: skip
 
 
 def inner_of(one: TensorMap, operand: str) -> str | None:

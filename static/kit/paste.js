@@ -1,5 +1,10 @@
-// The paste box: Enter sends it, Shift and Enter break the line. It grows by CSS (field-sizing).
+// The paste box: Enter sends it, Shift and Enter break the line. It grows by CSS (field-sizing). A text that no address
+// holds is posted; the server answers with the address of its compressed form.
+const LONGEST = 2500;
 for (const form of document.querySelectorAll("form.paste")) {
+  form.addEventListener("submit", () => {
+    form.method = form.querySelector("textarea").value.length > LONGEST ? "post" : "get";
+  });
   form.querySelector("textarea").addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
     event.preventDefault();

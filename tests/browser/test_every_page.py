@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib.resources import files
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.browser.conftest import complaining
+from tests.test_workbench import CASES
 
 pytestmark = pytest.mark.browser
 
@@ -30,9 +32,13 @@ MISMATCH = (
     f"/descriptor/wgmma/0x4000004004000101?instruction={WGMMA}&operand=a&major=K&storage.kind=canonical"
     "&storage.swizzle=128B&storage.mn=64&storage.k=64&storage.base=4096"
 )
+WORKBENCH, RIGHT = (next(c.text for c in CASES if c.title == title) for title in (
+    "the tensor map, the builder and the call of one kernel", "a printout with a CuTe layout",
+))  # fmt: skip
 PAGES = (
     "/", "/instructions", "/instructions?family=mma&type=f16", "/read?text=lbo", "/help", "/docs", "/nothing-here",
-    "/read?text=1<<62", "/read?text=fp8",
+    "/read?text=1<<62", "/read?text=fp8", "/read?" + urlencode({"text": WORKBENCH}),
+    "/read?" + urlencode({"text": RIGHT}),
     f"/i/{MMA}", f"/i/{MMA}?pin=d:3,2", f"/i/{WGMMA}", f"/i/{SCALED}", f"/i/{SPARSE}", f"/i/{WMMA}",
     "/i/mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32", "/i/ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16",
     "/i/mma.m16n8k12.row.col.f32.f16.f16.f32", f"/metadata/{SPARSE}", f"/steps/{MMA}", f"/steps/{WGMMA}",

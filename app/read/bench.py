@@ -1,0 +1,231 @@
+"""The workbench as facts: the engine's Bench with the pages that show its parts, and the text cut into pieces."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from app.kit import links
+from app.memory.storage import stored_so
+from app.read.facts import BenchAssumed, BenchCause, BenchFacts, BenchOperand, BenchPiece, BenchSlice, BenchStep
+from layouts import catalog, causes, workbench
+from layouts.case import Diagnosis
+from layouts.errors import LayoutError
+from layouts.reader import LONGEST
+from layouts.workbench import Bench, Operand, Piece, Step
+from layouts.workbench.said import holds
+
+LONGEST_ADDRESS = 7 << 10  # characters of a query that an address surely holds
+KEYS = ("at.", "box.", "swizzle.", "inner.", "panel.", "base.", "major.", "storage.", "operand", "instruction")
+TAGS = {"tensor_map": "map", "descriptor": "desc", "instruction": "mma", "layout": "layout"}
+CLASSES = {"tensor_map": "k-map", "descriptor": "k-desc", "instruction": "k-inst", "layout": "k-layout"}
+
+
+def of(text: str, given: Mapping[str, str]) -> Bench | None:
+    """The Bench of a text that has more than one thing in it to verify; None for any other. LayoutError where a given
+    value is wrong.
+    """
+    made = workbench.bench(text, given)
+    broken = any(piece.notices for piece in made.pieces if piece.kind == "tensor_map")
+    several = len(made.kinds) > 1 and made.kinds & {"descriptor", "tensor_map", "layout"}
+    return made if made.operands or broken or several else None
+
+
+def asked(query: Mapping[str, str]) -> dict[str, str]:
+    """The values of a query that the workbench may take; a blank one is left to it."""
+    return {k: v.strip() for k, v in query.items() if k.startswith(KEYS) and v.strip()}
+
+
+def facts(made: Bench, text: str, given: Mapping[str, str]) -> BenchFacts:
+    """The answer of POST /read."""
+    verdict: Any = made.verdict
+    return BenchFacts(
+        verdict=verdict,
+        headline=made.headline,
+        detail=made.detail,
+        holds=holds(made.pieces, made.operands),
+        pieces=tuple(_piece(made, n) for n in range(len(made.pieces))),
+        operands=tuple(_operand(one) for one in made.operands),
+        assumed=tuple(
+            BenchAssumed(key=a.key, label=a.label, value=a.value or None, why=a.why, choices=a.choices)
+            for a in made.assumed
+        ),
+        missing=made.missing,
+        complete=made.complete,
+        link=address(text, given),
+    )
+
+
+def _piece(made: Bench, n: int) -> BenchPiece:
+    one = made.pieces[n]
+    kind: Any = one.kind
+    return BenchPiece(
+        kind=kind, title=one.title, spans=one.spans, operands=one.operands, notices=one.notices,
+        link=_shown(made, n, one),
+    )  # fmt: skip
+
+
+def _shown(made: Bench, n: int, one: Piece) -> str:
+    """The page of a piece."""
+    if one.kind == "instruction":
+        return links.path_of(catalog.find(one.facts["ptx"]))
+    if one.kind == "layout":
+        return f"/read?{urlencode({'text': one.facts['cute']})}"
+    own = next((o for o in made.operands if n in (o.descriptor, o.storage) and o.steps), None)
+    if own is None:
+        return ""
+    step = own.steps[0]
+    if one.kind == "descriptor":
+        return links.descriptor(step.descriptor, _seen(own))
+    stored = own.stored or {}
+    rows, bits = step.rows, _bits(own)
+    if stored.get("kind") != "atoms" or stored["line_stride"] != stored["width_bytes"]:
+        return _step_link(own, step)
+    lines, wide = stored["inner_stride"] // stored["line_stride"], stored["width_bytes"] * 8 // bits
+    along = max((s.k + s.depth if stored["inner"] == "K" else s.mn + s.rows) for s in own.steps)
+    inner = -(-along // wide) * wide
+    sizes = {"mn": lines, "k": inner} if stored["inner"] == "K" else {"mn": inner, "k": lines}
+    query = {
+        "element_bits": bits, "major": stored["inner"], "swizzle": stored["swizzle"], **sizes, "rows": rows,
+        "order": "mn" if stored["inner"] == "K" else "k", "base": hex(stored["base"]),
+    }  # fmt: skip
+    return links.smem(query)
+
+
+def _bits(own: Operand) -> int:
+    return int(catalog.find(own.instruction).operand("a").element.bits)
+
+
+def _seen(own: Operand) -> dict[str, str]:
+    return {"instruction": own.instruction, "operand": own.name, "major": own.major}
+
+
+def _operand(own: Operand) -> BenchOperand:
+    name: Any = own.name
+    major: Any = own.major
+    verdict: Any = own.verdict
+    return BenchOperand(
+        name=name, instruction=own.instruction, major=major, why=own.why, storage=own.stored,
+        storage_why=own.stored_why, verdict=verdict, k_steps=own.k_steps, stages=own.stages, fits=own.fits,
+        missing=own.missing, steps=tuple(_step(own, step) for step in own.steps),
+    )  # fmt: skip
+
+
+def _step(own: Operand, step: Step) -> BenchStep:
+    verdict: Any = step.verdict
+    return BenchStep(
+        loops=dict(step.loops), stage=step.stage, descriptor=step.descriptor,
+        slice=BenchSlice(mn=step.mn, k=step.k, rows=step.rows, depth=step.depth), verdict=verdict,
+        matched=step.matched, total=step.total, expected=step.expected, read=step.read,
+        diagnoses=[_cause(one) for one in step.causes], link=_step_link(own, step),
+    )  # fmt: skip
+
+
+def _cause(one: Diagnosis) -> BenchCause:
+    fix = str(one.fix) if one.fix else None
+    return BenchCause(code=one.code, title=causes.title(one.code), message=one.message, fix=fix)
+
+
+def _step_link(own: Operand, step: Step) -> str:
+    """The descriptor page of one step."""
+    query = {**_seen(own), "slice_mn": str(step.mn), "slice_k": str(step.k)}
+    if own.stored is None or step.base is None:
+        return links.descriptor(step.descriptor, query)
+    return f"/descriptor/wgmma/{step.descriptor}?{stored_so(query, {**own.stored, 'base': hex(step.base)})}"
+
+
+# the address ----------------------------------------------------------------------------------------------------------
+
+
+def address(text: str, given: Mapping[str, str]) -> str:
+    """The page of a text with the values given: the text itself where the address holds it, else compressed; without it
+    where even that is too long."""
+    for carried in ({"text": text}, {"z": packed(text)}, {}):
+        query = urlencode({**carried, **given})
+        if len(query) <= LONGEST_ADDRESS:
+            return f"/read?{query}" if query else "/read"
+    return "/read"
+
+
+def packed(text: str) -> str:
+    """A text as `z=` has it: zlib's format in URL-safe base64 without padding."""
+    return base64.urlsafe_b64encode(zlib.compress(text.encode(), 9)).decode().rstrip("=")
+
+
+def unpacked(z: str) -> str:
+    """The text of `z=`. LayoutError `bad_text` for data that is none, and for a text that would be too long."""
+    wrong = LayoutError("bad_text", "The address holds no text that can be unpacked.", "Paste the text again.", "z")
+    try:
+        raw = base64.b64decode(z.encode("ascii") + b"=" * (-len(z) % 4), b"-_", validate=True)
+        opened = zlib.decompressobj()
+        plain = opened.decompress(raw, 4 * LONGEST + 4)
+        if len(plain) > 4 * LONGEST:
+            raise LayoutError("bad_text", "The text is too long.", f"At most {LONGEST} characters.", "z")
+        if not opened.eof or opened.unused_data:
+            raise wrong
+        return plain.decode()
+    except (UnicodeError, binascii.Error, zlib.error, ValueError):
+        raise wrong from None
+
+
+# the text, marked -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run of characters of one line. piece: its number, -1 outside all; first: the first of its piece; wrong: gives
+    the first wrong step."""
+
+    text: str
+    piece: int
+    kind: str
+    tag: str
+    first: bool
+    wrong: bool
+
+
+def marked(text: str, made: Bench) -> list[list[Run]]:
+    """The lines of a text, each cut where a piece begins or ends; of pieces one in another the smaller has it."""
+    owner = [-1] * len(text)
+    spans = [(b - a, a, b, n) for n, piece in enumerate(made.pieces) for a, b in piece.spans]
+    for _, a, b, n in sorted(spans, reverse=True):
+        owner[a:b] = [n] * (b - a)
+    bad = {at for one in made.operands if one.first_wrong for at in range(*one.first_wrong.span)}
+    lines: list[list[Run]] = []
+    seen: set[int] = set()
+    at = 0
+    for line in text.removesuffix("\n").split("\n"):
+        runs: list[Run] = []
+        start = at
+        end = at + len(line)
+        while start < end:
+            key = (owner[start], start in bad)
+            stop = start + 1
+            while stop < end and (owner[stop], stop in bad) == key:
+                stop += 1
+            runs += _runs(text[start:stop], key, made.pieces, seen)
+            start = stop
+        lines.append(runs)
+        at = end + 1
+    return lines
+
+
+def _runs(text: str, key: tuple[int, bool], pieces: Sequence[Piece], seen: set[int]) -> list[Run]:
+    """A run; its blanks in front are not marked."""
+    n, wrong = key
+    body = text.lstrip()
+    out = [Run(text[: len(text) - len(body)], -1, "", "", False, False)] if len(body) < len(text) else []
+    if not body:
+        return out
+    if n < 0:
+        return [*out, Run(body, -1, "", "", False, wrong)]
+    piece = pieces[n]
+    tag = " ".join((TAGS[piece.kind], *(name.upper() for name in piece.operands)))
+    first = n not in seen
+    seen.add(n)
+    return [*out, Run(body, n, CLASSES[piece.kind], tag, first, wrong)]

@@ -1,0 +1,199 @@
+"""The workbench outside: POST /read, the page /read, its address, and the command."""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from base64 import urlsafe_b64encode
+from html import unescape
+from pathlib import Path
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import pytest
+from starlette.testclient import TestClient
+
+from app.main import create_app
+from app.read import bench as benches
+from layouts import workbench
+from layouts.errors import LayoutError
+from tests.test_cli import lanescope
+from tests.test_workbench import CASES
+
+TEXT = next(case.text for case in CASES if case.title.startswith("the tensor map, the builder"))
+RIGHT = next(case.text for case in CASES if case.title == "K-major, 128B, all right")
+
+
+@pytest.fixture(scope="module")
+def client() -> TestClient:
+    return TestClient(create_app())
+
+
+def page_of(client: TestClient, text: str, **more: str) -> str:
+    answer = client.get("/read", params={"text": text, **more}, follow_redirects=False)
+    assert answer.status_code == 200
+    return unescape(answer.text)
+
+
+def test_the_answer_keeps_its_contract_and_gains_the_bench(client: TestClient) -> None:
+    told = client.post("/api/v1/read", json={"text": TEXT}).json()
+    assert {"kind", "title", "link", "facts", "also", "notices"} <= set(told)
+    made = told["bench"]
+    assert made["verdict"] == "mismatch" and made["headline"] == "K steps 4 to 7 of A read past the swizzle atom"
+    a = made["operands"][0]
+    assert [s["verdict"] for s in a["steps"]] == ["match"] * 4 + ["mismatch"] * 4
+    wrong = a["steps"][4]
+    assert wrong["diagnoses"][0]["code"] == "k_advance_past_atom" and wrong["slice"]["k"] == 64
+    verified = {
+        "descriptor": wrong["descriptor"], "instruction": a["instruction"], "operand": "a", "major": a["major"],
+        "storage": a["storage"], "slice": {"mn": wrong["slice"]["mn"], "k": wrong["slice"]["k"]},
+    }  # fmt: skip
+    again = client.post("/api/v1/descriptors/verify", json=verified).json()
+    assert again["verdict"] == "mismatch" and again["matched"] == wrong["matched"]
+    assert again["diagnoses"][0]["fix"]["descriptor"] == wrong["diagnoses"][0]["fix"]
+    fixed = client.post("/api/v1/descriptors/verify", json=verified | {"descriptor": wrong["diagnoses"][0]["fix"]})
+    assert fixed.json()["verdict"] == "match"
+    plain = client.post("/api/v1/read", json={"text": "0x4000004000010100"}).json()
+    assert "bench" not in plain
+
+
+def test_every_link_of_the_bench_opens(client: TestClient) -> None:
+    for text in (TEXT, RIGHT, *(c.text for c in CASES if c.title in ("stages", "MN-major B of 128, two panels"))):
+        made = client.post("/api/v1/read", json={"text": text}).json()["bench"]
+        links = {p["link"] for p in made["pieces"]} | {s["link"] for o in made["operands"] for s in o["steps"][::5]}
+        for link in filter(None, {*links, made["link"]}):
+            assert client.get(link).status_code == 200, link
+
+
+def test_a_step_s_page_says_what_the_bench_says(client: TestClient) -> None:
+    for case in CASES:
+        for one in client.post("/api/v1/read", json={"text": case.text}).json().get("bench", {}).get("operands", ()):
+            for step in [*(s for s in one["steps"] if s["verdict"] == "mismatch")][:1]:
+                shown = client.get(step["link"]).text
+                bad, total = step["total"] - step["matched"], step["total"]
+                said = f"All {bad:,}" if bad == total else f"{bad:,} of {total:,}"
+                assert f"{said}\n  elements are read from the wrong place" in shown, (case.title, said)
+
+
+def test_what_is_assumed_can_be_given(client: TestClient) -> None:
+    def a_of(**assume: str) -> dict[str, object]:
+        told = client.post("/api/v1/read", json={"text": TEXT, "assume": assume})
+        assert told.status_code == 200, told.text
+        return dict(told.json()["bench"]["operands"][0])
+
+    moved = a_of(**{"at.sA": "0x2000"})
+    assert moved["steps"][0]["read"] == 0x2000  # type: ignore[index]
+    near = a_of(**{"panel.a": "128"})  # the steps are right where the panels overlap so
+    assert near["verdict"] == "match" and near["storage"]["inner_stride"] == 128  # type: ignore[index]
+    for assume, field in (
+        ({"at.sA": "x"}, "assume.at.sA"), ({"inner.a": "Q"}, "assume.inner.a"), ({"way": "1"}, "assume.way"),
+        ({"instruction": "wgmma.m64n8k9"}, "assume.instruction"),
+    ):  # fmt: skip
+        refused = client.post("/api/v1/read", json={"text": TEXT, "assume": assume})
+        assert refused.status_code == 422 and refused.json()["error"]["field"] == field
+    assert client.post("/api/v1/read", json={"text": TEXT, "assume": []}).status_code == 422
+
+
+def test_the_page_marks_the_text_and_opens_the_first_wrong_step(client: TestClient) -> None:
+    shown = page_of(client, TEXT)
+    assert "<h2>K steps 4 to 7 of A read past the swizzle atom</h2>" in shown
+    marks = re.findall(r'<mark class="(k-\w+)( wrong)?"[^>]*>([^<]*)</mark>', shown)
+    assert ("k-map", "", "CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE") in [
+        (kind, wrong, text.rsplit(",", 1)[0]) for kind, wrong, text in marks
+    ]
+    assert [text for _, wrong, text in marks if wrong] == ["make_desc(sA + k * 16)"]
+    raw = client.get("/read", params={"text": TEXT}).text
+    lines = re.findall(r"<li>(.*?)</li>", raw[raw.index('<ol class="lines">') : raw.index("</ol>", raw.index("lines"))])
+    plain = [unescape(re.sub(r"<[^>]+>", "", line)).replace("\u200b", "") for line in lines]
+    assert plain == TEXT.rstrip("\n").split("\n")
+    assert shown.count('<tr class="cause">') == 1 and shown.count("✗<span") == 4
+    assert shown.count('<tr class="match"') == 4 and "0x490 ≠ 0x4400" in shown
+    right = page_of(client, RIGHT)
+    assert 'class="verdict ok"' in right and 'class="cause"' not in right
+
+
+def test_a_wrong_value_stands_beside_the_bench(client: TestClient) -> None:
+    answer = client.get("/read", params={"text": TEXT, "at.sA": "nowhere"})
+    assert answer.status_code == 422 and "nowhere" in answer.text and 'aria-invalid="true"' in answer.text
+    assert "K steps 4 to 7 of A" in answer.text
+
+
+def test_a_posted_text_leads_to_its_address(client: TestClient) -> None:
+    def sent(text: str, **more: str) -> str:
+        answer = client.post("/read", data={"text": text, **more}, follow_redirects=False)
+        assert answer.status_code == 303
+        return str(answer.headers["location"])
+
+    short = parse_qs(urlsplit(sent(TEXT.replace("\n", "\r\n"), **{"at.sA": "0x800"})).query)
+    assert short == {"text": [TEXT], "at.sA": ["0x800"]} or short["text"] == [TEXT.rstrip("\n")]
+    long = TEXT + "".join(f"// a comment that says nothing, number {n}\n" for n in range(400))
+    link = sent(long)
+    assert len(link) < 8192 and list(parse_qs(urlsplit(link).query)) == ["z"]
+    assert "K steps 4 to 7 of A read past" in client.get(link).text
+    told = client.get(link.replace("/read?", "/read.json?")).json()
+    assert told["bench"]["headline"] == "K steps 4 to 7 of A read past the swizzle atom"
+    assert told == client.post("/api/v1/read", json={"text": long}).json()
+
+
+def test_a_text_that_no_address_holds_is_shown_at_once(client: TestClient) -> None:
+    noise = "".join(f"// {hash((n, 'x')) & (1 << 64) - 1:x}\n" for n in range(1800))
+    answer = client.post("/read", data={"text": TEXT + noise}, follow_redirects=False)
+    assert answer.status_code == 200 and "K steps 4 to 7 of A read past" in answer.text
+
+
+def test_a_posted_body_that_is_no_form(client: TestClient) -> None:
+    assert client.post("/read", json={"text": "x"}).status_code == 415
+    assert client.post("/read", content=b"\xff=\xff", headers={"content-type": "application/x-www-form-urlencoded"})
+    assert client.post("/read", data={"text": "x" * 70000}).status_code == 422
+
+
+def test_the_compressed_form_is_bounded_and_says_what_is_wrong(client: TestClient) -> None:
+    assert benches.unpacked(benches.packed(TEXT)) == TEXT
+    bomb = urlsafe_b64encode(zlib.compress(b"x" * (64 << 20), 9)).decode()
+    cut = benches.packed(TEXT)[:-9]
+    for z in (
+        bomb,
+        cut,
+        "!!!",
+        "AAAA",
+        benches.packed(TEXT) + "AAAA",
+        urlsafe_b64encode(zlib.compress(b"\xff")).decode(),
+    ):
+        with pytest.raises(LayoutError) as refused:
+            benches.unpacked(z)
+        assert refused.value.field == "z"
+    for z in (cut, "!!!"):
+        answer = client.get("/read", params={"z": z})
+        assert answer.status_code == 422 and "no text that can be unpacked" in answer.text
+
+
+def test_plain_texts_go_where_they_went(client: TestClient) -> None:
+    for text, to in (
+        ("0x4000004000010100", "/descriptor/wgmma/0x4000004000010100"),
+        ("wgmma.m64n8k16.f32.f16.f16", "/i/wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"),
+    ):
+        answer = client.get("/read", params={"text": text}, follow_redirects=False)
+        assert answer.status_code == 303 and answer.headers["location"] == to
+
+
+def test_the_command_prints_the_verdict_and_the_steps(tmp_path: Path) -> None:
+    file = tmp_path / "kernel.cu"
+    file.write_text(TEXT)
+    done = lanescope("read", str(file))
+    assert done.returncode == 1 and done.stdout.splitlines()[0] == (
+        "mismatch: K steps 4 to 7 of A read past the swizzle atom"
+    )
+    assert "  ✗ step 4  0x4000004000010048  A[0…63, 64…79]  0x490 ≠ 0x4400" in done.stdout
+    assert "  ✓ step 3  0x4000004000010046  A[0…63, 48…63]  0x460" in done.stdout
+    moved = lanescope("read", str(file), "--assume", "at.sA=0x2000", "--json")
+    assert json.loads(moved.stdout)["bench"]["operands"][0]["steps"][0]["read"] == 0x2000
+    assert lanescope("read", str(file), "--assume", "at.sA").returncode == 2
+    file.write_text(RIGHT)
+    assert lanescope("read", str(file)).returncode == 0
+
+
+def test_an_address_is_its_own(client: TestClient) -> None:
+    made = workbench.bench(TEXT, {"at.sA": "0x800"})
+    link = benches.facts(made, TEXT, {"at.sA": "0x800"}).link
+    assert link == "/read?" + urlencode({"text": TEXT, "at.sA": "0x800"})
+    assert "0x800" in page_of(client, TEXT, **{"at.sA": "0x800"})
