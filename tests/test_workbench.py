@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from layouts import causes
 from layouts.errors import LayoutError
@@ -104,3 +106,18 @@ def test_a_layout_too_small_for_its_operand_is_said_to_be() -> None:
     assert signs(made, "b") == "?" and made.verdict == "unknown"
     assert any(said.startswith("The steps of B take 128 × 16 elements (n × k); ") and said.endswith(" has 64 × 64.")
                for said in made.missing)  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(CASES), st.sampled_from(CASES), st.integers(0, 2500), st.integers(0, 2500), st.booleans())
+def test_cut_up_texts_are_read_and_nothing_is_made_up(one: Case, two: Case, past: int, first: int, lines: bool) -> None:
+    text = one.text[:past] + two.text[first:]
+    if lines:
+        text = "\n".join(reversed(text.split("\n")))
+    made = bench(text)
+    assert made.headline and made.verdict in SIGNS
+    assert all(0 <= a < b <= len(text) for piece in made.pieces for a, b in piece.spans)
+    for own in made.operands:
+        judged = {step.verdict for step in own.steps}
+        assert judged <= ({"unknown"} if own.stored is None else set(SIGNS))
+        assert own.stored is not None or own.missing

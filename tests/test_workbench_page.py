@@ -197,3 +197,13 @@ def test_an_address_is_its_own(client: TestClient) -> None:
     link = benches.facts(made, TEXT, {"at.sA": "0x800"}).link
     assert link == "/read?" + urlencode({"text": TEXT, "at.sA": "0x800"})
     assert "0x800" in page_of(client, TEXT, **{"at.sA": "0x800"})
+
+
+def test_code_that_the_editor_cannot_read_leads_here(client: TestClient) -> None:
+    """The descriptor page's field takes words and short code; a function with its call is the workbench's."""
+    answer = client.get("/descriptor", params={"word": TEXT}, follow_redirects=False)
+    assert answer.status_code == 303 and answer.headers["location"].startswith("/read?text=")
+    told = client.post("/descriptor/read.json", json={"text": TEXT}).json()
+    assert told["descriptor"] is None and told["leads"].startswith(answer.headers["location"])
+    assert client.get("/descriptor", params={"word": "no\ndescriptor"}).status_code == 422
+    assert client.post("/descriptor/read.json", json={"text": "no\ndescriptor"}).status_code == 422

@@ -17,6 +17,7 @@ from app.memory import atoms as atom_views
 from app.memory import descriptors as memory
 from app.memory import tile
 from app.memory.editor import page_context
+from app.read import bench
 from layouts.descriptor import Descriptor
 from layouts.errors import LayoutError
 from layouts.reading import keys, number
@@ -58,6 +59,8 @@ def descriptor_entry(request: Request) -> Response:
             text = memory.encode(amounts).descriptor
         read, notices = memory.read_descriptor(text, number(start, "start"))
     except LayoutError as error:
+        if to := bench.of_code(text):
+            return RedirectResponse(to, 303)
         context = page_context(memory.parse_descriptor(DEFAULT_WORD), query) | {"word_error": error, "typed": text}
         return page(request, "memory/descriptor.html", context, 422)
     if notices:  # what C++ makes of the expression: said on the page that shows the word
@@ -67,9 +70,17 @@ def descriptor_entry(request: Request) -> Response:
 
 @router.post("/descriptor/read.json")
 def descriptor_read(given: Given) -> Response:
-    """For the editor: {"text", "start"} → the word that a text spells or builds, and what to look at in it."""
+    """For the editor: {"text", "start"} → the word that a text spells or builds, and what to look at in it; of code
+    that only the workbench reads, its page there.
+    """
     keys(given, ("text", "start"))
-    read, notices = memory.read_descriptor(given.get("text"), number(given.get("start", 0), "start"))
+    try:
+        read, notices = memory.read_descriptor(given.get("text"), number(given.get("start", 0), "start"))
+    except LayoutError:
+        text = given.get("text")
+        if isinstance(text, str) and (to := bench.of_code(text)):
+            return json_body({"descriptor": None, "notices": [], "leads": to})
+        raise
     return json_body({"descriptor": str(read), "notices": notices})
 
 

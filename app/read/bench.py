@@ -36,6 +36,16 @@ def of(text: str, given: Mapping[str, str]) -> Bench | None:
     return made if made.operands or broken or several else None
 
 
+def of_code(text: str) -> str:
+    """The page of a text with code that builds descriptors, or with more to verify; "" for any other text."""
+    try:
+        made = workbench.bench(text)
+    except LayoutError:
+        return ""
+    builds = any(piece.kind == "descriptor" for piece in made.pieces)
+    return address(text, {}) if "\n" in text.strip() and builds else ""
+
+
 def asked(query: Mapping[str, str]) -> dict[str, str]:
     """The values of a query that the workbench may take; a blank one is left to it."""
     return {k: v.strip() for k, v in query.items() if k.startswith(KEYS) and v.strip()}

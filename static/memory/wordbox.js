@@ -23,6 +23,7 @@ async function send() {
     tell(notes, "");
     return tell(wrong, `${body.error.message} ${body.error.hint}`);
   }
+  if (body.leads) return location.assign(root + body.leads);
   set(BigInt(body.descriptor));
   box.value = body.descriptor;
   tell(wrong, "");
