@@ -56,6 +56,8 @@ def test_every_step_of_a_text(case: Case) -> None:
     made = bench(case.text)
     assert (signs(made, "a"), signs(made, "b")) == (case.head.get("a", ""), case.head.get("b", ""))
     assert made.verdict == case.head["verdict"]
+    if "k" in case.head:
+        assert made.operands[0].steps[0].k == int(case.head["k"])
     if "headline" in case.head:
         assert made.headline == case.head["headline"]
     first = [step.causes[0].code for one in made.operands if (step := one.first_wrong) and step.causes]
