@@ -98,7 +98,7 @@ def test_the_page_marks_the_text_and_opens_the_first_wrong_step(client: TestClie
     shown = page_of(client, TEXT)
     assert "<h2>K steps 4 to 7 of A read past the swizzle atom</h2>" in shown
     marks = re.findall(r'<mark class="(k-\w+)( wrong)?"[^>]*>([^<]*)</mark>', shown)
-    assert ("k-map", "", "CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE") in [
+    assert ("k-tensor_map", "", "CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE") in [
         (kind, wrong, text.rsplit(",", 1)[0]) for kind, wrong, text in marks
     ]
     assert [text for _, wrong, text in marks if wrong] == ["make_desc(sA + k * 16)"]
@@ -107,7 +107,7 @@ def test_the_page_marks_the_text_and_opens_the_first_wrong_step(client: TestClie
     plain = [unescape(re.sub(r"<[^>]+>", "", line)).replace("\u200b", "") for line in lines]
     assert plain == TEXT.rstrip("\n").split("\n")
     assert shown.count('<tr class="cause">') == 1 and shown.count("✗<span") == 4
-    assert shown.count('<tr class="match"') == 4 and "0x490 ≠ 0x4400" in shown
+    assert shown.count('<tr class="step-match"') == 4 and "0x490 ≠ 0x4400" in shown
     right = page_of(client, RIGHT)
     assert 'class="verdict ok"' in right and 'class="cause"' not in right
 

@@ -23,7 +23,6 @@ from layouts.workbench.said import holds
 LONGEST_ADDRESS = 7 << 10  # characters of a query that an address surely holds
 KEYS = ("at.", "box.", "swizzle.", "inner.", "panel.", "base.", "major.", "storage.", "operand", "instruction")
 TAGS = {"tensor_map": "map", "descriptor": "desc", "instruction": "mma", "layout": "layout"}
-CLASSES = {"tensor_map": "k-map", "descriptor": "k-desc", "instruction": "k-inst", "layout": "k-layout"}
 
 
 def of(text: str, given: Mapping[str, str]) -> Bench | None:
@@ -238,4 +237,4 @@ def _runs(text: str, key: tuple[int, bool], pieces: Sequence[Piece], seen: set[i
     tag = " ".join((TAGS[piece.kind], *(name.upper() for name in piece.operands)))
     first = n not in seen
     seen.add(n)
-    return [*out, Run(body, n, CLASSES[piece.kind], tag, first, wrong)]
+    return [*out, Run(body, n, piece.kind, tag, first, wrong)]

@@ -90,7 +90,6 @@ def _read(request: Request, query: dict[str, str]) -> Response:
         "wrong": error.field if error else "",
         "json": told.link.replace("/read?", "/read.json?", 1) if "?" in told.link else "",
         "owned": [one.descriptor for one in made.operands],
-        "kinds": bench.CLASSES,
         "labels": LABEL_OF,
     }
     return page(request, "read/bench.html", context, 422 if error else 200)

@@ -23,7 +23,8 @@ def test_from_a_paste_to_the_first_wrong_step_and_its_repair(open_page: Open) ->
     page.get_by_role("button", name="Explain").click()
     expect(page.get_by_role("heading", name="K steps 4 to 7 of A read past the swizzle atom")).to_be_visible()
     rows = page.locator(".steps").first.locator("tbody tr")
-    assert [r.get_attribute("class") for r in rows.all()] == [*["match"] * 4, "mismatch", "cause", *["mismatch"] * 3]
+    right, wrong = "step-match", "step-mismatch"
+    assert [row.get_attribute("class") for row in rows.all()] == [*[right] * 4, wrong, "cause", *[wrong] * 3]
     page.get_by_role("link", name="Show the fix").click()
     expect(page.locator("#verdict")).to_have_attribute("data-verdict", "mismatch")
     page.locator("#apply").click()
@@ -35,8 +36,8 @@ def test_a_part_and_its_row_light_together(open_page: Open) -> None:
     page = open_page("/read?" + urlencode({"text": TEXT}))
     page.locator(".found div[data-piece='0']").hover()
     expect(page.locator(".lines mark[data-piece='0']").first).to_have_class(re.compile(r"\blit\b"))
-    page.locator(".lines mark.k-inst").first.hover()
-    expect(page.locator(".found .k-inst")).to_have_class(re.compile(r"\blit\b"))
+    page.locator(".lines mark.k-instruction").first.hover()
+    expect(page.locator(".found .k-instruction")).to_have_class(re.compile(r"\blit\b"))
     expect(page.locator(".lines mark[data-piece='0']").first).not_to_have_class(re.compile(r"\blit\b"))
 
 
