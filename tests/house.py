@@ -20,7 +20,7 @@ FLOORS = (
     "errors causes",
     "bits dtypes palette reading swizzle tuples",
     "banks codec cute format npy precedence",
-    "algebra expression formula linear pattern",
+    "algebra expression formula freeing linear pattern",
     "cutetext metadata role spelling syntax triton",
     "instruction",
     "table pieces reuse view",

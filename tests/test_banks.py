@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.gpu.reference import Reference
-from layouts.banks import ACCESSES, PLAIN, access, at, cost, rows, solve
+from layouts.banks import ACCESSES, access, at, cost, rows
 from layouts.errors import LayoutError
+from layouts.freeing import PLAIN, solve
 from layouts.swizzle import Swizzle
 
 # (access, lane stride in bytes, clocks an access on an H100, 16 warps, 2026-11-21); loads issue two wavefronts in about

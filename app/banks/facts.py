@@ -7,7 +7,7 @@ from typing import Annotated
 
 from app.kit.fact import Json, Says, fact
 from app.kit.names import AccessName, AccessPattern, SwizzleMode
-from layouts import banks, cute
+from layouts import banks, cute, freeing
 from layouts.errors import LayoutError
 from layouts.reading import choice, keys, number
 from layouts.swizzle import MODES, Swizzle
@@ -208,7 +208,7 @@ def solve(given: Json) -> Solved:
         except LayoutError as error:
             inner = error.field in ("access", "address", "pattern") and "accesses" in given
             raise error.at(f"accesses.{number_}.{error.field}" if inner else error.field) from None
-    found = banks.solve(uses)
+    found = freeing.solve(uses)
     xor = found.swizzle
     return Solved(
         free=found.free,
@@ -229,5 +229,5 @@ def _solved(use: banks.Use, xor: Swizzle, cost: banks.Cost) -> SolvedAccess:
         wavefronts=cost.wavefronts,
         ideal=cost.ideal,
         ways=cost.ways,
-        ways_before=use.cost(banks.PLAIN).ways,
+        ways_before=use.cost(freeing.PLAIN).ways,
     )

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts import banks, tuples
-from layouts.banks import Cost, Solution, Use
+from layouts import banks, freeing, tuples
+from layouts.banks import Cost, Use
 from layouts.cute import CuteLayout
 from layouts.errors import LayoutError
+from layouts.freeing import Solution
 from layouts.storage import Storage
 from layouts.tiles.copy import Side, TiledCopy
 
@@ -98,10 +99,10 @@ def shared_side(copy: TiledCopy, where: Storage, side: str = "") -> SharedSide:
         name = f"{'ld' if side == 'source' else 'st'}.shared.b{max(8, bits)}"
     uses = _uses(name, address[:, ::values])
     plain = [use for use, _ in uses]
-    costs = [use.cost(banks.PLAIN) for use in plain]
+    costs = [use.cost(freeing.PLAIN) for use in plain]
     order = sorted(range(len(uses)), key=lambda at: (-costs[at].ways, -uses[at][1]))
     worst = [plain[at] for at in order if costs[at].ways > 1][:8]
-    solution = banks.solve(worst) if worst and not where.mode.bits else None
+    solution = freeing.solve(worst) if worst and not where.mode.bits else None
     repeats = tuple(uses[at][1] for at in order)
     return SharedSide(side, address, name, max(bits, 8), why, tuple(costs[at] for at in order), repeats, solution)
 
