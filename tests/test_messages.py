@@ -22,8 +22,7 @@ from starlette.testclient import TestClient
 
 from app.main import create_app
 from layouts import errors
-from tests import asked
-from tests.called import calls
+from tests import asked, called, called_app
 from tests.held import FOLDER, held
 
 ROOT = Path(__file__).parents[1]
@@ -116,13 +115,13 @@ def test_what_is_said() -> None:
     held("messages", conversation()[0])
 
 
-@lru_cache(maxsize=1)
-def calling() -> tuple[str, frozenset[tuple[str, int]]]:
-    """The same of the engine's functions."""
+@lru_cache(maxsize=2)
+def calling(functions: Callable[[], list[called.Call]]) -> tuple[str, frozenset[tuple[str, int]]]:
+    """The same of the engine's functions, or of the app's."""
     with noting() as made:
         text = "".join(
             f"{words.encode('unicode_escape').decode()}\n" + "".join(f"  {line}\n" for line in answer(call))
-            for words, call in calls()
+            for words, call in functions()
         )
     return text, frozenset(made)
 
@@ -137,7 +136,11 @@ def answer(call: Callable[[], Any]) -> list[str]:
 
 
 def test_what_the_engine_says() -> None:
-    held("engine", calling()[0])
+    held("engine", calling(called.calls)[0])
+
+
+def test_what_the_app_refuses() -> None:
+    held("app", calling(called_app.calls)[0])
 
 
 # nothing is said that no golden text holds ----------------------------------------------------------------------------
@@ -148,13 +151,13 @@ ELSEWHERE = {
     "app/cli.py": "test_cli, test_cli_fuzz",
     "app/*/verbs.py": "the command line: test_cli, test_banks, test_kernel_api", "app/export.py": "test_site",
     "app/guide/*": "test_guide, test_guide_reference",
-    "app/kit/[!a]*": "the server, its settings and its pictures: test_server, test_limits, test_work, test_pictures",
+    "app/kit/[!a]*": "the server and its pictures: test_server, test_limits, test_work, test_pictures",
+    "app/gpu/device.py": "a device: test_card", "app/gpu/runs.py": "a device: test_card",
+    "app/gpu/verify.py": "a device: test_card, test_gpu", "app/gpu/pool.py": "a worker: test_worker",
+    "app/*/page.py": "a page: test_refusals, test_tools",
+    "layouts/dump.py": "files of every kind, test_dump",
     "app/check/facts.py": "files that cannot be read, test_check",
-    "app/read/page.py": "a posted form, test_workbench_page", "app/read/bench.py": "an address, test_workbench_page",
-    "layouts/dump.py": "files of every kind, test_dump", "app/dump/page.py": "a posted form, test_dump",
-    "app/gpu/*": "a device, a worker: test_gpu, test_worker, test_runs, test_own",
-    "app/diagram/*": "test_pictures", "app/instruction/answers.py": "test_cli",
-    "app/instruction/state.py": "test_search", "app/steps/*": "test_steps",
+    "app/read/bench.py": "an address, test_workbench_page",
 }  # fmt: skip
 # One place of a file whose others are reached: a part of its text, and why not.
 UNREACHED = {
@@ -177,7 +180,7 @@ def refusals() -> Iterator[tuple[str, int, int, str]]:
 
 
 def test_every_refusal_has_its_example() -> None:
-    made = conversation()[1] | calling()[1]
+    made = conversation()[1] | calling(called.calls)[1] | calling(called_app.calls)[1]
     silent = [
         place
         for place in refusals()

@@ -16,7 +16,7 @@ from pathlib import Path
 from tests.mutants import equivalent, report
 from tests.mutants.operators import Mutant, Mutations
 from tests.mutants.plant import Nursery, Verdict, saved
-from tests.mutants.reach import Reach
+from tests.mutants.reach import WHOLE, Reach
 from tests.mutants.texts import RULES, mutations
 
 Job = tuple[Mutant, list[str], float]
@@ -85,24 +85,27 @@ def stands(root: Path, mutant: Mutant) -> bool:
 def order(reach: Reach, mutant: Mutant, budget: float) -> tuple[list[Job], list[Job]]:
     """The mutant with the tests of the quickest files that reach its line, and with those of the others.
 
-    Two runs, as collecting a file costs as much as many of its tests: most mutants die in the first.
+    Two runs, as collecting a file costs as much as many of its tests: most mutants die in the first. What a table says
+    is looked for in the tests that hold whole answers.
     """
-    known = reach.of(mutant.file, range(mutant.first, mutant.last + 1), mutant.local)
+    lines = range(mutant.first, mutant.last + 1)
+    known = reach.of(mutant.file, lines, mutant.local)
+    tables = reach.at_import(mutant.file, lines, mutant.local)
     files: dict[str, list[str]] = defaultdict(list)
     for test in sorted(known, key=lambda t: (reach.tests[t], t)):
         files[test.split("::")[0]].append(test)
     sizes = Counter(test.split("::")[0] for test in reach.tests)
     costs = {file: COLLECTED * sizes[file] + sum(reach.tests[test] for test in tests) for file, tests in files.items()}
     stages: list[list[Job]] = [[], []]
-    quick = [file for place, file in enumerate(sorted(files, key=lambda f: (costs[f], f))) if place < QUICK_FILES]
-    for stage, names in zip(
-        stages, (quick, sorted(files.keys() - set(quick), key=lambda f: (costs[f], f))), strict=True
-    ):
+    ordered = sorted(files, key=lambda f: (costs[f], f))
+    quick = [file for file in ordered if tables and WHOLE.search(f"{file}::")] or ordered[:QUICK_FILES]
+    for stage, names in zip(stages, (quick, [file for file in ordered if file not in quick]), strict=True):
         chosen, seconds = [], 0.0
+        most, of_file = (3 * budget, budget) if names is quick and tables else (budget, budget / 3)
         for file in names:
             spent = 0.0
             for test in files[file]:
-                if chosen and (seconds + reach.tests[test] > budget or spent > budget / 3):
+                if chosen and (seconds + reach.tests[test] > most or spent > of_file):
                     break
                 chosen.append(test)
                 seconds, spent = seconds + reach.tests[test], spent + reach.tests[test]

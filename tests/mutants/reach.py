@@ -9,6 +9,7 @@ import difflib
 import hashlib
 import os
 import pickle
+import re
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,7 @@ from typing import Any
 import pytest
 
 SOURCES = ("layouts", "app")
+WHOLE = re.compile(r"_held\.py::|test_messages\.py::")  # tests that hold whole answers: what tables say, they read
 
 
 class Recorder:
@@ -236,18 +238,21 @@ class Reach:
     def of(self, file: str, lines: Iterable[int], local: bool = True) -> set[str]:
         """The tests that run one of the lines.
 
-        For a line that an import runs, or an edited one: those that run anything of the file, and those that run
-        nothing.
+        For a line that an import runs, or an edited one: those that run anything of the file, those that run nothing,
+        and those that hold whole answers: a module of tables alone runs in no test.
         """
         known = self.lines.get(file, {})
         found = {test for line in lines for test in known.get(line, ())} | self.whole.get(file, set())
-        if (
-            not local
-            or any(line in self.imported.get(file, ()) for line in lines)
-            or (not found and any(line in self.edited.get(file, ()) for line in lines))
+        if self.at_import(file, lines, local) or (
+            not found and any(line in self.edited.get(file, ()) for line in lines)
         ):
             found |= {test for tests in known.values() for test in tests} | self.still()
+            found |= {test for test in self.tests if WHOLE.search(test)}
         return found & self.tests.keys()
+
+    def at_import(self, file: str, lines: Iterable[int], local: bool = True) -> bool:
+        """Whether one of the lines runs when its module is imported: in no test of its own."""
+        return not local or any(line in self.imported.get(file, ()) for line in lines)
 
 
 if __name__ == "__main__":
