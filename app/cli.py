@@ -191,7 +191,7 @@ def diagram(
         found.operand(operand) if operand else None,
         {name: value for name, value in given.items() if value},
     )
-    save(made, output if not as_json or output != "-" else "-")
+    save(made, output)
 
 
 @app.command()

@@ -82,8 +82,9 @@ def calls() -> list[Call]:
         say(f"verify {given}", lambda given=given: verify.verify(**given))
     # pictures
     for query in (
-        {"rows": "0-7"}, {"cols": "0-7"}, {"lang": "it"}, {"theme": "pink"}, {"colr": "t"}, {"title": "t" * 400},
-        {"legend": "2"}, {"caption": "yes"}, {"embed": "x"}, {"cell": "1"}, {"cell": "40x"}, {"cell": "201x40"},
+        {"rows": "0-7"}, {"cols": "0-7"}, {"lang": "it"}, {"theme": "pink"}, {"colr": "t"}, {"x" * 50: "1"},
+        {"title": "t" * 400}, {"legend": "2"}, {"caption": "yes"}, {"embed": "x"},
+        {"cell": "1"}, {"cell": "40x"}, {"cell": "201x40"},
         {"rows": "x"}, {"scale": "0.2"}, {"scale": "9"}, {"scale": "x"}, {"colour": "z"}, {"label": "z"},
         {"lanes": "32"}, {"warps": "1"}, {"product": "1"},
     ):  # fmt: skip
@@ -120,6 +121,7 @@ def calls() -> list[Call]:
     # guide, banks, site, server
     say("guide section", overviews.shapes, "none")
     say("guide part", reference.part, "none", "")
+    say("guide kernel", reference.part, "kernel", "wmma.mma.row.col.m16n16k16.f32.f32")
     say("guide value", values.fill, "{{none 3}}")
     say("guide table", values.fill, "@table none")
     say("guide figure", render.drawing, "/nothing", "x")

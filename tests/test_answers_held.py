@@ -73,6 +73,17 @@ GETS = {
             (MMA, "mma.m16n8k32.row.col.f32.e4m3.e4m3.f32"),
         )
     ],
+    "drawn": [
+        f"{path}.{form}{query}"
+        for path, query in (
+            ("/smem", ""),
+            ("/smem", "?major=MN&swizzle=64B&mn=128&k=32&base=0x1010&down=k&unit=element&number=memory&plain=1"),
+            ("/smem", "?swizzle=none&mn=24&k=64&element_bits=8&show=tile&number=none&theme=bw"),
+            ("/descriptor/wgmma/0xC000002000200140", ""), ("/descriptor/wgmma/0x4000004004000101", "?theme=dark"),
+            (f"/i/{MMA}", "?colour=register&label=row,col&caption=1&legend=1&lang=de"), (f"/i/{MMA}/b", "?rows=2-5"),
+        )
+        for form in ("txt", "md", "csv", "tex", "svg")
+    ],
     "compare": [
         "/api/v1/compare?left=ldmatrix.m8n8.x1.b16/data&right=ldmatrix.m8n8.x1.trans.b16/data",
         f"/api/v1/compare?left={MMA}/d&right={MMA}/a",

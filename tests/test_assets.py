@@ -31,6 +31,30 @@ def test_a_bundle_is_one_script_in_the_order_of_its_imports(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
+def test_a_bundle_takes_only_what_its_modules_hand_on(name: str) -> None:
+    """Every module ends with what it exports, and what another takes of it, or all of it, is among that."""
+    handed: dict[str, set[str]] = {}
+    bundle = assets.bundle(name).removesuffix("})();\n")
+    _, *parts = re.split(r"^const (module\d+) = \(\(\) => \{\n", bundle, flags=re.M)
+    for module, whole in zip(parts[::2], parts[1::2], strict=True):
+        text = whole.removesuffix("})();\n")
+        assert text != whole
+        body, _, last = text.rstrip("\n").rpartition("\n")
+        names = re.fullmatch(r"return \{ (.*) \};", last)
+        assert names, last
+        handed[module] = {one for one in names[1].split(", ") if one}
+        assert all(re.search(rf"\b(?:const|function|class) {re.escape(one)}(?!\w)", body) for one in handed[module])
+        given = re.findall(r"^const (\{[^{}]*\}|\w+) = (module\d+);$", body, re.M)
+        assert len(given) == len(re.findall(r"\bmodule\d+\b", body))
+        for taken, source in given:
+            if taken[0] == "{":
+                assert {one.strip().partition(":")[0] for one in taken[1:-1].split(",") if one.strip()} <= handed[
+                    source
+                ]
+    assert len(handed) == len(assets.modules(name))
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
 def test_imports_and_exports_have_the_form_that_is_read(name: str) -> None:
     """No `export let`, whose value a bundle would not follow; no default, no address outside static/."""
     text = (assets.STATIC / name).read_text()

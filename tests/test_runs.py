@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 from app.gpu import banks, descriptors, fragments, moved, products, runs
-from app.gpu.device import Product
+from app.gpu.device import WINDOW, Product
 from app.gpu.reference import Reference
 from app.kit.ran import ran_mma
 from app.steps.draw import text
 from app.steps.facts import Steps, steps
 from layouts import catalog, find
+from layouts import descriptor as desc
 from layouts.descriptor import Descriptor, encode
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
@@ -171,6 +172,32 @@ def test_descriptors_that_read_outside_are_refused_and_low_ones_are_moved() -> N
     assert caught.value.code == "reads_outside" and "was not executed" in caught.value.message
     moved = descriptors.run(DEVICE, i, encode(0, 16, 1024, 0, "128B"), "a", "K")
     assert moved["moved_bytes"] == 1024 and moved["agrees"] and int(np.min(moved["measured"])) == 0
+
+
+def test_the_other_operand_never_lies_where_a_descriptor_reads() -> None:
+    """On 1,024 bytes, inside the run's shared memory: above what is read where that leaves a kilobyte, else below."""
+    rng = np.random.default_rng(8)
+    view = desc.view(find("wgmma.mma_async.m64n16k16.f32.f16.f16"), "a", "K")
+    above = below = 0
+    for _ in range(400):
+        start, lbo, sbo = (int(n) * 16 for n in (*rng.integers(0, 0x3C00, 1), *rng.integers(0, 64, 2)))
+        size = int(rng.choice([0, 1, 1023, 1024, 1025, 32768, 131072, 229376 - 1024, 229376]))
+        word = encode(start, lbo, sbo, 0, "none")
+        try:
+            run, moved, at = descriptors.place(word, view, size)
+        except LayoutError as error:
+            assert error.code in ("no_room", "reads_outside")
+            continue
+        reads = desc.reads(run, view)
+        low, high = int(reads.min()), int(reads.max()) + 2
+        end, room = WINDOW + descriptors.MOST, -(-size // 1024) * 1024
+        assert np.array_equal(reads, desc.reads(word, view) + moved) and low >= WINDOW and high <= end
+        assert moved == (0 if start >= WINDOW else WINDOW) and at % 1024 == 0
+        assert at >= WINDOW and at + room <= end and (at >= high or at + room <= low)
+        assert (at >= high) is (end - high >= room + 1024)
+        assert at in (WINDOW, (end - room) // 1024 * 1024)
+        above, below = above + (at >= high), below + (at < low)
+    assert above > 100 and below > 20
 
 
 def test_banks_runs_compare_clocks_with_wavefronts() -> None:

@@ -4,6 +4,7 @@ runs.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -296,14 +297,14 @@ class Cuda:
         size = int(lanes.max()) + 16
         if size > DEFAULT_SHARED:
             self._allow(kernel, size)
-        repeat, best = 32, 0.0
+        repeat, best = 32, math.inf
         at = cupy.asarray(lanes)
-        for turn in range(5):
+        for _ in range(5):
             out = cupy.zeros(2 * kernels.WARPS, np.int64)
             kernel((1,), (32 * kernels.WARPS,), (out, at, np.int32(repeat), np.uint32(0)), shared_mem=size)
             clocks = self._fetch(out).reshape(-1, 2)
             took = float(clocks[:, 1].max() - clocks[:, 0].min()) / (repeat * kernels.UNROLL * kernels.WARPS)
-            best = took if not turn else min(best, took)
+            best = min(best, took)
         return best, source
 
 
