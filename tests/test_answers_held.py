@@ -83,7 +83,7 @@ GETS = {
             (f"/i/{MMA}", "?colour=register&label=row,col&caption=1&legend=1&lang=de"), (f"/i/{MMA}/b", "?rows=2-5"),
         )
         for form in ("txt", "md", "csv", "tex", "svg")
-    ],
+    ] + ["/palette.css"],
     "compare": [
         "/api/v1/compare?left=ldmatrix.m8n8.x1.b16/data&right=ldmatrix.m8n8.x1.trans.b16/data",
         f"/api/v1/compare?left={MMA}/d&right={MMA}/a",

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from app.guide.render import slugs
 from app.main import create_app
 from tests import asgi
 from tests.held import elided, held
@@ -142,3 +143,16 @@ def test_pages(app: Any, kind: str) -> None:
             new = [*new[:MOST_LINES], f"  … {rest.count(chr(10)) + 1} more of crc {zlib.crc32(rest.encode()):08x}"]
         lines += [f"{address} {answer.status}", *new]
     held(f"pages/{kind}", "\n".join(lines) + "\n")
+
+
+def test_every_guide_page(app: Any) -> None:
+    """Each by its checksum: what changes it shows in its own file, or in what the page asks of the engine."""
+
+    async def all_() -> list[asgi.Answer]:
+        return [await asgi.ask(app, "GET", f"/guide/{slug}") for slug in slugs()]
+
+    lines = []
+    for slug, answer in zip(slugs(), asgi.run(all_()), strict=True):
+        main = steady(answer.body.decode().partition("<main")[2])
+        lines.append(f"{answer.status} {main.count(chr(10)):4} lines {zlib.crc32(main.encode()):08x} {slug}")
+    held("pages/every_guide_page", "\n".join(lines) + "\n")
