@@ -49,7 +49,7 @@ def calls() -> list[Call]:
     i, wg = find(F16), find(W16)
     a = i.operand("a")
     # matrices of one's own
-    for text in ("1" * 65537, "[1, 2", "[a]", '{"a": [1]}', "[" * 5000):
+    for text in ("1" * 65537, "1X2 3", "1 2; 3 4", "[[1,2],[3,4]]", "[1, 2", "[a]", '{"a": [1]}', "[" * 5000):
         say(f"matrix {text[:20]}", own.from_text, text, "data.b")
     for words, raw in (
         ("no file", b""), ("a short file", b"\x93NUMPY"), ("a zip", b"PK\x03\x04"),

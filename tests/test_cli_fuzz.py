@@ -93,6 +93,17 @@ def test_every_verb_is_tried(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
         assert code in ((2,) if verb == ("gpu", "verify") else (0, 1)), told
 
 
+def test_every_flag_is_off_until_it_is_given() -> None:
+    flags = [
+        (*verb, param.name)
+        for verb, command in verbs().items()
+        for param in command.params
+        if getattr(param, "is_flag", False)
+    ]
+    given = [flag for flag in flags for param in verbs()[flag[:-1]].params if param.name == flag[-1] and param.default]
+    assert len(flags) > 20 and given == []
+
+
 @pytest.mark.parametrize("verb", sorted(WORKS), ids=" ".join)
 def test_hostile_words_are_refused_or_answered(
     verb: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
