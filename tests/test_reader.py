@@ -241,3 +241,21 @@ def test_long_texts_are_read_in_no_time_to_speak_of() -> None:
     kernel = "\n".join(f'asm("{i.ptx} {{%0}};");' for i in catalog.instructions()[::5])
     (found,) = reader.read(kernel[: reader.LONGEST]).found
     assert len(found.facts["all"]) == 64 and any("the first 64" in notice for notice in found.notices)
+
+
+@pytest.mark.parametrize(
+    "text, first, count",
+    [
+        ("make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, Layout<Shape<_2,_2,_1>>{}, Tile<_32,_32,_16>{})", "T0:V0", 3),
+        ("make_tiled_copy(Copy_Atom<DefaultCopy, half_t>{}, Layout<Shape<_4,_8>>{}, Layout<Shape<_1,_8>>{})",
+         "T0:V0", 1),
+        ("#ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>",
+         "T0:V0", 1),
+        ("make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, Layout<Shape<_8,_8,_1>>{}, Tile<_256,_256,_16>{})", "", 0),
+    ],
+)  # fmt: skip
+def test_tiles_are_drawn_where_they_are_small(client: TestClient, text: str, first: str, count: int) -> None:
+    """A TiledMMA as C, A and B; a tile too large for a card has its facts alone."""
+    page = client.get("/read", params={"text": text}).text
+    assert page.count('class="scroll tilemap"') == count
+    assert first in page and ("names no shape" in page) == text.startswith("#ttg")

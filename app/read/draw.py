@@ -1,11 +1,20 @@
-"""A CuTe layout of two modes as a table: which index each of its first coordinates has."""
+"""What a pasted text means as a picture: the indices of a CuTe layout, the tiles of a TiledMMA, a TiledCopy or a
+Triton layout.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 from layouts import cute
+from layouts.errors import LayoutError
+from layouts.tiles.copy import tiled_copy
+from layouts.tiles.draw import tile_svg
+from layouts.tiles.gluon import triton_layout
+from layouts.tiles.mma import TileOperand, tiled_mma
 
 MOST = 16  # rows and columns that are shown
 
@@ -49,3 +58,49 @@ def offsets(text: str | None) -> Offsets | None:
 
     table = tuple(tuple(at(row, col) for col in shown[1]) for row in shown[0])
     return Offsets(rows, cols, table, f"{bits}-bit units" if bits else "elements")
+
+
+MOST_SIDE = 128  # rows and columns of a tile that is drawn
+OVER = (32, 64)  # what a Triton layout is drawn over whose text has no tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """Pictures of a meaning, (what it shows, SVG) each, and what had to be taken for them."""
+
+    drawn: tuple[tuple[str, str], ...]
+    note: str = ""
+
+
+def tiles(kind: str, facts: Mapping[str, Any]) -> Tiles:
+    """Which thread holds which element, as far as the text says enough and the tile is small; no pictures otherwise."""
+    body = facts.get("body") or {}
+    try:
+        if kind == "tiled_mma" and body.get("atom"):
+            made = tiled_mma(body["atom"], body["atom_layout"] or "(1,1,1)", body["permutation"], body["tile"])
+            if max(made.tile) > MOST_SIDE:
+                return Tiles(())
+            return Tiles(tuple((op.name.upper(), _of_operand(op)) for op in (made.c, made.a, made.b)))
+        if kind == "tiled_copy" and None not in (body.get("thr_layout"), body.get("val_layout"), body.get("tile")):
+            names = ("bits", "element_bits", "thr_layout", "val_layout", "tile")
+            copy = tiled_copy(body.get("atom") or "universal", **{n: body[n] for n in names if n in body})
+            side, title = copy.source, f"{copy.tile[0]} × {copy.tile[1]}"
+            picture = tile_svg(side.rows, side.cols, copy.tile, title, palette=None)
+            return Tiles((("Source", picture),) if max(copy.tile) <= MOST_SIDE else ())
+        if kind == "triton":
+            shape = body.get("shape")
+            layout = triton_layout(body["text"], shape or list(OVER), body.get("element_bits") or 16)
+            if layout.shared or len(layout.shape) > 2 or max(layout.shape) > MOST_SIDE:
+                return Tiles(())
+            high, wide = (1, *layout.shape)[-2:]
+            picture = tile_svg(layout.rows, layout.cols, (high, wide), f"{high} × {wide}", palette=None)
+            note = "" if shape else f"Drawn over a tensor of {high} × {wide}: the text names no shape."
+            return Tiles((("Tensor", picture),), note)
+    except LayoutError:
+        pass  # the meaning stands without a picture
+    return Tiles(())
+
+
+def _of_operand(op: TileOperand) -> str:
+    size = op.row_count, op.col_count
+    return tile_svg(op.rows, op.cols, size, f"{op.name.upper()}: {size[0]} × {size[1]}", op.thread_ids, palette=None)

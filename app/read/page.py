@@ -80,6 +80,8 @@ def _read(request: Request, query: dict[str, str]) -> Response:
     if made is None:
         return _answered(request, text, error if not given else None)
     told = bench.facts(made, text, given)
+    owned = [one.descriptor for one in made.operands]
+    shown = sorted(zip(told.operands, owned, strict=True), key=lambda one: one[0].verdict != "mismatch")
     context = {
         "text": text,
         "bench": told,
@@ -89,7 +91,7 @@ def _read(request: Request, query: dict[str, str]) -> Response:
         "needed": any(one.value is None for one in told.assumed),
         "wrong": error.field if error else "",
         "json": told.link.replace("/read?", "/read.json?", 1) if "?" in told.link else "",
-        "owned": [one.descriptor for one in made.operands],
+        "shown": shown,
         "labels": LABEL_OF,
     }
     return page(request, "read/bench.html", context, 422 if error else 200)
@@ -121,6 +123,7 @@ def _answered(request: Request, text: str, error: LayoutError | None = None) -> 
         "meanings": meanings,
         "candidates": {ptx: catalog.find(ptx) for one in meanings for ptx in _texts(one.facts)},
         "grids": {one.title: draw.offsets(one.facts["cute"]) for one in meanings if one.kind == "layout"},
+        "tiles": {one.title: draw.tiles(one.kind, one.facts) for one in meanings},
         "near": [catalog.find(ptx) for ptx in near],
         "accepted": reading.ACCEPTED,
         "named": named,

@@ -75,7 +75,7 @@ def read(text: str) -> Reading:
         meanings += pages
         return extended(meanings[0], Reading, also=tuple(meanings[1:]))
     notices = [error.message if error.nearest else f"{error.message} {error.hint}" for error in told.refused[:1]]
-    given = f"'{shown(text, 60)}' is nothing known here." if text.strip() else "The text is empty."
+    given = f"Lanescope does not recognise '{shown(text, 60)}'." if text.strip() else "The text is empty."
     accepted = f"Accepted: {'; '.join(what for what, _ in ACCEPTED)}."
     return Reading(
         kind="unknown",

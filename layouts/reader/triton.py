@@ -16,6 +16,7 @@ from layouts.reader import terms
 from layouts.reader.code.ctype import ELEMENT_BITS
 from layouts.reader.found import Found
 from layouts.reader.terms import Term, Text
+from layouts.reading import shown
 
 _DIALECTS = r"(?:ttg|triton_gpu|ttng|triton_nvidia_gpu|gluon)"
 _ATTRIBUTE = re.compile(rf"\#{_DIALECTS}\.\w+\s*(?:<|(?![\w.<]))")
@@ -266,7 +267,7 @@ def _found(attribute: str, params: dict[str, Any], words: str, shape: tuple[list
         notices.append("versionMajor 1 is Volta's layout, which Triton has dropped.")
     if attribute == "nvidia_mma" and params.get("versionMajor") == 5:
         notices.append(_REFUSED["tensor_memory_encoding"])
-    return Found("triton", f"Triton layout {words[:100]}", facts, tuple(notices), True, tuple(opened))
+    return Found("triton", f"Triton layout {shown(words, 100)}", facts, tuple(notices), True, tuple(opened))
 
 
 def _parent(value: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts.palette import LIGHT
+from layouts.palette import LIGHT, Palette
 from layouts.render.svg import svg
 from layouts.view import LEFT, TOP, Figure, Panel
 
@@ -18,11 +18,13 @@ MOST_LABELS = 2048
 
 
 def tile_svg(
-    rows: NDArray[Any], cols: NDArray[Any], size: tuple[int, int], title: str, ids: NDArray[Any] | None = None
-) -> str:
+    rows: NDArray[Any], cols: NDArray[Any], size: tuple[int, int], title: str, ids: NDArray[Any] | None = None,
+    palette: Palette | None = LIGHT,
+) -> str:  # fmt: skip
     """Which thread and value hold each element of a tile; of copies the first, marked `+`.
 
-    rows, cols: [threads, values]; ids: the thread of each row of the arrays, where it is not its number.
+    rows, cols: [threads, values]; ids: the thread of each row of the arrays, where it is not its number; palette: None
+    takes the page's colours.
     """
     height, width = size[0], min(size[1], 256)
     height = min(height, max(8, MOST_DRAWN // width))
@@ -46,4 +48,4 @@ def tile_svg(
         "tile", title, height, width, LEFT + 24, TOP, *cell, None, category, texts, of=int(category.max()) + 1
     )
     figure = Figure(panel.x + panel.width + 8, TOP + panel.height + 8, (panel,))
-    return svg(figure, title=title, palette=LIGHT, labels_up_to=MOST_LABELS)
+    return svg(figure, title=title, palette=palette, labels_up_to=MOST_LABELS)
