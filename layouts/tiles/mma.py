@@ -186,7 +186,7 @@ class TiledMMA:
 
     def _repr_html_(self) -> str:
         """How a notebook shows it: A, B and C."""
-        drawn = "".join(f"<td style='vertical-align:top'>{op._repr_svg_()}</td>" for op in (self.a, self.b, self.c))
+        drawn = "".join(f"<td valign='top'>{op._repr_svg_()}</td>" for op in (self.a, self.b, self.c))
         return f"<table><tr>{drawn}</tr></table>"
 
     def thrfrg(self, name: str, extents: tuple[int, int]) -> CuteLayout:

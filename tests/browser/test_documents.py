@@ -58,10 +58,17 @@ def test_a_stride_and_its_arrow_light_each_other(open_page: Open) -> None:
     page = open_page("/smem", wait=False)
     arrows = page.locator("g[data-stride=sbo]")
     expect(arrows).to_have_count(2)  # in the tile and in memory
-    page.locator("tr[data-stride=sbo]").focus()
+    page.locator(".card[data-stride=sbo]").focus()
     expect(page.locator("g[data-stride=sbo].lit")).to_have_count(2)
-    page.locator("tr[data-stride=lbo]").focus()
+    page.locator(".card[data-stride=lbo]").focus()
     expect(page.locator("g[data-stride=sbo].lit")).to_have_count(0)
+    arrows.last.scroll_into_view_if_needed()
+    x, y = arrows.last.locator("path").first.evaluate(
+        """(path) => { const at = path.getPointAtLength(path.getTotalLength() / 2).matrixTransform(path.getScreenCTM());
+        return [at.x, at.y]; }"""
+    )
+    page.mouse.move(x, y)
+    expect(page.locator(".card[data-stride=sbo]")).to_have_class(re.compile(r"\blit\b"))
 
 
 @pytest.mark.parametrize("width", [1000, 1440])

@@ -109,6 +109,8 @@ def test_url_restores_everything(open_page: Any) -> None:
         "pin": "d:8,3",
         "product": 0,
         "view": "",
+        "a_major": "K",
+        "b_major": "K",
     }
     assert json.loads(page.get_attribute("#stage", "data-lit"))["thread"] == find(M16).operand("d").owner(8, 3)[0][0]
     page.select_option("select[name=colour]", "register")
@@ -335,7 +337,7 @@ def test_b_of_wgmma_is_its_tile_and_opens_its_descriptor(open_page: Any) -> None
     tile = Tile(16, "K", mode("128B"), 256, 64)
     offsets = page.locator(".mat[data-panel=b] svg .labels text").nth(9).locator("tspan").all_text_contents()
     assert [int(at) for at in offsets] == [int(tile.address(n, 9)) for n in range(32)]
-    page.click(".mat[data-panel=b] figcaption a")
+    page.click(".mat[data-panel=b] figcaption > a")
     assert f"/descriptor/wgmma/{tile.descriptor()}" in page.url and "operand=b" in page.url
     expect(page.locator("main")).to_contain_text("256")
 

@@ -158,7 +158,7 @@ def test_a_field_reads_the_numbers_the_server_reads(open_page: Any) -> None:
         assert Descriptor(bits_of(page)).lbo_bytes == amount, text
     for text in ("", "0o20", "1e2", "-16", "0x", "1__6", "１６", "sixteen"):
         page.fill("[name=lbo_bytes]", text)
-        expect(page.locator("#field-note")).to_contain_text(f"LBO bytes 29–16 is '{text}': a whole number")
+        expect(page.locator("#field-note")).to_contain_text(f"LBO, bytes [29:16] is '{text}': a whole number")
         assert Descriptor(bits_of(page)).lbo_bytes == 48
 
 
