@@ -32,7 +32,7 @@ def log2(count: int) -> int:
     return count.bit_length() - 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Linear:
     """bases: name of an index (register, lane, warp, block, offset) → a basis a bit, lowest first; sizes: of each axis;
     order: the axes as they grow, fastest first.

@@ -29,7 +29,7 @@ def _bad(message: str, hint: str, field: str = "text") -> LayoutError:
     return LayoutError("bad_triton", message, hint, field)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Read:
     """The parameters of one layout, each asked for with what it must be."""
 

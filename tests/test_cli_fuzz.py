@@ -16,6 +16,7 @@ from app import cli
 
 MMA = "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"
 WGMMA = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"
+BLOCKED = "#ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>"
 # verb → words that make it work; a hostile word then replaces one of them or stands behind an option
 WORKS: dict[tuple[str, ...], list[str]] = {
     ("list",): ["--family", "movmatrix"],
@@ -24,6 +25,19 @@ WORKS: dict[tuple[str, ...], list[str]] = {
     ("kernel",): [MMA],
     ("chain",): [MMA, "a"],
     ("read",): ["pyproject.toml"],
+    ("check",): ["tests/cpp.py"],
+    ("dump", "verify"): ["CHANGELOG.md", "--descriptor", "0x4000004000010040", "--instruction", WGMMA],
+    ("tiles", "mma"): [MMA],
+    ("tiles", "chain"): [
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+        "--tile",
+        "16,16,16",
+        "--second-tile",
+        "16,8,16",
+    ],
+    ("tiles", "copy"): ["universal", "--tile", "32x8", "--bits", "16", "--thr", "(32,1)", "--val", "(1,8)"],
+    ("tiles", "tv"): ["((4,8),2):((16,1),8)", "--tile", "8x8"],
+    ("tiles", "triton"): [BLOCKED, "--shape", "32x32"],
     ("banks",): ["ldmatrix.x1"],
     ("descriptor", "decode"): ["0x4000004000010100"],
     ("descriptor", "encode"): ["--sbo-bytes", "1024"],

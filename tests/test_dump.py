@@ -247,7 +247,26 @@ class Trap:
 
 
 F = np.zeros((64, 16), np.float16)
+
+
+def headed(text: str, version: bytes = b"\x01\x00") -> bytes:
+    """A .npy file with a header that somebody made."""
+    return b"\x93NUMPY" + version + len(text).to_bytes(2, "little") + text.encode() + bytes(64)
+
+
+MADE = tuple(
+    ("dump", headed(text, version), "header")
+    for text, version in (
+        ("{", b"\x01\x00"), ("{'descr': (), 'fortran_order': False, 'shape': (4,)}", b"\x01\x00"),
+        ("{'descr': ('<f4',), 'fortran_order': False, 'shape': (4,)}", b"\x01\x00"),
+        ("{'descr': '|V0', 'fortran_order': False, 'shape': (4,)}", b"\x01\x00"),
+        ("{'descr': ('<u2', (2,)), 'fortran_order': False, 'shape': (4,)}", b"\x01\x00"),
+        (f"{{'descr': '<f2', 'fortran_order': False, 'shape': ({'9' * 40},)}}", b"\x01\x00"),
+        ("{'descr': '<f2', 'fortran_order': False, 'shape': (4,)}", b"\x09\x00"),
+    )
+)  # fmt: skip
 WRONG = (
+    *MADE,
     ("dump", b"", "empty"), ("dump", b"x" * (engine.MOST_FILE + 1), "At most"),
     ("dump", bytes(engine.MOST_DUMP + 8), "At most"), ("dump", npy(F)[:-4], "truncated"),
     ("dump", npy(F) + b"1234", "longer"), ("dump", npy(F)[:20], "header"),

@@ -259,3 +259,23 @@ def test_tiles_are_drawn_where_they_are_small(client: TestClient, text: str, fir
     page = client.get("/read", params={"text": text}).text
     assert page.count('class="scroll tilemap"') == count
     assert first in page and ("names no shape" in page) == text.startswith("#ttg")
+
+
+@pytest.mark.parametrize(
+    "text, word",
+    [
+        ("lo=00010040 hi=40000040", "0x4000004000010040"),
+        ("lo: 0x00010040 hi: 0x40000040", "0x4000004000010040"),
+        ("desc hi 40000040 lo 00010040", "0x4000004000010040"),
+        ("lo=65600 hi=1073741888", "0x4000004000010040"),
+    ],
+)
+def test_halves_as_printf_writes_them(text: str, word: str) -> None:
+    (found,) = [one for one in reader.read(text).found if one.kind == "descriptor"]
+    assert found.facts["word"] == word
+
+
+def test_a_refused_address_says_why_whatever_else_it_holds(client: TestClient) -> None:
+    for query in ({"z": "@@"}, {"z": "@@", "major.a": "K"}):
+        answer = client.get("/read", params=query)
+        assert answer.status_code == 422 and 'role="alert"' in answer.text

@@ -10,6 +10,7 @@ import pytest
 from app.read import reading
 from layouts import reader
 from layouts.errors import LayoutError
+from layouts.workbench import bench
 
 # What people paste by mistake, and what else of a machine's output looks like a word, a layout or code: the table of
 # confusions. Each is unknown, or a page.
@@ -149,6 +150,37 @@ def test_random_text_is_nothing() -> None:
     for _ in range(400):
         text = "".join(choose.choice(alphabet) for _ in range(choose.randrange(20, 200)))
         assert {one.kind for one in reader.read(text).found} == set(), text
+
+
+# Texts of nearly 64 KiB whose long run of one thing a pattern might try from each of its places.
+RUNS = (
+    "a" * 60000 + "     (2,2):(1,2)",
+    f"Tiler_MN: x{' ' * 60000}y",
+    f"ThrLayoutVMNK: x{' ' * 60000}y",
+    f"make_tiled_mma(x{' ' * 60000}",
+    "\n" * 64000,
+    f"i64 ={' ' * 64000}",
+    f"constant{' ' * 60000}",
+    f"lo{' ' * 60000}",
+    f"desc{' ' * 60000}x",
+    f"a: {'b ' * 30000}",
+    f'asm("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {{%0}}, {"1" * 6000}, %5, 1,1,1,0,0;" : "+f"(a) : "l"(b))',
+)
+
+
+@pytest.mark.parametrize("text", RUNS, ids=lambda text: text[:12].split("\n")[0])
+def test_a_long_run_is_read_by_the_reader_and_the_workbench(text: str) -> None:
+    assert not {one.kind for one in reader.read(text).found} & {"tiled_mma", "tiled_copy", "descriptor"}
+    assert bench(text).verdict == "unknown"
+
+
+def test_a_text_that_is_asked_for_often_stays_readable() -> None:
+    """What a text costs is counted anew each time."""
+    text = "#ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>" * 8
+    first = [one.kind for one in reader.read(text).found]
+    assert "triton" in first
+    for _ in range(150):
+        assert [one.kind for one in reader.read(text).found] == first
 
 
 @pytest.mark.parametrize("piece", PIECES)

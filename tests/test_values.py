@@ -13,6 +13,7 @@ import pytest
 import layouts
 
 STATE = {"Frame", "Found", "Parts", "Cell", "Record", "Object", "Array"}  # of the code that is being evaluated
+READING = {"layouts.reader.terms.Text"}  # a text while it is read: how many of its steps are taken
 OPEN = {"Family", "Side", "Described"}  # rows with defaults of their own; bases of rows that hold cached properties
 
 
@@ -29,6 +30,8 @@ def types() -> Iterator[type]:
 @pytest.mark.parametrize("kind", list(types()), ids=lambda kind: getattr(kind, "__qualname__", str(kind)))
 def test_a_value_does_not_change(kind: type) -> None:
     if kind.__module__.startswith("layouts.reader.code.") and kind.__name__ in STATE:
+        return
+    if f"{kind.__module__}.{kind.__name__}" in READING:
         return
     assert kind.__dataclass_params__.frozen  # type: ignore[attr-defined]
     if kind.__name__ not in OPEN and not any(

@@ -39,7 +39,7 @@ WORD = "0x4000004004000101"
 PAGES = (
     "/instructions", "/favicon.ico",
     "/kernel/wgmma.mma_async.m64n32k16.f32.f16.f16", "/smem/atoms",
-    "/", "/?q=bf16", "/read?text=LDSM", "/instructions?q=bf16&part=rows",
+    "/", "/?q=bf16", "/read?text=LDSM", "/read.json?text=LDSM", "/instructions?q=bf16&part=rows",
     f"/go?ptx={M16}", "/docs", "/help", f"/i/{M16}", f"/i/{M16}/a.svg", f"/i/{M16}.json",
     f"/i/{M16}.cu", "/smem", "/smem.svg", "/descriptor",
     "/descriptor/wgmma", f"/descriptor/wgmma/{WORD}", f"/descriptor/wgmma/{WORD}.svg", "/chain", "/banks", "/diagram",

@@ -84,9 +84,11 @@ def tiles(kind: str, facts: Mapping[str, Any]) -> Tiles:
         if kind == "tiled_copy" and None not in (body.get("thr_layout"), body.get("val_layout"), body.get("tile")):
             names = ("bits", "element_bits", "thr_layout", "val_layout", "tile")
             copy = tiled_copy(body.get("atom") or "universal", **{n: body[n] for n in names if n in body})
+            if max(copy.tile) > MOST_SIDE:
+                return Tiles(())
             side, title = copy.source, f"{copy.tile[0]} × {copy.tile[1]}"
             picture = tile_svg(side.rows, side.cols, copy.tile, title, palette=None)
-            return Tiles((("Source", picture),) if max(copy.tile) <= MOST_SIDE else ())
+            return Tiles((("Source", picture),))
         if kind == "triton":
             shape = body.get("shape")
             layout = triton_layout(body["text"], shape or list(OVER), body.get("element_bits") or 16)

@@ -78,7 +78,7 @@ def _read(request: Request, query: dict[str, str]) -> Response:
         if given and error.field in given:
             made = bench.of(text, {k: v for k, v in given.items() if k != error.field})
     if made is None:
-        return _answered(request, text, error if not given else None)
+        return _answered(request, text, error)
     told = bench.facts(made, text, given)
     owned = [one.descriptor for one in made.operands]
     shown = sorted(zip(told.operands, owned, strict=True), key=lambda one: one[0].verdict != "mismatch")

@@ -23,7 +23,7 @@ Atom = Annotated[
 
 class Repeated(Closed):
     atom: Atom
-    atom_layout: CuteText | list[int] = Field(
+    atom_layout: CuteText | list[int] | None = Field(
         default="(1,1,1)", description="AtomLayoutMNK: how many atoms stand side by side.", examples=["(2,2,1)"]
     )
     permutation: CuteText | None = Field(

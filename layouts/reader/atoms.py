@@ -12,7 +12,7 @@ from typing import Any
 
 from layouts import catalog
 from layouts.errors import LayoutError
-from layouts.instruction import WARPGROUP, Instruction
+from layouts.instruction import WARPGROUP, Instruction, Place
 from layouts.reader import cutlass, terms
 from layouts.reader.terms import Term, Text
 from layouts.role import Verb
@@ -218,7 +218,7 @@ def _moved(text: Text, value: Term) -> Atom | None:
         i
         for i in catalog.instructions()
         if i.family.verb is verb
-        and i.syntax.opcode in ("ldmatrix", "stmatrix")
+        and i.family.memory is Place.ROWS
         and i.shape == shape
         and (count is None or i.counts.get("x", 1) == count)
         and ("trans" in i.modifiers) == (trans or (rows, cols) in ((16, 16), (16, 8)))

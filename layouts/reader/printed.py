@@ -14,22 +14,23 @@ from layouts.reader.found import Found
 _MOST = 16  # words of one text
 _WORD = (1 << 64) - 1
 _LONG = r"(?:0[xX][0-9a-fA-F]{1,16}|-\d{10,19}|\d{10,20})(?:[uU]?[lL]{0,2})\b"
-_HALF = r"(?:0[xX][0-9a-fA-F]{1,8}|\d{1,10})[uU]?\b"
+_HALF = r"(?:0[xX][0-9a-fA-F]{1,8}|[0-9a-fA-F]{8}|\d{1,10})[uU]?\b"
 _LABEL = r"\w{0,32}(?:desc|Desc|DESC)\w{0,32}(?:\[[^\]\n]{0,12}\])?(?:\s+\w{1,12}){0,2}"
 _LABELLED = re.compile(rf"(?<![\w.])(?P<name>{_LABEL})\s*(?:[:=]|is|->)\s*(?P<word>{_LONG}|[0-9a-fA-F]{{16}}\b)")
-_SHOWN = re.compile(rf"^\s*\$\d+\s*=\s*(?P<word>{_LONG})\s*$", re.M)
+_SHOWN = re.compile(rf"^[ \t]*\$\d{{1,6}}[ \t]*=[ \t]*(?P<word>{_LONG})[ \t]*$", re.M)
 _EXAMINED = re.compile(
-    r"^\s*0x[0-9a-fA-F]{4,16}(?:\s*<[^>\n]*>)?:\s+(?:(?P<word>0x[0-9a-fA-F]{9,16})|(?P<lo>0x[0-9a-fA-F]{1,8})\s+"
-    r"(?P<hi>0x[0-9a-fA-F]{1,8}))\s*$",
+    r"^[ \t]*0x[0-9a-fA-F]{4,16}(?:[ \t]*<[^>\n]{0,200}>)?:[ \t]+(?:(?P<word>0x[0-9a-fA-F]{9,16})|"
+    r"(?P<lo>0x[0-9a-fA-F]{1,8})[ \t]+"
+    r"(?P<hi>0x[0-9a-fA-F]{1,8}))[ \t]*$",
     re.M,
 )
 _HALVES = re.compile(
-    rf"(?<![A-Za-z])(?P<first>lo|low|hi|high|\.x|\.y)\b\s*[:= (]\s*(?P<one>{_HALF})\)?[\s,;|]{{1,4}}"
-    rf"(?:\w*(?:desc|Desc)\w*\s*[._]?)?(?P<second>lo|low|hi|high|\.x|\.y)\b\s*[:= (]\s*(?P<two>{_HALF})",
+    rf"(?<![A-Za-z])(?P<first>lo|low|hi|high|\.x|\.y)\b\s{{0,8}}[:= (]\s{{0,8}}(?P<one>{_HALF})\)?[\s,;|]{{1,4}}"
+    rf"(?:\w*(?:desc|Desc)\w*\s*[._]?)?(?P<second>lo|low|hi|high|\.x|\.y)\b\s{{0,8}}[:= (]\s{{0,8}}(?P<two>{_HALF})",
     re.I,
 )
 _CONSTANT = re.compile(
-    r"(?:constant\s*\(?|=\s*)\s*(?P<word>-?\d{10,20})(?=\s*:\s*i64|\s*,|\s*\))|\bi64\s+(?P<llvm>-?\d{10,20})\b"
+    r"(?:constant\s{0,8}\(?|=)\s{0,8}(?P<word>-?\d{10,20})(?=\s*:\s*i64|\s*,|\s*\))|\bi64\s+(?P<llvm>-?\d{10,20})\b"
 )
 _SIGNED = re.compile(r"\s*(?P<word>-\d{10,19}|\d{17,20})(?:[uU]?[lL]{0,2})\s*;?\s*")
 _FIELD = re.compile(
@@ -71,7 +72,7 @@ def read(text: str) -> tuple[Found, ...]:
     for name, word in _words(text):
         if word not in words and len(words) < _MOST:
             words[word] = name
-    block = {match[1][:5]: int(match[2], 0) for match in _FIELD.finditer(text)}
+    block = {match[1][:5]: _number(match[2]) for match in _FIELD.finditer(text)}
     notices: tuple[str, ...] = ()
     if len(block) >= 3:
         built = sum(value << _PLACES[name] for name, value in block.items()) & _WORD
@@ -103,7 +104,10 @@ def _words(text: str) -> Iterator[tuple[str, int]]:
         first, second = match["first"].lower().strip("."), match["second"].lower().strip(".")
         low = {"lo": 0, "low": 0, "x": 0, "hi": 1, "high": 1, "y": 1}
         if low[first] != low[second]:
-            one, two = int(match["one"].rstrip("uU"), 0), int(match["two"].rstrip("uU"), 0)
+            bare = not any(match[n][:2].lower() == "0x" for n in ("one", "two")) and any(
+                match[n][0] == "0" and len(match[n]) == 8 for n in ("one", "two")
+            )  # %08x
+            one, two = (int(match[n], 16) if bare else _number(match[n].rstrip("uU")) for n in ("one", "two"))
             yield "", (one | two << 32 if low[first] == 0 else two | one << 32) & _WORD
     for match in _SHOWN.finditer(text):
         shown = _value(match["word"])
@@ -119,11 +123,16 @@ def _words(text: str) -> Iterator[tuple[str, int]]:
             yield "", word
 
 
+def _number(spelled: str) -> int:
+    """A number as printf writes it: 0x… or decimal, with zeros before it."""
+    return int(spelled, 16 if spelled[:2].lower() == "0x" else 10)
+
+
 def _value(spelled: str, bare: bool = False) -> int | None:
     spelled = re.sub(r"[uUlL]+$", "", spelled)
     if bare and re.fullmatch(r"[0-9a-fA-F]{16}", spelled):
         return int(spelled, 16)
-    value = int(spelled, 0) if spelled[:2].lower() == "0x" else int(spelled)
+    value = _number(spelled)
     return value & _WORD if -(1 << 63) <= value <= _WORD else None
 
 

@@ -27,7 +27,7 @@ _TOKENS = r"""(?P<blank>\s+|//[^\n]*|/\*.*?\*/|\#[ \t][^\n]*|\\\n)
     |(?P<mark>::|<<|->|:\+|==|!=|&&|\|\||[<>()\[\]{},=:+\-*/%.?;&|!])"""
 _TOKEN = re.compile(_TOKENS, re.X | re.S)
 _PYTHON_TOKEN = re.compile(_TOKENS.replace("|//[^\\n]*", "").replace("(?P<mark>", "(?P<mark>//|"), re.X | re.S)
-_NOT_PYTHON = re.compile(r";|::|#t|%\w|^\s*//|\b(?:auto|using|template)\b", re.M)
+_NOT_PYTHON = re.compile(r";|::|#t|%\w|^[ \t]*//|\b(?:auto|using|template)\b", re.M)
 _SKIPPED = frozenset(
     "typename const constexpr static template struct class auto decltype inline using volatile public return".split()
 )
@@ -77,19 +77,11 @@ class Text:
     steps: int = 0
     looked: dict[tuple[str, int], Value] = field(default_factory=dict)
     token: re.Pattern[str] = _TOKEN
-    _defined: dict[str, list[tuple[int, int, bool]]] | None = None
 
     @property
     def defined(self) -> dict[str, list[tuple[int, int, bool]]]:
         """Name → (where it is defined, where its value begins, whether that is a type behind typedef)."""
-        if self._defined is None:
-            found: dict[str, list[tuple[int, int, bool]]] = {}
-            for match in _DEFINED.finditer(self.text):
-                found.setdefault(match[1] or match[2], []).append((match.start(), match.end(), False))
-            for match in _DECLARED.finditer(self.text):
-                found.setdefault(match[2], []).append((match.start(2), match.start(1), True))
-            self._defined = found
-        return self._defined
+        return _definitions(self.text)
 
     def term(self, start: int, alone: bool = False) -> Value:
         """What begins at a place; None where nothing readable does. alone: a name with its brackets, no arithmetic."""
@@ -157,7 +149,8 @@ class Text:
 
 # `using X = …`, `X = …` at the start of a statement, X of `auto X = …` and `constexpr int X = …`; #define X …
 _DEFINED = re.compile(
-    r"(?:(?<=[\n;{}(,:])|(?<=^)|(?<=[\w>&*]\s)|(?<=\s\s))\s*(?<![\w.])(\#?[A-Za-z_]\w*)\s*(?::\s*[\w.\[\], ]+)?=(?![=])"
+    r"(?:(?<=[\n;{}(,:])|(?<=^)|(?<=[\w>&*]\s)|(?<=\s\s))\s{0,80}(?<![\w.])(\#?[A-Za-z_]\w*)\s{0,80}"
+    r"(?::\s{0,8}[\w.\[\], ]{1,200})?=(?![=])"
     r"|\#\s*define\s+([A-Za-z_]\w*)[ \t]+(?=\S)"
 )
 _DECLARED = re.compile(r"\btypedef\s+([^;\n]{1,400}?)\s+([A-Za-z_]\w*)\s*;")
@@ -423,8 +416,17 @@ class _Reader:
 
 
 @lru_cache(maxsize=8)
+def _definitions(text: str) -> dict[str, list[tuple[int, int, bool]]]:
+    found: dict[str, list[tuple[int, int, bool]]] = {}
+    for match in _DEFINED.finditer(text):
+        found.setdefault(match[1] or match[2], []).append((match.start(), match.end(), False))
+    for match in _DECLARED.finditer(text):
+        found.setdefault(match[2], []).append((match.start(2), match.start(1), True))
+    return found
+
+
 def of(text: str) -> Text:
-    """A text as a place to look names up."""
+    """A text as a place to look names up, with steps of its own."""
     return Text(text, token=_TOKEN if _NOT_PYTHON.search(text) else _PYTHON_TOKEN)
 
 

@@ -23,7 +23,7 @@ _MADE = re.compile(
 _HEAD = re.compile(r"Tiler[ _]?MN\s*:", re.I)
 _FIELD = re.compile(
     r"(?P<name>Tiler[ _]?MN|TiledLayout_TV|TV[ _]Layout[ _]tiled|Thr[ _]?ID|ValLayout(?:Src|Dst)"
-    r"|TV[ _]Layout[ _](?:Src|Dst)|Value[ _]?Type)\s*:[ \t]*(?P<value>[^\n]+?)\s*(?=$|\n|//|#|(?<=\))\s)",
+    r"|TV[ _]Layout[ _](?:Src|Dst)|Value[ _]?Type)\s*:[ \t]*(?P<value>[^\n]{1,600}?)\s{0,40}(?=$|\n|//|#|(?<=\))\s)",
     re.I,
 )
 _PRINTED_BITS = {"f64": 64, "f32": 32, "tf32": 32, "i32": 32, "f16": 16, "bf16": 16, "i16": 16, "i8": 8, "ui8": 8}

@@ -25,7 +25,7 @@ _MADE = re.compile(
 _HEAD = re.compile(r"(?:Thr[ _]?Layout[ _]?VMNK|Permutation[ _]?MNK)\s*:", re.I)
 _FIELD = re.compile(
     r"(?P<name>Thr[ _]?Layout[ _]?VMNK|Permutation[ _]?MNK|Thr[ _]?ID|Shape[ _]?MNK|Layout(?P<cpp>[ABC])_TV"
-    r"|TV[ _]?Layout[ _]?(?P<py>[ABC])\b(?!\s*tiled))\s*:[ \t]*(?P<value>[^\n]+?)\s*(?=$|\n|//|#|(?<=\))\s)",
+    r"|TV[ _]?Layout[ _]?(?P<py>[ABC])\b(?!\s*tiled))\s*:[ \t]*(?P<value>[^\n]{1,600}?)\s{0,40}(?=$|\n|//|#|(?<=\))\s)",
     re.I,
 )
 _MOST_MADE = 8  # of one text

@@ -26,7 +26,7 @@ HINT = "A PTX text or a CUTLASS name: mma.m16n8k16.row.col.f32.f16.f16.f32, SM80
 DIMS = {"a": "mk", "b": "nk", "c": "mn"}  # rows and columns of CuTe's tensors, as sizes of the instruction
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Atom:
     """One MMA atom. threads: the thread layout (CuTe's ThrID); layouts: operand → thread-value layout; shared: the
     operands that shared memory holds; registers: operand → registers of a thread.

@@ -39,7 +39,7 @@ _UNIVERSAL = re.compile(
 _ASYNC = re.compile(r"(?:SM80_CP_ASYNC_CACHE(?:ALWAYS|GLOBAL)(?:_ZFILL)?)(?:\s*<\s*(?:cute::)?uint(\d+)_t\s*>)?")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class CopyAtom:
     """One copy atom: the bits of (thread, value) at source, destination and in the reference order (CuTe's SrcLayout,
     DstLayout, RefLayout).

@@ -25,7 +25,7 @@ SECTOR_BYTES, LANES, WIDEST_BITS = 32, 32, 128
 SIDES = ("source", "destination")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class SharedSide:
     """The side of a TiledCopy that shared memory is on.
 
@@ -154,7 +154,7 @@ def vector(address: Longs, element_bits: int, access: int) -> tuple[int, str]:
     return best * element_bits, f"The atom moves {access} value{'s' * (access != 1)} of {element_bits} bits at once."
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Sectors:
     """What a warp's accesses to global memory touch: sectors of 32 bytes, and the least that hold as many bytes."""
 

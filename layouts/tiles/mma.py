@@ -399,7 +399,7 @@ def _threads_fit(made: TiledMMA) -> None:
 # the accumulator of one product as A of the next ----------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Chained:
     """Whether C of one TiledMMA is A of the next in registers.
 

@@ -21,7 +21,7 @@ from layouts.tiles.mma import MOST_SIZE, MOST_VALUES
 Ints = NDArray[np.int32]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class TV:
     """A thread-value layout over a tile: rows and cols are int32 [threads, values].
 

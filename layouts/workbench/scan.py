@@ -22,7 +22,7 @@ _ATOM = re.compile(r"\bSM90_\w+(?:\s*<[^<>;]{0,200}>)?|\bMMA_\d+x\d+x\d+_\w+(?:\
 _MAJOR = re.compile(r"\bMajor::(K|MN)\b")
 _WORD = re.compile(
     r"(?P<label>(?:(?!an?[ \t])[A-Za-z_][\w.]{0,24}[ \t]){0,2}[A-Za-z_][\w.\[\]()]{0,40})"
-    r"(?P<between>[ \t]*(?:[:=]|->|is)[ \t]*)"
+    r"(?P<between>[ \t]{0,40}(?:[:=]|->|is)[ \t]{0,40})"
     r"(?P<word>0[xX][0-9a-fA-F]{9,16}|-?\d{11,20})(?![\w.])"
 )
 _LABELS = re.compile(r"desc|word", re.I)
@@ -182,7 +182,7 @@ def layouts(text: str) -> Iterator[Layout]:
             continue
         found += 1
         line = text.rfind("\n", 0, match.start()) + 1
-        label = _NAME.search(text[line : match.start()])
+        label = _NAME.search(text[max(line, match.start() - 80) : match.start()])
         yield _layout(one, spelled, label[0] if label else "", (match.start(), match.start() + len(spelled)))
 
 

@@ -109,16 +109,29 @@ def of_assembled(ran: Iterable[Assembled], told: tuple[Mention, ...]) -> list[Us
 
 def _operand(one: Assembled, argument: str) -> tuple[Int | None, Span]:
     """What %3 or %[name] of an asm statement is given, or a number that stands there."""
-    if argument.isdecimal():
+    if len(argument) < 20 and argument.isdecimal():
         return Int(int(argument)), one.span
-    found = re.fullmatch(r"%(?:(\d+)|\[(\w+)\])", argument)
+    found = re.fullmatch(r"%(?:(\d{1,4})|\[(\w+)\])", argument)
     if not found:
         return None, one.span
-    at = int(found[1]) if found[1] else one.names.index(found[2]) if found[2] in one.names else len(one.given)
+    at = (
+        int(found[1]) - _left_out(one)
+        if found[1]
+        else one.names.index(found[2])
+        if found[2] in one.names
+        else len(one.given)
+    )
     if at >= len(one.given):
         return None, one.span
     _, value, span = one.given[at]
     return value, span
+
+
+def _left_out(one: Assembled) -> int:
+    """How many outputs a text leaves out of an asm statement, as people do who paste one: %33 of three operands that
+    are there is the last of 34."""
+    most = max((int(n) for n in re.findall(r"%(\d{1,4})\b", one.text)), default=-1)
+    return max(0, most + 1 - len(one.given))
 
 
 def _is_word(value: Int) -> bool:

@@ -282,7 +282,7 @@ class _Making:
     def _piece_of(self, found: list[judge.Turn]) -> int:
         """The piece of the descriptor that a turn has."""
         given = found[0].given
-        if found[0].use.of == "printed":
+        if found[0].use.site[0] == "word":
             return self.printed_pieces[scan.plain_label(given.name)]
         upper = given.value.const >> 16
         names = set(uses.names(given.value))

@@ -16,7 +16,7 @@ from layouts import catalog, reader
 from tests import reader_corpus
 from tests.bench import load
 from tests.test_reader_code import CASES
-from tests.test_reader_confusions import NOTHING, PIECES
+from tests.test_reader_confusions import NOTHING, PIECES, RUNS
 
 HEADING = "## What the reader knows"
 MOST_MS = 200
@@ -51,6 +51,7 @@ def accuracy() -> list[str]:
 def slowest() -> str:
     """The processor time of the slowest of many texts of 64 KiB."""
     texts = [(piece * reader.LONGEST)[: reader.LONGEST] for piece in PIECES]
+    texts += RUNS
     texts.append("\n".join(f'asm("{i.ptx} {{%0}};");' for i in catalog.instructions())[: reader.LONGEST])
     texts.append(("HMMA.16816.F32 R4, R8, R10, R4 ;\n" * 2000)[: reader.LONGEST])
     took = []
