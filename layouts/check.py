@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import combinations
 
 from layouts import causes
 from layouts.errors import LayoutError
@@ -22,7 +23,8 @@ from layouts.workbench.whole import LONGEST
 __all__ = ["LONGEST", "Checked", "Finding", "Open", "check", "title"]
 
 Span = tuple[int, int]
-MOST_VARIED = 16  # other choices of assumed values that are tried for one text
+MOST_VARIED = 16  # other choices of assumed values that are tried for one mismatch; with more it is open
+MOST_PAIRS = 24  # pairs of them that are tried together
 APART = 4096  # bytes that an assumed address or stride is moved by, to see whether a mismatch depends on it
 _SAME = {"bytes_not_shifted": "not_shifted"}  # the verifier's cause → C's pitfall that says the same of the code
 WARNINGS = frozenset(("reserved_bits",))  # the hardware ignores them
@@ -32,14 +34,17 @@ TITLES = {  # what the code itself does wrong; the verifier's causes have theirs
     "reserved_bits": "Reserved bits of the descriptor are set",
     "shift_too_far": "A shift is wider than its type",
     "tma_box": "A box of the tensor map is too large",
+    "tma_box_bytes": "A box of the tensor map holds too many bytes",
     "tma_dim": "A dimension of the tensor map is out of range",
     "tma_element_stride": "An element stride of the tensor map is out of range",
     "tma_inner_box": "The inner box is no multiple of 16 bytes",
     "tma_inner_over_swizzle": "The inner box is wider than the swizzle",
     "tma_inner_under_swizzle": "The inner box is narrower than the swizzle",
+    "tma_inner_stride": "The innermost stride of the tensor map is not 1",
     "tma_rank": "The tensor map has too many dimensions",
-    "tma_stride": "A stride of the tensor map is no multiple of 16 bytes",
+    "tma_stride": "A stride of the tensor map is no multiple of 16 bytes, or out of range",
     "tma_stride_in_elements": "A stride of the tensor map counts elements",
+    "tma_swizzle": "The swizzle of the tensor map is none that there is",
     "uninitialised": "Bits are set in an uninitialised descriptor",
     "unknown_swizzle": "The swizzle code is reserved",
 }
@@ -183,29 +188,46 @@ def _doubt(text: str, made: Bench, one: Operand, wrong: Step) -> str:
         stores = [n for n, piece in enumerate(made.pieces) if piece.kind in ("tensor_map", "layout")]
         if len(stores) < len(made.operands):
             return f"nothing says that {name.upper()} is stored as {one.stored_why}."
-    for key, value, why in _choices(made, one):
-        try:
-            again = bench(text, {key: value})
-        except LayoutError:
-            continue
-        same = next((o for o in again.operands if o.name == name and o.descriptor == one.descriptor), None)
-        first = same.first_wrong if same else None
-        if first is None or (key.startswith("panel.") and (first.word, first.expected) != (wrong.word, wrong.expected)):
+    assumed = list(_assumed(made, one))
+    tried = assumed[:MOST_VARIED]
+    for key, value, why in (*tried, *_stores(made, one)):
+        if _mended(text, {key: value}, one, wrong):
             return f"that rests on {why}."
+    if len(assumed) > MOST_VARIED:
+        return f"{len(assumed)} other choices of assumed values would have to be tried, more than {MOST_VARIED}."
+    pairs = [(left, right) for left, right in combinations(tried, 2) if left[0] != right[0]]
+    for left, right in pairs[:MOST_PAIRS]:
+        if _mended(text, {left[0]: left[1], right[0]: right[1]}, one, wrong):
+            return f"that rests on {left[2]} and {right[2]}."
+    if len(pairs) > MOST_PAIRS:
+        return f"{len(pairs)} pairs of assumed values would have to be tried, more than {MOST_PAIRS}."
     return ""
 
 
-def _choices(made: Bench, one: Operand) -> Iterator[tuple[str, str, str]]:
-    """(key, another value, what is assumed) of everything that a mismatch could rest on."""
-    count = 0
+def _mended(text: str, chosen: dict[str, str], one: Operand, wrong: Step) -> bool:
+    """Whether a mismatch goes with other choices of assumed values; of a panel, also whether it becomes another."""
+    try:
+        again = bench(text, chosen)
+    except LayoutError:
+        return False
+    same = next((o for o in again.operands if o.name == one.name and o.descriptor == one.descriptor), None)
+    first = same.first_wrong if same else None
+    panel = any(key.startswith("panel.") for key in chosen)
+    return first is None or (panel and (first.word, first.expected) != (wrong.word, wrong.expected))
+
+
+def _assumed(made: Bench, one: Operand) -> Iterator[tuple[str, str, str]]:
+    """(key, another value, what is assumed) of every assumed value that a mismatch could rest on."""
     for assumed in made.assumed:
         about = assumed.key.partition(".")[2]
         if assumed.key.partition(".")[0] in ("major", "inner", "panel", "base") and about != one.name:
             continue
         for value in _others(assumed):
-            count += 1
-            if count <= MOST_VARIED:
-                yield assumed.key, value, f"{assumed.label} being {assumed.value} ({assumed.why})"
+            yield assumed.key, value, f"{assumed.label} being {assumed.value} ({assumed.why})"
+
+
+def _stores(made: Bench, one: Operand) -> Iterator[tuple[str, str, str]]:
+    """The same of the map or layout that stores an operand, where nothing in the text names it."""
     if one.storage is not None and "(it is named" not in one.stored_why:
         for n, piece in enumerate(made.pieces):
             if piece.kind in ("tensor_map", "layout") and n != one.storage:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from math import gcd
 from typing import Any
 
@@ -26,6 +27,7 @@ from layouts.swizzle import MODES, Mode
 ABSENT, SEVERAL = -1, -2  # in place of an address
 MOST_COPIES = 4  # of one tile that are told apart
 MOST_ANCHORS = 1024  # that strides are worked out from; all are checked
+MOST_TRIED = 64  # different storages that are held against the whole tile
 LEAST_SHARE = 0.5  # of a tile's elements that a layout explains
 Chunks = NDArray[np.int64]
 
@@ -79,7 +81,7 @@ def search(image: Image, tile: Bits, bits: int, word: Descriptor) -> list[Fit]:
         (_standard(image, tile.shape, bits, word), False),
     ):  # fmt: skip
         made: dict[bytes, Fit] = {}
-        for spec, major in candidates:
+        for spec, major in islice(_unique(candidates), MOST_TRIED):
             fit = _fitted(image, tile, bits, spec, major)
             if fit is not None:
                 made.setdefault(_where(fit.stored, tile.shape).tobytes(), replace(fit, determined=determined))
@@ -87,6 +89,16 @@ def search(image: Image, tile: Bits, bits: int, word: Descriptor) -> list[Fit]:
             most = max(fit.matched for fit in made.values())
             return [fit for fit in made.values() if fit.matched == most]
     return []
+
+
+def _unique(candidates: Iterator[tuple[dict[str, Any], str]]) -> Iterator[tuple[dict[str, Any], str]]:
+    """Every candidate once: walks of several widths and copies often come to one storage."""
+    seen = set()
+    for spec, major in candidates:
+        key = (major, *sorted(spec.items(), key=lambda item: item[0]))
+        if key not in seen:
+            seen.add(key)
+            yield spec, major
 
 
 def _walked(image: Image, tile: Bits, bits: int, step: int) -> Iterator[tuple[dict[str, Any], str]]:

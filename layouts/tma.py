@@ -103,8 +103,10 @@ def refused(
         outer = dims[n + 1] if n + 1 < len(dims) else None
         if stride is None or (stride == 0 and outer in (0, 1)):
             continue
-        if stride % GRAIN or not 0 <= stride < 1 << 40:
+        if stride % GRAIN:
             yield "tma_stride", f"globalStrides[{n}] is {stride} bytes; it must be a multiple of {GRAIN}."
+        if not 0 <= stride < 1 << 40:
+            yield "tma_stride", f"globalStrides[{n}] is {stride} bytes; it must be from 0 to less than 2^40."
     for n, size in enumerate(dims):
         if size is not None and not 1 <= size <= 1 << 32:
             yield "tma_dim", f"globalDim[{n}] is {size}; it must be 1 to 2^32."

@@ -76,11 +76,7 @@ class Read:
         """The layout of the blocks of a cluster: CGALayout's bases, or CTAsPerCGA, CTASplitNum and CTAOrder."""
         if "CGALayout" in self.params:
             found = self.bases("CGALayout", rank)
-            sizes = [1] * rank
-            for basis in found:
-                for axis, value in enumerate(basis):
-                    sizes[axis] = max(sizes[axis], 2 * value)
-            return Linear({"block": found}, tuple(sizes), tuple(reversed(range(rank))))
+            return Linear({"block": found}, _reached({"block": found}, rank, self.kind), tuple(reversed(range(rank))))
         ones = (1,) * rank
         ctas, split = self.sizes("CTAsPerCGA", rank, ones), self.sizes("CTASplitNum", rank, ones)
         order = self.order("CTAOrder", rank, tuple(reversed(range(rank))))
@@ -179,7 +175,7 @@ def _mma_shape(read: Read, rank: int) -> tuple[int, tuple[int, int]]:
             "text",
         )
     given = read.params.get("instrShape") or [1] * (rank - 2) + [16, 8]
-    shape = Read(read.kind, {"instrShape": [1 if n == 0 else n for n in given]}).params["instrShape"]
+    shape = [1 if n == 0 else n for n in given] if isinstance(given, list | tuple) else []
     if not all(type(n) is int and 0 < n <= 256 for n in shape) or len(shape) < 2:
         raise _bad(f"nvidia_mma: instrShape is {shown(str(given), 60)}.", "[16, 8], or [16, N, K] of version 3.")
     rows, cols = (shape[0], shape[1]) if version == 3 else (shape[-2], shape[-1])
@@ -340,7 +336,7 @@ def _at(rank: int, values: Mapping[int, int]) -> Basis:
     return tuple(values.get(axis, 0) for axis in range(rank))
 
 
-def _older(read: Read) -> Read:
+def _older(read: Read, rank: int) -> Read:
     """shared with hasLeadingOffset, as Triton had it before nvmma_shared."""
     widths = {(4, 2): 32, (2, 4): 64, (1, 8): 128}
     per, phases, vec = (read.number(name, 1) for name in ("perPhase", "maxPhase", "vec"))
@@ -349,7 +345,7 @@ def _older(read: Read) -> Read:
             f"shared with hasLeadingOffset has perPhase {per}, maxPhase {phases} and vec {vec}.",
             "Allowed: (4, 2) for 32 bytes, (2, 4) for 64 and (1, 8) for 128, with 16 bytes as vec.",
         )
-    order = read.sizes("order")
+    order = read.order("order", rank)
     kept = {k: v for k, v in read.params.items() if k.startswith(("CTA", "CGA"))}
     found = {"swizzlingByteWidth": widths[per, phases], "elementBitWidth": 128 // vec, "transposed": order[0] == 0}
     return Read(read.kind, found | kept)
@@ -358,7 +354,7 @@ def _older(read: Read) -> Read:
 def _nvmma(read: Read, shape: tuple[int, ...], element_bits: int) -> Linear:
     rank = len(shape)
     if read.params.get("hasLeadingOffset"):
-        read = _older(read)
+        read = _older(read, rank)
     width = read.number("swizzlingByteWidth", 0, 128)
     bits = read.number("elementBitWidth", 4, 64, element_bits)
     turned, padded = bool(read.params.get("transposed")), bool(read.params.get("fp4Padded"))

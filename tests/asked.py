@@ -260,10 +260,13 @@ POSTS: dict[str, tuple[Any, ...]] = {
         put("tiles/mma/chain", second__tile=[64, 128, 32]), put("tiles/mma/chain", second=MISSING),
         put("tiles/mma/chain", second={"atom": W16, "tile": [64, 64, 64]}), put("tiles/mma/chain", first=5),
         put("tiles/mma/chain", first__tile=[128, 64, 64], second__tile=[128, 128, 64]),
+        put("tiles/mma/chain", first__atom_layout="(1,1,2)"),
         {"first": {"atom": S8, "tile": [16, 64, 32]}, "second": {"atom": S8, "tile": [16, 8, 64]}},
         put("tiles/mma/chain", second__atom_layout="(2,2,1)"), put("tiles/mma/chain", first__atom="nothing"),
     ),
     "tiles/copy": (
+        put("tiles/copy", atom="universal", bits=16, tile=[4096, 64], operand="a", thr_layout=MISSING,
+            val_layout=MISSING, tiled_mma={"atom": "SM80_16x8x16_F32F16F16F32_TN", "atom_layout": "(1,32,1)"}),
         *(put("tiles/copy", **given) for given in (
             {"atom": "nothing"}, {"atom": F16}, {"atom": "ldmatrix.m8n16.x4.shared.b8x16.b4x16_p64"}, {"bits": 24},
             {"bits": 256}, {"bits": 8}, {"atom": "universal", "bits": 8}, {"element_bits": 24}, {"bits": 32},

@@ -93,6 +93,27 @@ def test_what_rests_on_a_guess_is_open() -> None:
     assert (made.findings, made.descriptors, len(made.open)) == ((), 1, 1)
 
 
+def test_a_mismatch_on_two_guesses_or_on_too_many_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Assumed values are varied one by one, then in pairs; where that is cut short, nothing is claimed."""
+    wrong = planted("sB + k * 16", "sB")
+    assert [one.code for one in check(wrong).findings] == ["k_step_missing"]
+
+    def assumed(count: int) -> None:
+        found = [(f"of{n}.b", "1", f"guess {n}") for n in range(count)]
+        monkeypatch.setattr(engine, "_assumed", lambda *_: iter(found))
+
+    checked.cache_clear() if hasattr(checked, "cache_clear") else None
+    for count, mended, says in (
+        (2, {"of0.b", "of1.b"}, "rests on guess 0 and guess 1"), (engine.MOST_VARIED + 1, None, "have to be tried"),
+        (engine.MOST_VARIED, None, "pairs of assumed values"), (3, None, ""),
+    ):  # fmt: skip
+        assumed(count)
+        monkeypatch.setattr(engine, "_mended", lambda _t, chosen, *_, of=mended: set(chosen) == of)
+        made = checked(wrong)
+        assert (not made.findings) == bool(says)
+        assert any(says in one.message for one in made.open) or not says
+
+
 def test_pitfalls_elsewhere_in_a_file_are_no_findings() -> None:
     """A 32-bit shift that no descriptor is made of stays out of the report."""
     other = "int hash(int x) { int desc_count = 1 << 40; return desc_count + x; }\n"
@@ -101,6 +122,12 @@ def test_pitfalls_elsewhere_in_a_file_are_no_findings() -> None:
 
 def test_every_code_has_a_title() -> None:
     codes = set(engine.TITLES) | set(causes.TITLES)
+    root = Path(engine.__file__).parent
+    sources = [root / "tma.py", *sorted((root / "reader" / "code").glob("*.py"))]
+    said = re.compile(r'(?:yield|yield \(|Pitfall\(|\.warn\()\s*\(?\s*"([a-z_0-9]+)",')
+    own = {code for path in sources for code in said.findall(path.read_text("utf-8"))}
+    assert len(own) > 15 and {"tma_box_bytes", "tma_swizzle", "tma_inner_stride", "not_shifted"} <= own
+    assert own <= codes, own - codes
     texts = [*(case.code for case in builders.CASES), *(case.text for case in benches.CASES)]
     assert {one.code for text in texts for one in check(text).findings} <= codes
     assert "_" not in engine.title("tma_rank") and engine.title("other_bytes") == "Other bytes"

@@ -19,7 +19,7 @@ from starlette.testclient import TestClient
 from app.dump.examples import EXAMPLES, files
 from app.main import create_app
 from layouts import dump as engine
-from layouts import find
+from layouts import find, locate
 from layouts.codec import decode, encode
 from layouts.descriptor import Descriptor, View
 from layouts.descriptor import encode as word_of
@@ -182,6 +182,21 @@ def test_what_the_values_do_not_tell_is_counted() -> None:
     twice = looked(spec, word, codes, dump=Dump(np.concatenate([once, once])))
     assert all(one.fit.determined for one in twice.layouts)
     assert sorted(one.fit.stored.base for one in twice.layouts) == [BASE, BASE + 8192]
+
+
+def test_candidates_are_tried_once_and_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many walks there are, and however often two come to one storage."""
+    tried: list[Any] = []
+    monkeypatch.setattr(locate, "_fitted", lambda image, tile, bits, spec, major: tried.append((spec, major)))
+    spec = {"kind": "rows", "inner": "K", "pitch_bytes": 128, "swizzle": "none", "swizzle_by": "address", "base": 0}
+    image = locate.Image(np.zeros(8192, np.uint8), 0)
+    word: Any = None  # the standard layouts alone ask it
+    for bases, most in (((0, 16) * 100, 2), (range(1000), locate.MOST_TRIED)):
+        tried.clear()
+        monkeypatch.setattr(locate, "_walked", lambda *_, of=bases: (({**spec, "base": n}, "K") for n in of))
+        monkeypatch.setattr(locate, "_standard", lambda *_: iter(()))
+        locate.search(image, distinct(64, 64), 16, word)
+        assert len(tried) == 2 * most  # aligned chunks, then any
 
 
 def test_a_wrong_base_and_a_transposed_tile_are_named() -> None:

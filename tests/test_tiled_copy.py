@@ -123,3 +123,23 @@ def test_global_memory() -> None:
     assert (bad.vector_bits, bad.sectors > bad.ideal) == (16, True)
     narrow = tiled_copy("universal", bits=16, thr_layout="(16,8):(8,1)", val_layout="(1,8)", tile=(64, 64))
     assert memory.global_side(narrow, row_major).sectors == 8 * good.sectors
+
+
+@pytest.mark.parametrize(
+    ("atoms", "operand", "tile", "fits"),
+    [("(1,32,1)", "a", (4096, 64), (512, 16)), ("(32,1,1)", "b", (2048, 64), (8, 256)),
+     ("(1,1,1)", "a", (2048, 128), (2048, 128))],
+)  # fmt: skip
+def test_values_of_all_threads_are_bounded(
+    atoms: str, operand: str, tile: tuple[int, int], fits: tuple[int, int]
+) -> None:
+    """Threads that hold copies count, and so do the lanes of ldmatrix.x1 that repeat its eight addresses."""
+    made = tiled_mma("SM80_16x8x16_F32F16F16F32_TN", atoms)
+    if tile != fits:
+        with pytest.raises(LayoutError) as told:
+            tiled_copy("universal", bits=16, tiled_mma=made, operand=operand, tile=tile)
+        assert told.value.code == "bad_tile" and told.value.field == "tile" and "At most" in told.value.hint
+    assert tiled_copy("universal", bits=16, tiled_mma=made, operand=operand, tile=fits).source.rows.size <= 1 << 18
+    if tile == fits:
+        with pytest.raises(LayoutError, match="1048576 values"):
+            tiled_copy("ldmatrix.m8n8.x1.shared.b16", tiled_mma=made, operand=operand, tile=tile)

@@ -163,6 +163,11 @@ def test_flash_attentions_chain() -> None:
     assert (told.elements, told.stay, told.in_warp, told.order) == (4096, 1024, 4096, None)
     with pytest.raises(LayoutError, match="shared memory"):
         chained(f8, tiled_mma("SM90_64x64x16_F32F16F16_SS", tile=(64, 64, 64)))
+    parts = tiled_mma(HALF, "(1,1,2)", None, (16, 32, 32))  # two warps hold C, each a sum over half of K
+    with pytest.raises(LayoutError, match="partial sum") as told:
+        chained(parts, tiled_mma(HALF, "(1,1,2)", None, (16, 8, 32)))
+    assert (told.value.code, told.value.field) == ("no_chain", "first")
+    assert chained(tiled_mma(HALF, "(1,1,1)", None, (16, 32, 32)), tiled_mma(HALF, "(1,1,2)", None, (16, 8, 32))).stay
 
 
 @pytest.mark.parametrize(

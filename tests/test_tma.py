@@ -83,3 +83,13 @@ def test_a_box_narrower_than_its_swizzle_is_read_by_that_swizzles_descriptor(swi
     steps = [verify.verify(descriptor.encode(0x400 + 2 * k, 16, 8 * wide, 0, swizzle), seen, stored, 0, k).match
              for k in range(0, inner // 2, 16)]  # fmt: skip
     assert steps and all(steps)
+
+
+def test_a_stride_says_which_rule_it_breaks() -> None:
+    def told(stride: int) -> list[str]:
+        return [said for code, said in tma.refused(16, (64, 64), (stride,), (64, 64)) if code == "tma_stride"]
+
+    assert told(128) == [] == told((1 << 40) - 16)
+    assert [s.partition("; ")[2] for s in told(200)] == ["it must be a multiple of 16."]
+    assert [s.partition("; ")[2] for s in told(1 << 40)] == ["it must be from 0 to less than 2^40."]
+    assert len(told((1 << 40) + 8)) == 2

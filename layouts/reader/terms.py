@@ -274,7 +274,7 @@ class _Reader:
             self.next()
             if "." in digits:
                 return Term(digits, span=(first, self.last), symbol=True)
-            return int(digits, 16) if digits[:2] in ("0x", "0X") else int(digits) if len(digits) < 20 else 0
+            return (int(digits, 16) if digits[:2] in ("0x", "0X") else int(digits)) if len(digits) < 20 else 0
         if self.kind == "text":
             word = self.word[1:-1]
             self.next()

@@ -30,6 +30,7 @@ _TENSOR = re.compile(
     r"(?:tensor|memdesc|tensor_memory_descriptor)\s*<\s*((?:\d+x)+)([a-zA-Z]\w*)\s*,\s*(\#\w+(?:\.\w+)?)"
 )
 _MOST_LISTED = 48
+_LONGEST_SHAPE = 128  # characters of the sizes of a tensor
 _MOST_MADE = 16
 
 
@@ -131,11 +132,13 @@ def _shapes(text: str) -> dict[str, tuple[list[int], int | None]]:
     """Layout → (shape, bits of an element) of the tensors that have it; "" for a text with one attribute in place."""
     out: dict[str, tuple[list[int], int | None]] = {}
     for match in _TENSOR.finditer(text):
+        if len(match[1]) > _LONGEST_SHAPE:
+            continue
         sizes = [int(n) for n in match[1].strip("x").split("x")]
         kind = match[2]
-        bits = int(kind[1:]) if re.fullmatch(r"[if]\d+", kind) else 16 if kind == "bf16" else ELEMENT_BITS.get(kind)
-        if bits is None and (found := re.match(r"f(\d+)E", kind)):
-            bits = int(found[1])
+        bits = 16 if kind == "bf16" else ELEMENT_BITS.get(kind)
+        if bits is None and (found := re.match(r"[if](\d{1,4})$|f(\d{1,4})E", kind)):
+            bits = int(found[1] or found[2])
         name = "" if re.match(rf"\#{_DIALECTS}\.", match[3]) else match[3]
         out.setdefault(name, (sizes, bits))
     return out
@@ -150,7 +153,7 @@ def _attribute(home: Text, term: Term) -> tuple[str | None, dict[str, Any] | Non
     if name == "shared" and not term.named:
         return None, None
     params = {key: _value(home, value) for key, value in term.named if key}
-    if pairs := term.given.get(""):
+    if isinstance(pairs := term.given.get(""), tuple) and pairs:
         params["intervals"] = [list(pair) for pair in pairs if isinstance(pair, tuple)]
     for key in ("CTAsPerCGA", "CTASplitNum", "CTAOrder"):
         params.setdefault(key, None)
@@ -215,7 +218,8 @@ def mlir(attribute: str, params: dict[str, Any]) -> str:
     if attribute == "linear" or attribute == "shared_linear":
         words = "{" + words + "}"
     elif intervals is not None:
-        pairs = ", ".join(":+".join(map(str, pair)) if isinstance(pair, list) else str(pair) for pair in intervals)
+        listed = intervals if isinstance(intervals, list) else [intervals]
+        pairs = ", ".join(":+".join(map(_words, p)) if isinstance(p, list) else _words(p) for p in listed)
         words = f"[{pairs}]" + (f" {{{words}}}" if words else "")
     elif words:
         words = "{" + words + "}"
@@ -243,7 +247,8 @@ def _symbols(value: Any) -> list[str]:
 def _found(attribute: str, params: dict[str, Any], words: str, shape: tuple[list[int], int | None] | None) -> Found:
     mma = _mma(attribute, params)
     found = _instructions(mma) if mma else []
-    letter = {0: "a", 1: "b"}.get(params.get("opIdx", -1)) if attribute == "dot_op" else None
+    index = params.get("opIdx")
+    letter = "ab"[index] if attribute == "dot_op" and type(index) is int and index in (0, 1) else None
     if attribute == "nvidia_mma":
         letter = "d"
     sizes, bits = shape or (params.get("shape") if attribute in ("linear", "padded_shared") else None, None)

@@ -15,6 +15,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -264,7 +265,27 @@ def tiled_copy(
     _fits(found, width, tv)
     if sizes[0] * sizes[1] > MOST_VALUES:
         raise LayoutError("too_large", f"A tile of {sizes[0]}×{sizes[1]}.", f"At most {MOST_VALUES} elements.", "tile")
+    _bounded(found, tv, tiler, (sizes[0], sizes[1]))
     return TiledCopy(found, width, tv, tiler, (sizes[0], sizes[1]))
+
+
+def _bounded(found: CopyAtom, tv: CuteLayout, tiler: tuple[int, int], tile: tuple[int, int]) -> None:
+    """LayoutError where the threads of a side have more values than maps are made for: threads that hold copies of
+    each element count, and the lanes of ldmatrix that repeat addresses."""
+    each = tv.size * max(found.source.size, found.destination.size) // found.reference.size
+    tiles = prod(size // step for size, step in zip(tile, tiler, strict=True))
+    if each * tiles <= MOST_VALUES:
+        return
+    most = MOST_VALUES // each
+    raise LayoutError(
+        "bad_tile",
+        f"A tile of {tile[0]}×{tile[1]} gives all threads {each * tiles} values, copies among them; at most"
+        f" {MOST_VALUES} are mapped.",
+        f"At most {most} times the {tiler[0]}×{tiler[1]} that one TiledCopy covers: {tiler[0]}×{most * tiler[1]}."
+        if most
+        else f"One TiledCopy alone has {each}: give fewer threads or values.",
+        "tile",
+    )
 
 
 def _fits(found: CopyAtom, width: int, tv: CuteLayout) -> None:

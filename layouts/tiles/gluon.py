@@ -152,7 +152,7 @@ def triton_layout(text: str, shape: Sequence[Any] | None = None, element_bits: A
     sizes = tuple(number(n, f"shape[{at}]", 1, triton.MOST_SIZE, "bad_shape") for at, n in enumerate(given[:8]))
     bits = number(body.get("element_bits") or 16 if element_bits is None else element_bits, "element_bits", 1, 64)
     made = triton.linear(kind, params, sizes, bits)
-    total = prod(made.count(name) for name in made.bases)
+    total = max(prod(sizes), prod(made.count(name) for name in made.bases))
     if total > MOST_VALUES:
         raise LayoutError(
             "too_large", f"The layout holds {total} elements and copies.", f"At most {MOST_VALUES}.", "shape"

@@ -423,7 +423,15 @@ class Chained:
 
 
 def chained(first: TiledMMA, second: TiledMMA) -> Chained:
-    """C of `first` (m, n) as A of `second` (m, k): FlashAttention's P. LayoutError where the tiles differ."""
+    """C of `first` (m, n) as A of `second` (m, k): FlashAttention's P. LayoutError where the tiles differ, and where C
+    is in parts: atoms along K each hold a sum over their own part of K."""
+    if first.atoms[2] > 1:
+        raise LayoutError(
+            "no_chain",
+            f"C of the first TiledMMA is in parts: its {first.atoms[2]} atoms along K each hold a partial sum.",
+            "Use an atom layout with 1 in K, or add the parts up before the second product.",
+            "first",
+        )
     c, a = first.c, second.a
     if a.shared:
         raise LayoutError(
