@@ -123,3 +123,13 @@ def test_cut_up_texts_are_read_and_nothing_is_made_up(one: Case, two: Case, past
         judged = {step.verdict for step in own.steps}
         assert judged <= ({"unknown"} if own.stored is None else set(SIGNS))
         assert own.stored is not None or own.missing
+
+
+def test_an_asm_statement_without_its_operands_is_none_of_a_descriptors() -> None:
+    """%33 of one operand, or of none: nothing is taken for A or B."""
+    for operands in (': "+f"(d[0])', ': "+f"(d[0]) : "l"(db)', ""):
+        made = bench(
+            'asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {%0, %31}, %32, %33, 1, 1, 1, 0, 0;"'
+            f" {operands});"
+        )
+        assert made.verdict == "unknown"

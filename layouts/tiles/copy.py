@@ -327,6 +327,8 @@ def _raked(threads: CuteLayout, values: CuteLayout) -> tuple[CuteLayout, tuple[i
             "bad_layout", f"thr_layout has {threads.size} threads.", f"At most {MOST_THREADS}.", "thr_layout"
         )
     for field, one in (("thr_layout", threads), ("val_layout", values)):
+        if one.size < 1:
+            raise LayoutError("bad_layout", f"{field} {one} has no element.", "Sizes from 1.", field)
         if max(one.size, one.cosize) > MOST_VALUES or sorted(one.indices().tolist()) != list(range(one.size)):
             raise LayoutError(
                 "bad_layout",

@@ -121,7 +121,7 @@ def _operand(one: Assembled, argument: str) -> tuple[Int | None, Span]:
         if found[2] in one.names
         else len(one.given)
     )
-    if at >= len(one.given):
+    if not 0 <= at < len(one.given):
         return None, one.span
     _, value, span = one.given[at]
     return value, span
