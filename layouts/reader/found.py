@@ -48,3 +48,11 @@ def instruction(
     }
     title = names[0] if one else f"{what}: {len(names)} instructions fit"
     return (Found("instruction", title, facts, notices, sure=one),)
+
+
+def each_once(found: Iterable[Found], most: int) -> tuple[Found, ...]:
+    """Meanings without those that say the same as one before them."""
+    seen: dict[str, Found] = {}
+    for one in found:
+        seen.setdefault(repr(one.facts), one)
+    return tuple(seen.values())[:most]

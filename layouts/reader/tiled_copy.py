@@ -13,7 +13,7 @@ from typing import Any
 from layouts import catalog
 from layouts.reader import atoms, shapes, terms, tiled_mma
 from layouts.reader.code.ctype import ELEMENT_BITS
-from layouts.reader.found import Found
+from layouts.reader.found import Found, each_once
 from layouts.reader.terms import Term, Text
 
 _MADE = re.compile(
@@ -50,10 +50,7 @@ def read(text: str) -> tuple[Found, ...]:
     if _MADE.search(text):
         home = terms.of(text)
         out += [one for term in terms.found(home, _MADE) if (one := made(home, term))]
-    seen: dict[str, Found] = {}
-    for one in out:
-        seen.setdefault(repr(one.facts), one)
-    return tuple(seen.values())[:_MOST_MADE]
+    return each_once(out, _MOST_MADE)
 
 
 def _bits(home: Text, value: Any) -> int | None:

@@ -16,7 +16,7 @@ from layouts import catalog, cute
 from layouts.instruction import Instruction, Operand
 from layouts.reader import atoms, shapes, terms
 from layouts.reader.atoms import Atom
-from layouts.reader.found import Found
+from layouts.reader.found import Found, each_once
 from layouts.reader.terms import Term, Text
 
 _MADE = re.compile(
@@ -41,10 +41,7 @@ def read(text: str) -> tuple[Found, ...]:
     if _MADE.search(text):
         home = terms.of(text)
         out += [one for term in terms.found(home, _MADE) if (one := made(home, term))]
-    seen: dict[str, Found] = {}
-    for one in out:
-        seen.setdefault(repr(one.facts), one)
-    return tuple(seen.values())[:_MOST_MADE]
+    return each_once(out, _MOST_MADE)
 
 
 def made(home: Text, term: Term) -> Found | None:

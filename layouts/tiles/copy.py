@@ -19,7 +19,6 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from layouts import algebra, catalog
 from layouts.cute import CuteLayout
@@ -28,9 +27,9 @@ from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Place
 from layouts.pattern import Pattern
 from layouts.reading import choice, number, shown
+from layouts.tiles.held import ByThread, Ints
 from layouts.tiles.mma import MOST_SIZE, MOST_THREADS, MOST_VALUES, TiledMMA
 
-Ints = NDArray[np.int32]
 PLAIN = {"universal": (8, 16, 32, 64, 128), "cp.async": (32, 64, 128)}  # bits of one access
 HINT = "universal, cp.async, or ldmatrix and stmatrix as PTX or CUTLASS spells them."
 ELEMENTS = (4, 8, 16, 32, 64, 128)  # bits of an element
@@ -145,26 +144,13 @@ def _scaled(stride: Any, by: int) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class Side(ByThread):
     """The source or the destination: rows and cols are int32 [threads, values]; access: values of one access."""
 
     rows: Ints
     cols: Ints
     access: int
     layout: CuteLayout
-
-    @property
-    def threads(self) -> int:
-        return int(self.rows.shape[0])
-
-    @property
-    def values(self) -> int:
-        return int(self.rows.shape[1])
-
-    def owner(self, row: int, col: int) -> list[tuple[int, int]]:
-        """Every (thread, value) that moves element (row, col)."""
-        thread, value = np.nonzero((self.rows == row) & (self.cols == col))
-        return list(zip(thread.tolist(), value.tolist(), strict=True))
 
     def _repr_svg_(self) -> str:
         """How a notebook shows it."""

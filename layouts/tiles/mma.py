@@ -27,8 +27,8 @@ from layouts.cutetext import read_layout, read_tiler
 from layouts.errors import LayoutError
 from layouts.reading import number, shown
 from layouts.tiles.atoms import Atom, atom
+from layouts.tiles.held import ByThread, Ints
 
-Ints = NDArray[np.int32]
 MOST_THREADS = 1024
 MOST_SIZE = 4096  # of a tile in one dimension
 MOST_VALUES = 1 << 18  # of all threads of one operand
@@ -37,7 +37,7 @@ LETTERS = "MNK"
 
 
 @dataclass(frozen=True, eq=False)
-class TileOperand:
+class TileOperand(ByThread):
     """A, B or C of a whole tile: rows and cols are int32 [threads, values]; of B the row is k and the column n.
 
     thread_ids: int64 [threads], the thread of each row of the arrays; layout: the same map as a CuTe thread-value
@@ -57,14 +57,6 @@ class TileOperand:
     element_bits: int
     registers: int
     shared: bool
-
-    @property
-    def threads(self) -> int:
-        return int(self.rows.shape[0])
-
-    @property
-    def values(self) -> int:
-        return int(self.rows.shape[1])
 
     @property
     def copies(self) -> int:

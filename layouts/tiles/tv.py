@@ -10,19 +10,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from layouts.cute import CuteLayout
 from layouts.cutetext import read_layout
 from layouts.errors import LayoutError
 from layouts.reading import number, shown
+from layouts.tiles.held import ByThread, Ints
 from layouts.tiles.mma import MOST_SIZE, MOST_VALUES
-
-Ints = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TV:
+class TV(ByThread):
     """A thread-value layout over a tile: rows and cols are int32 [threads, values].
 
     copies: how many (thread, value) pairs hold the element that most do; covered: elements that some hold.
@@ -35,19 +33,6 @@ class TV:
     cols: Ints
     copies: int
     covered: int
-
-    @property
-    def threads(self) -> int:
-        return int(self.rows.shape[0])
-
-    @property
-    def values(self) -> int:
-        return int(self.rows.shape[1])
-
-    def owner(self, row: int, col: int) -> list[tuple[int, int]]:
-        """Every (thread, value) that holds element (row, col)."""
-        thread, value = np.nonzero((self.rows == row) & (self.cols == col))
-        return list(zip(thread.tolist(), value.tolist(), strict=True))
 
     def _repr_svg_(self) -> str:
         """How a notebook shows it."""
