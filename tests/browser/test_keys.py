@@ -18,7 +18,8 @@ PRESSED = {"arrows": ["ArrowDown", "ArrowRight", "ArrowUp", "ArrowLeft"], "Enter
 BEFORE = {"Enter or space": ["d"], "Esc": ["d", "Enter"], "arrows": ["d"], "0": ["+"]}
 SNAPSHOT = """() => [location.href, document.activeElement?.id, document.getElementById("spoken")?.textContent,
   document.querySelectorAll("dialog[open], details[open]").length, Boolean(document.fullscreenElement),
-  JSON.stringify(lanescope.stage.panels.map((p) => p.window)), JSON.stringify(lanescope.state),
+  JSON.stringify(globalThis.lanescope?.stage.panels.map((p) => p.window)),
+  JSON.stringify(globalThis.lanescope?.state),
   document.documentElement.dataset.theme]"""
 # Another page's keys: tests/browser/test_instruction.py presses them there.
 ELSEWHERE = {what for _, what in KEYS if what.startswith("in sparsity metadata")}
