@@ -65,6 +65,7 @@ from app.runs.hardware import Hardware
 from app.steps import api as steps_api
 from app.steps import page as steps_page
 from app.tiles import api as tiles_api
+from app.tiles import page as tiles_page
 from layouts import catalog
 
 APIS = (  # in the order of /docs
@@ -75,7 +76,7 @@ APIS = (  # in the order of /docs
 PAGES = (
     memory_page, dump_page, kernel_page, guide_page, runs_page, steps_page, reuse_page, compare_page, metadata_page,
     chain_page,
-    banks_page, diagram_page,
+    banks_page, diagram_page, tiles_page,
     openapi, apidocs_page, home_page, read_page, catalogue_page, instruction_page,
 )  # fmt: skip
 

@@ -41,6 +41,8 @@ LABELS = {
         "address": "Or one byte address per lane",
         "accesses": "Other accesses to the same tile (access:pattern or access:addresses)",
     },
+    "tiles_mma": {"atom": "Atom", "atom_layout": "Atom layout (M, N, K)", "permutation": "Permutation (M, N, K)",
+        "tile": "Tile (M, N, K)"},
     "run": {"access": "Access", "address": "One byte address per lane", "a_from": "A from", "instruction":
     "Instruction", "descriptor": "Descriptor", "major": "Major", "operand": "Operand", "seed": "Seed", **SIDES},
     "steps": {**STEPS, "a": "A", "b": "B"},

@@ -50,6 +50,11 @@ MENUS = (
         frozenset({"smem", "descriptor", "dump", "banks", "chain"}),
     ),
     Menu(
+        "Tiles",
+        (Entry("TiledMMA", "/tiles/mma", "which thread of a block holds which element"),),
+        frozenset({"tiles", "layouts", "cute"}),
+    ),
+    Menu(
         "Diagrams",
         (
             Entry("Make a figure", "/diagram", "SVG, PNG, PDF or TikZ of any operand"),
