@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from layouts import causes
+from layouts.check import check
 from layouts.errors import LayoutError
 from layouts.reader import ptx
 from layouts.reader.code.builders import builders
@@ -94,9 +95,12 @@ def test_an_undeclared_name_given_for_a_pointer_counts_elements() -> None:
   return (((uint64_t)__cvta_generic_to_shared(p) & 0x3FFFF) >> 4) | 64ull << 32 | 1ull << 62;
 }
 void use() { for (int k = 0; k < 2; ++k) mma(make(sA + k * 16)); }"""
-    for kind, step in (("half*", 32), ("const uint8_t*", 16), ("float*", 64), ("void*", 16), ("uint32_t", 16)):
+    for kind, step in (("half*", 32), ("const uint8_t*", 16), ("float*", 64), ("uint32_t", 16)):
         (made,) = builders(code % kind)
         assert made.start == f"sA + {step}·k", kind
+    for kind in ("void*", "const void*", "auto*", "auto"):
+        (made,) = builders(code % kind)
+        assert made.start == "sA + 16·k·sizeof(*sA)", kind
 
 
 def test_a_layout_too_small_for_its_operand_is_said_to_be() -> None:
@@ -133,3 +137,58 @@ def test_an_asm_statement_without_its_operands_is_none_of_a_descriptors() -> Non
             f" {operands});"
         )
         assert made.verdict == "unknown"
+
+
+MAKE = """template <typename T>
+__device__ uint64_t make_desc(T smem_ptr) {
+  uint32_t at = (uint32_t)__cvta_generic_to_shared(smem_ptr);
+  return (uint64_t)((at & 0x3FFFF) >> 4) | (uint64_t)64 << 32 | 1ull << 62;
+}
+cuTensorMapEncodeTiled(&map_a, CU_TENSOR_MAP_DATA_TYPE_%s, 2, A, {K, M}, strides, (uint32_t[]){%d, 64}, ones,
+    CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+    CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+for (int k = 0; k < 4; ++k) wgmma(acc, make_desc(%s));
+// wgmma.mma_async.sync.aligned.m64n64k%d.f32.%s
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "right"),
+    [("smem_a + k * 16", True), ("&smem_a[k * 16]", True), ("smem_a[s] + k * WGMMA::K", True),
+     ("(void*)(smem_a + k * 16)", True), ("smem_a + k * 32", False), ("(half*)(smem_a + k * 32)", True),
+     ("reinterpret_cast<half*>(smem_a) + k * 16", True), ("smem_a + k * 8", False)],
+)  # fmt: skip
+def test_the_size_of_an_undeclared_pointers_elements_is_assumed(given: str, right: bool) -> None:
+    """A template's parameter says nothing of what it points to: the instruction's type does, and it is said."""
+    made = bench(MAKE % ("FLOAT16", 64, given, 16, "f16.f16"))
+    assert signs(made, "a") in (("....", "...") if right else (".xxx",)) and "major.a" in {a.key for a in made.assumed}
+    sizes = [one for one in made.assumed if one.key.startswith("size.")]
+    if "reinterpret" in given:
+        assert not sizes
+        return
+    (size,) = sizes
+    assert size.value == ("1" if "(half*)" in given else "2") and size.choices and "is not declared" in size.why
+    assert size.said in made.detail and (right or not check(made_text(given)).findings)
+    other = bench(MAKE % ("FLOAT16", 64, given, 16, "f16.f16"), {size.key: "1" if size.value == "2" else "2"})
+    assert (signs(other, "a") in ("....", "...")) == (given == "smem_a + k * 32")
+
+
+def made_text(given: str) -> str:
+    return MAKE % ("FLOAT16", 64, given, 16, "f16.f16")
+
+
+def test_the_size_is_that_of_the_instructions_type() -> None:
+    for kind, box, step, types in (("UINT8", 128, 32, "e4m3.e4m3"), ("TFLOAT32", 32, 8, "tf32.tf32")):
+        made = bench(MAKE % (kind, box, f"smem_a + k * {step}", step, types))
+        assert made.verdict == "match" and "elements of" in made.detail
+    alone = bench(MAKE.replace("// wgmma", "// hgmma") % ("FLOAT16", 64, "smem_a + k * 16", 16, "f16.f16"))
+    assert alone.verdict == "unknown" and not any(one.key.startswith("size.") for one in alone.assumed)
+    with pytest.raises(LayoutError):
+        bench(made_text("smem_a + k * 16"), {"size.smem_a": "x"})
+
+
+def test_steps_whose_descriptor_is_open_keep_a_verdict_back() -> None:
+    """Of four steps only the first is known: the operand is not right, it is open."""
+    text = MAKE % ("FLOAT16", 64, "smem_a + k * STEP", 16, "f16.f16")
+    assert bench(text).verdict == "unknown" and bench(text).operands[0].left == 3
+    assert bench(text, {"at.STEP": "16"}).verdict == "match" and bench(text, {"at.STEP": "24"}).verdict == "mismatch"

@@ -21,7 +21,7 @@ from layouts.workbench import Bench, Operand, Piece, Step
 from layouts.workbench.said import holds
 
 LONGEST_ADDRESS = 7 << 10  # characters of a query that an address surely holds
-KEYS = ("at.", "box.", "swizzle.", "inner.", "panel.", "base.", "major.", "storage.", "operand", "instruction")
+KEYS = ("at.", "size.", "box.", "swizzle.", "inner.", "panel.", "base.", "major.", "storage.", "operand", "instruction")
 TAGS = {"tensor_map": "map", "descriptor": "desc", "instruction": "mma", "layout": "layout"}
 
 

@@ -46,6 +46,16 @@ class Assumed:
     def missing(self) -> bool:
         return not self.value
 
+    @property
+    def said(self) -> str:
+        """What a verdict rests on, where it is an element's size; "" for the others."""
+        if not self.key.startswith("size.") or not self.value or self.why == "as given":
+            return ""
+        size = f"{self.value} byte{'' if self.value == '1' else 's'}"
+        name = self.key.removeprefix("size.")
+        what = f"{name} to count in elements of {size}" if self.label.startswith("Bytes that") else f"{name} as {size}"
+        return f"This takes {what}: {self.why}."
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -100,6 +110,7 @@ class Operand:
     notices: tuple[str, ...] = ()
     k_steps: int = 0
     stages: int = 1
+    left: int = 0  # steps whose descriptor depends on a value that the text leaves open
 
     @property
     def wrong(self) -> tuple[Step, ...]:
@@ -114,7 +125,8 @@ class Operand:
         """mismatch, match or unknown, of all its steps."""
         if self.wrong:
             return "mismatch"
-        return "match" if self.steps and all(s.verdict == "match" for s in self.steps) else "unknown"
+        right = self.steps and not self.left and all(s.verdict == "match" for s in self.steps)
+        return "match" if right else "unknown"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -22,6 +23,8 @@ from layouts.workbench.stores import Tile
 from layouts.workbench.uses import Given, Use, address, evaluated, values_of
 
 MOST_STEPS = 64  # of one operand
+# what programs call the elements of K that one instruction takes: WGMMA_K, WGMMA::K, kWgmmaK, INST_K
+_INSTRUCTION_K = re.compile(r"(?:mma|inst(?:r|ruction)?)(?:<[^<>]*>)?(?:_|::)?k(?:_?dim)?$", re.I)
 _OF_CODE = ("shifts_of_32_bits", "sign_extended", "high_word_missing", "generic_pointer")
 
 
@@ -134,7 +137,7 @@ def fitting(turn: Turn, seen: View, symbols: Mapping[str, int]) -> tuple[str, ..
         return ()
 
 
-def symbols_of(found: Sequence[Turn], given: Mapping[str, str], known: dict[str, int]) -> list[Assumed]:
+def symbols_of(found: Sequence[Turn], given: Mapping[str, str], known: dict[str, int], seen: View) -> list[Assumed]:
     """Values for the symbols of the turns' descriptors, put into `known`; what was taken for them, or is missing.
 
     A symbol that every turn's start has in the same way only moves the whole tile: an address is taken 1024-aligned,
@@ -166,6 +169,9 @@ def symbols_of(found: Sequence[Turn], given: Mapping[str, str], known: dict[str,
             known[name] = at if at < 0x38000 else 0x400
             why = "a free address, taken 1024-byte aligned" if name == address_name else "moves the whole tile only"
             out.append(Assumed(key, name, hex(known[name]) if name == address_name else "0", why))
+        elif _INSTRUCTION_K.search(name):
+            known[name] = seen.k
+            out.append(Assumed(key, name, str(seen.k), "the K of the instruction"))
         else:
             out.append(Assumed(key, name, "", "descriptors depend on it" if stages else ""))
     return out

@@ -242,7 +242,7 @@ def address(value: Int) -> tuple[Linear | None, bool]:
         return one.source, True
     if one.shift:
         return None, True
-    encoded = any("(" in name or _DESC.search(name) for name, _ in one.source.terms)
+    encoded = any("(" in name.replace("sizeof(", "") or _DESC.search(name) for name, _ in one.source.terms)
     return (one.source.scaled(16), True) if encoded else (one.source, False)
 
 

@@ -14,7 +14,7 @@ from layouts.instruction import Instruction
 from layouts.reader.code import builders, tensor_maps
 from layouts.reader.code.builders import Builder
 from layouts.reader.code.evaluate import Evaluation, evaluate
-from layouts.workbench import judge, pieces, said, scan, uses
+from layouts.workbench import judge, pieces, said, scan, sizes, uses
 from layouts.workbench.found import Assumed, Bench, Operand, Piece
 from layouts.workbench.order import places
 from layouts.workbench.stores import Store, Tile, pair, tile
@@ -52,6 +52,17 @@ class _Making:
         self.symbols: dict[str, int] = {}
         self.code: Evaluation | None = evaluate(text)
         self.mentions = tuple(scan.mentions(text))
+        self.sizes: list[Assumed] = []
+        if self.code:
+            taken = sizes.taken(self.code, self._reads(), self.given)
+            self.sizes = [one for _, one in taken]
+            self.code = sizes.put(self.code, {size: int(one.value) for size, one in taken})
+
+    def _reads(self) -> Instruction | None:
+        """The first instruction of the text that reads a descriptor, or the one that was given."""
+        if "instruction" in self.given:
+            return catalog.named(self.given["instruction"], "instruction")
+        return next((m.instruction for m in self.mentions if m.instruction.family.by_descriptor), None)
 
     def made(self) -> Bench:
         found = self._read()
@@ -68,6 +79,7 @@ class _Making:
             self._nothing()
         missing = tuple(dict.fromkeys([*self.missing, *(m for one in operands for m in one.missing)]))
         line, why = said.headline(operands, told, missing)
+        why = " ".join(filter(None, [why, *(one.said for one in self.assumed.values() if operands)]))
         wrong = any(one.wrong for one in operands) or any(p.notices for p in told if p.kind == "tensor_map")
         right = bool(operands) and all(one.verdict == "match" for one in operands)
         verdict = "mismatch" if wrong else "match" if right else "unknown"
@@ -215,7 +227,11 @@ class _Making:
         seen = view(instruction, name, self._major(found, name, instruction))
         rows, depth = judge.extents(found, seen)
         missing: list[str] = []
-        for one in judge.symbols_of(found, self.given, self.symbols):
+        own = {n for turn in found for n in uses.names(turn.given.value)}
+        for one in self.sizes:
+            if one.key.removeprefix("size.") in own or not one.label.startswith("Bytes that"):
+                self._assume(one)
+        for one in judge.symbols_of(found, self.given, self.symbols, seen):
             self._assume(one)
             if one.missing:
                 missing.append(f"The descriptor of {name.upper()} depends on {one.label}: give its value.")
@@ -250,7 +266,7 @@ class _Making:
             None if stored is None else {**stored.spec, "base": self._base_of(found, base)},
             f"{stored.why} ({why})" if stored is not None and why else stored.why if stored else "",
             tuple(steps), fits, tuple(dict.fromkeys(missing)), (), depth // seen.k,
-            1 + max(t.place.stage for t in found),
+            1 + max(t.place.stage for t in found), min(len(found), judge.MOST_STEPS) - len(steps),
         )  # fmt: skip
 
     def _base_of(self, found: list[judge.Turn], base: int | None) -> int:

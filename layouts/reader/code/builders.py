@@ -187,7 +187,8 @@ def _start(group: list[Found], low: int, high: int, own: list[Pitfall], spans: t
     if isinstance(first, str):
         return first
     raw, shift = _raw(group[0].value, low)
-    plain = raw is not None and not any("(" in name for name, _ in raw.terms)  # no call that may have shifted it
+    called = [name for name, _ in raw.terms if "(" in name.replace("sizeof(", "")] if raw is not None else []
+    plain = raw is not None and not called  # no call that may have shifted it
     if plain and shift == 0:
         own.append(
             Pitfall("not_shifted", "The start address is not shifted right by 4: the field counts 16 bytes.", span)
@@ -237,6 +238,7 @@ def _affine(steps: list[tuple[tuple[tuple[str, Int], ...], Linear]]) -> Linear |
         turns.append((tuple(v for v in values if v is not None), line))
     at, base = turns[0]
     out = base
+    slopes: dict[int, Linear] = {}
     for n, name in enumerate(names):
         other = next(
             (t for t in turns if t[0][n] != at[n] and t[0][:n] == at[:n] and t[0][n + 1 :] == at[n + 1 :]), None
@@ -244,16 +246,24 @@ def _affine(steps: list[tuple[tuple[tuple[str, Int], ...], Linear]]) -> Linear |
         if other is None:
             continue
         slope = (other[1] + base.scaled(-1)).divided(other[0][n] - at[n])
-        if slope is None or slope.terms:
+        if slope is None:
             return None
-        out = out + symbol(name).scaled(slope.const) + Linear(-slope.const * at[n])
+        slopes[n] = slope
+        out = out + _times(name, slope) + slope.scaled(-at[n])
     for values, line in turns:
-        told = out
-        for name, value in zip(names, values, strict=True):
-            factor = dict(told.terms).get(name, 0)
-            told = told + symbol(name).scaled(-factor) + Linear(factor * value)
+        told = base
+        for n, slope in slopes.items():
+            told += slope.scaled(values[n] - at[n])
         if told != line:
             return None
+    return out
+
+
+def _times(name: str, slope: Linear) -> Linear:
+    """A loop's variable times what it moves by: 32·k, 16·k·sizeof(*sA)."""
+    out = symbol(name).scaled(slope.const)
+    for term, factor in slope.terms:
+        out += symbol(f"{name}·{term}").scaled(factor)
     return out
 
 

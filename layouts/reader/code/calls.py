@@ -65,7 +65,7 @@ def known(machine: Machine, name: str, templates: tuple[Any, ...], given: list[A
         return one
     if len(given) == 1 and SHARED_ADDRESS.fullmatch(name) and not isinstance(one, str):
         return (
-            machine.converted(shared_address(one), Kind("uint32_t", UINT, 32), span)
+            machine.converted(machine.shared_address(one), Kind("uint32_t", UINT, 32), span)
             if not machine.python
             else shared_address(one)
         )

@@ -186,7 +186,8 @@ class Expressions:
         made = self.expression(function)
         if isinstance(made, tree.Name) and made.last in _CASTS and made.path[-1][1] and given:
             target = made.path[-1][1][0]
-            return tree.Cast(as_type(target), given[0], span=self.span(node))
+            pointer = made.last == "reinterpret_cast"
+            return tree.Cast(as_type(target), given[0], pointer, span=self.span(node))
         return tree.Call(made, given, span=self.span(node))
 
     def _member(self, node: tree_sitter.Node) -> tree.Expression:

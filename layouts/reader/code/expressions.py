@@ -14,6 +14,7 @@ from layouts.reader.code.naming import Naming
 from layouts.reader.code.operators import Deref, Operators
 from layouts.reader.code.values import (
     UNKNOWN,
+    VOID,
     Address,
     Array,
     Cell,
@@ -29,6 +30,8 @@ from layouts.reader.code.values import (
     moved,
     number,
     short,
+    size_bytes,
+    unsized,
 )
 from layouts.reader.code.word import Int, Span, free, symbol
 
@@ -109,7 +112,10 @@ class Expressions(Calls, Naming, Operators):
                 made = self.kind(kind, scope)
                 if isinstance(inner, tree.Items):
                     return self.initial(inner, made, scope, "")
-                return self.converted(self.value(inner, scope), made, one.span)
+                given = self.value(inner, scope)
+                if isinstance(given, Int) and (made.pointers or (one.pointer and made.whole)):
+                    given = self.pointed(given, _pointee(made) or VOID, cast=True) or given
+                return self.converted(given, made, one.span)
             case tree.Unary():
                 return self._unary(one, scope)
             case tree.Choice():
@@ -231,8 +237,9 @@ class Expressions(Calls, Naming, Operators):
         if isinstance(value, Address) and at_number is not None and at_number.known == 0:
             return value.place
         if at_number is not None and not self.python and isinstance(value, Term):
-            base = symbol(value.text) + word.times(at_number, free(f"sizeof({value.text}[0])", ULONG, 16)).linear()
-            return Deref(Pointer(base, value.kind if value.kind and value.kind.bits else None))
+            known = value.kind if value.kind and value.kind.bits else unsized(value.text)
+            base = symbol(value.text) + word.times(at_number, size_bytes(known)).linear()
+            return Deref(Pointer(base, known))
         return Term(self.words(at), span=at.span)
 
     def decayed(self, array: Array) -> Pointer:
@@ -425,7 +432,7 @@ class Expressions(Calls, Naming, Operators):
 
 def _pointee(kind: Kind) -> Kind | None:
     if kind.pointers == 1 and kind.name in ("void", "auto", ""):
-        return Kind("void", None, 8)
+        return VOID
     return Kind(kind.name, kind.whole, kind.bits, kind.record, kind.pointers - 1, (), kind.arguments)
 
 

@@ -83,6 +83,8 @@ class Finding:
         self.assembled: list[Assembled] = []
         self.ran = 0  # asm statements and calls without a body
         self.endless: set[str] = set()  # variables of loops whose end the text leaves open
+        self.loose: set[str] = set()  # names that the text computes with and does not declare
+        self.recast: set[str] = set()  # those that are cast to a pointer to another type
         self.warned: dict[tuple[str, Span], Pitfall] = {}
         self.called: set[int] = set()
         self.records: dict[Any, Any] = {}

@@ -9,6 +9,7 @@ from layouts.reader.code import calls, tree, word
 from layouts.reader.code.ctype import INT, ULONG, CType, spelled
 from layouts.reader.code.values import (
     UNKNOWN,
+    VOID,
     Array,
     Cell,
     Closure,
@@ -19,10 +20,14 @@ from layouts.reader.code.values import (
     Scope,
     Term,
     number,
+    size_bytes,
+    unsized,
 )
-from layouts.reader.code.word import Int, Span, free, symbol
+from layouts.reader.code.word import Int, Span, free, symbol, times
 
 MOST_ITEMS = 256
+_NAMED = re.compile(r"smem|shared|ptr|buf|tile|^s?[AB]\b|^[ab]s?\b|(?<![a-z])s[A-Z]", re.I)  # what a pointer is called
+_CONSTANT = re.compile(r"::|^[A-Z][A-Z0-9_]{2,}$|^k[A-Z]\w+$|\(")  # and what a constant or a call
 _INTEGRAL = re.compile(r"_(\d+)$")
 
 
@@ -166,15 +171,20 @@ class Making:
             return value
         if kind.pointers:
             element = Kind(kind.name, kind.whole, kind.bits, kind.record, kind.pointers - 1, (), kind.arguments)
-            if kind.pointers == 1 and kind.name in ("void", "auto"):
-                element = Kind("void", None, 8)
+            if kind.pointers == 1 and kind.name == "void":
+                element = VOID
             if isinstance(value, Pointer):
                 keep = kind.name in ("auto", "")
                 return Pointer(value.base, value.element if keep else element, value.dims if keep else (), value.shared)
             if isinstance(value, Int):
-                return Pointer(value.linear(), element)
+                return self.pointed(value, element) or Pointer(value.linear(), element)
             if isinstance(value, Term):
-                return Pointer(symbol(value.text), element)
+                own = (
+                    unsized(value.text)
+                    if element.open and (not value.kind or value.kind.open) and not self.python
+                    else element
+                )
+                return Pointer(symbol(value.text), own)
             if isinstance(value, Array) and value.name:
                 return Pointer(symbol(value.name), element) if not (kind.whole or kind.name == "auto") else value
             return value
@@ -201,7 +211,35 @@ class Making:
         return value
 
     def shared_address(self, value: Any) -> Any:
-        return calls.shared_address(value)
+        """__cvta_generic_to_shared takes a pointer, so what it is given is one."""
+        return calls.shared_address(self.pointed(value, VOID) or value if isinstance(value, Int) else value)
+
+    def pointed(self, value: Int, element: Kind, cast: bool = False) -> Pointer | None:
+        """name + n where a pointer is needed, and the text does not declare the name; None for anything else.
+
+        C++ converts no other pointer and no integer to T*, so for a T* the name is a T* and n counts its elements. What
+        void*, a template's T* or a cast is given may point to anything: n counts sizeof(*name).
+        """
+        line = value.plain
+        if line is None or not value.pieces or value.pieces[0].width <= 32:
+            return None
+        names = [name for name, factor in line.terms if factor == 1 and name in self.loose]
+        names = [one for one in names if not _CONSTANT.search(one)] or names
+        name = next((one for one in names if _NAMED.search(one)), names[0] if names else "")
+        if not name:
+            return None
+        if element.bits and element.name != "void" and not element.pointers and not cast:
+            size = size_bytes(element)
+        else:
+            size = size_bytes(unsized(name))
+            if cast and element.bits and element.name != "void":
+                self.recast.add(name)
+        base = symbol(name)
+        for other, factor in line.terms:
+            if other != name:
+                base += times(free(other, ULONG), size).linear().scaled(factor)
+        base += size.linear().scaled(line.const)
+        return Pointer(base, unsized(name) if element.open else element)
 
     # given by the classes below
     kind: Any
@@ -213,6 +251,8 @@ class Making:
     symbolic: Any
     narrowed: Any
     frames: list[Any]
+    loose: set[str]
+    recast: set[str]
 
 
 def _element(kind: Kind) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Any
 
 from layouts.reader.code import tree
@@ -26,7 +25,7 @@ from layouts.reader.code.values import (
     Term,
     element_kind,
 )
-from layouts.reader.code.word import Int, Linear, free
+from layouts.reader.code.word import Int, free
 
 MOST_ITEMS = 256
 _INTEGRAL = re.compile(r"_(\d+)$")
@@ -265,7 +264,7 @@ class Naming(Making):
         if isinstance(value, Address) and kind is not None and kind.pointers and isinstance(value.place, Cell):
             return Cell(value, kind, parameter.name, parameter.span)
         if kind is not None and kind.name not in ("auto", ""):
-            value = self.converted(_as_pointer(value, kind), kind, parameter.span, parameter.name)
+            value = self.converted(value, kind, parameter.span, parameter.name)
         return Cell(self.copied(value), kind, parameter.name, parameter.span, len(self.frames))
 
     def _parameter(self, kind: Kind | None, parameter: tree.Parameter) -> Any:
@@ -304,20 +303,3 @@ class Later:
     def __init__(self, decl: tree.Declare, scope: Scope) -> None:
         self.decl = decl
         self.scope = scope
-
-
-def _as_pointer(value: Any, kind: Kind) -> Any:
-    """name + n given for a T*, where the text does not declare the name: C++ converts no other pointer and no integer
-    to T*, so the name is a T* and n counts its elements.
-    """
-    if not isinstance(value, Int) or value.type != UNKNOWN or kind.pointers != 1 or not kind.bits:
-        return value
-    line = value.plain
-    if line is None or kind.name in ("void", "auto"):
-        return value
-    size = max(kind.bits // 8, 1)
-    names = [name for name, factor in line.terms if factor == 1]
-    if len(names) != 1:
-        return value
-    others = tuple((name, factor * (1 if name == names[0] else size)) for name, factor in line.terms)
-    return Pointer(Linear(line.const * size, others), replace(kind, pointers=0))

@@ -70,6 +70,8 @@ class Operators(Finding):
             if self.python:
                 return Term(self.words(at))
             return moved(self.decayed(left), self.whole_number(right), 1 if op == "+" else -1)
+        if not self.python:
+            self.loose.update(v.text for v in (left, right) if isinstance(v, Term) and (not v.kind or v.kind.open))
         user = self.operator(op, left, right, at)
         if user is not None:
             return user

@@ -88,6 +88,7 @@ class Choice(Expression):
 class Cast(Expression):
     type: Type
     value: Expression
+    pointer: bool = False  # reinterpret_cast, which takes a pointer
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ SHARED_BITS = 18  # of a shared-window address (227 KB and more of a block end b
 UNKNOWN = CType("unknown", 64, True)  # of a symbol whose declaration the text does not have
 
 
+MOST_POINTER = 60  # characters of a pointer's name, inside sizeof(*…)
 MOST_NAME = 120  # characters of what an unknown value is called
 
 
@@ -80,9 +81,17 @@ class Kind:
     def is_pointer(self) -> bool:
         return self.pointers > 0
 
+    @property
+    def open(self) -> bool:
+        """Whether nothing is known of it but its name: a template's type, auto."""
+        return not self.bits and self.whole is None and self.record is None and not self.pointers
+
     def __str__(self) -> str:
         given = f"<{', '.join(map(short, self.arguments[:8]))}>" if self.arguments else ""
         return (self.name + given)[:MOST_NAME] + "*" * self.pointers
+
+
+VOID = Kind("void", None, 8)
 
 
 def element_kind(name: str) -> Kind | None:
@@ -241,6 +250,15 @@ def size_bytes(kind: Kind | None, name: str = "") -> Int:
     for dim in kind.dims:
         one = times(one, dim) if isinstance(dim, Int) else free(f"sizeof({kind}[])", ULONG, 32)
     return one
+
+
+def unsized(name: str) -> Kind:
+    """What a name points to that the text uses as a pointer and does not declare: an element of unknown size.
+
+    >>> str(size_bytes(unsized("smem_a")))
+    'sizeof(*smem_a)'
+    """
+    return Kind(f"*{name[:MOST_POINTER]}")
 
 
 def moved(pointer: Pointer, by: Int, sign: int = 1) -> Pointer:

@@ -1,0 +1,116 @@
+"""Sizes of elements that a text leaves open: of what an undeclared pointer points to, of a template's type."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from layouts.instruction import Instruction
+from layouts.reader.code.evaluate import Evaluation
+from layouts.reader.code.finding import Found
+from layouts.reader.code.values import number
+from layouts.reader.code.word import Int, Linear, Piece, symbol
+from layouts.reading import number as read
+from layouts.workbench.found import Assumed
+
+CHOICES = ("1", "2", "4", "8", "16")
+MOST = 16  # sizes of one text that are assumed
+_SIZE = re.compile(r"sizeof\((\*[^()]+(?:\([^()]*\)[^()]*)*|\w+)\)")
+_PRODUCT = re.compile(rf"\((?:(?P<one>[^*]+) \* )?(?P<size>{_SIZE.pattern})(?: \* (?P<other>[^*]+))?\)")
+_ELEMENT = re.compile(r"T\w?$|[a-z_](?:T|_t)$|T[A-Z_]|elem|d?type|scalar|half|float|bf|fp\d|^(?:AB?|B|In)$", re.I)
+
+
+def open_sizes(made: Evaluation) -> dict[str, str]:
+    """symbol → the pointer (*sA) or type (T) that it is the size of, in the order of the text's values."""
+    out: dict[str, str] = {}
+    for value in _values(made):
+        for piece in value.pieces:
+            for name, _ in piece.source.terms:
+                found = _SIZE.fullmatch(name) or _PRODUCT.fullmatch(name)
+                if found:
+                    of = found[1] if found.re is _SIZE else found[3]
+                    if of.startswith("*") or _ELEMENT.search(of):
+                        out.setdefault(f"sizeof({of})", of)
+    return dict(list(out.items())[:MOST])
+
+
+def taken(made: Evaluation, instruction: Instruction | None, given: Mapping[str, str]) -> list[tuple[str, Assumed]]:
+    """(symbol, what it is taken for) of every open size; one that nothing speaks for stays open.
+
+    An element of the operand is what a pointer into its tile points to; memory whose pointer is cast to another type is
+    taken in bytes.
+    """
+    out: list[tuple[str, Assumed]] = []
+    for size, of in open_sizes(made).items():
+        name = of.removeprefix("*")
+        key = f"size.{name}"
+        label = f"Bytes that {name} counts in" if of.startswith("*") else f"Bytes of {of}"
+        known = "is not declared" if of.startswith("*") else "is not defined"
+        if key in given:
+            out.append((size, Assumed(key, label, str(read(given[key], key, 1, 256)), "as given", CHOICES)))
+        elif name in made.recast:
+            why = f"{name} {known} and is cast to another pointer: taken as bytes"
+            out.append((size, Assumed(key, label, "1", why, CHOICES)))
+        elif instruction is not None:
+            one = instruction.operand("a").element
+            why = f"{name} {known}; the instruction reads {one.name}"
+            out.append((size, Assumed(key, label, str(max(one.bits // 8, 1)), why, CHOICES)))
+    return out
+
+
+def put(made: Evaluation, sizes: Mapping[str, int]) -> Evaluation:
+    """The evaluation with sizes put in for their symbols."""
+    if not sizes:
+        return made
+    found = tuple(_found(one, sizes) for one in made.found)
+    calls = tuple(
+        replace(one, term=replace(one.term, arguments=tuple(_argument(v, sizes) for v in one.term.arguments)))
+        for one in made.made
+    )
+    ran = tuple(
+        replace(one, given=tuple((kind, _whole(v, sizes), span) for kind, v, span in one.given))
+        for one in made.assembled
+    )
+    return replace(made, found=found, made=calls, assembled=ran)
+
+
+def _values(made: Evaluation) -> Iterator[Int]:
+    yield from (one.value for one in made.found)
+    yield from (value for one in made.assembled for _, value, _ in one.given if value is not None)
+    for call in made.made:
+        for argument in call.term.arguments:
+            value = number(argument) if not isinstance(argument, str) else None
+            if value is not None:
+                yield value
+
+
+def _found(one: Found, sizes: Mapping[str, int]) -> Found:
+    value = _whole(one.value, sizes)
+    return one if value is one.value or value is None else replace(one, value=value)
+
+
+def _argument(value: Any, sizes: Mapping[str, int]) -> Any:
+    own = number(value) if not isinstance(value, str) else None
+    made = _whole(own, sizes)
+    return value if made is own else made
+
+
+def _whole(value: Int | None, sizes: Mapping[str, int]) -> Int | None:
+    if value is None or not any(n for p in value.pieces for n, _ in p.source.terms if "sizeof(" in n):
+        return value
+    return replace(value, pieces=tuple(_piece(p, sizes) for p in value.pieces))
+
+
+def _piece(piece: Piece, sizes: Mapping[str, int]) -> Piece:
+    line = Linear(piece.source.const)
+    for name, factor in piece.source.terms:
+        product = _PRODUCT.fullmatch(name)
+        if name in sizes:
+            line += Linear(sizes[name] * factor)
+        elif product and product["size"] in sizes and (product["one"] or product["other"]):
+            line += symbol(product["one"] or product["other"]).scaled(sizes[product["size"]] * factor)
+        else:
+            line += Linear(0, ((name, factor),))
+    return replace(piece, source=line)
