@@ -38,6 +38,7 @@ FLOORS = (
     "reader",
     "workbench",
     "check",
+    "capture",
     "render",
     "tiles",
 )

@@ -1,0 +1,253 @@
+"""Part "captures": the examples with lanescope.cuh executed, right and with every planted mistake; what they recorded.
+
+`python -m app.gpu.captures FOLDER` writes the captures, captures.zip, and a table of what ran, captures.json.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sys
+import zipfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from app.gpu.boxes import Map
+from app.gpu.device import Array, Cuda, compile_text
+from layouts import codec
+from layouts.capture import fills, form
+from layouts.dtypes import dtype
+from layouts.errors import LayoutError
+from layouts.render.capture_header import header
+
+ROOTS = (Path(__file__).resolve().parents[1] / "examples", Path(__file__).resolve().parents[2] / "examples")
+MISTAKES = 5
+BUFFER = 8 << 20
+TIMED = 200  # launches that a cost is measured on
+
+
+@dataclass(frozen=True)
+class Example:
+    """One program of examples/: what its kernel takes. a, b: the shape in global memory; b_first: which index B's rows
+    are; boxes: (inner, outer) of the tensor maps, of A and of B, where there are any.
+    """
+
+    name: str
+    element: str
+    a: tuple[int, int]
+    b: tuple[int, int]
+    b_first: str = "n"
+    box_a: tuple[int, int] = (0, 0)
+    box_b: tuple[int, int] = (0, 0)
+    threads: int = 128
+    shared: int = 0
+
+    @property
+    def n(self) -> int:
+        return self.b[self.b_first == "k"]
+
+    @property
+    def outputs(self) -> int:
+        return self.a[0] * self.n
+
+    def text(self) -> str:
+        """The program in one piece: its includes put in, each line under its own file and number."""
+        return "".join(_lines(f"{self.name}.cu"))
+
+
+EXAMPLES = (
+    Example("wgmma_tma_k_major", "bf16", (64, 128), (128, 128), box_a=(64, 64), box_b=(64, 128),
+            shared=2 * 8192 + 2 * 16384 + 16),
+    Example("wgmma_mn_major_b", "bf16", (64, 64), (64, 128), "k", (64, 64), (64, 64), shared=8192 + 16384 + 16),
+    Example("wgmma_core_matrices", "f16", (64, 64), (64, 64), shared=2 * 8192),
+    Example("ldmatrix_padded", "f16", (16, 64), (8, 64), threads=32, shared=24 * 144),
+    Example("wgmma_fp8_a_registers", "e4m3", (64, 256), (64, 256), box_b=(128, 64), shared=2 * 8192 + 16),
+)  # fmt: skip
+BY_NAME = {one.name: one for one in EXAMPLES}
+
+
+def folder() -> Path:
+    """Where the examples lie; LayoutError where they were not installed."""
+    found = next((path for path in ROOTS if path.is_dir()), None)
+    if found is None:
+        raise LayoutError("no_examples", "The examples are not installed.", "Run this in the repository.")
+    return found
+
+
+def _lines(name: str) -> Iterator[str]:
+    text = header() if name == "lanescope.cuh" else (folder() / name).read_text()
+    yield f'#line 1 "{name}"\n'
+    for number, line in enumerate(text.splitlines(), 1):
+        included = re.fullmatch(r'#include "([\w.]+)"', line)
+        if included and not line.endswith('.h"'):
+            yield from _lines(included[1])
+            yield f'#line {number + 1} "{name}"\n'
+        elif line != "#pragma once":
+            yield line + "\n"
+
+
+def program(example: Example, mistake: int, recorded: bool = True) -> str:
+    """The text that NVRTC compiles."""
+    return f"#define LANESCOPE {int(recorded)}\n#define MISTAKE {mistake}\n{example.text()}"
+
+
+@dataclass(frozen=True)
+class Data:
+    """A and B as codes in global memory's order, and what was put in: the pass of a fill, or 0 for real data."""
+
+    a: Array
+    b: Array
+    part: int
+
+
+def filled(example: Example, part: int) -> Data:
+    """Matrices that tell who they are."""
+    a = fills.matrix(example.a, example.element, "a", part)
+    b = fills.matrix(example.b, example.element, "b", part, nk=example.b_first == "n")
+    return Data(a, b, part)
+
+
+def real(example: Example) -> Data:
+    """Small whole numbers, whose products are exact."""
+    rng = np.random.default_rng(17)
+    kind = f"<u{dtype(example.element).bits // 8}"
+    a, b = (codec.encode(rng.integers(-8, 9, shape), example.element).astype(kind) for shape in (example.a, example.b))
+    return Data(a, b, 0)
+
+
+def product(example: Example, data: Data) -> Array:
+    """D by NumPy: float64 [m, n]."""
+    a, b = (codec.decode(codes.astype(np.uint64), example.element) for codes in (data.a, data.b))
+    return np.asarray(a @ (b if example.b_first == "k" else b.T))
+
+
+def launch(device: Cuda, example: Example, kernel: Any, data: Data, recorded: bool = True) -> tuple[bytes, Array]:
+    """(the capture, D) of one run."""
+    cupy = device.cupy
+    buffer = cupy.asarray(form.empty(BUFFER)) if recorded else None
+    out = cupy.zeros((example.a[0], example.n), np.float32)
+    arguments, _held = _arguments(device, example, data)
+    kernel((1,), (example.threads,), (out, *arguments, buffer if recorded else np.uint64(0)), shared_mem=example.shared)
+    cupy.cuda.runtime.deviceSynchronize()
+    if buffer is None:
+        return b"", cupy.asnumpy(out)
+    raw = cupy.asnumpy(buffer)
+    used = int(raw[: form.HEADER_BYTES].view(form.HEADER_TYPE)["used"][0])
+    return raw[:used].tobytes(), cupy.asnumpy(out)
+
+
+def _arguments(device: Cuda, example: Example, data: Data) -> tuple[list[Any], list[Any]]:
+    """What the kernel is given for A and B, and what must live as long."""
+    cupy = device.cupy
+    held, out = [], []
+    for codes, box in ((data.a, example.box_a), (data.b, example.box_b)):
+        tensor = cupy.asarray(codes)
+        held.append(tensor)
+        if box == (0, 0):
+            out.append(tensor)
+            continue
+        size = codes.dtype.itemsize
+        name = "BFLOAT16" if size == 2 else "UINT8"
+        words = Map(name, codes.shape[::-1], (codes.shape[1] * size,), box, "128B").encoded(tensor.data.ptr)
+        if words is None:
+            raise RuntimeError(f"The driver refuses the tensor map of {example.name}.")
+        out.append(cupy.asarray(np.frombuffer(words, np.uint8)))
+    return out, [*held, *out]
+
+
+def compiled(device: Cuda, example: Example, mistake: int, recorded: bool = True) -> Any:
+    """The kernel of one example, ready to run."""
+    module = device.cupy.cuda.function.Module()
+    module.load(compile_text(program(example, mistake, recorded), device.target))
+    kernel = module.get_function("example")
+    if example.shared > 48 << 10:
+        driver = device.cupy.cuda.driver
+        driver.funcSetAttribute(
+            kernel.ptr, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, example.shared
+        )  # fmt: skip
+    return kernel
+
+
+def cost(device: Cuda, example: Example) -> dict[str, float]:
+    """Microseconds a launch: compiled out, compiled in with a null buffer, and while it records."""
+    cupy = device.cupy
+    data = filled(example, 1)
+    out = cupy.zeros((example.a[0], example.n), np.float32)
+    arguments, _held = _arguments(device, example, data)
+    told = {}
+    for name, recorded, size in (("out", False, 0), ("null", True, 0), ("recording", True, TIMED << 20)):
+        kernel = compiled(device, example, 0, recorded)
+        buffer = cupy.asarray(form.empty(size)) if size else np.uint64(0)
+        begin, end = cupy.cuda.Event(), cupy.cuda.Event()
+        for count in (10, TIMED):
+            begin.record()
+            for _ in range(count):
+                kernel((1,), (example.threads,), (out, *arguments, buffer), shared_mem=example.shared)
+            end.record()
+            end.synchronize()
+        told[name] = round(cupy.cuda.get_elapsed_time(begin, end) * 1e3 / TIMED, 3)
+    return told
+
+
+def record(device: Cuda, to: Path) -> list[dict[str, Any]]:
+    """Every example, right and with every mistake, with fills and with real data; captures.zip and captures.json."""
+    rows: list[dict[str, Any]] = []
+    with zipfile.ZipFile(to / "captures.zip", "w", zipfile.ZIP_LZMA) as archive:
+        for example in EXAMPLES:
+            for mistake in range(MISTAKES + 1):
+                row: dict[str, Any] = {"example": example.name, "mistake": mistake, "files": []}
+                rows.append(row)
+                try:
+                    kernel = compiled(device, example, mistake)
+                    for data in (
+                        *(filled(example, n + 1) for n in range(fills.passes(example.element))),
+                        real(example),
+                    ):
+                        raw, d = launch(device, example, kernel, data)
+                        kind = f"fill{data.part}" if data.part else "real"
+                        name = f"{example.name}-{mistake}-{kind}.lscap"
+                        if data.part or mistake in (0, 2):
+                            archive.writestr(name, raw)
+                            row["files"].append(name)
+                        if not data.part:
+                            row["d_right"] = bool(np.array_equal(d, product(example, data)))
+                        told = form.read(raw)
+                        row[kind] = {"records": len(told.records), "dropped": told.dropped, "bytes": len(raw)}
+                        row["window"] = [told.records[0].window_first, len(told.records[0].window)]
+                except Exception as error:  # the others still run
+                    row["error"] = f"{type(error).__name__}: {error}"[:600]
+                print(json.dumps(row), flush=True)
+            data = real(example)
+            for name, codes in (("a", data.a), ("b", data.b)):
+                stream = io.BytesIO()
+                np.save(stream, codes)
+                archive.writestr(f"{example.name}-{name}.npy", stream.getvalue())
+        try:
+            costs = {example.name: cost(device, example) for example in EXAMPLES}
+        except Exception as error:
+            costs = {"error": str(error)[:600]}  # type: ignore[dict-item]
+    whole = {"device": device.info(), "runs": rows, "microseconds": costs}
+    (to / "captures.json").write_text(json.dumps(whole, indent=1) + "\n")
+    print(json.dumps({"device": device.info(), "microseconds": costs}))
+    return rows
+
+
+def main(arguments: Sequence[str]) -> int:
+    if len(arguments) != 1:
+        print("usage: python -m app.gpu.captures FOLDER", file=sys.stderr)
+        return 2
+    to = Path(arguments[0])
+    to.mkdir(parents=True, exist_ok=True)
+    rows = record(Cuda(), to)
+    wrong = [row for row in rows if "error" in row or row["d_right"] != (row["mistake"] == 0)]
+    print(f"{len(rows) - len(wrong)} of {len(rows)} ran; D is right without a mistake and wrong with one.")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,81 @@
+"""Matrices whose elements tell who they are: the code of element (mn, k) of A or B, in every type of 8, 16 or 32 bits.
+
+16-bit types and tf32: the number (mn mod 240) · 128 + k mod 128, from the first normal number of the type on, so that
+no element is zero, subnormal, infinite or NaN and a kernel may convert, scale by one or copy them. 8-bit types have too
+few codes: two passes, two runs of the kernel, tell mn mod 113 and k mod 113 together. B is A with the sign bit set
+(u8: 128 more), so that no element of one is taken for the other's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from layouts.codec import Bits
+from layouts.dtypes import dtype
+from layouts.errors import LayoutError
+
+MN, K = 240, 128  # periods of a fill of 16 or 32 bits
+EIGHT = 113  # both periods of an 8-bit fill: a prime, so that k → k³ is a permutation
+# type → the code of its first element: 1 in the exponent, 0 in the mantissa, as memory holds the type
+FIRST = {"f16": 1 << 10, "bf16": 1 << 7, "tf32": 1 << 23}
+STEP = {"f16": 1, "bf16": 1, "tf32": 1 << 13}  # the least significant bit that is read
+EIGHT_BIT = ("e4m3", "e5m2", "s8", "u8")
+TYPES = (*FIRST, *EIGHT_BIT)
+MOST = 1 << 28  # elements of one matrix
+
+
+def passes(name: str) -> int:
+    """How many fills a type takes: 2 for those of 8 bits."""
+    return 2 if known(name) in EIGHT_BIT else 1
+
+
+def known(name: str) -> str:
+    """A type that can be filled; LayoutError names them."""
+    if name not in TYPES:
+        raise LayoutError("bad_fill", f"No fill for '{name[:40]}'.", f"Types: {', '.join(TYPES)}.", "type")
+    return name
+
+
+def periods(name: str) -> tuple[int, int]:
+    """After how many of mn and of k the codes repeat."""
+    return (EIGHT, EIGHT) if known(name) in EIGHT_BIT else (MN, K)
+
+
+def codes(mn: Any, k: Any, name: str, operand: str = "a", part: int = 1) -> Bits:
+    """The codes of elements (mn, k), which broadcast; part: the pass of an 8-bit type, 1 or 2.
+
+    >>> codes(1, 2, "bf16").item(), codes(1, 2, "bf16", "b").item()
+    (258, 33026)
+    """
+    row, m, n = dtype(known(name)), np.asarray(mn, np.int64), np.asarray(k, np.int64)
+    if operand not in ("a", "b"):
+        raise LayoutError("bad_operand", f"No operand '{operand}' is filled.", "Allowed: a, b.", "operand")
+    if part not in range(1, passes(name) + 1):
+        raise LayoutError(
+            "bad_fill", f"pass is {part}.", f"{name} has {passes(name)}: 1{' or 2' * (passes(name) - 1)}.", "pass"
+        )  # fmt: skip
+    if name in EIGHT_BIT:
+        out = 1 + (part * m + n**3 % EIGHT) % EIGHT
+    else:
+        out = FIRST[name] + (m % MN * K + n % K) * STEP[name]
+    return np.asarray(out | (1 << row.bits - 1 if operand == "b" else 0)).astype(np.uint64)
+
+
+def matrix(
+    shape: tuple[int, int], name: str, operand: str = "a", part: int = 1, nk: bool = False
+) -> NDArray[Any]:  # fmt: skip
+    """A whole matrix of codes, as unsigned integers of the type's width: A (m, k), B (k, n); nk: B as (n, k).
+
+    >>> matrix((2, 3), "f16").tolist()
+    [[1024, 1025, 1026], [1152, 1153, 1154]]
+    """
+    rows, cols = shape
+    if rows < 1 or cols < 1 or rows * cols > MOST:
+        raise LayoutError("bad_fill", f"The shape is {rows}x{cols}.", f"From 1 to {MOST} elements.", "shape")
+    down, across = np.arange(rows)[:, None], np.arange(cols)[None, :]
+    mn, k = (down, across) if operand != "b" or nk else (across, down)
+    kind = np.dtype(f"<u{dtype(known(name)).bits // 8}")
+    return codes(mn, k, name, operand, part).astype(kind)

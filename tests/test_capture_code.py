@@ -1,0 +1,129 @@
+"""lanescope.cuh and the examples: they compile where they should, and leave nothing behind where compiled out."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from app.gpu.captures import EXAMPLES, MISTAKES, Example, folder, program
+from layouts.capture.fills import EIGHT_BIT, codes
+from layouts.render.capture_header import header
+from tests.cpp import compiler
+from tests.ptxas import assembler, nvcc, nvrtc, sass
+
+needs_nvrtc = pytest.mark.skipif(nvrtc.library() is None, reason="no NVRTC: make test installs it")
+needs_sass = pytest.mark.skipif(
+    nvrtc.library() is None or assembler.ptxas() is None or sass.nvdisasm() is None,
+    reason="no NVRTC, ptxas or nvdisasm: make test installs them",
+)
+MACRO = re.compile(r"^ *LANESCOPE_\w+\(.*?\);\n", re.M | re.S)
+
+
+def test_the_header_is_complete() -> None:
+    text = header()
+    assert not re.search(r"@\w+@", text) and max(map(len, text.splitlines())) <= 120
+    assert text.isascii() or "…" in text
+
+
+def test_off_the_macros_do_not_even_look_at_their_arguments(tmp_path: Path) -> None:
+    if not compiler():
+        pytest.skip("no host compiler")
+    (tmp_path / "lanescope.cuh").write_text(header().replace("#include <cuda_runtime.h>", ""))
+    macros = sorted(set(re.findall(r"^#define (LANESCOPE_\w+)\(\.\.\.\) \(\(void\)0\)$", header(), re.M)))
+    assert len(macros) == 8
+    uses = "".join(f'  {name}(nothing, at, "all");\n' for name in macros)
+    text = f'#define __CUDACC_RTC__\n#include "lanescope.cuh"\nint main() {{\n{uses}  return 0;\n}}\n'
+    (tmp_path / "off.cpp").write_text(text)
+    done = subprocess.run(
+        [str(compiler()), "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", str(tmp_path / "off.cpp")],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_fills_of_the_header_are_those_of_the_engine(tmp_path: Path) -> None:
+    """Compiled for the host and executed."""
+    if not compiler():
+        pytest.skip("no host compiler")
+    (tmp_path / "lanescope.cuh").write_text(header())
+    prints = "".join(
+        f'std::printf("%u ", lanescope::{call});\n'
+        for mn in (0, 1, 112, 113, 239, 240, 1000, 4095) for k in (0, 1, 112, 127, 128, 4095) for o in "ab"
+        for call in (
+            f"code_f16({mn}, {k}, '{o}')", f"code_bf16({mn}, {k}, '{o}')", f"code_tf32({mn}, {k}, '{o}')",
+            f"code_8({mn}, {k}, '{o}', 1)", f"code_8({mn}, {k}, '{o}', 2)",
+        )
+    )  # fmt: skip
+    text = f'#define __CUDACC_RTC__\n#include "lanescope.cuh"\n#include <cstdio>\nint main() {{\n{prints}}}\n'
+    (tmp_path / "fills.cpp").write_text(text)
+    subprocess.run(
+        [str(compiler()), "-std=c++17", "-o", str(tmp_path / "fills"), str(tmp_path / "fills.cpp")], check=True
+    )
+    told = subprocess.run([str(tmp_path / "fills")], capture_output=True, text=True, check=True).stdout.split()
+    wanted = [
+        codes(mn, k, name, o, part).item()
+        for mn in (0, 1, 112, 113, 239, 240, 1000, 4095) for k in (0, 1, 112, 127, 128, 4095) for o in "ab"
+        for name, part in (("f16", 1), ("bf16", 1), ("tf32", 1), (EIGHT_BIT[0], 1), (EIGHT_BIT[0], 2))
+    ]  # fmt: skip
+    assert list(map(int, told)) == wanted
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda one: one.name)
+def test_examples_compile_with_nvrtc(example: Example) -> None:
+    """Right, and with a mistake; warnings of the compiler stand in the log of an error only."""
+    for mistake in (0, MISTAKES - 1):
+        assert nvrtc.compile_ptx(program(example, mistake), "sm_90a")[1] == ""
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("target", ["sm_75", "sm_80", "sm_100a"])
+def test_the_header_compiles_for_other_targets(target: str) -> None:
+    text = next(one for one in EXAMPLES if one.threads == 32).text()
+    text = text.replace(".m16n8k16.", ".m16n8k8.").replace("%4, %5, %6, %7}, {%8, %9}", "%4, %5}, {%8}")
+    ptx, said = nvrtc.compile_ptx("#define LANESCOPE 1\n" + text, target)
+    assert said == "" and "ld.shared.v4" in ptx
+
+
+@needs_nvrtc
+def test_a_place_is_that_of_the_program() -> None:
+    ptx, _ = nvrtc.compile_ptx(program(EXAMPLES[0], 0), "sm_90a")
+    lines = (folder() / f"{EXAMPLES[0].name}.cu").read_text().splitlines()
+    number = next(n for n, line in enumerate(lines, 1) if "LANESCOPE_WGMMA" in line)
+    name = ", ".join(str(letter) for letter in f"{EXAMPLES[0].name}.cu".encode())
+    assert name in ptx and re.search(rf"\b{number}\b", ptx)
+
+
+def machine_code(text: str, file: Path) -> str:
+    ptx, said = nvrtc.compile_ptx(text, "sm_90a")
+    assert said == ""
+    assert assembler._run(ptx, "sm_90a", file)[0] == 0
+    return subprocess.run([str(sass.nvdisasm()), "-c", str(file)], capture_output=True, text=True, check=True).stdout
+
+
+@needs_sass
+@pytest.mark.parametrize("example", [EXAMPLES[0], EXAMPLES[3]], ids=lambda one: one.name)
+def test_compiled_out_it_costs_nothing(example: Example, tmp_path: Path) -> None:
+    """The machine code is that of the program without the header's macros; with them on it is another."""
+    off = program(example, 0, recorded=False)
+    begin = off.index(f'#line 1 "{example.name}.cu"')
+    body = off.rindex('extern "C"')
+    assert begin < body
+    without = off[:body] + MACRO.sub("", off[body:])
+    assert "LANESCOPE_" not in without[body:] and "LANESCOPE_" in off[body:]
+    told = machine_code(off, tmp_path / "off.cubin")
+    assert told == machine_code(without, tmp_path / "without.cubin")
+    assert told != machine_code(program(example, 0), tmp_path / "on.cubin")
+
+
+@pytest.mark.skipif(nvcc.nvcc() is None, reason=nvcc.MISSING)
+@pytest.mark.parametrize("example", [EXAMPLES[1]], ids=lambda one: one.name)
+def test_an_example_compiles_with_nvcc(example: Example, tmp_path: Path) -> None:
+    """Host side and all; every warning is an error but those about wgmma, which come as advice."""
+    (tmp_path / "lanescope.cuh").write_text(header())
+    options = ["-gencode", "arch=compute_90a,code=sm_90a", "-DLANESCOPE=1", f"-I{folder()}", f"-I{tmp_path}"]
+    good, said = nvcc.compile_object(f'#include "{example.name}.cu"\n', tmp_path, options)
+    assert good, said

@@ -1,0 +1,172 @@
+"""The capture file: written and read back, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from layouts import capture
+from layouts.capture import fills as fill
+from layouts.capture.form import HEADER, HEADER_BYTES, HEADER_TYPE, RECORD, RECORD_BYTES, RECORD_TYPE, Capture, Record
+from layouts.codec import decode
+from layouts.dtypes import dtype
+from layouts.errors import LayoutError
+
+RNG = np.random.default_rng(3)
+WGMMA = Record(
+    "wgmma", "kernel.cu", 42, "AB", "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16", (1, 2, 3), 128,
+    {"a": 0x4000004000010040, "b": (1 << 64) - 1}, {"m": 64, "k": 16},
+    {"scale_a": -1, "scale_b": 1, "trans_a": 0, "trans_b": 1}, 1024, RNG.integers(0, 256, 4096, dtype=np.uint8),
+)  # fmt: skip
+LOAD = Record(
+    "ldmatrix", "kernel.cu", 43, "A", "ldmatrix.sync.aligned.m8n8.x4.shared.b16", (0, 0, 0), 32, {}, {}, {}, 0,
+    RNG.integers(0, 256, 64, dtype=np.uint8), RNG.integers(0, 1 << 32, 32, dtype=np.uint32),
+    {"a": RNG.integers(0, 1 << 32, (32, 4), dtype=np.uint32)},
+)  # fmt: skip
+MMA = Record(
+    "mma", "größe.cu", 44, "", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", (0, 0, 0), 0, {}, {}, {}, 0,
+    np.zeros(0, np.uint8), None,
+    {name: RNG.integers(0, 1 << 32, (32, n), dtype=np.uint32) for name, n in (("a", 4), ("b", 2), ("d", 4))},
+)  # fmt: skip
+WHOLE = Capture((WGMMA, LOAD, MMA))
+
+
+def same(one: Record, other: Record) -> bool:
+    for name in Record.__slots__:
+        left, right = getattr(one, name), getattr(other, name)
+        if name == "registers":
+            if left.keys() != right.keys() or not all(np.array_equal(left[n], right[n]) for n in left):
+                return False
+        elif not np.array_equal(left, right):
+            return False
+    return True
+
+
+def test_what_is_written_is_read() -> None:
+    raw = capture.write(WHOLE)
+    for given in (raw, bytearray(raw), memoryview(raw), np.frombuffer(raw, np.uint8), np.frombuffer(raw, np.int32)):
+        told = capture.read(given)
+        assert all(same(a, b) for a, b in zip(told.records, WHOLE.records, strict=True))
+        assert told.dropped == 0 and not told.cut
+    assert told.records[0].warp == 4 and told.records[0].where == "kernel.cu:42"
+
+
+def test_a_small_buffer_drops_records_and_counts_them() -> None:
+    raw = capture.write(WHOLE, len(capture.write(Capture((WGMMA,)))) + 8)
+    told = capture.read(raw)
+    assert [one.kind for one in told.records] == ["wgmma"] and told.dropped == 2
+
+
+def test_an_empty_buffer_has_no_records() -> None:
+    buffer = capture.empty(4096, (3, 5))
+    head = buffer[:HEADER_BYTES].view(HEADER_TYPE)[0]
+    assert (head["block_first"], head["block_last"], head["capacity"], head["used"]) == (3, 5, 4096, HEADER_BYTES)
+    assert capture.read(buffer) == Capture(())
+    for size, blocks in ((100, (0, 0)), (1 << 40, (0, 0)), (4096, (2, 1))):
+        with pytest.raises(LayoutError) as error:
+            capture.empty(size, blocks)
+        assert error.value.code == "bad_capture" and error.value.field in ("size", "blocks")
+
+
+def refused(raw: bytes) -> str:
+    with pytest.raises(LayoutError) as error:
+        capture.read(raw)
+    assert error.value.code == "bad_capture" and error.value.field == "capture" and error.value.hint
+    return error.value.message
+
+
+@pytest.mark.parametrize("cut", [1, 100, 1000, 3000])
+def test_a_truncated_file_is_refused(cut: int) -> None:
+    assert "truncated" in refused(capture.write(WHOLE)[:-cut])
+
+
+def test_foreign_files_are_refused() -> None:
+    for raw in (b"", b"LANE", b"\x93NUMPY" + bytes(200), bytes(4096)):
+        assert "no capture" in refused(raw)
+    assert "truncated" in refused(capture.write(WHOLE)[:20])
+    with pytest.raises(LayoutError, match="objects"):
+        capture.read(np.array([None]))
+
+
+def changed(row: str, value: int, at: int, kind: np.dtype) -> bytes:
+    data = np.frombuffer(capture.write(WHOLE), np.uint8).copy()
+    data[at : at + kind.itemsize].view(kind)[row] = value
+    return data.tobytes()
+
+
+def test_other_versions_are_refused_by_number() -> None:
+    assert "version 2" in refused(changed("version", 2, 0, HEADER_TYPE))
+
+
+@pytest.mark.parametrize(
+    ("row", "value", "says"),
+    [
+        ("mark", 0, "not written to its end"), ("bytes", 96, "damaged"), ("bytes", 1 << 31, "damaged"),
+        ("kind", 9, "damaged"), ("window_bytes", 1 << 30, "damaged"), ("text_bytes", 1 << 31, "damaged"),
+        ("text_bytes", 5, "damaged"), ("addresses", 7, "damaged"), ("registers_a", 1 << 20, "damaged"),
+    ],
+)  # fmt: skip
+def test_damaged_records_are_refused(row: str, value: int, says: str) -> None:
+    assert says in refused(changed(row, value, HEADER_BYTES, RECORD_TYPE))
+
+
+def test_more_records_than_bytes_are_refused() -> None:
+    assert "truncated" in refused(changed("records", 4, 0, HEADER_TYPE))
+    assert "truncated" in refused(changed("records", 0xFFFFFFFF, 0, HEADER_TYPE))
+
+
+def test_structs_have_no_holes() -> None:
+    assert HEADER_BYTES == 64 and RECORD_BYTES == 96
+
+
+# fills ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", fill.TYPES)
+def test_fills_tell_each_element_of_a_period_apart(name: str) -> None:
+    """And A from B; every code is a finite number, neither zero nor subnormal where the type has a normal range."""
+    mn, k = fill.periods(name)
+    parts = range(1, fill.passes(name) + 1)
+    held = []
+    for operand in "ab":
+        codes = [
+            fill.codes(np.arange(mn)[:, None], np.arange(k)[None, :], name, operand, part).astype(np.int64)
+            for part in parts
+        ]
+        for one in codes:
+            values = decode(one.astype(np.uint64), name)
+            assert np.isfinite(values).all() and (values != 0).all() and one.max() < 1 << dtype(name).bits
+        held.append(sum(one << 32 * n for n, one in enumerate(codes)).ravel())
+    assert np.unique(np.concatenate(held)).size == 2 * mn * k
+    if name == "tf32":
+        assert not (codes[0] & 0x1FFF).any()  # what the tensor core does not read
+
+
+def test_a_fill_repeats_by_its_periods_and_turns_with_b() -> None:
+    whole = capture.fill((500, 300), "bf16")
+    assert whole.dtype == np.uint16
+    assert np.array_equal(whole[240:480, 128:256], whole[:240, :128])
+    assert np.array_equal(capture.fill((30, 20), "e4m3", "b", 2), capture.fill((20, 30), "e4m3", "b", 2, nk=True).T)
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        (((0, 4), "f16"), "shape"), (((1 << 20, 1 << 20), "f16"), "shape"), (((4, 4), "f64"), "type"),
+        (((4, 4), "f16", "c"), "operand"), (((4, 4), "f16", "a", 2), "pass"), (((4, 4), "s8", "a", 3), "pass"),
+    ],
+)  # fmt: skip
+def test_wrong_fills_are_refused_by_name(given: tuple, field: str) -> None:
+    with pytest.raises(LayoutError) as error:
+        capture.fill(*given)
+    assert error.value.field == field and error.value.hint
+
+
+def test_the_document_has_every_field() -> None:
+    text = (Path(__file__).parents[1] / "docs" / "capture.md").read_text()
+    for rows, kind in ((HEADER, HEADER_TYPE), (RECORD, RECORD_TYPE)):
+        for name, c, _, says in rows:
+            bits = "u64" if c == "unsigned long long" else "u32"
+            assert f"| {kind.fields[name][1]} | {bits} | `{name}` | {says} |" in text
