@@ -51,6 +51,7 @@ from app.kit.probes import Health, Ready
 from app.kit.settings import Settings
 from app.kit.wire import Body
 from app.kit.work import Kept, Work, settle
+from app.layouts import page as layouts_page
 from app.memory import api as memory_api
 from app.memory import page as memory_page
 from app.metadata import api as metadata_api
@@ -77,7 +78,7 @@ PAGES = (
     memory_page, dump_page, kernel_page, guide_page, runs_page, steps_page, reuse_page, compare_page, metadata_page,
     chain_page,
     banks_page, diagram_page, tiles_page,
-    openapi, apidocs_page, home_page, read_page, catalogue_page, instruction_page,
+    layouts_page, openapi, apidocs_page, home_page, read_page, catalogue_page, instruction_page,
 )  # fmt: skip
 
 

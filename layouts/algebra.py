@@ -540,7 +540,7 @@ def sliced(one: CuteLayout, coord: Nested) -> tuple[CuteLayout, int]:
         if isinstance(c, tuple):
             if rank(nested) != len(c) or isinstance(nested, int):
                 raise _refused(
-                    f"The coordinate {_said(coord)} does not fit {one}: {_said(c)} stands for {spelled(nested)}.",
+                    f"The coordinate {said(coord)} does not fit {one}: {said(c)} stands for {spelled(nested)}.",
                     f"Give a coordinate nested as {spelled(one.shape)}, or an int for a whole mode.",
                 )
             return tuple(kept for part, item in zip(c, nested, strict=True) for kept in pick(part, item))
@@ -560,8 +560,9 @@ def _zeroed(coord: Nested) -> Nested:
     return tuple(map(_zeroed, coord)) if isinstance(coord, tuple) else coord or 0
 
 
-def _said(coord: Nested) -> str:
-    return f"({','.join(map(_said, coord))})" if isinstance(coord, tuple) else "_" if coord is None else str(coord)
+def said(coord: Nested) -> str:
+    """A coordinate as CuTe prints it: `(3,_)`."""
+    return f"({','.join(map(said, coord))})" if isinstance(coord, tuple) else "_" if coord is None else str(coord)
 
 
 def flattened(one: CuteLayout) -> CuteLayout:

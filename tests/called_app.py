@@ -21,10 +21,14 @@ from app.kit.asked import operand as operand_of
 from app.kit.rate import TooOftenError
 from app.kit.settings import Settings, variable
 from app.kit.terminal import form_of, storage_of
+from app.layouts import triton as triton_page
+from app.layouts import tv as tv_page
 from app.steps import asked as steps_asked
 from app.steps import facts as steps
 from layouts import find
 from layouts.descriptor import Descriptor, view
+from layouts.tiles.convert import converted
+from layouts.tiles.gluon import triton_layout
 from tests.asked import F16, LDM, S8, W16
 
 Call = tuple[str, Callable[[], Any]]
@@ -118,6 +122,27 @@ def calls() -> list[Call]:
         for ptx in (F16, W16):
             say(f"steps of {ptx} with {given}", steps.asked, find(ptx), given)
     say("steps of a body", steps_asked.found_of, {"instruction": F16, "a": "swizzle=32B"})
+    # pages of layouts
+    blocked = "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>"
+    shared = "#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>"
+    cube = {"text": "gl.BlockedLayout([1, 1, 1], [2, 4, 4], [2, 2, 1], [2, 1, 0])", "shape": "4x8x8"}
+    for query in (
+        {"text": "x" * 300_000},
+        {"text": blocked, "shape": "16x16", "to": shared},
+        {**cube, "axes": "0"},
+        {"text": blocked, "shape": "16x16", "to": blocked.replace("[4, 1]", "[2, 1]")},
+        {**cube, "axes": "1,1"},
+        {**cube, "at": "9"},
+        {"text": blocked, "shape": "16x16", "colour": "red"},
+    ):
+        say(f"Triton page {query}"[:200], lambda query=query: refuse(triton_page.context(query)["error"]))
+    say("conversion of two tensors", lambda: converted(
+        triton_layout(blocked, (16, 16)), triton_layout(blocked, (32, 16))))  # fmt: skip
+    for query in ({"cute": "(4,8):(8,1)"}, {"cute": "(4,8):(8,1)", "tile": "2x2x2x2x2x2"}, {"cute": "(4,8):(8,1)",
+                  "tile": "4x4"}, {"cute": "(4,8):(8,1)", "tile": "8x4", "slice": "(4,_)"},
+                  {"cute": "(4,8):(8,1)", "tile": "8x4", "slice": "((1,_),_)"}, {"cute": "4:1", "tile": "2x2"},
+                  {"cute": "(512,1024):(1,512)", "tile": "1024x512"}):  # fmt: skip
+        say(f"TV page {query}", lambda query=query: refuse(tv_page.context(query)["error"]))
     # guide, banks, site, server
     say("guide section", overviews.shapes, "none")
     say("guide part", reference.part, "none", "")

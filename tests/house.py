@@ -118,6 +118,7 @@ NAMED: dict[str, dict[str, str]] = {
         "wmma": "facts",
     },
     "kernel": {},
+    "layouts": {"drawn": "forms", "triton": "forms", "tv": "forms", "words": "forms"},
     "memory": {
         "atoms": "forms",
         "choices": "forms",

@@ -50,6 +50,12 @@ LABELS = {
     "metadata": {"selector": "Selector", "words": "e of every lane, or one word for all (hex)"},
     "reuse": {"from": "D of", "to": "A of"},
     "compare": {"left": "Left operand", "right": "Right operand"},
+    "triton": {"text": "Layout, or a module", "shape": "Tensor", "element_bits": "Element bits", "colour": "Colour",
+    "thread": "Thread", "to": "Convert to", "axes": "Axes down, across", "at": "Index of the others",
+    "row": "First row", "pick": "Layout"},
+    "tv": {"cute": "Layout (thread, value) → element", "tile": "Tile", "element_bits": "Element bits",
+    "slice": "Slice", "colour": "Colour", "thread": "Thread", "to": "Compare with", "axes": "Axes down, across",
+    "at": "Index of the others", "row": "First row"},
     "diagram": {
         "ptx": "Instruction", "operand": "Matrix", "form": "File format", "theme": "Theme", "colour": "Colour",
         "label": "Label", "lanes": "Lanes", "warps": "Warps", "rows": "Rows", "cols": "Columns",

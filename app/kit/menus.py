@@ -51,7 +51,11 @@ MENUS = (
     ),
     Menu(
         "Tiles",
-        (Entry("TiledMMA", "/tiles/mma", "which thread of a block holds which element"),),
+        (
+            Entry("TiledMMA", "/tiles/mma", "which thread of a block holds which element"),
+            Entry("Thread-value layout", "/layouts/tv", "any CuTe TV layout over a tile, and what it feeds"),
+            Entry("Triton layout", "/layouts/triton", "bases, threads and registers, CuTe's words for the same"),
+        ),
         frozenset({"tiles", "layouts", "cute"}),
     ),
     Menu(

@@ -7,16 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from layouts import algebra, tuples
 from layouts.cute import CuteLayout
 from layouts.cutetext import read_layout
 from layouts.errors import LayoutError
 from layouts.reading import number, shown
 from layouts.tiles.held import ByThread, Ints
 from layouts.tiles.mma import MOST_SIZE, MOST_VALUES
+
+Longs = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,6 +54,18 @@ def tv(text: str | CuteLayout, tile: Sequence[Any]) -> TV:
     ([(5, 3)], 128)
     """
     read = text if isinstance(text, CuteLayout) else read_layout(text, "cute")
+    if len(tile) != 2:
+        raise LayoutError("bad_tile", f"tile has {len(tile)} numbers.", "Two: rows and columns.", "tile")
+    index, (rows, cols) = elements(read, tile)
+    counts = np.bincount(index.reshape(-1))
+    down, across = (index % rows).astype(np.int32), (index // rows).astype(np.int32)
+    return TV(read, rows, cols, down, across, int(counts.max()), int(np.count_nonzero(counts)))
+
+
+def elements(read: CuteLayout, tile: Sequence[Any]) -> tuple[Longs, tuple[int, ...]]:
+    """(the element of every thread and value: int64 [threads, values], the tile's sizes as numbers) of a thread-value
+    layout over a tile of any rank, its first axis fastest; LayoutError where it is none, or leaves the tile.
+    """
     if read.rank != 2 or isinstance(read.shape, int):
         raise LayoutError(
             "bad_cute",
@@ -56,24 +73,47 @@ def tv(text: str | CuteLayout, tile: Sequence[Any]) -> TV:
             "Two: (thread, value), e.g. ((4,8),(2,2)):((32,1),(16,8)).",
             "cute",
         )
-    if len(tile) != 2:
-        raise LayoutError("bad_tile", f"tile has {len(tile)} numbers.", "Two: rows and columns.", "tile")
-    rows, cols = (number(size, f"tile[{at}]", 1, MOST_SIZE, "bad_tile") for at, size in enumerate(tile))
-    if max(read.size, rows * cols) > MOST_VALUES:
+    sizes = tuple(number(size, f"tile[{at}]", 1, MOST_SIZE, "bad_tile") for at, size in enumerate(tile))
+    if max(read.size, prod(sizes)) > MOST_VALUES:
         raise LayoutError(
             "too_large", f"'{shown(str(read), 80)}' has {read.size} values.", f"At most {MOST_VALUES}.", "cute"
         )
     threads = read.modes[0].size
     index = read.indices().reshape(-1, threads).T
     last = int(index.max())
-    if last >= rows * cols:
+    if last >= prod(sizes):
         thread, value = (int(at[0]) for at in np.nonzero(index == last))
         raise LayoutError(
             "outside_tile",
-            f"Thread {thread} value {value} has the index {last}, outside the {rows * cols} elements of {rows}×{cols}.",
+            f"Thread {thread} value {value} has the index {last}, outside the {prod(sizes)} elements of"
+            f" {'×'.join(map(str, sizes))}.",
             f"Give a tile of at least {last + 1} elements.",
             "tile",
         )
-    counts = np.bincount(index.reshape(-1))
-    down, across = (index % rows).astype(np.int32), (index // rows).astype(np.int32)
-    return TV(read, rows, cols, down, across, int(counts.max()), int(np.count_nonzero(counts)))
+    return index, sizes
+
+
+def slice_of(made: CuteLayout, coord: Any) -> tuple[CuteLayout, int]:
+    """(layout of the modes at underscores, element that its indices start from) for a coordinate such as (_,3);
+    LayoutError `bad_coordinate` for one that the shape has not.
+    """
+    _inside(coord, made.shape, coord)
+    return algebra.sliced(made, coord)
+
+
+def _inside(coord: Any, shape: Any, whole: Any) -> None:
+    if coord is None:
+        return
+    if isinstance(coord, tuple):
+        if isinstance(shape, int) or len(coord) != len(shape):
+            raise LayoutError(
+                "bad_coordinate", f"{algebra.said(coord)} is no coordinate of the shape {tuples.spelled(shape)}.",
+                f"One nested as {tuples.spelled(shape)}, with _ for a mode that stays.", "slice",
+            )  # fmt: skip
+        for part, mode in zip(coord, shape, strict=True):
+            _inside(part, mode, whole)
+    elif coord >= tuples.size(shape):
+        raise LayoutError(
+            "bad_coordinate", f"{algebra.said(whole)} has {coord} in a mode of size {tuples.size(shape)}.",
+            f"From 0 to {tuples.size(shape) - 1}, or _ for the whole mode.", "slice",
+        )  # fmt: skip

@@ -1,0 +1,54 @@
+"""/layouts/triton, /layouts/tv and /cute: any layout, drawn. Every page's state is its address."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qsl
+
+from fastapi import APIRouter, Request
+from starlette.responses import RedirectResponse, Response
+
+from app.kit.api import OffLoop
+from app.kit.page import page
+from app.kit.work import off_loop
+from app.layouts import triton, tv
+from layouts.errors import LayoutError
+
+router = APIRouter(include_in_schema=False, route_class=OffLoop)
+FORM = "application/x-www-form-urlencoded"
+
+
+@router.get("/layouts/triton")
+def triton_page(request: Request) -> Response:
+    """A layout of Triton or Gluon, or the layouts of a module."""
+    return _triton(request, dict(request.query_params))
+
+
+@router.post("/layouts/triton")
+async def triton_posted(request: Request) -> Response:
+    """A module that no address holds: the same page, by its address where that holds it. Nothing is kept."""
+    kind = request.headers.get("content-type", FORM).partition(";")[0].strip().lower()
+    if kind != FORM:
+        raise LayoutError("unsupported_media_type", f"The body is '{kind[:60]}'.", f"Send the form: {FORM}.")
+    body = await request.body()
+    return await off_loop(_posted, request, body)
+
+
+def _posted(request: Request, body: bytes) -> Response:
+    try:
+        query = dict(parse_qsl(body.decode("utf-8"), max_num_fields=64))
+    except ValueError:
+        raise LayoutError("bad_request", "The body is no form.", f"Send the form: {FORM}.") from None
+    to = triton.address(query)
+    return RedirectResponse(to, 303) if to else _triton(request, query)
+
+
+def _triton(request: Request, query: dict[str, str]) -> Response:
+    context = triton.context(query)
+    return page(request, "layouts/triton.html", context, 422 if context["error"] else 200)
+
+
+@router.get("/layouts/tv")
+def tv_page(request: Request) -> Response:
+    """Any thread-value layout over a tile."""
+    context = tv.context(dict(request.query_params))
+    return page(request, "layouts/tv.html", context, 422 if context["error"] else 200)

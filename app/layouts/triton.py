@@ -1,0 +1,266 @@
+"""/layouts/triton: a layout of Triton or Gluon, or a module with several, as the page shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from app.kit import links
+from app.layouts.drawn import FIELDS, HALF, Look, beside, colours, default, kept, moves, picture, plane
+from app.layouts.words import WAYS, Feeds, grouped, matrix, spelled
+from app.read.bench import packed, unpacked
+from layouts import triton
+from layouts.errors import LayoutError
+from layouts.reader import LONGEST
+from layouts.reader.ttgir import Module, Move, Tensor, Used, module
+from layouts.reading import number
+from layouts.render.sheet import Sheet, memory_sheet, threads_sheet
+from layouts.tiles.convert import converted
+from layouts.tiles.feeds import fed
+from layouts.tiles.gluon import TritonLayout, triton_layout
+from layouts.tiles.same import as_cute
+
+PATH = "/layouts/triton"
+LONGEST_ADDRESS = 7 << 10
+KEYS = ("text", "z", "shape", "element_bits", "pick", "to", *FIELDS)
+MMA = "#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 8]}>"
+BLOCKED = "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>"
+PRESETS = (  # title, text, shape, bits
+    ("blocked", BLOCKED, "32x32", "16"),
+    ("nvidia_mma, mma.sync", MMA, "32x32", "32"),
+    ("dot_op, A of mma.sync", f"#ttg.dot_op<{{opIdx = 0, parent = {MMA}, kWidth = 2}}>", "32x32", "16"),
+    ("nvidia_mma, wgmma",
+     "gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[4, 1], instr_shape=[16, 32, 16])", "64x32", "32"),
+    ("slice", f"#ttg.slice<{{dim = 1, parent = {MMA}}}>", "64", "32"),
+    ("linear", "#ttg.linear<{register = [[0, 1], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]],"
+     " warp = [[16, 0], [0, 8]], block = []}>", "32x16", "16"),
+    ("swizzled_shared", "#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 4, order = [1, 0]}>", "16x32", "16"),
+    ("nvmma_shared", "#ttg.nvmma_shared<{swizzlingByteWidth = 64, transposed = false, elementBitWidth = 16}>",
+     "16x32", "16"),
+    ("padded_shared", "#ttg.padded_shared<[32:+8] {order = [1, 0], shape = [16, 32]}>", "16x32", "16"),
+    ("convert_layout", BLOCKED, "32x32", "16"),
+)  # fmt: skip
+
+
+def context(query: Mapping[str, str]) -> dict[str, Any]:
+    """What the template shows. A refusal stands beside its field, and what can still be drawn is drawn."""
+    given = {name: query.get(name, "") for name in KEYS}
+    out: dict[str, Any] = {
+        "given": given, "error": None, "found": None, "beside": lambda name: beside(out["error"], name),
+        "presets": [_preset(row) for row in PRESETS], "example": False, "listed": None, "to": None,
+    }  # fmt: skip
+    try:
+        text = (unpacked(given["z"]) if given["z"] else given["text"]).replace("\r\n", "\n")
+        if len(text) > LONGEST:
+            raise LayoutError("bad_text", f"The text has {len(text)} characters.", f"At most {LONGEST}.", "text")
+        if not text.strip():
+            text, given["shape"] = MMA, given["shape"] or "32x32"
+            given["element_bits"] = given["element_bits"] or "32"
+            out["example"] = True
+        given["text"] = text
+        whole = module(text) if "\n" in text or "tensor<" in text else None
+        chosen: Used | None = None
+        if whole:
+            out["listed"], chosen = _listed(whole, given), _picked(whole, given["pick"])
+            out["traits"] = dict(whole.traits)
+        made = _made(text, given, chosen)
+    except LayoutError as error:
+        out["error"] = error
+        return out
+    try:
+        out |= _shown(made, given, chosen)
+    except LayoutError as error:
+        out["error"] = error
+        if rest := kept(given, error, ("to",)):
+            try:
+                out |= _shown(made, rest, chosen)
+            except LayoutError:
+                return out
+    return out
+
+
+def _preset(row: tuple[str, str, str, str]) -> tuple[str, str]:
+    title, text, shape, bits = row
+    more = {"to": MMA} if title == "convert_layout" else {}
+    return title, f"{PATH}?{urlencode({'text': text, 'shape': shape, 'element_bits': bits, **more})}"
+
+
+def address(query: Mapping[str, str]) -> str:
+    """The page of what a form sent; "" where even compressed no address holds it."""
+    made = _address({name: query.get(name, "") for name in KEYS}, {})
+    return made if len(made) <= LONGEST_ADDRESS else ""
+
+
+def _address(given: Mapping[str, str], change: Mapping[str, str]) -> str:
+    """This page with some fields changed; a long text goes compressed."""
+    state = {k: v for k, v in ({**given, **change}).items() if v and k != "z"}
+    query = urlencode(state)
+    if len(query) > LONGEST_ADDRESS:
+        query = urlencode({**{k: v for k, v in state.items() if k != "text"}, "z": packed(state["text"])})
+    return f"{PATH}?{query}" if query else PATH
+
+
+def _sizes(text: str) -> list[str]:
+    return [part for part in text.replace("×", "x").replace("x", ",").strip("[]() ").split(",") if part.strip()]
+
+
+def _made(text: str, given: dict[str, str], chosen: Used | None) -> TritonLayout:
+    tensor = _tensor(chosen)
+    if chosen is not None:
+        text = chosen.text
+        given["shape"] = given["shape"] or ("x".join(map(str, tensor.shape)) if tensor else "")
+        given["element_bits"] = given["element_bits"] or (str(tensor.bits) if tensor and tensor.bits else "")
+    shape = _sizes(given["shape"]) or None
+    made = triton_layout(text, shape, given["element_bits"].strip() or None)
+    given["shape"] = "x".join(map(str, made.shape))
+    return made
+
+
+def _tensor(used: Used | None) -> Tensor | None:
+    """The type that stands for a layout: the first of elements rather than of pointers."""
+    types = used.tensors if used else ()
+    return next((one for one in types if one.element != "ptr"), types[0] if types else None)
+
+
+# a module -------------------------------------------------------------------------------------------------------------
+
+
+def _picked(whole: Module, pick: str) -> Used | None:
+    if not whole.layouts:
+        return None
+    if pick.strip():
+        return whole.layouts[number(pick, "pick", 0, len(whole.layouts) - 1)]
+    return next((one for one in whole.layouts if one.tensors), whole.layouts[0])
+
+
+def _listed(whole: Module, given: Mapping[str, str]) -> dict[str, Any]:
+    chosen = _picked(whole, given["pick"])
+    number_of = {one.text: n for n, one in enumerate(whole.layouts)}
+    clean = {name: "" for name in KEYS if name not in ("text", "z", "colour")}
+    rows = [
+        {
+            "used": one, "href": _address(given, {**clean, "pick": str(n)}), "here": one is chosen,
+            "kind": one.text.removeprefix("#").split("<")[0].partition(".")[2],
+            "ops": ", ".join(name + (f" ×{count}" if count > 1 else "") for name, count in one.ops[:6]),
+            "more": max(0, len(one.ops) - 6),
+            "tensors": ", ".join(map(str, one.tensors[:3])),
+        }
+        for n, one in enumerate(whole.layouts)
+    ]  # fmt: skip
+    moves = [_move(one, number_of, given, clean) for one in whole.moves if one.source.layout in number_of]
+    return {"rows": rows, "moves": moves}
+
+
+def _move(
+    one: Move, number_of: Mapping[str, int], given: Mapping[str, str], clean: Mapping[str, str]
+) -> dict[str, Any]:  # fmt: skip
+    change = {
+        **clean, "pick": str(number_of[one.source.layout]), "to": one.target.layout,
+        "shape": "x".join(map(str, one.source.shape)), "element_bits": str(one.source.bits or ""),
+    }  # fmt: skip
+    try:
+        sides = [triton_layout(t.layout, list(t.shape), t.bits) for t in (one.source, one.target)]
+        title = WAYS[converted(*sides).way][0]
+    except LayoutError as error:
+        title = error.message
+    return {"move": one, "href": _address(given, change), "title": title}
+
+
+# one layout -----------------------------------------------------------------------------------------------------------
+
+
+def _shown(made: TritonLayout, given: dict[str, str], chosen: Used | None) -> dict[str, Any]:
+    look = Look.of(given)
+    sheet, title = _sheet(made, look), f"{made.kind}, {'×'.join(map(str, made.shape))}"
+    cute = as_cute(made)
+    known = given["element_bits"].strip()
+    given["element_bits"] = known or str(made.element_bits)
+    out = {
+        "found": made,
+        "chosen": chosen,
+        "picture": picture(sheet, look, title, "R"),
+        "colours": colours(sheet, "R"),
+        "colour": look.colour or default(sheet),
+        "matrix": matrix(made.linear),
+        "bases": spelled(made.linear),
+        "cute": cute,
+        "cute_link": _cute_link(made, cute.layout),
+        "feeds": [] if made.shared else _feeds(made, int(known) if known else None),
+        "hidden": [axis for axis in range(len(made.shape)) if axis in plane(look, made.shape).fixed],
+        "window": lambda row: _address(given, {"row": row}),
+        "verdict": _verdict(made),
+        "tile": _tile(made),
+    }
+    if given["to"].strip():
+        out |= _conversion(made, given, look)
+    return out
+
+
+def _sheet(made: TritonLayout, look: Look) -> Sheet:
+    where = plane(look, made.shape)
+    if made.shared:
+        return memory_sheet(made.offset, where, made.element_bits)
+    return threads_sheet(made.coords, made.shape, where, made.element_bits)
+
+
+def _verdict(made: TritonLayout) -> str:
+    tensor = "×".join(map(str, made.shape))
+    if made.shared:
+        used = int(made.offset.max()) + 1
+        size = f"{used * made.element_bits // 8:,} bytes of shared memory hold the {tensor} tensor"
+        pads = triton.padding(made.params)
+        return f"{size}, padding included." if pads else f"{size}."
+    blocks = f" in each of {made.blocks} blocks" if made.blocks > 1 else ""
+    held = "each element once" if made.copies == 1 else f"each element {made.copies} times"
+    warps = f"{made.warps} warp{'s' * (made.warps > 1)}"
+    per = f"{made.registers} element{'s' * (made.registers != 1)}"
+    return f"{made.threads // made.blocks} threads ({warps}){blocks}, {per} a thread: {held}."
+
+
+def _cute_link(made: TritonLayout, found: object) -> str:
+    if found is None or made.shared or len(made.shape) > 2:
+        return ""
+    tile = "x".join(map(str, (*made.shape, 1)[:2]))
+    return f"/layouts/tv?{urlencode({'cute': str(found), 'tile': tile})}"
+
+
+def _tile(made: TritonLayout) -> str:
+    """The page of the same tile in shared memory, where wgmma reads it."""
+    width = made.params.get("swizzlingByteWidth")
+    if made.kind != "nvmma_shared" or len(made.shape) != 2 or made.params.get("fp4Padded") or made.blocks > 1:
+        return ""
+    turned = bool(made.params.get("transposed"))
+    mn, k = made.shape
+    swizzle = {0: "none"}.get(int(width or 0), f"{width}B")
+    return links.smem({
+        "element_bits": made.element_bits, "major": "MN" if turned else "K", "swizzle": swizzle, "mn": mn, "k": k,
+    })  # fmt: skip
+
+
+def _feeds(made: TritonLayout, bits: int | None) -> list[Feeds]:
+    """The operands that a layout is; those that it is named after come first."""
+    mine = {"dot_op": {0: "A", 1: "B"}.get(made.params.get("opIdx", -1), ""), "nvidia_mma": "D"}.get(made.kind, "")
+    return grouped(fed(made.linear, bits), mine)
+
+
+def _conversion(made: TritonLayout, given: dict[str, str], look: Look) -> dict[str, Any]:
+    try:
+        target = triton_layout(given["to"], list(made.shape), made.element_bits)
+        found = converted(made, target)
+    except LayoutError as error:
+        raise error.at(error.field if error.field in ("shape", "axes") else "to") from None
+    back = _address(given, {"text": target.text, "to": made.text, "pick": "", "z": ""})
+    where = plane(look, made.shape)
+    sheets = [threads_sheet(one.coords, one.shape, where, one.element_bits) for one in (made, target)]
+    title, told = WAYS[found.way]
+    return {
+        "to": {
+            "target": target, "found": found, "title": title, "told": told, "back": back,
+            "cute": as_cute(target), "percent": round(100 * found.in_thread / found.places),
+            "pictures": [
+                picture(sheets[0], look, f"Before: {made.kind}", "R", room=HALF),
+                picture(sheets[1], look, f"After: {target.kind}", "R", moves(found, sheets[1]), room=HALF),
+            ],
+        }
+    }  # fmt: skip

@@ -1,0 +1,81 @@
+"""What a layout is in other words: its bases as a matrix, the operands it feeds, what a conversion needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.kit import links
+from layouts import catalog
+from layouts.linear import Linear
+from layouts.tiles.feeds import Fed
+
+WAYS = {
+    "same": ("Nothing moves", "Every register of the second layout is the same register of the first."),
+    "registers": ("Registers are renamed", "Every thread already holds its elements, in another order. No shuffle."),
+    "warp": ("Lanes of a warp exchange elements", "Warp shuffles are enough: no shared memory and no barrier."),
+    "shared": ("Through shared memory", "Warps need elements that other warps hold: a store, a barrier, a load."),
+    "cluster": ("Through distributed shared memory", "Blocks of the cluster need elements that other blocks hold."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A column group of the matrix: an index, and its bases lowest first."""
+
+    name: str
+    bases: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Feeds:
+    """Operands of one kind that a layout is: instruction names with links, how many fragments, in which order."""
+
+    operand: str
+    bits: int
+    size: str
+    shapes: list[tuple[str, str]]
+    more: int
+    times: int
+    scope: str
+    order: str
+
+
+def matrix(made: Linear) -> dict[str, Any]:
+    """The layout over F2: a column a bit of an index, a row a bit of a coordinate."""
+    names = [Field(name, bases) for name, bases in made.bases.items() if bases]
+    rows = []
+    for axis, size in enumerate(made.sizes):
+        for bit in range(size.bit_length() - 1):
+            cells = [[basis[axis] >> bit & 1 for basis in one.bases] for one in names]
+            rows.append({"axis": axis, "bit": bit, "value": 1 << bit, "first": bit == 0, "cells": cells})
+    return {"fields": names, "rows": rows, "bits": {axis: n.bit_length() - 1 for axis, n in enumerate(made.sizes)}}
+
+
+def spelled(made: Linear) -> str:
+    """The bases as Triton prints a linear layout's attribute."""
+    parts = (f"{name} = {[list(b) for b in bases]}" for name, bases in made.bases.items())
+    return "{" + ", ".join(parts) + "}"
+
+
+def grouped(found: Iterable[Fed], first: str = "") -> list[Feeds]:
+    """Operands that a layout is, alike ones together; those of the operand `first` in front."""
+    groups: dict[tuple[object, ...], list[Fed]] = {}
+    for one in found:
+        it = one.fragment
+        groups.setdefault((it.family, it.operand, it.bits, it.size, one.registers, one.times), []).append(one)
+    out = []
+    for many in groups.values():
+        one = many[0]
+        shapes = [(each.fragment.shape, links.path_of(catalog.find(each.ptx[0]))) for each in many]
+        out.append(Feeds(
+            one.fragment.operand.upper(), one.fragment.bits, "×".join(map(str, one.fragment.size)), shapes[:6],
+            max(0, len(shapes) - 6), one.times, one.fragment.family,
+            "in order" if one.in_order else "in another order: " + _few(one.registers),
+        ))  # fmt: skip
+    return sorted(out, key=lambda it: (it.operand != first, it.scope != "wgmma", it.times))
+
+
+def _few(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers[:8])) + (" …" if len(numbers) > 8 else "")

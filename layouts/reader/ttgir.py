@@ -1,0 +1,160 @@
+"""A TTGIR module: its layouts, the tensors that have them, the operations that use them, and its conversions.
+
+Only types and operation names are read: `tensor<…, #blocked>` and `!ttg.memdesc<…>` after an operation. An alias
+(`#blocked = #ttg.blocked<…>`) is written out, so that each layout's text stands alone. Triton 3.9's printed form.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from layouts.reader.code.ctype import ELEMENT_BITS
+
+_ALIAS = re.compile(r"^\s*(#\w+)\s*=\s*(#[\w.]+\s*<.*|#[\w.]+)\s*$", re.MULTILINE)
+_NAME = re.compile(r"#\w+\b(?![.\w]|\s*=)")
+_OP = re.compile(r'^\s*(?:%[\w#:, %-]+=\s*)?"?([a-z_]\w*(?:\.\w+)+)"?')
+_TYPE = re.compile(r"\b(tensor|memdesc)\s*<")
+_DIMS = re.compile(r"\s*((?:\d+x)+)\s*(!?[\w.]+)")
+_TRAIT = re.compile(r"\"?(ttg\.num-warps|ttg\.num-ctas|ttg\.target|ttg\.threads-per-warp)\"?\s*=\s*(\"[^\"]*\"|\d+)")
+MOST_LAYOUTS, MOST_LINES, LONGEST_LAYOUT = 64, 20_000, 2048
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A type of a module: sizes, element type and bits (None for a pointer's or an unknown one), its layout's text."""
+
+    shape: tuple[int, ...]
+    element: str
+    bits: int | None
+    layout: str
+    names: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{'x'.join(map(str, self.shape))}x{self.element}"
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """A layout of a module. text: with aliases written out; names: its aliases; tensors: the different types that have
+    it, most used first; ops: operation → how many of its types have the layout.
+    """
+
+    text: str
+    names: tuple[str, ...]
+    tensors: tuple[Tensor, ...]
+    ops: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """ttg.convert_layout operations of one source and destination; lines: where they stand, from 1."""
+
+    source: Tensor
+    target: Tensor
+    lines: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """traits: ttg.num-warps and the like, as written."""
+
+    layouts: tuple[Used, ...]
+    moves: tuple[Move, ...]
+    traits: tuple[tuple[str, str], ...]
+
+
+def module(text: str) -> Module | None:
+    """The layouts of a module or of a part of one; None for a text without operations on tensors that have one."""
+    aliases = dict(_ALIAS.findall(text))
+    ops: dict[str, dict[str, int]] = {}
+    tensors: dict[str, dict[Tensor, int]] = {}
+    moves: dict[tuple[Tensor, Tensor], list[int]] = {}
+    known: dict[str, str] = {}
+    for number, line in enumerate(text.split("\n")[:MOST_LINES], 1):
+        match = _OP.match(line)
+        found = list(_tensors(line, aliases, known)) if match else []
+        for one in found:
+            name = match[1] if match else ""
+            ops.setdefault(one.layout, {})
+            ops[one.layout][name] = ops[one.layout].get(name, 0) + 1
+            seen = tensors.setdefault(one.layout, {})
+            seen[one] = seen.get(one, 0) + 1
+        if match and match[1].endswith("convert_layout") and len(found) == 2:
+            moves.setdefault((found[0], found[1]), []).append(number)
+    if not tensors:
+        return None
+    names: dict[str, list[str]] = {}
+    for alias in aliases:
+        names.setdefault(_expanded(alias, aliases, known), []).append(alias)
+    order = list(dict.fromkeys([*(_expanded(alias, aliases, known) for alias in aliases), *tensors]))
+    made = tuple(
+        Used(
+            text_, tuple(names.get(text_, ())),
+            tuple(sorted(tensors.get(text_, {}), key=lambda one: -tensors[text_][one])),
+            tuple(sorted(ops.get(text_, {}).items(), key=lambda item: -item[1])),
+        )
+        for text_ in order if "<" in text_ and "shared_memory" not in text_ and len(text_) <= LONGEST_LAYOUT
+    )  # fmt: skip
+    return Module(
+        made[:MOST_LAYOUTS],
+        tuple(Move(a, b, tuple(lines)) for (a, b), lines in moves.items())[:MOST_LAYOUTS],
+        tuple(dict(_TRAIT.findall(text)).items()),
+    )
+
+
+def _expanded(text: str, aliases: dict[str, str], known: dict[str, str]) -> str:
+    """A layout's text with aliases written out."""
+    if text not in known:
+        made = text.strip()
+        for _ in range(8):
+            after = _NAME.sub(lambda m: aliases.get(m[0], m[0]), made)
+            if after == made or len(after) > LONGEST_LAYOUT:
+                break
+            made = after
+        known[text] = re.sub(r"\s+", " ", made).strip()
+    return known[text]
+
+
+def _tensors(line: str, aliases: dict[str, str], known: dict[str, str]) -> Iterator[Tensor]:
+    """The types of a line that have a layout, left to right."""
+    for match in _TYPE.finditer(line):
+        parts = _parts(line, match.end())
+        sizes = _DIMS.match(parts[0]) if parts else None
+        layout = next((part for part in parts[1:] if part.strip().startswith("#")), "")
+        if not sizes or not layout or len(sizes[1]) > 128:
+            continue
+        shape = tuple(int(n) for n in sizes[1].strip("x").split("x"))
+        name = sizes[2]
+        name = "ptr" if name.startswith("!") else name
+        yield Tensor(
+            shape, name, _bits(name), _expanded(layout, aliases, known),
+            tuple(m[0] for m in [_NAME.fullmatch(layout.strip())] if m),
+        )  # fmt: skip
+
+
+def _parts(line: str, at: int) -> list[str]:
+    """What stands between `<` and its `>`, cut at the commas outside all brackets; [] where it does not end."""
+    deep, start, out = 1, at, []
+    for here in range(at, len(line)):
+        mark = line[here]
+        if mark in "<[({":
+            deep += 1
+        elif mark in "])}" or (mark == ">" and line[here - 1] != "-"):
+            deep -= 1
+        if not deep or (mark == "," and deep == 1):
+            out.append(line[start:here])
+            start = here + 1
+        if not deep:
+            return out
+    return []
+
+
+def _bits(name: str) -> int | None:
+    if name == "ptr":
+        return 64
+    if name == "bf16":
+        return 16
+    found = re.match(r"[iuf](\d{1,3})(?:\Z|E)", name)
+    return int(found[1]) if found else ELEMENT_BITS.get(name)

@@ -1,0 +1,250 @@
+"""A tile as a sheet of cells: who holds each element, or where it lies, and the picture of it.
+
+A sheet shows two axes of a tensor; of further axes it shows one index each. A tensor of one axis is folded into rows.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from layouts.errors import LayoutError
+from layouts.palette import MANY, STATUSES, Palette
+from layouts.render.svg import paint, runs, svg
+from layouts.view import TOP, Figure, Panel
+
+Longs = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+MOST_DRAWN = 1 << 14  # cells of one picture
+WIDEST, FOLDED = 512, 32  # columns of a picture; of a tensor of one axis
+_ROOM, _LABELLED = 1240.0, 24.0  # pixels of all columns; least width of a cell with a text
+_LEFT = 34.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plane:
+    """Which axes are drawn: down and across; fixed: the index of each other axis, by its number."""
+
+    down: int | None
+    across: int
+    fixed: Mapping[int, int]
+
+    @classmethod
+    def of(cls, sizes: Sequence[int], axes: Sequence[int] | None = None, at: Sequence[int] = ()) -> Plane:
+        """The last two axes, or those named (down, across); at: the index of each axis that is not drawn, in order."""
+        rank = len(sizes)
+        if rank == 1:
+            return cls(None, 0, {})
+        down, across = axes if axes is not None and len(axes) == 2 else (rank - 2, rank - 1)
+        if down == across or not (0 <= down < rank and 0 <= across < rank):
+            raise LayoutError(
+                "bad_axes", f"axes is {down},{across}.", f"Two different axes from 0 to {rank - 1}: down, across.",
+                "axes",
+            )  # fmt: skip
+        hidden = [axis for axis in range(rank) if axis not in (down, across)]
+        fixed = dict(zip(hidden, [*at, *[0] * rank], strict=False))
+        for axis, index in fixed.items():
+            if not 0 <= index < sizes[axis]:
+                raise LayoutError(
+                    "bad_axes", f"Axis {axis} is shown at {index}.", f"It has {sizes[axis]} indices, from 0.", "at"
+                )
+        return cls(down, across, fixed)
+
+    def size(self, sizes: Sequence[int]) -> tuple[int, int]:
+        """Rows and columns of the drawing."""
+        if self.down is None:
+            across = min(sizes[0], FOLDED)
+            return sizes[0] // across if sizes[0] % across == 0 else -(-sizes[0] // across), across
+        return sizes[self.down], sizes[self.across]
+
+    def cells(self, coords: Sequence[Longs], sizes: Sequence[int]) -> tuple[Longs, Longs, Mask]:
+        """Row and column of each place, and whether the plane shows it."""
+        if self.down is None:
+            cols = self.size(sizes)[1]
+            return coords[0] // cols, coords[0] % cols, np.ones(coords[0].shape, dtype=bool)
+        shown = np.ones(coords[0].shape, dtype=bool)
+        for axis, index in self.fixed.items():
+            shown &= coords[axis] == index
+        return coords[self.down], coords[self.across], shown
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sheet:
+    """Cells of a tile. thread, value: int64 [rows, cols] of the first holder, -1 where none holds the element; copies:
+    how many hold it. place: offset in memory, in elements, where the layout is one of memory. says: the texts of cells
+    that are not those of their holder or offset. cell: int64 [threads, values], the number of each one's cell, -1 for
+    one that is not shown.
+    """
+
+    rows: int
+    cols: int
+    thread: Longs | None = None
+    value: Longs | None = None
+    copies: Longs | None = None
+    place: Longs | None = None
+    element_bits: int = 16
+    row_names: tuple[str, ...] = ()
+    memory: str = "shared"
+    says: tuple[tuple[str, ...], ...] = ()
+    cell: Longs | None = None
+
+    @property
+    def colours(self) -> dict[str, Longs]:
+        """What the cells can be coloured by → a number a cell, -1 for none."""
+        if self.place is not None:
+            bank = np.where(self.place < 0, -1, self.place * self.element_bits // 32 % 32)
+            return {"bank": bank, "address": self.place}
+        assert self.thread is not None and self.value is not None
+        held = self.thread >= 0
+        return {
+            "warp": np.where(held, self.thread // 32, -1),
+            "thread": np.where(held, self.thread % 32, -1),
+            "value": self.value,
+            "vector": np.where(held, self.value * self.element_bits // 32, -1),
+        }
+
+    def text(self, row: int, col: int, letter: str = "V") -> str:
+        """What a cell says: T12:V3, `+` where others hold the element, too; an offset in memory."""
+        if self.says:
+            return self.says[row][col]
+        if self.place is not None:
+            return str(int(self.place[row, col])) if self.place[row, col] >= 0 else ""
+        assert self.thread is not None and self.value is not None and self.copies is not None
+        if self.thread[row, col] < 0:
+            return ""
+        return f"T{self.thread[row, col]}:{letter}{self.value[row, col]}{'+' * bool(self.copies[row, col] > 1)}"
+
+
+def threads_sheet(coords: Sequence[Longs], sizes: Sequence[int], plane: Plane, element_bits: int) -> Sheet:
+    """The sheet of a layout of threads. coords: an int64 array [threads, values] for each axis."""
+    rows, cols = plane.size(sizes)
+    down, across, shown = plane.cells(coords, sizes)
+    flat = np.where(shown, down * cols + across, rows * cols).reshape(-1)
+    owner = np.full(rows * cols + 1, -1, dtype=np.int64)
+    owner[flat[::-1]] = np.arange(flat.size)[::-1]  # the first holder stays
+    copies = np.bincount(flat, minlength=owner.size)[:-1].reshape(rows, cols)
+    holder = owner[:-1].reshape(rows, cols)
+    values = coords[0].shape[1]
+    return Sheet(
+        rows, cols, np.where(holder < 0, -1, holder // values), np.where(holder < 0, -1, holder % values),
+        copies.astype(np.int64), None, element_bits, _names(plane, rows, cols),
+        cell=np.where(shown, down * cols + across, -1),
+    )  # fmt: skip
+
+
+def memory_sheet(offset: Longs, plane: Plane, element_bits: int, memory: str = "shared") -> Sheet:
+    """The sheet of a layout of memory. offset: in elements, an array axis an axis of the tensor."""
+    rows, cols = plane.size(offset.shape)
+    if plane.down is None:
+        flat = np.full(rows * cols, -1, dtype=np.int64)
+        flat[: offset.size] = offset
+        shown = flat.reshape(rows, cols)
+    else:
+        shown = offset[tuple(plane.fixed.get(axis, slice(None)) for axis in range(offset.ndim))]
+        shown = shown if plane.down < plane.across else shown.T
+    return Sheet(rows, cols, place=shown, element_bits=element_bits, row_names=_names(plane, rows, cols), memory=memory)
+
+
+def _names(plane: Plane, rows: int, cols: int) -> tuple[str, ...]:
+    return tuple(str(row * cols) for row in range(rows)) if plane.down is None else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Swatch:
+    """A category of a legend: its number among `of`, and the range it stands for."""
+
+    category: int
+    of: int
+    text: str
+
+
+def categories(number: Longs) -> tuple[Longs, list[Swatch]]:
+    """Numbers as at most eight categories of neighbours, and the legend that says which."""
+    most = int(number.max(initial=0)) + 1
+    step = 1
+    while -(-most // step) > MANY:
+        step *= 2
+    count = -(-most // step)
+    legend = [
+        Swatch(n, count, str(n) if step == 1 else f"{n * step}–{min(most, (n + 1) * step) - 1}") for n in range(count)
+    ]
+    return np.where(number < 0, -1, number // step), legend
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A picture of a sheet. panel: where its cells lie; rows, cols: drawn, from row 0 and column 0 of the window."""
+
+    svg: str
+    legend: list[Swatch]
+    panel: Panel
+    row0: int
+    rows: int
+    cols: int
+
+
+def drawn(
+    sheet: Sheet, colour: str, title: str, *, row0: int = 0, letter: str = "V", palette: Palette | None = None,
+    pinned: int | None = None, hatched: Sequence[tuple[Mask, str]] = (), faded: Mask | None = None,
+    room: float = _ROOM,
+) -> Drawn:  # fmt: skip
+    """The picture. row0: the first row drawn where not all fit; pinned: a thread whose cells are outlined; hatched:
+    cells over which a status of the palette draws its hatch; faded: cells without a fill.
+    """
+    cols = min(sheet.cols, WIDEST)
+    rows = min(sheet.rows - row0, max(8, MOST_DRAWN // cols))
+    number, legend = categories(sheet.colours[colour])
+    if faded is not None:
+        number = np.where(faded, -1, number)
+    width = min(58.0, max(room / cols, 6.0))
+    labelled = width >= _LABELLED and rows * cols <= MOST_DRAWN // 4
+    tall = (26.0 if width < 46 else 19.0) if labelled else min(14.0, width)
+    window = slice(row0, row0 + rows), slice(0, cols)
+    texts = [[sheet.text(row0 + row, col, letter) for col in range(cols)] for row in range(rows)] if labelled else None
+    names = sheet.row_names[row0 : row0 + rows] or tuple(str(row0 + row) for row in range(rows))
+    panel = Panel(
+        "tile", title, rows, cols, _LEFT, TOP, width, tall, None, number[window].astype(np.int32), texts,
+        row_names=names, of=legend[-1].of if legend else 1,
+    )  # fmt: skip
+    extra = ""
+    if pinned is not None and sheet.cell is not None:
+        mask = np.isin(np.arange(sheet.rows * sheet.cols), sheet.cell[pinned]).reshape(sheet.rows, sheet.cols)
+        extra += _outlined(panel, mask[window])
+    for mask, status in hatched:
+        extra += _hatched(panel, mask[window], status, palette)
+    figure = Figure(max(panel.x + panel.width + 8, 200.0), TOP + panel.height + 8, (panel,))
+    picture = svg(figure, title=title, palette=palette, labels_up_to=MOST_DRAWN, extra=extra)
+    return Drawn(picture, legend, panel, row0, rows, cols)
+
+
+def _hatched(panel: Panel, mask: Mask, name: str, palette: Palette | None) -> str:
+    """A status's hatch over cells."""
+    status = next(one for one in STATUSES if one.name == name)
+    key = f"over-{name}-{zlib.crc32(panel.title.encode()):08x}"
+    colour, way = status.strokes[0]
+    line = "M-1 1L1 -1M0 6L6 0M5 7L7 5" if way == "/" else "M-1 5L1 7M0 0L6 6M5 -1L7 1"
+    path = "".join(
+        f"M{panel.x + c * panel.cell_width:.2f} {panel.y + r * panel.cell_height:.2f}h{n * panel.cell_width:.2f}"
+        f"v{panel.cell_height:.2f}h{-n * panel.cell_width:.2f}z"
+        for r, c, n in runs(mask)
+    )
+    return (
+        f'<defs><pattern id="{key}" width="6" height="6" patternUnits="userSpaceOnUse"><path d="{line}" fill="none"'
+        f' stroke="{paint(palette, colour)}" stroke-width="1.2"/></pattern></defs>'
+        f'<path class="over" d="{path}" fill="url(#{key})"/>'
+    )
+
+
+def _outlined(panel: Panel, mask: Mask) -> str:
+    w, h = panel.cell_width, panel.cell_height
+    inset = 1.0 if min(w, h) > 5 else 0.0
+    path = "".join(
+        f"M{panel.x + c * w + inset:.2f} {panel.y + r * h + inset:.2f}h{w - 2 * inset:.2f}v{h - 2 * inset:.2f}"
+        f"h{2 * inset - w:.2f}z"
+        for r, c in np.argwhere(mask).tolist()
+    )
+    return f'<path class="pinned" d="{path}" fill="none" stroke="var(--accent, #1f56c3)" stroke-width="2"/>'

@@ -1,0 +1,192 @@
+"""From one layout of threads to another over the same tensor: what stays in its thread, what moves inside a warp, what
+goes through shared memory, and what that trip costs in banks.
+
+Triton lowers ttg.convert_layout in these three ways: registers renamed, warp shuffles, or a store and a load with a
+barrier between (lib/Conversion/TritonGPUToLLVM/ConvertLayoutOpToLLVM.cpp, Triton 3.9).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from layouts import banks, freeing
+from layouts.banks import Cost, Use
+from layouts.errors import LayoutError
+from layouts.freeing import Solution
+from layouts.tiles.gluon import TritonLayout
+
+Longs = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+Way = Literal["same", "registers", "warp", "shared", "cluster"]
+LANES, WIDEST_BITS = 32, 128
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """All warps' stores or loads of a scratch buffer. values: that one access moves; costs, repeats: each different
+    access of a warp, and how often it occurs.
+    """
+
+    name: str
+    values: int
+    costs: tuple[Cost, ...]
+    repeats: tuple[int, ...]
+    uses: tuple[Use, ...]
+
+    @property
+    def wavefronts(self) -> int:
+        return sum(cost.wavefronts * times for cost, times in zip(self.costs, self.repeats, strict=True))
+
+    @property
+    def ideal(self) -> int:
+        return sum(cost.ideal * times for cost, times in zip(self.costs, self.repeats, strict=True))
+
+    @property
+    def ways(self) -> int:
+        return max(cost.ways for cost in self.costs)
+
+
+@dataclass(frozen=True, slots=True)
+class Trip:
+    """The way through a row-major scratch buffer without a swizzle; solution: the smallest swizzle of byte addresses
+    that frees both accesses, None where there is no conflict.
+    """
+
+    store: Access
+    load: Access
+    bytes: int
+    solution: Solution | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Conversion:
+    """places: (thread, register) pairs of the destination. in_thread, in_warp, in_block: how many find their element in
+    the same thread, the same warp, the same block of the source; moved, leaves: bool [threads, registers] of the
+    destination: the element comes from another thread, from another warp.
+    order: the source's register of each of the destination's where every thread keeps its elements in one order.
+    """
+
+    places: int
+    in_thread: int
+    in_warp: int
+    in_block: int
+    moved: Mask
+    leaves: Mask
+    order: tuple[int, ...] | None
+    trip: Trip | None
+
+    @property
+    def way(self) -> Way:
+        """What the conversion needs: nothing, other registers, shuffles, shared memory, or that of other blocks."""
+        if self.in_thread == self.places:
+            return "same" if self.order == tuple(range(self.moved.shape[1])) else "registers"
+        if self.in_warp == self.places:
+            return "warp"
+        return "shared" if self.in_block == self.places else "cluster"
+
+
+def converted(source: TritonLayout, target: TritonLayout) -> Conversion:
+    """What a conversion moves. LayoutError where the two are not layouts of threads over one tensor in one kernel."""
+    for one, field in ((source, "text"), (target, "to")):
+        if one.shared:
+            raise LayoutError(
+                "bad_conversion", f"{one.kind} is a layout of shared memory.",
+                "Give layouts of threads: local_load and local_store are no conversions.", field,
+            )  # fmt: skip
+    if source.shape != target.shape:
+        raise LayoutError(
+            "bad_conversion", f"The tensors are {list(source.shape)} and {list(target.shape)}.",
+            "convert_layout keeps the shape.", "to",
+        )  # fmt: skip
+    for name in ("warps", "blocks"):
+        have, want = getattr(source, name), getattr(target, name)
+        if have != want:
+            raise LayoutError(
+                "bad_conversion",
+                f"The first layout has {have} {name[:-1] if have == 1 else name}, the second {want}.",
+                "All layouts of a kernel have the same ttg.num-warps and blocks.",
+                "to",
+            )
+    bits = source.element_bits if source.blocks == 1 else 0
+    return moved(_elements(source), _elements(target), prod(source.shape), LANES * source.warps, bits)
+
+
+def moved(have: Longs, want: Longs, size: int, block: int, element_bits: int) -> Conversion:
+    """What moves between two maps of `size` elements. have, want: int64 [threads, registers], the number of each
+    place's element; block: threads of one; element_bits: 0 or less than 8 for no trip through shared memory.
+    """
+    found = {}
+    threads = np.arange(max(len(have), len(want)))[:, None]
+    for name, per in (("thread", 1), ("warp", LANES), ("block", block)):
+        unit = threads // per
+        found[name] = np.isin(unit[: len(want)] * size + want, unit[: len(have)] * size + have)
+    counts = {name: int(np.count_nonzero(mask)) for name, mask in found.items()}
+    trip = counts["warp"] < want.size and element_bits >= 8
+    return Conversion(
+        want.size, counts["thread"], counts["warp"], counts["block"], ~found["thread"], ~found["warp"],
+        _order(have, want) if found["thread"].all() else None,
+        _trip(have, want, size, element_bits) if trip else None,
+    )  # fmt: skip
+
+
+def _elements(one: TritonLayout) -> Longs:
+    """The number of each place's element, the last axis fastest: int64 [threads, registers]."""
+    out = np.zeros_like(one.coords[0])
+    for axis, size in zip(one.coords, one.shape, strict=True):
+        out = out * size + axis
+    return out
+
+
+def _order(have: Longs, want: Longs) -> tuple[int, ...] | None:
+    """The source's register of each of the target's, where it is the same in every thread."""
+    if len(have) != len(want):
+        return None
+    order = np.argmax(have[:1, None, :] == want[:1, :, None], axis=2)[0]
+    return tuple(order.tolist()) if np.array_equal(have[:, order], want) else None
+
+
+def _trip(have: Longs, want: Longs, size: int, bits: int) -> Trip:
+    store, load = _access("st", have, bits), _access("ld", want, bits)
+    worst = [use for side in (store, load) for use, cost in zip(side.uses, side.costs, strict=True) if cost.ways > 1]
+    every = [*store.uses[:8], *load.uses[:8]] if worst else []
+    return Trip(store, load, size * bits // 8, freeing.solve(every) if every else None)
+
+
+def _access(verb: str, elements: Longs, bits: int) -> Access:
+    """The stores or loads of all warps: each thread's elements in the order of memory, as many at once as lie side by
+    side, aligned, in every thread."""
+    step = bits // 8
+    rows = [np.unique(row) for row in elements]
+    values = 1
+    while values * 2 * bits <= WIDEST_BITS and all(_runs(row, values * 2) for row in rows):
+        values *= 2
+    kind = banks.access(f"{verb}.shared.b{values * bits}")
+    seen: dict[tuple[int | None, ...], int] = {}
+    starts = np.stack([row[::values] for row in rows]) * step
+    for first in range(0, len(rows), LANES):
+        for column in starts[first : first + LANES].T.tolist():
+            base = min(column) // 128 * 128
+            key = tuple([at - base for at in column] + [None] * (LANES - len(column)))
+            seen[key] = seen.get(key, 0) + 1
+    uses = [banks.at(kind, list(key)) for key in seen]
+    costs = [use.cost(freeing.PLAIN) for use in uses]
+    order: Sequence[int] = sorted(range(len(uses)), key=lambda at: -costs[at].ways)
+    repeats = list(seen.values())
+    return Access(
+        kind.name, values, tuple(costs[n] for n in order), tuple(repeats[n] for n in order),
+        tuple(uses[n] for n in order),
+    )  # fmt: skip
+
+
+def _runs(row: Longs, count: int) -> bool:
+    """Whether sorted elements are aligned runs of `count`."""
+    if row.size % count:
+        return False
+    grouped = row.reshape(-1, count)
+    return bool((grouped[:, 0] % count == 0).all() and (np.diff(grouped, axis=1) == 1).all())

@@ -1,0 +1,105 @@
+"""Which operands of mma and wgmma a layout of threads already is: no element has to change its lane.
+
+A fragment is the layout's own where its lanes, and its warps for a warpgroup's, move as the layout's do, and every
+value it has is a register of the layout. The order of registers may differ: they are renamed, not moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+
+from layouts import catalog
+from layouts.linear import Basis, Linear
+
+DENSE = ("mma", "wgmma")
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """One distinct map of an operand. lanes, warps: bases; values: coordinates of thread 0's, in order."""
+
+    family: str
+    shape: str
+    operand: str
+    bits: int
+    lanes: tuple[Basis, ...]
+    warps: tuple[Basis, ...]
+    values: tuple[Basis, ...]
+    size: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Fed:
+    """An operand that a layout is. registers: of the layout, in the order of the fragment's values; times: how many
+    fragments of it one warp (of wgmma, one warpgroup) holds; ptx: the instructions.
+    """
+
+    fragment: Fragment
+    registers: tuple[int, ...]
+    times: int
+    ptx: tuple[str, ...]
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the values are registers 0, 1, 2 …"""
+        return self.registers == tuple(range(len(self.registers)))
+
+
+@lru_cache(maxsize=1)
+def fragments() -> Mapping[Fragment, tuple[str, ...]]:
+    """Every distinct map of a dense multiplication's A, B and D that registers hold → its instructions."""
+    out: dict[Fragment, list[str]] = {}
+    for one in catalog.instructions():
+        if one.family.name not in DENSE or one.ptx.startswith("mma.sp"):
+            continue
+        for letter in "abd":
+            op = one.operands.get(letter)
+            bases = op.pattern.linear_layout() if op and not op.sparsity else None
+            if op is None or bases is None or len(bases["lane"]) != 5 or len(op.pattern.extents) != 2:
+                continue
+            shape = "".join(f"{dim}{one.sizes[dim]}" for dim in "mnk")
+            lanes, warps = (tuple(tuple(b) for b in bases[name]) for name in ("lane", "warp"))
+            values = tuple(zip(op.rows[0].tolist(), op.cols[0].tolist(), strict=True))
+            rows, cols = op.pattern.extents
+            made = Fragment(one.family.name, shape, letter, op.element.bits, lanes, warps, values, (rows, cols))
+            out.setdefault(made, []).append(one.ptx)
+    return {made: tuple(found) for made, found in out.items()}
+
+
+def fed(made: Linear, element_bits: int | None = None) -> list[Fed]:
+    """The operands that a layout of two or more axes is, over its last two; those of one element width where it is
+    given. Larger fragments come first.
+    """
+    rank = made.rank
+    if rank < 2 or any(any(b[:-2]) for b in made.bases["lane"]):
+        return []
+    lanes = tuple(b[-2:] for b in made.bases["lane"])
+    warps = tuple(b[-2:] for b in made.bases.get("warp", ()) if not any(b[:-2]))
+    at: dict[Basis, int] = {}
+    registers = made.bases["register"]
+    for number in range(1 << len(registers)):
+        where = [0] * rank
+        for bit, basis in enumerate(registers):
+            if number >> bit & 1:
+                where = [a ^ b for a, b in zip(where, basis, strict=True)]
+        if not any(where[:-2]):
+            at.setdefault(tuple(where[-2:]), number)
+    out = []
+    for one, ptx in fragments().items():
+        if one.lanes != lanes or one.warps != warps[: len(one.warps)] or (element_bits not in (None, one.bits)):
+            continue
+        found = [at.get(value) for value in one.values]
+        if None in found:
+            continue
+        out.append(Fed(one, tuple(n for n in found if n is not None), _times(one, at), ptx))
+    return sorted(out, key=lambda it: (it.fragment.family, -len(it.registers), it.fragment.operand, it.fragment.bits))
+
+
+def _times(one: Fragment, at: Mapping[Basis, int]) -> int:
+    """How many whole fragments the registers hold: origins, in steps of the fragment's size, with all its values."""
+    rows = sorted({row // one.size[0] * one.size[0] for row, _ in at})
+    cols = sorted({col // one.size[1] * one.size[1] for _, col in at})
+    return sum(all((row + r, col + c) in at for r, c in one.values) for row, col in product(rows, cols))

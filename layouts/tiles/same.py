@@ -1,0 +1,125 @@
+"""A layout of Triton as CuTe writes it, or why CuTe cannot.
+
+A linear layout XORs its bases; CuTe adds strides. The two agree where no two bases move the same bit of a coordinate.
+In shared memory a swizzle in front says the XOR.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from layouts import triton
+from layouts.cute import CuteLayout
+from layouts.linear import Linear
+from layouts.swizzle import Swizzle
+from layouts.tiles.gluon import TritonLayout
+from layouts.tuples import unwrapped
+
+Longs = NDArray[np.int64]
+PLAIN = Swizzle(0, 4, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Same:
+    """layout: None where CuTe has none, and why. maps: what it maps to what."""
+
+    layout: CuteLayout | None
+    maps: str
+    why: str = ""
+
+
+def as_cute(made: TritonLayout) -> Same:
+    """A layout of threads as (thread, value) → element, the first axis fastest; of shared memory as coordinates →
+    offset in elements.
+    """
+    if made.shared:
+        found = placed(made.offset)
+        axes = ", ".join(("row", "column") if len(made.shape) == 2 else (f"axis {n}" for n in range(len(made.shape))))
+        return Same(found, f"({axes}) → offset in elements", "" if found else _why_memory(made))
+    found = made.cute
+    maps = f"(thread, value) → element of {spelled_tile(made.shape)}, the first axis fastest"
+    return Same(found, maps, "" if found else f"{shared_bit(made.linear)} Triton XORs them; CuTe adds strides.")
+
+
+def spelled_tile(shape: tuple[int, ...]) -> str:
+    """Sizes as CuTe writes a tile: (64,32)."""
+    return f"({','.join(map(str, shape))})"
+
+
+def shared_bit(made: Linear) -> str:
+    """Two bases that move the same bit of a coordinate, as a sentence; "" where there are none."""
+    seen: dict[tuple[int, int], str] = {}
+    for name, bases in made.bases.items():
+        for number, basis in enumerate(bases):
+            told = f"{name} bit {number} ({','.join(map(str, basis))})"
+            for axis, value in enumerate(basis):
+                for bit in range(value.bit_length()):
+                    if value >> bit & 1 and (before := seen.setdefault((axis, bit), told)) != told:
+                        return f"{before[0].upper()}{before[1:]} and {told} both move bit {bit} of axis {axis}."
+    return ""
+
+
+def _why_memory(made: TritonLayout) -> str:
+    if triton.padding(made.params):
+        return "Its padding falls inside a row, so that no strides say it."
+    return "No Swizzle<B,M,S> in front of strides gives these offsets."
+
+
+def placed(offset: Longs) -> CuteLayout | None:
+    """The CuTe layout of an array of offsets whose sizes are powers of two: strides, or strides behind the smallest
+    swizzle; None where there is none.
+    """
+    shape = offset.shape
+    if any(size & (size - 1) for size in shape) or int(offset[(0,) * offset.ndim]):
+        return None
+    units = []
+    for axis, size in enumerate(shape):
+        for bit in range(size.bit_length() - 1):
+            at = [0] * offset.ndim
+            at[axis] = 1 << bit
+            units.append((axis, int(offset[tuple(at)])))
+    if np.array_equal(_added(shape, units), offset):
+        return CuteLayout(*_merged(shape, units))
+    top = max(value for _, value in units).bit_length()
+    for bits, base, shift in product(range(1, 6), range(top), range(1, top)):
+        if shift < bits or base + bits + shift > top:
+            continue
+        xor = Swizzle(bits, base, shift)
+        plain = [(axis, int(xor(value))) for axis, value in units]
+        values = [value for _, value in plain]
+        if any(v & (v - 1) for v in values) or len({v for v in values if v}) < sum(v > 0 for v in values):
+            continue
+        if np.array_equal(xor(_added(shape, plain)), offset):
+            shape_, stride = _merged(shape, plain)
+            return CuteLayout(shape_, stride, xor)
+    return None
+
+
+def _added(shape: tuple[int, ...], units: list[tuple[int, int]]) -> Longs:
+    out = np.zeros(shape, dtype=np.int64)
+    seen = [0] * len(shape)
+    for axis, value in units:
+        digit = np.arange(shape[axis], dtype=np.int64) >> seen[axis] & 1
+        out = out + (digit * value).reshape([-1 if a == axis else 1 for a in range(len(shape))])
+        seen[axis] += 1
+    return out
+
+
+def _merged(shape: tuple[int, ...], units: list[tuple[int, int]]) -> tuple[object, object]:
+    """Shape and stride with a mode an axis, digits that continue one another as one."""
+    shapes, strides = [], []
+    for axis in range(len(shape)):
+        digits: list[list[int]] = []
+        for value in (v for a, v in units if a == axis):
+            if digits and digits[-1][0] * digits[-1][1] == value:
+                digits[-1][0] *= 2
+            else:
+                digits.append([2, value])
+        digits = digits or [[1, 0]]
+        shapes.append(unwrapped(n for n, _ in digits))
+        strides.append(unwrapped(d for _, d in digits))
+    return unwrapped(shapes), unwrapped(strides)

@@ -1,0 +1,217 @@
+"""/layouts/triton and /layouts/tv, and what stands behind them: feeds, conversions, the same layout in CuTe's words."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from html import unescape
+from math import prod
+from typing import Any
+from urllib.parse import urlencode
+
+import numpy as np
+import pytest
+from starlette.testclient import TestClient
+
+from app.main import create_app
+from layouts.catalog import find
+from layouts.linear import Linear
+from layouts.reader.triton import mlir
+from layouts.reader.ttgir import module
+from layouts.tiles.convert import converted
+from layouts.tiles.feeds import fed, fragments
+from layouts.tiles.gluon import TritonLayout, triton_layout
+from layouts.tiles.same import as_cute
+from tests.test_triton import Cases
+
+MMA = "#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 8]}>"
+BLOCKED = "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>"
+MODULE = f"""
+#blocked = {BLOCKED}
+#mma = {MMA}
+#shared = #ttg.swizzled_shared<{{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}}>
+#smem = #ttg.shared_memory
+module attributes {{"ttg.num-warps" = 4 : i32, ttg.target = "cuda:80"}} {{
+  tt.func public @kernel(%arg0: !tt.ptr<f16>) {{
+    %0 = tt.load %p : tensor<64x64x!tt.ptr<f16>, #blocked>
+    %1 = ttg.local_alloc %0 : (tensor<64x64xf16, #blocked>) -> !ttg.memdesc<64x64xf16, #shared, #smem>
+    %2 = ttg.local_load %1 : !ttg.memdesc<64x64xf16, #shared, #smem> ->
+      tensor<64x64xf16, #ttg.dot_op<{{opIdx = 0, parent = #mma, kWidth = 2}}>>
+    %3 = arith.truncf %c : tensor<64x64xf32, #mma> to tensor<64x64xf16, #mma>
+    %4 = ttg.convert_layout %3 : tensor<64x64xf16, #mma> -> tensor<64x64xf16, #blocked>
+  }}
+}}"""
+
+
+@pytest.fixture(scope="module")
+def client() -> TestClient:
+    return TestClient(create_app())
+
+
+def page(client: TestClient, path: str, code: int = 200, **query: str) -> str:
+    answer = client.get(f"{path}?{urlencode(query)}")
+    assert answer.status_code == code, answer.text[:2000]
+    return unescape(answer.text)
+
+
+def sheets(text: str) -> list[dict[str, Any]]:
+    return [json.loads(found) for found in re.findall(r'data-sheet="(\{.*?\})"', text)]
+
+
+def test_every_fragment_feeds_its_own_instructions() -> None:
+    """A layout made of a fragment's bases is that operand, in order, and with two lanes' bases exchanged no longer."""
+    for one, ptx in list(fragments().items())[::7]:
+        op = find(ptx[0]).operand(one.operand)
+        bases = op.pattern.linear_layout()
+        assert bases is not None
+        own = {name: tuple(tuple(b) for b in found) for name, found in bases.items()} | {"block": ()}
+        found = fed(Linear(own, op.pattern.extents, (1, 0)), one.bits)
+        mine = [it for it in found if it.fragment == one]
+        assert len(mine) == 1 and mine[0].in_order and ptx[0] in mine[0].ptx
+        lanes = own["lane"]
+        if lanes[0] != lanes[4]:
+            swapped = own | {"lane": (lanes[4], *lanes[1:4], lanes[0])}
+            assert one not in {it.fragment for it in fed(Linear(swapped, op.pattern.extents, (1, 0)), one.bits)}
+
+
+def _held(made: TritonLayout) -> list[set[tuple[int, ...]]]:
+    stacked = np.stack(made.coords, axis=-1)
+    return [set(map(tuple, row)) for row in stacked.tolist()]
+
+
+def test_conversions_are_what_each_register_needs() -> None:
+    """Counted again, element by element, over layouts by chance."""
+    cases, ways = Cases(), set()
+    for number in range(30):
+        pair = []
+        for kind in random.Random(number).choices(("blocked", "nvidia_mma"), k=2):
+            params = cases.blocked(2) if kind == "blocked" else cases.mma(2)
+            params.pop("CGALayout", None)
+            pair.append(triton_layout(mlir(kind, params), (32, 32), 16))
+        if pair[0].warps != pair[1].warps:
+            continue
+        found = converted(*pair)
+        have = _held(pair[0])
+        warps = [set().union(*have[at : at + 32]) for at in range(0, len(have), 32)]
+        want = np.stack(pair[1].coords, axis=-1).tolist()
+        counts = [0, 0]
+        for thread, row in enumerate(want):
+            for at in map(tuple, row):
+                counts[0] += at in have[thread]
+                counts[1] += at in warps[thread // 32]
+        assert (found.in_thread, found.in_warp, found.in_block) == (*counts, found.places)
+        ways.add(found.way)
+    assert ways >= {"registers", "shared"} or ways >= {"same", "shared"}
+    same = converted(triton_layout(MMA, (32, 32)), triton_layout(MMA, (32, 32)))
+    assert same.way == "same" and same.trip is None
+    chained = converted(
+        triton_layout(MMA.replace("[2, 2]", "[4, 1]"), (64, 16)),
+        triton_layout(f"#ttg.dot_op<{{opIdx = 0, parent = {MMA.replace('[2, 2]', '[4, 1]')}, kWidth = 2}}>", (64, 16)),
+    )
+    assert chained.way == "same"  # FlashAttention's P: C of one product is A of the next
+
+
+def test_the_trip_is_counted_in_wavefronts() -> None:
+    """Columns of a 64×64 tile of 16 bits in rows of 128 bytes: every lane of a store hits the same bank."""
+    rows = "#ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>"
+    found = converted(triton_layout(rows, (64, 64), 16), triton_layout(MMA, (64, 64), 16)).trip
+    assert found is not None and found.bytes == 8192
+    assert (found.store.name, found.store.ways, found.store.wavefronts) == ("st.shared.b128", 1, 64)
+    assert (found.load.name, found.load.ways) == ("ld.shared.b32", 8)
+    assert found.solution is not None and str(found.solution.swizzle) == "Sw<3,4,3>"
+
+
+def test_shared_memory_in_cutesmlir() -> None:
+    """Offsets of swizzled, padded and nvmma layouts, from the CuTe layout that is printed."""
+    cases = Cases()
+    texts = [(mlir(*cases.of("swizzled_shared")[:2]), (16, 64)) for _ in range(12)]
+    nvmma = "#ttg.nvmma_shared<{{swizzlingByteWidth = {}, transposed = {}, elementBitWidth = {}}}>"
+    texts += [
+        (nvmma.format(width, turned, bits), (128, 128))
+        for width in (0, 32, 64, 128) for turned in ("false", "true") for bits in (8, 16, 32)
+    ]  # fmt: skip
+    texts += [("#ttg.padded_shared<[64:+8] {order = [1, 0], shape = [16, 64]}>", (16, 64))]
+    told = 0
+    for text, shape in texts:
+        try:
+            made = triton_layout(text, shape)
+        except ValueError:
+            continue
+        found = as_cute(made)
+        if found.layout is None:
+            assert found.why
+            continue
+        told += 1
+        assert np.array_equal(found.layout.indices().reshape(shape[::-1]).T, made.offset), text
+    assert told >= 30
+    threads = as_cute(triton_layout(MMA, (32, 32)))
+    assert str(threads.layout) == "((4,8,2,2),(2,2,2)):((64,1,256,16),(32,8,512))"
+
+
+def test_a_module_is_listed_with_its_operations() -> None:
+    found = module(MODULE)
+    assert found is not None and dict(found.traits)["ttg.num-warps"] == "4"
+    by_name = {one.names[0]: one for one in found.layouts if one.names}
+    assert dict(by_name["#blocked"].ops) == {"tt.load": 1, "ttg.local_alloc": 1, "ttg.convert_layout": 1}
+    assert str(by_name["#mma"].tensors[0]) == "64x64xf16"
+    move = found.moves[0]
+    assert (move.source.layout, move.target.layout) == (MMA, BLOCKED) and move.target.bits == 16
+    assert module("#mma = #ttg.nvidia_mma<{versionMajor = 2}>") is None
+
+
+def test_pages_draw_what_they_are_given(client: TestClient) -> None:
+    plain = page(client, "/layouts/triton", text=BLOCKED, shape="16x16", element_bits="16", thread="5")
+    made = triton_layout(BLOCKED, (16, 16))
+    (sheet,) = sheets(plain)
+    for cell, (thread, value) in enumerate(zip(sheet["thread"], sheet["value"], strict=True)):
+        assert (thread, value) == made.owner(cell // 16, cell % 16)[0]
+    assert "register = [[0, 1], [0, 2]]" in plain and "<h2>Thread <span data-thread>5" in plain
+    listed = page(client, "/layouts/triton", text=MODULE)
+    assert "3 layouts of this module" in listed and "ttg.convert_layout" in listed and "Through shared memory" in listed
+    both = page(client, "/layouts/triton", text=BLOCKED, shape="32x32", to=MMA)
+    assert len(sheets(both)) == 2 and "The trip through shared memory" in both
+    cube = page(client, "/layouts/triton", shape="4x16x8", axes="0,2", at="3",
+                text="gl.BlockedLayout([1, 1, 1], [2, 4, 4], [2, 2, 1], [2, 1, 0])")  # fmt: skip
+    assert sheets(cube)[0]["rows"] == 4 and "Index of axis 1" in cube
+    shared = page(client, "/layouts/triton", shape="16x64",
+                  text="#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>")  # fmt: skip
+    assert "Sw<3,3,3> o (16,64):(64,1)" in shared and sheets(shared)[0]["place"][64] == 72
+    folded = page(client, "/layouts/triton", shape="64", text=f"#ttg.slice<{{dim = 1, parent = {MMA}}}>")
+    assert prod((sheets(folded)[0]["rows"], sheets(folded)[0]["cols"])) == 64
+
+
+def test_thread_value_layouts_both_ways(client: TestClient) -> None:
+    text = page(client, "/layouts/tv", cute="((4,8),(2,2,2)):((32,1),(16,8,128))", tile="16x16", slice="(5,_)")
+    tile, table = sheets(text)
+    assert (tile["thread"][6], tile["value"][6]) == (3, 0) and table["rows"] == 32
+    words = " ".join(re.sub(r"<[^>]+>", "", text).split())
+    assert "Slice (5,_): ((2,2,2)):((16,8,128)) from element 33, 8 elements." in words
+    assert "((8,2),(2,4,2)):((4,64),(32,1,128))" in text and "m16n8k16" in text
+    moved = page(client, "/layouts/tv", cute="((4,8),(2,2)):((32,1),(16,8))", tile="16x8",
+                 to="((4,8),(2,2)):((32,1),(8,16))")  # fmt: skip
+    assert "Registers are renamed" in moved
+    assert len(sheets(page(client, "/layouts/tv", cute="((4,8),(2,2,2)):((16,1),(8,64,128))", tile="8x8x4"))) == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "said"),
+    [
+        ("/layouts/triton", {"text": BLOCKED}, "shape is missing"),
+        ("/layouts/triton", {"text": BLOCKED.replace("[8, 4]", "[8, 8]"), "shape": "16x16"}, "has 64 lanes"),
+        ("/layouts/triton", {"text": BLOCKED, "shape": "16x24"}, "Powers of two"),
+        ("/layouts/triton", {"text": BLOCKED, "shape": "16x16", "to": MMA.replace("[2, 2]", "[1, 1]")},
+         "The first layout has 4 warps, the second 1."),
+        ("/layouts/triton", {"text": BLOCKED, "shape": "16x16", "thread": "128"}, "from 0 to 127"),
+        ("/layouts/triton", {"text": BLOCKED, "shape": "16x16", "colour": "red"}, "Allowed: warp, thread"),
+        ("/layouts/tv", {"cute": "(4,8):(8,1)"}, "does not say its tile"),
+        ("/layouts/tv", {"cute": "(4,8):(8,1)", "tile": "4x4"}, "Give a tile of at least 32 elements"),
+        ("/layouts/tv", {"cute": "(4,8):(8,1)", "tile": "8x4", "slice": "(4,_)"}, "has 4 in a mode of size 4"),
+        ("/layouts/tv", {"cute": "(4,8,2):(8,1,32)", "tile": "8x8"}, "has 3 modes"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_stands_beside_its_field(
+    client: TestClient, path: str, query: dict[str, str], said: str
+) -> None:
+    text = page(client, path, 422, **query)
+    assert said in text and "data-error" in text
