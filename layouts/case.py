@@ -173,6 +173,14 @@ class Case:
         return found is not None and (found[0] - self.mn) % self.seen.rows == 0 and found[1] % self.seen.k == 0
 
     @cached_property
+    def edge(self) -> int:
+        """Bytes of K that lie one after the other in a row of the tile, up to the slice's own K at the most."""
+        first, step = self.start_at(self.mn, 0), self.seen.k
+        steps = range(step, self.k + 1, step)
+        reached = (k for k in steps if self.start_at(self.mn, k) - first != bytes_of(k, self.seen))
+        return bytes_of(next(reached, self.k), self.seen)
+
+    @cached_property
     def line_bytes(self) -> int:
         """Bytes from one line to the next: rows of M or N when K is contiguous, of K otherwise."""
         first = self.start_at(0, 0)

@@ -27,7 +27,7 @@ from layouts.descriptor import (
     inert,
     reads,
 )
-from layouts.mistakes import slips
+from layouts.mistakes import must_be, slips
 from layouts.packing import Packing, additions, exchanged, high_word_missing, packings, pointer, sign_extension
 from layouts.repair import changes, repairs
 from layouts.storage import Storage
@@ -247,7 +247,7 @@ def _left_over(case: Case, name: str, left: frozenset[str]) -> Iterator[Slip]:
         ):
             says = (
                 f"LBO {case.had['lbo']} and SBO {case.had['sbo']} make core matrices overlap: each takes 128 bytes of"
-                f" its own. Here LBO must be {bytes_text(case.wanted['lbo'])} and SBO {bytes_text(case.wanted['sbo'])}."
+                f" its own. Here {must_be(case, case.wanted['lbo'], case.wanted['sbo'])}."
             )
             yield Slip("overlapping_core_matrices", says, both, LEFT_OVER - 0.5 if len(both) == 1 else 2.0)
         panel = name == "lbo" and case.seen.major == "MN" and case.mode.chunks > 1

@@ -17,7 +17,8 @@ from layouts.descriptor import LBO, SBO, START, WGMMA
 from layouts.errors import LayoutError
 from layouts.reading import listed
 from layouts.repair import expected_reads, repairs
-from layouts.starts import starts
+from layouts.starts import may
+from layouts.starts import starts as known_starts
 from layouts.swizzle import MODES
 from layouts.worlds import World, misread
 
@@ -26,7 +27,7 @@ def slips(case: Case) -> list[Slip]:
     """Every known wrong amount for this storage and slice; the likelier of two equal ones first."""
     return [
         *_exchange(case),
-        *starts(case),
+        *known_starts(case),
         *_strides(case),
         *_mode(case),
         *_base_offset(case),
@@ -47,11 +48,20 @@ def _exchange(case: Case) -> Iterator[Slip]:
         for sbo in [wanted["sbo"]] if "sbo" in case.read else usual["sbo"]:
             if lbo != sbo:
                 amounts = {name: value for name, value in (("lbo", sbo), ("sbo", lbo)) if name in case.read}
-                says = f"LBO and SBO are exchanged: LBO must be {bytes_text(lbo)} and SBO {bytes_text(sbo)}."
                 if not amounts:
                     continue
+                says = f"LBO and SBO are exchanged: {must_be(case, lbo, sbo)}."
                 usual_lbo = "lbo" in case.read or case.seen.major == "MN" or lbo in (0, 16)
                 yield Slip("lbo_sbo_swapped", says, amounts, 0.9 if usual_lbo else 1.1, {"lbo": sbo, "sbo": lbo})
+
+
+def must_be(case: Case, lbo: int, sbo: int) -> str:
+    """What LBO and SBO must be; of one that is not read only that."""
+    if "lbo" not in case.read:
+        return f"SBO must be {bytes_text(sbo)}; LBO is not read here"
+    if "sbo" not in case.read:
+        return f"LBO must be {bytes_text(lbo)}; SBO is not read here"
+    return f"LBO must be {bytes_text(lbo)} and SBO {bytes_text(sbo)}"
 
 
 def _strides(case: Case) -> Iterator[Slip]:
@@ -158,13 +168,13 @@ def _mode(case: Case) -> Iterator[Slip]:
             continue
         if code == wanted.tma:
             says = (
-                f"Bits 62 and 63 hold {code}, the TMA tensor map's code of {wanted.name}. The descriptor numbers the"
-                f" modes in the opposite order: {wanted.name} is {right}."
+                f"The field [63:62] holds {code}, the TMA tensor map's code of {wanted.name}. The descriptor numbers"
+                f" the modes in the opposite order: {wanted.name} is {right}."
             )
             yield Slip("tma_swizzle_enum", says, {"swizzle": code}, 0.9)
         else:
             says = (
-                f"The tile is stored with swizzle {wanted.name}; the descriptor says {other.name}. Bits 62 and 63"
+                f"The tile is stored with swizzle {wanted.name}; the descriptor says {other.name}. The field [63:62]"
                 f" must be {right}."
             )
             if code << 62 == right << 61:
@@ -264,9 +274,9 @@ def _elements(case: Case) -> Iterator[Slip]:
         of = f"for elements of {bits // 8} byte{'s' if bits > 8 else ''}; these have {seen.bits // 8}"
         for names in subsets((*scaled, *starts)):
             wrong: dict[str, int] = {n: v for n, v in (scaled | starts).items() if n in names}
-            says = (
-                f"{sentence(named(wrong))} {'was' if len(wrong) == 1 else 'were'} computed {of}. {_must(case, wrong)}"
-            )
+            says = f"{sentence(named(wrong))} would be right {of}. {_must(case, wrong)}"
+            if names == (name,):
+                says = may(case, starts[name]) or says
             yield Slip(
                 "element_size", says, wrong, 1.3 if len(wrong) > 1 or name in wrong else 1.5 if "sbo" in wrong else 2.2
             )
@@ -286,7 +296,7 @@ def _resized_tile(case: Case, bits: int, of: str) -> Iterator[Slip]:
     values = {START.name: word.start_address, LBO.name: word.lbo_bytes, SBO.name: word.sbo_bytes}
     wrong = {n: v for n, v in values.items() if n in case.read and v != case.wanted[n]}
     if wrong:
-        says = f"{sentence(named(wrong))} {'was' if len(wrong) == 1 else 'were'} computed {of}. {_must(case, wrong)}"
+        says = f"{sentence(named(wrong))} would be right {of}. {_must(case, wrong)}"
         yield Slip("element_size", says, wrong, 1.3)
 
 

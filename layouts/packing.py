@@ -41,14 +41,14 @@ def packings(case: Case, values: Amounts, also: frozenset[str] = frozenset()) ->
     bare = word & ~(SWIZZLE.most << SWIZZLE.low)
     if code and code << 61 & 1 << 61:  # 2 << 61 is 1 << 62: that word says 128B and nothing of bit 61
         says = (
-            f"The swizzle code {code} was put at bit 61. A wgmma descriptor has it in bits 62 and 63 ({name} is {code}"
-            " << 62); bit 61 belongs to tcgen05's three-bit field."
+            f"The swizzle code {code} was put at bit 61. A wgmma descriptor has it in the field [63:62] ({name} is"
+            f" {code} << 62); bit 61 belongs to tcgen05's three-bit field."
         )
         yield Packing("mode_at_bit_61", says, bare | code << 61, 0.9, fields=frozenset(("swizzle",)))
     if name == "128B":
         says = (
             "This is a tcgen05 descriptor (bit 46 is set) with the swizzle 128B_BASE32B. For wgmma clear bit 46 and put"
-            " 1 into bits 62 and 63."
+            " 1 into the field [63:62]."
         )
         yield Packing("tcgen05_format", says, bare | 1 << 61 | 1 << VERSION_BIT, 0.9)
     if case.computed:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from layouts.case import Case, Slip, bytes_of, bytes_text
 from layouts.descriptor import START
+from layouts.reading import listed
 
 NAME = "start_address"
 K_OF_TYPES = (8, 16, 32)  # what one dense wgmma takes of K: tf32, 16-bit, 8-bit
@@ -54,24 +55,24 @@ def _k_step(case: Case) -> Iterator[Slip]:
     missing = f"The start does not move with K: it is that of k = 0. {right} Add {step >> 4:#x} to the low word."
     yield Slip("k_step_missing", missing, {NAME: first}, 0.9)
     units = f"was added to the encoded start, which is in units of 16 bytes. {right} Add {step >> 4:#x}."
+
+    def slip(code: str, says: str, start: int, cost: float) -> Slip:
+        return Slip(code, may(case, start) or says, {NAME: start}, cost)
+
     for amount, cost in ((step, 1.1), (along, 1.1 if seen.major == "K" else 1.5)):
-        yield Slip(
-            "k_step_not_shifted", f"The K step in bytes, {amount:#x}, {units}", {NAME: first + 16 * amount}, cost
-        )
+        yield slip("k_step_not_shifted", f"The K step in bytes, {amount:#x}, {units}", first + 16 * amount, cost)
     if along != k:
-        yield Slip(
-            "k_step_in_elements",
-            f"The K step was counted in elements ({k}), not in bytes. {right}",
-            {NAME: first + k},
-            1.0,
-        )
-        yield Slip("k_step_in_elements", f"The K step in elements, {k}, {units}", {NAME: first + 16 * k}, 1.0)
+        says = f"The K step was counted in elements ({k}), not in bytes. {right}"
+        yield slip("k_step_in_elements", says, first + k, 1.0)
+        yield slip("k_step_in_elements", f"The K step in elements, {k}, {units}", first + 16 * k, 1.0)
     if along != step:
         moves = f"The start moves {bytes_text(along)} for the step along K"
+        edge = case.edge
         if seen.major == "MN":
             says = f"{moves}, as in a K-major tile. Here M/N is contiguous, and that is a step along M/N. {right}"
         elif case.mode.chunks > 1:
-            says = f"{moves}, past the edge of an atom of {case.mode.width_bytes} bytes. {right}"
+            what = f"atom of {edge}" if edge == case.mode.width_bytes else f"row of {edge}"
+            says = f"{moves}, past the edge of {'an' if what.startswith('atom') else 'a'} {what} bytes. {right}"
         else:
             says = f"{moves}, past the edge of a core matrix, 16 bytes along K. {right}"
         yield Slip("k_advance_past_atom", says, {NAME: first + along}, 1.0)
@@ -89,7 +90,37 @@ def _k_of_another_type(case: Case, first: int, right: str) -> Iterator[Slip]:
             f"The K step is {other} elements ({bytes_text(bytes_of(other, case.seen))}) an instruction, as for another"
             f" type; this one takes {case.seen.k} ({bytes_text(bytes_of(case.seen.k, case.seen))}). {right}"
         )
+        says = may(case, first + moved) or says
         yield Slip("element_size", says, {NAME: first + moved}, 2.1 if case.whole_slice(first + moved) else 1.2)
+
+
+def may(case: Case, start: int) -> str:
+    """Of several ways in which a program may have come to a wrong step along K, all of them; "" of one or none."""
+    seen, k = case.seen, case.k
+    first = case.start_at(case.mn, 0)
+    step, along = case.wanted[NAME] - first, bytes_of(k, seen)
+    ways: dict[str, int] = {}
+    if along != k:
+        ways[f"a count of elements ({k}) in place of bytes"] = k
+        ways[f"a count of elements ({k}) added to the encoded start, which counts 16 bytes"] = 16 * k
+        if along == step:
+            ways["a count of bytes added to a pointer, which scales it again"] = along * seen.bits // 8
+    for amount in (step, along):
+        ways[f"a count of bytes, {amount:#x}, added to the encoded start, which counts 16 bytes"] = 16 * amount
+    for bits in (8, 16, 32):
+        if bits != seen.bits >= 8:
+            ways[f"that of elements of {bits // 8} byte{'s' if bits > 8 else ''}"] = k * bits // 8
+    for other in K_OF_TYPES:
+        if other != seen.k and not k % seen.k:
+            amount = bytes_of(k // seen.k * other, seen)
+            ways[f"that of an instruction that takes {other} of K"] = amount
+    found = [way for way, moved in ways.items() if first + moved == start]
+    if len(found) < 2:
+        return ""
+    return (
+        f"The start moves {bytes_text(start - first)} for the step along K. The step may be {listed(found, 'or')}. The"
+        f" slice at k = {k} begins {bytes_text(step)} after the one at k = 0, at {case.wanted[NAME]:#x}."
+    )
 
 
 def _panels(case: Case, first: int, right: str) -> Iterator[Slip]:
@@ -144,9 +175,8 @@ def _mn_step(case: Case) -> Iterator[Slip]:
     if seen.major == "K":
         return
     along = bytes_of(mn, seen)
-    says = (
-        f"The start moves {bytes_text(along)} along M/N, past the edge of an atom of {case.atom[0]} elements. {right}"
-    )
+    edge = f"past the edge of an atom of {case.atom[0]} elements" if mn >= case.atom[0] else "as in a row of the tile"
+    says = f"The start moves {bytes_text(along)} along M/N, {edge}. {right}"
     yield Slip("panel_stride_wrong", says, {NAME: first + along}, 1.5)
     moved, count = case.had[NAME] - first, mn // case.atom[0]
     if count and case.mode.chunks > 1 and moved > 0 and moved % (count * case.mode.pattern_bytes) == 0:

@@ -143,7 +143,7 @@ def _no_word(seen: View, stored: Storage, expected: Addresses) -> Diagnosis:
     if own:
         says += (
             f" Rows of {pitch} bytes are those of swizzle {own.name}: {store_with(own, True)[:-1]}, with"
-            f" {WGMMA.codes[own]} in bits 62 and 63 and SBO {own.pattern_bytes}."
+            f" {WGMMA.codes[own]} in the field [63:62] and SBO {own.pattern_bytes}."
         )
         says += f" For mode none store element (row, k) at {formula}."
     else:

@@ -192,3 +192,70 @@ def test_steps_whose_descriptor_is_open_keep_a_verdict_back() -> None:
     text = MAKE % ("FLOAT16", 64, "smem_a + k * STEP", 16, "f16.f16")
     assert bench(text).verdict == "unknown" and bench(text).operands[0].left == 3
     assert bench(text, {"at.STEP": "16"}).verdict == "match" and bench(text, {"at.STEP": "24"}).verdict == "mismatch"
+
+
+BOTH = """uint32_t box[2] = {64, 64};
+cuTensorMapEncodeTiled(&map_a, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, A, dims, strides, box, ones,
+    CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+    CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+cuTensorMapEncodeTiled(&map_b, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, B, dims, strides, box, ones,
+    CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+    CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+__device__ uint64_t make(uint32_t p) {
+  return (uint64_t)((p & 0x3FFFF) >> 4) | (uint64_t)1 << 16 | (uint64_t)64 << 32 | (uint64_t)1 << 62;
+}
+for (int k = 0; k < 4; ++k) {
+  uint64_t da = make(sA + k * 32), db = make(sB + k * 32);
+  asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {%0, %31}, %32, %33, 1, 1, 1, 0, 0;"
+      : "+f"(d[0]) : "l"(da), "l"(db));
+}
+"""
+
+
+def with_(*pairs: tuple[str, str], text: str = BOTH) -> str:
+    for old, new in pairs:
+        assert old in text
+        text = text.replace(old, new, 1)
+    return text
+
+
+def test_a_wrong_transpose_immediate_is_the_suspect_where_it_alone_explains_the_reads() -> None:
+    """Also where nothing but the immediate says which dimension of the map is inner."""
+    assert bench(BOTH).verdict == "match"
+    mn = ("make(sB + k * 32)", "make(sB + k * 2048)")  # an N-major B
+    assert bench(with_(mn, ("1, 0, 0;", "1, 0, 1;"))).verdict == "match"
+    for text, flag in ((with_(("1, 0, 0;", "1, 0, 1;")), 0), (with_(mn), 1)):
+        made = bench(text)
+        (a, b) = made.operands
+        assert (a.verdict, b.verdict) == ("match", "mismatch") and b.first_wrong
+        assert b.first_wrong.causes[0].code == "wrong_transpose" and "transpose bit" in made.headline
+        assert f"transpose immediate must be {flag}" in made.detail
+        assert [one.code for one in check(text).findings] == ["wrong_transpose"]
+
+
+def test_a_tensor_map_that_the_driver_refuses_leads() -> None:
+    """Before what its descriptors read: nothing is loaded at all."""
+    made = bench(with_(("{64, 64}", "{128, 64}"), ("make(sA + k * 32)", "make(sA)")))
+    assert made.verdict == "mismatch" and made.headline == "The tensor map of A and B breaks a rule of TMA"
+    assert made.detail.startswith("The inner box is 256 bytes wide")
+
+
+@pytest.mark.parametrize(
+    ("step", "says"),
+    [("k * 16", ("may be a count of elements (16)", "elements of 1 byte")), ("k * 64", ("elements of 4 bytes", "may"))],
+)
+def test_a_step_that_several_mistakes_explain_is_not_put_down_to_one(step: str, says: tuple[str, ...]) -> None:
+    detail = bench(with_(("sA + k * 32", f"sA + {step}"))).detail
+    assert all(one in detail for one in says) and "was counted" not in detail
+
+
+def test_what_is_said_of_a_step_and_of_fields_holds() -> None:
+    """No edge of 128 bytes is passed by 64, and LBO is asked of no mode that does not read it."""
+    narrow = with_(("box[2] = {64, 64}", "box[2] = {32, 64}"))
+    made = bench(narrow)
+    assert made.verdict == "mismatch" and "past the edge of a row of 64 bytes" in made.detail
+    assert "past the end of a row" in made.headline
+    swapped = bench(with_(("(uint64_t)1 << 16 | (uint64_t)64 << 32", "(uint64_t)64 << 16 | (uint64_t)1 << 32")))
+    assert "SBO must be 1024 bytes; LBO is not read here" in swapped.detail
+    tma = bench(with_(("(uint64_t)1 << 62", "(uint64_t)3 << 62")))
+    assert "The field [63:62] holds 3" in tma.detail

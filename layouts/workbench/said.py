@@ -44,6 +44,12 @@ def steps_text(one: Operand) -> str:
 def headline(operands: Sequence[Operand], pieces: Sequence[Piece], missing: Sequence[str]) -> tuple[str, str]:
     """(one sentence, why)."""
     wrong = [(one, first) for one in operands if (first := one.first_wrong)]
+    broken = [notice for piece in pieces for notice in piece.notices if piece.kind == "tensor_map"]
+    if broken:
+        maps = [piece for piece in pieces if piece.kind == "tensor_map"]
+        own = listed(list(dict.fromkeys(name.upper() for piece in maps if piece.notices for name in piece.operands)))
+        which = f"The tensor map{f' of {own}' if own and len(maps) > 1 else ''}"
+        return f"{which} breaks a rule of TMA", broken[0]
     if wrong:
         one, first = wrong[0]
         code = first.causes[0].code if first.causes else ""
@@ -55,13 +61,12 @@ def headline(operands: Sequence[Operand], pieces: Sequence[Piece], missing: Sequ
             which = which.replace(f" of {one.name.upper()}", f" of {listed(list(dict.fromkeys(same)))}", 1)
             which = which.replace("the descriptor of", "the descriptors of")
         where = _PAST.get((code, one.major))
+        if where and "edge of a row" in first.causes[0].message:
+            where = "past the end of a row"
         verb = "read" if which.startswith(("K steps", "the descriptors")) else "reads"
         title = "" if where or not code else f": {_lower(causes.title(code))}"
         said = f"{which[0].upper()}{which[1:]} {verb} {where or 'the wrong bytes'}{title}"
         return said, first.causes[0].message if first.causes else ""
-    broken = [(piece, notice) for piece in pieces for notice in piece.notices if piece.kind == "tensor_map"]
-    if broken:
-        return "The tensor map breaks a rule of TMA", broken[0][1]
     right = [one for one in operands if one.verdict == "match"]
     unsaid = [one for one in operands if one.verdict == "unknown"]
     if right:

@@ -251,6 +251,15 @@ class _Making:
         base, first_k = self._begin(found, name, seen, stored)
         pitfalls = self.code.warnings if self.code else ()
         steps = judge.steps(found, seen, stored, self.symbols, base, first_k, pitfalls)
+        if store is not None and stored is not None and any(step.verdict == "mismatch" for step in steps):
+            turned = self._turned(instruction, name, found, store, seen)
+            if turned is not None:
+                self.assumed = {key: one for key, one in self.assumed.items() if one not in stored.assumed}
+                stored = turned
+                for one in turned.assumed:
+                    why = f"then every step is right but for imm-trans-{name}"
+                    self._assume(replace(one, why=why) if one.key.startswith("inner.") else one)
+                steps = judge.steps(found, seen, stored, self.symbols, base, first_k, pitfalls)
         if stored is not None and any(step.verdict == "unknown" for step in steps):
             lies = stored.at(0, seen)
             side = "m" if name == "a" else "n"
@@ -268,6 +277,25 @@ class _Making:
             tuple(steps), fits, tuple(dict.fromkeys(missing)), (), depth // seen.k,
             1 + max(t.place.stage for t in found), min(len(found), judge.MOST_STEPS) - len(steps),
         )  # fmt: skip
+
+    def _turned(
+        self, instruction: Instruction, name: str, found: list[judge.Turn], store: Store, seen: View
+    ) -> Tile | None:
+        """The tile as the other major has it, where that alone makes every step right: then the transpose immediate,
+        or the atom's major, is what is wrong.
+        """
+        if seen.bits != 16 or not any(name in turn.use.majors for turn in found) or f"major.{name}" in self.given:
+            return None
+        other = view(instruction, name, "MN" if seen.major == "K" else "K")
+        try:
+            made = tile(store, name, other, *judge.extents(found, other), self.given)
+            if not isinstance(made, Tile):
+                return None
+            base, first_k = self._begin(found, name, other, made)
+            steps = judge.steps(found, other, made, self.symbols, base, first_k, ())
+        except LayoutError:
+            return None
+        return made if steps and all(step.verdict == "match" for step in steps) else None
 
     def _base_of(self, found: list[judge.Turn], base: int | None) -> int:
         begins = judge.bases(found, self.symbols, False)
