@@ -59,8 +59,17 @@ def read(text: str, found: Instruction, figure: Figure | None = None) -> dict[st
     """
     if not text:
         return opening(found, figure)
-    whole: dict[str, Range] = {dim: (0, count) for dim, count in extents(found, figure).items()}
-    return whole if text == WHOLE else whole | dict(_ranges(text, {dim: high for dim, (_, high) in whole.items()}))
+    return parts(text, extents(found, figure))
+
+
+def parts(text: str, counts: Mapping[str, int]) -> dict[str, Range]:
+    """The ranges that a text names of dimensions of so many cells; "" and "all" are all of them.
+
+    >>> parts("m:16-32", {"m": 64, "n": 8})
+    {'m': (16.0, 32.0), 'n': (0, 8)}
+    """
+    whole: dict[str, Range] = {dim: (0, count) for dim, count in counts.items()}
+    return whole if text in ("", WHOLE) else whole | dict(_ranges(text, counts))
 
 
 def _ranges(text: str, most: Mapping[str, float]) -> Iterator[tuple[str, Range]]:

@@ -135,7 +135,7 @@ NAMED: dict[str, dict[str, str]] = {
     "reuse": {},
     "runs": {"hardware": "forms"},
     "steps": {"asked": "forms", "wgmma": "facts"},
-    "tiles": {},
+    "tiles": {"bench": "forms", "presets": "facts", "state": "facts"},
 }
 STANDARD = set(KINDS)
 

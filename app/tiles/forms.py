@@ -13,8 +13,14 @@ MMA = {"atom": "SM80_16x8x16_F32F16F16F32_TN", "atom_layout": "(2,2,1)", "permut
 
 def given(query: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
     """The form's fields: what the address says, else the page's example; an address that names an atom says all."""
-    own = {name: query[name].strip() for name in names if name in query}
-    return {name: own.get(name, "" if own.get("atom") else default) for name, default in names.items()}
+    usual = defaults(query, names)
+    return {name: query.get(name, usual[name]).strip() for name in names}
+
+
+def defaults(query: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
+    """What stands where the address says nothing: the example's fields, or nothing beside an atom that it names."""
+    first = next(iter(names))
+    return dict(names) if not query.get(first) else {name: names[name] if name == first else "" for name in names}
 
 
 def mma_body(asked: Mapping[str, str]) -> Json:

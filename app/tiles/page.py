@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from app.kit.api import OffLoop
 from app.kit.page import page
-from app.tiles import facts, forms
+from app.tiles import bench, facts, forms, presets, state
 from layouts.errors import LayoutError
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
@@ -18,11 +18,14 @@ router = APIRouter(include_in_schema=False, route_class=OffLoop)
 @router.get("/tiles/mma")
 def mma_page(request: Request) -> Response:
     """A TiledMMA: A, B and C of a whole tile by thread, warp and value."""
-    asked = forms.given(request.query_params, forms.MMA)
-    context: dict[str, Any] = {"given": asked, "error": None, "found": None}
+    query = request.query_params
+    asked = forms.given(query, forms.MMA)
+    context: dict[str, Any] = {"given": asked, "error": None, "found": None, "presets": presets.menu(asked)}
     code = 200
     try:
-        context["found"] = facts.mma_facts(facts.mma_of(forms.mma_body(asked)))
+        made = facts.mma_of(forms.mma_body(asked))
+        chosen, context["notices"] = state.read(made, bench.base(asked), query)
+        context |= bench.context(made, chosen, bench.base(forms.defaults(query, forms.MMA)))
     except LayoutError as error:
         context["error"], code = error, 422
     return page(request, "tiles/mma.html", context, code)

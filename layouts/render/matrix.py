@@ -10,6 +10,7 @@ from html import escape
 from math import ceil, floor
 
 import numpy as np
+from numpy.typing import NDArray
 
 from layouts.palette import wheel
 from layouts.render.svg import colour_for, runs, shown
@@ -30,8 +31,10 @@ def matrix(
     label: str,
     threads: frozenset[int] | None = None,
     title: str,
+    faint: NDArray[np.bool_] | None = None,
 ) -> str:
-    """The cells of a panel inside a window of rows and columns; `threads` fades all other owners.
+    """The cells of a panel inside a window of rows and columns; `threads` fades all other owners; faint: cells drawn
+    lighter than the others.
 
     A panel has a grid, or a category (-1: not coloured) and texts of its own; LayoutError for
     a colour or label that its grid has not.
@@ -55,10 +58,11 @@ def matrix(
     ]
     wheel_of = wheel(count)
     for index, variable in enumerate(wheel_of):
-        where = runs((category % len(wheel_of) == index) & (category >= 0) & visible & inside)
-        if where:
-            path = "".join(f"M{c} {r}h{length}v1h-{length}z" for r, c, length in where)
-            out.append(f'<path d="{path}" fill="var({variable})"/>')
+        mask = (category % len(wheel_of) == index) & (category >= 0) & visible & inside
+        for part, weak in ((mask, ""),) if faint is None else ((mask & ~faint, ""), (mask & faint, ' opacity=".35"')):
+            if where := runs(part):
+                path = "".join(f"M{c} {r}h{length}v1h-{length}z" for r, c, length in where)
+                out.append(f'<path d="{path}" fill="var({variable})"{weak}/>')
     lines = "".join(f"M{c0:g} {r}H{c1:g}" for r in range(ceil(r0), floor(r1) + 1) if high <= 66)
     lines += "".join(f"M{c} {r0:g}V{r1:g}" for c in range(ceil(c0), floor(c1) + 1) if wide <= 66)
     lines += f"M{c0:g} {r0:g}h{wide:g}v{high:g}h{-wide:g}z"

@@ -151,6 +151,11 @@ class TiledMMA:
         return m, n, k
 
     @property
+    def rests(self) -> tuple[int, int, int]:
+        """How many values of M, N and K a thread has beside its atom's: the sizes of partition_C's and _A's rests."""
+        return self.c.modes[1], self.c.modes[2], self.a.modes[2]
+
+    @property
     def registers(self) -> int:
         """32-bit registers a thread gives to A, B and C of the tile."""
         return sum(op.registers for op in (self.a, self.b, self.c))

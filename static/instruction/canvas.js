@@ -2,6 +2,41 @@
 import { drawLabels, drawLines, drawTicks } from "./cells.js";
 import { readTheme } from "./theme.js";
 
+const MANY_LIT = 1500; // lit cells that are no longer outlined one by one
+
+/** Cells side by side as one box, in rows and in rows below one another. */
+function runsOf(panel, cells) {
+  const runs = [], above = new Map(); // first cell and length → the box that ends in the row above
+  let last = null;
+  const close = () => {
+    if (!last) return;
+    const key = `${last.cell - panel.cols},${last.wide}`, box = above.get(key);
+    above.delete(key);
+    if (box) box.high += 1;
+    else runs.push(last);
+    above.set(`${last.cell},${last.wide}`, box ?? last);
+  };
+  for (const cell of cells.toSorted((one, other) => one - other)) {
+    if (last && cell === last.cell + last.wide && cell % panel.cols) last.wide += 1;
+    else {
+      close();
+      last = { cell, first: cell, wide: 1, high: 1 };
+    }
+  }
+  close();
+  return runs.map(({ first, wide, high }) => {
+    const [x, y, width, height] = panel.boxOf(Math.floor(first / panel.cols), first % panel.cols);
+    return [x, y, width * wide, height * high];
+  });
+}
+
+function frame(context, panel, { rows, cols }, theme) {
+  const [x, y, width, height] = panel.boxOf(rows[0], cols[0]);
+  context.strokeStyle = theme.trace;
+  context.lineWidth = 2;
+  context.strokeRect(x, y, width * (cols[1] - cols[0] + 1), height * (rows[1] - rows[0] + 1));
+}
+
 /** The page's style sheet places the matrices: each has a .slot in the stage, and the canvases cover all of them. */
 export class Stage {
   constructor(element, panels) {
@@ -65,8 +100,9 @@ export class Stage {
     }
   }
 
-  /** Dims all but the lit cells. lit: Map panel → cells; traced: [{panel, row?, col?}]; cursor: a cell or null. */
-  light(lit, traced, cursor) {
+  /** Dims all but the lit cells. lit: Map panel → cells; traced: [{panel, row?, col?}]; cursor: a cell or null; region:
+   *  {panel, rows, cols}, framed, or null. */
+  light(lit, traced, cursor, region = null) {
     const context = this.over.getContext("2d");
     context.clearRect(0, 0, this.width, this.height);
     if (!lit && !cursor) return;
@@ -77,7 +113,8 @@ export class Stage {
       context.rect(panel.left - 1, panel.top - 1, panel.width + 2, panel.height + 2);
       context.clip();
       const boxOf = (cell) => panel.boxOf(Math.floor(cell / panel.cols), cell % panel.cols);
-      const cells = (lit?.get(panel) ?? []).map(boxOf);
+      const held = lit?.get(panel) ?? [];
+      const cells = region || held.length > MANY_LIT ? runsOf(panel, held) : held.map(boxOf);
       if (lit) {
         context.fillStyle = this.theme.dim;
         context.fillRect(panel.left, panel.top, panel.width, panel.height);
@@ -89,6 +126,7 @@ export class Stage {
       context.beginPath();
       for (const box of cells) context.rect(...box);
       context.stroke();
+      if (region?.panel === panel) frame(context, panel, region, this.theme);
       if (cursor?.panel === panel) {
         context.lineWidth = 3;
         context.strokeRect(...panel.boxOf(cursor.row, cursor.col));

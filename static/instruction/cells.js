@@ -35,7 +35,7 @@ export function drawLines(context, panel, theme) {
   context.strokeStyle = theme.line;
   context.lineWidth = 0.5;
   context.beginPath();
-  if (Math.min(panel.cellWidth, panel.cellHeight) >= GRID_LINES_FROM) {
+  if (Math.min(panel.cellWidth, panel.cellHeight) >= (panel.lines_from ?? GRID_LINES_FROM)) {
     for (let c = c0; c <= c1; c++) line(context, panel.columnAt(c), panel.top, 0, panel.height);
     for (let r = r0; r <= r1; r++) line(context, panel.left, panel.rowAt(r), panel.width, 0);
   } else context.rect(panel.left, panel.top, panel.width, panel.height);
@@ -43,6 +43,7 @@ export function drawLines(context, panel, theme) {
   context.lineWidth = 2;
   context.beginPath();
   for (const r of panel.warp_edges) line(context, panel.left, panel.rowAt(r), panel.width, 0);
+  for (const c of panel.col_edges ?? []) line(context, panel.columnAt(c), panel.top, 0, panel.height);
   context.stroke();
 }
 

@@ -8,9 +8,10 @@ import { readTheme } from "./theme.js";
 
 /** Why a choice of lanes cannot be shown, "" where it can. */
 function problem({ name, value }) {
-  if (name !== "lanes" || !value) return "";
-  const wrong = spans(value).some((span) => span.at(-1) >= data.threads || span[0] > span.at(-1));
-  return wrong ? `${data.unit}s run from 0 to ${data.threads - 1}, ranges upwards: 0-3` : "";
+  const [unit, count] = { lanes: [data.unit, data.threads], warps: ["warp", data.warps] }[name] ?? [];
+  if (!unit || !value) return "";
+  const wrong = spans(value).some((span) => span.at(-1) >= count || span[0] > span.at(-1));
+  return wrong ? `${unit}s run from 0 to ${count - 1}, ranges upwards: 0-3` : "";
 }
 
 function choose({ target: control }) {
@@ -20,9 +21,16 @@ function choose({ target: control }) {
   control.setCustomValidity("");
   if (refused) return;
   state[control.name] = control.value;
+  if ("opens" in control.dataset) return open();
   remember();
   if (control.name === "product") location.reload();
   paint();
+}
+
+/** Another tile is another page: what was pinned or zoomed has no place there. */
+function open() {
+  const shown = query(state, "pin", "view", "sel");
+  location.href = location.pathname + (shown ? `?${shown}` : "");
 }
 
 /** One tab stop for all names of the patterns: arrows move among them. */

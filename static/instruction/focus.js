@@ -2,7 +2,11 @@
 import { readPin } from "./state.js";
 import { stage } from "./stage.js";
 
-export const focus = { hovered: null, cursor: null, name: null };
+export const focus = { hovered: null, cursor: null, name: null, region: null };
+
+// What a page says of the cell in focus, whenever that may be another.
+export const told = [];
+export const tell = () => { for (const each of told) each(); };
 
 export function pinnedCell() {
   const pin = readPin();

@@ -25,7 +25,8 @@ function wheel(event) {
 function press(event) {
   const [x, y] = placeOf(event), panel = stage.panelAt(x, y);
   const pans = event.pointerType !== "touch" || stage.element.classList.contains("moved");
-  grip = panel && pans && event.button === 0 && event.isPrimary ? { panel, x, y, moved: false } : null;
+  const plain = event.button === 0 && event.isPrimary && !event.shiftKey;
+  grip = panel && pans && plain ? { panel, x, y, moved: false } : null;
 }
 
 function drag(event) {

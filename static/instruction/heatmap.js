@@ -1,9 +1,8 @@
 // A matrix as a Plotly heat map: plotly.js is loaded when somebody asks for it, and not before.
 import { $, element } from "../kit/dom.js";
-import { numberOf, owner } from "./owners.js";
+import { holder, numberOf, owner } from "./owners.js";
 import { colourOf, labelOf } from "./picture.js";
 import { fill } from "../kit/template.js";
-import { holder } from "./panel.js";
 import { stage } from "./stage.js";
 import { data } from "./state.js";
 
@@ -68,7 +67,9 @@ async function show() {
 }
 
 export function openHeatmap(cell) {
-  const dialog = $("heatmap"), wanted = (cell?.panel ?? drawn().at(-1)).name;
+  const dialog = $("heatmap");
+  if (!dialog) return;
+  const wanted = (cell?.panel ?? drawn().at(-1)).name;
   dialog.querySelector("select").value = wanted;
   if (!dialog.open) dialog.showModal();
   show();

@@ -1,7 +1,6 @@
 // The keyboard, from the page's load: arrows move, a letter changes the matrix, Enter or Space pins, + − 0 zoom.
 import { openHeatmap } from "./heatmap.js";
-import { focus, pinnedCell } from "./focus.js";
-import { fillPanel } from "./panel.js";
+import { focus, pinnedCell, tell } from "./focus.js";
 import { lightUp } from "./picture.js";
 import { pin } from "./pin.js";
 import { speak } from "./spoken.js";
@@ -65,7 +64,7 @@ function move(cell) {
   reveal(cell);
   speak(cell);
   lightUp();
-  fillPanel();
+  tell();
 }
 
 export function followKeys() {

@@ -58,16 +58,22 @@ export class Panel {
     };
   }
 
-  /** Paints one pixel a cell; the canvas scales it. category(cell) → number, or −1 for a faded cell. */
-  paint(theme, category, colours) {
+  /** Paints one pixel a cell; the canvas scales it. category(cell) → number, or −1 for a faded cell; faint(cell):
+   *  whether it is drawn lighter. */
+  paint(theme, category, colours, faint = null) {
     const context = this.image.getContext("2d");
     const data = context.createImageData(this.cols, this.rows);
     const wheel = colours.map((name) => rgb(theme.of(name)));
     const faded = rgb(theme.shared);
-    for (let cell = 0; cell < this.rows * this.cols; cell++) {
+    const light = faint && wheel.map((fill) => fill.map((part, n) => Math.round(part * 0.35 + faded[n] * 0.65)));
+    const { data: bytes } = data;
+    for (let cell = 0, at = 0; cell < this.rows * this.cols; cell++) {
       const number = category(cell);
-      const [r, g, b] = number < 0 ? faded : wheel[number % wheel.length];
-      data.data.set([r, g, b, 255], cell * 4);
+      const [r, g, b] = number < 0 ? faded : (faint?.(cell) ? light : wheel)[number % wheel.length];
+      bytes[at++] = r;
+      bytes[at++] = g;
+      bytes[at++] = b;
+      bytes[at++] = 255;
     }
     context.putImageData(data, 0, 0);
   }

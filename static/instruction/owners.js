@@ -1,11 +1,17 @@
 // Who holds which element: the maps that the server sent, looked up by cell and by thread.
 import { data } from "./state.js";
+import { expand } from "./whole.js";
 
 // An exported site keeps maps in files of their own, named by their content, because many instructions share them.
 const sent = ([name, op]) => [name, typeof op === "string" ? structuredClone(window.lanescopeMaps[op]) : op];
 export const operands = Object.fromEntries(Object.entries(data.operands).map(sent));
 
 for (const op of Object.values(operands)) {
+  if (op.steps) expand(op);
+  else index(op);
+}
+
+function index(op) {
   op.byThread = new Map();
   for (let at = 0; at < op.thread.length; at++) {
     const thread = op.thread[at];
@@ -24,7 +30,17 @@ export function owners(cell) {
 export const owner = (cell) => owners(cell)[0];
 
 /** What a thread holds of an operand: [{cell, value}], in the order of the values. */
-export const heldBy = (op, thread) => (op.byThread.get(thread) ?? []).toSorted((one, other) => one.value - other.value);
+export function heldBy(op, thread) {
+  if (op.byThread) return (op.byThread.get(thread) ?? []).toSorted((one, other) => one.value - other.value);
+  const first = op.first[op.place.get(thread - (thread % op.team))];
+  return first === undefined ? [] : op.steps.map((step, value) => ({ cell: first + step, value }));
+}
+
+/** A thread as people say it: its lane, or warp and lane with its number in the warpgroup. */
+export function holder(thread) {
+  if (!data.warp) return [`lane ${thread}`, ""];
+  return [`warp ${Math.floor(thread / data.warp)}, lane ${thread % data.warp}`, `thread ${thread}`];
+}
 
 /** The number of a name, or the register, for one owner. */
 export const numberOf = (op, name, held) => op.categories[name].numbers[held[op.categories[name].of]];
@@ -38,6 +54,7 @@ const distinct = (list) => [...new Set(list)].join(",");
 export function factsOf(cell) {
   const all = owners(cell), values = all.map((held) => held.value);
   const registers = values.map((value) => cell.panel.operand.register[value]);
-  const said = { thread: all[0].thread, values: distinct(values), registers: distinct(registers) };
+  const said = { thread: all[0].thread, values: distinct(values), registers: distinct(registers),
+    more: all.length > 1 ? "+" : "" };
   return { ...said, row: cell.row, col: cell.col, index: indexOf(cell) };
 }

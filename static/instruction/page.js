@@ -6,6 +6,7 @@ import { followGestures } from "./gestures.js";
 import { followHeatmap } from "./heatmap.js";
 import { followKeys } from "./keys.js";
 import { followMinimap } from "./minimap.js";
+import { told } from "./focus.js";
 import { fillPanel } from "./panel.js";
 import { paint } from "./picture.js";
 import { followPointer } from "./pointer.js";
@@ -15,6 +16,7 @@ import { followStored } from "./stored.js";
 import { followTabs } from "./tabs.js";
 import { followZoom } from "./zoom.js";
 
+told.push(fillPanel);
 paint();
 followPointer();
 followGestures();

@@ -2,7 +2,7 @@
 import { $, element } from "../kit/dom.js";
 import { fill } from "../kit/template.js";
 import { focusCell } from "./focus.js";
-import { digitsOf, heldBy, operands, owner } from "./owners.js";
+import { digitsOf, heldBy, holder, operands, owner } from "./owners.js";
 import { data, state } from "./state.js";
 import { dotProduct } from "./trace.js";
 
@@ -26,12 +26,6 @@ export function fillPanel() {
   const lists = Object.values(operands).flatMap((each) => registers(each, held, each === op));
   const head = element("h2", {}, who[0].toUpperCase() + who.slice(1), " ", small);
   $("panel").replaceChildren(head, element("div", { className: "held" }, ...lists), told);
-}
-
-/** A thread as people say it: its lane, or warp and lane with its number in the warpgroup. */
-export function holder(thread) {
-  if (!data.warp) return [`lane ${thread}`, ""];
-  return [`warp ${Math.floor(thread / data.warp)}, lane ${thread % data.warp}`, `thread ${thread}`];
 }
 
 const textFacts = (op, value, row, col) =>

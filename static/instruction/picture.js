@@ -2,7 +2,7 @@
 import { fill } from "../kit/template.js";
 import { focus, focusCell } from "./focus.js";
 import { drawLegend } from "./legend.js";
-import { factsOf, heldBy, numberOf, owner } from "./owners.js";
+import { factsOf, heldBy, numberOf, owner, owners } from "./owners.js";
 import { stage } from "./stage.js";
 import { data, shownThreads, state } from "./state.js";
 
@@ -15,20 +15,36 @@ export function colourOf({ categories }, wanted = state.colour) {
 
 /** Colours every cell anew: after a change of colour, lanes or theme. */
 export function paint() {
-  const shown = shownThreads(), legend = new Map();
+  const chosen = shownThreads(), legend = new Map();
   for (const panel of drawn) {
     panel.texts = []; // of its cells, each when it is first drawn
     const op = panel.operand, name = colourOf(op, focus.name ?? state.colour), category = op.categories[name];
+    const shown = chosen && op.team > 1 ? teamsOf(op, chosen) : chosen;
     panel.visibleCell = (cell) => {
       if (!shown) return true;
-      return op.thread.slice(cell * op.copies, (cell + 1) * op.copies).some((thread) => shown.has(thread));
+      for (let at = cell * op.copies; at < (cell + 1) * op.copies; at++) if (shown.has(op.thread[at])) return true;
+      return false;
     };
-    const held = (cell) => ({ thread: op.thread[cell * op.copies], value: op.value[cell * op.copies] });
-    panel.paint(stage.theme, (cell) => (panel.visibleCell(cell) ? numberOf(op, name, held(cell)) : -1), category.wheel);
+    const away = elsewhere(op), held = { thread: op.thread, value: op.value }[category.of], { numbers } = category;
+    const number = (cell) => numbers[held[cell * op.copies]];
+    panel.paint(stage.theme, (cell) => (panel.visibleCell(cell) ? number(cell) : -1), category.wheel,
+      away && ((cell) => away(op.value[cell * op.copies])));
     if (category.count > (legend.get(name)?.count ?? 0)) legend.set(name, category);
   }
   drawLegend(legend, stage.theme);
   draw();
+}
+
+/** The threads that stand for a whole team of which one is shown. */
+function teamsOf({ held_by: ids, team }, shown) {
+  return new Set(ids.filter((id) => Array.from({ length: team }, (_, n) => id + n).some((one) => shown.has(one))));
+}
+
+/** Whether a value belongs to another step of K, M or N than the chosen one; null where none is chosen. */
+export function elsewhere(op) {
+  const chosen = Object.entries(op.repeats ?? {}).filter(([dim]) => Number(state[dim]) >= 0);
+  if (!chosen.length) return null;
+  return (value) => chosen.some(([dim, { step, count }]) => Math.floor(value / step) % count !== Number(state[dim]));
 }
 
 export function labelOf(cell) {
@@ -38,7 +54,7 @@ export function labelOf(cell) {
 
 function textOf(cell, at) {
   const op = cell.panel.operand;
-  if (!cell.panel.visibleCell(at)) return "";
+  if (!cell.panel.visibleCell(at) || op.shared) return "";
   if (focus.name && focus.name in op.categories) return String(numberOf(op, focus.name, owner(cell)));
   return fill(data.labels[state.label], factsOf(cell));
 }
@@ -53,12 +69,12 @@ export function draw() {
 /** Lights the lane of the cell in focus in every matrix, and for a pinned element of D what it is the product of. */
 export function lightUp() {
   const began = performance.now(), cell = focusCell(), told = stage.element.dataset;
-  if (cell) {
-    const { thread } = owner(cell);
-    const lit = new Map(drawn.map((panel) => [panel, heldBy(panel.operand, thread).map((held) => held.cell)]));
-    stage.light(lit, state.pin ? traced(cell) : [], focus.cursor ?? cell);
+  if (cell || focus.region) {
+    const threads = focus.region ? threadsOf(focus.region) : [owner(cell).thread], thread = threads[0];
+    const lit = new Map(drawn.map((panel) => [panel, cellsOf(panel.operand, threads)]));
+    stage.light(lit, state.pin && cell ? traced(cell) : [], focus.region ? null : focus.cursor ?? cell, focus.region);
     const counts = Object.fromEntries([...lit].map(([panel, cells]) => [panel.name, cells.length]));
-    told.lit = JSON.stringify({ thread, cells: counts });
+    told.lit = JSON.stringify({ thread, ...(focus.region ? { threads: threads.length } : {}), cells: counts });
   } else {
     stage.light(null, null, null);
     delete told.lit;
@@ -66,8 +82,23 @@ export function lightUp() {
   told.lightMs = (performance.now() - began).toFixed(2);
 }
 
+/** Every thread that holds a cell of a region, ascending. */
+export function threadsOf({ panel, rows, cols }) {
+  const held = new Set();
+  for (let row = rows[0]; row <= rows[1]; row++) for (let col = cols[0]; col <= cols[1]; col++) {
+    for (const { thread } of owners({ panel, row, col })) held.add(thread);
+  }
+  return [...held].sort((one, other) => one - other);
+}
+
+function cellsOf(op, threads) {
+  const away = elsewhere(op), kept = (held) => !away || !away(held.value);
+  const cells = threads.flatMap((thread) => heldBy(op, thread).filter(kept).map((held) => held.cell));
+  return threads.length > 1 ? [...new Set(cells)] : cells;
+}
+
 function traced({ panel, row, col }) {
-  if (panel.name !== "d") return [];
+  if (panel.name !== (data.result ?? "d")) return [];
   const bands = { a: { row }, b: { col } };
   return stage.panels.filter((each) => each.name in bands).map((each) => ({ panel: each, ...bands[each.name] }));
 }

@@ -1,6 +1,6 @@
 // Pinning: a cell stays in focus and in the URL until it, or Escape, frees it.
+import { tell } from "./focus.js";
 import { lightUp } from "./picture.js";
-import { fillPanel } from "./panel.js";
 import { say, speak } from "./spoken.js";
 import { pinOf, remember, state } from "./state.js";
 
@@ -17,5 +17,5 @@ export function pinText(text) {
   state.pin = text;
   remember();
   lightUp();
-  fillPanel();
+  tell();
 }

@@ -1,7 +1,6 @@
 // The pointer on the stage: moving shows a lane, a click or tap pins its cell. A drag pans and a double click fits;
 // neither pins.
-import { focus, sameCell } from "./focus.js";
-import { fillPanel } from "./panel.js";
+import { focus, sameCell, tell } from "./focus.js";
 import { lightUp } from "./picture.js";
 import { pin, pinText } from "./pin.js";
 import { stage } from "./stage.js";
@@ -25,7 +24,7 @@ export function followPointer() {
     focus.cursor = null;
     if (state.pin) return;
     lightUp();
-    fillPanel();
+    tell();
   });
   stage.element.addEventListener("pointerleave", () => {
     focus.hovered = null;

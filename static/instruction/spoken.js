@@ -1,8 +1,7 @@
 // What a screen reader hears: a cell when the keyboard moves to it or it is pinned, never what the pointer passes.
 import { $ } from "../kit/dom.js";
 import { fill } from "../kit/template.js";
-import { owners } from "./owners.js";
-import { holder } from "./panel.js";
+import { holder, owners } from "./owners.js";
 import { data } from "./state.js";
 
 /** Says a word by itself. */

@@ -36,7 +36,7 @@ const spelled = (value) => encodeURIComponent(value).replace(/%3A/g, ":").replac
 export function remember() {
   keep(query(state));
   if (!onServer) return;
-  const drawn = changedFrom(data.pictured, state, ["pin", "view", "a_major", "b_major"]);
+  const drawn = changedFrom(data.pictured, state, ["pin", "view", "a_major", "b_major", "sel"]);
   for (const link of document.querySelectorAll("a[data-form]")) {
     link.href = `${data.path}.${link.dataset.form}${drawn ? `?${drawn}` : ""}`;
   }
@@ -61,14 +61,17 @@ export function remember() {
 export const pinOf = (cell) => fill(data.pin, { panel: cell.panel.name, row: cell.row, col: cell.col });
 export const readPin = () => read(data.pin, state.pin);
 
-/** The threads that `lanes` names, null for all. */
+const named = (text) => new Set(spans(text).flatMap(([first, last = first]) =>
+  Array.from({ length: last - first + 1 }, (_, n) => first + n)));
+
+/** Which threads are shown, null for all: those that `lanes` names, or these lanes of the warps that `warps` names. */
 export function shownThreads() {
-  if (!state.lanes) return null;
-  const shown = new Set();
-  for (const [first, last = first] of spans(state.lanes)) {
-    for (let thread = first; thread <= last; thread++) shown.add(thread);
-  }
-  return shown;
+  const { lanes, warps } = state;
+  if (!lanes && !warps) return null;
+  const threads = lanes && named(lanes);
+  if (!data.warps) return threads;
+  const whole = warps && named(warps), { warp } = data;
+  return { has: (id) => (!whole || whole.has(Math.floor(id / warp))) && (!threads || threads.has(id % warp)) };
 }
 
 /** [first, last] of every range in a list such as 0-3,9; a single number has no last. */

@@ -1,0 +1,302 @@
+"""The bench: what a TiledMMA's page shows, and what its script draws from. No framework."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from app.kit.encode import dumps
+from app.kit.fact import fact
+from app.tiles import draw, facts, state
+from app.tiles.state import DIMS, BenchState
+from layouts import algebra, palette, window
+from layouts.cute import CuteLayout
+from layouts.instruction import WARP
+from layouts.tiles import shades
+from layouts.tiles.mma import SIDES, TiledMMA, TileOperand
+from layouts.tiles.shades import WARPGROUP, Shade
+from layouts.view import BETWEEN_OWNERS, OWNER, SPOKEN
+
+PATH = "/tiles/mma"
+SLIDERS = {"k": "K iteration", "m": "Repeat in M", "n": "Repeat in N"}
+
+
+@fact
+class ShadeData:
+    """A colour for the script: a digit of thread or value; numbers: [] where it is the register."""
+
+    of: str
+    step: int
+    count: int
+    numbers: tuple[int, ...] | None
+    wheel: tuple[str, ...]
+
+
+@fact
+class TileData:
+    """A matrix for the script: the first element of each thread and a step for each value; what repeats every
+    `period` values.
+    """
+
+    name: str
+    title: str
+    element_type: str
+    rows: int
+    cols: int
+    copies: int
+    held_by: list[int]
+    team: int
+    first: list[int]
+    steps: list[int]
+    period: int
+    shared: bool
+    registers: int
+    register: tuple[int, ...]
+    bits: tuple[str, ...]
+    spoken_bits: tuple[str, ...]
+    digits: tuple[str, ...]
+    categories: dict[str, ShadeData]
+    repeats: dict[str, dict[str, int]]
+    extra: dict[str, int]
+
+
+@fact
+class Slider:
+    """A step of one dimension that the page may show alone; the last position is all of them."""
+
+    name: str
+    text: str
+    count: int
+    value: int
+
+
+@fact
+class MatrixView:
+    """One matrix of the page."""
+
+    name: str
+    about: str
+    modes: str
+    svg: str
+
+
+def context(made: TiledMMA, chosen: BenchState, default: BenchState) -> dict[str, Any]:
+    """Everything the page of a TiledMMA shows."""
+    whole = state.extents(made)
+    shown = window.parts(chosen.view, whole)
+    ops = (made.b, made.a, made.c)  # B first: what lies below it would move when it arrives
+    return {
+        "found": made,
+        "state": chosen,
+        "atom_name": atom_name(made),
+        "atoms": compact(made.atom_layout),
+        "colours": shades.shades(made),
+        "labels": state.LABEL_WORDS,
+        "sliders": sliders(made, chosen),
+        "matrices": [_matrix(made, op, chosen, shown) for op in ops],
+        "share": share(shown),
+        "legend": legend(made, chosen),
+        "notes": facts.notes(made),
+        "thread": thread(made, chosen),
+        "warps": state.warps(made),
+        "figures": figures(made),
+        "data": dumps(page_data(made, chosen, default)).decode().replace("</", "<\\/"),
+    }
+
+
+def atom_name(made: TiledMMA) -> str:
+    """The atom as CUTLASS's example code spells it, else as PTX does."""
+    name = made.atom.cutlass.split(" (")[0].replace("SM90::GMMA::MMA_", "SM90_")
+    if made.atom.instruction.family.by_descriptor and "a" not in made.atom.shared:
+        name = name.replace("_SS", "_RS")
+    return name or made.atom.instruction.ptx
+
+
+def compact(layout: CuteLayout) -> str:
+    """A layout by its shape alone where its strides are the compact ones."""
+    plain = algebra.layout(layout.shape)
+    return str(layout).partition(":")[0] if str(layout) == str(plain) else str(layout)
+
+
+def share(shown: Mapping[str, tuple[float, float]]) -> tuple[str, str]:
+    """How wide A stands beside C and how high B above it, as words of the style sheet."""
+    m, n, k = (shown[dim][1] - shown[dim][0] for dim in "mnk")
+    wide = "wide" if k >= 2 * n else "even" if k >= n else "narrow"
+    return wide, "tall" if k >= m else "even" if 2 * k >= m else "low"
+
+
+def _matrix(
+    made: TiledMMA, op: TileOperand, chosen: BenchState, shown: Mapping[str, tuple[float, float]]
+) -> MatrixView:
+    rows, cols = DIMS[op.name]
+    about = f"{rows} × {cols}, {op.row_count} × {op.col_count}"
+    modes = f"({','.join(f'_{n}' for n in op.modes)})"
+    return MatrixView(
+        name=op.name, about=f"{about} · {held_by(op)}", modes=modes, svg=draw.drawing(made, op, chosen, shown)
+    )
+
+
+def held_by(op: TileOperand) -> str:
+    """Where an operand lies, and how many hold each of its elements."""
+    if op.shared:
+        return f"in shared memory{f', read by {op.copies} warpgroups' if op.copies > 1 else ''}"
+    if op.copies == 1:
+        return "each element in one thread"
+    teams = sharing(op)
+    if any(len(team) > 1 for team in teams) and len(teams) <= 4:
+        return "loaded by warps " + ", ".join(" and ".join(map(str, team)) for team in teams)
+    return f"each element in {op.copies} threads"
+
+
+def sharing(op: TileOperand) -> list[tuple[int, ...]]:
+    """The sets of warps that hold the same elements of an operand in registers, ascending."""
+    cells = op.rows.astype(np.int64) * op.col_count + op.cols
+    warps: dict[int, set[int]] = {}
+    for thread, first in zip(op.thread_ids.tolist(), cells.min(axis=1).tolist(), strict=True):
+        warps.setdefault(first, set()).add(thread // WARP.threads)
+    return sorted({tuple(sorted(team)) for team in warps.values()})
+
+
+def sliders(made: TiledMMA, chosen: BenchState) -> list[Slider]:
+    """The dimensions along which a thread repeats its atom."""
+    counts = dict(zip("mnk", made.rests, strict=True))
+    return [
+        Slider(name=dim, text=text, count=counts[dim], value=getattr(chosen, dim))
+        for dim, text in SLIDERS.items()
+        if counts[dim] > 1
+    ]
+
+
+def legend(made: TiledMMA, chosen: BenchState) -> list[tuple[str, list[str]]]:
+    """(what a colour is, its classes in order) of every colouring in use."""
+    counts: dict[str, int] = {}
+    for op in (made.a, made.b, made.c):
+        names = shades.of_operand(made, op)
+        name = chosen.colour if chosen.colour in names else "warp"
+        counts[name] = max(counts.get(name, 0), names[name].count)
+    out = []
+    for name, count in counts.items():
+        wheel = palette.wheel(count)
+        repeat = f" mod {len(wheel)} ({count} in {len(wheel)} colours)" if count > len(wheel) else ""
+        out.append((f"Colour = {shades.WORDS[name]}{repeat}", [each[2:] for each in wheel[:count]]))
+    return out
+
+
+def figures(made: TiledMMA) -> list[tuple[str, str]]:
+    """(number, what it counts): what people ask of a tile."""
+    ops = {"A": made.a, "B": made.b, "C": made.c}
+    held = [f"{name} {op.registers}" for name, op in ops.items() if not op.shared]
+    m, n, k = made.steps
+    who = "warp" if made.atom.threads.size <= WARP.threads else "warpgroup"
+    opcode = made.atom.instruction.family.opcode
+    idle = f"threads, {made.idle} idle" if made.idle else "threads, none idle"
+    out = [
+        (str(made.threads), idle),
+        (str(made.registers), f"registers per thread: {', '.join(held)}"),
+        (str(m * n * k), f"{opcode.short or opcode.text} per {who}: {m} × {n} × {k} (M × N × K)"),
+    ]
+    for name in "AB":
+        if not ops[name].shared and ops[name].copies > 1:
+            out.append(
+                (
+                    f"{ops[name].copies}×",
+                    f"each element of {name} is {held_by(ops[name]).removeprefix('each element ')}",
+                )
+            )
+    return out
+
+
+def thread(made: TiledMMA, chosen: BenchState) -> dict[str, Any]:
+    """One thread and what it holds: the pinned cell's, else thread 0."""
+    pinned = chosen.pinned()
+    own = int(made.thread_ids[0])
+    if pinned:
+        own = made.operand(pinned[0]).owner(pinned[1], pinned[2])[0][0]
+    out: list[dict[str, Any]] = []
+    for name in SIDES:
+        op = made.operand(name)
+        if op.shared:
+            out.append({"title": name.upper(), "count": "", "rows": []})
+            continue
+        at = int((op.thread_ids == own).argmax())
+        places = list(zip(op.rows[at].tolist(), op.cols[at].tolist(), strict=True))
+        rows: dict[int, list[str]] = {}
+        for number, (row, col) in zip(shades.registers(made, op), places, strict=True):
+            rows.setdefault(number, []).append(f"({row},{col})")
+        listed = [(number, " ".join(said)) for number, said in rows.items()]
+        out.append({"title": name.upper(), "count": f"{op.values} values", "rows": listed[:256]})
+    return {"number": own, "warp": own // 32, "lane": own % 32, "operands": out}
+
+
+# what the script draws from -------------------------------------------------------------------------------------------
+
+
+def page_data(made: TiledMMA, chosen: BenchState, default: BenchState) -> dict[str, Any]:
+    """The same names as an instruction's page has (app/instruction/context.py), for the same scripts."""
+    whole = state.extents(made)
+    edges = {dim: list(range(size, whole[dim], size)) for dim, size in zip("mnk", made.shape, strict=True)}
+    return {
+        "ptx": "the TiledMMA",
+        "path": PATH,
+        "threads": 32,
+        "warp": WARP.threads,
+        "warps": state.warps(made),
+        "unit": "lane",
+        "state": asdict(chosen),
+        "defaults": asdict(default),
+        "pictured": asdict(BenchState()),
+        "pin": state.PIN,
+        "labels": state.LABELS,
+        "spoken": {"cell": SPOKEN, "owner": OWNER, "between": BETWEEN_OWNERS},
+        "extents": whole,
+        "opening": {dim: (0, count) for dim, count in whole.items()},
+        "colours": shades.shades(made),
+        "result": "c",
+        "panels": [
+            {
+                "name": name, "title": name.upper(), "rows": whole[DIMS[name][0]], "cols": whole[DIMS[name][1]],
+                "dims": DIMS[name], "warp_edges": edges[DIMS[name][0]], "col_edges": edges[DIMS[name][1]],
+                "lines_from": 9,
+            }
+            for name in SIDES
+        ],
+        "operands": {name: _data(made, made.operand(name)) for name in SIDES},
+    }  # fmt: skip
+
+
+def _data(made: TiledMMA, op: TileOperand) -> TileData:
+    cells = op.rows.astype("int64") * op.col_count + op.cols
+    own = made.atom.instruction.operands.get(op.name) or made.atom.instruction.operands["d"]
+    each = range(op.modes[0] if not op.shared else 0)
+    bits = [own.register_of(value)[1] for value in each]
+    size = own.element.bits
+    names = shades.of_operand(made, op)
+    return TileData(
+        name=op.name, title=op.name.upper(), element_type=own.element.name, rows=op.row_count, cols=op.col_count,
+        copies=op.copies, held_by=op.thread_ids.tolist(), team=WARPGROUP if op.shared else 1,
+        first=cells[:, 0].tolist(), steps=(cells[0] - cells[0, 0]).tolist(), period=op.modes[0], shared=op.shared,
+        registers=0 if op.shared else own.registers,
+        register=tuple(own.register_of(value)[0] for value in each),
+        bits=tuple(f"[{bit + size - 1}:{bit}]" for bit in bits),
+        spoken_bits=tuple(f"bits {bit} to {bit + size - 1}" for bit in bits),
+        digits=(), categories={name: _shade(shade) for name, shade in names.items()},
+        repeats={dim: {"step": names[dim].step, "count": names[dim].count} for dim in "kmn" if names[dim].step},
+        extra={},
+    )  # fmt: skip
+
+
+def _shade(shade: Shade) -> ShadeData:
+    return ShadeData(
+        of=shade.of, step=shade.step, count=shade.count, numbers=None if shade.numbers is None else (),
+        wheel=palette.wheel(shade.count),
+    )  # fmt: skip
+
+
+def base(asked: Mapping[str, str]) -> BenchState:
+    """The state of the fields that say which TiledMMA it is."""
+    return BenchState(
+        atom=asked["atom"], atom_layout=asked["atom_layout"], permutation=asked["permutation"], tile=asked["tile"]
+    )

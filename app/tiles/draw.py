@@ -1,0 +1,106 @@
+"""A, B and C of a whole tile as pictures: cells coloured by a digit of their thread or value. No framework."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.tiles.state import ALL, DIMS, LABELS, BenchState
+from layouts.render.matrix import MOST_LABELS, matrix
+from layouts.tiles import shades
+from layouts.tiles.mma import TiledMMA, TileOperand
+from layouts.view import Panel
+from layouts.window import Range
+
+Longs = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Who holds each element of an operand: thread and value of its first copy, int64 [rows, cols]; copies: how many
+    threads hold it.
+    """
+
+    thread: Longs
+    value: Longs
+    copies: int
+
+
+def cells(op: TileOperand) -> Cells:
+    """The first holder of every element."""
+    flat = (op.rows.astype(np.int64) * op.col_count + op.cols).reshape(-1)
+    first = np.empty(op.row_count * op.col_count, dtype=np.int64)
+    first[flat[::-1]] = np.arange(flat.size)[::-1]  # of several the first stays
+    held: Longs = first.reshape(op.row_count, op.col_count)
+    return Cells(op.thread_ids[held // op.values], held % op.values, op.copies)
+
+
+def panel(made: TiledMMA, op: TileOperand, chosen: BenchState, shown: frozenset[int] | None) -> tuple[Panel, Cells]:
+    """An operand as a panel: coloured as chosen, other threads' elements without a colour."""
+    held = cells(op)
+    names = shades.of_operand(made, op)
+    shade = names.get(chosen.colour, names["warp"])
+    category = shade.of_cells(held.thread, held.value)
+    if shown is not None:
+        category = np.where(_kept(op, shown), category, -1)
+    title = f"{op.name.upper()} {'×'.join(DIMS[op.name])} {op.row_count}×{op.col_count}"
+    made_ = Panel(
+        op.name, title, op.row_count, op.col_count, 0, 0, 1, 1, None, category.astype(np.int32), of=shade.count
+    )
+    return made_, held
+
+
+def _kept(op: TileOperand, shown: frozenset[int]) -> NDArray[np.bool_]:
+    """Which elements one of these threads holds, a warpgroup's operand in shared memory by any of its threads."""
+    ids = op.thread_ids.tolist()
+    ends = [*ids[1:], ids[-1] + (shades.WARPGROUP if op.shared else 1)]
+    teams = [any(t in shown for t in range(a, b)) if op.shared else a in shown
+             for a, b in zip(ids, ends, strict=True)]  # fmt: skip
+    rows = np.array(teams)
+    out = np.zeros((op.row_count, op.col_count), dtype=np.bool_)
+    out[op.rows[rows], op.cols[rows]] = True
+    return out
+
+
+def elsewhere(made: TiledMMA, op: TileOperand, held: Cells, chosen: BenchState) -> NDArray[np.bool_] | None:
+    """The elements that belong to another step of K, M or N than the chosen one; None where none is chosen."""
+    names = shades.of_operand(made, op)
+    picked = {dim: getattr(chosen, dim) for dim in "kmn" if getattr(chosen, dim) != ALL and names[dim].step}
+    if not picked:
+        return None
+    masks = [names[dim].of_cells(held.thread, held.value) != step for dim, step in picked.items()]
+    return np.asarray(np.logical_or.reduce(masks))
+
+
+def texts(made: TiledMMA, op: TileOperand, held: Cells, label: str, rows: range, cols: range) -> list[list[str]]:
+    """The text of every cell of a window; other rows and columns stay empty."""
+    out: list[list[str]] = [[] for _ in range(op.row_count)]
+    number = shades.registers(made, op) if label == "register" and not op.shared else ()
+    more = "+" * (held.copies > 1)
+    for row in rows:
+        line = [""] * op.col_count
+        for col in cols if not op.shared else ():
+            value = int(held.value[row, col])
+            line[col] = LABELS[label].format(
+                thread=held.thread[row, col], more=more, values=value, row=row, col=col,
+                registers=number[value] if number else "",
+            )  # fmt: skip
+        out[row] = line
+    return out
+
+
+def drawing(made: TiledMMA, op: TileOperand, chosen: BenchState, shown: Mapping[str, Range]) -> str:
+    """The operand as SVG that fills its box, for readers without scripts."""
+    drawn, held = panel(made, op, chosen, chosen.threads(made))
+    rows, cols = (shown[dim] for dim in DIMS[op.name])
+    area = (rows[1] - rows[0]) * (cols[1] - cols[0])
+    few = area <= MOST_LABELS and chosen.label != "none"
+    spans = [range(int(a), -int(-b // 1)) for a, b in (rows, cols)]
+    said = texts(made, op, held, chosen.label, *spans) if few else None
+    away = elsewhere(made, op, held, chosen)
+    drawn = Panel(drawn.name, drawn.title, drawn.rows, drawn.cols, 0, 0, 1, 1, None, drawn.category, said, of=drawn.of)
+    title = f"{drawn.title}, coloured by {shades.WORDS[chosen.colour]}"
+    return matrix(drawn, rows, cols, colour="", label=chosen.label if few else "none", title=title, faint=away)

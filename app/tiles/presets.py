@@ -1,0 +1,100 @@
+"""TiledMMAs of real kernels, a row each. No framework.
+
+Read in CUTLASS 7107b05 (examples/cute/tutorial/sgemm_sm80.cu, test/unit/gemm/device/default_gemm_configuration.hpp,
+include/cutlass/gemm/collective/builders/sm90_gmma_builder.inl), FlashAttention 0a4755e (kernel_traits.h of
+FlashAttention-2; hopper/mainloop_fwd_sm90_tma_gmma_ws.hpp), DeepGEMM (sm90 fp8 1D2D) and Marlin
+(marlin_cuda_kernel.cu), the last two written without CuTe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import urlencode
+
+from app.kit.fact import fact
+
+PATH = "/tiles/mma"
+MARLIN = "(_,(8,4,8):(1,64,8),_)"  # a warp's 64 columns lie side by side
+
+
+@fact
+class Preset:
+    """The fields of a TiledMMA under the name of the kernel that makes it."""
+
+    name: str
+    kernel: str
+    about: str
+    atom: str
+    atom_layout: str
+    permutation: str
+    tile: str
+
+    @property
+    def fields(self) -> dict[str, str]:
+        return {
+            "atom": self.atom, "atom_layout": self.atom_layout, "permutation": self.permutation, "tile": self.tile
+        }  # fmt: skip
+
+
+def _row(name: str, kernel: str, about: str, atom: str, atoms: str, permutation: str, tile: str) -> Preset:
+    return Preset(
+        name=name, kernel=kernel, about=about, atom=atom, atom_layout=atoms, permutation=permutation, tile=tile
+    )
+
+
+PRESETS = (
+    _row("sgemm_sm80", "CuTe tutorial sgemm_sm80", "4 warps, two adjacent atoms in N for ldmatrix.x4",
+         "SM80_16x8x16_F16F16F16F16_TN", "(2,2,1)", "(32,32,16)", "128x128x64"),
+    _row("sm80_default", "CUTLASS default, sm_80 f16", "4 warps, f32 accumulators",
+         "SM80_16x8x16_F32F16F16F32_TN", "(2,2,1)", "(32,32,16)", "128x128x32"),
+    _row("sm80_tf32", "CUTLASS default, sm_80 tf32", "warps numbered along N first",
+         "SM80_16x8x8_F32TF32TF32F32_TN", "(2,2,1):(2,1,1)", "(32,32,8)", "128x128x32"),
+    _row("sm80_int8", "CUTLASS default, sm_80 s8", "4 warps, s32 accumulators",
+         "SM80_16x8x32_S32S8S8S32_TN", "(2,2,1)", "(32,32,32)", "128x128x64"),
+    _row("fa2_qk", "FlashAttention-2, S = QKᵀ", "each warp has whole rows of S, so softmax needs no other warp",
+         "SM80_16x8x16_F32F16F16F32_TN", "(4,1,1)", "(64,16,16)", "128x128x64"),
+    _row("fa2_pv", "FlashAttention-2, O = PV", "the same TiledMMA over head dimension 64",
+         "SM80_16x8x16_F32F16F16F32_TN", "(4,1,1)", "(64,16,16)", "128x64x128"),
+    _row("fa3_qk", "FlashAttention-3, S = QKᵀ", "2 warpgroups, Q and K in shared memory",
+         "SM90_64x128x16_F32BF16BF16_SS", "(2,1,1)", "", "128x128x128"),
+    _row("fa3_pv", "FlashAttention-3, O = PV", "P comes from registers",
+         "SM90_64x128x16_F32BF16BF16_RS", "(2,1,1)", "", "128x128x128"),
+    _row("sm90_cooperative", "CUTLASS default, sm_90 cooperative", "2 warpgroups split M",
+         "SM90_64x128x16_F32F16F16_SS", "(2,1,1)", "", "128x128x64"),
+    _row("sm90_pingpong", "CUTLASS default, sm_90 pingpong", "1 warpgroup has a whole tile",
+         "SM90_64x128x16_F32F16F16_SS", "(1,1,1)", "", "64x128x64"),
+    _row("deepgemm", "DeepGEMM, fp8", "2 warpgroups, K steps of 32 bytes",
+         "SM90_64x128x32_F32E4M3E4M3_SS_TN", "(2,1,1)", "", "128x128x128"),
+    _row("marlin", "Marlin, 4-bit weights", "8 warps: 4 in N, each with 64 adjacent columns, and 2 in K",
+         "SM80_16x8x16_F32F16F16F32_TN", "(1,4,2)", MARLIN, "64x256x64"),
+    _row("volta", "CUTLASS default, sm_70 f16", "an atom of 8 threads: four of them are a warp",
+         "SM70_8x8x4_F32F16F16F32_TN", "(4,4,1)", "", "64x64x8"),
+)  # fmt: skip
+
+
+@fact
+class Choice:
+    """A preset as a link of the page."""
+
+    text: str
+    about: str
+    href: str
+    chosen: bool
+
+
+def menu(asked: Mapping[str, str]) -> list[Choice]:
+    """The presets as links; the one that the page shows is marked."""
+    return [
+        Choice(
+            text=one.kernel,
+            about=one.about,
+            href=address(one),
+            chosen=all(asked[k] == v for k, v in one.fields.items()),
+        )
+        for one in PRESETS
+    ]
+
+
+def address(one: Preset) -> str:
+    """The page of a preset."""
+    return f"{PATH}?{urlencode({k: v for k, v in one.fields.items() if v}, safe='(),:')}"

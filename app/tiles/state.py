@@ -1,0 +1,125 @@
+"""The state of a TiledMMA's page and its address. Scripts receive SPEC and the defaults, and follow them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from urllib.parse import urlencode
+
+from layouts import window
+from layouts.errors import LayoutError
+from layouts.reading import choice, number, pair, ranges, shown
+from layouts.tiles.mma import SIDES, TiledMMA
+from layouts.tiles.shades import shades
+
+LABELS = {
+    "thread:value": "T{thread}{more}:{values}",
+    "register": "T{thread}{more} R{registers}",
+    "row,col": "{row},{col}",
+    "none": "",
+}
+LABEL_WORDS = {"thread:value": "thread : value", "register": "register", "row,col": "row, column", "none": "none"}
+DIMS = {"a": ("m", "k"), "b": ("k", "n"), "c": ("m", "n")}
+PIN = "{panel}:{row},{col}"
+ALL = -1  # of a slider: every step
+
+
+@dataclass(frozen=True, slots=True)
+class BenchState:
+    """atom, atom_layout, permutation, tile: as the address gives them · colour: a name of layouts.tiles.shades · label:
+    one of LABELS · warps, lanes: "", or "0-3,8" · k, m, n: one step of the dimension, or -1 for all · pin: "", or
+    "c:3,2" · sel: "", or "c:0-15,8-23", a region whose threads are lit · view: as layouts.window reads it.
+    """
+
+    atom: str = ""
+    atom_layout: str = ""
+    permutation: str = ""
+    tile: str = ""
+    colour: str = "warp"
+    label: str = "thread:value"
+    warps: str = ""
+    lanes: str = ""
+    k: int = ALL
+    m: int = ALL
+    n: int = ALL
+    pin: str = ""
+    sel: str = ""
+    view: str = ""
+
+    def query(self, default: BenchState, **instead: str | int) -> str:
+        """The part after '?': only what differs from the defaults, with `instead` in place of what is here."""
+        own, usual = {**asdict(self), **instead}, asdict(default)
+        return urlencode({name: value for name, value in own.items() if value != usual[name]}, safe=":,()")
+
+    def threads(self, made: TiledMMA) -> frozenset[int] | None:
+        """The threads that warps and lanes leave, None for all."""
+        if not self.warps and not self.lanes:
+            return None
+        warps = _numbers(self.warps) if self.warps else None
+        lanes = _numbers(self.lanes) if self.lanes else None
+        ids = made.thread_ids.tolist()
+        return frozenset(t for t in ids if (warps is None or t // 32 in warps) and (lanes is None or t % 32 in lanes))
+
+    def pinned(self) -> tuple[str, int, int] | None:
+        matrix, colon, place = self.pin.partition(":")
+        return (matrix, *pair(place, "pin")) if colon else None
+
+
+def _numbers(text: str) -> frozenset[int]:
+    return frozenset(n for first, last in ranges(text, "lanes", 1024) for n in range(first, last + 1))
+
+
+def warps(made: TiledMMA) -> int:
+    """How many warps there are up to the last one that works."""
+    return int(made.thread_ids[-1]) // 32 + 1
+
+
+def extents(made: TiledMMA) -> dict[str, int]:
+    """How many cells each dimension has."""
+    return dict(zip("mnk", made.tile, strict=True))
+
+
+def read(made: TiledMMA, base: BenchState, query: Mapping[str, str]) -> tuple[BenchState, list[str]]:
+    """The state that a query asks for over the fields of `base`, and a notice for each value that is not legal here."""
+    chosen, notices = asdict(base), []
+    for name in ("colour", "label", "warps", "lanes", "k", "m", "n", "pin", "sel", "view"):
+        given = query.get(name, "").strip()
+        if not given:
+            continue
+        try:
+            chosen[name] = _legal(made, name, given)
+        except LayoutError as error:
+            notices.append(f"{name} ‘{shown(given, 60)}’ is not used: {error.hint} Shown with the default instead.")
+    return BenchState(**chosen), notices
+
+
+def _legal(made: TiledMMA, name: str, given: str) -> str | int:
+    if name == "colour":
+        return choice(given, name, list(shades(made)))
+    if name == "label":
+        return choice(given, name, list(LABELS))
+    if name in ("warps", "lanes"):
+        spans = ranges(given, name, warps(made) if name == "warps" else 32)
+        return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
+    if name in "mnk":
+        return ALL if given == str(ALL) else number(given, name, 0, made.rests["mnk".index(name)] - 1)
+    if name == "view":
+        return given if given == window.WHOLE else window.written(window.parts(given, extents(made)))
+    return _place(made, name, given)
+
+
+def _place(made: TiledMMA, name: str, given: str) -> str:
+    """A cell of a matrix, or a region of it."""
+    matrix, _, place = given.partition(":")
+    if matrix not in SIDES:
+        raise LayoutError("bad_pin", f"{name} is '{shown(given)}'.", "Write matrix:row,column, as in c:3,2.", name)
+    counts = [extents(made)[dim] for dim in DIMS[matrix]]
+    hint = f"{matrix.upper()} has {counts[0]} rows and {counts[1]} columns, from 0."
+    try:
+        if name == "pin":
+            row, col = pair(place, name, (counts[0] - 1, counts[1] - 1))
+            return PIN.format(panel=matrix, row=row, col=col)
+        spans = [ranges(part, name, count) for part, count in zip(place.split(","), counts, strict=True)]
+    except (LayoutError, ValueError):
+        raise LayoutError("bad_pin", f"{name} is '{shown(given)}'.", hint, name) from None
+    return f"{matrix}:" + ",".join(f"{span[0][0]}-{span[0][1]}" for span in spans)

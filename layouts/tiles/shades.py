@@ -1,0 +1,74 @@
+"""What the elements of a whole tile are coloured by: digits of the thread that holds one, or of its value there.
+
+A number is (id // step) % count of the thread's or the value's id; a step of 0 is no number: the operand has none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from layouts.tiles.mma import SIDES, TiledMMA, TileOperand
+
+Longs = NDArray[np.int64]
+WARP, WARPGROUP = 32, 128
+WORDS = {
+    "warp": "warp", "warpgroup": "warpgroup", "group": "lane group (lane / 4)", "lane": "thread in group (lane % 4)",
+    "value": "value", "register": "register", "k": "K iteration", "m": "repeat in M", "n": "repeat in N",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Shade:
+    """of: thread or value. step, count: its digit. numbers: [value] instead, where it is no digit (registers)."""
+
+    of: str
+    step: int
+    count: int
+    numbers: tuple[int, ...] | None = None
+
+    def of_cells(self, threads: Longs, values: Longs) -> Longs:
+        """The number of each cell, -1 where it has none, from the thread and value of each."""
+        if self.numbers is not None:
+            return np.asarray(self.numbers, dtype=np.int64)[values]
+        ids = threads if self.of == "thread" else values
+        return ids // self.step % self.count if self.step else np.full_like(ids, -1)
+
+
+NONE = Shade("thread", 0, 0)
+
+
+def registers(made: TiledMMA, op: TileOperand) -> tuple[int, ...]:
+    """[value]: the register that holds it, of those that the thread gives to this operand."""
+    own = made.atom.instruction.operands.get(op.name) or made.atom.instruction.operands["d"]
+    each = [own.register_of(value)[0] for value in range(op.modes[0])]
+    return tuple(each[v % op.modes[0]] + v // op.modes[0] * own.registers for v in range(op.values))
+
+
+def of_operand(made: TiledMMA, op: TileOperand) -> dict[str, Shade]:
+    """Every name that an operand's cells may be coloured by; the first is there always."""
+    last = int(made.thread_ids[-1]) + 1
+    first, second = ("mnk"[side] for side in SIDES[op.name])
+    out = {"warp": NONE if op.shared else Shade("thread", WARP, -(-last // WARP))}
+    if last > WARPGROUP:
+        out["warpgroup"] = Shade("thread", WARPGROUP, -(-last // WARPGROUP))
+    if not op.shared:
+        numbers = registers(made, op)
+        out |= {
+            "group": Shade("thread", 4, 8), "lane": Shade("thread", 1, 4), "value": Shade("value", 1, op.values),
+            "register": Shade("value", 1, max(numbers) + 1, numbers),
+        }  # fmt: skip
+    else:
+        out |= dict.fromkeys(("group", "lane", "value", "register"), NONE)
+    repeats = {first: Shade("value", op.modes[0], op.modes[1])}
+    repeats[second] = Shade("value", op.modes[0] * op.modes[1], op.modes[2])
+    return out | {dim: repeats.get(dim, NONE) for dim in "kmn"}
+
+
+def shades(made: TiledMMA) -> dict[str, str]:
+    """Every name that tells some cells of A, B or C apart, and how people say it."""
+    every = [of_operand(made, op) for op in (made.a, made.b, made.c)]
+    most = {name: max(one[name].count for one in every if name in one) for name in WORDS if name in every[0]}
+    return {name: WORDS[name] for name, count in most.items() if count > 1 or name == "warp"}

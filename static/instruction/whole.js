@@ -1,0 +1,24 @@
+// A whole tile's operand, sent as what its maps are made of: the first element of every thread, and a step for every
+// value. They add up, for threads and values move along different digits of a row and of a column.
+
+/** Gives an operand its owners by cell, its registers by value and the numbers of its colours. */
+export function expand(op) {
+  const { held_by: ids, first, steps, rows, cols, copies, period } = op, count = rows * cols;
+  [op.thread, op.value] = [new Int32Array(count * copies), new Int32Array(count * copies)];
+  const seen = new Uint16Array(count);
+  ids.forEach((id, n) => steps.forEach((step, v) => {
+    const cell = first[n] + step, at = cell * copies + seen[cell]++;
+    op.thread[at] = id;
+    op.value[at] = v;
+  }));
+  const each = (list, more = 0) => steps.map((_, v) =>
+    (more ? list[v % period] + Math.floor(v / period) * more : list[v % period]));
+  op.register = op.shared ? steps.map(() => -1) : each(op.register, op.registers);
+  [op.bits, op.spoken_bits] = [each(op.bits), each(op.spoken_bits)];
+  for (const category of Object.values(op.categories)) {
+    const { of, step, count: most, numbers } = category, last = of === "thread" ? ids.at(-1) + 1 : steps.length;
+    if (!numbers) category.numbers = Array.from({ length: last }, (_, n) => (step ? Math.floor(n / step) % most : -1));
+    else if (!numbers.length) category.numbers = op.register;
+  }
+  op.place = new Map(ids.map((id, n) => [id, n]));
+}

@@ -1,0 +1,80 @@
+// The panel beside the matrices: one thread with its registers of A, B and C, or the threads of a region.
+import { $, element } from "../kit/dom.js";
+import { focus, focusCell } from "../instruction/focus.js";
+import { heldBy, operands, owners } from "../instruction/owners.js";
+import { elsewhere, threadsOf } from "../instruction/picture.js";
+import { data, state } from "../instruction/state.js";
+
+const FEW = 8, MANY = 256; // registers of an operand: while pointing, and pinned
+
+const warpOf = (thread) => Math.floor(thread / data.warp);
+const lastServed = Number($("panel").querySelector("h2").textContent.match(/\d+/)[0]);
+
+/** Numbers as ranges: 0–3, 8. */
+export function ranges(numbers) {
+  const spans = [];
+  for (const n of numbers) {
+    if (spans.length && n === spans.at(-1)[1] + 1) spans.at(-1)[1] = n;
+    else spans.push([n, n]);
+  }
+  return spans.map(([first, last]) => (first === last ? `${first}` : `${first}–${last}`)).join(", ");
+}
+
+function list(op, thread) {
+  const head = (text) => element("h3", {}, `${op.title} `, element("small", {}, text));
+  if (op.shared) return element("section", {}, head("in shared memory"));
+  const away = elsewhere(op), held = heldBy(op, thread).filter(({ value }) => !away?.(value));
+  const rows = new Map();
+  for (const { cell, value } of held) {
+    const register = op.register[value];
+    if (!rows.has(register)) rows.set(register, []);
+    rows.get(register).push(`(${Math.floor(cell / op.cols)},${cell % op.cols})`);
+  }
+  const shown = [...rows].slice(0, state.pin ? MANY : FEW);
+  const lines = shown.map(([register, said]) =>
+    element("tr", {}, element("th", { scope: "row" }, `R${register}`), element("td", {}, said.join(" "))));
+  const made = element("section", {}, head(`${held.length} values${away ? " in this step" : ""}`),
+    element("table", { className: "registers" }, element("tbody", {}, ...lines)));
+  if (shown.length < rows.size) {
+    const more = `${rows.size - shown.length} more${state.pin ? "" : ": pin to see"}`;
+    made.append(element("p", { className: "muted small" }, more));
+  }
+  return made;
+}
+
+/** Who else holds the element at hand. */
+function shared(cell) {
+  const others = owners(cell).slice(1), op = cell.panel.operand;
+  if (op.shared || !others.length) return "";
+  return `${op.title}(${cell.row},${cell.col}) is also in ${others.map(({ thread, value }) =>
+    `thread ${thread} (warp ${warpOf(thread)}) as value ${value}`).join(", ")}.`;
+}
+
+function region() {
+  const threads = threadsOf(focus.region), { panel, rows, cols } = focus.region;
+  const warps = [...new Set(threads.map(warpOf))], each = (span) => (span[0] === span[1] ? span[0] : span.join("–"));
+  const head = element("h2", {}, `${threads.length} threads `, element("small", {}, "hold "
+    + `${panel.name.toUpperCase()} rows ${each(rows)}, columns ${each(cols)} `), element("kbd", {}, "Esc"));
+  const count = Object.values(operands).filter((op) => !op.shared).map((op) => {
+    const cells = new Set(threads.flatMap((thread) => heldBy(op, thread).map((held) => held.cell)));
+    return element("li", {}, `${op.title}: ${cells.size} of ${op.rows * op.cols} elements`);
+  });
+  const lanes = [...new Set(threads.map((thread) => thread % data.warp))].sort((one, other) => one - other);
+  const lines = [`Warps ${ranges(warps)}`, `Lanes ${ranges(lanes)}`].map((text) => element("li", {}, text));
+  $("panel").replaceChildren(head, element("ul", { className: "plain" }, ...lines, ...count));
+}
+
+export function fillBench() {
+  if (focus.region) return region();
+  const cell = focusCell(), thread = cell ? owners(cell)[0].thread : lastServed;
+  const team = cell?.panel.operand.shared, warp = warpOf(thread);
+  const who = team ? `Warpgroup ${Math.floor(thread / 128)}` : `Thread ${thread}`;
+  const small = element("small", {}, [team ? "reads this operand by a descriptor" : `warp ${warp}, lane ${
+    thread % data.warp}`, state.pin ? "pinned" : ""].filter(Boolean).join(" · "));
+  if (state.pin) small.append(" ", element("kbd", {}, "Esc"));
+  const lists = Object.values(operands).map((op) => list(op, thread));
+  const more = cell ? shared(cell) : "";
+  $("panel").replaceChildren(element("h2", {}, `${who} `, small),
+    ...(more ? [element("p", { className: "muted small" }, more)] : []),
+    element("div", { className: "held" }, ...lists));
+}

@@ -1,0 +1,94 @@
+"""The bench of whole tiles as a person uses it: one thread lit in A, B and C, steps, regions, warps, other tiles."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from app.tiles import bench, forms, presets
+from app.tiles.facts import mma_of
+from layouts.tiles.mma import TiledMMA
+from tests.browser.test_instruction import centre, hover
+
+pytestmark = pytest.mark.browser
+
+OWNERS = """async () => {
+  const { owners } = await import("/static/instruction/owners.js");
+  return Object.fromEntries(lanescope.stage.panels.map((panel) => [panel.name,
+    Array.from({ length: panel.rows * panel.cols }, (_, cell) => owners({ panel, row: Math.floor(cell / panel.cols),
+      col: cell % panel.cols }).map(({ thread, value }) => [thread, value]))]));
+}"""
+
+
+def made_of(fields: dict[str, str]) -> TiledMMA:
+    return mma_of(forms.mma_body(forms.given(fields, forms.MMA)))
+
+
+def lit(page: Page) -> Any:
+    return json.loads(page.locator("#stage").get_attribute("data-lit") or "null")
+
+
+@pytest.mark.parametrize("name", ["", "volta", "fa3_pv"])
+def test_the_page_says_of_every_element_who_holds_it(open_page: Any, name: str) -> None:
+    fields = next((one.fields for one in presets.PRESETS if one.name == name), {})
+    fields = fields | ({"tile": "128x128x16"} if name == "fa3_pv" else {})
+    made = made_of(fields)
+    page = open_page("/tiles/mma?" + "&".join(f"{k}={v}" for k, v in fields.items()))
+    said = page.evaluate(OWNERS)
+    for letter in "abc":
+        op = made.operand(letter)
+        for cell in range(0, op.row_count * op.col_count, 7):
+            row, col = divmod(cell, op.col_count)
+            assert [tuple(one) for one in said[letter][cell]] == op.owner(row, col)
+
+
+def test_a_thread_is_lit_in_all_three_and_its_registers_are_listed(open_page: Any) -> None:
+    page = open_page("/tiles/mma")
+    hover(page, "c", 19, 2)
+    assert lit(page) == {"thread": 45, "cells": {"a": 32, "b": 32, "c": 32}}
+    panel = page.locator("#panel")
+    expect(panel).to_contain_text("Thread 45")
+    expect(panel.locator("tr").first).to_have_text("R0(19,2) (19,3)")
+    page.mouse.click(*centre(page, "a", 19, 2))
+    expect(page).to_have_url(re.compile(r"pin=a:19,2"))
+    expect(panel).to_contain_text("A(19,2) is also in thread 109 (warp 3) as value 0.")
+    page.locator("[name=k]").fill("1")
+    assert lit(page)["cells"] == {"a": 16, "b": 16, "c": 32}
+    expect(page).to_have_url(re.compile(r"k=1.*pin=a:19,2|pin=a:19,2.*k=1"))
+    page.reload()
+    assert lit(page)["cells"] == {"a": 16, "b": 16, "c": 32}
+
+
+def test_a_drag_lights_the_threads_of_a_region(open_page: Any) -> None:
+    page = open_page("/tiles/mma")
+    start, end = centre(page, "c", 8, 8), centre(page, "c", 15, 11)
+    page.mouse.move(*start)
+    page.mouse.down()
+    page.mouse.move(*end, steps=3)
+    page.mouse.up()
+    expect(page).to_have_url(re.compile(r"sel=c:8-15,8-11"))
+    found = {t for row in range(8, 16) for col in range(8, 12) for t, _ in made_of({}).c.owner(row, col)}
+    assert lit(page)["threads"] == len(found) == 16
+    expect(page.locator("#panel h2")).to_contain_text("16 threads")
+    page.keyboard.press("Escape")
+    expect(page).not_to_have_url(re.compile("sel="))
+
+
+def test_warps_colours_and_another_tile(open_page: Any) -> None:
+    page = open_page("/tiles/mma?colour=value")
+    page.locator("[name=warps]").fill("2-3")
+    page.locator("[name=warps]").press("Tab")
+    expect(page).to_have_url(re.compile(r"colour=value&warps=2-3"))
+    page.locator("[name=warps]").fill("4")
+    page.locator("[name=warps]").press("Tab")
+    expect(page).to_have_url(re.compile(r"warps=2-3"))
+    page.locator("[name=tile]").fill("128x64x32")
+    with page.expect_navigation():
+        page.locator("[name=tile]").press("Tab")
+    expect(page).to_have_url(re.compile(r"tile=128x64x32.*colour=value"))
+    assert page.evaluate("lanescope.stage.panels.map((p) => [p.rows, p.cols])") == [[128, 32], [32, 64], [128, 64]]
+    assert bench.PATH in page.url

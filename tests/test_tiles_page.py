@@ -1,0 +1,136 @@
+"""The bench of whole tiles: what its page says without scripts, what its script gets, and how an address is read."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from html import unescape
+from typing import Any
+from urllib.parse import urlencode
+
+import numpy as np
+import pytest
+from starlette.testclient import TestClient
+
+from app.main import create_app
+from app.tiles import bench, forms, presets, state
+from app.tiles.facts import mma_of
+from layouts.tiles import shades
+from layouts.tiles.mma import TiledMMA
+
+ODD = {"atom": "SM80_16x8x8_F32TF32TF32F32_TN", "atom_layout": "(1,2,1):(2,1,1)",
+       "permutation": "(_,Layout<Shape<_8,_2,_2>,Stride<_1,_16,_8>>,_)", "tile": "48x64x24"}  # fmt: skip
+CASES = [*(one.fields for one in presets.PRESETS), ODD]
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[TestClient]:
+    with TestClient(create_app()) as made:
+        yield made
+
+
+def made_of(fields: dict[str, str]) -> TiledMMA:
+    return mma_of(forms.mma_body(forms.given(fields, forms.MMA)))
+
+
+def sent(page: str) -> Any:
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
+    assert found
+    return json.loads(found[1].replace("<\\/", "</"))
+
+
+@pytest.mark.parametrize("fields", CASES, ids=lambda fields: f"{fields['atom']} {fields['tile']}")
+def test_what_the_script_gets_is_the_map(fields: dict[str, str]) -> None:
+    """First elements and steps add up to every element of every thread; digits are those of the threads and values."""
+    made = made_of(fields)
+    data = bench.page_data(made, bench.base(fields), bench.base(fields))
+    for name, told in data["operands"].items():
+        op = made.operand(name)
+        cells = np.add.outer(np.array(told.first), np.array(told.steps))
+        assert (cells == op.rows * op.col_count + op.cols).all()
+        assert told.held_by == op.thread_ids.tolist() and told.copies == op.copies
+        repeats = {dim: np.arange(op.values) // r["step"] % r["count"] for dim, r in told.repeats.items()}
+        for dim, steps in repeats.items():  # a step of K holds a part of K, and every step as many values
+            at = (op.rows if dim == bench.DIMS[name][0] else op.cols)[0]
+            parts = [frozenset(at[steps == n].tolist()) for n in range(steps.max() + 1)]
+            assert sum(map(len, parts)) == len(frozenset().union(*parts)), (name, dim)
+
+
+def test_shades_are_what_they_are_called() -> None:
+    made = made_of(presets.PRESETS[1].fields)
+    found = shades.of_operand(made, made.c)
+    threads, values = np.array([0, 45, 127]), np.array([0, 5, 31])
+    assert found["warp"].of_cells(threads, values).tolist() == [0, 1, 3]
+    assert found["group"].of_cells(threads, values).tolist() == [0, 3, 7]
+    assert found["lane"].of_cells(threads, values).tolist() == [0, 1, 3]
+    assert found["register"].of_cells(threads, values).tolist() == [0, 5, 31]
+    assert shades.of_operand(made, made.a)["register"].of_cells(threads, values).tolist() == [0, 2, 15]
+    assert found["k"].of_cells(threads, values).tolist() == [-1, -1, -1]
+    assert "k" in shades.shades(made) and "warpgroup" not in shades.shades(made)
+
+
+def test_a_page_says_what_people_ask_of_a_tile(client: TestClient) -> None:
+    page = unescape(client.get("/tiles/mma", params={"pin": "c:19,2"}).text)
+    assert "Which of 128 threads holds which element of a 64 × 64 × 32 tile" in page
+    assert "Thread 45 <small>warp 1, lane 13 · pinned" in re.sub(r"\s+", " ", page)
+    assert "loaded by warps 0 and 2, 1 and 3" in page and "(19,2) (19,3)" in page
+    assert "64</dt><dd>registers per thread: A 16, B 16, C 32" in page
+    assert "16</dt><dd>mma per warp: 2 × 4 × 2 (M × N × K)" in page
+
+
+@pytest.mark.parametrize("one", presets.PRESETS, ids=lambda one: one.name)
+def test_every_preset_opens_and_is_marked(client: TestClient, one: presets.Preset) -> None:
+    answer = client.get(presets.address(one))
+    assert answer.status_code == 200
+    marked = re.findall(r'aria-current="true">([^<]+)<small>', answer.text)
+    assert [unescape(text) for text in marked] == [one.kernel]
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("atom=SM80_16x8x16_F32F16F16F32_TN&tile=70x8x16", "Tile (M, N, K): M = 70 is not a multiple of"),
+        ("atom=SM80_16x8x16_F32F16F16F32_TN&tile=16x8", "Tile (M, N, K) has 2 numbers."),
+        ("atom=nothing", "Atom: 'nothing' names no MMA atom."),
+        ("atom_layout=(2,2,1):(1,1,1)", "Atom layout (M, N, K): The atom layout (2,2,1):(1,1,1) gives two atoms"),
+    ],
+)
+def test_what_does_not_fit_is_said_in_the_words_of_the_form(client: TestClient, query: str, said: str) -> None:
+    answer = client.get(f"/tiles/mma?{query}")
+    assert answer.status_code == 422
+    assert said in unescape(answer.text)
+
+
+def test_an_address_is_read_and_written_back() -> None:
+    made = made_of({})
+    base = bench.base(forms.MMA)
+    query = {"colour": "value", "label": "register", "warps": "0x1,3", "lanes": "4-7", "k": "1", "m": "0", "n": "-1",
+             "pin": "b:31,63", "sel": "a:0-15,8-9", "view": "m:0-32"}  # fmt: skip
+    chosen, notices = state.read(made, base, query)
+    assert notices == [] and chosen.warps == "1,3" and chosen.n == state.ALL and chosen.view == "m:0-32,n:0-64,k:0-32"
+    again, _ = state.read(made, base, dict(re.findall(r"(\w+)=([^&]*)", chosen.query(base))))
+    assert again == chosen
+    assert chosen.threads(made) == {36, 37, 38, 39, 100, 101, 102, 103}
+    wrong = (("colour", "q"), ("k", "2"), ("pin", "d:0,0"), ("pin", "b:32,0"), ("sel", "c:0-64,1"), ("sel", "c:3"),
+             ("warps", "4"), ("lanes", "32"), ("view", "s:0-1"), ("label", "lane"))  # fmt: skip
+    for name, value in wrong:
+        same, said = state.read(made, base, {name: value})
+        assert same == base and len(said) == 1 and said[0].startswith(f"{name} ‘{value}’"), name
+
+
+def test_what_is_chosen_is_drawn(client: TestClient) -> None:
+    """Without scripts: threads that are not shown have no colour, other steps of K are lighter."""
+    whole = client.get("/tiles/mma").text
+    some = client.get("/tiles/mma", params={"warps": "0"}).text
+    step = client.get("/tiles/mma", params={"k": "0"}).text
+    assert whole.count('fill="var(--four-3)"') == 1 and 'fill="var(--four-3)"' not in some
+    assert 'opacity=".35"' not in whole and step.count('opacity=".35"') == 4  # of A and B, two warps each
+    labelled = client.get("/tiles/mma", params={"view": "m:16-24,n:0-8,k:0-8"}).text
+    assert ">T45:0<" in labelled and ">T33+:0<" in labelled
+
+
+def test_only_what_differs_stands_in_the_address() -> None:
+    base = bench.base(forms.defaults({"atom": "x"}, forms.MMA))
+    assert (base.atom, base.tile) == (forms.MMA["atom"], "")
+    assert urlencode({"a": 1}) == "a=1" and base.query(base) == "" and base.query(base, k=1) == "k=1"
