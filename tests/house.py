@@ -114,6 +114,7 @@ NAMED: dict[str, dict[str, str]] = {
         "context": "forms",
         "lanes": "facts",
         "pickers": "facts",
+        "pressure": "facts",
         "state": "facts",
         "wmma": "facts",
     },

@@ -87,3 +87,27 @@ def test_a_chain_that_is_refused_says_why_and_what_is_possible(
     page = client.get(f"/chain?{query}")
     alert = re.findall(r'role="alert">(.*?)</p>', page.text, re.S)[0]
     assert page.status_code == 422 and says in alert and way in alert, alert
+
+
+@pytest.mark.parametrize(
+    ("ptx", "across", "largest"),
+    [  # C is not counted; an f64 takes two registers; A of a wgmma is 4 where it comes from registers
+        ("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16", "N", [4, 128]),
+        ("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64", "Shape", [16, 8, 8]),
+        ("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32", "K", [4, 4, 4]),
+    ],
+)
+def test_register_pressure_counts_what_the_operands_hold(
+    client: TestClient, ptx: str, across: str, largest: list[int]
+) -> None:
+    page = client.get(f"/i/{ptx}").text
+    chart = json.loads(html.unescape(re.findall(r'data-chart="([^"]+)"', page)[0]))
+    assert chart["across"] == across and [one["values"][-1] for one in chart["series"]] == largest
+    table = page[page.index("Register pressure") :].partition("</details>")[0]
+    assert len(chart["names"]) == len(set(chart["names"])) == table.count("</tr>") - 1
+
+
+def test_no_register_pressure_where_there_is_one_shape_or_no_product(client: TestClient) -> None:
+    for ptx in ("ldmatrix.sync.aligned.m8n8.x4.shared.b16", "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale"
+                ".scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"):  # fmt: skip
+        assert "Register pressure" not in client.get(f"/i/{ptx}").text

@@ -12,6 +12,7 @@ from app.instruction import head, lanes, pickers, state, terms, words
 from app.instruction import wmma as wmma_facts
 from app.instruction.code import code_parts
 from app.instruction.matrices import matrices, views
+from app.instruction.pressure import pressure
 from app.instruction.state import PageState
 from app.kernel import facts as programs
 from app.kit.encode import dumps
@@ -170,6 +171,7 @@ def page_context(
     figures = head.pictures(found, chosen)
     run = run_choices(found, reason)
     shown = window.read(chosen.view, found, figure)
+    pressed = pressure(found)
     return {
         "found": found,
         "path": path_of(found),
@@ -205,6 +207,8 @@ def page_context(
         "element": lanes.element(figure, chosen),
         "tabs": [(name, text) for name, text in TABS.items() if name != "run" or run],
         "lane_rows": [rows for rows in held if rows],
+        "pressure": pressed,
+        "pressure_chart": dumps(pressed.chart).decode() if pressed else "",
         "tables": [lanes.full_table(op) for op in distinct if op.threads * op.values <= table_values],
         "data": dumps(page_data(found, figure, chosen)).decode().replace("</", "<\\/"),
     }

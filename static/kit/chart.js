@@ -14,8 +14,10 @@ const colour = (name) => {
 function drawn(figure) {
   const { title, across, up, names, series, fills } = JSON.parse(figure.dataset.chart);
   const ink = colour("--ink"), rule = colour("--rule"), raised = colour("--raised");
+  const muted = colour("--muted");
   const bars = series.map(({ name, values }, n) => ({
-    type: "bar", name, x: names, y: values, marker: { color: colour(fills[n % fills.length]) },
+    type: "bar", name, x: names, y: values,
+    marker: { color: colour(fills[n % fills.length]), line: { color: muted, width: .5 } },
     hovertemplate: `${across} %{x}<br>%{y} ${up}<extra>${name}</extra>`,
   }));
   const holder = figure.querySelector(".plot");
@@ -25,7 +27,7 @@ function drawn(figure) {
     paper_bgcolor: raised, plot_bgcolor: raised, font: { color: ink, size: 13 },
     xaxis: { ...axis, title: { text: across }, type: "category" }, yaxis: { ...axis, title: { text: up } },
     legend: { orientation: "h", y: 1.16 }, showlegend: bars.length > 1,
-    modebar: { orientation: "h", color: colour("--muted"), activecolor: colour("--accent"), bgcolor: raised },
+    modebar: { orientation: "h", color: muted, activecolor: colour("--accent"), bgcolor: raised },
   }, {
     displaylogo: false, showSendToCloud: false, responsive: true, displayModeBar: true,
     modeBarButtonsToRemove: ["select2d", "lasso2d"], toImageButtonOptions: { filename: title, format: "svg" },

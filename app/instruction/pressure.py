@@ -1,0 +1,68 @@
+"""Register pressure: what one thread's operands take at every shape of an instruction's types. No framework."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.kit.fact import fact
+from layouts import catalog
+from layouts.instruction import Instruction, Operand
+from layouts.palette import wheel
+
+MOST = 255  # general registers that a thread can have: CUDA programming guide, compute capabilities
+
+
+@fact
+class Pressure:
+    """32-bit registers of one thread: a row for every shape, a number for every operand."""
+
+    operands: tuple[str, ...]
+    rows: tuple[tuple[str, str, tuple[int, ...]], ...]  # shape, PTX, registers
+    sizes: dict[str, tuple[int, ...]]  # m, n, k of each row
+    chosen: str
+    most: int = MOST
+
+    @property
+    def chart(self) -> dict[str, Any]:
+        """As static/kit/chart.js draws it: a bar for every shape, a part of it for every operand."""
+        changing = [name for name, sizes in self.sizes.items() if len(set(sizes)) > 1]
+        return {
+            "title": "register_pressure",
+            "across": changing[0].upper() if len(changing) == 1 else "Shape",
+            "up": "registers",
+            "names": list(self.sizes[changing[0]]) if len(changing) == 1 else [shape for shape, _, _ in self.rows],
+            "series": [
+                {"name": name.upper(), "values": [counts[n] for _, _, counts in self.rows]}
+                for n, name in enumerate(self.operands)
+            ],
+            "fills": wheel(len(self.operands)),
+        }
+
+
+def words(op: Operand) -> int:
+    """32-bit registers of a thread, whatever the width of the operand's own."""
+    return op.registers * op.register_bits // 32
+
+
+def pressure(found: Instruction) -> Pressure | None:
+    """What A, B and D take at every shape with these types, smallest first; None where there is one shape, or nothing
+    is multiplied. C may lie in D's registers, so it is not counted.
+    """
+    if not found.family.multiplies:
+        return None
+    alike = {found.shape: found}
+    for other in catalog.instructions():
+        if other.syntax.opcode == found.syntax.opcode and other.types == found.types:
+            if other.syntax.layouts == found.syntax.layouts and set(other.modifiers) == set(found.modifiers):
+                alike.setdefault(other.shape, other)
+    if len(alike) < 2:
+        return None
+    names = tuple(name for name in found.operands if name != "c")
+    counted = [(tuple(words(i.operands[name]) for name in names), i) for i in alike.values()]
+    counted.sort(key=lambda row: (sum(row[0]), row[1].shape))
+    return Pressure(
+        operands=names,
+        rows=tuple((i.shape, i.ptx, counts) for counts, i in counted),
+        sizes={name: tuple(i.sizes[name] for _, i in counted) for name in found.sizes},
+        chosen=found.shape,
+    )
