@@ -163,6 +163,12 @@ def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         list(facts.files_of([str(folder_of(tmp_path))]))
 
 
+@pytest.mark.parametrize("name", ["", "  "])
+def test_an_empty_name_is_not_the_current_folder(name: str) -> None:
+    with pytest.raises(LayoutError, match="name is empty"):
+        list(facts.files_of([name]))
+
+
 def test_sarif_has_what_readers_of_it_need(tmp_path: Path) -> None:
     """The main points of SARIF 2.1.0: version, driver, rules by index, levels, regions from 1, notes apart."""
     log = json.loads(json.dumps(sarif.log(facts.report(facts.files_of([str(folder_of(tmp_path))])))))

@@ -65,6 +65,8 @@ def files_of(names: Iterable[str]) -> Iterator[Path]:
     """
     count = 0
     for name in names:
+        if not name.strip():  # Path("") is the whole of the current folder
+            raise LayoutError("bad_usage", "A file's name is empty.", "Write . for the current folder.", "file")
         path = Path(name)
         try:
             here = sorted(_inside(path)) if path.is_dir() else [path]

@@ -52,9 +52,10 @@ def pressure(found: Instruction) -> Pressure | None:
         return None
     alike = {found.shape: found}
     for other in catalog.instructions():
-        if other.syntax.opcode == found.syntax.opcode and other.types == found.types:
-            if other.syntax.layouts == found.syntax.layouts and set(other.modifiers) == set(found.modifiers):
-                alike.setdefault(other.shape, other)
+        one, here = other.syntax, found.syntax
+        same = one.opcode == here.opcode and one.layouts == here.layouts and set(one.modifiers) == set(here.modifiers)
+        if same and other.types == found.types:
+            alike.setdefault(other.shape, other)
     if len(alike) < 2:
         return None
     names = tuple(name for name in found.operands if name != "c")
