@@ -258,6 +258,16 @@ def complement(one: CuteLayout, target: Nested = None) -> CuteLayout:
     return _merged(out)
 
 
+def covered(one: CuteLayout) -> int:
+    """The least size that a layout and its complement map onto itself: what one tiler of a mode needs, gaps included.
+    CuTe's size of a tiler leaves its gaps out.
+
+    >>> covered(CuteLayout((4, 2, 4), (1, 32, 8))), covered(CuteLayout((4, 4, 2), (1, 8, 4)))
+    (64, 32)
+    """
+    return int(one.size * complement(one, one.cosize).size)
+
+
 def _ceil_div(a: Nested, b: int) -> Nested:
     """CuTe's ceil_div of a shape by a number, which is folded over the modes."""
     if isinstance(a, int):

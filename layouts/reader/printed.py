@@ -6,22 +6,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from layouts.bits import hex_word
 from layouts.descriptor import TCGEN05_BITS, VERSION_BIT, WGMMA
+from layouts.reader import columns
+from layouts.reader.columns import Labelled, Span
 from layouts.reader.found import Found
 
-_MOST = 16  # words of one text
+_MOST = 16  # words of one text that are told as its meanings
+MOST_WORDS = 128
 _WORD = (1 << 64) - 1
 _LONG = r"(?:0[xX][0-9a-fA-F]{1,16}|-\d{10,19}|\d{10,20})(?:[uU]?[lL]{0,2})\b"
 _HALF = r"(?:0[xX][0-9a-fA-F]{1,8}|[0-9a-fA-F]{8}|\d{1,10})[uU]?\b"
-_LABEL = r"\w{0,32}(?:desc|Desc|DESC)\w{0,32}(?:\[[^\]\n]{0,12}\])?(?:\s+\w{1,12}){0,2}"
-_LABELLED = re.compile(rf"(?<![\w.])(?P<name>{_LABEL})\s*(?:[:=]|is|->)\s*(?P<word>{_LONG}|[0-9a-fA-F]{{16}}\b)")
 _SHOWN = re.compile(rf"^[ \t]*\$\d{{1,6}}[ \t]*=[ \t]*(?P<word>{_LONG})[ \t]*$", re.M)
 _EXAMINED = re.compile(
-    r"^[ \t]*0x[0-9a-fA-F]{4,16}(?:[ \t]*<[^>\n]{0,200}>)?:[ \t]+(?:(?P<word>0x[0-9a-fA-F]{9,16})|"
-    r"(?P<lo>0x[0-9a-fA-F]{1,8})[ \t]+"
-    r"(?P<hi>0x[0-9a-fA-F]{1,8}))[ \t]*$",
+    r"^[ \t]*0x[0-9a-fA-F]{4,16}(?:[ \t]*<[^>\n]{0,200}>)?:[ \t]+"
+    r"(?P<held>0x[0-9a-fA-F]{1,16}(?:[ \t]+0x[0-9a-fA-F]{1,16}){0,7})[ \t]*$",
     re.M,
 )
 _HALVES = re.compile(
@@ -34,7 +35,12 @@ _CONSTANT = re.compile(
 )
 _SIGNED = re.compile(r"\s*(?P<word>-\d{10,19}|\d{17,20})(?:[uU]?[lL]{0,2})\s*;?\s*")
 _FIELD = re.compile(
-    r"(start_addr\w*|leading_off\w*|stride_off\w*|base_offset\w*|layout_type\w*)\s*:\s*(0x[0-9a-fA-F]+|\d+)"
+    r"(start_addr\w*|leading_(?:byte_)?off\w*|stride_(?:byte_)?off\w*|base_offset\w*|layout_type\w*)\s{0,8}"
+    r"(?::|=(?=[^;\n]*[,}\n]))\s{0,8}(0x[0-9a-fA-F]+|\d+)"
+)
+UNION = re.compile(  # what a debugger prints of a GmmaDescriptor
+    r"(?:\{|^)\s{0,40}(?:desc_\s{0,8}=\s{0,8}[\dx]|start_address_\s{0,8}=\s{0,8}\w{1,8}\s{0,8},)[^;]{0,400}layout_type_",
+    re.M,
 )
 _PLACES = {"start": 0, "leadi": 16, "strid": 32, "base_": 49, "layou": 62}
 TCGEN05 = (
@@ -68,20 +74,23 @@ def descriptor(word: int, notices: tuple[str, ...], sure: bool, name: str = "") 
 
 def read(text: str) -> tuple[Found, ...]:
     """The words that a text prints; none where it prints none."""
-    words: dict[int, str] = {}
-    for name, word in _words(text):
-        if word not in words and len(words) < _MOST:
-            words[word] = name
+    told: dict[int, str] = {}
+    for one in words(text):
+        if one.word not in told and len(told) < _MOST:
+            told[one.word] = one.label[:40]
     block = {match[1][:5]: _number(match[2]) for match in _FIELD.finditer(text)}
     notices: tuple[str, ...] = ()
     if len(block) >= 3:
         built = sum(value << _PLACES[name] for name, value in block.items()) & _WORD
-        if not words:
-            words[built] = ""
-        elif len(words) == 1 and format_of(next(iter(words))) == "wgmma" and built != next(iter(words)):
+        only = next(iter(told)) if len(told) == 1 else None
+        if "version_" in text and (only is None or format_of(only) == "tcgen05"):
+            pass  # another format's fields
+        elif not told:
+            told[built] = ""
+        elif only is not None and format_of(only) == "wgmma" and built != only:
             notices = (f"The fields below it make {hex_word(built)}, another word.",)
-    alone = len(words) == 1
-    return tuple(descriptor(word, notices, alone and not notices, name) for word, name in words.items())
+    alone = len(told) == 1
+    return tuple(descriptor(word, notices, alone and not notices, name) for word, name in told.items())
 
 
 def examined(text: str) -> tuple[Found, ...]:
@@ -89,17 +98,32 @@ def examined(text: str) -> tuple[Found, ...]:
     return read(text) if _EXAMINED.search(text) else ()
 
 
-def _words(text: str) -> Iterator[tuple[str, int]]:
+def words(text: str) -> tuple[Labelled, ...]:
+    """Every descriptor word that a text prints, in its order; of two readings of one place the longer."""
+    found = sorted(_words(text), key=lambda one: (one.span[0] - one.span[1], one.span))
+    out: list[Labelled] = []
+    taken: list[Span] = []
+    for one in found:
+        if len(out) >= MOST_WORDS:
+            break
+        if not any(a < one.span[1] and one.span[0] < b for a, b in taken):
+            out.append(one)
+            taken.append(one.span)
+    return tuple(sorted(out, key=lambda one: one.span))
+
+
+def _words(text: str) -> Iterator[Labelled]:
     signed = _SIGNED.fullmatch(text)
     if signed:
         word = int(re.sub(r"[uUlL]", "", signed["word"]))
         if word <= _WORD and likely(word & _WORD):
-            yield "", word & _WORD
+            yield Labelled("", word & _WORD, signed.span("word"), False)
         return
-    for match in _LABELLED.finditer(text):
-        named = _value(match["word"], bare=True)
-        if named is not None and named >> 32:
-            yield " ".join(match["name"].split())[:40], named
+    wanted = columns.asked(text) if "$" in text else {}
+    for match in _SHOWN.finditer(text):
+        shown = _value(match["word"])
+        if shown is not None and likely(shown):
+            yield Labelled(wanted.get(match.start("word"), ""), shown, match.span("word"), False)
     for match in _HALVES.finditer(text):
         first, second = match["first"].lower().strip("."), match["second"].lower().strip(".")
         low = {"lo": 0, "low": 0, "x": 0, "hi": 1, "high": 1, "y": 1}
@@ -108,19 +132,32 @@ def _words(text: str) -> Iterator[tuple[str, int]]:
                 match[n][0] == "0" and len(match[n]) == 8 for n in ("one", "two")
             )  # %08x
             one, two = (int(match[n], 16) if bare else _number(match[n].rstrip("uU")) for n in ("one", "two"))
-            yield "", (one | two << 32 if low[first] == 0 else two | one << 32) & _WORD
-    for match in _SHOWN.finditer(text):
-        shown = _value(match["word"])
-        if shown is not None and likely(shown):
-            yield "", shown
+            word = (one | two << 32 if low[first] == 0 else two | one << 32) & _WORD
+            yield Labelled(_before(text, match.start()), word, match.span(), False)
     for match in _EXAMINED.finditer(text):
-        word = int(match["word"], 16) if match["word"] else int(match["lo"], 16) | int(match["hi"], 16) << 32
-        if likely(word):
-            yield "", word
+        for at in re.finditer(r"(0x[0-9a-fA-F]{9,16})|(0x[0-9a-fA-F]{1,8})[ \t]+(0x[0-9a-fA-F]{1,8})", match["held"]):
+            word = int(at[1], 16) if at[1] else int(at[2], 16) | int(at[3], 16) << 32
+            if likely(word):
+                start = match.start("held")
+                yield Labelled("", word, (start + at.start(), start + at.end()), False)
     for match in _CONSTANT.finditer(text):
-        word = int(match["word"] or match["llvm"]) & _WORD
+        name = "word" if match["word"] else "llvm"
+        word = int(match[name]) & _WORD
         if likely(word):
-            yield "", word
+            yield Labelled("", word, match.span(name), False)
+    for told in columns.read(text):
+        word = told.word & _WORD
+        if -(1 << 63) <= told.word <= _WORD and (word >> 32 if told.named else likely(word) and not address(word)):
+            yield replace(told, word=word)
+    for told in columns.registers(text):
+        if likely(told.word):
+            yield told
+
+
+def _before(text: str, at: int) -> str:
+    """The label in front of the halves of a word: desc_a.lo, desc_a: lo."""
+    found = re.search(r"([A-Za-z_]\w{0,40}(?:\[\d{1,4}\])?)[\s._:=({]{0,8}$", text[max(0, at - 60) : at])
+    return found[1] if found and re.search("desc|word", found[1], re.I) else ""
 
 
 def _number(spelled: str) -> int:
@@ -128,11 +165,8 @@ def _number(spelled: str) -> int:
     return int(spelled, 16 if spelled[:2].lower() == "0x" else 10)
 
 
-def _value(spelled: str, bare: bool = False) -> int | None:
-    spelled = re.sub(r"[uUlL]+$", "", spelled)
-    if bare and re.fullmatch(r"[0-9a-fA-F]{16}", spelled):
-        return int(spelled, 16)
-    value = _number(spelled)
+def _value(spelled: str) -> int | None:
+    value = _number(re.sub(r"[uUlL]+$", "", spelled))
     return value & _WORD if -(1 << 63) <= value <= _WORD else None
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from layouts import cute
+from layouts import algebra, cute
 from layouts.errors import LayoutError
 from layouts.reader.terms import Term, Text
 
@@ -136,6 +136,18 @@ def _zeros(words: str) -> str:
     return re.sub(r"_?\d+", "0", words)
 
 
+def covered(laid: Laid) -> int | None:
+    """What a tile's mode with this permutation needs at the least, its gaps included; None where a symbol stands in it.
+    One that CuTe would not take counts its elements.
+    """
+    if laid.stride is None or symbols(laid.shape, laid.stride):
+        return size(laid.shape)
+    try:
+        return algebra.covered(cute.CuteLayout(laid.shape, laid.stride))
+    except LayoutError:
+        return size(laid.shape)
+
+
 def tiler(text: Text, value: Any) -> tuple[str | None, list[Any]]:
     """(CuTe Tile text, None where every mode is whole; the size of each mode: int, symbol or None for whole)."""
     value = text.meant(value)
@@ -156,7 +168,7 @@ def tiler(text: Text, value: Any) -> tuple[str | None, list[Any]]:
         laid = layout(text, one) if isinstance(one, Term) and "ayout" in one.name else None
         if laid:
             words.append(str(laid))
-            sizes.append(size(laid.shape) if size(laid.shape) is not None else str(laid))
+            sizes.append(covered(laid) or str(laid))
         else:
             words.append(str(text.spelled(one)))
             sizes.append(text.spelled(one))
@@ -188,5 +200,5 @@ def printed_tiler(words: str) -> tuple[str | None, list[Any]]:
         else:
             laid = printed(one)
             out.append(one)
-            sizes.append(size(laid.shape) if laid else None)
+            sizes.append(covered(laid) if laid else None)
     return (None, sizes) if set(out) <= {"_"} else (f"({','.join(out)})", sizes)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from layouts.bits import hex_word
 from layouts.descriptor import FIELDS, WGMMA, Descriptor
+from layouts.errors import LayoutError
 from layouts.expression import LONGEST
 from layouts.reader import printed
 from layouts.reader.code import rows
@@ -34,6 +36,8 @@ _OTHER = re.compile(r"(?<![\w.])(?:wg|w)?mma\.|[A-Z]+MMA\b")
 
 def read(text: str) -> tuple[Found, ...]:
     """The word that a text spells or builds; LayoutError where it looks like one and is none."""
+    if printed.UNION.search(text):
+        return printed.read(text)
     if rows.reads(text):
         return ()
     if len(text) > LONGEST or _OTHER.search(text):
@@ -46,9 +50,17 @@ def read(text: str) -> tuple[Found, ...]:
         return printed.read(text)
     if not _HINT.search(text):
         return ()
+    read: Callable[[str], tuple[Found, ...]]
     if re.search(r"\breturn\b|[;=]|[A-Za-z_]\w*\s*\(\s*&?\s*[A-Za-z_]", text.strip().rstrip(";")):
-        return _built(text)
-    return _spelled(text)
+        read = _built
+    else:
+        read = _spelled
+    try:
+        return read(text)
+    except LayoutError:
+        if told := printed.read(text):  # `kernel<<<1, 128>>>: desc_a 0x…`
+            return told
+        raise
 
 
 def _spelled(text: str) -> tuple[Found, ...]:

@@ -364,7 +364,7 @@ def _least(tiler: Tiler) -> int:
             "permutation",
         )
     try:
-        return int(tiler.size * algebra.complement(tiler, tiler.cosize).size)
+        return algebra.covered(tiler)
     except LayoutError as error:
         raise error.at("permutation", "bad_permutation") from None
 

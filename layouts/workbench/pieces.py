@@ -58,7 +58,7 @@ def of_builders(same: list[Builder]) -> Piece:
 def of_words(label: str, words: list[scan.Word]) -> Piece:
     told = ", ".join(hex_word(word.word) for word in words[:2]) + (", …" if len(words) > 2 else "")
     facts = {"words": [hex_word(word.word) for word in words], "name": label}
-    return Piece("descriptor", f"{label}: {told}", tuple(word.span for word in words), facts)
+    return Piece("descriptor", f"{label}: {told}" if label else told, tuple(word.span for word in words), facts)
 
 
 def of_mention(mention: Mention, spans: tuple[tuple[int, int], ...]) -> Piece:

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from layouts import catalog, cute
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
-from layouts.reader import cutlass, ptx
-from layouts.spelling import read_word
+from layouts.reader import cutlass, printed, ptx
 from layouts.workbench.found import Span
 
 MOST = 32  # instructions, words or layouts of one text
@@ -20,12 +19,6 @@ MOST_OPERANDS = 8192  # characters of an instruction's operands
 _ESCAPED = re.compile(r'\\[nt]|"\s*"')
 _ATOM = re.compile(r"\bSM90_\w+(?:\s*<[^<>;]{0,200}>)?|\bMMA_\d+x\d+x\d+_\w+(?:\s*<[^<>;]{0,200}>)?")
 _MAJOR = re.compile(r"\bMajor::(K|MN)\b")
-_WORD = re.compile(
-    r"(?P<label>(?:(?!an?[ \t])[A-Za-z_][\w.]{0,24}[ \t]){0,2}[A-Za-z_][\w.\[\]()]{0,40})"
-    r"(?P<between>[ \t]{0,40}(?:[:=]|->|is)[ \t]{0,40})"
-    r"(?P<word>0[xX][0-9a-fA-F]{9,16}|-?\d{11,20})(?![\w.])"
-)
-_LABELS = re.compile(r"desc|word", re.I)
 _CUTE = re.compile(
     r"(?:Sw(?:izzle)?<\d+,\s*\d+,\s*\d+>\s*o\s*(?:smem_ptr\[\d+b\]\([^()\n]{0,40}\)\s*o\s*|_?\d+\s*o\s*)?)?"
     r"\([\d_,() ]{1,200}\):\([\d_,() ]{1,200}\)"
@@ -154,17 +147,9 @@ def _sides(found: Instruction, given: tuple[str, ...]) -> tuple[dict[str, str], 
 
 
 def words(text: str) -> Iterator[Word]:
-    """Descriptor words of a printout, in its order: their labels say that they are descriptors."""
-    found = 0
-    for match in _WORD.finditer(text):
-        if not _LABELS.search(match["label"]) or found >= 4 * MOST:
-            continue
-        try:
-            word = read_word(match["word"]).word
-        except LayoutError:
-            continue
-        found += 1
-        yield Word(match["label"], word, match.span("word"))
+    """Descriptor words of a printout, in its order."""
+    for one in printed.words(text):
+        yield Word(one.label, one.word, one.span)
 
 
 def layouts(text: str) -> Iterator[Layout]:
@@ -235,4 +220,4 @@ def _joined(text: str) -> tuple[str, Callable[[int], int]]:
 
 def plain_label(label: str) -> str:
     """A label without its number: desc_a[3] and desc_a3 are desc_a."""
-    return re.sub(r"[\[(]\d+[\])]|\d+$", "", label)
+    return label if ":" in label else re.sub(r"[\[(]\d+[\])]|\d+$", "", label)

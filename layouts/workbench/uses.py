@@ -216,16 +216,28 @@ def of_words(printed: Iterable[Word], told: tuple[Mention, ...]) -> list[Use]:
     registers = mention is not None and mention.registers is True
     words = list(printed)
     named = [letter(word.label) for word in words]
+    two = not registers and len(words) == 2 and named == [None, None] and _far(*words)
     out = []
     for n, (word, name) in enumerate(zip(words, named, strict=True)):
-        own = name or ("b" if registers else "a")
-        why = f"its label is {word.label}" if name else "A is in registers" if registers else "its label does not say"
+        own = name or ("b" if registers else "ab"[n] if two else "a")
+        why = (
+            f"its label is {word.label}" if name else "A is in registers" if registers
+            else f"of the two words it is the {('first', 'second')[n]}" if two
+            else "its label does not say" if word.label else "the text does not say"
+        )  # fmt: skip
         given = {own: Given(Int(word.word), word.span, word.label)}
+        unsure = not name and not registers and not two
         out.append(
-            Use(mention, given, {own: why}, ("word", n), (), "printed", n, not name and not registers, computed=False,
+            Use(mention, given, {own: why}, ("word", n), (), "printed", n, unsure, computed=False,
                 registers=registers or None, majors=mention.majors if mention else {})
         )  # fmt: skip
     return out
+
+
+def _far(one: Word, two: Word) -> bool:
+    """Whether two words are of two tiles: of one label, and further apart than a step along K goes."""
+    apart = abs((one.word & 0x3FFF) - (two.word & 0x3FFF)) << 4
+    return one.label == two.label == "" and (apart >= 1024 or one.word >> 16 != two.word >> 16)
 
 
 def address(value: Int) -> tuple[Linear | None, bool]:

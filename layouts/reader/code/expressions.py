@@ -9,7 +9,7 @@ from layouts.reader.code import tree, word
 from layouts.reader.code.calls import Calls
 from layouts.reader.code.ctype import INT, PYTHON, ULONG, CType
 from layouts.reader.code.finding import Made
-from layouts.reader.code.known import CONSTANTS, MEMBERS
+from layouts.reader.code.known import CONSTANTS, MEMBERS, OF_DESCRIPTOR
 from layouts.reader.code.naming import Naming
 from layouts.reader.code.operators import Deref, Operators
 from layouts.reader.code.values import (
@@ -178,6 +178,8 @@ class Expressions(Calls, Naming, Operators):
                 return found if isinstance(found, Cell | Part | Enumeration) else self.named(one, scope)
             case tree.Member(value=inner, name=name):
                 whole = self.place(inner, scope)
+                if name in OF_DESCRIPTOR and not self.python:
+                    whole = self.described(inner, name, whole, scope)
                 return self.member(whole, name, one.span, one.templates)
             case tree.Index(value=inner, indices=indices):
                 whole = self.place(inner, scope)
@@ -391,9 +393,10 @@ class Expressions(Calls, Naming, Operators):
             if place.field.whole is not None and place.field.width == place.of.store.value.type.bits:
                 made = word.convert(self.mark(given, span), place.of.store.value.type)
             else:
+                given = self.mark(given, span) if place.field.width > 16 else given  # several fields at once
                 made = word.inserted(place.of.store.value, given, place.field.low, place.field.width, span)
             self.put(place.of.store, made)
-            self.note(place.of.store, whole or span)
+            self.note(place.of.store, whole or span, record=place.of.record.name)
 
     def put(self, cell: Cell, value: Any) -> None:
         """Write a cell, so that a branch not taken can be undone."""

@@ -203,11 +203,13 @@ class Finding:
         shifted = any(p.low == 0 and p.shift == 4 for p in given.pieces)  # an address >> 4
         return (bool(upper & {61, 46}) and (0 in lows or len(lows) > 2)) or (shifted and len(lows) > 2)
 
-    def note(self, cell: Cell, span: Span, owner: Cell | None = None) -> None:
-        """A variable was written: keep its value where it looks like a descriptor."""
+    def note(self, cell: Cell, span: Span, owner: Cell | None = None, record: str = "") -> None:
+        """A variable, or a member of a record of that name, was written: keep its value where it looks like a
+        descriptor.
+        """
         value = cell.value
         name = (owner.name if owner and owner.name else cell.name) or cell.name
-        record = value.record.name if isinstance(value, Object) else ""
+        record = value.record.name if isinstance(value, Object) else record
         kind = record or (str(cell.kind) if cell.kind else "")
         if isinstance(value, Object):
             if value.record.fields is None or not value.record.bits:

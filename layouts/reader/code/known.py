@@ -34,6 +34,8 @@ MEMBERS: dict[tuple[str, str], int] = {
     ("Major", "K"): 0, ("Major", "MN"): 1,
 }  # fmt: skip
 
+OF_DESCRIPTOR = frozenset("reg32_ reg16_ bitfield desc_ lo hi".split())  # members of CUTLASS's descriptors
+
 # A function that the text does not have and whose name says that it gives a pointer's shared-window address.
 SHARED_ADDRESS = re.compile(
     r"__cvta_generic_to_shared|__nvvm_ptr_gen_to_shared|cast_smem_ptr_to_uint|(?:get_)?(?:smem|shared|shmem)_?(?:ptr|addr\w*|u32\w*)"

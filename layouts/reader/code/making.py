@@ -84,6 +84,32 @@ class Making:
             return Term(name, kind, head="uninitialised")
         return self.symbolic(kind, name)
 
+    def described(self, inner: tree.Expression, name: str, whole: Any, scope: Scope) -> Any:
+        """A GmmaDescriptor that the text does not declare, or that a function without a body gives, as an object: its
+        members say what it is. Its bits are symbols.
+        """
+        value = whole.value if isinstance(whole, Cell) else whole
+        if not isinstance(value, Term) or not isinstance(inner, tree.Name):
+            return whole
+        halves = name in ("lo", "hi")
+        kind = self.named_kind("SmemDescriptor" if halves else "GmmaDescriptor", scope)
+        if kind is None or kind.record is None or (halves and not self._a_half(inner.last)):
+            return whole
+        if value.kind is not None and value.kind.name != kind.name:
+            return whole
+        made = self.instance(kind.record, inner.last)
+        if value.head and value.head != "uninitialised":
+            made.store.value = free(value.text, ULONG)
+        if isinstance(whole, Cell):
+            self.put(whole, made)
+            return whole
+        cell = self.local(scope).names[inner.last] = Cell(made, None, inner.last, inner.span, len(self.frames))
+        return cell
+
+    def _a_half(self, name: str) -> bool:
+        """Whether name.lo is a descriptor's, and in a statement: a printout writes it as well."""
+        return "desc" in name.lower() and ";" in self.text
+
     def construct(self, kind: Kind | None, given: list[Any], at: tree.Node, scope: Scope) -> Any:
         """T(a, b) and T x(a, b)."""
         if kind is None:
@@ -250,6 +276,10 @@ class Making:
     store: Any
     symbolic: Any
     narrowed: Any
+    text: str
+    named_kind: Any
+    put: Any
+    local: Any
     frames: list[Any]
     loose: set[str]
     recast: set[str]
