@@ -15,6 +15,7 @@ from layouts.tiles.copy import tiled_copy
 from layouts.tiles.draw import tile_svg
 from layouts.tiles.gluon import triton_layout
 from layouts.tiles.mma import TileOperand, tiled_mma
+from layouts.tiles.tv import tv
 
 MOST = 16  # rows and columns that are shown
 
@@ -89,6 +90,15 @@ def tiles(kind: str, facts: Mapping[str, Any]) -> Tiles:
             side, title = copy.source, f"{copy.tile[0]} × {copy.tile[1]}"
             picture = tile_svg(side.rows, side.cols, copy.tile, title, palette=None)
             return Tiles((("Source", picture),))
+        if kind == "layout" and facts.get("tv"):
+            size = facts["tv"]["tile"]
+            if max(size) > MOST_SIDE:
+                return Tiles(())
+            held = tv(facts["cute"], size)
+            letter = facts["tv"]["operand"].upper()
+            along = {"A": "m × k", "B": "n × k" if facts.get("name") else "k × n"}.get(letter, "m × n")
+            title = f"{letter}: {size[0]} × {size[1]} ({along})"
+            return Tiles(((letter, tile_svg(held.rows, held.cols, (size[0], size[1]), title, palette=None)),))
         if kind == "triton":
             shape = body.get("shape")
             layout = triton_layout(body["text"], shape or list(OVER), body.get("element_bits") or 16)

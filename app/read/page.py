@@ -128,6 +128,7 @@ def _answered(request: Request, text: str, error: LayoutError | None = None) -> 
         "accepted": reading.ACCEPTED,
         "named": named,
         "product": product,
+        "in_majors": reading.in_majors,
     }
     return page(request, "read/page.html", context, 422 if error else 200)
 

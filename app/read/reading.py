@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -51,7 +52,9 @@ GUIDE = {  # guide pages → words that ask for them beside their own
     "/guide/wmma-mma-wgmma": frozenset("blackwell".split()),
     "/guide/lanes-and-fragments": frozenset("fragment fragments".split()),
 }
-TOPICS = {"tcgen05": "/guide/wmma-mma-wgmma"}  # what a recogniser names → the page that tells it
+TOPICS = {  # what a recogniser names → the page that tells it
+    "tcgen05": "/guide/wmma-mma-wgmma", "tma": "/guide/paste", "warp_group_dot": "/guide/wmma-mma-wgmma",
+}  # fmt: skip
 _TITLES = {  # code of a refusal → what a page is called that tells it
     "unknown_instruction": "No such instruction",
     "unknown_atom": "No such atom",
@@ -122,13 +125,22 @@ def _link(found: Found, text: str) -> str:
     facts = found.facts
     if found.kind == "instruction" and facts["ptx"] and len(set(facts["all"])) == 1:
         pinned = {"pin": f"{facts['operand']}:0,0"} if facts["operand"] else {}
-        majors = {f"{name}_major": major for name, major in facts.get("majors", {}).items() if major == "MN"}
-        return links.path_of(catalog.find(facts["ptx"]), query=pinned | majors)
+        return links.path_of(catalog.find(facts["ptx"]), query=pinned | _majors(facts))
     if found.kind == "descriptor" or (found.kind == "builder" and facts["word"]):
         return links.descriptor(facts["word"], {})
     if found.kind == "builder" and _editable(text):
         return f"/descriptor?{urlencode({'word': text})}"
     return _here(text)
+
+
+def _majors(facts: Mapping[str, Any]) -> dict[str, str]:
+    return {f"{name}_major": major for name, major in (facts.get("majors") or {}).items() if major == "MN"}
+
+
+def in_majors(facts: Mapping[str, Any]) -> str:
+    """The query that opens an instruction's page in the majors that a text says; "" where it says K or none."""
+    asked = _majors(facts)
+    return f"?{urlencode(asked)}" if asked else ""
 
 
 def _editable(text: str) -> bool:

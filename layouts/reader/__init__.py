@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from layouts import reading
 from layouts.errors import LayoutError
 from layouts.reader import (
+    bulk,
     cutlass,
+    dots,
     fragment,
     layout,
     operations,
@@ -75,6 +77,12 @@ RECOGNISERS = (  # a text that two of them claim belongs to the first
         smem.read,
     ),
     Recogniser("a 64-bit matrix descriptor, or code that builds one", "0x4000004000010100", word.read),
+    Recogniser(
+        "a TMA instruction, in PTX, SASS or as an atom of CUTLASS",
+        "cp.async.bulk.tensor.2d.shared::cluster.global",
+        bulk.read,
+    ),
+    Recogniser("a product of a warpgroup in Triton's IR", "ttng.warp_group_dot", dots.read),
     Recogniser("tcgen05, by any of its names", "tcgen05.mma.cta_group::1.kind::f16", tensor_memory.read),
 )
 

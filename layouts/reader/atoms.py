@@ -91,7 +91,8 @@ def atom(text: Text, value: Any, deep: int = 0) -> Atom | None:
         both = [one for one in (atom(text, branch, deep + 1) for branch in value.angle[1:]) if one]
         return _either(both) if both else None
     if value.name in ("ss_op_selector", "rs_op_selector") and value.angle:
-        return _selected(text, value)
+        chosen = selected(text, value)
+        return chosen if chosen and any(dtype_of(text, one) for one in value.angle[:2]) else None
     if value.name == "make_trivial_tiled_mma":
         return _trivial(text, value)
     if value.name.endswith("Op") and value.args is not None:
@@ -114,19 +115,44 @@ def _either(both: list[Atom]) -> Atom:
     return Atom(found, both[0].name, both[0].majors if len(both) == 1 else {}, all(one.tensor_memory for one in both))
 
 
-def _selected(text: Text, value: Term) -> Atom | None:
-    """GMMA::ss_op_selector<A, B, C, TileShape_MNK, MajorA, MajorB>: the largest N that divides the tile's."""
+def _tile_n(text: Text, value: Term) -> int | None:
+    """N of the tile that a selector is given."""
+    angle = value.angle or ()
+    shape = text.meant(angle[3]) if len(angle) > 3 else None
+    sizes = [text.number(one) for one in (*(shape.angle or ()), *(shape.args or ()))] if isinstance(shape, Term) else []
+    return sizes[1] if len(sizes) > 1 else None
+
+
+def extended(text: Text, value: Term) -> int | None:
+    """N that a selector chooses where CUTLASS is built with its extended shapes: any multiple of 8 up to 256."""
+    n = _tile_n(text, value)
+    return next((each for each in range(256, 0, -8) if n % each == 0), None) if n else None
+
+
+def opened(text: Text, value: Term) -> tuple[str, ...]:
+    """What a selector is given that the text does not define: types, and N of the tile."""
+    angle = [text.meant(one) for one in value.angle or ()]
+    out = [text.words(one) for one in angle[:3] if not dtype_of(text, one)]
+    if len(angle) > 3 and _tile_n(text, value) is None:
+        shape = angle[3]
+        sizes = (*(shape.angle or ()), *(shape.args or ())) if isinstance(shape, Term) else ()
+        out.append(text.words(sizes[1] if len(sizes) > 1 else shape))
+    return tuple(dict.fromkeys(out))
+
+
+def selected(text: Text, value: Term) -> Atom | None:
+    """GMMA::ss_op_selector<A, B, C, TileShape_MNK, MajorA, MajorB>: the largest N that divides the tile's; of types and
+    an N that the text leaves open all there are.
+    """
     angle = [text.meant(one) for one in value.angle or ()]
     if len(angle) < 4:
         return None
     a, b, d = (dtype_of(text, one) for one in angle[:3])
-    shape = angle[3]
-    sizes = [text.number(one) for one in (shape.angle or ())] if isinstance(shape, Term) else []
-    n = sizes[1] if len(sizes) > 1 else None
+    n = _tile_n(text, value)
     a, b = ("tf32" if t == "f32" else t for t in (a, b))
     wide = next((each for each in _SELECTED if n and n % each == 0), None)
     found = products({"a": a, "b": b, "d": d}, {"n": wide} if wide else {}, warpgroup=True)
-    return Atom(tuple(found), value.name, majors_of(angle[4:])) if found and (a or b) else None
+    return Atom(tuple(found), value.name, majors_of(angle[4:6])) if found else None
 
 
 def _trivial(text: Text, value: Term) -> Atom | None:

@@ -4,30 +4,48 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import islice
 from math import prod
 from typing import Any
 
 from layouts import catalog, cute
 from layouts.instruction import Instruction
+from layouts.reader import labelled
 from layouts.reader.found import Found, instruction
 
 _LOOKS = re.compile(r"\s*(?:(?:Swizzle|Sw|S)\s*<|smem_ptr|\(|_?\d+\s*:\s*_?\d)")
 _HALVES = re.compile(r"\s*([0-9a-fA-F]+)\s*:\s*([0-9a-fA-F]+)\s*")  # may be hi:lo of a word as well
+_TV = re.compile(r"(?:^|[^a-z])(?:Layout_?([ABC])_?TV|([ABC])Layout|TV[ _]?[Ll]ayout[ _]?([ABC]))\b")
+_OF_OTHERS = re.compile(  # what prints and makes layouts of its own
+    r"Thr[ _]?Layout[ _]?VMNK|Permutation[ _]?MNK|Tiler[ _]?MN|TiledCopy|TiledM(?:MA|ma)|make_tiled_|tile_to_\w*shape"
+    r"|make_tma|#ttg|#triton|#linear|!ttg|Layout_(?:K|MN)_|\bcomposition\s*\("
+)
 _WHOLE = 8  # hex digits of a half that is no size
 
 
 def read(text: str) -> tuple[Found, ...]:
-    """The layout that a text spells; LayoutError where it looks like one and is none."""
-    if len(text) > cute.LONGEST or not (_LOOKS.match(text) and ":" in text.replace("::", "")):
+    """The layouts that a text spells or prints; LayoutError where it looks like one and is none."""
+    if len(text) <= cute.LONGEST and _LOOKS.match(text) and ":" in text.replace("::", ""):
+        halves = _HALVES.fullmatch(text)
+        if halves and max(map(len, halves.groups())) >= _WHOLE:
+            return ()
+        first, _, rest = text.strip().partition("\n")
+        if not rest or ":" not in first:
+            return _whole(cute.parse(text.rstrip().rstrip(";"), "text"), not halves)
+    if _OF_OTHERS.search(text):
         return ()
-    halves = _HALVES.fullmatch(text)
-    if halves and max(map(len, halves.groups())) >= _WHOLE:
-        return ()
-    found = cute.parse(text.rstrip().rstrip(";"), "text")
+    found = list(islice(labelled.lines(text), labelled.MOST)) or list(labelled.code(text))
+    each = dict.fromkeys((one.label, one.layout) for one in found)
+    out = [meaning for label, laid in each for meaning in _whole(laid, len(each) == 1, label)]
+    return tuple(sorted(out, key=lambda one: one.kind != "layout"))
+
+
+def _whole(found: cute.CuteLayout, sure: bool, label: str = "") -> tuple[Found, ...]:
+    """What a layout is, and the fragments that it is as (thread, value)."""
     modes = len(found.shape) if isinstance(found.shape, tuple) else 1
     sizes, strides = cute.leaves(found.shape), cute.leaves(found.stride)
     swizzle = found.swizzle
-    facts = {
+    facts: dict[str, Any] = {
         "cute": str(found),
         "swizzle": f"{swizzle.bits},{swizzle.base},{swizzle.shift}" if swizzle else None,
         "element_bits": found.unit_bits,
@@ -37,17 +55,45 @@ def read(text: str) -> tuple[Found, ...]:
         "size": prod(sizes),
         "cosize": found.offset + 1 + sum((n - 1) * step for n, step in zip(sizes, strides, strict=True)),
         "storage": {"kind": "cute", "layout": str(found)} if modes == 2 else None,
+        **({"name": label} if label else {}),
     }
     notices: tuple[str, ...] = ()
-    if modes == 3:
+    named = _TV.search(label)
+    letter = next(filter(None, named.groups())).lower() if named else None
+    if modes == 3 and not named:
         facts |= _staged(found)
-        notices = ("The third mode is the pipeline's stage: the storage is that of stage 0.",)
-    undetermined = () if found.unit_bits else ("element_bits",)
+        if facts["stages"] != 1:
+            notices = ("The third mode is the pipeline's stage: the storage is that of stage 0.",)
+    undetermined = () if found.unit_bits or named else ("element_bits",)
     fragments = _fragments(found)
+    if named and letter:
+        facts["storage"] = None
+        same = "cd" if letter == "c" else letter
+        fragments = tuple(one for one in fragments if one.facts["operand"] in same)
     if fragments:
         notices = (*notices, "As (thread, value) → element this is also a fragment of an instruction.")
-    whole = Found("layout", f"CuTe layout {found}", facts, notices, not halves, undetermined)
-    return (whole, *fragments)
+    if tile := _tile(found, fragments, letter):
+        facts["tv"] = {"operand": letter or fragments[0].facts["operand"], "tile": tile}
+    elif named and letter:
+        rows, cols = {"a": "M × K", "b": "N × K", "c": "M × N"}[letter].split(" × ")
+        notices = (*notices, f"A thread-value layout of {letter.upper()}: Shape_MNK says over which {rows} × {cols}.")
+    title = f"CuTe layout {found}" + (f" ({label})" if label else "")
+    return (Found("layout", title, facts, notices, sure and not named, undetermined), *fragments)
+
+
+def _tile(found: cute.CuteLayout, fragments: tuple[Found, ...], letter: str | None) -> list[int] | None:
+    """The (rows, columns) of CuTe's tensor that a thread-value layout is over, M × K, N × K or M × N: those of the
+    instructions whose fragment it is, where they agree.
+    """
+    tiles = set()
+    for one in fragments:
+        of = one.facts["operand"]
+        names = [one.facts["ptx"]] if one.facts["ptx"] else one.facts["candidates"]
+        for op in (catalog.find(ptx).operand(of) for ptx in names):
+            turned = of == "b" and letter == "b"
+            tiles.add((op.col_count, op.row_count) if turned else (op.row_count, op.col_count))
+    sizes = tiles.pop() if len(tiles) == 1 else None
+    return list(sizes) if sizes and found.cosize <= sizes[0] * sizes[1] else None
 
 
 def _staged(found: cute.CuteLayout) -> dict[str, Any]:

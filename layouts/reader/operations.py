@@ -1,17 +1,50 @@
-"""Operations of CuTe's Python DSL (cute.nvgpu.warp, .warpgroup): the instructions they are."""
+"""Operations of CuTe's Python DSL (cute.nvgpu.warp, .warpgroup) and CUTLASS's GMMA::ss_op_selector and rs_op_selector:
+the instructions they are.
+"""
 
 from __future__ import annotations
 
-from layouts.reader import atoms
-from layouts.reader.found import Found, instruction
+import re
+
+from layouts.reader import atoms, terms
+from layouts.reader.found import Found, each_once, instruction
+from layouts.reader.terms import Term, Text
+
+_SELECTOR = re.compile(r"(?<![\w.])(?:\w+::){0,4}[sr]s_op_selector(?:_\w+)?\s*<")
+_MADE = re.compile(r"make_tiled_mma\s*\(|TiledMMA\s*<")
+_MOST = 8
 
 
 def read(text: str) -> tuple[Found, ...]:
     """The instructions of every operation that a text builds."""
     if not atoms.OPERATION.search(text):
-        return ()
+        return _selectors(text)
     found = [one for one in atoms.operations(text) if one.found]
     if not found:
         return ()
     majors = found[0].majors if len(found) == 1 else {}
     return instruction((i for one in found for i in one.found), f"'{found[0].name}'", majors=majors)
+
+
+def _selectors(text: str) -> tuple[Found, ...]:
+    """What the selectors of a text choose, where no TiledMMA is made of them: that names the atom itself."""
+    if not _SELECTOR.search(text) or _MADE.search(text):
+        return ()
+    home = terms.of(text)
+    out = [one for term in terms.found(home, _SELECTOR) for one in _selected(home, term)]
+    return each_once(out, _MOST)
+
+
+def _selected(home: Text, term: Term) -> tuple[Found, ...]:
+    one = atoms.selected(home, term)
+    if one is None or not one.found:
+        return ()
+    inside = "A in registers, B through a descriptor" if term.name.startswith("rs") else "A and B through descriptors"
+    notices = [f"The atom reads {inside}."]
+    if (wide := atoms.extended(home, term)) and one.shape and wide != one.shape[1]:
+        notices.append(
+            f"N is {one.shape[1]}; with CUTE_SM90_EXTENDED_MMA_SHAPES_ENABLED, as FlashAttention-3 is built, {wide}."
+        )
+    (made,) = instruction(one.found, f"'{term.name}'", tuple(notices), majors=one.majors)
+    opened = atoms.opened(home, term)
+    return (Found(made.kind, made.title, made.facts, made.notices, made.sure and not opened, opened),)

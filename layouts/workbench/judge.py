@@ -25,6 +25,7 @@ from layouts.workbench.uses import Given, Use, address, evaluated, values_of
 MOST_STEPS = 64  # of one operand
 # what programs call the elements of K that one instruction takes: WGMMA_K, WGMMA::K, kWgmmaK, INST_K
 _INSTRUCTION_K = re.compile(r"(?:mma|inst(?:r|ruction)?)(?:<[^<>]*>)?(?:_|::)?k(?:_?dim)?$", re.I)
+_BRANCH = re.compile(r"\(.* \? (\d+) : (\d+)\)")
 _OF_CODE = ("shifts_of_32_bits", "sign_extended", "high_word_missing", "generic_pointer")
 
 
@@ -173,7 +174,9 @@ def symbols_of(found: Sequence[Turn], given: Mapping[str, str], known: dict[str,
             known[name] = seen.k
             out.append(Assumed(key, name, str(seen.k), "the K of the instruction"))
         else:
-            out.append(Assumed(key, name, "", "descriptors depend on it" if stages else ""))
+            either = _BRANCH.fullmatch(name)
+            choices = (either[1], either[2]) if either else ()
+            out.append(Assumed(key, name, "", "descriptors depend on it" if stages else "", choices))
     return out
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from layouts import catalog, cute
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
-from layouts.reader import cutlass, printed, ptx
+from layouts.reader import cutlass, printed, ptx, sass
 from layouts.workbench.found import Span
 
 MOST = 32  # instructions, words or layouts of one text
@@ -23,6 +23,7 @@ _CUTE = re.compile(
     r"(?:Sw(?:izzle)?<\d+,\s*\d+,\s*\d+>\s*o\s*(?:smem_ptr\[\d+b\]\([^()\n]{0,40}\)\s*o\s*|_?\d+\s*o\s*)?)?"
     r"\([\d_,() ]{1,200}\):\([\d_,() ]{1,200}\)"
 )
+_GMMA = re.compile(r"(?<![\w.])(?P<name>[HIQB]GMMA(?:\.\w+){1,8})(?![\w.])[^;\n]{0,200}")
 _NAME = re.compile(r"[A-Za-z_][\w.]*(?=\W{0,4}$)")
 
 
@@ -86,6 +87,11 @@ def mentions(text: str) -> Iterator[Mention]:
         given = operands(joined[match.end() : match.end() + MOST_OPERANDS])
         span = (places(match.start()), places(match.end() - 1) + 1)
         yield Mention(found, span, given, *_sides(found, given))
+    for mention in _of_sass(text):
+        if told >= MOST:
+            return
+        told += 1
+        yield mention
     for match in _ATOM.finditer(text):
         if told >= MOST:
             return
@@ -99,6 +105,23 @@ def mentions(text: str) -> Iterator[Mention]:
             majors = dict(zip("ab", _MAJOR.findall(match[0]), strict=False)) if found.family.by_descriptor else {}
             registers = bool(re.search(r"_RS\b|_RS_", match[0])) if found.family.by_descriptor else None
             yield Mention(found, match.span(), (), majors, registers)
+
+
+def _of_sass(text: str) -> Iterator[Mention]:
+    """The warpgroup instructions of a disassembly that one PTX instruction alone becomes; `.tnspA` and `.tnspB` of the
+    descriptor are the majors.
+    """
+    for count, match in enumerate(_GMMA.finditer(text)):
+        if count >= MOST:
+            return
+        try:
+            (read,) = sass.read(match[0])
+        except (LayoutError, ValueError):
+            continue
+        if len(read.facts["candidates"]) == 1:
+            found = catalog.find(read.facts["candidates"][0])
+            majors = read.facts.get("majors") or {}
+            yield Mention(found, match.span("name"), (), majors, "a" not in majors if majors else None)
 
 
 def operands(behind: str) -> tuple[str, ...]:

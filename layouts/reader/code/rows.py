@@ -57,6 +57,7 @@ def _builder(one: Builder) -> Found:
         "format": one.format,
         "word": None if one.word is None else hex_word(one.word),
         "warnings": [w.message for w in one.warnings],
+        **({"free": dict(one.free)} if one.free else {}),
     }
     told = f"start address from '{one.start}'" if isinstance(one.start, str) else hex_word(one.word or one.known)
     notices = tuple(w.message for w in one.warnings)

@@ -1,0 +1,162 @@
+"""CuTe layouts that do not stand alone: behind a label, a print or a pointer, several lines of them, and in C++ or
+Python as Layout<Shape<…>, Stride<…>>, make_layout(…) and ComposedLayout<Swizzle<…>, …>.
+
+CUTLASS 4: print of a Tensor is `ptr o layout`; of the DSL tensor<ptr<f16, smem, align<1024>, S<3,4,3>> o layout>, whose
+swizzle is that of the pointer, so of byte addresses (cute/pointer_flagged.hpp).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from layouts import cute
+from layouts.errors import LayoutError
+from layouts.reader import shapes, terms
+from layouts.reader.code.ctype import ELEMENT_BITS
+from layouts.reader.terms import Term, Text
+
+MOST_LINES = 512
+LONGEST_LINE = 1024
+MOST = 16  # layouts of one text
+_BEGIN = re.compile(r"\bS(?:w(?:izzle)?)?\s?<\s?\d|\bsmem_ptr\s?\[|\(\s?[(_\d]|(?<![\w)])_?\d+\s?:\s?_?\d")
+_LABEL = re.compile(
+    r"[ \t>*!-]{0,20}(?P<label>[A-Za-z_](?:[\w.]|[()\[\]<>&*,\"' -](?![ \t]*[:=]\s*$)){0,80}?[()\]>\"']{0,4})"
+    r"[ \t]{0,20}(?P<joint>->|[:=]|\bis\b|(?<=ayout)|(?<=TV)|(?<=AYOUT))[ \t]{0,20}"
+)
+_POINTER = re.compile(
+    r"!?(?:cute\.)?memref<(?P<memref>[^\"\n]{1,120})\"|"
+    r"(?:(?:raw_)?[Tt]ensor(?:_value)?\s?<\s?)?(?:[gsrt]mem_|raw_|counting_)?(?:ptr|iterator)\w{0,12}"
+    r"(?:\[(?P<bits>\d{1,3})b\]|<(?P<inside>[^()\n]{1,120}>{1,3}))?(?:\([^()\n]{0,40}\))?\s?o\s?"
+)
+_UNDERSCORED = re.compile(r"raw_ptr_(\d{1,3})b")
+_ENDING = re.compile(r"[\s>;,.|\"]{0,20}(?:(?://|#).*)?")
+_CODE = re.compile(
+    r"(?<![\w.])(?:\w+(?:::|\.)){0,6}(?:(?:Composed)?Layout\s*<|make_(?:ordered_)?layout\s*\(|make_composed_layout\s*\()"
+)
+_TYPES = {"bf16": 16, "f16": 16, "f32": 32, "tf32": 32, "f64": 64, "i8": 8, "u8": 8, "i32": 32, "i16": 16, "i64": 64}
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A layout and what it is called, "" without a name; pointed: whether a pointer stands in front of it."""
+
+    label: str
+    layout: cute.CuteLayout
+    pointed: bool = False
+
+
+def lines(text: str) -> Iterator[Labelled]:
+    """The layouts of lines that hold a label, a pointer and a layout and nothing else."""
+    told = 0
+    for line in text.split("\n"):
+        if ":" not in line or len(line) > LONGEST_LINE:
+            continue
+        told += 1
+        if told > MOST_LINES:
+            return
+        found = _line(line)
+        if found is not None:
+            yield found
+
+
+def _line(line: str) -> Labelled | None:
+    for count, match in enumerate(_BEGIN.finditer(line)):
+        if count > 3:
+            return None
+        before = line[: match.start()]
+        pointer = _ended(_POINTER, before)
+        head = before[: pointer.start()] if pointer else before
+        label = _LABEL.fullmatch(head) if head.strip() else None
+        if head.strip(" \t>*-") and label is None:
+            continue
+        rest = line[match.start() :]
+        close = max(rest.rfind(")"), max((m.end() - 1 for m in re.finditer(r":\s?_?\d+", rest)), default=-1))
+        if not _ENDING.fullmatch(rest, close + 1):
+            continue
+        try:
+            layout = cute.parse(rest[: close + 1])
+        except LayoutError:
+            continue
+        return Labelled(_named(label["label"]) if label else "", _pointed(pointer, layout), pointer is not None)
+    return None
+
+
+def _ended(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    """A match that ends where the text does; the text is short."""
+    starts = (
+        m.start()
+        for m in re.finditer(r"(?<!\w)(?:raw_|[gsrt]mem_|counting_|ptr|[Tt]ensor|!?cute\.memref|memref)", text)
+    )
+    return next((m for at in starts if (m := pattern.fullmatch(text, at))), None)
+
+
+def _named(words: str) -> str:
+    """`print(sA.layout())` is sA; `tCrC layout` is tCrC."""
+    inner = re.sub(r"^(?:cute::)?print\w*\s*\(|\.layout\(?\)?|[()\"'&*]|\s+layout$", "", words.strip(), flags=re.I)
+    return inner.strip()[:40]
+
+
+def _pointed(pointer: re.Match[str] | None, layout: cute.CuteLayout) -> cute.CuteLayout:
+    """A layout behind a pointer: its swizzle and what it counts, as far as the pointer says so."""
+    if pointer is None or layout.unit_bits or layout.offset:
+        return layout
+    inside = pointer["inside"] or pointer["memref"] or ""
+    swizzle = re.search(r"\bSw?(?:izzle)?<[-\d, ]+>", inside)
+    kind = re.match(r"\s*([\w:]+)", inside)
+    name = kind[1] if kind else ""
+    flagged = _UNDERSCORED.search(pointer[0])
+    bits = int(pointer["bits"] or (flagged[1] if flagged else 0)) or _TYPES.get(name) or ELEMENT_BITS.get(name)
+    if not bits and name.startswith("f8"):
+        bits = 8
+    if swizzle is None or not bits or layout.swizzle is not None:
+        return layout
+    return cute.CuteLayout(layout.shape, layout.stride, cute.read_swizzle(swizzle[0].replace("S<", "Sw<")), bits)
+
+
+def code(text: str) -> Iterator[Labelled]:
+    """The layouts that C++ or Python spells, those with symbols left out."""
+    if not _CODE.search(text):
+        return
+    home = terms.of(text)
+    for count, term in enumerate(terms.found(home, _CODE)):
+        if count >= MOST:
+            return
+        made = _composed(home, term) or _plain(home, term)
+        if made is not None:
+            line = text.rfind("\n", 0, term.span[0]) + 1
+            named = re.search(r"([A-Za-z_]\w{0,40})\s*=\s*$", text[max(line, term.span[0] - 80) : term.span[0]])
+            yield Labelled(named[1] if named else "", made)
+
+
+def _plain(home: Text, term: Term) -> cute.CuteLayout | None:
+    laid = shapes.layout(home, term)
+    if laid is None or laid.stride is None or shapes.symbols(laid.shape, laid.stride):
+        return None
+    try:  # what cannot be a layout of CuTe is refused there
+        return cute.parse(str(laid))
+    except LayoutError:
+        return None
+
+
+def _composed(home: Text, term: Term) -> cute.CuteLayout | None:
+    """ComposedLayout<Swizzle<3,4,3>, smem_ptr_flag_bits<16>, Layout<…>>; in the middle an offset of 0 may stand."""
+    if term.name not in ("ComposedLayout", "make_composed_layout"):
+        return None
+    parts = [home.meant(one) for one in (*(term.angle or ()), *(term.args or ()))]
+    first = parts[0] if parts else None
+    if len(parts) != 3 or not isinstance(first, Term) or first.name not in ("Swizzle", "make_swizzle"):
+        return None
+    numbers = [home.number(one) for one in (*(first.angle or ()), *(first.args or ()))]
+    inner = shapes.layout(home, parts[2])
+    if inner is None or len(numbers) != 3 or None in numbers:
+        return None
+    middle = parts[1]
+    flag = isinstance(middle, Term) and middle.name == "smem_ptr_flag_bits"
+    bits = home.number(middle.angle[0]) if flag and isinstance(middle, Term) and middle.angle else None
+    text = f"Sw<{','.join(map(str, numbers))}> o {f'smem_ptr[{bits}b](unset) o ' if bits else ''}{inner}"
+    try:
+        return cute.parse(text)
+    except LayoutError:
+        return None

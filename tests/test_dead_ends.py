@@ -1,0 +1,70 @@
+"""Texts that were not taken once: each is read, and the page of it says what it means or what is missing."""
+
+from __future__ import annotations
+
+import pytest
+from starlette.testclient import TestClient
+
+from app.main import create_app
+from layouts import reader
+from layouts.workbench import bench
+
+TURNED = "HGMMA.64x128x16.F32 R24, gdesc[UR8].tnspA.tnspB, R24, gsb0 ;"
+BRANCH = (
+    "__device__ uint64_t make_desc(uint32_t a, bool mn) {\n  uint64_t d = (a & 0x3ffff) >> 4;\n"
+    "  if (mn) d |= (uint64_t)(2048 >> 4) << 16; else d |= 1ull << 16;\n"
+    "  d |= (uint64_t)64 << 32;\n  d |= 1ull << 62;\n  return d; }\n"
+)
+
+
+@pytest.fixture(scope="module")
+def client() -> TestClient:
+    return TestClient(create_app())
+
+
+def page(client: TestClient, text: str) -> str:
+    answer = client.get("/read", params={"text": text})
+    assert answer.status_code == 200
+    return answer.text
+
+
+def test_the_majors_of_sass_open_the_instruction_in_them(client: TestClient) -> None:
+    assert "m64n128k16.f32.f16.f16?a_major=MN&amp;b_major=MN" in page(client, TURNED)
+    assert "?a_major" not in page(client, TURNED.replace(".tnspA", "")) + page(
+        client, "HGMMA.64x128x16.F32 R24, gdesc[UR8]"
+    )
+    assert "f16.f16?b_major=MN" in page(client, TURNED.replace(".tnspA", ""))
+
+
+def test_the_majors_of_sass_are_those_of_the_workbench() -> None:
+    made = bench(f"{TURNED}\ndesc_a 0x4000004000010100 desc_b 0x4000004000010400")
+    assert [(one.name, one.major) for one in made.operands] == [("a", "MN"), ("b", "MN")]
+    assert not any(one.key.startswith("major") for one in made.assumed)
+
+
+def test_a_fragment_alone_is_drawn(client: TestClient) -> None:
+    shown = page(client, "LayoutC_TV: ((_4,_8),(_2,_2)):((_32,_1),(_16,_8))")
+    assert "C: 16 × 8 (m × n)" in shown and "/api/v1/layouts/tv" in shown
+    turned = page(client, "LayoutB_TV: ((_4,_8),(_2,_2)):((_16,_1),(_8,_64))")
+    assert "B: 8 × 16 (n × k)" in turned
+
+
+def test_a_field_that_a_branch_decides_is_shown_as_its_expression(client: TestClient) -> None:
+    shown = page(client, BRANCH)
+    assert "16·(mn ? 128 : 1)" in shown and "None" not in shown.partition("<main")[2]
+    assert "LBO 16·(mn ? 128 : 1)" in page(client, f"{BRANCH}SM90_64x128x16_F32F16F16_SS")
+
+
+def test_what_a_branch_decides_can_be_chosen() -> None:
+    made = bench(f"{BRANCH}SM90_64x128x16_F32F16F16_SS")
+    (one,) = (one for one in made.assumed if "?" in one.label)
+    assert one.missing and one.choices == ("128", "1")
+    chosen = bench(f"{BRANCH}SM90_64x128x16_F32F16F16_SS", {one.key: "128"})
+    assert [step.descriptor[-8:] for step in chosen.operands[0].steps] == ["00800040"]
+
+
+@pytest.mark.parametrize(
+    "text", ["(1,2) to (3,4)", "see (1,2):(3,4) and (5,6):(7,8)", "ratio 16:9", "at 12:30 the job"]
+)
+def test_prose_with_colons_is_no_layout(text: str) -> None:
+    assert not reader.read(text).found
