@@ -29,13 +29,14 @@ def attach() -> typer.Typer:
     from app.chain import verbs as chain
     from app.check import verbs as check
     from app.dump import verbs as dump
+    from app.idesc import verbs as idesc
     from app.kernel import verbs as kernel
     from app.memory import verbs as memory
     from app.read import verbs as read
     from app.runs import verbs as runs
     from app.tiles import verbs as tiles
 
-    for feature in (chain, banks, memory, dump, check, kernel, runs, read, tiles):
+    for feature in (chain, banks, memory, dump, check, kernel, runs, read, tiles, idesc):
         app.add_typer(feature.app)
     return app
 

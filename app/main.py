@@ -33,6 +33,8 @@ from app.dump import api as dump_api
 from app.dump import page as dump_page
 from app.guide import page as guide_page
 from app.home import page as home_page
+from app.idesc import api as idesc_api
+from app.idesc import page as idesc_page
 from app.instruction import api as instruction_api
 from app.instruction import page as instruction_page
 from app.kernel import api as kernel_api
@@ -73,8 +75,10 @@ APIS = (  # in the order of /docs
     catalogue_api, instruction_api, read_api, kernel_api, memory_api, dump_api, diagram_api, runs_api, steps_api,
     reuse_api,
     compare_api, metadata_api, chain_api, banks_api, tiles_api,
+    idesc_api,
 )  # fmt: skip
 PAGES = (
+    idesc_page,
     memory_page, dump_page, kernel_page, guide_page, runs_page, steps_page, reuse_page, compare_page, metadata_page,
     chain_page,
     banks_page, diagram_page, tiles_page,

@@ -12,7 +12,8 @@ class Field:
     """Bits `low` to `high` of a word; one count is `unit` of what the field measures.
 
     amount: the name of what it measures, with its unit (lbo_bytes); title, short, said: how headings, pictures and
-    sentences call it; columns: characters of its input. Names left out are the field's own.
+    sentences call it; columns: characters of its input; of: what a unit above 1 counts. Names left out are the field's
+    own.
     """
 
     name: str
@@ -25,6 +26,7 @@ class Field:
     short: str = ""
     said: str = ""
     columns: int = 3
+    of: str = "bytes"
 
     def __post_init__(self) -> None:
         for name in ("amount", "title", "short", "said"):
@@ -33,12 +35,12 @@ class Field:
     @property
     def in_bytes(self) -> bool:
         """Whether it holds bytes, so many at a time."""
-        return self.unit > 1
+        return self.unit > 1 and self.of == "bytes"
 
     @property
     def encoded_name(self) -> str:
         """The name of its bits as a number: lbo_encoded where a count is not one of what it measures."""
-        return f"{self.name}_encoded" if self.in_bytes else self.name
+        return f"{self.name}_encoded" if self.unit > 1 else self.name
 
     @property
     def label(self) -> str:

@@ -115,6 +115,18 @@ GETS = (
         "0x4000000000010100", "0x4000000800010100", "0x0000000800000100", "0x0000000800010100", "0x00000008000f0100",
         "0x8002002000010100",
     )),
+    # instruction descriptors and zero-column masks
+    *(get(f"instruction-descriptors/{quote(word, safe='')}", kind=kind) for word, kind in (
+        ("0x08400490", ""), ("0x08400490", "f17"), ("zzz", "f16"), ("0x0840049000000000", "f16"),
+        ("0x1ffffffff", "f16"),
+        ("0x08400490", "f16"), ("0x0840049f", "i8"), ("0x90400484", "mxf4nvf4"), ("0x68900480", "mxf4"),
+        ("0x04400490", "f16"), ("0x48400490", "f16"), ("0x08408480", "f8f6f4"), ("0x082e0480", "f8f6f4"),
+        ("0xb0400482", "mxf4"), ("0x08400496", "f16"), ("0x08410910", "tf32"), ("0x28400480", "mxf4nvf4"),
+        ("0x08400090", "f16"), ("0x060c00a0", "i8"),
+    )),
+    *(f"/idesc?kind=f16&m=128&n=64&{query}" for query in ("ws=1&cta_group=2", "cta_group=3", "b=bf16", "word=q")),
+    get("zero-column-masks/0x0003028000000000", m=16), get("zero-column-masks/0x0003028000000000", n=96),
+    get("zero-column-masks/0x3f03029000000000", m=32, n=64), get("zero-column-masks/x"),
     # reuse and comparison
     get("reuse", **{"from": F16, "to": SP}), get("reuse", **{"from": F16, "to": W16}),
     get("reuse", **{"from": F16, "to": QUADS}), get("reuse", **{"from": LDM, "to": F16}),
@@ -153,6 +165,20 @@ WORKBENCH = (
     " CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);"
 )
 POSTS: dict[str, tuple[Any, ...]] = {
+    "instruction-descriptors/encode": tuple(
+        put("instruction-descriptors/encode", **changes)
+        for changes in (
+            {"m": 96}, {"m": 512}, {"m": MISSING}, {"n": 12}, {"n": 264}, {"n": 248, "m": 256}, {"a": "e5m2"},
+            {"d": "f16"}, {"sparse": "maybe"}, {"saturate": True}, {"transpose_a": True, "kind": "mxf4", "a": "e2m1",
+            "b": "e2m1", "d": MISSING}, {"sfa_id": 1}, {"max_shift": 8, "n": 24}, {"m": 64, "cta_group": 2},
+            {"m": 64, "n": 72, "cta_group": 2}, {"cta_group": 2, "ws": 1}, {"kind": "f4"}, {"sparsity_selector": 4},
+            {"sparsity_selector": 1}, {"negate_b": True, "kind": "i8", "a": "s8", "b": "s8", "d": "s32"},
+            {"kind": "mxf4", "a": MISSING, "b": MISSING, "d": MISSING, "ws": 1},
+        )
+    ),
+    "zero-column-masks/encode": tuple(
+        put("zero-column-masks/encode", **changes) for changes in ({"skip_span": 256}, {"first_span_0": 2}, {"m": 16})
+    ),
     "read": tuple(
         {"text": text}
         for text in (

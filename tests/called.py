@@ -17,6 +17,7 @@ from layouts import (
     differences,
     find,
     formula,
+    idesc,
     linear,
     options,
     pieces,
@@ -170,6 +171,7 @@ def calls() -> list[Call]:
         out.append(
             (f"linear layout of CuTe {text}", lambda text=text: linear.from_cute(cute.parse(text), (16, 8)).bases)
         )
+    out.append(("a field that kind::f16 has not", lambda: idesc.kind("f16").part("sfa_id").name))
     out.append(("tiler Sw<3,4,3>", lambda: cutetext.read_tiler("Sw<3,4,3>")))
     out.append(("coordinate (4:1,_)", lambda: cutetext.read_coordinate("(4:1,_)")))
     for act, one, by in ALGEBRA:

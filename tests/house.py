@@ -19,13 +19,13 @@ ROOT = Path(__file__).parents[1]
 FLOORS = (
     "errors causes",
     "bits dtypes palette reading swizzle tuples",
-    "banks codec cute format npy precedence",
+    "banks codec cute format kind npy precedence",
     "algebra expression formula freeing linear pattern",
     "cutetext metadata role spelling syntax triton",
-    "instruction",
+    "instruction zeromask",
     "table pieces reuse view",
     "catalog descriptor qualifiers window",
-    "statements tiling",
+    "idesc statements tiling",
     "overview slices storage tma wmma",
     "chain differences repair tile_map",
     "case feeding plan worlds",
@@ -103,6 +103,7 @@ NAMED: dict[str, dict[str, str]] = {
     "guide": dict.fromkeys("cpp index markdown orders overviews reading reference slips words".split(), "facts")
     | {"examples": "forms", "render": "forms", "values": "forms"},
     "home": {},
+    "idesc": {},
     "instruction": {
         "head": "forms",
         "matrices": "forms",

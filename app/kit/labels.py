@@ -3,6 +3,8 @@ is called what it is.
 """
 
 from layouts.table.descriptors import WGMMA
+from layouts.table.kinds import KINDS
+from layouts.zeromask import FIELDS
 
 STORED = {
     "storage.swizzle": "Stored with swizzle", "storage.mn": "Tile M or N", "storage.k": "Tile K",
@@ -16,6 +18,8 @@ STORED = {
 }  # fmt: skip
 DRAWN = {"down": "Rows run along", "unit": "One cell is", "number": "Numbers", "show": "Show", "plain": "Memory"}
 SIDES = {"a": "A stored", "b": "B stored", "d": "D options"}  # options of a whole product
+IDESC = {part.name: part.field.title[0].upper() + part.field.title[1:] for kind in KINDS for part in kind.parts}
+ZERO_MASK = {f.name: f.name.replace("_", " ").capitalize() for f in FIELDS}
 STEPS = {"row": "element of D: row", "col": "column", "product": "product", "seed": "seed of random numbers", "c": "C"}
 LABELS = {
     "smem": {"element_bits": "Element bits", "major": "Major", "swizzle": "Swizzle", "mn": "Tile M or N", "k": "Tile K",
@@ -48,6 +52,8 @@ LABELS = {
     "steps": {**STEPS, "a": "A", "b": "B"},
     "steps_wgmma": {**STEPS, **SIDES, "data_a": "A", "data_b": "B"},
     "metadata": {"selector": "Selector", "words": "e of every lane, or one word for all (hex)"},
+    "idesc": {"word": "Word", "kind": "Kind", "form": "Form", "cta_group": "CTA group", "ws": ".ws", **IDESC},
+    "zero_mask": {"word": "Word", "m": "M", "n": "N", **ZERO_MASK},
     "reuse": {"from": "D of", "to": "A of"},
     "compare": {"left": "Left operand", "right": "Right operand"},
     "triton": {"text": "Layout, or a module", "shape": "Tensor", "element_bits": "Element bits", "colour": "Colour",

@@ -59,6 +59,14 @@ MENUS = (
         frozenset({"tiles", "layouts", "cute"}),
     ),
     Menu(
+        "Blackwell",
+        (
+            Entry("Instruction descriptor", "/idesc", "what the 32 bits of a tcgen05.mma say, and the word you want"),
+            Entry("Zero-column mask", "/zero-column-mask", "which columns of B tcgen05.mma.ws takes as zero"),
+        ),
+        frozenset({"idesc", "zero-column-mask"}),
+    ),
+    Menu(
         "Diagrams",
         (
             Entry("Make a figure", "/diagram", "SVG, PNG, PDF or TikZ of any operand"),

@@ -12,6 +12,7 @@ from app.kit.fact import Says
 from layouts import catalog
 from layouts.banks import ACCESSES, REACHES
 from layouts.swizzle import NAMES
+from layouts.table.kinds import KINDS
 from layouts.tiling import DEFAULT_ORDER, SWIZZLED_BY
 
 
@@ -46,6 +47,7 @@ if TYPE_CHECKING:  # the words are a table's: to a type checker they are text
     Verdict: TypeAlias = str
     AccessName: TypeAlias = str
     AccessPattern: TypeAlias = str
+    KindName: TypeAlias = str
     Word64: TypeAlias = str
     Word32: TypeAlias = str
 else:
@@ -61,6 +63,7 @@ else:
     Verdict = words("Verdict", ("match", "mismatch"), "Whether every element lies where it is wanted.")
     AccessName = words("AccessName", ACCESSES, "One warp-wide access to shared memory.")
     AccessPattern = words("AccessPattern", REACHES, "How the lanes of an access reach rows of shared memory.")
+    KindName = words("KindName", (kind.name for kind in KINDS), "A kind of tcgen05.mma: what its types have in common.")
     Word64 = hex_text(
         "Word64",
         "^0x[0-9a-f]{16}$",

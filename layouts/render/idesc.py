@@ -1,0 +1,114 @@
+"""Code for one instruction descriptor: a C++ constant, CUTLASS's call, and the PTX that takes it."""
+
+from __future__ import annotations
+
+from layouts.idesc import CALLED, Idesc, legal_forms
+from layouts.kind import Part
+from layouts.table.kinds import ALONE, WS
+
+CUTLASS = {
+    "f16": "cutlass::half_t", "bf16": "cutlass::bfloat16_t", "tf32": "cutlass::tfloat32_t", "f32": "float",
+    "s32": "int32_t", "u8": "uint8_t", "s8": "int8_t", "e4m3": "cutlass::float_e4m3_t", "e5m2": "cutlass::float_e5m2_t",
+    "e2m3": "cutlass::detail::float_e2m3_unpacksmem_t", "e3m2": "cutlass::detail::float_e3m2_unpacksmem_t",
+    "e2m1": "cutlass::detail::float_e2m1_unpacksmem_t", "ue8m0": "cutlass::float_ue8m0_t",
+    "ue4m3": "cutlass::float_ue4m3_t",
+}  # fmt: skip
+PACKED = "cutlass::float_e2m1_t"  # of the kinds whose elements lie two a byte in shared memory
+MEMBERS = {
+    "sparsity_selector": "sparse_id2_", "max_shift": "max_shift_", "sfa_id": "a_sf_id_", "sfb_id": "b_sf_id_",
+    "k": "k_size_",
+}  # fmt: skip
+
+
+def constant(given: Idesc) -> str:
+    """The word as its fields, one a line: `constexpr uint32_t idesc = …`; reserved bits are a line of their own."""
+    terms = [_term(part, given) for part in given.kind.parts if part.field.get(given.word)]
+    if given.reserved:
+        terms.append((f"{given.reserved:#x}u", "reserved bits"))
+    if not terms:
+        return "constexpr uint32_t idesc = 0;"
+    wide = max(len(code) for code, _ in terms)
+    lines = []
+    for n, (code, says) in enumerate(terms):
+        lead = "constexpr uint32_t idesc = " if n == 0 else " " * 25 + "| "
+        last = n == len(terms) - 1
+        lines.append(f"{lead}{code}{';' if last else ''}{' ' * (wide - len(code) + (1 if last else 2))}// {says}")
+    return "\n".join([*lines, f"static_assert(idesc == {given}u);"])
+
+
+def _term(part: Part, given: Idesc) -> tuple[str, str]:
+    code = part.field.get(given.word)
+    return f"{code}u << {part.field.low}", f"{part.field.title} {said(part, given)}"
+
+
+def said(part: Part, given: Idesc) -> str:
+    """What a field says, in words that need no table: `MN-major`, `bf16`, `128`."""
+    text = part.said(given.word)
+    return f"{text}-major" if text in ("K", "MN") else text
+
+
+def cutlass(given: Idesc) -> str:
+    """CUTLASS's constant of the same word; fields it sets at run time are assigned behind it. "" where a type has no
+    meaning in the kind.
+    """
+    row, types = given.kind, given.types
+    elements = [types["a"], types["b"], types["d"], *([given.said("scale_type")] if row.scaled else [])]
+    if any(text not in CUTLASS for text in elements):
+        return ""
+    names = [PACKED if text == "e2m1" and row.has("k") else CUTLASS[text] for text in elements]
+    majors = [f"cute::UMMA::Major::{given.said(f'transpose_{side}')}" for side in "ab"]
+    signs = [f"cute::UMMA::ScaleIn::{'Neg' if given.code(f'negate_{side}') else 'One'}" for side in "ab"]
+    more = [f"cute::UMMA::Saturate::{'True' if given.code('saturate') else 'False'}"] if not row.scaled else []
+    made = "make_instr_desc_block_scaled" if row.scaled else "make_instr_desc"
+    lines = [
+        f"auto idesc = cute::UMMA::{made}<",
+        f"    {', '.join(names)},",
+        f"    {given.m}, {given.n}, {', '.join(majors)},",
+        f"    {', '.join([*signs, *more, 'true' if given.sparse else 'false'])}>();",
+    ]
+    for name, member in MEMBERS.items():
+        if given.code(name):
+            lines.append(f"idesc.{member} = {given.code(name)};")
+    return "\n".join([*lines, f"assert(uint32_t(idesc) == {given}u);"])
+
+
+def opcode(given: Idesc, form: str = "") -> str:
+    """The PTX opcode that takes the word: in one form, or in the first in which it is legal."""
+    form = form or next(iter(legal_forms(given)), ALONE)
+    row = given.kind
+    words = ["tcgen05.mma", *(["ws"] if form == WS else []), *(["sp"] if given.sparse else [])]
+    group = CALLED[ALONE if form == WS else form].removeprefix(".")
+    scale = ["block_scale", scale_vector(given)] if row.scaled else []
+    return ".".join([*words, group, f"kind::{row.name}", *scale])
+
+
+def scale_vector(given: Idesc) -> str:
+    """The qualifier that says how many factors a row has: K = 96 is said by block size, the rest as scale_vec."""
+    fine = given.said("scale_type") == "ue4m3"
+    if given.said("k") == "96":
+        return "block16" if fine else "block32"
+    return "scale_vec::" + (list(given.kind.scaled)[-1] if fine else next(iter(given.kind.scaled)))
+
+
+def statement(given: Idesc, form: str = "") -> str:
+    """A C++ statement that issues the MMA, as inline PTX; one thread executes it."""
+    metadata = ["[%5]"] if given.sparse else []
+    first = 6 if given.sparse else 5
+    scales = [f"[%{first}]", f"[%{first + 1}]"] if given.kind.scaled else []
+    operands = ", ".join(["[%0]", "%1", "%2", *metadata, "%3", *scales, "p"])
+    inputs = ['"r"(d_tmem)', '"l"(a_desc)', '"l"(b_desc)', '"r"(idesc)', '"r"(accumulate)']
+    inputs += ['"r"(metadata_tmem)'] * given.sparse
+    inputs += ['"r"(scale_a_tmem)', '"r"(scale_b_tmem)'] if given.kind.scaled else []
+    return "\n".join(
+        (
+            "asm volatile(",
+            '    "{\\n.reg .pred p;\\nsetp.ne.b32 p, %4, 0;\\n"',
+            f'    "{opcode(given, form)} {operands};\\n}}\\n"',
+            f"    :: {', '.join(inputs)});",
+        )
+    )
+
+
+def code(given: Idesc) -> dict[str, str]:
+    """{"constant", "cutlass", "ptx"}; cutlass is "" where its types cannot say the word."""
+    return {"constant": constant(given), "cutlass": cutlass(given), "ptx": statement(given)}

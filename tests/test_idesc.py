@@ -1,0 +1,375 @@
+"""The instruction descriptor and the zero-column mask against PTX's tables, CUTLASS's own words, ptxas and a C++
+compiler.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from app.main import create_app
+from layouts import idesc, zeromask
+from layouts.bits import Field
+from layouts.errors import LayoutError
+from layouts.idesc import Idesc, encode, forms, legal_forms, problems, warnings
+from layouts.kind import FORMS, Kind, Part
+from layouts.render import idesc as code
+from layouts.table.kinds import KINDS
+from layouts.zeromask import ZeroMask
+from tests import cpp
+from tests.oracle import tcgen05 as oracle
+from tests.ptxas import assembler, nvrtc
+from tests.ptxas.assembler import Line
+
+GOLDEN = json.loads((Path(__file__).parent / "golden" / "tcgen05.json").read_text())
+SAMPLES = GOLDEN["instruction_descriptor"]["samples"]
+BF16 = Idesc(0x08400490, idesc.kind("f16"))
+
+
+@pytest.fixture(scope="module")
+def client() -> TestClient:
+    return TestClient(create_app())
+
+
+# the tables -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("row", KINDS, ids=lambda row: row.name)
+def test_the_fields_are_ptxs(row: Kind) -> None:
+    """Every bit, every code of every field, and which of them are reserved."""
+    known = oracle.FIELDS[row.name]
+    assert sum(high - low + 1 for low, high, _, _ in known) == 32
+    for low, high, name, codes in known:
+        if name == "reserved":
+            assert all(row.reserved_mask >> bit & 1 for bit in range(low, high + 1)), (row.name, low)
+            continue
+        part = row.part(name)
+        assert (part.field.low, part.field.high) == (low, high), (row.name, name)
+        for value in range(1 << (high - low + 1)):
+            word = value << low
+            if isinstance(codes, int):
+                assert part.said(word) == str(value << codes) and part.legal(word)
+            else:
+                assert part.legal(word) == (value in codes), (row.name, name, value)
+                assert part.said(word) == codes.get(value, f"reserved ({value})")
+    assert len(row.parts) == len([name for _, _, name, _ in known if name != "reserved"])
+
+
+@pytest.mark.parametrize("row", KINDS, ids=lambda row: row.name)
+def test_m_and_n_are_table_39(row: Kind) -> None:
+    """Every M and N that the fields can say, dense and sparse, in every form."""
+    m_field, n_field = row.part("m").field, row.part("n").field
+    base = encode(row, {"m": 256 if row.scaled else 128, "n": 64}).word
+    for sparse, m, n in product((0, 1), range(m_field.most + 1), range(n_field.most + 1)):
+        word = n_field.put(m_field.put(row.part("sparse").field.put(base, sparse), m), n)
+        said = forms(Idesc(word, row))
+        for form in FORMS:
+            ms, ns = oracle.shapes(row.name, form, bool(sparse))
+            legal = m * m_field.unit in ms and n * n_field.unit in ns
+            assert (not said[form]) == legal, (row.name, form, sparse, m, n)
+
+
+def test_as_many_products_as_the_tables_have() -> None:
+    """Kinds, densities, forms, M, N and types, mxf4nvf4 once a scale vector and scale type."""
+    count = 0
+    for row in KINDS:
+        types = [
+            (a, b, d)
+            for a, b in product(row.part("a").codes, row.part("b").codes)
+            for d in (row.part("d").codes if row.has("d") else ["f32"])
+            if not (need := row.needs.get(d, ())) or {a, b} <= set(need)
+            if row.name != "f16" or a == b
+        ]
+        vectors = 3 if row.name == "mxf4nvf4" else 1
+        count += sum(len(size.m) * len(size.n) for size in row.sizes.values()) * len(types) * vectors
+    assert count == 14902
+
+
+def test_the_tables_bite() -> None:
+    """A row with two fields exchanged, or a wrong code, is not PTX's."""
+    row = idesc.kind("f16")
+    moved = tuple(
+        Part(Field(part.name, 16, 16) if part.name == "transpose_a" else part.field, part.codes, part.chosen)
+        for part in row.parts
+    )
+    with pytest.raises(ValueError, match="overlap"):
+        Kind("f16", moved, 16, row.sizes, "", "")
+    with pytest.raises(ValueError, match="does not fit"):
+        Kind("x", (Part(Field("a", 0, 0), {"f16": 2}),), 16, {}, "", "")
+
+
+# CUTLASS's words ------------------------------------------------------------------------------------------------------
+
+
+def _wish(sample: dict[str, Any]) -> tuple[Kind, dict[str, Any]]:
+    """A sample of CUTLASS as kind and wish."""
+    four = sample["a"] == "mx_e2m1"
+    a, b = (sample[side].removeprefix("mx_") for side in "ab")
+    if sample["t"] == "scaled":
+        name = "mxf4nvf4" if four else "mxf8f6f4"
+    else:
+        name = {"f16": "f16", "tf32": "tf32", "s8": "i8"}.get(a, "f8f6f4")
+    row = idesc.kind(name)
+    same = {"ta": "transpose_a", "tb": "transpose_b", "na": "negate_a", "nb": "negate_b", "sat": "saturate"}
+    wish = {"a": a, "b": b, "m": sample["m"], "n": sample["n"], "sparse": sample["sp"]}
+    wish |= {ours: sample[theirs] for theirs, ours in same.items() if theirs in sample and row.has(ours)}
+    if row.scaled:
+        wish |= {"scale_type": sample["s"], "sfa_id": sample["ia"], "sfb_id": sample["ib"]}
+        wish |= {"k": "96" if sample["k"] else "64"} if four else {}
+    else:
+        wish["d"] = sample["d"]
+    return row, wish
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample["desc"])
+def test_cutlass_says_the_same_word(sample: dict[str, Any]) -> None:
+    row, wish = _wish(sample)
+    word = int(sample["desc"], 0)
+    read = Idesc(word, row)
+    assert (read.m, read.n, read.types["a"], read.types["b"]) == (wish["m"], wish["n"], wish["a"], wish["b"])
+    if row.name == "mxf4nvf4" and wish["sfa_id"] % 2:
+        with pytest.raises(LayoutError, match="The code 3 of scale A id is not in kind::mxf4nvf4: 0 or 2"):
+            encode(row, wish)
+        assert read.said("sfa_id") == "reserved (3)"
+    else:
+        assert encode(row, wish).word == word
+
+
+def test_the_words_of_the_sheet() -> None:
+    assert encode(idesc.kind("f16"), {"a": "bf16", "b": "bf16", "d": "f32", "m": 128, "n": 256}).word == 0x08400490
+    assert encode(idesc.kind("mxf8f6f4"), {"m": 128, "n": 128}).word == 0x08A00000
+    assert encode(idesc.kind("mxf4nvf4"), {"m": 256, "n": 256, "scale_type": "ue4m3"}).word == 0x10400480
+
+
+def _legal() -> list[tuple[Idesc, str]]:
+    """A word of every kind, density, form and K, with a form it is legal in."""
+    out = []
+    for row in KINDS:
+        for (form, sparse), size in row.sizes.items():
+            wish = {"m": size.m[-1], "n": size.n[-1], "sparse": int(sparse)}
+            out.append((encode(row, wish, form), form))
+            if row.has("k") and not sparse and form == "cta_group::2":
+                out.append((encode(row, {**wish, "k": 96}, form), form))
+    return out
+
+
+@pytest.mark.skipif(assembler.ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
+def test_ptxas_takes_every_opcode() -> None:
+    given = _legal()
+    assert len(given) == 36 + 2
+    lines = []
+    for made, form in given:
+        metadata, scales = ["[r3]"] * made.sparse, ["[r4]", "[r5]"] if made.kind.scaled else []
+        operands = ", ".join(["[r0]", "q0", "q1", *metadata, "r2", *scales, "p"])
+        lines.append(Line(code.opcode(made, form), operands))
+    deep = [n for n, (made, _) in enumerate(given) if made.k == 96]
+    good = assembler.accepted([line for n, line in enumerate(lines) if n not in deep], "sm_100a", "9.0")
+    group = [n for n in range(len(lines)) if n not in deep]
+    assert [lines[group[n]].ptx for n in range(len(group)) if n not in good] == []
+    one = [n for n, (made, form) in enumerate(given) if made.k == 96]
+    assert len(assembler.accepted([lines[n] for n in one], "sm_103a", "9.0")) == 2
+
+
+@pytest.mark.skipif(nvrtc.library() is None, reason="no NVRTC: make test installs it")
+def test_the_statements_compile() -> None:
+    head = (
+        'extern "C" __global__ void k(unsigned d_tmem, unsigned long long a_desc, unsigned long long b_desc,'
+        " unsigned accumulate, unsigned metadata_tmem, unsigned scale_a_tmem, unsigned scale_b_tmem) {\n"
+    )
+    body = "\n".join(f"{{ {code.constant(made)}\n{code.statement(made, form)} }}" for made, form in _legal()
+                     if form != "cta_group::2")  # fmt: skip
+    ptx, log = nvrtc.compile_ptx(f"typedef unsigned uint32_t;\n{head}{body}\n}}\n", "sm_100a")
+    assert not log and ptx.count("tcgen05.mma") == len([1 for _, form in _legal() if form != "cta_group::2"])
+
+
+CUTLASS = Path(assembler.sysconfig.get_paths()["purelib"]) / "cutlass_library" / "source" / "include"
+
+
+@pytest.mark.skipif(
+    cpp.compiler() is None or nvrtc.headers() is None or not CUTLASS.is_dir(), reason="no compiler, CUDA or CUTLASS"
+)
+def test_cutlass_compiles_to_the_same_word(tmp_path: Path) -> None:
+    """The code for CUTLASS, compiled with its headers: each assertion in it holds."""
+    made = [one for one, _ in _legal()]
+    extra = {"transpose_a": 1, "transpose_b": 1, "negate_b": 1}
+    made += [encode(idesc.kind("f16"), {"m": 128, "n": 64, **extra, "max_shift": 8})]
+    made += [
+        encode(idesc.kind("i8"), {"a": "s8", "m": 64, "n": 32, "saturate": 1, "sparse": 1, "sparsity_selector": 1})
+    ]
+    made += [encode(idesc.kind("f8f6f4"), {"a": a, "b": "e5m2", "m": 64, "n": 32}) for a in oracle._F8.values()]
+    made += [encode(idesc.kind("mxf8f6f4"), {"m": 128, "n": 32, "sfa_id": 3, "sfb_id": 1})]
+    body = "\n".join(f"{{ {code.cutlass(one)} }}" for one in made)
+    source = f"#include <cassert>\n#include <cute/arch/mma_sm100_desc.hpp>\nint main() {{\n{body}\n}}\n"
+    path = tmp_path / "words.cpp"
+    path.write_text(source)
+    cuda = nvrtc.headers()
+    assert cuda is not None
+    folders = [part for path in (CUTLASS, cuda, cuda / "cccl") for part in ("-isystem", str(path))]
+    command = [str(cpp.compiler()), "-std=c++17", "-w", "-O0", *folders]
+    done = subprocess.run([*command, str(path), "-o", str(tmp_path / "words")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[:3000]
+    assert subprocess.run([str(tmp_path / "words")]).returncode == 0
+
+
+# what is refused, and what is said ------------------------------------------------------------------------------------
+
+
+def _codes(word: int, kind: str) -> list[str]:
+    return [notice.code for notice in problems(Idesc(word, idesc.kind(kind)))]
+
+
+def test_what_is_illegal_has_a_name() -> None:
+    assert _codes(0x08400490 | 1 << 6, "f16") == ["reserved_bits"]
+    assert _codes(0x08400490 | 2 << 7, "f16") == ["reserved_code"]
+    assert _codes(0x08400480, "f16") == ["d_type"]
+    assert _codes(0x08400490 | 1, "f16") == ["selector_of_dense"]
+    assert _codes(0x08400490 | 1 << 3, "f16") == ["reserved_code"]
+    four = encode(idesc.kind("f8f6f4"), {"a": "e2m1", "m": 128, "n": 64}).word
+    assert _codes(four | 1 << 15, "f8f6f4") == ["bad_major"] and _codes(four | 1 << 16, "f8f6f4") == []
+    assert _codes(0x90400484, "mxf4nvf4") == ["k96_sparse"]
+    pair = forms(Idesc(0x04400490, idesc.kind("f16")))
+    assert [n.code for n in pair["cta_group::2"]] == ["bad_m"] and "M of the pair" in pair["cta_group::2"][0].message
+    eight = encode(idesc.kind("i8"), {"m": 128, "n": 32, "transpose_b": 1}, "cta_group::1")
+    assert legal_forms(eight) == ("cta_group::1", "cta_group::2")
+    assert legal_forms(Idesc(eight.word ^ (32 >> 3 ^ 24 >> 3) << 17, eight.kind)) == ()  # N 24
+    assert legal_forms(encode(idesc.kind("f16"), {"m": 64, "n": 64, "max_shift": 32})) == ("ws",)
+
+
+def test_what_is_open_says_so() -> None:
+    """A page that shows something open has the word in it."""
+    wishes: list[tuple[str, dict[str, object]]] = [
+        ("mxf4", {"m": 128, "n": 64, "k": 96}), ("mxf4", {"m": 256, "n": 64, "k": 96, "sfa_id": 1}),
+        ("f16", {"m": 128, "n": 64, "sparse": 1, "sparsity_selector": 2}),
+        ("f16", {"m": 128, "n": 64, "b": "bf16", "d": "f32"}),
+    ]  # fmt: skip
+    client = TestClient(create_app())
+    for kind, wish in wishes:
+        made = encode(idesc.kind(kind), wish)
+        assert any("open" in notice.message for notice in warnings(made)), wish
+        page = client.get(f"/idesc/{made}?kind={kind}").text
+        assert "open." in page and "documented" in page and "agrees with CUTLASS" in page and "verified" not in page
+
+
+@pytest.mark.parametrize(
+    ("wish", "field", "says"),
+    [
+        ({"m": 96, "n": 64}, "m", "M is 96. .cta_group::1: M 64 or 128, N 8 to 256 in steps of 8."),
+        ({"m": 128, "n": 12}, "n", "n is 12. Multiples of 8 up to 256."),
+        ({"m": 128, "n": 264}, "n", "N is 264."),
+        ({"n": 64}, "m", "m is missing. Give M."),
+        ({"m": 128, "n": 64, "a": "e5m2"}, "a", "a is 'e5m2'. Allowed: f16, bf16."),
+        ({"m": 128, "n": 64, "saturate": 1}, "saturate", "kind::f16 has no saturate. saturate: 0."),
+        ({"m": 128, "n": 64, "sparse": "maybe"}, "sparse", "sparse is 'maybe'. Allowed: 0, 1."),
+        ({"m": 128, "n": 64, "sfa_id": 1}, "sfa_id", "There is no key 'sfa_id'."),
+        ({"m": 128, "n": 64, "sparsity_selector": 4}, "sparsity_selector", "sparsity_selector is 4. From 0 to 3."),
+    ],
+)
+def test_a_wish_is_refused_by_its_field(wish: dict[str, object], field: str, says: str) -> None:
+    with pytest.raises(LayoutError) as refused:
+        encode(idesc.kind("f16"), wish)
+    assert refused.value.field == field and str(refused.value).startswith(says)
+
+
+def test_a_form_is_asked_for() -> None:
+    with pytest.raises(LayoutError, match=r"M is 64. .cta_group::2 .* It is legal with .cta_group::1 or .ws"):
+        encode(idesc.kind("f16"), {"m": 64, "n": 64}, idesc.form_of(2))
+    with pytest.raises(LayoutError, match="issued by one CTA"):
+        idesc.form_of(2, 1)
+    with pytest.raises(LayoutError, match=r"kind::mxf4 has no .ws: block scaling has no such form"):
+        encode(idesc.kind("mxf4"), {"m": 128, "n": 64}, "ws")
+    with pytest.raises(LayoutError, match=r"kind is 'f4'. Allowed: f16, tf32"):
+        idesc.kind("f4")
+    with pytest.raises(LayoutError, match="CUTLASS's idescE holds it in the upper half: 0x08400490"):
+        idesc.read("0x0840049000000000")
+    assert (
+        idesc.kind(".kind::F16").name == "f16"
+        and idesc.read("1u << 4 | 0x80") == 0x90
+        and idesc.read("138413200") == 0x08400490
+    )
+
+
+# the zero-column mask -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("start", "first", "skip", "use", "printed"), oracle.MASKS)
+def test_masks_are_ptxs_examples(start: int, first: int, skip: int, use: int, printed: str) -> None:
+    fields = {"start_count_2": start, "first_span_2": first, "skip_span": skip, "use_span": use}
+    mask = zeromask.encode({**fields, "non_zero_mask": 1})
+    assert "".join(map(str, mask.sub_mask(2, len(printed))))[::-1] == printed
+    assert sum(zeromask.encode(fields).bits(32, 64)) == 0
+
+
+def test_the_samples_of_masks_are_those() -> None:
+    kept = {(m["start_count"], m["first_span"], m["skip_span"], m["use_span"], m["mask_msb_first"])
+            for m in GOLDEN["zero_column_masks"]}  # fmt: skip
+    assert kept == set(oracle.MASKS)
+
+
+def test_sub_masks_stand_side_by_side() -> None:
+    mask = zeromask.encode({"non_zero_mask": 1, "skip_span": 1, "use_span": 2, "first_span_1": 1, "start_count_3": 1})
+    bits = mask.bits(32, 64)
+    assert bits == [bit for part in range(4) for bit in mask.sub_mask(part, 16)] and len(set(map(tuple, [bits[:16],
+        bits[16:32], bits[48:]]))) == 3  # fmt: skip
+    assert mask.columns(128, 64) == [n for n in range(64) if n % 5 >= 3]
+    assert ZeroMask(33 << 56).problems(128) == ["The shift is 33; with M = 128 it is at most 32."]
+    assert ZeroMask(17 << 56).problems(64) == [] and ZeroMask(17 << 56).problems(32)
+    assert ZeroMask(1 << 36).problems(64) == ["Reserved bits are set: 0x0000001000000000. They must be 0."]
+
+
+# server and command ---------------------------------------------------------------------------------------------------
+
+
+def test_the_api(client: TestClient) -> None:
+    made = client.post("/api/v1/instruction-descriptors/encode",
+                       json={"kind": "f16", "m": 128, "n": 256, "a": "bf16", "b": "bf16", "d": "f32",
+                             "transpose_b": True}).json()  # fmt: skip
+    assert made["word"] == "0x08410490" and made["legal"] and made["fields"][0]["name"] == "sparsity_selector"
+    again = client.get(f"/api/v1/instruction-descriptors/{made['word']}?kind=f16").json()
+    assert again == made and {"name": "transpose_b", "says": "MN-major"}.items() <= again["fields"][9].items()
+    assert client.get("/api/v1/instruction-descriptors/0x08400490").json()["error"]["field"] == "kind"
+    mask = client.get("/api/v1/zero-column-masks/0x0003028000000000?m=64&n=64").json()
+    assert mask["columns"] == [
+        4,
+        5,
+        6,
+        11,
+        12,
+        13,
+        18,
+        19,
+        20,
+        25,
+        26,
+        27,
+        36,
+        37,
+        38,
+        43,
+        44,
+        45,
+        50,
+        51,
+        52,
+        57,
+        58,
+        59,
+    ]
+
+
+def test_the_page_leads_from_wish_to_word(client: TestClient) -> None:
+    found = client.get("/idesc?kind=i8&m=64&n=32&a=s8&b=u8&d=s32", follow_redirects=False)
+    assert found.status_code == 303 and found.headers["location"] == "/idesc/0x040800a0?kind=i8"
+    page = client.get(found.headers["location"]).text
+    assert "s32 += s8 × u8, M 64 × N 32 × K 32" in page and "sm_103a has none" in page
+    refused = client.get("/idesc?kind=i8&m=64&n=40")
+    assert refused.status_code == 422 and "N: N is 40." in refused.text and 'value="40"' in refused.text
+    word = client.get("/idesc?word=138413200&kind=f8f6f4", follow_redirects=False)
+    assert word.headers["location"].startswith("/idesc/0x") and "kind=f8f6f4" in word.headers["location"]
+    mask = client.get("/zero-column-mask?m=32&n=64&non_zero_mask=1&skip_span=1&use_span=2", follow_redirects=False)
+    assert mask.headers["location"] == "/zero-column-mask/0x0002018000000000?m=32&n=64"
