@@ -8,6 +8,8 @@ from __future__ import annotations
 import io
 import json
 import re
+import shutil
+import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -194,56 +196,89 @@ def cost(device: Cuda, example: Example) -> dict[str, float]:
     return told
 
 
-def record(device: Cuda, to: Path) -> list[dict[str, Any]]:
-    """Every example, right and with every mistake, with fills and with real data; captures.zip and captures.json."""
+def record(device: Cuda, to: Path, example: Example, first: int) -> None:
+    """One example from the mistake `first` on, with fills and with real data: captures, and a line of JSON a mistake.
+    Stops at the first error: after one, a context runs nothing more.
+    """
+    for mistake in range(first, MISTAKES + 1):
+        row: dict[str, Any] = {"example": example.name, "mistake": mistake, "files": []}
+        try:
+            _recorded(device, to, row, example)
+        except Exception as error:
+            row["error"] = f"{type(error).__name__}: {error}"[:600]
+        with (to / "rows.txt").open("a") as file:
+            file.write(json.dumps(row) + "\n")
+        if "error" in row:
+            return
+    costs = {example.name: cost(device, example)}
+    (to / f"{example.name}.cost").write_text(json.dumps({"device": device.info(), "microseconds": costs}))
+
+
+def _recorded(device: Cuda, to: Path, row: dict[str, Any], example: Example) -> None:
+    mistake = row["mistake"]
+    kernel = compiled(device, example, mistake)
+    for data in (*(filled(example, n + 1) for n in range(fills.passes(example.element))), real(example)):
+        raw, d = launch(device, example, kernel, data)
+        kind = f"fill{data.part}" if data.part else "real"
+        name = f"{example.name}-{mistake}-{kind}.lscap"
+        if data.part or mistake in (0, 2):
+            (to / name).write_bytes(raw)
+            row["files"].append(name)
+        if not data.part:
+            row["d_right"] = bool(np.array_equal(d, product(example, data)))
+        told = form.read(raw)
+        row[kind] = {"records": len(told.records), "dropped": told.dropped, "bytes": len(raw)}
+        row["window"] = [told.records[0].window_first, len(told.records[0].window)]
+
+
+def together(to: Path) -> list[dict[str, Any]]:
+    """Every example in processes of their own, since an error ends a process's use of the device."""
+    parts = to / "parts"
+    parts.mkdir(parents=True, exist_ok=True)
+    file = parts / "rows.txt"
     rows: list[dict[str, Any]] = []
+    for example in EXAMPLES:
+        first = 0
+        while first <= MISTAKES:
+            before = len(rows)
+            subprocess.run(
+                [sys.executable, "-m", "app.gpu.captures", str(parts), example.name, str(first)], timeout=120
+            )
+            rows = [json.loads(line) for line in file.read_text().splitlines()] if file.is_file() else []
+            if len(rows) == before:
+                rows.append({"example": example.name, "mistake": first, "files": [], "error": "the process ended"})
+                file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+            first = rows[-1]["mistake"] + 1
+    for row in rows:
+        print(json.dumps(row))
+    told: dict[str, Any] = {"runs": rows, "microseconds": {}}
     with zipfile.ZipFile(to / "captures.zip", "w", zipfile.ZIP_LZMA) as archive:
+        for path in sorted(parts.glob("*.lscap")):
+            archive.write(path, path.name)
         for example in EXAMPLES:
-            for mistake in range(MISTAKES + 1):
-                row: dict[str, Any] = {"example": example.name, "mistake": mistake, "files": []}
-                rows.append(row)
-                try:
-                    kernel = compiled(device, example, mistake)
-                    for data in (
-                        *(filled(example, n + 1) for n in range(fills.passes(example.element))),
-                        real(example),
-                    ):
-                        raw, d = launch(device, example, kernel, data)
-                        kind = f"fill{data.part}" if data.part else "real"
-                        name = f"{example.name}-{mistake}-{kind}.lscap"
-                        if data.part or mistake in (0, 2):
-                            archive.writestr(name, raw)
-                            row["files"].append(name)
-                        if not data.part:
-                            row["d_right"] = bool(np.array_equal(d, product(example, data)))
-                        told = form.read(raw)
-                        row[kind] = {"records": len(told.records), "dropped": told.dropped, "bytes": len(raw)}
-                        row["window"] = [told.records[0].window_first, len(told.records[0].window)]
-                except Exception as error:  # the others still run
-                    row["error"] = f"{type(error).__name__}: {error}"[:600]
-                print(json.dumps(row), flush=True)
             data = real(example)
             for name, codes in (("a", data.a), ("b", data.b)):
                 stream = io.BytesIO()
                 np.save(stream, codes)
                 archive.writestr(f"{example.name}-{name}.npy", stream.getvalue())
-        try:
-            costs = {example.name: cost(device, example) for example in EXAMPLES}
-        except Exception as error:
-            costs = {"error": str(error)[:600]}  # type: ignore[dict-item]
-    whole = {"device": device.info(), "runs": rows, "microseconds": costs}
-    (to / "captures.json").write_text(json.dumps(whole, indent=1) + "\n")
-    print(json.dumps({"device": device.info(), "microseconds": costs}))
+    for path in sorted(parts.glob("*.cost")):
+        one = json.loads(path.read_text())
+        told["device"] = one["device"]
+        told["microseconds"] |= one["microseconds"]
+    (to / "captures.json").write_text(json.dumps(told, indent=1) + "\n")
+    print(json.dumps({name: told.get(name) for name in ("device", "microseconds")}))
+    shutil.rmtree(parts)
     return rows
 
 
 def main(arguments: Sequence[str]) -> int:
+    if len(arguments) == 3:
+        record(Cuda(), Path(arguments[0]), BY_NAME[arguments[1]], int(arguments[2]))
+        return 0
     if len(arguments) != 1:
         print("usage: python -m app.gpu.captures FOLDER", file=sys.stderr)
         return 2
-    to = Path(arguments[0])
-    to.mkdir(parents=True, exist_ok=True)
-    rows = record(Cuda(), to)
+    rows = together(Path(arguments[0]))
     wrong = [row for row in rows if "error" in row or row["d_right"] != (row["mistake"] == 0)]
     print(f"{len(rows) - len(wrong)} of {len(rows)} ran; D is right without a mistake and wrong with one.")
     return 1 if wrong else 0
