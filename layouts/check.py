@@ -155,6 +155,10 @@ def _operands(text: str, made: Bench, known: set[str]) -> tuple[list[Finding], l
                 )  # fmt: skip
                 open_.append(Open(f"{one.name.upper()} of {one.instruction} is not verified: {why}", at))
             continue
+        crossed = next((c.message for c in wrong.causes if c.code == "operands_exchanged"), "")
+        if crossed:
+            open_.append(Open(crossed, wrong.span))
+            continue
         doubt = _doubt(text, made, one, wrong)
         if doubt:
             open_.append(
@@ -173,7 +177,7 @@ def _mismatch(made: Bench, one: Operand, wrong: Step) -> Finding:
     turns = ", ".join(f"{name} = {value}" for name, value in wrong.loops.items())
     where = f"{one.name.upper()} of {one.instruction}" + (f" at {turns}" if turns else "")
     lost = wrong.total - wrong.matched
-    head = f"{where}: {lost:,} of {wrong.total:,} elements are read from the wrong place."
+    head = f"{where}: {lost:,} of {wrong.total:,} elements are read from the wrong place." if lost else f"{where}."
     moved = any(a.key.startswith("at.") for a in made.assumed)  # then a word would hold an address that was made up
     fix = str(cause.fix) if cause and cause.fix and not moved else ""
     return Finding(

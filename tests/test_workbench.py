@@ -259,3 +259,77 @@ def test_what_is_said_of_a_step_and_of_fields_holds() -> None:
     assert "SBO must be 1024 bytes; LBO is not read here" in swapped.detail
     tma = bench(with_(("(uint64_t)1 << 62", "(uint64_t)3 << 62")))
     assert "The field [63:62] holds 3" in tma.detail
+
+
+def test_a_stated_alignment_is_used_and_doubted() -> None:
+    """128 bytes are enough for what TMA stores, by the XOR of the address, and are said not to be for all else."""
+    said = {128: ("taken 128 bytes past", "repeats every 1024 bytes"), 1024: ("is declared 1024-byte aligned", ""),
+            64: ("64-byte aligned only", "TMA stores to multiples of 128 bytes")}  # fmt: skip
+    for form in ("alignas(%d)", "__align__(%d)", "__attribute__((aligned(%d)))"):
+        for amount, (why, notice) in said.items():
+            head = f"__shared__ {form % amount} half tileA[4096];\nauto sA = (uint32_t)__cvta_generic_to_shared(tileA);"
+            made = bench(with_(("for (int k", head + "\nfor (int k")))
+            (a, b) = made.operands
+            at = next(one for one in made.assumed if one.key == "at.tileA")
+            assert (
+                made.verdict == "match" and why in at.why and int(at.value, 0) % 1024 == (128 if amount == 128 else 0)
+            )
+            assert [notice in one for one in a.notices] == [True] * bool(notice) and not b.notices
+    struct = "constexpr int kAlign = 256;\nstruct S { alignas(kAlign) half A[4096]; };\n"
+    named = with_(("for (int k", struct + "for (int k"),
+                  ("make(sA +", "make((uint32_t)__cvta_generic_to_shared(s.A) +"))  # fmt: skip
+    assert any("A is declared 256-byte aligned" in one for one in bench(named).operands[0].notices)
+
+
+@pytest.mark.parametrize(("stride", "verdict", "doubt"), [
+    (8192, "match", False), (8192 + 64, "mismatch", False), (8192 + 16, "mismatch", False), (8192 + 512, "match", True),
+])  # fmt: skip
+def test_stages_begin_where_tma_may_store_and_the_swizzle_repeats(stride: int, verdict: str, doubt: bool) -> None:
+    stages = ("for (int k", "for (int s = 0; s < 3; ++s) for (int k")
+    text = with_(stages, ("make(sA +", f"make(sA + s * {stride} +"))
+    made = bench(text)
+    assert made.verdict == verdict and bool(made.operands[0].notices) == doubt and not made.operands[1].notices
+    if verdict == "mismatch":
+        wrong = made.operands[0].first_wrong
+        assert wrong and wrong.stage == 1 and wrong.causes[0].code == "tma_destination"
+        assert "reads a tile that begins where TMA cannot store it" in made.headline
+        (found,) = check(text).findings
+        assert found.code == "tma_destination" and "of 1,024 elements" not in found.message
+    aside = bench(with_(("make(sB + k", "make(smem + 8192 + 32 + k"), ("make(sA + k", "make(smem + k")))
+    assert [one.verdict for one in aside.operands] == ["match", "mismatch"]
+
+
+def test_exchanged_operands_are_followed_to_their_buffers() -> None:
+    """By the address, by the descriptor's variable where the address names none, in asm and in a call."""
+    call = ('  asm volatile("wgmma', '  wgmma(acc, db, da); // asm volatile("wgmma')
+    asm = ('"l"(da), "l"(db)', '"l"(db), "l"(da)')
+    smem = (("sA + k", "smem + k"), ("sB + k", "smem + 8192 + k"), ("da =", "desc_a ="), ("db =", "desc_b ="))
+    for text in (
+        with_(asm), with_(call), with_(*smem, ('"l"(da), "l"(db)', '"l"(desc_b), "l"(desc_a)')),
+        with_(("make(sA + k", "make(sB + k")),
+    ):  # fmt: skip
+        made = bench(text)
+        wrong = made.operands[0].first_wrong
+        assert made.verdict == "mismatch" and "reads the other operand’s buffer" in made.headline
+        assert wrong and wrong.causes[0].code == "operands_exchanged" and not check(text).findings and check(text).open
+    for text in (BOTH, with_(*smem, ('"l"(da), "l"(db)', '"l"(desc_a), "l"(desc_b)'))):
+        assert bench(text).verdict == "match"
+
+
+def test_a_transposed_product_is_no_mistake() -> None:
+    """Boxes that fit only the exchanged operands say that the exchange is meant."""
+    box = "&map_a, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, A, dims, strides, box"
+    swapped = with_(("m64n64k16", "m64n128k16"), ('"l"(da), "l"(db)', '"l"(db), "l"(da)'),
+                    (box, box.removesuffix("box") + "(uint32_t[]){64, 128}"))  # fmt: skip
+    made = bench(swapped)
+    assert made.verdict == "match" and all("transposed product" in one.notices[0] for one in made.operands)
+
+
+def test_a_box_shorter_than_the_operand_is_said_to_be() -> None:
+    made = bench(with_(("m64n64k16", "m64n128k16")))
+    (boxes,) = [one for one in made.assumed if one.key == "boxes.b"]
+    assert made.verdict == "match" and boxes.value == "2" and boxes.said in made.detail
+    assert "the box has 64 of N and one instruction takes 128" in boxes.why
+    alone = bench(with_(("m64n64k16", "m64n128k16")), {"boxes.b": "1"})
+    assert alone.verdict == "unknown" and any("where the rest lies" in one for one in alone.missing)
+    assert not any(one.key.startswith("boxes.") for one in bench(BOTH).assumed)

@@ -21,7 +21,20 @@ from layouts.workbench import Bench, Operand, Piece, Step
 from layouts.workbench.said import holds
 
 LONGEST_ADDRESS = 7 << 10  # characters of a query that an address surely holds
-KEYS = ("at.", "size.", "box.", "swizzle.", "inner.", "panel.", "base.", "major.", "storage.", "operand", "instruction")
+KEYS = (
+    "at.",
+    "size.",
+    "boxes.",
+    "box.",
+    "swizzle.",
+    "inner.",
+    "panel.",
+    "base.",
+    "major.",
+    "storage.",
+    "operand",
+    "instruction",
+)
 TAGS = {"tensor_map": "map", "descriptor": "desc", "instruction": "mma", "layout": "layout"}
 
 
@@ -121,7 +134,7 @@ def _operand(own: Operand) -> BenchOperand:
     return BenchOperand(
         name=name, instruction=own.instruction, major=major, why=own.why, storage=own.stored,
         storage_why=own.stored_why, verdict=verdict, k_steps=own.k_steps, stages=own.stages, fits=own.fits,
-        missing=own.missing, steps=tuple(_step(own, step) for step in own.steps),
+        missing=own.missing, notices=own.notices, steps=tuple(_step(own, step) for step in own.steps),
     )  # fmt: skip
 
 

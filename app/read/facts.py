@@ -112,6 +112,7 @@ class BenchOperand:
     stages: int
     fits: Annotated[tuple[str, ...], Says("Without a storage: standard tiles that the first step reads.")]
     missing: tuple[str, ...]
+    notices: Annotated[tuple[str, ...], Says("What is doubtful though it is read right: where the tile begins.")]
     steps: tuple[BenchStep, ...]
 
 

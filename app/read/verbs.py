@@ -72,6 +72,8 @@ def _print_bench(told: BenchFacts) -> None:
         print(f"\n{own.name.upper()} of {own.instruction}, {own.major}-major: {own.why}")
         if own.storage_why:
             print(f"  stored as {own.storage_why}")
+        for said in own.notices:
+            print(f"  ! {said}")
         for s in own.steps:
             place = f"{own.name.upper()}[{s.slice.mn}…{s.slice.mn + s.slice.rows - 1},"
             place += f" {s.slice.k}…{s.slice.k + s.slice.depth - 1}]"

@@ -48,7 +48,9 @@ class Assumed:
 
     @property
     def said(self) -> str:
-        """What a verdict rests on, where it is an element's size; "" for the others."""
+        """What a verdict rests on, where it is an element's size or boxes that follow one another; "" for others."""
+        if self.key.startswith("boxes.") and self.why != "as given":
+            return f"{self.label} are taken to lie as one tile: {self.why}."
         if not self.key.startswith("size.") or not self.value or self.why == "as given":
             return ""
         size = f"{self.value} byte{'' if self.value == '1' else 's'}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from layouts import tma
 from layouts.case import Diagnosis
 from layouts.descriptor import Descriptor, View, reads
 from layouts.errors import LayoutError
@@ -17,6 +18,7 @@ from layouts.reader.code.word import Linear
 from layouts.repair import expected_reads
 from layouts.storage import Storage, storage
 from layouts.verify import verify
+from layouts.workbench import placed
 from layouts.workbench.found import Assumed, Step
 from layouts.workbench.order import Place
 from layouts.workbench.stores import Tile
@@ -72,9 +74,11 @@ def bases(found: Sequence[Turn], symbols: Mapping[str, int], apart: bool) -> dic
 
 def steps(
     found: Sequence[Turn], seen: View, tile: Tile | None, symbols: Mapping[str, int], base: int | None, first_k: int,
-    pitfalls: Sequence[Pitfall],
+    pitfalls: Sequence[Pitfall], by_tma: bool = False,
 ) -> list[Step]:  # fmt: skip
-    """Every turn as a step; without a tile none has a verdict. base: the tile's first byte, where one was given."""
+    """Every turn as a step; without a tile none has a verdict. base: the tile's first byte, where one was given;
+    by_tma: a tensor map stores it, so it begins where TMA may write.
+    """
     apart = tile is not None and tile.mn is not None and tile.mn < extents(found, seen)[0]
     begins = bases(found, symbols, apart)
     out: list[Step] = []
@@ -91,11 +95,25 @@ def steps(
             own = own if base is None else base + own - begins.get((found[0].place.stage, 0), own)
             stored = tile.at(max(own, 0), seen)
         step = replace(_step(turn, Descriptor(word), seen, stored, mn, k), base=stored.base if stored else None)
-        if step.verdict == "mismatch" and not told and stored is not None:
+        if by_tma and stored is not None and stored.base % tma.ALIGNED:
+            step = replace(step, verdict="mismatch", causes=() if told else (_nowhere(turn, stored.base),))
+            told = True
+        elif step.verdict == "mismatch" and not told and stored is not None:
             told = True
             step = replace(step, causes=causes(Descriptor(word), seen, stored, mn, k, turn.use.computed, pitfalls))
         out.append(step)
     return out
+
+
+def _nowhere(turn: Turn, base: int) -> Diagnosis:
+    """A tile that begins where TMA writes no box (CUDA driver API 13.0: the shared-memory address)."""
+    where = f"The tile of stage {turn.place.stage}" if turn.place.stage else "The tile"
+    says = (
+        f"{where} begins at {base:#x}, {base % tma.ALIGNED} bytes past a multiple of {tma.ALIGNED}. TMA stores a box"
+        f" only at a multiple of {tma.ALIGNED} bytes, and a swizzle of 128B repeats every {placed.LINE}: begin every"
+        " stage at a multiple of that."
+    )
+    return Diagnosis("tma_destination", says)
 
 
 def _step(turn: Turn, word: Descriptor, seen: View, stored: Storage | None, mn: int, k: int) -> Step:
@@ -138,11 +156,14 @@ def fitting(turn: Turn, seen: View, symbols: Mapping[str, int]) -> tuple[str, ..
         return ()
 
 
-def symbols_of(found: Sequence[Turn], given: Mapping[str, str], known: dict[str, int], seen: View) -> list[Assumed]:
+def symbols_of(
+    found: Sequence[Turn], given: Mapping[str, str], known: dict[str, int], seen: View, aligned: Mapping[str, int]
+) -> list[Assumed]:
     """Values for the symbols of the turns' descriptors, put into `known`; what was taken for them, or is missing.
 
-    A symbol that every turn's start has in the same way only moves the whole tile: an address is taken 1024-aligned,
-    another one as 0. One that a field or the distance of two turns depends on has to be given.
+    A symbol that every turn's start has in the same way only moves the whole tile: an address is taken where its
+    declaration lets it be (`aligned`), 1024-aligned without one, another symbol as 0. One that a field or the distance
+    of two turns depends on has to be given.
     """
     from layouts.reading import number
 
@@ -167,8 +188,9 @@ def symbols_of(found: Sequence[Turn], given: Mapping[str, str], known: dict[str,
             continue
         elif name in alike and not elsewhere:
             at = 0x400 + 0x8000 * sum(v >= 0x400 for v in known.values()) if name == address_name else 0
-            known[name] = at if at < 0x38000 else 0x400
-            why = "a free address, taken 1024-byte aligned" if name == address_name else "moves the whole tile only"
+            known[name], why = at if at < 0x38000 else 0x400, "moves the whole tile only"
+            if name == address_name:
+                known[name], why = placed.begin(name, known[name], aligned)
             out.append(Assumed(key, name, hex(known[name]) if name == address_name else "0", why))
         elif _INSTRUCTION_K.search(name):
             known[name] = seen.k

@@ -52,8 +52,12 @@ class Tile:
         return storage({**self.spec, "base": base}, seen.bits, seen.major)
 
 
-def pair(stores: list[Store], operands: list[str], given: Mapping[str, str]) -> dict[str, tuple[Store | None, str]]:
-    """Operand → (its store, why). Names decide; without them the order in which a text has them, A before B."""
+def pair(
+    stores: list[Store], operands: list[str], given: Mapping[str, str], buffers: Mapping[str, str] | None = None
+) -> dict[str, tuple[Store | None, str]]:
+    """Operand → (its store, why). Names decide; without them the order in which a text has them, A before B. buffers:
+    operand → the one whose buffer it is given, where that is another.
+    """
     out: dict[str, tuple[Store | None, str]] = {}
     free = []
     for name in operands:
@@ -62,9 +66,10 @@ def pair(stores: list[Store], operands: list[str], given: Mapping[str, str]) -> 
             found = next((s for s in stores if str(s.piece) == chosen), None)
             out[name] = (found, "chosen")
             continue
-        own = [s for s in stores if s.operand == name]
+        of = (buffers or {}).get(name, name)
+        own = [s for s in stores if s.operand == of]
         if own:
-            out[name] = (own[0], f"it is named {_called(own[0], name)}")
+            out[name] = (own[0], f"it is named {_called(own[0], of)}")
         else:
             free.append(name)
     rest = [s for s in stores if s.operand is None and not any(s is one for one, _ in out.values())]
@@ -139,7 +144,7 @@ def _of_map(
 def _panels(
     store: Store, one: TensorMap, sizes: list[int], swizzle: str, operand: str, seen: View, rows: int, depth: int,
     given: Mapping[str, str],
-) -> Tile:  # fmt: skip
+) -> Tile | tuple[Assumed, ...]:  # fmt: skip
     """Boxes one after the other: along the lines first, then along the inner dimension."""
     assumed: list[Assumed] = []
     inner = inner_of(one, operand)
@@ -160,6 +165,18 @@ def _panels(
     pitch = pitch_bytes(width, swizzle)
     lines = int(base["inner_stride"]) // pitch if cut else prod(sizes[1:])
     along, across = (depth, rows) if inner == "K" else (rows, depth)
+    key = f"boxes.{operand}"
+    reached = seen.rows if inner == "K" else across
+    boxes = -(-reached // lines) if lines and not cut else 1
+    if boxes > 1:
+        side = ("M" if operand == "a" else "N") if inner == "K" else "K"
+        whose = "one instruction takes" if inner == "K" or seen.k > lines else "the steps take"
+        why = f"the box has {lines} of {side} and {whose} {reached}: {boxes} boxes, one after the other"
+        label = f"Boxes of {operand.upper()}’s tensor map along {side}"
+        if given.get(key, str(boxes)) != str(boxes):
+            why = f"the box has {lines} of {side} and {whose} {reached}: the text does not say where the rest lies"
+            return (Assumed(key, label, "", why, (str(boxes), "1")),)
+        assumed.append(Assumed(key, label, str(boxes), why, (str(boxes), "1")))
     total = lines if cut else -(-across // lines) * lines
     count = -(-along * seen.bits // 8 // width) if width else 1
     stride = pitch * total

@@ -155,7 +155,9 @@ def of_calls(made: Iterable[Made], known: Mapping[tuple[int, Any], Found], told:
         registers = mention is not None and mention.registers is True
         named = [letter(*names(value)) for value in words]
         letters: list[str | None] = list(named)
-        if len(words) == 2 and None in letters:
+        if named == ["b", "a"]:  # every such function takes A's first: these two are exchanged
+            letters = ["a", "b"]
+        elif len(words) == 2 and None in letters:
             letters = ["a", "b"] if letters[1] != "a" and letters[0] != "b" else ["b", "a"]
         elif len(words) == 1 and letters[0] is None:
             letters = ["b"] if registers else ["a"]
@@ -167,7 +169,7 @@ def of_calls(made: Iterable[Made], known: Mapping[tuple[int, Any], Found], told:
                 given[name] = Given(value, written.span, written.name)
                 place = ("first", "second")[n] if n < 2 else f"{n + 1}th"
                 why[name] = (
-                    f"its address comes from {names(value)[0]}" if named[n]
+                    f"its address comes from {names(value)[0]}" if named[n] == name
                     else "A is in registers" if registers
                     else f"it is the {place} descriptor that {one.term.head} is given"
                 )  # fmt: skip

@@ -14,7 +14,7 @@ from layouts.instruction import Instruction
 from layouts.reader.code import builders, tensor_maps
 from layouts.reader.code.builders import Builder
 from layouts.reader.code.evaluate import Evaluation, evaluate
-from layouts.workbench import judge, pieces, said, scan, sizes, uses
+from layouts.workbench import exchanged, judge, pieces, placed, said, scan, sizes, uses
 from layouts.workbench.found import Assumed, Bench, Operand, Piece
 from layouts.workbench.order import places
 from layouts.workbench.stores import Store, Tile, pair, tile
@@ -52,6 +52,7 @@ class _Making:
         self.symbols: dict[str, int] = {}
         self.code: Evaluation | None = evaluate(text)
         self.mentions = tuple(scan.mentions(text))
+        self.aligned = placed.declared(text)
         self.sizes: list[Assumed] = []
         if self.code:
             taken = sizes.taken(self.code, self._reads(), self.given)
@@ -176,12 +177,16 @@ class _Making:
         group = self._named(group)
         where = places(group, endless)
         names = [name for name in "ab" if any(name in use.given for use in group)]
-        chosen = pair(self.stores, names, self.given)
+        rows = {name: view(instruction, name, "K").rows for name in names}
+        crossed = exchanged.followed(group, self.stores, rows, self.code, self.text)
+        chosen = pair(self.stores, names, self.given, {name: one.of for name, one in crossed.items()})
         out = []
         for name in names:
             found = judge.turns(group, where, name)
             try:
                 one = self._operand(instruction, name, found, *chosen[name])
+                if name in crossed:
+                    one = self._crossed(one, crossed[name], judge.turns(group, where, crossed[name].of))
             except LayoutError as error:
                 if error.field in self.given:
                     raise
@@ -189,6 +194,14 @@ class _Making:
                 continue
             out.append(one)
         return out
+
+    def _crossed(self, one: Operand, other: exchanged.Followed, own: list[judge.Turn]) -> Operand:
+        """An operand that is given the other one's buffer. own: the turns of the operand it is named for."""
+        if other.deliberate:
+            return replace(one, notices=(*one.notices, exchanged.note(one.name, other)))
+        mine = [n for turn in own for n in uses.names(turn.given.value) if uses.letter(n) == one.name]
+        at = self.symbols.get(mine[0]) if mine else None
+        return replace(one, steps=tuple(exchanged.wrong(one.name, other, one.steps, at)))
 
     def _named(self, group: list[Use]) -> list[Use]:
         """The uses with the operand that was given, where the text does not say which it is."""
@@ -231,7 +244,7 @@ class _Making:
         for one in self.sizes:
             if one.key.removeprefix("size.") in own or not one.label.startswith("Bytes that"):
                 self._assume(one)
-        for one in judge.symbols_of(found, self.given, self.symbols, seen):
+        for one in judge.symbols_of(found, self.given, self.symbols, seen, self.aligned):
             self._assume(one)
             if one.missing:
                 missing.append(f"The descriptor of {name.upper()} depends on {one.label}: give its value.")
@@ -250,7 +263,8 @@ class _Making:
             missing.append(f"The text does not say how {name.upper()} is stored: paste its tensor map or its layout.")
         base, first_k = self._begin(found, name, seen, stored)
         pitfalls = self.code.warnings if self.code else ()
-        steps = judge.steps(found, seen, stored, self.symbols, base, first_k, pitfalls)
+        by_tma = store is not None and store.map is not None
+        steps = judge.steps(found, seen, stored, self.symbols, base, first_k, pitfalls, by_tma)
         if store is not None and stored is not None and any(step.verdict == "mismatch" for step in steps):
             turned = self._turned(instruction, name, found, store, seen)
             if turned is not None:
@@ -259,7 +273,7 @@ class _Making:
                 for one in turned.assumed:
                     why = f"then every step is right but for imm-trans-{name}"
                     self._assume(replace(one, why=why) if one.key.startswith("inner.") else one)
-                steps = judge.steps(found, seen, stored, self.symbols, base, first_k, pitfalls)
+                steps = judge.steps(found, seen, stored, self.symbols, base, first_k, pitfalls, by_tma)
         if stored is not None and any(step.verdict == "unknown" for step in steps):
             lies = stored.at(0, seen)
             side = "m" if name == "a" else "n"
@@ -269,13 +283,15 @@ class _Making:
             )
         fits = judge.fitting(found[0], seen, self.symbols) if stored is None else ()
         first = found[0]
+        stages = 1 + max(t.place.stage for t in found)
+        notices = placed.notices(name, steps, seen, stored, sorted(own), self.aligned, stages > 1, by_tma)
         return Operand(
             name, instruction.ptx, seen.major, first.use.why[name], self._piece_of(found),
             store.piece if store else None,
             None if stored is None else {**stored.spec, "base": self._base_of(found, base)},
             f"{stored.why} ({why})" if stored is not None and why else stored.why if stored else "",
-            tuple(steps), fits, tuple(dict.fromkeys(missing)), (), depth // seen.k,
-            1 + max(t.place.stage for t in found), min(len(found), judge.MOST_STEPS) - len(steps),
+            tuple(steps), fits, tuple(dict.fromkeys(missing)), notices, depth // seen.k,
+            stages, min(len(found), judge.MOST_STEPS) - len(steps),
         )  # fmt: skip
 
     def _turned(

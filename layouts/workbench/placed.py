@@ -1,0 +1,106 @@
+"""Where buffers begin: the alignments that a text states, and begins that TMA or the swizzle's pattern do not allow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from layouts import tma
+from layouts.descriptor import View
+from layouts.workbench.found import Step
+from layouts.workbench.stores import Tile
+
+LINE = 1024  # bytes after which the widest swizzle repeats
+_STATED = re.compile(
+    r"(?:alignas|__align__|__attribute__\s*\(\(\s*(?:__)?aligned(?:__)?)\s*\(\s*(?P<amount>\d{1,6}|[A-Za-z_]\w*)\s*\)"
+)
+_DECLARED = re.compile(r"([A-Za-z_]\w*)\s*(?:\[|;|,|$)")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+def declared(text: str) -> dict[str, int]:
+    """Name → the alignment in bytes that its declaration states, the least where a text has several of a name.
+
+    >>> declared("__shared__ alignas(128) half sA[64 * 64]; extern __shared__ __align__(1024) uint8_t smem[];")
+    {'sA': 128, 'smem': 1024}
+    """
+    out: dict[str, int] = {}
+    for match in _STATED.finditer(text):
+        amount = _amount(text, match["amount"])
+        if not amount or amount & (amount - 1):
+            continue
+        begin = max(text.rfind(mark, 0, match.start()) for mark in ";{}")
+        end = min((at for mark in ";{=" if (at := text.find(mark, match.end())) >= 0), default=len(text))
+        said = text[begin + 1 : match.start()] + " " * (match.end() - match.start()) + text[match.end() : end]
+        for name in _names(re.sub(r"//[^\n]*|/\*.*?\*/", " ", said, flags=re.S)[:2000] + ";"):
+            out[name] = min(amount, out.get(name, amount))
+    return out
+
+
+def _names(said: str) -> list[str]:
+    """The arrays and variables that a declaration without its alignment declares."""
+    arrays = re.findall(r"([A-Za-z_]\w*)\s*\[", said)
+    last = _DECLARED.findall(said)
+    return arrays or last[-1:]
+
+
+def _amount(text: str, said: str) -> int:
+    if said.isdecimal():
+        return int(said)
+    found = re.search(rf"\b{said}\b\s*(?:=\s*)?(\d{{1,6}})\b", text)
+    return int(found[1]) if found else 0
+
+
+def stated(name: str, known: Mapping[str, int]) -> tuple[str, int] | None:
+    """(declared name, its alignment) of an address that evaluation calls `name`: smem, s.A, storage.smem_A.begin()."""
+    own = [word for word in _WORD.findall(name) if word in known]
+    return (own[-1], known[own[-1]]) if own else None
+
+
+def begin(name: str, at: int, known: Mapping[str, int]) -> tuple[int, str]:
+    """(where an address is taken to be, why): a multiple of 1024 bytes, or just what its declaration promises."""
+    own = stated(name, known)
+    if own is None:
+        return at, "a free address, taken 1024-byte aligned"
+    if own[1] >= LINE:
+        return at, f"{own[0]} is declared {own[1]}-byte aligned"
+    if own[1] < tma.ALIGNED:
+        return at, f"{own[0]} is declared {own[1]}-byte aligned only; taken 1024-byte aligned"
+    return at + own[1], f"{own[0]} is declared {own[1]}-byte aligned: taken {own[1]} bytes past a multiple of {LINE}"
+
+
+def notices(
+    operand: str, steps: Sequence[Step], seen: View, stored: Tile | None, names: Sequence[str],
+    known: Mapping[str, int], several: bool, by_tma: bool,
+) -> tuple[str, ...]:  # fmt: skip
+    """What is doubtful in where an operand's tiles begin, though every byte may be read right. names: of its address;
+    several: whether it has several stages; by_tma: whether a tensor map stores it.
+    """
+    if stored is None or not steps:
+        return ()
+    out: list[str] = []
+    low = next((own for name in names if (own := stated(name, known)) and own[1] < tma.ALIGNED), None)
+    if low and by_tma:
+        out.append(
+            f"{low[0]} is declared {low[1]}-byte aligned. TMA stores to multiples of {tma.ALIGNED} bytes: declare"
+            f" alignas({LINE})."
+        )
+    mode = stored.at(0, seen).mode
+    pattern = mode.pattern_bytes
+    if mode.chunks == 1 or any(step.base is None for step in steps):
+        return tuple(out)
+    off = next((step for step in steps if step.base is not None and step.base % pattern), None)
+    if off is None or off.base is None or off.base % tma.ALIGNED:
+        return tuple(out)
+    own = next((found for name in names if (found := stated(name, known)) and found[1] < pattern), None)
+    where = f"Stage {off.stage} of {operand.upper()}" if several and off.stage else f"{operand.upper()}’s tile"
+    begins = (
+        f"{own[0]} is declared {own[1]}-byte aligned" if own and not off.stage
+        else f"{where} begins {off.base % pattern} bytes past a multiple of {pattern}"
+    )  # fmt: skip
+    out.append(
+        f"{begins}; the {mode.name} swizzle repeats every {pattern} bytes. TMA and wgmma take the XOR from the address,"
+        " so what TMA stores is read right there, too; what threads store by the offset in the tile is not. Align"
+        f" every tile to {pattern} bytes, or give the base offset."
+    )
+    return tuple(out)
