@@ -29,8 +29,8 @@ SCALED = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
 WMMA = "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"
 MISMATCH = (
-    f"/descriptor/wgmma/0x4000004004000101?instruction={WGMMA}&operand=a&major=K&storage.kind=canonical"
-    "&storage.swizzle=128B&storage.mn=64&storage.k=64&storage.base=4096"
+    f"/descriptor/wgmma/0x4000004004000101?instruction={WGMMA}&operand=a&major=K&s_kind=canonical"
+    "&s_swizzle=128B&s_mn=64&s_k=64&s_base=4096"
 )
 WORKBENCH, RIGHT = (next(c.text for c in CASES if c.title == title) for title in (
     "the tensor map, the builder and the call of one kernel", "a printout with a CuTe layout",
