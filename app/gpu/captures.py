@@ -1,19 +1,18 @@
 """Part "captures": the examples with lanescope.cuh executed, right and with every planted mistake; what they recorded.
 
-`python -m app.gpu.captures FOLDER` writes the captures, captures.zip, and a table of what ran, captures.json.
+`python -m app.gpu.captures FOLDER` writes the captures, captures.tar.xz, and a table of what ran, captures.json.
 """
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import shutil
 import subprocess
 import sys
-import zipfile
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import tarfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +35,8 @@ TIMED = 200  # launches that a cost is measured on
 @dataclass(frozen=True)
 class Example:
     """One program of examples/: what its kernel takes. a, b: the shape in global memory; b_first: which index B's rows
-    are; boxes: (inner, outer) of the tensor maps, of A and of B, where there are any.
+    are; boxes: (inner, outer) of the tensor maps, of A and of B, where there are any. shared: bytes of dynamic shared
+    memory; far: as many for the mistakes that read past it.
     """
 
     name: str
@@ -48,6 +48,7 @@ class Example:
     box_b: tuple[int, int] = (0, 0)
     threads: int = 128
     shared: int = 0
+    far: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def n(self) -> int:
@@ -57,6 +58,10 @@ class Example:
     def outputs(self) -> int:
         return self.a[0] * self.n
 
+    def bytes(self, mistake: int) -> int:
+        """Dynamic shared memory of a launch."""
+        return self.far.get(mistake, self.shared)
+
     def text(self) -> str:
         """The program in one piece: its includes put in, each line under its own file and number."""
         return "".join(_lines(f"{self.name}.cu"))
@@ -65,7 +70,8 @@ class Example:
 EXAMPLES = (
     Example("wgmma_tma_k_major", "bf16", (64, 128), (128, 128), box_a=(64, 64), box_b=(64, 128),
             shared=2 * 8192 + 2 * 16384 + 16),
-    Example("wgmma_mn_major_b", "bf16", (64, 64), (64, 128), "k", (64, 64), (64, 64), shared=8192 + 16384 + 16),
+    Example("wgmma_mn_major_b", "bf16", (64, 64), (64, 128), "k", (64, 64), (64, 64), shared=8192 + 16384 + 16,
+            far={3: 72 << 10, 4: 72 << 10}),
     Example("wgmma_core_matrices", "f16", (64, 64), (64, 64), shared=2 * 8192),
     Example("ldmatrix_padded", "f16", (16, 64), (8, 64), threads=32, shared=24 * 144),
     Example("wgmma_fp8_a_registers", "e4m3", (64, 256), (64, 256), box_b=(128, 64), shared=2 * 8192 + 16),
@@ -94,8 +100,9 @@ def _lines(name: str) -> Iterator[str]:
 
 
 def program(example: Example, mistake: int, recorded: bool = True) -> str:
-    """The text that NVRTC compiles."""
-    return f"#define LANESCOPE {int(recorded)}\n#define MISTAKE {mistake}\n{example.text()}"
+    """The text that NVRTC compiles; it refuses one whose shared memory is not what a launch is given."""
+    same = f'static_assert(SHARED_BYTES == {example.bytes(mistake)}, "what the launch is given");\n'
+    return f"#define LANESCOPE {int(recorded)}\n#define MISTAKE {mistake}\n{example.text()}{same}"
 
 
 @dataclass(frozen=True)
@@ -128,16 +135,14 @@ def product(example: Example, data: Data) -> Array:
     return np.asarray(a @ (b if example.b_first == "k" else b.T))
 
 
-def launch(device: Cuda, example: Example, kernel: Any, data: Data, recorded: bool = True) -> tuple[bytes, Array]:
+def launch(device: Cuda, example: Example, kernel: Any, data: Data, mistake: int) -> tuple[bytes, Array]:
     """(the capture, D) of one run."""
     cupy = device.cupy
-    buffer = cupy.asarray(form.empty(BUFFER)) if recorded else None
+    buffer = cupy.asarray(form.empty(BUFFER))
     out = cupy.zeros((example.a[0], example.n), np.float32)
     arguments, _held = _arguments(device, example, data)
-    kernel((1,), (example.threads,), (out, *arguments, buffer if recorded else np.uint64(0)), shared_mem=example.shared)
+    kernel((1,), (example.threads,), (out, *arguments, buffer), shared_mem=example.bytes(mistake))
     cupy.cuda.runtime.deviceSynchronize()
-    if buffer is None:
-        return b"", cupy.asnumpy(out)
     raw = cupy.asnumpy(buffer)
     used = int(raw[: form.HEADER_BYTES].view(form.HEADER_TYPE)["used"][0])
     return raw[:used].tobytes(), cupy.asnumpy(out)
@@ -167,10 +172,10 @@ def compiled(device: Cuda, example: Example, mistake: int, recorded: bool = True
     module = device.cupy.cuda.function.Module()
     module.load(compile_text(program(example, mistake, recorded), device.target))
     kernel = module.get_function("example")
-    if example.shared > 48 << 10:
+    if example.bytes(mistake) > 48 << 10:
         driver = device.cupy.cuda.driver
         driver.funcSetAttribute(
-            kernel.ptr, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, example.shared
+            kernel.ptr, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, example.bytes(mistake)
         )  # fmt: skip
     return kernel
 
@@ -196,6 +201,22 @@ def cost(device: Cuda, example: Example) -> dict[str, float]:
     return told
 
 
+def shared_registers(device: Cuda) -> dict[str, int]:
+    """The special registers about shared memory, of a block with 4096 bytes of it, and where these begin."""
+    names = [f"reserved_smem_offset_{part}" for part in ("begin", "end", "cap")]
+    names += ["total_smem_size", "aggr_smem_size", "dynamic_smem_size"]
+    reads = "".join(f'  asm("mov.u32 %0, %%{name};" : "=r"(out[{n}]));\n' for n, name in enumerate(names))
+    text = (
+        'extern "C" __global__ void told(unsigned* out) {\n  extern __shared__ unsigned char shared[];\n'
+        f"{reads}  out[{len(names)}] = (unsigned)__cvta_generic_to_shared(shared);\n}}\n"
+    )
+    module = device.cupy.cuda.function.Module()
+    module.load(compile_text(text, device.target))
+    out = device.cupy.zeros(len(names) + 1, np.uint32)
+    module.get_function("told")((1,), (1,), (out,), shared_mem=4096)
+    return dict(zip([*names, "shared"], device.cupy.asnumpy(out).tolist(), strict=True))
+
+
 def record(device: Cuda, to: Path, example: Example, first: int) -> None:
     """One example from the mistake `first` on, with fills and with real data: captures, and a line of JSON a mistake.
     Stops at the first error: after one, a context runs nothing more.
@@ -211,24 +232,25 @@ def record(device: Cuda, to: Path, example: Example, first: int) -> None:
         if "error" in row:
             return
     costs = {example.name: cost(device, example)}
-    (to / f"{example.name}.cost").write_text(json.dumps({"device": device.info(), "microseconds": costs}))
+    (to / f"{example.name}.cost").write_text(
+        json.dumps({"device": {**device.info(), "shared": shared_registers(device)}, "microseconds": costs})
+    )
 
 
 def _recorded(device: Cuda, to: Path, row: dict[str, Any], example: Example) -> None:
     mistake = row["mistake"]
     kernel = compiled(device, example, mistake)
     for data in (*(filled(example, n + 1) for n in range(fills.passes(example.element))), real(example)):
-        raw, d = launch(device, example, kernel, data)
+        raw, d = launch(device, example, kernel, data, mistake)
         kind = f"fill{data.part}" if data.part else "real"
         name = f"{example.name}-{mistake}-{kind}.lscap"
-        if data.part or mistake in (0, 2):
-            (to / name).write_bytes(raw)
-            row["files"].append(name)
+        (to / name).write_bytes(raw)
+        row["files"].append(name)
         if not data.part:
             row["d_right"] = bool(np.array_equal(d, product(example, data)))
         told = form.read(raw)
         row[kind] = {"records": len(told.records), "dropped": told.dropped, "bytes": len(raw)}
-        row["window"] = [told.records[0].window_first, len(told.records[0].window)]
+        row["windows"] = sorted({(one.window_first, len(one.window)) for one in told.records if len(one.window)})
 
 
 def together(to: Path) -> list[dict[str, Any]]:
@@ -252,15 +274,13 @@ def together(to: Path) -> list[dict[str, Any]]:
     for row in rows:
         print(json.dumps(row))
     told: dict[str, Any] = {"runs": rows, "microseconds": {}}
-    with zipfile.ZipFile(to / "captures.zip", "w", zipfile.ZIP_LZMA) as archive:
-        for path in sorted(parts.glob("*.lscap")):
-            archive.write(path, path.name)
-        for example in EXAMPLES:
-            data = real(example)
-            for name, codes in (("a", data.a), ("b", data.b)):
-                stream = io.BytesIO()
-                np.save(stream, codes)
-                archive.writestr(f"{example.name}-{name}.npy", stream.getvalue())
+    for example in EXAMPLES:
+        data = real(example)
+        for name, codes in (("a", data.a), ("b", data.b)):
+            np.save(parts / f"{example.name}-{name}.npy", codes)
+    with tarfile.open(to / "captures.tar.xz", "w:xz", preset=9) as archive:  # whose files share most of their bytes
+        for path in sorted([*parts.glob("*.lscap"), *parts.glob("*.npy")]):
+            archive.add(path, path.name)
     for path in sorted(parts.glob("*.cost")):
         one = json.loads(path.read_text())
         told["device"] = one["device"]

@@ -171,13 +171,15 @@ struct Place {
   unsigned m, n, k;
 };
 
-// The first byte of the block's own shared memory: past what the system keeps at the window's beginning.
+// The first byte of the block's own shared memory: past what the system keeps at the window's beginning. cap is the
+// size of that region; end, of which an H200 says 288 where 1024 bytes are reserved, only how much of it is in use.
 __device__ inline unsigned shared_first() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-  unsigned begin, end;
+  unsigned begin, end, cap;
   asm volatile("mov.u32 %0, %%reserved_smem_offset_begin;" : "=r"(begin));
   asm volatile("mov.u32 %0, %%reserved_smem_offset_end;" : "=r"(end));
-  return begin == 0 ? end : 0;
+  asm volatile("mov.u32 %0, %%reserved_smem_offset_cap;" : "=r"(cap));
+  return begin != 0 ? 0 : cap > end ? cap : end;
 #else
   return 0;
 #endif
