@@ -311,7 +311,7 @@ def test_runs(client: TestClient, conforms: Conforms, given: Json) -> None:
 def test_pictures_have_the_media_type_of_their_form(client: TestClient, conforms: Conforms, document: Json) -> None:
     for path, link in {
         "/i/{ptx}/{operand}.{form}": f"/i/{M16}/a.{{form}}", "/i/{ptx}.{form}": f"/i/{M16}.{{form}}",
-        "/smem.{form}": "/smem.{form}?mn=64",
+        "/smem.{form}": "/smem.{form}?mn=64", "/tiles/mma.{form}": "/tiles/mma.{form}?tile=32x32x16",
         "/descriptor/wgmma/{word}.{form}": "/descriptor/wgmma/0x4000004004000101.{form}",
     }.items():  # fmt: skip
         forms = next(p for p in document["paths"][path]["get"]["parameters"] if p["name"] == "form")["schema"]["enum"]

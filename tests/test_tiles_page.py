@@ -14,8 +14,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.main import create_app
-from app.tiles import bench, forms, presets, state
-from app.tiles.facts import mma_of
+from app.tiles import bench, chains, forms, presets, state
+from app.tiles.facts import chain_facts, mma_of
+from layouts.reader import read
 from layouts.tiles import shades
 from layouts.tiles.mma import TiledMMA
 
@@ -134,3 +135,90 @@ def test_only_what_differs_stands_in_the_address() -> None:
     base = bench.base(forms.defaults({"atom": "x"}, forms.MMA))
     assert (base.atom, base.tile) == (forms.MMA["atom"], "")
     assert urlencode({"a": 1}) == "a=1" and base.query(base) == "" and base.query(base, k=1) == "k=1"
+
+
+# code and pictures ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fields", CASES, ids=lambda fields: f"{fields['atom']} {fields['tile']}")
+def test_the_code_makes_this_tiled_mma(fields: dict[str, str]) -> None:
+    """CuTe's C++ and Python are read back by the reader as the same maps; Lanescope's Python runs."""
+    made = made_of(fields)
+    parts = dict(bench.code_parts(made, fields["atom"]))
+    assert "CuTe, C++" in parts
+    ran: dict[str, Any] = {}
+    exec(parts["Lanescope, Python"], ran)
+    assert (ran["made"].a.rows == made.a.rows).all() and (ran["made"].c.cols == made.c.cols).all()
+    for title in ("CuTe, C++", "CuTe DSL, Python"):
+        if title not in parts:
+            continue
+        found = next(one for one in read(parts[title]).found if one.kind == "tiled_mma")
+        body = {name: value for name, value in found.facts["body"].items() if value is not None}
+        again = mma_of({**body, "tile": list(made.tile)})
+        for name in "abc":
+            assert (again.operand(name).rows == made.operand(name).rows).all(), (title, name)
+            assert (again.operand(name).cols == made.operand(name).cols).all(), (title, name)
+
+
+def test_every_form_of_the_picture(client: TestClient) -> None:
+    query = {"tile": "32x32x16", "atom": "SM80_16x8x16_F32F16F16F32_TN", "atom_layout": "(2,2,1)"}
+    made = made_of(query)
+    lines = client.get("/tiles/mma.csv", params=query).text.splitlines()
+    assert lines[0] == "operand,thread,warp,lane,value,register,row,col"
+    held = {tuple(line.split(",")) for line in lines[1:]}
+    assert len(held) == sum(made.operand(name).rows.size for name in "abc")
+    at = (str(n) for n in (45, 1, 13, 3, 3, int(made.c.rows[45, 3]), int(made.c.cols[45, 3])))
+    assert ("c", *at) in held
+    svg = client.get("/tiles/mma.svg", params=query | {"legend": "1", "title": "A & B"}).text
+    assert "A &amp; B" in svg and "Colour = warp" in svg and ">T45:0<" in svg and svg.count("<g data-operand") == 3
+    one = client.get("/tiles/mma.svg", params=query | {"operand": "b", "view": "k:0-8,n:8-16", "theme": "dark"}).text
+    assert one.count("<g data-operand") == 1 and one.count("<tspan") == 64
+    assert client.get("/tiles/mma.txt", params=query | {"operand": "c"}).text.splitlines()[1].split()[:2] == ["0", "1"]
+    assert "| **31** |" in client.get("/tiles/mma.md", params=query | {"operand": "c"}).text
+    assert client.get("/tiles/mma.tex", params=query).text.startswith("\\documentclass")
+    assert client.get("/tiles/mma.json", params=query).json() == client.post("/api/v1/tiles/mma", json={
+        **{k: v for k, v in query.items() if k != "tile"}, "tile": [32, 32, 16]}).json()  # fmt: skip
+    assert client.get("/tiles/mma.png", params=query).content[:4] == b"\x89PNG"
+
+
+@pytest.mark.parametrize(
+    ("query", "field"), [("colour=red", "colour"), ("operand=d2", "operand"), ("cell=4", "cell"), ("k=9", "k")]
+)
+def test_options_of_the_picture_that_do_not_fit(client: TestClient, query: str, field: str) -> None:
+    error = client.get(f"/tiles/mma.svg?{query}").json()["error"]
+    assert error["field"] == field
+
+
+# C as the next A ------------------------------------------------------------------------------------------------------
+
+
+def test_fp8_needs_k_reordered() -> None:
+    """In the order that is offered, the thread of each element of A holds that element of C."""
+    asked = chains.PRESETS["FlashAttention-3, fp8"]
+    found = chain_facts(chains.body(asked))
+    first, second = (mma_of(chains.body(asked)[name]) for name in ("first", "second"))
+    assert found.verdict == "in_warp" and found.k_order is not None
+    assert sorted(found.k_order) == list(range(128)) and found.k_order[:8] == [0, 1, 8, 9, 2, 3, 10, 11]
+    owner = np.full((128, 128), -1)
+    owner[first.c.rows, first.c.cols] = first.c.thread_ids[:, None]
+    columns = np.array(found.k_order)[second.a.cols]
+    assert (owner[second.a.rows, columns] == second.a.thread_ids[:, None]).all()
+
+
+def test_the_chain_page_says_its_verdict(client: TestClient) -> None:
+    said = {}
+    for text, href, _ in chains.presets(chains.FIELDS):
+        page = client.get(href)
+        assert page.status_code == 200
+        found = re.search(r"<h2>(.*?)</h2>", page.text)
+        assert found
+        said[text] = found[1]
+    assert said == {
+        "FlashAttention-2, head dimension 64": "C is A: the same registers",
+        "FlashAttention-2, 128 rows": "C is A after renaming registers",
+        "FlashAttention-3, bf16": "C is A: the same registers",
+        "FlashAttention-3, fp8": "C is A once K is reordered",
+        "Warps along N": "Elements cross warps",
+    }
+    wrong = client.get("/tiles/mma/chain", params={"first": "SM80_16x8x16_F32F16F16F32_TN", "tile": "16x12x16"})
+    assert wrong.status_code == 422 and "First tile (M, N, K): N = 12 is not a multiple" in unescape(wrong.text)

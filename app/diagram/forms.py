@@ -5,7 +5,7 @@ framework.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from app.diagram.options import DIAGRAM
@@ -58,7 +58,7 @@ def instruction(
     if form == "json":
         facts = about.operand_map(found, operand) if operand else about.detail(found)
         return dumps(facts), FORMS[form]
-    return _drawn(form, diagram(figure, style, title, describe(found, figure)), query, draw)
+    return drawn(form, diagram(figure, style, title, describe(found, figure)), query, draw)
 
 
 def check(form: str, found: Instruction, query: Mapping[str, str]) -> tuple[Style, state.PageState]:
@@ -113,19 +113,26 @@ def theme(query: Mapping[str, str]) -> Palette:
 
 
 def _known(form: str, query: Mapping[str, str], more: tuple[str, ...] = ()) -> None:
+    known(form, query, (*DIAGRAM, *state.PICTURED), more)
+    _cell(query)
+
+
+def known(form: str, query: Mapping[str, str], options: Iterable[str], more: tuple[str, ...] = ()) -> None:
+    """LayoutError where a form or an option is not known, or an option that all pictures have is not legal."""
     if form not in FORMS:
         raise LayoutError("not_found", f"No form '{form[:20]}'.", f"Allowed: {', '.join(FORMS)}.", "form")
-    unknown = sorted(set(query) - set(DIAGRAM) - set(more) - set(state.PICTURED))
+    listed = (*more, *dict.fromkeys(options))
+    unknown = sorted(set(query) - set(listed))
     if unknown:
         raise LayoutError(
             "bad_option",
             f"No option '{unknown[0][:40]}'.",
-            f"Allowed: {', '.join((*more, *DIAGRAM))}.",
+            f"Allowed: {', '.join(name for name in listed if name in DIAGRAM or name not in state.PICTURED)}.",
             unknown[0][:40],
         )
     for name in ("legend", "caption", "embed"):
         _flag(name, query)
-    theme(query), _scale(query), _cell(query), _title(query)
+    theme(query), _scale(query), _title(query)
 
 
 def _title(query: Mapping[str, str]) -> str | None:
@@ -165,7 +172,8 @@ def _span(name: str, query: Mapping[str, str]) -> tuple[int, int] | None:
     return spans[0]
 
 
-def _drawn(form: str, drawing: str, query: Mapping[str, str], draw: Draw) -> Made:
+def drawn(form: str, drawing: str, query: Mapping[str, str], draw: Draw) -> Made:
+    """An SVG in one of the forms that are drawn: svg, tex, png, pdf."""
     if form == "svg":
         return drawing.encode(), FORMS[form]
     if form == "tex":
@@ -229,7 +237,7 @@ def tile(form: str, query: Mapping[str, str], draw: Draw = Drawing.made) -> Made
     palette = theme(query)
     drawing = tile_figure(made, look, rows, palette.ink, palette.ink)
     style = Style(palette=palette, title=_title(query))
-    return _drawn(form, diagram(drawing.figure, style, title, title, drawing.extra), query, draw)
+    return drawn(form, diagram(drawing.figure, style, title, title, drawing.extra), query, draw)
 
 
 def _tile_text(form: str, made: Tile, rows: int, title: str, look: Look) -> str:
@@ -281,4 +289,4 @@ def descriptor(form: str, word: Descriptor, query: Mapping[str, str], draw: Draw
             )
             + "\n"
         ).encode(), FORMS[form]
-    return _drawn(form, memory_views.bits_svg(word, theme(query)), query, draw)
+    return drawn(form, memory_views.bits_svg(word, theme(query)), query, draw)

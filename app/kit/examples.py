@@ -68,6 +68,7 @@ EXAMPLES = {
     "/api/v1/gpu": "/api/v1/gpu",
     "/i/{ptx}.{form}": "/i/mma.m16n8k16.row.col.f32.f16.f16.f32.svg?theme=dark",
     "/i/{ptx}/{operand}.{form}": "/i/mma.m16n8k16.row.col.f32.f16.f16.f32/a.svg?colour=t&lanes=0-7",
+    "/tiles/mma.{form}": "/tiles/mma.svg?atom=SM80_16x8x16_F32F16F16F32_TN&atom_layout=(2,2,1)&tile=32x16x16",
     "/smem.{form}": "/smem.svg?major=K&swizzle=128B&mn=64&k=64",
     "/descriptor/wgmma/{word}.{form}": "/descriptor/wgmma/0x4000004004000101.svg",
     "/metrics": "/metrics",

@@ -45,6 +45,10 @@ LABELS = {
         "address": "Or one byte address per lane",
         "accesses": "Other accesses to the same tile (access:pattern or access:addresses)",
     },
+    "tiles_chain": {"first": "First atom", "second": "Second atom", "first.atom": "First atom",
+        "second.atom": "Second atom", "first.atom_layout": "Atom layout (M, N, K)", "second.atom_layout":
+        "Atom layout (M, N, K)", "first.tile": "First tile (M, N, K)", "second.tile": "Second N",
+        "atom_layout": "Atom layout (M, N, K)", "tile": "First tile (M, N, K)", "width": "Second N"},
     "tiles_mma": {"atom": "Atom", "atom_layout": "Atom layout (M, N, K)", "permutation": "Permutation (M, N, K)",
         "tile": "Tile (M, N, K)"},
     "run": {"access": "Access", "address": "One byte address per lane", "a_from": "A from", "instruction":

@@ -1,20 +1,30 @@
-"""POST /tiles/mma, /tiles/mma/chain, /tiles/copy, /layouts/tv and /layouts/triton."""
+"""POST /tiles/mma, /tiles/mma/chain, /tiles/copy, /layouts/tv and /layouts/triton; pictures at /tiles/mma.{form}."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from app.kit.api import ApiRoute, Given, takes
-from app.kit.wire import json_body
-from app.tiles import facts
+from app.kit.api import ApiRoute, Given, part, query, takes
+from app.kit.media import FORMS
+from app.kit.picture import servable
+from app.kit.wire import json_body, picture
+from app.tiles import facts, figure, forms
 from app.tiles.facts import ChainedFacts, TiledCopyFacts, TiledMmaFacts, TritonFacts, TvFacts
 from app.tiles.schemas import TiledChainBody, TiledCopyBody, TiledMmaBody, TritonBody, TvBody
 
-router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
+API = "/api/v1"
+router = APIRouter(route_class=ApiRoute)
 
 
-@router.post("/tiles/mma", responses={200: {"model": TiledMmaFacts}}, openapi_extra=takes("TiledMmaBody", TiledMmaBody))
+@router.post(
+    API + "/tiles/mma",
+    responses={200: {"model": TiledMmaFacts}},
+    tags=["v1"],
+    openapi_extra=takes("TiledMmaBody", TiledMmaBody),
+)
 def tiled_mma_api(given: Given) -> Response:
     """A, B and C of a whole tile: which thread and value hold which element. atom as PTX or CUTLASS's name,
     AtomLayoutMNK and PermutationMNK as CuTe writes them, tile [M, N, K]. B is (k, n)."""
@@ -22,7 +32,10 @@ def tiled_mma_api(given: Given) -> Response:
 
 
 @router.post(
-    "/tiles/mma/chain", responses={200: {"model": ChainedFacts}}, openapi_extra=takes("TiledChainBody", TiledChainBody)
+    API + "/tiles/mma/chain",
+    responses={200: {"model": ChainedFacts}},
+    tags=["v1"],
+    openapi_extra=takes("TiledChainBody", TiledChainBody),
 )
 def tiled_chain_api(given: Given) -> Response:
     """Is C of the first TiledMMA A of the second in registers, as FlashAttention's P? N of the first tile is K of the
@@ -31,7 +44,10 @@ def tiled_chain_api(given: Given) -> Response:
 
 
 @router.post(
-    "/tiles/copy", responses={200: {"model": TiledCopyFacts}}, openapi_extra=takes("TiledCopyBody", TiledCopyBody)
+    API + "/tiles/copy",
+    responses={200: {"model": TiledCopyFacts}},
+    tags=["v1"],
+    openapi_extra=takes("TiledCopyBody", TiledCopyBody),
 )
 def tiled_copy_api(given: Given) -> Response:
     """Source and destination of a TiledCopy, from layouts of threads and values or from a TiledMMA's operand; with a
@@ -39,14 +55,39 @@ def tiled_copy_api(given: Given) -> Response:
     return json_body(facts.copy_facts(given))
 
 
-@router.post("/layouts/tv", responses={200: {"model": TvFacts}}, openapi_extra=takes("TvBody", TvBody))
+@router.post(
+    API + "/layouts/tv", responses={200: {"model": TvFacts}}, tags=["v1"], openapi_extra=takes("TvBody", TvBody)
+)
 def tv_api(given: Given) -> Response:
     """Any thread-value layout over a tile of rows × columns, the row running fastest."""
     return json_body(facts.tv_facts(facts.tv_of(given)))
 
 
-@router.post("/layouts/triton", responses={200: {"model": TritonFacts}}, openapi_extra=takes("TritonBody", TritonBody))
+@router.post(
+    API + "/layouts/triton",
+    responses={200: {"model": TritonFacts}},
+    tags=["v1"],
+    openapi_extra=takes("TritonBody", TritonBody),
+)
 def triton_api(given: Given) -> Response:
     """A layout of Triton (an MLIR attribute, or a module with one) or of Gluon's Python over a tensor: its linear
     layout, and the coordinates of every thread and register or the offset of every element."""
     return json_body(facts.triton_facts(facts.triton_of(given)))
+
+
+ASKED = {name: Annotated[str, Query(description=f"{name} of POST /tiles/mma, as text.")] for name in forms.MMA}
+ASKED |= {name: Annotated[str, Query(description=says)] for name, says in figure.OPTIONS.items()}
+DRAWN: Any = {
+    "model": TiledMmaFacts,
+    "description": "The picture in the form of the ending.",
+    "content": {media.partition(";")[0]: {"schema": {"type": "string", "format": "binary"}} for media in FORMS.values()}
+    | {"application/json": {}},
+}
+
+
+@router.get("/tiles/mma.{form}", tags=["pictures"], response_class=Response, responses={200: DRAWN})
+def tiled_mma_picture(
+    form: Annotated[str, part("The form.", known=FORMS)], given: Annotated[dict[str, str], query(ASKED)]
+) -> Response:
+    """A, B and C of a TiledMMA's tile as in a product, or one of them; csv has every value of every thread."""
+    return picture(*figure.made(form, given, draw_=servable))

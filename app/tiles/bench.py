@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
+from urllib.parse import urlencode
 
 import numpy as np
 
+from app.kit import links
 from app.kit.encode import dumps
 from app.kit.fact import fact
+from app.kit.rows import named
 from app.tiles import draw, facts, state
 from app.tiles.state import DIMS, BenchState
 from layouts import algebra, palette, window
-from layouts.cute import CuteLayout
 from layouts.instruction import WARP
-from layouts.tiles import shades
+from layouts.tiles import code, shades
 from layouts.tiles.mma import SIDES, TiledMMA, TileOperand
 from layouts.tiles.shades import WARPGROUP, Shade
 from layouts.view import BETWEEN_OWNERS, OWNER, SPOKEN
@@ -91,8 +93,12 @@ def context(made: TiledMMA, chosen: BenchState, default: BenchState) -> dict[str
     return {
         "found": made,
         "state": chosen,
-        "atom_name": atom_name(made),
-        "atoms": compact(made.atom_layout),
+        "atom_name": code.atom_name(made) or made.atom.instruction.ptx,
+        "atoms": code.compact(made.atom_layout),
+        "code": code_parts(made, chosen.atom),
+        "following": following(made, chosen),
+        "layouts": layouts_of(made),
+        "pictures": pictures(chosen, default),
         "colours": shades.shades(made),
         "labels": state.LABEL_WORDS,
         "sliders": sliders(made, chosen),
@@ -105,20 +111,6 @@ def context(made: TiledMMA, chosen: BenchState, default: BenchState) -> dict[str
         "figures": figures(made),
         "data": dumps(page_data(made, chosen, default)).decode().replace("</", "<\\/"),
     }
-
-
-def atom_name(made: TiledMMA) -> str:
-    """The atom as CUTLASS's example code spells it, else as PTX does."""
-    name = made.atom.cutlass.split(" (")[0].replace("SM90::GMMA::MMA_", "SM90_")
-    if made.atom.instruction.family.by_descriptor and "a" not in made.atom.shared:
-        name = name.replace("_SS", "_RS")
-    return name or made.atom.instruction.ptx
-
-
-def compact(layout: CuteLayout) -> str:
-    """A layout by its shape alone where its strides are the compact ones."""
-    plain = algebra.layout(layout.shape)
-    return str(layout).partition(":")[0] if str(layout) == str(plain) else str(layout)
 
 
 def share(shown: Mapping[str, tuple[float, float]]) -> tuple[str, str]:
@@ -229,6 +221,42 @@ def thread(made: TiledMMA, chosen: BenchState) -> dict[str, Any]:
         listed = [(number, " ".join(said)) for number, said in rows.items()]
         out.append({"title": name.upper(), "count": f"{op.values} values", "rows": listed[:256]})
     return {"number": own, "warp": own // 32, "lane": own % 32, "operands": out}
+
+
+def code_parts(made: TiledMMA, atom: str) -> list[tuple[str, str]]:
+    """(title, text) of the code that makes it."""
+    parts = [
+        ("CuTe, C++", code.cute_cpp(made)), ("CuTe DSL, Python", code.cute_python(made)),
+        ("Lanescope, Python", code.lanescope_python(made, atom)),
+    ]  # fmt: skip
+    return [(title, text) for title, text in parts if text]
+
+
+def layouts_of(made: TiledMMA) -> list[tuple[str, str]]:
+    """(what, CuTe text): the layouts that print(tiled_mma) shows."""
+    out = [("ThrLayoutVMNK", str(made.thread_layout)), ("PermutationMNK", algebra.spelled_tiler(made.permutation))]
+    for op, over in ((made.a, "(m, k)"), (made.b, "(n, k)"), (made.c, "(m, n)")):
+        out.append((f"LayoutTV_{op.name.upper()} over {over}", str(op.layout or "none: the threads have gaps")))
+    return out
+
+
+def following(made: TiledMMA, chosen: BenchState) -> list[tuple[str, str]]:
+    """(text, address) of where people go from here."""
+    out = [(f"The instruction {named(made.atom.instruction)}", links.path_of(made.atom.instruction))]
+    n = made.tile[1]
+    chained = {"first": chosen.atom, "second": code.atom_name(made).replace("_SS", "_RS"),
+               "atom_layout": chosen.atom_layout, "tile": "x".join(map(str, made.tile)), "width": str(n)}  # fmt: skip
+    if made.atoms[2] == 1:
+        out.append(("C as the next A", "/tiles/mma/chain?" + urlencode(chained, safe="(),:")))
+    return out
+
+
+def pictures(chosen: BenchState, default: BenchState) -> list[tuple[str, str, str]]:
+    """(form, text, address) of every form of the picture."""
+    query = chosen.query(default, pin="", sel="")
+    texts = {"svg": "SVG", "png": "PNG", "pdf": "PDF", "tex": "TikZ", "txt": "Text", "md": "Markdown",
+             "csv": "CSV", "json": "JSON"}  # fmt: skip
+    return [(form, text, f"{PATH}.{form}{'?' * bool(query)}{query}") for form, text in texts.items()]
 
 
 # what the script draws from -------------------------------------------------------------------------------------------

@@ -179,6 +179,9 @@ class ChainedFacts:
     stay: Annotated[int, Says("Elements that are already in the thread that needs them.")]
     in_warp: Annotated[int, Says("Elements that are already in the warp that needs them.")]
     order: Annotated[list[int] | None, Says("[value of A]: the value of C that becomes it, the same for all threads.")]
+    k_order: Annotated[list[int] | None, Says(
+        "[k]: the column of C that may take the place of column k of A, so that nothing leaves its thread; the rows of"
+        " B follow.")]  # fmt: skip
     message: str
 
 
@@ -194,7 +197,8 @@ def chain_facts(given: Json) -> ChainedFacts:
         stay=found.stay,
         in_warp=found.in_warp,
         order=list(found.order) if found.order is not None else None,
-        message=_SAID[_verdict(found)],
+        k_order=list(found.k_order) if found.k_order is not None else None,
+        message=_SAID[_verdict(found)] + _REORDER * (found.k_order is not None),
     )
 
 
@@ -204,6 +208,9 @@ _SAID = {
     "in_warp": "Lanes of a warp hold elements that others need: permute bytes and shuffle, or reorder K of A and B.",
     "across_warps": "Warps hold elements that others need: the tile goes through shared memory.",
 }
+
+
+_REORDER = " Reordered along K, every element stays in its thread: the rows of B follow the same order."
 
 
 def _verdict(found: Chained) -> str:

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from app.kit.api import OffLoop
 from app.kit.page import page
-from app.tiles import bench, facts, forms, presets, state
+from app.tiles import bench, chains, facts, forms, presets, state
 from layouts.errors import LayoutError
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
@@ -29,3 +29,16 @@ def mma_page(request: Request) -> Response:
     except LayoutError as error:
         context["error"], code = error, 422
     return page(request, "tiles/mma.html", context, code)
+
+
+@router.get("/tiles/mma/chain")
+def chain_page(request: Request) -> Response:
+    """C of one TiledMMA as A of the next: what stays in its thread, and what has to move."""
+    asked = chains.asked_of(request.query_params)
+    context: dict[str, Any] = {"given": asked, "error": None, "found": None, "presets": chains.presets(asked)}
+    code = 200
+    try:
+        context |= chains.context(asked)
+    except LayoutError as error:
+        context["error"], code = error, 422
+    return page(request, "tiles/chain.html", context, code)

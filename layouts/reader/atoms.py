@@ -16,6 +16,7 @@ from layouts.instruction import WARPGROUP, Instruction, Place
 from layouts.reader import cutlass, terms
 from layouts.reader.terms import Term, Text
 from layouts.role import Verb
+from layouts.table import atoms as names
 
 _DTYPES = {
     "float16": "f16", "half": "f16", "half_t": "f16", "bfloat16": "bf16", "bfloat16_t": "bf16", "tfloat32": "tf32",
@@ -44,12 +45,21 @@ OPERATION = re.compile(
 @dataclass(frozen=True, slots=True)
 class Atom:
     """What an atom is: its instructions (several where its text leaves them open), which way its operands lie, whether
-    it is one of tensor memory (tcgen05)."""
+    it is one of tensor memory (tcgen05), and whether a wgmma takes A from registers."""
 
     found: tuple[Instruction, ...]
     name: str
     majors: dict[str, str]
     tensor_memory: bool = False
+    from_registers: bool = False
+
+    @property
+    def spelled(self) -> str | None:
+        """Its first instruction as POST /tiles/mma takes it: PTX, or CUTLASS's name where that alone says _RS."""
+        if not self.found:
+            return None
+        name = names.atom(self.found[0]).split(" (")[0].replace("SM90::GMMA::MMA_", "SM90_")
+        return name.replace("_SS", "_RS") if self.from_registers and "_SS" in name else self.found[0].ptx
 
     @property
     def threads(self) -> int | None:
@@ -107,7 +117,8 @@ def atom(text: Text, value: Any, deep: int = 0) -> Atom | None:
     except LayoutError:
         return None
     majors = majors_of(text.meant(one) for one in value.angle or ())
-    return Atom(tuple(found), " ".join(words.split())[:60], majors) if found else None
+    registers = re.search(r"\d_\w+_RS(?:_|\b)", words) is not None
+    return Atom(tuple(found), " ".join(words.split())[:60], majors, from_registers=registers) if found else None
 
 
 def _either(both: list[Atom]) -> Atom:
@@ -152,7 +163,9 @@ def selected(text: Text, value: Term) -> Atom | None:
     a, b = ("tf32" if t == "f32" else t for t in (a, b))
     wide = next((each for each in _SELECTED if n and n % each == 0), None)
     found = products({"a": a, "b": b, "d": d}, {"n": wide} if wide else {}, warpgroup=True)
-    return Atom(tuple(found), value.name, majors_of(angle[4:6])) if found else None
+    if not found:
+        return None
+    return Atom(tuple(found), value.name, majors_of(angle[4:6]), from_registers=value.name == "rs_op_selector")
 
 
 def _trivial(text: Text, value: Term) -> Atom | None:
@@ -224,7 +237,8 @@ def operation(text: Text, value: Term) -> Atom | None:
     else:
         found = products({"a": a, "b": b, "d": d}, sizes, warpgroup)
     majors = majors_of(args)
-    return Atom(tuple(found), value.path, majors) if found else None
+    registers = any(isinstance(one, Term) and one.name == "RMEM" for one in args)
+    return Atom(tuple(found), value.path, majors, from_registers=registers) if found else None
 
 
 def _moved(text: Text, value: Term) -> Atom | None:

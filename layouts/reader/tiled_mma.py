@@ -108,7 +108,7 @@ def _found(
     ptx = [i.ptx for i in found]
     layout = laid if laid is not None else shapes.Laid((1, 1, 1), (0, 0, 0))
     body = {
-        "atom": ptx[0] if ptx else None,
+        "atom": atom.spelled if atom else None,
         "atom_layout": None if "atom_layout" in opened else str(_rank_three(layout)),
         "permutation": permutation,
         "tile": tile if known else None,

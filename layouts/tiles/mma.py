@@ -401,13 +401,16 @@ class Chained:
     """Whether C of one TiledMMA is A of the next in registers.
 
     elements: of the whole tile; stay: that are already in the thread that needs them; in_warp: in its warp;
-    order: int list [values], the C value that becomes each A value, where it is the same for all threads.
+    order: [values], the C value that becomes each A value, where it is the same for all threads. k_order: [k], the
+    column of C that takes the place of column k of A so that every element stays in its thread, where the columns can
+    be reordered so; the rows of B follow.
     """
 
     elements: int
     stay: int
     in_warp: int
     order: tuple[int, ...] | None
+    k_order: tuple[int, ...] | None = None
 
     @property
     def same_thread(self) -> bool:
@@ -457,4 +460,22 @@ def chained(first: TiledMMA, second: TiledMMA) -> Chained:
         np.put_along_axis(moves, by_a, by_c, axis=1)
         if (moves == moves[0]).all():
             order = tuple(int(at) for at in moves[0])
-    return Chained(int(wanted.size), int(stay.sum()), int(warp.sum()), order)
+    columns = None if stay.all() or a.copies > 1 else _k_order(places.reshape(c.row_count, -1), a)
+    return Chained(int(wanted.size), int(stay.sum()), int(warp.sum()), order, columns)
+
+
+def _k_order(places: NDArray[np.int64], a: TileOperand) -> tuple[int, ...] | None:
+    """For each column of A a column of C that the same threads hold, row by row; None where one finds none.
+
+    places: [m, n], the thread of each element of C.
+    """
+    wanted = np.empty((a.row_count, a.col_count), dtype=np.int64)
+    wanted[a.rows, a.cols] = a.thread_ids[:, None]
+    free: dict[bytes, list[int]] = {}
+    for n in range(places.shape[1] - 1, -1, -1):
+        free.setdefault(places[:, n].tobytes(), []).append(n)
+    found = [free.get(wanted[:, k].tobytes(), []) for k in range(a.col_count)]
+    if not all(found):
+        return None
+    order = [columns.pop() if columns else -1 for columns in found]
+    return tuple(order) if -1 not in order else None

@@ -1,0 +1,158 @@
+"""The accumulator of one TiledMMA as A of the next: verdict, registers and picture. No framework."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+import numpy as np
+
+from app.kit.fact import Json
+from app.tiles import draw, facts, forms
+from app.tiles.facts import ChainedFacts
+from layouts.palette import MOVED, REORDERED, RIGHT, STATUSES
+from layouts.render.svg import status_legend, svg
+from layouts.tiles.mma import TiledMMA, TileOperand
+from layouts.view import LEFT, TOP, Figure, Panel
+
+PATH = "/tiles/mma/chain"
+FIELDS = {"first": "SM80_16x8x16_F32F16F16F32_TN", "second": "", "atom_layout": "(4,1,1)", "tile": "64x128x64",
+          "width": "64"}  # fmt: skip
+PRESETS = {
+    "FlashAttention-2, head dimension 64": FIELDS,
+    "FlashAttention-2, 128 rows": {**FIELDS, "tile": "128x128x64"},
+    "FlashAttention-3, bf16": {
+        "first": "SM90_64x128x16_F32BF16BF16_SS", "second": "SM90_64x128x16_F32BF16BF16_RS", "atom_layout": "(2,1,1)",
+        "tile": "128x128x128", "width": "128",
+    },
+    "FlashAttention-3, fp8": {
+        "first": "SM90_64x128x32_F32E4M3E4M3_SS_TN", "second": "SM90_64x128x32_F32E4M3E4M3_RS_TN",
+        "atom_layout": "(2,1,1)", "tile": "128x128x128", "width": "128",
+    },
+    "Warps along N": {**FIELDS, "atom_layout": "(2,2,1)"},
+}  # fmt: skip
+TITLES = {
+    "same": "C is A: the same registers", "reordered": "C is A after renaming registers",
+    "in_warp": "Lanes of a warp exchange elements", "across_warps": "Elements cross warps",
+}  # fmt: skip
+ROWS, COLUMNS = 16, 16  # of the picture
+LISTED = 32  # values of the table
+
+
+def body(asked: Mapping[str, str]) -> Json:
+    """The body of POST /tiles/mma/chain: N of the first tile is K of the second."""
+    first: Json = {"atom": asked["first"]}
+    second: Json = {"atom": asked["second"] or asked["first"]}
+    if asked["atom_layout"]:
+        first["atom_layout"] = second["atom_layout"] = asked["atom_layout"]
+    if asked["tile"]:
+        first["tile"] = forms.sizes(asked["tile"])
+        m, n = (*first["tile"], "", "")[:2]
+        second["tile"] = [m, asked["width"] or n, n]
+    return {"first": first, "second": second}
+
+
+def context(asked: Mapping[str, str]) -> dict[str, Any]:
+    """Everything the page shows; LayoutError where a field does not fit."""
+    given = body(asked)
+    first, second = (facts.mma_of(given[name], name) for name in ("first", "second"))
+    found = facts.chain_facts(given)
+    return {
+        "found": found,
+        "title": "C is A once K is reordered" if found.k_order is not None else TITLES[found.verdict],
+        "good": found.verdict in ("same", "reordered"),
+        "svg": picture(first, second), "moves": moves(first, second, found),
+        "k_order": ", ".join(map(str, (found.k_order or [])[:LISTED])), "listed": LISTED,
+        "code": code(found, second), "first": first, "second": second,
+        "benches": [address_of_bench(given[name]) for name in ("first", "second")],
+    }  # fmt: skip
+
+
+def address_of_bench(given: Json) -> str:
+    """The bench of one of the two."""
+    query = {**given, "tile": "x".join(given["tile"])} if "tile" in given else given
+    return f"/tiles/mma?{urlencode(query, safe='(),:')}"
+
+
+def presets(asked: Mapping[str, str]) -> list[tuple[str, str, bool]]:
+    """(text, address, chosen)."""
+    return [
+        (text, f"{PATH}?{urlencode({k: v for k, v in fields.items() if v}, safe='(),:')}", dict(fields) == dict(asked))
+        for text, fields in PRESETS.items()
+    ]
+
+
+def moves(first: TiledMMA, second: TiledMMA, found: ChainedFacts) -> list[tuple[str, str, str, str]]:
+    """(value of A, its element, who has that element of C, the C value) of thread 0."""
+    a, c = second.a, first.c
+    held = draw.cells(c)
+    rows = []
+    for value in range(min(a.values, LISTED)):
+        row, col = int(a.rows[0, value]), int(a.cols[0, value])
+        thread, at = int(held.thread[row, col]), int(held.value[row, col])
+        rows.append((f"A{value}", f"({row},{col})", "the same" if thread == a.thread_ids[0] else f"thread {thread}",
+                     f"C{at}"))  # fmt: skip
+    return rows
+
+
+def picture(first: TiledMMA, second: TiledMMA) -> str:
+    """The first rows and columns of C and of A: who holds each element, and whether it is there already."""
+    c, a = first.c, second.a
+    high, wide = min(ROWS, c.row_count), min(COLUMNS, c.col_count)
+    own, wanted = draw.cells(c), draw.cells(a)
+    stays = own.thread == wanted.thread
+    status = np.where(stays, np.where(own.value == wanted.value, RIGHT, REORDERED), MOVED).astype(np.int32)
+    width = 42.0
+    right = LEFT + wide * width + 2 * LEFT
+    panels = tuple(
+        Panel(name, title, high, wide, x, TOP, width, 17.0, None, texts=_texts(made, op, cells, high, wide),
+              category=None if what is not None else np.full((high, wide), -1, dtype=np.int32), of=1, status=what)
+        for name, title, x, made, op, cells, what in (
+            ("c", "C of the first: thread : value", LEFT, first, c, own, None),
+            ("a", "A of the second", right, second, a, wanted, status[:high, :wide]),
+        )
+    )  # fmt: skip
+    figure = Figure(right + wide * width + 8, TOP + high * 17.0 + 8, panels)
+    said = {
+        "right": "the same thread and value", "reordered": "the same thread, another value",
+        "moved": "another thread holds it",
+    }  # fmt: skip
+    drawing = svg(figure, title="C of the first product beside A of the second", palette=None, labels_up_to=4096)
+    words = {STATUSES[n].name: said[STATUSES[n].name] for n in (RIGHT, MOVED, REORDERED)}
+    return drawing + status_legend(status[:high, :wide], None, words)
+
+
+def _texts(made: TiledMMA, op: TileOperand, cells: draw.Cells, high: int, wide: int) -> list[list[str]]:
+    texts = draw.texts(made, op, cells, "thread:value", range(high), range(wide))
+    return [line[:wide] for line in texts[:high]]
+
+
+def code(found: ChainedFacts, second: TiledMMA) -> str:
+    """What the kernel writes between the two products, as CuTe code."""
+    m, _, k = second.tile
+    if found.verdict == "same":
+        return (
+            "// rP: the accumulator of the first product, converted to A's type\n"
+            "auto layout = make_layout(partition_shape_A(tiled_mma_2,"
+            f" make_shape(Int<{m}>{{}}, Int<{k}>{{}})));\n"
+            "Tensor tCrA = make_tensor(rP.data(), layout);  // the same registers, nothing moves\n"
+        )
+    if found.verdict == "reordered":
+        listed = ", ".join(map(str, found.order or []))
+        return (
+            f"// A value i of every thread is C value order[i]\nconstexpr int order[{len(found.order or [])}] ="
+            f" {{{listed}}};\nfor (int i = 0; i < size(tCrA); ++i) tCrA(i) = rP(order[i]);  // unrolled: renames\n"
+        )
+    if found.k_order is not None:
+        listed = ", ".join(map(str, found.k_order))
+        return (
+            f"// A's column k takes C's column order[k]; load row order[k] of B as its row k\n"
+            f"constexpr int order[{len(found.k_order)}] = {{{listed}}};\n"
+        )
+    return ""
+
+
+def asked_of(query: Mapping[str, str]) -> dict[str, str]:
+    """The form's fields."""
+    return forms.given(query, FIELDS)

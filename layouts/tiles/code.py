@@ -1,0 +1,162 @@
+"""The code that makes a TiledMMA or a TiledCopy: CuTe in C++, its Python DSL where that has the operation, and
+Lanescope's own Python.
+
+CUTLASS 4.7: include/cute/arch (names of atoms), python/CuTeDSL/cutlass/cute/nvgpu/warp/mma.py and warpgroup/mma.py
+(operations and what they accept).
+"""
+
+from __future__ import annotations
+
+from layouts import algebra
+from layouts.cute import CuteLayout
+from layouts.cutetext import cxx, cxx_tiler, python
+from layouts.table import atoms
+from layouts.tiles.copy import TiledCopy
+from layouts.tiles.mma import TiledMMA
+
+_DSL = {
+    "f16": "Float16", "bf16": "BFloat16", "tf32": "TFloat32", "f32": "Float32", "e4m3": "Float8E4M3FN",
+    "e5m2": "Float8E5M2", "s8": "Int8", "u8": "Uint8", "s32": "Int32",
+}  # fmt: skip
+_OF_BITS = {4: "uint4_t", 8: "uint8_t", 16: "half_t", 32: "float", 64: "double", 128: "uint128_t"}
+
+
+def atom_name(made: TiledMMA) -> str:
+    """The atom as CUTLASS's code spells it, "" where it has none."""
+    name = made.atom.cutlass.split(" (")[0].replace("SM90::GMMA::MMA_", "SM90_").replace("SM90::MMA_", "SM90_")
+    if made.atom.instruction.family.by_descriptor and "a" not in made.atom.shared:
+        name = name.replace("_SS", "_RS")
+    return name
+
+
+def permuted(made: TiledMMA) -> bool:
+    """Whether the permutation is more than the atoms side by side."""
+    own = tuple(size * count for size, count in zip(made.atom.shape, made.atoms, strict=True))
+    return made.permutation != own
+
+
+def compact(layout: CuteLayout) -> str:
+    """A layout by its shape alone where its strides are the compact ones."""
+    return str(layout).partition(":")[0] if str(layout) == str(algebra.layout(layout.shape)) else str(layout)
+
+
+def _cxx(layout: CuteLayout) -> str:
+    """A layout as a C++ type, without strides where they are the compact ones."""
+    told = cxx(layout)
+    return told.partition(",Stride<")[0] + ">" if str(layout) == str(algebra.layout(layout.shape)) else told
+
+
+def _python(layout: CuteLayout) -> str:
+    """A layout in the DSL, without strides where they are the compact ones."""
+    told = python(layout)
+    plain = str(layout) == str(algebra.layout(layout.shape))
+    return told.partition(", stride=")[0] + ")" if plain else told
+
+
+def cute_cpp(made: TiledMMA) -> str:
+    """make_tiled_mma in C++ with the fragments of the tile; "" where CUTLASS has no name for the atom."""
+    name = atom_name(made)
+    if not name:
+        return ""
+    atom = f"{name}{_arguments(made, name)}"
+    lines = [
+        f"auto tiled_mma = make_tiled_mma(MMA_Atom<{atom}>{{}},",
+        f"                                {_cxx(made.atom_layout)}{{}}" + ("," if permuted(made) else ");"),
+    ]
+    if permuted(made):
+        lines.append(f"                                {cxx_tiler(made.permutation)}{{}});")
+    m, n, _ = made.tile
+    lines += ["", f"auto thr_mma = tiled_mma.get_slice(threadIdx.x);  // size(tiled_mma) == {made.threads}"]
+    for op in (made.a, made.b):
+        letter, dim = op.name.upper(), "m" if op.name == "a" else "n"
+        shape = ",".join("1" if op.shared and not n else str(size) for n, size in enumerate(op.modes))
+        what = "descriptors" if op.shared else "registers"
+        lines.append(f"Tensor tCr{letter} = thr_mma.partition_fragment_{letter}(s{letter});  // s{letter} is"
+                     f" ({dim},k); {what} ({shape})")  # fmt: skip
+    shape = ",".join(map(str, made.c.modes))
+    lines.append(
+        f"Tensor tCrC = partition_fragment_C(tiled_mma, make_shape(Int<{m}>{{}}, Int<{n}>{{}}));  // ({shape})"
+    )
+    return "\n".join(lines) + "\n"
+
+
+def _arguments(made: TiledMMA, name: str) -> str:
+    """The template arguments of a wgmma's name: majors where the type has them, else none."""
+    if not made.atom.instruction.family.by_descriptor or "_S32" in name:
+        return ""
+    return "<>" if "_TN" in name else "<GMMA::Major::K,GMMA::Major::K>"
+
+
+def cute_python(made: TiledMMA) -> str:
+    """make_tiled_mma in CuTe's Python DSL; "" where cute.nvgpu has no such operation."""
+    operation = _operation(made)
+    if not operation:
+        return ""
+    lines = [
+        "import cutlass", "import cutlass.cute as cute", "", f"op = {operation}", "tiled_mma = cute.make_tiled_mma(",
+        f"    op, {_python(made.atom_layout)}" + ("," if permuted(made) else ")"),
+    ]  # fmt: skip
+    if permuted(made):
+        parts = ", ".join(_python(one) if isinstance(one, CuteLayout) else str(one) for one in made.permutation)
+        lines.append(f"    permutation_mnk=({parts}))")
+    return "\n".join(lines) + "\n"
+
+
+def _operation(made: TiledMMA) -> str:
+    instruction = made.atom.instruction
+    types, shape = instruction.types, made.atom.shape
+    a, b, d = (types.get(letter, types["a"]) for letter in "abd")
+    if {a, b, d} - set(_DSL) or types.get("c", d) != d or "satfinite" in instruction.modifiers:
+        return ""
+    names = [f"cutlass.{_DSL[kind]}" for kind in (a, b, d)]
+    if instruction.family.by_descriptor:
+        place = "SMEM" if "a" in made.atom.shared else "RMEM"
+        major = "cute.nvgpu.OperandMajorMode.K"
+        rest = f"{shape},\n    cute.nvgpu.warpgroup.OperandSource.{place}, {major}, {major})"
+        if a == b in ("f16", "bf16"):
+            return f"cute.nvgpu.warpgroup.MmaF16BF16Op({names[0]}, {names[2]}, {rest}"
+        if {a, b} <= {"e4m3", "e5m2"}:
+            return f"cute.nvgpu.warpgroup.MmaF8Op({', '.join(names)}, {rest}"
+        return ""
+    if a == b in ("f16", "bf16") and shape in ((16, 8, 8), (16, 8, 16)):
+        return f"cute.nvgpu.warp.MmaF16BF16Op({names[0]}, {names[2]}, {shape})"
+    return ""
+
+
+def lanescope_python(made: TiledMMA, atom: str) -> str:
+    """The same maps as NumPy arrays; atom: as it was given."""
+    parts = [repr(atom), repr(compact(made.atom_layout))]
+    if permuted(made):
+        parts.append(f"permutation={algebra.spelled_tiler(made.permutation)!r}")
+    parts.append(f"tile={made.tile}")
+    return (
+        "from layouts import tiled_mma\n\n"
+        f"made = tiled_mma({', '.join(parts)})\n"
+        "made.a.rows, made.a.cols  # int32 [thread, value], as partition_A orders them\n"
+        "made.c.owner(0, 0)        # [(thread, value), …]\n"
+    )
+
+
+def copy_cpp(made: TiledCopy, thr: CuteLayout | None, val: CuteLayout | None, operand: str = "") -> str:
+    """make_tiled_copy in C++, or make_tiled_copy_A, _B, _C of a TiledMMA's operand."""
+    element = _OF_BITS.get(made.element_bits, "half_t")
+    atom = copy_atom_cpp(made)
+    if operand:
+        return f"auto copy = make_tiled_copy_{operand.upper()}(Copy_Atom<{atom}, {element}>{{}}, tiled_mma);\n"
+    assert thr is not None and val is not None
+    return (
+        f"auto copy = make_tiled_copy(Copy_Atom<{atom}, {element}>{{}},\n"
+        f"                            {_cxx(thr)}{{}},\n"
+        f"                            {_cxx(val)}{{}});\n"
+    )
+
+
+def copy_atom_cpp(made: TiledCopy) -> str:
+    """The copy operation as CUTLASS spells it, else its PTX."""
+    if made.atom.name == "universal":
+        return f"UniversalCopy<uint{made.atom.bits}_t>"
+    if made.atom.name == "cp.async":
+        kind = "GLOBAL" if made.atom.bits == 128 else "ALWAYS"
+        return f"SM80_CP_ASYNC_CACHE{kind}<uint{made.atom.bits}_t>"
+    assert made.atom.instruction
+    return atoms.atom(made.atom.instruction) or made.atom.name
