@@ -27,8 +27,19 @@ MOST_VARIED = 16  # other choices of assumed values that are tried for one misma
 MOST_PAIRS = 24  # pairs of them that are tried together
 APART = 4096  # bytes that an assumed address or stride is moved by, to see whether a mismatch depends on it
 _SAME = {"bytes_not_shifted": "not_shifted"}  # the verifier's cause → C's pitfall that says the same of the code
+DOUBTS = frozenset(
+    "comment_contradicts core_matrices_overlap lbo_unusual mask_cuts_address mask_too_wide sbo_unusual"
+    " strides_unusual".split()
+)  # never a failure
 WARNINGS = frozenset(("reserved_bits",))  # the hardware ignores them
 TITLES = {  # what the code itself does wrong; the verifier's causes have theirs
+    "comment_contradicts": "A comment or a name says another thing than the code",
+    "core_matrices_overlap": "The strides make core matrices overlap",
+    "lbo_unusual": "LBO is unusual for the swizzle mode",
+    "mask_cuts_address": "The mask cuts the address",
+    "mask_too_wide": "The mask is wider than the field",
+    "sbo_unusual": "SBO is unusual for the swizzle mode",
+    "strides_unusual": "LBO and SBO look exchanged",
     "bit_field_overflow": "A value does not fit its bit field",
     "not_shifted": "The start address is not shifted by 4",
     "reserved_bits": "Reserved bits of the descriptor are set",
@@ -61,7 +72,7 @@ class Finding:
 
     @property
     def level(self) -> str:
-        return "warning" if self.code in WARNINGS else "error"
+        return "note" if self.code in DOUBTS else "warning" if self.code in WARNINGS else "error"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +85,13 @@ class Open:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What came of one text. descriptors, maps: how many it holds; steps: how many reads were verified."""
+    """What came of one text. doubts: what is unusual and may be right; descriptors, maps: how many it holds; steps: how
+    many reads were verified.
+    """
 
     findings: tuple[Finding, ...] = ()
     open: tuple[Open, ...] = ()
+    doubts: tuple[Finding, ...] = ()
     descriptors: int = 0
     maps: int = 0
     steps: int = 0
@@ -104,10 +118,12 @@ def check(text: str) -> Checked:
     open_ += _unread(made, built)
     if not made.complete:
         open_.append(Open("The file is too long to be evaluated to its end.", (0, 0)))
+    doubted = {message for piece in made.pieces for message in piece.doubts}
+    doubts = (_of_pitfall(one) for builder in built for one in builder.doubts if one.message in doubted)
     unique = {(one.code, one.span): one for one in reversed(found)}
     return Checked(
         tuple(sorted(unique.values(), key=lambda one: (one.span, one.code))), tuple(dict.fromkeys(open_)),
-        sum(piece.kind == "descriptor" for piece in made.pieces), len(maps),
+        tuple(dict.fromkeys(doubts)), sum(piece.kind == "descriptor" for piece in made.pieces), len(maps),
         sum(step.verdict != "unknown" for one in made.operands for step in one.steps),
     )  # fmt: skip
 

@@ -333,3 +333,49 @@ def test_a_box_shorter_than_the_operand_is_said_to_be() -> None:
     alone = bench(with_(("m64n64k16", "m64n128k16")), {"boxes.b": "1"})
     assert alone.verdict == "unknown" and any("where the rest lies" in one for one in alone.missing)
     assert not any(one.key.startswith("boxes.") for one in bench(BOTH).assumed)
+
+
+LONE = """uint64_t desc = 0;
+desc |= (uint64_t)((smem & 0x3FFFF) >> 4);
+desc |= (uint64_t)(16 >> 4) << 16;    // LBO
+desc |= (uint64_t)(1024 >> 4) << 32;  // SBO, 1024 bytes
+desc |= 1llu << 62;                   // 128B swizzle
+"""
+
+
+@pytest.mark.parametrize(("old", "new", "says"), [
+    ("", "", ()), ("16 >> 4) << 16", "0 >> 4) << 16", ()), ("(smem & 0x3FFFF) >> 4", "(smem >> 4) & 0x3FFF", ()),
+    ("128B swizzle", "swizzle", ()), ("(1024 >> 4) << 32;  // SBO, 1024 bytes", "(2048 >> 4) << 32;", ()),
+    ("(16 >> 4) << 16;    // LBO\ndesc |= (uint64_t)(1024 >> 4) << 32;  // SBO, 1024 bytes",
+     "(1024 >> 4) << 16;\ndesc |= (uint64_t)(16 >> 4) << 32;", ("SBO is 16 B and LBO 1024 B", "look exchanged")),
+    ("(1024 >> 4) << 32;  // SBO, 1024 bytes", "(512 >> 4) << 32;", ("SBO is 512 B, as under the 64B swizzle",)),
+    ("(16 >> 4) << 16", "(1024 >> 4) << 16", ("LBO is 1024 B", "does not read it")),
+    ("(16 >> 4) << 16", "(64 >> 4) << 16", ("LBO is 64 B", "a multiple of 1024")),
+    ("0x3FFFF) >> 4", "0x3FFF) >> 4", ("leaves 14 bits of the address", "0x4000")),
+    ("(smem & 0x3FFFF) >> 4", "(smem >> 4) & 0x3FFFF", ("after the shift",)),
+    ("1llu << 62", "2llu << 62", ("The text says 128B here, and the code gives the 64B swizzle",)),
+    ("1llu << 62", "(uint64_t)CU_TENSOR_MAP_SWIZZLE_128B << 62", ("code gives the 32B swizzle",)),
+    ("1llu << 62;                   // 128B swizzle", "0llu << 62; // 128B", ("the code gives no swizzle", "overlap")),
+    ("1024 >> 4) << 32", "2048 >> 4) << 32", ("The comment says 1024 bytes, and the code gives SBO 2048 B",)),
+    ("// LBO", "// stride byte offset", ("calls this SBO, and the code puts it into LBO",)),
+])  # fmt: skip
+def test_a_lone_builder_is_doubted_and_never_failed(old: str, new: str, says: tuple[str, ...]) -> None:
+    text = LONE.replace(old, new, 1) if old else LONE
+    assert old in LONE
+    (one,) = builders(text)
+    told = " ".join(doubt.message for doubt in one.doubts)
+    assert bool(told) == bool(says) and all(part in told for part in says), told
+    made, checked = bench(text), check(text)
+    assert made.verdict == "unknown" and not checked.findings and bool(checked.doubts) == bool(says)
+    assert {one.level for one in checked.doubts} <= {"note"}
+    assert any(told in " ".join(piece.doubts) for piece in made.pieces)
+
+
+def test_what_reads_prove_is_not_doubted() -> None:
+    """An MN-major operand's LBO is verified; a comment that lies is still said to."""
+    mn = with_(("make(sB + k * 32)", "make(sB + k * 2048)"), ("1, 0, 0;", "1, 0, 1;"),
+               ("(uint64_t)1 << 16", "(uint64_t)64 << 16"))  # fmt: skip
+    assert bench(mn).verdict == "match" and not any(piece.doubts for piece in bench(mn).pieces)
+    lies = with_(("(uint64_t)1 << 62;", "\n    (uint64_t)1 << 62;  // 64B swizzle"))
+    made = bench(lies)
+    assert made.verdict == "match" and any("The text says 64B" in one for piece in made.pieces for one in piece.doubts)

@@ -33,7 +33,7 @@ class Found:
 
     code: Annotated[str, Says("The verifier's cause, or the pitfall of the code.")]
     title: str
-    level: Literal["error", "warning"]
+    level: Literal["error", "warning", "note"]
     message: str
     place: Place
     fix: Annotated[str | None, Says("The word that would be right, where the code decides it whole.")]
@@ -57,6 +57,7 @@ class Report:
     verified: Annotated[int, Says("Reads that were verified element for element.")]
     findings: list[Found]
     open: list[Undecided]
+    doubts: Annotated[list[Found], Says("What is unusual and may be right: no finding, and no failure.")]
 
 
 def files_of(names: Iterable[str]) -> Iterator[Path]:
@@ -92,6 +93,7 @@ def report(paths: Iterable[Path]) -> Report:
     """What is wrong in the files, in their order; LayoutError for one that cannot be read."""
     findings: list[Found] = []
     open_: list[Undecided] = []
+    doubts: list[Found] = []
     files = descriptors = maps = verified = 0
     for path in paths:
         files += 1
@@ -101,20 +103,23 @@ def report(paths: Iterable[Path]) -> Report:
             continue
         made = engine.check(text)
         descriptors, maps, verified = descriptors + made.descriptors, maps + made.maps, verified + made.steps
-        findings += (
-            Found(
-                code=one.code,
-                title=engine.title(one.code),
-                level=one.level,  # type: ignore[arg-type]  # its two words
-                message=one.message,
-                place=_place(path, text, one.span),
-                fix=one.fix or None,
-            )
-            for one in made.findings
-        )
+        findings += (_found(path, text, one) for one in made.findings)
+        doubts += (_found(path, text, one) for one in made.doubts)
         open_ += (Undecided(message=one.message, place=_place(path, text, one.span)) for one in made.open)
     return Report(
-        files=files, descriptors=descriptors, tensor_maps=maps, verified=verified, findings=findings, open=open_
+        files=files, descriptors=descriptors, tensor_maps=maps, verified=verified, findings=findings, open=open_,
+        doubts=doubts,
+    )  # fmt: skip
+
+
+def _found(path: Path, text: str, one: engine.Finding) -> Found:
+    return Found(
+        code=one.code,
+        title=engine.title(one.code),
+        level=one.level,  # type: ignore[arg-type]  # its three words
+        message=one.message,
+        place=_place(path, text, one.span),
+        fix=one.fix or None,
     )
 
 

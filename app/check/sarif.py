@@ -15,8 +15,9 @@ SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sar
 
 def log(report: Report) -> dict[str, Any]:
     """The log of one run. What is open stands among the run's notifications, not among its results."""
-    codes = sorted({one.code for one in report.findings})
-    titles = {one.code: (one.title, one.level) for one in report.findings}
+    told = [*report.findings, *report.doubts]
+    codes = sorted({one.code for one in told})
+    titles = {one.code: (one.title, one.level) for one in told}
     results = [
         {
             "ruleId": one.code,
@@ -26,7 +27,7 @@ def log(report: Report) -> dict[str, Any]:
             "locations": [_location(one.place)],
             "partialFingerprints": {"lanescopeFinding/v1": _print(one.code, one.message, one.place.file)},
         }
-        for one in report.findings
+        for one in told
     ]
     rules = [
         {

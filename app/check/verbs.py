@@ -44,6 +44,8 @@ def _print(told: Report) -> None:
         print(f"{_at(one.place)}: {one.level}: {one.message} [{one.code}]")
         if one.fix:
             print(f"    the right word: {one.fix}")
+    for one in told.doubts:
+        print(f"{_at(one.place)}: note: {one.message} [{one.code}]")
     for left in told.open:
         print(f"{_at(left.place)}: note: {left.message}")
     held = f"{_count(told.descriptors, 'descriptor')}, {_count(told.tensor_maps, 'tensor map')}"

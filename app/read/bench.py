@@ -87,7 +87,7 @@ def _piece(made: Bench, n: int) -> BenchPiece:
     one = made.pieces[n]
     kind: Any = one.kind
     return BenchPiece(
-        kind=kind, title=one.title, spans=one.spans, operands=one.operands, notices=one.notices,
+        kind=kind, title=one.title, spans=one.spans, operands=one.operands, notices=one.notices, doubts=one.doubts,
         link=_shown(made, n, one),
     )  # fmt: skip
 

@@ -57,6 +57,7 @@ class BenchPiece:
     spans: Annotated[tuple[tuple[int, ...], ...], Says("Where it stands: first and past last character.")]
     operands: Annotated[tuple[str, ...], Says("The operands it belongs to.")]
     notices: tuple[str, ...]
+    doubts: Annotated[tuple[str, ...], Says("What is unusual and may be right.")]
     link: Annotated[str, Says("The page that shows it, empty where there is none.")]
 
 

@@ -68,6 +68,9 @@ def _print_bench(told: BenchFacts) -> None:
         print(f"  assumed {one.key}={one.value}" if one.value else f"  open {one.key}: {one.label}", f"({one.why})")
     for said in told.missing:
         print(f"  ! {said}")
+    for piece in told.pieces:
+        for said in piece.doubts:
+            print(f"  ? {said}")
     for own in told.operands:
         print(f"\n{own.name.upper()} of {own.instruction}, {own.major}-major: {own.why}")
         if own.storage_why:

@@ -17,8 +17,8 @@ class Piece:
     """One thing that a text holds.
 
     kind: tensor_map, descriptor (code or a printed word), instruction or layout; title: what it says, short; spans:
-    where it stands; facts: as POST /read has them; notices: rules it breaks, C's pitfalls; operands: which operands of
-    the instruction it belongs to.
+    where it stands; facts: as POST /read has them; notices: rules it breaks, C's pitfalls; doubts: what is unusual and
+    may be right; operands: which operands of the instruction it belongs to.
     """
 
     kind: str
@@ -27,6 +27,7 @@ class Piece:
     facts: Mapping[str, Any] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
     operands: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,9 @@ from layouts.errors import LayoutError
 from layouts.instruction import Instruction
 from layouts.reader.code import builders, tensor_maps
 from layouts.reader.code.builders import Builder
+from layouts.reader.code.doubts import UNSEEN
 from layouts.reader.code.evaluate import Evaluation, evaluate
+from layouts.reader.code.finding import Pitfall
 from layouts.workbench import exchanged, judge, pieces, placed, said, scan, sizes, uses
 from layouts.workbench.found import Assumed, Bench, Operand, Piece
 from layouts.workbench.order import places
@@ -54,6 +56,7 @@ class _Making:
         self.mentions = tuple(scan.mentions(text))
         self.aligned = placed.declared(text)
         self.sizes: list[Assumed] = []
+        self.doubtful: dict[int, list[Pitfall]] = {}
         if self.code:
             taken = sizes.taken(self.code, self._reads(), self.given)
             self.sizes = [one for _, one in taken]
@@ -76,6 +79,8 @@ class _Making:
             if n in used else piece
             for n, piece in enumerate(self.pieces)
         )  # fmt: skip
+        verified = {one.descriptor for one in operands if one.verdict != "unknown"}
+        told = tuple(replace(piece, doubts=self._doubts(n, n in verified)) for n, piece in enumerate(told))
         if not operands:
             self._nothing()
         missing = tuple(dict.fromkeys([*self.missing, *(m for one in operands for m in one.missing)]))
@@ -86,6 +91,11 @@ class _Making:
         verdict = "mismatch" if wrong else "match" if right else "unknown"
         complete = self.code is None or self.code.complete
         return Bench(told, tuple(operands), tuple(self.assumed.values()), missing, verdict, line, why, complete)
+
+    def _doubts(self, piece: int, verified: bool) -> tuple[str, ...]:
+        """What is unusual in the code of a piece; of one whose reads were verified only what they cannot say."""
+        own = self.doubtful.get(piece, ())
+        return tuple(dict.fromkeys(one.message for one in own if not verified or one.code in UNSEEN))
 
     # what the text holds ----------------------------------------------------------------------------------------------
 
@@ -110,6 +120,7 @@ class _Making:
         for same in alike.values():
             self.built += [(len(self.pieces), builder) for builder in same]
             self.pieces.append(pieces.of_builders(same))
+            self.doubtful[len(self.pieces) - 1] = [doubt for builder in same for doubt in builder.doubts]
         covered = [span for _, one in self.built for span in (one.span, *(s for o in one.origins.values() for s in o))]
         printed = [w for w in scan.words(self.text) if not any(a <= w.span[0] < b for a, b in covered)]
         self.printed = len(self.pieces)

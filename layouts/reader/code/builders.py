@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from layouts.bits import hex_word
 from layouts.errors import LayoutError
 from layouts.format import Format
+from layouts.reader.code.doubts import doubts
 from layouts.reader.code.evaluate import Evaluation, evaluate
 from layouts.reader.code.finding import Found, Pitfall, field_of, origin_of
 from layouts.reader.code.word import Int, Linear, Span, symbol
@@ -56,6 +57,7 @@ class Builder:
     origins: Mapping[str, tuple[Span, ...]] = field(default_factory=dict)
     steps: tuple[Step, ...] = ()
     known: int = 0  # the bits that the text decides, the start's included
+    doubts: tuple[Pitfall, ...] = ()  # what is unusual, and may be right
 
     @property
     def undetermined(self) -> tuple[str, ...]:
@@ -84,7 +86,7 @@ def of_evaluation(made: Evaluation) -> tuple[Builder, ...]:
     """The descriptors of an evaluated text."""
     out: list[Builder] = []
     for group in groups(made):
-        built = _built(group, made.warnings)
+        built = _built(group, made.warnings, made.text)
         same = [b for b in out if _alike(b, built)]
         if not same:
             out.append(built)
@@ -123,7 +125,7 @@ def _alike(one: Builder, two: Builder) -> bool:
     )
 
 
-def _built(group: list[Found], warnings: tuple[Pitfall, ...]) -> Builder:
+def _built(group: list[Found], warnings: tuple[Pitfall, ...], text: str) -> Builder:
     first = group[0]
     form = _format(first.value)
     free: dict[str, str] = {}
@@ -153,6 +155,7 @@ def _built(group: list[Found], warnings: tuple[Pitfall, ...]) -> Builder:
     return Builder(
         first.name, first.span, form.name, amounts.get("lbo"), amounts.get("sbo"), amounts.get("base_offset"), swizzle,
         start, word, operand_of(first.name), free, tuple(dict.fromkeys(own)), origins, steps, first.value.const & mask,
+        doubts(text, first.value, amounts, swizzle, {**origins, "swizzle": origins.get(form.coded, ())}, first.span),
     )  # fmt: skip
 
 

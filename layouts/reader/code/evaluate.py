@@ -39,6 +39,7 @@ class Evaluation:
     assembled: tuple[Assembled, ...] = ()
     endless: frozenset[str] = frozenset()  # variables of loops whose end the text leaves open
     recast: frozenset[str] = frozenset()  # undeclared names that are cast to pointers to a type
+    text: str = ""
 
 
 @cache
@@ -109,7 +110,7 @@ def evaluate(text: str) -> Evaluation | None:
             machine.nested = 0
     return Evaluation(
         tuple(machine.found), tuple(machine.made), tuple(machine.warned.values()), complete, is_py,
-        tuple(machine.assembled), frozenset(machine.endless), frozenset(machine.recast),
+        tuple(machine.assembled), frozenset(machine.endless), frozenset(machine.recast), text,
     )  # fmt: skip
 
 

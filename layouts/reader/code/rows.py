@@ -60,9 +60,14 @@ def _builder(one: Builder) -> Found:
         **({"free": dict(one.free)} if one.free else {}),
     }
     told = f"start address from '{one.start}'" if isinstance(one.start, str) else hex_word(one.word or one.known)
-    notices = tuple(w.message for w in one.warnings)
+    notices = tuple(w.message for w in (*one.warnings, *one.doubts))
     return Found(
-        "builder", f"Code that builds a descriptor: {told}", facts, notices, not notices and not one.free, left_open
+        "builder",
+        f"Code that builds a descriptor: {told}",
+        facts,
+        notices,
+        not one.warnings and not one.free,
+        left_open,
     )
 
 

@@ -1,0 +1,171 @@
+"""What is doubtful in code that builds a descriptor by itself: strides that are unusual for the mode, a mask that cuts
+the address, a comment or a constant's name that says another thing than the code. None of it is a mistake for certain.
+
+The usual strides: PTX ISA 9.1, matrix descriptors of wgmma and tcgen05; layouts/table/descriptors.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from layouts.reader.code.finding import Pitfall
+from layouts.reader.code.word import Int, Span
+from layouts.swizzle import MODES
+
+Origins = Mapping[str, Sequence[Span]]
+PATTERNS = {mode.name: mode.pattern_bytes for mode in MODES if mode.chunks > 1}
+UNSEEN = ("comment_contradicts", "mask_cuts_address", "mask_too_wide")  # by reads that were verified
+CORE = 128  # bytes of a core matrix, 8 rows of 16
+_COMMENT = re.compile(r"//(.*)$|/\*(.*?)(?:\*/|$)|(?<![\w\"'])#\s(.*)$", re.M)
+_ALONE = re.compile(r"\s*(?://|/\*|#\s).*")
+_MODE = re.compile(
+    r"(?<![A-Za-z0-9])(?:SW(?:IZZLE)?_?|swizzle[_ ]?|B)?(128|64|32)(?:[ -]?B(?:YTES?)?|[ -]byte)s?(?![A-Za-z0-9])"
+    r"|(?<![A-Za-z0-9])(?:B|SW_?|SWIZZLE_)(128|64|32)(?!\d)",
+    re.I,
+)
+_SWIZZLE = re.compile(r"swizzl|\bSW_?\d|\bB(?:128|64|32)\b", re.I)
+_NONE = re.compile(r"\bno(?:n-|[ -_]?)swizzl|SWIZZLE_NONE|\bINTERLEAVED?\b", re.I)
+_LBO = re.compile(r"\bLBO|leading", re.I)
+_SBO = re.compile(r"\bSBO|stride[-_ ]?(?:dim|byte|off)", re.I)
+_BYTES = re.compile(r"(?<![\w.])(\d{1,6})\s*(?:B|bytes?)(?!\w)")
+
+
+def doubts(
+    text: str, value: Int, amounts: Mapping[str, int | None], swizzle: str | None, origins: Origins, span: Span
+) -> tuple[Pitfall, ...]:
+    """What is doubtful in one descriptor. amounts: lbo and sbo in bytes; origins: field → where the text gives it."""
+    said = _said(text, amounts, swizzle, origins)
+    return (*_strides(amounts, swizzle, origins, span), *_mask(value, origins, span), *said)
+
+
+def _at(origins: Origins, name: str, span: Span) -> Span:
+    return next(iter(origins.get(name, ())), span)
+
+
+def _strides(amounts: Mapping[str, int | None], swizzle: str | None, origins: Origins, span: Span) -> Iterator[Pitfall]:
+    """LBO and SBO that no usual tile of the mode has."""
+    lbo, sbo = amounts.get("lbo"), amounts.get("sbo")
+    pattern = PATTERNS.get(swizzle or "")
+    if swizzle == "none":
+        small = [f"{name} {amount}" for name, amount in (("LBO", lbo), ("SBO", sbo)) if amount and amount < CORE]
+        if small:
+            strides = [amount for amount in (lbo, sbo) if amount in PATTERNS.values()]
+            more = " These are strides of a swizzled tile: its mode belongs in the field [63:62]." if strides else ""
+            yield Pitfall(
+                "core_matrices_overlap",
+                f"{' and '.join(small)} B without a swizzle: a core matrix takes {CORE} bytes, so a smaller distance"
+                f" makes them overlap.{more}",
+                _at(origins, "lbo" if small[0].startswith("LBO") else "sbo", span),
+            )
+        return
+    if not pattern:
+        return
+    if sbo in (0, 16) and lbo and not lbo % pattern:
+        yield Pitfall(
+            "strides_unusual",
+            f"SBO is {sbo} B and LBO {lbo} B. Under the {swizzle} swizzle SBO is the distance between groups of 8 rows"
+            f" (K-major) or of 8 k (MN-major), usually {pattern} B; the two look exchanged.",
+            _at(origins, "sbo", span),
+        )
+        return
+    if sbo == 0:
+        yield Pitfall(
+            "sbo_unusual",
+            f"SBO is 0. Under the {swizzle} swizzle it is usually {pattern} B; 0 is right only where the operand has 8"
+            " rows, K-major.",
+            _at(origins, "sbo", span),
+        )
+    elif sbo is not None and sbo % pattern:
+        other = next((name for name, own in PATTERNS.items() if own == sbo), "")
+        whose = f", as under the {other} swizzle" if other else ""
+        yield Pitfall(
+            "sbo_unusual",
+            f"SBO is {sbo} B{whose}. Under the {swizzle} swizzle groups of 8 rows (K-major) or of 8 k (MN-major) are"
+            f" {pattern} bytes or a multiple apart.",
+            _at(origins, "sbo", span),
+        )
+    if lbo is not None and lbo > 16:
+        apart = f"a multiple of {pattern} B"
+        odd = "" if not lbo % pattern else f", which would be {apart}"
+        yield Pitfall(
+            "lbo_unusual",
+            f"LBO is {lbo} B. Under the {swizzle} swizzle a K-major operand does not read it (16 or 0 is usual); an"
+            f" MN-major one takes it as the distance between atoms along M or N{odd}.",
+            _at(origins, "lbo", span),
+        )
+
+
+def _mask(value: Int, origins: Origins, span: Span) -> Iterator[Pitfall]:
+    """A mask that leaves the start fewer bits than an address has, or more than its field."""
+    start = next((p for p in value.pieces if not p.low), None)
+    if start is None or start.shift != 4 or value.plain is not None:
+        return
+    at = _at(origins, "start_address", span)
+    if start.width < 14:
+        yield Pitfall(
+            "mask_cuts_address",
+            f"The mask leaves {start.width + 4} bits of the address: a tile at {1 << start.width + 4:#x} or above is"
+            " read elsewhere. Mask the address with 0x3FFFF before the shift, or with 0x3FFF after it.",
+            at,
+        )
+    elif start.width == 18:
+        yield Pitfall(
+            "mask_too_wide",
+            "The mask 0x3FFFF is applied after the shift: it keeps 18 bits, and the field has 14. Mask with 0x3FFF"
+            " after the shift, or with 0x3FFFF before it.",
+            at,
+        )
+
+
+def _said(text: str, amounts: Mapping[str, int | None], swizzle: str | None, origins: Origins) -> Iterator[Pitfall]:
+    """Comments and constants' names that say another thing than the code."""
+    lines = {name: _lines(text, spans) for name, spans in origins.items()}
+    for line in sorted(lines.get("swizzle", ())):
+        words = _words(text, line)
+        alone = not any(line in own for name, own in lines.items() if name not in ("swizzle", "layout_type"))
+        named = {one[1] or one[2] for one in _MODE.finditer(words)} if alone or _SWIZZLE.search(words) else set()
+        said = {f"{one}B" for one in named} | ({"none"} if _NONE.search(words) else set())
+        if swizzle is not None and len(said) == 1 and said != {swizzle.split("_")[0]}:
+            written = "no swizzle" if said == {"none"} else said.pop()
+            own = "no swizzle" if swizzle == "none" else f"the {swizzle} swizzle"
+            yield Pitfall("comment_contradicts", f"The text says {written} here, and the code gives {own}.", line)
+            break
+    for name, mine, other in (("lbo", _LBO, _SBO), ("sbo", _SBO, _LBO)):
+        for line in sorted(lines.get(name, ())):
+            if any(line in own for field, own in lines.items() if field != name):
+                continue
+            wrong = _of_stride(_words(text, line), name, mine, other, amounts.get(name))
+            if wrong:
+                yield Pitfall("comment_contradicts", wrong, line)
+                break
+
+
+def _of_stride(words: str, name: str, mine: re.Pattern[str], other: re.Pattern[str], amount: int | None) -> str:
+    """What a line says of LBO or SBO that its code does not do; "" where nothing."""
+    if other.search(words) and not mine.search(words):
+        field = "LBO, [29:16]" if name == "lbo" else "SBO, [45:32]"
+        return f"The text calls this {'SBO' if name == 'lbo' else 'LBO'}, and the code puts it into {field}."
+    comment = " ".join(filter(None, (group for found in _COMMENT.finditer(words) for group in found.groups())))
+    numbers = _BYTES.findall(comment)
+    if amount is not None and len(re.findall(r"\d+", comment)) == len(numbers) == 1 and int(numbers[0]) != amount:
+        return f"The comment says {numbers[0]} bytes, and the code gives {name.upper()} {amount} B."
+    return ""
+
+
+def _lines(text: str, spans: Sequence[Span]) -> set[Span]:
+    """The lines that places of the text stand in."""
+    out = set()
+    for low, high in spans:
+        begin = text.rfind("\n", 0, low) + 1
+        end = text.find("\n", low)
+        if "\n" not in text[low:high]:
+            out.add((begin, end if end >= 0 else len(text)))
+    return out
+
+
+def _words(text: str, line: Span) -> str:
+    """A line, with the comment that stands above it by itself."""
+    above = text[text.rfind("\n", 0, max(line[0] - 1, 0)) + 1 : max(line[0] - 1, 0)]
+    own = text[slice(*line)]
+    return f"{above}\n{own}" if _ALONE.fullmatch(above) and not _COMMENT.search(own) else own
