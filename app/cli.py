@@ -31,12 +31,13 @@ def attach() -> typer.Typer:
     from app.dump import verbs as dump
     from app.idesc import verbs as idesc
     from app.kernel import verbs as kernel
+    from app.layouts import verbs as layouts
     from app.memory import verbs as memory
     from app.read import verbs as read
     from app.runs import verbs as runs
     from app.tiles import verbs as tiles
 
-    for feature in (chain, banks, memory, dump, check, kernel, runs, read, tiles, idesc):
+    for feature in (chain, banks, memory, dump, check, kernel, runs, read, tiles, layouts, idesc):
         app.add_typer(feature.app)
     return app
 

@@ -53,6 +53,7 @@ from app.kit.probes import Health, Ready
 from app.kit.settings import Settings
 from app.kit.wire import Body
 from app.kit.work import Kept, Work, settle
+from app.layouts import api as layouts_api
 from app.layouts import page as layouts_page
 from app.memory import api as memory_api
 from app.memory import page as memory_page
@@ -74,7 +75,7 @@ from layouts import catalog
 APIS = (  # in the order of /docs
     catalogue_api, instruction_api, read_api, kernel_api, memory_api, dump_api, diagram_api, runs_api, steps_api,
     reuse_api,
-    compare_api, metadata_api, chain_api, banks_api, tiles_api,
+    compare_api, metadata_api, chain_api, banks_api, tiles_api, layouts_api,
     idesc_api,
 )  # fmt: skip
 PAGES = (

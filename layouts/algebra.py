@@ -566,6 +566,23 @@ def sliced(one: CuteLayout, coord: Nested) -> tuple[CuteLayout, int]:
     return rest, one.offset + at
 
 
+def inside(coord: Nested, shape: Nested) -> None:
+    """LayoutError for a coordinate that a shape has not: CuTe itself would go on past the end."""
+    if isinstance(coord, tuple):
+        if isinstance(shape, int) or len(coord) != len(shape):
+            raise LayoutError(
+                "bad_coordinate", f"{said(coord)} is no coordinate of the shape {spelled(shape)}.",
+                f"One nested as {spelled(shape)}, an int for a whole mode, _ for a mode that stays.", "coord",
+            )  # fmt: skip
+        for part, mode in zip(coord, shape, strict=True):
+            inside(part, mode)
+    elif coord is not None and coord >= size(shape):
+        raise LayoutError(
+            "bad_coordinate", f"{coord} is past the end of a mode of size {size(shape)}.",
+            f"From 0 to {size(shape) - 1}, or _ for the whole mode.", "coord",
+        )  # fmt: skip
+
+
 def _zeroed(coord: Nested) -> Nested:
     return tuple(map(_zeroed, coord)) if isinstance(coord, tuple) else coord or 0
 

@@ -42,8 +42,10 @@ _CLOSE = {"(": ")", "[": "]", "<": ">", "{": "}"}
 Value = Any  # an int, None, a tuple of Values, a CuteLayout, a Swizzle, or "left" and "right"
 
 
-class _Reader:
+class Reader:
     """One text, read by recursive descent."""
+
+    tuples: tuple[str, ...] = ("(", "[")  # what opens a tuple
 
     def __init__(self, text: str, field: str) -> None:
         if len(text) > LONGEST:
@@ -138,7 +140,7 @@ class _Reader:
         if self.deep > DEEPEST * 2:
             raise self.bad(f"is nested deeper than {DEEPEST}")
         token = self.take()
-        if token in ("(", "["):
+        if token in self.tuples:
             found: Value = tuple(v for _, v in self.items(_CLOSE[token]))
         elif re.fullmatch(r"_?[0-9][0-9']*", token):
             found = self.number(token)
@@ -155,10 +157,18 @@ class _Reader:
                 if not (isinstance(found, int) and isinstance(right, int)):
                     raise self.bad("multiplies what is no number")
                 found = self.number(str(found * right))
+            elif self.next == "(":
+                found = self.applied(found)
             else:
                 self.take()
-                self.take("}" if self.tokens[self.at - 1] == "{" else ")")
+                self.take("}")
         self.deep -= 1
+        return found
+
+    def applied(self, found: Value) -> Value:
+        """What brackets behind a value mean: nothing, as in `Int<8>{}()`."""
+        self.take("(")
+        self.take(")")
         return found
 
     def number(self, token: str) -> int:
@@ -198,8 +208,10 @@ class _Reader:
                 f"has the name '{shown(token)}': its value is not in the text", "Write the number in its place."
             )
         given: list[tuple[str, Value]] = []
-        while self.next in ("<", "("):
-            given += self.items(_CLOSE[self.take()])
+        opened = ""
+        while self.next in ("<", "(") and opened != "(":  # brackets behind the call are not its own
+            opened = self.take()
+            given += self.items(_CLOSE[opened])
         values = [v for word, v in given if not word]
         words = {word: v for word, v in given if word}
         if name in _NUMBERS:
@@ -252,7 +264,7 @@ def read(text: str, field: str = "layout") -> Value:
     """Whatever a text spells: an int, None for the underscore, a tuple, a CuteLayout or a Swizzle. LayoutError
     `bad_cute` says which part cannot be read.
     """
-    return _Reader(text, field).whole()
+    return Reader(text, field).whole()
 
 
 def read_layout(text: str, field: str = "layout") -> CuteLayout:
@@ -261,7 +273,7 @@ def read_layout(text: str, field: str = "layout") -> CuteLayout:
     >>> str(read_layout("Layout<Shape<_4,Int<8>>,Stride<_8,_1>>{}"))
     '(4,8):(8,1)'
     """
-    reader = _Reader(text, field)
+    reader = Reader(text, field)
     found = reader.whole()
     if isinstance(found, Swizzle) or found is None or isinstance(found, str):
         raise reader.bad("is no layout")
@@ -274,7 +286,7 @@ def read_tiler(text: str, field: str = "tiler") -> algebra.Tiler:
     >>> read_tiler("Tile<_32,_,Layout<Shape<_4,_2>,Stride<_1,_8>>>")
     (32, None, CuteLayout(shape=(4, 2), stride=(1, 8), swizzle=None, unit_bits=None, offset=0))
     """
-    reader = _Reader(text, field)
+    reader = Reader(text, field)
     found = reader.whole()
     if isinstance(found, Swizzle | str) or 0 in _sizes(found):
         raise reader.bad("is no tiler", "e.g. Tile<_32,_,Layout<Shape<_4,_2>,Stride<_1,_8>>> or (32:1,_,(4,2):(1,8)).")
@@ -289,7 +301,7 @@ def _sizes(tiler: algebra.Tiler) -> list[int]:
 
 def read_coordinate(text: str, field: str = "coord") -> Nested:
     """A coordinate: ints, tuples, and None for underscores."""
-    reader = _Reader(text, field)
+    reader = Reader(text, field)
     found = reader.whole()
 
     def check(value: Value) -> None:

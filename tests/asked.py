@@ -83,6 +83,16 @@ GETS = (
     f"{I}{W32}/kernel?a=kind%3Dcute,layout%3D(8,8):(1,8)", f"{I}{QUADS}/kernel?a=major%3DMN",
     f"{I}{W32}/kernel?a=kind%3Drows,pitch_bytes%3D144", f"{I}{W8}/kernel?a=major%3DMN",
     f"{I}{W32}/kernel?a=from%3Dnowhere", f"{I}{W32}/kernel?a=kind%3Dheap", f"{I}{F16}/kernel?a=load%3Dfast",
+    # CuTe's algebra
+    *(get("cute", expression=text) for text in (
+        "logical_divide((4,2,3):(2,1,8), 4:2)", "composition((4,6):(1,8), 6:3)", "composition((4,6,2):(1,8,50), 2:6)",
+        "complement((4,2):(1,3), 24)", "left_inverse((3,2):(2,3))", "A=(4,8):(8,1);A(2,_);A(2,3)", "(4,8):(8,1)(4,_)",
+        "(4,8):(8,1)((1,2),3)", "zipped_divide((4,8):(8,1), (2,2,2))", "complement(4:2, (2,_))", "4", "",
+        "compositon(4:1)",
+        "composition((4,8):(8,1))", "size = 4:1", "x" * 5000, "composition((1024,1024):(1,1024), 4:1)", "foo(4)",
+        "(1024,1024):(1,1024)", ";".join(["size(4:1)"] * 70), "slice(4, 5)", "right_inverse((4,8):(8,1))",
+        "blocked_product((2,5):(5,1), (3,4):(1,3))", "coalesce((2,(1,6)):(1,(6,2)))", "upcast<2>((8,4):(1,8))",
+    )),
     # tiles
     *(get("smem/tile", **{name: value}) for name, value in (
         ("element_bits", 0), ("element_bits", 4), ("element_bits", 6), ("element_bits", "x"), ("major", "Q"),

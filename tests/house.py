@@ -22,7 +22,7 @@ FLOORS = (
     "banks codec cute format kind npy precedence",
     "algebra expression formula freeing linear pattern",
     "cutetext metadata role spelling syntax triton",
-    "instruction zeromask",
+    "cutecalls instruction zeromask",
     "table pieces reuse view",
     "catalog descriptor qualifiers window",
     "idesc statements tiling",
@@ -120,7 +120,7 @@ NAMED: dict[str, dict[str, str]] = {
         "wmma": "facts",
     },
     "kernel": {},
-    "layouts": {"drawn": "forms", "triton": "forms", "tv": "forms", "words": "forms"},
+    "layouts": {"cute": "forms", "drawn": "forms", "triton": "forms", "tv": "forms", "words": "forms"},
     "memory": {
         "atoms": "forms",
         "choices": "forms",

@@ -206,7 +206,7 @@ def test_thread_value_layouts_both_ways(client: TestClient) -> None:
         ("/layouts/triton", {"text": BLOCKED, "shape": "16x16", "colour": "red"}, "Allowed: warp, thread"),
         ("/layouts/tv", {"cute": "(4,8):(8,1)"}, "does not say its tile"),
         ("/layouts/tv", {"cute": "(4,8):(8,1)", "tile": "4x4"}, "Give a tile of at least 32 elements"),
-        ("/layouts/tv", {"cute": "(4,8):(8,1)", "tile": "8x4", "slice": "(4,_)"}, "has 4 in a mode of size 4"),
+        ("/layouts/tv", {"cute": "(4,8):(8,1)", "tile": "8x4", "slice": "(4,_)"}, "4 is past the end of a mode"),
         ("/layouts/tv", {"cute": "(4,8,2):(8,1,32)", "tile": "8x8"}, "has 3 modes"),
     ],
 )  # fmt: skip

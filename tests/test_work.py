@@ -50,6 +50,7 @@ PAGES = (
     "/guide/swizzle", "/guide/k-major-none", "/guide/k-major-needs-no-transpose", "/reuse",
     "/compare", f"/metadata/{SPARSE}", f"/api/v1/instructions/{SPARSE}/metadata", "/palette.css", "/openapi.json",
     f"/kernel/{M16}", "/tiles/mma", "/tiles/mma.svg", "/tiles/mma/chain", "/layouts/triton", "/layouts/tv",
+    "/cute",
 )  # fmt: skip
 PNGS = (f"/i/{M16}/a.png", f"/i/{M16}/a.pdf", "/smem.png")
 NPY = io.BytesIO()

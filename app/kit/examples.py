@@ -65,6 +65,7 @@ EXAMPLES = {
     "/api/v1/zero-column-masks/{value}": "/api/v1/zero-column-masks/0x0003028000000000?m=64&n=128",
     "/api/v1/reuse": "/api/v1/reuse?from=mma.m16n8k16.row.col.f32.f16.f16.f32&to=mma.m16n8k16.row.col.f32.f16.f16.f32",
     "/api/v1/compare": "/api/v1/compare?left=ldmatrix.m8n8.x1.b16/data&right=ldmatrix.m8n8.x1.trans.b16/data",
+    "/api/v1/cute": "/api/v1/cute?expression=logical_divide((4,2,3):(2,1,8),4:2)",
     "/api/v1/gpu": "/api/v1/gpu",
     "/i/{ptx}.{form}": "/i/mma.m16n8k16.row.col.f32.f16.f16.f32.svg?theme=dark",
     "/i/{ptx}/{operand}.{form}": "/i/mma.m16n8k16.row.col.f32.f16.f16.f32/a.svg?colour=t&lanes=0-7",

@@ -63,6 +63,7 @@ LABELS = {
     "triton": {"text": "Layout, or a module", "shape": "Tensor", "element_bits": "Element bits", "colour": "Colour",
     "thread": "Thread", "to": "Convert to", "axes": "Axes down, across", "at": "Index of the others",
     "row": "First row", "pick": "Layout"},
+    "cute": {"expression": "Expression"},
     "tv": {"cute": "Layout (thread, value) → element", "tile": "Tile", "element_bits": "Element bits",
     "slice": "Slice", "colour": "Colour", "thread": "Thread", "to": "Compare with", "axes": "Axes down, across",
     "at": "Index of the others", "row": "First row"},

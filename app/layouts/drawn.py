@@ -18,7 +18,7 @@ from layouts.tiles.convert import Conversion
 
 WORDS = {
     "warp": "warp", "thread": "lane", "value": "register", "vector": "32-bit register", "bank": "bank",
-    "address": "address",
+    "address": "address", "tile": "tile or copy", "index": "index",
 }  # fmt: skip
 LEGENDS = WORDS | {"address": "offset, elements"}
 MOST_LISTED = 512
@@ -103,6 +103,7 @@ def picture(
         if (array := getattr(sheet, name)) is not None:
             data[name] = np.ascontiguousarray(array[window].astype(np.int32)).reshape(-1)
     data["bits"] = sheet.element_bits
+    data["what"] = "index" if sheet.groups is not None else "memory" if sheet.place is not None else "threads"
     last = row0 + made.rows
     whole = made.rows == sheet.rows and made.cols == sheet.cols
     return Picture(
@@ -124,7 +125,7 @@ def picture(
 def default(sheet: Sheet) -> str:
     """The colour of a form that names none: warps where there are several, else values; banks of memory."""
     if sheet.thread is None:
-        return "bank"
+        return next(iter(sheet.colours))
     return "warp" if int(sheet.thread.max()) >= 32 else "value"
 
 

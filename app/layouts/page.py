@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse, Response
 from app.kit.api import OffLoop
 from app.kit.page import page
 from app.kit.work import off_loop
-from app.layouts import triton, tv
+from app.layouts import cute, triton, tv
 from layouts.errors import LayoutError
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
@@ -52,3 +52,10 @@ def tv_page(request: Request) -> Response:
     """Any thread-value layout over a tile."""
     context = tv.context(dict(request.query_params))
     return page(request, "layouts/tv.html", context, 422 if context["error"] else 200)
+
+
+@router.get("/cute")
+def cute_page(request: Request) -> Response:
+    """CuTe's algebra, step by step."""
+    context = cute.context(dict(request.query_params))
+    return page(request, "layouts/cute.html", context, 422 if context["error"] else 200)

@@ -77,7 +77,8 @@ class Sheet:
     """Cells of a tile. thread, value: int64 [rows, cols] of the first holder, -1 where none holds the element; copies:
     how many hold it. place: offset in memory, in elements, where the layout is one of memory. says: the texts of cells
     that are not those of their holder or offset. cell: int64 [threads, values], the number of each one's cell, -1 for
-    one that is not shown.
+    one that is not shown. groups: what the cells of a table of indices are coloured by, and
+    grouped its name.
     """
 
     rows: int
@@ -91,10 +92,14 @@ class Sheet:
     memory: str = "shared"
     says: tuple[tuple[str, ...], ...] = ()
     cell: Longs | None = None
+    groups: Longs | None = None
+    grouped: str = "tile"
 
     @property
     def colours(self) -> dict[str, Longs]:
         """What the cells can be coloured by → a number a cell, -1 for none."""
+        if self.groups is not None:
+            return {self.grouped: self.groups}
         if self.place is not None:
             bank = np.where(self.place < 0, -1, self.place * self.element_bits // 32 % 32)
             return {"bank": bank, "address": self.place}
@@ -216,7 +221,7 @@ def drawn(
         extra += _outlined(panel, mask[window])
     for mask, status in hatched:
         extra += _hatched(panel, mask[window], status, palette)
-    figure = Figure(max(panel.x + panel.width + 8, 200.0), TOP + panel.height + 8, (panel,))
+    figure = Figure(panel.x + max(panel.width, 7.6 * len(title)) + 8, TOP + panel.height + 8, (panel,))
     picture = svg(figure, title=title, palette=palette, labels_up_to=MOST_DRAWN, extra=extra)
     return Drawn(picture, legend, panel, row0, rows, cols)
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts import algebra, tuples
+from layouts import algebra
 from layouts.cute import CuteLayout
 from layouts.cutetext import read_layout
 from layouts.errors import LayoutError
@@ -95,25 +95,10 @@ def elements(read: CuteLayout, tile: Sequence[Any]) -> tuple[Longs, tuple[int, .
 
 def slice_of(made: CuteLayout, coord: Any) -> tuple[CuteLayout, int]:
     """(layout of the modes at underscores, element that its indices start from) for a coordinate such as (_,3);
-    LayoutError `bad_coordinate` for one that the shape has not.
+    LayoutError for one that the shape has not.
     """
-    _inside(coord, made.shape, coord)
+    try:
+        algebra.inside(coord, made.shape)
+    except LayoutError as error:
+        raise error.at("slice") from None
     return algebra.sliced(made, coord)
-
-
-def _inside(coord: Any, shape: Any, whole: Any) -> None:
-    if coord is None:
-        return
-    if isinstance(coord, tuple):
-        if isinstance(shape, int) or len(coord) != len(shape):
-            raise LayoutError(
-                "bad_coordinate", f"{algebra.said(coord)} is no coordinate of the shape {tuples.spelled(shape)}.",
-                f"One nested as {tuples.spelled(shape)}, with _ for a mode that stays.", "slice",
-            )  # fmt: skip
-        for part, mode in zip(coord, shape, strict=True):
-            _inside(part, mode, whole)
-    elif coord >= tuples.size(shape):
-        raise LayoutError(
-            "bad_coordinate", f"{algebra.said(whole)} has {coord} in a mode of size {tuples.size(shape)}.",
-            f"From 0 to {tuples.size(shape) - 1}, or _ for the whole mode.", "slice",
-        )  # fmt: skip

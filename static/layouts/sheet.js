@@ -13,7 +13,8 @@ function sheetOf(figure) {
   mark.classList.add("follows");
   mark.setAttribute("fill", "none");
   svg.append(mark);
-  return { data, svg, mark, pinned: svg.querySelector(".pinned") };
+  const step = figure.closest("section");
+  return { data, svg, mark, step, pinned: svg.querySelector(".pinned") };
 }
 
 function cellAt({ data, svg }, event) {
@@ -34,11 +35,15 @@ function threadCells(data, thread) {
   return found;
 }
 
+const indexCells = (data, index) => index < 0 ? [] :
+  data.place.flatMap((place, cell) => place === index ? [cell] : []);
+
 const spot = (data, cell) => data.folded
   ? `${(data.row0 + Math.floor(cell / data.cols)) * data.cols + cell % data.cols}`
   : `(${data.row0 + Math.floor(cell / data.cols)},${cell % data.cols})`;
 
 function inWords(data, cell) {
+  if (data.what === "index") return `Coordinate ${spot(data, cell)}: index ${data.place[cell]}`;
   const place = `Element ${spot(data, cell)}`;
   if (data.place) {
     const at = data.place[cell];
@@ -90,11 +95,13 @@ function show(sheet, cell) {
   const { data } = sheet;
   const thread = data.thread ? data.thread[cell] : -1;
   for (const other of sheets) {
-    const wanted = other.data.thread && data.thread ? threadCells(other.data, thread) : other === sheet ? [cell] : [];
+    const wanted = other.data.thread && data.thread ? threadCells(other.data, thread)
+      : data.what === "index" && other.step === sheet.step ? indexCells(other.data, data.place[cell])
+      : other === sheet ? [cell] : [];
     other.mark.setAttribute("d", cells(other.data, wanted));
     other.pinned?.classList.toggle("away", data.thread !== undefined && thread >= 0);
   }
-  const twins = sheets.length > 1 && sheets.every((one) => one.data.cols === data.cols);
+  const twins = sheets.length === 2 && thread >= 0 && sheets.every((one) => one.data.cols === data.cols);
   said.textContent = twins
     ? `${inWords(sheets[0].data, cell)}. Then ${inWords(sheets[1].data, cell).split(": ")[1]}`
     : inWords(data, cell);

@@ -1,0 +1,193 @@
+"""/cute: CuTe's algebra, each step drawn and explained, as the page shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.layouts.drawn import Look, Picture, beside, picture
+from app.layouts.facts import layout_facts
+from layouts import algebra
+from layouts.cute import CuteLayout
+from layouts.cutecalls import FITTED, OPS, Step, nearest_fits, steps, written
+from layouts.errors import LayoutError
+from layouts.render.sheet import FOLDED, Sheet
+
+Longs = NDArray[np.int64]
+PATH = "/cute"
+MOST_CELLS = 1 << 12
+PRESETS = (
+    ("composition", "composition((6,2):(8,2), (4,3):(3,1))"),
+    ("complement", "complement((2,2):(1,6), 24)"),
+    ("logical_divide", "A = (4,2,3):(2,1,8)\nlogical_divide(A, 4:2)"),
+    ("zipped_divide", "A = (8,16):(16,1)\nT = zipped_divide(A, (4,8))\nT(_,(1,0))"),
+    ("blocked_product", "blocked_product((2,5):(5,1), (3,4):(1,3))"),
+    ("raked_product", "raked_product((2,5):(5,1), (3,4):(1,3))"),
+    ("right_inverse", "right_inverse((4,8):(8,1))"),
+    ("coalesce", "coalesce((2,(1,6)):(1,(6,2)))"),
+    ("slice", "A = ((4,8),(2,2)):((32,1),(16,8))\nA((_,3),(_,1))"),
+    ("swizzle", "A = Sw<3,3,3> o (8,64):(64,1)\nzipped_divide(A, (8,8))"),
+    ("not admissible", "composition((4,6):(1,8), 6:3)"),
+)
+
+
+def context(query: Mapping[str, str]) -> dict[str, Any]:
+    """What the template shows; a refused step is shown with CuTe's condition and what would do."""
+    text = query.get("expression", "").replace("\r\n", "\n")
+    out: dict[str, Any] = {
+        "given": {"expression": text}, "error": None, "steps": [], "presets": [(n, address(e)) for n, e in PRESETS],
+        "operations": {name: row.signature for name, row in OPS.items()}, "example": not text.strip(),
+        "beside": lambda name: beside(out["error"], name),
+    }  # fmt: skip
+    if not text.strip():
+        out["given"]["expression"] = text = PRESETS[2][1]
+    try:
+        made = steps(text)
+    except LayoutError as error:
+        out["error"] = error
+        return out
+    out["steps"] = [_shown(step) for step in made]
+    if made[-1].error:
+        out["error"] = made[-1].error
+        out["fits"] = _fits(made[-1])
+    return out
+
+
+def address(expression: str) -> str:
+    """The page of an expression."""
+    return f"{PATH}?{urlencode({'expression': expression})}"
+
+
+def _fits(step: Step) -> list[tuple[str, str]]:
+    """Right operands near the refused one that are taken, with the page of each."""
+    if step.op not in FITTED or step.error is None or step.error.code != "not_admissible":
+        return []
+    a, b = step.operands
+    return [(str(one), address(f"{step.op}({a}, {one})")) for one in nearest_fits(a, b, OPS[step.op].act)]
+
+
+def _shown(step: Step) -> dict[str, Any]:
+    made = step.result
+    return {
+        "step": step,
+        "result": written(made) if step.error is None else "",
+        "facts": layout_facts(made),
+        "pictures": pictures(step) if step.error is None else _walked(step),
+        "parts": [(one.text, written(one.result), one.says) for one in step.parts],
+        "alone": address(step.text) if step.op not in ("layout", "index") else "",
+    }
+
+
+# pictures -------------------------------------------------------------------------------------------------------------
+
+
+def pictures(step: Step) -> list[Picture]:
+    """The first operand with the elements that the result takes, and the result; one fill is one tile or copy."""
+    a, made = step.operands[0] if step.operands else None, step.result
+    if step.op == "complement" and isinstance(a, CuteLayout) and isinstance(made, CuteLayout):
+        return _line(a, made)
+    out = []
+    group = _groups(step)
+    if isinstance(a, CuteLayout) and step.op not in ("layout", *_PRODUCTS) and a.size <= MOST_CELLS:
+        out.append(_grid(a, group, str(a)))
+    if isinstance(made, CuteLayout) and made.size <= MOST_CELLS:
+        own = dict.fromkeys(made.indices().tolist(), 0) if step.op == "slice" else group
+        out.append(_grid(made, own, str(made)))
+    return out
+
+
+_PRODUCTS = {f"{word}_product" for word in ("logical", "zipped", "tiled", "flat", "blocked", "raked")}
+_DIVIDES = {f"{word}_divide" for word in ("logical", "zipped", "tiled", "flat")}
+
+
+def _groups(step: Step) -> dict[int, int]:
+    """Index → which tile or copy has it: the second mode of the divide or product in two modes."""
+    made = step.result
+    if not isinstance(made, CuteLayout):
+        return {int(made): 0} if step.op == "index" else {}
+    if step.op not in ("composition", "slice", *_DIVIDES, *_PRODUCTS):
+        return {}
+    whole = made
+    try:
+        if step.op in _DIVIDES:
+            whole = algebra.zipped_divide(*step.operands)
+        elif step.op in _PRODUCTS:
+            whole = _two_modes(*step.operands)
+    except LayoutError:
+        whole = made
+    index = whole.indices()
+    if step.op == "slice":
+        start = algebra.sliced(*step.operands)[1]
+        return dict.fromkeys((made.indices() + start).tolist(), 0)
+    first = whole.modes[0].size if whole.rank > 1 else max(1, whole.size)
+    return {int(at): number // first for number, at in reversed(list(enumerate(index.tolist())))}
+
+
+def _two_modes(block: CuteLayout, tiler: Any) -> CuteLayout:
+    """(block, copies) in two modes."""
+    if isinstance(tiler, CuteLayout):
+        count = max(block.rank, tiler.rank)
+        ones = [algebra.ONE] * count
+        return algebra.logical_product(
+            algebra.joined(*block.modes, *ones[block.rank :]), algebra.joined(*tiler.modes, *ones[tiler.rank :])
+        )
+    return algebra.zipped_product(block, tiler)
+
+
+def _walked(step: Step) -> list[Picture]:
+    """A refused composition: the first operand with the elements that the second walks over."""
+    if step.op != "composition" or len(step.operands) != 2:
+        return []
+    a, b = step.operands
+    if not isinstance(a, CuteLayout) or not isinstance(b, CuteLayout) or a.size > MOST_CELLS or b.size > MOST_CELLS:
+        return []
+    index, first = a.indices(), b.modes[0].size
+    group = {
+        int(index[at]): number // first
+        for number, at in reversed(list(enumerate(b.indices().tolist()))) if at < a.size
+    }  # fmt: skip
+    return [_grid(a, group, f"{a}: what {b} walks over")]
+
+
+def _grid(one: CuteLayout, group: Mapping[int, int], title: str) -> Picture:
+    """The indices of a layout: mode 0 down, the others across; of one mode a row. A long mode 0 runs across."""
+    index = one.indices()
+    rows = one.modes[0].size if one.rank > 1 else 1
+    cells = index.reshape(-1, rows).T
+    names: tuple[str, ...] = ()
+    if one.rank == 1:
+        flat = np.full(-(-index.size // FOLDED) * FOLDED, -1, dtype=np.int64) if index.size > FOLDED else index.copy()
+        flat[: index.size] = index
+        cells = flat.reshape(-1, min(index.size, FOLDED))
+        names = tuple(str(row * FOLDED) for row in range(len(cells)))
+    elif rows > 12 and rows > 2 * cells.shape[1]:
+        cells, title = cells.T, f"{title}, mode 0 across"
+    groups = np.array([[group.get(int(at), -1) for at in row] for row in cells]) if group else cells
+    return _picture(cells, groups, title, names, "tile" if group else "index")
+
+
+def _line(a: CuteLayout, rest: CuteLayout) -> list[Picture]:
+    """Indices in order, each with the copy of A that reaches it: (A, R) over the target."""
+    own = algebra.filtered(a)
+    reached = np.add.outer(rest.indices(), own.indices())
+    size = min(int(reached.max()) + 1, MOST_CELLS)
+    line = np.full(-(-size // FOLDED) * FOLDED if size > FOLDED else size, -1, dtype=np.int64)
+    for copy, indices in reversed(list(enumerate(reached.tolist()))):
+        line[[at for at in indices if at < size]] = copy
+    wide = min(size, FOLDED)
+    numbers = np.arange(line.size, dtype=np.int64)
+    numbers[size:] = -1
+    cells = numbers.reshape(-1, wide)
+    names = tuple(str(row * wide) for row in range(len(cells)))
+    return [_picture(cells, line.reshape(-1, wide), f"(A, R) over the indices: A is copy 0, R is {rest}", names)]
+
+
+def _picture(cells: Longs, groups: Longs, title: str, names: tuple[str, ...], grouped: str = "tile") -> Picture:
+    rows, cols = cells.shape
+    sheet = Sheet(rows, cols, place=cells, element_bits=32, row_names=names, groups=groups.astype(np.int64),
+                  grouped=grouped)  # fmt: skip
+    return picture(sheet, Look(), title, room=max(40.0, min(38.0 * cols, 1200.0)))
