@@ -24,6 +24,7 @@ __all__ = ["LONGEST", "Checked", "Finding", "Open", "check", "title"]
 
 Span = tuple[int, int]
 MOST_VARIED = 16  # other choices of assumed values that are tried for one mismatch; with more it is open
+MOST_PLACES = 8  # of one operand that are told
 MOST_PAIRS = 24  # pairs of them that are tried together
 APART = 4096  # bytes that an assumed address or stride is moved by, to see whether a mismatch depends on it
 _SAME = {"bytes_not_shifted": "not_shifted"}  # the verifier's cause → C's pitfall that says the same of the code
@@ -160,10 +161,11 @@ def _lines(text: str, span: Span) -> Span:
 def _operands(text: str, made: Bench, known: set[str]) -> tuple[list[Finding], list[Open]]:
     found: list[Finding] = []
     open_: list[Open] = []
+    doubts = _Doubts(text, made)
     for one in made.operands:
-        wrong = one.first_wrong
+        wrong = _each_place(one)
         at = made.pieces[one.descriptor].spans[0]
-        if wrong is None:
+        if not wrong:
             if one.verdict == "unknown":
                 why = (
                     "nothing in the file says how it is stored." if one.storage is None
@@ -171,21 +173,25 @@ def _operands(text: str, made: Bench, known: set[str]) -> tuple[list[Finding], l
                 )  # fmt: skip
                 open_.append(Open(f"{one.name.upper()} of {one.instruction} is not verified: {why}", at))
             continue
-        crossed = next((c.message for c in wrong.causes if c.code == "operands_exchanged"), "")
-        if crossed:
-            open_.append(Open(crossed, wrong.span))
-            continue
-        doubt = _doubt(text, made, one, wrong)
-        if doubt:
-            open_.append(
-                Open(
-                    f"{one.name.upper()} of {one.instruction} would be read from the wrong place, but {doubt}",
-                    wrong.span,
-                )
-            )
-        elif not (wrong.causes and _SAME.get(wrong.causes[0].code, wrong.causes[0].code) in known):
-            found.append(_mismatch(made, one, wrong))
+        for step in wrong:
+            crossed = next((c.message for c in step.causes if c.code == "operands_exchanged"), "")
+            doubt = "" if crossed else doubts.of(one, step)
+            if crossed:
+                open_.append(Open(crossed, step.span))
+            elif doubt:
+                said = f"{one.name.upper()} of {one.instruction} would be read from the wrong place, but {doubt}"
+                open_.append(Open(said, step.span))
+            elif not (step.causes and _SAME.get(step.causes[0].code, step.causes[0].code) in known):
+                found.append(_mismatch(made, one, step))
     return found, open_
+
+
+def _each_place(one: Operand) -> list[Step]:
+    """The first wrong step of each place of the text that is at fault."""
+    out: dict[Span, Step] = {}
+    for step in one.wrong:
+        out.setdefault(step.span, step)
+    return list(out.values())[:MOST_PLACES]
 
 
 def _mismatch(made: Bench, one: Operand, wrong: Step) -> Finding:
@@ -201,39 +207,75 @@ def _mismatch(made: Bench, one: Operand, wrong: Step) -> Finding:
     )
 
 
-def _doubt(text: str, made: Bench, one: Operand, wrong: Step) -> str:
-    """What a mismatch rests on that the text does not say; "" where it stands whatever that is."""
-    name = one.name
-    if one.storage is not None and "(it is named" not in one.stored_why and len(made.operands) > 1:
-        stores = [n for n, piece in enumerate(made.pieces) if piece.kind in ("tensor_map", "layout")]
-        if len(stores) < len(made.operands):
-            return f"nothing says that {name.upper()} is stored as {one.stored_why}."
-    assumed = list(_assumed(made, one))
-    tried = assumed[:MOST_VARIED]
-    for key, value, why in (*tried, *_stores(made, one)):
-        if _mended(text, {key: value}, one, wrong):
-            return f"that rests on {why}."
-    if len(assumed) > MOST_VARIED:
-        return f"{len(assumed)} other choices of assumed values would have to be tried, more than {MOST_VARIED}."
-    pairs = [(left, right) for left, right in combinations(tried, 2) if left[0] != right[0]]
-    for left, right in pairs[:MOST_PAIRS]:
-        if _mended(text, {left[0]: left[1], right[0]: right[1]}, one, wrong):
-            return f"that rests on {left[2]} and {right[2]}."
-    if len(pairs) > MOST_PAIRS:
-        return f"{len(pairs)} pairs of assumed values would have to be tried, more than {MOST_PAIRS}."
-    return ""
+class _Doubts:
+    """What mismatches rest on that the text does not say: other choices are tried, each once."""
+
+    def __init__(self, text: str, made: Bench) -> None:
+        self.text = text
+        self.made = made
+        self.tried: dict[frozenset[tuple[str, str]], Bench | None] = {}
+
+    def of(self, one: Operand, wrong: Step) -> str:
+        """ "" where a mismatch stands whatever the text leaves open."""
+        made, name = self.made, one.name
+        if one.storage is not None and "(it is named" not in one.stored_why and len(made.operands) > 1:
+            stores = [n for n, piece in enumerate(made.pieces) if piece.kind in ("tensor_map", "layout")]
+            if len(stores) < len({(o.name, o.instruction) for o in made.operands}):
+                return f"nothing says that {name.upper()} is stored as {one.stored_why}."
+        assumed = list(_assumed(made, one))
+        tried = assumed[:MOST_VARIED]
+        for key, value, why in (*tried, *_stores(made, one)):
+            if _mended(self, {key: value}, one, wrong):
+                return f"that rests on {why}."
+        if len(assumed) > MOST_VARIED:
+            return f"{len(assumed)} other choices of assumed values would have to be tried, more than {MOST_VARIED}."
+        pairs = [(left, right) for left, right in combinations(tried, 2) if left[0] != right[0]]
+        for left, right in pairs[:MOST_PAIRS]:
+            if _mended(self, {left[0]: left[1], right[0]: right[1]}, one, wrong):
+                return f"that rests on {left[2]} and {right[2]}."
+        if len(pairs) > MOST_PAIRS:
+            return f"{len(pairs)} pairs of assumed values would have to be tried, more than {MOST_PAIRS}."
+        return ""
+
+    def again(self, chosen: dict[str, str]) -> Bench | None:
+        """The bench of the text with other choices; None where they are refused."""
+        key = frozenset(chosen.items())
+        if key not in self.tried:
+            try:
+                self.tried[key] = bench(self.text, chosen)
+            except LayoutError:
+                self.tried[key] = None
+        return self.tried[key]
 
 
-def _mended(text: str, chosen: dict[str, str], one: Operand, wrong: Step) -> bool:
+def _mended(doubts: _Doubts, chosen: dict[str, str], one: Operand, wrong: Step) -> bool:
     """Whether a mismatch goes with other choices of assumed values; of a panel, also whether it becomes another."""
-    try:
-        again = bench(text, chosen)
-    except LayoutError:
+    again = doubts.again(chosen)
+    if again is None:
         return False
-    same = next((o for o in again.operands if o.name == one.name and o.descriptor == one.descriptor), None)
-    first = same.first_wrong if same else None
-    panel = any(key.startswith("panel.") for key in chosen)
-    return first is None or (panel and (first.word, first.expected) != (wrong.word, wrong.expected))
+    same = _same(doubts.made, again, one)
+    left = _left(same, one, wrong) if same else None
+    panel = any(name.startswith("panel.") for name in chosen)
+    return left is None or (panel and (left.word, left.expected) != (wrong.word, wrong.expected))
+
+
+def _left(same: Operand, one: Operand, wrong: Step) -> Step | None:
+    """What is still wrong in another bench's operand: a step of the same place, or one that was right; None where the
+    other choices mend the place and break nothing.
+    """
+    if len(same.steps) != len(one.steps):
+        return same.first_wrong
+    pairs = zip(same.steps, one.steps, strict=True)
+    bad = (new for new, old in pairs if old.span == wrong.span or old.verdict != "mismatch")
+    return next((step for step in bad if step.verdict == "mismatch"), None)
+
+
+def _same(made: Bench, again: Bench, one: Operand) -> Operand | None:
+    """The operand of another bench of the same text that one is."""
+    at = made.operands.index(one)
+    if len(again.operands) == len(made.operands) and again.operands[at].name == one.name:
+        return again.operands[at]
+    return next((o for o in again.operands if o.name == one.name and o.descriptor == one.descriptor), None)
 
 
 def _assumed(made: Bench, one: Operand) -> Iterator[tuple[str, str, str]]:
@@ -241,6 +283,8 @@ def _assumed(made: Bench, one: Operand) -> Iterator[tuple[str, str, str]]:
     for assumed in made.assumed:
         about = assumed.key.partition(".")[2]
         if assumed.key.partition(".")[0] in ("major", "inner", "panel", "base") and about != one.name:
+            continue
+        if assumed.key.startswith("at.") and about not in one.symbols:
             continue
         for value in _others(assumed):
             yield assumed.key, value, f"{assumed.label} being {assumed.value} ({assumed.why})"
@@ -267,7 +311,7 @@ def _others(assumed: Assumed) -> tuple[str, ...]:
 
 def _unread(made: Bench, built: Iterable[Builder]) -> list[Open]:
     """Descriptors that no instruction of the text reads, as far as it says."""
-    read = {one.descriptor for one in made.operands}
+    read = {n for one in made.operands for n in (one.descriptor, *one.others)}
     if not any(True for _ in built):
         return []
     return [

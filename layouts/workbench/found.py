@@ -66,7 +66,7 @@ class Step:
 
     expected, read: address of the slice's first element where it lies and where it is read from, None without a
     verdict; matched: elements that are read from where they lie, of `total`; causes: why not, the true one first, of
-    the first wrong step of an operand; span: the expression that gives the descriptor.
+    the first wrong step of a place; span: the expression that gives the descriptor, or the call that makes it wrong.
     """
 
     loops: Mapping[str, int]
@@ -84,6 +84,7 @@ class Step:
     causes: tuple[Diagnosis, ...]
     span: Span
     base: int | None = None  # first byte of the tile that the slice lies in
+    around: tuple[Span, ...] = ()  # the calls around the expression, innermost first
 
     @property
     def descriptor(self) -> str:
@@ -114,6 +115,8 @@ class Operand:
     k_steps: int = 0
     stages: int = 1
     left: int = 0  # steps whose descriptor depends on a value that the text leaves open
+    symbols: tuple[str, ...] = ()  # what its descriptors are made of
+    others: tuple[int, ...] = ()  # pieces of its later steps
 
     @property
     def wrong(self) -> tuple[Step, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -19,12 +20,13 @@ from layouts.repair import expected_reads
 from layouts.storage import Storage, storage
 from layouts.verify import verify
 from layouts.workbench import placed
-from layouts.workbench.found import Assumed, Step
+from layouts.workbench.found import Assumed, Operand, Span, Step
 from layouts.workbench.order import Place
 from layouts.workbench.stores import Tile
 from layouts.workbench.uses import Given, Use, address, evaluated, values_of
 
 MOST_STEPS = 64  # of one operand
+MOST_CAUSES = 8  # chains of calls of one operand whose causes are looked for
 # what programs call the elements of K that one instruction takes: WGMMA_K, WGMMA::K, kWgmmaK, INST_K
 _INSTRUCTION_K = re.compile(r"(?:mma|inst(?:r|ruction)?)(?:<[^<>]*>)?(?:_|::)?k(?:_?dim)?$", re.I)
 _BRANCH = re.compile(r"\(.* \? (\d+) : (\d+)\)")
@@ -42,14 +44,20 @@ class Turn:
 
 
 def turns(uses: Sequence[Use], where: Sequence[Place], operand: str) -> list[Turn]:
-    """The different turns of one operand, in order: one that another operand's tiles repeat is told once."""
-    out: dict[tuple[int, int, int], Turn] = {}
+    """The different turns of one operand, in order: one that another operand's tiles repeat is told once, and so is one
+    that another call repeats with the same descriptor.
+    """
+    out: dict[tuple[Any, ...], Turn] = {}
+    sites: dict[tuple[int, int, int], Turn] = {}
     for use, place in zip(uses, where, strict=True):
         given = use.given.get(operand)
         if given is None:
             continue
         tile = place.m if operand == "a" else place.n
-        out.setdefault((place.stage, tile, place.k), Turn(use, given, place, tile))
+        turn, at = Turn(use, given, place, tile), (place.stage, tile, place.k)
+        first = sites.setdefault(at, turn)
+        again = first.use.site != use.site and first.given.value != given.value
+        out.setdefault((*at, given.value) if again else at, turn)
     return list(out.values())
 
 
@@ -82,7 +90,7 @@ def steps(
     apart = tile is not None and tile.mn is not None and tile.mn < extents(found, seen)[0]
     begins = bases(found, symbols, apart)
     out: list[Step] = []
-    told = False
+    ran: list[tuple[Turn, Storage | None]] = []
     for turn in found[:MOST_STEPS]:
         word = values_of(turn.given.value, symbols)
         if word is None:
@@ -96,12 +104,43 @@ def steps(
             stored = tile.at(max(own, 0), seen)
         step = replace(_step(turn, Descriptor(word), seen, stored, mn, k), base=stored.base if stored else None)
         if by_tma and stored is not None and stored.base % tma.ALIGNED:
-            step = replace(step, verdict="mismatch", causes=() if told else (_nowhere(turn, stored.base),))
-            told = True
-        elif step.verdict == "mismatch" and not told and stored is not None:
-            told = True
-            step = replace(step, causes=causes(Descriptor(word), seen, stored, mn, k, turn.use.computed, pitfalls))
+            step = replace(step, verdict="mismatch", causes=(_nowhere(turn, stored.base),))
         out.append(step)
+        ran.append((turn, stored))
+    told: set[tuple[Span, ...]] = set()
+    for n, (turn, stored) in enumerate(ran):
+        step, chain = out[n], (turn.given.span, *turn.given.around)
+        if step.verdict == "mismatch" and stored is not None and chain not in told and len(told) < MOST_CAUSES:
+            told.add(chain)
+            if step.causes:
+                continue
+            read = Descriptor(step.word)
+            why = causes(read, seen, stored, step.mn, step.k, turn.use.computed, pitfalls)
+            out[n] = replace(step, causes=why)
+    return out
+
+
+def blamed(operands: Sequence[Operand]) -> list[Operand]:
+    """The operands with every wrong step laid to a place: where its descriptor is written or, where other calls run the
+    same place and are right, the innermost call of which all that it runs is wrong. The first step of a place has its
+    causes.
+    """
+    out = []
+    chains = [(one.name, (step.span, *step.around), step) for one in operands for step in one.steps]
+    wrong = {(name, chain) for name, chain, step in chains if step.verdict == "mismatch"}
+    shared = {(name, span) for name, chain, _ in chains if (name, chain) not in wrong for span in chain}
+    for one in operands:
+        steps: list[Step] = []
+        places: set[Span] = set()
+        for step in one.steps:
+            chain = (step.span, *step.around)
+            if (one.name, chain) in wrong:
+                span = next((span for span in chain if (one.name, span) not in shared), step.span)
+                causes = () if step.verdict != "mismatch" or span in places else step.causes
+                places.update([span] if step.verdict == "mismatch" else [])
+                step = replace(step, span=span, causes=causes)
+            steps.append(step)
+        out.append(replace(one, steps=tuple(steps)))
     return out
 
 
@@ -129,7 +168,7 @@ def _step(turn: Turn, word: Descriptor, seen: View, stored: Storage | None, mn: 
         expected, verdict = int(wanted[0, 0]), "match" if matched == total else "mismatch"
     return Step(
         dict(turn.use.loops), turn.place.stage, word.word, mn, k, seen.rows, seen.k, verdict, expected,
-        int(address_of[0, 0]), matched, total, (), turn.given.span,
+        int(address_of[0, 0]), matched, total, (), turn.given.span, around=turn.given.around,
     )  # fmt: skip
 
 

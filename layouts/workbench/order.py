@@ -35,19 +35,21 @@ def places(uses: list[Use], endless: Iterable[str], k_bytes: int = 32) -> list[P
     """The place of every use of one instruction. k_bytes: of a K step of a K-major operand."""
     lines = [{name: address(given.value)[0] for name, given in use.given.items()} for use in uses]
     roles = _roles(uses, lines, set(endless))
-    stages: dict[tuple[int, ...], int] = {}
+    stages: dict[tuple[object, ...], int] = {}
     out: list[Place] = []
     seen: dict[tuple[int, str], list[tuple[Lines, Place]]] = {}
     steps: dict[tuple[object, ...], int] = {}
+    ran = _Runs()
     for use, own in zip(uses, lines, strict=True):
         values = dict(use.loops)
-        stage_key = tuple(v for name, v in use.loops if roles.get(name) == "stage")
+        turn = tuple(values[name] for name in values if roles.get(name) == "k")
+        run, site = ran.of(use, own, turn)
+        stage_key = (run, *(v for name, v in use.loops if roles.get(name) == "stage"))
         stage = stages.setdefault(stage_key, len(stages))
         whose = next(iter(own)) if len(own) == 1 else ""  # the steps of a lone operand are counted by themselves
         before = seen.setdefault((stage, whose), [])
-        turn = tuple(values[name] for name in values if roles.get(name) == "k")
         tiles = {roles[name]: _rank(uses, name, values[name]) for name in values if roles.get(name) in ("m", "n")}
-        step = (stage, whose, use.site, turn)
+        step = (stage, whose, site, turn)
         place = _again(before, own)
         if place is not None and not (turn and step not in steps):
             k, m, n = place.k, place.m, place.n
@@ -65,6 +67,37 @@ def places(uses: list[Use], endless: Iterable[str], k_bytes: int = 32) -> list[P
         before.append((own, made))
         out.append(made)
     return out
+
+
+class _Runs:
+    """Loops of K that a function runs each time that it is called: each call with other addresses reads a tile of its
+    own.
+    """
+
+    def __init__(self) -> None:
+        self.turns: dict[object, dict[tuple[object, ...], set[tuple[int, ...]]]] = {}  # of each call of a site
+        self.first: dict[object, Lines] = {}
+        self.number: dict[object, int] = {}
+        self.like: dict[object, tuple[object, ...]] = {}
+
+    def of(self, use: Use, own: Lines, turn: tuple[int, ...]) -> tuple[int, tuple[object, ...]]:
+        """(which run of its loop a use belongs to, 0 for the first and where calls are no runs; its site, of a run that
+        begins where another did that one's).
+        """
+        around = use.site[1:]
+        site = use.site[0], tuple(sorted(own))
+        others = self.turns.setdefault(site, {})
+        if around not in others:
+            self.first[site, around] = own
+            self.like[site, around] = around
+            run = 0
+            if turn and any(len(turns) > 1 for turns in others.values()):  # they had theirs before this one began
+                same = next((c for c in others if self.first[site, c] == own), None)
+                run = 1 + max(self.number[site, c] for c in others) if same is None else self.number[site, same]
+                self.like[site, around] = self.like[site, same] if same is not None else around
+            self.number[site, around] = run
+        others.setdefault(around, set()).add(turn)
+        return self.number[site, around], (use.site[0], *self.like[site, around])
 
 
 def _rank(uses: list[Use], name: str, value: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -17,6 +17,11 @@ from layouts.workbench.found import Assumed
 from layouts.workbench.scan import Layout
 from layouts.workbench.uses import letter
 
+_COMMON = frozenset(
+    "a b as bs sa sb lhs rhs"
+    " s g t r c tma tensor map maps desc descriptor smem gmem shared mem sm ptr base addr address buf buffer tile tiles"
+    " params param load copy layout sh shm start data uint h d global tensors dev device host x y p the".split()
+)
 _TOKEN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
@@ -29,6 +34,10 @@ class Store:
     layout: Layout | None = None
     spec: Mapping[str, Any] | None = None  # a storage as it stands
     name: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.map.names if self.map is not None else (self.name,)
 
     @property
     def operand(self) -> str | None:
@@ -53,13 +62,18 @@ class Tile:
 
 
 def pair(
-    stores: list[Store], operands: list[str], given: Mapping[str, str], buffers: Mapping[str, str] | None = None
-) -> dict[str, tuple[Store | None, str]]:
-    """Operand → (its store, why). Names decide; without them the order in which a text has them, A before B. buffers:
-    operand → the one whose buffer it is given, where that is another.
+    stores: list[Store], operands: list[str], given: Mapping[str, str], buffers: Mapping[str, str] | None = None,
+    addresses: Mapping[str, Iterable[str]] | None = None, used: Collection[int] = (),
+) -> dict[str, tuple[Store | None, str]]:  # fmt: skip
+    """Operand → (its store, why). Names decide: what the operand's addresses are called, then its letter; without them
+    the order in which a text has the stores, A before B.
+
+    buffers: operand → the one whose buffer it is given, where that is another; addresses: operand → names that its
+    descriptors are made of; used: pieces of the stores that other tiles lie in, which are taken last.
     """
     out: dict[str, tuple[Store | None, str]] = {}
     free = []
+    known = addresses or {}
     for name in operands:
         chosen = given.get(f"storage.{name}")
         if chosen is not None:
@@ -67,12 +81,24 @@ def pair(
             out[name] = (found, "chosen")
             continue
         of = (buffers or {}).get(name, name)
+        words = {word for address in known.get(name, ()) for word in _words(address)}
+        alike = [s for s in stores if words & {word for one in s.names for word in _words(one)}]
         own = [s for s in stores if s.operand == of]
-        if own:
+        if len(alike) == 1:
+            called = next(one for one in alike[0].names if words & set(_words(one)))
+            out[name] = (alike[0], f"it is named {called}")
+        elif own and own[0].piece in used and all(letter(address) != of for address in known.get(name, ())):
+            out[name] = (own[0], "the text has no other")
+        elif own:
             out[name] = (own[0], f"it is named {_called(own[0], of)}")
         else:
             free.append(name)
     rest = [s for s in stores if s.operand is None and not any(s is one for one, _ in out.values())]
+    unused = [s for s in rest if s.piece not in used]
+    if len(unused) < len(rest) and len(unused) < len(free):
+        out.update({name: (rest[min(n, len(rest) - 1)], "the text has no other") for n, name in enumerate(free)})
+        free = []
+    rest = unused
     if len(free) == 1 and len(operands) > 1 and len(rest) == 1 and not any(s.operand for s in stores):
         free = free[:1]
     for n, name in enumerate(free):
@@ -89,8 +115,14 @@ def pair(
     return out
 
 
+def _words(name: str) -> list[str]:
+    """What tells one name from others but an operand's letter: sK, smem_k and tma_map_K are k."""
+    found = (word.lower() for word in _TOKEN.findall(name.lstrip("&")))
+    return [word for word in found if word not in _COMMON]
+
+
 def _called(store: Store, name: str) -> str:
-    names = store.map.names if store.map is not None else (store.name,)
+    names = store.names
     return next((one for one in names if letter(one) == name), names[0] if names else "")
 
 

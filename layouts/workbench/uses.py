@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from typing import Any
 
 from layouts.reader.code import builders
@@ -23,11 +24,14 @@ _DESC = re.compile(r"desc", re.I)
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A descriptor as one use has it: its value, where it was written, what it is called."""
+    """A descriptor as one use has it: its value, where it was written, what it is called; around: the calls in which it
+    was written there, innermost first.
+    """
 
     value: Int
     span: Span
     name: str
+    around: tuple[Span, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +91,12 @@ def of_assembled(ran: Iterable[Assembled], told: tuple[Mention, ...]) -> list[Us
         registers = bool(mention.registers)
         given: dict[str, Given] = {}
         for name, argument in zip("ab", mention.arguments[1:3], strict=True):
-            value, span = _operand(one, argument)
+            value, span, around = _operand(one, argument)
             if value is not None and not (name == "a" and registers) and _is_word(value):
-                given[name] = Given(value, span, argument)
+                given[name] = Given(value, span, argument, around)
         majors: dict[str, str] = {}
         for name, argument in trans_at(mention.instruction, mention.arguments, registers).items():
-            value, _ = _operand(one, argument)
+            value, _, _ = _operand(one, argument)
             if value is not None and value.known in (0, 1):
                 majors[name] = "MN" if value.known else "K"
         if given:
@@ -107,13 +111,15 @@ def of_assembled(ran: Iterable[Assembled], told: tuple[Mention, ...]) -> list[Us
     return out
 
 
-def _operand(one: Assembled, argument: str) -> tuple[Int | None, Span]:
-    """What %3 or %[name] of an asm statement is given, or a number that stands there."""
+def _operand(one: Assembled, argument: str) -> tuple[Int | None, Span, tuple[Span, ...]]:
+    """What %3 or %[name] of an asm statement is given, where that is written, the calls around it; or a number that
+    stands there.
+    """
     if len(argument) < 20 and argument.isdecimal():
-        return Int(int(argument)), one.span
+        return Int(int(argument)), one.span, ()
     found = re.fullmatch(r"%(?:(\d{1,4})|\[(\w+)\])", argument)
     if not found:
-        return None, one.span
+        return None, one.span, ()
     at = (
         int(found[1]) - _left_out(one)
         if found[1]
@@ -122,9 +128,9 @@ def _operand(one: Assembled, argument: str) -> tuple[Int | None, Span]:
         else len(one.given)
     )
     if not 0 <= at < len(one.given):
-        return None, one.span
+        return None, one.span, ()
     _, value, span = one.given[at]
-    return value, span
+    return value, span, one.around[at] if one.around else ()
 
 
 def _left_out(one: Assembled) -> int:
@@ -166,7 +172,7 @@ def of_calls(made: Iterable[Made], known: Mapping[tuple[int, Any], Found], told:
         for n, (value, name) in enumerate(zip(words, letters, strict=True)):
             if name and name not in given:
                 written = known[value.const, value.pieces]
-                given[name] = Given(value, written.span, written.name)
+                given[name] = Given(value, written.span, written.name, _outside(written))
                 place = ("first", "second")[n] if n < 2 else f"{n + 1}th"
                 why[name] = (
                     f"its address comes from {names(value)[0]}" if named[n] == name
@@ -181,6 +187,44 @@ def of_calls(made: Iterable[Made], known: Mapping[tuple[int, Any], Found], told:
                     registers=registers or None, majors=mention.majors if mention else {})
             )  # fmt: skip
     return out
+
+
+def _outside(one: Found) -> tuple[Span, ...]:
+    """The calls around a descriptor, innermost first; the function that it is written in is none of them."""
+    return tuple(span for span in reversed(one.calls) if not (span[0] <= one.span[0] and one.span[1] <= span[1]))
+
+
+def tiles(uses: list[Use]) -> list[list[Use]]:
+    """Uses by the tiles that they read: those of one operand whose addresses have no name in common are of two."""
+    owner: dict[str, int] = {}
+    groups: list[int] = []
+
+    def root(n: int) -> int:
+        while groups[n] != n:
+            n = groups[n]
+        return n
+
+    keys: list[tuple[int, ...]] = []
+    for use in uses:
+        key = []
+        for name in sorted(use.given):
+            own = [f"{name}:{n}" for n in names(use.given[name].value)]
+            known = sorted({root(owner[n]) for n in own if n in owner})
+            at = known[0] if known else len(groups)
+            if not known:
+                groups.append(at)
+            for other in known[1:]:
+                groups[other] = at
+            owner.update(dict.fromkeys(own, at))
+            key.append(at)
+        keys.append(tuple(key))
+    out: dict[tuple[str, tuple[int, ...]], list[Use]] = {}
+    for use, found in zip(uses, keys, strict=True):
+        out.setdefault(("".join(sorted(use.given)), tuple(map(root, found))), []).append(use)
+    alone = {name: [group for (given, _), group in out.items() if given == name] for name in "ab"}
+    both = [group for (given, _), group in out.items() if given == "ab"]
+    none: list[Use] = []
+    return [*both, *(one + two for one, two in zip_longest(alone["a"], alone["b"], fillvalue=none))]
 
 
 def by_themselves(made: Evaluation, told: tuple[Mention, ...]) -> list[Use]:
@@ -203,7 +247,7 @@ def by_themselves(made: Evaluation, told: tuple[Mention, ...]) -> list[Use]:
                     else "the text does not say which operand it is"
                 )  # fmt: skip
                 site = (one.span, *one.calls)
-                given = {own: Given(one.value, one.span, one.name)}
+                given = {own: Given(one.value, one.span, one.name, _outside(one))}
                 out.append(
                     Use(mention, given, {own: why}, site, _loops(one.loops), f"{group[0].name}", len(out),
                         not name and not registers, registers=registers or None,

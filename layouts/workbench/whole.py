@@ -23,7 +23,7 @@ from layouts.workbench.stores import Store, Tile, pair, tile
 from layouts.workbench.uses import Use, of_code, of_words
 
 LONGEST = 1 << 16
-MOST_GROUPS = 4  # instructions of one text that are verified
+MOST_GROUPS = 8  # instructions of one text that are verified
 _BLACKWELL = re.compile(r"\btcgen05\.mma\b|\bSM100_MMA_\w+|\bUMMA::", re.I)
 
 
@@ -51,6 +51,7 @@ class _Making:
         self.stores: list[Store] = []
         self.assumed: dict[str, Assumed] = {}
         self.missing: list[str] = []
+        self.used: set[int] = set()  # stores of the tiles so far
         self.symbols: dict[str, int] = {}
         self.code: Evaluation | None = evaluate(text)
         self.mentions = tuple(scan.mentions(text))
@@ -73,14 +74,19 @@ class _Making:
         operands: list[Operand] = []
         for group in self._groups(found):
             operands += self._verified(group)
-        used = {n for one in operands for n in (one.descriptor, one.storage) if n is not None}
+
+        def held(one: Operand) -> tuple[int | None, ...]:
+            return one.descriptor, one.storage, *one.others
+
+        used = {n for one in operands for n in held(one) if n is not None}
         told = tuple(
-            replace(piece, operands=tuple(dict.fromkeys(o.name for o in operands if n in (o.descriptor, o.storage))))
-            if n in used else piece
+            piece if n not in used
+            else replace(piece, operands=tuple(dict.fromkeys(o.name for o in operands if n in held(o))))
             for n, piece in enumerate(self.pieces)
         )  # fmt: skip
         verified = {one.descriptor for one in operands if one.verdict != "unknown"}
         told = tuple(replace(piece, doubts=self._doubts(n, n in verified)) for n, piece in enumerate(told))
+        operands = judge.blamed(operands)
         if not operands:
             self._nothing()
         missing = tuple(dict.fromkeys([*self.missing, *(m for one in operands for m in one.missing)]))
@@ -156,14 +162,19 @@ class _Making:
 
     # verifying --------------------------------------------------------------------------------------------------------
 
-    def _groups(self, uses: list[Use]) -> list[list[Use]]:
-        """Uses of one instruction in one function; those with most steps first where there are many."""
+    def _groups(self, taken: list[Use]) -> list[list[Use]]:
+        """Uses of one instruction and its tiles in one function; those with most steps first where there are many."""
         groups: dict[tuple[str, str], list[Use]] = {}
-        for use in uses:
+        for use in taken:
             ptx = use.mention.instruction.ptx if use.mention else ""
-            of = use.of if any(len(one.given) > 1 for one in uses) else ""
+            of = use.of if any(len(one.given) > 1 for one in taken) else ""
             groups.setdefault((ptx, of), []).append(use)
-        known = [group for (ptx, _), group in groups.items() if ptx or "instruction" in self.given]
+        known = [
+            part
+            for (ptx, _), group in groups.items()
+            if ptx or "instruction" in self.given
+            for part in (uses.tiles(group) if group[0].computed else [group])
+        ]
         return sorted(known, key=lambda group: -len(group))[:MOST_GROUPS]
 
     def _instruction(self, group: list[Use]) -> Instruction | None:
@@ -190,7 +201,13 @@ class _Making:
         names = [name for name in "ab" if any(name in use.given for use in group)]
         rows = {name: view(instruction, name, "K").rows for name in names}
         crossed = exchanged.followed(group, self.stores, rows, self.code, self.text)
-        chosen = pair(self.stores, names, self.given, {name: one.of for name, one in crossed.items()})
+        addresses = {
+            name: dict.fromkeys(n for use in group if name in use.given for n in uses.names(use.given[name].value))
+            for name in names
+        }
+        buffers = {name: one.of for name, one in crossed.items()}
+        chosen = pair(self.stores, names, self.given, buffers, addresses, self.used)
+        self.used.update(store.piece for store, _ in chosen.values() if store is not None)
         out = []
         for name in names:
             found = judge.turns(group, where, name)
@@ -303,6 +320,8 @@ class _Making:
             f"{stored.why} ({why})" if stored is not None and why else stored.why if stored else "",
             tuple(steps), fits, tuple(dict.fromkeys(missing)), notices, depth // seen.k,
             stages, min(len(found), judge.MOST_STEPS) - len(steps),
+            tuple(dict.fromkeys(n for t in found for p in t.given.value.pieces for n, _ in p.source.terms)),
+            tuple(dict.fromkeys(self._piece_of([turn]) for turn in found[: judge.MOST_STEPS])),
         )  # fmt: skip
 
     def _turned(

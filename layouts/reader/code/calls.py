@@ -153,7 +153,7 @@ class Calls:
             target = target.value
         if isinstance(target, Closure):
             given = self._passed_places(target, one, scope)
-            return self.call(target, given, named, one.span)
+            return self.call(target, given, named, one.span, one)
         given = self._given(one, scope)
         if isinstance(target, Array) and target.typed is not None:  # a slice of a layout: layout(_, _, 0)
             return target

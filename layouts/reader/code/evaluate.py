@@ -25,6 +25,7 @@ CLUE = re.compile(
     re.I,
 )
 _WORDS = re.compile(r"[A-Za-z_]\w*")
+_CALLS = re.compile(r"([A-Za-z_]\w*)(?=\s{0,8}(?:<[^;{}()]{0,120}>\s{0,8}(?:::\w+\s{0,8})?)?[({])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +144,12 @@ def _entries(
         if not more:
             break
         wanted |= more
-    inside = {id(f): (words[id(f)] - {f.name}) & wanted for f, _ in functions}
-    called = {name for names in inside.values() for name in names}
+    called = {
+        name
+        for f, _ in functions
+        for name in _CALLS.findall(text[f.span[0] : f.span[1]])
+        if name != f.name and name in wanted
+    }
     chosen = [(f, owner) for f, owner in functions if f.name in wanted]
     yield from [(f, owner) for f, owner in chosen if f.name not in called]
     yield from [(f, owner) for f, owner in chosen if f.name in called]

@@ -45,19 +45,38 @@ class BudgetError(Exception):
 
 @dataclass(slots=True)
 class Frame:
-    """A function being run: what it may return on conditions the text leaves open."""
+    """A function being run: what its parameters were given, what it may return on conditions the text leaves open."""
 
     name: str
     span: Span
     entry: bool = False
+    passed: dict[str, tree.Expression] = field(default_factory=dict)
     pending: list[tuple[str, Any]] = field(default_factory=list)
 
 
 class Expressions(Calls, Naming, Operators):
     """Evaluation of expressions; Machine adds the statements."""
 
-    def enter(self, name: str, span: Span, entry: bool = False) -> None:
-        self.frames.append(Frame(name, span, entry))
+    def enter(
+        self, name: str, span: Span, entry: bool = False, passed: dict[str, tree.Expression] | None = None
+    ) -> None:
+        self.frames.append(Frame(name, span, entry, passed or {}))
+
+    def written(self, one: tree.Expression) -> tuple[Span, tuple[Span, ...]]:
+        """(where an expression is written that only passes a parameter on: in the function that gave it, and so on
+        outwards; the calls around that place, innermost first).
+        """
+        deep = len(self.frames) - 1
+        while deep > 0:
+            inner = one
+            while isinstance(inner, tree.Cast | tree.Member):
+                inner = inner.value
+            given = self.frames[deep].passed.get(inner.last) if isinstance(inner, tree.Name) else None
+            if given is None:
+                break
+            one = given
+            deep -= 1
+        return one.span, tuple(frame.span for frame in self.frames[deep:0:-1] if not frame.entry)
 
     def leave(self) -> None:
         self.frames.pop()

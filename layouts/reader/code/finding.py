@@ -65,6 +65,7 @@ class Assembled:
     loops: tuple[tuple[str, Int], ...]
     calls: tuple[tuple[str, Span], ...]
     order: int
+    around: tuple[tuple[Span, ...], ...] = ()  # of each operand: the calls around the place where it is written
 
 
 class Finding:

@@ -327,9 +327,13 @@ class Machine(Expressions):
         if len(self.assembled) < MOST_ASSEMBLED:
             self.ran += 1
             held = (None if value is None else number(value) for value in values)
-            told = tuple((kind, value, e.span) for (kind, e), value in zip(one.operands, held, strict=True))
+            where = [self.written(e) for _, e in one.operands]
+            told = tuple((kind, value, at[0]) for (kind, _), value, at in zip(one.operands, held, where, strict=True))
             loops = tuple(loop for loop in self.loops if loop[0])
-            self.assembled.append(Assembled(one.text, one.span, one.names, told, loops, self.within(), self.ran))
+            around = tuple(at[1] for at in where)
+            self.assembled.append(
+                Assembled(one.text, one.span, one.names, told, loops, self.within(), self.ran, around)
+            )
         for kind, value in one.operands:
             if kind.startswith("="):
                 place = self.place(value, scope)
@@ -346,15 +350,18 @@ class Machine(Expressions):
 
     # functions -------------------------------------------------------------------------------------------------------
 
-    def call(self, closure: Closure, given: list[Any], named: dict[str, Any], span: tuple[int, int]) -> Any:
-        """The value a function of the text gives for arguments; None of a void one."""
+    def call(
+        self, closure: Closure, given: list[Any], named: dict[str, Any], span: tuple[int, int],
+        at: tree.Call | None = None,
+    ) -> Any:  # fmt: skip
+        """The value a function of the text gives for arguments; None of a void one. at: the call as it is written."""
         function = self.overload(closure, len(given) + len(named))
         if len(self.frames) > MOST_CALLS:
             raise BudgetError
         scope = self.bound(closure, function, given, named)
         self.called.add(id(function))
         known = len(self.found)
-        self.enter(function.name, span)
+        self.enter(function.name, span, passed=_passed(function, closure, at))
         try:
             left = self.run_body(function, scope)
             value = left.value if left is not None and left.word == "return" else None
@@ -396,3 +403,13 @@ class Machine(Expressions):
 
     def array(self, values: Iterable[Any], element: Kind | None = None, name: str = "") -> Array:
         return Array([Cell(value, element) for value in values], element, name)
+
+
+def _passed(function: tree.Function, closure: Closure, at: tree.Call | None) -> dict[str, tree.Expression]:
+    """Parameter → what a call gives it, as it is written."""
+    if at is None:
+        return {}
+    names = [parameter.name for parameter in function.parameters]
+    if function.python and closure.this is not None and names[:1] in (["self"], ["cls"]):
+        names = names[1:]
+    return {**dict(zip(names, at.arguments, strict=False)), **dict(at.named)}
