@@ -12,6 +12,8 @@ from playwright.sync_api import Page
 
 from layouts import find
 from layouts import window as view_of
+from layouts.errors import LayoutError
+from layouts.reading import ranges
 from layouts.table.descriptors import WGMMA as FORMAT
 from tests.browser.test_instruction import M16, WIDE, centre
 
@@ -257,6 +259,57 @@ def test_a_click_moves_no_more_than_four_pixels(open_page: Any) -> None:
         page.keyboard.press("Escape")
         page.keyboard.press("0")
         page.evaluate("import('/static/instruction/window.js').then((view) => { view.showView(''); })")
+
+
+# ranges of lanes ------------------------------------------------------------------------------------------------------
+
+
+def test_a_list_of_lanes_means_what_the_address_means(open_page: Any) -> None:
+    """What the box lets through, the script and the server read alike; what it does not, neither of them is asked."""
+    page = open_page(f"/i/{M16}")
+    draw = random.Random(9)
+    texts = ["".join(draw.choice("0123456789,- ") for _ in range(draw.randrange(1, 9))) for _ in range(400)]
+    texts += [
+        "0",
+        "00",
+        "31",
+        "0-31",
+        "3,1",
+        "5-3",
+        "32",
+        "0x10",
+        "1_0",
+        "7u",
+        " 4 ",
+        "0 - 3",
+        "0-3, 8",
+        "1e1",
+        "+1",
+        "٣",
+    ]
+    told = page.evaluate(
+        """async (texts) => {
+      const { spans } = await import("/static/instruction/state.js"), box = document.querySelector("[name=lanes]");
+      return texts.map((text) => {
+        box.value = text;
+        return box.checkValidity() ? spans(text).map((span) => [span[0], span.at(-1)]) : null;
+      });
+    }""",
+        texts,
+    )
+    read = 0
+    for text, given in zip(texts, told, strict=True):
+        if given is None:
+            continue
+        fits = all(first <= last < 32 for first, last in given)
+        try:
+            wanted = [list(pair) for pair in ranges(text, "lanes", 32)]
+        except LayoutError:
+            assert not fits, (text, given)
+            continue
+        assert given == wanted, text
+        read += 1
+    assert read > 20
 
 
 # what is drawn --------------------------------------------------------------------------------------------------------
