@@ -116,7 +116,7 @@ def test_a_refused_step_says_why(client: TestClient, text: str, said: str) -> No
     answer = client.get(f"/api/v1/cute?expression={quote(text)}")
     assert answer.status_code == 422 and answer.json()["error"]["field"] == "expression"
     page = client.get(f"/cute?expression={quote(text)}")
-    assert page.status_code == 422 and said in unescape(page.text) and "data-error" in page.text
+    assert page.status_code == 200 and said in unescape(page.text) and "data-error" in page.text
 
 
 @pytest.mark.parametrize(
@@ -158,6 +158,11 @@ def test_page_api_and_command_say_the_same(client: TestClient) -> None:
     ran = CliRunner().invoke(attach(), ["cute", text])
     assert ran.exit_code == 0 and told["result"] in ran.stdout
     assert json.loads(CliRunner().invoke(attach(), ["cute", text, "--json"]).stdout) == told
+
+
+def test_an_expression_that_cannot_be_read_is_a_bad_request(client: TestClient) -> None:
+    page = client.get("/cute?expression=compositon(4:1)")
+    assert page.status_code == 422 and "Did you mean composition?" in unescape(page.text)
 
 
 def _sheets(page: str) -> list[dict[str, Any]]:

@@ -215,3 +215,21 @@ def test_what_does_not_fit_stands_beside_its_field(
 ) -> None:
     text = page(client, path, 422, **query)
     assert said in text and "data-error" in text
+
+
+def test_pasted_texts_lead_to_these_pages(client: TestClient) -> None:
+    answer = client.get("/read", params={"text": "logical_divide((4,2,3):(2,1,8), 4:2)"}, follow_redirects=False)
+    assert answer.status_code == 303 and answer.headers["location"].startswith("/cute?expression=logical_divide")
+    plain = client.get(
+        "/read", params={"text": "composition(Swizzle<3,3,3>{}, Layout<Shape<_8,_64>,Stride<_64,_1>>{})"}
+    )
+    assert "A CuTe layout" in plain.text and "/cute?expression=" in plain.text
+    text = client.get("/read", params={"text": MODULE}).text
+    links = [unescape(one) for one in re.findall(r'href="(/layouts/triton[^"]*)"', text)]
+    assert len(links) > 3
+    for link in links:
+        assert client.get(link).status_code == 200, link
+    posted = client.post("/layouts/triton", data={"text": MODULE}, follow_redirects=False)
+    assert posted.status_code == 303 and client.get(posted.headers["location"]).status_code == 200
+    long = MODULE + "\n".join(f"// {number * 7919 % 10007}" for number in range(6000))
+    assert client.post("/layouts/triton", data={"text": long}).status_code == 200

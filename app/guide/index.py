@@ -72,6 +72,19 @@ GROUPS: tuple[tuple[str, tuple[Entry, ...]], ...] = (
         ),
     ),
     (
+        "Layouts of whole tiles",
+        (
+            Entry(
+                "cute-in-ten-pictures",
+                "cute layout algebra shape stride composition complement divide product inverse coalesce swizzle tiler",
+            ),
+            Entry(
+                "ptx-cute-triton",
+                "triton gluon cute linear layout translate convert blocked nvidia_mma dot_op TV bases F2",
+            ),
+        ),
+    ),
+    (
         "wgmma in order",
         (
             Entry("fence-commit-wait", "asynchronous order pipeline group proxy wgmma sync"),

@@ -20,6 +20,7 @@ from app.guide import values as guide_values
 from app.guide.examples import BY_SLUG, TRANSPOSE
 from app.guide.index import ORDER, source
 from app.kit.links import path_of
+from app.layouts import cute, triton, tv
 from app.memory import descriptors
 from app.memory import facts as memory
 from app.memory.draw import bits_svg
@@ -38,6 +39,7 @@ KINDS = {  # what readers' kinds are called
     "tensor_map": "a tensor map", "layout": "a layout", "tiled_mma": "a TiledMMA", "tiled_copy": "a TiledCopy",
     "triton": "a Triton layout", "topic": "a page", "unknown": "nothing that is known",
 }  # fmt: skip
+LAYOUTS = {"triton": triton.figure, "tv": tv.figure}
 MARKDOWN = MarkdownIt("commonmark").enable("table")
 
 
@@ -210,8 +212,15 @@ def drawing(address: str, caption: str, legend: bool = True) -> tuple[str, str]:
         drawn = banks_svg([use.cost(xor)])
     elif kind == "chain":
         drawn = chain_figure(query)
+    elif kind == "cute":
+        drawn = cute.figure(query, caption)
+    elif kind == "layouts" and rest in LAYOUTS:
+        drawn = LAYOUTS[rest](query, caption)
     else:
         raise LayoutError(
-            "bad_figure", f"'{address}' draws nothing.", "/i/…, /smem, /descriptor/…, /banks, /chain", "figure"
+            "bad_figure",
+            f"'{address}' draws nothing.",
+            "/i/…, /smem, /descriptor/…, /banks, /chain, /cute, /layouts/…",
+            "figure",
         )
     return drawn, address

@@ -14,12 +14,14 @@ from urllib.parse import parse_qsl
 from app.gpu.verify import summary
 from app.guide.markdown import table
 from app.memory import facts as memory
-from layouts import catalog, find, slices
+from layouts import catalog, cutecalls, find, slices
 from layouts.descriptor import FIELDS, WGMMA, View, inert
 from layouts.errors import LayoutError
 from layouts.instruction import Operand
 from layouts.reading import listed
 from layouts.swizzle import BY_WIDTH, MODES, Mode
+from layouts.tiles.gluon import triton_layout
+from layouts.tiles.same import as_cute
 from layouts.tiling import Tile
 
 _VALUE = re.compile(r"\{\{(\w+) ?([^{}]*)\}\}")
@@ -101,6 +103,21 @@ def tile(text: str) -> str:
     return {"down": str(made.strides[0]), "along": str(made.strides[1]), **made.cute()}[fact]
 
 
+def computed(text: str) -> str:
+    """What an expression of CuTe's algebra gives, or CuTe's condition where it is refused."""
+    last = cutecalls.steps(text)[-1]
+    return last.error.message if last.error else f"`{cutecalls.written(last.result)}`"
+
+
+def triton(text: str) -> str:
+    """A layout of Gluon in other words: bases or cute, shape, then the layout: `bases 16x8 gl.NVMMA…`."""
+    what, shape, layout = text.split(" ", 2)
+    made = triton_layout(layout, shape.split("x"))
+    if what == "cute":
+        return f"`{as_cute(made).layout}`"
+    return " · ".join(f"{name} `{[list(b) for b in bases]!s}`" for name, bases in made.linear.bases.items() if bases)
+
+
 VALUES: dict[str, Callable[[str], str]] = {
     "copies": times,
     "holders": holders,
@@ -108,6 +125,8 @@ VALUES: dict[str, Callable[[str], str]] = {
     "holds": holds,
     "ran": ran,
     "tile": tile,
+    "computed": computed,
+    "triton": triton,
     "pattern": lambda text: f"`{_operand(text).pattern}`",
     "cute": lambda text: f"`{_operand(text).cute}`",
     "instructions": lambda family: f"{sum(not family or i.family.name == family for i in catalog.instructions()):,}",

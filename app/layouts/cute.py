@@ -15,7 +15,7 @@ from layouts import algebra
 from layouts.cute import CuteLayout
 from layouts.cutecalls import FITTED, OPS, Step, nearest_fits, steps, written
 from layouts.errors import LayoutError
-from layouts.render.sheet import FOLDED, Sheet
+from layouts.render.sheet import FOLDED, Sheet, together
 
 Longs = NDArray[np.int64]
 PATH = "/cute"
@@ -76,7 +76,7 @@ def _shown(step: Step) -> dict[str, Any]:
         "step": step,
         "result": written(made) if step.error is None else "",
         "facts": layout_facts(made),
-        "pictures": pictures(step) if step.error is None else _walked(step),
+        "pictures": pictures(step),
         "parts": [(one.text, written(one.result), one.says) for one in step.parts],
         "alone": address(step.text) if step.op not in ("layout", "index") else "",
     }
@@ -85,7 +85,25 @@ def _shown(step: Step) -> dict[str, Any]:
 # pictures -------------------------------------------------------------------------------------------------------------
 
 
+Drawn = tuple[Sheet, str]  # a table of indices, and its title
+
+
+def figure(query: Mapping[str, str], caption: str) -> str:
+    """The last step of an expression as one picture, in the page's colours. LayoutError where it is refused and nothing
+    can be drawn."""
+    last = steps(query.get("expression", ""))[-1]
+    parts = sheets(last) if last.error is None else _walked(last)
+    if not parts:
+        raise last.error or LayoutError("bad_figure", f"'{last.text}' draws nothing.", "A layout.", "figure")
+    return together([(sheet, sheet.grouped, title) for sheet, title in parts], caption)
+
+
 def pictures(step: Step) -> list[Picture]:
+    """What a step takes and gives, drawn."""
+    return [_picture(*one) for one in (sheets(step) if step.error is None else _walked(step))]
+
+
+def sheets(step: Step) -> list[Drawn]:
     """The first operand with the elements that the result takes, and the result; one fill is one tile or copy."""
     a, made = step.operands[0] if step.operands else None, step.result
     if step.op == "complement" and isinstance(a, CuteLayout) and isinstance(made, CuteLayout):
@@ -138,7 +156,7 @@ def _two_modes(block: CuteLayout, tiler: Any) -> CuteLayout:
     return algebra.zipped_product(block, tiler)
 
 
-def _walked(step: Step) -> list[Picture]:
+def _walked(step: Step) -> list[Drawn]:
     """A refused composition: the first operand with the elements that the second walks over."""
     if step.op != "composition" or len(step.operands) != 2:
         return []
@@ -153,7 +171,7 @@ def _walked(step: Step) -> list[Picture]:
     return [_grid(a, group, f"{a}: what {b} walks over")]
 
 
-def _grid(one: CuteLayout, group: Mapping[int, int], title: str) -> Picture:
+def _grid(one: CuteLayout, group: Mapping[int, int], title: str) -> Drawn:
     """The indices of a layout: mode 0 down, the others across; of one mode a row. A long mode 0 runs across."""
     index = one.indices()
     rows = one.modes[0].size if one.rank > 1 else 1
@@ -167,10 +185,10 @@ def _grid(one: CuteLayout, group: Mapping[int, int], title: str) -> Picture:
     elif rows > 12 and rows > 2 * cells.shape[1]:
         cells, title = cells.T, f"{title}, mode 0 across"
     groups = np.array([[group.get(int(at), -1) for at in row] for row in cells]) if group else cells
-    return _picture(cells, groups, title, names, "tile" if group else "index")
+    return _sheet(cells, groups, title, names, "tile" if group else "index")
 
 
-def _line(a: CuteLayout, rest: CuteLayout) -> list[Picture]:
+def _line(a: CuteLayout, rest: CuteLayout) -> list[Drawn]:
     """Indices in order, each with the copy of A that reaches it: (A, R) over the target."""
     own = algebra.filtered(a)
     reached = np.add.outer(rest.indices(), own.indices())
@@ -183,11 +201,16 @@ def _line(a: CuteLayout, rest: CuteLayout) -> list[Picture]:
     numbers[size:] = -1
     cells = numbers.reshape(-1, wide)
     names = tuple(str(row * wide) for row in range(len(cells)))
-    return [_picture(cells, line.reshape(-1, wide), f"(A, R) over the indices: A is copy 0, R is {rest}", names)]
+    return [_sheet(cells, line.reshape(-1, wide), f"(A, R) over the indices: A is copy 0, R is {rest}", names)]
 
 
-def _picture(cells: Longs, groups: Longs, title: str, names: tuple[str, ...], grouped: str = "tile") -> Picture:
+def _sheet(cells: Longs, groups: Longs, title: str, names: tuple[str, ...], grouped: str = "tile") -> Drawn:
     rows, cols = cells.shape
-    sheet = Sheet(rows, cols, place=cells, element_bits=32, row_names=names, groups=groups.astype(np.int64),
-                  grouped=grouped)  # fmt: skip
-    return picture(sheet, Look(), title, room=max(40.0, min(38.0 * cols, 1200.0)))
+    made = Sheet(
+        rows, cols, place=cells, element_bits=32, row_names=names, groups=groups.astype(np.int64), grouped=grouped
+    )
+    return made, title
+
+
+def _picture(sheet: Sheet, title: str) -> Picture:
+    return picture(sheet, Look(), title, room=max(40.0, min(38.0 * sheet.cols, 1200.0)))

@@ -58,4 +58,5 @@ def tv_page(request: Request) -> Response:
 def cute_page(request: Request) -> Response:
     """CuTe's algebra, step by step."""
     context = cute.context(dict(request.query_params))
-    return page(request, "layouts/cute.html", context, 422 if context["error"] else 200)
+    unread = context["error"] and not context["steps"]  # a step that is not admissible is an answer
+    return page(request, "layouts/cute.html", context, 422 if unread else 200)

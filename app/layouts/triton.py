@@ -15,7 +15,7 @@ from layouts.errors import LayoutError
 from layouts.reader import LONGEST
 from layouts.reader.ttgir import Module, Move, Tensor, Used, module
 from layouts.reading import number
-from layouts.render.sheet import Sheet, memory_sheet, threads_sheet
+from layouts.render.sheet import Sheet, memory_sheet, threads_sheet, together
 from layouts.tiles.convert import converted
 from layouts.tiles.feeds import fed
 from layouts.tiles.gluon import TritonLayout, triton_layout
@@ -84,6 +84,14 @@ def _preset(row: tuple[str, str, str, str]) -> tuple[str, str]:
     title, text, shape, bits = row
     more = {"to": MMA} if title == "convert_layout" else {}
     return title, f"{PATH}?{urlencode({'text': text, 'shape': shape, 'element_bits': bits, **more})}"
+
+
+def figure(query: Mapping[str, str], caption: str) -> str:
+    """The tile of an address as one picture, in the page's colours."""
+    made = triton_layout(query.get("text", ""), _sizes(query.get("shape", "")) or None, query.get("element_bits"))
+    sheet = _sheet(made, Look.of(query))
+    title = f"{made.kind}, {'×'.join(map(str, made.shape))}"
+    return together([(sheet, query.get("colour") or default(sheet), title)], caption, letter="R")
 
 
 def address(query: Mapping[str, str]) -> str:

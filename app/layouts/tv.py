@@ -18,7 +18,7 @@ from layouts.cutetext import cxx, python, read_coordinate, read_layout
 from layouts.errors import LayoutError
 from layouts.linear import Linear, from_cute
 from layouts.reading import number
-from layouts.render.sheet import Sheet, threads_sheet
+from layouts.render.sheet import Sheet, threads_sheet, together
 from layouts.tiles.convert import moved
 from layouts.tiles.feeds import fed
 from layouts.tiles.tv import elements, slice_of
@@ -61,6 +61,14 @@ def context(query: Mapping[str, str]) -> dict[str, Any]:
             except LayoutError:
                 return out
     return out
+
+
+def figure(query: Mapping[str, str], caption: str) -> str:
+    """The tile of an address as one picture, in the page's colours."""
+    read = read_layout(query.get("cute", ""), "cute")
+    index, sizes = elements(read, _tile(query.get("tile", ""), read))
+    sheet = threads_sheet(_coords(index, sizes), sizes, plane(Look.of(query), sizes), 16)
+    return together([(sheet, query.get("colour") or default(sheet), f"(T, V) of {read}")], caption)
 
 
 def address(given: Mapping[str, str], change: Mapping[str, str] | None = None) -> str:

@@ -13,11 +13,13 @@ from app.kit.page import page
 from app.kit.rows import named, product
 from app.kit.wire import json_body
 from app.kit.work import off_loop
+from app.layouts import triton
 from app.read import bench, draw, reading
 from app.read.facts import Reading
 from app.read.whole import whole
 from layouts import catalog
 from layouts.errors import LayoutError
+from layouts.reader.ttgir import module
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
 FORM = "application/x-www-form-urlencoded"
@@ -125,12 +127,18 @@ def _answered(request: Request, text: str, error: LayoutError | None = None) -> 
         "grids": {one.title: draw.offsets(one.facts["cute"]) for one in meanings if one.kind == "layout"},
         "tiles": {one.title: draw.tiles(one.kind, one.facts) for one in meanings},
         "near": [catalog.find(ptx) for ptx in near],
+        "module": _module(text) if any(one.kind == "triton" for one in meanings) else "",
         "accepted": reading.ACCEPTED,
         "named": named,
         "product": product,
         "in_majors": reading.in_majors,
     }
     return page(request, "read/page.html", context, 422 if error else 200)
+
+
+def _module(text: str) -> str:
+    """The page of a TTGIR module, "" for a text that is none."""
+    return triton.address({"text": text}) if module(text) else ""
 
 
 def _texts(facts: dict[str, Any]) -> list[str]:

@@ -13,7 +13,7 @@ from app.kit.fact import extended
 from app.kit.menus import MENUS
 from app.read.facts import Meaning, Reading
 from app.read.languages import in_english
-from layouts import catalog, reader
+from layouts import catalog, cutecalls, reader
 from layouts.errors import LayoutError
 from layouts.reader.found import Found
 from layouts.reading import shown
@@ -47,6 +47,9 @@ TOOLS = {  # pages of the menus → the words that ask for them
     "/reuse": frozenset("reuse shuffle accumulator".split()),
     "/diagram": frozenset("figure diagram tikz latex svg pdf png".split()),
     "/gpu": frozenset("evidence hardware verified".split()),
+    "/layouts/triton": frozenset("triton gluon ttgir ttg blocked dot_op nvidia_mma convert_layout".split()),
+    "/layouts/tv": frozenset("tv thread-value".split()),
+    "/cute": frozenset("cute algebra composition complement logical_divide zipped_divide raked_product".split()),
 }
 GUIDE = {  # guide pages → words that ask for them beside their own
     "/guide/wmma-mma-wgmma": frozenset("blackwell".split()),
@@ -63,6 +66,9 @@ _TITLES = {  # code of a refusal → what a page is called that tells it
     "bad_cute": "Not a CuTe layout",
     "bad_word": "Not a descriptor",
 }
+_CALLED = re.compile(
+    rf"\b(?:{'|'.join(sorted(op for op in cutecalls.OPS if '_' in op or op.startswith('comp')))})\s*[<(]|\)\s*[o∘]\s*\("
+)
 _ENTRIES = {entry.href: entry for menu in MENUS for entry in menu.entries}
 
 
@@ -102,6 +108,8 @@ def _wrong(told: reader.Read) -> bool:
 
 def certain(text: str) -> str:
     """The address of the one page that a text means for sure, "" where it may mean several or none."""
+    if address := algebra(text):
+        return address
     told = reader.read(text)
     sure = [one for one in told.found if one.sure]
     if len(told.found) == len(sure) == 1:
@@ -109,6 +117,19 @@ def certain(text: str) -> str:
         return "" if link == _here(text) else link
     named = [] if told.found or _wrong(told) else _named(text)
     return named[0].page if len(named) == 1 else ""
+
+
+def algebra(text: str) -> str:
+    """The page of an expression of CuTe's algebra; "" for a text that is none."""
+    if len(text) > MOST_NAMED or not _CALLED.search(text):
+        return ""
+    try:
+        made = cutecalls.steps(text)
+    except LayoutError:
+        return ""
+    if all(step.op == "layout" for step in made):
+        return ""  # a layout, which the page of a text shows
+    return f"/cute?{urlencode({'expression': text})}"
 
 
 def nearest(text: str) -> tuple[str, ...]:

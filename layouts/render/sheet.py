@@ -200,6 +200,25 @@ def drawn(
     """The picture. row0: the first row drawn where not all fit; pinned: a thread whose cells are outlined; hatched:
     cells over which a status of the palette draws its hatch; faded: cells without a fill.
     """
+    panel, legend = _panel(sheet, colour, title, row0=row0, letter=letter, faded=faded, room=room)
+    rows, cols = panel.rows, panel.cols
+    window = slice(row0, row0 + rows), slice(0, cols)
+    extra = ""
+    if pinned is not None and sheet.cell is not None:
+        mask = np.isin(np.arange(sheet.rows * sheet.cols), sheet.cell[pinned]).reshape(sheet.rows, sheet.cols)
+        extra += _outlined(panel, mask[window])
+    for mask, status in hatched:
+        extra += _hatched(panel, mask[window], status, palette)
+    figure = Figure(panel.x + max(panel.width, 7.6 * len(title)) + 8, TOP + panel.height + 8, (panel,))
+    picture = svg(figure, title=title, palette=palette, labels_up_to=MOST_DRAWN, extra=extra)
+    return Drawn(picture, legend, panel, row0, rows, cols)
+
+
+def _panel(
+    sheet: Sheet, colour: str, title: str, *, row0: int = 0, letter: str = "V", faded: Mask | None = None,
+    room: float = _ROOM, at: tuple[float, float] = (_LEFT, TOP),
+) -> tuple[Panel, list[Swatch]]:  # fmt: skip
+    """The cells of a sheet at a place of the paper, and what their fills mean."""
     cols = min(sheet.cols, WIDEST)
     rows = min(sheet.rows - row0, max(8, MOST_DRAWN // cols))
     number, legend = categories(sheet.colours[colour])
@@ -212,18 +231,29 @@ def drawn(
     texts = [[sheet.text(row0 + row, col, letter) for col in range(cols)] for row in range(rows)] if labelled else None
     names = sheet.row_names[row0 : row0 + rows] or tuple(str(row0 + row) for row in range(rows))
     panel = Panel(
-        "tile", title, rows, cols, _LEFT, TOP, width, tall, None, number[window].astype(np.int32), texts,
+        "tile", title, rows, cols, *at, width, tall, None, number[window].astype(np.int32), texts,
         row_names=names, of=legend[-1].of if legend else 1,
     )  # fmt: skip
-    extra = ""
-    if pinned is not None and sheet.cell is not None:
-        mask = np.isin(np.arange(sheet.rows * sheet.cols), sheet.cell[pinned]).reshape(sheet.rows, sheet.cols)
-        extra += _outlined(panel, mask[window])
-    for mask, status in hatched:
-        extra += _hatched(panel, mask[window], status, palette)
-    figure = Figure(panel.x + max(panel.width, 7.6 * len(title)) + 8, TOP + panel.height + 8, (panel,))
-    picture = svg(figure, title=title, palette=palette, labels_up_to=MOST_DRAWN, extra=extra)
-    return Drawn(picture, legend, panel, row0, rows, cols)
+    return panel, legend
+
+
+def together(
+    parts: Sequence[tuple[Sheet, str, str]], title: str, palette: Palette | None = None, letter: str = "V"
+) -> str:
+    """Several sheets as one picture: (sheet, colour, title) side by side, or below one another where they are wide."""
+    panels: list[Panel] = []
+    x, y, wide = _LEFT, TOP, 0.0
+    for sheet, colour, words in parts:
+        room = max(40.0, min(38.0 * sheet.cols, 1200.0))
+        panel, _ = _panel(sheet, colour, words, letter=letter, room=room, at=(x, y))
+        if panels and x + panel.width > _ROOM:
+            x, y = _LEFT, max(one.y + one.height for one in panels) + 2 * TOP
+            panel, _ = _panel(sheet, colour, words, letter=letter, room=room, at=(x, y))
+        panels.append(panel)
+        reach = x + max(panel.width, 7.6 * len(words))
+        x, wide = reach + 2 * _LEFT, max(wide, reach)
+    figure = Figure(wide + 8, max(one.y + one.height for one in panels) + 8, tuple(panels))
+    return svg(figure, title=title, palette=palette, labels_up_to=MOST_DRAWN)
 
 
 def _hatched(panel: Panel, mask: Mask, name: str, palette: Palette | None) -> str:
