@@ -45,7 +45,8 @@ class Field:
     @property
     def label(self) -> str:
         """What its input is called: title, unit and bits."""
-        return f"{self.title}{', bytes' if self.in_bytes else ''} [{self.high}:{self.low}]"
+        place = f"{self.high}:{self.low}" if self.high > self.low else str(self.low)
+        return f"{self.title}{', bytes' if self.in_bytes else ''} [{place}]"
 
     @property
     def mask(self) -> int:

@@ -12,26 +12,28 @@ from typing import Any
 
 import numpy as np
 
-from layouts.descriptor import BASE_OFFSET, FIELDS, WGMMA, Addresses, Descriptor, View, inert
+from layouts.descriptor import BASE_OFFSET, Addresses, Descriptor, View, inert
+from layouts.format import Format
 from layouts.reading import listed
 from layouts.storage import Storage
 from layouts.swizzle import Mode
+from layouts.table.descriptors import FORMATS
 
 Amounts = Mapping[
     str, int
 ]  # field name → bytes (start_address, lbo, sbo), rows of 128 bytes (base_offset), code (swizzle)
 WORD = (1 << 64) - 1
-NAMES = {f.name: f.said for f in FIELDS}
+NAMES = {f.name: f.said for row in FORMATS for f in row.fields}
 
 
 def amounts(descriptor: Descriptor) -> dict[str, int]:
     """What the fields of a descriptor say, in their units."""
-    return {f.name: f.get(descriptor.word) * f.unit for f in FIELDS}
+    return {f.name: f.get(descriptor.word) * f.unit for f in descriptor.format.fields}
 
 
-def pack(values: Amounts) -> int:
+def pack(values: Amounts, form: Format) -> int:
     """The word of these amounts, each shifted right and cut to its field's width."""
-    return sum(f.cut(values[f.name]) << f.low for f in FIELDS)
+    return sum(f.cut(values[f.name]) << f.low for f in form.fields)
 
 
 def bytes_of(elements: int, seen: View) -> int:
@@ -81,6 +83,11 @@ class Case:
     expected: Addresses
     computed: bool = False
 
+    @property
+    def form(self) -> Format:
+        """The format of both words."""
+        return self.given.format
+
     @cached_property
     def wanted(self) -> dict[str, int]:
         """The right amounts."""
@@ -100,19 +107,19 @@ class Case:
     def free(self) -> int:
         """The bits of the right word that nothing reads: they prove nothing."""
         unread = inert(self.right, self.seen)
-        mask = sum(f.most << f.low for f in FIELDS if f.name in unread)
+        mask = sum(f.most << f.low for f in self.form.fields if f.name in unread)
         return mask | (BASE_OFFSET.most & ~(self.mode.chunks - 1)) << BASE_OFFSET.low
 
     @cached_property
     def read(self) -> frozenset[str]:
         """The fields the hardware reads in the right word."""
-        return frozenset(f.name for f in FIELDS) - set(inert(self.right, self.seen))
+        return frozenset(f.name for f in self.form.fields) - set(inert(self.right, self.seen))
 
     @cached_property
     def differ(self) -> frozenset[str]:
         """The read fields whose given value is not the right one."""
         wrong = (self.given.word ^ self.right.word) & ~self.free
-        return frozenset(f.name for f in FIELDS if f.get(wrong))
+        return frozenset(f.name for f in self.form.fields if f.get(wrong))
 
     @cached_property
     def stray(self) -> int:
@@ -125,7 +132,7 @@ class Case:
 
     def same(self, name: str, amount: int) -> bool:
         """Whether packing this amount gives the field the program's word has."""
-        f = WGMMA.field(name)
+        f = self.form.field(name)
         return not (amount // f.unit ^ f.get(self.given.word)) & f.most
 
     def start_at(self, mn: int, k: int) -> int:
@@ -156,7 +163,7 @@ class Case:
         swizzled K-major tile, whole core matrices elsewhere."""
         mn_most, k_most = self.extents
         per = self.seen.k if self.mode.chunks > 1 else self.seen.per
-        step = per if self.seen.major == "K" else 8
+        step = per if self.seen.major == "K" else self.atom[1]
         mn = np.arange(0, min(mn_most, 4096), self.atom[0] if self.seen.major == "MN" else 8)
         k = np.arange(0, min(k_most, 4096), min(step, self.seen.k))
         starts = self._plain(mn[:, None], k[None, :])

@@ -172,11 +172,15 @@ def warnings(descriptor: Descriptor) -> list[Notice]:
     """Rules across fields that a reader should check, each with its reason and source. None of them is an error in
     itself.
     """
+    form = descriptor.format
+    if descriptor.mode_code not in form.codes.values():
+        says = f"The swizzle code {descriptor.mode_code} in {form.place(form.coded)} is reserved in {form.name}."
+        return [Notice("swizzle_reserved", form.coded, says, form.source)]
     m, start = descriptor.mode, descriptor.start_address
     out: list[Notice] = []
 
     def say(code: str, field: str, message: str) -> None:
-        out.append(Notice(code, field, message))
+        out.append(Notice(code, field, message, descriptor.format.source))
 
     past = start % m.pattern_bytes
     if m.chunks > 1 and past >= 128 and not descriptor.base_offset:
@@ -202,17 +206,41 @@ def warnings(descriptor: Descriptor) -> list[Notice]:
             "base_offset",
             f"Base offset {descriptor.base_offset} works modulo {m.chunks} in mode {m.name}.",
         )
+    for name, value in descriptor.format.constants.items():
+        if descriptor.amount(name) != value:
+            say(*_wrong_constant(descriptor, name, value))
+    if "lbo_mode" in descriptor.facts and descriptor.amount("lbo_mode"):
+        says = "LBO is an absolute address: for K = 96 on sm_103a, with a 128B swizzle, K-major and base offset 0."
+        say("absolute_lbo", "lbo_mode", f"{says} Which bytes that reads is open here.")
     if start >= SHARED_END:
         say("start_beyond_shared", "start_address", f"The start is {start}: {_ENDS}")
     if descriptor.reserved:
-        say(*_reserved(descriptor.reserved))
+        say(*_reserved(descriptor))
     if m.chunks == 1 and 0 < max(descriptor.lbo_bytes, descriptor.sbo_bytes) < 128:
         say("overlap", "lbo", "Both strides are below 128 bytes, but a core matrix takes 128: core matrices overlap.")
     return out
 
 
-def _reserved(bits: int) -> tuple[str, str, str]:
-    """(code, field, message) of bits that no field covers. None of them moved an address on an H200."""
+def _wrong_constant(descriptor: Descriptor, name: str, value: int) -> tuple[str, str, str]:
+    """(code, field, message) of a field that holds one value in every word of the format and does not here."""
+    had = descriptor.amount(name)
+    if not descriptor.word & TCGEN05_BITS:
+        says = (
+            "Bits 46 to 48 hold 0: this is wgmma's descriptor. tcgen05 has the version 1 there; the modes none, 32B,"
+            " 64B and 128B have the same bits in both."
+        )
+        return "wgmma_format", name, says
+    return "constant_wrong", name, f"The {name} is {had}; it is {value} in every {descriptor.format.name} descriptor."
+
+
+def _reserved(descriptor: Descriptor) -> tuple[str, str, str]:
+    """(code, field, message) of bits that no field covers. None of them moved an address of wgmma on an H200."""
+    bits = descriptor.reserved
+    if descriptor.format is not WGMMA:
+        says = f"Reserved bits are set: {hex_word(bits)}. They must be 0."
+        low = bits & (0b11 << 14 | 0b11 << 30)
+        more = " A pointer that was not masked to 18 bits sets them, and may spoil LBO and SBO." if low else ""
+        return "reserved_bits", "reserved", says + more
     if bits >> VERSION_BIT & 1 and not bits & ~TCGEN05_BITS:
         says = (
             "Bit 46 is set: this is tcgen05's descriptor (Blackwell), whose version is 1. wgmma reads the same bytes"
@@ -230,12 +258,14 @@ def _reserved(bits: int) -> tuple[str, str, str]:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """How an instruction looks at a descriptor: rows of M or N, elements of K, bits an element, majorness."""
+    """How an instruction looks at a descriptor: rows of M or N, elements of K, bits an element, majorness; form: the
+    format it reads."""
 
     rows: int
     k: int
     bits: int
     major: str
+    form: Format = WGMMA
 
     @property
     def per(self) -> int:
@@ -271,7 +301,15 @@ def view(instruction: Instruction, operand: str, major: str) -> View:
 
 def reads(descriptor: Descriptor, seen: View) -> Addresses:
     """The absolute shared-memory byte address of every element: int64 [rows, k]."""
-    out: Addresses = reads_many(np.array([descriptor.word], dtype=np.uint64), seen)[0]
+    if "lbo_mode" in descriptor.facts and descriptor.amount("lbo_mode"):
+        raise LayoutError(
+            "open_lbo_mode",
+            "LBO is an absolute address; which bytes that reads is open.",
+            "Clear bit 52: LBO is an offset then.",
+            "descriptor",
+        )
+    _ = descriptor.mode  # a reserved code is refused
+    out: Addresses = reads_many(np.array([descriptor.word], dtype=np.uint64), seen, descriptor.format)[0]
     return out
 
 
@@ -288,6 +326,17 @@ def outside(descriptor: Descriptor, seen: View) -> list[Notice]:
     return [Notice(code, "start_address", message)]
 
 
+def uncertain(descriptor: Descriptor, seen: View) -> list[Notice]:
+    """The notice, if any, that no source states which bytes this view reads."""
+    if descriptor.mode.xor and (seen.major == "K" or seen.bits != 32):
+        says = (
+            f"{descriptor.mode.name} with a {seen.major}-major operand of {seen.bits} bits: PTX allows it, if K-major,"
+            " but no layout of CUTLASS has it. The addresses here are inferred."
+        )
+        return [Notice("inferred_reads", descriptor.format.coded, says, descriptor.format.source)]
+    return []
+
+
 def repeated(descriptor: Descriptor, seen: View) -> list[Notice]:
     """The warning, if any, about elements that this view reads from the same bytes."""
     address = reads(descriptor, seen)
@@ -296,7 +345,7 @@ def repeated(descriptor: Descriptor, seen: View) -> list[Notice]:
     shared = address.size - int(np.unique(address).size)
     if not shared:
         return []
-    atom, unread = descriptor.mode.pattern_bytes, inert(descriptor, seen)
+    atom, unread = descriptor.mode.atom_bytes(seen.major), inert(descriptor, seen)
     what = "an atom" if descriptor.mode.chunks > 1 else "a core matrix"
     small = [
         f"{name.upper()} is {n}"
@@ -308,35 +357,37 @@ def repeated(descriptor: Descriptor, seen: View) -> list[Notice]:
     return [Notice("reads_twice", "sbo" if "SBO" in why or not why else "lbo", message)]
 
 
-def reads_many(words: NDArray[np.uint64], seen: View) -> Addresses:
-    """The same for many descriptors at once: [descriptors, rows, k]."""
+def reads_many(words: NDArray[np.uint64], seen: View, form: Format = WGMMA) -> Addresses:
+    """The same for many descriptors of one format at once, none with a reserved code: [descriptors, rows, k]."""
     get = {
         f.amount: ((words >> np.uint64(f.low)) & np.uint64(f.most)).astype(np.int64)[:, None, None] * f.unit
-        for f in FIELDS
+        for f in form.fields
     }
-    modes = [WGMMA.mode(code) for code in range(SWIZZLE.most + 1)]
+    by_code = {code: mode for mode, code in form.codes.items()}
+    modes = [by_code.get(code, form.modes[0]) for code in range(form.field(form.coded).most + 1)]
     xors = [mode.swizzle() for mode in modes]
     terms = np.array(
-        [(mode.chunks, (1 << own.bits) - 1, own.base, own.shift) for mode, own in zip(modes, xors, strict=True)],
+        [(m.chunks, (1 << own.bits) - 1, own.base, own.shift, m.deep) for m, own in zip(modes, xors, strict=True)],
         dtype=np.int64,
     )
-    chunks, mask, base, shift = (terms[:, n][get["swizzle"]] for n in range(4))
+    chunks, mask, base, shift, deep = (terms[:, n][get[form.coded]] for n in range(5))
     r = np.arange(seen.rows, dtype=np.int64)[None, :, None]
     k = np.arange(seen.k, dtype=np.int64)[None, None, :]
-    before = get["start_address"] + before_swizzle(r, k, chunks, get["lbo_bytes"], get["sbo_bytes"], seen)
+    before = get["start_address"] + before_swizzle(r, k, chunks, get["lbo_bytes"], get["sbo_bytes"], seen, deep)
     out: Addresses = xor(before, mask, base, shift, get["base_offset"])
     return out
 
 
-def before_swizzle(r: Any, k: Any, chunks: Any, lbo_bytes: Any, sbo_bytes: Any, seen: View) -> Any:
-    """Byte offset from the start before the XOR; arguments broadcast."""
+def before_swizzle(r: Any, k: Any, chunks: Any, lbo_bytes: Any, sbo_bytes: Any, seen: View, deep: Any = 8) -> Any:
+    """Byte offset from the start before the XOR; arguments broadcast. deep: values of K in an MN-major atom."""
     if seen.major == "K":
         chunk, inside = k // seen.per, k % seen.per * seen.bits // 8
         wide = r // 8 * sbo_bytes + r % 8 * 16 * chunks
         return wide + chunk // chunks * lbo_bytes + chunk % chunks * 16 + inside
-    core = r // 8
-    none = core * sbo_bytes + k // 8 * lbo_bytes + k % 8 * 16 + r % 8 * 2
-    wide = core // chunks * lbo_bytes + core % chunks * 16 + k // 8 * sbo_bytes + k % 8 * 16 * chunks + r % 8 * 2
+    core, inside = r // seen.per, r % seen.per * seen.bits // 8
+    none = core * sbo_bytes + k // 8 * lbo_bytes + k % 8 * 16 + inside
+    panel = core // chunks * lbo_bytes + core % chunks * 16
+    wide = panel + k // deep * sbo_bytes + k % deep * 16 * chunks + inside
     return np.where(chunks == 1, none, wide)
 
 
@@ -351,9 +402,9 @@ def unread(mode: Mode, seen: View) -> dict[str, str]:
     swizzled = mode.chunks > 1
     if seen.major == "K" and swizzled and seen.k <= seen.per * mode.chunks:
         out["lbo"] = "not read: in a swizzled K-major layout the chunks of K are neighbours inside the atom"
-    if seen.major == "MN" and swizzled and seen.rows <= 8 * mode.chunks:
-        out["lbo"] = f"not read: {seen.rows} rows lie in one atom of {8 * mode.chunks}"
-    if seen.rows == 8 and not (seen.major == "MN" and swizzled):
+    if seen.major == "MN" and swizzled and seen.rows <= seen.per * mode.chunks:
+        out["lbo"] = f"not read: {seen.rows} rows lie in one atom of {seen.per * mode.chunks}"
+    if seen.rows == (8 if seen.major == "K" else seen.per) and not (seen.major == "MN" and swizzled):
         out["sbo"] = "not read: the operand has only 8 rows"
     if not swizzled:
         out["base_offset"] = "not read: mode none XORs nothing"

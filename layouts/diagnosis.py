@@ -72,7 +72,7 @@ def diagnose(
     if other:
         return [Diagnosis(other.code, _other_storage(other, case), fix, needed, dict(other.spec))]
     named = [(cause.code, cause.message) for cause in causes]
-    if _is_tcgen05(case.stray) and "tcgen05_format" not in dict(named):
+    if case.form is WGMMA and _is_tcgen05(case.stray) and "tcgen05_format" not in dict(named):
         says = (
             "Bit 46 is set: this is tcgen05's descriptor format. wgmma reads the same bytes from it, "
             "but the bit is reserved; clear it."
@@ -102,7 +102,7 @@ def _repaired(case: Case, causes: tuple[Slip | Packing, ...]) -> Descriptor:
     beyond = any(set(slip.must) - set(slip.amounts) for slip in causes if isinstance(slip, Slip))
     spoiled = packed or beyond or len(case.differ) > 1
     fix = clean(case.right, case.seen, keep=not packed) if spoiled else case.right
-    return Descriptor(fix.word & ~fix.reserved)
+    return Descriptor(fix.word & ~fix.reserved, fix.format)
 
 
 def _is_tcgen05(stray: int) -> bool:
@@ -124,11 +124,11 @@ def clean(right: Descriptor, seen: View, keep: bool = True) -> Descriptor:
     they stay where they hold such a value."""
     unread, pattern = inert(right, seen), right.mode.pattern_bytes
     usual = {"lbo": LBO.encode(16), "sbo": SBO.encode(pattern), "base_offset": 0}
-    kept = Descriptor(right.word & ~right.reserved)
+    kept = Descriptor(right.word & ~right.reserved, right.format)
     written = {"lbo": kept.lbo_bytes in (0, 16), "sbo": kept.sbo_bytes in (0, pattern), "base_offset": False}
     return kept.replace(
         **{
-            WGMMA.field(name).encoded_name: value
+            right.format.field(name).encoded_name: value
             for name, value in usual.items()
             if name in unread and not (keep and written[name])
         }
@@ -210,7 +210,7 @@ def _stacked(packing: Packing, slip: Slip) -> float:
 
 def _wrong_words(case: Case, values: Amounts, also: frozenset[str] = frozenset()) -> Iterator[Packing]:
     """Every packing of these amounts, a pointer's bits in the word, and a negative integer that was widened."""
-    word = pack(values)
+    word = pack(values, case.form)
     if pointer(case, word):
         says = (
             "Bits of a generic 64-bit pointer reach into LBO, SBO and the bits between them. Convert the pointer with"

@@ -11,7 +11,7 @@ from layouts.descriptor import Descriptor, View, reads
 from layouts.errors import LayoutError
 from layouts.repair import expected_reads
 from layouts.storage import Storage, storage
-from layouts.worlds import sizes
+from layouts.worlds import sizes, tile_bits
 
 
 def fits(given: Descriptor, seen: View) -> list[tuple[dict[str, Any], dict[str, int]]]:
@@ -29,7 +29,7 @@ def fits(given: Descriptor, seen: View) -> list[tuple[dict[str, Any], dict[str, 
         for k in range(0, atom[1] if seen.major == "K" else 1, seen.k):
             for mn_size, k_size in sizes(given, seen, atom, order):
                 spec = {
-                    "kind": "canonical", "element_bits": max(seen.bits, 8), "major": seen.major, "swizzle": mode.name,
+                    "kind": "canonical", "element_bits": tile_bits(seen), "major": seen.major, "swizzle": mode.name,
                     "mn": mn_size, "k": k_size, "order": order, "base": given.start_address - bytes_of(k, seen),
                 }  # fmt: skip
                 stored = _stored(spec, seen)
@@ -56,6 +56,6 @@ def fits(given: Descriptor, seen: View) -> list[tuple[dict[str, Any], dict[str, 
 
 def _stored(spec: dict[str, Any], seen: View) -> Storage | None:
     try:
-        return storage(spec, seen.bits, seen.major)
+        return storage(spec, seen.bits, seen.major, seen.form)
     except LayoutError:
         return None

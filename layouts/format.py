@@ -16,8 +16,10 @@ from layouts.swizzle import Mode
 class Format:
     """One format: who reads it, its fields from bit 0 on, mode → code in the field `coded`.
 
-    constants: fields that hold one value in every word of this format. ValueError where fields overlap or a code does
-    not fit.
+    constants: fields that hold one value in every word of this format; reader: the instruction that reads it;
+    transpose: what says whether an operand is MN-major;
+    element_bits: what it reads; turned: element bits → the modes in which such elements may be MN-major.
+    ValueError where fields overlap or a code does not fit.
     """
 
     name: str
@@ -26,6 +28,10 @@ class Format:
     source: str
     coded: str = "swizzle"
     constants: Mapping[str, int] = field(default_factory=dict)
+    reader: str = "wgmma"
+    transpose: str = "Its transpose immediate"
+    element_bits: tuple[int, ...] = ()
+    turned: Mapping[int, tuple[Mode, ...]] = field(default_factory=dict)
     reserved: tuple[tuple[int, int], ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -48,9 +54,20 @@ class Format:
             "field",
         )
 
+    def place(self, name: str) -> str:
+        """Where a field stands, as prose has it: `[63:62]`."""
+        one = self.field(name)
+        return f"[{one.high}:{one.low}]"
+
     def field_at(self, bit: int) -> str:
         """The name of the field a bit belongs to, "" for a reserved one."""
         return next((f.name for f in self.fields if f.low <= bit <= f.high), "")
+
+    def allows(self, bits: int, major: str, mode: Mode | None = None) -> bool:
+        """Whether elements of so many bits are read in this major; in this mode, where one is given."""
+        if major == "K":
+            return True
+        return bits in self.turned and (mode is None or mode in self.turned[bits])
 
     @property
     def reserved_mask(self) -> int:
@@ -60,6 +77,11 @@ class Format:
     def modes(self) -> tuple[Mode, ...]:
         """The modes by their codes, lowest first."""
         return tuple(sorted(self.codes, key=lambda mode: self.codes[mode]))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The modes' names in the order of the row."""
+        return tuple(mode.name for mode in self.codes)
 
     def mode(self, code: int) -> Mode:
         """The mode of a code; LayoutError for a reserved one."""

@@ -19,13 +19,13 @@ from layouts.reading import listed
 from layouts.repair import expected_reads, repairs
 from layouts.starts import may
 from layouts.starts import starts as known_starts
-from layouts.swizzle import MODES
 from layouts.worlds import World, misread
 
 
 def slips(case: Case) -> list[Slip]:
     """Every known wrong amount for this storage and slice; the likelier of two equal ones first."""
     return [
+        *_constants(case),
         *_exchange(case),
         *known_starts(case),
         *_strides(case),
@@ -34,6 +34,22 @@ def slips(case: Case) -> list[Slip]:
         *_worlds(case),
         *_elements(case),
     ]
+
+
+NO_VERSION = (
+    "Bits 46 to 48 hold 0: this is wgmma's descriptor. tcgen05 wants the version 1 there: add 1ull << 46. The modes"
+    " none, 32B, 64B and 128B have the same bits in both formats."
+)
+
+
+def _constants(case: Case) -> Iterator[Slip]:
+    """A field that holds one value in every word of the format: tcgen05's version, which a wgmma descriptor has not."""
+    for name, value in case.form.constants.items():
+        yield Slip("wgmma_format", NO_VERSION, {name: 0}, 0.7)
+        had = case.had[name]
+        if had not in (0, value):
+            says = f"The version in {case.form.place(name)} is {had}; it is {value} in every tcgen05 descriptor."
+            yield Slip("version_wrong", says, {name: had}, 1.0, taken=True)
 
 
 def _exchange(case: Case) -> Iterator[Slip]:
@@ -88,7 +104,7 @@ def _strides(case: Case) -> Iterator[Slip]:
                 )
                 yield Slip("sbo_is_row_pitch", says, {"sbo": pitch}, cost)
         if mode.chunks > 1 or case.seen.major == "K":
-            for other in MODES:
+            for other in case.form.codes:
                 for value in dict.fromkeys((sbo * other.chunks // mode.chunks, other.pattern_bytes)):
                     if value != sbo and other is not mode:
                         right = f"SBO {value} is right for swizzle {other.name}. "
@@ -115,7 +131,8 @@ def _lbo(case: Case) -> Iterator[Slip]:
     if not had or had == wanted:
         return
     if swizzled and not had % mode.pattern_bytes and wanted > mode.pattern_bytes:
-        others = [m for m in MODES if m.chunks > 1 and m is not mode and had * mode.chunks == wanted * m.chunks]
+        wide = [m for m in case.form.codes if m.chunks > 1 and m is not mode]
+        others = [m for m in wide if had * mode.chunks == wanted * m.chunks]
         sizes = [f"{had // m.width_bytes} lines of {m.width_bytes} bytes" for m in (*others, mode)]
         says = (
             f"LBO is {bytes_text(had)}, a panel of {' or of '.join(sizes)}. The tile's panels lie {bytes_text(wanted)}"
@@ -162,25 +179,29 @@ def _side_by_side(case: Case) -> Iterator[Slip]:
 
 def _mode(case: Case) -> Iterator[Slip]:
     wanted = case.mode
-    right = WGMMA.codes[wanted]
-    for other, code in WGMMA.codes.items():
+    form = case.form
+    right, place = form.codes[wanted], form.place(form.coded)
+    for other, code in form.codes.items():
         if other is wanted:
             continue
-        if code == wanted.tma:
+        if code == wanted.tma and (form is WGMMA or code):
+            order = "in the opposite order" if form is WGMMA else "otherwise"
             says = (
-                f"The field [63:62] holds {code}, the TMA tensor map's code of {wanted.name}. The descriptor numbers"
-                f" the modes in the opposite order: {wanted.name} is {right}."
+                f"The field {place} holds {code}, the TMA tensor map's code of {wanted.name}. The descriptor numbers"
+                f" the modes {order}: {wanted.name} is {right}."
             )
             yield Slip("tma_swizzle_enum", says, {"swizzle": code}, 0.9)
         else:
             says = (
-                f"The tile is stored with swizzle {wanted.name}; the descriptor says {other.name}. The field [63:62]"
+                f"The tile is stored with swizzle {wanted.name}; the descriptor says {other.name}. The field {place}"
                 f" must be {right}."
             )
-            if code << 62 == right << 61:
+            if form is WGMMA and code << 62 == right << 61:
                 says += f" ({right} << 61 gives this, too: the code belongs at bit 62.)"
             elif not code and not case.computed:
-                says += f" Where they were set: {right} << 62 of a 32-bit integer is 0, (uint64_t){right} << 62 is not."
+                low = form.field(form.coded).low
+                lost = f"{right} << {low} of a 32-bit integer is 0, (uint64_t){right} << {low} is not."
+                says += f" Where they were set: {lost}"
             yield Slip("swizzle_mode", says, {"swizzle": code}, 1.0)
 
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from layouts.case import NAMES, WORD, Amounts, Case, bytes_of, named, pack, sentence, subsets
-from layouts.descriptor import BASE_OFFSET, LBO, SBO, START, SWIZZLE, VERSION_BIT, WGMMA
+from layouts.descriptor import LBO, SBO, START, VERSION_BIT, WGMMA
+from layouts.format import Format
 
 LOW = (1 << 32) - 1
 NOTHING_LEFT = 2.5  # cost of a packing that leaves 0 in all its fields: 0 has likelier causes
@@ -31,14 +32,28 @@ def packings(case: Case, values: Amounts, also: frozenset[str] = frozenset()) ->
     """Every known way to pack these amounts into a wrong word. also: fields that prove something though nothing reads
     them.
     """
-    word = pack(values)
-    code = values["swizzle"]
-    name = WGMMA.mode(code).name
+    form = case.form
+    word = pack(values, form)
+    coded, code = form.field(form.coded), values[form.coded]
+    name = form.mode(code).name
     yield from _shifts(case, values, case.read | also)
     yield from high_word_missing(word)
     if word >> 32:
         yield exchanged(case, word)
-    bare = word & ~(SWIZZLE.most << SWIZZLE.low)
+    bare = word & ~(coded.most << coded.low)
+    if form is WGMMA:
+        yield from _as_tcgen05(bare, code, name)
+    else:
+        yield from _as_wgmma(case, bare, code)
+    if case.computed:
+        return
+    strides = [values["sbo"], *([] if "sbo" in case.read | also else [form.mode(code).pattern_bytes])]
+    for sbo in strides:
+        yield from _narrow_shifts({**values, "sbo": sbo}, word, form)
+
+
+def _as_tcgen05(bare: int, code: int, name: str) -> Iterator[Packing]:
+    """tcgen05's field, or its whole format, under a wgmma. bare: the word without its swizzle."""
     if code and code << 61 & 1 << 61:  # 2 << 61 is 1 << 62: that word says 128B and nothing of bit 61
         says = (
             f"The swizzle code {code} was put at bit 61. A wgmma descriptor has it in the field [63:62] ({name} is"
@@ -51,11 +66,36 @@ def packings(case: Case, values: Amounts, also: frozenset[str] = frozenset()) ->
             " 1 into the field [63:62]."
         )
         yield Packing("tcgen05_format", says, bare | 1 << 61 | 1 << VERSION_BIT, 0.9)
-    if case.computed:
-        return
-    strides = [values["sbo"], *([] if "sbo" in case.read | also else [WGMMA.mode(code).pattern_bytes])]
-    for sbo in strides:
-        yield from _narrow_shifts({**values, "sbo": sbo}, word)
+
+
+def _as_wgmma(case: Case, bare: int, code: int) -> Iterator[Packing]:
+    """wgmma's format, codes or places under a tcgen05.mma: the version left out, its two-bit code in the field of three
+    bits, this field's code at wgmma's bit 62. bare: the word without its swizzle.
+    """
+    form = case.form
+    mode, low = form.mode(code), form.field(form.coded).low
+    versions = sum(form.field(name).most << form.field(name).low for name in form.constants)
+    old = {known.name: number for known, number in WGMMA.codes.items()}
+    for constant in dict.fromkeys((bare & versions, 0)):
+        rest = bare & ~versions | constant
+        number = old.get(mode.name, 0)
+        if number and number != code:
+            more = (
+                f"The field {form.place(form.coded)} holds {number}, which is wgmma's code of {mode.name}. tcgen05's is"
+                f" {code}: its field has three bits, from bit {low} on."
+            )
+            yield Packing("wgmma_swizzle_code", _also(more, constant), rest | number << low, 0.9)
+        moved = code << 62 & WORD
+        if code and moved != code << low:
+            more = (
+                f"The swizzle code {code} was put at bit 62, where wgmma has its field. tcgen05's field begins at bit"
+                f" {low}: {code} << {low}."
+            )
+            yield Packing("mode_at_bit_62", _also(more, constant), rest | moved, 0.95)
+
+
+def _also(says: str, version: int) -> str:
+    return says if version else f"{says} The version, 1 << 46, is missing, too."
 
 
 def high_word_missing(word: int) -> Iterator[Packing]:
@@ -83,7 +123,7 @@ def _shifts(case: Case, values: Amounts, proving: frozenset[str]) -> Iterator[Pa
     places = {f.name: f for f in (START, LBO, SBO)}
     active = tuple(name for name in places if name in proving and values[name])
     for names in subsets(active):
-        rest = pack({name: 0 if name in names else value for name, value in values.items()})
+        rest = pack({name: 0 if name in names else value for name, value in values.items()}, case.form)
         whole = {name: values[name] << places[name].low for name in names}
         cut = {name: (values[name] & places[name].most) << places[name].low for name in names}
         are = "is" if len(names) == 1 else "are"
@@ -111,9 +151,9 @@ def _shifts(case: Case, values: Amounts, proving: frozenset[str]) -> Iterator[Pa
         yield Packing("shifted_twice", says, word, cost if any(twice.values()) else NOTHING_LEFT, 0, fields)
 
 
-def _narrow_shifts(values: Amounts, word: int) -> Iterator[Packing]:
+def _narrow_shifts(values: Amounts, word: int, form: Format) -> Iterator[Packing]:
     """Shifts by 32 and more of 32-bit integers, which machines take modulo 32 or give 0 for."""
-    wide = {SBO.name: SBO, BASE_OFFSET.name: BASE_OFFSET, SWIZZLE.name: SWIZZLE}
+    wide = {f.name: f for f in form.fields if f.low >= 32}
     terms = {name: values[name] // f.unit & f.most for name, f in wide.items()}
     for names in subsets(tuple(name for name, value in terms.items() if value)):
         kept = word
@@ -143,7 +183,7 @@ def additions(case: Case) -> Iterator[Packing]:
         return
     first = case.start_at(case.mn, 0)
     step = case.wanted["start_address"] - first
-    before = pack({**case.wanted, "start_address": first})
+    before = pack({**case.wanted, "start_address": first}, case.form)
     for amount, code in (
         (step, "k_step_not_shifted"),
         (bytes_of(case.k, case.seen), "k_step_not_shifted"),

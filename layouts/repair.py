@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from layouts.descriptor import FIELDS, LBO, SBO, START, WGMMA, Addresses, Descriptor, View, reads
+from layouts.descriptor import LBO, SBO, START, Addresses, Descriptor, View, reads
 from layouts.errors import LayoutError
 from layouts.storage import Storage
-from layouts.swizzle import MODES, Mode
+from layouts.swizzle import Mode
 
 
 def expected_reads(stored: Storage, seen: View, mn: int, k: int) -> Addresses:
@@ -30,7 +30,9 @@ def repairs(expected: Addresses, seen: View, given: Descriptor, by_address: bool
     alone.
     """
     found = []
-    for mode_ in MODES:
+    for mode_ in given.format.codes:
+        if not given.format.allows(seen.bits, seen.major, mode_):
+            continue
         mask = mode_.chunks - 1
         for base_offset in range(8 if mask else 1):
             if by_address and base_offset & mask:
@@ -55,20 +57,21 @@ def _walk(expected: Addresses, seen: View, given: Descriptor, mode_: Mode, base_
         sbo = int(plain[8, 0]) - start if seen.rows > 8 else sbo
         lbo = int(plain[0, w * seen.per]) - start if seen.k > w * seen.per else lbo
     elif w == 1:
-        sbo = int(plain[8, 0]) - start if seen.rows > 8 else sbo
+        sbo = int(plain[seen.per, 0]) - start if seen.rows > seen.per else sbo
         lbo = int(plain[0, 8]) - start if seen.k > 8 else lbo
     else:
-        sbo = int(plain[0, 8]) - start if seen.k > 8 else sbo
-        lbo = int(plain[8 * w, 0]) - start if seen.rows > 8 * w else lbo
+        sbo = int(plain[0, mode_.deep]) - start if seen.k > mode_.deep else sbo
+        lbo = int(plain[seen.per * w, 0]) - start if seen.rows > seen.per * w else lbo
     try:
         encoded = {f.encoded_name: f.encode(amount) for f, amount in ((START, start), (LBO, lbo), (SBO, sbo))}
     except LayoutError:
         return None
     encoded["base_offset"] = base_offset if w > 1 else given.base_offset
-    return given.replace(**encoded, swizzle=WGMMA.codes[mode_])
+    constants = {given.format.field(name).encoded_name: value for name, value in given.format.constants.items()}
+    return given.replace(**encoded, **constants, swizzle=given.format.codes[mode_])
 
 
 def changes(given: Descriptor, fixed: Descriptor) -> dict[str, tuple[int, int]]:
     """Field → (encoded value given, value needed), only what differs."""
-    pairs = {f.name: (f.get(given.word), f.get(fixed.word)) for f in FIELDS}
+    pairs = {f.name: (f.get(given.word), f.get(fixed.word)) for f in given.format.fields}
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}

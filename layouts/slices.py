@@ -99,10 +99,11 @@ def stride_words(tile: Tile) -> dict[str, str]:
     """What a step of LBO and of SBO leads to for this mode and major; "" for an LBO that a dense instruction never
     reads.
     """
-    wide = tile.atom[0]
+    wide, deep = tile.atom
     if tile.major == "K":
         leading = f"from one 16-byte chunk of K ({tile.per} elements) to the next" if tile.mode.chunks == 1 else ""
         return {"lbo": leading, "sbo": "from 8 rows of M or N to the next 8"}
     if tile.mode.chunks == 1:
-        return {"lbo": "from 8 of K to the next 8", "sbo": "from 8 of M or N to the next 8"}
-    return {"lbo": f"from one atom of M or N ({wide} elements) to the next", "sbo": "from 8 of K to the next 8"}
+        return {"lbo": "from 8 of K to the next 8", "sbo": f"from {tile.per} of M or N to the next {tile.per}"}
+    leading = f"from one atom of M or N ({wide} elements) to the next"
+    return {"lbo": leading, "sbo": f"from {deep} of K to the next {deep}"}

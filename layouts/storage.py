@@ -13,8 +13,10 @@ from typing import Any
 from layouts import cute
 from layouts.descriptor import MOST_SHARED
 from layouts.errors import LayoutError
+from layouts.format import Format
 from layouts.reading import choice, keys, number, shown
-from layouts.swizzle import MODES, NAMES, Mode, Swizzle, mode
+from layouts.swizzle import Mode, Swizzle
+from layouts.table.descriptors import WGMMA
 from layouts.tiling import SWIZZLED_BY, Tile
 
 # kind → its keys beside `kind`
@@ -60,6 +62,7 @@ class Storage:
     tile: Tile | None = None
     placed: Placement | None = None
     spec: Mapping[str, Any] = field(default_factory=dict)  # what was given, as `storage` reads it
+    form: Format = WGMMA
 
     @property
     def base(self) -> int:
@@ -68,12 +71,13 @@ class Storage:
 
     @property
     def mode(self) -> Mode:
-        """The wgmma swizzle mode of the stored data; none where a CuTe layout has another XOR."""
+        """The swizzle mode of the stored data; none where a CuTe layout has another XOR."""
         if self.tile:
             return self.tile.mode
         if self.spec.get("kind") != "cute":
-            return _mode(self.spec)
-        return next((m for m in MODES[1:] if self.placed and self.placed.xor == m.swizzle(1)), MODES[0])
+            return _mode(self.spec, self.form)
+        plain, *swizzled = self.form.codes
+        return next((m for m in swizzled if self.placed and self.placed.xor == m.swizzle(1)), plain)
 
     @property
     def swizzle_by(self) -> str:
@@ -98,28 +102,28 @@ class Storage:
         return _bytes(self.spec, "pitch_bytes") if self.spec.get("kind") == "rows" else None
 
 
-def storage(spec: Mapping[str, Any], element_bits: int, major: str) -> Storage:
-    """Read a storage of the contract: canonical, atoms, rows or cute. LayoutError names the field that is wrong,
-    `storage.…`.
+def storage(spec: Mapping[str, Any], element_bits: int, major: str, form: Format = WGMMA) -> Storage:
+    """Read a storage of the contract: canonical, atoms, rows or cute, for what reads descriptors of this format.
+    LayoutError names the field that is wrong, `storage.…`.
     """
     try:
         kind = choice(spec.get("kind"), "kind", KEYS, "bad_storage")
         keys(spec, ("kind", *KEYS[kind]))
         made = {"canonical": _canonical, "atoms": _lines, "rows": _lines, "cute": _cute}[kind](
-            spec, element_bits, major
+            spec, element_bits, major, form
         )
-        return replace(made, spec={**spec, "kind": kind})
+        return replace(made, spec={**spec, "kind": kind}, form=form)
     except LayoutError as error:
         raise error.at(f"storage.{error.field}".rstrip(".")) from None
 
 
-def _canonical(spec: Mapping[str, Any], element_bits: int, major: str) -> Storage:
+def _canonical(spec: Mapping[str, Any], element_bits: int, major: str, form: Format) -> Storage:
     order = spec.get("order", "")
     tile = Tile(
         _bytes(spec, "element_bits", element_bits), choice(spec.get("major", major), "major", ("K", "MN"), "bad_major"),
-        _mode(spec),
+        _mode(spec, form),
         _bytes(spec, "mn"), _bytes(spec, "k"), order and choice(order, "order", ("mn", "k"), "bad_tile"),
-        _bytes(spec, "base", 0), _by(spec),
+        _bytes(spec, "base", 0), _by(spec), form,
     )  # fmt: skip
     first = "K" if tile.order == "k" else "M or N"
     text = (
@@ -135,10 +139,10 @@ def _canonical(spec: Mapping[str, Any], element_bits: int, major: str) -> Storag
     )
 
 
-def _lines(spec: Mapping[str, Any], element_bits: int, major: str) -> Storage:
+def _lines(spec: Mapping[str, Any], element_bits: int, major: str, form: Format) -> Storage:
     """Rows with a pitch, or panels: lines of the dimension that is not `inner`, bytes along it."""
     inner = choice(spec.get("inner", major), "inner", ("K", "MN"), "bad_storage")
-    base, swizzled, by = _bytes(spec, "base", 0), _mode(spec), _by(spec)
+    base, swizzled, by = _bytes(spec, "base", 0), _mode(spec, form), _by(spec)
     if spec["kind"] == "rows":
         pitch = _bytes(spec, "pitch_bytes", least=1)
 
@@ -172,15 +176,15 @@ def _bytes(spec: Mapping[str, Any], name: str, default: int | None = None, least
     return number(spec.get(name, default), name, least, MOST_BYTES, "bad_storage")
 
 
-def _mode(spec: Mapping[str, Any]) -> Mode:
-    return mode(choice(spec.get("swizzle", "none"), "swizzle", NAMES, "unknown_swizzle"))
+def _mode(spec: Mapping[str, Any], form: Format) -> Mode:
+    return form.named(choice(spec.get("swizzle", "none"), "swizzle", form.names, "unknown_swizzle"))
 
 
 def _by(spec: Mapping[str, Any]) -> str:
     return choice(spec.get("swizzle_by", "address"), "swizzle_by", SWIZZLED_BY, "bad_storage")
 
 
-def _cute(spec: Mapping[str, Any], element_bits: int, major: str) -> Storage:
+def _cute(spec: Mapping[str, Any], element_bits: int, major: str, form: Format) -> Storage:
     """A CuTe layout (mn, k). Its index counts `unit`s, or what its smem_ptr says; then the XOR is on the
     byte address.
     """

@@ -59,12 +59,13 @@ class Swizzle:
 @dataclass(frozen=True, slots=True)
 class Mode:
     """One swizzle mode: its name, its code in a TMA tensor map, its width in 16-byte chunks; xor: on byte addresses,
-    where it does not follow from the width."""
+    where it does not follow from the width; deep: the values of K in one MN-major atom."""
 
     name: str
     tma: int
     chunks: int
     xor: Swizzle | None = None
+    deep: int = 8
 
     @property
     def bits(self) -> int:
@@ -80,9 +81,13 @@ class Mode:
         return 128 * self.chunks
 
     def atom(self, element_bits: int, major: str) -> tuple[int, int]:
-        """Elements (mn, k) of one atom: 8 rows of the width where K is contiguous, else its transpose."""
+        """Elements (mn, k) of one atom: 8 rows of the width where K is contiguous, else its transpose, `deep` of K."""
         wide = 8 * self.width_bytes // element_bits
-        return (8, wide) if major == "K" else (wide, 8)
+        return (8, wide) if major == "K" else (wide, self.deep)
+
+    def atom_bytes(self, major: str) -> int:
+        """Bytes of one atom."""
+        return self.width_bytes * (8 if major == "K" else self.deep)
 
     def swizzle(self, unit_bits: int = 8) -> Swizzle:
         """The XOR on addresses counted in units of `unit_bits` bits (8: bytes, 128: chunks)."""

@@ -11,15 +11,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts.descriptor import K_BYTES, MOST_SHARED, WINDOW_BYTES, Descriptor, View, encode, unread
+from layouts.descriptor import K_BYTES, MOST_SHARED, WINDOW_BYTES, Descriptor, View, encode_as, unread
 from layouts.errors import LayoutError
+from layouts.format import Format
+from layouts.reading import listed
 from layouts.swizzle import Mode
+from layouts.table.descriptors import BASE_OFFSET, LBO, SBO, START, WGMMA
 
 Offsets = NDArray[np.int64]
-ELEMENT_BITS = (1, 8, 16, 32)  # what wgmma reads from shared memory: b1; fp8 and integers; f16, bf16; tf32
+ELEMENT_BITS = WGMMA.element_bits
 NARROW = {
     4: "Widen them to 8 bits before wgmma. For ldmatrix the tile is one of bytes: element_bits 8 and half of k. ",
     6: "wgmma has no 6-bit types; on later architectures such an element takes a byte: element_bits 8. ",
+}
+NARROW_TCGEN05 = {
+    6: "Each 6-bit element of kind::f8f6f4 and kind::mxf8f6f4 takes a byte of the tile: element_bits 8. ",
+    1: "tcgen05.mma has no kind of single bits. ",
 }
 # Which way the atoms are laid first unless a program says otherwise: what CUTLASS's sm90 collectives do, K-major
 # Step<_1,_2,_3> (M or N first), MN-major Step<_2,_1,_3> (K first);
@@ -44,24 +51,36 @@ class Tile:
     order: str = ""
     base: int = 0
     swizzle_by: str = "address"
+    form: Format = WGMMA
 
     def __post_init__(self) -> None:
-        if self.element_bits not in ELEMENT_BITS:
-            hint = f"Allowed: {', '.join(map(str, ELEMENT_BITS))} (1 is b1, eight to a byte)."
+        if self.element_bits not in self.form.element_bits:
+            narrow = NARROW if self.form is WGMMA else NARROW_TCGEN05
+            said = " (1 is b1, eight to a byte)" if 1 in self.form.element_bits else ""
+            hint = f"Allowed: {', '.join(map(str, self.form.element_bits))}{said}."
             raise LayoutError(
                 "bad_tile",
-                f"wgmma reads no {self.element_bits}-bit elements.",
-                NARROW.get(self.element_bits, "") + hint,
+                f"{self.form.reader} reads no {self.element_bits}-bit elements.",
+                narrow.get(self.element_bits, "") + hint,
                 "element_bits",
             )
         if self.major not in ("K", "MN"):
             raise LayoutError("bad_major", f"No major '{self.major}'.", "Allowed: K, MN.", "major")
-        if self.major == "MN" and self.element_bits != 16:
+        if not self.form.allows(self.element_bits, self.major):
+            sizes = listed([f"{bits}-bit" for bits in self.form.turned])
             raise LayoutError(
                 "bad_major",
                 f"{self.element_bits}-bit elements are read K-major only.",
-                "MN-major is for 16-bit types.",
+                f"MN-major is for {sizes} types.",
                 "major",
+            )
+        if not self.form.allows(self.element_bits, self.major, self.mode):
+            legal = listed([mode.name for mode in self.form.turned[self.element_bits]], "or")
+            raise LayoutError(
+                "bad_tile",
+                f"An MN-major tile of {self.element_bits}-bit elements is not read with swizzle {self.mode.name}.",
+                f"Allowed: {legal}.",
+                "swizzle",
             )
         if not self.order:
             object.__setattr__(self, "order", DEFAULT_ORDER[self.major])
@@ -125,7 +144,7 @@ class Tile:
     def strides(self) -> tuple[int, int]:
         """Bytes from an atom to the next along mn and along k."""
         along_mn, along_k = self.atoms
-        size = self.mode.pattern_bytes
+        size = self.mode.atom_bytes(self.major)
         return (size, size * along_mn) if self.order == "mn" else (size * along_k, size)
 
     @property
@@ -167,7 +186,7 @@ class Tile:
 
     def used(self, rows: int) -> tuple[bool, bool]:
         """Whether an instruction with `rows` rows reads LBO and SBO at all."""
-        left = unread(self.mode, View(rows, self.step(), self.element_bits, self.major))
+        left = unread(self.mode, View(rows, self.step(), self.element_bits, self.major, self.form))
         return "lbo" not in left, "sbo" not in left
 
     def step(self) -> int:
@@ -183,7 +202,10 @@ class Tile:
         self.check_slice(mn, k, rows)
         lbo, sbo = self.lbo_sbo_bytes(reach)
         start = self.base + int(self.offset_before(mn, k))
-        return encode(start, lbo, sbo, self.base_offset, self.mode.name)
+        amounts = {
+            START.amount: start, LBO.amount: lbo, SBO.amount: sbo, BASE_OFFSET.amount: self.base_offset,
+        }  # fmt: skip
+        return encode_as(self.form, amounts, self.mode.name)
 
     @property
     def base_offset(self) -> int:
@@ -206,7 +228,7 @@ class Tile:
     def check_slice(self, mn: int, k: int, rows: int = 0) -> None:
         """LayoutError where no instruction (of `rows` rows, 0 for any number) can begin at (mn, k)."""
         inside = mn % self.atom[0]
-        one_atom = self.major == "MN" and rows and not inside % 8 and inside + rows <= self.atom[0]
+        one_atom = self.major == "MN" and rows and not inside % self.per and inside + rows <= self.atom[0]
         if (inside and not one_atom) or not 0 <= mn < self.mn:
             where = "inside an MN-major atom" if self.major == "MN" else "inside a group of 8 rows"
             raise LayoutError(
@@ -230,7 +252,8 @@ class Tile:
         w = self.mode.chunks
         if self.major == "K":
             return "((8,n),2):((1,SBO),LBO)" if w == 1 else f"((8,n),2):(({w},SBO),1)"
-        return "((1,n),(8,k)):((X,SBO),(1,LBO))" if w == 1 else f"(({w},n),(8,k)):((1,LBO),({w},SBO))"
+        deep = self.mode.deep
+        return "((1,n),(8,k)):((X,SBO),(1,LBO))" if w == 1 else f"(({w},n),({deep},k)):((1,LBO),({w},SBO))"
 
     def cute(self) -> dict[str, str]:
         """The layout as CuTe prints it, (mn, k), in 16-byte chunks, elements, bytes and bits; the swizzle's base counts
@@ -246,7 +269,8 @@ class Tile:
         N across them, K along.
         """
         wide = self.mode.width_bytes * 8 // unit_bits
-        across, along = (8, wide), (wide, 1)  # inside an atom: how many, and units from each to the next
+        lines = 8 if self.major == "K" else self.mode.deep
+        across, along = (lines, wide), (wide, 1)  # inside an atom: how many, and units from each to the next
         inside = (across, along) if self.major == "K" else (along, across)
         between = [stride * 8 // unit_bits for stride in self.strides]
         shape = ",".join(f"({size},{atoms})" for (size, _), atoms in zip(inside, self.atoms, strict=True))

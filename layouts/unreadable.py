@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from layouts.case import Diagnosis, bytes_of
-from layouts.descriptor import WGMMA, Addresses, Descriptor, View
+from layouts.descriptor import Addresses, Descriptor, View
 from layouts.repair import changes, expected_reads, repairs
 from layouts.storage import Storage
-from layouts.swizzle import MODES, Mode
+from layouts.swizzle import Mode
 from layouts.worlds import World, canonicals, reads_as, restored
 
 Judge = Callable[
@@ -76,14 +76,15 @@ def _why_not(seen: View, stored: Storage, expected: Addresses) -> Diagnosis:
         return Diagnosis("not_canonical", _off_row(stored, stored.mode))
     if _contiguous(expected, seen, stored) in ("", seen.major):
         return _no_word(seen, stored, expected)
-    if seen.bits != 16:
+    if not seen.form.allows(seen.bits, "MN"):
         says = (
-            f"The data is contiguous along M/N. wgmma reads {seen.bits}-bit elements K-major only: store K contiguous."
+            f"The data is contiguous along M/N. {seen.form.reader} reads {seen.bits}-bit elements K-major only: store K"
+            " contiguous."
         )
         return Diagnosis("not_canonical", says)
     other, flag = ("MN", "1") if seen.major == "K" else ("K", "0")
     says = (
-        f"The data is {other}-major; the instruction reads {seen.major}-major. Its transpose immediate must be {flag},"
+        f"The data is {other}-major; the instruction reads {seen.major}-major. {seen.form.transpose} must be {flag},"
         f" and the tile must be stored in {other}-major core matrices or swizzled atoms, which it is not."
     )
     return Diagnosis("wrong_transpose", says)
@@ -139,11 +140,13 @@ def _no_word(seen: View, stored: Storage, expected: Addresses) -> Diagnosis:
         f"{across} / 8 * {outer} + {along} / {seen.per} * {inner} + {across} % 8 * 16 + {along} % {seen.per} *"
         f" {max(seen.bits // 8, 1)}"
     )
-    own = next((m for m in MODES if m.chunks > 1 and m.width_bytes == pitch), None)
+    form = seen.form
+    wide = [m for m in form.codes if m.chunks > 1 and m.width_bytes == pitch]
+    own = min(wide, key=lambda m: m.xor is not None, default=None)
     if own:
         says += (
             f" Rows of {pitch} bytes are those of swizzle {own.name}: {store_with(own, True)[:-1]}, with"
-            f" {WGMMA.codes[own]} in the field [63:62] and SBO {own.pattern_bytes}."
+            f" {form.codes[own]} in the field {form.place(form.coded)} and SBO {own.pattern_bytes}."
         )
         says += f" For mode none store element (row, k) at {formula}."
     else:
@@ -156,7 +159,8 @@ def _no_word(seen: View, stored: Storage, expected: Addresses) -> Diagnosis:
 
 def _inside_atom(seen: View, stored: Storage, mn: int, atom: int) -> Diagnosis:
     """A slice that begins inside an MN-major atom and runs into the next."""
-    by_size = sorted((m for m in MODES if m is not stored.mode), key=lambda m: -m.chunks)
+    legal = [m for m in seen.form.codes if m is not stored.mode and seen.form.allows(seen.bits, seen.major, m)]
+    by_size = sorted(legal, key=lambda m: -m.chunks)
     narrower = next((m for m in by_size if m.chunks * seen.per < atom and not mn % (m.chunks * seen.per)), None)
     if narrower is None:
         says = (
@@ -218,9 +222,9 @@ def _standard(stored: Storage, seen: View, mode: Mode) -> dict[str, Any] | None:
 
 def _turned(given: Descriptor, seen: View, expected: Addresses) -> Diagnosis | None:
     """The data as the other major reads them."""
-    if seen.bits != 16:
+    other = replace(seen, major="MN" if seen.major == "K" else "K")
+    if not seen.form.allows(seen.bits, "MN"):
         return None
-    other = View(seen.rows, seen.k, seen.bits, "MN" if seen.major == "K" else "K")
     found = repairs(expected, other, given)
     if not found:
         return None
@@ -228,7 +232,7 @@ def _turned(given: Descriptor, seen: View, expected: Addresses) -> Diagnosis | N
     flag = "1" if other.major == "MN" else "0"
     more = f" Then {_list(needed)} must change, too." if needed else ""
     says = (
-        f"The data is {other.major}-major; the instruction reads {seen.major}-major. Its transpose immediate must be"
+        f"The data is {other.major}-major; the instruction reads {seen.major}-major. {seen.form.transpose} must be"
         f" {flag}.{more}"
     )
     return Diagnosis("wrong_transpose", says, found[0] if needed else None, needed)
@@ -254,7 +258,7 @@ def _broken_core(expected: Addresses, seen: View) -> tuple[int, int, str, bool]:
                     ),
                     False,
                 )
-            if not any(_legal_pitch(core[:, 0], m) for m in MODES):
+            if not any(_legal_pitch(core[:, 0], m) for m in seen.form.codes):
                 apart = int(core[1, 0] - core[0, 0])
                 says = (
                     f"its rows of 16 bytes are {apart} bytes apart; mode none needs 16, and the swizzled modes 32, 64"

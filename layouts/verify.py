@@ -15,8 +15,9 @@ from layouts.descriptor import Addresses, Descriptor, View, reads
 from layouts.diagnosis import clean, diagnose
 from layouts.errors import LayoutError
 from layouts.expression import Note
-from layouts.repair import changes, expected_reads
+from layouts.repair import changes, expected_reads, repairs
 from layouts.storage import Storage
+from layouts.table.descriptors import WGMMA
 
 __all__ = ["Diagnosis", "Mismatch", "Verdict", "verify"]
 
@@ -38,6 +39,7 @@ class Verdict:
     read: Addresses
     expected: Addresses
     diagnoses: tuple[Diagnosis, ...]
+    formed: bool = True  # whether the word is one of its format: the constants of the format are in it
 
     @property
     def matched(self) -> int:
@@ -49,7 +51,7 @@ class Verdict:
 
     @property
     def match(self) -> bool:
-        return self.matched == self.total
+        return self.formed and self.matched == self.total
 
     @property
     def first_mismatch(self) -> Mismatch | None:
@@ -83,12 +85,43 @@ def verify(
                 f"The instruction takes {size} of {name}.",
                 f"slice.{name}",
             )
-    expected, read = expected_reads(stored, seen, mn, k), reads(descriptor, seen)
-    if np.array_equal(read, expected):
+    expected = expected_reads(stored, seen, mn, k)
+    if descriptor.mode_code not in descriptor.format.codes.values():
+        return _reserved_mode(descriptor, seen, stored, expected)
+    read = reads(descriptor, seen)
+    formed = all(descriptor.amount(name) == value for name, value in descriptor.format.constants.items())
+    if np.array_equal(read, expected) and formed:
         return Verdict(read, expected, ())
     if notes:
-        return Verdict(read, expected, tuple(_of_expression(notes[0], descriptor, seen, stored, mn, k, expected)))
-    return Verdict(read, expected, tuple(diagnose(descriptor, seen, stored, mn, k, expected, computed)))
+        causes = _of_expression(notes[0], descriptor, seen, stored, mn, k, expected)
+    else:
+        causes = diagnose(descriptor, seen, stored, mn, k, expected, computed)
+    return Verdict(read, expected, tuple(causes), formed)
+
+
+def _reserved_mode(given: Descriptor, seen: View, stored: Storage, expected: Addresses) -> Verdict:
+    """A word whose swizzle code has no meaning: it reads what nobody states. Said with the code that the tile needs,
+    and with wgmma's where that is what the field holds.
+    """
+    form = given.format
+    plain = given.replace(**{form.coded: form.codes[form.modes[0]]})
+    found = repairs(expected, seen, plain, stored.swizzle_by == "address" and stored.mode.chunks > 1)
+    fix = next((one for one in found if one.mode is stored.mode), found[0] if found else None)
+    code = given.mode_code
+    says = f"The field {form.place(form.coded)} holds {code}, which is reserved in {form.name}."
+    if fix and fix.mode.tma == code:
+        says += f" {code} is the TMA tensor map's code of {fix.mode.name}; the descriptor's is {fix.mode_code}."
+        return _refused(expected, "tma_swizzle_enum", says, given, fix)
+    old = next((mode.name for mode, known in WGMMA.codes.items() if form is not WGMMA and known == code), "")
+    if old:
+        says += f" {code} is wgmma's code of {old}; tcgen05's is {form.codes[form.named(old)]}."
+    return _refused(expected, "wgmma_swizzle_code" if old else "swizzle_reserved", says, given, fix)
+
+
+def _refused(expected: Addresses, code: str, says: str, given: Descriptor, fix: Descriptor | None) -> Verdict:
+    """No element is read from where it lies: the cause, and the word that reads the tile."""
+    cause = Diagnosis(code, says, fix, changes(given, fix) if fix else {})
+    return Verdict(np.full_like(expected, -1), expected, (cause,), False)
 
 
 def _of_expression(
@@ -97,7 +130,7 @@ def _of_expression(
     """What the expression's arithmetic lost, then what is wrong with the word that was meant; one repair for all of
     it.
     """
-    meant = Descriptor(note.word)
+    meant = Descriptor(note.word, given.format)
     rest = (
         []
         if np.array_equal(reads(meant, seen), expected)

@@ -12,7 +12,7 @@ from layouts.descriptor import Descriptor, View, reads
 from layouts.errors import LayoutError
 from layouts.repair import expected_reads
 from layouts.storage import Storage, storage
-from layouts.swizzle import MODES, Mode
+from layouts.swizzle import Mode
 from layouts.tiling import DEFAULT_ORDER
 
 Spec = Mapping[str, Any]
@@ -36,9 +36,14 @@ class World:
 
 def _try(code: str, spec: Spec, seen: View, said: str) -> Iterator[World]:
     try:
-        yield World(code, spec, storage(spec, seen.bits, seen.major), said)
+        yield World(code, spec, storage(spec, seen.bits, seen.major, seen.form), said)
     except LayoutError:
         return
+
+
+def tile_bits(seen: View) -> int:
+    """Element bits of a tile for an operand: single bits are those of bytes."""
+    return max(seen.bits, min(bits for bits in seen.form.element_bits if bits > 1))
 
 
 def _up(size: int, unit: int) -> int:
@@ -82,7 +87,7 @@ def restored(stored: Storage, seen: View, mode: Mode) -> Iterator[World]:
     spec = stored.spec
     kind = spec.get("kind")
     had = stored.mode.name
-    ranked = sorted(MODES, key=lambda m: (m is not mode, m.chunks))
+    ranked = sorted(seen.form.codes, key=lambda m: (m is not mode, m.chunks))
     if kind != "cute":
         for other in ranked:
             for by in ("address", "tile"):
@@ -149,7 +154,7 @@ def canonicals(stored: Storage, seen: View, mode: Mode, given: Descriptor | None
         extents += [(order, max(m, mn), max(n, k)) for order in ("mn", "k") for m, n in sizes(given, seen, atom, order)]
     for order, m, n in dict.fromkeys(extents):
         spec = {
-            "kind": "canonical", "element_bits": max(seen.bits, 8), "major": seen.major, "swizzle": mode.name,
+            "kind": "canonical", "element_bits": tile_bits(seen), "major": seen.major, "swizzle": mode.name,
             "mn": _up(m, atom[0]), "k": _up(n, atom[1]), "order": order, "base": stored.base,
         }  # fmt: skip
         name = "8×8 core matrices" if mode.chunks == 1 else f"{mode.name} atoms"
@@ -163,7 +168,7 @@ def canonicals(stored: Storage, seen: View, mode: Mode, given: Descriptor | None
 
 def sizes(given: Descriptor, seen: View, atom: tuple[int, int], order: str) -> Iterator[tuple[int, int]]:
     """Extents (mn, k) that a tile of this order may have, from the stride that steps over its first dimension."""
-    pattern = given.mode.pattern_bytes
+    pattern = given.mode.atom_bytes(seen.major)
     rows, deep = _up(seen.rows, atom[0]), _up(seen.k, atom[1])
     plain = seen.major == "K" or given.mode.chunks == 1
     along_k, along_mn = (given.lbo_bytes, given.sbo_bytes) if plain else (given.sbo_bytes, given.lbo_bytes)

@@ -125,6 +125,17 @@ GETS = (
         "0x4000000000010100", "0x4000000800010100", "0x0000000800000100", "0x0000000800010100", "0x00000008000f0100",
         "0x8002002000010100",
     )),
+    # tcgen05's matrix descriptor
+    get("descriptors/0x4000404000010100", format="tcgen05"), get("descriptors/0x4000404000010100", format="gmma"),
+    *(get(f"descriptors/{word}", format="tcgen05") for word in (
+        "0x4000004000010100", "0x6000404000010100", "0x4010404000010100", "0x4000c04000010100", "0x4000404000014100",
+        "0x4001404000010100", "0x2000404000010100",
+    )),
+    *(get("smem/tile", format="tcgen05", **asked) for asked in (
+        {"element_bits": 1}, {"element_bits": 6}, {"element_bits": 4, "major": "MN", "k": 256},
+        {"element_bits": 32, "major": "MN"}, {"swizzle": "128B_base32B", "major": "MN"},
+    )),
+    get("smem/tile", swizzle="128B_base32B"),
     # instruction descriptors and zero-column masks
     *(get(f"instruction-descriptors/{quote(word, safe='')}", kind=kind) for word, kind in (
         ("0x08400490", ""), ("0x08400490", "f17"), ("zzz", "f16"), ("0x0840049000000000", "f16"),
@@ -173,6 +184,43 @@ WORKBENCH = (
     "cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, p, dims, strides, box, ones,"
     " CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,"
     " CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);"
+)
+UMMA: dict[str, Any] = {
+    "descriptor": "0x4000404000010100", "format": "tcgen05", "instruction": "tcgen05.mma.cta_group::2.kind::f16",
+    "idesc": "0x10400490", "operand": "b", "storage": {"kind": "canonical", "swizzle": "128B", "mn": 128, "k": 64,
+    "base": 4096},
+}  # fmt: skip
+BASE32B = {
+    "idesc": "0x08418910", "instruction": "tcgen05.mma.cta_group::1.kind::tf32",
+    "storage": {"kind": "canonical", "swizzle": "128B_base32B", "mn": 256, "k": 16, "base": 4096},
+}  # fmt: skip
+TCGEN05 = tuple(
+    UMMA | changes
+    for changes in (
+        {},
+        {"idesc": ""},
+        {"idesc": "0x08400490"},
+        {"idesc": "0x04400490"},
+        {"idesc": "0x10400494"},
+        {"instruction": "wgmma.mma_async.m64n64k16.f32.f16.f16"},
+        {"instruction": "tcgen05.mma.kind::f8"},
+        {"instruction": "tcgen05.mma.ws.cta_group::2.kind::f16"},
+        {"major": "MN"},
+        {"operand": "c"},
+        {"format": "gmma"},
+        {"descriptor": "0x4010404000010100"},
+        {"descriptor": "0x4000004000010100"},
+        {"descriptor": "0x2000004000010100"},
+        {"descriptor": "0x6000404000010100"},
+        {"descriptor": "0xe000404000010100"},
+        {"descriptor": "0x8000404000010100"},
+        {"descriptor": "0x4000c04000010100"},
+        {"descriptor": "0x2000404000010100"},
+        BASE32B | {"descriptor": "0x2000402004000100"},
+        BASE32B | {"descriptor": "0x4000402004000100"},
+        {"storage": {"kind": "rows", "inner": "MN", "pitch_bytes": 256}},
+        {"descriptor": "0xa000404000010100"},
+    )
 )
 POSTS: dict[str, tuple[Any, ...]] = {
     "instruction-descriptors/encode": tuple(
@@ -233,6 +281,7 @@ POSTS: dict[str, tuple[Any, ...]] = {
         put("descriptors/reads", instruction=WSP, operand="b", descriptor="0xc000001000010100"),
     ),
     "descriptors/verify": (
+        *TCGEN05,
         put("descriptors/verify", storage__kind="heap"), put("descriptors/verify", storage__kind=MISSING),
         put("descriptors/verify", storage="x"), put("descriptors/verify", storage__base=1),
         put("descriptors/verify", storage__base=1 << 30),

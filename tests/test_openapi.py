@@ -22,6 +22,7 @@ from app.main import create_app
 from layouts import banks, catalog
 from layouts.storage import KEYS
 from layouts.swizzle import MODES
+from layouts.table.descriptors import BASE32B
 from layouts.tiling import DEFAULT_ORDER
 
 Json = dict[str, Any]
@@ -130,7 +131,7 @@ def test_words_come_from_the_tables(document: Json) -> None:
         "Family": catalog.FAMILY_NAMES,
         "Target": catalog.TARGETS,
         "ElementType": known_types(),
-        "SwizzleMode": [mode.name for mode in MODES],
+        "SwizzleMode": [*(mode.name for mode in MODES), BASE32B.name],
         "Major": DEFAULT_ORDER,
         "Order": DEFAULT_ORDER.values(),
         "AccessName": banks.ACCESSES,

@@ -19,13 +19,14 @@ from app.kit.media import FORMS
 from app.kit.picture import Drawing, servable
 from app.kit.wire import Body, json_body, picture
 from app.memory.descriptors import Decoded, parse_descriptor
-from app.memory.facts import TILE, TILE_FIELDS, Tile
+from app.memory.facts import FORMAT, TILE, TILE_FIELDS, Tile
 from app.memory.options import LOOK
 from layouts import catalog
 from layouts.palette import PALETTES
 from layouts.render import cuda
 from layouts.render import ptx as syntax
 from layouts.render.diagram import WORDS
+from layouts.table.descriptors import TCGEN05
 from layouts.view import LABELS
 
 PROGRAM = "cu"
@@ -87,7 +88,7 @@ Fragment = Annotated[dict[str, str], query(FRAGMENT)]
 Bits = Annotated[dict[str, str], query(DRAWING)]
 TileDrawing = Annotated[
     dict[str, str],
-    query(typed(TILE) | DRAWING | {name: option(name, says) for name, (_, says) in LOOK.items()}, TILE_FIELDS),
+    query(typed(TILE | FORMAT) | DRAWING | {name: option(name, says) for name, (_, says) in LOOK.items()}, TILE_FIELDS),
 ]
 
 
@@ -141,3 +142,15 @@ def descriptor_picture(
 ) -> Response:
     """The 64 bits of a descriptor with their fields."""
     return picture(*pictures.descriptor(form, parse_descriptor(word), given, draw=later))
+
+
+@router.get("/descriptor/tcgen05/{word:path}.{form:form}", responses=gives(Decoded))
+def tcgen05_picture(
+    word: Annotated[
+        str, part("64 bits: hex, 0b…, 0d… for decimal, or a constant C++ expression.", "0x4000404000010100")
+    ],
+    form: Form,
+    given: Bits,
+) -> Response:
+    """The 64 bits of a tcgen05 descriptor with their fields."""
+    return picture(*pictures.descriptor(form, parse_descriptor(word, TCGEN05), given, draw=later))

@@ -222,8 +222,9 @@ def tile(form: str, query: Mapping[str, str], draw: Draw = Drawing.made) -> Made
     """A tile in shared memory: logical and memory picture with LBO and SBO; txt, md, csv: where every element (chunk)
     lies.
     """
-    _known(form, query, (*memory.TILE_FIELDS, *LOOK))
-    made, rows = memory.tile_of({name: query[name] for name in memory.TILE_FIELDS if name in query})
+    fields = (*memory.TILE_FIELDS, *memory.FORMAT)
+    _known(form, query, (*fields, *LOOK))
+    made, rows = memory.tile_of({name: query[name] for name in fields if name in query})
     look = look_of(query)
     title = f"{made.mn}×{made.k} {made.element_bits}-bit {made.major}-major, swizzle {made.mode.name}"
     if form == "json":

@@ -11,6 +11,7 @@ from app.dump.facts import decoded
 from app.kit.fact import AsGiven, Integers, Json, Numbers, Reals, Says, fact, sometimes
 from app.kit.names import ElementType, Word64
 from app.memory import descriptors as memory
+from layouts import catalog
 from layouts import dump as engine
 from layouts.codec import Bits
 from layouts.errors import LayoutError
@@ -119,7 +120,7 @@ def examined(given: Mapping[str, Any], raw: bytes, expected: bytes | None) -> tu
     base = number(given.get("base", engine.BASE), "base", 0, MOST_BYTES)
     taken = choice(given.get("expected_as", ""), "expected_as", engine.AS)
     word = memory.parse_descriptor(given.get("descriptor"))
-    instruction, _ = memory.seen_by(dict(given))
+    instruction = catalog.find(memory.seen_by({name: given[name] for name in memory.SEEN_BY if name in given})[0])
     operand, major = (given.get("operand", "a"), given.get("major", "K"))
     if expected is None and any(origin):
         name = "mn" if origin[0] else "k"

@@ -72,6 +72,7 @@ EXAMPLES = {
     "/tiles/mma.{form}": "/tiles/mma.svg?atom=SM80_16x8x16_F32F16F16F32_TN&atom_layout=(2,2,1)&tile=32x16x16",
     "/smem.{form}": "/smem.svg?major=K&swizzle=128B&mn=64&k=64",
     "/descriptor/wgmma/{word}.{form}": "/descriptor/wgmma/0x4000004004000101.svg",
+    "/descriptor/tcgen05/{word}.{form}": "/descriptor/tcgen05/0x4000404000010100.svg",
     "/metrics": "/metrics",
     "/healthz": "/healthz",
     "/readyz": "/readyz",

@@ -27,7 +27,7 @@ LABELS = {
     "atoms": {"element_bits": "Element bits", **DRAWN},
     "descriptor": {
         "descriptor": "word", **{f.amount: f.label for f in reversed(WGMMA.fields)},
-        "instruction": "Instruction", "operand": "Operand", "major": "Read as",
+        "instruction": "Instruction", "idesc": "Instruction descriptor", "operand": "Operand", "major": "Read as",
         "slice.mn": "First row (M or N)", "slice.k": "First k",
         "storage.kind": "Stored as", "compare": "Compare with", **STORED,
     },

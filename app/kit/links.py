@@ -33,9 +33,9 @@ def smem(query: Query) -> str:
     return _to("/smem", query)
 
 
-def descriptor(word: str, query: Query) -> str:
-    """The editor and verifier of a descriptor, by its hex word."""
-    return _to(f"/descriptor/wgmma/{word}", query)
+def descriptor(word: str, query: Query, form: str = "wgmma") -> str:
+    """The editor and verifier of a descriptor, by its hex word; form: the format it is read in."""
+    return _to(f"/descriptor/{form}/{word}", query)
 
 
 def kernel(instruction: Instruction, options: Query, form: str = "") -> str:

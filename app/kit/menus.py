@@ -62,6 +62,7 @@ MENUS = (
     Menu(
         "Blackwell",
         (
+            Entry("Matrix descriptor", "/descriptor/tcgen05", "which bytes tcgen05.mma's word reads"),
             Entry("Instruction descriptor", "/idesc", "what the 32 bits of a tcgen05.mma say, and the word you want"),
             Entry("Zero-column mask", "/zero-column-mask", "which columns of B tcgen05.mma.ws takes as zero"),
         ),

@@ -12,6 +12,7 @@ from app.kit.fact import Says
 from layouts import catalog
 from layouts.banks import ACCESSES, REACHES
 from layouts.swizzle import NAMES
+from layouts.table.descriptors import BASE32B, FORMATS
 from layouts.table.kinds import KINDS
 from layouts.tiling import DEFAULT_ORDER, SWIZZLED_BY
 
@@ -48,13 +49,14 @@ if TYPE_CHECKING:  # the words are a table's: to a type checker they are text
     AccessName: TypeAlias = str
     AccessPattern: TypeAlias = str
     KindName: TypeAlias = str
+    FormatName: TypeAlias = str
     Word64: TypeAlias = str
     Word32: TypeAlias = str
 else:
     Family = words("Family", catalog.FAMILY_NAMES, "A family of instructions.")
     Target = words("Target", catalog.TARGETS, "An architecture that ptxas was asked to assemble for.")
     ElementType = words("ElementType", known_types(), "The type of some operand's elements.")
-    SwizzleMode = words("SwizzleMode", NAMES, "A shared-memory swizzle mode of wgmma.")
+    SwizzleMode = words("SwizzleMode", (*NAMES, BASE32B.name), "A swizzle mode; the last is tcgen05's alone.")
     Major = words("Major", DEFAULT_ORDER, "Which way of an operand is contiguous in memory.")
     Order = words("Order", DEFAULT_ORDER.values(), "Which way the atoms of a tile are laid first.")
     SwizzledBy = words(
@@ -63,6 +65,7 @@ else:
     Verdict = words("Verdict", ("match", "mismatch"), "Whether every element lies where it is wanted.")
     AccessName = words("AccessName", ACCESSES, "One warp-wide access to shared memory.")
     AccessPattern = words("AccessPattern", REACHES, "How the lanes of an access reach rows of shared memory.")
+    FormatName = words("FormatName", (row.name for row in FORMATS), "A format of matrix descriptors: who reads it.")
     KindName = words("KindName", (kind.name for kind in KINDS), "A kind of tcgen05.mma: what its types have in common.")
     Word64 = hex_text(
         "Word64",

@@ -25,6 +25,7 @@ from app.kit.labels import LABELS
 from app.kit.prefix import address, linked
 from app.kit.wire import Body
 from layouts import palette
+from layouts.bits import Field
 from layouts.errors import LayoutError
 from layouts.reading import name_of, shown
 from layouts.table.descriptors import FORMATS
@@ -40,14 +41,24 @@ def css() -> str:
     """
     rules = []
     for row in FORMATS:
+        within = "" if row is FORMATS[0] else f".{row.name} "
         ordered = sorted(row.fields, key=lambda field: -field.high)
-        for field, after in zip(ordered, [*ordered[1:], None], strict=True):
-            first, last = 64 - field.high, 64 - after.high if after else 65
+        leads = [_lead(field, before) for before, field in zip([None, *ordered], ordered, strict=False)]
+        firsts = [64 - field.high - lead for field, lead in zip(ordered, leads, strict=True)]
+        for field, lead, first, last in zip(ordered, leads, firsts, [*firsts[1:], 65], strict=True):
             own = field.high - field.low + 1
-            rules.append(
-                f".fields .{field.name} {{ --first: {first}; --last: {last}; --own: {own}; --wide: {last - first}; }}\n"
-            )
+            wide = f"--first: {first}; --last: {last}; --own: {own}; --wide: {last - first};"
+            aside = f" --lead: {lead};" if lead else ""
+            rules.append(f"{within}.fields .{field.name} {{ {wide}{aside} }}\n")
     return palette.css(dict.fromkeys(field.name for row in FORMATS for field in row.fields)) + "".join(rules)
+
+
+NARROW, ROOM = 1, 5  # bits of a field too narrow for its input, and the free bits above it that the input takes
+
+
+def _lead(field: Field, before: Field | None) -> int:
+    """Columns of reserved bits above a narrow field that its input takes, too."""
+    return ROOM if before and field.width <= NARROW and before.low - field.high > ROOM + 3 else 0
 
 
 templates.env.globals |= {"static_url": static_url, "script": script}

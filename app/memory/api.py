@@ -8,16 +8,19 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from app.kit.api import ApiRoute, Given, part, query, takes, typed
+from app.kit.api import word as word_of
 from app.kit.wire import json_body
 from app.memory import descriptors, facts
 from app.memory.descriptors import Decoded, Encoded, Reads, Verified
 from app.memory.schemas import EncodeBody, ReadsBody, VerifyBody
+from layouts.table import descriptors as descriptor_formats
 
+FORMATS = tuple(row.name for row in descriptor_formats.FORMATS)
 router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
 
 
 @router.get("/smem/tile", responses={200: {"model": facts.Tile}})
-def tile(given: Annotated[dict[str, str], query(typed(facts.TILE), facts.TILE_FIELDS)]) -> Response:
+def tile(given: Annotated[dict[str, str], query(typed(facts.TILE | facts.FORMAT), facts.TILE_FIELDS)]) -> Response:
     """Where every element of a tile lies, its strides LBO and SBO, and the descriptor of every step along K and M or
     N.
     """
@@ -52,6 +55,7 @@ def decode(
             "64 bits: hex, 0b…, 0d… for decimal, hi:lo, {lo, hi}, or a constant C++ expression.", "0x4000004004000101"
         ),
     ],
+    format: Annotated[str, word_of(FORMATS, "Who reads it: wgmma, or tcgen05.")] = "",
 ) -> Response:
     """A descriptor taken apart."""
-    return json_body(descriptors.decoded(word))
+    return json_body(descriptors.decoded(word, descriptors.form_of({"format": format})))

@@ -11,22 +11,24 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, Literal
 
 from app.kit.fact import AsGiven, Integers, Json, Numbers, Says, fact, sometimes
-from app.kit.names import SwizzleMode, Word64
-from app.memory.facts import MAJORS, mode_of
-from layouts import case, catalog
+from app.kit.names import FormatName, SwizzleMode, Word64
+from app.memory.facts import MAJORS
+from layouts import case, catalog, idesc, umma
 from layouts import descriptor as desc
 from layouts.bits import hex_word
 from layouts.descriptor import Descriptor, Notice, View
 from layouts.errors import LayoutError
 from layouts.expression import LONGEST, Note
 from layouts.fits import fits
-from layouts.instruction import Instruction
+from layouts.format import Format
+from layouts.idesc import Idesc
 from layouts.reading import choice, keys, number, table
 from layouts.render.descriptor import code
 from layouts.spelling import read_word
 from layouts.statements import read_code
 from layouts.storage import HINT as STORAGE_HINT
 from layouts.storage import storage
+from layouts.table.descriptors import WGMMA, format_of
 from layouts.verify import Mismatch, Verdict, verify
 
 AMOUNTS = tuple(f.amount for f in desc.FIELDS if f is not desc.SWIZZLE)
@@ -82,11 +84,14 @@ class Decoded:
     lbo_bytes: int
     sbo_bytes: int
     base_offset: int
-    swizzle: SwizzleMode
+    swizzle: Annotated[SwizzleMode | None, Says("null for a reserved code, which only tcgen05's field can hold.")]
     fields: list[DescriptorField]
     reserved: Annotated[Word64, Says("The bits that no field covers.")]
     warnings: list[DescriptorWarning]
     code: DescriptorCode
+    format: Annotated[FormatName | None, Says("Where it is not wgmma's.")] = sometimes()
+    version: Annotated[int | None, Says("tcgen05's: 1 in every word.")] = sometimes()
+    lbo_mode: Annotated[int | None, Says("tcgen05's: 1 where LBO is an absolute address.")] = sometimes()
 
 
 @fact
@@ -169,35 +174,40 @@ class Verified:
 # words and their fields -----------------------------------------------------------------------------------------------
 
 
-def parse_descriptor(given: object) -> Descriptor:
+def form_of(given: Mapping[str, object]) -> Format:
+    """The format that a request names; wgmma's where it names none."""
+    return format_of(given.get("format") or WGMMA.name)
+
+
+def parse_descriptor(given: object, form: Format = WGMMA) -> Descriptor:
     """A descriptor from any spelling of 64 bits (layouts.spelling), or from code that builds one
     (layouts.statements).
     """
-    return read_descriptor(given)[0]
+    return read_descriptor(given, None, form)[0]
 
 
-def _spelled(given: object) -> tuple[Descriptor, tuple[Note, ...]]:
+def _spelled(given: object, form: Format) -> tuple[Descriptor, tuple[Note, ...]]:
     """The same, and the warnings of a constant expression."""
     try:
         read = read_word(given)
-        return Descriptor(read.word), read.warnings
+        return Descriptor(read.word, form), read.warnings
     except LayoutError:
-        return parse_descriptor(given), ()
+        return parse_descriptor(given, form), ()
 
 
-def read_descriptor(given: object, start: int | None = None) -> tuple[Descriptor, list[str]]:
+def read_descriptor(given: object, start: int | None = None, form: Format = WGMMA) -> tuple[Descriptor, list[str]]:
     """(descriptor, what to look at in its spelling). start: the address to put where code leaves it open; LayoutError
     where there is none.
     """
     try:
         read = read_word(given)
-        return Descriptor(read.word), [note.text for note in read.warnings]
+        return Descriptor(read.word, form), [note.text for note in read.warnings]
     except LayoutError:
         if not (isinstance(given, str) and len(given) <= LONGEST and _CODE.search(given)):
             raise
     built = read_code(given)
     if not built.start:
-        return Descriptor(built.word), list(built.notices)
+        return Descriptor(built.word, form), list(built.notices)
     if start is None:
         raise LayoutError(
             "bad_word",
@@ -205,21 +215,22 @@ def read_descriptor(given: object, start: int | None = None) -> tuple[Descriptor
             "Put the shared-memory address in its place.",
             "descriptor",
         )
-    made = Descriptor(built.word).replace(start_address_encoded=desc.START.cut(start))
+    made = Descriptor(built.word, form).replace(start_address_encoded=desc.START.cut(start))
     return made, [*built.notices, f"The start address is '{built.start}'; {made.start_address:#x} is kept."]
 
 
-def decoded(given: object) -> Decoded:
+def decoded(given: object, form: Format = WGMMA) -> Decoded:
     """GET /descriptors/{hex}: the facts of a descriptor in any spelling; what C++ loses in an expression stands first
     among the warnings.
     """
-    descriptor, notes = _spelled(given)
+    descriptor, notes = _spelled(given, form)
     return descriptor_facts(descriptor, notes)
 
 
 def descriptor_facts(descriptor: Descriptor, notes: Iterable[Note] = ()) -> Decoded:
     """A descriptor taken apart. notes: what was odd about the expression it was written as."""
     source = "PTX ISA 9.1, 9.7.8.8 (shl, shr); C++ integer conversions"
+    form = descriptor.format
     told = [DescriptorWarning(code=note.code, field="descriptor", message=note.text, source=source) for note in notes]
     return Decoded(
         descriptor=str(descriptor),
@@ -227,12 +238,20 @@ def descriptor_facts(descriptor: Descriptor, notes: Iterable[Note] = ()) -> Deco
         lbo_bytes=descriptor.lbo_bytes,
         sbo_bytes=descriptor.sbo_bytes,
         base_offset=descriptor.base_offset,
-        swizzle=descriptor.mode.name,
+        swizzle=name_of(descriptor),
         fields=field_facts(descriptor),
         reserved=hex_word(descriptor.reserved),
         warnings=told + _warnings(desc.warnings(descriptor)),
         code=DescriptorCode(**code(descriptor)),
+        format=None if form is WGMMA else form.name,
+        version=None if form is WGMMA else descriptor.amount("version"),
+        lbo_mode=None if form is WGMMA else descriptor.amount("lbo_mode"),
     )
+
+
+def name_of(descriptor: Descriptor) -> str | None:
+    """The swizzle mode's name; None for a reserved code."""
+    return descriptor.mode.name if descriptor.mode_code in descriptor.format.codes.values() else None
 
 
 def field_facts(descriptor: Descriptor) -> list[DescriptorField]:
@@ -251,27 +270,47 @@ def _warnings(notices: Iterable[Notice]) -> list[DescriptorWarning]:
 
 
 def encode(given: Json) -> Encoded:
-    """POST /descriptors/encode."""
-    keys(given, (*AMOUNTS, "swizzle"))
-    start, lbo, sbo, base = (number(given.get(name, 0), name) for name in AMOUNTS)
-    made = desc.encode(start, lbo, sbo, base, mode_of(given.get("swizzle", "none")).name)
+    """POST /descriptors/encode: the amounts of a format's fields; its constants need not be said."""
+    form = form_of(given)
+    known = [f for f in form.fields if f.name != form.coded]
+    keys(given, (*(f.amount for f in known), "swizzle", *(("format",) if "format" in given else ())))
+    said = {f.amount: number(given[f.amount], f.amount) for f in known if f.amount in given}
+    swizzle = choice(given.get("swizzle", "none"), "swizzle", form.names, "unknown_swizzle")
+    made = desc.encode_as(form, said, swizzle)
     return Encoded(descriptor=str(made), fields=field_facts(made))
 
 
 # what an instruction reads through them -------------------------------------------------------------------------------
 
 
-def seen_by(given: Json) -> tuple[Instruction, View]:
-    """The instruction and its view from "instruction", "operand", "major"."""
+def seen_by(given: Json) -> tuple[str, View]:
+    """The PTX text and its view from "instruction", "operand", "major"; of tcgen05 from "idesc", too, which says M, N,
+    types and majors.
+    """
+    if form_of(given) is not WGMMA:
+        by = umma.issued(given.get("instruction"))
+        operand = choice(given.get("operand", "a"), "operand", ("a", "b"), "bad_operand")
+        major = given.get("major") or ""
+        major = major and choice(major, "major", MAJORS, "bad_major")
+        if not given.get("idesc"):
+            hint = "The instruction descriptor says M, N and the types; /idesc builds it."
+            raise LayoutError("bad_idesc", "idesc is missing.", hint, "idesc")
+        return by.ptx, umma.view(by, Idesc(idesc.read(given["idesc"], "idesc"), by.kind), operand, major)
     instruction = catalog.named(given.get("instruction"), "instruction")
     operand = choice(given.get("operand", "a"), "operand", ("a", "b"), "bad_operand")
-    return instruction, desc.view(instruction, operand, choice(given.get("major", "K"), "major", MAJORS, "bad_major"))
+    major = choice(given.get("major", "K"), "major", MAJORS, "bad_major")
+    return instruction.ptx, desc.view(instruction, operand, major)
+
+
+def _seen_by(given: Json) -> tuple[str, ...]:
+    """The keys that say how the descriptor is read; format and idesc where the request names a format."""
+    return (*SEEN_BY, "format", "idesc") if {"format", "idesc"} & set(given) else SEEN_BY
 
 
 def reads_facts(given: Json) -> Reads:
     """POST /descriptors/reads."""
-    keys(given, ("descriptor", *SEEN_BY))
-    descriptor = parse_descriptor(given.get("descriptor"))
+    keys(given, ("descriptor", *_seen_by(given)))
+    descriptor = parse_descriptor(given.get("descriptor"), form_of(given))
     _, seen = seen_by(given)
     address = desc.reads(descriptor, seen)
     return Reads(
@@ -281,7 +320,9 @@ def reads_facts(given: Json) -> Reads:
         last=int(address.max()) + max(seen.bits // 8, 1) - 1,
         unused=desc.inert(descriptor, seen),
         bank_ways=desc.bank_ways(address, seen),
-        warnings=_warnings(desc.repeated(descriptor, seen) + desc.outside(descriptor, seen)),
+        warnings=_warnings(
+            desc.uncertain(descriptor, seen) + desc.repeated(descriptor, seen) + desc.outside(descriptor, seen)
+        ),
     )
 
 
@@ -289,8 +330,8 @@ def verdict_of(given: Json) -> tuple[Verdict | None, View, Descriptor]:
     """Run a verification request, None where it does not say how the tile was stored; LayoutError names the wrong
     field.
     """
-    keys(given, ("descriptor", *SEEN_BY, "storage", "slice"))
-    descriptor, written = _spelled(given.get("descriptor"))
+    keys(given, ("descriptor", *_seen_by(given), "storage", "slice"))
+    descriptor, written = _spelled(given.get("descriptor"), form_of(given))
     _, seen = seen_by(given)
     part = table(given.get("slice", {}), "slice", "Give {'mn': 0, 'k': 0}.", "bad_slice")
     keys(part, ("mn", "k"), "slice")
@@ -298,7 +339,7 @@ def verdict_of(given: Json) -> tuple[Verdict | None, View, Descriptor]:
     if "storage" not in given:
         return None, seen, descriptor
     spec = table(given["storage"], "storage", STORAGE_HINT, "bad_storage")
-    stored = storage(spec, seen.bits, seen.major)
+    stored = storage(spec, seen.bits, seen.major, seen.form)
     if stored.tile and stored.tile.element_bits != seen.bits:
         raise LayoutError(
             "bad_storage",
@@ -315,8 +356,12 @@ def verify_facts(given: Json) -> Verified:
     reads.
     """
     result, seen, descriptor = verdict_of(given)
-    twice = desc.repeated(descriptor, seen)
-    plain = [notice for notice in desc.warnings(descriptor) if not (twice and notice.code == "overlap")]
+    if name_of(descriptor) is None:
+        twice, plain, beyond = [], [], []
+    else:
+        twice, beyond = desc.repeated(descriptor, seen), desc.outside(descriptor, seen)
+        plain = [notice for notice in desc.warnings(descriptor) if not (twice and notice.code == "overlap")]
+        plain += desc.uncertain(descriptor, seen)
     return Verified(
         descriptor=str(descriptor),
         verdict="unknown" if result is None else "match" if result.match else "mismatch",
@@ -325,7 +370,7 @@ def verify_facts(given: Json) -> Verified:
         first_mismatch=_mismatch(result.first_mismatch) if result else None,
         diagnoses=[diagnosis_facts(found) for found in result.diagnoses] if result else [],
         fits=None if result else _fits(descriptor, seen),
-        warnings=_warnings([*plain, *twice, *desc.outside(descriptor, seen)]),
+        warnings=_warnings([*plain, *twice, *beyond]),
     )
 
 
@@ -335,7 +380,7 @@ def _mismatch(found: Mismatch | None) -> ReadMismatch | None:
 
 def _fits(descriptor: Descriptor, seen: View) -> list[Fit]:
     return [
-        Fit(storage=spec, slice=part, text=storage(spec, seen.bits, seen.major).text)
+        Fit(storage=spec, slice=part, text=storage(spec, seen.bits, seen.major, seen.form).text)
         for spec, part in fits(descriptor, seen)
     ]
 

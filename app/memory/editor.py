@@ -13,7 +13,7 @@ from app.memory import descriptors as memory
 from app.memory.presets import PRESETS, Asked, asked_of, first_k, preset_of, thumbnail
 from app.memory.storage import KINDS, ORDERS, STORAGE, USED, WORDS, storage_of, stored_so
 from app.memory.tile import product
-from layouts import causes
+from layouts import causes, umma
 from layouts import descriptor as desc
 from layouts.descriptor import Descriptor
 from layouts.errors import LayoutError
@@ -21,9 +21,15 @@ from layouts.format import Format
 from layouts.reading import PATTERN, number
 from layouts.render.reads import MOST_LINES, Cells, cells, hatch_defs, legend, memory_svg, operand_svg, states
 from layouts.storage import storage
-from layouts.swizzle import mode
+from layouts.table.descriptors import TCGEN05, WGMMA
 from layouts.tiling import Tile
 
+VIEWS = {
+    TCGEN05.name: {
+        "format": TCGEN05.name, "instruction": umma.DEFAULT, "idesc": umma.DEFAULT_IDESC, "operand": "a",
+        "slice_mn": "0", "slice_k": "0",
+    },
+}  # fmt: skip
 VIEW = {"instruction": memory.FIXED, "operand": "a", "major": "K", "slice_mn": "0", "slice_k": "0"}
 
 
@@ -31,7 +37,11 @@ def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any
     """Everything the editor shows: fields, warnings, and the verification the query asks for. Until a storage is said
     there is no verdict: what the word reads, and the standard tiles it fits.
     """
-    view = {name: query.get(name, default) for name, default in VIEW.items()}
+    form = descriptor.format
+    usual = VIEWS.get(form.name, VIEW)
+    view = {name: query.get(name, default) for name, default in usual.items()}
+    if form is not WGMMA:
+        view["major"] = _major(view)
     chosen = any(name.startswith("s_") for name in query)
     spec, grown = _grown(view, _form(view, query))
     context: dict[str, Any] = {
@@ -45,7 +55,7 @@ def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any
         "used": USED,
         "orders": ORDERS,
         "kinds": KINDS,
-        "storage_words": WORDS,
+        "storage_words": WORDS | {"swizzle": tuple(m.name for m in sorted(form.codes, key=lambda m: m.width_bytes))},
         "word_error": None,
         "title_of": causes.title,
         "way_out": way_out,
@@ -76,10 +86,23 @@ def _request(descriptor: Descriptor, view: dict[str, str], spec: dict[str, str])
     """The verification that the page's fields ask for."""
     return {
         "descriptor": str(descriptor),
-        **{name: view[name] for name in ("instruction", "operand", "major")},
+        **_by(view),
         "storage": storage_of(spec, view["major"]),
         "slice": {"mn": view["slice_mn"], "k": view["slice_k"]},
     }
+
+
+def _by(view: dict[str, str]) -> dict[str, str]:
+    """What of a view says how the descriptor is read."""
+    return {name: view[name] for name in (*memory.SEEN_BY, "format", "idesc") if name in view}
+
+
+def _major(view: dict[str, str]) -> str:
+    """The major that tcgen05's instruction descriptor says; K where it is illegal."""
+    try:
+        return memory.seen_by(view)[1].major
+    except LayoutError:
+        return "K"
 
 
 def _form(view: dict[str, str], query: dict[str, str]) -> dict[str, str]:
@@ -100,7 +123,7 @@ def _grown(view: dict[str, str], spec: dict[str, str]) -> tuple[dict[str, str], 
         return spec, {}
     try:
         _, seen = memory.seen_by(view)
-        mn, k = mode(spec["swizzle"]).atom(seen.bits, seen.major)
+        mn, k = seen.form.named(spec["swizzle"]).atom(seen.bits, seen.major)
         given = {name: number(spec[name], name) for name in ("mn", "k")}
         first = {name: number(view[f"slice_{name}"], name) for name in ("mn", "k")}
     except LayoutError:
@@ -129,19 +152,30 @@ def _read(
         _, seen = memory.seen_by(view)
         operand = view["operand"]
     except LayoutError:
-        _, seen = memory.seen_by(VIEW)
+        _, seen = memory.seen_by(VIEWS.get(descriptor.format.name, VIEW))
         operand = VIEW["operand"]
-    address = desc.reads(descriptor, seen)
+    address = desc.reads(readable(descriptor), seen)
     made = cells(address, None, seen, operand.upper())
     return {
         "seen": seen,
         "presets": offered(Asked(seen, descriptor), _of_page(query), spec),
         **_pictures(made),
         "ways": desc.bank_ways(address, seen),
-        "beyond": desc.repeated(descriptor, seen) + desc.outside(descriptor, seen),
+        "beyond": [
+            *desc.uncertain(readable(descriptor), seen),
+            *desc.repeated(readable(descriptor), seen),
+            *desc.outside(readable(descriptor), seen),
+        ],
         "first_byte": int(address.min()),
         "last_byte": int(address.max()) + max(seen.bits // 8, 1) - 1,
     }
+
+
+def readable(descriptor: Descriptor) -> Descriptor:
+    """The word itself; where nothing states what it reads, as it would be without a swizzle and with LBO an offset."""
+    known = descriptor.mode_code in descriptor.format.codes.values()
+    word = descriptor if known else descriptor.replace(**{descriptor.format.coded: 0})
+    return word.replace(lbo_mode=0) if word.format is TCGEN05 else word
 
 
 def offered(asked: Asked, query: dict[str, str], spec: dict[str, str] | None) -> list[dict[str, Any]]:
@@ -152,8 +186,13 @@ def offered(asked: Asked, query: dict[str, str], spec: dict[str, str] | None) ->
         own = asked_of(preset, asked)
         if own is None:
             continue
-        made = preset.make(own)
-        to = query | {"major": own.seen.major, "slice_mn": "0", "slice_k": str(first_k(made, own))}
+        try:
+            made = preset.make(own)
+        except LayoutError:  # no tile of that mode for these elements
+            continue
+        to = query | {"slice_mn": "0", "slice_k": str(first_k(made, own))}
+        if own.seen.form is WGMMA:  # of tcgen05 the instruction descriptor says the major
+            to["major"] = own.seen.major
         out.append(
             {
                 "preset": preset,
@@ -210,7 +249,7 @@ def _pictures(made: Cells) -> dict[str, Any]:
 
 def _unjudged(descriptor: Descriptor, view: dict[str, str], query: dict[str, str]) -> dict[str, Any]:
     """What the word reads and the standard tiles it fits; each a link that chooses it."""
-    found = memory.verify_facts({"descriptor": str(descriptor), **{n: view[n] for n in memory.SEEN_BY}})
+    found = memory.verify_facts({"descriptor": str(descriptor), **_by(view)})
     _, seen = memory.seen_by(view)
     return {
         "unused": desc.inert(descriptor, seen),
@@ -233,20 +272,21 @@ def _verified(descriptor: Descriptor, request: dict[str, Any], query: dict[str, 
     """
     result, seen, _ = memory.verdict_of(request)
     assert result is not None, "the form says a storage"
-    stored = storage(request["storage"], seen.bits, seen.major)
+    stored = storage(request["storage"], seen.bits, seen.major, seen.form)
+    read = result.read if result.read.min() >= 0 else desc.reads(readable(descriptor), seen)
     mn, k = (number(at, name) for name, at in request["slice"].items())
     next_k = k + seen.k if stored.tile else k
     return {
         "result": result,
         "seen": seen,
-        **_pictures(cells(result.read, result.expected, seen, request["operand"].upper())),
-        "unused": desc.inert(descriptor, seen),
+        **_pictures(cells(read, result.expected, seen, request["operand"].upper())),
+        "unused": desc.inert(readable(descriptor), seen),
         "otherwise": [stored_so(_of_page(query), found.storage) if found.storage else "" for found in result.diagnoses],
         "command": _command(request),
         "stored": stored.text,
         "canonical": _slice(stored.tile, mn, k, seen.k),
-        "whole": product(request, stored.tile, mn, k),
-        "tile_page": links.smem(_tile_query(stored.tile, seen.rows)) if stored.tile else None,
+        "whole": product(request, stored.tile, mn, k) if seen.form is WGMMA else None,
+        "tile_page": links.smem(_tile_query(stored.tile, seen.rows)) if stored.tile and seen.form is WGMMA else None,
         "next": {"k": next_k, "word": _slice(stored.tile, mn, next_k, seen.k)} if stored.tile else None,
         "next_query": urlencode({**_of_page(query), "slice_k": next_k}),
     }
@@ -264,7 +304,7 @@ def _compared(descriptor: Descriptor, word: str) -> dict[str, Any]:
     """Another word beside this one, and the fields in which they differ; nothing where none is given."""
     if not word:
         return {}
-    other = memory.parse_descriptor(word)
+    other = memory.parse_descriptor(word, descriptor.format)
     differ = {f.name for f in descriptor.format.fields if f.get(other.word) != f.get(descriptor.word)}
     return {"compare": {"word": str(other), "facts": memory.descriptor_facts(other), "differ": differ}}
 
@@ -275,7 +315,7 @@ def fitting(view: dict[str, str], query: dict[str, str]) -> dict[str, str]:
     """
     try:
         _, seen = memory.seen_by(view)
-        mn, k = mode(query.get("s_swizzle", STORAGE["swizzle"])).atom(seen.bits, seen.major)
+        mn, k = seen.form.named(query.get("s_swizzle", STORAGE["swizzle"])).atom(seen.bits, seen.major)
     except LayoutError:
         return {}
     return {"mn": str(-(-max(seen.rows, 64) // mn) * mn), "k": str(lcm(k, seen.k))}
@@ -302,8 +342,9 @@ def _slice(tile: Tile | None, mn: int, k: int, reach: int) -> str | None:
 def _command(request: dict[str, Any]) -> str:
     """The same verification in a shell."""
     spec = " ".join(f"--storage '{name}={value}'" for name, value in request["storage"].items())
+    major = f"--major {request['major']}" if "idesc" not in request else f"--idesc {request['idesc']} --format tcgen05"
     part = "".join(f" --slice-{name} {value}" for name, value in request["slice"].items() if str(value) != "0")
     return (
         f"lanescope descriptor verify {request['descriptor']} --instruction {request['instruction']} --operand"
-        f" {request['operand']} --major {request['major']} {spec}{part}"
+        f" {request['operand']} {major} {spec}{part}"
     )

@@ -10,8 +10,10 @@ from layouts import descriptor as desc
 from layouts import slices, tiling, tma
 from layouts.descriptor import View
 from layouts.errors import LayoutError
+from layouts.format import Format
 from layouts.reading import asked, choice, number
-from layouts.swizzle import NAMES, Mode, mode
+from layouts.swizzle import NAMES, Mode
+from layouts.table.descriptors import BASE32B, FORMATS, WGMMA, format_of
 from layouts.tiling import DEFAULT_ORDER
 
 TILE_FIELDS = {
@@ -28,12 +30,15 @@ TILE_FIELDS = {
 TILE: dict[str, tuple[tuple[str, ...], str]] = {
     "element_bits": ((), "Bits of an element."),
     "major": (tuple(DEFAULT_ORDER), "Which way is contiguous."),
-    "swizzle": (NAMES, "The swizzle mode."),
+    "swizzle": ((*NAMES, BASE32B.name), "The swizzle mode; the last is tcgen05's alone."),
     "mn": ((), "Elements of M or N."),
     "k": ((), "Elements of K."),
     "rows": ((), "Rows of one instruction; 64, or mn where that is less."),
     "order": (("mn", "k"), "Which way the atoms are laid first; the usual one of the major where it is empty."),
     "base": ((), "The tile's byte address."),
+}
+FORMAT: dict[str, tuple[tuple[str, ...], str]] = {
+    "format": (tuple(row.name for row in FORMATS), "Who reads the tile: wgmma, or tcgen05.")
 }
 MAJORS = tuple(DEFAULT_ORDER)
 
@@ -119,19 +124,20 @@ class Tile:
     tma_box: TmaBox
 
 
-def mode_of(given: object) -> Mode:
+def mode_of(given: object, form: Format = WGMMA) -> Mode:
     """The swizzle mode of a request; LayoutError lists them."""
-    return mode(choice(given, "swizzle", NAMES, "unknown_swizzle"))
+    return form.named(choice(given, "swizzle", form.names, "unknown_swizzle"))
 
 
 def tile_of(given: Json) -> tuple[tiling.Tile, int]:
     """(tile, rows of one instruction) from the parameters of GET /smem/tile."""
     values = {name: asked(given, name, default) for name, default in TILE_FIELDS.items()}
+    form = format_of(asked(given, "format", WGMMA.name))
     tile = tiling.Tile(
         number(values["element_bits"], "element_bits"), choice(values["major"], "major", MAJORS, "bad_major"),
-        mode_of(values["swizzle"]), number(values["mn"], "mn"),
+        mode_of(values["swizzle"], form), number(values["mn"], "mn"),
         number(values["k"], "k"), values["order"] and choice(values["order"], "order", ("mn", "k"), "bad_tile"),
-        number(values["base"], "base"),
+        number(values["base"], "base"), form=form,
     )  # fmt: skip
     rows = number(values["rows"] or min(tile.mn, 64), "rows")
     if not rows or rows % 8 or rows > tile.mn:
@@ -147,12 +153,12 @@ def tile_of(given: Json) -> tuple[tiling.Tile, int]:
 def tile_facts(tile: tiling.Tile, rows: int) -> Tile:
     """GET /smem/tile."""
     (lbo, sbo), (lbo_used, sbo_used) = tile.lbo_sbo_bytes(), tile.used(rows)
-    reasons = desc.inert(tile.descriptor(), View(rows, tile.step(), tile.element_bits, tile.major))
+    reasons = desc.inert(tile.descriptor(), View(rows, tile.step(), tile.element_bits, tile.major, tile.form))
     return Tile(
         atom=Atom(
             mn=tile.atom[0],
             k=tile.atom[1],
-            bytes=tile.mode.pattern_bytes,
+            bytes=tile.mode.atom_bytes(tile.major),
             count=Count(mn=tile.atoms[0], k=tile.atoms[1]),
         ),
         cute=CuteTexts(**tile.cute()),

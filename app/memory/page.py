@@ -20,10 +20,12 @@ from app.memory.editor import page_context
 from app.read import bench
 from layouts.descriptor import Descriptor
 from layouts.errors import LayoutError
+from layouts.format import Format
 from layouts.reading import keys, number
+from layouts.table.descriptors import TCGEN05, WGMMA
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
-DEFAULT_WORD = "0x4000004000010100"
+DEFAULT_WORDS = {WGMMA.name: "0x4000004000010100", TCGEN05.name: "0x4000404000010100"}
 
 
 # the tile explorer ----------------------------------------------------------------------------------------------------
@@ -49,23 +51,35 @@ def atoms(request: Request) -> Response:
 @router.get("/descriptor/wgmma")
 def descriptor_entry(request: Request) -> Response:
     """From a form: a word, or its fields, to the page of that descriptor."""
+    return _entered(request, WGMMA)
+
+
+@router.get("/descriptor/tcgen05")
+def tcgen05_entry(request: Request) -> Response:
+    """The same in tcgen05's format."""
+    return _entered(request, TCGEN05)
+
+
+def _entered(request: Request, form: Format) -> Response:
     query = dict(request.query_params)
     word = query.pop("word", "").strip()
-    amounts: dict[str, Any] = {name: query.pop(name) for name in (*memory.AMOUNTS, "swizzle") if name in query}
+    names = [f.amount for f in form.fields]
+    amounts: dict[str, Any] = {name: query.pop(name) for name in names if name in query}
     start = query.pop("start", "0")
-    text = word or DEFAULT_WORD
+    text = word or DEFAULT_WORDS[form.name]
     try:
         if amounts and not word:
-            text = memory.encode(amounts).descriptor
-        read, notices = memory.read_descriptor(text, number(start, "start"))
+            text = memory.encode(amounts | ({} if form is WGMMA else {"format": form.name})).descriptor
+        read, notices = memory.read_descriptor(text, number(start, "start"), form)
     except LayoutError as error:
         if to := bench.of_code(text):
             return RedirectResponse(to, 303)
-        context = page_context(memory.parse_descriptor(DEFAULT_WORD), query) | {"word_error": error, "typed": text}
+        standing = memory.parse_descriptor(DEFAULT_WORDS[form.name], form)
+        context = page_context(standing, query) | {"word_error": error, "typed": text}
         return page(request, "memory/descriptor.html", context, 422)
     if notices:  # what C++ makes of the expression: said on the page that shows the word
         query["from"] = text
-    return RedirectResponse(links.descriptor(str(read), query), 303)
+    return RedirectResponse(links.descriptor(str(read), query, form.name), 303)
 
 
 @router.post("/descriptor/read.json")
@@ -87,11 +101,22 @@ def descriptor_read(given: Given) -> Response:
 @router.get("/descriptor/wgmma/{word:path}")
 def descriptor_page(request: Request, word: str) -> Response:
     """The editor and verifier of one descriptor."""
+    return _shown(request, word, WGMMA)
+
+
+@router.get("/descriptor/tcgen05/{word:path}")
+def tcgen05_page(request: Request, word: str) -> Response:
+    """The same in tcgen05's format."""
+    return _shown(request, word, TCGEN05)
+
+
+def _shown(request: Request, word: str, form: Format) -> Response:
     query = dict(request.query_params)
     try:
-        descriptor = memory.parse_descriptor(word)
+        descriptor = memory.parse_descriptor(word, form)
     except LayoutError as error:
-        context = page_context(memory.parse_descriptor(DEFAULT_WORD), query) | {"word_error": error, "typed": word}
+        standing = memory.parse_descriptor(DEFAULT_WORDS[form.name], form)
+        context = page_context(standing, query) | {"word_error": error, "typed": word}
         return page(request, "memory/descriptor.html", context, 422)
     context = page_context(descriptor, query)
     context["word_notes"] = _notes(descriptor, query.get("from", ""))
@@ -103,7 +128,11 @@ def descriptor_page(request: Request, word: str) -> Response:
 def _notes(descriptor: Descriptor, written: str) -> str:
     """What to look at in the expression the word was read from; nothing where it spells another word."""
     try:
-        read, notices = memory.read_descriptor(written, descriptor.start_address) if written else (descriptor, [])
+        read, notices = (
+            memory.read_descriptor(written, descriptor.start_address, descriptor.format)
+            if written
+            else (descriptor, [])
+        )
     except LayoutError:
         return ""
     return " ".join(notices) if read == descriptor else ""

@@ -7,7 +7,7 @@ swizzle and the first byte, is taken from the word, and the page says so. No fra
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import lcm
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 from layouts.descriptor import Descriptor, View
 from layouts.storage import storage
 from layouts.swizzle import Mode, mode
+from layouts.table.descriptors import WGMMA
 from layouts.tiling import Tile
 
 Spec = dict[str, str]
@@ -31,8 +32,12 @@ class Asked:
 
     @property
     def mode(self) -> Mode:
-        """The swizzle that the word names; 128B where it names none."""
-        return self.word.mode if self.word.mode.chunks > 1 else mode("128B")
+        """The swizzle that the word names; 128B where it names none, or the one that this operand can have."""
+        form, seen = self.seen.form, self.seen
+        named = [m for m, code in form.codes.items() if code == self.word.mode_code]
+        wide = [m for m in (*named, mode("128B"), *form.codes) if m.chunks > 1]
+        legal = [m for m in wide if form.allows(seen.bits, seen.major, m)]
+        return legal[0]
 
     def base(self, stored: Mode) -> int:
         """The tile's first byte: the word's start, taken back to its pattern's boundary."""
@@ -45,7 +50,7 @@ class Asked:
         atom_mn, atom_k = stored.atom(seen.bits, seen.major)
         k = lcm(atom_k, seen.k, (depth or DEPTH) * 8 // seen.bits)
         mn = -(-seen.rows // atom_mn) * atom_mn
-        return Tile(seen.bits, seen.major, stored, mn, k)
+        return Tile(seen.bits, seen.major, stored, mn, k, form=seen.form)
 
 
 def _box(asked: Asked) -> Spec:
@@ -146,10 +151,11 @@ def preset_of(spec: Mapping[str, str]) -> Preset | None:
 
 def asked_of(preset: Preset, asked: Asked) -> Asked | None:
     """The same for a preset that fixes the major; None where the element type is not read so."""
-    major = preset.major or asked.seen.major
-    if major == "MN" and asked.seen.bits != 16:
-        return None
-    return Asked(View(asked.seen.rows, asked.seen.k, asked.seen.bits, major), asked.word)
+    seen = asked.seen
+    major = preset.major or seen.major
+    if not seen.form.allows(seen.bits, major) or (seen.form is not WGMMA and major != seen.major):
+        return None  # of tcgen05 the instruction descriptor says the major
+    return Asked(replace(seen, major=major), asked.word)
 
 
 def first_k(spec: Mapping[str, str], asked: Asked) -> int:
@@ -170,7 +176,7 @@ def thumbnail(spec: Mapping[str, Any], seen: View) -> list[int]:
     and the group of 8 rows that lie there, -1 where none do.
     """
     whole = {**spec, "base": "0"}
-    stored = storage(whole, seen.bits, seen.major)
+    stored = storage(whole, seen.bits, seen.major, seen.form)
     inner = stored.major(seen.major)
     lines, chunks = np.arange(64)[:, None], np.arange(THUMB)[None, :]
     limits = (stored.mn, stored.k) if inner == "K" else (stored.k, stored.mn)

@@ -8,7 +8,7 @@ from pydantic import Field, WithJsonSchema
 from typing_extensions import TypeAliasType
 
 from app.kit.fact import GIVEN
-from app.kit.names import Major, Order, SwizzledBy, SwizzleMode, words
+from app.kit.names import FormatName, Major, Order, SwizzledBy, SwizzleMode, words
 from app.kit.schemas import Closed, Number, PtxText
 from layouts import cute
 from layouts.expression import LONGEST
@@ -92,6 +92,9 @@ class EncodeBody(Closed):
     sbo_bytes: Number = 0
     base_offset: Number = 0
     swizzle: SwizzleMode = SwizzleMode("none")
+    format: FormatName = FormatName("wgmma")
+    version: Number = Field(default=1, description="tcgen05's: 1 in every word.")
+    lbo_mode: Number = Field(default=0, description="tcgen05's: 1 where LBO is an absolute address.")
 
 
 DescriptorText = TypeAliasType(
@@ -121,7 +124,9 @@ class ReadsBody(Closed):
     descriptor: DescriptorText
     instruction: PtxText = Field(examples=["wgmma.mma_async.m64n64k16.f32.f16.f16"])
     operand: Literal["a", "b"] = "a"
-    major: Major = Major("K")
+    major: Major = Field(default=Major("K"), description="tcgen05: as the instruction descriptor says, or left out.")
+    format: FormatName = FormatName("wgmma")
+    idesc: DescriptorText = Field(default="", description="tcgen05's instruction descriptor, which says M and N.")
 
 
 class Slice(Closed):

@@ -17,6 +17,7 @@ descriptor_app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="wgmma matrix descriptors: decode, encode, verify."
 )
 app.add_typer(descriptor_app, name="descriptor")
+FORMAT = "wgmma or tcgen05: who reads it; wgmma when left out."
 
 
 @descriptor_app.command("decode")
@@ -28,17 +29,20 @@ def descriptor_decode(
         str, typer.Option("--output", "-o", help="Draw it: FILE.svg, .png, .pdf, .tex, .txt, .md, .csv.")
     ] = "",
     theme: Annotated[str, typer.Option(help="light, dark or bw.")] = "light",
+    format: Annotated[str, typer.Option(help=FORMAT)] = "",
     as_json: AsJson = False,
 ) -> None:
     """A descriptor's fields and what to check about them."""
     from app.memory import descriptors as memory
 
+    form = memory.form_of({"format": format})
     if output:
         from app.diagram import forms as pictures
 
-        return save(pictures.descriptor(form_of(output), memory.parse_descriptor(word), {"theme": theme})[0], output)
+        read = memory.parse_descriptor(word, form)
+        return save(pictures.descriptor(form_of(output), read, {"theme": theme})[0], output)
 
-    facts = memory.decoded(word)
+    facts = memory.decoded(word, form)
     if as_json:
         return print_json(facts)
     print(facts.descriptor)
@@ -56,6 +60,7 @@ def descriptor_encode(
     sbo_bytes: Annotated[str, typer.Option(help="Stride dimension byte offset.")] = "0",
     base_offset: Annotated[str, typer.Option(help="0 to 7.")] = "0",
     swizzle: Annotated[str, typer.Option(help="none, 32B, 64B or 128B.")] = "none",
+    format: Annotated[str, typer.Option(help=FORMAT)] = "",
     as_json: AsJson = False,
 ) -> None:
     """A descriptor from byte amounts."""
@@ -67,7 +72,7 @@ def descriptor_encode(
         "sbo_bytes": sbo_bytes,
         "base_offset": base_offset,
         "swizzle": swizzle,
-    }
+    } | ({"format": format} if format else {})
     made = memory.encode(given)
     print_json(made) if as_json else print(made.descriptor)
 
@@ -77,7 +82,9 @@ def descriptor_verify(
     word: Annotated[str, typer.Argument(help="The descriptor your program uses.")],
     instruction: Annotated[str, typer.Option(help="The wgmma that reads it.")],
     operand: Annotated[str, typer.Option(help="a or b.")] = "a",
-    major: Annotated[str, typer.Option(help="K or MN, as the instruction's transpose immediate says.")] = "K",
+    major: Annotated[str, typer.Option(help="K or MN, as the instruction's transpose immediate says; K.")] = "",
+    format: Annotated[str, typer.Option(help=FORMAT)] = "",
+    idesc: Annotated[str, typer.Option(help="tcgen05: the instruction descriptor, for M, N and the major.")] = "",
     storage: Annotated[
         list[str] | None,
         typer.Option(
@@ -96,14 +103,16 @@ def descriptor_verify(
     """
     from app.memory import descriptors as memory
 
-    asked = {
+    asked: dict[str, object] = {
         "descriptor": word,
         "instruction": instruction,
         "operand": operand,
-        "major": major,
-        "slice": {"mn": slice_mn, "k": slice_k},
+        **({"major": major} if major else {}),
+        **({"format": format, "idesc": idesc} if format or idesc else {}),
     }
-    result = memory.verify_facts(asked | ({"storage": storage_of(storage, major)} if storage else {}))
+    read_as = memory.seen_by(asked)[1].major
+    asked["slice"] = {"mn": slice_mn, "k": slice_k}
+    result = memory.verify_facts(asked | ({"storage": storage_of(storage, read_as)} if storage else {}))
     if as_json:
         print_json(result)
     else:
@@ -158,6 +167,7 @@ def smem(
         ),
     ] = "",
     base: Annotated[str, typer.Option(help="First byte of the tile.")] = "0",
+    format: Annotated[str, typer.Option(help=FORMAT)] = "",
     output: Annotated[
         str, typer.Option("--output", "-o", help="Draw it: FILE.svg, .png, .pdf, .tex, .txt, .md, .csv.")
     ] = "",
@@ -172,7 +182,7 @@ def smem(
     """A tile in shared memory: atom, strides, CuTe, and the descriptor of every K step."""
     from app.memory import facts as memory
 
-    given = {
+    given = ({"format": format} if format else {}) | {
         "element_bits": element_bits,
         "major": major,
         "swizzle": swizzle,

@@ -1,34 +1,43 @@
 """CUDA C++ for one descriptor: a constant, a function of the tile's address, and CUTLASS's bit field.
-`layouts.statements` reads each back.
+`layouts.statements` reads those of wgmma back.
 """
 
 from __future__ import annotations
 
-from layouts.descriptor import BASE_OFFSET, LBO, SBO, START, SWIZZLE, Descriptor
+from layouts.descriptor import LBO, SBO, START, WGMMA, Descriptor
+
+BIT_FIELDS = {  # CUTLASS's names of the fields, in their order in the word
+    "start_address": "start_address_", "lbo": "leading_byte_offset_", "sbo": "stride_byte_offset_",
+    "version": "version_", "base_offset": "base_offset_", "lbo_mode": "lbo_mode_", "swizzle": "layout_type_",
+}  # fmt: skip
 
 
 def code(descriptor: Descriptor) -> dict[str, str]:
     """{"constant", "function", "cutlass"}. Bits of no field are kept; the tests compile and run all three
     on the host.
     """
+    form = descriptor.format
     other = f"{descriptor.reserved:#x}ull" if descriptor.reserved else ""
+    high = [f for f in form.fields if f.low > SBO.low and (form is WGMMA or f.get(descriptor.word))]
+    terms = " | ".join(f"(uint64_t){f.get(descriptor.word)} << {f.low}" for f in high)
     return {
         "constant": f"constexpr uint64_t desc = {descriptor}ull;",
         "function": (
             "__device__ inline uint64_t make_desc(const void* tile) {\n  const uint64_t start ="
             f" (uint64_t)(__cvta_generic_to_shared(tile) & 0x{START.mask:X}) >> 4;\n  return start |"
             f" (uint64_t)({descriptor.lbo_bytes} >> 4) << {LBO.low} | (uint64_t)({descriptor.sbo_bytes} >> 4) <<"
-            f" {SBO.low}\n       | (uint64_t){descriptor.base_offset} << {BASE_OFFSET.low} |"
-            f" (uint64_t){descriptor.mode_code} << {SWIZZLE.low}"
+            f" {SBO.low}\n       | {terms or '0ull'}"
             + (f"\n       | {other};  // bits of no field" if other else ";")
-            + f"  // swizzle {descriptor.mode.name}\n}}"
+            + f"  // swizzle {form.said(descriptor.word, form.field(form.coded))}\n}}"
         ),
-        "cutlass": (
-            "cute::GmmaDescriptor desc{};\ndesc.bitfield.start_address_ ="
-            f" {descriptor.start_address >> 4};\ndesc.bitfield.leading_byte_offset_ ="
-            f" {descriptor.lbo_bytes >> 4};\ndesc.bitfield.stride_byte_offset_ ="
-            f" {descriptor.sbo_bytes >> 4};\ndesc.bitfield.base_offset_ ="
-            f" {descriptor.base_offset};\ndesc.bitfield.layout_type_ = {descriptor.mode_code};"
-            + (f"\ndesc.desc_ |= {other};  // bits of no field" if other else "")
-        ),
+        "cutlass": _cutlass(descriptor) + (f"\ndesc.desc_ |= {other};  // bits of no field" if other else ""),
     }
+
+
+def _cutlass(descriptor: Descriptor) -> str:
+    """CUTLASS's union, a field a line: GMMA's of sm90, UMMA's of sm100."""
+    form = descriptor.format
+    owner, inside = ("cute::GmmaDescriptor", "bitfield.") if form is WGMMA else ("cute::UMMA::SmemDescriptor", "")
+    lines = [f"{owner} desc{{}};"]
+    lines += [f"desc.{inside}{BIT_FIELDS[f.name]} = {f.get(descriptor.word)};" for f in form.fields]
+    return "\n".join(lines)

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from layouts.bits import Field
 from layouts.format import Format
-from layouts.swizzle import Mode, Swizzle, mode
+from layouts.reading import choice
+from layouts.swizzle import MODES, Mode, Swizzle, mode
 
 START = Field(
     "start_address", 0, 13, 16, "bytes of the shared window, low 18 bits",
@@ -29,10 +30,18 @@ WGMMA = Format(
     (START, LBO, SBO, BASE_OFFSET, SWIZZLE),
     {mode("none"): 0, mode("128B"): 1, mode("64B"): 2, mode("32B"): 3},
     "PTX ISA 9.1, 9.7.15.5.1.2.2; addresses measured on an H100, 2026-11-21",
+    element_bits=(1, 8, 16, 32),  # b1; fp8 and integers; f16, bf16; tf32
+    turned={16: MODES},
 )
-VERSION = Field("version", 46, 48, meaning="1 in every descriptor of tcgen05; wgmma's has 0 there")
-LBO_MODE = Field("lbo_mode", 52, 52, meaning="0 LBO is an offset, 1 an absolute address", said="the mode of LBO")
-BASE32B = Mode("128B_base32B", 4, 8, Swizzle(2, 5, 2))  # the XOR moves 32-byte chunks: 32-bit elements, MN-major
+VERSION = Field(
+    "version", 46, 48, meaning="1 in every descriptor of tcgen05; wgmma's has 0 there", said="the version", short="ver"
+)
+LBO_MODE = Field(
+    "lbo_mode", 52, 52, meaning="0 LBO is an offset, 1 an absolute address (K = 96 alone)", title="LBO mode",
+    short="lbo_mode", said="the mode of LBO",
+)  # fmt: skip
+# the XOR moves 32-byte chunks, and an atom has 4 values of K: 32-bit elements, MN-major
+BASE32B = Mode("128B_base32B", 4, 8, Swizzle(2, 5, 2), 4)
 TCGEN05 = Format(
     "tcgen05",
     (
@@ -42,10 +51,20 @@ TCGEN05 = Format(
         VERSION,
         BASE_OFFSET,
         LBO_MODE,
-        replace(SWIZZLE, low=61, meaning="0 none, 1 128B_base32B, 2 128B, 4 64B, 6 32B"),
+        replace(SWIZZLE, low=61, meaning="0 none, 1 128B_base32B, 2 128B, 4 64B, 6 32B", columns=12),
     ),
     {mode("none"): 0, BASE32B: 1, mode("128B"): 2, mode("64B"): 4, mode("32B"): 6},
-    "PTX ISA 9.1, 9.7.16.4.1; CUTLASS 4, cute/arch/mma_sm100_desc.hpp",
+    "PTX ISA 9.1, 9.7.16.4.1; wgmma's model of addresses, which agrees with CUTLASS (912 layouts); not run on hardware",
     constants={"version": 1},
+    reader="tcgen05.mma",
+    transpose="The instruction descriptor's transpose bit",
+    element_bits=(4, 8, 16, 32),  # e2m1 of the mxf4 kinds; 8 bits and narrower ones padded to them; f16, bf16; tf32
+    turned={8: MODES, 16: MODES, 32: (BASE32B,)},
 )
-FORMATS = (WGMMA,)
+FORMATS = (WGMMA, TCGEN05)
+
+
+def format_of(name: object) -> Format:
+    """A format by its name; LayoutError lists them."""
+    known = {row.name: row for row in FORMATS}
+    return known[choice(name, "format", tuple(known), "unknown_format")]

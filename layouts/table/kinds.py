@@ -117,11 +117,11 @@ BYTES = ("e4m3", "e5m2")
 
 KINDS = (
     Kind(
-        "f16", _plain({"f16": 0, "f32": 1}, {"f16": 0, "bf16": 1}, NO_YES, ZERO), 16, FLOAT, PLAIN_SOURCE, FAMILY,
+        "f16", _plain({"f32": 1, "f16": 0}, {"f16": 0, "bf16": 1}, NO_YES, ZERO), 16, FLOAT, PLAIN_SOURCE, FAMILY,
         needs={"f16": ("f16",)}, turned=("f16", "bf16"),
     ),
     Kind("tf32", _plain({"f32": 1}, {"tf32": 2}, NO_YES, ZERO), 8, FLOAT, PLAIN_SOURCE, FAMILY, turned=("tf32",)),
-    Kind("f8f6f4", _plain({"f16": 0, "f32": 1}, F8F6F4, NO_YES, ZERO), 32, FLOAT, PLAIN_SOURCE, FAMILY, turned=BYTES),
+    Kind("f8f6f4", _plain({"f32": 1, "f16": 0}, F8F6F4, NO_YES, ZERO), 32, FLOAT, PLAIN_SOURCE, FAMILY, turned=BYTES),
     Kind(
         "i8", _plain({"s32": 2}, {"u8": 0, "s8": 1}, ZERO, NO_YES), 32, WHOLE, PLAIN_SOURCE, "sm_100a and sm_110a",
         turned=("u8", "s8"),

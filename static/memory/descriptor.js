@@ -14,7 +14,7 @@ follow(() => {
   $("undo").disabled = !undone().past;
   $("redo").disabled = !undone().future;
   for (const link of document.querySelectorAll("a[data-form]")) link.href = `${pathOf(now())}.${link.dataset.form}`;
-  $("as-json").href = `${root}/api/v1/descriptors/${text}`;
+  $("as-json").href = `${root}/api/v1/descriptors/${text}${format === "wgmma" ? "" : `?format=${format}`}`;
   $("verify-form").action = pathOf(now());
   document.title = `${text}, a ${format} matrix descriptor · Lanescope`;
 });

@@ -1,0 +1,236 @@
+"""tcgen05's matrix descriptor: fields, reads, tiles and diagnoses against PTX's canonical layouts and CUTLASS's words.
+
+The read model is written anew here from PTX ISA 9.1, 9.7.16.3.3: element by element, without the engine's arrays.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from starlette.testclient import TestClient
+
+from app.main import create_app
+from layouts import idesc, umma
+from layouts.descriptor import Descriptor, View, encode_as, outside, reads, uncertain, warnings
+from layouts.errors import LayoutError
+from layouts.fits import fits
+from layouts.idesc import Idesc
+from layouts.render.descriptor import code
+from layouts.storage import storage
+from layouts.table.descriptors import BASE32B, TCGEN05, WGMMA
+from layouts.tiling import Tile
+from layouts.verify import verify
+from tests import cpp
+from tests.ptxas import nvrtc
+from tests.test_idesc import CUTLASS
+
+GOLDEN = json.loads((Path(__file__).parent / "golden" / "tcgen05.json").read_text())
+CODES = {0: ("none", 1), 1: ("128B_base32B", 8), 2: ("128B", 8), 4: ("64B", 4), 6: ("32B", 2)}
+
+
+@pytest.fixture(scope="module")
+def client() -> TestClient:
+    return TestClient(create_app())
+
+
+@pytest.mark.parametrize("sample", GOLDEN["smem_descriptors"], ids=lambda sample: sample["case"])
+def test_words_of_public_kernels(sample: dict[str, object]) -> None:
+    names = {"start": "start_address", "lbo": "lbo_bytes", "sbo": "sbo_bytes", "mode": "lbo_mode"}
+    amounts = {ours: int(str(sample[theirs])) for theirs, ours in names.items() if theirs in sample}
+    made = encode_as(TCGEN05, amounts, CODES[int(str(sample.get("sw", 0)))][0])
+    assert made.word == int(str(sample["value"]), 0) and not made.reserved
+    assert [made.facts[name] for name in amounts] == list(amounts.values())
+
+
+def model(word: int, seen: View, r: int, k: int) -> int:
+    """The byte of element (r, k), from the formulas of the canonical layouts."""
+    start, lbo, sbo = (((word >> low) & 0x3FFF) << 4 for low in (0, 16, 32))
+    name, wide = CODES[word >> 61]
+    per, e = 128 // seen.bits, seen.bits / 8
+    if seen.major == "K":
+        chunk = k // per
+        pre = start + r // 8 * sbo + r % 8 * 16 * wide + int(k % per * e)
+        pre += chunk * lbo if wide == 1 else chunk // wide * lbo + chunk % wide * 16
+    elif name == "none":
+        pre = start + r // per * sbo + k // 8 * lbo + k % 8 * 16 + int(r % per * e)
+    elif name == "128B_base32B":
+        pre = start + r // 32 * lbo + r % 32 * 4 + k // 4 * sbo + k % 4 * 128
+        return pre ^ (pre >> 7 & 3) << 5
+    else:
+        pre = (
+            start + r // (wide * per) * lbo + r // per % wide * 16 + k // 8 * sbo + k % 8 * 16 * wide + int(r % per * e)
+        )
+    return pre ^ ((pre >> 7) - (word >> 49 & 7) & wide - 1) << 4
+
+
+LEGAL = [
+    (bits, major, name)
+    for bits in (4, 8, 16, 32)
+    for major in ("K", "MN")
+    for _, (name, _) in CODES.items()
+    if TCGEN05.allows(bits, major, TCGEN05.named(name)) and not (major == "K" and name == "128B_base32B")
+]
+
+
+@pytest.mark.parametrize(("bits", "major", "name"), LEGAL, ids=str)
+def test_reads_are_the_canonical_layouts(bits: int, major: str, name: str) -> None:
+    seen = View(64, 256 // bits, bits, major, TCGEN05)
+    rng = np.random.default_rng(bits)
+    for _ in range(4):
+        start, lbo, sbo = (int(n) * 16 for n in rng.integers(1, 1 << 9, 3))
+        word = encode_as(TCGEN05, {"start_address": start, "lbo_bytes": lbo, "sbo_bytes": sbo}, name)
+        found = reads(word, seen)
+        for r, k in [(0, 0), (63, seen.k - 1), *((int(a), int(b)) for a, b in rng.integers(0, (64, seen.k), (60, 2)))]:
+            assert found[r, k] == model(word.word, seen, r, k), (r, k)
+
+
+@pytest.mark.parametrize(("bits", "major", "name"), LEGAL, ids=str)
+def test_a_tile_is_read_by_its_own_word(bits: int, major: str, name: str) -> None:
+    """Every tile, in both orders, and every step of K: the word that the tile gives reads it, and fits it."""
+    mode = TCGEN05.named(name)
+    mn, k = mode.atom(bits, major)
+    step = 256 // bits
+    for order in ("mn", "k"):
+        tile = Tile(bits, major, mode, max(2 * mn, 64), max(2 * k, 2 * step), order, 8192, form=TCGEN05)
+        spec = {"kind": "canonical", "element_bits": bits, "major": major, "swizzle": name, "mn": tile.mn, "k": tile.k,
+                "order": order, "base": 8192}  # fmt: skip
+        stored = storage(spec, bits, major, TCGEN05)
+        seen = View(64, step, bits, major, TCGEN05)
+        for at in range(0, tile.k, step):
+            word = tile.descriptor(0, at, step)
+            assert verify(word, seen, stored, 0, at).match, (order, at, str(word))
+        assert any(fit["swizzle"] == name for fit, _ in fits(tile.descriptor(0, 0, step), seen))
+
+
+def test_the_two_formats_share_bits() -> None:
+    """The four modes have the same bits in both; the version is what tells them apart."""
+    for name in ("none", "32B", "64B", "128B"):
+        amounts = {"start_address": 1024, "lbo_bytes": 16, "sbo_bytes": 1024}
+        old, new = encode_as(WGMMA, amounts, name), encode_as(TCGEN05, amounts, name)
+        assert new.word == old.word | 1 << 46
+        assert [n.code for n in warnings(Descriptor(old.word, TCGEN05))][:1] == ["wgmma_format"]
+        assert "tcgen05_format" in [n.code for n in warnings(Descriptor(new.word))]
+
+
+F16 = (umma.issued("tcgen05.mma.cta_group::1.kind::f16"), Idesc(0x08400490, idesc.kind("f16")))
+SEEN = umma.view(*F16, "b")
+SPEC = {"kind": "canonical", "swizzle": "128B", "mn": 256, "k": 64, "base": 4096}
+RIGHT = 0x4000404000010100
+MISTAKES = {
+    "wgmma_format": 0x4000004000010100,  # bit 46 left out (triton #8032)
+    "tma_swizzle_enum": 0x6000404000010100,  # the tensor map's 3 in the field of three bits
+    "wgmma_swizzle_code": 0x2000404000010100,  # wgmma's 1 in it
+    "mode_at_bit_62": 0x8000404000010100,  # its own 2 where wgmma has its field
+    "version_wrong": 0x4000C04000010100,
+    "swizzle_reserved": 0xE000404000010100,
+    "swizzle_mode": 0xC000404000010100,
+    "bytes_not_shifted": 0x4000404000011000,
+    "high_word_missing": 0x0000000000010100,
+}
+
+
+@pytest.mark.parametrize("code_", MISTAKES)
+def test_a_mistake_has_its_name_and_its_repair(code_: str) -> None:
+    found = verify(Descriptor(MISTAKES[code_], TCGEN05), SEEN, storage(SPEC, 16, "K", TCGEN05))
+    assert not found.match and found.diagnoses[0].code == code_, [d.code for d in found.diagnoses]
+    fix = found.diagnoses[0].fix
+    assert fix is not None and fix.format is TCGEN05 and verify(fix, SEEN, storage(SPEC, 16, "K", TCGEN05)).match
+
+
+def test_a_word_of_the_right_bytes_is_still_no_word_of_the_format() -> None:
+    found = verify(Descriptor(MISTAKES["wgmma_format"], TCGEN05), SEEN, storage(SPEC, 16, "K", TCGEN05))
+    assert found.matched == found.total and not found.formed and not found.match
+    assert verify(Descriptor(RIGHT, TCGEN05), SEEN, storage(SPEC, 16, "K", TCGEN05)).match
+
+
+def test_an_operand_is_what_the_instruction_descriptor_says() -> None:
+    pair, tf32 = Idesc(0x10400490, idesc.kind("f16")), Idesc(0x08418910, idesc.kind("tf32"))
+    by = umma.issued("tcgen05.mma.cta_group::2.kind::f16.collector::a::fill [d], a, b, i, p;")
+    assert by.ptx == "tcgen05.mma.cta_group::2.kind::f16"
+    views = [umma.view(by, pair, operand) for operand in "ab"]
+    assert [(v.rows, v.k, v.bits, v.major) for v in views] == [(128, 16, 16, "K"), (128, 16, 16, "K")]
+    alone = umma.issued("tcgen05.mma.cta_group::1.kind::tf32")
+    assert [umma.view(alone, tf32, x).major for x in "ab"] == ["MN", "MN"] and umma.view(alone, tf32, "a").k == 8
+    sparse = idesc.encode(idesc.kind("f8f6f4"), {"m": 128, "n": 64, "sparse": 1, "a": "e2m1"})
+    by = umma.issued("tcgen05.mma.sp.cta_group::1.kind::f8f6f4")
+    assert [(v.rows, v.k, v.bits) for v in (umma.view(by, sparse, x) for x in "ab")] == [(128, 32, 8), (64, 64, 8)]
+    four = idesc.encode(idesc.kind("mxf4"), {"m": 128, "n": 64})
+    found = umma.view(umma.issued("tcgen05.mma.cta_group::1.kind::mxf4.block_scale.scale_vec::2X"), four, "b")
+    assert (found.rows, found.k, found.bits) == (64, 64, 4)
+    with pytest.raises(LayoutError, match="says sparse; the opcode does not"):
+        umma.view(alone, idesc.encode(idesc.kind("tf32"), {"m": 128, "n": 64, "sparse": 1}), "a")
+    with pytest.raises(LayoutError, match="major is K, but the instruction descriptor says that B is MN-major"):
+        umma.view(alone, tf32, "b", "K")
+    with pytest.raises(LayoutError, match=r"is no tcgen05.mma of some kind"):
+        umma.issued("tcgen05.ld.sync.aligned.32x32b.x1.b32")
+
+
+def test_what_is_open_or_inferred_says_so() -> None:
+    k_major = View(64, 8, 32, "K", TCGEN05)
+    word = encode_as(TCGEN05, {"start_address": 1024, "sbo_bytes": 1024}, "128B_base32B")
+    assert "inferred" in uncertain(word, k_major)[0].message
+    assert not uncertain(word, View(64, 8, 32, "MN", TCGEN05)) and not outside(word, k_major)
+    with pytest.raises(LayoutError, match="which bytes that reads is open"):
+        reads(word.replace(lbo_mode=1), k_major)
+    assert "open" in warnings(word.replace(lbo_mode=1))[0].message
+    with pytest.raises(LayoutError, match=r"32-bit elements is not read with swizzle 64B. Allowed: 128B_base32B"):
+        Tile(32, "MN", TCGEN05.named("64B"), 64, 16, form=TCGEN05)
+
+
+@pytest.mark.skipif(
+    cpp.compiler() is None or nvrtc.headers() is None or not CUTLASS.is_dir(), reason="no compiler, CUDA or CUTLASS"
+)
+def test_the_code_gives_the_word(tmp_path: Path) -> None:
+    """CUTLASS's union compiled with its headers, and the function on the host: both give the word."""
+    words = [RIGHT, 0x2000402001000100, 0xC000401000000000, 0x4010404008400040, 0x5000404000010100]
+    lines = []
+    for word in words:
+        made = code(Descriptor(word, TCGEN05))
+        body = made["function"].replace("__device__ inline uint64_t make_desc", f"uint64_t f{len(lines)}")
+        lines.append((body, f"{{ {made['cutlass']}\n if (desc.desc_ != {word:#x}ull) return 1; }}",
+                      f"if (f{len(lines)}((void*){(word & 0x3FFF) << 4}ull) != {word:#x}ull) return 2;"))  # fmt: skip
+    source = (
+        "#include <cute/arch/mma_sm100_desc.hpp>\n"
+        "static uint64_t __cvta_generic_to_shared(const void* p) { return (uint64_t)p; }\n"
+        + "\n".join(body for body, _, _ in lines)
+        + "\nint main() {\n" + "\n".join(f"{a}\n{b}" for _, a, b in lines) + "\n}\n"
+    )  # fmt: skip
+    (tmp_path / "words.cpp").write_text(source)
+    cuda = nvrtc.headers()
+    assert cuda is not None
+    folders = [part for path in (CUTLASS, cuda, cuda / "cccl") for part in ("-isystem", str(path))]
+    command = [str(cpp.compiler()), "-std=c++17", "-w", "-O0", *folders, str(tmp_path / "words.cpp")]
+    done = subprocess.run([*command, "-o", str(tmp_path / "words")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[:3000]
+    assert subprocess.run([str(tmp_path / "words")]).returncode == 0
+
+
+def test_api_page_and_picture(client: TestClient) -> None:
+    body = {"descriptor": hex(RIGHT), "format": "tcgen05", "instruction": "tcgen05.mma.cta_group::2.kind::f16",
+            "idesc": "0x10400490", "operand": "b"}  # fmt: skip
+    read = client.post("/api/v1/descriptors/reads", json=body).json()
+    assert np.shape(read["address"]) == (128, 16) and read["first"] == 4096
+    stored = {"kind": "canonical", "swizzle": "128B", "mn": 128, "k": 64, "base": 4096}
+    assert client.post("/api/v1/descriptors/verify", json=body | {"storage": stored}).json()["verdict"] == "match"
+    wrong = client.post(
+        "/api/v1/descriptors/verify", json=body | {"storage": stored, "descriptor": "0x4000004000010100"}
+    )
+    assert wrong.json()["verdict"] == "mismatch" and wrong.json()["matched"] == wrong.json()["total"]
+    made = client.post("/api/v1/descriptors/encode", json={"format": "tcgen05", "sbo_bytes": 1024, "swizzle": "128B"})
+    assert made.json()["descriptor"] == "0x4000404000000000"
+    told = client.get(f"/api/v1/descriptors/{RIGHT:#x}?format=tcgen05").json()
+    assert (told["format"], told["version"], told["lbo_mode"]) == ("tcgen05", 1, 0)
+    tile = client.get(
+        "/api/v1/smem/tile?format=tcgen05&element_bits=32&major=MN&swizzle=128B_base32B&mn=64&k=16"
+    ).json()
+    assert tile["atom"]["bytes"] == 512 and tile["cute"]["bits"].startswith("Sw<2,8,2> o ((1024,2),(4,4))")
+    page = client.get(f"/descriptor/tcgen05/{RIGHT:#x}?s_kind=canonical&s_mn=128&s_k=64&s_base=0x1000").text
+    assert "agrees with CUTLASS (912 layouts)" in page and "data-verdict=match" in page and "verified" not in page
+    assert "tcgen05 matrix descriptor" in client.get(f"/descriptor/tcgen05/{RIGHT:#x}.svg").text
+    entered = client.get("/descriptor/tcgen05?sbo_bytes=1024&swizzle=128B&version=1", follow_redirects=False)
+    assert entered.headers["location"] == "/descriptor/tcgen05/0x4000404000000000"
+    assert BASE32B.atom(32, "MN") == (32, 4)
