@@ -137,7 +137,15 @@ NAMED: dict[str, dict[str, str]] = {
     "reuse": {},
     "runs": {"hardware": "forms"},
     "steps": {"asked": "forms", "wgmma": "facts"},
-    "tiles": {"bench": "forms", "chains": "forms", "figure": "forms", "presets": "facts", "state": "facts"},
+    "tiles": {
+        "bench": "forms",
+        "chains": "forms",
+        "copies": "facts",
+        "copying": "forms",
+        "figure": "forms",
+        "presets": "facts",
+        "state": "facts",
+    },
 }
 STANDARD = set(KINDS)
 

@@ -14,7 +14,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.main import create_app
-from app.tiles import bench, chains, forms, presets, state
+from app.tiles import bench, chains, copies, copying, forms, presets, state
 from app.tiles.facts import chain_facts, mma_of
 from layouts.reader import read
 from layouts.tiles import shades
@@ -222,3 +222,56 @@ def test_the_chain_page_says_its_verdict(client: TestClient) -> None:
     }
     wrong = client.get("/tiles/mma/chain", params={"first": "SM80_16x8x16_F32F16F16F32_TN", "tile": "16x12x16"})
     assert wrong.status_code == 422 and "First tile (M, N, K): N = 12 is not a multiple" in unescape(wrong.text)
+
+
+# TiledCopy ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", copying.PRESETS)
+def test_the_script_of_a_copy_gets_its_maps(name: str) -> None:
+    asked = copying.PRESETS[name]
+    made = copies.copy_of(copying.body(asked))
+    data = copying.page_data(made, asked, copying.VIEW, asked)
+    for side in ("source", "destination"):
+        told, held = data["operands"][side], getattr(made, side)
+        cells = np.add.outer(np.array(told.first), np.array(told.steps))
+        assert (cells == held.rows * made.tile[1] + held.cols).all()
+        assert np.bincount(cells.reshape(-1)).max() == told.copies
+
+
+def test_the_page_of_a_copy_says_what_it_costs(client: TestClient) -> None:
+    said = {}
+    for text, href, _ in copying.presets(copying.FIELDS):
+        page = client.get(href)
+        assert page.status_code == 200, text
+        assert next(unescape(one) for one in re.findall(r'aria-current="true">([^<]+)</a>', page.text)) == text
+        said[text] = re.findall(r"<h2>([^<]*bank conflicts)</h2>", page.text, re.I)
+    assert said == {
+        "cp.async, 16 bytes a thread (FlashAttention-2)": ["No bank conflicts"],
+        "ldmatrix.x4 of A, 128B swizzle": ["No bank conflicts"],
+        "ldmatrix.x4 of A, rows without a swizzle": ["8-way bank conflicts"],
+        "ldmatrix.x4.trans of B, N-major": ["No bank conflicts"],
+        "4 bytes a thread, rows padded to 80 bytes": ["2-way bank conflicts"],
+        "Transposed reads of global memory": ["32-way bank conflicts"],
+    }
+    worst = unescape(client.get(copying.address(copying.PRESETS["ldmatrix.x4 of A, rows without a swizzle"])).text)
+    assert "1024 wavefronts for the tile, 128 without conflicts" in worst
+    link = re.search(r'href="([^"]*)">Apply the 128B swizzle', worst)
+    assert link and "No bank conflicts" in client.get(link[1]).text
+    bare = client.get("/tiles/copy", params={"atom": "universal", "thr_layout": "(32,4):(4,1)", "tile": "32x4"}).text
+    assert "bank conflicts</h2>" not in bare and "128</dt>" in bare
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("atom=universal&thr_layout=(3,2)&tile=64x64", "Tile, rows x columns: 64 rows are not a multiple of the 3"),
+        ("atom=ldmatrix&tile=64x64", "Copy atom: "),
+        ("atom=cp.async&bits=48&thr_layout=(32,1)&tile=32x8", "Bits per access: cp.async moves no 48 bits at once."),
+        ("atom=universal&thr_layout=(32,1)&tile=32x8&stored=cute&layout=(4,4)", "Shared memory, (row, column) to"),
+        ("atom=universal&mma=no&tile=32x8", "Operand of the TiledMMA: 'no' names no MMA atom."),
+    ],
+)
+def test_a_copy_that_does_not_fit_is_refused_beside_its_field(client: TestClient, query: str, said: str) -> None:
+    answer = client.get(f"/tiles/copy?{query}")
+    assert answer.status_code == 422 and said in unescape(answer.text), unescape(answer.text)[-2000:]

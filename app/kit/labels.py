@@ -45,6 +45,17 @@ LABELS = {
         "address": "Or one byte address per lane",
         "accesses": "Other accesses to the same tile (access:pattern or access:addresses)",
     },
+    "tiles_copy": {
+        "atom": "Copy atom", "bits": "Bits per access", "element_bits": "Bits per element",
+        "tile": "Tile, rows x columns",
+        "thr_layout": "Thread layout", "val_layout": "Value layout", "mma": "Operand of the TiledMMA", "tiled_mma.atom":
+        "Operand of the TiledMMA", "tiled_mma.atom_layout": "Atom layout", "tiled_mma.permutation": "Permutation",
+        "operand": "Operand", "atom_layout": "Atom layout", "permutation": "Permutation", "stored": "In shared memory",
+        "storage": "In shared memory", "pitch_bytes": "Bytes per row", "storage.pitch_bytes": "Bytes per row",
+        "swizzle": "Swizzle", "major": "Contiguous", "layout": "Shared memory, (row, column) to element",
+        "storage.layout": "Shared memory, (row, column) to element",
+        "global": "Global memory, (row, column) to element",
+    },
     "tiles_chain": {"first": "First atom", "second": "Second atom", "first.atom": "First atom",
         "second.atom": "Second atom", "first.atom_layout": "Atom layout (M, N, K)", "second.atom_layout":
         "Atom layout (M, N, K)", "first.tile": "First tile (M, N, K)", "second.tile": "Second N",

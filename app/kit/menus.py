@@ -53,6 +53,7 @@ MENUS = (
         "Tiles",
         (
             Entry("TiledMMA", "/tiles/mma", "which thread of a block holds which element"),
+            Entry("TiledCopy", "/tiles/copy", "who moves what, how wide, at which cost in banks and sectors"),
             Entry("Thread-value layout", "/layouts/tv", "any CuTe TV layout over a tile, and what it feeds"),
             Entry("CuTe algebra", "/cute", "composition, complement, divides and products, step by step"),
             Entry("Triton layout", "/layouts/triton", "bases, threads and registers, CuTe's words for the same"),

@@ -11,8 +11,9 @@ from app.kit.api import ApiRoute, Given, part, query, takes
 from app.kit.media import FORMS
 from app.kit.picture import servable
 from app.kit.wire import json_body, picture
-from app.tiles import facts, figure, forms
-from app.tiles.facts import ChainedFacts, TiledCopyFacts, TiledMmaFacts, TritonFacts, TvFacts
+from app.tiles import copies, facts, figure, forms
+from app.tiles.copies import TiledCopyFacts
+from app.tiles.facts import ChainedFacts, TiledMmaFacts, TritonFacts, TvFacts
 from app.tiles.schemas import TiledChainBody, TiledCopyBody, TiledMmaBody, TritonBody, TvBody
 
 API = "/api/v1"
@@ -52,7 +53,7 @@ def tiled_chain_api(given: Given) -> Response:
 def tiled_copy_api(given: Given) -> Response:
     """Source and destination of a TiledCopy, from layouts of threads and values or from a TiledMMA's operand; with a
     storage the addresses, vector width and bank conflicts of shared memory, with a global layout its sectors."""
-    return json_body(facts.copy_facts(given))
+    return json_body(copies.copy_facts(given))
 
 
 @router.post(

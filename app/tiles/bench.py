@@ -283,6 +283,7 @@ def page_data(made: TiledMMA, chosen: BenchState, default: BenchState) -> dict[s
         "opening": {dim: (0, count) for dim, count in whole.items()},
         "colours": shades.shades(made),
         "result": "c",
+        "holder": "R",
         "panels": [
             {
                 "name": name, "title": name.upper(), "rows": whole[DIMS[name][0]], "cols": whole[DIMS[name][1]],

@@ -9,8 +9,9 @@ from starlette.responses import Response
 
 from app.kit.api import OffLoop
 from app.kit.page import page
-from app.tiles import bench, chains, facts, forms, presets, state
+from app.tiles import bench, chains, copying, facts, forms, presets, state
 from layouts.errors import LayoutError
+from layouts.swizzle import MODES
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
 
@@ -42,3 +43,20 @@ def chain_page(request: Request) -> Response:
     except LayoutError as error:
         context["error"], code = error, 422
     return page(request, "tiles/chain.html", context, code)
+
+
+@router.get("/tiles/copy")
+def copy_page(request: Request) -> Response:
+    """A TiledCopy: source and destination, vector width, bank conflicts and sectors."""
+    query = request.query_params
+    asked = copying.asked_of(query)
+    context: dict[str, Any] = {
+        "given": asked, "error": None, "found": None, "held": None, "presets": copying.presets(asked),
+        "stored": copying.STORED, "modes": [(mode.name, mode.name) for mode in MODES],
+    }  # fmt: skip
+    code = 200
+    try:
+        context |= copying.context(asked, query)
+    except LayoutError as error:
+        context["error"], code = error, 422
+    return page(request, "tiles/copy.html", context, code)

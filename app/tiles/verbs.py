@@ -143,7 +143,7 @@ def copy(
     as_json: AsJson = False,
 ) -> None:
     """Source and destination of a TiledCopy; what it costs in memory. Exit status 1 where there are bank conflicts."""
-    from app.tiles import facts
+    from app.tiles import copies
 
     given: dict[str, Any] = {
         "atom": atom, "bits": bits, "element_bits": element_bits, "thr_layout": thr, "val_layout": val,
@@ -151,7 +151,7 @@ def copy(
         "tiled_mma": _mma(mma_atom, atom_layout, permutation, "") if mma_atom else None,
         "storage": storage_of(storage, major) if storage else None, "major": major,
     }  # fmt: skip
-    found = facts.copy_facts({name: value for name, value in given.items() if value})
+    found = copies.copy_facts({name: value for name, value in given.items() if value})
     if as_json:
         print_json(found)
     else:

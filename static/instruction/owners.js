@@ -25,7 +25,8 @@ const indexOf = ({ panel, row, col }) => row * panel.cols + col;
 /** Every owner of a cell, {thread, value}: one, or as many as its element has copies. */
 export function owners(cell) {
   const { copies, thread, value } = cell.panel.operand, first = indexOf(cell) * copies;
-  return Array.from({ length: copies }, (_, copy) => ({ thread: thread[first + copy], value: value[first + copy] }));
+  const all = Array.from({ length: copies }, (_, n) => ({ thread: thread[first + n], value: value[first + n] }));
+  return all.at(-1)?.thread < 0 ? all.filter((held) => held.thread >= 0) : all;
 }
 export const owner = (cell) => owners(cell)[0];
 

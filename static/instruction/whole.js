@@ -5,6 +5,7 @@
 export function expand(op) {
   const { held_by: ids, first, steps, rows, cols, copies, period } = op, count = rows * cols;
   [op.thread, op.value] = [new Int32Array(count * copies), new Int32Array(count * copies)];
+  op.thread.fill(-1); // where fewer threads hold an element than most
   const seen = new Uint16Array(count);
   ids.forEach((id, n) => steps.forEach((step, v) => {
     const cell = first[n] + step, at = cell * copies + seen[cell]++;

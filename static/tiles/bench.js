@@ -32,7 +32,7 @@ function list(op, thread) {
   }
   const shown = [...rows].slice(0, state.pin ? MANY : FEW);
   const lines = shown.map(([register, said]) =>
-    element("tr", {}, element("th", { scope: "row" }, `R${register}`), element("td", {}, said.join(" "))));
+    element("tr", {}, element("th", { scope: "row" }, `${data.holder}${register}`), element("td", {}, said.join(" "))));
   const made = element("section", {}, head(`${held.length} values${away ? " in this step" : ""}`),
     element("table", { className: "registers" }, element("tbody", {}, ...lines)));
   if (shown.length < rows.size) {
@@ -54,7 +54,7 @@ function region() {
   const threads = threadsOf(focus.region), { panel, rows, cols } = focus.region;
   const warps = [...new Set(threads.map(warpOf))], each = (span) => (span[0] === span[1] ? span[0] : span.join("–"));
   const head = element("h2", {}, `${threads.length} threads `, element("small", {}, "hold "
-    + `${panel.name.toUpperCase()} rows ${each(rows)}, columns ${each(cols)} `), element("kbd", {}, "Esc"));
+    + `${panel.title} rows ${each(rows)}, columns ${each(cols)} `), element("kbd", {}, "Esc"));
   const count = Object.values(operands).filter((op) => !op.shared).map((op) => {
     const cells = new Set(threads.flatMap((thread) => heldBy(op, thread).map((held) => held.cell)));
     return element("li", {}, `${op.title}: ${cells.size} of ${op.rows * op.cols} elements`);
