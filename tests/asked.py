@@ -380,6 +380,16 @@ POSTS: dict[str, tuple[Any, ...]] = {
             {"atom": LDM, "tiled_mma": {"atom": F16}, "element_bits": 64},
         )),
     ),
+    "layouts/triton/convert": (
+        put("layouts/triton/convert"), put("layouts/triton/convert", to="x"), put("layouts/triton/convert", to=MISSING),
+        put("layouts/triton/convert", shape=7),
+        put("layouts/triton/convert", to="gl.SwizzledSharedLayout(8, 1, 8, [1, 0])"),
+        put("layouts/triton/convert", to="gl.NVMMADistributedLayout([2, 0], [1, 1], [16, 8])"),
+    ),
+    "layouts/triton/feeds": (
+        put("layouts/triton/feeds"), put("layouts/triton/feeds", text="gl.SwizzledSharedLayout(8, 1, 8, [1, 0])"),
+        put("layouts/triton/feeds", shape="x"), put("layouts/triton/feeds", element_bits=8),
+    ),
     "layouts/triton": (
         *(put("layouts/triton", text=text) for text in (
             MISSING, "hello", "#ttg.amd_mfma<{versionMajor = 3, warpsPerCTA = [2, 2]}>", "gl.AutoLayout()",

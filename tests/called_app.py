@@ -21,6 +21,7 @@ from app.kit.asked import operand as operand_of
 from app.kit.rate import TooOftenError
 from app.kit.settings import Settings, variable
 from app.kit.terminal import form_of, storage_of
+from app.layouts import cute as cute_page
 from app.layouts import triton as triton_page
 from app.layouts import tv as tv_page
 from app.steps import asked as steps_asked
@@ -143,6 +144,7 @@ def calls() -> list[Call]:
                   {"cute": "(4,8):(8,1)", "tile": "8x4", "slice": "((1,_),_)"}, {"cute": "4:1", "tile": "2x2"},
                   {"cute": "(512,1024):(1,512)", "tile": "1024x512"}):  # fmt: skip
         say(f"TV page {query}", lambda query=query: refuse(tv_page.context(query)["error"]))
+    say("a figure of a number", cute_page.figure, {"expression": "size(4:1)"}, "x")
     # guide, banks, site, server
     say("guide section", overviews.shapes, "none")
     say("guide part", reference.part, "none", "")

@@ -38,6 +38,8 @@ WORKS: dict[tuple[str, ...], list[str]] = {
     ("tiles", "copy"): ["universal", "--tile", "32x8", "--bits", "16", "--thr", "(32,1)", "--val", "(1,8)"],
     ("tiles", "tv"): ["((4,8),2):((16,1),8)", "--tile", "8x8"],
     ("tiles", "triton"): [BLOCKED, "--shape", "32x32"],
+    ("convert",): [BLOCKED, BLOCKED.replace("[1, 0]", "[0, 1]"), "--shape", "32x32"],
+    ("feeds",): ["#ttg.nvidia_mma<{versionMajor = 2, warpsPerCTA = [2, 2]}>", "--shape", "32x32"],
     ("cute",): ["composition((6,2):(8,2), (4,3):(3,1))"],
     ("banks",): ["ldmatrix.x1"],
     ("descriptor", "decode"): ["0x4000004000010100"],

@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 import random
 import re
+import subprocess
+import sys
 from html import unescape
 from math import prod
 from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
+import pycute
 import pytest
 from starlette.testclient import TestClient
+from typer.testing import CliRunner
 
+from app.cli import attach
 from app.main import create_app
 from layouts.catalog import find
 from layouts.linear import Linear
@@ -23,6 +28,8 @@ from layouts.tiles.convert import converted
 from layouts.tiles.feeds import fed, fragments
 from layouts.tiles.gluon import TritonLayout, triton_layout
 from layouts.tiles.same import as_cute
+from layouts.tiles.tv import tv
+from layouts.triton import linear as linear_of
 from tests.test_triton import Cases
 
 MMA = "#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 8]}>"
@@ -233,3 +240,48 @@ def test_pasted_texts_lead_to_these_pages(client: TestClient) -> None:
     assert posted.status_code == 303 and client.get(posted.headers["location"]).status_code == 200
     long = MODULE + "\n".join(f"// {number * 7919 % 10007}" for number in range(6000))
     assert client.post("/layouts/triton", data={"text": long}).status_code == 200
+
+
+def test_conversions_and_feeds_of_the_api_and_the_command(client: TestClient) -> None:
+    body = {"text": BLOCKED, "to": MMA, "shape": [32, 32], "element_bits": 16}
+    told = client.post("/api/v1/layouts/triton/convert", json=body).json()
+    want = converted(triton_layout(BLOCKED, (32, 32), 16), triton_layout(MMA, (32, 32), 16))
+    assert (told["way"], told["in_thread"], told["in_warp"]) == (want.way, want.in_thread, want.in_warp)
+    assert want.trip is not None and told["trip"]["load"]["wavefronts"] == want.trip.load.wavefronts
+    ran = CliRunner().invoke(attach(), ["convert", BLOCKED, MMA, "--shape", "32x32", "--json"])
+    assert ran.exit_code == 1 and json.loads(ran.stdout) == told
+    fed_ = client.post("/api/v1/layouts/triton/feeds", json={"text": MMA, "shape": [32, 32], "element_bits": 32}).json()
+    assert {(one["operand"], one["shape"]) for one in fed_["feeds"]} == {("d", "m16n8"), ("d", "m8n8")}
+    assert CliRunner().invoke(attach(), ["feeds", MMA, "--shape", "32x32"]).exit_code == 0
+    refused = client.post("/api/v1/layouts/triton/convert", json=body | {"to": MMA.replace("[2, 2]", "[1, 1]")}).json()
+    assert refused["error"]["field"] == "to" and "has 4 warps" in refused["error"]["message"]
+
+
+def test_real_objects_are_read_by_their_text() -> None:
+    """Gluon's own objects print what the reader reads; a layout of pycute is one of CuTe."""
+    cases = Cases()
+    kinds = ("blocked", "nvidia_mma", "dot_op of nvidia_mma", "slice", "linear", "swizzled_shared", "nvmma_shared")
+    given = [case for kind in kinds for case in [cases.of(kind) for _ in range(4)] if prod(case[2]) <= 1 << 15]
+    script = (
+        "import json, sys\nfrom tests.oracle.triton import layout_of\n"
+        "print(json.dumps([repr(layout_of(k, p, tuple(s))) for k, p, s in json.load(sys.stdin)]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], input=json.dumps(given), capture_output=True, text=True, timeout=120, check=True
+    )
+    for text, (kind, params, shape) in zip(json.loads(done.stdout.splitlines()[-1]), given, strict=True):
+        made = triton_layout(_Printed(text), shape, params.get("elementBitWidth", 16))
+        want = linear_of(kind, params, shape, params.get("elementBitWidth", 16))
+        assert made.linear.bases == want.bases, text
+        assert made._repr_svg_().startswith("<svg")
+    assert tv(pycute.Layout(((4, 8), (2, 2)), ((32, 1), (16, 8))), (16, 8)).owner(9, 3) == [(5, 3)]
+
+
+class _Printed:
+    """An object of which only its text is known."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text

@@ -36,6 +36,14 @@ BODIES: dict[str, dict[str, object]] = {
         "text": "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>",
         "shape": [32, 16], "element_bits": 16,
     },
+    "/api/v1/layouts/triton/convert": {
+        "text": "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>",
+        "to": "#ttg.nvidia_mma<{versionMajor = 2, warpsPerCTA = [2, 2], instrShape = [16, 8]}>", "shape": [32, 32],
+    },
+    "/api/v1/layouts/triton/feeds": {
+        "text": "#ttg.nvidia_mma<{versionMajor = 2, warpsPerCTA = [2, 2], instrShape = [16, 8]}>", "shape": [32, 32],
+        "element_bits": 32,
+    },
     "/api/v1/layouts/tv": {"cute": "((4,8),(2,2,2)):((32,1),(16,8,128))", "tile": [16, 16]},
     "/api/v1/instruction-descriptors/encode": {"kind": "f16", "m": 128, "n": 256, "a": "bf16", "b": "bf16", "d": "f32"},
     "/api/v1/zero-column-masks/encode": {"non_zero_mask": 1, "skip_span": 2, "use_span": 3, "m": 64, "n": 128},

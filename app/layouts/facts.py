@@ -1,14 +1,21 @@
-"""CuTe's algebra as the API, the page and the command line say it. No framework."""
+"""CuTe's algebra, conversions of Triton's layouts and what a layout feeds, as the API, the pages and the command line
+say them. No framework.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
-from app.kit.fact import Integers, Numbers, Says, fact, sometimes
+from app.kit.fact import Integers, Json, Numbers, Says, fact, sometimes
 from layouts import cutecalls, tuples
 from layouts.cute import CuteLayout
 from layouts.cutecalls import Step
 from layouts.errors import LayoutError
+from layouts.reading import asked, keys, shown, text
+from layouts.tiles.convert import Access, Conversion, converted
+from layouts.tiles.feeds import Fed, fed
+from layouts.tiles.gluon import TritonLayout, triton_layout
 
 MOST_INDICES = 1 << 12
 
@@ -88,6 +95,131 @@ def layout_facts(value: Any) -> CuteLayoutFacts | None:
     )  # fmt: skip
 
 
-def refused(made: list[Step]) -> LayoutError | None:
-    """The refusal that ends the steps, None where there is none."""
-    return made[-1].error
+# Triton's layouts -----------------------------------------------------------------------------------------------------
+
+TEXT = 1 << 16
+
+
+@fact
+class ScratchAccess:
+    """All warps' stores to the buffer, or their loads from it."""
+
+    access: Annotated[str, Says(examples=("st.shared.b128",))]
+    elements: Annotated[int, Says("That one access moves.")]
+    wavefronts: int
+    ideal: Annotated[int, Says("Without bank conflicts.")]
+    ways: Annotated[int, Says("The worst degree of conflict; 1 is free of conflicts.")]
+
+
+@fact
+class ScratchTrip:
+    """The way through a row-major buffer in shared memory without a swizzle."""
+
+    bytes: int
+    store: ScratchAccess
+    load: ScratchAccess
+    swizzle: Annotated[str | None, Says("The smallest swizzle of byte addresses that frees both accesses.")]
+    why: Annotated[str | None, Says("What that swizzle is, or why there is none; null without a conflict.")]
+
+
+@fact
+class ConversionFacts:
+    """What ttg.convert_layout has to move."""
+
+    way: Annotated[Literal["same", "registers", "warp", "shared", "cluster"], Says(
+        "same: nothing; registers: renamed in each thread; warp: shuffles; shared: through shared memory; cluster:"
+        " through that of other blocks.")]  # fmt: skip
+    places: Annotated[int, Says("(thread, register) pairs of the destination.")]
+    in_thread: Annotated[int, Says("Of these, how many find their element in the same thread of the source.")]
+    in_warp: int
+    in_block: int
+    order: Annotated[
+        list[int] | None, Says("[register of the destination]: the source's, where it is the same in every thread.")
+    ]
+    trip: ScratchTrip | None
+
+
+def convert_facts(given: Json) -> ConversionFacts:
+    """POST /layouts/triton/convert."""
+    keys(given, ("text", "to", "shape", "element_bits"))
+    return conversion_facts(converted(*_pair(given)))
+
+
+def _pair(given: Mapping[str, Any]) -> tuple[TritonLayout, TritonLayout]:
+    """The two layouts of a request; what is wrong with the second stands beside `to`."""
+    source = _layout(given)
+    try:
+        return source, triton_layout(text(given.get("to"), "to", TEXT), list(source.shape), source.element_bits)
+    except LayoutError as error:
+        raise error.at("to") from None
+
+
+def _layout(given: Mapping[str, Any]) -> TritonLayout:
+    shape = given.get("shape")
+    if shape is not None and not isinstance(shape, list):
+        raise LayoutError("bad_shape", f"shape is {shown(shape)}.", "A list of sizes: [128, 64].", "shape")
+    return triton_layout(text(given.get("text"), "text", TEXT), shape, asked(given, "element_bits", None))
+
+
+def conversion_facts(found: Conversion) -> ConversionFacts:
+    """A conversion as JSON has it."""
+    trip = found.trip
+    solution = trip.solution if trip else None
+    return ConversionFacts(
+        way=found.way, places=found.places, in_thread=found.in_thread, in_warp=found.in_warp, in_block=found.in_block,
+        order=list(found.order) if found.order is not None else None,
+        trip=None if trip is None else ScratchTrip(
+            bytes=trip.bytes, store=_access(trip.store), load=_access(trip.load),
+            swizzle=str(solution.swizzle) if solution and solution.free else None,
+            why=solution.why if solution else None,
+        ),
+    )  # fmt: skip
+
+
+def _access(one: Access) -> ScratchAccess:
+    return ScratchAccess(
+        access=one.name, elements=one.values, wavefronts=one.wavefronts, ideal=one.ideal, ways=one.ways
+    )
+
+
+@fact
+class FedOperand:
+    """An operand of a dense mma or wgmma that a layout already is: no element changes its lane."""
+
+    operand: Literal["a", "b", "d"]
+    shape: Annotated[str, Says("Of the operand.", examples=("m16k16",))]
+    family: Literal["mma", "wgmma"]
+    element_bits: int
+    registers: Annotated[list[int], Says("Of the layout, in the order of the fragment's values.")]
+    in_order: Annotated[bool, Says("Whether they are registers 0, 1, 2 …")]
+    fragments: Annotated[int, Says("How many one warp holds, of wgmma one warpgroup.")]
+    instructions: list[str]
+
+
+@fact
+class FeedsFacts:
+    """The operands that a layout of threads feeds without a shuffle, over its last two axes."""
+
+    feeds: list[FedOperand]
+
+
+def feeds_facts(given: Json) -> FeedsFacts:
+    """POST /layouts/triton/feeds."""
+    keys(given, ("text", "shape", "element_bits"))
+    made = _layout(given)
+    if made.shared:
+        raise LayoutError(
+            "bad_conversion", f"{made.kind} is a layout of shared memory.", "Give a layout of threads.", "text"
+        )
+    bits = asked(given, "element_bits", None)
+    return FeedsFacts(feeds=[_fed(one) for one in fed(made.linear, None if bits is None else made.element_bits)])
+
+
+def _fed(one: Fed) -> FedOperand:
+    it = one.fragment
+    operand: Any = it.operand
+    family: Any = it.family
+    return FedOperand(
+        operand=operand, shape=it.shape, family=family, element_bits=it.bits, registers=list(one.registers),
+        in_order=one.in_order, fragments=one.times, instructions=list(one.ptx),
+    )  # fmt: skip

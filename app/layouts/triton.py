@@ -150,6 +150,7 @@ def _listed(whole: Module, given: Mapping[str, str]) -> dict[str, Any]:
         {
             "used": one, "href": _address(given, {**clean, "pick": str(n)}), "here": one is chosen,
             "kind": one.text.removeprefix("#").split("<")[0].partition(".")[2],
+            "short": "" if one.names else _short(one.text, whole),
             "ops": ", ".join(name + (f" ×{count}" if count > 1 else "") for name, count in one.ops[:6]),
             "more": max(0, len(one.ops) - 6),
             "tensors": ", ".join(map(str, one.tensors[:3])),
@@ -158,6 +159,14 @@ def _listed(whole: Module, given: Mapping[str, str]) -> dict[str, Any]:
     ]  # fmt: skip
     moves = [_move(one, number_of, given, clean) for one in whole.moves if one.source.layout in number_of]
     return {"rows": rows, "moves": moves}
+
+
+def _short(text: str, whole: Module) -> str:
+    """A layout's parameters with the module's aliases put back: `opIdx = 0, parent = #mma`."""
+    for one in whole.layouts:
+        if one.names and one.text != text:
+            text = text.replace(one.text, one.names[0])
+    return text.partition("<")[2].strip("<>{}")
 
 
 def _move(

@@ -1,13 +1,16 @@
-"""The verb cute."""
+"""The verbs cute, convert and feeds."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from app.kit.terminal import AsJson, print_json
 
+Layout = Annotated[str, typer.Argument(help="#ttg.blocked<{…}>, or gl.BlockedLayout(…).")]
+Shape = Annotated[str, typer.Option(help="The tensor's sizes, 128x64; those of tensor<…> in the text.")]
+Bits = Annotated[str, typer.Option(help="Those of tensor<…> in the text, else 16.")]
 app = typer.Typer(rich_markup_mode=None)
 
 
@@ -30,3 +33,51 @@ def cute(
             print(f"  = {step.result}")
         print(f"  {step.says}")
     return None
+
+
+def _body(**given: str) -> dict[str, Any]:
+    shape = given["shape"].replace("x", ",").replace("×", ",").split(",") if given["shape"] else None
+    return {name: value for name, value in (given | {"shape": shape}).items() if value}
+
+
+@app.command("convert")
+def convert(
+    layout: Layout,
+    to: Annotated[str, typer.Argument(help="The layout that the elements go to.")],
+    shape: Shape = "",
+    element_bits: Bits = "",
+    as_json: AsJson = False,
+) -> None:
+    """What a conversion between two of Triton's layouts moves. Exit status 1 where elements change their thread."""
+    from app.layouts import facts
+
+    found = facts.convert_facts(_body(text=layout, to=to, shape=shape, element_bits=element_bits))
+    if as_json:
+        print_json(found)
+    else:
+        print(f"{found.way}: of {found.places} registers {found.in_thread} find their element in the thread,")
+        print(f"  {found.in_warp} in the warp, {found.in_block} in the block")
+        if found.way == "registers" and found.order:
+            print(f"  registers {' '.join(map(str, found.order))}")
+        if trip := found.trip:
+            for one in (trip.store, trip.load):
+                print(f"  {one.access}: {one.wavefronts} wavefronts, {one.ideal} without conflicts, {one.ways}-way")
+            if trip.why:
+                print(f"  {trip.why}")
+    if found.way not in ("same", "registers"):
+        raise typer.Exit(1)
+
+
+@app.command("feeds")
+def feeds(layout: Layout, shape: Shape = "", element_bits: Bits = "", as_json: AsJson = False) -> None:
+    """The operands of mma and wgmma that a layout of threads already is. Exit status 1 where there is none."""
+    from app.layouts import facts
+
+    found = facts.feeds_facts(_body(text=layout, shape=shape, element_bits=element_bits))
+    if as_json:
+        print_json(found)
+    for one in () if as_json else found.feeds:
+        order = "in order" if one.in_order else " ".join(map(str, one.registers))
+        print(f"{one.operand.upper()} of {one.family} {one.shape}, {one.element_bits}-bit, ×{one.fragments}: {order}")
+    if not found.feeds:
+        raise typer.Exit(1)

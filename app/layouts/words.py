@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -68,13 +69,20 @@ def grouped(found: Iterable[Fed], first: str = "") -> list[Feeds]:
     out = []
     for many in groups.values():
         one = many[0]
-        shapes = [(each.fragment.shape, links.path_of(catalog.find(each.ptx[0]))) for each in many]
+        first_of: dict[str, str] = {}
+        for ptx in (ptx for each in many for ptx in each.ptx):
+            first_of.setdefault(_shape(ptx), ptx)
+        shapes = [(shape, links.path_of(catalog.find(ptx))) for shape, ptx in first_of.items()]
         out.append(Feeds(
             one.fragment.operand.upper(), one.fragment.bits, "×".join(map(str, one.fragment.size)), shapes[:6],
             max(0, len(shapes) - 6), one.times, one.fragment.family,
             "in order" if one.in_order else "in another order: " + _few(one.registers),
         ))  # fmt: skip
     return sorted(out, key=lambda it: (it.operand != first, it.scope != "wgmma", it.times))
+
+
+def _shape(ptx: str) -> str:
+    return next((word for word in ptx.split(".") if re.fullmatch(r"m\d+n\d+k\d+", word)), ptx)
 
 
 def _few(numbers: Sequence[int]) -> str:

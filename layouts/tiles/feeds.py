@@ -15,11 +15,14 @@ from layouts import catalog
 from layouts.linear import Basis, Linear
 
 DENSE = ("mma", "wgmma")
+DIMS = {"a": "mk", "b": "nk", "d": "mn"}
 
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """One distinct map of an operand. lanes, warps: bases; values: coordinates of thread 0's, in order."""
+    """One distinct map of an operand. shape: its own sizes (m16k16 of A); lanes, warps: bases; values: coordinates of
+    thread 0's, in order.
+    """
 
     family: str
     shape: str
@@ -60,7 +63,7 @@ def fragments() -> Mapping[Fragment, tuple[str, ...]]:
             bases = op.pattern.linear_layout() if op and not op.sparsity else None
             if op is None or bases is None or len(bases["lane"]) != 5 or len(op.pattern.extents) != 2:
                 continue
-            shape = "".join(f"{dim}{one.sizes[dim]}" for dim in "mnk")
+            shape = "".join(f"{dim}{one.sizes[dim]}" for dim in DIMS[letter])
             lanes, warps = (tuple(tuple(b) for b in bases[name]) for name in ("lane", "warp"))
             values = tuple(zip(op.rows[0].tolist(), op.cols[0].tolist(), strict=True))
             rows, cols = op.pattern.extents

@@ -21,6 +21,7 @@ from layouts import triton
 from layouts.cute import CuteLayout
 from layouts.errors import LayoutError
 from layouts.linear import Linear
+from layouts.palette import LIGHT
 from layouts.reading import number, shown
 
 Longs = NDArray[np.int64]
@@ -92,10 +93,19 @@ class TritonLayout:
         thread, register = np.nonzero(found)
         return list(zip(thread.tolist(), register.tolist(), strict=True))
 
-    def _repr_svg_(self) -> str | None:
-        """How a notebook shows it: a layout of threads over one or two axes; None for others."""
+    def _repr_svg_(self) -> str:
+        """How a notebook shows it: threads by warp, shared memory by bank; of more than two axes the last two at index
+        0 of the others.
+        """
         if self.shared or len(self.shape) > 2:
-            return None
+            from layouts.render import sheet as drawing
+
+            plane = drawing.Plane.of(self.shape)
+            if self.shared:
+                made = drawing.memory_sheet(self.offset, plane, self.element_bits)
+            else:
+                made = drawing.threads_sheet(self.coords, self.shape, plane, self.element_bits)
+            return drawing.together([(made, next(iter(made.colours)), self.kind)], self.text, LIGHT, "R")
         from layouts.tiles.draw import tile_svg  # the drawing loads when something is drawn
 
         size = (1, *self.shape)[-2:]
@@ -130,15 +140,16 @@ class TritonLayout:
         return self.linear.cute((("lane", "warp", "block"), ("register",)))
 
 
-def triton_layout(text: str, shape: Sequence[Any] | None = None, element_bits: Any = None) -> TritonLayout:
+def triton_layout(text: object, shape: Sequence[Any] | None = None, element_bits: Any = None) -> TritonLayout:
     """The layout that a text spells over a tensor; the shape and the element's bits are those of the text where it has
-    `tensor<128x64xf16, #blocked>` and none are given. LayoutError names what cannot be read.
+    `tensor<128x64xf16, #blocked>` and none are given. A layout object of Gluon is read by its text. LayoutError names
+    what cannot be read.
 
     >>> made = triton_layout("gl.BlockedLayout([1, 4], [8, 4], [4, 1], [1, 0])", (32, 16))
     >>> made.threads, made.registers, made.owner(9, 6), str(made.cute)
     (128, 4, [(37, 2)], '((4,32),4):((128,1),32)')
     """
-    kind, params, body = _read(text)
+    kind, params, body = _read(text if isinstance(text, str) else repr(text))
     given = body.get("shape") if shape is None else shape
     if given is None:
         raise LayoutError(

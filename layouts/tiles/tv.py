@@ -46,14 +46,15 @@ class TV(ByThread):
         return tile_svg(self.rows, self.cols, (self.row_count, self.col_count), str(self.layout))
 
 
-def tv(text: str | CuteLayout, tile: Sequence[Any]) -> TV:
-    """A thread-value layout of two modes over a tile (rows, columns); LayoutError where it leaves the tile.
+def tv(text: object, tile: Sequence[Any]) -> TV:
+    """A thread-value layout of two modes over a tile (rows, columns); LayoutError where it leaves the tile. A layout
+    object of cutlass.cute or pycute is read by its text.
 
     >>> made = tv("((4,8),(2,2)):((32,1),(16,8))", (16, 8))
     >>> made.owner(9, 3), made.covered
     ([(5, 3)], 128)
     """
-    read = text if isinstance(text, CuteLayout) else read_layout(text, "cute")
+    read = text if isinstance(text, CuteLayout) else read_layout(str(text), "cute")
     if len(tile) != 2:
         raise LayoutError("bad_tile", f"tile has {len(tile)} numbers.", "Two: rows and columns.", "tile")
     index, (rows, cols) = elements(read, tile)

@@ -47,7 +47,8 @@ PAGES = (
     "/smem?element_bits=8&major=MN&swizzle=64B&mn=128&k=64", "/smem/atoms", "/banks",
     "/banks?access=ldmatrix.x4&pattern=rows&row_bytes=128", "/chain", f"/reuse?from={MMA}&to={MMA}", "/compare",
     f"/compare?left={MMA}/a&right={MMA}/b", "/diagram", f"/diagram?ptx={MMA}&operand=a", "/gallery", "/gpu",
-    "/tiles/mma", "/tiles/copy", "/dump", "/dump?example=swizzle", "/dump?example=right",
+    "/tiles/mma", "/tiles/copy", "/layouts/triton", "/layouts/tv", "/cute", "/dump", "/dump?example=swizzle",
+    "/dump?example=right",
     "/guide", "/guide/five-minutes", "/guide/paste", "/guide/swizzle", "/guide/descriptor-fields",
 )  # fmt: skip
 SCREENS = {"phone": (390, "dark", (320, 390, 768)), "desktop": (1440, "light", (1024, 1366, 1440, 1920, 2560))}
