@@ -175,6 +175,9 @@ def _operands(text: str, made: Bench, known: set[str]) -> tuple[list[Finding], l
             continue
         for step in wrong:
             crossed = next((c.message for c in step.causes if c.code == "operands_exchanged"), "")
+            refused = one.storage is not None and bool(made.pieces[one.storage].notices)
+            if refused and step.causes and step.causes[0].code == "not_canonical":
+                continue  # the map is at fault, and is found
             doubt = "" if crossed else doubts.of(one, step)
             if crossed:
                 open_.append(Open(crossed, step.span))
@@ -286,6 +289,8 @@ def _assumed(made: Bench, one: Operand) -> Iterator[tuple[str, str, str]]:
             continue
         if assumed.key.startswith("at.") and about not in one.symbols:
             continue
+        if assumed.operands and one.name not in assumed.operands:
+            continue
         for value in _others(assumed):
             yield assumed.key, value, f"{assumed.label} being {assumed.value} ({assumed.why})"
 
@@ -300,6 +305,8 @@ def _stores(made: Bench, one: Operand) -> Iterator[tuple[str, str, str]]:
 
 def _others(assumed: Assumed) -> tuple[str, ...]:
     """Other values that an assumed one might have as well."""
+    if assumed.key.startswith("size."):  # of elements that an operand or memory may have
+        return tuple(choice for choice in ("1", "2", "4") if choice != assumed.value)
     if assumed.choices:
         return tuple(choice for choice in assumed.choices if choice != assumed.value)
     try:

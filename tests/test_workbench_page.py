@@ -69,6 +69,8 @@ def test_a_step_s_page_says_what_the_bench_says(client: TestClient) -> None:
     for case in CASES:
         for one in client.post("/api/v1/read", json={"text": case.text}).json().get("bench", {}).get("operands", ()):
             for step in [*(s for s in one["steps"] if s["verdict"] == "mismatch")][:1]:
+                if {cause["code"] for cause in step["diagnoses"]} & {"tma_destination", "operands_exchanged"}:
+                    continue  # not the word's fault: its page finds it right
                 shown = client.get(step["link"]).text
                 bad, total = step["total"] - step["matched"], step["total"]
                 said = f"All {bad:,}" if bad == total else f"{bad:,} of {total:,}"

@@ -34,7 +34,8 @@ class Piece:
 class Assumed:
     """A value that the text leaves open and that was taken, or that has to be given (value "").
 
-    key: its name among the overrides; choices: the words it may be, () for a number; why: what it rests on.
+    key: its name among the overrides; choices: the words it may be, () for a number; why: what it rests on; operands:
+    those whose verdict it can change, () for all.
     """
 
     key: str
@@ -42,6 +43,7 @@ class Assumed:
     value: str
     why: str
     choices: tuple[str, ...] = ()
+    operands: tuple[str, ...] = ()
 
     @property
     def missing(self) -> bool:
@@ -49,7 +51,9 @@ class Assumed:
 
     @property
     def said(self) -> str:
-        """What a verdict rests on, where it is an element's size or boxes that follow one another; "" for others."""
+        """What a verdict rests on: an element's size, boxes that follow one another, a default swizzle; else ""."""
+        if self.key.startswith("swizzle.") and self.value and self.why.startswith("Triton"):
+            return f"Swizzle {self.value} is {self.why}."
         if self.key.startswith("boxes.") and self.why != "as given":
             return f"{self.label} are taken to lie as one tile: {self.why}."
         if not self.key.startswith("size.") or not self.value or self.why == "as given":

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
 from layouts.descriptor import View
 from layouts.errors import LayoutError
+from layouts.reader.code.tensor_maps import TRITON, default_swizzle
 from layouts.reader.code.tma_rules import TensorMap
 from layouts.storage import Storage, storage
 from layouts.tma import WIDTHS, panels, pitch_bytes
@@ -161,6 +162,11 @@ def _of_map(
         return (Assumed(f"box.{store.piece}.0", "boxDim[0] of the tensor map", "", "the text does not give it"),)
     key = f"swizzle.{store.piece}"
     swizzle = given.get(key) or one.swizzle
+    assumed: tuple[Assumed, ...] = ()
+    if swizzle is None and one.element_bits is None and one.source in TRITON and sizes[0]:
+        swizzle = default_swizzle(sizes[0] * seen.bits // 8, prod(s or 8 for s in sizes[1:]))
+        why = f"Triton’s default for {sizes[0]} elements of {seen.bits} bits; the text does not give the type"
+        assumed = (Assumed(key, "Swizzle of the tensor map", swizzle, why, tuple(WIDTHS)),)
     if swizzle is None:
         asked.append(
             Assumed(key, "Swizzle of the tensor map", "", one.symbols.get("swizzle", "the text does not give it"),
@@ -170,7 +176,8 @@ def _of_map(
         return tuple(asked)
     if swizzle not in WIDTHS:
         raise LayoutError("unknown_swizzle", f"{swizzle} is not read by wgmma.", f"Allowed: {', '.join(WIDTHS)}.", key)
-    return _panels(store, one, [s or 1 for s in sizes], swizzle, operand, seen, rows, depth, given)
+    made = _panels(store, one, [s or 1 for s in sizes], swizzle, operand, seen, rows, depth, given)
+    return replace(made, assumed=(*assumed, *made.assumed)) if isinstance(made, Tile) else made
 
 
 def _panels(

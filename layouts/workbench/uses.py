@@ -19,6 +19,7 @@ MOST = 256  # uses of one text
 _TOKEN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _LETTERS = {"a": "a", "sa": "a", "as": "a", "lhs": "a", "b": "b", "sb": "b", "bs": "b", "rhs": "b"}
 _CALL = re.compile(r"mma|gemm", re.I)  # what a call that takes descriptors is called
+_BUFFER = re.compile(r"smem|shared|ptr|addr|buf|tile|(?<![a-z])s[A-Z]", re.I)
 _DESC = re.compile(r"desc", re.I)
 
 
@@ -90,13 +91,15 @@ def of_assembled(ran: Iterable[Assembled], told: tuple[Mention, ...]) -> list[Us
             continue
         registers = bool(mention.registers)
         given: dict[str, Given] = {}
+        own = mention.arguments[2:3] if registers else mention.arguments[1:3]
+        cut = _left_out(one, own)
         for name, argument in zip("ab", mention.arguments[1:3], strict=True):
-            value, span, around = _operand(one, argument)
+            value, span, around = _operand(one, argument, cut)
             if value is not None and not (name == "a" and registers) and _is_word(value):
                 given[name] = Given(value, span, argument, around)
         majors: dict[str, str] = {}
         for name, argument in trans_at(mention.instruction, mention.arguments, registers).items():
-            value, _, _ = _operand(one, argument)
+            value, _, _ = _operand(one, argument, cut)
             if value is not None and value.known in (0, 1):
                 majors[name] = "MN" if value.known else "K"
         if given:
@@ -111,7 +114,7 @@ def of_assembled(ran: Iterable[Assembled], told: tuple[Mention, ...]) -> list[Us
     return out
 
 
-def _operand(one: Assembled, argument: str) -> tuple[Int | None, Span, tuple[Span, ...]]:
+def _operand(one: Assembled, argument: str, cut: int) -> tuple[Int | None, Span, tuple[Span, ...]]:
     """What %3 or %[name] of an asm statement is given, where that is written, the calls around it; or a number that
     stands there.
     """
@@ -120,24 +123,31 @@ def _operand(one: Assembled, argument: str) -> tuple[Int | None, Span, tuple[Spa
     found = re.fullmatch(r"%(?:(\d{1,4})|\[(\w+)\])", argument)
     if not found:
         return None, one.span, ()
-    at = (
-        int(found[1]) - _left_out(one)
-        if found[1]
-        else one.names.index(found[2])
-        if found[2] in one.names
-        else len(one.given)
-    )
+    at = int(found[1]) - cut if found[1] else one.names.index(found[2]) if found[2] in one.names else len(one.given)
     if not 0 <= at < len(one.given):
         return None, one.span, ()
     _, value, span = one.given[at]
     return value, span, one.around[at] if one.around else ()
 
 
-def _left_out(one: Assembled) -> int:
-    """How many outputs a text leaves out of an asm statement, as people do who paste one: %33 of three operands that
-    are there is the last of 34."""
+def _left_out(one: Assembled, descriptors: Iterable[str]) -> int:
+    """How many operands a text leaves out of an asm statement before the descriptors, as people do who paste one.
+
+    %33 of three operands that are there is the last of 34. Where that makes no 64-bit operand ("l") of a descriptor,
+    the number that does: lines that name later operands may be missing, too.
+    """
     most = max((int(n) for n in re.findall(r"%(\d{1,4})\b", one.text)), default=-1)
-    return max(0, most + 1 - len(one.given))
+    plain = max(0, most + 1 - len(one.given))
+    numbers = [int(found[1]) for text in descriptors if (found := re.fullmatch(r"%(\d{1,4})", text))]
+    wide = [n for n, (kind, _, _) in enumerate(one.given) if "l" in kind]
+
+    def fits(cut: int) -> bool:
+        return all(n - cut in wide for n in numbers)
+
+    if not numbers or fits(plain) or fits(0):
+        return plain if fits(plain) or not numbers else 0
+    others = [numbers[0] - n for n in wide if fits(numbers[0] - n)]
+    return others[0] if len(others) == 1 else plain
 
 
 def _is_word(value: Int) -> bool:
@@ -305,9 +315,11 @@ def address(value: Int) -> tuple[Linear | None, bool]:
 
 
 def names(value: Int) -> tuple[str, ...]:
-    """What the start address of a descriptor is made of."""
+    """What the start address of a descriptor is made of, what is called like a buffer first."""
     line, _ = address(value)
-    return tuple(name for name, _ in line.terms) or ("",) if line is not None else ("",)
+    terms = line.terms if line is not None else ()
+    ordered = sorted(terms, key=lambda term: (term[1] != 1, not _BUFFER.search(term[0])))
+    return tuple(name for name, _ in ordered) or ("",)
 
 
 def _loops(loops: tuple[tuple[str, Int], ...]) -> tuple[tuple[str, int], ...]:

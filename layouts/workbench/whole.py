@@ -271,11 +271,14 @@ class _Making:
         own = {n for turn in found for n in uses.names(turn.given.value)}
         for one in self.sizes:
             if one.key.removeprefix("size.") in own or not one.label.startswith("Bytes that"):
-                self._assume(one)
+                self._assume(one, name)
         for one in judge.symbols_of(found, self.given, self.symbols, seen, self.aligned):
-            self._assume(one)
+            self._assume(one, name)
             if one.missing:
                 missing.append(f"The descriptor of {name.upper()} depends on {one.label}: give its value.")
+        for n in {n for turn in found for piece in turn.given.value.pieces for n, _ in piece.source.terms}:
+            if f"at.{n}" in self.assumed:
+                self._assume(self.assumed[f"at.{n}"], name)
         stored: Tile | None = None
         if store is not None:
             made = tile(store, name, seen, rows, depth, self.given)
@@ -383,5 +386,10 @@ class _Making:
 
         return min(self.built, key=unlike)[0]
 
-    def _assume(self, one: Assumed) -> None:
-        self.assumed.setdefault(one.key, one)
+    def _assume(self, one: Assumed, operand: str = "") -> None:
+        """Keep what was taken; operand: the only one, so far, that it can change."""
+        old = self.assumed.get(one.key)
+        if old is None:
+            self.assumed[one.key] = replace(one, operands=(operand,)) if operand else one
+        elif old.operands and operand not in old.operands:
+            self.assumed[one.key] = replace(old, operands=(*old.operands, operand) if operand else ())

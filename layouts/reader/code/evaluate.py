@@ -25,7 +25,7 @@ CLUE = re.compile(
     re.I,
 )
 _WORDS = re.compile(r"[A-Za-z_]\w*")
-_CALLS = re.compile(r"([A-Za-z_]\w*)(?=\s{0,8}(?:<[^;{}()]{0,120}>\s{0,8}(?:::\w+\s{0,8})?)?[({])")
+_CALLS = re.compile(r"([A-Za-z_]\w*)(?=\s{0,8}(?:<[^;{}()]{0,120}>\s{0,8}(?:::\w+\s{0,8})?)?(?:[({]|<<<))")
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from layouts.swizzle import MODES
 from layouts.tma import WIDTHS, boxes
 
 MOST_MAPS = 24
+TRITON = ("make_tensor_descriptor", "TensorDescriptor", "_experimental_make_tensor_descriptor", "from_tensor")
 # element types as PyTorch's C++, Triton and others spell them → the name that ELEMENT_BITS has
 _TORCH = {
     **dict.fromkeys("kBFloat16 BF16".split(), "bfloat16"), **dict.fromkeys("kFloat16 kHalf F16".split(), "float16"),
@@ -88,7 +89,7 @@ def _read(one: Made, python: bool) -> TensorMap | None:
     ):
         shift = 1 if len(given) >= 12 or "tensorMap" in named else 0
         return _encoded(term, given[shift:]) if len(given) - shift >= 9 else None
-    if head in ("make_tensor_descriptor", "TensorDescriptor", "_experimental_make_tensor_descriptor", "from_tensor"):
+    if head in TRITON:
         return _triton(term, given, named)
     if re.fullmatch(r"(?:create|fill)_[12]d_tma_descriptor(?:_type)?", head):
         return _experimental(term, given)
@@ -174,10 +175,10 @@ def _triton(term: Term, given: list[Any], named: dict[str, Any]) -> TensorMap | 
     values.update({k: v for k, v in named.items() if k in order or k in ("tensor", "block_shape")})
     if "block_shape" not in values:
         return None
-    block = tuple(reversed(sheet.numbers(values["block_shape"], "box", None)))
-    dims = tuple(reversed(sheet.numbers(values["shape"], "dims", None))) if "shape" in values else ()
+    block = sheet.numbers(values["block_shape"], "box", None, True)
+    dims = sheet.numbers(values["shape"], "dims", None, True) if "shape" in values else ()
     bits, name = _tensor_bits(values.get("base", values.get("tensor")))
-    strides_elements = tuple(reversed(sheet.numbers(values["strides"], "strides", None))) if "strides" in values else ()
+    strides_elements = sheet.numbers(values["strides"], "strides", None, True) if "strides" in values else ()
     strides = tuple(s * bits // 8 if s is not None and bits else None for s in strides_elements[1:])
     problems = []
     if strides_elements and strides_elements[0] not in (1, None):
@@ -190,13 +191,16 @@ def _triton(term: Term, given: list[Any], named: dict[str, Any]) -> TensorMap | 
     for size in block[1:]:
         rows = rows * size if size is not None and rows is not None else None  # type: ignore[assignment]
     if swizzle is None and bits and inner is not None:
-        width = inner * bits // 8
-        swizzle = next((f"{w}B" for w in (128, 64, 32) if width % w == 0), "none")
-        swizzle = "none" if rows is not None and rows < 8 else swizzle
+        swizzle = default_swizzle(inner * bits // 8, 8 if rows is None else rows)
     made = Parts(term, bits, name, dims, strides, block, swizzle, sheet)
     if bits and inner is not None and swizzle not in (None, "none") and inner * bits // 8 > WIDTHS[swizzle]:
         return made.finish([*strides_of(made), *problems], panels=WIDTHS[swizzle])
     return made.finish([*rules(made, 0), *problems])
+
+
+def default_swizzle(inner_bytes: int, rows: int) -> str:
+    """The mode that Triton's NVMMASharedEncodingAttr gives a block of so many bytes a row."""
+    return next((f"{w}B" for w in (128, 64, 32) if inner_bytes % w == 0), "none") if rows >= 8 else "none"
 
 
 def _shared_layout(layout: Any, bits: int | None) -> tuple[str | None, int | None]:

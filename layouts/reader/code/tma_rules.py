@@ -53,8 +53,10 @@ class Sheet:
         self.symbols[name] = str(read) if read is not None else str(value)
         return None
 
-    def numbers(self, value: Any, name: str, most: int | None) -> tuple[int | None, ...]:
+    def numbers(self, value: Any, name: str, most: int | None, outermost: bool = False) -> tuple[int | None, ...]:
+        """The items of an array, innermost dimension first; outermost: the text has them the other way round."""
         values = _items(value)
+        values = values[::-1] if outermost and values is not None else values
         if values is None:
             self.symbols[name] = str(value)
             return (None,) * (most or 0)
