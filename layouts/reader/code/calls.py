@@ -61,8 +61,8 @@ def known(machine: Machine, name: str, templates: tuple[Any, ...], given: list[A
     """What a well-known function gives; _MISSING for another."""
     one = given[0] if given else None
     whole = number(one) if len(given) == 1 else None
-    if name in IDENTITY and given:
-        return one
+    if len(given) > IDENTITY.get(name, len(given)):
+        return given[IDENTITY[name]]
     if len(given) == 1 and SHARED_ADDRESS.fullmatch(name) and not isinstance(one, str):
         return (
             machine.converted(machine.shared_address(one), Kind("uint32_t", UINT, 32), span)

@@ -43,11 +43,13 @@ SHARED_ADDRESS = re.compile(
     r"|smem_ptr_to_uint\w*|generic_to_shared\w*|elect_smem_addr",
     re.I,
 )
-# … or that the pointer or number it is given is what it gives
-IDENTITY = set(
+# A function that gives what it is given: its name → which of its arguments that is. Of a shuffle, whose first is the
+# mask of lanes, it is what the lanes hold; the text's names stand for the same in each of them.
+IDENTITY = dict.fromkeys(
     "raw_pointer_cast make_smem_ptr recast_ptr forward move __builtin_assume_aligned launder to_address as_const ref"
-    " __shfl_sync __builtin_expect const_expr __ldg addressof".split()
-)
+    " __builtin_expect const_expr __ldg addressof __shfl readfirstlane".split(),
+    0,
+) | {"__shfl_sync": 1}
 # PTX's own function of the descriptor's section, (x & 0x3FFFF) >> 4, as programs call it; it often stands in a header.
 ENCODE = re.compile(
     r"(?:smem_?)?(?:matrix_?)?desc(?:riptor)?_?enc(?:ode)?|encode_?(?:matrix_?)?desc(?:riptor)?(?:_?field)?", re.I
