@@ -23,6 +23,7 @@ from layouts.workbench.whole import LONGEST
 __all__ = ["LONGEST", "Checked", "Finding", "Open", "check", "title"]
 
 Span = tuple[int, int]
+PATIENCE = 20  # a file is checked once and nobody waits for a page
 MOST_VARIED = 16  # other choices of assumed values that are tried for one mismatch; with more it is open
 MOST_PLACES = 8  # of one operand that are told
 MOST_PAIRS = 24  # pairs of them that are tried together
@@ -109,8 +110,8 @@ def check(text: str) -> Checked:
     >>> check("uint64_t desc = (uint64_t)(smem & 0x3FFFF) | (uint64_t)64 << 32 | 1ull << 62;").findings[0].code
     'not_shifted'
     """
-    made = bench(text)
-    code = evaluate(text)
+    made = bench(text, patience=PATIENCE)
+    code = evaluate(text, PATIENCE)
     built = builders.of_evaluation(code) if code else ()
     maps = tensor_maps.of_evaluation(code) if code else ()
     found = [*_pitfalls(text, built), *(_of_pitfall(p) for one in maps for p in one.problems)]
@@ -245,7 +246,7 @@ class _Doubts:
         key = frozenset(chosen.items())
         if key not in self.tried:
             try:
-                self.tried[key] = bench(self.text, chosen)
+                self.tried[key] = bench(self.text, chosen, PATIENCE)
             except LayoutError:
                 self.tried[key] = None
         return self.tried[key]

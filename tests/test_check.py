@@ -16,6 +16,7 @@ from layouts import causes
 from layouts import check as engine
 from layouts.check import check as checked
 from layouts.errors import LayoutError
+from layouts.workbench import bench
 from tests import test_reader_code as builders
 from tests import test_workbench as benches
 
@@ -156,6 +157,61 @@ def test_a_folder_is_read_by_its_endings(tmp_path: Path) -> None:
     assert place.file.endswith("wrong.cuh") and "make_desc(sB)" in lines[place.line - 1]
     assert lines[place.line - 1][place.column - 1 : place.end_column - 1].startswith("make_desc(sB)"[:4])
     assert sorted(Path(one.place.file).name for one in told.open) == ["blob.c", "long.py"]
+
+
+SIBLINGS = """CUtensorMap mapA, mapB;
+uint64_t dim[2] = {4096, 4096}, stride[1] = {8192};
+uint32_t box[2] = {64, 128}, es[2] = {1, 1};
+cuTensorMapEncodeTiled(&mapA, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, gA, dim, stride, box, es,
+    CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+    CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+cuTensorMapEncodeTiled(&mapB, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, gB, dim, stride, box, es,
+    CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+    CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+__device__ uint64_t make_desc(bf16* p) {
+  uint64_t d = 0; uint32_t a = (uint32_t)__cvta_generic_to_shared(p);
+  d |= (a & 0x3FFFF) >> 4; d |= (uint64_t)1 << 16; d |= (uint64_t)(1024 >> 4) << 32; d |= 1ull << 62; return d;
+}
+__device__ void wgmma128(float* d, bf16* a, bf16* b) {
+  asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {%0}, %1, %2, 1, 1, 1, 0, 0;"
+      : "+f"(d[0]) : "l"(make_desc(a)), "l"(make_desc(b)));
+}
+__global__ void kernel(const __grid_constant__ CUtensorMap mapA, const __grid_constant__ CUtensorMap mapB) {
+  __shared__ alignas(1024) bf16 sA[3 * 128 * 64], sB[3 * 128 * 64];
+  bf16 *pa = sA, *pb = sB;
+  wgmma128(d, &pa[0], &pb[0]);
+  for (int k_it = 1; k_it < 4; ++k_it) wgmma128(d, &pa[k_it * 16], &pb[k_it * 16]);
+  pa += 128 * 64; pb += 128 * 64;
+  for (int bk = 64; bk < 192; bk += 64) {
+    for (int k_it = 0; k_it < 4; ++k_it) wgmma128(d, &pa[k_it * 16], &pb[k_it * 16]);
+    pa += 128 * 64; pb += 128 * 64;
+  }
+}
+"""
+
+
+def test_a_first_step_outside_its_loop_and_a_loop_around_another_are_one_walk_along_k() -> None:
+    """The K steps of fast.cu's later kernels: by what nests in what, not by which loop comes first."""
+    told = check(SIBLINGS)
+    assert told.findings == () and told.steps == 24
+    wrong = check(SIBLINGS.replace("k_it = 0; k_it < 4; ++k_it) wgmma128(d, &pa[k_it * 16]",
+                                   "k_it = 0; k_it < 4; ++k_it) wgmma128(d, &pa[k_it * 24]"))  # fmt: skip
+    assert wrong.findings
+
+
+def test_a_file_is_given_more_patience_than_a_paste() -> None:
+    """A long kernel before the one of interest: a page stops in it, the command does not."""
+    other = "\n".join(
+        f"__global__ void other{n}(float* out) {{ uint64_t desc = 0; for (int i = 0; i < 16; ++i)"
+        " for (int j = 0; j < 16; ++j) { desc += i * j; desc ^= i << j; out[i] = desc; } }"
+        for n in range(6)
+    )
+    text = other + "\n" + planted("sB + k * 16", "sB")
+    assert not bench(text).complete
+    told = check(text)
+    assert [one.code for one in told.findings] == ["k_step_missing"] and not any(
+        "too long" in o.message for o in told.open
+    )
 
 
 def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -170,7 +170,8 @@ def _roles(uses: list[Use], lines: list[Lines], endless: set[str]) -> dict[str, 
             roles[name] = "n"
         else:
             roles[name] = "k"
-    steps = [name for name in order if roles.get(name) == "k" and moves.get(name)]
-    for name in steps[:-1]:  # of several, the innermost steps along K; one around it goes from tile to tile
-        roles[name] = "stage"
+    steps = {name for name in order if roles.get(name) == "k" and moves.get(name)}
+    for use in uses:  # of several, the innermost steps along K; one around it goes from tile to tile
+        nested = [name for name, _ in use.loops if name in steps]
+        roles.update(dict.fromkeys(nested[:-1], "stage"))
     return roles

@@ -27,24 +27,25 @@ MOST_GROUPS = 8  # instructions of one text that are verified
 _BLACKWELL = re.compile(r"\btcgen05\.mma\b|\bSM100_MMA_\w+|\bUMMA::", re.I)
 
 
-def bench(text: str, given: Mapping[str, str] | None = None) -> Bench:
+def bench(text: str, given: Mapping[str, str] | None = None, patience: int = 1) -> Bench:
     """What a text holds, verified as far as it says enough.
 
     given: values for what it leaves open, by the keys of `Bench.assumed` (`at.smem_A`, `inner.a`, `panel.a`,
     `major.b`, `instruction` …). LayoutError `bad_text` where the text is too long, and for a value that is none; of
     another key nothing is said.
+    patience: how many times as many steps code may take as a server grants it.
 
     >>> bench("desc_a: 0x4000004000010040 \\nwgmma.mma_async.m64n8k16.f32.f16.f16").missing
     ('The text does not say how A is stored: paste its tensor map or its layout.',)
     """
     text = reading.text(text, "text", LONGEST)
-    return _Making(text, dict(given or {})).made()
+    return _Making(text, dict(given or {}), patience).made()
 
 
 class _Making:
     """One text on its way to a Bench."""
 
-    def __init__(self, text: str, given: dict[str, str]) -> None:
+    def __init__(self, text: str, given: dict[str, str], patience: int) -> None:
         self.text = text
         self.given = given
         self.pieces: list[Piece] = []
@@ -53,7 +54,7 @@ class _Making:
         self.missing: list[str] = []
         self.used: set[int] = set()  # stores of the tiles so far
         self.symbols: dict[str, int] = {}
-        self.code: Evaluation | None = evaluate(text)
+        self.code: Evaluation | None = evaluate(text, patience)
         self.mentions = tuple(scan.mentions(text))
         self.aligned = placed.declared(text)
         self.sizes: list[Assumed] = []

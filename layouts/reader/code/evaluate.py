@@ -65,8 +65,11 @@ def is_python(text: str) -> bool:
     return score > 0
 
 
-def evaluate(text: str) -> Evaluation | None:
-    """What a text of C++ or Python builds; None where it has none of the words, or is no code that can be parsed."""
+def evaluate(text: str, patience: int = 1) -> Evaluation | None:
+    """What a text of C++ or Python builds; None where it has none of the words, or is no code that can be parsed.
+
+    patience: how many times as many steps it may take as a server grants one.
+    """
     text = text[:MOST_TEXT]
     if not CLUE.search(text):
         return None
@@ -74,7 +77,7 @@ def evaluate(text: str) -> Evaluation | None:
     body = python.read(text) if is_py else cxx.read(prepare(text))
     if not body:
         return None
-    machine = Machine(text, BUDGET, is_py)
+    machine = Machine(text, BUDGET * patience, is_py)
     complete = True
     root = Scope()
     machine.frames.append(Frame("", (0, len(text))))
@@ -97,7 +100,7 @@ def evaluate(text: str) -> Evaluation | None:
         if machine.left <= 0:
             complete = False
             break
-        rest = max(machine.left - MOST_STEPS, 0)
+        rest = max(machine.left - MOST_STEPS * patience, 0)
         machine.left -= rest
         try:
             _enter(machine, function, owner, scope)
