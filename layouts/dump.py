@@ -138,14 +138,17 @@ def tile_of(raw: bytes, element: str, operand: str, seen: View, taken: str = "",
             field, f"The tile is {' × '.join(map(str, told.shape)) or 'one number'}.{turned}",
             f"Operand {operand} is ({', '.join(name)}), at least {need[0]} × {need[1]}.",
         )  # fmt: skip
-    made = npy.array(raw, told)
-    if taken == "bits" or (not taken and _are_codes(told.kind, row)):
-        codes, rounded = _codes(made, told.kind, row, field), 0
-        taken = "bits"
-    else:
-        codes, rounded = _encoded(made, told.kind, row, field)
-        taken = "values"
-    return Tile(codes if operand == "a" else codes.T, taken, rounded)
+    tile = codes_of(npy.array(raw, told), row.name, taken, field)
+    return tile if operand == "a" else replace(tile, codes=tile.codes.T)
+
+
+def codes_of(made: NDArray[Any], element: str, taken: str = "", field: str = "expected") -> Tile:
+    """The codes of an array's elements, [row][column] as the array has them; `taken` as in `tile_of`."""
+    row = dtype(element)
+    if taken == "bits" or (not taken and _are_codes(made.dtype, row)):
+        return Tile(_codes(made, made.dtype, row, field), "bits")
+    codes, rounded = _encoded(made, made.dtype, row, field)
+    return Tile(codes, "values", rounded)
 
 
 def _are_codes(kind: np.dtype[Any], row: DType) -> bool:

@@ -128,8 +128,8 @@ def _anchors(image: Image, lines: NDArray[np.uint8], step: int) -> Iterator[tupl
     if size < 8 or len(image.data) < first + size:
         return
     windows = np.lib.stride_tricks.sliding_window_view(image.data, size)[first::step]
-    held = _hashes(windows)
-    chunks = _hashes(lines.reshape(-1, size))
+    held = hashes(windows)
+    chunks = hashes(lines.reshape(-1, size))
     order = np.argsort(held, kind="stable")
     ranked = held[order]
     low = np.searchsorted(ranked, chunks, "left")
@@ -146,7 +146,7 @@ def _anchors(image: Image, lines: NDArray[np.uint8], step: int) -> Iterator[tupl
         return
 
 
-def _hashes(chunks: NDArray[np.uint8]) -> NDArray[np.uint64]:
+def hashes(chunks: NDArray[np.uint8]) -> NDArray[np.uint64]:
     """One word a chunk of 8 or 16 bytes; what it finds is compared byte by byte later."""
     words = np.ascontiguousarray(chunks).view("<u8")
     out = words[:, 0] * np.uint64(0x9E3779B97F4A7C15)

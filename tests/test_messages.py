@@ -157,7 +157,8 @@ ELSEWHERE = {
     "app/gpu/verify.py": "a device: test_card, test_gpu", "app/gpu/pool.py": "a worker: test_worker",
     "app/*/page.py": "a page: test_refusals, test_tools",
     "layouts/dump.py": "files of every kind, test_dump",
-    "layouts/capture/*": "files and fills of every kind, test_capture_format", "app/gpu/captures.py": "a device",
+    "layouts/capture/*": "files and fills of every kind, test_capture_format, test_capture_verify",
+    "app/gpu/captures.py": "a device",
     "app/check/facts.py": "files that cannot be read, test_check",
     "app/read/bench.py": "an address, test_workbench_page",
 }  # fmt: skip

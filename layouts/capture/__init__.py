@@ -10,5 +10,6 @@ from __future__ import annotations
 
 from layouts.capture.fills import matrix as fill
 from layouts.capture.form import Capture, Record, empty, read, write
+from layouts.capture.verify import Verified, verify
 
-__all__ = ["Capture", "Record", "empty", "fill", "read", "write"]
+__all__ = ["Capture", "Record", "Verified", "empty", "fill", "read", "verify", "write"]

@@ -1,0 +1,161 @@
+"""How the tile that holds a slice is stored in recorded memory, and why a descriptor does not read the slice from it.
+
+The layout is layouts/locate.py's, the cause and the repair are layouts/verify.py's; here only the rectangle of A or B
+is chosen that is looked for: all of it that lies in memory, else the part around the slice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from layouts.capture.known import CHUNK, Known, Memory
+from layouts.capture.order import Slice
+from layouts.capture.seen import Side
+from layouts.case import Diagnosis
+from layouts.descriptor import SHARED_BEGIN, Descriptor
+from layouts.errors import LayoutError
+from layouts.locate import Image, search
+from layouts.storage import Storage
+from layouts.verify import verify
+
+MOST_TILE = 1 << 20  # elements of a rectangle that is looked for
+MOST_HELD = 64  # rectangles whose layouts are kept
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The layout of a rectangle of A or B in recorded memory: where it begins in the matrix, how large it is."""
+
+    storage: Storage
+    mn: int
+    k: int
+    size: tuple[int, int]
+
+    def address(self, known: Known, mn: int, k: int) -> int:
+        """Where an element of the rectangle lies."""
+        away_mn, away_k = self.away(known, mn, k)
+        return int(np.asarray(self.storage.address(np.array(away_mn), np.array(away_k))))
+
+    def away(self, known: Known, mn: int, k: int) -> tuple[int, int]:
+        """(mn, k) counted from the rectangle's first element."""
+        if known.real:
+            return mn - self.mn, k - self.k
+        return (mn - self.mn) % known.periods[0], (k - self.k) % known.periods[1]
+
+
+class Fits:
+    """Layouts that were found, kept: one rectangle of one memory is asked for by many steps."""
+
+    def __init__(self) -> None:
+        self.held: dict[tuple[int, tuple[int, int], tuple[int, int]], tuple[Memory, Stored | None]] = {}
+
+    def of(self, held: Memory, part: Slice, rows: int, depth: int, word: Descriptor) -> Stored | None:
+        """The layout of the largest rectangle around a slice that has one; None where none has."""
+        for mn, k, size in _rectangles(held, part, rows, depth):
+            key = (id(held), (mn, k), size)
+            if key not in self.held:
+                if len(self.held) >= MOST_HELD:
+                    self.held.pop(next(iter(self.held)))
+                self.held[key] = held, _found(held, mn, k, size, word)
+            if (found := self.held[key][1]) is not None:
+                return found
+        return None
+
+
+def _found(held: Memory, mn: int, k: int, size: tuple[int, int], word: Descriptor) -> Stored | None:
+    rows, columns = mn + np.arange(size[0])[:, None], k + np.arange(size[1])[None, :]
+    codes = held.known.at(rows, columns)
+    if (codes < 0).any():
+        return None
+    tile = codes.astype(np.uint64)
+    found = search(Image(held.windows[0], held.base), tile, held.known.element.bits, word)
+    whole = [fit for fit in found if fit.whole]
+    return Stored(whole[0].stored, mn, k, size) if whole else None
+
+
+def _rectangles(held: Memory, part: Slice, rows: int, depth: int) -> Iterator[tuple[int, int, tuple[int, int]]]:
+    """(first mn, first k, size) of what is looked for, the largest first."""
+    here = held.present()
+    if here is None:
+        return
+    (mn, mn_size), (k, k_size) = here
+    known = held.known
+    seen = set()
+    wide = [(mn, mn_size), (part.mn, rows)]
+    deep = [(k, k_size)]
+    count = 1 << max(k_size.bit_length() - 1, 0)
+    while count > depth:
+        away = part.k - k if known.real else (part.k - k) % known.periods[1]
+        deep.append((k + away // count * count, count))
+        count //= 2
+    deep.append((part.k, depth))
+    for first_mn, size_mn in wide:
+        for first_k, size_k in deep:
+            if (first_mn, first_k, size_mn, size_k) in seen or size_mn * size_k > MOST_TILE:
+                continue
+            seen.add((first_mn, first_k, size_mn, size_k))
+            if not _inside(known, part, rows, depth, (first_mn, first_k), (size_mn, size_k)):
+                continue
+            yield first_mn, first_k, (size_mn, size_k)
+
+
+def _inside(
+    known: Known, part: Slice, rows: int, depth: int, first: tuple[int, int], size: tuple[int, int]
+) -> bool:  # fmt: skip
+    away = [part.mn - first[0], part.k - first[1]]
+    if not known.real:
+        away = [n % period for n, period in zip(away, known.periods, strict=True)]
+    return all(n >= 0 and n + take <= has for n, take, has in zip(away, (rows, depth), size, strict=True))
+
+
+def held_of(held: Memory, part: Slice, rows: int, depth: int) -> int:
+    """How many elements of a slice lie in memory, counted by chunks."""
+    per = CHUNK * 8 // held.known.element.bits
+    away = [held.mn - part.mn, held.k - part.k]
+    if not held.known.real:
+        away = [n % period for n, period in zip(away, held.known.periods, strict=True)]
+    return int(((held.mn >= 0) & (away[0] >= 0) & (away[0] < rows) & (away[1] >= 0) & (away[1] < depth)).sum()) * per
+
+
+def diagnosed(side: Side, part: Slice, stored: Stored | None) -> tuple[Diagnosis, ...]:
+    """Why a descriptor does not read the slice."""
+    assert side.memory is not None and side.seen is not None and side.word is not None
+    name = side.operand.upper()
+    if not held_of(side.memory, part, side.rows, side.depth):
+        says = (
+            f"Nothing of this slice of {name} lies in the recorded shared memory, bytes {side.memory.base:#x} to"
+            f" {side.memory.end - 1:#x}. Its copy had not arrived when the macro ran, or it went to another place."
+        )
+        return (Diagnosis("slice_not_in_memory", says), *_beyond(side))
+    if stored is None:
+        says = (
+            f"The slice of {name} lies in the recorded memory in no layout that is known: parts of it are missing, or"
+            " are stored in another order."
+        )
+        return (Diagnosis("layout_not_found", says), *_beyond(side))
+    away = stored.away(side.known, part.mn, part.k)
+    try:
+        found = verify(side.word, side.seen, stored.storage, *away)
+    except LayoutError as error:
+        return (Diagnosis(error.code, error.message), *_beyond(side))
+    return (*found.diagnoses, *_beyond(side))
+
+
+def _beyond(side: Side) -> tuple[Diagnosis, ...]:
+    """What is read past the memory that was recorded."""
+    assert side.memory is not None and side.address is not None
+    outside = int((~side.inside).sum())
+    if not outside:
+        return ()
+    past = bool((side.address >= side.memory.end).any())
+    where = f"past byte {side.memory.end - 1:#x}" if past else f"before byte {side.memory.base:#x}"
+    fault = (
+        " A wgmma that reads past the block's own shared memory is an illegal address, even inside the 228 KiB of the"
+        " SM (measured on an H200)." if past else ""
+    )  # fmt: skip
+    first = f", of which the block's own begins at {SHARED_BEGIN:#x} on sm_90" if not past else ""
+    says = f"{outside:,} of {side.mn.size:,} elements are read {where}, outside what was recorded{first}.{fault}"
+    return (Diagnosis("reads_past_recorded", says),)

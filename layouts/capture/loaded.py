@@ -1,0 +1,237 @@
+"""Why registers do not hold the slice that an mma or a wgmma multiplies: exchanged, of another slice, or loaded by an
+ldmatrix whose lanes gave other rows. What lane and register should hold is layouts/chain.py's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from layouts import catalog
+from layouts.capture.fitted import Fits, Stored
+from layouts.capture.form import Record
+from layouts.capture.known import MAJORS, Ints, Known, Memory
+from layouts.capture.order import Slice
+from layouts.capture.seen import Side, Step, Windows, origin
+from layouts.case import Diagnosis
+from layouts.chain import Chain, chain
+from layouts.descriptor import Descriptor
+from layouts.errors import LayoutError
+from layouts.instruction import Instruction, Operand
+from layouts.reading import listed
+from layouts.swizzle import MODES
+
+
+def diagnosed(
+    step: Step, side: Side, part: Slice, records: Sequence[Record], windows: Windows, fits: Fits
+) -> tuple[Diagnosis, ...]:  # fmt: skip
+    """Why the registers of an operand are not those of its slice; of a load, the load's own cause."""
+    for number, at in enumerate(step.fed.get(side.operand, ())):
+        if records[at].kind != "ldmatrix":
+            break
+        if found := _of_load(step, side, part, records[at], number, windows, fits):
+            return found
+    return (_of_registers(side, part),)
+
+
+def _of_registers(side: Side, part: Slice) -> Diagnosis:
+    assert side.own is not None
+    name = side.operand.upper()
+    wanted = _registers(side.own, side.known, part, side.operand)
+    given = side.registers[0]
+    count = given.shape[1]
+    same = np.array([[bool((given[:, r] == wanted[:, p]).all()) for p in range(count)] for r in range(count)])
+    if (same.sum(axis=1) == 1).all() and (same.sum(axis=0) == 1).all():
+        holds = same.argmax(axis=1)
+        pairs = [(r, int(p)) for r, p in enumerate(holds) if r < p and holds[p] == r]
+        if 2 * len(pairs) == int((holds != np.arange(count)).sum()):
+            said = listed([f"{r} and {p}" for r, p in pairs])
+            says = f"Registers {said} of {name} are exchanged. {_holds(side.own, side.operand, pairs[0][0])}"
+        else:
+            moved = listed([f"register {r} holds what belongs in {p}" for r, p in enumerate(holds) if p != r])
+            says = f"The registers of {name} stand in another order: {moved}."
+        return Diagnosis("registers_exchanged", says)
+    found = origin(side)
+    if found is not None and found[2] == 1.0:
+        letter = "m" if side.operand == "a" else "n"
+        says = (
+            f"The registers of {name} hold the slice at {letter} = {found[0]}, k = {found[1]}; this step multiplies"
+            f" {letter} = {part.mn}, k = {part.k}."
+        )
+        return Diagnosis("other_slice", says)
+    right = side.right(part.mn, part.k)
+    row, k = (int(n) for n in np.argwhere(~right)[0])
+    holder = _holder(side.own, side.operand, row, k)
+    says = f"The first wrong element is {name}[{_element(side.operand, row, k)}] of the operand, {holder}."
+    return Diagnosis("registers_wrong", says)
+
+
+def _element(operand: str, row: int, k: int) -> str:
+    return f"{row},{k}" if operand == "a" else f"{k},{row}"
+
+
+def _holder(own: Operand, operand: str, row: int, k: int) -> str:
+    at = own.owner(row, k) if operand == "a" else own.owner(k, row)
+    thread, value = at[0]
+    register, _ = own.register_of(value)
+    return f"register {register} of thread {thread}"
+
+
+def _holds(own: Operand, operand: str, register: int) -> str:
+    """What a register of thread 0 holds."""
+    value = register * (32 // own.container_bits)
+    row, column = int(own.rows[0, value]), int(own.cols[0, value])
+    return f"Register {register} of thread 0 begins with {operand.upper()}[{row},{column}] of the operand."
+
+
+def _registers(own: Operand, known: Known, part: Slice, operand: str) -> Ints:
+    """The words that each thread should hold: [thread][register], of the first pass."""
+    mn, k = (own.rows, own.cols) if operand == "a" else (own.cols, own.rows)
+    codes = known.at(part.mn + mn.astype(np.int64), part.k + k.astype(np.int64))
+    per = 32 // own.container_bits
+    split = codes.reshape(codes.shape[0], -1, per)
+    return np.asarray((split << np.arange(per) * own.container_bits).sum(axis=2))
+
+
+# ldmatrix -------------------------------------------------------------------------------------------------------------
+
+
+def rows_of(record: Record, held: Memory) -> tuple[Ints, Ints]:
+    """(mn, k) of the element at the first byte of the row that each lane gives, of the lanes that give one."""
+    assert record.addresses is not None
+    load = catalog.find(record.text)
+    address = load.address
+    count = len(address.coords["matrix"]) if address is not None else 32
+    return held.elements(record.addresses[:count].astype(np.int64))
+
+
+def _of_load(
+    step: Step, side: Side, part: Slice, record: Record, turn: int, windows: Windows, fits: Fits
+) -> tuple[Diagnosis, ...]:  # fmt: skip
+    """What is wrong with one ldmatrix that fills this operand; () where its rows are the right ones."""
+    if record.addresses is None or side.own is None:
+        return ()
+    held = windows.of(side.operand, [record])
+    known = held.known
+    here = held.mn >= 0
+    major = MAJORS[int(np.round(held.major[here].mean()))] if here.any() else "K"
+    try:
+        load = catalog.find(record.text)
+        made = chain(load, side.own, major)
+    except LayoutError as error:
+        return (Diagnosis(error.code, f"{record.where}: {error.message}"),)
+    if not made.match:
+        return (_transposed(record, load, side, major),)
+    places = made.lane_places[0, min(turn, made.count - 1)]
+    lanes = np.flatnonzero(places[:, 0] >= 0)
+    line, along = places[lanes, 0], places[lanes, 1] * 8 // known.element.bits
+    mn, k = (line, along) if major == "K" else (along, line)
+    mn, k = part.mn + mn, part.k + k
+    got_mn, got_k = held.elements(record.addresses[lanes].astype(np.int64))
+    wrong = _differ(known, got_mn, mn, 0) | _differ(known, got_k, k, 1)
+    if not wrong.any():
+        return ()
+    cause = _cause(record, made, held, lanes, (mn, k), (got_mn, got_k), side, part, fits)
+    return (Diagnosis(cause[0], f"{record.where}: {cause[1]}"),)
+
+
+def _differ(known: Known, got: Ints, wanted: Ints, axis: int) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+    away = got - wanted if known.real else (got - wanted) % known.periods[axis]
+    return np.asarray((got < 0) | (away != 0))
+
+
+def _transposed(record: Record, load: Instruction, side: Side, major: str) -> Diagnosis:
+    name = side.operand.upper()
+    other = record.text.replace(".trans", "") if "trans" in load.modifiers else record.text.replace(
+        ".shared", ".trans.shared", 1
+    )  # fmt: skip
+    contiguous = "K" if major == "K" else "M" if side.operand == "a" else "N"
+    try:
+        assert side.own is not None
+        fits = chain(catalog.find(other), side.own, major).match
+    except LayoutError:
+        fits = False
+    says = f"{record.where}: {name} lies with {contiguous} contiguous, and {load.ptx} does not give the mma's registers"
+    says += f" from it. Use {other}." if fits else "."
+    return Diagnosis("wrong_transpose", says)
+
+
+def _cause(
+    record: Record, made: Chain, held: Memory, lanes: Ints, wanted: tuple[Ints, Ints], got: tuple[Ints, Ints],
+    side: Side, part: Slice, fits: Fits,
+) -> tuple[str, str]:  # fmt: skip
+    """(code, what is wrong) of rows that are not the ones the mma needs."""
+    assert record.addresses is not None
+    known, given = held.known, record.addresses[lanes].astype(np.int64)
+    matrices = _matrices(known, wanted, got)
+    if matrices is not None:
+        pairs = [(m, p) for m, p in enumerate(matrices) if m < p and matrices[p] == m]
+        said = listed([f"{m} and {p}" for m, p in pairs]) if pairs else ""
+        lane = 8 * (pairs[0][0] if pairs else 0)
+        says = (
+            f"Matrices {said} are exchanged: lanes {lane} to {lane + 7} give the rows of matrix {pairs[0][1]}."
+            if pairs else f"The matrices stand in the order {', '.join(map(str, matrices))}."
+        )  # fmt: skip
+        return "matrices_exchanged", says
+    stored = fits.of(held, part, side.rows, side.depth, Descriptor(0))
+    if stored is not None:
+        where = np.array([stored.address(known, int(m), int(c)) for m, c in zip(*wanted, strict=True)])
+        if (told := _of_addresses(given, where, stored, side, part)) is not None:
+            return told
+    lane = int(np.flatnonzero(_differ(known, got[0], wanted[0], 0) | _differ(known, got[1], wanted[1], 1))[0])
+    name = side.operand.upper()
+    has = "no known row" if got[0][lane] < 0 else f"{name}'s row from ({got[0][lane]}, {got[1][lane]}) on"
+    says = f"Lane {int(lanes[lane])} gives {has}; the mma needs the row from ({wanted[0][lane]}, {wanted[1][lane]}) on."
+    return "other_rows", f"{says} Both are ({'m' if side.operand == 'a' else 'n'}, k)."
+
+
+def _matrices(known: Known, wanted: tuple[Ints, Ints], got: tuple[Ints, Ints]) -> list[int] | None:
+    """Which matrix's rows each eight lanes give; None where they are no matrices of this load."""
+    count = len(wanted[0]) // 8
+    out = []
+    for m in range(count):
+        at = np.s_[8 * m : 8 * m + 8]
+        like = [
+            p for p in range(count)
+            if not _differ(known, got[0][at], wanted[0][8 * p : 8 * p + 8], 0).any()
+            and not _differ(known, got[1][at], wanted[1][8 * p : 8 * p + 8], 1).any()
+        ]  # fmt: skip
+        if len(like) != 1:
+            return None
+        out.append(like[0])
+    return out if sorted(out) == list(range(count)) and count > 1 else None
+
+
+def _of_addresses(given: Ints, where: Ints, stored: Stored, side: Side, part: Slice) -> tuple[str, str] | None:
+    """What the addresses themselves tell: a swizzle too many or too few, another pitch, another step along K."""
+    base, mode, name = stored.storage.base, stored.storage.mode, side.operand.upper()
+    for other in MODES[1:]:
+        if other is mode:
+            continue
+        plain = where if mode.chunks == 1 else mode.unswizzle(where)
+        by_tile, by_address = base + other.unswizzle(plain - base), other.unswizzle(plain)
+        for by, made in (("the offset in the tile", by_tile), ("the address", by_address)):
+            if np.array_equal(made, given):
+                has = f"with swizzle {mode.name}" if mode.chunks > 1 else "without a swizzle"
+                return "swizzle_mode", (
+                    f"The lanes' addresses have the XOR of the {other.name} swizzle, of {by}; {name} is stored {has}."
+                )
+    if mode.chunks > 1 and np.array_equal(mode.unswizzle(where), given):
+        return "address_not_swizzled", (
+            f"{name} is stored with swizzle {mode.name}; the lanes' addresses lack the XOR."
+        )
+    step = given - where
+    if (step == step[0]).all():
+        moved, right = int(step[0]), part.k * side.known.element.bits // 8
+        says = f"Every lane's address is {abs(moved)} bytes {'past' if moved > 0 else 'before'} the right one."
+        if right + moved == part.k and right:
+            return "k_step_in_elements", f"{says} The step along K is counted in elements ({part.k}), not in bytes."
+        return "start_wrong", says
+    if (pitch := stored.storage.pitch_bytes) and len(where) >= 8:
+        steps = np.diff(given[:8])
+        if (steps == steps[0]).all() and steps[0] != pitch and (np.diff(where[:8]) == pitch).all():
+            return "pitch_wrong", (
+                f"The lanes' rows are {int(steps[0])} bytes apart; the rows of {name} lie {pitch} bytes apart."
+            )
+    return None

@@ -1,0 +1,219 @@
+"""Which slice of A and of B each instruction should read: stated by the kernel, else inferred from the other operand,
+the other steps and what lies in memory.
+
+The K of a loop is a hypothesis: A's own, B's own, or one step after the other. The one under which most operands are
+right is taken; one that multiplies the same slices twice in a row is none.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from layouts.capture.known import Known
+from layouts.capture.seen import Side, Step, first_element, origin
+
+WHOLE = 1.0
+STATED, INFERRED = "stated", "inferred"
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """What one operand of one step tells of its slice. mn, k, share: what most of its elements belong to; first: the
+    element that it reads first; low: the first mn and k in memory, size: how many there are.
+    """
+
+    rows: int
+    depth: int
+    mn: int = -1
+    k: int = -1
+    share: float = 0.0
+    first: tuple[int, int] | None = None
+    low: tuple[int, int] | None = None
+    size: tuple[int, int] = (0, 0)
+
+    @property
+    def whole(self) -> bool:
+        return self.share == WHOLE
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Where an operand's slice begins, and whether that was stated or inferred."""
+
+    mn: int
+    k: int
+    by: str
+
+
+def hint(side: Side) -> Hint:
+    """What is kept of a side to infer slices from."""
+    found, first = origin(side), first_element(side)
+    low, size = None, (0, 0)
+    near = side.memory or side.near
+    if near is not None and (here := near.present()) is not None:
+        (mn, mn_size), (k, k_size) = here
+        low, size = (mn, k), (mn_size, k_size)
+    if found is None:
+        return Hint(side.rows, side.depth, first=first, low=low, size=size)
+    return Hint(side.rows, side.depth, *found, first, low, size)
+
+
+def slices(
+    steps: Sequence[Step], hints: Sequence[Mapping[str, Hint]], known: Mapping[str, Known]
+) -> list[dict[str, Slice]]:
+    """The slice of each operand of each step; an operand of which nothing can be said is left out."""
+    out: list[dict[str, Slice]] = [{} for _ in steps]
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for number, step in enumerate(steps):
+        groups.setdefault(step.group, []).append(number)
+    for members in groups.values():
+        chosen = _loop([steps[n] for n in members], [hints[n] for n in members], known)
+        for number, k in zip(members, chosen, strict=True):
+            for name, one in hints[number].items():
+                stated = steps[number].record.slice
+                own_k = stated.get("k", k)
+                if own_k is None:
+                    continue
+                own_k = own_k * one.depth // steps[number].depth  # of a sparse A, columns that are kept
+                letter = "m" if name == "a" else "n"
+                if letter in stated and "k" in stated:
+                    out[number][name] = Slice(stated[letter], own_k, STATED)
+                    continue
+                mn = stated.get(letter, _along_mn(number, name, own_k, members, steps, hints, known[name]))
+                if mn is not None:
+                    out[number][name] = Slice(mn, own_k, INFERRED)
+    return out
+
+
+def _loop(
+    steps: Sequence[Step], hints: Sequence[Mapping[str, Hint]], known: Mapping[str, Known]
+) -> list[int | None]:  # fmt: skip
+    """The K of each step of one warp or warpgroup."""
+    own = {
+        name: [
+            one.k * step.depth // one.depth if (one := each.get(name)) is not None and one.whole else None
+            for step, each in zip(steps, hints, strict=True)
+        ]
+        for name in ("a", "b")
+    }
+    start = _start(steps, hints, own)
+    tried: list[list[int | None]] = []
+    if start is not None:
+        tried.append(_progress(steps, start))
+    for name in ("a", "b"):
+        if any(k is not None for k in own[name]):
+            tried.append(_filled(own[name], own["b" if name == "a" else "a"], steps))
+    if not tried:
+        return [None] * len(steps)
+
+    def score(ks: list[int | None]) -> tuple[bool, int, int]:
+        right = sum(
+            _same(own[name][n], k, known.get(name))
+            for n, k in enumerate(ks) for name in ("a", "b") if k is not None
+        )  # fmt: skip
+        return not _twice(steps, hints, ks), right, len(set(ks))
+
+    best = max(tried, key=score)
+    return [step.record.slice.get("k", k) for step, k in zip(steps, best, strict=True)]
+
+
+def _same(one: int | None, other: int, known: Known | None) -> bool:
+    if one is None:
+        return False
+    period = known.periods[1] if known is not None else 0
+    return (one - other) % period == 0 if period else one == other
+
+
+def _start(
+    steps: Sequence[Step], hints: Sequence[Mapping[str, Hint]], own: Mapping[str, Sequence[int | None]]
+) -> int | None:  # fmt: skip
+    """The K of the first step."""
+    for name in ("a", "b"):
+        if own[name][0] is not None:
+            return own[name][0]
+    votes: Counter[int] = Counter()
+    for one in hints[0].values():
+        if one.first is not None and one.first[1] * steps[0].depth // one.depth % steps[0].depth == 0:
+            votes[one.first[1] * steps[0].depth // one.depth] += 1
+        if one.low is not None:
+            votes[one.low[1] * steps[0].depth // one.depth] += 1
+    return votes.most_common(1)[0][0] if votes else None
+
+
+def _progress(steps: Sequence[Step], start: int) -> list[int | None]:
+    """One step of K after the other; of several instructions that stand at different lines for the same K, each line
+    counts by itself.
+    """
+    out: list[int | None] = []
+    count: Counter[int] = Counter()
+    for step in steps:
+        out.append(start + count[step.record.line] * step.depth)
+        count[step.record.line] += 1
+    if len(count) > 1 and max(count.values()) == 1:  # an unrolled loop: a line each
+        out = [start + n * step.depth for n, step in enumerate(steps)]
+    return out
+
+
+def _filled(own: Sequence[int | None], other: Sequence[int | None], steps: Sequence[Step]) -> list[int | None]:
+    """One operand's K; where it is open, the other's, or a step after the one before."""
+    out: list[int | None] = []
+    for n, k in enumerate(own):
+        if k is None:
+            k = other[n]
+        if k is None and n and (before := out[n - 1]) is not None:
+            k = before + steps[n].depth
+        out.append(k)
+    return out
+
+
+def _twice(steps: Sequence[Step], hints: Sequence[Mapping[str, Hint]], ks: Sequence[int | None]) -> bool:
+    """Whether a step would multiply the same slices as the one before it at the same line."""
+    for n in range(1, len(ks)):
+        if ks[n] is None or ks[n] != ks[n - 1] or steps[n].record.line != steps[n - 1].record.line:
+            continue
+        before, here = hints[n - 1], hints[n]
+        moved = any(
+            before[name].whole and here[name].whole and before[name].mn != here[name].mn
+            for name in here if name in before
+        )  # fmt: skip
+        if not moved:
+            return True
+    return False
+
+
+def _along_mn(
+    number: int, name: str, k: int, members: Sequence[int], steps: Sequence[Step],
+    hints: Sequence[Mapping[str, Hint]], known: Known,
+) -> int | None:  # fmt: skip
+    """The slice's first row of M or N."""
+    own = hints[number][name]
+    if own.whole and own.mn % 8 == 0:
+        return own.mn
+    line = steps[number].record.line
+    same = [hints[n][name] for n in members if steps[n].record.line == line and name in hints[n]]
+    whole = Counter(one.mn for one in same if one.whole and one.mn % 8 == 0)
+    if whole:
+        return whole.most_common(1)[0][0]
+    likely = Counter(
+        one.mn for one in same if one.share >= 0.25 and one.mn % 8 == 0 and _fits(one, one.mn, known)
+    )  # fmt: skip
+    likely.update(
+        one.first[0] for one in same if one.first and one.first[0] % 8 == 0 and _fits(one, one.first[0], known)
+    )  # fmt: skip
+    if likely:
+        return likely.most_common(1)[0][0]
+    return own.low[0] if own.low is not None else None
+
+
+def _fits(one: Hint, mn: int, known: Known) -> bool:
+    """Whether that many rows from mn on lie in memory."""
+    if one.low is None:
+        return True
+    away = mn - one.low[0]
+    if not known.real:
+        away %= known.periods[0]
+        if one.size[0] == known.periods[0]:
+            return True
+    return away >= 0 and away + one.rows <= one.size[0]

@@ -1,0 +1,145 @@
+"""A verified capture in words, for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from layouts.bits import hex_word
+from layouts.capture.known import NONE, SEVERAL
+from layouts.reading import listed
+
+if TYPE_CHECKING:
+    from layouts.capture.verify import Operand, Verdict, Verified
+
+MOST_ROWS = 48  # of the table that is printed
+MOST_CAUSES = 4
+
+
+def summary(told: Verified) -> str:
+    """The verdict in a sentence."""
+    if not told.steps:
+        return "Nothing could be verified."
+    count, wrong = len(told.steps), len(told.wrong)
+    what = "instruction" if count == 1 else "instructions"
+    if not wrong:
+        bad = sum(one.verdict == "mismatch" for one in told.accumulators)
+        right = f"{'The' if count == 1 else f'All {count:,}'} recorded {what} read{'s' if count == 1 else ''} the right"
+        if bad:
+            return f"{right} slices of A and B, but {bad} of {len(told.accumulators)} accumulators are wrong."
+        also = f"; {len(told.unread):,} records could not be judged" if told.unread else ""
+        return f"{right} slices of A and B{also}."
+    first = told.wrong[0]
+    return (
+        f"{wrong:,} of {count:,} recorded {what} read{'s' if wrong == 1 else ''} a wrong slice, first step"
+        f" {first.index} at {first.record.where}."
+    )
+
+
+def text(told: Verified) -> str:
+    """Everything that a terminal shows."""
+    return "\n".join([f"{told.verdict}: {summary(told)}", *_lines(told)])
+
+
+def _lines(told: Verified) -> Iterator[str]:
+    if told.steps:
+        yield from _table(told)
+    if told.first_wrong is not None:
+        yield from first_wrong(told.first_wrong)
+    yield from accumulators(told)
+    for one in told.unread[:MOST_CAUSES]:
+        yield f"  ! {one.record.where}: {one.reason}"
+    if len(told.unread) > MOST_CAUSES:
+        yield f"  ! … {len(told.unread) - MOST_CAUSES} more records could not be judged"
+    for note in told.notes:
+        yield f"  ! {note}"
+
+
+def _table(told: Verified) -> Iterator[str]:
+    """The K loop: a line a step, wrong ones marked."""
+    several = len({(step.record.block, step.record.thread) for step in told.steps}) > 1
+    where = max(len(step.record.where) for step in told.steps)
+    shown = list(told.steps) if len(told.steps) <= MOST_ROWS else [s for s in told.steps if not s.ok][:MOST_ROWS]
+    for step in shown:
+        who = f"  block {','.join(map(str, step.record.block))} warp {step.record.warp}" if several else ""
+        parts = "  ".join(state(one) for one in step.operands)
+        codes = ", ".join(dict.fromkeys(cause.code for cause in step.causes))
+        line = f"  {'✓' if step.ok else '✗'} step {step.index:<3} {step.record.where:<{where}}{who}  {parts}"
+        yield (line + (f"  {codes}" if codes else "")).rstrip()
+    if len(shown) < len(told.steps):
+        yield f"  … {len(told.steps) - len(shown):,} more"
+
+
+def state(one: Operand) -> str:
+    """One operand of one step in a few words."""
+    letter = "m" if one.name == "a" else "n"
+    part = f"{one.name.upper()}[{letter} {one.part.mn}, k {one.part.k}]"
+    return f"{part} right" if one.ok else f"{part} {one.total - one.right:,} of {one.total:,} wrong"
+
+
+def element(name: str, at: tuple[int, int]) -> str:
+    """An element of A or B as mathematics writes it."""
+    if NONE in at:
+        return "no element of it"
+    if SEVERAL in at:
+        return "a value that several elements have"
+    return f"{name.upper()}[{at[0]},{at[1]}]" if name == "a" else f"{name.upper()}[{at[1]},{at[0]}]"
+
+
+def wrong_element(one: Operand) -> str:
+    """The first wrong element, where it was read and where the right one lies."""
+    if one.first is None:
+        return ""
+    w = one.first
+    at = "" if w.address is None else f" from {w.address:#x}"
+    lies = {None: "", NONE: "; that is nowhere in the recorded memory", SEVERAL: "; that is there more than once"}.get(
+        w.lies, f", which lies at {w.lies:#x}" if w.lies is not None else ""
+    )  # fmt: skip
+    inside = f"({w.row}, {w.k})" if one.name == "a" else f"({w.k}, {w.row})"
+    return (
+        f"element {inside} of the instruction's {one.name.upper()} is {element(one.name, w.read)}{at}; it should be"
+        f" {element(one.name, w.expected)}{lies}"
+    )
+
+
+def first_wrong(step: Verdict) -> Iterator[str]:
+    """The first wrong step: what it read, how the tile is stored, causes and repairs."""
+    yield f"first wrong: step {step.index}, {step.record.where}, {step.ptx}"
+    for one in step.operands:
+        if one.ok:
+            continue
+        yield f"  {wrong_element(one)}"
+        letter = "m" if one.name == "a" else "n"
+        yield f"  the slice at {letter} = {one.part.mn}, k = {one.part.k} is {one.part.by}"
+        if one.stored is not None:
+            yield f"  {one.name.upper()} lies as {one.stored_text}{begins(one)}"
+        for cause in one.diagnoses[:MOST_CAUSES]:
+            yield f"  {cause.code}: {cause.message}"
+        fix = next((cause.fix for cause in one.diagnoses if cause.fix is not None), None)
+        if fix is not None and one.word is not None:
+            yield f"  repair: desc_{one.name} {hex_word(one.word)} → {fix}"
+
+
+def begins(one: Operand) -> str:
+    """What the tile's indices are counted from, where that is not the matrix's first element."""
+    if one.stored_at == (0, 0):
+        return ""
+    return f", counted from {'m' if one.name == 'a' else 'n'} = {one.stored_at[0]}, k = {one.stored_at[1]}"
+
+
+def accumulators(told: Verified) -> Iterator[str]:
+    """D against NumPy, all of one line together."""
+    lines: dict[str, list[tuple[str, bool]]] = {}
+    for one in told.accumulators:
+        lines.setdefault(one.record.where, []).append((one.verdict, one.as_read))
+    for where, found in lines.items():
+        right = sum(verdict == "match" for verdict, _ in found)
+        if right == len(found):
+            yield f"  D at {where}: A · B in NumPy ({right} of {right} warps)"
+            continue
+        wrong = [as_read for verdict, as_read in found if verdict != "match"]
+        why = (
+            "it is the product of what the steps read" if all(wrong)
+            else "and not of what the steps read: steps that were not recorded, or D did not begin at zero"
+        )  # fmt: skip
+        yield f"  D at {where}: not A · B ({listed([f'{len(wrong)} of {len(found)} warps'])}); {why}"

@@ -1,0 +1,255 @@
+"""What the recorded instructions read: each operand as a grid of codes, and which element of A or B each of them is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from layouts.capture.form import Record
+from layouts.capture.known import NONE, Bytes, Ints, Known, Memory, memory
+from layouts.catalog import find
+from layouts.codec import Bits
+from layouts.descriptor import Addresses, Descriptor, View, reads, view
+from layouts.errors import LayoutError
+from layouts.instruction import Instruction, Operand
+
+WARPGROUP = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One operand of one instruction. codes: [row][k] a pass, row is M for A and N for B; inside: whether it was
+    recorded; mn, k: which element it is, NONE or SEVERAL. address, memory, seen and word where it is read through a
+    descriptor; registers: [thread][count] a pass where it is in registers, own: its map; near:
+    the memory that an ldmatrix loaded them from.
+    """
+
+    operand: str
+    known: Known
+    codes: tuple[Bits, ...]
+    inside: NDArray[np.bool_]
+    mn: Ints
+    k: Ints
+    address: Addresses | None = None
+    memory: Memory | None = None
+    seen: View | None = None
+    word: Descriptor | None = None
+    registers: tuple[NDArray[np.uint32], ...] = ()
+    own: Operand | None = None
+    near: Memory | None = None
+
+    @property
+    def rows(self) -> int:
+        return int(self.mn.shape[0])
+
+    @property
+    def depth(self) -> int:
+        """Of K."""
+        return int(self.mn.shape[1])
+
+    def right(self, mn: int, k: int) -> NDArray[np.bool_]:
+        """Which elements are those of the slice that begins at (mn, k)."""
+        rows, columns = mn + np.arange(self.rows)[:, None], k + np.arange(self.depth)[None, :]
+        same = self.inside.copy()
+        for part, codes in enumerate(self.codes):
+            same &= codes.astype(np.int64) == self.known.at(rows, columns, part)
+        return same
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One instruction that multiplies, as one warp or warpgroup issued it. number: of its record; group: which warp or
+    warpgroup of which block; fed: operand → the records whose registers it takes.
+    """
+
+    number: int
+    record: Record
+    instruction: Instruction
+    group: tuple[int, int, int, int]
+    fed: dict[str, tuple[int, ...]] = field(default_factory=dict)
+
+    @property
+    def depth(self) -> int:
+        """Of K in one instruction."""
+        return self.instruction.sizes["k"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A record that cannot be judged, and why."""
+
+    number: int
+    record: Record
+    reason: str
+
+
+class Windows:
+    """Recorded memory by operand, the last ones kept: consecutive records often hold the same bytes."""
+
+    def __init__(self, known: dict[str, Known]) -> None:
+        self.known = known
+        self.held: dict[tuple[str, int, tuple[bytes, ...]], Memory] = {}
+
+    def of(self, operand: str, records: Sequence[Record]) -> Memory:
+        windows: list[Bytes] = [record.window for record in records]
+        key = (operand, records[0].window_first, tuple(window.tobytes() for window in windows))
+        if key not in self.held:
+            if len(self.held) >= 4:
+                self.held.pop(next(iter(self.held)))
+            self.held[key] = memory(self.known[operand], windows, records[0].window_first)
+        return self.held[key]
+
+
+def steps(records: Sequence[Record]) -> tuple[list[Step], list[Unread]]:
+    """The instructions that multiply, in the order in which each warp or warpgroup issued them."""
+    out: list[Step] = []
+    unread: list[Unread] = []
+    for number, record in enumerate(records):
+        if record.kind not in ("wgmma", "mma"):
+            continue
+        try:
+            instruction = find(record.text)
+        except LayoutError as error:
+            unread.append(Unread(number, record, error.message))
+            continue
+        warps = 4 if record.kind == "wgmma" else 1
+        group = (*record.block, record.thread // (32 * warps))
+        if record.kind == "mma":
+            fed = {name: _loads(records, number, name) for name in ("a", "b")}
+        else:
+            fed = {"a": _fragments(records, number)} if "a" not in record.label.lower() else {}
+        out.append(Step(number, record, instruction, group, {n: f for n, f in fed.items() if f}))
+    return out, unread
+
+
+def _fragments(records: Sequence[Record], number: int) -> tuple[int, ...]:
+    """The records of A's registers, one a warp: as manieth of its warp as this wgmma's is of the first warp."""
+    own = records[number]
+    first = own.thread // WARPGROUP * 4
+    of_warp: dict[int, list[int]] = {first + warp: [] for warp in range(4)}
+    for at, one in enumerate(records):
+        if one.kind == "fragment" and one.label.lower() == "a" and one.block == own.block and one.warp in of_warp:
+            of_warp[one.warp].append(at)
+    count = sum(at < number for at in of_warp[first])
+    if not count or any(len(held) < count for held in of_warp.values()):
+        return ()
+    return tuple(of_warp[first + warp][count - 1] for warp in range(4))
+
+
+def _loads(records: Sequence[Record], number: int, operand: str) -> tuple[int, ...]:
+    """The ldmatrix records of this warp whose registers these are, the nearest before the mma."""
+    own = records[number]
+    wanted = own.registers.get(operand)
+    if wanted is None:
+        return ()
+    out: list[int] = []
+    left = set(range(wanted.shape[1]))
+    for at in range(number - 1, -1, -1):
+        one = records[at]
+        if (one.block, one.warp) != (own.block, own.warp):
+            continue
+        if one.kind == "mma" and not out and number - at > 256:
+            break
+        held = one.registers.get("a")
+        if one.kind != "ldmatrix" or held is None or held.shape[1] > wanted.shape[1]:
+            continue
+        if one.label.lower() not in (operand, ""):
+            continue
+        for first in range(0, wanted.shape[1] - held.shape[1] + 1):
+            here = set(range(first, first + held.shape[1]))
+            if here <= left and np.array_equal(wanted[:, sorted(here)], held):
+                out.append(at)
+                left -= here
+                break
+        if not left:
+            break
+    return tuple(sorted(out))
+
+
+def sides(step: Step, files: Sequence[Sequence[Record]], windows: Windows) -> Iterator[Side]:
+    """The operands of one step that were recorded; files: the records of each pass."""
+    record = step.record
+    for operand in ("a", "b"):
+        known = windows.known.get(operand)
+        if known is None:
+            continue
+        if record.kind == "wgmma" and operand in record.label.lower():
+            major = "MN" if record.immediates.get(f"trans_{operand}") == 1 else "K"
+            yield _described(step, operand, major, [records[step.number] for records in files], windows)
+        elif record.kind == "mma" and operand in record.registers:
+            held = tuple(records[step.number].registers[operand] for records in files)
+            loads = step.fed.get(operand, ())[:1]
+            near = windows.of(operand, [records[at] for records in files for at in loads]) if loads else None
+            yield _in_registers(step, operand, known, held, near)
+        elif record.kind == "wgmma" and operand in step.fed:
+            parts = [[records[at].registers["a"] for at in step.fed[operand]] for records in files]
+            yield _in_registers(step, operand, known, tuple(np.concatenate(part) for part in parts))
+
+
+def _described(step: Step, operand: str, major: str, records: Sequence[Record], windows: Windows) -> Side:
+    seen = view(step.instruction, operand, major)
+    word = Descriptor(step.record.words[operand])
+    address = reads(word, seen)
+    held = windows.of(operand, records)
+    codes, inside = held.gather(address)
+    mn, k = held.elements(address)
+    return Side(operand, held.known, codes, inside, mn, k, address, held, seen, word)
+
+
+def _in_registers(
+    step: Step, operand: str, known: Known, registers: tuple[NDArray[np.uint32], ...], near: Memory | None = None
+) -> Side:  # fmt: skip
+    own = step.instruction.operand(operand)
+    if any(held.shape != (own.threads, own.registers) for held in registers):
+        raise LayoutError(
+            "bad_capture",
+            f"{step.record.where} recorded {registers[0].shape[1]} registers of {operand.upper()} a lane;"
+            f" {step.instruction.ptx} has {own.registers}.",
+            "Give the array of the instruction's registers.", "capture",
+        )  # fmt: skip
+    codes = tuple(grid(held, own, operand) for held in registers)
+    mn, k = known.identify_lines(codes)
+    inside = np.ones(mn.shape, np.bool_)
+    return Side(operand, known, codes, inside, mn, k, registers=registers, own=own, near=near)
+
+
+def grid(registers: NDArray[np.uint32], own: Operand, operand: str) -> Bits:
+    """Registers [thread][count] as the operand's codes: [row][k], row is M for A and C, N for B."""
+    bits = own.container_bits
+    per = 32 // bits
+    value = np.arange(own.values)
+    words = registers.astype(np.uint64)[:, value // per] >> (value % per * bits).astype(np.uint64)
+    held = words & np.uint64((1 << bits) - 1)
+    shape = (own.row_count, own.col_count)
+    out = np.zeros(shape, np.uint64)
+    out[own.rows, own.cols] = held
+    return out.T if operand == "b" else out
+
+
+def origin(side: Side) -> tuple[int, int, float] | None:
+    """(mn, k, share) of the slice that most elements belong to; None where no element is known."""
+    known = (side.mn >= 0) & (side.k >= 0)
+    if not known.any():
+        return None
+    periods = side.known.own_periods
+    mn = side.mn - np.arange(side.rows)[:, None]
+    k = side.k - np.arange(side.depth)[None, :]
+    if periods != (0, 0):
+        mn, k = mn % periods[0], k % periods[1]
+    pairs, counts = np.unique(np.stack([mn[known], k[known]], axis=1), axis=0, return_counts=True)
+    best = pairs[counts.argmax()]
+    first = np.array([int(mn[0, 0]), int(k[0, 0])])
+    if known[0, 0]:  # where several are as good, the one that the first element belongs to
+        same = np.flatnonzero((pairs == first).all(axis=1))
+        if len(same) and counts[same[0]] == counts.max():
+            best = first
+    return int(best[0]), side.known.whole_k(int(best[1])), float(counts.max()) / side.mn.size
+
+
+def first_element(side: Side) -> tuple[int, int] | None:
+    """The element that the first row's first K is; None where it is not known."""
+    mn, k = int(side.mn[0, 0]), int(side.k[0, 0])
+    return None if min(mn, k) <= NONE else (mn, k)

@@ -1,0 +1,329 @@
+"""A capture verified: which elements of A and B every recorded instruction read, whether they are the slice it should
+multiply, and if not, where that slice lies, why it was not read and the smallest repair.
+
+>>> from layouts import capture
+>>> capture.verify(capture.empty(1 << 12)).verdict
+'unknown'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from layouts.capture import form
+from layouts.capture.accumulated import Accumulator, Sums
+from layouts.capture.fitted import Fits
+from layouts.capture.fitted import diagnosed as diagnosed_word
+from layouts.capture.form import Record
+from layouts.capture.given import known_of
+from layouts.capture.known import NONE, SEVERAL, Ints, Known
+from layouts.capture.loaded import diagnosed as diagnosed_registers
+from layouts.capture.loaded import rows_of
+from layouts.capture.order import Slice, hint, slices
+from layouts.capture.seen import Side, Step, Unread, Windows, sides, steps
+from layouts.case import Diagnosis
+from layouts.errors import LayoutError
+
+Given = bytes | bytearray | memoryview | NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """An element that is not the one it should be: (row, k) of the operand, from where it was read and which element
+    that is, NONE or SEVERAL; which it should be, and the address where that lies, NONE or SEVERAL.
+    """
+
+    row: int
+    k: int
+    address: int | None
+    read: tuple[int, int]
+    expected: tuple[int, int]
+    lies: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """One operand of one step. how: descriptor or registers; part: the slice that it should be; several: elements whose
+    value occurs more than once in the matrix, so that it does not say which of them was read; stored: how the tile lies
+    in recorded memory, as a storage of POST /descriptors/verify.
+    """
+
+    name: str
+    how: str
+    part: Slice
+    total: int
+    right: int
+    outside: int
+    several: int
+    word: int | None
+    major: str
+    first: Wrong | None
+    stored: Mapping[str, Any] | None
+    stored_text: str
+    stored_at: tuple[int, int]
+    diagnoses: tuple[Diagnosis, ...]
+
+    @property
+    def ok(self) -> bool:
+        return self.right == self.total
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One step: a recorded wgmma or mma with its operands. index: its place in the loop of its warp or warpgroup."""
+
+    number: int
+    index: int
+    record: Record
+    ptx: str
+    operands: tuple[Operand, ...]
+
+    @property
+    def ok(self) -> bool:
+        return all(one.ok for one in self.operands)
+
+    @property
+    def k(self) -> int | None:
+        """Where its slices begin along K."""
+        return self.operands[-1].part.k if self.operands else None
+
+    @property
+    def causes(self) -> tuple[Diagnosis, ...]:
+        return tuple(cause for one in self.operands if not one.ok for cause in one.diagnoses)
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """The rows that the lanes of an ldmatrix fetched: [lane] of (mn, k), NONE or SEVERAL."""
+
+    number: int
+    record: Record
+    operand: str
+    mn: Ints
+    k: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """What is drawn of the first wrong operand: its sides and which elements are right, [row][k]; lies: where the right
+    ones are in memory, None where no layout was found.
+    """
+
+    side: Side
+    right: NDArray[np.bool_]
+    lies: Ints | None
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """A whole capture. source: "fills" or "matrices"."""
+
+    steps: tuple[Verdict, ...]
+    accumulators: tuple[Accumulator, ...]
+    loads: tuple[Load, ...]
+    unread: tuple[Unread, ...]
+    notes: tuple[str, ...]
+    source: str
+    records: int
+    dropped: int
+    picture: Picture | None = None
+
+    @property
+    def wrong(self) -> tuple[Verdict, ...]:
+        """The wrong steps, in their order."""
+        return tuple(step for step in self.steps if not step.ok)
+
+    @property
+    def first_wrong(self) -> Verdict | None:
+        return next(iter(self.wrong), None)
+
+    @property
+    def verdict(self) -> str:
+        """match; mismatch where a step or an accumulator is wrong; unknown where nothing was judged, or not all."""
+        if self.wrong or any(one.verdict == "mismatch" for one in self.accumulators):
+            return "mismatch"
+        return "match" if self.steps and not self.unread else "unknown"
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything that was recorded is right."""
+        return self.verdict == "match"
+
+    @property
+    def text(self) -> str:
+        """The verdict as it is printed."""
+        from layouts.capture.said import text
+
+        return text(self)
+
+
+def verify(
+    data: Given | Sequence[Given], a: Any = None, b: Any = None, second: Given | None = None, nk: bool = False
+) -> Verified:
+    """Verify a capture: a file's bytes, or the buffer as it came back from the device.
+
+    Without a and b the matrices are those of `capture.fill`. Of an 8-bit type give both passes: `second`, or a list of
+    two. a: (m, k), b: (k, n), or (n, k) with nk: numbers, or the elements' codes as unsigned integers. LayoutError for
+    a file that cannot be read, and for matrices that do not fit.
+    """
+    given: list[Given] = list(data) if isinstance(data, (list, tuple)) else [data]  # type: ignore[list-item]
+    given += [second] if second is not None else []
+    if not 1 <= len(given) <= 2:
+        raise LayoutError(
+            "bad_capture", f"{len(given)} captures are given.", "One, or the two passes of an 8-bit type.", "capture"
+        )  # fmt: skip
+    captures = [form.read(one) for one in given]
+    files = [captures[0].records, *(_aligned(captures[0].records, one.records) for one in captures[1:])]
+    whole, unread = steps(files[0])
+    pairs = list(dict.fromkeys((step.instruction.types["a"], step.instruction.types["b"]) for step in whole))
+    verdicts: list[Verdict] = []
+    accumulators: list[Accumulator] = []
+    loads: list[Load] = []
+    notes: list[str] = []
+    picture: Picture | None = None
+    for pair in pairs:
+        own = [step for step in whole if (step.instruction.types["a"], step.instruction.types["b"]) == pair]
+        try:
+            known = known_of(pair, files, a, b, nk, notes)
+        except LayoutError as error:
+            if error.code != "bad_fill":
+                raise
+            unread += [Unread(step.number, step.record, error.message) for step in own]
+            continue
+        made = _judged(own, files, known, unread)
+        verdicts += made[0]
+        accumulators += made[1]
+        loads += made[2]
+        picture = picture or made[3]
+    verdicts.sort(key=lambda step: step.number)
+    if captures[0].dropped:
+        notes.append(
+            f"{captures[0].dropped} records found no room in the buffer: make it larger, or record less with"
+            " LANESCOPE_WHEN."
+        )  # fmt: skip
+    if captures[0].cut:
+        notes.append(f"Only the first {form.MOST_RECORDS} records are read.")
+    if not whole:
+        notes.append("No wgmma and no mma is recorded.")
+    return Verified(
+        tuple(verdicts), tuple(accumulators), tuple(loads), tuple(unread), tuple(dict.fromkeys(notes)),
+        "matrices" if a is not None or b is not None else "fills", len(files[0]), captures[0].dropped, picture,
+    )  # fmt: skip
+
+
+def _aligned(first: Sequence[Record], other: Sequence[Record]) -> tuple[Record, ...]:
+    """The second pass's records in the first one's order: warps may record in another one each time."""
+    left: dict[tuple[object, ...], list[Record]] = {}
+    for record in reversed(other):
+        left.setdefault(_key(record), []).append(record)
+    out = []
+    for record in first:
+        same = left.get(_key(record))
+        if not same:
+            raise LayoutError(
+                "bad_capture", f"The second capture has no record like that of {record.where}, warp {record.warp}.",
+                "Give the two passes of one kernel, launched alike.", "capture",
+            )  # fmt: skip
+        out.append(same.pop())
+    return tuple(out)
+
+
+def _key(record: Record) -> tuple[object, ...]:
+    return record.kind, record.file, record.line, record.label, record.text, record.block, record.thread
+
+
+# judging --------------------------------------------------------------------------------------------------------------
+
+
+def _judged(
+    own: Sequence[Step], files: Sequence[Sequence[Record]], known: dict[str, Known], unread: list[Unread]
+) -> tuple[list[Verdict], list[Accumulator], list[Load], Picture | None]:
+    windows, fits = Windows(known), Fits()
+    told, kept = [], []
+    for step in own:
+        try:
+            told.append({side.operand: hint(side) for side in sides(step, files, windows)})
+            kept.append(step)
+        except LayoutError as error:
+            unread.append(Unread(step.number, step.record, error.message))
+    wanted = slices(kept, told, known)
+    counts: dict[tuple[int, ...], int] = {}
+    sums = Sums(files[0])
+    out: list[Verdict] = []
+    loads: list[Load] = []
+    picture = None
+    for step, parts in zip(kept, wanted, strict=True):
+        index = counts[step.group] = counts.get(step.group, -1) + 1
+        operands = []
+        seen = {side.operand: side for side in sides(step, files, windows)}
+        for name, side in seen.items():
+            if name not in parts:
+                continue
+            one, right, lies = _operand(step, side, parts[name], files[0], windows, fits)
+            operands.append(one)
+            if not one.ok and picture is None:
+                picture = Picture(side, right, lies)
+        for name, numbers in step.fed.items():
+            for at in numbers:
+                if files[0][at].kind == "ldmatrix":
+                    held = windows.of(name, [records[at] for records in files])
+                    loads.append(Load(at, files[0][at], name, *rows_of(files[0][at], held)))
+        missing = [n.upper() for n in ("a", "b") if n not in parts]
+        if missing:
+            reason = f"Nothing tells which slice of {' and '.join(missing)} it reads: no element of it was recognized."
+            unread.append(Unread(step.number, step.record, reason))
+        if operands:
+            out.append(Verdict(step.number, index, step.record, step.instruction.ptx, tuple(operands)))
+        if not missing:
+            sums.add(step, seen, parts)
+    return out, sums.judged(), loads, picture
+
+
+def _operand(
+    step: Step, side: Side, part: Slice, records: Sequence[Record], windows: Windows, fits: Fits
+) -> tuple[Operand, NDArray[np.bool_], Ints | None]:
+    right = side.right(part.mn, part.k)
+    count = int(right.sum())
+    stored = None
+    diagnoses: tuple[Diagnosis, ...] = ()
+    if side.memory is not None:
+        assert side.word is not None
+        stored = fits.of(side.memory, part, side.rows, side.depth, side.word)
+    if count < right.size:
+        diagnoses = (
+            diagnosed_word(side, part, stored) if side.memory is not None
+            else diagnosed_registers(step, side, part, records, windows, fits)
+        )  # fmt: skip
+    one = Operand(
+        side.operand, "descriptor" if side.memory is not None else "registers", part, right.size, count,
+        int((~side.inside).sum()), int((side.mn == SEVERAL).sum()), None if side.word is None else side.word.word,
+        side.seen.major if side.seen is not None else "",
+        _first(side, part, right) if count < right.size else None,
+        None if stored is None else dict(stored.storage.spec), "" if stored is None else stored.storage.text,
+        (0, 0) if stored is None else (stored.mn, stored.k), diagnoses,
+    )  # fmt: skip
+    lies = None
+    if stored is not None and count < right.size:
+        mn, k = stored.away(side.known, part.mn, part.k)
+        lies = np.broadcast_to(
+            np.asarray(stored.storage.address(mn + np.arange(side.rows)[:, None], k + np.arange(side.depth)[None, :])),
+            right.shape,
+        ).astype(np.int64)  # fmt: skip
+    return one, right, lies
+
+
+def _first(side: Side, part: Slice, right: NDArray[np.bool_]) -> Wrong:
+    row, k = (int(n) for n in np.argwhere(~right)[0])
+    expected = part.mn + row, part.k + k
+    read = int(side.mn[row, k]), int(side.k[row, k])
+    if min(read) < 0:
+        read = (SEVERAL, SEVERAL) if SEVERAL in read else (NONE, NONE)
+    return Wrong(
+        row, k, None if side.address is None else int(side.address[row, k]), read, expected,
+        None if side.memory is None else side.memory.place(*expected),
+    )  # fmt: skip

@@ -1,0 +1,258 @@
+"""Captures verified: those of an H200, right and with planted mistakes, and made ones for what kernels do otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app.gpu.captures import EXAMPLES, MISTAKES
+from layouts import capture, find
+from layouts.capture import fills
+from layouts.capture.form import Capture, Record
+from layouts.codec import encode
+from layouts.descriptor import Descriptor
+from layouts.descriptor import encode as word
+from layouts.dtypes import dtype
+from layouts.dump import written
+from layouts.errors import LayoutError
+from layouts.storage import storage
+from tests import captured
+
+RUNS = [(one.name, mistake) for one in EXAMPLES for mistake in range(MISTAKES + 1)]
+BF16 = "wgmma.mma_async.sync.aligned.m64n{n}k16.f32.bf16.bf16"
+BASE_A, BASE_B = 1024, 1024 + (64 << 10)
+
+
+@pytest.mark.parametrize(("example", "mistake"), RUNS)
+@pytest.mark.parametrize("real", [False, True], ids=["fills", "matrices"])
+def test_what_was_planted_is_what_is_named(example: str, mistake: int, real: bool) -> None:
+    told = captured.verified(example, mistake, real)
+    code = captured.PLANTED[example][mistake - 1][1] if mistake else ""
+    assert captured.named(told) == ([code] if mistake else [])
+    assert told.ok == (mistake == 0) and told.verdict == ("mismatch" if mistake else "match") and not told.unread
+    assert {one.verdict for one in told.accumulators} == {told.verdict}
+    assert all(one.as_read for one in told.accumulators)  # D on the device is the product of what is said to be read
+    assert told.text.startswith(told.verdict) and (code in told.text)
+
+
+@pytest.mark.parametrize(("example", "mistake"), [run for run in RUNS if run[1] and "ldm" not in run[0]])
+def test_a_repair_reads_the_slice_where_it_lies(example: str, mistake: int) -> None:
+    told = captured.verified(example, mistake)
+    assert told.picture is not None
+    side, first = told.picture.side, told.first_wrong
+    assert first is not None and not told.picture.right.all()
+    wrong = next(one for one in first.operands if not one.ok)
+    assert wrong.first is not None and side.operand == wrong.name
+    if side.memory is None:
+        return
+    assert told.picture.lies is not None and side.seen is not None
+    assert wrong.first.lies == told.picture.lies[wrong.first.row, wrong.first.k]
+    fix = wrong.diagnoses[0].fix
+    if wrong.diagnoses[0].code != "wrong_transpose":
+        from layouts.descriptor import reads
+
+        assert fix is not None and np.array_equal(reads(fix, side.seen), told.picture.lies)
+
+
+def test_the_table_of_the_docs_is_what_is_named() -> None:
+    text = captured.DOCS.read_text()
+    assert captured.written(text) == text, "python -m tests.captured"
+    assert "\n30 of 30 are named" in text
+
+
+# made captures --------------------------------------------------------------------------------------------------------
+
+
+def tile(name: str, operand: str, first: tuple[int, int], size: tuple[int, int], part: int = 1) -> np.ndarray:
+    mn, k = first[0] + np.arange(size[0])[:, None], first[1] + np.arange(size[1])[None, :]
+    return fills.codes(mn, k, name, operand, part)
+
+
+def spec(size: tuple[int, int], base: int, swizzle: str = "128B", major: str = "K", **more: Any) -> dict[str, Any]:
+    return {"kind": "canonical", "major": major, "swizzle": swizzle, "mn": size[0], "k": size[1], "base": base, **more}
+
+
+def memory(*tiles: tuple[dict[str, Any], np.ndarray], bits: int = 16, size: int = 160 << 10) -> np.ndarray:
+    out = np.zeros(size, np.uint8)
+    for one, codes in tiles:
+        stored = storage(one, bits, one["major"])
+        held = written(stored, codes, bits, 1024, size).data
+        out |= held
+    return out
+
+
+def record(a: Descriptor, b: Descriptor, window: np.ndarray, n: int = 64, **more: Any) -> Record:
+    made = Record(
+        "wgmma", "k.cu", 10, "AB", BF16.format(n=n), (0, 0, 0), 0, {"a": a.word, "b": b.word}, {},
+        {"scale_a": 1, "scale_b": 1, "trans_a": 0, "trans_b": 0}, 1024, window,
+    )  # fmt: skip
+    return replace(made, **more)
+
+
+def at(base: int, k: int = 0, rows: int = 64, mode: str = "128B") -> Descriptor:
+    """The word of a K-major 128B tile of 16-bit elements, at a K of it."""
+    return word(base + k // 64 * rows * 128 + k % 64 * 2, 16, 1024, 0, mode)
+
+
+def told(records: Sequence[Record], **more: Any) -> Any:
+    return capture.verify(capture.write(Capture(tuple(records))), **more)
+
+
+def loop(count: int, a: Any = None, b: Any = None, n: int = 64, k: int = 64) -> Any:
+    """A K loop over one tile; a, b: step → the K whose word is given."""
+    window = memory(
+        (spec((64, k), BASE_A), tile("bf16", "a", (0, 0), (64, k))),
+        (spec((n, k), BASE_B), tile("bf16", "b", (0, 0), (n, k))),
+    )  # fmt: skip
+    a, b = a or (lambda s: 16 * s), b or (lambda s: 16 * s)
+    return told([record(at(BASE_A, a(s)), at(BASE_B, b(s), n), window, n) for s in range(count)])
+
+
+def test_a_right_loop_is_right() -> None:
+    made = loop(4)
+    assert made.ok and [one.part.k for step in made.steps for one in step.operands] == [0, 0, 16, 16, 32, 32, 48, 48]
+    assert all(one.part.by == "inferred" and one.stored["swizzle"] == "128B" for s in made.steps for one in s.operands)
+
+
+@pytest.mark.parametrize("which", ["a", "b", "ab"])
+def test_a_k_step_that_is_missing_is_found_without_being_stated(which: str) -> None:
+    made = loop(4, **{name: lambda step: 0 for name in which})
+    assert not made.ok and captured.named(made) == ["k_step_missing"]
+    assert [step.index for step in made.wrong] == [1, 2, 3]
+    assert all(one.name in which for step in made.wrong for one in step.operands if not one.ok)
+
+
+def test_more_rows_than_the_fill_has_codes() -> None:
+    assert loop(4, n=256).ok and loop(8, n=256, k=128).ok
+    made = loop(4, n=256, b=lambda step: 0)
+    assert captured.named(made) == ["k_step_missing"]
+
+
+def test_a_pipeline_of_stages_that_wrap_past_the_fill() -> None:
+    """Two stages of 64 of K; the third tile is in the first stage again."""
+    records = []
+    for turn in range(5):
+        held = [turn - 1 + (turn - 1) % 2 * 0, turn] if turn else [0]
+        parts = []
+        for k in held:
+            stage = k % 2
+            parts.append((spec((64, 64), BASE_A + 8192 * stage), tile("bf16", "a", (64, 64 * k), (64, 64))))
+            parts.append((spec((64, 64), BASE_B + 8192 * stage), tile("bf16", "b", (128, 64 * k), (64, 64))))
+        window = memory(*parts)
+        for step in range(4):
+            start = 8192 * (turn % 2) + 32 * step
+            records.append(
+                record(word(BASE_A + start, 16, 1024, 0, "128B"), word(BASE_B + start, 16, 1024, 0, "128B"), window)
+            )
+    made = told(records)
+    assert made.ok and {one.part.mn for step in made.steps for one in step.operands} == {64, 128}
+    stale = list(records)
+    stale[9] = replace(records[9], words={**records[9].words, "b": records[9].words["b"] + (8192 >> 4)})
+    made = told(stale)
+    assert [step.index for step in made.wrong] == [9] and [one.ok for one in made.wrong[0].operands] == [True, False]
+
+
+def test_a_slice_that_is_not_there_is_said() -> None:
+    window = memory((spec((64, 64), BASE_A), tile("bf16", "a", (0, 0), (64, 64))))
+    made = told([record(at(BASE_A), at(BASE_B), window, slice={"m": 0, "n": 0, "k": 0})])
+    assert captured.named(made) == ["slice_not_in_memory"] and not made.ok
+    made = told([record(at(BASE_A), at(BASE_B), window)])  # nothing says which slice of B it should be
+    assert made.verdict == "unknown" or captured.named(made) == ["slice_not_in_memory"]
+
+
+def test_what_is_stated_goes_before_what_is_inferred() -> None:
+    window = memory(
+        (spec((128, 64), BASE_A), tile("bf16", "a", (0, 0), (128, 64))),
+        (spec((64, 64), BASE_B), tile("bf16", "b", (0, 0), (64, 64))),
+    )  # fmt: skip
+    right = record(at(BASE_A + 8192), at(BASE_B), window, slice={"m": 64, "n": 0, "k": 0})
+    assert told([right]).ok
+    wrong = told([replace(right, words={**right.words, "a": at(BASE_A).word})])
+    assert captured.named(wrong) == ["other_slice"] and wrong.first_wrong.operands[0].part.by == "stated"
+
+
+def test_two_warpgroups_are_two_loops() -> None:
+    window = memory(
+        (spec((128, 64), BASE_A), tile("bf16", "a", (0, 0), (128, 64))),
+        (spec((64, 64), BASE_B), tile("bf16", "b", (0, 0), (64, 64))),
+    )  # fmt: skip
+    records = [
+        record(at(BASE_A + 8192 * group, 16 * s), at(BASE_B, 16 * s), window, thread=128 * group)
+        for s in range(4) for group in (0, 1)
+    ]  # fmt: skip
+    made = told(records)
+    assert made.ok and [step.index for step in made.steps] == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert [step.operands[0].part.mn for step in made.steps] == [0, 64] * 4
+
+
+def test_tf32_ignores_what_the_instruction_ignores() -> None:
+    text = "wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32"
+    parts = [
+        (spec((64, 32), base), tile("tf32", name, (0, 0), (64, 32)) | 0x155)
+        for base, name in ((BASE_A, "a"), (BASE_B, "b"))
+    ]
+    window = memory(*parts, bits=32)
+    records = [record(at(BASE_A, 16 * s), at(BASE_B, 16 * s), window, text=text, immediates={}) for s in range(4)]
+    made = told(records)
+    assert made.ok and [step.k for step in made.steps] == [0, 8, 16, 24]
+
+
+def test_real_data_that_repeats_is_counted_and_never_guessed() -> None:
+    rng = np.random.default_rng(5)
+    a, b = rng.integers(-2, 3, (64, 64)).astype(float), rng.integers(-2, 3, (64, 64)).astype(float)
+    held = [encode(a, "bf16").astype(np.uint64), encode(b.T, "bf16").astype(np.uint64)]
+    window = memory((spec((64, 64), BASE_A), held[0]), (spec((64, 64), BASE_B), held[1]))
+    records = [record(at(BASE_A, 16 * s), at(BASE_B, 16 * s), window) for s in range(4)]
+    assert told(records, a=a, b=b).ok
+    assert told(records, a=a, b=b.T.copy(), nk=True).ok
+    flat = told(records, a=np.ones((64, 64)), b=b)
+    assert not flat.ok
+    same = memory(
+        (spec((64, 64), BASE_A), encode(np.ones((64, 64)), "bf16").astype(np.uint64)), (spec((64, 64), BASE_B), held[1])
+    )
+    made = told([replace(one, window=same) for one in records], a=np.ones((64, 64)), b=b)
+    assert made.verdict in ("match", "unknown")
+    counted = [one.several for step in made.steps for one in step.operands if one.name == "a"]
+    assert all(count == 1024 for count in counted)
+
+
+def test_what_cannot_be_judged_is_said() -> None:
+    window = np.zeros(64, np.uint8)
+    blank = record(at(BASE_A), at(BASE_B), window, text="wgmma.nonsense")
+    made = told([blank])
+    assert made.verdict == "unknown" and made.unread and not made.steps and "!" in made.text
+    assert told([]).verdict == "unknown"
+    bits = record(at(BASE_A), at(BASE_B), window, text="wgmma.mma_async.sync.aligned.m64n64k256.s32.b1.b1.and.popc")
+    assert told([bits]).unread
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "field"),
+    [
+        ({"a": np.ones(3)}, "bad_matrix", "a"), ({"b": np.array([["x"]])}, "bad_matrix", "b"),
+        ({"a": np.ones((64, 64)), "b": np.ones((32, 48))}, "bad_matrix", "b"),
+        ({"a": np.full((64, 64), 1j)}, "bad_matrix", "a"),
+    ],
+)  # fmt: skip
+def test_matrices_that_do_not_fit_are_refused(more: dict[str, Any], code: str, field: str) -> None:
+    window = memory((spec((64, 64), BASE_A), tile("bf16", "a", (0, 0), (64, 64))))
+    with pytest.raises(LayoutError) as error:
+        told([record(at(BASE_A), at(BASE_B), window)], **more)
+    assert (error.value.code, error.value.field) == (code, field) and error.value.hint
+
+
+def test_two_passes_must_be_of_one_kernel() -> None:
+    one, other = captured.fills_of("wgmma_fp8_a_registers", 0)
+    for given, says in (([one, one], "pass 1"), ([one, captured.fills_of("ldmatrix_padded", 0)[0]], "no record"),
+                        ([one, other, one], "3 captures")):  # fmt: skip
+        with pytest.raises(LayoutError) as error:
+            capture.verify(given)
+        assert error.value.code == "bad_capture" and says in error.value.message
+    assert capture.verify(other, second=one).ok  # in either order
+    single = capture.verify(one)
+    assert single.ok and any("second capture" in note for note in single.notes)
+    assert find("wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3").types["a"] == dtype("e4m3").name
