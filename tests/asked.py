@@ -349,6 +349,16 @@ POSTS: dict[str, tuple[Any, ...]] = {
         {"first": {"atom": S8, "tile": [16, 64, 32]}, "second": {"atom": S8, "tile": [16, 8, 64]}},
         put("tiles/mma/chain", second__atom_layout="(2,2,1)"), put("tiles/mma/chain", first__atom="nothing"),
     ),
+    "tiles/loop": (
+        put("tiles/loop"), put("tiles/loop", a=MISSING), put("tiles/loop", a__storage=MISSING),
+        put("tiles/loop", a__load="stmatrix.m8n8.x4.shared.b16"), put("tiles/loop", a__store__thr_layout="(3,2)"),
+        put("tiles/loop", tiled_mma__atom="nothing"), put("tiles/loop", a__global="(8,8):(8,1)"),
+        put("tiles/loop", a__storage={"kind": "canonical", "mn": 32, "k": 64}), put("tiles/loop", a__swizzle="128B"),
+        put("tiles/loop", a__loaded_from={"kind": "rows", "inner": "K", "pitch_bytes": 128}),
+        put("tiles/loop", a__storage__inner="MN"), put("tiles/loop", a__storage__swizzle="none"),
+        put("tiles/loop", tiled_mma={"atom": "SM80_16x8x64_S32S4S4S32_TN"}),
+        put("tiles/loop", tiled_mma={"atom": "SM90_64x64x16_F32F16F16_SS", "tile": [64, 64, 64]}),
+    ),
     "tiles/copy": (
         put("tiles/copy", atom="universal", bits=16, tile=[4096, 64], operand="a", thr_layout=MISSING,
             val_layout=MISSING, tiled_mma={"atom": "SM80_16x8x16_F32F16F16F32_TN", "atom_layout": "(1,32,1)"}),

@@ -45,7 +45,9 @@ from layouts.swizzle import MODES, mode
 from layouts.table.descriptors import WGMMA
 from layouts.table.mma import FAMILIES
 from layouts.tile_map import TileMap
+from layouts.tiles.copy import tiled_copy
 from layouts.tiles.gluon import triton_layout
+from layouts.tiles.loop import feed
 from layouts.tiles.mma import tiled_mma
 from layouts.tiling import Tile
 from layouts.view import Grid, operand_figure
@@ -155,6 +157,10 @@ def calls() -> list[Call]:
     ):  # fmt: skip
         out.append((f"layout {text[:60]}", lambda text=text: str(cutetext.read_layout(text))))
     whole = tiled_mma(F16)
+    shared = storage({"kind": "rows", "inner": "K", "pitch_bytes": 128}, 16, "K")
+    small = tiled_copy("universal", thr_layout="(8,4)", tile=(8, 4))
+    out.append(("C in a main loop", lambda: feed(whole, "c", shared, "ldmatrix.m8n8.x4.shared.b16")))
+    out.append(("a store of another tile", lambda: feed(whole, "a", shared, "universal", store=small)))
     threads = triton_layout("gl.BlockedLayout([1, 4], [8, 4], [4, 1], [1, 0])", (32, 16))
     out.append(("element outside a Triton layout", lambda: threads.owner(32, 0)))
     out.append(("a kind of layout without maps", lambda: triton.linear("amd_mfma", {}, (8, 8))))

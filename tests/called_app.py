@@ -26,6 +26,9 @@ from app.layouts import triton as triton_page
 from app.layouts import tv as tv_page
 from app.steps import asked as steps_asked
 from app.steps import facts as steps
+from app.tiles import figure
+from app.tiles import state as bench_state
+from app.tiles.facts import mma_of
 from layouts import find
 from layouts.descriptor import Descriptor, view
 from layouts.tiles.convert import converted
@@ -145,6 +148,14 @@ def calls() -> list[Call]:
                   {"cute": "(512,1024):(1,512)", "tile": "1024x512"}):  # fmt: skip
         say(f"TV page {query}", lambda query=query: refuse(tv_page.context(query)["error"]))
     say("a figure of a number", cute_page.figure, {"expression": "size(4:1)"}, "x")
+    whole = mma_of({"atom": "SM80_16x8x16_F32F16F16F32_TN"})
+    for query in ({"pin": "q:1,1"}, {"pin": "c:16,0"}, {"sel": "c:1-2"}, {"sel": "a:0-99,1"}, {"colour": "red"},
+                  {"warps": "9"}, {"k": "7"}, {"view": "x:1-2"}):  # fmt: skip
+        say(f"bench of a TiledMMA {query}", lambda query=query: bench_state.read(
+            whole, bench_state.BenchState(), query)[1])  # fmt: skip
+    for query in ({"colour": "red"}, {"form": "pdq"}):
+        say(f"picture of a TiledMMA {query}", figure.made, query.get("form", "svg"), query)
+    say("picture of a large TiledMMA", figure.made, "txt", {"tile": "256x256x64"})
     # guide, banks, site, server
     say("guide section", overviews.shapes, "none")
     say("guide part", reference.part, "none", "")

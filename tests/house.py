@@ -143,6 +143,8 @@ NAMED: dict[str, dict[str, str]] = {
         "copies": "facts",
         "copying": "forms",
         "figure": "forms",
+        "looping": "forms",
+        "loops": "facts",
         "presets": "facts",
         "state": "facts",
     },

@@ -36,6 +36,7 @@ WORKS: dict[tuple[str, ...], list[str]] = {
         "16,8,16",
     ],
     ("tiles", "copy"): ["universal", "--tile", "32x8", "--bits", "16", "--thr", "(32,1)", "--val", "(1,8)"],
+    ("tiles", "loop"): [MMA, "--operand", "a", "--permutation", "(16,16,16)", "--storage", "kind=rows,pitch_bytes=32"],
     ("tiles", "tv"): ["((4,8),2):((16,1),8)", "--tile", "8x8"],
     ("tiles", "triton"): [BLOCKED, "--shape", "32x32"],
     ("convert",): [BLOCKED, BLOCKED.replace("[1, 0]", "[0, 1]"), "--shape", "32x32"],

@@ -107,6 +107,8 @@ def following(found: Instruction, chosen: PageState, figure: Link) -> list[Link]
         out.append(Link(text="B's tile", href=kept["b"].tile))
     if found.family.multiplies:
         out.append(Link(text="D as the next A", href=links.reuse(found, found)))
+        if found.family.specified and not any(op.sparsity for op in found.operands.values()):
+            out.append(Link(text="Several warps: a TiledMMA", href=links.tiled_mma(found)))
     if runs.multiplies(found):
         pin = chosen.pinned()
         element = {"row": pin[1], "col": pin[2]} if pin and pin[0] == "d" else {}

@@ -30,6 +30,13 @@ BODIES: dict[str, dict[str, object]] = {
         "first": {"atom": "SM80_16x8x16_F32F16F16F32_TN", "atom_layout": "(4,1,1)", "tile": [64, 64, 64]},
         "second": {"atom": "SM80_16x8x16_F32F16F16F32_TN", "atom_layout": "(4,1,1)", "tile": [64, 128, 64]},
     },
+    "/api/v1/tiles/loop": {
+        "tiled_mma": {"atom": "SM80_16x8x16_F32F16F16F32_TN", "atom_layout": "(2,2,1)", "permutation": "(32,32,16)",
+                      "tile": [64, 64, 64]},
+        "a": {"store": {"atom": "cp.async", "bits": 128, "thr_layout": "(16,8):(8,1)", "val_layout": "(1,8)"},
+              "storage": {"kind": "rows", "inner": "K", "pitch_bytes": 128, "swizzle": "128B"},
+              "load": "SM75_U32x4_LDSM_N"},
+    },
     "/api/v1/tiles/copy": {"atom": "cp.async", "bits": 128, "element_bits": 16, "thr_layout": "(16,8):(8,1)",
     "val_layout": "(1,8)", "tile": [64, 64], "storage": {"kind": "rows", "pitch_bytes": 128, "swizzle": "128B"}},
     "/api/v1/layouts/triton": {

@@ -21,6 +21,16 @@ SIDES = {"a": "A stored", "b": "B stored", "d": "D options"}  # options of a who
 IDESC = {part.name: part.field.title[0].upper() + part.field.title[1:] for kind in KINDS for part in kind.parts}
 ZERO_MASK = {f.name: f.name.replace("_", " ").capitalize() for f in FIELDS}
 STEPS = {"row": "element of D: row", "col": "column", "product": "product", "seed": "seed of random numbers", "c": "C"}
+_LOOP = {
+    "copy": "Store", "bits": "Bits", "thr": "Thread layout", "val": "Value layout", "pitch": "Bytes per row",
+    "major": "Contiguous", "swizzle": "Stored with swizzle", "load": "Load", "read": "Read with swizzle",
+    "global": "Global memory",
+}  # fmt: skip
+_LOOP_FIELDS = {
+    "store.atom": "copy", "store.bits": "bits", "store.thr_layout": "thr", "store.val_layout": "val",
+    "storage.pitch_bytes": "pitch", "loaded_from.pitch_bytes": "pitch", "major": "major", "load": "load",
+    "global": "global",
+}  # fmt: skip
 LABELS = {
     "smem": {"element_bits": "Element bits", "major": "Major", "swizzle": "Swizzle", "mn": "Tile M or N", "k": "Tile K",
     "rows": "Rows of one instruction", "order": "Atoms first along", "base": "First byte", **DRAWN},
@@ -44,6 +54,14 @@ LABELS = {
         "pattern": "Lane addresses", "row_bytes": "Bytes per row", "pad": "Padding per row, bytes",
         "address": "Or one byte address per lane",
         "accesses": "Other accesses to the same tile (access:pattern or access:addresses)",
+    },
+    "tiles_loop": {
+        "atom": "TiledMMA's atom", "atom_layout": "Atom layout (M, N, K)", "permutation": "Permutation (M, N, K)",
+        "tile": "Tile (M, N, K)", "tiled_mma.atom": "TiledMMA's atom", "tiled_mma.atom_layout": "Atom layout (M, N, K)",
+        "tiled_mma.permutation": "Permutation (M, N, K)", "tiled_mma.tile": "Tile (M, N, K)",
+        **{f"{side}_{name}": text for side in "ab" for name, text in _LOOP.items()},
+        **{f"{side}.{path}": f"{side.upper()}, {_LOOP[name].lower()}" for side in "ab"
+           for path, name in _LOOP_FIELDS.items()},
     },
     "tiles_copy": {
         "atom": "Copy atom", "bits": "Bits per access", "element_bits": "Bits per element",

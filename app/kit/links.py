@@ -28,6 +28,11 @@ def path_of(
     return _to(f"/i/{_ptx(instruction)}{name}{'.' + form if form else ''}", query or {}, ":,")
 
 
+def tiled_mma(instruction: Instruction) -> str:
+    """The instruction repeated over warps and a tile."""
+    return _to("/tiles/mma", {"atom": instruction.ptx})
+
+
 def smem(query: Query) -> str:
     """The tile explorer."""
     return _to("/smem", query)

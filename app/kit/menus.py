@@ -54,6 +54,8 @@ MENUS = (
         (
             Entry("TiledMMA", "/tiles/mma", "which thread of a block holds which element"),
             Entry("TiledCopy", "/tiles/copy", "who moves what, how wide, at which cost in banks and sectors"),
+            Entry("C as the next A", "/tiles/mma/chain", "FlashAttention’s P: is it there in registers?"),
+            Entry("Main loop", "/tiles/loop", "from global memory to registers: what arrives, what it costs"),
             Entry("Thread-value layout", "/layouts/tv", "any CuTe TV layout over a tile, and what it feeds"),
             Entry("CuTe algebra", "/cute", "composition, complement, divides and products, step by step"),
             Entry("Triton layout", "/layouts/triton", "bases, threads and registers, CuTe's words for the same"),

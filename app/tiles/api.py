@@ -1,4 +1,6 @@
-"""POST /tiles/mma, /tiles/mma/chain, /tiles/copy, /layouts/tv and /layouts/triton; pictures at /tiles/mma.{form}."""
+"""POST /tiles/mma, /tiles/mma/chain, /tiles/copy, /tiles/loop, /layouts/tv and /layouts/triton; pictures at
+/tiles/mma.{form}.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,11 @@ from app.kit.api import ApiRoute, Given, part, query, takes
 from app.kit.media import FORMS
 from app.kit.picture import servable
 from app.kit.wire import json_body, picture
-from app.tiles import copies, facts, figure, forms
+from app.tiles import copies, facts, figure, forms, loops
 from app.tiles.copies import TiledCopyFacts
 from app.tiles.facts import ChainedFacts, TiledMmaFacts, TritonFacts, TvFacts
-from app.tiles.schemas import TiledChainBody, TiledCopyBody, TiledMmaBody, TritonBody, TvBody
+from app.tiles.loops import LoopFacts
+from app.tiles.schemas import LoopBody, TiledChainBody, TiledCopyBody, TiledMmaBody, TritonBody, TvBody
 
 API = "/api/v1"
 router = APIRouter(route_class=ApiRoute)
@@ -54,6 +57,18 @@ def tiled_copy_api(given: Given) -> Response:
     """Source and destination of a TiledCopy, from layouts of threads and values or from a TiledMMA's operand; with a
     storage the addresses, vector width and bank conflicts of shared memory, with a global layout its sectors."""
     return json_body(copies.copy_facts(given))
+
+
+@router.post(
+    API + "/tiles/loop",
+    responses={200: {"model": LoopFacts}},
+    tags=["v1"],
+    openapi_extra=takes("LoopBody", LoopBody),
+)
+def loop_api(given: Given) -> Response:
+    """A whole main loop: a TiledCopy into a storage of shared memory, ldmatrix from it, a TiledMMA. Does every element
+    reach its register, and what does each warp pay in each K iteration?"""
+    return json_body(loops.loop_facts(given))
 
 
 @router.post(

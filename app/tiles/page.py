@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from app.kit.api import OffLoop
 from app.kit.page import page
-from app.tiles import bench, chains, copying, facts, forms, presets, state
+from app.tiles import bench, chains, copying, facts, forms, looping, presets, state
 from layouts.errors import LayoutError
 from layouts.swizzle import MODES
 
@@ -60,3 +60,19 @@ def copy_page(request: Request) -> Response:
     except LayoutError as error:
         context["error"], code = error, 422
     return page(request, "tiles/copy.html", context, code)
+
+
+@router.get("/tiles/loop")
+def loop_page(request: Request) -> Response:
+    """A whole main loop: global memory, shared memory, registers; what arrives, and what it costs."""
+    asked = looping.asked_of(request.query_params)
+    context: dict[str, Any] = {
+        "given": asked, "error": None, "found": None, "presets": looping.presets(asked),
+        "modes": [(mode.name, mode.name) for mode in MODES],
+    }  # fmt: skip
+    code = 200
+    try:
+        context |= looping.context(asked)
+    except LayoutError as error:
+        context["error"], code = error, 422
+    return page(request, "tiles/loop.html", context, code)

@@ -77,6 +77,43 @@ class TiledCopyBody(Closed):
     )
 
 
+class StoreOfLoop(Closed):
+    """The TiledCopy that fills shared memory; its tile is the operand's."""
+
+    atom: str = Field(default="universal", description="cp.async or universal.")
+    bits: Number | None = Field(default=None, description="Of one access.")
+    element_bits: Number | None = Field(default=None, description="Those of the operand.")
+    thr_layout: CuteText | list[int] = Field(description="Coordinates → thread.", examples=["(16,8):(8,1)"])
+    val_layout: CuteText | list[int] | None = Field(
+        default=None, description="Coordinates → value.", examples=["(1,8)"]
+    )
+
+
+class OperandOfLoop(Closed):
+    """How A or B is stored in shared memory and loaded from it; rows are m or n."""
+
+    store: StoreOfLoop | None = Field(default=None, description="Left out: the tile is there.")
+    storage: Storage = Field(description="Where shared memory has (row, k).")
+    major: Major = Field(default=Major("K"), description="The storage's, where it is left out.")
+    load: str = Field(
+        default="ldmatrix.m8n8.x4.shared.b16", description="ldmatrix as PTX or CUTLASS spells it, or universal."
+    )
+    loaded_from: Storage | None = Field(
+        default=None, description="The storage by which the load computes addresses, where it is another one."
+    )
+    global_: CuteText | None = Field(
+        default=None, alias="global", description="Global memory: a CuTe layout (row, k) → element, for its sectors."
+    )
+
+
+class LoopBody(Closed):
+    """A TiledMMA over a tile, and the way of its operands."""
+
+    tiled_mma: TiledMmaBody
+    a: OperandOfLoop | None = None
+    b: OperandOfLoop | None = None
+
+
 class TvBody(Closed):
     """A thread-value layout over a tile."""
 

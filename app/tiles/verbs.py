@@ -1,4 +1,4 @@
-"""The verbs tiles mma, tiles chain, tiles copy, tiles tv and tiles triton."""
+"""The verbs tiles mma, tiles chain, tiles copy, tiles loop, tiles tv and tiles triton."""
 
 from __future__ import annotations
 
@@ -169,6 +169,64 @@ def copy(
         for note in found.notes:
             print(f"  {note}")
     if (found.ways or 1) > 1:
+        raise typer.Exit(1)
+
+
+@tiles_app.command("loop")
+def loop(
+    atom: Annotated[str, typer.Argument(help="The TiledMMA's atom: PTX text or CUTLASS name.")],
+    operand: Annotated[str, typer.Option(help="a or b; both when left out.")] = "",
+    atom_layout: AtomLayout = "",
+    permutation: Permutation = "",
+    tile: Tile = "",
+    copy_atom: Annotated[
+        str, typer.Option("--copy", help="The store: cp.async or universal; none: the load alone.")
+    ] = "",
+    bits: Annotated[str, typer.Option(help="Of one access of the store.")] = "",
+    thr: Annotated[str, typer.Option(help="The store's layout of threads, e.g. (16,8):(8,1).")] = "",
+    val: Annotated[str, typer.Option(help="The store's layout of values, e.g. (1,8).")] = "",
+    major: Annotated[str, typer.Option(help="K or MN: the storage's.")] = "K",
+    storage: Annotated[list[str] | None, typer.Option(help="Shared memory: kind=rows,pitch_bytes=128, …")] = None,
+    load: Annotated[str, typer.Option(help="ldmatrix…, or universal.")] = "ldmatrix.m8n8.x4.shared.b16",
+    global_: Annotated[str, typer.Option("--global", help="Global memory: a CuTe layout (row, k).")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """A whole main loop: global → shared → registers. Exit status 1: an element does not arrive, or banks conflict."""
+    from app.tiles import loops
+
+    copied = {"atom": copy_atom, "bits": bits, "thr_layout": thr, "val_layout": val}
+    side: dict[str, Any] = {
+        "store": {name: text for name, text in copied.items() if text} if copy_atom else None,
+        "storage": storage_of(storage, major), "major": major, "load": load, "global": global_ or None,
+    }  # fmt: skip
+    side = {name: value for name, value in side.items() if value is not None}
+    found = loops.loop_facts(
+        {"tiled_mma": _mma(atom, atom_layout, permutation, tile), **dict.fromkeys([operand] if operand else "ab", side)}
+    )
+    if as_json:
+        print_json(found)
+    else:
+        print(f"{found.verdict}: {found.wavefronts} wavefronts of shared memory, {found.ideal} ideal, {found.mma} mma")
+        for stage in found.stages:
+            print(
+                f"  {stage.operand} {stage.stage:6} {stage.access:15} {stage.count} {stage.units}, {stage.ideal} ideal"
+            )
+        for name, one in (("a", found.a), ("b", found.b)):
+            for step in one.steps if one else ():
+                if wrong := step.first_wrong:
+                    got = f"({wrong.reads[0]},{wrong.reads[1]})" if wrong.reads else "nothing stored"
+                    print(
+                        f"  {name} warp {step.warp} K iteration {step.step}: {step.wrong} wrong, thread {wrong.thread}"
+                        f" value {wrong.value} should be ({wrong.row},{wrong.k}) and reads {got}"
+                    )
+                    break
+            if one and one.fault:
+                print(f"  {name} {one.fault}")
+            if one and one.swizzle:
+                print(f"  {name} {one.swizzle} on byte addresses frees its store and load")
+        for note in found.notes:
+            print(f"  {note}")
+    if found.verdict != "match" or found.wavefronts > found.ideal:
         raise typer.Exit(1)
 
 

@@ -97,27 +97,42 @@ def shared_side(copy: TiledCopy, where: Storage, side: str = "") -> SharedSide:
         values = held.access
     else:
         name = f"{'ld' if side == 'source' else 'st'}.shared.b{max(8, bits)}"
-    uses = _uses(name, address[:, ::values])
-    plain = [use for use, _ in uses]
+    found = uses(name, address[:, ::values])
+    plain = [use for use, _ in found]
     costs = [use.cost(freeing.PLAIN) for use in plain]
-    order = sorted(range(len(uses)), key=lambda at: (-costs[at].ways, -uses[at][1]))
+    order = sorted(range(len(found)), key=lambda at: (-costs[at].ways, -found[at][1]))
     worst = [plain[at] for at in order if costs[at].ways > 1][:8]
     solution = freeing.solve(worst) if worst and not where.mode.bits else None
-    repeats = tuple(uses[at][1] for at in order)
+    repeats = tuple(found[at][1] for at in order)
     return SharedSide(side, address, name, max(bits, 8), why, tuple(costs[at] for at in order), repeats, solution)
 
 
-def _uses(name: str, address: Longs) -> list[tuple[Use, int]]:
+def uses(name: str, address: Longs) -> list[tuple[Use, int]]:
     """Every different access of a warp, and how often: addresses that differ by whole 128 bytes cost the same."""
     kind = banks.access(name)
     seen: dict[tuple[int | None, ...], int] = {}
     for first in range(0, address.shape[0], LANES):
         for column in address[first : first + LANES].T.tolist():
-            base = min(column) // 128 * 128
-            key = tuple(at - base for at in column[: kind.lanes])
-            full = (*key, *[None] * (kind.lanes - len(key)))
-            seen[full] = seen.get(full, 0) + 1
+            key = _key(column, kind.lanes)
+            seen[key] = seen.get(key, 0) + 1
     return [(banks.at(kind, list(key)), times) for key, times in seen.items()]
+
+
+def cost(name: str, column: Longs, known: dict[tuple[int | None, ...], tuple[int, int]]) -> tuple[int, int]:
+    """(wavefronts, the least) of one access of a warp at these addresses; `known` keeps what was counted before."""
+    kind = banks.access(name)
+    key = _key(column.tolist(), kind.lanes)
+    if key not in known:
+        paid = banks.at(kind, list(key)).cost(freeing.PLAIN)
+        known[key] = paid.wavefronts, paid.ideal
+    return known[key]
+
+
+def _key(column: list[int], lanes: int) -> tuple[int | None, ...]:
+    """Addresses from the 128 bytes on in which the lowest lies; lanes that are missing are inactive."""
+    base = min(column) // 128 * 128
+    held = tuple(at - base for at in column[:lanes])
+    return (*held, *[None] * (lanes - len(held)))
 
 
 def vector(address: Longs, element_bits: int, access: int) -> tuple[int, str]:

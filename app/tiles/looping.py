@@ -1,0 +1,138 @@
+"""The page of a main loop: what it is asked, and its tables. No framework."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from app.kit.fact import Json
+from app.kit.rows import named
+from app.tiles import facts, forms, loops
+from app.tiles.loops import LoopFacts, LoopOperand
+from layouts.tiles.mma import TiledMMA
+
+PATH = "/tiles/loop"
+N_LOAD, T_LOAD = "SM75_U32x4_LDSM_N", "SM75_U16x8_LDSM_T"
+SIDE = {"copy": "cp.async", "bits": "128", "thr": "(16,8):(8,1)", "val": "(1,8)", "major": "K", "pitch": "128",
+        "swizzle": "128B", "load": N_LOAD, "read": "", "global": ""}  # fmt: skip
+NONE = {**dict.fromkeys(SIDE, ""), "major": "K", "swizzle": "none"}
+
+
+def _fields(mma: Mapping[str, str], a: Mapping[str, str], b: Mapping[str, str]) -> dict[str, str]:
+    return {**mma, **{f"a_{k}": v for k, v in a.items()}, **{f"b_{k}": v for k, v in b.items()}}
+
+
+_SM80 = {"atom": "SM80_16x8x16_F32F16F16F32_TN", "atom_layout": "(2,2,1)", "permutation": "(32,32,16)",
+         "tile": "128x128x64"}  # fmt: skip
+_ALONG_N = {**SIDE, "thr": "(8,16):(1,8)", "val": "(8,1)", "major": "MN", "load": T_LOAD}
+FIELDS = _fields(_SM80, SIDE, SIDE)
+EMPTY = _fields(dict.fromkeys(_SM80, ""), NONE, NONE)
+_PV = {**_SM80, "atom_layout": "(4,1,1)", "permutation": "(64,16,16)", "tile": "64x64x64"}
+PRESETS = {
+    "sm_80 f16, 128B swizzle": FIELDS,
+    "The same without a swizzle": _fields(_SM80, {**SIDE, "swizzle": "none"}, {**SIDE, "swizzle": "none"}),
+    "FlashAttention-2, V along its head dimension": _fields(_PV, SIDE, _ALONG_N),
+    "V loaded without .trans": _fields(_PV, SIDE, {**_ALONG_N, "load": N_LOAD}),
+    "Stored with the 128B swizzle, read as plain rows": _fields(_SM80, SIDE, {**SIDE, "read": "none"}),
+    "8-bit integers": _fields(
+        {"atom": "SM80_16x8x32_S32S8S8S32_TN", "atom_layout": "(2,2,1)", "permutation": "(32,32,32)",
+         "tile": "128x128x64"},
+        {**SIDE, "thr": "(32,4):(4,1)", "val": "(1,16)", "pitch": "64", "swizzle": "64B"},
+        {**SIDE, "thr": "(32,4):(4,1)", "val": "(1,16)", "pitch": "64", "swizzle": "64B"},
+    ),
+}  # fmt: skip
+STAGES = {"global": "global memory", "store": "→ shared memory", "load": "→ registers"}
+
+
+def asked_of(query: Mapping[str, str]) -> dict[str, str]:
+    """The form's fields."""
+    usual = EMPTY if query.get("atom") else FIELDS
+    return {name: query.get(name, usual[name]).strip() for name in FIELDS}
+
+
+def address(fields: Mapping[str, str]) -> str:
+    """The page with these fields."""
+    usual = EMPTY if fields.get("atom") else FIELDS
+    return f"{PATH}?{urlencode({k: v for k, v in fields.items() if v != usual[k]}, safe='(),:')}"
+
+
+def body(asked: Mapping[str, str]) -> Json:
+    """The body of POST /tiles/loop."""
+    return {"tiled_mma": forms.mma_body(asked), "a": _side(asked, "a"), "b": _side(asked, "b")}
+
+
+def _side(asked: Mapping[str, str], name: str) -> Json:
+    own = {key: asked[f"{name}_{key}"] for key in SIDE}
+    rows = {"kind": "rows", "inner": own["major"], "pitch_bytes": own["pitch"]}
+    out: Json = {"storage": {**rows, "swizzle": own["swizzle"]}}
+    if own["copy"]:
+        given = {"atom": own["copy"], "bits": own["bits"], "thr_layout": own["thr"], "val_layout": own["val"]}
+        out["store"] = {key: text for key, text in given.items() if text}
+    for key in ("load", "global"):
+        if own[key]:
+            out[key] = own[key]
+    if own["read"]:
+        out["loaded_from"] = {**rows, "swizzle": own["read"]}
+    return out
+
+
+def context(asked: Mapping[str, str]) -> dict[str, Any]:
+    """Everything the page shows; LayoutError where a field does not fit."""
+    given = body(asked)
+    made = facts.mma_of(given["tiled_mma"], "tiled_mma")
+    found = loops.loop_facts(given)
+    feeds = [(name, one) for name, one in (("A", found.a), ("B", found.b)) if one]
+    return {
+        "found": found, "made": made, "feeds": feeds, "said": said(found), "stages": STAGES,
+        "tables": [(name, one, table(one)) for name, one in feeds if one.steps],
+        "causes": [cause(name, one) for name, one in feeds if one.verdict == "mismatch"],
+        "bench": bench(made, asked), "opcode": named(made.atom.instruction),
+    }  # fmt: skip
+
+
+def said(found: LoopFacts) -> str:
+    """The cost in one sentence."""
+    if found.wavefronts == found.ideal:
+        return f"{found.wavefronts} wavefronts of shared memory for the tile, no bank conflicts."
+    times = found.wavefronts / found.ideal
+    return f"{found.wavefronts} wavefronts of shared memory for the tile, {times:.3g} times the {found.ideal} needed."
+
+
+def cause(name: str, one: LoopOperand) -> str:
+    """Why an operand does not arrive: its first wrong element."""
+    if one.fault:
+        return f"{name}: {one.fault}"
+    if one.overlaps:
+        return f"{name}: {one.overlaps} elements lie where another one lies: the rows are closer than they are long."
+    if one.uncovered:
+        return f"{name}: the store leaves {one.uncovered} elements of the tile unwritten."
+    step = min((each for each in one.steps if each.first_wrong), key=lambda each: (each.step, each.warp))
+    first = step.first_wrong
+    assert first is not None
+    row = "m" if name == "A" else "n"
+    got = f"({row} = {first.reads[0]}, k = {first.reads[1]})" if first.reads else "bytes that nothing was stored to"
+    return (
+        f"{name}: {one.wrong} values are wrong. The first: warp {step.warp}, K iteration {step.step}, thread"
+        f" {first.thread}, value {first.value} should be ({row} = {first.row}, k = {first.k}) and reads {got}."
+    )
+
+
+def table(one: LoopOperand) -> list[list[Any]]:
+    """[warp][K iteration] of the steps."""
+    warps = max(step.warp for step in one.steps) + 1
+    rows: list[list[Any]] = [[] for _ in range(warps)]
+    for step in one.steps:
+        rows[step.warp].append(step)
+    return rows
+
+
+def bench(made: TiledMMA, asked: Mapping[str, str]) -> str:
+    """The TiledMMA on the bench."""
+    query = {name: asked[name] for name in forms.MMA if asked[name]}
+    return f"/tiles/mma?{urlencode(query, safe='(),:')}"
+
+
+def presets(asked: Mapping[str, str]) -> list[tuple[str, str, bool]]:
+    """(text, address, chosen)."""
+    return [(text, address(fields), dict(fields) == dict(asked)) for text, fields in PRESETS.items()]

@@ -1,0 +1,200 @@
+"""A whole main loop as the API, the page and the command line say it: global → shared → registers. No framework."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from app.kit.fact import Json, Says, fact, sometimes
+from app.tiles.copies import copy_of
+from app.tiles.facts import mma_of
+from layouts.cutetext import read_layout
+from layouts.errors import LayoutError
+from layouts.reading import asked, choice, keys, table, text
+from layouts.storage import HINT as STORAGE_HINT
+from layouts.storage import Storage, storage
+from layouts.tiles.loop import Feed, Step, feed
+from layouts.tiles.memory import WIDEST_BITS
+from layouts.tiles.mma import TiledMMA
+
+FIELDS = ("tiled_mma", "a", "b")
+SIDE_FIELDS = ("store", "storage", "major", "load", "loaded_from", "global")
+COPY_HINT = "{'atom': 'cp.async', 'bits': 128, 'thr_layout': …, 'val_layout': …}."
+
+
+@fact
+class WrongElement:
+    """A value of the operand that gets another element than it should."""
+
+    thread: int
+    value: int
+    row: Annotated[int, Says("m of A, n of B.")]
+    k: int
+    reads: Annotated[list[int] | None, Says("Row and k of what it gets; null for bytes that nothing was stored to.")]
+
+
+@fact
+class LoopStep:
+    """What one warp loads for one K iteration."""
+
+    warp: int
+    step: int
+    loads: Annotated[int, Says("Accesses of the warp.")]
+    wavefronts: int
+    ideal: int
+    wrong: int
+    first_wrong: WrongElement | None
+
+
+@fact
+class LoopStage:
+    """One stage of an operand's way, for all warps and the whole tile."""
+
+    operand: Literal["a", "b"]
+    stage: Literal["global", "store", "load"]
+    access: str
+    units: Annotated[Literal["sectors", "wavefronts"], Says("What is counted.")]
+    count: int
+    ideal: int
+    note: str
+
+
+@fact
+class LoopOperand:
+    """Whether an operand arrives, and in which steps it does not."""
+
+    verdict: Literal["match", "mismatch"]
+    place: Annotated[Literal["registers", "shared"], Says("shared: a descriptor reads it, and there is no load.")]
+    wrong: int
+    uncovered: Annotated[int, Says("Elements of the tile that the store does not write.")]
+    overlaps: Annotated[int, Says("Elements that lie where another one lies.")]
+    fault: Annotated[str, Says("Why the load is not executed; empty where it is.")]
+    swizzle: Annotated[str | None, Says("The smallest swizzle of byte addresses that frees store and load.")]
+    steps: list[LoopStep]
+
+
+@fact
+class LoopFacts:
+    """A main loop's tile from global memory to the registers of a TiledMMA."""
+
+    verdict: Literal["match", "mismatch"]
+    k_steps: int
+    stages: list[LoopStage]
+    wavefronts: Annotated[int, Says("Of shared memory: every store and load of the tile.")]
+    ideal: int
+    mma: Annotated[int, Says("Instructions of one warp (or warpgroup) for the tile.")]
+    a: LoopOperand | None = sometimes()
+    b: LoopOperand | None = sometimes()
+    notes: list[str]
+
+
+def loop_facts(given: Json) -> LoopFacts:
+    """POST /tiles/loop."""
+    keys(given, FIELDS)
+    hint = "{'atom': …, 'atom_layout': …, 'tile': [M, N, K]}."
+    mma = mma_of(table(given.get("tiled_mma"), "tiled_mma", hint), "tiled_mma")
+    sides = {name: given[name] for name in ("a", "b") if given.get(name) is not None}
+    if not sides:
+        raise LayoutError("bad_operand", "Neither a nor b is given.", "Say how one of them is stored and loaded.", "a")
+    feeds = {}
+    for name, side in sides.items():
+        try:
+            feeds[name] = _feed(mma, name, table(side, name, "{'storage': …, 'load': …}."))
+        except LayoutError as error:
+            raise error.at(f"{name}.{error.field}".strip(".")) from None
+    m, n, k = mma.steps
+    stages = [stage for name, found in feeds.items() for stage in _stages(name, found)]
+    paid = [stage for stage in stages if stage.units == "wavefronts"]
+    return LoopFacts(
+        verdict="match" if all(found.good for found in feeds.values()) else "mismatch",
+        k_steps=mma.rests[2],
+        stages=stages,
+        wavefronts=sum(stage.count for stage in paid),
+        ideal=sum(stage.ideal for stage in paid),
+        mma=m * n * k,
+        a=_operand(feeds["a"]) if "a" in feeds else None,
+        b=_operand(feeds["b"]) if "b" in feeds else None,
+        notes=_notes(mma, feeds),
+    )
+
+
+def _feed(mma: TiledMMA, name: str, side: Mapping[str, Any]) -> Feed:
+    keys(side, SIDE_FIELDS)
+    op = mma.operand(name)
+    size = [op.row_count, op.col_count] if name == "a" else [op.col_count, op.row_count]
+    store = None
+    if side.get("store") is not None:
+        body = table(side["store"], "store", COPY_HINT)
+        try:
+            store = copy_of({"element_bits": op.element_bits, **body, "tile": size})
+        except LayoutError as error:
+            raise error.at(f"store.{error.field}".strip(".")) from None
+    where = _storage(side, "storage", op.element_bits)
+    if where is None:
+        raise LayoutError("bad_storage", "storage is missing.", STORAGE_HINT, "storage")
+    across = None if asked(side, "global", None) is None else read_layout(text(side["global"], "global"), "global")
+    load = text(asked(side, "load", "ldmatrix.m8n8.x4.shared.b16"), "load")
+    return feed(mma, name, where, load, store=store, layout=across,
+                read=_storage(side, "loaded_from", op.element_bits))  # fmt: skip
+
+
+def _storage(side: Mapping[str, Any], name: str, bits: int) -> Storage | None:
+    if side.get(name) is None:
+        return None
+    major = choice(asked(side, "major", "K"), "major", ("K", "MN"), "bad_major")
+    return storage(table(side[name], name, STORAGE_HINT, "bad_storage"), bits, major)
+
+
+def _stages(name: str, found: Feed) -> list[LoopStage]:
+    out = []
+    if across := found.sectors:
+        why = across.why if across.vector_bits < WIDEST_BITS else ""
+        out.append(("global", f"{across.vector_bits} bits", "sectors", across.sectors, across.ideal, why))
+    if store := found.store:
+        why = store.why if store.vector_bits < WIDEST_BITS else ""
+        out.append(("store", store.access, "wavefronts", store.wavefronts, store.ideal, why))
+    if found.load:
+        out.append(("load", found.access, "wavefronts", found.wavefronts, found.ideal, found.fault))
+    return [
+        LoopStage(operand=name, stage=stage, access=access, units=units, count=count, ideal=ideal, note=note)  # type: ignore[arg-type]  # words of the table above
+        for stage, access, units, count, ideal, note in out
+    ]
+
+
+def _operand(found: Feed) -> LoopOperand:
+    solution = found.solution
+    return LoopOperand(
+        verdict="match" if found.good else "mismatch",
+        place="registers" if found.load else "shared",
+        wrong=found.wrong,
+        uncovered=found.uncovered,
+        overlaps=found.overlaps,
+        fault=found.fault,
+        swizzle=str(solution.swizzle) if solution and solution.free else None,
+        steps=[_step(step) for step in found.steps],
+    )
+
+
+def _step(step: Step) -> LoopStep:
+    first = step.first
+    wrong = None
+    if first:
+        wrong = WrongElement(
+            thread=first.thread, value=first.value, row=first.row, k=first.k,
+            reads=list(first.reads) if first.reads else None,
+        )  # fmt: skip
+    return LoopStep(warp=step.warp, step=step.step, loads=step.loads, wavefronts=step.wavefronts, ideal=step.ideal,
+                    wrong=step.wrong, first_wrong=wrong)  # fmt: skip
+
+
+def _notes(mma: TiledMMA, feeds: Mapping[str, Feed]) -> list[str]:
+    shared = [name.upper() for name, found in feeds.items() if found.load is None]
+    out = []
+    if shared:
+        out.append(
+            f"{' and '.join(shared)} {'are' if len(shared) > 1 else 'is'} read from shared memory by descriptors:"
+            " POST /descriptors/verify says whether one reads this storage."
+        )
+    if "b" in feeds:
+        out.append("Rows of B are n, as CuTe has it.")
+    return out

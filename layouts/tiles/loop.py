@@ -1,0 +1,256 @@
+"""A whole main loop: a tile from global memory into shared memory by a TiledCopy, from there into registers by ldmatrix
+or plain loads, into a TiledMMA. Which elements arrive, and what each warp pays for them in each K iteration.
+
+The store puts element (row, k) where the storage says. A load is executed on those bytes: each lane's address is that
+of the first element of its access, the bytes behind it are what it reads, and the atom's layouts say which lane and
+value receives them (CuTe's SrcLayout and DstLayout). Wavefronts come from layouts.banks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from layouts import algebra, freeing
+from layouts.errors import LayoutError
+from layouts.freeing import Solution
+from layouts.storage import Storage
+from layouts.tiles import memory
+from layouts.tiles.copy import TiledCopy, tiled_copy
+from layouts.tiles.memory import LANES, Sectors, SharedSide
+from layouts.tiles.mma import TiledMMA, TileOperand
+
+Longs = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """The first element that does not arrive: `value` of `thread` should be (row, k); `reads` is what it gets, None for
+    bytes that nothing was stored to.
+    """
+
+    thread: int
+    value: int
+    row: int
+    k: int
+    reads: tuple[int, int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one warp loads for one K iteration: accesses, their wavefronts and the least, elements that are wrong."""
+
+    warp: int
+    step: int
+    loads: int
+    wavefronts: int
+    ideal: int
+    wrong: int
+    first: Wrong | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Feed:
+    """One operand's way: its store (None where a test of the load alone is asked), its load (None where a descriptor
+    reads shared memory), the steps of every warp, and the swizzle that frees store and load.
+
+    uncovered: elements of the tile that the store does not write. overlaps: that lie where another one lies. fault: why
+    the load is not executed at all, "" where it is.
+    """
+
+    operand: str
+    store: SharedSide | None
+    sectors: Sectors | None
+    load: TiledCopy | None
+    access: str
+    steps: tuple[Step, ...]
+    uncovered: int
+    overlaps: int
+    solution: Solution | None
+    fault: str = ""
+
+    @property
+    def wrong(self) -> int:
+        return sum(step.wrong for step in self.steps)
+
+    @property
+    def first(self) -> Step | None:
+        """The first step with a wrong element."""
+        return next((step for step in sorted(self.steps, key=lambda s: (s.step, s.warp)) if step.wrong), None)
+
+    @property
+    def wavefronts(self) -> int:
+        return sum(step.wavefronts for step in self.steps)
+
+    @property
+    def ideal(self) -> int:
+        return sum(step.ideal for step in self.steps)
+
+    @property
+    def good(self) -> bool:
+        """Whether every element arrives."""
+        return not (self.wrong or self.uncovered or self.overlaps)
+
+
+def feed(
+    mma: TiledMMA, operand: str, where: Storage, load: str, *, store: TiledCopy | None = None, layout: Any = None,
+    read: Storage | None = None,
+) -> Feed:  # fmt: skip
+    """One operand (a or b) of a tile through a storage of (row, k), rows m or n. load: the copy atom that fills the
+    registers; layout: of global memory, for its sectors; read: the storage by which the load's addresses are computed,
+    where that is not the one that the store used. LayoutError names what does not fit.
+    """
+    op = mma.operand(operand)
+    if op.name == "c":
+        raise LayoutError("bad_operand", "C is no operand that a main loop loads.", "a or b.", "operand")
+    if op.element_bits < 8:
+        raise LayoutError(
+            "bad_atom", f"Operand {op.name} has elements of {op.element_bits} bits.",
+            "Elements of whole bytes: pack narrower ones into bytes first.", "operand",
+        )  # fmt: skip
+    size = (op.row_count, op.col_count) if op.name == "a" else (op.col_count, op.row_count)
+    if store is not None and store.tile != size:
+        raise LayoutError(
+            "bad_tile",
+            f"The copy's tile is {store.tile[0]}×{store.tile[1]}; operand {op.name} is {size[0]}×{size[1]}.",
+            "Give the operand's size: rows × k.", "tile",
+        )  # fmt: skip
+    for name, have, want in (("mn", where.mn, size[0]), ("k", where.k, size[1])):
+        if have is not None and have < want:
+            raise LayoutError("bad_storage", f"The storage has {name} = {have}; the tile needs {want}.",
+                              "Give a larger one.", f"storage.{name}")  # fmt: skip
+    stored, sectors, uncovered = None, None, 0
+    if store is not None:
+        stored = memory.shared_side(store, where, "destination")
+        written = np.zeros(size, dtype=np.bool_)
+        written[store.destination.rows, store.destination.cols] = True
+        uncovered = int(written.size - np.count_nonzero(written))
+        if layout is not None:
+            sectors = memory.global_side(store, layout, "source")
+    rows, cols = np.indices(size, dtype=np.int64)
+    address = np.asarray(where.address(rows, cols), dtype=np.int64).reshape(-1)
+    overlaps = int(address.size - np.unique(address).size)
+    if op.shared:
+        return Feed(op.name, stored, sectors, None, "", (), uncovered, overlaps, _freed([stored], where))
+    loads = tiled_copy(load, tiled_mma=mma, operand=op.name, tile=size, element_bits=op.element_bits)
+    if loads.atom.instruction and not loads.atom.loads:
+        raise LayoutError("bad_atom", f"'{loads.atom.name}' stores: it fills no registers.",
+                          "ldmatrix, or universal for plain loads.", "load")  # fmt: skip
+    steps, access, at, fault = _loaded(op, loads, read or where, address, size)
+    solution = _freed([stored, (access, at)], where) if read is None and not fault else None
+    return Feed(op.name, stored, sectors, loads, access, steps, uncovered, overlaps, solution, fault)
+
+
+def _freed(sides: Sequence[SharedSide | tuple[str, Longs] | None], where: Storage) -> Solution | None:
+    """The smallest swizzle that frees store and load together; None where both are free or the storage has one."""
+    uses = []
+    for side in sides:
+        if side is None:
+            continue
+        if isinstance(side, SharedSide):
+            each = max(1, side.vector_bits // 8)
+            step = next((n for n in (16, 8, 4, 2, 1) if side.address.shape[1] % n == 0 and _run(side, n, each)), 1)
+            uses += memory.uses(side.access, side.address[:, ::step])
+        else:
+            uses += memory.uses(*side)
+    plain = [use for use, _ in uses]
+    if where.mode.bits or not any(use.cost(freeing.PLAIN).ways > 1 for use in plain):
+        return None
+    worst = sorted(plain, key=lambda use: -use.cost(freeing.PLAIN).ways)[:8]
+    kinds = {use.access.name: use for use in plain}
+    return freeing.solve(list(dict.fromkeys([*worst, *kinds.values()])))
+
+
+def _run(side: SharedSide, count: int, each: int) -> bool:
+    """Whether `count` values of every thread lie in one access of `each` bytes."""
+    grouped = side.address.reshape(side.address.shape[0], -1, count)
+    return bool((grouped[:, :, -1] - grouped[:, :, 0] < each).all() and count > 1)
+
+
+def _loaded(
+    op: TileOperand, loads: TiledCopy, where: Storage, address: Longs, size: tuple[int, int]
+) -> tuple[tuple[Step, ...], str, Longs, str]:
+    """(the steps, the access of a warp, the addresses of every lane and access, why it faults)."""
+    atom, side = loads.atom, loads.source
+    width, whole = op.element_bits // 8, atom.bits // 8
+    at = np.asarray(where.address(side.rows.astype(np.int64), side.cols.astype(np.int64)), dtype=np.int64)
+    first, fault = at[:, :: side.access], ""
+    misplaced = first % whole != 0
+    if misplaced.any():
+        thread, access = (int(n) for n in np.argwhere(misplaced)[0])
+        fault = (
+            f"Thread {thread} reads {whole} bytes at byte {int(first[thread, access])}, which is no multiple of"
+            f" {whole}: the access faults."
+        )
+    fetched = (first[:, :, None] + width * np.arange(side.access)).reshape(at.shape)
+    order = np.argsort(address, kind="stable")
+    place = np.searchsorted(address[order], fetched)
+    known = np.clip(place, 0, address.size - 1)
+    there = (address[order][known] == fetched) & ~np.repeat(misplaced, side.access, axis=1)
+    found = np.where(there, order[known], -1)
+    received = _received(loads, found)
+    held = loads.destination
+    wanted = held.rows.astype(np.int64) * size[1] + held.cols
+    wrong = received != wanted
+    kind = f"ldmatrix.x{atom.instruction.counts['x']}" if atom.instruction else f"ld.shared.b{atom.bits}"
+    steps = _k_steps(op)[held.cols]  # of every thread and value
+    each = held.access
+    needed = steps.reshape(held.threads, -1, each).min(axis=2)
+    costs: dict[tuple[int | None, ...], tuple[int, int]] = {}
+    out = []
+    for low in range(0, held.threads, LANES):
+        columns = first[low : low + LANES].T
+        paid = [(0, 0) if fault else memory.cost(kind, column, costs) for column in columns]
+        of_warp = slice(low, low + LANES)
+        for step in range(int(steps.max()) + 1):
+            mine = [paid[n] for n in range(first.shape[1]) if needed[low, n] == step]
+            bad = wrong[of_warp] & (steps[of_warp] == step)
+            out.append(
+                Step(low // LANES, step, len(mine), sum(a for a, _ in mine), sum(b for _, b in mine),
+                     int(np.count_nonzero(bad)), _first(op, held, bad, received, low, size))
+            )  # fmt: skip
+    return tuple(out), kind, first, fault
+
+
+def _received(loads: TiledCopy, found: Longs) -> Longs:
+    """[thread][value] of the destination: the element that arrives, from what every source value reads."""
+    bits = loads.element_bits
+    source, destination = (algebra.upcast(one, bits) for one in (loads.atom.source, loads.atom.destination))
+    lanes, held = source.modes[0].size, destination.modes[0].size
+    given = source.indices().reshape(-1, lanes).T  # [lane, value] → place in the atom
+    taken = destination.indices().reshape(-1, held).T
+    where = np.zeros((int(given.max()) + 1, 2), dtype=np.int64)
+    for lane in range(lanes - 1, -1, -1):  # of lanes that repeat an address the first counts
+        for value in range(given.shape[1]):
+            where[given[lane, value]] = lane, value
+    threads = found.shape[0]
+    blocks = found.reshape(threads // lanes, lanes, -1, given.shape[1])
+    out = blocks[:, where[taken, 0], :, where[taken, 1]]  # [lane, value, warp, access]
+    return out.transpose(2, 0, 3, 1).reshape(threads, -1)
+
+
+def _k_steps(op: TileOperand) -> Longs:
+    """[k]: the K iteration that needs it."""
+    step = op.modes[0] * op.modes[1]
+    k = op.cols if op.name == "a" else op.rows
+    out = np.zeros(int(k.max()) + 1, dtype=np.int64)
+    out[k] = np.broadcast_to(np.arange(op.values) // step % op.modes[2], k.shape)
+    return out
+
+
+def _first(
+    op: TileOperand, held: Any, bad: NDArray[np.bool_], received: Longs, low: int, size: tuple[int, int]
+) -> Wrong | None:
+    places = np.argwhere(bad)
+    if not places.size:
+        return None
+    lane, at = (int(n) for n in places[0])
+    thread = low + lane
+    row, k, got = int(held.rows[thread, at]), int(held.cols[thread, at]), int(received[thread, at])
+    rows, cols = (op.rows, op.cols) if op.name == "a" else (op.cols, op.rows)
+    value = int(np.argmax((rows[thread] == row) & (cols[thread] == k)))
+    return Wrong(thread, value, row, k, divmod(got, size[1]) if got >= 0 else None)
