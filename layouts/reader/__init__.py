@@ -35,11 +35,15 @@ LONGEST = 1 << 16  # characters of a text
 
 @dataclass(frozen=True, slots=True)
 class Recogniser:
-    """What one kind of text is called, an example of it, and what reads it."""
+    """What one kind of text is called, an example of it, and what reads it.
+
+    words: in small letters, of which such a text has one whatever its case; none where that cannot be said.
+    """
 
     what: str
     example: str
     read: Callable[[str], tuple[Found, ...]]
+    words: tuple[str, ...] = ()
 
 
 RECOGNISERS = (  # a text that two of them claim belongs to the first
@@ -47,25 +51,36 @@ RECOGNISERS = (  # a text that two of them claim belongs to the first
         "a TiledMMA of CuTe, in C++, in Python or as it is printed",
         "make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, Layout<Shape<_2,_2>>{}, Tile<_32,_32,_16>{})",
         tiled_mma.read,
+        ("tiled", "mnk"),
     ),
     Recogniser(
         "a TiledCopy of CuTe, likewise",
         "make_tiled_copy(Copy_Atom<DefaultCopy, half_t>{}, Layout<Shape<_32,_8>>{}, Layout<Shape<_1,_8>>{})",
         tiled_copy.read,
+        ("tiled", "tiler"),
     ),
     Recogniser(
         "a layout of Triton or Gluon",
         "#ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>",
         triton.read,
+        ("#", "layout"),
     ),
     Recogniser("a line of PTX, bare or inside an asm statement", "wgmma.mma_async.m64n256k16.f32.bf16.bf16", ptx.read),
     Recogniser("a CUTLASS MMA or copy atom", "SM90_64x128x16_F32BF16BF16_SS", cutlass.read),
-    Recogniser("an operation of CuTe's Python DSL", "warp.LdMatrix8x8x16bOp(num_matrices=4)", operations.read),
     Recogniser(
-        "a wmma fragment of CUDA C++", "nvcuda::wmma::fragment<matrix_a, 16, 16, 16, half, row_major>", fragment.read
+        "an operation of CuTe's Python DSL",
+        "warp.LdMatrix8x8x16bOp(num_matrices=4)",
+        operations.read,
+        ("mmaf", "mmatf32", "mmai8", "mmamx", "ldmatrix", "stmatrix", "op_selector"),
+    ),
+    Recogniser(
+        "a wmma fragment of CUDA C++",
+        "nvcuda::wmma::fragment<matrix_a, 16, 16, 16, half, row_major>",
+        fragment.read,
+        ("fragment",),
     ),
     Recogniser("a tensor-core instruction of SASS", "HMMA.16816.F32", sass.read),
-    Recogniser("a CuTe layout", "Sw<3,4,3> o (8,64):(64,1)", layout.read),
+    Recogniser("a CuTe layout", "Sw<3,4,3> o (8,64):(64,1)", layout.read, (":", "layout")),
     Recogniser(
         "C++, CUDA or Python that makes TMA tensor maps or descriptors",
         "tl.make_tensor_descriptor(p, shape=[M, K], strides=[K, 1], block_shape=[64, 64])",
@@ -75,14 +90,16 @@ RECOGNISERS = (  # a text that two of them claim belongs to the first
         "a shared-memory layout of CUTLASS",
         "tile_to_shape(GMMA::Layout_K_SW128_Atom<half_t>{}, Shape<_128,_64>{})",
         smem.read,
+        ("tile_to_", "layout_k_", "layout_mn_", "layout_atom", "layoutatom", "composition"),
     ),
     Recogniser("a 64-bit matrix descriptor, or code that builds one", "0x4000004000010100", word.read),
     Recogniser(
         "a TMA instruction, in PTX, SASS or as an atom of CUTLASS",
         "cp.async.bulk.tensor.2d.shared::cluster.global",
         bulk.read,
+        ("bulk", "utma", "_tma_"),
     ),
-    Recogniser("a product of a warpgroup in Triton's IR", "ttng.warp_group_dot", dots.read),
+    Recogniser("a product of a warpgroup in Triton's IR", "ttng.warp_group_dot", dots.read, ("group_dot", "group_mma")),
     Recogniser("tcgen05, by any of its names", "tcgen05.mma.cta_group::1.kind::f16", tensor_memory.read),
 )
 
@@ -104,7 +121,10 @@ def read(text: str) -> Read:
     text = reading.text(text, "text", LONGEST)
     found: list[Found] = []
     refused = []
+    low = text.lower()
     for row in RECOGNISERS:
+        if row.words and not any(word in low for word in row.words):
+            continue
         try:
             found += row.read(text)
         except LayoutError as error:

@@ -32,9 +32,9 @@ def read(text: str) -> tuple[Found, ...]:
         first, _, rest = text.strip().partition("\n")
         if not rest or ":" not in first:
             return _whole(cute.parse(text.rstrip().rstrip(";"), "text"), not halves)
-    if _OF_OTHERS.search(text):
-        return ()
     found = list(islice(labelled.lines(text), labelled.MOST)) or list(labelled.code(text))
+    if not found or _OF_OTHERS.search(text):
+        return ()
     each = dict.fromkeys((one.label, one.layout) for one in found)
     out = [meaning for label, laid in each for meaning in _whole(laid, len(each) == 1, label)]
     return tuple(sorted(out, key=lambda one: one.kind != "layout"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,7 @@ def promoted(given: CType) -> CType:
     return INT if 0 < given.bits < 32 else given
 
 
+@lru_cache(maxsize=256)
 def common(left: CType, right: CType) -> CType:
     """The type of a binary operation: C's usual arithmetic conversions."""
     left, right = promoted(left), promoted(right)
@@ -82,6 +84,7 @@ def common(left: CType, right: CType) -> CType:
     return left if left.bits > right.bits else right
 
 
+@lru_cache(maxsize=1024)
 def spelled(words: str) -> CType | None:
     """The integer type of `unsigned long long`, `uint64_t`, `std::uint32_t` …; None for what is not an integer type."""
     words = words.split("::")[-1]

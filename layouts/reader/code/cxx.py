@@ -104,6 +104,17 @@ class Lowering(Expressions):
     def _block(self, node: tree_sitter.Node) -> tree.Statement:
         return tree.Block(tuple(self.statements(node)), span=self.span(node))
 
+    def _later(self, node: tree_sitter.Node) -> tree.Statement:
+        """The block of a function, made when it is run."""
+        deep = self.depth
+
+        @cache
+        def make() -> tree.Statement:
+            self.depth = deep
+            return self._block(node)
+
+        return tree.Deferred(make, span=self.span(node))
+
     def _one(self, node: tree_sitter.Node | None) -> tree.Statement | None:
         if node is None:
             return None
@@ -332,7 +343,7 @@ class Lowering(Expressions):
                     given = parts[1].named_children if len(parts) > 1 else ()
                     starts.append((self.text(parts[0]), tuple(self.expression(c) for c in given)))
         yield tree.Function(
-            name, parameters, self._block(body), templates, tuple(starts),
+            name, parameters, self._later(body), templates, tuple(starts),
             self.type(returns) if returns else None, span=self.span(node),
         )  # fmt: skip
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from layouts.reader.code import cxx, python, tree
 from layouts.reader.code.expressions import BudgetError, Frame
@@ -25,7 +25,7 @@ CLUE = re.compile(
     re.I,
 )
 _WORDS = re.compile(r"[A-Za-z_]\w*")
-_CALLS = re.compile(r"([A-Za-z_]\w*)(?=\s{0,8}(?:<[^;{}()]{0,120}>\s{0,8}(?:::\w+\s{0,8})?)?(?:[({]|<<<))")
+_CALLED = r"\s{0,8}(?:<[^;{}()]{0,120}>\s{0,8}(?:::\w+\s{0,8})?)?(?:[({]|<<<)"  # behind a name that is called
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +65,12 @@ def is_python(text: str) -> bool:
     return score > 0
 
 
+@lru_cache(maxsize=4)
 def evaluate(text: str, patience: int = 1) -> Evaluation | None:
     """What a text of C++ or Python builds; None where it has none of the words, or is no code that can be parsed.
 
-    patience: how many times as many steps it may take as a server grants one.
+    patience: how many times as many steps it may take as a server grants one. The last few are kept: the reader, the
+    workbench and `check` ask for the same text one after the other.
     """
     text = text[:MOST_TEXT]
     if not CLUE.search(text):
@@ -147,12 +149,11 @@ def _entries(
         if not more:
             break
         wanted |= more
-    called = {
-        name
-        for f, _ in functions
-        for name in _CALLS.findall(text[f.span[0] : f.span[1]])
-        if name != f.name and name in wanted
-    }
+    called: set[str] = set()
+    for f, _ in functions:
+        for name in (words[id(f)] & wanted) - {f.name} - called:
+            if re.search(rf"\b{name}{_CALLED}", text[f.span[0] : f.span[1]]):
+                called.add(name)
     chosen = [(f, owner) for f, owner in functions if f.name in wanted]
     yield from [(f, owner) for f, owner in chosen if f.name not in called]
     yield from [(f, owner) for f, owner in chosen if f.name in called]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from layouts.reader.code.ctype import CType, common
@@ -112,8 +113,10 @@ class Finding:
         """An operand of | or +: which text put which field there."""
         if value.marks or span == (0, 0):
             return value
-        parts = [(low, value.const >> low & ((1 << (past - low)) - 1)) for low, past in REGIONS if value.const >= 0]
-        bits = [low + (part & -part).bit_length() - 1 for low, part in parts if part]
+        bits: list[int] = []
+        if value.const > 0:
+            parts = ((low, value.const >> low & ((1 << (past - low)) - 1)) for low, past in REGIONS)
+            bits = [low + (part & -part).bit_length() - 1 for low, part in parts if part]
         if value.pieces or not bits:
             bits = [value.low, *(b for b in bits if b > value.low and value.pieces)]
         marks = tuple(Mark(bit, span, value.origin) for bit in dict.fromkeys(bits))
@@ -188,15 +191,13 @@ class Finding:
         if given is None or given.type.bits not in (0, 32, 64) or not given.marks:
             return False
         text = f"{name} {kind}"
-        if self.frames and _OTHER.search(self.frames[-1].name) and not _DESC_ONLY.search(self.frames[-1].name):
-            return False
-        if _OTHER.search(text) and not _DESC_ONLY.search(text):
+        if (self.frames and _of_another(self.frames[-1].name)) or _of_another(text):
             return False
         if given.marks in self.told and given.type.bits != 32:
             return True
         lows = {low for low, past in REGIONS for m in given.marks if low <= m.bit < past}
         upper = lows - {0}
-        named = bool(_DESC.search(text)) or (isinstance(value, Object) and bool(_DESC.search(value.record.name)))
+        named = _of_descriptor(text) or (isinstance(value, Object) and bool(_DESC.search(value.record.name)))
         if given.type.bits == 32:
             return named and len(lows) > 1
         if named:
@@ -251,6 +252,17 @@ class Finding:
                     return
         calls = tuple(f.span for f in self.frames[1:])
         self.found.append(Found(name, span, value, loops, calls, kind, cell))
+
+
+@lru_cache(maxsize=1024)
+def _of_another(text: str) -> bool:
+    """Whether a name is that of another descriptor, an instruction's or a tensor map's."""
+    return _OTHER.search(text) is not None and _DESC_ONLY.search(text) is None
+
+
+@lru_cache(maxsize=1024)
+def _of_descriptor(text: str) -> bool:
+    return _DESC.search(text) is not None
 
 
 def _same(one: Int, two: Int) -> bool:

@@ -327,7 +327,10 @@ class Machine(Expressions):
         if len(self.assembled) < MOST_ASSEMBLED:
             self.ran += 1
             held = (None if value is None else number(value) for value in values)
-            where = [self.written(e) for _, e in one.operands]
+            where = [
+                (e.span, ()) if value is None else self.written(e)
+                for (_, e), value in zip(one.operands, values, strict=True)
+            ]
             told = tuple((kind, value, at[0]) for (kind, _), value, at in zip(one.operands, held, where, strict=True))
             loops = tuple(loop for loop in self.loops if loop[0])
             around = tuple(at[1] for at in where)
@@ -378,7 +381,7 @@ class Machine(Expressions):
         return value
 
     def run_body(self, function: tree.Function, scope: Scope) -> Left | None:
-        body = function.body
+        body = function.body.make() if isinstance(function.body, tree.Deferred) else function.body
         return self.run(body.body, scope) if isinstance(body, tree.Block) else self.execute(body, scope)
 
     def entry(self, function: tree.Function, scope: Scope, this: Any = None) -> None:

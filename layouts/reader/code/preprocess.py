@@ -39,6 +39,8 @@ class Source:
 
     def original(self, start: int, end: int) -> Span:
         """The stretch of the pasted text that (start, end) of this text came from."""
+        if len(self.places) == 1 and self.places[0] == (0, len(self.text), True) and end > start:
+            return start, end
         return self._place(start, False), self._place(max(end - 1, start), True)
 
     def _place(self, at: int, last: bool) -> int:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from layouts.reader.code.ctype import CType
@@ -253,6 +254,15 @@ class Assembly(Statement):
     text: str
     operands: tuple[tuple[str, Expression], ...]
     names: tuple[str, ...] = ()  # %[name], "" where an operand has none
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Deferred(Statement):
+    """The body of a function: most of a long text's are never run, so each is made when it is. make gives one and the
+    same block however often it is asked.
+    """
+
+    make: Callable[[], Statement]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -135,11 +135,14 @@ def of_linear(source: Linear, kind: CType, width: int = 0, origin: tuple[Span, .
 def convert(value: Int, kind: CType) -> Int:
     """The value in a variable of another type: cut to its width, a known sign extended."""
     if not value.pieces or not kind.bits:
-        return replace(value, const=kind.wrap(value.const), type=kind)
+        const = kind.wrap(value.const)
+        if const == value.const and kind == value.type:
+            return value
+        return Int(const, kind, value.pieces, value.low, value.marks, value.origin)
     pieces = tuple(
         p if p.end <= kind.bits else replace(p, width=kind.bits - p.low) for p in value.pieces if p.low < kind.bits
     )
-    return replace(value, const=value.const & kind.mask, type=kind, pieces=pieces)
+    return Int(value.const & kind.mask, kind, pieces, value.low, value.marks, value.origin)
 
 
 def _origins(*values: Int) -> tuple[Span, ...]:
