@@ -320,8 +320,14 @@ def _others(assumed: Assumed) -> tuple[str, ...]:
 def _unread(made: Bench, built: Iterable[Builder]) -> list[Open]:
     """Descriptors that no instruction of the text reads, as far as it says."""
     read = {n for one in made.operands for n in (one.descriptor, *one.others)}
-    if not any(True for _ in built):
-        return []
+    without = [
+        Open(f"{piece.title}: what it builds is not checked.", span)
+        for piece in made.pieces
+        if piece.kind == "descriptor" and not {"fields", "words"} & piece.facts.keys()
+        for span in piece.spans
+    ]
+    if without or not any(True for _ in built):
+        return without
     return [
         Open(f"{piece.title}: no instruction of the file is known to read it; its fields alone were checked.",
              piece.spans[0])

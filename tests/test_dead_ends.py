@@ -7,6 +7,7 @@ from starlette.testclient import TestClient
 
 from app.main import create_app
 from layouts import reader
+from layouts.check import check
 from layouts.errors import LayoutError
 from layouts.workbench import bench
 from tests import reader_corpus
@@ -86,3 +87,54 @@ def test_no_recogniser_is_left_out_of_a_text_that_it_reads() -> None:
                 except LayoutError:
                     raise AssertionError(f"{row.what} refuses {text}") from None
     assert asked > 1000
+
+
+CALLS = """__shared__ half sA[64 * 64];
+for (int k = 0; k < 4; ++k) {
+  uint64_t da = make_smem_desc(&sA[k * 16]), db = other;
+  asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {%0}, %1, %2, 1, 1, 1, 0, 0;"
+      : "+f"(x) : "l"(da), "l"(db)); }
+sA: Sw<3,4,3> o smem_ptr[16b](unset) o ((_8,_8),(_64,_1)):((_64,_512),(_1,_0))
+"""
+
+
+@pytest.mark.parametrize("head", ["make_smem_desc", "make_desc", "get_gmma_descriptor", "create_matrix_desc", "desc"])
+def test_a_builder_without_its_code_is_asked_for(head: str) -> None:
+    """What is missing is said, and the descriptor that such tiles mostly have can be chosen."""
+    text = CALLS.replace("make_smem_desc", head)
+    made = bench(text)
+    assert made.verdict == "unknown" and any(f"calls {head} and has no code" in said for said in made.missing)
+    (asked,) = (one for one in made.assumed if one.key == f"builder.{head}")
+    assert asked.missing and asked.choices == ("128B", "64B", "32B")
+    right, wrong = bench(text, {asked.key: "128B"}), bench(text, {asked.key: "64B"})
+    assert [step.descriptor for step in right.operands[0].steps] == [f"0x400000400001{n:04x}" for n in (64, 66, 68, 70)]
+    assert right.verdict == "match" and wrong.verdict == "mismatch" and not right.missing
+    with pytest.raises(LayoutError, match="16B"):
+        bench(text, {asked.key: "16B"})
+    assert any("is not checked" in one.message for one in check(text).open) and not check(text).findings
+
+
+def test_a_builder_without_its_code_is_shown_alone(client: TestClient) -> None:
+    shown = page(client, "uint64_t desc = make_smem_desc(&sA[0]);")
+    assert "its code is not in the text" in shown and 'name="builder.make_smem_desc"' in shown
+
+
+@pytest.mark.parametrize("head", ["make_tma_desc", "prefetch_tma_descriptor", "make_instr_desc", "print_desc", "foo"])
+def test_other_functions_are_no_builders(head: str) -> None:
+    assert not any(one.key.startswith("builder.") for one in bench(CALLS.replace("make_smem_desc", head)).assumed)
+
+
+ENCODE = """__device__ uint64_t make_smem_desc(bf16* ptr) {
+  uint64_t desc = matrix_descriptor_encode(__cvta_generic_to_shared(ptr));
+  desc |= matrix_descriptor_encode((uint64_t)16) << 16;
+  desc |= matrix_descriptor_encode((uint64_t)1024) << 32;
+  return desc | 1ull << 62; }
+SM90_64x64x16_F32BF16BF16_SS
+"""
+
+
+def test_an_encoding_that_the_text_does_not_have_is_among_the_assumptions() -> None:
+    (one,) = (one for one in bench(ENCODE).assumed if one.key.startswith("encode."))
+    assert one.value == "(x & 0x3FFFF) >> 4" and "PTX" in one.why and "matrix_descriptor_encode" in one.label
+    own = "__device__ uint64_t matrix_descriptor_encode(uint64_t x) { return (x & 0x3FFFF) >> 0x4; }\n" + ENCODE
+    assert not any(one.key.startswith("encode.") for one in bench(own).assumed)

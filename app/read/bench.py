@@ -23,6 +23,8 @@ from layouts.workbench.said import holds
 LONGEST_ADDRESS = 7 << 10  # characters of a query that an address surely holds
 KEYS = (
     "at.",
+    "builder.",
+    "encode.",
     "size.",
     "boxes.",
     "box.",
@@ -45,7 +47,8 @@ def of(text: str, given: Mapping[str, str]) -> Bench | None:
     made = workbench.bench(text, given)
     broken = any(piece.notices for piece in made.pieces if piece.kind == "tensor_map")
     several = len(made.kinds) > 1 and made.kinds & {"descriptor", "tensor_map", "layout"}
-    return made if made.operands or broken or several else None
+    asks = any(one.key.startswith("builder.") for one in made.assumed)  # what a function without code gives
+    return made if made.operands or broken or several or asks else None
 
 
 def of_code(text: str) -> str:

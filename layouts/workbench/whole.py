@@ -16,7 +16,7 @@ from layouts.reader.code.builders import Builder
 from layouts.reader.code.doubts import UNSEEN
 from layouts.reader.code.evaluate import Evaluation, evaluate
 from layouts.reader.code.finding import Pitfall
-from layouts.workbench import exchanged, judge, pieces, placed, said, scan, sizes, uses
+from layouts.workbench import exchanged, helpers, judge, pieces, placed, said, scan, sizes, uses
 from layouts.workbench.found import Assumed, Bench, Operand, Piece
 from layouts.workbench.order import places
 from layouts.workbench.stores import Store, Tile, pair, tile
@@ -54,8 +54,14 @@ class _Making:
         self.missing: list[str] = []
         self.used: set[int] = set()  # stores of the tiles so far
         self.symbols: dict[str, int] = {}
-        self.code: Evaluation | None = evaluate(text, patience)
         self.mentions = tuple(scan.mentions(text))
+        self.code: Evaluation | None = evaluate(text, patience)
+        self.helpers = helpers.called(self.code, self.mentions)
+        for one in (*helpers.asked(self.helpers, given), *helpers.encoders(self.code)):
+            self.assumed[one.key] = one
+        chosen = tuple((h, one.value) for h in self.helpers if not (one := self.assumed[f"builder.{h}"]).missing)
+        if chosen:
+            self.code = evaluate(text, patience, chosen)
         self.aligned = placed.declared(text)
         self.sizes: list[Assumed] = []
         self.doubtful: dict[int, list[Pitfall]] = {}
@@ -128,6 +134,10 @@ class _Making:
             self.built += [(len(self.pieces), builder) for builder in same]
             self.pieces.append(pieces.of_builders(same))
             self.doubtful[len(self.pieces) - 1] = [doubt for builder in same for doubt in builder.doubts]
+        for head, calls in self.helpers.items():
+            if self.assumed[f"builder.{head}"].missing:
+                self.pieces.append(helpers.piece(head, calls))
+                self.missing.append(helpers.missing(head))
         covered = [span for _, one in self.built for span in (one.span, *(s for o in one.origins.values() for s in o))]
         printed = [w for w in scan.words(self.text) if not any(a <= w.span[0] < b for a, b in covered)]
         self.printed = len(self.pieces)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from layouts.reader.code import tree, word
 from layouts.reader.code.ctype import INT, LONG, PYTHON, UINT, ULONG, CType
-from layouts.reader.code.known import ENCODE, IDENTITY, SHARED_ADDRESS
+from layouts.reader.code.known import ENCODE, IDENTITY, SHARED_ADDRESS, STANDARD
 from layouts.reader.code.values import (
     SHARED_BITS,
     Address,
@@ -69,7 +69,10 @@ def known(machine: Machine, name: str, templates: tuple[Any, ...], given: list[A
             if not machine.python
             else shared_address(one)
         )
+    if name in machine.standard and given:
+        return _standard(machine, machine.standard[name], one, span)
     if whole is not None and ENCODE.fullmatch(name):
+        machine.taken.setdefault(name)
         wide = whole if machine.python else word.convert(whole, ULONG)
         return word.shifted(word.both(wide, Int(0x3FFFF, wide.type)), -4)
     if name in ("min", "max") and len(given) == 2:
@@ -100,6 +103,19 @@ def known(machine: Machine, name: str, templates: tuple[Any, ...], given: list[A
     if machine.python:
         return _python(machine, name, given, whole, span)
     return _MISSING
+
+
+def _standard(machine: Machine, mode: str, one: Any, span: Span) -> Int:
+    """What a function without code gives that is taken to build the descriptor of a K-major tile: the start's bits, LBO
+    1, SBO of eight rows, the swizzle's code.
+    """
+    width, code = STANDARD[mode]
+    address = one if isinstance(one, Int) and not one.pieces else shared_address(one)
+    start = word.convert(number(address) or Int(0, ULONG), ULONG)
+    low = word.shifted(word.both(start, Int(0x3FFFF, ULONG)), -4)
+    rest = Int(1 << 16 | (8 * width >> 4) << 32 | code << 62, ULONG)
+    made: Int = machine.binary("|", machine.mark(low, span), machine.mark(rest, span))
+    return made
 
 
 def _python(machine: Machine, name: str, given: list[Any], whole: Int | None, span: Span) -> Any:

@@ -41,6 +41,7 @@ class Evaluation:
     endless: frozenset[str] = frozenset()  # variables of loops whose end the text leaves open
     recast: frozenset[str] = frozenset()  # undeclared names that are cast to pointers to a type
     text: str = ""
+    taken: tuple[str, ...] = ()  # functions without code that were taken as PTX's matrix-descriptor-encode
 
 
 @cache
@@ -66,8 +67,9 @@ def is_python(text: str) -> bool:
 
 
 @lru_cache(maxsize=4)
-def evaluate(text: str, patience: int = 1) -> Evaluation | None:
+def evaluate(text: str, patience: int = 1, standard: tuple[tuple[str, str], ...] = ()) -> Evaluation | None:
     """What a text of C++ or Python builds; None where it has none of the words, or is no code that can be parsed.
+    standard: functions without code, and the swizzle of the K-major tile whose descriptor each builds.
 
     patience: how many times as many steps it may take as a server grants one. The last few are kept: the reader, the
     workbench and `check` ask for the same text one after the other.
@@ -80,6 +82,7 @@ def evaluate(text: str, patience: int = 1) -> Evaluation | None:
     if not body:
         return None
     machine = Machine(text, BUDGET * patience, is_py)
+    machine.standard = dict(standard)
     complete = True
     root = Scope()
     machine.frames.append(Frame("", (0, len(text))))
@@ -117,6 +120,7 @@ def evaluate(text: str, patience: int = 1) -> Evaluation | None:
     return Evaluation(
         tuple(machine.found), tuple(machine.made), tuple(machine.warned.values()), complete, is_py,
         tuple(machine.assembled), frozenset(machine.endless), frozenset(machine.recast), text,
+        tuple(machine.taken),
     )  # fmt: skip
 
 

@@ -89,6 +89,10 @@ class Finding:
         self.recast: set[str] = set()  # those that are cast to a pointer to another type
         self.warned: dict[tuple[str, Span], Pitfall] = {}
         self.called: set[int] = set()
+        self.standard: dict[
+            str, str
+        ] = {}  # functions without code that build the descriptor of a K-major tile: swizzle
+        self.taken: dict[str, None] = {}  # functions without code that were taken as PTX's encode
         self.records: dict[Any, Any] = {}
         self.quiet = False
         self.told: set[tuple[Mark, ...]] = set()  # the marks of what was found to be a descriptor

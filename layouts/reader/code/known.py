@@ -54,6 +54,9 @@ IDENTITY = dict.fromkeys(
 ENCODE = re.compile(
     r"(?:smem_?)?(?:matrix_?)?desc(?:riptor)?_?enc(?:ode)?|encode_?(?:matrix_?)?desc(?:riptor)?(?:_?field)?", re.I
 )
+# swizzle → (bytes of a row, layout_type) of the descriptors that K-major tiles have: LBO 1, SBO eight rows (PTX ISA
+# 9.1, canonical layouts; CUTLASS's make_gmma_desc)
+STANDARD = {"128B": (128, 1), "64B": (64, 2), "32B": (32, 3)}
 # The types of CUTLASS that programs use without writing them: C++ for the same evaluator.
 PRELUDE = """
 union GmmaDescriptor {
