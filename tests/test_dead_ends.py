@@ -138,3 +138,54 @@ def test_an_encoding_that_the_text_does_not_have_is_among_the_assumptions() -> N
     assert one.value == "(x & 0x3FFFF) >> 4" and "PTX" in one.why and "matrix_descriptor_encode" in one.label
     own = "__device__ uint64_t matrix_descriptor_encode(uint64_t x) { return (x & 0x3FFFF) >> 0x4; }\n" + ENCODE
     assert not any(one.key.startswith("encode.") for one in bench(own).assumed)
+
+
+TYPES = {
+    "a keyword": "d = tl.make_tensor_descriptor(p, shape=[M, K], strides=[K, 1], block_shape=[64, 64],\n"
+    "    dtype=tl.float16)",
+    "a pointer's type": "p = p.to(tl.pointer_type(tl.float16))\n"
+    "d = tl.make_tensor_descriptor(p, shape=[M, K], strides=[K, 1], block_shape=[64, 64])",
+    "a name for it": "T = tl.float16\n"
+    "d = tl.make_tensor_descriptor(p.to(tl.pointer_type(T)), shape=[M, K], strides=[K, 1], block_shape=[64, 64])",
+    "a tensor's dtype": "x = torch.empty((M, K), dtype=torch.float16)\n"
+    "d = TensorDescriptor(torch.zeros(8, dtype=x.dtype), [M, K], [K, 1], [64, 64])",
+    "a layout below the call": "d = tma.make_tensor_descriptor(p, [M, K], [K, 1], [64, 64], layout)\n"
+    "layout = gl.NVMMASharedLayout.get_default_for([64, 64], gl.float16)",
+}
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_the_type_of_a_triton_descriptor(name: str) -> None:
+    (one,) = (found for found in reader.read(TYPES[name]).found if found.kind == "tensor_map")
+    assert (one.facts["element_bits"], one.facts["swizzle"], one.facts["box"]) == (16, "128B", [64, 64])
+
+
+def test_a_triton_descriptor_without_a_type_takes_the_instructions() -> None:
+    """The swizzle is Triton's for that type, and is among the assumptions; K is the inner dimension by its name."""
+    text = (
+        "d = tl.make_tensor_descriptor(a_ptr, shape=[M, K], strides=[K, 1], block_shape=[64, {}])\n"
+        "desc_a 0x{}00004000010040 SM90_64x64x{}_F32{}_SS"
+    )
+    for block, code, k, types, mode in ((64, 40, 16, "F16F16", "128B"), (64, 80, 32, "E4M3E4M3", "64B")):
+        made = bench(text.format(block, code, k, types))
+        (one,) = (one for one in made.assumed if one.key.startswith("swizzle."))
+        assert one.value == mode and "Triton" in one.why and one.choices
+        sbo = bench(text.format(block, code, k, types).replace("0x8000004000", "0x8000002000"))
+        assert (made if mode == "128B" else sbo).verdict == "match"
+
+
+BELOW = """uint32_t ones[2] = {1, 1};
+cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, p, dims, strides, box, ones,
+    CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+    CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+cuuint32_t box[2] = {64, 2 * 64};
+cuuint64_t dims[2] = {4096, 4096}, strides[1] = {8192};
+"""
+
+
+def test_arrays_may_stand_below_the_call_that_takes_them() -> None:
+    (one,) = (found for found in reader.read(BELOW).found if found.kind == "tensor_map")
+    assert one.facts["box"] == [64, 128] and one.undetermined == ("storage.inner", "storage.base")
+    twice = BELOW + "cuuint32_t box[2] = {32, 32};\n"
+    (first,) = (found for found in reader.read(twice).found if found.kind == "tensor_map")
+    assert first.facts["box"] == [64, 128]

@@ -91,7 +91,10 @@ def evaluate(text: str, patience: int = 1, standard: tuple[tuple[str, str], ...]
         for one in () if is_py else _prelude():
             machine.define(one, root)
         machine.quiet = False
-        scope = Scope(root, "function")
+        below = Scope(root)  # what loose lines use before the line that gives it
+        scope = Scope(below, "function")
+        for one in _given_later(body):
+            below.names.setdefault(one.name, machine.later(one, scope))
         for one in body:
             machine.define(one, scope)
         for one in body:
@@ -122,6 +125,26 @@ def evaluate(text: str, patience: int = 1, standard: tuple[tuple[str, str], ...]
         tuple(machine.assembled), frozenset(machine.endless), frozenset(machine.recast), text,
         tuple(machine.taken),
     )  # fmt: skip
+
+
+def _given_later(body: tuple[tree.Statement, ...]) -> Iterator[tree.Declare]:
+    """Loose lines that give a name a list of values or a layout: people paste them behind the call that takes them."""
+    for one in body:
+        if isinstance(one, tree.Declare) and one.name and one.type and one.type.dims:
+            if isinstance(one.value, tree.Items):
+                yield one
+        elif isinstance(one, tree.Do) and isinstance(one.value, tree.Assign) and not one.value.op:
+            target, value = one.value.target, one.value.value
+            layout = isinstance(value, tree.Call) and "ayout" in "".join(_last(value.function))
+            if isinstance(target, tree.Name) and len(target.path) == 1 and (layout or isinstance(value, tree.Items)):
+                yield tree.Declare(None, target.last, value, span=one.span)
+
+
+def _last(function: tree.Expression) -> tuple[str, ...]:
+    """The names of a called function: NVMMASharedLayout.get_default_for."""
+    if isinstance(function, tree.Member):
+        return (*_last(function.value), function.name)
+    return tuple(name for name, _ in function.path) if isinstance(function, tree.Name) else ()
 
 
 def _enter(machine: Machine, function: tree.Function, owner: tree.Struct | None, scope: Scope) -> None:

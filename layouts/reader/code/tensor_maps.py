@@ -105,6 +105,9 @@ def _read(one: Made, python: bool) -> TensorMap | None:
 
 def _bits_of(value: Any) -> tuple[int | None, str | None]:
     """(bits, name) of an element type given as CUtensorMapDataType, a torch or Triton dtype, or a pointer's type."""
+    if isinstance(value, Term) and value.head in ("pointer_type", "dtype", "block_type") and value.arguments:
+        inner = value.arguments[0]  # tl.pointer_type(tl.float16); the dtype of a tensor that the text makes
+        return _bits_of(inner) if value.head != "dtype" else _tensor_bits(inner)
     read = number(value) if not isinstance(value, str) else None
     if read is not None and read.known is not None:
         known = read.known
@@ -177,7 +180,10 @@ def _triton(term: Term, given: list[Any], named: dict[str, Any]) -> TensorMap | 
         return None
     block = sheet.numbers(values["block_shape"], "box", None, True)
     dims = sheet.numbers(values["shape"], "dims", None, True) if "shape" in values else ()
-    bits, name = _tensor_bits(values.get("base", values.get("tensor")))
+    kind = next((named[word] for word in ("dtype", "element_ty", "elem_type") if word in named), None)
+    bits, name = _bits_of(kind) if kind is not None else (None, None)
+    if bits is None:
+        bits, name = _tensor_bits(values.get("base", values.get("tensor")))
     strides_elements = sheet.numbers(values["strides"], "strides", None, True) if "strides" in values else ()
     strides = tuple(s * bits // 8 if s is not None and bits else None for s in strides_elements[1:])
     problems = []
