@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import html
+import re
+
 import pytest
 from starlette.testclient import TestClient
 
@@ -9,6 +12,7 @@ from app.main import create_app
 from layouts import reader
 from layouts.check import check
 from layouts.errors import LayoutError
+from layouts.reader.code.builders import builders
 from layouts.workbench import bench
 from tests import reader_corpus
 from tests.test_reader_code import CASES
@@ -189,3 +193,54 @@ def test_arrays_may_stand_below_the_call_that_takes_them() -> None:
     twice = BELOW + "cuuint32_t box[2] = {32, 32};\n"
     (first,) = (found for found in reader.read(twice).found if found.kind == "tensor_map")
     assert first.facts["box"] == [64, 128]
+
+
+STAGED = "Sw<3,4,3> o smem_ptr[16b](unset) o ((_8,_8),(_64,_1),(_1,_3)):((_64,_512),(_1,_0),(_0,_4096))"
+
+
+def test_the_stages_of_a_print_can_be_chosen(client: TestClient) -> None:
+    shown = page(client, STAGED)
+    links = [html.unescape(one) for one in re.findall(r'href="(/descriptor/wgmma/[^"]+)"', shown)]
+    bases = [re.search(r"wgmma/(\w+)\?.*s_base=(\w+)", one) for one in links]
+    assert [(one[1], one[2]) for one in bases if one] == [
+        ("0x4000004000010100", "0x1000"), ("0x4000004000010300", "0x3000"), ("0x4000004000010500", "0x5000"),
+    ]  # fmt: skip
+    assert "8192 bytes after" in shown
+    for link in links:
+        answer = client.get(f"{link}&instruction=wgmma.mma_async.m64n64k16.f32.f16.f16&operand=a&major=K")
+        assert answer.status_code == 200 and "data-verdict=match" in answer.text
+    one = page(client, STAGED.replace(",(_1,_3)", "").replace(",(_0,_4096)", ""))
+    assert one.count("/descriptor/wgmma/0x4000004000010100?") == 1
+
+
+LOOP = """__device__ uint64_t make_desc(uint32_t a) {{
+  uint64_t d = (a & 0x3ffff) >> 4; d |= 1ull << 16; d |= 64ull << 32; d |= 1ull << 62; return d; }}
+{}
+for (int stage = 0; stage < 3; ++stage) for (int k = 0; k < 4; ++k) {{
+  uint64_t da = make_desc(sA + stage * {} + 32 * k);
+  asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {{%0}}, %1, %2, 1, 1, 1, 0, 0;"
+      : "+f"(x) : "l"(da), "l"(db)); }}
+"""
+TILED = "using SmemLayoutA = decltype(tile_to_shape(GMMA::Layout_K_SW128_Atom<Element>{}, Shape<_64, _64, _3>{}));"
+
+
+@pytest.mark.parametrize("layout", [f"sA: {STAGED}", TILED])
+def test_stages_begin_where_the_layout_says(layout: str) -> None:
+    """A print between the lines of code spoils none of them, and tile_to_shape is a storage wherever it stands."""
+    right, wrong = bench(LOOP.format(layout, 8192)), bench(LOOP.format(layout, 16384))
+    assert right.verdict == "match" and right.operands[0].stages == 3 and len(right.operands[0].steps) == 12
+    assert [step.stage for step in wrong.operands[0].wrong] == [1] * 4 + [2] * 4
+    assert wrong.headline.startswith("Every K step of A in stages 1 and 2")
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["sA: (_64,_64):(_64,_1)", "SM90_64x64x16_F32F16F16_SS", "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16",
+     "desc_a 0x4000004000010100", "(cuda-gdb) p/x desc", "$1 = 0x4000004000010100",
+     "/*0a90*/ HGMMA.64x64x16.F32 R24, gdesc[UR8], R24 ;"],
+)  # fmt: skip
+def test_a_printed_line_above_code_spoils_no_loop(line: str) -> None:
+    code = "for (int k = 0; k < 4; ++k) { uint64_t desc = (sA + 32 * k >> 4) | 64ull << 32 | 1ull << 62; f(desc); }"
+    for text in (f"{line}\n{code}", f"int x = 1;\n{line}\n{code}"):
+        (one,) = builders(text)
+        assert one.start == "sA + 32·k" and len(one.steps) == 4

@@ -132,6 +132,7 @@ def _answered(request: Request, text: str, error: LayoutError | None = None) -> 
         "named": named,
         "product": product,
         "in_majors": reading.in_majors,
+        "stages": reading.stages,
     }
     return page(request, "read/page.html", context, 422 if error else 200)
 

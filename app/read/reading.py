@@ -11,6 +11,7 @@ from app.catalogue import search, topics
 from app.kit import links
 from app.kit.fact import extended
 from app.kit.menus import MENUS
+from app.memory.storage import stored_so
 from app.read.facts import Meaning, Reading
 from app.read.languages import in_english
 from layouts import catalog, cutecalls, reader
@@ -21,6 +22,8 @@ from layouts.statements import read_code
 
 MOST_CANDIDATES = 48  # that an answer lists; the catalogue has all
 MOST_NAMED = 4096  # characters of a text that is looked for names of pages
+MOST_STAGES = 16  # of a layout that lead on
+START, WORD = 0x1000, 0x4000004000010100  # where a tile begins that is asked about, and a descriptor of that place
 MOST_WORDS = 8  # of a text that is looked up word by word
 ACCEPTED = (*((row.what, row.example) for row in reader.RECOGNISERS), ("a word to look up", "bank conflicts"))
 TRIED = (
@@ -166,6 +169,23 @@ def in_majors(facts: Mapping[str, Any]) -> str:
     """The query that opens an instruction's page in the majors that a text says; "" where it says K or none."""
     asked = _majors(facts)
     return f"?{urlencode(asked)}" if asked else ""
+
+
+def stages(facts: Mapping[str, Any]) -> list[str]:
+    """The descriptor page of every stage of a shared-memory layout, of the one where it has none: a descriptor that
+    begins where the stage does, the first stage at START.
+    """
+    storage, apart = facts["storage"], facts.get("stage_bytes")
+    count = min(facts.get("stages") or 1, MOST_STAGES) if apart else 1
+    if count == 1 and facts["cute"] and facts["modes"] == 2:
+        storage = {"kind": "cute", "layout": facts["cute"]}
+    out = []
+    for n in range(count):
+        base = START + n * (apart or 0)
+        word = WORD & ~0x3FFF | base >> 4 & 0x3FFF
+        known = {name: value for name, value in storage.items() if value is not None}
+        out.append(f"/descriptor/wgmma/{word:#018x}?{stored_so({}, {**known, 'base': hex(base)})}")
+    return out
 
 
 def _editable(text: str) -> bool:

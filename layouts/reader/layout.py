@@ -104,6 +104,7 @@ def _staged(found: cute.CuteLayout) -> dict[str, Any]:
     return {
         "stages": prod(sizes),
         "stage_stride": steps[0] if len(steps) == 1 else None,
+        "stage_bytes": steps[0] * found.unit_bits // 8 if len(steps) == 1 and found.unit_bits else None,
         "storage": {"kind": "cute", "layout": str(one)},
     }
 

@@ -8,6 +8,7 @@ a Step or an order says otherwise; a third mode is the pipeline's stage.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -92,7 +93,7 @@ def atom(home: Text, value: Any) -> Atom | None:
 
 
 def _spelled(inner: Atom) -> str:
-    return next(name for name, (bits, _) in _WIDTHS.items() if _NAMES[bits] == inner.mode)
+    return next(name for name, (bits, _) in _WIDTHS.items() if _NAMES[bits] == inner.mode.removesuffix("_base32B"))
 
 
 def _canonical(major: str, width: str, bits: int | None, base32: bool, opened: tuple[str, ...]) -> Atom:
@@ -125,12 +126,30 @@ def _composed(home: Text, value: Term) -> Atom | None:
     return Atom((swizzle[0], swizzle[1], swizzle[2]), None, laid if known else None, "", "", True, names)
 
 
-def _tiled(home: Text, term: Term) -> Found | None:
+def made(text: str, bits: int | None = None) -> Iterator[tuple[str, tuple[int, int], str]]:
+    """(name, span, CuTe text) of every tile_to_shape of a text whose sizes are known. bits: of an element whose type is
+    open.
+    """
+    if "tile_to_" not in text or not _MADE.search(text):
+        return
+    home = terms.of(text)
+    for term in terms.found(home, _MADE):
+        found = _tiled(home, term, bits)
+        if found is not None and found.facts["cute"]:
+            line = text[max(0, term.span[0] - 120) : term.span[0]]
+            named = re.search(r"([A-Za-z_]\w*)\s*=\s*(?:decltype\s*\(\s*)?(?:\w+(?:::|\.)){0,3}$", line)
+            yield named[1] if named else "", term.span, found.facts["cute"]
+
+
+def _tiled(home: Text, term: Term, bits: int | None = None) -> Found | None:
     """tile_to_shape(atom, shape, order)."""
     args = list(term.args or ())
     if len(args) < 2:
         return None
-    one = atom(home, args[0]) or Atom((0, 0, 0), None, None, by_element=True, opened=(home.words(args[0]),))
+    one = atom(home, args[0])
+    if one is not None and one.bits is None and one.major and bits:
+        one = _canonical(one.major, _spelled(one), bits, "base32B" in one.mode, ())
+    one = one or Atom((0, 0, 0), None, None, by_element=True, opened=(home.words(args[0]),))
     shape = shapes.nested(home, args[1])
     ordered = args[2] if len(args) > 2 else term.at(9, "order", "trg_order")
     order = shapes.nested(home, ordered) if ordered is not None else None

@@ -21,7 +21,7 @@ from layouts.storage import Storage, storage
 from layouts.verify import verify
 from layouts.workbench import placed
 from layouts.workbench.found import Assumed, Operand, Span, Step
-from layouts.workbench.order import Place
+from layouts.workbench.order import Place, staged
 from layouts.workbench.stores import Tile
 from layouts.workbench.uses import Given, Use, address, evaluated, values_of
 
@@ -101,6 +101,10 @@ def steps(
         stored = None
         if tile is not None:
             own = own if base is None else base + own - begins.get((found[0].place.stage, 0), own)
+            if tile.stage_bytes and staged(turn.use):  # a layout with stages says where each begins
+                first = found[0].place.stage
+                own = begins.get((first, turn.tile if apart else 0), own)
+                own += (turn.place.stage - first) * tile.stage_bytes
             stored = tile.at(max(own, 0), seen)
         step = replace(_step(turn, Descriptor(word), seen, stored, mn, k), base=stored.base if stored else None)
         if by_tma and stored is not None and stored.base % tma.ALIGNED:

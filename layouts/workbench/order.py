@@ -136,6 +136,11 @@ def _difference(one: Linear | None, two: Linear | None) -> int | None:
     return None if line.terms else line.const
 
 
+def staged(use: Use) -> bool:
+    """Whether a loop around a use counts stages, by its name."""
+    return any(_STAGE.search(name.rstrip("'")) for name, _ in use.loops)
+
+
 def _roles(uses: list[Use], lines: list[Lines], endless: set[str]) -> dict[str, str]:
     """Loop variable → k, m, n, stage, or "" where it moves nothing."""
     moves: dict[str, set[str]] = {}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from layouts import catalog, cute
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
-from layouts.reader import cutlass, printed, ptx, sass
+from layouts.reader import cutlass, printed, ptx, sass, smem
 from layouts.workbench.found import Span
 
 MOST = 32  # instructions, words or layouts of one text
@@ -52,7 +52,9 @@ class Word:
 class Layout:
     """A CuTe layout of a printout: its label, and its first two modes as a storage has them.
 
-    stages: of a third mode, and their distance in the layout's unit; start: the address in its smem_ptr."""
+    stages: of a third mode; stage_stride: their distance in the layout's unit, None where it is no single one; start:
+    the address in its smem_ptr.
+    """
 
     label: str
     text: str
@@ -61,6 +63,7 @@ class Layout:
     start: int | None = None
     stages: int = 1
     whole: str = ""
+    stage_stride: int | None = None
 
 
 def mentions(text: str) -> Iterator[Mention]:
@@ -194,6 +197,14 @@ def layouts(text: str) -> Iterator[Layout]:
         yield _layout(one, spelled, label[0] if label else "", (match.start(), match.start() + len(spelled)))
 
 
+def tiled(text: str, bits: int | None) -> Iterator[Layout]:
+    """The layouts that tile_to_shape makes, as a print of them says. bits: of an element whose type is open."""
+    for count, (label, span, spelled) in enumerate(smem.made(text, bits)):
+        one = cute.parse(spelled)
+        if count < MOST and isinstance(one.shape, tuple) and len(one.shape) in (2, 3):
+            yield _layout(one, spelled, label, span)
+
+
 def _layout(one: cute.CuteLayout, spelled: str, label: str, span: Span) -> Layout:
     assert isinstance(one.shape, tuple) and isinstance(one.stride, tuple)
     head = spelled[: spelled.rindex(" o ") + 3] if " o " in spelled else ""
@@ -202,11 +213,14 @@ def _layout(one: cute.CuteLayout, spelled: str, label: str, span: Span) -> Layou
     start = int(address[1], 16) if address else None
     if start is not None and start >= 1 << 18:
         start = None  # a generic address, or an index into shared memory as the host sees it
-    stages = 1
+    stages, steps = 1, []
     if len(one.shape) == 3:
-        for size in cute.leaves(one.shape[2]):
+        third = zip(cute.leaves(one.shape[2]), cute.leaves(one.stride[2]), strict=True)
+        steps = [(size, step) for size, step in third if size > 1]
+        for size, _ in steps:
             stages *= size
-    return Layout(label, head + shape + ":" + stride, span, one.unit_bits, start, stages, spelled)
+    apart = steps[0][1] if len(steps) == 1 else None
+    return Layout(label, head + shape + ":" + stride, span, one.unit_bits, start, stages, spelled, apart)
 
 
 def _balanced(spelled: str) -> str:

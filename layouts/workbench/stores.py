@@ -56,7 +56,7 @@ class Tile:
     assumed: tuple[Assumed, ...]
     why: str
     mn: int | None = None  # rows that one box or layout holds
-    stage_bytes: int = 0
+    stage_bytes: int = 0  # from one stage to the next, 0 where the text does not say
 
     def at(self, base: int, seen: View) -> Storage:
         return storage({**self.spec, "base": base}, seen.bits, seen.major)
@@ -140,7 +140,8 @@ def tile(
         unit = {} if one.unit_bits else {"unit": "elements"}
         spec = {"kind": "cute", "layout": one.text, **unit}
         made = storage(spec, seen.bits, seen.major)
-        return Tile(spec, (), f"the CuTe layout {one.whole}", made.mn)
+        apart = (one.stage_stride or 0) * (one.unit_bits or seen.bits) // 8
+        return Tile(spec, (), f"the CuTe layout {one.whole}", made.mn, apart)
     assert store.spec is not None
     return Tile({k: v for k, v in store.spec.items() if k != "base"}, (), "the shared layout of the text")
 
@@ -231,7 +232,7 @@ def _panels(
     box = " × ".join(str(size) for size in sizes)
     name = f"tensor map ‘{one.names[0].lstrip('&')}’" if one.names else "the tensor map"
     return Tile(spec, tuple(assumed), f"{name}: box {box}, swizzle {swizzle}",
-                lines if inner == "K" else None, pitch * total * count)  # fmt: skip
+                lines if inner == "K" else None)  # fmt: skip
 
 
 def inner_of(one: TensorMap, operand: str) -> str | None:

@@ -118,7 +118,9 @@ class _Making:
             self.stores.append(Store(len(self.pieces), map=one))
             self.pieces.append(pieces.of_map(one))
         inside = [piece.spans[0] for piece in self.pieces]
-        for layout in scan.layouts(self.text):
+        reads = self._reads()
+        open_bits = reads.operand("a").element.bits if reads else None
+        for layout in (*scan.layouts(self.text), *scan.tiled(self.text, open_bits)):
             if not any(a <= layout.span[0] < b for a, b in inside):
                 self.stores.append(Store(len(self.pieces), layout=layout, name=layout.label))
                 title = layout.whole if len(layout.whole) <= 80 else layout.whole[:79] + "…"

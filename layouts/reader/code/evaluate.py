@@ -24,6 +24,16 @@ CLUE = re.compile(
     r"desc|<<|\|=|bitfield|layout_type|start_address|byte_offset|tensor_?map|make_tma|make_tensor_desc|swizzle|gmma|umma|matrix_d",
     re.I,
 )
+# Lines that are no code and that a parser would read into the code below them: bare PTX and SASS, atoms alone, CuTe's
+# layouts, what a debugger and printf say.
+_PRINTED = re.compile(
+    r"^[ \t]*(?:(?:wgmma|mma|wmma|ldmatrix|stmatrix)\.[\w.:]+[^;\n\"]*;?|SM\d{2,3}_\w+(?:<[^;\n]{0,120}>)?"
+    r"|\((?:cuda-)?gdb\)[^\n]*|\$\d{1,6} = [^;\n]*|(?:/\*\w{4,6}\*/[ \t]*)?(?:@!?U?P\w+ )?[A-Z]{1,3}MMA\.[^\n]*"
+    r"|(?:[\w. \[\]()*]{1,40}[:=]? *)?(?:Sw|Swizzle|S)<\d[^;\n]*:[^;\n]*"
+    r"|(?:[\w. ]{1,40}: *)?\([\d_,() ]{1,200}\):\([\d_,() ]{1,200}\)"
+    r"|(?:[A-Za-z_][\w .\[\]]{0,40}[ :])?(?:0x[0-9a-fA-F]{9,16}[ \t,]{0,8})+)[ \t\r]*$",
+    re.M,
+)
 _WORDS = re.compile(r"[A-Za-z_]\w*")
 _CALLED = r"\s{0,8}(?:<[^;{}()]{0,120}>\s{0,8}(?:::\w+\s{0,8})?)?(?:[({]|<<<)"  # behind a name that is called
 
@@ -78,7 +88,8 @@ def evaluate(text: str, patience: int = 1, standard: tuple[tuple[str, str], ...]
     if not CLUE.search(text):
         return None
     is_py = is_python(text)
-    body = python.read(text) if is_py else cxx.read(prepare(text))
+    written = _PRINTED.sub(lambda line: re.sub(r"[^\n]", " ", line[0]), text)
+    body = python.read(written) if is_py else cxx.read(prepare(written))
     if not body:
         return None
     machine = Machine(text, BUDGET * patience, is_py)
