@@ -265,3 +265,16 @@ def test_one_line_of_triton_is_python() -> None:
     text = "tl.make_tensor_descriptor(p, shape=[M, K], strides=[K, 1], block_shape=[64, 32])"
     (found,) = tensor_maps(text)
     assert found.box == (32, 64)
+
+
+@pytest.mark.parametrize(("written", "start"), [
+    ("(buf) + k * 32", "buf + 32·k"), ("(uint64_t)(buf) + k * 32", "buf + 32·k"), ("(buf) - 64", "buf - 64"),
+    ("(half*)(buf) + k * 16", "buf + 32·k"), ("(const half *)(buf) + 8", "buf + 16"), ("-(-64) + buf", "buf + 64"),
+    ("static_cast<uint64_t>(buf) + k * 32", "buf + 32·k"),
+])  # fmt: skip
+def test_a_name_in_brackets_before_an_operator_is_no_cast(written: str, start: str) -> None:
+    """C's grammar alone reads (buf) + k as a cast of +k."""
+    code = f"""uint64_t mk(uint64_t p) {{ return ((p & 0x3FFFF) >> 4) | 64ull << 32 | 1ull << 62; }}
+void f(uint64_t buf) {{ for (int k = 0; k < 2; k++) {{ uint64_t desc = mk((uint64_t)({written})); use(desc); }} }}"""
+    (made,) = builders(code)
+    assert made.start == start

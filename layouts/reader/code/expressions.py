@@ -257,6 +257,8 @@ class Expressions(Calls, Naming, Operators):
             return Deref(there)
         if isinstance(value, Address) and at_number is not None and at_number.known == 0:
             return value.place
+        if isinstance(value, Deref) and value.pointer.element is not None and value.pointer.element.open:
+            value = Term(self.words(at.value))  # buf[stage][k] of an undeclared buf: each buf[stage] is a pointer
         if at_number is not None and not self.python and isinstance(value, Term):
             known = value.kind if value.kind and value.kind.bits else unsized(value.text)
             base = symbol(value.text) + word.times(at_number, size_bytes(known)).linear()

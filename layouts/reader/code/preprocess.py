@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from layouts.reader.code.brackets import bare
 from layouts.reader.code.word import Span
 
 MOST_EXPANDED = 4000  # expansions of macros in a text
@@ -66,7 +67,8 @@ def plain(text: str) -> Source:
 
 def prepare(text: str) -> Source:
     """The text as a C++ parser should see it."""
-    return _Preprocessor(_blank(text)).run()
+    made = _Preprocessor(_blank(text)).run()
+    return replace(made, text=bare(made.text))
 
 
 def _blank(text: str) -> str:

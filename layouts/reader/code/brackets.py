@@ -1,0 +1,54 @@
+"""A lone name in brackets before an operator, (buf) + k * 32: C's grammar alone reads a cast of `+k` to a type `buf`.
+Which it is the names say; the brackets of what is no type are blanked, so that every character keeps its place.
+"""
+
+from __future__ import annotations
+
+import re
+
+from layouts.reader.code.ctype import ELEMENT_BITS, spelled
+
+_LONE = re.compile(r"\([ \t]{0,8}([A-Za-z_]\w{0,60})[ \t]{0,8}\)(?=\s{0,40}[-+*&](?![-+=&]))")
+_BEHIND = 80  # characters in front that are looked at
+_CAST = re.compile(r"\(\s*(?:const\s+|volatile\s+)?([A-Za-z_][\w:]*(?:<[^<>()]*>)?)\s*(\*+\s*(?:const\s*)?)?\)$")
+_WORDS = re.compile(r"(?:^|\W)(?:return|case|throw|co_return|else|do)$")
+_TYPED = re.compile(r"\b(?:typename|class|struct|enum|union|using)\s+([A-Za-z_]\w*)|\btypedef\b[^;{}]*?(\w+)\s*;")
+
+
+def bare(text: str) -> str:
+    """The text with the brackets around such names as blanks.
+
+    >>> bare("make((half*)(buf) + k * 16, (buf) - 8, (size_t)-1, f<T>(buf) + 1)")
+    'make((half*) buf  + k * 16,  buf  - 8, (size_t)-1, f<T>(buf) + 1)'
+    """
+    own = {one or two for one, two in _TYPED.findall(text)}
+
+    def blanked(found: re.Match[str]) -> str:
+        name = found[1]
+        before = text[max(found.start() - _BEHIND, 0) : found.start()].rstrip()
+        if _type(name, own) or not _begins(before, own):
+            return found[0]
+        return f" {found[0][1:-1]} "
+
+    return _LONE.sub(blanked, text)
+
+
+def _type(name: str, own: set[str]) -> bool:
+    """Whether a name is a type's: C's, an element's, one that the text defines, or spelled as one."""
+    if name in own or spelled(name) is not None or name in ELEMENT_BITS or name.endswith("_t"):
+        return True
+    if name in ("void", "auto", "decltype", "sizeof", "alignof", "double", "float"):
+        return True
+    return name[0].isupper() and (len(name) == 1 or any(letter.islower() for letter in name))
+
+
+def _begins(before: str, own: set[str]) -> bool:
+    """Whether an operand can begin behind this text: an operator, an opening bracket, return, a cast."""
+    if not before or before[-1] in "([{,;=+-*/%&|^!~<?:":
+        return True
+    if before[-1] == ")":
+        cast = _CAST.search(before)
+        if cast is None:
+            return False
+        return bool(cast[2]) or _type(cast[1].split("::")[-1].split("<")[0], own)
+    return bool(_WORDS.search(before))
