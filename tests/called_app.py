@@ -22,6 +22,7 @@ from app.kit.rate import TooOftenError
 from app.kit.settings import Settings, variable
 from app.kit.terminal import form_of, storage_of
 from app.layouts import cute as cute_page
+from app.layouts import pictures as pictures_of_layouts
 from app.layouts import triton as triton_page
 from app.layouts import tv as tv_page
 from app.steps import asked as steps_asked
@@ -147,7 +148,7 @@ def calls() -> list[Call]:
                   {"cute": "(4,8):(8,1)", "tile": "8x4", "slice": "((1,_),_)"}, {"cute": "4:1", "tile": "2x2"},
                   {"cute": "(512,1024):(1,512)", "tile": "1024x512"}):  # fmt: skip
         say(f"TV page {query}", lambda query=query: refuse(tv_page.context(query)["error"]))
-    say("a figure of a number", cute_page.figure, {"expression": "size(4:1)"}, "x")
+    say("a figure of a number", cute_page.figure, {"expression": "size((128,128):(1,128))"}, "x")
     whole = mma_of({"atom": "SM80_16x8x16_F32F16F16F32_TN"})
     for query in ({"pin": "q:1,1"}, {"pin": "c:16,0"}, {"sel": "c:1-2"}, {"sel": "a:0-99,1"}, {"colour": "red"},
                   {"warps": "9"}, {"k": "7"}, {"view": "x:1-2"}):  # fmt: skip
@@ -156,6 +157,8 @@ def calls() -> list[Call]:
     for query in ({"colour": "red"}, {"form": "pdq"}):
         say(f"picture of a TiledMMA {query}", figure.made, query.get("form", "svg"), query)
     say("picture of a large TiledMMA", figure.made, "txt", {"tile": "256x256x64"})
+    say("a table of too many cells", pictures_of_layouts.made, "triton", "csv", {
+        "text": "gl.SwizzledSharedLayout(8, 1, 8, [1, 0])", "shape": "256x512"})  # fmt: skip
     # guide, banks, site, server
     say("guide section", overviews.shapes, "none")
     say("guide part", reference.part, "none", "")

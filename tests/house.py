@@ -120,7 +120,14 @@ NAMED: dict[str, dict[str, str]] = {
         "wmma": "facts",
     },
     "kernel": {},
-    "layouts": {"cute": "forms", "drawn": "forms", "triton": "forms", "tv": "forms", "words": "forms"},
+    "layouts": {
+        "cute": "forms",
+        "drawn": "forms",
+        "pictures": "forms",
+        "triton": "forms",
+        "tv": "forms",
+        "words": "forms",
+    },
     "memory": {
         "atoms": "forms",
         "choices": "forms",

@@ -285,3 +285,22 @@ class _Printed:
 
     def __repr__(self) -> str:
         return self.text
+
+
+def test_every_form_of_a_picture_says_the_same(client: TestClient) -> None:
+    gluon = "gl.BlockedLayout([1, 4], [8, 4], [4, 1], [1, 0])"
+    for path, query, cell in (
+        ("/layouts/triton", {"text": gluon, "shape": "32x16"}, "T37:R2"),
+        ("/layouts/tv", {"cute": "((4,8),(2,2)):((32,1),(16,8))", "tile": "16x8", "colour": "thread"}, "T9:V3"),
+        ("/cute", {"expression": "zipped_divide((8,16):(16,1), (4,8))"}, "119"),
+    ):
+        for form in ("svg", "tex", "csv", "md", "txt"):
+            answer = client.get(f"{path}.{form}", params=query)
+            assert answer.status_code == 200 and cell in answer.text.replace("\\_", "_"), (path, form)
+        assert client.get(f"{path}.json", params=query).status_code == 200
+        dark = client.get(f"{path}.svg", params=query | {"theme": "dark", "title": "A title"})
+        assert "A title" in dark.text and "var(--" not in dark.text
+        assert client.get(f"{path}.svg", params=query | {"nothing": "1"}).status_code == 422
+    assert (
+        client.get("/layouts/tv.svg", params={"cute": "(4,8):(8,1)", "tile": "8x4", "colour": "red"}).status_code == 422
+    )

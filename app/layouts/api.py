@@ -1,22 +1,29 @@
-"""GET /cute, POST /layouts/triton/convert and /layouts/triton/feeds."""
+"""GET /cute, POST /layouts/triton/convert and /layouts/triton/feeds; pictures at /cute.{form}, /layouts/tv.{form} and
+/layouts/triton.{form}.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from app.kit.api import ApiRoute, Given, takes, text
-from app.kit.wire import json_body
+from app.kit.api import ApiRoute, Given, part, query, takes, text
+from app.kit.media import FORMS
+from app.kit.picture import servable
+from app.kit.wire import json_body, picture
+from app.layouts import pictures
 from app.layouts.facts import ConversionFacts, CuteFacts, FeedsFacts, convert_facts, cute_facts, feeds_facts
 from app.layouts.schemas import ConvertBody
+from app.tiles.facts import TritonFacts, TvFacts
 from app.tiles.schemas import TritonBody
 
-router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
+API = "/api/v1"
+router = APIRouter(route_class=ApiRoute)
 
 
-@router.get("/cute", responses={200: {"model": CuteFacts}})
+@router.get(API + "/cute", tags=["v1"], responses={200: {"model": CuteFacts}})
 def cute_api(
     expression: Annotated[
         str,
@@ -29,7 +36,7 @@ def cute_api(
 
 
 @router.post(
-    "/layouts/triton/convert", responses={200: {"model": ConversionFacts}},
+    API + "/layouts/triton/convert", tags=["v1"], responses={200: {"model": ConversionFacts}},
     openapi_extra=takes("ConvertBody", ConvertBody),
 )  # fmt: skip
 def convert_api(given: Given) -> Response:
@@ -39,8 +46,50 @@ def convert_api(given: Given) -> Response:
 
 
 @router.post(
-    "/layouts/triton/feeds", responses={200: {"model": FeedsFacts}}, openapi_extra=takes("TritonBody", TritonBody)
+    API + "/layouts/triton/feeds",
+    tags=["v1"],
+    responses={200: {"model": FeedsFacts}},
+    openapi_extra=takes("TritonBody", TritonBody),
 )
 def feeds_api(given: Given) -> Response:
     """The operands of dense mma and wgmma that a layout of threads already is, with the registers of each."""
     return json_body(feeds_facts(given))
+
+
+# pictures -------------------------------------------------------------------------------------------------------------
+
+
+def _asked(name: str) -> dict[str, Any]:
+    rows = {**pictures.KINDS[name].fields, **pictures.STYLE}
+    return {field: Annotated[str, Query(description=says)] for field, says in rows.items()}
+
+
+def _drawn(model: Any) -> dict[int | str, dict[str, Any]]:
+    kinds = {media.partition(";")[0]: {"schema": {"type": "string", "format": "binary"}} for media in FORMS.values()}
+    return {
+        200: {
+            "model": model, "description": "The picture in the form of the ending.",
+            "content": kinds | {"application/json": {}},
+        }
+    }  # fmt: skip
+
+
+Form = Annotated[str, part("The form.", known=FORMS)]
+
+
+@router.get("/layouts/triton.{form}", tags=["pictures"], response_class=Response, responses=_drawn(TritonFacts))
+def triton_picture(form: Form, given: Annotated[dict[str, str], query(_asked("triton"))]) -> Response:
+    """A layout of Triton or Gluon drawn: threads and registers, or offsets in shared memory."""
+    return picture(*pictures.made("triton", form, given, servable))
+
+
+@router.get("/layouts/tv.{form}", tags=["pictures"], response_class=Response, responses=_drawn(TvFacts))
+def tv_picture(form: Form, given: Annotated[dict[str, str], query(_asked("tv"))]) -> Response:
+    """A thread-value layout of CuTe drawn over its tile."""
+    return picture(*pictures.made("tv", form, given, servable))
+
+
+@router.get("/cute.{form}", tags=["pictures"], response_class=Response, responses=_drawn(CuteFacts))
+def cute_picture(form: Form, given: Annotated[dict[str, str], query(_asked("cute"))]) -> Response:
+    """The last step of an expression of CuTe's algebra drawn: the indices of its operand and of its result."""
+    return picture(*pictures.made("cute", form, given, servable))

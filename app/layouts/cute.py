@@ -51,6 +51,7 @@ def context(query: Mapping[str, str]) -> dict[str, Any]:
         out["error"] = error
         return out
     out["steps"] = [_shown(step) for step in made]
+    out["pictured"] = urlencode({"expression": text}) if out["steps"][-1]["pictures"] and not made[-1].error else ""
     if made[-1].error:
         out["error"] = made[-1].error
         out["fits"] = _fits(made[-1])
@@ -89,13 +90,19 @@ Drawn = tuple[Sheet, str]  # a table of indices, and its title
 
 
 def figure(query: Mapping[str, str], caption: str) -> str:
-    """The last step of an expression as one picture, in the page's colours. LayoutError where it is refused and nothing
-    can be drawn."""
+    """The last step of an expression as one picture, in the page's colours."""
+    return together(parts(query), caption)
+
+
+def parts(query: Mapping[str, str]) -> list[tuple[Sheet, str, str]]:
+    """What the last step of an expression draws: sheets with their colour and title. LayoutError where nothing can be
+    drawn.
+    """
     last = steps(query.get("expression", ""))[-1]
-    parts = sheets(last) if last.error is None else _walked(last)
-    if not parts:
-        raise last.error or LayoutError("bad_figure", f"'{last.text}' draws nothing.", "A layout.", "figure")
-    return together([(sheet, sheet.grouped, title) for sheet, title in parts], caption)
+    found = sheets(last) if last.error is None else _walked(last)
+    if not found:
+        raise last.error or LayoutError("bad_figure", f"'{last.text}' draws nothing.", "A layout.", "expression")
+    return [(sheet, sheet.grouped, title) for sheet, title in found]
 
 
 def pictures(step: Step) -> list[Picture]:

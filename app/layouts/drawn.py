@@ -83,8 +83,7 @@ def picture(
     faded: Mask | None = None, room: float = ROOM,
 ) -> Picture:  # fmt: skip
     """The picture of a sheet. letter: what a value is called; hatched, faded: as the engine draws them."""
-    colours = tuple(sheet.colours)
-    colour = choice(look.colour or default(sheet), "colour", colours)
+    colour = coloured(sheet, look.colour)
     row0 = min(number(look.row or "0", "row", 0), sheet.rows - 1)
     thread = None
     if sheet.cell is not None:
@@ -127,6 +126,11 @@ def default(sheet: Sheet) -> str:
     if sheet.thread is None:
         return next(iter(sheet.colours))
     return "warp" if int(sheet.thread.max()) >= 32 else "value"
+
+
+def coloured(sheet: Sheet, asked: str) -> str:
+    """The colour that is asked for, or a sheet's own; LayoutError lists those that it has."""
+    return choice(asked or default(sheet), "colour", tuple(sheet.colours))
 
 
 def _called(colour: str, letter: str, sheet: Sheet) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from app.kit import links
-from app.layouts.drawn import FIELDS, HALF, Look, beside, colours, default, kept, moves, picture, plane
+from app.layouts.drawn import FIELDS, HALF, Look, beside, coloured, colours, default, kept, moves, picture, plane
 from app.layouts.words import WAYS, Feeds, grouped, matrix, spelled
 from app.read.bench import packed, unpacked
 from layouts import triton
@@ -24,6 +24,7 @@ from layouts.tiles.same import as_cute
 PATH = "/layouts/triton"
 LONGEST_ADDRESS = 7 << 10
 KEYS = ("text", "z", "shape", "element_bits", "pick", "to", *FIELDS)
+PICTURED = ("shape", "element_bits", "colour", "axes", "at")
 MMA = "#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 8]}>"
 BLOCKED = "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>"
 PRESETS = (  # title, text, shape, bits
@@ -88,10 +89,15 @@ def _preset(row: tuple[str, str, str, str]) -> tuple[str, str]:
 
 def figure(query: Mapping[str, str], caption: str) -> str:
     """The tile of an address as one picture, in the page's colours."""
+    return together(parts(query), caption, letter="R")
+
+
+def parts(query: Mapping[str, str]) -> list[tuple[Sheet, str, str]]:
+    """The sheet of an address with its colour and title."""
     made = triton_layout(query.get("text", ""), _sizes(query.get("shape", "")) or None, query.get("element_bits"))
     sheet = _sheet(made, Look.of(query))
     title = f"{made.kind}, {'×'.join(map(str, made.shape))}"
-    return together([(sheet, query.get("colour") or default(sheet), title)], caption, letter="R")
+    return [(sheet, coloured(sheet, query.get("colour", "")), title)]
 
 
 def address(query: Mapping[str, str]) -> str:
@@ -207,6 +213,7 @@ def _shown(made: TritonLayout, given: dict[str, str], chosen: Used | None) -> di
         "hidden": [axis for axis in range(len(made.shape)) if axis in plane(look, made.shape).fixed],
         "window": lambda row: _address(given, {"row": row}),
         "verdict": _verdict(made),
+        "pictured": urlencode({"text": made.text, **{k: v for k, v in given.items() if v and k in PICTURED}}),
         "tile": _tile(made),
     }
     if given["to"].strip():

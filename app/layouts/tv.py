@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import numpy as np
 from numpy.typing import NDArray
 
-from app.layouts.drawn import FIELDS, HALF, Look, beside, colours, default, kept, moves, picture, plane
+from app.layouts.drawn import FIELDS, HALF, Look, beside, coloured, colours, default, kept, moves, picture, plane
 from app.layouts.words import WAYS, Feeds, grouped, matrix, spelled
 from layouts import algebra
 from layouts.cute import CuteLayout
@@ -27,6 +27,7 @@ from layouts.tuples import compact
 Longs = NDArray[np.int64]
 PATH = "/layouts/tv"
 KEYS = ("cute", "tile", "element_bits", "slice", "to", *FIELDS)
+PICTURED = ("cute", "tile", "colour", "axes", "at")
 DEFAULT = ("((4,8),(2,2,2)):((32,1),(16,8,128))", "16x16")
 PRESETS: tuple[tuple[str, str, str, dict[str, str]], ...] = (  # title, layout, tile, more
     ("A of m16n8k16", *DEFAULT, {}),
@@ -65,10 +66,15 @@ def context(query: Mapping[str, str]) -> dict[str, Any]:
 
 def figure(query: Mapping[str, str], caption: str) -> str:
     """The tile of an address as one picture, in the page's colours."""
+    return together(parts(query), caption)
+
+
+def parts(query: Mapping[str, str]) -> list[tuple[Sheet, str, str]]:
+    """The sheet of an address with its colour and title."""
     read = read_layout(query.get("cute", ""), "cute")
     index, sizes = elements(read, _tile(query.get("tile", ""), read))
     sheet = threads_sheet(_coords(index, sizes), sizes, plane(Look.of(query), sizes), 16)
-    return together([(sheet, query.get("colour") or default(sheet), f"(T, V) of {read}")], caption)
+    return [(sheet, coloured(sheet, query.get("colour", "")), f"(T, V) of {read}")]
 
 
 def address(given: Mapping[str, str], change: Mapping[str, str] | None = None) -> str:
@@ -126,7 +132,8 @@ def _shown(given: dict[str, str]) -> dict[str, Any]:
         "verdict": _verdict(index, counts), "part": part,
         "matrix": matrix(linear) if linear else None, "bases": spelled(linear) if linear else "", "why": why,
         "inverse": _inverse(read, sizes, counts), "feeds": _feeds(linear, bits), "cxx": cxx(read),
-        "python": python(read), "threads": index.shape[0], "copies": int(counts.max()),
+        "python": python(read), "pictured": urlencode({k: v for k, v in given.items() if v and k in PICTURED}),
+        "threads": index.shape[0], "copies": int(counts.max()),
         "hidden": list(where.fixed), "window": lambda row: address(given, {"row": row}),
     }  # fmt: skip
     if given["to"]:

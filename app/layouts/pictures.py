@@ -1,0 +1,100 @@
+"""Pictures of layouts for documents: /layouts/triton, /layouts/tv and /cute in every form. No framework."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from app.diagram import forms as diagrams
+from app.diagram.forms import Draw, Made
+from app.kit.encode import dumps
+from app.kit.media import FORMS
+from app.kit.picture import Drawing
+from app.layouts import cute, triton, tv
+from app.layouts.facts import cute_facts
+from app.tiles import facts as tiles
+from layouts.errors import LayoutError
+from layouts.render.sheet import Sheet, together
+
+Parts = list[tuple[Sheet, str, str]]
+LOOKS = {
+    "colour": "warp, thread, value or vector; bank or address of shared memory",
+    "axes": "of more than two axes: those drawn down and across, 0,2",
+    "at": "the index of each other axis: 3",
+}
+STYLE = {
+    "theme": "light, dark or bw (hatches)",
+    "title": "text above; that of the layout where left out",
+    "scale": "PNG pixels a unit, 0.25 to 8; 2 or what fits",
+    "embed": "TeX: 1 for a tikzpicture to \\input",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A page whose pictures are made: its fields, the sheets of a query, the letter of a value, and its JSON."""
+
+    fields: Mapping[str, str]
+    parts: Callable[[Mapping[str, str]], Parts]
+    letter: str
+    json: Callable[[Mapping[str, str]], Any]
+
+
+def _tiles(name: str, given: Mapping[str, str], sizes: str) -> dict[str, Any]:
+    """The body of the API that says the same."""
+    body: dict[str, Any] = {name: given.get(name)}
+    if given.get(sizes):
+        body[sizes] = given[sizes].replace("×", "x").replace("x", ",").split(",")
+    return body | {k: given[k] for k in ("element_bits",) if given.get(k)}
+
+
+KINDS = {
+    "triton": Kind(
+        {
+            "text": "#ttg.…<{…}>, or a Gluon class with its arguments", "shape": "the tensor: 32x32",
+            "element_bits": "bits of an element", **LOOKS,
+        },
+        triton.parts, "R",
+        lambda query: tiles.triton_facts(tiles.triton_of(_tiles("text", query, "shape"))),
+    ),
+    "tv": Kind(
+        {"cute": "(thread, value) → element", "tile": "its sizes, the first fastest: 16x16", **LOOKS},
+        tv.parts, "V", lambda query: tiles.tv_facts(tiles.tv_of(_tiles("cute", query, "tile"))),
+    ),
+    "cute": Kind(
+        {"expression": "operations, nested or as statements behind ;"}, cute.parts, "V",
+        lambda query: cute_facts(query.get("expression", "")),
+    ),
+}  # fmt: skip
+
+
+def made(name: str, form: str, query: Mapping[str, str], draw: Draw = Drawing.made) -> Made:
+    """The picture, the table of its cells, or the facts of what a query names; LayoutError for the first option that
+    does not fit.
+    """
+    kind = KINDS[name]
+    diagrams.known(form, query, STYLE, tuple(kind.fields))
+    theme = diagrams.theme(query)
+    if form == "json":
+        return dumps(kind.json(query)), FORMS[form]
+    parts = kind.parts(query)
+    if form in ("txt", "md", "csv"):
+        return "\n".join(_table(form, sheet, kind.letter, title) for sheet, _, title in parts).encode(), FORMS[form]
+    if query.get("title"):
+        parts = [(parts[0][0], parts[0][1], query["title"][:120]), *parts[1:]]
+    return diagrams.drawn(form, together(parts, parts[0][2], theme, kind.letter), query, draw)
+
+
+def _table(form: str, sheet: Sheet, letter: str, title: str) -> str:
+    """What the cells say, row by row."""
+    if sheet.rows * sheet.cols > 1 << 16:
+        raise LayoutError("too_large", f"The table has {sheet.rows * sheet.cols} cells.", "At most 65536.", "shape")
+    rows = [[sheet.text(row, col, letter) for col in range(sheet.cols)] for row in range(sheet.rows)]
+    if form == "csv":
+        return "".join(",".join(f'"{text}"' if "," in text else text for text in row) + "\n" for row in rows)
+    if form == "md":
+        head = f"| {title} |{''.join(f' {col} |' for col in range(sheet.cols))}\n|{'---|' * (sheet.cols + 1)}\n"
+        return head + "".join(f"| {n} | {' | '.join(row)} |\n" for n, row in enumerate(rows))
+    wide = max(len(text) for row in rows for text in row)
+    return f"{title}\n" + "".join(" ".join(text.rjust(wide) for text in row).rstrip() + "\n" for row in rows)
