@@ -70,16 +70,18 @@ from app.steps import api as steps_api
 from app.steps import page as steps_page
 from app.tiles import api as tiles_api
 from app.tiles import page as tiles_page
+from app.tmem import api as tmem_api
+from app.tmem import page as tmem_page
 from layouts import catalog
 
 APIS = (  # in the order of /docs
     catalogue_api, instruction_api, read_api, kernel_api, memory_api, dump_api, diagram_api, runs_api, steps_api,
     reuse_api,
     compare_api, metadata_api, chain_api, banks_api, tiles_api, layouts_api,
-    idesc_api,
+    idesc_api, tmem_api,
 )  # fmt: skip
 PAGES = (
-    idesc_page,
+    idesc_page, tmem_page,
     memory_page, dump_page, kernel_page, guide_page, runs_page, steps_page, reuse_page, compare_page, metadata_page,
     chain_page,
     banks_page, diagram_page, tiles_page,

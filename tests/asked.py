@@ -136,6 +136,23 @@ GETS = (
         {"element_bits": 32, "major": "MN"}, {"swizzle": "128B_base32B", "major": "MN"},
     )),
     get("smem/tile", swizzle="128B_base32B"),
+    # tensor memory
+    *(get("tmem/layout", **asked) for asked in (
+        {}, {"kind": "f4"}, {"operand": "b"}, {"operand": "metadata"}, {"operand": "scale_a"}, {"m": 96}, {"n": 100},
+        {"ws": 1, "cta_group": 2}, {"kind": "mxf4", "ws": 1}, {"k": 8}, {"bits": 8}, {"scale_vec": "2X"},
+        {"kind": "mxf4nvf4", "scale_vec": "3X"}, {"kind": "f8f6f4", "sparse": 1, "m": 64, "operand": "metadata"},
+        {"kind": "mxf4", "k": 96, "operand": "scale_b"}, {"kind": "mxf4nvf4", "operand": "scale_b", "n": 40}, {"q": 1},
+        {"sparse": 2}, {"m": "x"},
+    )),
+    *(get("tmem/access", access=text) for text in (
+        "hello", "tcgen05.ld.64x64b.x1", "tcgen05.ld.32x32b.x3", "tcgen05.ld.16x256b.x64", "tcgen05.cp.64x128b",
+        "tcgen05.st.16x32bx2.x2.unpack::16b", "tcgen05.shift.cta_group::1.down", "tcgen05.cp.cta_group::1.4x256b",
+    )),
+    get("tmem/access", access="tcgen05.ld.16x32bx2.x2", split=9), get("tmem/access", split=600),
+    *(f"/tmem?{query}" for query in (
+        "more=hello", "more=m=64;m=64;m=64;m=64", "a_at=600", "d_at=x", "at=200:0", "warp=16", "alloc=48", "n=512",
+        "kind=mxf4&k=96&scale_a_at=0",
+    )),
     # instruction descriptors and zero-column masks
     *(get(f"instruction-descriptors/{quote(word, safe='')}", kind=kind) for word, kind in (
         ("0x08400490", ""), ("0x08400490", "f17"), ("zzz", "f16"), ("0x0840049000000000", "f16"),

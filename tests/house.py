@@ -26,7 +26,7 @@ FLOORS = (
     "table pieces reuse view",
     "catalog descriptor qualifiers window",
     "idesc statements tiling",
-    "overview slices storage tma umma wmma",
+    "overview slices storage tma tmem umma wmma",
     "chain differences repair tile_map",
     "case feeding plan worlds",
     "fits options packing starts unreadable",
@@ -104,6 +104,7 @@ NAMED: dict[str, dict[str, str]] = {
     | {"examples": "forms", "render": "forms", "values": "forms"},
     "home": {},
     "idesc": {},
+    "tmem": {},
     "instruction": {
         "head": "forms",
         "matrices": "forms",

@@ -86,6 +86,13 @@ LABELS = {
     "steps_wgmma": {**STEPS, **SIDES, "data_a": "A", "data_b": "B"},
     "metadata": {"selector": "Selector", "words": "e of every lane, or one word for all (hex)"},
     "idesc": {"word": "Word", "kind": "Kind", "form": "Form", "cta_group": "CTA group", "ws": ".ws", **IDESC},
+    "tmem": {
+        "kind": "Kind", "cta_group": "CTA group", "ws": ".ws", "sparse": "Sparse A", "m": "M", "n": "N", "k": "K",
+        "bits": "Element bits", "scale_vec": "Scale vector", "d_at": "D", "a_at": "A", "metadata_at": "Metadata",
+        "scale_a_at": "Scale A", "scale_b_at": "Scale B", "alloc": "Columns allocated", "first": "First column",
+        "more": "More MMAs in the same columns", "access": "Load, store, copy or shift", "at": "At lane:column",
+        "warp": "By warp", "look": "Look at lane:column", "split": "Half split",
+    },
     "zero_mask": {"word": "Word", "m": "M", "n": "N", **ZERO_MASK},
     "reuse": {"from": "D of", "to": "A of"},
     "compare": {"left": "Left operand", "right": "Right operand"},

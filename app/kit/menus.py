@@ -65,11 +65,12 @@ MENUS = (
     Menu(
         "Blackwell",
         (
+            Entry("Tensor memory", "/tmem", "what lies in which lane and column, and which warp may read it"),
             Entry("Matrix descriptor", "/descriptor/tcgen05", "which bytes tcgen05.mma's word reads"),
             Entry("Instruction descriptor", "/idesc", "what the 32 bits of a tcgen05.mma say, and the word you want"),
             Entry("Zero-column mask", "/zero-column-mask", "which columns of B tcgen05.mma.ws takes as zero"),
         ),
-        frozenset({"idesc", "zero-column-mask"}),
+        frozenset({"tmem", "idesc", "zero-column-mask"}),
     ),
     Menu(
         "Diagrams",

@@ -1,0 +1,1 @@
+"""Tensor memory: what an MMA keeps where, and what an access touches."""

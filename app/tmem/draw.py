@@ -1,0 +1,107 @@
+"""The picture of tensor memory: 128 lanes down, 512 columns across, an operand a fill, an access an outline."""
+
+from __future__ import annotations
+
+from html import escape
+
+import numpy as np
+
+from layouts.tmem import COLUMNS, LANES, QUARTER, Allocation, Mask, Placed
+
+LEFT, TOP, LANE = 58.0, 30.0, 2.7  # pixels: left of the columns, above the lanes, a lane's height
+WIDE, NARROW = 2.0, 1.05  # a column's width: of one CTA, of each of a pair
+GAP = 70.0
+FILLS = 8
+
+
+def rects(mask: Mask) -> list[tuple[int, int, int, int]]:
+    """(first lane, last lane, first column, last column) of rectangles that cover a mask, top down."""
+    out: list[tuple[int, int, int, int]] = []
+    open_: dict[tuple[int, int], int] = {}
+    for lane in range(LANES + 1):
+        runs = _runs(mask[lane]) if lane < LANES else set()
+        for run in [run for run in open_ if run not in runs]:
+            out.append((open_.pop(run), lane - 1, *run))
+        for run in runs:
+            open_.setdefault(run, lane)
+    return sorted(out)
+
+
+def _runs(row: Mask) -> set[tuple[int, int]]:
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], row.astype(np.int8), [0]))))
+    return {(int(a), int(b) - 1) for a, b in zip(edges[::2], edges[1::2], strict=True)}
+
+
+def picture(
+    panels: list[tuple[str, list[tuple[Placed, str]]]], given: Allocation, touched: Mask | None, overlap: Mask
+) -> str:
+    """The memory of one CTA or of both: (title, operands with the words of their tooltip) a panel."""
+    wide = WIDE if len(panels) == 1 else NARROW
+    across = LEFT + COLUMNS * wide + GAP
+    width, height = across * len(panels) - GAP + 8, TOP + LANES * LANE + 26
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}"'
+        f' height="{height:.0f}" role="img" class="tmem-map"'
+        " font-family=\"'DejaVu Sans Mono', ui-monospace, monospace\">",
+        "<title>Tensor memory, 128 lanes by 512 columns</title>",
+        '<defs><pattern id="both" width="6" height="6" patternUnits="userSpaceOnUse"><path d="M0 6L6 0" fill="none"'
+        ' stroke="var(--bad)" stroke-width="1.4"/></pattern></defs>',
+    ]
+    for n, (title, placed) in enumerate(panels):
+        out += _panel(LEFT + n * across, wide, title, placed, given, touched, overlap)
+    return "\n".join([*out, "</svg>"])
+
+
+def _panel(
+    x: float, wide: float, title: str, placed: list[tuple[Placed, str]], given: Allocation, touched: Mask | None,
+    overlap: Mask,
+) -> list[str]:  # fmt: skip
+    def box(lane: int, last: int, column: int, to: int, more: str) -> str:
+        size = f'width="{(to - column + 1) * wide:.1f}" height="{(last - lane + 1) * LANE:.1f}"'
+        return f'<rect x="{x + column * wide:.1f}" y="{TOP + lane * LANE:.1f}" {size} {more}'
+
+    out = [
+        f'<text x="{x:.1f}" y="11" font-size="11" fill="var(--ink)">{escape(title)}</text>',
+        box(0, LANES - 1, 0, COLUMNS - 1, 'fill="var(--soft)" stroke="var(--rule)"/>'),
+        box(0, LANES - 1, given.first, min(given.first + given.columns, COLUMNS) - 1,
+            'fill="var(--raised)" stroke="var(--edge)"/>'),
+    ]  # fmt: skip
+    for column in range(0, COLUMNS + 1, 64 if wide > NARROW else 128):
+        at = x + column * wide
+        out.append(f'<text x="{at:.1f}" y="24" font-size="9" text-anchor="middle" fill="var(--muted)">{column}</text>')
+    for n, (one, said) in enumerate(placed):
+        boxes = rects(one.mask)
+        for lane, last, column, to in boxes:
+            told = f"<title>{escape(said)}</title></rect>"
+            look = f'fill="var(--fill-{n % FILLS})" stroke="var(--cell-line)" stroke-width=".6">'
+            out.append(box(lane, last, column, to, look + told))
+        for lane, last, column, to in boxes[:1]:
+            high = TOP + (lane + min(last - lane, QUARTER) / 2) * LANE + 4
+            room = (to - column + 1) * wide
+            size = 12 if room > 7.4 * len(one.name) else 9
+            anchor = "middle" if room > 5.6 * len(one.name) else "start"
+            at = x + (column + (to - column + 1) / 2) * wide if anchor == "middle" else x + column * wide + 1
+            out.append(
+                f'<text x="{at:.1f}" y="{high:.1f}" font-size="{size}" text-anchor="{anchor}"'
+                f' fill="var(--cell-ink)">{escape(one.name)}</text>'
+            )
+    out += [
+        box(*one, 'fill="url(#both)" stroke="var(--bad)"><title>two operands</title></rect>') for one in rects(overlap)
+    ]
+    if touched is not None:
+        edge = 'fill="var(--accent)" fill-opacity=".16" stroke="var(--accent)" stroke-width="1.6"/>'
+        out += [box(*one, edge) for one in rects(touched)]
+    for quarter in range(LANES // QUARTER):
+        y = TOP + quarter * QUARTER * LANE
+        if quarter:
+            out.append(
+                f'<path d="M{x - 6:.1f} {y:.1f}H{x + COLUMNS * wide:.1f}" stroke="var(--edge)" stroke-dasharray="3 3"'
+                ' fill="none"/>'
+            )
+        middle = y + QUARTER * LANE / 2
+        out.append(
+            f'<text x="{x - 8:.1f}" y="{middle:.1f}" font-size="9.5" text-anchor="end" fill="var(--muted)">warp'
+            f' {quarter}</text><text x="{x - 8:.1f}" y="{middle + 12:.1f}" font-size="8.5" text-anchor="end"'
+            f' fill="var(--muted)">{quarter * QUARTER}–{quarter * QUARTER + QUARTER - 1}</text>'
+        )
+    return out

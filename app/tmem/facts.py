@@ -1,0 +1,199 @@
+"""What the API, the command line and the page say about tensor memory. No framework."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from app.kit.fact import Integers, Json, Numbers, Says, fact
+from layouts import idesc, tmem
+from layouts.errors import LayoutError
+from layouts.reading import asked, choice, keys, number
+from layouts.tmem import Access, Mma, Placed
+
+# What an MMA is: parameter → (the words it may be, none for a number; what it is; its default).
+MMA: dict[str, tuple[tuple[str, ...], str, str]] = {
+    "kind": (idesc.NAMES, "The kind of the MMA.", "f16"),
+    "cta_group": (("1", "2"), "CTAs that issue it together.", "1"),
+    "ws": (("0", "1"), "1: with .ws.", "0"),
+    "sparse": (("0", "1"), "1: with .sp.", "0"),
+    "m": ((), "Rows of D; of both CTAs with cta_group 2.", "128"),
+    "n": ((), "Columns of D.", "256"),
+    "k": ((), "K of one instruction; the kind's where it is empty.", ""),
+    "bits": ((), "Bits of an element of A in its container; the kind's where it is empty.", ""),
+    "scale_vec": (("1X", "2X", "4X"), "Scale factors a row has; the kind's first where it is empty.", ""),
+}
+PLACES = {"d": "0", "a": "", "metadata": "", "scale_a": "", "scale_b": ""}  # column of each; empty: not placed
+
+
+@fact
+class TmemLayout:
+    """Where an operand of one MMA lies in the tensor memory of one CTA."""
+
+    operand: str
+    id: Annotated[str, Says("PTX's letter of the data-path layout.", ("D",))]
+    pattern: Annotated[str, Says("(lane)(unit) → the axes.")]
+    axes: tuple[str, ...]
+    row: Annotated[Numbers, Integers(2, "[lane][unit]; rows of this CTA, columns of B for scale_b.")]
+    col: Annotated[Numbers, Integers(2, "[lane][unit]: column of D, k, group of K, or number of the scale factor.")]
+    half: Annotated[
+        Numbers | None, Integers(2, "[lane][unit] of layouts C and F: 0 or 1, the lane (0 or 16) at which it begins.")
+    ]
+    unit_bits: int
+    columns: Annotated[int, Says("32-bit columns it takes.")]
+    rows_of_cta: Annotated[int, Says("Rows of A and D that one CTA holds.")]
+    evidence: str
+
+
+@fact
+class TmemAccess:
+    """What an access touches, counted from its address."""
+
+    ptx: str
+    pattern: str
+    axes: tuple[str, ...]
+    lane: Annotated[Numbers | None, Integers(2, "[thread][value] of ld and st.")]
+    column: Annotated[Numbers | None, Integers(2, "[thread][value] of ld and st.")]
+    row: Annotated[Numbers | None, Integers(2, "[lane][column] of cp: row of shared memory.")]
+    word: Annotated[Numbers | None, Integers(2, "[lane][column] of cp: 32-bit word of that row.")]
+    registers: int
+    columns: int
+    evidence: str
+
+
+def mma_of(given: Json) -> Mma:
+    """The MMA of a request; LayoutError names the field that is illegal."""
+    values = {name: str(asked(given, name, usual)) for name, (_, _, usual) in MMA.items()}
+    row = idesc.kind(values["kind"])
+    form = idesc.form_of(values["cta_group"], values["ws"])
+    sizes = {name: number(values[name] or 0, name) for name in ("m", "n", "k", "bits")}
+    vector = values["scale_vec"] and choice(values["scale_vec"], "scale_vec", MMA["scale_vec"][0], "bad_scale_vec")
+    return Mma(row, form, bool(number(values["sparse"], "sparse", 0, 1)), **sizes, scale_vec=vector)
+
+
+def layout_facts(given: Json) -> TmemLayout:
+    """GET /tmem/layout."""
+    keys(given, ("operand", *MMA))
+    mma = mma_of(given)
+    operand = choice(given.get("operand") or "d", "operand", tmem.OPERANDS, "bad_operand")
+    found = tmem.layout(mma, operand)
+    coords = list(found.coords.values())
+    return TmemLayout(
+        operand=operand,
+        id=found.letter,
+        pattern=str(found.pattern),
+        axes=found.axes,
+        row=coords[0],
+        col=coords[1],
+        half=coords[2] if len(coords) > 2 else None,
+        unit_bits=found.bits,
+        columns=found.columns,
+        rows_of_cta=mma.place.rows,
+        evidence=found.evidence,
+    )
+
+
+def access_facts(given: Json) -> TmemAccess:
+    """GET /tmem/access."""
+    keys(given, ("access", "split"))
+    found = tmem.access(given.get("access") or tmem.EXAMPLE, number(given.get("split") or 0, "split", 0, tmem.COLUMNS))
+    first, second = found.pattern.evaluate()[:2]
+    second = tmem.split_columns(found, second)
+    moved = found.by_warp or found.verb == "shift"
+    return TmemAccess(
+        ptx=found.ptx,
+        pattern=str(found.pattern),
+        axes=found.axes,
+        lane=first if moved else None,
+        column=second if moved else None,
+        row=None if moved else first,
+        word=None if moved else second,
+        registers=found.registers,
+        columns=found.columns,
+        evidence=found.evidence,
+    )
+
+
+# a placement ----------------------------------------------------------------------------------------------------------
+
+
+def placed_of(mma: Mma, given: Json, prefix: str = "") -> list[Placed]:
+    """The operands of an MMA that a request gives a column, `160` or `16:160` with the lane before it."""
+    out = []
+    for operand, usual in PLACES.items():
+        text = str(given.get(f"{operand}_at", usual if not prefix else "")).strip()
+        if not text:
+            continue
+        lane, colon, column = text.rpartition(":")
+        field = f"{operand}_at"
+        at = (number(lane, field, 0, tmem.LANES - 1) if colon else 0, number(column, field, 0, tmem.COLUMNS - 1))
+        try:
+            found = tmem.layout(mma, operand)
+        except LayoutError as error:
+            raise error.at(field) from None
+        out.append(Placed(f"{prefix}{CALLED[operand]}", found, *at))
+    return out
+
+
+CALLED = {"d": "D", "a": "A", "metadata": "metadata", "scale_a": "scale A", "scale_b": "scale B"}
+
+
+def more_of(text: str) -> list[Json]:
+    """Further MMAs of a text, one a line or after `;`: `kind=f16 m=128 n=64 d=320`. LayoutError names the word."""
+    out = []
+    for line in text.replace(";", "\n").splitlines():
+        given: Json = {}
+        for word in line.split():
+            name, equals, value = word.partition("=")
+            name = f"{name}_at" if name in PLACES else name
+            if not equals or name not in (*MMA, *(f"{one}_at" for one in PLACES)):
+                raise LayoutError(
+                    "bad_mma", f"'{word[:40]}' says nothing of an MMA.", "Write name=value: kind=f16 m=128 n=64 d=320.",
+                    "more",
+                )  # fmt: skip
+            given[name] = value
+        if given:
+            out.append({"d_at": "", **given})
+    if len(out) > 3:
+        raise LayoutError("bad_mma", f"{len(out)} more MMAs were given.", "At most 3.", "more")
+    return out
+
+
+def holders(placed: list[Placed], lane: int, column: int) -> list[str]:
+    """What lies at a lane and column: a sentence an operand."""
+    out = []
+    for one in placed:
+        if not (one.column <= column < one.column + one.layout.columns and one.mask[lane, column]):
+            continue
+        per = 32 // one.layout.bits
+        units = range((column - one.column) * per, (column - one.column + 1) * per)
+        coords = list(one.layout.coords.values())[:2]
+        names = one.layout.axes[:2]
+        inside = [unit for unit in units if unit < coords[0].shape[1]]
+        first, last = inside[0], inside[-1]
+        said = ", ".join(
+            f"{name} {c[lane, first]}"
+            if c[lane, first] == c[lane, last]
+            else f"{name} {c[lane, first]}–{c[lane, last]}"
+            for name, c in zip(names, coords, strict=True)
+        )
+        out.append(f"{one.name}: {said}")
+    return out
+
+
+def registers_of(found: Access, one: Placed, lane: int, column: int, most: int = 4) -> list[list[str]]:
+    """What thread and register hold of an operand after a load at an address: rows of (thread, register, lane,
+    column, element); `most` registers of the first and last threads.
+    """
+    lanes, columns = found.pattern.evaluate()[:2]
+    columns = tmem.split_columns(found, columns)
+    coords = list(one.layout.coords.values())[:2]
+    out = []
+    step = 2 if found.packed else 1
+    for thread in (0, 1, 2, 31):
+        for value in range(0, min(most * step, lanes.shape[1]), step):
+            at, col = int(lanes[thread, value]) + lane, int(columns[thread, value]) + column
+            unit = (col - one.column) * (32 // one.layout.bits)
+            inside = at < tmem.LANES and 0 <= unit < coords[0].shape[1] and bool(one.mask[at, col])
+            text = f"{one.name}[{coords[0][at, unit]}, {coords[1][at, unit]}]" if inside else "not in it"
+            out.append([str(thread), str(value // step), str(at), str(col), text])
+    return out

@@ -1,0 +1,24 @@
+"""/tmem: tensor memory with the operands of MMAs in it, and what an access touches."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from app.kit.api import OffLoop
+from app.kit.page import page
+from app.tmem import forms
+from layouts.errors import LayoutError
+
+router = APIRouter(include_in_schema=False, route_class=OffLoop)
+
+
+@router.get("/tmem")
+def tmem_page(request: Request) -> Response:
+    """A placement; where a field is wrong, the form as it was sent over the default picture."""
+    query = dict(request.query_params)
+    try:
+        return page(request, "tmem/page.html", forms.context(query))
+    except LayoutError as error:
+        given = {name: query.get(name, "") for name in forms.FIELDS}
+        return page(request, "tmem/page.html", forms.context({}) | {"error": error, "given": given}, 422)

@@ -1,0 +1,200 @@
+"""Tensor memory against CUTLASS's maps (tests/golden/tcgen05.json), PTX's words for the data paths, and the columns
+that the access checks of ptxas count.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from starlette.testclient import TestClient
+
+from app.main import create_app
+from app.tmem.draw import rects
+from layouts import idesc, tmem
+from layouts.errors import LayoutError
+from layouts.pattern import Pattern
+from layouts.table.kinds import ALONE, PAIR, WS
+from layouts.tmem import Allocation, Mma, Placed
+
+SAMPLES = json.loads((Path(__file__).parent / "golden" / "tcgen05.json").read_text())["tmem"]
+F16, F8, NVF4, MX8 = (idesc.kind(name) for name in ("f16", "f8f6f4", "mxf4nvf4", "mxf8f6f4"))
+
+
+def _hash(pattern: Pattern) -> str:
+    arrays = np.stack([np.asarray(one, np.int32) for one in pattern.evaluate()])
+    return hashlib.sha256(arrays.tobytes()).hexdigest()[:16]
+
+
+def _mma(case: str, n: int = 64, kind: Any = F16, sparse: bool = False) -> Mma:
+    """The MMA of a sample's case: `B: M=128 cta_group::2 …`."""
+    letter = case[0]
+    m, form = {"A": (256, PAIR), "B": (128, PAIR), "C": (128, PAIR), "D": (128, ALONE), "E": (64, WS), "F": (64, ALONE),
+               "G": (32, WS)}[letter]  # fmt: skip
+    if "ws M=128" in case or ".ws" in case:
+        form = WS
+    return Mma(kind, form, sparse or letter == "C", m, n)
+
+
+def _pattern(sample: dict[str, Any]) -> Pattern | None:
+    """What the engine says for a sample; None for what is no PTX shape or stands elsewhere."""
+    operand, case, size = sample["operand"], sample["case"], sample["example_parameters"]
+    if operand.startswith("tcgen05.cp"):
+        return tmem.access(f"tcgen05.cp.cta_group::1.{case}").pattern
+    if operand.startswith("tcgen05."):
+        shape, _, packed = case.partition(".")
+        return tmem.access(f"{operand}.sync.aligned.{shape}.x{size['x']}.{packed or 'b32'}").pattern
+    if operand == "d_tmem":
+        return None if case.startswith("not") else tmem.layout(_mma(case, size["N"]), "d").pattern
+    if operand == "a_tmem":
+        return tmem.layout(_mma(case), "a").pattern
+    if operand == "metadata_tmem":
+        kind = F16 if case.startswith("f16") else F8
+        m = int(re.search(r"M=(\d+)", case)[1])  # type: ignore[index]
+        form = WS if ".ws" in case and "also" not in case else ALONE
+        return tmem.layout(Mma(kind, form, True, m, 64), "metadata").pattern
+    if operand == "sfa_tmem/sfb_tmem":
+        return tmem.layout(Mma(NVF4, ALONE, False, 128, 128, scale_vec="2X"), "scale_a").pattern
+    if operand == "sfb_tmem":
+        return tmem.layout(Mma(NVF4, PAIR, False, 128, 128, scale_vec="2X"), "scale_b").pattern
+    return None
+
+
+KNOWN = [sample for sample in SAMPLES if _pattern(sample) is not None]
+
+
+def test_every_sample_but_those_of_shared_memory_is_tried() -> None:
+    left = [s["case"] for s in SAMPLES if s not in KNOWN]
+    shared = ["512 bytes: 128 rows x 4 SF", "256 rows x 16 SF, atoms K first"]
+    assert left == ["not a PTX shape (M=64 cta_group::2)", *shared]
+
+
+@pytest.mark.parametrize("sample", KNOWN, ids=lambda s: f"{s['operand']} {s['case']}")
+def test_a_map_is_the_samples(sample: dict[str, Any]) -> None:
+    found = _pattern(sample)
+    assert found is not None and (found.thread_count, found.value_count) == (sample["threads"], sample["values"])
+    coords = found.evaluate()
+    for thread, value, *where in sample["cells"]:
+        assert [int(axis[thread, value]) for axis in coords] == where
+    assert _hash(found) == sample["map_sha256_16"]
+
+
+def test_an_exchanged_digit_is_noticed() -> None:
+    wrong = Pattern.parse("(g:8 t:4) (r:2 e:2 h:2) -> (h g) (r t e)")
+    assert _hash(wrong) != next(s for s in SAMPLES if s["case"] == "16x256b")["map_sha256_16"]
+
+
+def test_what_no_map_shows_says_that_it_is_inferred() -> None:
+    inferred = {
+        (place.letter, operand)
+        for place in tmem.PLACES
+        for operand, maps in zip("da", place.maps, strict=True)
+        if not maps
+    }
+    assert inferred == {("C", "d"), ("C", "a"), ("E", "a"), ("G", "a")}
+    client = TestClient(create_app())
+    for query, has in (("m=32&n=64&ws=1&a_at=128", True), ("m=128&n=64&a_at=128", False),
+                       ("m=64&n=64&sparse=1&metadata_at=128", True)):  # fmt: skip
+        page = client.get(f"/tmem?{query}&access=").text
+        assert ("<strong>inferred</strong>" in page) == has and "documented" in page and "verified" not in page
+    told = client.get("/api/v1/tmem/layout?m=64&n=64&ws=1&operand=a").json()
+    assert told["id"] == "E" and "inferred" in told["evidence"]
+
+
+def test_where_elements_lie() -> None:
+    """The probes of the sheet, and the lanes of every layout."""
+    b = tmem.layout(Mma(F16, PAIR, False, 128, 64), "d")
+    assert b.owners(5, 32 + 3) == [(69, 3)] and b.columns == 32
+    f = tmem.layout(Mma(F16, ALONE, False, 64, 64), "d")
+    assert f.owners(20, 7, 0) == [(36, 7)] and f.columns == 64
+    g = tmem.layout(Mma(F16, WS, False, 32, 64), "d")
+    assert g.owners(3, 32 + 1) == [(67, 1)] and g.columns == 16
+    copies = tmem.layout(Mma(F16, PAIR, False, 128, 64), "a")
+    assert copies.owners(3, 5) == [(3, 5), (67, 5)] and copies.columns == 8
+    assert {tmem.layout(Mma(F16, ALONE, False, 128, 64), "a").columns, 8} == {8}
+
+
+def test_columns_are_those_of_the_access_checks() -> None:
+    """What ptxas's checks count: D N, A 8, metadata 1 or 2, scale A 4, scale B 2·ceil(N/64)."""
+    assert tmem.layout(Mma(MX8, ALONE, False, 128, 128), "scale_a").columns == 4
+    made = [tmem.layout(Mma(MX8, ALONE, False, 128, n), "scale_b").columns for n in (8, 32, 64, 128, 256)]
+    assert made == [2, 2, 2, 4, 8]
+    assert tmem.layout(Mma(MX8, PAIR, False, 128, 128), "scale_a").columns == 2
+    assert tmem.layout(Mma(F16, ALONE, True, 128, 64), "metadata").columns == 1
+    assert tmem.layout(Mma(F8, ALONE, True, 128, 64), "metadata").columns == 2
+    counts = {"32x32b": 1, "16x64b": 2, "16x128b": 4, "16x256b": 8, "16x32bx2": 2}
+    for shape, wide in counts.items():
+        found = tmem.access(f"tcgen05.ld.{shape}.x4")
+        assert found.columns == 4 * wide and found.registers == 4 * {"16x128b": 2, "16x256b": 4}.get(shape, 1)
+        assert tmem.access(f"tcgen05.st.{shape}.x4.unpack::16b").columns == 8 * wide
+        mask = tmem.touched(found, 32, 64)
+        assert mask.sum() == found.registers * 32 and not mask[:32].any() and not mask[:, :64].any()
+    split = tmem.touched(tmem.access("tcgen05.ld.16x32bx2.x2", 9), 0, 0)
+    assert sorted(np.flatnonzero(split.any(axis=0))) == [0, 1, 9, 10]
+    assert tmem.touched(tmem.access("tcgen05.cp.4x256b"), 31, 8).sum() == 4 * 8
+
+
+def _faults(placed: list[Placed], mma: Mma, allocation: Allocation = Allocation()) -> list[str]:
+    return [fault.code for fault in tmem.faults(allocation, placed, {one.name: mma for one in placed})]
+
+
+def test_faults_have_the_names_of_ptxass_checks() -> None:
+    mma = Mma(F16, ALONE, False, 128, 128)
+    d, a = tmem.layout(mma, "d"), tmem.layout(mma, "a")
+    assert _faults([Placed("D", d, 0, 0), Placed("A", a, 0, 128)], mma) == []
+    assert _faults([Placed("D", d, 0, 0), Placed("A", a, 0, 120)], mma) == ["operands_overlap"]
+    assert _faults([Placed("D", d, 0, 400)], mma) == ["out_of_physical_bounds"]
+    assert _faults([Placed("D", d, 0, 0)], mma, Allocation(64)) == ["unallocated_columns_access"]
+    assert _faults([], mma, Allocation(48)) == ["allocation_granularity_invalid"]
+    assert _faults([Placed("D", d, 16, 0)], mma) == ["invalid_datapath_alignment"]
+    small = Mma(F16, ALONE, False, 64, 128)
+    low, high = (Placed(f"D{lane}", tmem.layout(small, "d"), lane, 0) for lane in (0, 16))
+    other = Mma(F16, ALONE, False, 64, 128)
+    assert [f.code for f in tmem.faults(Allocation(), [low, high], {"D0": small, "D16": other})] == []
+    assert _faults([low, high], small) == ["invalid_datapath_alignment"]
+    load = tmem.access("tcgen05.ld.32x32b.x32")
+    assert [f.code for f in tmem.access_faults(load, 64, 0, 1, Allocation())] == ["current_warp_owner_invalid"]
+    assert [f.code for f in tmem.access_faults(load, 80, 0, 2, Allocation())] == ["invalid_datapath_alignment"]
+    assert tmem.access_faults(tmem.access("tcgen05.ld.16x64b.x1"), 80, 0, 2, Allocation()) == []
+    assert [f.code for f in tmem.access_faults(load, 0, 500, 0, Allocation())] == ["out_of_physical_bounds"]
+
+
+def test_what_is_open_is_refused() -> None:
+    with pytest.raises(LayoutError, match="is open"):
+        tmem.layout(Mma(F8, ALONE, True, 64, 64), "metadata")
+    with pytest.raises(LayoutError, match="is open"):
+        tmem.layout(Mma(NVF4, PAIR, False, 256, 64, 96), "scale_a")
+
+
+def test_a_mask_is_covered_by_its_rectangles() -> None:
+    mask = np.zeros((128, 512), bool)
+    mask[0:16, 5:9] = mask[32:48, 5:9] = mask[40:128, 100:512] = True
+    again = np.zeros_like(mask)
+    for lane, last, column, to in rects(mask):
+        assert not again[lane : last + 1, column : to + 1].any()
+        again[lane : last + 1, column : to + 1] = True
+    assert np.array_equal(again, mask) and len(rects(mask)) == 3
+
+
+def test_api_and_page() -> None:
+    client = TestClient(create_app())
+    told = client.get("/api/v1/tmem/layout?operand=d&kind=f16&cta_group=2&m=128&n=64").json()
+    assert told["id"] == "B" and np.shape(told["row"]) == (128, 32) and told["half"] is None
+    assert (told["row"][69][3], told["col"][69][3]) == (5, 35) and told["rows_of_cta"] == 64
+    load = client.get("/api/v1/tmem/access?access=tcgen05.ld.16x256b.x2").json()
+    assert np.shape(load["lane"]) == (32, 8) and load["row"] is None and load["registers"] == 8
+    copy = client.get("/api/v1/tmem/access?access=tcgen05.cp.32x128b.warpx4").json()
+    assert np.shape(copy["row"]) == (128, 4) and copy["lane"] is None
+    page = client.get("/tmem").text
+    assert "D[64, 32]" in page and "1 operand placed without a fault" in page
+    wrong = client.get("/tmem?n=256&a_at=250&access=").text
+    assert "operands_overlap" in wrong and "D and A share columns 250 to 255" in wrong
+    look = client.get("/tmem?m=64&n=128&look=37:5&access=").text
+    assert "Lane 37, column 5: D: row 21, col 5" in look
+    refused = client.get("/tmem?n=100")
+    assert refused.status_code == 422 and 'value="100"' in refused.text
