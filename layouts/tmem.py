@@ -229,6 +229,11 @@ _ACCESS = re.compile(r"tcgen05\s*\.\s*(ld|st|cp|shift)((?:\s*\.\s*[\w:]+)*)", re
 EXAMPLE = "tcgen05.ld.sync.aligned.32x32b.x32.b32"
 
 
+def is_access(text: str) -> bool:
+    """Whether a PTX text is a tcgen05.ld, .st, .cp or .shift."""
+    return bool(_ACCESS.match(text.strip()))
+
+
 def access(text: str, split: int = 0, field: str = "access") -> Access:
     """An access by its PTX text. split: the constant of 16x32bx2 between its halves; x, or 2x packed, where it is 0."""
     found = _ACCESS.search(text)

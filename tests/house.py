@@ -26,7 +26,7 @@ FLOORS = (
     "table pieces reuse view",
     "catalog descriptor qualifiers window",
     "idesc statements tiling",
-    "overview slices storage tma tmem umma wmma",
+    "overview scales slices storage tma tmem umma wmma",
     "chain differences repair tile_map",
     "case feeding plan worlds",
     "fits options packing starts unreadable",

@@ -150,7 +150,7 @@ def test_what_may_be_two_things_is_not_decided(client: TestClient, text: str) ->
     ("text", "page"),
     [
         ("swizzle", "/guide/swizzle"), ("LBO", "/guide/lbo-sbo"), ("SBO", "/guide/lbo-sbo"), ("K-major", "/smem"),
-        ("bank conflict", "/banks"), ("metadata", "/guide/sparsity"), ("tcgen05", "/guide/wmma-mma-wgmma"),
+        ("bank conflict", "/banks"), ("metadata", "/guide/sparsity"), ("tcgen05", "/tmem"),
         ("transpose", "/guide/bytes-and-trans"), ("fragment", "/guide/lanes-and-fragments"),
         ("fp8", "/instructions?q=e4m3"), ("m16n8k16 bf16", "/instructions?q=m16n8k16%20bf16"),
         ("wgmma", "/guide/wmma-mma-wgmma"),

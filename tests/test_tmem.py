@@ -16,11 +16,15 @@ from starlette.testclient import TestClient
 
 from app.main import create_app
 from app.tmem.draw import rects
-from layouts import idesc, tmem
+from layouts import idesc, scales, tmem
 from layouts.errors import LayoutError
 from layouts.pattern import Pattern
+from layouts.render import tmem as code
 from layouts.table.kinds import ALONE, PAIR, WS
+from layouts.table.tmem import COPIES, MOVES, PLACES
 from layouts.tmem import Allocation, Mma, Placed
+from tests import cpp
+from tests.ptxas import assembler, nvrtc
 
 SAMPLES = json.loads((Path(__file__).parent / "golden" / "tcgen05.json").read_text())["tmem"]
 F16, F8, NVF4, MX8 = (idesc.kind(name) for name in ("f16", "f8f6f4", "mxf4nvf4", "mxf8f6f4"))
@@ -91,10 +95,7 @@ def test_an_exchanged_digit_is_noticed() -> None:
 
 def test_what_no_map_shows_says_that_it_is_inferred() -> None:
     inferred = {
-        (place.letter, operand)
-        for place in tmem.PLACES
-        for operand, maps in zip("da", place.maps, strict=True)
-        if not maps
+        (place.letter, operand) for place in PLACES for operand, maps in zip("da", place.maps, strict=True) if not maps
     }
     assert inferred == {("C", "d"), ("C", "a"), ("E", "a"), ("G", "a")}
     client = TestClient(create_app())
@@ -181,15 +182,100 @@ def test_a_mask_is_covered_by_its_rectangles() -> None:
     assert np.array_equal(again, mask) and len(rects(mask)) == 3
 
 
+def _every_access() -> list[tmem.Access]:
+    """Each text of ld, st, cp and shift: 148 loads and stores, every copy, the shift."""
+    moves = [
+        tmem.access(f"tcgen05.{verb}.{move.shape}.x{1 << n}{pack}")
+        for move in MOVES
+        for n in range(move.most.bit_length())
+        for verb, pack in (("ld", ""), ("ld", ".pack::16b"), ("st", ""), ("st", ".unpack::16b"))
+    ]
+    copies = [tmem.access(f"tcgen05.cp.cta_group::{n}.{shape}") for n in (1, 2) for shape in COPIES]
+    return [*moves, *copies, tmem.access("tcgen05.shift.cta_group::1.down")]
+
+
+@pytest.mark.skipif(assembler.ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
+def test_ptxas_takes_every_access() -> None:
+    found = _every_access()
+    assert sum(one.by_warp for one in found) == 148
+    lines = []
+    for one in found:
+        held = "{" + ", ".join(f"r{n + 1}" for n in range(one.registers)) + "}"
+        half = f", {one.columns // 2}" if "bx2" in one.ptx else ""
+        operands = {"ld": f"{held}, [r0]{half}", "st": f"[r0]{half}, {held}", "cp": "[r0], q0", "shift": "[r0]"}
+        lines.append(assembler.Line(one.ptx, operands[one.verb]))
+    for group in ("cta_group::1", "cta_group::2"):  # one cta_group a kernel: copies of a pair are judged apart
+        own = [line for line in lines if "cta_group" not in line.ptx or group in line.ptx]
+        good = assembler.accepted(own, "sm_100a", "9.0")
+        assert [line.ptx for n, line in enumerate(own) if n not in good] == []
+
+
+@pytest.mark.skipif(nvrtc.library() is None, reason="no NVRTC: make test installs it")
+def test_the_code_of_accesses_compiles() -> None:
+    texts = (
+        "tcgen05.ld.32x32b.x2", "tcgen05.ld.16x32bx2.x1.pack::16b", "tcgen05.st.16x256b.x1", "tcgen05.st.16x32bx2.x2",
+        "tcgen05.cp.cta_group::1.4x256b", "tcgen05.shift.cta_group::1.down",
+    )  # fmt: skip
+    bodies = []
+    for text in texts:
+        one = tmem.access(text)
+        given = f"uint32_t r[{one.registers}] = {{}};" if one.verb == "st" else ""
+        used = "out[0] = r[0];" if one.verb == "ld" else ""
+        bodies.append(f"{{ {given} {code.statement(one)} {used} }}")
+    head = 'typedef unsigned uint32_t;\nextern "C" __global__ void k(unsigned* out, unsigned taddr,'
+    ptx, log = nvrtc.compile_ptx(f"{head} unsigned long long smem_desc) {{ {' '.join(bodies)} }}", "sm_100a")
+    assert not log and ptx.count("tcgen05.") == 6 + 4
+
+
+def test_scale_factors_are_cutlasss_atoms() -> None:
+    """CUTLASS's maps, the formula and the NumPy code say the same byte."""
+    for rows, factors, case in ((128, 4, "512 bytes: 128 rows x 4 SF"), (256, 16, "256 rows x 16 SF, atoms K first")):
+        found = scales.tile(rows, factors)
+        sample = next(s for s in SAMPLES if s["case"] == case)
+        assert _hash(found) == sample["map_sha256_16"]
+        row, factor = (np.asarray(one) for one in found.evaluate())
+        at = np.arange(rows * factors).reshape(row.shape)
+        assert np.array_equal(scales.offset(row, factor, factors), at)
+        scope: dict[str, Any] = {}
+        exec(code.scale_order()["numpy"], scope)
+        flat = np.arange(rows * factors, dtype=np.uint16).reshape(rows, factors)
+        assert np.array_equal(scope["to_atoms"](flat), flat[row, factor].ravel())
+    with pytest.raises(LayoutError, match=r"rows is 96. Pad to a multiple of 128"):
+        scales.tile(96, 4)
+
+
+@pytest.mark.skipif(cpp.compiler() is None, reason=cpp.MISSING)
+def test_the_cuda_function_of_scale_factors() -> None:
+    source = (
+        "#include <cstdio>\n#define __host__\n#define __device__\n" + code.scale_order()["cuda"]
+        + "\nint main() { for (unsigned m = 0; m < 256; ++m) for (unsigned s = 0; s < 8; ++s)"
+        ' printf("%u ", scale_offset(m, s, 8)); }\n'
+    )  # fmt: skip
+    row, factor = np.divmod(np.arange(256 * 8), 8)
+    assert cpp.run(source).decode().split() == [str(n) for n in scales.offset(row, factor, 8)]
+
+
+def test_the_guide_shows_them() -> None:
+    client = TestClient(create_app())
+    for slug in ("tensor-memory", "wgmma-to-tcgen05"):
+        text = client.get(f"/guide/{slug}").text
+        assert "<figure>" in text and "agree" in text and "verified" not in text
+    assert "inferred" in client.get("/guide/tensor-memory").text
+    load = client.get("/api/v1/instructions/tcgen05.ld.sync.aligned.16x64b.x2.b32/operands/data").json()
+    assert load["lane"][1] == [8, 8] and np.shape(load["column"]) == (32, 2)
+    copy = client.get("/api/v1/instructions/tcgen05.cp.cta_group::1.128x256b/operands/data").json()
+    assert np.shape(copy["row"]) == np.shape(copy["word"]) == (128, 8)
+
+
 def test_api_and_page() -> None:
     client = TestClient(create_app())
     told = client.get("/api/v1/tmem/layout?operand=d&kind=f16&cta_group=2&m=128&n=64").json()
-    assert told["id"] == "B" and np.shape(told["row"]) == (128, 32) and told["half"] is None
+    assert told["id"] == "B" and np.shape(told["row"]) == (128, 32) and "half" not in told
     assert (told["row"][69][3], told["col"][69][3]) == (5, 35) and told["rows_of_cta"] == 64
     load = client.get("/api/v1/tmem/access?access=tcgen05.ld.16x256b.x2").json()
-    assert np.shape(load["lane"]) == (32, 8) and load["row"] is None and load["registers"] == 8
+    assert np.shape(load["lane"]) == (32, 8) and "row" not in load and load["registers"] == 8
     copy = client.get("/api/v1/tmem/access?access=tcgen05.cp.32x128b.warpx4").json()
-    assert np.shape(copy["row"]) == (128, 4) and copy["lane"] is None
+    assert np.shape(copy["row"]) == (128, 4) and "lane" not in copy
     page = client.get("/tmem").text
     assert "D[64, 32]" in page and "1 operand placed without a fault" in page
     wrong = client.get("/tmem?n=256&a_at=250&access=").text

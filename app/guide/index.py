@@ -72,6 +72,17 @@ GROUPS: tuple[tuple[str, tuple[Entry, ...]], ...] = (
         ),
     ),
     (
+        "Blackwell",
+        (
+            Entry(
+                "tensor-memory",
+                "tmem lane column allocation data path layout accumulator ld st cp epilogue quarter warp pack alloc",
+                ("tcgen05.alloc", "tcgen05.dealloc"),
+            ),
+            Entry("wgmma-to-tcgen05", "port migrate version descriptor idesc hopper cta pair umma MN-major"),
+        ),
+    ),
+    (
         "Layouts of whole tiles",
         (
             Entry(

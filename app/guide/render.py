@@ -26,6 +26,7 @@ from app.memory import facts as memory
 from app.memory.draw import bits_svg
 from app.memory.tiles import LABELLED, look_of, tile_figure
 from app.read import reading
+from app.tmem.forms import figure as tensor_memory
 from layouts import find
 from layouts.errors import LayoutError
 from layouts.render.diagram import diagram
@@ -206,7 +207,10 @@ def drawing(address: str, caption: str, legend: bool = True) -> tuple[str, str]:
         drawing = tile_figure(tile, look_of(query))
         drawn = svg(drawing.figure, title=caption, palette=None, extra=drawing.extra, labels_up_to=2 * LABELLED)
     elif kind == "descriptor":
-        drawn = bits_svg(descriptors.parse_descriptor(rest.rpartition("/")[2]), None)
+        name, _, word = rest.rpartition("/")
+        drawn = bits_svg(descriptors.parse_descriptor(word, descriptors.form_of({"format": name})), None)
+    elif kind == "tmem":
+        drawn = tensor_memory(query)
     elif kind == "banks":
         use, xor = bank_facts.use_of(query)
         drawn = banks_svg([use.cost(xor)])
@@ -220,7 +224,7 @@ def drawing(address: str, caption: str, legend: bool = True) -> tuple[str, str]:
         raise LayoutError(
             "bad_figure",
             f"'{address}' draws nothing.",
-            "/i/…, /smem, /descriptor/…, /banks, /chain, /cute, /layouts/…",
+            "/i/…, /smem, /tmem, /descriptor/…, /banks, /chain, /cute, /layouts/…",
             "figure",
         )
     return drawn, address

@@ -12,14 +12,18 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from app.gpu.verify import summary
-from app.guide.markdown import table
+from app.guide.markdown import block, table
 from app.memory import facts as memory
-from layouts import catalog, cutecalls, find, slices
+from layouts import catalog, cutecalls, find, slices, tmem
+from layouts.bits import Field
 from layouts.descriptor import FIELDS, WGMMA, View, inert
 from layouts.errors import LayoutError
 from layouts.instruction import Operand
 from layouts.reading import listed
+from layouts.render.tmem import scale_order
 from layouts.swizzle import BY_WIDTH, MODES, Mode
+from layouts.table import tmem as rows_of_tmem
+from layouts.table.descriptors import TCGEN05
 from layouts.tiles.gluon import triton_layout
 from layouts.tiles.same import as_cute
 from layouts.tiling import Tile
@@ -118,6 +122,16 @@ def triton(text: str) -> str:
     return " · ".join(f"{name} `{[list(b) for b in bases]!s}`" for name, bases in made.linear.bases.items() if bases)
 
 
+def tensor(name: str) -> str:
+    """A size of tensor memory: lanes, columns or the least allocation."""
+    return str({"lanes": tmem.LANES, "columns": tmem.COLUMNS, "least": tmem.LEAST_ALLOCATION}[name])
+
+
+def constant(name: str) -> str:
+    """What a field of tcgen05's descriptor holds in every word."""
+    return str(TCGEN05.constants[name])
+
+
 VALUES: dict[str, Callable[[str], str]] = {
     "copies": times,
     "holders": holders,
@@ -127,6 +141,8 @@ VALUES: dict[str, Callable[[str], str]] = {
     "tile": tile,
     "computed": computed,
     "triton": triton,
+    "tmem": tensor,
+    "tcgen05": constant,
     "pattern": lambda text: f"`{_operand(text).pattern}`",
     "cute": lambda text: f"`{_operand(text).cute}`",
     "instructions": lambda family: f"{sum(not family or i.family.name == family for i in catalog.instructions()):,}",
@@ -247,10 +263,68 @@ def k_steps() -> str:
     return table(("mode", "contiguous", "next K step"), rows)
 
 
+# tcgen05 --------------------------------------------------------------------------------------------------------------
+
+
+def formats() -> str:
+    """The fields of both matrix descriptors by their bits, and the codes of the swizzle modes."""
+    rows = []
+    for one in TCGEN05.fields:
+        old = next((f for f in FIELDS if f.name == one.name), None)
+        rows.append((one.title, _place(old) if old else "reserved, 0", _place(one)))
+    for mode, code in TCGEN05.codes.items():
+        old_code = str(WGMMA.codes[mode]) if mode in WGMMA.codes else "—"
+        rows.append((f"swizzle {mode.name}", old_code, str(code)))
+    return table(("field or mode", "wgmma", "tcgen05"), rows)
+
+
+def _place(one: Field) -> str:
+    return f"bits {_bits(one.low, one.high)}" if one.high > one.low else f"bit {one.low}"
+
+
+def data_paths() -> str:
+    """Layouts A to G: when, how many rows a CTA has, and where D's element lies."""
+    rows = []
+    for place in rows_of_tmem.PLACES:
+        sparse = "" if len(place.sparse) > 1 else ", sparse A" if place.sparse[0] else ", dense A"
+        maps = f"CUTLASS, {place.maps[0]} maps" if place.maps[0] else "inferred"
+        when = f"M {place.m}, {tmem.form_called(place.form)}{sparse}"
+        rows.append((place.letter, when, str(place.rows), f"`{place.d}`", maps))
+    return table(("layout", "when", "rows of a CTA", "(lane)(column) → (row)(col)", "agrees with"), rows)
+
+
+def tmem_moves() -> str:
+    """The shapes of tcgen05.ld and .st."""
+    rows = []
+    for move in rows_of_tmem.MOVES:
+        one = tmem.access(f"tcgen05.ld.{move.shape}.x1")
+        sizes = (str(move.lanes), str(one.columns), str(one.registers))
+        rows.append((move.shape, f"x1 to x{move.most}", *sizes, f"`{move.pattern}`"))
+    return table(
+        ("shape", "counts", "lanes", "columns of x1", "registers of x1", "(thread)(register) → (lane)(column)"), rows
+    )
+
+
+def scale_code() -> str:
+    """Row-major scale factors into atoms: NumPy, PyTorch, CUDA C++."""
+    return "\n\n".join(block(code) for code in scale_order().values())
+
+
+def tmem_copies() -> str:
+    """The shapes of tcgen05.cp."""
+    rows = [(name, f"`{pattern}`") for name, pattern in rows_of_tmem.COPIES.items()]
+    return table(("shape", "(lane)(column) → (row of shared memory)(32-bit word)"), rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "fields": fields,
     "modes": modes,
     "canonical": canonical,
     "strides": strides,
     "k-steps": k_steps,
+    "formats": formats,
+    "data-paths": data_paths,
+    "tmem-moves": tmem_moves,
+    "tmem-copies": tmem_copies,
+    "scale-order": scale_code,
 }

@@ -12,7 +12,9 @@ from app.instruction.facts import AddressMap, Detail, OperandMap, ScaleMap
 from app.kit.api import ApiRoute, Ptx, part
 from app.kit.schemas import NumberText
 from app.kit.wire import json_body
-from layouts import catalog
+from app.tmem import facts as tensor_memory
+from app.tmem.facts import TmemAccess
+from layouts import catalog, tmem
 from layouts.reading import number
 
 router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
@@ -27,7 +29,9 @@ def instruction(ptx: Ptx) -> Response:
     return json_body(about.detail(catalog.find(ptx)))
 
 
-@router.get("/instructions/{ptx}/operands/{name}", responses={200: {"model": OperandMap | ScaleMap | AddressMap}})
+@router.get(
+    "/instructions/{ptx}/operands/{name}", responses={200: {"model": OperandMap | ScaleMap | AddressMap | TmemAccess}}
+)
 def operand(
     ptx: Ptx,
     name: Annotated[str, part("The operand; /instructions/{ptx} lists those of an instruction.", known=LETTERS)],
@@ -39,6 +43,8 @@ def operand(
     scale factor (scale_a, scale_b), or which row's address a lane supplies (address). A sparse A takes the sparsity
     selector.
     """
+    if tmem.is_access(ptx) and name == "data":
+        return json_body(tensor_memory.access_facts({"access": ptx}))
     chosen = {
         key: number(given or 0, key)
         for key, given in (("selector", selector), ("byte_id", byte_id), ("thread_id", thread_id))

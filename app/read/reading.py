@@ -44,6 +44,8 @@ TYPES = {  # what people call element types → as PTX does, each of its types
 
 TOOLS = {  # pages of the menus → the words that ask for them
     "/descriptor": frozenset("descriptor descriptors gmmadesc lbo sbo".split()),
+    "/tmem": frozenset("tmem tcgen05".split()),
+    "/idesc": frozenset("idesc instrdescriptor".split()),
     "/smem": frozenset("tile smem shared swizzle k-major mn-major tma".split()),
     "/banks": frozenset("bank banks conflict conflicts wavefront wavefronts".split()),
     "/chain": frozenset("chain ldmatrix ldsm".split()),
@@ -63,7 +65,7 @@ GUIDE = {  # guide pages → words that ask for them beside their own
     "/guide/lanes-and-fragments": frozenset("fragment fragments".split()),
 }
 TOPICS = {  # what a recogniser names → the page that tells it
-    "tcgen05": "/guide/wmma-mma-wgmma", "tma": "/guide/paste", "warp_group_dot": "/guide/wmma-mma-wgmma",
+    "tcgen05": "/tmem", "tma": "/guide/paste", "warp_group_dot": "/guide/wmma-mma-wgmma",
 }  # fmt: skip
 _TITLES = {  # code of a refusal → what a page is called that tells it
     "unknown_instruction": "No such instruction",
@@ -155,7 +157,7 @@ def _link(found: Found, text: str) -> str:
         pinned = {"pin": f"{facts['operand']}:0,0"} if facts["operand"] else {}
         return links.path_of(catalog.find(facts["ptx"]), query=pinned | _majors(facts))
     if found.kind == "descriptor" or (found.kind == "builder" and facts["word"]):
-        return links.descriptor(facts["word"], {})
+        return links.descriptor(facts["word"], {}, facts.get("format", "wgmma"))
     if found.kind == "builder" and _editable(text):
         return f"/descriptor?{urlencode({'word': text})}"
     return _here(text)

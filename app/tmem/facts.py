@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from app.kit.fact import Integers, Json, Numbers, Says, fact
+from app.kit.fact import Integers, Json, Numbers, Says, fact, sometimes
 from layouts import idesc, tmem
 from layouts.errors import LayoutError
 from layouts.reading import asked, choice, keys, number
@@ -35,13 +35,13 @@ class TmemLayout:
     axes: tuple[str, ...]
     row: Annotated[Numbers, Integers(2, "[lane][unit]; rows of this CTA, columns of B for scale_b.")]
     col: Annotated[Numbers, Integers(2, "[lane][unit]: column of D, k, group of K, or number of the scale factor.")]
-    half: Annotated[
-        Numbers | None, Integers(2, "[lane][unit] of layouts C and F: 0 or 1, the lane (0 or 16) at which it begins.")
-    ]
     unit_bits: int
     columns: Annotated[int, Says("32-bit columns it takes.")]
     rows_of_cta: Annotated[int, Says("Rows of A and D that one CTA holds.")]
     evidence: str
+    half: Annotated[
+        Numbers | None, Integers(2, "[lane][unit] of layouts C and F: 0 or 1, the lane (0 or 16) at which it begins.")
+    ] = sometimes()
 
 
 @fact
@@ -51,13 +51,13 @@ class TmemAccess:
     ptx: str
     pattern: str
     axes: tuple[str, ...]
-    lane: Annotated[Numbers | None, Integers(2, "[thread][value] of ld and st.")]
-    column: Annotated[Numbers | None, Integers(2, "[thread][value] of ld and st.")]
-    row: Annotated[Numbers | None, Integers(2, "[lane][column] of cp: row of shared memory.")]
-    word: Annotated[Numbers | None, Integers(2, "[lane][column] of cp: 32-bit word of that row.")]
     registers: int
     columns: int
     evidence: str
+    lane: Annotated[Numbers | None, Integers(2, "[thread][value] of ld and st.")] = sometimes()
+    column: Annotated[Numbers | None, Integers(2, "[thread][value] of ld and st.")] = sometimes()
+    row: Annotated[Numbers | None, Integers(2, "[lane][column] of cp: row of shared memory.")] = sometimes()
+    word: Annotated[Numbers | None, Integers(2, "[lane][column] of cp: 32-bit word of that row.")] = sometimes()
 
 
 def mma_of(given: Json) -> Mma:

@@ -13,6 +13,7 @@ from app.tmem.facts import MMA, PLACES
 from layouts import idesc, tmem
 from layouts.errors import LayoutError
 from layouts.reading import number
+from layouts.render.tmem import statement
 from layouts.tmem import Access, Allocation, Fault, Mma, Placed
 
 FIELDS = (*MMA, *(f"{name}_at" for name in PLACES), "alloc", "first", "more", "access", "at", "warp", "split", "look")
@@ -85,8 +86,14 @@ def context(query: Json) -> dict[str, Any]:
         "choices": {name: words for name, (words, _, _) in MMA.items() if words},
         "operands": mma.operands,
         "word": _word(mma),
+        "code": statement(access) if access else "",
         "error": None,
     }
+
+
+def figure(query: Json) -> str:
+    """The picture of an address, as the guide shows it."""
+    return str(context(query)["svg"])
 
 
 def _at(text: str) -> tuple[int, int]:

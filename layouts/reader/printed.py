@@ -43,10 +43,7 @@ UNION = re.compile(  # what a debugger prints of a GmmaDescriptor
     re.M,
 )
 _PLACES = {"start": 0, "leadi": 16, "strid": 32, "base_": 49, "layou": 62}
-TCGEN05 = (
-    "Bits 46 to 48 hold version 1: this is a tcgen05 descriptor of Blackwell, whose swizzle stands at bit 61 and whose"
-    " maps are not shown yet."
-)
+TCGEN05 = "Bits 46 to 48 hold version 1: this is a tcgen05 descriptor of Blackwell, whose swizzle stands at bit 61."
 
 
 def format_of(word: int) -> str:

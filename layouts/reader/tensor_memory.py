@@ -22,7 +22,7 @@ _SAYS = (
     ("UTCCP", "UTCCP is tcgen05.cp: shared memory to tensor memory."),
     ("UTC", "UTC…MMA is tcgen05.mma: it multiplies matrices of shared and tensor memory."),
 )
-NOT_YET = "tcgen05 is Blackwell's matrix instruction (sm_100, sm_103, sm_110). Its maps are not shown yet."
+IS = "tcgen05 is Blackwell's matrix instruction (sm_100, sm_103, sm_110). What is shown of it has not run on hardware."
 
 
 def read(text: str) -> tuple[Found, ...]:
@@ -32,5 +32,5 @@ def read(text: str) -> tuple[Found, ...]:
         return ()
     name = match[0]
     about = next((says for start, says in _SAYS if name.startswith(start)), "")
-    notices = (NOT_YET, about) if about else (NOT_YET,)
+    notices = (IS, about) if about else (IS,)
     return (Found("topic", "tcgen05 and tensor memory (Blackwell)", {"topic": "tcgen05", "name": name}, notices),)

@@ -30,7 +30,7 @@ _FIELD = re.compile(
 )
 _MOST_MADE = 8  # of one text
 _MOST_LISTED = 48
-TENSOR_MEMORY = "This is a tcgen05 MMA: its accumulator lives in tensor memory, whose maps are not shown yet."
+TENSOR_MEMORY = "This is a tcgen05 MMA: its accumulator lives in tensor memory; /tmem shows where."
 
 
 def read(text: str) -> tuple[Found, ...]:

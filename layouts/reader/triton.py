@@ -88,9 +88,9 @@ _REFUSED = {
     "amd_rotating_shared": "This is a layout of AMD's shared memory.",
     "auto_encoding": "The compiler has still to choose this layout: it says nothing of lanes.",
     "coalesced_encoding": "The compiler has still to choose this layout: it says nothing of lanes.",
-    "tensor_memory_encoding": "A layout of tensor memory (tcgen05): its maps are not shown yet.",
-    "tensor_memory_scales_encoding": "A layout of tensor memory (tcgen05): its maps are not shown yet.",
-    "tmem": "Tensor memory (tcgen05): its maps are not shown yet.",
+    "tensor_memory_encoding": "A layout of tensor memory (tcgen05): not drawn yet; /tmem shows where an MMA keeps D.",
+    "tensor_memory_scales_encoding": "A layout of tensor memory (tcgen05): not drawn yet; /tmem shows scale factors.",
+    "tmem": "Tensor memory (tcgen05): not drawn yet; /tmem shows where an MMA keeps D.",
 }
 _SHARED = frozenset("swizzled_shared nvmma_shared padded_shared shared_linear shared".split())
 _KNOWN = frozenset(row.attribute for row in GLUON.values()) | _SHARED | frozenset(_REFUSED)
