@@ -53,7 +53,7 @@ def css() -> str:
     return palette.css(dict.fromkeys(field.name for row in FORMATS for field in row.fields)) + "".join(rules)
 
 
-NARROW, ROOM = 1, 5  # bits of a field too narrow for its input, and the free bits above it that the input takes
+NARROW, ROOM = 1, 3  # bits of a field too narrow for its input, and the free bits above it that the input takes
 
 
 def _lead(field: Field, before: Field | None) -> int:

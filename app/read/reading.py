@@ -14,7 +14,7 @@ from app.kit.menus import MENUS
 from app.memory.storage import stored_so
 from app.read.facts import Meaning, Reading
 from app.read.languages import in_english
-from layouts import catalog, cutecalls, reader
+from layouts import catalog, cutecalls, reader, tmem
 from layouts.errors import LayoutError
 from layouts.reader.found import Found
 from layouts.reading import shown
@@ -199,10 +199,19 @@ def _editable(text: str) -> bool:
     return True
 
 
+def _page(facts: dict[str, Any]) -> str:
+    """The page of a topic; of an access to tensor memory the one that draws it."""
+    page, name = TOPICS[facts["topic"]], str(facts.get("name", ""))
+    try:
+        return f"{page}?{urlencode({'access': tmem.access(name).ptx})}" if tmem.is_access(name) else page
+    except LayoutError:
+        return page
+
+
 def _meaning(found: Found, text: str) -> Meaning:
     facts = dict(found.facts)
     if found.kind == "topic":
-        page = TOPICS[facts["topic"]]
+        page = _page(facts)
         return Meaning(kind="topic", title=found.title, link=page, facts={"page": page}, notices=found.notices)
     if found.undetermined:
         facts["undetermined"] = list(found.undetermined)

@@ -49,6 +49,8 @@ PAGES = (
     f"/compare?left={MMA}/a&right={MMA}/b", "/diagram", f"/diagram?ptx={MMA}&operand=a", "/gallery", "/gpu",
     "/tiles/mma", "/tiles/copy", "/layouts/triton", "/layouts/tv", "/cute", "/dump", "/dump?example=swizzle",
     "/dump?example=right",
+    "/idesc/0x48400496?kind=f16", "/zero-column-mask", "/descriptor/tcgen05",
+    "/tmem?m=64&n=128&a_at=100&access=tcgen05.st.16x128b.x4&at=0:128&warp=0",
     "/guide", "/guide/five-minutes", "/guide/paste", "/guide/swizzle", "/guide/descriptor-fields",
 )  # fmt: skip
 SCREENS = {"phone": (390, "dark", (320, 390, 768)), "desktop": (1440, "light", (1024, 1366, 1440, 1920, 2560))}
