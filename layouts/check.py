@@ -18,12 +18,13 @@ from layouts.reader.code.evaluate import evaluate
 from layouts.reader.code.finding import Pitfall
 from layouts.workbench import Bench, Operand, Step, bench
 from layouts.workbench.found import Assumed
-from layouts.workbench.whole import LONGEST
+from layouts.workbench.whole import LONGEST as LONGEST_PASTE
 
 __all__ = ["LONGEST", "Checked", "Finding", "Open", "check", "title"]
 
 Span = tuple[int, int]
-PATIENCE = 20  # a file is checked once and nobody waits for a page
+PATIENCE = 20  # a file is checked once and nobody waits for a page: so many times as many characters and steps
+LONGEST = PATIENCE * LONGEST_PASTE
 MOST_VARIED = 16  # other choices of assumed values that are tried for one mismatch; with more it is open
 MOST_PLACES = 8  # of one operand that are told
 MOST_PAIRS = 24  # pairs of them that are tried together

@@ -145,7 +145,7 @@ def folder_of(tmp_path: Path) -> Path:
     (tmp_path / "src" / "notes.md").write_text(planted("sB + k * 16", "sB"))
     (tmp_path / "src" / ".hidden" / "x.cu").write_text(planted("sB + k * 16", "sB"))
     (tmp_path / "src" / "blob.c").write_bytes(b"\0\1\2")
-    (tmp_path / "src" / "long.py").write_text("x = 1\n" * 20_000)
+    (tmp_path / "src" / "long.py").write_text("x = 1\n" * 400_000)
     return tmp_path / "src"
 
 

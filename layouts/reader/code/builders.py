@@ -191,7 +191,7 @@ def _start(group: list[Found], low: int, high: int, own: list[Pitfall], spans: t
         return first
     raw, shift = _raw(group[0].value, low)
     called = [name for name, _ in raw.terms if "(" in name.replace("sizeof(", "")] if raw is not None else []
-    plain = raw is not None and not called  # no call that may have shifted it
+    plain = raw is not None and not called and not _halves(group[0].value)  # no call that may have shifted it
     if plain and shift == 0:
         own.append(
             Pitfall("not_shifted", "The start address is not shifted right by 4: the field counts 16 bytes.", span)
@@ -213,6 +213,20 @@ def _start(group: list[Found], low: int, high: int, own: list[Pitfall], spans: t
 def _raw(value: Int, low: int) -> tuple[Linear | None, int]:
     piece = next((p for p in value.pieces if p.low == low), None)
     return (piece.source, piece.shift) if piece else (None, 4)
+
+
+_PART = re.compile(r"\[[^\]]*\]|\d+|(?<![a-z])(?:lo|hi|low|high|x|y)$", re.I)
+
+
+def _halves(value: Int) -> bool:
+    """Whether a word is two words that were read side by side, `v[i] | v[i + 1] << 32` or `lo | hi << 32`: what they
+    are made of stands elsewhere.
+    """
+    low, *high = sorted(value.pieces, key=lambda piece: piece.low)
+    if value.const or low.low or low.shift or not high or any(piece.low < 32 for piece in high):
+        return False
+    whose, *others = (p.source.terms[0][0] if len(p.source.terms) == 1 else "" for p in (low, *high))
+    return bool(whose) and all("?" in name or _PART.sub("", name) == _PART.sub("", whose) for name in others)
 
 
 def _start_of(value: Int, low: int, high: int) -> Linear | str:

@@ -84,7 +84,7 @@ def evaluate(text: str, patience: int = 1, standard: tuple[tuple[str, str], ...]
     patience: how many times as many steps it may take as a server grants one. The last few are kept: the reader, the
     workbench and `check` ask for the same text one after the other.
     """
-    text = text[:MOST_TEXT]
+    text = text[: MOST_TEXT * patience]
     if not CLUE.search(text):
         return None
     is_py = is_python(text)
