@@ -354,7 +354,7 @@ desc |= 1llu << 62;                   // 128B swizzle
     ("(16 >> 4) << 16", "(64 >> 4) << 16", ("LBO is 64 B", "a multiple of 1024")),
     ("0x3FFFF) >> 4", "0x3FFF) >> 4", ("leaves 14 bits of the address", "0x4000")),
     ("(smem & 0x3FFFF) >> 4", "(smem >> 4) & 0x3FFFF", ("after the shift",)),
-    ("1llu << 62", "2llu << 62", ("The text says 128B here, and the code gives the 64B swizzle",)),
+    ("1llu << 62", "2llu << 62", ("The text says 128B here, and the code gives the 64B swizzle: 128B is 1, 64B is 2",)),
     ("1llu << 62", "(uint64_t)CU_TENSOR_MAP_SWIZZLE_128B << 62", ("code gives the 32B swizzle",)),
     ("1llu << 62;                   // 128B swizzle", "0llu << 62; // 128B", ("the code gives no swizzle", "overlap")),
     ("1024 >> 4) << 32", "2048 >> 4) << 32", ("The comment says 1024 bytes, and the code gives SBO 2048 B",)),

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import islice
 
 from layouts import tma
 from layouts.descriptor import View
 from layouts.workbench.found import Step
 from layouts.workbench.stores import Tile
 
+MOST = 256  # stated alignments of one text
+MOST_NAMES = 24  # different amounts
 LINE = 1024  # bytes after which the widest swizzle repeats
 _STATED = re.compile(
     r"(?:alignas|__align__|__attribute__\s*\(\(\s*(?:__)?aligned(?:__)?)\s*\(\s*(?P<amount>\d{1,6}|[A-Za-z_]\w*)\s*\)"
@@ -25,8 +28,12 @@ def declared(text: str) -> dict[str, int]:
     {'sA': 128, 'smem': 1024}
     """
     out: dict[str, int] = {}
-    for match in _STATED.finditer(text):
-        amount = _amount(text, match["amount"])
+    amounts: dict[str, int] = {}
+    for match in islice(_STATED.finditer(text), MOST):
+        said = match["amount"]
+        if said not in amounts and len(amounts) < MOST_NAMES:
+            amounts[said] = _amount(text, said)
+        amount = amounts.get(said, 0)
         if not amount or amount & (amount - 1):
             continue
         begin = max(text.rfind(mark, 0, match.start()) for mark in ";{}")

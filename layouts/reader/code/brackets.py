@@ -12,7 +12,9 @@ _LONE = re.compile(r"\([ \t]{0,8}([A-Za-z_]\w{0,60})[ \t]{0,8}\)(?=\s{0,40}[-+*&
 _BEHIND = 80  # characters in front that are looked at
 _CAST = re.compile(r"\(\s*(?:const\s+|volatile\s+)?([A-Za-z_][\w:]*(?:<[^<>()]*>)?)\s*(\*+\s*(?:const\s*)?)?\)$")
 _WORDS = re.compile(r"(?:^|\W)(?:return|case|throw|co_return|else|do)$")
-_TYPED = re.compile(r"\b(?:typename|class|struct|enum|union|using)\s+([A-Za-z_]\w*)|\btypedef\b[^;{}]*?(\w+)\s*;")
+_TYPED = re.compile(
+    r"\b(?:typename|class|struct|enum|union|using)\s+([A-Za-z_]\w*)|\btypedef\b[^;{}]{0,200}?(\w+)\s{0,8};"
+)
 
 
 def bare(text: str) -> str:

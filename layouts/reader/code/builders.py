@@ -155,7 +155,10 @@ def _built(group: list[Found], warnings: tuple[Pitfall, ...], text: str) -> Buil
     return Builder(
         first.name, first.span, form.name, amounts.get("lbo"), amounts.get("sbo"), amounts.get("base_offset"), swizzle,
         start, word, operand_of(first.name), free, tuple(dict.fromkeys(own)), origins, steps, first.value.const & mask,
-        doubts(text, first.value, amounts, swizzle, {**origins, "swizzle": origins.get(form.coded, ())}, first.span),
+        doubts(
+            text, first.value, amounts, swizzle, {**origins, "swizzle": origins.get(form.coded, ())}, first.span,
+            {mode.name: code for mode, code in form.codes.items()},
+        ),
     )  # fmt: skip
 
 

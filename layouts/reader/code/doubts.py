@@ -32,10 +32,13 @@ _BYTES = re.compile(r"(?<![\w.])(\d{1,6})\s*(?:B|bytes?)(?!\w)")
 
 
 def doubts(
-    text: str, value: Int, amounts: Mapping[str, int | None], swizzle: str | None, origins: Origins, span: Span
-) -> tuple[Pitfall, ...]:
-    """What is doubtful in one descriptor. amounts: lbo and sbo in bytes; origins: field → where the text gives it."""
-    said = _said(text, amounts, swizzle, origins)
+    text: str, value: Int, amounts: Mapping[str, int | None], swizzle: str | None, origins: Origins, span: Span,
+    codes: Mapping[str, int],
+) -> tuple[Pitfall, ...]:  # fmt: skip
+    """What is doubtful in one descriptor. amounts: lbo and sbo in bytes; origins: field → where the text gives it;
+    codes: mode → what its format has for it.
+    """
+    said = _said(text, amounts, swizzle, origins, codes)
     return (*_strides(amounts, swizzle, origins, span), *_mask(value, origins, span), *said)
 
 
@@ -118,7 +121,9 @@ def _mask(value: Int, origins: Origins, span: Span) -> Iterator[Pitfall]:
         )
 
 
-def _said(text: str, amounts: Mapping[str, int | None], swizzle: str | None, origins: Origins) -> Iterator[Pitfall]:
+def _said(
+    text: str, amounts: Mapping[str, int | None], swizzle: str | None, origins: Origins, codes: Mapping[str, int]
+) -> Iterator[Pitfall]:
     """Comments and constants' names that say another thing than the code."""
     lines = {name: _lines(text, spans) for name, spans in origins.items()}
     for line in sorted(lines.get("swizzle", ())):
@@ -127,9 +132,11 @@ def _said(text: str, amounts: Mapping[str, int | None], swizzle: str | None, ori
         named = {one[1] or one[2] for one in _MODE.finditer(words)} if alone or _SWIZZLE.search(words) else set()
         said = {f"{one}B" for one in named} | ({"none"} if _NONE.search(words) else set())
         if swizzle is not None and len(said) == 1 and said != {swizzle.split("_")[0]}:
-            written = "no swizzle" if said == {"none"} else said.pop()
+            (mode,) = said
+            written = "no swizzle" if mode == "none" else mode
             own = "no swizzle" if swizzle == "none" else f"the {swizzle} swizzle"
-            yield Pitfall("comment_contradicts", f"The text says {written} here, and the code gives {own}.", line)
+            more = f": {mode} is {codes[mode]}, {swizzle} is {codes[swizzle]}" if {mode, swizzle} <= set(codes) else ""
+            yield Pitfall("comment_contradicts", f"The text says {written} here, and the code gives {own}{more}.", line)
             break
     for name, mine, other in (("lbo", _LBO, _SBO), ("sbo", _SBO, _LBO)):
         for line in sorted(lines.get(name, ())):
