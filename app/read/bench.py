@@ -20,6 +20,7 @@ from layouts.reader import LONGEST
 from layouts.workbench import Bench, Operand, Piece, Step
 from layouts.workbench.said import holds
 
+FAR = 64  # columns that the card of a text surely shows
 LONGEST_ADDRESS = 7 << 10  # characters of a query that an address surely holds
 KEYS = (
     "at.",
@@ -222,7 +223,7 @@ def marked(text: str, made: Bench) -> list[list[Run]]:
         owner[a:b] = [n] * (b - a)
     bad = {at for one in made.operands if one.first_wrong for at in range(*one.first_wrong.span)}
     lines: list[list[Run]] = []
-    seen: set[int] = set()
+    tags = _tags(text, made.pieces, owner)
     at = 0
     for line in text.removesuffix("\n").split("\n"):
         runs: list[Run] = []
@@ -233,14 +234,32 @@ def marked(text: str, made: Bench) -> list[list[Run]]:
             stop = start + 1
             while stop < end and (owner[stop], stop in bad) == key:
                 stop += 1
-            runs += _runs(text[start:stop], key, made.pieces, seen)
+            tagged = key[0] >= 0 and start <= tags[key[0]] < stop
+            runs += _runs(text[start:stop], key, made.pieces, tagged)
             start = stop
         lines.append(runs)
         at = end + 1
     return lines
 
 
-def _runs(text: str, key: tuple[int, bool], pieces: Sequence[Piece], seen: set[int]) -> list[Run]:
+def _tags(text: str, pieces: Sequence[Piece], owner: Sequence[int]) -> list[int]:
+    """Where the tag of each piece stands: at the first of its places, which is where it is used, unless that is far to
+    the right of its line and another is not; -1 where none of its characters is its own.
+    """
+    out = []
+    for n, piece in enumerate(pieces):
+        places = (next((i for i in range(a, b) if _owned(text, owner, i, n)), -1) for a, b in piece.spans)
+        own = [at for at in places if at >= 0]
+        near = [at for at in own if at - text.rfind("\n", 0, at) <= FAR]
+        out.append((near or own or [-1])[0])
+    return out
+
+
+def _owned(text: str, owner: Sequence[int], at: int, piece: int) -> bool:
+    return owner[at] == piece and not text[at].isspace()
+
+
+def _runs(text: str, key: tuple[int, bool], pieces: Sequence[Piece], tagged: bool) -> list[Run]:
     """A run; its blanks in front are not marked."""
     n, wrong = key
     body = text.lstrip()
@@ -251,6 +270,4 @@ def _runs(text: str, key: tuple[int, bool], pieces: Sequence[Piece], seen: set[i
         return [*out, Run(body, -1, "", "", False, wrong)]
     piece = pieces[n]
     tag = " ".join((TAGS[piece.kind], *(name.upper() for name in piece.operands)))
-    first = n not in seen
-    seen.add(n)
-    return [*out, Run(body, n, piece.kind, tag, first, wrong)]
+    return [*out, Run(body, n, piece.kind, tag, tagged, wrong)]

@@ -27,6 +27,22 @@
     button.hidden = false;
     button.addEventListener("click", flip);
   });
+  // The bar's box has one line and would join those of a paste: a text of several is sent whole.
+  document.addEventListener("paste", (event) => {
+    const box = event.target;
+    const text = event.clipboardData?.getData("text/plain").trim() ?? "";
+    if (box.id !== "paste" || !/[\r\n]/.test(text)) return;
+    event.preventDefault();
+    const whole = Object.assign(document.createElement("textarea"), { name: box.name, hidden: true });
+    whole.value = box.value.slice(0, box.selectionStart) + text + box.value.slice(box.selectionEnd);
+    box.form.method = "post";
+    box.disabled = true;
+    box.form.append(whole);
+    box.form.requestSubmit();
+    whole.remove();
+    box.disabled = false;
+    box.form.method = "get";
+  });
   // A menu closes when something else is clicked, or with Escape.
   const close = (kept) => {
     for (const open of document.querySelectorAll("details.menu[open], details.drop[open]")) {

@@ -68,3 +68,39 @@ def test_a_long_paste_in_the_bar_leads_to_its_address(open_page: Open) -> None:
     page.get_by_role("button", name="Explain").click()
     expect(page.get_by_role("heading", name="K steps 4 to 7 of A")).to_be_visible()
     assert "z=" in page.url
+
+
+PASTE = """(text) => {
+  const data = new DataTransfer();
+  data.setData("text/plain", text);
+  const event = new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true });
+  return document.getElementById("paste").dispatchEvent(event);
+}"""
+
+
+def test_a_paste_of_several_lines_into_the_bar_keeps_them(open_page: Open) -> None:
+    """The bar's box has one line: what has more is sent whole. One line stays in the box."""
+    page = open_page("/banks")
+    bar = page.locator("#paste")
+    bar.focus()
+    assert page.evaluate(PASTE, "HMMA.16816.F32")  # left to the browser
+    with page.expect_navigation():
+        page.evaluate(PASTE, "SM90_64x128x16_F32F16F16_SS\ndesc_a 0x4000004000010100\n// last line")
+    expect(page.get_by_role("heading", name="Your code")).to_be_visible()
+    assert page.locator(".lines li").count() == 3
+    page.go_back()
+    expect(page.locator("#paste")).to_be_enabled()
+    assert page.locator("form.find textarea").count() == 0
+
+
+def test_the_tag_of_a_part_stands_where_it_can_be_seen(open_page: Open) -> None:
+    """Not in the helper's line, which may be longer than the card is wide."""
+    helper = "__device__ uint64_t make_desc(uint32_t address_in_shared_memory_of_the_tile_of_this_operand) { return " + (
+        "(uint64_t)((address_in_shared_memory_of_the_tile_of_this_operand & 0x3FFFF) >> 4) | 64ull << 32 | 1ull << 62; }"
+    )
+    text = f"{helper}\nuint64_t desc_a = make_desc(smem_A);\n// SM90_64x128x16_F32F16F16_SS\n"
+    page = open_page(f"/read?{urlencode({'text': text})}")
+    tag = page.locator("mark[data-tag='desc A']")
+    expect(tag).to_have_count(1)
+    box, card = tag.bounding_box(), page.locator(".code .scroll").bounding_box()
+    assert box and card and box["x"] + 40 < card["x"] + card["width"] and "make_desc(smem_A)" in tag.inner_text()
