@@ -31,7 +31,7 @@ MOST = 2**31 - 1  # a size or stride: CuTe's are int
 HINT = "Allowed: 'shape:stride', e.g. '((4,8),2):((2,8),1)', with 'Sw<3,4,3> o' in front."
 _PREFIX = re.compile(
     r"(?:(?:Swizzle|Sw|S)\s*<\s*(?P<bits>[0-9]{1,20})\s*,\s*(?P<base>[0-9]{1,20})\s*,\s*(?P<shift>-"
-    r"?[0-9]{1,20})\s*>\s*o\s*)?"
+    r"?[0-9]{1,20})\s*>\s*(?:o\s*|_(?=smem_ptr)))?"
     r"(?:smem_ptr\s*\[?\s*(?P<unit>[0-9]{1,3})b\s*\]?\s*(?:\(\s*(?:unset|0x[0-9a-fA-F]{1,16})\s*\)\s*)?o\s*)?"
     r"(?:_?(?P<offset>[0-9]{1,10})\s*o\s*)?"
 )

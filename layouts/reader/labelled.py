@@ -69,6 +69,8 @@ def _line(line: str) -> Labelled | None:
         pointer = _ended(_POINTER, before)
         head = before[: pointer.start()] if pointer else before
         label = _LABEL.fullmatch(head) if head.strip() else None
+        if label is None and ": " in head:  # a label in front of the label
+            label = _LABEL.fullmatch(head[head[:-2].rfind(": ") + 2 :])
         if head.strip(" \t>*-") and label is None:
             continue
         rest = line[match.start() :]

@@ -19,7 +19,7 @@ _NUMBER = re.compile(
     r"\s*(?:0[xX][0-9a-fA-F]|0[bB][01]|0[dD][0-9]|[0-9a-fA-F]{1,8}\s*:\s*(?:0[xX])?[0-9a-fA-F]{1,8}\s*;?\s*$)"
 )
 _BARE = re.compile(r"\s*[0-9a-fA-F][0-9a-fA-F_'` ]*;?\s*")
-_PAIR = re.compile(r"\s*(?:make_uint2\s*\(|[({\[])\s*(?:\w+\s*=\s*)?(?:0[xX])?[0-9a-fA-F]+\s*,")
+_PAIR = re.compile(r"\s*(?:make_uint2\s*\(|[({\[])\s*(?:\w+\s*=\s*)?(?:0[xX])?[0-9a-fA-F]+[uU]?\s*,")
 _CODE = re.compile(
     r"<<|\buint64_t\s+\w+\s*=|\breturn\b|\bbitfield\b|\b(?:leading|stride)_byte_offset_|\bstart_address_"
 )

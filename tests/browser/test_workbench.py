@@ -95,8 +95,8 @@ def test_a_paste_of_several_lines_into_the_bar_keeps_them(open_page: Open) -> No
 
 def test_the_tag_of_a_part_stands_where_it_can_be_seen(open_page: Open) -> None:
     """Not in the helper's line, which may be longer than the card is wide."""
-    helper = "__device__ uint64_t make_desc(uint32_t address_in_shared_memory_of_the_tile_of_this_operand) { return " + (
-        "(uint64_t)((address_in_shared_memory_of_the_tile_of_this_operand & 0x3FFFF) >> 4) | 64ull << 32 | 1ull << 62; }"
+    helper = "__device__ uint64_t make_desc(uint32_t address_in_shared_memory_of_this_tile) { return " + (
+        "(uint64_t)((address_in_shared_memory_of_this_tile & 0x3FFFF) >> 4) | 64ull << 32 | 1ull << 62; }"
     )
     text = f"{helper}\nuint64_t desc_a = make_desc(smem_A);\n// SM90_64x128x16_F32F16F16_SS\n"
     page = open_page(f"/read?{urlencode({'text': text})}")

@@ -163,6 +163,8 @@ class Making:
         """The value of an initialiser, {…} among them."""
         if not isinstance(one, tree.Items):
             return self.value(one, scope)
+        if one.type is not None:  # auto x = T{…}
+            kind = self.kind(one.type, scope)
         items = [(key, self.value(value, scope), value.span) for key, value in one.items[:MOST_ITEMS]]
         if kind is None:
             return Array([Cell(value, None, f"{name}[{n}]") for n, (_, value, _) in enumerate(items)], None, name)
