@@ -24,7 +24,9 @@ from layouts import (
     qualifiers,
     reading,
     reuse,
+    scales,
     slices,
+    tmem,
     triton,
 )
 from layouts import descriptor as desc
@@ -177,6 +179,9 @@ def calls() -> list[Call]:
         out.append(
             (f"linear layout of CuTe {text}", lambda text=text: linear.from_cute(cute.parse(text), (16, 8)).bases)
         )
+    f16 = idesc.kind("f16")
+    out.append(("operand b in tensor memory", lambda: str(tmem.layout(tmem.Mma(f16, "ws", False, 32, 64), "b"))))
+    out.append(("scale factors of 96 rows", lambda: str(scales.tile(96, 4))))
     out.append(("a field that kind::f16 has not", lambda: idesc.kind("f16").part("sfa_id").name))
     out.append(("tiler Sw<3,4,3>", lambda: cutetext.read_tiler("Sw<3,4,3>")))
     out.append(("coordinate (4:1,_)", lambda: cutetext.read_coordinate("(4:1,_)")))
