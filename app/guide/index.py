@@ -86,6 +86,10 @@ GROUPS: tuple[tuple[str, tuple[Entry, ...]], ...] = (
         "Layouts of whole tiles",
         (
             Entry(
+                "atom-to-tile",
+                "TiledMMA TiledCopy tiled_mma permutation AtomLayoutMNK warps tile partition Marlin FlashAttention",
+            ),
+            Entry(
                 "cute-in-ten-pictures",
                 "cute layout algebra shape stride composition complement divide product inverse coalesce swizzle tiler",
             ),

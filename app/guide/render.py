@@ -26,6 +26,8 @@ from app.memory import facts as memory
 from app.memory.draw import bits_svg
 from app.memory.tiles import LABELLED, look_of, tile_figure
 from app.read import reading
+from app.tiles import chains as whole_chains
+from app.tiles import figure as whole_tiles
 from app.tmem.forms import figure as tensor_memory
 from layouts import find
 from layouts.errors import LayoutError
@@ -216,6 +218,10 @@ def drawing(address: str, caption: str, legend: bool = True) -> tuple[str, str]:
         drawn = banks_svg([use.cost(xor)])
     elif kind == "chain":
         drawn = chain_figure(query)
+    elif kind == "tiles" and rest == "mma":
+        drawn = whole_tiles.inline(query)
+    elif kind == "tiles" and rest == "mma/chain":
+        drawn = whole_chains.inline(query)
     elif kind == "cute":
         drawn = cute.figure(query, caption)
     elif kind == "layouts" and rest in LAYOUTS:
@@ -224,7 +230,7 @@ def drawing(address: str, caption: str, legend: bool = True) -> tuple[str, str]:
         raise LayoutError(
             "bad_figure",
             f"'{address}' draws nothing.",
-            "/i/…, /smem, /tmem, /descriptor/…, /banks, /chain, /cute, /layouts/…",
+            "/i/…, /smem, /tmem, /descriptor/…, /banks, /chain, /cute, /layouts/…, /tiles/mma…",
             "figure",
         )
     return drawn, address

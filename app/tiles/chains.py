@@ -69,6 +69,12 @@ def context(asked: Mapping[str, str]) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def inline(query: Mapping[str, str]) -> str:
+    """The picture of an address in a page's colours, for the guide."""
+    given = body(asked_of(query))
+    return picture(*(facts.mma_of(given[name], name) for name in ("first", "second")))
+
+
 def address_of_bench(given: Json) -> str:
     """The bench of one of the two."""
     query = {**given, "tile": "x".join(given["tile"])} if "tile" in given else given

@@ -71,9 +71,10 @@ def _spans(found: TiledMMA, op: TileOperand, chosen: BenchState) -> tuple[range,
 
 
 def picture(
-    found: TiledMMA, ops: list[TileOperand], chosen: BenchState, theme: Palette, title: str = "", legend: bool = False
-) -> str:
-    """The SVG of A, B and C as in a product, or of one of them."""
+    found: TiledMMA, ops: list[TileOperand], chosen: BenchState, theme: Palette | None, title: str = "",
+    legend: bool = False,
+) -> str:  # fmt: skip
+    """The SVG of A, B and C as in a product, or of one of them; theme None takes the page's colours."""
     spans = {op.name: _spans(found, op, chosen) for op in ops}
     total = sum(len(rows) * len(cols) for rows, cols in spans.values())
     labelled = chosen.label != "none" and total <= MOST_LABELS
@@ -92,7 +93,7 @@ def picture(
     size = max(p.x + p.width for p in panels) + 8, max(p.y + p.height for p in panels) + 8
     extra = []
     if title:
-        extra.append(f'<text x="8" y="17" font-size="14" font-weight="600" fill="{theme.ink}">{_safe(title)}</text>')
+        extra.append(f'<text x="8" y="17" font-size="14" font-weight="600" fill="{_ink(theme)}">{_safe(title)}</text>')
     lines = bench.legend(found, chosen) if legend else []
     for number, (text, fills) in enumerate(lines):
         extra += _legend(text, fills, size[1] + 4 + 20 * number, theme)
@@ -102,18 +103,33 @@ def picture(
                extra="".join(extra), label="none" if not labelled else "lane:value")  # fmt: skip
 
 
+def inline(query: Mapping[str, str]) -> str:
+    """The picture of a page's address in a page's colours, for the guide; LayoutError where it is none."""
+    asked = forms.given(query, forms.MMA)
+    found = facts.mma_of(forms.mma_body(asked))
+    chosen, notices = state.read(found, bench.base(asked), query)
+    if notices:
+        raise LayoutError("bad_option", notices[0], "The page /tiles/mma offers what is legal.", "figure")
+    return picture(found, [found.a, found.b, found.c], chosen, None, legend=query.get("legend") == "1")
+
+
+def _ink(theme: Palette | None, name: str = "ink") -> str:
+    return str(getattr(theme, name)) if theme else f"var(--{name})"
+
+
 def _safe(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _legend(text: str, fills: list[str], y: float, theme: Palette) -> list[str]:
-    out = [f'<text x="8" y="{y + 10:.1f}" font-size="11" fill="{theme.muted}">{_safe(text)}</text>']
+def _legend(text: str, fills: list[str], y: float, theme: Palette | None) -> list[str]:
+    muted = _ink(theme, "muted")
+    out = [f'<text x="8" y="{y + 10:.1f}" font-size="11" fill="{muted}">{_safe(text)}</text>']
     x = 20 + len(text) * 6.7
     for number in range(len(fills)):
-        fill = theme.fill(number, len(fills))
-        out.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="12" height="12" fill="{fill}" stroke="{theme.muted}"'
+        fill = theme.fill(number, len(fills)) if theme else f"var(--{fills[number]})"
+        out.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="12" height="12" fill="{fill}" stroke="{muted}"'
                    ' stroke-width="0.5"/>')  # fmt: skip
-        out.append(f'<text x="{x + 16:.1f}" y="{y + 10:.1f}" font-size="11" fill="{theme.muted}">{number}</text>')
+        out.append(f'<text x="{x + 16:.1f}" y="{y + 10:.1f}" font-size="11" fill="{muted}">{number}</text>')
         x += 34
     return out
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.kit.terminal import AsJson, print_json, storage_of
+from app.kit.terminal import AsJson, form_of, print_json, save, storage_of
 
 if TYPE_CHECKING:
     from layouts.tiles.mma import TileOperand
@@ -42,12 +42,23 @@ def mma(
     operand: Annotated[str, typer.Option(help="a, b or c: of one operand alone.")] = "",
     at: Annotated[str, typer.Option("--at", help="ROW,COL: who holds this element?")] = "",
     thread: Annotated[str, typer.Option(help="What does this thread hold?")] = "",
+    colour: Annotated[str, typer.Option(help="With -o: warp, group, lane, value, register, k, m or n.")] = "",
+    output: Annotated[
+        str, typer.Option("-o", "--output", help="FILE.{svg,png,pdf,tex,txt,md,csv,json}: a picture.")
+    ] = "",
     as_json: AsJson = False,
 ) -> None:
     """A, B and C of a whole tile: threads, values, registers."""
     from app.tiles import facts
     from layouts.reading import number, pair
 
+    if output:
+        from app.tiles import figure
+
+        asked = {"atom": atom, "atom_layout": atom_layout, "permutation": permutation, "tile": tile,
+                 "operand": operand, "colour": colour, "legend": "1"}  # fmt: skip
+        given = {name: text for name, text in asked.items() if text}
+        return save(figure.made(form_of(output), given)[0], output)
     made = facts.mma_of(_mma(atom, atom_layout, permutation, tile))
     if as_json:
         return print_json(facts.mma_facts(made))

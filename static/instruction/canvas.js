@@ -4,16 +4,26 @@ import { readTheme } from "./theme.js";
 
 const MANY_LIT = 1500; // lit cells that are no longer outlined one by one
 
+const known = new WeakMap(); // cells → the boxes that they make, in cells
+
 /** Cells side by side as one box, in rows and in rows below one another. */
 function runsOf(panel, cells) {
-  const runs = [], above = new Map(); // first cell and length → the box that ends in the row above
+  if (!known.has(cells)) known.set(cells, runs(panel, cells));
+  return known.get(cells).map(({ first, wide, high }) => {
+    const [x, y, width, height] = panel.boxOf(Math.floor(first / panel.cols), first % panel.cols);
+    return [x, y, width * wide, height * high];
+  });
+}
+
+function runs(panel, cells) {
+  const made = [], above = new Map(); // first cell and length → the box that ends in the row above
   let last = null;
   const close = () => {
     if (!last) return;
     const key = `${last.cell - panel.cols},${last.wide}`, box = above.get(key);
     above.delete(key);
     if (box) box.high += 1;
-    else runs.push(last);
+    else made.push(last);
     above.set(`${last.cell},${last.wide}`, box ?? last);
   };
   for (const cell of cells.toSorted((one, other) => one - other)) {
@@ -24,10 +34,7 @@ function runsOf(panel, cells) {
     }
   }
   close();
-  return runs.map(({ first, wide, high }) => {
-    const [x, y, width, height] = panel.boxOf(Math.floor(first / panel.cols), first % panel.cols);
-    return [x, y, width * wide, height * high];
-  });
+  return made;
 }
 
 function frame(context, panel, { rows, cols }, theme) {

@@ -92,9 +92,17 @@ export function threadsOf({ panel, rows, cols }) {
 }
 
 function cellsOf(op, threads) {
+  if (op.shared && threads.length === 1 && !elsewhere(op)) return ofTeam(op, threads[0] - (threads[0] % op.team));
   const away = elsewhere(op), kept = (held) => !away || !away(held.value);
   const cells = threads.flatMap((thread) => heldBy(op, thread).filter(kept).map((held) => held.cell));
   return threads.length > 1 ? [...new Set(cells)] : cells;
+}
+
+/** What a team reads of an operand in shared memory: thousands of cells, made once. */
+function ofTeam(op, team) {
+  op.lit ??= new Map();
+  if (!op.lit.has(team)) op.lit.set(team, heldBy(op, team).map((held) => held.cell));
+  return op.lit.get(team);
 }
 
 function traced({ panel, row, col }) {

@@ -5,7 +5,7 @@ import { heldBy, operands, owners } from "../instruction/owners.js";
 import { elsewhere, threadsOf } from "../instruction/picture.js";
 import { data, state } from "../instruction/state.js";
 
-const FEW = 8, MANY = 256; // registers of an operand: while pointing, and pinned
+const FEW = 16, MANY = 256; // registers of an operand: while pointing, and pinned
 
 const warpOf = (thread) => Math.floor(thread / data.warp);
 const lastServed = Number($("panel").querySelector("h2").textContent.match(/\d+/)[0]);

@@ -203,6 +203,26 @@ def wire(page: Page, site: str) -> None:
         context.close()
 
 
+def whole(page: Page, site: str) -> None:
+    """The bench of a 256×128×64 TiledMMA, of mma.sync and of wgmma."""
+    for atom, layout in (("SM80_16x8x16_F32F16F16F32_TN", "(4,2,1)"), ("SM90_64x128x16_F32F16F16_SS", "(2,1,1)")):
+        painted = []
+        for _ in range(4):
+            page.goto(f"{site}/tiles/mma?atom={atom}&atom_layout={layout}&tile=256x128x64")
+            page.wait_for_selector("html[data-zoom=ready]")
+            painted.append(float(page.get_attribute("html", "data-painted") or 0))
+        name = f"TiledMMA 256×128×64, {atom.partition('_')[0]}"
+        seen(f"{name}: painted, warm", f"{statistics.median(painted[1:]):.0f} ms", "under 500 ms")
+        box = page.locator(".mat[data-panel=c] .slot").bounding_box()
+        assert box
+        lights = []
+        for step in range(40):
+            page.mouse.move(box["x"] + box["width"] * (step + 1) / 42, box["y"] + 4 * step)
+            lights.append(float(page.get_attribute("#stage", "data-light-ms") or 0))
+        figure = f"{statistics.median(lights):.2f} ms, worst {max(lights):.2f} ms"
+        seen(f"{name}: a hover lights its thread", figure, "under 16 ms")
+
+
 def pages(site: str) -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
@@ -223,6 +243,8 @@ def pages(site: str) -> None:
             lights.append(float(page.get_attribute("#stage", "data-light-ms") or 0))
         figure = f"{statistics.median(lights):.2f} ms, worst {max(lights):.2f} ms"
         seen("m64n256: a hover lights its cells", figure, "under 16 ms")
+        whole(page, site)
+        page.goto(f"{site}/i/{WIDE}")
         nodes = page.evaluate("document.querySelectorAll(`*`).length")
         seen("m64n256: DOM nodes", f"{nodes:,}", "under 3,000")
         for view in ("", "?view=all"):
