@@ -1,0 +1,127 @@
+"""The parameters of a layout, each asked for with what it must be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from layouts.errors import LayoutError
+from layouts.linear import Basis, Linear, copies, identity, log2
+from layouts.reading import shown
+
+Params = Mapping[str, Any]
+LANES = 32
+MOST_RANK, MOST_SIZE = 5, 1 << 16
+DISTRIBUTED = ("blocked", "nvidia_mma", "dot_op", "slice", "linear")
+SHARED = ("swizzled_shared", "nvmma_shared", "padded_shared", "shared_linear")
+INDICES = ("register", "lane", "warp", "block")
+
+
+def bad(message: str, hint: str, field: str = "text") -> LayoutError:
+    return LayoutError("bad_triton", message, hint, field)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """The parameters of one layout, each asked for with what it must be."""
+
+    kind: str
+    params: Params
+
+    def sizes(self, name: str, rank: int | None = None, default: Sequence[int] | None = None) -> tuple[int, ...]:
+        """A list of powers of two, or of axes where the name is an order."""
+        given = self.params.get(name, default)
+        right = isinstance(given, list | tuple) and all(type(n) is int and 0 <= n <= MOST_SIZE for n in given)
+        if given is None or not right or (rank is not None and len(given) != rank):
+            much = f"{rank} numbers" if rank else "numbers"
+            raise bad(f"{self.kind}: {name} is {shown(str(given), 60)}.", f"A list of {much}: [1, 4].")
+        for n in given if "rder" not in name else ():
+            log2(n)
+        return tuple(given)
+
+    def order(self, name: str, rank: int, default: Sequence[int] | None = None) -> tuple[int, ...]:
+        found = self.sizes(name, rank, default)
+        if sorted(found) != list(range(rank)):
+            raise bad(
+                f"{self.kind}: {name} is {list(found)}.", f"Every axis from 0 to {rank - 1} once, the fastest first."
+            )
+        return found
+
+    def number(self, name: str, least: int = 0, most: int = MOST_SIZE, default: int | None = None) -> int:
+        given = self.params.get(name, default)
+        if type(given) is not int or not least <= given <= most:
+            raise bad(f"{self.kind}: {name} is {shown(str(given), 40)}.", f"An integer from {least} to {most}.")
+        return given
+
+    def bases(self, name: str, rank: int) -> tuple[Basis, ...]:
+        """A list of bases; [] where it is left out."""
+        given = self.params.get(name, [])
+        right = isinstance(given, list) and all(
+            isinstance(b, list) and len(b) == rank and all(type(n) is int and 0 <= n < MOST_SIZE for n in b)
+            for b in given
+        )
+        if not right or len(given) > 24:
+            raise bad(f"{self.kind}: {name} is {shown(str(given), 60)}.", f"A list of bases of {rank} coordinates.")
+        return tuple(tuple(basis) for basis in given)
+
+    def cga(self, rank: int) -> Linear:
+        """The layout of the blocks of a cluster: CGALayout's bases, or CTAsPerCGA, CTASplitNum and CTAOrder."""
+        if "CGALayout" in self.params:
+            found = self.bases("CGALayout", rank)
+            return Linear({"block": found}, reached({"block": found}, rank, self.kind), tuple(reversed(range(rank))))
+        ones = (1,) * rank
+        ctas, split = self.sizes("CTAsPerCGA", rank, ones), self.sizes("CTASplitNum", rank, ones)
+        order = self.order("CTAOrder", rank, tuple(reversed(range(rank))))
+        out = copies("block", 1, rank, order)
+        for axis in order:
+            if ctas[axis] % split[axis]:
+                raise bad(
+                    f"{self.kind}: CTASplitNum {list(split)} does not divide CTAsPerCGA {list(ctas)}.", "Give divisors."
+                )
+            out = out * identity("block", split[axis], axis, rank, order)
+            out = out * copies("block", ctas[axis] // split[axis], rank, order)
+        return out
+
+
+Maker = Callable[[Read, tuple[int, ...], int], Linear]
+
+
+def made(kinds: Mapping[str, Maker], kind: str, params: Params, shape: Sequence[int], element_bits: int) -> Linear:
+    """The linear layout of one of several kinds over a tensor, which it must cover."""
+    if not 1 <= len(shape) <= MOST_RANK:
+        raise bad(f"shape has {len(shape)} sizes.", f"From 1 to {MOST_RANK}.", "shape")
+    for size in shape:
+        if size > MOST_SIZE or size < 1 or size & (size - 1):
+            raise bad(
+                f"shape is {list(shape)}.", f"Powers of two up to {MOST_SIZE}, as Triton's tensors have.", "shape"
+            )
+    make = kinds.get(kind)
+    if make is None:
+        raise LayoutError("unsupported_layout", f"No maps of '{shown(kind)}'.", f"Allowed: {', '.join(kinds)}.", "text")
+    found = make(Read(kind, params), tuple(shape), element_bits)
+    if found.sizes != tuple(shape):
+        raise bad(
+            f"{kind} covers {list(found.sizes)}, the tensor is {list(shape)}.",
+            "Give a layout of the tensor's rank and size.",
+        )
+    return found
+
+
+def reached(bases: Mapping[str, Sequence[Basis]], rank: int, kind: str) -> tuple[int, ...]:
+    """The sizes that bases reach; LayoutError where some coordinate is never reached."""
+    every = [basis for found in bases.values() for basis in found]
+    sizes = tuple(1 << max([v.bit_length() for v in (basis[axis] for basis in every)] or [0]) for axis in range(rank))
+    vectors, pivots = [sum(v << (17 * axis) for axis, v in enumerate(basis)) for basis in every], 0
+    while vectors := [v for v in vectors if v]:
+        top = max(vectors)
+        high = 1 << (top.bit_length() - 1)
+        vectors = [v ^ top if v & high and v != top else v for v in vectors if v != top]
+        pivots += 1
+    if 1 << pivots < prod(sizes):
+        raise bad(
+            f"{kind}: its bases reach {1 << pivots} of the {prod(sizes)} elements of {list(sizes)}.",
+            "Every element needs a register, lane, warp or block that holds it.",
+        )
+    return sizes
