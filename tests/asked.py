@@ -216,6 +216,7 @@ TCGEN05 = tuple(
     for changes in (
         {},
         {"idesc": ""},
+        {"format": "wgmma"},
         {"idesc": "0x08400490"},
         {"idesc": "0x04400490"},
         {"idesc": "0x10400494"},

@@ -58,4 +58,4 @@ def decode(
     format: Annotated[str, word_of(FORMATS, "Who reads it: wgmma, or tcgen05.")] = "",
 ) -> Response:
     """A descriptor taken apart."""
-    return json_body(descriptors.decoded(word, descriptors.form_of({"format": format})))
+    return json_body(descriptors.decoded(word, descriptors.form_of({"format": format or FORMATS[0]})))

@@ -176,7 +176,7 @@ class Verified:
 
 def form_of(given: Mapping[str, object]) -> Format:
     """The format that a request names; wgmma's where it names none."""
-    return format_of(given.get("format") or WGMMA.name)
+    return format_of(given.get("format", WGMMA.name))
 
 
 def parse_descriptor(given: object, form: Format = WGMMA) -> Descriptor:
@@ -296,6 +296,8 @@ def seen_by(given: Json) -> tuple[str, View]:
             hint = "The instruction descriptor says M, N and the types; /idesc builds it."
             raise LayoutError("bad_idesc", "idesc is missing.", hint, "idesc")
         return by.ptx, umma.view(by, Idesc(idesc.read(given["idesc"], "idesc"), by.kind), operand, major)
+    if given.get("idesc", "") != "":
+        raise LayoutError("bad_idesc", "idesc is given for a wgmma.", "Leave it out, or say format: tcgen05.", "idesc")
     instruction = catalog.named(given.get("instruction"), "instruction")
     operand = choice(given.get("operand", "a"), "operand", ("a", "b"), "bad_operand")
     major = choice(given.get("major", "K"), "major", MAJORS, "bad_major")

@@ -35,7 +35,7 @@ def descriptor_decode(
     """A descriptor's fields and what to check about them."""
     from app.memory import descriptors as memory
 
-    form = memory.form_of({"format": format})
+    form = memory.form_of({"format": format} if format else {})
     if output:
         from app.diagram import forms as pictures
 
@@ -108,7 +108,8 @@ def descriptor_verify(
         "instruction": instruction,
         "operand": operand,
         **({"major": major} if major else {}),
-        **({"format": format, "idesc": idesc} if format or idesc else {}),
+        **({"format": format} if format else {}),
+        **({"idesc": idesc} if idesc else {}),
     }
     read_as = memory.seen_by(asked)[1].major
     asked["slice"] = {"mn": slice_mn, "k": slice_k}
