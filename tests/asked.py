@@ -374,7 +374,8 @@ POSTS: dict[str, tuple[Any, ...]] = {
         put("tiles/loop", a__storage={"kind": "canonical", "mn": 32, "k": 64}), put("tiles/loop", a__swizzle="128B"),
         put("tiles/loop", a__loaded_from={"kind": "rows", "inner": "K", "pitch_bytes": 128}),
         put("tiles/loop", a__storage__inner="MN"), put("tiles/loop", a__storage__swizzle="none"),
-        put("tiles/loop", tiled_mma={"atom": "SM80_16x8x64_S32S4S4S32_TN"}),
+        {"tiled_mma": {"atom": "SM80_16x8x64_S32S4S4S32_TN"},
+         "a": {"storage": {"kind": "rows", "inner": "K", "pitch_bytes": 32}}},
         put("tiles/loop", tiled_mma={"atom": "SM90_64x64x16_F32F16F16_SS", "tile": [64, 64, 64]}),
     ),
     "tiles/copy": (

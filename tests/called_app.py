@@ -156,6 +156,7 @@ def calls() -> list[Call]:
             whole, bench_state.BenchState(), query)[1])  # fmt: skip
     for query in ({"colour": "red"}, {"form": "pdq"}):
         say(f"picture of a TiledMMA {query}", figure.made, query.get("form", "svg"), query)
+    say("figure of a TiledMMA", figure.inline, {"colour": "red"})
     say("picture of a large TiledMMA", figure.made, "txt", {"tile": "256x256x64"})
     say("a table of too many cells", pictures_of_layouts.made, "triton", "csv", {
         "text": "gl.SwizzledSharedLayout(8, 1, 8, [1, 0])", "shape": "256x512"})  # fmt: skip
