@@ -26,6 +26,7 @@ app = typer.Typer(
 def attach() -> typer.Typer:
     """The command with all its verbs."""
     from app.banks import verbs as banks
+    from app.capture import verbs as capture
     from app.chain import verbs as chain
     from app.check import verbs as check
     from app.dump import verbs as dump
@@ -37,7 +38,7 @@ def attach() -> typer.Typer:
     from app.runs import verbs as runs
     from app.tiles import verbs as tiles
 
-    for feature in (chain, banks, memory, dump, check, kernel, runs, read, tiles, layouts, idesc):
+    for feature in (chain, banks, memory, dump, capture, check, kernel, runs, read, tiles, layouts, idesc):
         app.add_typer(feature.app)
     return app
 

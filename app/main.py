@@ -19,6 +19,8 @@ from app.apidocs import api as openapi
 from app.apidocs import page as apidocs_page
 from app.banks import api as banks_api
 from app.banks import page as banks_page
+from app.capture import api as capture_api
+from app.capture import page as capture_page
 from app.catalogue import api as catalogue_api
 from app.catalogue import page as catalogue_page
 from app.catalogue import search
@@ -75,14 +77,15 @@ from app.tmem import page as tmem_page
 from layouts import catalog
 
 APIS = (  # in the order of /docs
-    catalogue_api, instruction_api, read_api, kernel_api, memory_api, dump_api, diagram_api, runs_api, steps_api,
-    reuse_api,
+    catalogue_api, instruction_api, read_api, kernel_api, memory_api, dump_api, capture_api, diagram_api, runs_api,
+    steps_api, reuse_api,
     compare_api, metadata_api, chain_api, banks_api, tiles_api, layouts_api,
     idesc_api, tmem_api,
 )  # fmt: skip
 PAGES = (
     idesc_page, tmem_page,
-    memory_page, dump_page, kernel_page, guide_page, runs_page, steps_page, reuse_page, compare_page, metadata_page,
+    memory_page, dump_page, capture_page, kernel_page, guide_page, runs_page, steps_page, reuse_page, compare_page,
+    metadata_page,
     chain_page,
     banks_page, diagram_page, tiles_page,
     layouts_page, openapi, apidocs_page, home_page, read_page, catalogue_page, instruction_page,

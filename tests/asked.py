@@ -498,6 +498,12 @@ POSTS: dict[str, tuple[Any, ...]] = {
         put("chain", storage={"kind": "cute", "layout": "(64,(2,32)):(2,(1,128))"}),
         put("chain", mma=SP, storage__pitch_bytes=80),
     ),
+    "captures/verify": (
+        put("captures/verify"), put("captures/verify", capture=MISSING), put("captures/verify", capture="*"),
+        put("captures/verify", capture=""), put("captures/verify", capture="A" * 800), put("captures/verify", nk="x"),
+        put("captures/verify", a="AAAA"), put("captures/verify", b=npy(np.ones(3))),
+        put("captures/verify", captur="x"),
+    ),
     "dumps/verify": (
         put("dumps/verify"), put("dumps/verify", dump=MISSING), put("dumps/verify", dump="*"),
         put("dumps/verify", dump="A" * 800_000), put("dumps/verify", dump=""), put("dumps/verify", base=1026),

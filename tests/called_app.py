@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from app.banks import facts as bank_facts
+from app.capture import forms as captures
 from app.diagram import forms as pictures
 from app.export import export
 from app.gpu import banks, descriptors, fragments, own, products, runs, verify
@@ -73,6 +74,7 @@ def calls() -> list[Call]:
         (S8, {"a": [[[[[[1]]]]]]}), (S8, {"c": [1.5] * 3}), (QUADS, {"a": "product * 1e9"}), (QUADS, {"b": [1, 2]}),
     ):  # fmt: skip
         say(f"matrices of {ptx}: {str(data)[:60]}", own.check, find(ptx), data, "data.")
+    say("a fill of 4096", captures.filled, "4096", "bf16", "a", 1, False)
     say("D beyond its type", products.inputs, find("mma.m16n8k16.row.col.f16.f16.f16.f16"), data={"a": "i", "b": "i"})
     # runs
     device = Reference()

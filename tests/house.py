@@ -94,6 +94,7 @@ FRAMEWORK = {"page.py", "api.py", "main.py"}  # and kit/wire.py
 NAMED: dict[str, dict[str, str]] = {
     "apidocs": {},
     "banks": {},
+    "capture": {"examples": "facts", "snippets": "facts"},
     "catalogue": {"groups": "facts", "search": "facts", "topics": "forms"},
     "chain": {},
     "check": {"sarif": "facts"},

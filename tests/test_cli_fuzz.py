@@ -27,6 +27,9 @@ WORKS: dict[tuple[str, ...], list[str]] = {
     ("read",): ["pyproject.toml"],
     ("check",): ["tests/cpp.py"],
     ("dump", "verify"): ["CHANGELOG.md", "--descriptor", "0x4000004000010040", "--instruction", WGMMA],
+    ("capture", "header"): [],
+    ("capture", "fill"): ["-", "--shape", "4x8", "--type", "bf16"],
+    ("capture", "verify"): ["CHANGELOG.md"],
     ("tiles", "mma"): [MMA],
     ("tiles", "chain"): [
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",

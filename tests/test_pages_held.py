@@ -68,6 +68,8 @@ PAGES = {
         "/banks?access=ld.shared.b32&address=0,4,8",
         "/dump",
         "/dump?example=swizzle",
+        "/capture",
+        "/capture?example=k-step",
         "/dump?example=fp8&base=x",
         "/chain",
         f"/chain?mma={MMA}&operand=b&major=MN&s_pitch_bytes=16",

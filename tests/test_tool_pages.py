@@ -15,7 +15,8 @@ from app.main import create_app
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
 PAGES = (
-    "/banks", "/banks?row_bytes=144", "/banks?swizzle=128B", "/dump", "/dump?example=fp8", "/chain", "/chain?operand=d",
+    "/banks", "/banks?row_bytes=144", "/banks?swizzle=128B", "/dump", "/dump?example=fp8", "/capture",
+    "/capture?example=k-step", "/chain", "/chain?operand=d",
     "/chain?s_kind=canonical&s_swizzle=128B&operand=b", f"/reuse?from={MMA}&to={MMA}",
     f"/compare?left={MMA}/d&right={MMA}/c", "/gpu", f"/gpu/run?kind=mma&backend=numpy&instruction={MMA}",
     f"/kernel/{WGMMA}", f"/diagram?ptx={MMA}&colour=t&lanes=0-3", "/gallery", "/docs",

@@ -45,7 +45,7 @@ PAGES = (
     f"/go?ptx={M16}", "/docs", "/help", f"/i/{M16}", f"/i/{M16}/a.svg", f"/i/{M16}.json",
     f"/i/{M16}.cu", "/smem", "/smem.svg", "/descriptor",
     "/descriptor/wgmma", f"/descriptor/wgmma/{WORD}", f"/descriptor/wgmma/{WORD}.svg", "/chain", "/banks", "/diagram",
-    "/dump", "/dump?example=swizzle",
+    "/dump", "/dump?example=swizzle", "/capture", "/capture?example=k-step", "/capture/lanescope.cuh",
     "/gallery", "/gpu",
     f"/gpu/run?kind=mma&instruction={M16}&backend=numpy", f"/steps/{M16}", f"/steps/{M16}.txt", "/guide",
     "/guide/swizzle", "/guide/k-major-none", "/guide/k-major-needs-no-transpose", "/reuse",

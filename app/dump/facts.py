@@ -12,15 +12,15 @@ from layouts.reading import shown
 LONGEST = (MOST_TILE + 2) // 3 * 4 + 4  # characters of base64
 
 
-def decoded(given: object, field: str) -> bytes:
-    """Bytes in base64; LayoutError for anything else."""
+def decoded(given: object, field: str, longest: int = LONGEST) -> bytes:
+    """Bytes in base64, at most so many characters; LayoutError for anything else."""
     if not isinstance(given, str):
         raise LayoutError(
             "bad_base64", f"{field} is {'missing' if given is None else shown(given)}.",
             "Give the file's bytes in base64.", field,
         )  # fmt: skip
-    if len(given) > LONGEST:
-        raise LayoutError("bad_base64", f"{field} has {len(given)} characters.", f"At most {LONGEST}.", field)
+    if len(given) > longest:
+        raise LayoutError("bad_base64", f"{field} has {len(given)} characters.", f"At most {longest}.", field)
     try:
         return base64.b64decode(given, validate=True)
     except (binascii.Error, ValueError):

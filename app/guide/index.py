@@ -153,6 +153,7 @@ GROUPS: tuple[tuple[str, tuple[Entry, ...]], ...] = (
         "When it goes wrong",
         (
             Entry("debugging", "wrong result error checklist mistake"),
+            Entry("capture", "capture kernel record lanescope.cuh header verify running device run debug fill"),
             Entry("dumps", "dump shared memory bytes smem binary npy expected tile compare wrong element"),
             Entry("differences", "errata slip bug PTX documentation wrong hardware evidence disagree"),
         ),

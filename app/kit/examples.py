@@ -3,6 +3,9 @@
 import base64
 
 DUMP = base64.b64encode(bytes(range(256))).decode()  # 8 × 16 elements of 16 bits
+CAPTURE = (  # a buffer without records
+    "TEFORVNDT1ABAAAAQAAAAEAAAAAAAAAAQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=="
+)
 # A body to send to each route that takes one; the tests send them.
 BODIES: dict[str, dict[str, object]] = {
     "/api/v1/descriptors/encode": {"start_address": 4096, "lbo_bytes": 16, "sbo_bytes": 1024, "base_offset": 0,
@@ -17,6 +20,7 @@ BODIES: dict[str, dict[str, object]] = {
     },
     "/api/v1/dumps/verify": {"dump": DUMP, "descriptor": "0x0000001000080040",
     "instruction": "wgmma.mma_async.m64n8k16.f32.f16.f16", "operand": "b", "major": "K", "base": 1024},
+    "/api/v1/captures/verify": {"capture": CAPTURE},
     "/api/v1/read": {"text": "SM90_64x128x16_F32BF16BF16_SS"},
     "/api/v1/chain": {"storage": {"kind": "rows", "inner": "K", "pitch_bytes": 144},
     "load": "ldmatrix.m8n8.x4.shared.b16", "mma": "mma.m16n8k16.row.col.f32.f16.f16.f32", "operand": "a"},

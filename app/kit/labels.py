@@ -46,6 +46,10 @@ LABELS = {
         "instruction": "Instruction", "operand": "Operand", "major": "Read as", "base": "Address of the first byte",
         "expected_as": "Expected tile holds", "slice.mn": "First row (M or N)", "slice.k": "First k",
     },
+    "capture": {
+        "capture": "Capture", "second": "Second pass of an 8-bit type", "a": "A, (m, k), .npy", "b": "B, (k, n), .npy",
+        "nk": "B is (n, k)",
+    },
     "short": {f.name: f.short for f in WGMMA.fields},
     "chain": {"mma": "Instruction", "operand": "Operand", "load": "Load or store", "major": "Contiguous dimension",
     "storage.kind": "Stored as", **STORED},

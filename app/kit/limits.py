@@ -21,6 +21,7 @@ from layouts.reading import shown
 BODIES = ("POST", "PUT", "PATCH", "DELETE")
 PROBES = ("/healthz", "/readyz")  # asked for by address, inside a container: no client's name is known there
 UPLOADS = ("/dump", "/api/v1/dumps/verify")  # addresses whose bodies hold files
+CAPTURES = ("/capture", "/api/v1/captures/verify")  # whose files are captures
 LONGEST_DRAIN, MOST_DRAINED = 2.0, 64 << 20
 _ID = re.compile(rb"[\w.:+/=-]{1,64}\Z")
 
@@ -108,8 +109,10 @@ class Guard:
 
     def most(self, scope: Scope) -> int:
         """The most bytes of a body for an address."""
-        own = self.settings.body_bytes
-        return max(own, self.settings.upload_bytes) if address(scope) in UPLOADS else own
+        own, where = self.settings.body_bytes, address(scope)
+        if where in CAPTURES:
+            return max(own, self.settings.capture_bytes)
+        return max(own, self.settings.upload_bytes) if where in UPLOADS else own
 
     def too_large(self, size: object, most: int) -> LayoutError:
         return LayoutError("body_too_large", f"The body has {shown(str(size))} bytes.", f"At most {most}.")

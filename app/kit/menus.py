@@ -41,13 +41,14 @@ MENUS = (
         "Shared memory",
         (
             Entry("Matrix descriptor", "/descriptor", "which bytes a word reads, and whether they are your tile"),
+            Entry("Capture", "/capture", "what the instructions of your own kernel really read"),
             Entry("Memory dump", "/dump", "what it reads from bytes you copied out, and where your tile lies"),
             Entry("Tile", "/smem", "where each element lies under a swizzle mode"),
             Entry("Swizzle atoms", "/smem/atoms", "the smallest repeating blocks, side by side"),
             Entry("Bank conflicts", "/banks", "wavefronts of one warp's access"),
             Entry("ldmatrix chain", "/chain", "from a stored tile to the operand's registers"),
         ),
-        frozenset({"smem", "descriptor", "dump", "banks", "chain"}),
+        frozenset({"smem", "descriptor", "capture", "dump", "banks", "chain"}),
     ),
     Menu(
         "Tiles",

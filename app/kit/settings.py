@@ -138,6 +138,7 @@ class Settings:
     upload_bytes: int = _row(
         1 << 20, _whole(1024, 64 << 20), "Largest body with files, as a memory dump's; 413 above it."
     )
+    capture_bytes: int = _row(16 << 20, _whole(1024, 64 << 20), "Largest body with a kernel's captures; 413 above it.")
     url_bytes: int = _row(8 << 10, _whole(256, 60 << 10), "Longest address; 414 above it.")
     cache_bytes: int = _row(32 << 20, _whole(0, 1 << 40), "Most bytes of answers kept in memory.")
     log_format: str = _row(

@@ -121,7 +121,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """A whole capture. source: "fills" or "matrices"."""
+    """A whole capture. source: "fills" or "matrices"; left: steps that were not judged, there being too many."""
 
     steps: tuple[Verdict, ...]
     accumulators: tuple[Accumulator, ...]
@@ -131,6 +131,7 @@ class Verified:
     source: str
     records: int
     dropped: int
+    left: int
     picture: Picture | None = None
 
     @property
@@ -147,7 +148,7 @@ class Verified:
         """match; mismatch where a step or an accumulator is wrong; unknown where nothing was judged, or not all."""
         if self.wrong or any(one.verdict == "mismatch" for one in self.accumulators):
             return "mismatch"
-        return "match" if self.steps and not self.unread else "unknown"
+        return "match" if self.steps and not self.unread and not self.left else "unknown"
 
     @property
     def ok(self) -> bool:
@@ -163,13 +164,18 @@ class Verified:
 
 
 def verify(
-    data: Given | Sequence[Given], a: Any = None, b: Any = None, second: Given | None = None, nk: bool = False
+    data: Given | Sequence[Given],
+    a: Any = None,
+    b: Any = None,
+    second: Given | None = None,
+    nk: bool = False,
+    most: int = form.MOST_RECORDS,
 ) -> Verified:
     """Verify a capture: a file's bytes, or the buffer as it came back from the device.
 
     Without a and b the matrices are those of `capture.fill`. Of an 8-bit type give both passes: `second`, or a list of
-    two. a: (m, k), b: (k, n), or (n, k) with nk: numbers, or the elements' codes as unsigned integers. LayoutError for
-    a file that cannot be read, and for matrices that do not fit.
+    two. a: (m, k), b: (k, n), or (n, k) with nk: numbers, or the elements' codes as unsigned integers. most: steps that
+    are judged; the others are counted. LayoutError for a file that cannot be read, and for matrices that do not fit.
     """
     given: list[Given] = list(data) if isinstance(data, (list, tuple)) else [data]  # type: ignore[list-item]
     given += [second] if second is not None else []
@@ -180,6 +186,7 @@ def verify(
     captures = [form.read(one) for one in given]
     files = [captures[0].records, *(_aligned(captures[0].records, one.records) for one in captures[1:])]
     whole, unread = steps(files[0])
+    left, whole = max(len(whole) - most, 0), whole[:most]
     pairs = list(dict.fromkeys((step.instruction.types["a"], step.instruction.types["b"]) for step in whole))
     verdicts: list[Verdict] = []
     accumulators: list[Accumulator] = []
@@ -208,11 +215,13 @@ def verify(
         )  # fmt: skip
     if captures[0].cut:
         notes.append(f"Only the first {form.MOST_RECORDS} records are read.")
+    if left:
+        notes.append(f"The first {most} steps are judged, {left:,} are not.")
     if not whole:
         notes.append("No wgmma and no mma is recorded.")
     return Verified(
         tuple(verdicts), tuple(accumulators), tuple(loads), tuple(unread), tuple(dict.fromkeys(notes)),
-        "matrices" if a is not None or b is not None else "fills", len(files[0]), captures[0].dropped, picture,
+        "matrices" if a is not None or b is not None else "fills", len(files[0]), captures[0].dropped, left, picture,
     )  # fmt: skip
 
 

@@ -1,0 +1,24 @@
+"""POST /captures/verify."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from app.capture import forms
+from app.capture.forms import CaptureVerified
+from app.capture.schemas import CaptureBody
+from app.kit.api import ApiRoute, Given, takes
+from app.kit.wire import json_body
+
+router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
+
+
+@router.post(
+    "/captures/verify", responses={200: {"model": CaptureVerified}}, openapi_extra=takes("CaptureBody", CaptureBody)
+)
+def verify_capture(given: Given) -> Response:
+    """Which elements of A and B every instruction that lanescope.cuh recorded has read, whether they are the slice it
+    should multiply; if not, where that slice lies in the recorded memory, the cause and the repair.
+    """
+    return json_body(forms.facts(forms.of_body(given)))

@@ -1,0 +1,66 @@
+"""Captures to try, a row each: a K loop over a tile with the 128B swizzle, right or with one mistake. No framework."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from layouts import capture
+from layouts.capture.form import Capture, Record
+from layouts.descriptor import SHARED_BEGIN, encode
+from layouts.dump import written
+from layouts.storage import storage
+
+PTX = "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16"
+ROWS, K, STEP, PANEL = 64, 128, 16, 64 * 128
+A, B = SHARED_BEGIN, SHARED_BEGIN + 2 * PANEL
+WINDOW = 4 * PANEL
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One capture: its name in an address, what it shows, and the byte that B's step of K moves to; sbo of A."""
+
+    name: str
+    title: str
+    to_b: Callable[[int], int]
+    sbo: int = 1024
+
+
+def _right(step: int) -> int:
+    return step // 4 * PANEL + step % 4 * 32
+
+
+EXAMPLES = (
+    Example("k-step", "The K step of B runs past the swizzle atom", lambda step: 32 * step),
+    Example("panel", "Half the panel stride in B", lambda step: step // 4 * PANEL // 2 + step % 4 * 32),
+    Example("strides", "LBO and SBO of A exchanged", _right, 16),
+    Example("right", "A right K loop", _right),
+)
+BY_NAME = {example.name: example for example in EXAMPLES}
+
+
+@lru_cache(maxsize=len(EXAMPLES))
+def file(name: str) -> bytes:
+    """The capture of an example, as the file that somebody would send."""
+    example = BY_NAME[name]
+    window = np.zeros(WINDOW, np.uint8)
+    for base, operand in ((A, "a"), (B, "b")):
+        spec = {"kind": "canonical", "swizzle": "128B", "mn": ROWS, "k": K, "base": base}
+        codes = capture.fill((ROWS, K), "bf16", operand, nk=True).astype(np.uint64)
+        window |= written(storage(spec, 16, "K"), codes, 16, SHARED_BEGIN, WINDOW).data
+    immediates = {"scale_a": 1, "scale_b": 1, "trans_a": 0, "trans_b": 0}
+    records = []
+    for step in range(K // STEP):
+        lbo = 1024 if example.sbo == 16 else 16
+        words = {
+            "a": encode(A + _right(step), lbo, example.sbo, 0, "128B").word,
+            "b": encode(B + example.to_b(step), 16, 1024, 0, "128B").word,
+        }
+        records.append(
+            Record("wgmma", "gemm.cu", 57, "AB", PTX, (0, 0, 0), 0, words, {}, immediates, SHARED_BEGIN, window)
+        )
+    return capture.write(Capture(tuple(records)))

@@ -1,0 +1,260 @@
+"""What is said of a capture, to programs, in a shell and on the page. No framework."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.capture.facts import MOST_STEPS, MOST_TEXT
+from app.dump.facts import decoded
+from app.kit.fact import AsGiven, Json, Says, fact
+from app.kit.names import Word64
+from app.memory import descriptors as memory
+from layouts import capture, npy
+from layouts.bits import hex_word
+from layouts.capture.said import summary
+from layouts.capture.verify import Operand, Verified, Wrong
+from layouts.errors import LayoutError
+from layouts.reading import keys
+
+KEYS = ("capture", "second", "a", "b", "nk")
+
+
+@fact
+class RecordedSlice:
+    """Where the slice begins that an operand should be, and whether the kernel stated it."""
+
+    mn: int
+    k: int
+    by: Literal["stated", "inferred"]
+
+
+@fact
+class RecordedElement:
+    """An element that is not the one it should be. read: the (mn, k) of the element that was read, null where it is no
+    element of the matrix, or several have its value; lies: the address of the right one, null where it was not
+    recorded or is there more than once.
+    """
+
+    row: int
+    k: int
+    address: int | None
+    read: list[int] | None
+    expected: list[int]
+    lies: int | None
+
+
+@fact
+class RecordedOperand:
+    """One operand of a recorded instruction. ambiguous: elements whose value occurs more than once in the matrix;
+    storage: how its tile lies in the recorded memory, counted from `storage_at`.
+    """
+
+    operand: Literal["a", "b"]
+    read_from: Literal["descriptor", "registers"]
+    ok: bool
+    slice: RecordedSlice
+    total: int
+    right: int
+    outside: int
+    ambiguous: int
+    descriptor: Word64 | None
+    major: str | None
+    first_wrong: RecordedElement | None
+    storage: Annotated[Mapping[str, object], AsGiven("Storage")] | None
+    storage_text: str | None
+    storage_at: list[int] | None
+    diagnoses: list[memory.Diagnosis]
+
+
+@fact
+class RecordedStep:
+    """A recorded wgmma or mma. index: its place in the loop of its warp or warpgroup."""
+
+    index: int
+    kind: Literal["wgmma", "mma"]
+    file: str
+    line: int
+    label: str
+    block: list[int]
+    warp: int
+    instruction: str
+    ok: bool
+    operands: list[RecordedOperand]
+
+
+@fact
+class RecordedRows:
+    """The row that each lane of an ldmatrix fetched: (mn, k) of its first element, null where it is none of A or B."""
+
+    file: str
+    line: int
+    warp: int
+    operand: Literal["a", "b"]
+    rows: list[list[int] | None]
+
+
+@fact
+class RecordedAccumulators:
+    """D of one warp, beside NumPy. as_read: whether it is the product of what the steps read."""
+
+    file: str
+    line: int
+    warp: int
+    m: int
+    n: int
+    steps: int
+    total: int
+    right: int
+    as_read: bool
+
+
+@fact
+class NotJudged:
+    """A record that could not be judged."""
+
+    file: str
+    line: int
+    reason: str
+
+
+@fact
+class CaptureVerified:
+    """What every recorded instruction read, and whether it is what it should multiply; unknown where nothing, or not
+    every record, could be judged and nothing is wrong.
+    """
+
+    verdict: Literal["match", "mismatch", "unknown"]
+    summary: str
+    against: Annotated[Literal["fills", "matrices"], Says("What A and B were taken for.")]
+    records: int
+    dropped: Annotated[int, Says("Records that found no room in the buffer.")]
+    first_wrong: Annotated[int | None, Says("Index into steps.")]
+    steps: list[RecordedStep]
+    loads: list[RecordedRows]
+    accumulators: list[RecordedAccumulators]
+    not_judged: list[NotJudged]
+    notes: list[str]
+
+
+# what is asked --------------------------------------------------------------------------------------------------------
+
+
+def of_body(given: Json) -> Verified:
+    """The capture that a body of POST /captures/verify holds, verified; LayoutError names the wrong key."""
+    keys(given, KEYS)
+    files = {
+        name: decoded(given[name], name, MOST_TEXT) for name in ("capture", "second", "a", "b")
+        if name == "capture" or given.get(name) is not None
+    } if "capture" in given else {}  # fmt: skip
+    if not files:
+        raise LayoutError("bad_capture", "There is no capture.", "Give the file's bytes in base64.", "capture")
+    nk = given.get("nk", False)
+    if not isinstance(nk, bool):
+        raise LayoutError("bad_request", "nk is neither true nor false.", "true where B is (n, k).", "nk")
+    return verified(files, nk)
+
+
+def verified(files: Mapping[str, bytes], nk: bool = False, most: int = MOST_STEPS) -> Verified:
+    """A capture's file, the second pass and the matrices, verified."""
+    a, b = (matrix(files[name], name) if name in files else None for name in ("a", "b"))
+    return capture.verify(files["capture"], a, b, files.get("second"), nk, most)
+
+
+def matrix(raw: bytes, field: str) -> NDArray[Any]:
+    """A matrix of a .npy file."""
+    told = npy.header(raw) if raw.startswith(npy.MAGIC) else None
+    if told is None or told.kind.hasobject or told.kind.names or told.data_bytes != len(raw) - told.offset:
+        raise LayoutError(
+            "bad_matrix", f"{field.upper()} is no whole .npy file of numbers.", "Save the matrix with numpy.save.",
+            field,
+        )  # fmt: skip
+    return npy.array(raw, told)
+
+
+def filled(shape: str, element: str, operand: str, part: int, nk: bool) -> bytes:
+    """The .npy file of a fill; shape: ROWSxCOLUMNS."""
+    sizes = shape.lower().split("x")
+    if len(sizes) != 2 or not all(size.strip().isascii() and size.strip().isdigit() for size in sizes):
+        raise LayoutError(
+            "bad_fill", f"The shape is '{shape[:40]}'.", "Write ROWSxCOLUMNS, such as 4096x4096.", "shape"
+        )
+    rows, columns = (int(size) for size in sizes)
+    stream = io.BytesIO()
+    np.save(stream, capture.fill((rows, columns), element, operand.lower(), part, nk))
+    return stream.getvalue()
+
+
+# what is answered -----------------------------------------------------------------------------------------------------
+
+
+def facts(told: Verified) -> CaptureVerified:
+    """The answer of POST /captures/verify."""
+    return CaptureVerified(
+        verdict=told.verdict,  # type: ignore[arg-type]  # its words
+        summary=summary(told),
+        against=told.source,  # type: ignore[arg-type]
+        records=told.records,
+        dropped=told.dropped,
+        first_wrong=next((n for n, step in enumerate(told.steps) if not step.ok), None),
+        steps=[
+            RecordedStep(
+                index=step.index, kind=step.record.kind,  # type: ignore[arg-type]
+                file=step.record.file, line=step.record.line, label=step.record.label, block=list(step.record.block),
+                warp=step.record.warp, instruction=step.ptx, ok=step.ok, operands=[_side(one) for one in step.operands],
+            )
+            for step in told.steps
+        ],
+        loads=[
+            RecordedRows(
+                file=one.record.file, line=one.record.line, warp=one.record.warp,
+                operand=one.operand,  # type: ignore[arg-type]
+                rows=[_pair(pair) for pair in zip(one.mn.tolist(), one.k.tolist(), strict=True)],
+            )
+            for one in told.loads
+        ],
+        accumulators=[
+            RecordedAccumulators(
+                file=one.record.file, line=one.record.line, warp=one.record.warp, m=one.m, n=one.n, steps=one.steps,
+                total=one.total, right=one.right, as_read=one.as_read,
+            )
+            for one in told.accumulators
+        ],
+        not_judged=[NotJudged(file=one.record.file, line=one.record.line, reason=one.reason) for one in told.unread],
+        notes=list(told.notes),
+    )  # fmt: skip
+
+
+def _side(one: Operand) -> RecordedOperand:
+    return RecordedOperand(
+        operand=one.name,  # type: ignore[arg-type]
+        read_from=one.how,  # type: ignore[arg-type]
+        ok=one.ok,
+        slice=RecordedSlice(mn=one.part.mn, k=one.part.k, by=one.part.by),  # type: ignore[arg-type]
+        total=one.total,
+        right=one.right,
+        outside=one.outside,
+        ambiguous=one.several,
+        descriptor=None if one.word is None else hex_word(one.word),
+        major=one.major or None,
+        first_wrong=None if one.first is None else _wrong(one.first),
+        storage=None if one.stored is None else dict(one.stored),
+        storage_text=one.stored_text or None,
+        storage_at=None if one.stored is None else list(one.stored_at),
+        diagnoses=[memory.diagnosis_facts(found) for found in one.diagnoses],
+    )
+
+
+def _wrong(one: Wrong) -> RecordedElement:
+    lies = one.lies if one.lies is not None and one.lies >= 0 else None
+    return RecordedElement(
+        row=one.row, k=one.k, address=one.address, read=_pair(one.read), expected=list(one.expected), lies=lies
+    )  # fmt: skip
+
+
+def _pair(at: tuple[int, int]) -> list[int] | None:
+    return None if min(at) < 0 else list(at)

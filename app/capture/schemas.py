@@ -1,0 +1,25 @@
+"""Captures: body."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from app.capture.facts import MOST_TEXT
+from app.kit.schemas import Closed
+from app.memory import schemas as memory  # noqa: F401  # the answer's storage is its Storage
+
+
+class CaptureBody(Closed):
+    """A capture, and what A and B were where they were not the fills."""
+
+    capture: str = Field(max_length=MOST_TEXT, description="The file that lanescope::save wrote, in base64.")
+    second: str | None = Field(
+        default=None, max_length=MOST_TEXT, description="The second pass of an 8-bit type, in base64; null for none."
+    )
+    a: str | None = Field(
+        default=None, max_length=MOST_TEXT, description="A in base64: a .npy file of (m, k); null for the fill."
+    )
+    b: str | None = Field(
+        default=None, max_length=MOST_TEXT, description="B in base64: a .npy file of (k, n); null for the fill."
+    )
+    nk: bool = Field(default=False, description="Whether B is (n, k).")

@@ -1,0 +1,87 @@
+"""The verb capture."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from app.kit.terminal import AsJson, print_json, save
+
+app = typer.Typer(rich_markup_mode=None)
+capture_app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="What a kernel's instructions really read: lanescope.cuh and its files.",
+)
+app.add_typer(capture_app, name="capture")
+
+
+@capture_app.command("header")
+def capture_header() -> None:
+    """Print lanescope.cuh, the header that records instructions inside a kernel."""
+    from layouts.render.capture_header import header
+
+    print(header(), end="")
+
+
+@capture_app.command("fill")
+def capture_fill(
+    output: Annotated[str, typer.Argument(help="The .npy file; - for standard output.")],
+    shape: Annotated[str, typer.Option(help="ROWSxCOLUMNS: (m, k) of A, (k, n) of B.")],
+    element: Annotated[str, typer.Option("--type", help="f16, bf16, tf32, e4m3, e5m2, s8 or u8.")],
+    operand: Annotated[str, typer.Option(help="a or b.")] = "a",
+    part: Annotated[int, typer.Option("--pass", help="8-bit types take two runs: 1 and 2.")] = 1,
+    nk: Annotated[bool, typer.Option("--nk", help="B as (n, k).")] = False,
+) -> None:
+    """A matrix whose elements tell who they are, as codes of the type."""
+    from app.capture import forms
+
+    save(forms.filled(shape, element, operand, part, nk), output)
+
+
+@capture_app.command("verify")
+def capture_verify(
+    files: Annotated[list[str], typer.Argument(help="The capture; of an 8-bit type both passes.")],
+    a: Annotated[str, typer.Option("--a", help="A where it was not the fill: a .npy file of (m, k).")] = "",
+    b: Annotated[str, typer.Option("--b", help="B where it was not the fill: a .npy file of (k, n).")] = "",
+    nk: Annotated[bool, typer.Option("--nk", help="The file of B is (n, k).")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Whether every recorded instruction read the slice that it should multiply. Exit status 1 where one did not, 2
+    where nothing, or not everything, could be judged.
+    """
+    from app.capture import forms
+    from layouts.capture.form import MOST_FILE, MOST_RECORDS
+    from layouts.errors import LayoutError
+
+    if len(files) > 2:
+        raise LayoutError(
+            "bad_usage", f"{len(files)} files are given.", "Name one capture, or the two passes of an 8-bit type.",
+            "files",
+        )  # fmt: skip
+    given = dict(zip(("capture", "second"), (_bytes(name, "files", MOST_FILE) for name in files), strict=False))
+    given |= {field: _bytes(name, field, MOST_FILE) for field, name in (("a", a), ("b", b)) if name}
+    told = forms.verified(given, nk, MOST_RECORDS)
+    if as_json:
+        print_json(forms.facts(told))
+    else:
+        print(told.text)
+    if told.verdict != "match":
+        raise typer.Exit(1 if told.verdict == "mismatch" else 2)
+
+
+def _bytes(name: str, field: str, most: int) -> bytes:
+    """A file's bytes, no more than are looked at."""
+    from pathlib import Path
+
+    from layouts.errors import LayoutError
+
+    try:
+        with Path(name).open("rb") as file:
+            return file.read(most + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise LayoutError(
+            "bad_usage", f"{field}: '{name[:200]}' cannot be read: {reason}.", "Name a file.", field
+        ) from None
