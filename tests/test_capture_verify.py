@@ -118,7 +118,8 @@ def loop(count: int, a: Any = None, b: Any = None, n: int = 64, k: int = 64) -> 
 def test_a_right_loop_is_right() -> None:
     made = loop(4)
     assert made.ok and [one.part.k for step in made.steps for one in step.operands] == [0, 0, 16, 16, 32, 32, 48, 48]
-    assert all(one.part.by == "inferred" and one.stored["swizzle"] == "128B" for s in made.steps for one in s.operands)
+    assert all(one.part.by == "inferred" for step in made.steps for one in step.operands)
+    assert [one.stored["swizzle"] for one in made.steps[0].operands] == ["128B", "128B"]
 
 
 @pytest.mark.parametrize("which", ["a", "b", "ab"])
@@ -157,6 +158,98 @@ def test_a_pipeline_of_stages_that_wrap_past_the_fill() -> None:
     stale[9] = replace(records[9], words={**records[9].words, "b": records[9].words["b"] + (8192 >> 4)})
     made = told(stale)
     assert [step.index for step in made.wrong] == [9] and [one.ok for one in made.wrong[0].operands] == [True, False]
+
+
+def ring(stages: int, turns: int) -> list[Record]:
+    """A pipeline: tile t of K lies in stage t % stages; the fill's codes repeat after two tiles."""
+    records = []
+    for turn in range(turns):
+        parts = []
+        for stage in range(min(stages, turn + 1)):
+            k = 64 * (turn - (turn - stage) % stages)
+            parts.append((spec((64, 64), BASE_A + 8192 * stage), tile("bf16", "a", (64, k), (64, 64))))
+            parts.append((spec((64, 64), BASE_B + 8192 * stage), tile("bf16", "b", (128, k), (64, 64))))
+        window = memory(*parts)
+        for step in range(4):
+            at_a, at_b = (base + 8192 * (turn % stages) + 32 * step for base in (BASE_A, BASE_B))
+            words = [word(start, 16, 1024, 0, "128B") for start in (at_a, at_b)]
+            records.append(record(words[0], words[1], window))
+    return records
+
+
+@pytest.mark.parametrize("stages", [1, 2, 3, 4, 5])
+def test_stages_of_a_ring_hold_codes_twice(stages: int) -> None:
+    records = ring(stages, 7)
+    assert told(records).ok
+    wrong = records[17]
+    records[17] = replace(wrong, words={**wrong.words, "b": wrong.words["b"] & ~(3 << 62) | 2 << 62})
+    made = told(records)
+    assert [step.index for step in made.wrong] == [17] and captured.named(made) == ["swizzle_mode"]
+
+
+MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+LOAD = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
+
+
+def loaded(window: np.ndarray, address: np.ndarray) -> np.ndarray:
+    """What ldmatrix.x4 gives: lane l has 4 bytes of row l / 4 of each matrix."""
+    lanes, matrices = np.arange(32)[:, None], np.arange(4)[None, :]
+    at = address.astype(np.int64)[8 * matrices + lanes // 4] - 1024 + lanes % 4 * 4
+    return (
+        np.stack([window[at + byte].astype(np.uint32) << 8 * byte for byte in range(4)]).sum(axis=0).astype(np.uint32)
+    )
+
+
+def warp(bug: str = "") -> list[Record]:
+    """A warp's 32×32 tile over K = 64: two loads of A and two of B a step, each of B for two mma."""
+    stored = [storage(spec((32, 64), base), 16, "K") for base in (1024, 8192)]
+    window = memory(
+        (spec((32, 64), 1024), tile("f16", "a", (0, 0), (32, 64))),
+        (spec((32, 64), 8192), tile("f16", "b", (0, 0), (32, 64))),
+        size=16 << 10,
+    )  # fmt: skip
+    base = Record("ldmatrix", "k.cu", 10, "A", LOAD, (0, 0, 0), 0, {}, {}, {}, 1024, window)
+    lanes, records = np.arange(32), []
+    for k in range(0, 64, 16):
+        a, b = [], []
+        for m in (0, 16):
+            rows, along = lanes % 16, lanes // 16
+            if bug == "a" and k == 32:
+                rows, along = lanes % 8 + 8 * (lanes // 16), lanes // 8 % 2
+            address = np.asarray(stored[0].address(m + rows, k + 8 * along)).astype(np.uint32)
+            a.append(loaded(window, address))
+            records.append(replace(base, addresses=address, registers={"a": a[-1]}))
+        for n in (0, 16):
+            row, along = n + lanes % 8 + 8 * (lanes // 16), k + 8 * (lanes // 8 % 2)
+            plain = 8192 + row * 128 + along * 2
+            address = (plain if bug == "plain" else np.asarray(stored[1].address(row, along))).astype(np.uint32)
+            held = loaded(window, address)
+            records.append(replace(base, line=11, label="B", addresses=address, registers={"a": held}))
+            b += [held[:, :2], held[:, 2:]]
+        records += [
+            Record(
+                "mma", "k.cu", 20, "", MMA, (0, 0, 0), 0, {}, {}, {}, 0, np.zeros(0, np.uint8), None,
+                {"a": x, "b": y},
+            )
+            for x in a for y in b
+        ]  # fmt: skip
+    return records
+
+
+@pytest.mark.parametrize(
+    ("bug", "code", "count"), [("", "", 0), ("a", "matrices_exchanged", 8), ("plain", "address_not_swizzled", 32)]
+)
+def test_loads_that_fill_several_mma(bug: str, code: str, count: int) -> None:
+    made = told(warp(bug))
+    assert len(made.steps) == 32 and len(made.wrong) == count and len(made.loads) == 16
+    assert code in "".join(captured.named(made)) and made.ok == (not bug)
+    if not bug:
+        assert {one.part.mn for step in made.steps for one in step.operands if one.name == "b"} == {0, 8, 16, 24}
+
+
+def test_too_many_steps_for_one_answer_are_counted() -> None:
+    made = told(ring(2, 4), most=5)
+    assert made.verdict == "unknown" and made.left == 11 and "11 are not" in made.text
 
 
 def test_a_slice_that_is_not_there_is_said() -> None:

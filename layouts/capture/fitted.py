@@ -15,7 +15,7 @@ from layouts.capture.known import CHUNK, Known, Memory
 from layouts.capture.order import Slice
 from layouts.capture.seen import Side
 from layouts.case import Diagnosis
-from layouts.descriptor import SHARED_BEGIN, Descriptor
+from layouts.descriptor import SHARED_BEGIN, Addresses, Descriptor
 from layouts.errors import LayoutError
 from layouts.locate import Image, search
 from layouts.storage import Storage
@@ -23,6 +23,7 @@ from layouts.verify import verify
 
 MOST_TILE = 1 << 20  # elements of a rectangle that is looked for
 MOST_HELD = 64  # rectangles whose layouts are kept
+MOST_SEARCHED = 96  # that one capture may cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,12 @@ class Stored:
         away_mn, away_k = self.away(known, mn, k)
         return int(np.asarray(self.storage.address(np.array(away_mn), np.array(away_k))))
 
+    def addresses(self, known: Known, part: Slice, rows: int, depth: int) -> Addresses:
+        """Where the elements of a slice lie: [row][k]."""
+        mn, k = self.away(known, part.mn, part.k)
+        at = self.storage.address(mn + np.arange(rows)[:, None], k + np.arange(depth)[None, :])
+        return np.broadcast_to(np.asarray(at, np.int64), (rows, depth))
+
     def away(self, known: Known, mn: int, k: int) -> tuple[int, int]:
         """(mn, k) counted from the rectangle's first element."""
         if known.real:
@@ -50,30 +57,48 @@ class Fits:
     """Layouts that were found, kept: one rectangle of one memory is asked for by many steps."""
 
     def __init__(self) -> None:
-        self.held: dict[tuple[int, tuple[int, int], tuple[int, int]], tuple[Memory, Stored | None]] = {}
+        self.held: dict[tuple[int, tuple[int, int], tuple[int, int]], tuple[Memory, list[Stored]]] = {}
+        self.searched = 0
 
-    def of(self, held: Memory, part: Slice, rows: int, depth: int, word: Descriptor) -> Stored | None:
-        """The layout of the largest rectangle around a slice that has one; None where none has."""
+    @property
+    def spent(self) -> bool:
+        """Whether as many rectangles were looked for as one capture may cost."""
+        return self.searched >= MOST_SEARCHED
+
+    def of(
+        self, held: Memory, part: Slice, rows: int, depth: int, word: Descriptor, read: Addresses | None = None
+    ) -> Stored | None:
+        """The layout of the largest rectangle around a slice that has one; None where none has. read: where the slice
+        is read from; of several copies in memory the one that it reads most of, then the nearest, is taken.
+        """
         for mn, k, size in _rectangles(held, part, rows, depth):
             key = (id(held), (mn, k), size)
             if key not in self.held:
                 if len(self.held) >= MOST_HELD:
                     self.held.pop(next(iter(self.held)))
+                self.searched += 1
                 self.held[key] = held, _found(held, mn, k, size, word)
-            if (found := self.held[key][1]) is not None:
-                return found
+            if found := self.held[key][1]:
+                return found[0] if read is None or len(found) == 1 else _nearest(held, found, part, read)
         return None
 
 
-def _found(held: Memory, mn: int, k: int, size: tuple[int, int], word: Descriptor) -> Stored | None:
+def _nearest(held: Memory, found: list[Stored], part: Slice, read: Addresses) -> Stored:
+    def away(one: Stored) -> tuple[int, int]:
+        lies = one.addresses(held.known, part, *read.shape)
+        return -int((lies == read).sum()), abs(int(lies.flat[0]) - int(read.flat[0]))
+
+    return min(found, key=away)
+
+
+def _found(held: Memory, mn: int, k: int, size: tuple[int, int], word: Descriptor) -> list[Stored]:
     rows, columns = mn + np.arange(size[0])[:, None], k + np.arange(size[1])[None, :]
     codes = held.known.at(rows, columns)
     if (codes < 0).any():
-        return None
+        return []
     tile = codes.astype(np.uint64)
     found = search(Image(held.windows[0], held.base), tile, held.known.element.bits, word)
-    whole = [fit for fit in found if fit.whole]
-    return Stored(whole[0].stored, mn, k, size) if whole else None
+    return [Stored(fit.stored, mn, k, size) for fit in found if fit.whole]
 
 
 def _rectangles(held: Memory, part: Slice, rows: int, depth: int) -> Iterator[tuple[int, int, tuple[int, int]]]:

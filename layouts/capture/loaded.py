@@ -13,7 +13,7 @@ from layouts.capture.fitted import Fits, Stored
 from layouts.capture.form import Record
 from layouts.capture.known import MAJORS, Ints, Known, Memory
 from layouts.capture.order import Slice
-from layouts.capture.seen import Side, Step, Windows, origin
+from layouts.capture.seen import Side, Step, Windows, cut, origin
 from layouts.case import Diagnosis
 from layouts.chain import Chain, chain
 from layouts.descriptor import Descriptor
@@ -30,7 +30,8 @@ def diagnosed(
     for number, at in enumerate(step.fed.get(side.operand, ())):
         if records[at].kind != "ldmatrix":
             break
-        if found := _of_load(step, side, part, records[at], number, windows, fits):
+        load = cut(records[at], side.registers[0])
+        if found := _of_load(step, side, part, load, number, windows, fits):
             return found
     return (_of_registers(side, part),)
 
@@ -100,8 +101,10 @@ def _registers(own: Operand, known: Known, part: Slice, operand: str) -> Ints:
 def rows_of(record: Record, held: Memory) -> tuple[Ints, Ints]:
     """(mn, k) of the element at the first byte of the row that each lane gives, of the lanes that give one."""
     assert record.addresses is not None
-    load = catalog.find(record.text)
-    address = load.address
+    try:
+        address = catalog.find(record.text).address
+    except LayoutError:  # every lane's, where the text names no ldmatrix
+        address = None
     count = len(address.coords["matrix"]) if address is not None else 32
     return held.elements(record.addresses[:count].astype(np.int64))
 

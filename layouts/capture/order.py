@@ -15,6 +15,7 @@ from layouts.capture.known import Known
 from layouts.capture.seen import Side, Step, first_element, origin
 
 WHOLE = 1.0
+LEAST = 0.25  # of the elements, that tell where a slice begins
 STATED, INFERRED = "stated", "inferred"
 
 
@@ -174,11 +175,8 @@ def _twice(steps: Sequence[Step], hints: Sequence[Mapping[str, Hint]], ks: Seque
         if ks[n] is None or ks[n] != ks[n - 1] or steps[n].record.line != steps[n - 1].record.line:
             continue
         before, here = hints[n - 1], hints[n]
-        moved = any(
-            before[name].whole and here[name].whole and before[name].mn != here[name].mn
-            for name in here if name in before
-        )  # fmt: skip
-        if not moved:
+        both = [name for name in here if name in before]
+        if both and all(before[name].whole and here[name].whole and before[name].mn == here[name].mn for name in both):
             return True
     return False
 
@@ -195,9 +193,12 @@ def _along_mn(
     same = [hints[n][name] for n in members if steps[n].record.line == line and name in hints[n]]
     whole = Counter(one.mn for one in same if one.whole and one.mn % 8 == 0)
     if whole:
+        for mn in (own.mn if own.share >= LEAST else None, own.first[0] if own.first else None):
+            if mn in whole:
+                return mn
         return whole.most_common(1)[0][0]
     likely = Counter(
-        one.mn for one in same if one.share >= 0.25 and one.mn % 8 == 0 and _fits(one, one.mn, known)
+        one.mn for one in same if one.share >= LEAST and one.mn % 8 == 0 and _fits(one, one.mn, known)
     )  # fmt: skip
     likely.update(
         one.first[0] for one in same if one.first and one.first[0] % 8 == 0 and _fits(one, one.first[0], known)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -154,9 +154,11 @@ def _loads(records: Sequence[Record], number: int, operand: str) -> tuple[int, .
         if one.kind == "mma" and not out and number - at > 256:
             break
         held = one.registers.get("a")
-        if one.kind != "ldmatrix" or held is None or held.shape[1] > wanted.shape[1]:
+        if one.kind != "ldmatrix" or held is None or one.label.lower() not in (operand, ""):
             continue
-        if one.label.lower() not in (operand, ""):
+        if held.shape[1] > wanted.shape[1]:  # it fills this operand of several mma
+            if not out and within(held, wanted) is not None:
+                return (at,)
             continue
         for first in range(0, wanted.shape[1] - held.shape[1] + 1):
             here = set(range(first, first + held.shape[1]))
@@ -167,6 +169,25 @@ def _loads(records: Sequence[Record], number: int, operand: str) -> tuple[int, .
         if not left:
             break
     return tuple(sorted(out))
+
+
+def within(held: NDArray[np.uint32], wanted: NDArray[np.uint32]) -> int | None:
+    """The first of the registers of a load that are those of an operand; None where they are none of them."""
+    count = wanted.shape[1]
+    firsts = range(0, held.shape[1] - count + 1, count)
+    return next((n for n in firsts if np.array_equal(held[:, n : n + count], wanted)), None)
+
+
+def cut(record: Record, wanted: NDArray[np.uint32]) -> Record:
+    """An ldmatrix as the smaller one that fills just this operand, where it fills more."""
+    held = record.registers["a"]
+    first = within(held, wanted) if held.shape[1] > wanted.shape[1] else None
+    if first is None or record.addresses is None or ".m8n8." not in record.text:
+        return record
+    count = wanted.shape[1]
+    addresses = np.resize(record.addresses[8 * first : 8 * (first + count)], 32)
+    text = record.text.replace(f".x{held.shape[1]}", f".x{count}")
+    return replace(record, text=text, addresses=addresses, registers={"a": held[:, first : first + count]})
 
 
 def sides(step: Step, files: Sequence[Sequence[Record]], windows: Windows) -> Iterator[Side]:

@@ -207,6 +207,10 @@ def verify(
         accumulators += made[1]
         loads += made[2]
         picture = picture or made[3]
+        if made[4]:
+            notes.append(
+                "Causes and layouts are told of the first steps only: too many different memories were recorded."
+            )
     verdicts.sort(key=lambda step: step.number)
     if captures[0].dropped:
         notes.append(
@@ -251,7 +255,7 @@ def _key(record: Record) -> tuple[object, ...]:
 
 def _judged(
     own: Sequence[Step], files: Sequence[Sequence[Record]], known: dict[str, Known], unread: list[Unread]
-) -> tuple[list[Verdict], list[Accumulator], list[Load], Picture | None]:
+) -> tuple[list[Verdict], list[Accumulator], list[Load], Picture | None, bool]:
     windows, fits = Windows(known), Fits()
     told, kept = [], []
     for step in own:
@@ -263,8 +267,9 @@ def _judged(
     wanted = slices(kept, told, known)
     counts: dict[tuple[int, ...], int] = {}
     sums = Sums(files[0])
+    known_places: set[tuple[str, int, str]] = set()
     out: list[Verdict] = []
-    loads: list[Load] = []
+    loads: dict[tuple[int, str], Load] = {}
     picture = None
     for step, parts in zip(kept, wanted, strict=True):
         index = counts[step.group] = counts.get(step.group, -1) + 1
@@ -273,15 +278,17 @@ def _judged(
         for name, side in seen.items():
             if name not in parts:
                 continue
-            one, right, lies = _operand(step, side, parts[name], files[0], windows, fits)
+            place = step.record.file, step.record.line, name
+            one, right, lies = _operand(step, side, parts[name], files[0], windows, fits, place not in known_places)
+            known_places.add(place)
             operands.append(one)
             if not one.ok and picture is None:
                 picture = Picture(side, right, lies)
         for name, numbers in step.fed.items():
             for at in numbers:
-                if files[0][at].kind == "ldmatrix":
+                if files[0][at].kind == "ldmatrix" and (at, name) not in loads:
                     held = windows.of(name, [records[at] for records in files])
-                    loads.append(Load(at, files[0][at], name, *rows_of(files[0][at], held)))
+                    loads[at, name] = Load(at, files[0][at], name, *rows_of(files[0][at], held))
         missing = [n.upper() for n in ("a", "b") if n not in parts]
         if missing:
             reason = f"Nothing tells which slice of {' and '.join(missing)} it reads: no element of it was recognized."
@@ -290,20 +297,27 @@ def _judged(
             out.append(Verdict(step.number, index, step.record, step.instruction.ptx, tuple(operands)))
         if not missing:
             sums.add(step, seen, parts)
-    return out, sums.judged(), loads, picture
+    return out, sums.judged(), list(loads.values()), picture, fits.spent
 
 
 def _operand(
-    step: Step, side: Side, part: Slice, records: Sequence[Record], windows: Windows, fits: Fits
+    step: Step,
+    side: Side,
+    part: Slice,
+    records: Sequence[Record],
+    windows: Windows,
+    fits: Fits,
+    first: bool,
 ) -> tuple[Operand, NDArray[np.bool_], Ints | None]:
     right = side.right(part.mn, part.k)
     count = int(right.sum())
     stored = None
     diagnoses: tuple[Diagnosis, ...] = ()
-    if side.memory is not None:
+    asked = not fits.spent and (count < right.size or first)
+    if asked and side.memory is not None:
         assert side.word is not None
-        stored = fits.of(side.memory, part, side.rows, side.depth, side.word)
-    if count < right.size:
+        stored = fits.of(side.memory, part, side.rows, side.depth, side.word, side.address)
+    if asked and count < right.size:
         diagnoses = (
             diagnosed_word(side, part, stored) if side.memory is not None
             else diagnosed_registers(step, side, part, records, windows, fits)
@@ -318,11 +332,7 @@ def _operand(
     )  # fmt: skip
     lies = None
     if stored is not None and count < right.size:
-        mn, k = stored.away(side.known, part.mn, part.k)
-        lies = np.broadcast_to(
-            np.asarray(stored.storage.address(mn + np.arange(side.rows)[:, None], k + np.arange(side.depth)[None, :])),
-            right.shape,
-        ).astype(np.int64)  # fmt: skip
+        lies = stored.addresses(side.known, part, side.rows, side.depth)
     return one, right, lies
 
 
