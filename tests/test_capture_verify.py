@@ -247,6 +247,40 @@ def test_loads_that_fill_several_mma(bug: str, code: str, count: int) -> None:
         assert {one.part.mn for step in made.steps for one in step.operands if one.name == "b"} == {0, 8, 16, 24}
 
 
+class Device:
+    """An array as CuPy has it, and as PyTorch does."""
+
+    __cuda_array_interface__: dict[str, Any] = {}  # noqa: RUF012
+
+    def __init__(self, held: np.ndarray) -> None:
+        self.held = held
+
+    def get(self) -> np.ndarray:
+        return self.held
+
+
+class Tensor:
+    def __init__(self, held: np.ndarray) -> None:
+        self.held = held
+
+    def cpu(self) -> Tensor:
+        return self
+
+    def numpy(self) -> np.ndarray:
+        return self.held
+
+
+@pytest.mark.parametrize("kind", [Device, Tensor, lambda held: held])
+def test_a_test_asks_once(kind: Any) -> None:
+    right, wrong = (np.frombuffer(captured.fills_of("ldmatrix_padded", mistake)[0], np.uint8) for mistake in (0, 1))
+    assert str(capture.check(kind(right))).startswith("match: ")
+    with pytest.raises(AssertionError, match="matrices_exchanged"):
+        capture.check(kind(wrong))
+    held = {name: kind(captured.matrix("ldmatrix_padded", name)) for name in "ab"}
+    raw = np.frombuffer(captured.files()["ldmatrix_padded-0-real.lscap"], np.uint8)
+    assert capture.check(kind(raw), **held, nk=True).source == "matrices"
+
+
 def test_too_many_steps_for_one_answer_are_counted() -> None:
     made = told(ring(2, 4), most=5)
     assert made.verdict == "unknown" and made.left == 11 and "11 are not" in made.text

@@ -10,6 +10,6 @@ from __future__ import annotations
 
 from layouts.capture.fills import matrix as fill
 from layouts.capture.form import Capture, Record, empty, read, write
-from layouts.capture.verify import Verified, verify
+from layouts.capture.verify import Verified, check, verify
 
-__all__ = ["Capture", "Record", "Verified", "empty", "fill", "read", "verify", "write"]
+__all__ = ["Capture", "Record", "Verified", "check", "empty", "fill", "read", "verify", "write"]

@@ -55,7 +55,7 @@ def codes(mn: Any, k: Any, name: str, operand: str = "a", part: int = 1) -> Bits
         raise LayoutError("bad_operand", f"No operand '{operand}' is filled.", "Allowed: a, b.", "operand")
     if part not in range(1, passes(name) + 1):
         raise LayoutError(
-            "bad_fill", f"pass is {part}.", f"{name} has {passes(name)}: 1{' or 2' * (passes(name) - 1)}.", "pass"
+            "bad_fill", f"pass is {part}.", f"{name} takes {('one pass', 'passes 1 and 2')[passes(name) - 1]}.", "pass"
         )  # fmt: skip
     if name in EIGHT_BIT:
         out = 1 + (part * m + n**3 % EIGHT) % EIGHT

@@ -50,8 +50,17 @@ def known_of(
     return out
 
 
+def on_host(given: Any) -> Any:
+    """An array of CuPy or a tensor of PyTorch in host memory; anything else as it is."""
+    if hasattr(given, "get") and hasattr(given, "__cuda_array_interface__"):
+        return given.get()
+    if hasattr(given, "cpu") and hasattr(given, "numpy"):
+        return given.cpu().numpy()
+    return given
+
+
 def _array(given: Any, field: str) -> NDArray[Any]:
-    array = np.asarray(given)
+    array = np.asarray(on_host(given))
     if array.ndim != 2 or not 0 < array.size <= MOST_ELEMENTS or array.dtype.kind not in "biufV":
         shape = " × ".join(map(str, array.shape)) or "one number"
         raise LayoutError(

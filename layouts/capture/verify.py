@@ -20,7 +20,7 @@ from layouts.capture.accumulated import Accumulator, Sums
 from layouts.capture.fitted import Fits
 from layouts.capture.fitted import diagnosed as diagnosed_word
 from layouts.capture.form import Record
-from layouts.capture.given import known_of
+from layouts.capture.given import known_of, on_host
 from layouts.capture.known import NONE, SEVERAL, Ints, Known
 from layouts.capture.loaded import diagnosed as diagnosed_registers
 from layouts.capture.loaded import rows_of
@@ -162,6 +162,17 @@ class Verified:
 
         return text(self)
 
+    def __str__(self) -> str:
+        return self.text
+
+
+def check(data: Any, a: Any = None, b: Any = None, second: Any = None, nk: bool = False) -> Verified:
+    """`verify` for a test: AssertionError with the whole verdict unless everything that was recorded is right."""
+    told = verify(data, a, b, second, nk)
+    if not told.ok:
+        raise AssertionError(told.text)
+    return told
+
 
 def verify(
     data: Given | Sequence[Given],
@@ -174,8 +185,9 @@ def verify(
     """Verify a capture: a file's bytes, or the buffer as it came back from the device.
 
     Without a and b the matrices are those of `capture.fill`. Of an 8-bit type give both passes: `second`, or a list of
-    two. a: (m, k), b: (k, n), or (n, k) with nk: numbers, or the elements' codes as unsigned integers. most: steps that
-    are judged; the others are counted. LayoutError for a file that cannot be read, and for matrices that do not fit.
+    two; arrays of CuPy and tensors of PyTorch are copied from the device. a: (m, k), b: (k, n), or (n, k) with nk:
+    numbers, or the elements' codes as unsigned integers. most: steps that are judged; the others are counted.
+    LayoutError for a file that cannot be read, and for matrices that do not fit.
     """
     given: list[Given] = list(data) if isinstance(data, (list, tuple)) else [data]  # type: ignore[list-item]
     given += [second] if second is not None else []
@@ -183,7 +195,7 @@ def verify(
         raise LayoutError(
             "bad_capture", f"{len(given)} captures are given.", "One, or the two passes of an 8-bit type.", "capture"
         )  # fmt: skip
-    captures = [form.read(one) for one in given]
+    captures = [form.read(on_host(one)) for one in given]
     files = [captures[0].records, *(_aligned(captures[0].records, one.records) for one in captures[1:])]
     whole, unread = steps(files[0])
     left, whole = max(len(whole) - most, 0), whole[:most]
