@@ -15,6 +15,7 @@ from app.kit.wire import json_body
 from app.tmem import facts as tensor_memory
 from app.tmem.facts import TmemAccess
 from layouts import catalog, tmem
+from layouts.errors import LayoutError
 from layouts.reading import number
 
 router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
@@ -43,10 +44,14 @@ def operand(
     scale factor (scale_a, scale_b), or which row's address a lane supplies (address). A sparse A takes the sparsity
     selector.
     """
-    if tmem.is_access(ptx) and name == "data":
-        return json_body(tensor_memory.access_facts({"access": ptx}))
     chosen = {
         key: number(given or 0, key)
         for key, given in (("selector", selector), ("byte_id", byte_id), ("thread_id", thread_id))
     }
-    return json_body(about.any_operand(catalog.find(ptx), name, **chosen))
+    try:
+        found = catalog.find(ptx)
+    except LayoutError:  # loads and stores of tensor memory are no rows of the catalogue yet
+        if name == "data" and tmem.is_access(ptx):
+            return json_body(tensor_memory.access_facts({"access": ptx}))
+        raise
+    return json_body(about.any_operand(found, name, **chosen))

@@ -9,6 +9,7 @@ from typing import Any
 
 from app.kit import links
 from layouts import catalog
+from layouts.instruction import WARP
 from layouts.linear import Linear
 from layouts.tiles.feeds import Fed
 
@@ -39,6 +40,7 @@ class Feeds:
     shapes: list[tuple[str, str]]
     more: int
     times: int
+    family: str
     scope: str
     order: str
 
@@ -75,10 +77,10 @@ def grouped(found: Iterable[Fed], first: str = "") -> list[Feeds]:
         shapes = [(shape, links.path_of(catalog.find(ptx))) for shape, ptx in first_of.items()]
         out.append(Feeds(
             one.fragment.operand.upper(), one.fragment.bits, "×".join(map(str, one.fragment.size)), shapes[:6],
-            max(0, len(shapes) - 6), one.times, one.fragment.family,
+            max(0, len(shapes) - 6), one.times, one.fragment.family, catalog.find(one.ptx[0]).family.scope.name,
             "in order" if one.in_order else "in another order: " + _few(one.registers),
         ))  # fmt: skip
-    return sorted(out, key=lambda it: (it.operand != first, it.scope != "wgmma", it.times))
+    return sorted(out, key=lambda it: (it.operand != first, it.scope == WARP.name, it.times))
 
 
 def _shape(ptx: str) -> str:

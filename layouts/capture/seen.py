@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from layouts.capture.form import Record
+from layouts.capture.form import KINDS, MMA, WGMMA, Record
 from layouts.capture.known import NONE, Bytes, Ints, Known, Memory, memory
 from layouts.catalog import find
 from layouts.codec import Bits
@@ -17,6 +17,7 @@ from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Operand
 
 WARPGROUP = 128
+MULTIPLY = (KINDS[WGMMA], KINDS[MMA])
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,7 @@ def steps(records: Sequence[Record]) -> tuple[list[Step], list[Unread]]:
     out: list[Step] = []
     unread: list[Unread] = []
     for number, record in enumerate(records):
-        if record.kind not in ("wgmma", "mma"):
+        if record.kind not in MULTIPLY:
             continue
         try:
             instruction = find(record.text)

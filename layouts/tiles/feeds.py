@@ -14,7 +14,6 @@ from itertools import product
 from layouts import catalog
 from layouts.linear import Basis, Linear
 
-DENSE = ("mma", "wgmma")
 DIMS = {"a": "mk", "b": "nk", "d": "mn"}
 
 
@@ -56,7 +55,8 @@ def fragments() -> Mapping[Fragment, tuple[str, ...]]:
     """Every distinct map of a dense multiplication's A, B and D that registers hold → its instructions."""
     out: dict[Fragment, list[str]] = {}
     for one in catalog.instructions():
-        if one.family.name not in DENSE or one.ptx.startswith("mma.sp"):
+        family = one.family
+        if not (family.multiplies and family.specified) or family.sparsity or family.scale_blocks:
             continue
         for letter in "abd":
             op = one.operands.get(letter)
