@@ -162,6 +162,8 @@ def calls() -> list[Call]:
     shared = storage({"kind": "rows", "inner": "K", "pitch_bytes": 128}, 16, "K")
     small = tiled_copy("universal", thr_layout="(8,4)", tile=(8, 4))
     out.append(("C in a main loop", lambda: feed(whole, "c", shared, "ldmatrix.m8n8.x4.shared.b16")))
+    narrow = tiled_mma("mma.m16n8k64.row.col.s32.s4.s4.s32")
+    out.append(("elements of half a byte in a main loop", lambda: feed(narrow, "a", shared, "universal")))
     out.append(("a store of another tile", lambda: feed(whole, "a", shared, "universal", store=small)))
     threads = triton_layout("gl.BlockedLayout([1, 4], [8, 4], [4, 1], [1, 0])", (32, 16))
     out.append(("element outside a Triton layout", lambda: threads.owner(32, 0)))

@@ -165,6 +165,9 @@ def test_a_route_with_a_body_takes_no_query(client: TestClient, path: str) -> No
     assert refusal(client.post(path, json={}), 422).hint == "This address takes none."
 
 
+WORDS = ("/api/v1/descriptors/", "/api/v1/instruction-descriptors/", "/api/v1/zero-column-masks/")
+
+
 def test_every_other_method_is_refused_with_those_allowed(client: TestClient) -> None:
     parts = {"ptx": PTX, "name": "a", "operand": "a", "word": "0x0", "form": "svg"}
     for path, methods in client.get("/openapi.json").json()["paths"].items():
@@ -172,8 +175,8 @@ def test_every_other_method_is_refused_with_those_allowed(client: TestClient) ->
             if method.lower() in methods:
                 continue
             answer = client.request(method, path.format(**parts))
-            if method == "GET" and path.startswith(("/api/v1/descriptors/", "/api/v1/idesc/")):  # a word, to …/{word}
-                assert refusal(answer, 422).field in ("descriptor", "kind")
+            if method == "GET" and path.startswith(WORDS):  # …/{word} takes it as a word
+                assert refusal(answer, 422).field in ("descriptor", "kind", "value")
                 continue
             assert refusal(answer, 405).code == "method_not_allowed"
             assert {m.lower() for m in answer.headers["allow"].split(", ")} - {"head"} == set(methods)

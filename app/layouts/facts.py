@@ -188,7 +188,7 @@ class FedOperand:
 
     operand: Literal["a", "b", "d"]
     shape: Annotated[str, Says("Of the operand.", examples=("m16k16",))]
-    family: Annotated[str, Says("Of the instructions.", examples=("mma", "wgmma"))]
+    family: Annotated[str, Says("Of the instructions.", examples=("mma",))]
     element_bits: int
     registers: Annotated[list[int], Says("Of the layout, in the order of the fragment's values.")]
     in_order: Annotated[bool, Says("Whether they are registers 0, 1, 2 …")]

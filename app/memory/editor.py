@@ -51,6 +51,7 @@ def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any
         "view": view,
         "storage": spec,
         "chosen": chosen,
+        "on_gpu": descriptor.format is WGMMA,  # the one that a run reads
         "grown": grown if chosen else {},
         "used": USED,
         "orders": ORDERS,
