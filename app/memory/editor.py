@@ -323,8 +323,13 @@ def fitting(view: dict[str, str], query: dict[str, str]) -> dict[str, str]:
 
 
 def _script_data(form: Format) -> dict[str, Any]:
-    """What the script needs: the format's row, the field that holds the start, and how numbers are spelled."""
-    return {"format": form.name, "start": desc.START.name, "fields": fields_of(form), "number": PATTERN}
+    """What the script needs: the format's row and its query of the API, the field that holds the start, how numbers are
+    spelled.
+    """
+    query = "" if form is WGMMA else f"?format={form.name}"
+    return {
+        "format": form.name, "query": query, "start": desc.START.name, "fields": fields_of(form), "number": PATTERN,
+    }  # fmt: skip
 
 
 def fields_of(form: Format) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ import "./wordbox.js";
 import "./verifier.js";
 import { $ } from "../kit/dom.js";
 import { root } from "../kit/place.js";
-import { format, hex, pathOf } from "./format.js";
+import { format, hex, pathOf, query } from "./format.js";
 import { draw, follow, now, redo, undo, undone } from "./word.js";
 
 follow(() => {
@@ -14,7 +14,7 @@ follow(() => {
   $("undo").disabled = !undone().past;
   $("redo").disabled = !undone().future;
   for (const link of document.querySelectorAll("a[data-form]")) link.href = `${pathOf(now())}.${link.dataset.form}`;
-  $("as-json").href = `${root}/api/v1/descriptors/${text}${format === "wgmma" ? "" : `?format=${format}`}`;
+  $("as-json").href = `${root}/api/v1/descriptors/${text}${query}`;
   $("verify-form").action = pathOf(now());
   document.title = `${text}, a ${format} matrix descriptor · Lanescope`;
 });

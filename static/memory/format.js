@@ -6,6 +6,7 @@ const row = JSON.parse($("data").textContent);
 const spelling = new RegExp(row.number);
 
 export const format = row.format;
+export const query = row.query;
 /** Name → field: its lowest bit, its highest code, and the amount that code 1 means. */
 export const fields = Object.fromEntries(row.fields.map(({ name, label, high, low, unit }) => [name, {
   name, label, low: BigInt(low), most: (1n << BigInt(high - low + 1)) - 1n, unit: BigInt(unit),
