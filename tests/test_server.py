@@ -19,7 +19,7 @@ from app.kit import logs
 from app.kit.asgi import Receive, Scope, Send
 from app.kit.examples import BODIES
 from app.kit.headers import Headers
-from app.kit.limits import UPLOADS
+from app.kit.limits import CAPTURES, UPLOADS
 from app.kit.prefix import Prefix
 from app.kit.rate import Rate, TooOftenError
 from app.kit.settings import Settings, rows, variable
@@ -71,7 +71,7 @@ def test_pages_refuse_as_pages(app: FastAPI) -> None:
 
 @pytest.mark.parametrize("path", sorted(BODIES))
 def test_a_large_body_is_413_before_it_is_read(app: FastAPI, path: str) -> None:
-    most = (1 << 20) if path in UPLOADS else 262_144
+    most = (16 << 20) if path in CAPTURES else (1 << 20) if path in UPLOADS else 262_144
     assert refused(get(app, path, "POST", b"x" * (most + 1))) == (413, "body_too_large")
     assert get(app, path, "POST", b" " * most).status == 422  # empty JSON, but read
 
