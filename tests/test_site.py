@@ -56,7 +56,7 @@ def test_the_paste_box_searches_and_what_it_offers_leads_on(exported: Path) -> N
     home = (exported / "index.html").read_text()
     assert 'action="instructions.html"' in home and 'href="i/' in home
     tried = re.findall(r'<a class="pill chip" href="([^"]+)"', home)
-    assert len(tried) == 5 and all((exported / link.partition("#")[0]).is_file() for link in tried)
+    assert len(tried) >= 5 and all((exported / link.partition("#")[0]).is_file() for link in tried)
     assert 'action="../instructions.html"' in next((exported / "i").glob("*.html")).read_text()
 
 

@@ -10,7 +10,7 @@ from app.tiles.copies import copy_of
 from app.tiles.facts import mma_of
 from layouts.cutetext import read_layout
 from layouts.errors import LayoutError
-from layouts.reading import asked, choice, keys, table, text
+from layouts.reading import asked, choice, keys, number, table, text
 from layouts.storage import HINT as STORAGE_HINT
 from layouts.storage import Storage, storage
 from layouts.tiles.loop import Feed, Step, feed
@@ -126,6 +126,9 @@ def _feed(mma: TiledMMA, name: str, side: Mapping[str, Any]) -> Feed:
     if side.get("store") is not None:
         body = table(side["store"], "store", COPY_HINT)
         try:
+            for field in ("bits", "element_bits"):  # a form may leave them blank, a body may not
+                if body.get(field) is not None:
+                    number(body[field], field, 1, 128)
             store = copy_of({"element_bits": op.element_bits, **body, "tile": size})
         except LayoutError as error:
             raise error.at(f"store.{error.field}".strip(".")) from None
