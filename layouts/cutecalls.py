@@ -251,7 +251,7 @@ def _checked(op: str, row: Op, given: Sequence[Value]) -> list[Value]:
             else (
                 isinstance(value, int) and value > 0
                 if op in NUMBERS
-                else _is_shape(value) or isinstance(value, CuteLayout)
+                else _is_shape(value) or (isinstance(value, CuteLayout) and op == "coalesce")
                 if op in SHAPES
                 else _is_tiler(value)
             )
@@ -512,6 +512,8 @@ def steps(text: str) -> list[Step]:
 
 def _plain(one: CuteLayout) -> str:
     indices = np.unique(one.indices())
+    if not indices.size:
+        return f"{one.rank} mode{'s' * (one.rank != 1)} without an element."
     repeats = "each index once" if indices.size == one.size else f"{indices.size} different indices"
     gaps = "without gaps" if indices.size == int(indices[-1]) + 1 else f"up to {int(indices[-1])}"
     return f"{one.rank} mode{'s' * (one.rank != 1)}, {_of(one)}: {repeats}, {gaps}."

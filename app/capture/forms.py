@@ -76,7 +76,7 @@ class RecordedStep:
     """A recorded wgmma or mma. index: its place in the loop of its warp or warpgroup."""
 
     index: int
-    kind: Literal["wgmma", "mma"]
+    kind: Annotated[str, Says("What was recorded.", examples=("wgmma",))]
     file: str
     line: int
     label: str
@@ -203,7 +203,7 @@ def facts(told: Verified) -> CaptureVerified:
         first_wrong=next((n for n, step in enumerate(told.steps) if not step.ok), None),
         steps=[
             RecordedStep(
-                index=step.index, kind=step.record.kind,  # type: ignore[arg-type]
+                index=step.index, kind=step.record.kind,
                 file=step.record.file, line=step.record.line, label=step.record.label, block=list(step.record.block),
                 warp=step.record.warp, instruction=step.ptx, ok=step.ok, operands=[_side(one) for one in step.operands],
             )

@@ -117,9 +117,9 @@ def sheets(step: Step) -> list[Drawn]:
         return _line(a, made)
     out = []
     group = _groups(step)
-    if isinstance(a, CuteLayout) and step.op not in ("layout", *_PRODUCTS) and a.size <= MOST_CELLS:
+    if isinstance(a, CuteLayout) and step.op not in ("layout", *_PRODUCTS) and 0 < a.size <= MOST_CELLS:
         out.append(_grid(a, group, str(a)))
-    if isinstance(made, CuteLayout) and made.size <= MOST_CELLS:
+    if isinstance(made, CuteLayout) and 0 < made.size <= MOST_CELLS:
         own = dict.fromkeys(made.indices().tolist(), 0) if step.op == "slice" else group
         out.append(_grid(made, own, str(made)))
     return out
@@ -144,6 +144,8 @@ def _groups(step: Step) -> dict[int, int]:
             whole = _two_modes(*step.operands)
     except LayoutError:
         whole = made
+    if whole.size > MOST_CELLS:
+        return {}
     index = whole.indices()
     if step.op == "slice":
         start = algebra.sliced(*step.operands)[1]
@@ -198,6 +200,8 @@ def _grid(one: CuteLayout, group: Mapping[int, int], title: str) -> Drawn:
 def _line(a: CuteLayout, rest: CuteLayout) -> list[Drawn]:
     """Indices in order, each with the copy of A that reaches it: (A, R) over the target."""
     own = algebra.filtered(a)
+    if rest.size * own.size > MOST_CELLS:
+        return []
     reached = np.add.outer(rest.indices(), own.indices())
     size = min(int(reached.max()) + 1, MOST_CELLS)
     line = np.full(-(-size // FOLDED) * FOLDED if size > FOLDED else size, -1, dtype=np.int64)

@@ -65,7 +65,9 @@ def plane(look: Look, sizes: tuple[int, ...]) -> Plane:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A sheet as a template shows it. data: JSON for static/layouts/sheet.js; held: elements of the thread listed."""
+    """A sheet as a template shows it. data: JSON for static/layouts/sheet.js; held: elements of the
+    thread listed, which is `thread`.
+    """
 
     title: str
     svg: str
@@ -76,6 +78,7 @@ class Picture:
     before: str | None
     after: str | None
     held: list[tuple[str, str]] = field(default_factory=list)
+    thread: int = 0
 
 
 def picture(
@@ -118,6 +121,7 @@ def picture(
         before=str(max(0, row0 - made.rows)) if row0 else None,
         after=str(last) if last < sheet.rows else None,
         held=_held(sheet, thread, letter) if thread is not None else [],
+        thread=thread or 0,
     )
 
 

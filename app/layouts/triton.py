@@ -110,7 +110,7 @@ def _address(given: Mapping[str, str], change: Mapping[str, str]) -> str:
     """This page with some fields changed; a long text goes compressed."""
     state = {k: v for k, v in ({**given, **change}).items() if v and k != "z"}
     query = urlencode(state)
-    if len(query) > LONGEST_ADDRESS:
+    if len(query) > LONGEST_ADDRESS and "text" in state:
         query = urlencode({**{k: v for k, v in state.items() if k != "text"}, "z": packed(state["text"])})
     return f"{PATH}?{query}" if query else PATH
 

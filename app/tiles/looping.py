@@ -93,6 +93,9 @@ def context(asked: Mapping[str, str]) -> dict[str, Any]:
 
 def said(found: LoopFacts) -> str:
     """The cost in one sentence."""
+    faulty = [name for name, one in (("A", found.a), ("B", found.b)) if one and one.fault]
+    if faulty:
+        return f"Wavefronts are not counted: an access of {' and of '.join(faulty)} faults."
     if found.wavefronts == found.ideal:
         return f"{found.wavefronts} wavefronts of shared memory for the tile, no bank conflicts."
     times = found.wavefronts / found.ideal

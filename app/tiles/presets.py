@@ -2,8 +2,8 @@
 
 Read in CUTLASS 7107b05 (examples/cute/tutorial/sgemm_sm80.cu, test/unit/gemm/device/default_gemm_configuration.hpp,
 include/cutlass/gemm/collective/builders/sm90_gmma_builder.inl), FlashAttention 0a4755e (kernel_traits.h of
-FlashAttention-2; hopper/mainloop_fwd_sm90_tma_gmma_ws.hpp), DeepGEMM (sm90 fp8 1D2D) and Marlin
-(marlin_cuda_kernel.cu), the last two written without CuTe.
+FlashAttention-2; hopper/mainloop_fwd_sm90_tma_gmma_ws.hpp), CuTe's 0t_mma_atom.md (sm_70), DeepGEMM (sm90 fp8 1D2D) and
+Marlin (marlin_cuda_kernel.cu), the last two written without CuTe.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ PRESETS = (
          "SM90_64x128x32_F32E4M3E4M3_SS_TN", "(2,1,1)", "", "128x128x128"),
     _row("marlin", "Marlin, 4-bit weights", "8 warps: 4 in N, each with 64 adjacent columns, and 2 in K",
          "SM80_16x8x16_F32F16F16F32_TN", "(1,4,2)", MARLIN, "64x256x64"),
-    _row("volta", "CUTLASS default, sm_70 f16", "an atom of 8 threads: four of them are a warp",
-         "SM70_8x8x4_F32F16F16F32_TN", "(4,4,1)", "", "64x64x8"),
+    _row("volta", "CuTe's documentation, sm_70", "an atom of 8 threads: four of them are a warp",
+         "SM70_8x8x4_F32F16F16F32_NT", "(2,2,1):(2,1,1)", "(32,32,4)", "32x32x8"),
 )  # fmt: skip
 
 

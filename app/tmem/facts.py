@@ -162,7 +162,8 @@ def holders(placed: list[Placed], lane: int, column: int) -> list[str]:
     """What lies at a lane and column: a sentence an operand."""
     out = []
     for one in placed:
-        if not (one.column <= column < one.column + one.layout.columns and one.mask[lane, column]):
+        last = min(one.column + one.layout.columns, tmem.COLUMNS)
+        if not (one.column <= column < last and lane < tmem.LANES and one.mask[lane, column]):
             continue
         per = 32 // one.layout.bits
         units = range((column - one.column) * per, (column - one.column + 1) * per)
@@ -193,7 +194,8 @@ def registers_of(found: Access, one: Placed, lane: int, column: int, most: int =
         for value in range(0, min(most * step, lanes.shape[1]), step):
             at, col = int(lanes[thread, value]) + lane, int(columns[thread, value]) + column
             unit = (col - one.column) * (32 // one.layout.bits)
-            inside = at < tmem.LANES and 0 <= unit < coords[0].shape[1] and bool(one.mask[at, col])
+            there = at < tmem.LANES and 0 <= col < tmem.COLUMNS
+            inside = there and 0 <= unit < coords[0].shape[1] and bool(one.mask[at, col])
             text = f"{one.name}[{coords[0][at, unit]}, {coords[1][at, unit]}]" if inside else "not in it"
             out.append([str(thread), str(value // step), str(at), str(col), text])
     return out

@@ -41,8 +41,8 @@ _REGISTER = re.compile(
     r"(?<![\w.])\$?(?P<name>U?R\d{1,3})[ \t]*(?:[:=]|[ \t])[ \t]*(?P<value>0[xX][0-9a-fA-F]{1,8})(?![\w.])"
 )
 _ASKED = re.compile(
-    r"\bp(?:rint)?(?:/\w)?[ \t]+(?P<what>[^\n]{1,80}?)[ \t]*\n[ \t]{0,40}\$\d{1,6}[ \t]*=[ \t]*"
-    r"(?P<value>0[xX][0-9a-fA-F]+|-?\d+)"
+    r"\bp(?:rint)?(?:/\w)?[ \t]{1,8}(?P<what>[^\s][^\n]{0,79})\n[ \t]{0,40}\$\d{1,6}[ \t]{0,8}=[ \t]{0,8}"
+    r"(?P<value>0[xX][0-9a-fA-F]{1,16}|-?\d{1,20})(?!\w)"
 )
 _HALVES = re.compile(r"(?P<stem>.*?)[\s._\[(]*(?P<half>lo|low|hi|high|x|y|0|1)[\])]?$", re.I)
 
@@ -199,7 +199,10 @@ def registers(text: str) -> Iterator[Labelled]:
     for match in _ASKED.finditer(text):
         what = match["what"].strip().lstrip("$")
         if re.fullmatch(r"U?R\d{1,3}", what):
-            found.setdefault(what, (int(match["value"], 0) & 0xFFFFFFFF, match.span("value")))
+            found.setdefault(
+                what,
+                (int(match["value"], 16 if "x" in match["value"].lower() else 10) & 0xFFFFFFFF, match.span("value")),
+            )
     for name, (low, span) in found.items():
         stem, number = name.rstrip("0123456789"), int(name.lstrip("UR"))
         other = found.get(f"{stem}{number + 1}")

@@ -234,8 +234,8 @@ def test_no_scripts_no_loss(open_page: Any, scheme: str) -> None:
     page.click("#view button")
     assert "label=register" in page.url and "pin=d" in page.url
     expect(page.locator("#stage svg text", has_text="T13 R0").first).to_be_visible()
-    page.click("#registers details summary >> nth=0")
-    assert page.locator("#registers details table >> nth=0").locator("tbody tr").count() == 32
+    page.click("#registers details[data-table] summary >> nth=0")
+    assert page.locator("#registers details[data-table] table >> nth=0").locator("tbody tr").count() == 32
 
 
 def test_theme_button_flips_cells_and_page(open_page: Any) -> None:
