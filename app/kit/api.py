@@ -14,6 +14,7 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from inspect import Parameter, Signature
 from math import isfinite
 from typing import Annotated, Any
+from urllib.parse import parse_qsl
 
 from fastapi import Depends, Path, Query, Request
 from fastapi.routing import APIRoute
@@ -27,6 +28,7 @@ from layouts.errors import LayoutError
 from layouts.reading import LONGEST_KEY, LONGEST_TEXT, nearest, shown
 
 MOST_DEPTH = 16
+MOST_FIELDS = 64  # of a posted form
 MOST_DIGITS = 40  # of a JSON number; a longer one reaches its reader as text, which names the field
 
 
@@ -239,6 +241,24 @@ def _whole(digits: str) -> int | str:
 
 
 Given = Annotated[Json, Depends(json_object)]
+FORM = "application/x-www-form-urlencoded"
+
+
+async def form_object(request: Request) -> dict[str, str]:
+    """A posted form's fields, as the query of an address says them. LayoutError where the body is of another type or no
+    form.
+    """
+    kind = request.headers.get("content-type", FORM).partition(";")[0].strip().lower()
+    if kind != FORM:
+        raise LayoutError("unsupported_media_type", f"The body is '{kind[:60]}'.", f"Send the form: {FORM}.")
+    return await off_loop(_fields, await request.body())
+
+
+def _fields(body: bytes) -> dict[str, str]:
+    try:
+        return dict(parse_qsl(body.decode("utf-8"), max_num_fields=MOST_FIELDS))
+    except ValueError:
+        raise LayoutError("bad_request", "The body is no form.", f"Send the form: {FORM}.") from None
 
 
 TAKEN: dict[str, Any] = {}  # name → model of every body a route takes

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qsl
-
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
-from app.kit.api import OffLoop
+from app.kit.api import OffLoop, form_object
 from app.kit.page import page
 from app.kit.work import off_loop
 from app.layouts import cute, triton, tv
-from layouts.errors import LayoutError
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
-FORM = "application/x-www-form-urlencoded"
 
 
 @router.get("/layouts/triton")
@@ -26,18 +22,10 @@ def triton_page(request: Request) -> Response:
 @router.post("/layouts/triton")
 async def triton_posted(request: Request) -> Response:
     """A module that no address holds: the same page, by its address where that holds it. Nothing is kept."""
-    kind = request.headers.get("content-type", FORM).partition(";")[0].strip().lower()
-    if kind != FORM:
-        raise LayoutError("unsupported_media_type", f"The body is '{kind[:60]}'.", f"Send the form: {FORM}.")
-    body = await request.body()
-    return await off_loop(_posted, request, body)
+    return await off_loop(_posted, request, await form_object(request))
 
 
-def _posted(request: Request, body: bytes) -> Response:
-    try:
-        query = dict(parse_qsl(body.decode("utf-8"), max_num_fields=64))
-    except ValueError:
-        raise LayoutError("bad_request", "The body is no form.", f"Send the form: {FORM}.") from None
+def _posted(request: Request, query: dict[str, str]) -> Response:
     to = triton.address(query)
     return RedirectResponse(to, 303) if to else _triton(request, query)
 

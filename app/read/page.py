@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
-from app.kit.api import OffLoop
+from app.kit.api import OffLoop, form_object
 from app.kit.page import page
 from app.kit.rows import named, product
 from app.kit.wire import json_body
@@ -22,7 +21,6 @@ from layouts.errors import LayoutError
 from layouts.reader.ttgir import module
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
-FORM = "application/x-www-form-urlencoded"
 LABEL_OF = {
     "tensor_map": "Tensor map", "descriptor": "Descriptor", "instruction": "Instruction", "layout": "CuTe layout",
 }  # fmt: skip
@@ -47,18 +45,10 @@ def read_json(request: Request) -> Response:
 async def read_posted(request: Request) -> Response:
     """A text that no address holds, or one from the workbench's forms: the same page, by its address where that holds
     it. Nothing is kept."""
-    kind = request.headers.get("content-type", FORM).partition(";")[0].strip().lower()
-    if kind != FORM:
-        raise LayoutError("unsupported_media_type", f"The body is '{kind[:60]}'.", f"Send the form: {FORM}.")
-    body = await request.body()
-    return await off_loop(_posted, request, body)
+    return await off_loop(_posted, request, await form_object(request))
 
 
-def _posted(request: Request, body: bytes) -> Response:
-    try:
-        query = dict(parse_qsl(body.decode("utf-8"), max_num_fields=64))
-    except ValueError:
-        raise LayoutError("bad_request", "The body is no form.", f"Send the form: {FORM}.") from None
+def _posted(request: Request, query: dict[str, str]) -> Response:
     text = _text(query)
     to = bench.address(text, bench.asked(query))
     return RedirectResponse(to, 303) if text and to != "/read" else _read(request, query)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qsl
-
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from app.gpu import own
-from app.kit.api import OffLoop
+from app.kit.api import OffLoop, form_object
 from app.kit.errors import status_of
 from app.kit.page import page
 from app.kit.wire import Body, json_body
@@ -22,7 +20,6 @@ from app.steps.wgmma import WgmmaSteps
 from layouts.errors import LayoutError
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
-FORM = "application/x-www-form-urlencoded"
 
 
 @router.post("/steps/file.json")
@@ -43,17 +40,7 @@ async def steps_posted(request: Request, rest: str) -> Response:
     """The same page for matrices that are too long for an address: what its form would put into the query
     is the body.
     """
-    kind = request.headers.get("content-type", FORM).partition(";")[0].strip().lower()
-    if kind != FORM:
-        raise LayoutError("unsupported_media_type", f"The body is '{kind[:60]}'.", f"Send the form: {FORM}.")
-    return await _page(request, rest, await off_loop(_form, await request.body()))
-
-
-def _form(body: bytes) -> dict[str, str]:
-    try:
-        return dict(parse_qsl(body.decode("utf-8"), max_num_fields=32))
-    except ValueError:
-        raise LayoutError("bad_request", "The body is no form.", f"Send the form: {FORM}.") from None
+    return await _page(request, rest, await form_object(request))
 
 
 async def _page(request: Request, rest: str, query: dict[str, str]) -> Response:
