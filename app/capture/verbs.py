@@ -6,15 +6,9 @@ from typing import Annotated
 
 import typer
 
-from app.kit.terminal import AsJson, print_json, save
+from app.kit.terminal import AsJson, load, print_json, save, verbs
 
-app = typer.Typer(rich_markup_mode=None)
-capture_app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="What a kernel's instructions really read: lanescope.cuh and its files.",
-)
-app.add_typer(capture_app, name="capture")
+app, capture_app = verbs("capture", "What a kernel's instructions really read: lanescope.cuh and its files.")
 
 
 @capture_app.command("header")
@@ -60,8 +54,8 @@ def capture_verify(
             "bad_usage", f"{len(files)} files are given.", "Name one capture, or the two passes of an 8-bit type.",
             "files",
         )  # fmt: skip
-    given = dict(zip(("capture", "second"), (_bytes(name, "files", MOST_FILE) for name in files), strict=False))
-    given |= {field: _bytes(name, field, MOST_FILE) for field, name in (("a", a), ("b", b)) if name}
+    given = dict(zip(("capture", "second"), (load(name, "files", MOST_FILE) for name in files), strict=False))
+    given |= {field: load(name, field, MOST_FILE) for field, name in (("a", a), ("b", b)) if name}
     told = forms.verified(given, nk, MOST_RECORDS)
     if as_json:
         print_json(forms.facts(told))
@@ -69,19 +63,3 @@ def capture_verify(
         print(told.text)
     if told.verdict != "match":
         raise typer.Exit(1 if told.verdict == "mismatch" else 2)
-
-
-def _bytes(name: str, field: str, most: int) -> bytes:
-    """A file's bytes, no more than are looked at."""
-    from pathlib import Path
-
-    from layouts.errors import LayoutError
-
-    try:
-        with Path(name).open("rb") as file:
-            return file.read(most + 1)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise LayoutError(
-            "bad_usage", f"{field}: '{name[:200]}' cannot be read: {reason}.", "Name a file.", field
-        ) from None

@@ -6,16 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.kit.terminal import AsJson, print_json, storage_option
+from app.kit.terminal import AsJson, load, print_json, storage_option, verbs
 
 if TYPE_CHECKING:
     from app.dump.forms import DumpVerified
 
-app = typer.Typer(rich_markup_mode=None)
-dump_app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="Dumps of shared memory: what an instruction reads from them."
-)
-app.add_typer(dump_app, name="dump")
+app, dump_app = verbs("dump", "Dumps of shared memory: what an instruction reads from them.")
 MOST_PRINTED = 8
 
 
@@ -46,7 +42,7 @@ def dump_verify(
         "expected_as": expected_as, "slice": {"mn": slice_mn, "k": slice_k},
     }  # fmt: skip
     made, ptx = forms.examined(
-        given, _bytes(file, "dump", MOST_FILE), _bytes(expected, "expected", MOST_TILE) if expected else None
+        given, load(file, "dump", MOST_FILE), load(expected, "expected", MOST_TILE) if expected else None
     )
     told = forms.facts(made, ptx)
     if as_json:
@@ -58,22 +54,6 @@ def dump_verify(
         raise typer.Exit(1)
     if told.outside:
         raise typer.Exit(2)
-
-
-def _bytes(name: str, field: str, most: int) -> bytes:
-    """A file's bytes, no more than are looked at."""
-    from pathlib import Path
-
-    from layouts.errors import LayoutError
-
-    try:
-        with Path(name).open("rb") as file:
-            return file.read(most + 1)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise LayoutError(
-            "bad_usage", f"{field}: '{name[:200]}' cannot be read: {reason}.", "Name a file.", field
-        ) from None
 
 
 def _print(told: DumpVerified, inside: list[list[bool]]) -> None:

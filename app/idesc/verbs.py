@@ -6,13 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from app.kit.terminal import AsJson, print_json
+from app.kit.terminal import AsJson, print_json, verbs, warn
 
-app = typer.Typer(rich_markup_mode=None)
-idesc_app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="Instruction descriptors of tcgen05.mma, and zero-column masks."
-)
-app.add_typer(idesc_app, name="idesc")
+app, idesc_app = verbs("idesc", "Instruction descriptors of tcgen05.mma, and zero-column masks.")
 KIND = "f16, tf32, f8f6f4, i8, mxf8f6f4, mxf4 or mxf4nvf4: the word does not say it."
 
 
@@ -70,8 +66,7 @@ def _print(told: Any, as_json: bool) -> None:
             print(f"  ✗ {problem.message}")
         for form, why in {} if told.problems else told.forms.items():
             print(f"  {'✗' if why else '✓'} {form}" + "".join(f": {one.message}" for one in why[:1]))
-        for warning in told.warnings:
-            print(f"  ! {warning.field}: {warning.message}")
+        warn(told.warnings)
         print(f"  {told.evidence}")
     if not told.legal:
         raise typer.Exit(1)

@@ -6,13 +6,27 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import is_dataclass
 from typing import Annotated, Any
 
 import typer
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print what the HTTP API answers.")]
+
+
+def verbs(name: str, says: str) -> tuple[typer.Typer, typer.Typer]:
+    """(a feature's own app, the group of verbs under `name` in it)."""
+    app = typer.Typer(rich_markup_mode=None)
+    group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=says)
+    app.add_typer(group, name=name)
+    return app, group
+
+
+def warn(warnings: Iterable[Any]) -> None:
+    """What is to be checked, a line a field."""
+    for one in warnings:
+        print(f"  ! {one.field}: {one.message}")
 
 
 def print_json(content: Any) -> None:
@@ -68,6 +82,20 @@ def form_of(output: str) -> str:
             "bad_usage", f"'{output}' names no form.", f"End it in {', '.join('.' + form for form in FORMS)}.", "output"
         )
     return form
+
+
+def load(name: str, field: str, most: int, code: str = "bad_usage", hint: str = "Name a file.") -> bytes:
+    """A file's first bytes, one more than `most`, so that a longer one is known. LayoutError where it is not read."""
+    from pathlib import Path
+
+    from layouts.errors import LayoutError
+
+    try:
+        with Path(name).open("rb") as file:
+            return file.read(most + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise LayoutError(code, f"{field}: '{name[:200]}' cannot be read: {reason}.", hint, field) from None
 
 
 def save(made: bytes, output: str) -> None:

@@ -6,17 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.kit.terminal import AsJson, form_of, print_json, save, storage_of, storage_option
+from app.kit.terminal import AsJson, form_of, print_json, save, storage_of, storage_option, verbs, warn
 from app.memory.options import LOOK
 
 if TYPE_CHECKING:
     from app.memory.descriptors import Fit, Verified
 
-app = typer.Typer(rich_markup_mode=None)
-descriptor_app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="wgmma matrix descriptors: decode, encode, verify."
-)
-app.add_typer(descriptor_app, name="descriptor")
+app, descriptor_app = verbs("descriptor", "wgmma matrix descriptors: decode, encode, verify.")
 FORMAT = "wgmma or tcgen05: who reads it; wgmma when left out."
 
 
@@ -49,8 +45,7 @@ def descriptor_decode(
     for field in facts.fields:
         amount = facts.swizzle if field.name == "swizzle" else f"{field.amount}{' B' if field.unit > 1 else ''}"
         print(f"  {field.high:2}–{field.low:<2}  {field.name:14} {field.encoded:#x}  {amount}")
-    for warning in facts.warnings:
-        print(f"  ! {warning.field}: {warning.message}")
+    warn(facts.warnings)
 
 
 @descriptor_app.command("encode")
@@ -138,8 +133,7 @@ def _print_verdict(result: Verified) -> None:
     if result.diagnoses and (fix := result.diagnoses[0].fix):
         changed = ", ".join(f"{name} {of.from_:#x} → {of.to:#x}" for name, of in fix.changes.items())
         print(f"  repair: {fix.descriptor}" + (f"  ({changed} in the field)" if changed else ""))
-    for warning in result.warnings:
-        print(f"  ! {warning.field}: {warning.message}")
+    warn(result.warnings)
 
 
 def _print_fits(fits: list[Fit]) -> None:

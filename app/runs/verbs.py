@@ -7,11 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from app.kit.terminal import AsJson, print_json
+from app.kit.terminal import AsJson, load, print_json, verbs
 
-app = typer.Typer(rich_markup_mode=None)
-gpu_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Run the instructions on this machine's GPU.")
-app.add_typer(gpu_app, name="gpu")
+app, gpu_app = verbs("gpu", "Run the instructions on this machine's GPU.")
 _MATRIX = "a formula of i, row and col such as 'i', rows of numbers, or a file (.npy; .txt, .csv)."
 
 
@@ -63,19 +61,11 @@ def _matrix(given: str, name: str) -> Any:
     from pathlib import Path
 
     from app.gpu import own
-    from layouts.errors import LayoutError
 
     path = Path(given)
     if path.suffix.lower() not in (".npy", ".txt", ".csv"):
         return given
-    try:
-        with path.open("rb") as file:
-            raw = file.read(own.MOST_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise LayoutError(
-            "bad_matrix", f"{name}: '{given[:200]}' cannot be read: {reason}.", "Name a .npy, .txt or .csv file.", name
-        ) from None
+    raw = load(given, name, own.MOST_BYTES, "bad_matrix", "Name a .npy, .txt or .csv file.")
     return (
         own.from_file(raw, name)
         if path.suffix.lower() == ".npy"

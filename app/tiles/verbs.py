@@ -6,18 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.kit.terminal import AsJson, form_of, print_json, save, storage_of
+from app.kit.terminal import AsJson, form_of, print_json, save, storage_of, verbs
 
 if TYPE_CHECKING:
     from layouts.tiles.mma import TileOperand
 
-app = typer.Typer(rich_markup_mode=None)
-tiles_app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="Whole tiles: TiledMMA, TiledCopy, thread-value and Triton layouts.",
-)
-app.add_typer(tiles_app, name="tiles")
+app, tiles_app = verbs("tiles", "Whole tiles: TiledMMA, TiledCopy, thread-value and Triton layouts.")
 
 AtomLayout = Annotated[str, typer.Option(help="AtomLayoutMNK, e.g. (2,2,1) or (2,2,1):(2,1,0).")]
 Permutation = Annotated[str, typer.Option(help="PermutationMNK, e.g. (32,32,16) or (_,(4,2):(1,8),_).")]
