@@ -3,6 +3,7 @@ same examples in every run.
 """
 
 import os
+from typing import Any
 
 from hypothesis import settings
 
@@ -10,3 +11,10 @@ os.environ.setdefault("LANESCOPE_SECONDS", "60")
 
 settings.register_profile("lanescope", deadline=None, max_examples=40, derandomize=True)
 settings.load_profile("lanescope")
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Why a test of tests/browser failed that passed when it was run once more."""
+    for report in terminalreporter.stats.get("rerun", ()):
+        errors = [line for line in report.longreprtext.split("\n") if line.startswith("E  ")]
+        terminalreporter.line("\n".join([f"RERUN {report.nodeid}", *errors[:6]]))

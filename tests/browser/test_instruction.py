@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from app.instruction import words
 from layouts import catalog, find
 from layouts.instruction import Instruction
 from layouts.swizzle import mode
 from layouts.tiling import Tile
 from layouts.view import Grid, figure_of
+from tests.browser.waiting import rested, until
 
 pytestmark = pytest.mark.browser
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -53,6 +55,10 @@ def lit_cells(page: Page, operand: str) -> set[tuple[int, int]]:
     return {(r, c) for r, c in cells}
 
 
+def lit_thread(page: Page) -> int:
+    return json.loads(page.get_attribute("#stage", "data-lit") or "{}").get("thread", -1)
+
+
 def held_by(instruction: Instruction, operand: str, thread: int) -> set[tuple[int, int]]:
     op = instruction.operands[operand]
     return set(zip(op.rows[thread].tolist(), op.cols[thread].tolist(), strict=True))
@@ -64,10 +70,11 @@ def test_hover_lights_the_lane_in_all_three_matrices(open_page: Any) -> None:
         hover(page, operand, row, col)
         (thread, _), *_ = found.operand(operand).owner(row, col)
         for name in "abd":
-            assert lit_cells(page, name) == held_by(found, name, thread), (operand, name)
+            until(page, lambda name=name: lit_cells(page, name), held_by(found, name, thread))
         expect(page.locator("#panel h2")).to_contain_text(f"Lane {thread}")
     page.mouse.move(5, 5)
-    assert "data-lit" not in page.inner_html("#stage") and page.locator("#stage").get_attribute("data-lit") is None
+    expect(page.locator("#stage")).not_to_have_attribute("data-lit", re.compile(""))
+    assert "data-lit" not in page.inner_html("#stage")
 
 
 def test_click_pins_traces_and_escape_frees(open_page: Any) -> None:
@@ -84,8 +91,8 @@ def test_click_pins_traces_and_escape_frees(open_page: Any) -> None:
     for k, line in enumerate(trace[1:]):
         (ta, va), (tb, vb) = found.operand("a").owner(3, k)[0], found.operand("b").owner(k, 2)[0]
         assert re.findall(r"T\d+ [ab]\d+", line) == [f"T{ta} a{va}", f"T{tb} b{vb}"]
-    assert lit_cells(page, "a") == held_by(found, "a", thread) | {(3, k) for k in range(16)}
-    assert lit_cells(page, "b") == held_by(found, "b", thread) | {(k, 2) for k in range(16)}
+    until(page, lambda: lit_cells(page, "a"), held_by(found, "a", thread) | {(3, k) for k in range(16)})
+    until(page, lambda: lit_cells(page, "b"), held_by(found, "b", thread) | {(k, 2) for k in range(16)})
     page.keyboard.press("Escape")
     expect(page).not_to_have_url(re.compile("pin"))
 
@@ -132,6 +139,8 @@ def test_colour_by_paints_one_colour_a_digit(open_page: Any) -> None:
     for name in ("g", "t", "j", "register"):
         page.select_option("select[name=colour]", name)
         category = grid.category(name)
+        expect(page.locator("#legend")).to_contain_text(f"Colour = {words.names(find(M16))[name]}")
+        rested(page)
         seen: dict[int, set[tuple[int, ...]]] = {}
         for row in range(16):
             for col in range(16):
@@ -146,7 +155,7 @@ def test_pointing_at_a_name_shows_its_digits(open_page: Any) -> None:
     page.click("#tabs a[href='#layouts']")
     page.locator("[data-operand=a] .name[data-name=t]").first.hover()
     expect(page.locator("#legend")).to_contain_text("Colour = thread in group")
-    assert pixel(page, "a", 0, 2) != before
+    until(page, lambda: pixel(page, "a", 0, 2) != before)
     page.mouse.move(5, 5)
     expect(page.locator("#legend")).to_contain_text("Colour = lane group")
 
@@ -158,14 +167,14 @@ def test_keyboard_alone(open_page: Any) -> None:
         page.keyboard.press(key)
     (thread, _), *_ = found.operand("d").owner(1, 2)
     expect(page.locator("#spoken")).to_have_text(Grid(found.operand("d")).spoken(1, 2))
-    assert lit_cells(page, "d") == held_by(found, "d", thread)
+    until(page, lambda: lit_cells(page, "d"), held_by(found, "d", thread))
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile(r"\?pin=d:1,2$"))
     expect(page.locator("#spoken")).to_have_text(re.compile("^D row 1 column 2: .*, pinned$"))
     page.keyboard.press("Escape")
     expect(page).not_to_have_url(re.compile("pin"))
     page.keyboard.press("/")
-    assert page.evaluate("document.activeElement.type") == "search"
+    until(page, "document.activeElement.type", "search")
 
 
 def test_lanes_filter_fades_the_others_and_refuses_nonsense(open_page: Any) -> None:
@@ -177,6 +186,7 @@ def test_lanes_filter_fades_the_others_and_refuses_nonsense(open_page: Any) -> N
     assert len(faded) == 1 and not shown & faded
     page.fill("input[name=lanes]", "77")
     page.press("input[name=lanes]", "Tab")
+    rested(page)
     assert page.input_value("input[name=lanes]") == "77" and "lanes=5" in page.url
 
 
@@ -193,9 +203,9 @@ def test_wgmma_is_quick_small_and_links_warps(open_page: Any) -> None:
     assert page.evaluate("document.querySelectorAll('*').length") < 3000
     hover(page, "d", 9, 20)
     (thread, _), *_ = found.operand("d").owner(9, 20)
-    lit = json.loads(page.get_attribute("#stage", "data-lit"))
-    assert lit == {"thread": thread, "cells": {"a": 8, "d": 128}}
-    assert lit_cells(page, "a") == held_by(found, "a", thread)
+    until(page, lambda: lit_thread(page), thread)
+    assert json.loads(page.get_attribute("#stage", "data-lit"))["cells"] == {"a": 8, "d": 128}
+    until(page, lambda: lit_cells(page, "a"), held_by(found, "a", thread))
     warp, lane = divmod(thread, 32)
     expect(page.locator("#panel h2")).to_have_text(f"Warp {warp}, lane {lane} thread {thread}")
 
@@ -205,9 +215,9 @@ def test_zoom_keeps_cells_under_the_pointer(open_page: Any) -> None:
     panels = page.evaluate("Object.fromEntries(lanescope.stage.panels.map((p) => [p.name, p.window]))")
     assert panels["d"] == {"x0": 32, "x1": 64, "y0": 8, "y1": 24} and (panels["a"]["y0"], panels["a"]["y1"]) == (8, 24)
     hover(page, "d", 10, 40)
-    assert json.loads(page.get_attribute("#stage", "data-lit"))["thread"] == found.operand("d").owner(10, 40)[0][0]
+    until(page, lambda: lit_thread(page), found.operand("d").owner(10, 40)[0][0])
     hover(page, "a", 10, 3)
-    assert json.loads(page.get_attribute("#stage", "data-lit"))["thread"] == found.operand("a").owner(10, 3)[0][0]
+    until(page, lambda: lit_thread(page), found.operand("a").owner(10, 3)[0][0])
 
 
 def test_quad_pair_shows_one_product(open_page: Any) -> None:
@@ -215,13 +225,14 @@ def test_quad_pair_shows_one_product(open_page: Any) -> None:
     page, found = open_page(f"/i/{text}?product=2"), find(text)
     hover(page, "d", 5, 1)
     (thread, _), *_ = found.operand("d").owner(5, 1, 2)
-    assert json.loads(page.get_attribute("#stage", "data-lit"))["thread"] == thread
+    until(page, lambda: lit_thread(page), thread)
     op = found.operand("a")
-    assert lit_cells(page, "a") == {
+    held = {
         (int(r), int(c))
         for r, c, q in zip(op.rows[thread], op.cols[thread], op.coords["product"][thread], strict=True)
         if q == 2
     }
+    until(page, lambda: lit_cells(page, "a"), held)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -232,18 +243,18 @@ def test_no_scripts_no_loss(open_page: Any, scheme: str) -> None:
     expect(page.locator("#view button")).to_be_visible()
     page.select_option("select[name=label]", "register")
     page.click("#view button")
-    assert "label=register" in page.url and "pin=d" in page.url
     expect(page.locator("#stage svg text", has_text="T13 R0").first).to_be_visible()
+    assert "label=register" in page.url and "pin=d" in page.url
     page.click("#registers details[data-table] summary >> nth=0")
-    assert page.locator("#registers details[data-table] table >> nth=0").locator("tbody tr").count() == 32
+    expect(page.locator("#registers details[data-table] table >> nth=0").locator("tbody tr")).to_have_count(32)
 
 
 def test_theme_button_flips_cells_and_page(open_page: Any) -> None:
     page = open_page(f"/i/{M16}?label=none")
     light = pixel(page, "a", 0, 0)
     page.click("#theme")
-    assert page.get_attribute("html", "data-theme") == "dark"
-    assert pixel(page, "a", 0, 0) != light
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    until(page, lambda: pixel(page, "a", 0, 0) != light)
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(17, 20, 24)"
 
 
@@ -323,9 +334,10 @@ def test_a_tab_shows_one_section_and_stays_in_the_address(open_page: Any) -> Non
     shown = "[...document.querySelectorAll('.tab')].filter((one) => !one.hidden).map((one) => one.id)"
     assert page.evaluate(shown) == ["code"]
     page.click("#tabs a[href='#evidence']")
-    assert page.evaluate(shown) == ["evidence"] and page.url.endswith("?pin=d:3,2#evidence")
+    until(page, shown, ["evidence"])
+    expect(page).to_have_url(re.compile(r"\?pin=d:3,2#evidence$"))
     page.click(".head .end a[href='#run']")
-    assert page.evaluate(shown) == ["run"]
+    until(page, shown, ["run"])
     plain = open_page(f"/i/{M16}", scripts=False)
     assert plain.locator(".tab:visible").count() == 6
 
@@ -338,7 +350,7 @@ def test_b_of_wgmma_is_its_tile_and_opens_its_descriptor(open_page: Any) -> None
     offsets = page.locator(".mat[data-panel=b] svg .labels text").nth(9).locator("tspan").all_text_contents()
     assert [int(at) for at in offsets] == [int(tile.address(n, 9)) for n in range(32)]
     page.click(".mat[data-panel=b] figcaption > a")
-    assert f"/descriptor/wgmma/{tile.descriptor()}" in page.url and "operand=b" in page.url
+    expect(page).to_have_url(re.compile(f"/descriptor/wgmma/{tile.descriptor()}.*operand=b"))
     expect(page.locator("main")).to_contain_text("256")
 
 

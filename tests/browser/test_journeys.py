@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -93,6 +94,6 @@ def test_the_figure_page_gets_the_pin(open_page: Any) -> None:
     hover(page, "d", 3, 2)
     page.mouse.down()
     page.mouse.up()
-    assert "pin=d" in page.locator("a[data-figure]").get_attribute("href")
+    expect(page.locator("a[data-figure]")).to_have_attribute("href", re.compile("pin=d"))
     page.keyboard.press("Escape")
-    assert "pin=" not in page.locator("a[data-figure]").get_attribute("href")
+    expect(page.locator("a[data-figure]")).not_to_have_attribute("href", re.compile("pin="))

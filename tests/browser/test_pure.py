@@ -16,6 +16,7 @@ from layouts.errors import LayoutError
 from layouts.reading import ranges
 from layouts.table.descriptors import WGMMA as FORMAT
 from tests.browser.test_instruction import M16, WIDE, centre
+from tests.browser.waiting import rested, until
 
 pytestmark = pytest.mark.browser
 LEAST = 4  # cells of a dimension that zooming in leaves
@@ -254,10 +255,11 @@ def test_a_click_moves_no_more_than_four_pixels(open_page: Any) -> None:
         page.mouse.down()
         page.mouse.move(x + across, y + down)
         page.mouse.up()
-        # page.url follows location a moment later
-        assert ("pin=a:" in page.evaluate("location.search")) is pins, (across, down)
+        rested(page)
+        until(page, "location.search.includes('pin=a:')", pins)
         page.keyboard.press("Escape")
         page.keyboard.press("0")
+        until(page, "location.search.includes('pin=')", False)
         page.evaluate("import('/static/instruction/window.js').then((view) => { view.showView(''); })")
 
 

@@ -13,6 +13,7 @@ from playwright.sync_api import expect
 
 from app.runs.hardware import Hardware
 from tests.browser.conftest import Open
+from tests.browser.waiting import until
 
 pytestmark = pytest.mark.browser
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -71,9 +72,7 @@ def test_steps_take_formulas_and_files(open_page: Open, tmp_path: Path) -> None:
     assert len(page.url) < 7500
     (tmp_path / "bad.npy").write_bytes(b"no")
     page.set_input_files("[data-fills=a]", tmp_path / "bad.npy")
-    # not wait_for_function: it polls with eval, which the page's policy forbids
-    refused = "document.querySelector('[name=a]').validationMessage.includes('no .npy file')"
-    assert any(page.evaluate(refused) or page.wait_for_timeout(50) for _ in range(200))
+    until(page, "document.querySelector('[name=a]').validationMessage.includes('no .npy file')")
     page.fill("[name=a]", " ".join(str(n % 100 + 0.25) for n in range(256)) * 8)
     page.click("button[value=numpy]")
     expect(page.locator("[role=alert]")).to_contain_text("A has 12040 characters. At most 500")

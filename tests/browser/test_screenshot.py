@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.browser.waiting import rested
+
 pytestmark = pytest.mark.browser
 MATRICES = [f".mat[data-panel={name}] .slot" for name in "abd"]
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
@@ -23,6 +25,7 @@ def take(page: Any, name: str, tmp_path: Path) -> None:
 def test_instruction(open_page: Any, tmp_path: Path) -> None:
     page = open_page("/i/mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32?pin=d:3,2", width=1440, height=1060)
     page.mouse.move(700, 5)
+    rested(page)
     take(page, "instruction.png", tmp_path)
     panel, *matrices = (page.locator(f"#stage {part}").bounding_box() for part in ("#panel", *MATRICES))
     assert panel and all(matrices)

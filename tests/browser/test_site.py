@@ -13,6 +13,7 @@ from app.catalogue import search, topics
 from app.export import Site
 from app.kit import names
 from layouts import catalog
+from tests.browser.waiting import until
 from tests.test_cli import lanescope
 
 TEXTS = (
@@ -70,6 +71,7 @@ def test_its_search_finds_what_the_server_finds(tmp_path: Path, browser: Browser
         assert sorted(shown) == sorted(row.ptx for row in catalogue.listing(**given).instructions), given
 
 
+SHOWN = "[...document.querySelectorAll('.topics a')].map((link) => link.getAttribute('href'))"
 TOPICS = (
     "wgmma.fence", 'asm volatile("wgmma.wait_group.sync.aligned 0;")', "wmma::mma_sync(c, a, b, c)", "ldm", "wgmma",
     "fence", "satf", "how to read PTX", "bmma_sync(d", "LBO", "s4",
@@ -85,8 +87,7 @@ def test_its_search_finds_the_topics_that_the_server_finds(tmp_path: Path, brows
     page.goto(f"file://{tmp_path}/instructions.html")
     for text in TOPICS:
         page.locator("input[name=q]").fill(text)
-        shown = page.locator(".topics a").evaluate_all("links => links.map((link) => link.getAttribute('href'))")
-        assert shown == [f"{topic.page[1:]}.html" for topic in topics.find(text)], text
+        until(page, SHOWN, [f"{topic.page[1:]}.html" for topic in topics.find(text)])
 
 
 @pytest.mark.browser
@@ -117,7 +118,7 @@ def test_it_works_from_a_file(tmp_path: Path, browser: Browser) -> None:
     page.locator("input[name=q]").fill("stmatrix x2 trans b16")
     expect(page.locator(".count")).to_contain_text("1 of")
     page.locator("#results .variant:visible").first.click()
-    page.wait_for_selector("html[data-zoom=ready]", timeout=15000)
+    page.wait_for_selector("html[data-zoom=ready]")
     page.locator("select[name=colour]").select_option("t")
     expect(page).to_have_url(re.compile(r"#colour=t$"))
     box = page.locator("#stage").bounding_box()

@@ -13,6 +13,7 @@ from app.tiles import bench, forms, presets
 from app.tiles.facts import mma_of
 from layouts.tiles.mma import TiledMMA
 from tests.browser.test_instruction import centre, hover
+from tests.browser.waiting import until
 
 pytestmark = pytest.mark.browser
 
@@ -49,7 +50,7 @@ def test_the_page_says_of_every_element_who_holds_it(open_page: Any, name: str) 
 def test_a_thread_is_lit_in_all_three_and_its_registers_are_listed(open_page: Any) -> None:
     page = open_page("/tiles/mma")
     hover(page, "c", 19, 2)
-    assert lit(page) == {"thread": 45, "cells": {"a": 32, "b": 32, "c": 32}}
+    until(page, lambda: lit(page), {"thread": 45, "cells": {"a": 32, "b": 32, "c": 32}})
     panel = page.locator("#panel")
     expect(panel).to_contain_text("Thread 45")
     expect(panel.locator("tr").first).to_have_text("R0(19,2) (19,3)")
@@ -57,7 +58,7 @@ def test_a_thread_is_lit_in_all_three_and_its_registers_are_listed(open_page: An
     expect(page).to_have_url(re.compile(r"pin=a:19,2"))
     expect(panel).to_contain_text("A(19,2) is also in thread 109 (warp 3) as value 0.")
     page.locator("[name=k]").fill("1")
-    assert lit(page)["cells"] == {"a": 16, "b": 16, "c": 32}
+    until(page, lambda: lit(page)["cells"], {"a": 16, "b": 16, "c": 32})
     expect(page).to_have_url(re.compile(r"k=1.*pin=a:19,2|pin=a:19,2.*k=1"))
     page.reload()
     assert lit(page)["cells"] == {"a": 16, "b": 16, "c": 32}

@@ -83,6 +83,7 @@ def test_a_paste_of_several_lines_into_the_bar_keeps_them(open_page: Open) -> No
     page = open_page("/banks")
     bar = page.locator("#paste")
     bar.focus()
+    expect(bar).to_be_focused()
     assert page.evaluate(PASTE, "HMMA.16816.F32")  # left to the browser
     with page.expect_navigation():
         page.evaluate(PASTE, "SM90_64x128x16_F32F16F16_SS\ndesc_a 0x4000004000010100\n// last line")

@@ -1,0 +1,39 @@
+"""A page answers an action a moment later: what is read after one is read until it says what is wanted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from playwright.sync_api import Error, Page
+
+PATIENCE = 30.0  # seconds; a page that is right answers in hundredths, on a loaded machine in seconds
+
+
+def until(page: Page, read: str | Callable[[], Any], wanted: Any = True) -> None:
+    """Read (a JavaScript expression, or a function of the test) again and again until it equals what is wanted.
+
+    AssertionError: it did not in PATIENCE, with both values. Not wait_for_function: that polls with eval, which the
+    pages' policy forbids; and page.url moves only while Playwright waits.
+    """
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            seen = page.evaluate(read) if isinstance(read, str) else read()
+        except Error as error:  # the page was left while it was read
+            if "navigat" not in str(error) and "context was destroyed" not in str(error):
+                raise
+            seen = error
+        if seen == wanted:
+            return
+        if time.monotonic() > end:
+            assert seen == wanted
+        page.wait_for_timeout(20)
+
+
+def rested(page: Page) -> None:
+    """Let handlers, frames and the timers of the page (150 ms) run: for what must not change, or was drawn."""
+    page.evaluate(
+        "() => new Promise((done) => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(done)), 200))"
+    )
