@@ -163,7 +163,7 @@ STANDARD = set(KINDS)
 # kit/: what each room may import of other people's packages; `server` rooms load the framework or pydantic.
 KIT_PLAIN = {
     "asgi": "", "asked": "", "draw": "", "fact": "", "probes": "", "names": "typing_extensions", "examples": "",
-    "ran": "", "labels": "", "menus": "", "links": "", "rows": "",
+    "ran": "", "labels": "", "matrix": "", "menus": "", "links": "", "rows": "",
     "assets": "markupsafe", "encode": "orjson", "errors": "", "headers": "", "limits": "", "logs": "", "media": "",
     "metrics": "prometheus_client",
     "picture": "", "picture_worker": "resvg_py svg2pdf_py", "prefix": "", "rate": "", "serve": "typer uvicorn",

@@ -11,7 +11,8 @@ from layouts import catalog, find
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
 from layouts.tiles.atoms import atom
-from layouts.tiles.mma import TileOperand, chained, tiled_mma
+from layouts.tiles.chained import chained
+from layouts.tiles.mma import TileOperand, tiled_mma
 from tests.oracle import cutlass, tiled
 
 HALF = "SM80_16x8x16_F32F16F16F32_TN"

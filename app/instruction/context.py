@@ -18,6 +18,7 @@ from app.kernel import facts as programs
 from app.kit.encode import dumps
 from app.kit.fact import Numbers, extended, fact
 from app.kit.links import path_of
+from app.kit.matrix import MatrixData
 from layouts import catalog, palette, window
 from layouts.instruction import WARP, Instruction
 from layouts.reading import digits
@@ -86,26 +87,16 @@ class AxisData:
 
 
 @fact
-class OperandData:
+class OperandData(MatrixData):
     """One matrix for the script: owners by cell, what depends on the thread or the value alone, and templates of what
     is said.
     """
 
-    name: str
-    title: str
-    element_type: str
-    rows: int
-    cols: int
-    copies: int
     thread: Numbers
     value: Numbers
     register: Numbers
-    bits: tuple[str, ...]
-    spoken_bits: tuple[str, ...]
-    digits: tuple[str, ...]
     categories: dict[str, CategoryData]
     axes: tuple[AxisData, ...]
-    extra: dict[str, int]
     sparse: tuple[int, int] | None
     held: str
     head: str

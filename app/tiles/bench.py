@@ -12,6 +12,7 @@ import numpy as np
 from app.kit import links
 from app.kit.encode import dumps
 from app.kit.fact import fact
+from app.kit.matrix import MatrixData
 from app.kit.rows import named
 from app.tiles import draw, facts, state
 from app.tiles.state import DIMS, BenchState
@@ -38,17 +39,11 @@ class ShadeData:
 
 
 @fact
-class TileData:
+class TileData(MatrixData):
     """A matrix for the script: the first element of each thread and a step for each value; what repeats every
     `period` values.
     """
 
-    name: str
-    title: str
-    element_type: str
-    rows: int
-    cols: int
-    copies: int
     held_by: list[int]
     team: int
     first: list[int]
@@ -57,12 +52,8 @@ class TileData:
     shared: bool
     registers: int
     register: tuple[int, ...]
-    bits: tuple[str, ...]
-    spoken_bits: tuple[str, ...]
-    digits: tuple[str, ...]
     categories: dict[str, ShadeData]
     repeats: dict[str, dict[str, int]]
-    extra: dict[str, int]
 
 
 @fact

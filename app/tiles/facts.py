@@ -12,8 +12,9 @@ from layouts import algebra
 from layouts.errors import LayoutError
 from layouts.linear import from_cute
 from layouts.reading import asked, keys, shown, table, text
+from layouts.tiles.chained import Chained, chained
 from layouts.tiles.gluon import TritonLayout, triton_layout
-from layouts.tiles.mma import SIDES, Chained, TiledMMA, TileOperand, chained, tiled_mma
+from layouts.tiles.mma import SIDES, TiledMMA, TileOperand, tiled_mma
 from layouts.tiles.tv import TV, tv
 
 MMA_FIELDS = ("atom", "atom_layout", "permutation", "tile")

@@ -103,7 +103,7 @@ def loop_facts(given: Json) -> LoopFacts:
         except LayoutError as error:
             raise error.at(f"{name}.{error.field}".strip(".")) from None
     m, n, k = mma.steps
-    stages = [stage for name, found in feeds.items() for stage in _stages(name, found)]
+    stages = [stage for found in feeds.values() for stage in _stages(found)]
     paid = [stage for stage in stages if stage.units == "wavefronts"]
     return LoopFacts(
         verdict="match" if all(found.good for found in feeds.values()) else "mismatch",
@@ -148,8 +148,8 @@ def _storage(side: Mapping[str, Any], name: str, bits: int) -> Storage | None:
     return storage(table(side[name], name, STORAGE_HINT, "bad_storage"), bits, major)
 
 
-def _stages(name: str, found: Feed) -> list[LoopStage]:
-    out = []
+def _stages(found: Feed) -> list[LoopStage]:
+    out: list[tuple[Literal["global", "store", "load"], str, Literal["sectors", "wavefronts"], int, int, str]] = []
     if across := found.sectors:
         why = across.why if across.vector_bits < WIDEST_BITS else ""
         out.append(("global", f"{across.vector_bits} bits", "sectors", across.sectors, across.ideal, why))
@@ -159,7 +159,7 @@ def _stages(name: str, found: Feed) -> list[LoopStage]:
     if found.load:
         out.append(("load", found.access, "wavefronts", found.wavefronts, found.ideal, found.fault))
     return [
-        LoopStage(operand=name, stage=stage, access=access, units=units, count=count, ideal=ideal, note=note)  # type: ignore[arg-type]  # words of the table above
+        LoopStage(operand=found.operand, stage=stage, access=access, units=units, count=count, ideal=ideal, note=note)
         for stage, access, units, count, ideal, note in out
     ]
 

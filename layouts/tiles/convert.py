@@ -20,6 +20,7 @@ from layouts.banks import Cost, Use
 from layouts.errors import LayoutError
 from layouts.freeing import Solution
 from layouts.tiles.gluon import TritonLayout
+from layouts.tiles.paid import Paid
 
 Longs = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -28,7 +29,7 @@ LANES, WIDEST_BITS = 32, 128
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class Access(Paid):
     """All warps' stores or loads of a scratch buffer. values: that one access moves; costs, repeats: each different
     access of a warp, and how often it occurs.
     """
@@ -38,18 +39,6 @@ class Access:
     costs: tuple[Cost, ...]
     repeats: tuple[int, ...]
     uses: tuple[Use, ...]
-
-    @property
-    def wavefronts(self) -> int:
-        return sum(cost.wavefronts * times for cost, times in zip(self.costs, self.repeats, strict=True))
-
-    @property
-    def ideal(self) -> int:
-        return sum(cost.ideal * times for cost, times in zip(self.costs, self.repeats, strict=True))
-
-    @property
-    def ways(self) -> int:
-        return max(cost.ways for cost in self.costs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,7 +62,7 @@ class Feed:
     the load is not executed at all, "" where it is.
     """
 
-    operand: str
+    operand: Literal["a", "b"]
     store: SharedSide | None
     sectors: Sectors | None
     load: TiledCopy | None
@@ -107,6 +107,7 @@ def feed(
     op = mma.operand(operand)
     if op.name == "c":
         raise LayoutError("bad_operand", "C is no operand that a main loop loads.", "a or b.", "operand")
+    letter: Literal["a", "b"] = "a" if op.name == "a" else "b"
     if op.element_bits < 8:
         raise LayoutError(
             "bad_atom", f"Operand {op.name} has elements of {op.element_bits} bits.",
@@ -135,14 +136,14 @@ def feed(
     address = np.asarray(where.address(rows, cols), dtype=np.int64).reshape(-1)
     overlaps = int(address.size - np.unique(address).size)
     if op.shared:
-        return Feed(op.name, stored, sectors, None, "", (), uncovered, overlaps, _freed([stored], where))
+        return Feed(letter, stored, sectors, None, "", (), uncovered, overlaps, _freed([stored], where))
     loads = tiled_copy(load, tiled_mma=mma, operand=op.name, tile=size, element_bits=op.element_bits)
     if loads.atom.instruction and not loads.atom.loads:
         raise LayoutError("bad_atom", f"'{loads.atom.name}' stores: it fills no registers.",
                           "ldmatrix, or universal for plain loads.", "load")  # fmt: skip
     steps, access, at, fault = _loaded(op, loads, read or where, address, size)
     solution = _freed([stored, (access, at)], where) if read is None and not fault else None
-    return Feed(op.name, stored, sectors, loads, access, steps, uncovered, overlaps, solution, fault)
+    return Feed(letter, stored, sectors, loads, access, steps, uncovered, overlaps, solution, fault)
 
 
 def _freed(sides: Sequence[SharedSide | tuple[str, Longs] | None], where: Storage) -> Solution | None:

@@ -19,6 +19,7 @@ from layouts.errors import LayoutError
 from layouts.freeing import Solution
 from layouts.storage import Storage
 from layouts.tiles.copy import Side, TiledCopy
+from layouts.tiles.paid import Paid
 
 Longs = NDArray[np.int64]
 SECTOR_BYTES, LANES, WIDEST_BITS = 32, 32, 128
@@ -26,7 +27,7 @@ SIDES = ("source", "destination")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SharedSide:
+class SharedSide(Paid):
     """The side of a TiledCopy that shared memory is on.
 
     address: int64 [threads, values], absolute bytes; vector_bits: that one access moves, `why` it is no wider;
@@ -42,19 +43,6 @@ class SharedSide:
     costs: tuple[Cost, ...]
     repeats: tuple[int, ...]
     solution: Solution | None
-
-    @property
-    def wavefronts(self) -> int:
-        return sum(cost.wavefronts * times for cost, times in zip(self.costs, self.repeats, strict=True))
-
-    @property
-    def ideal(self) -> int:
-        return sum(cost.ideal * times for cost, times in zip(self.costs, self.repeats, strict=True))
-
-    @property
-    def ways(self) -> int:
-        """The worst phase's degree of conflict; 1 is free of conflicts."""
-        return max(cost.ways for cost in self.costs)
 
 
 def default_side(copy: TiledCopy) -> str:

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from layouts import algebra, tuples
 from layouts.algebra import Tiler
 from layouts.cute import CuteLayout
-from layouts.cutetext import read_layout, read_tiler
 from layouts.errors import LayoutError
 from layouts.reading import number, shown
+from layouts.tiles.arguments import least_size, read_atoms, read_permutation
 from layouts.tiles.atoms import Atom, atom
 from layouts.tiles.held import ByThread, Ints
 
@@ -278,12 +278,12 @@ def tiled_mma(
     (128, (8, 2, 2), [(45, 0)])
     """
     found = atom(atom_text)
-    atoms = _atom_layout(atom_layout)
+    atoms = read_atoms(atom_layout)
     own = tuple(size * mode.size for size, mode in zip(found.shape, atoms.modes, strict=True))
-    tilers, repeated = _permutation(permutation, own)
+    tilers, repeated = read_permutation(permutation, own)
     blank = TiledMMA(found, atoms, tilers, own)  # type: ignore[arg-type]  # three sizes
     _threads_fit(blank)
-    least = [_least(tiler) for tiler in tilers]
+    least = [least_size(tiler) for tiler in tilers]
     sizes = [number(size, f"tile[{at}]", 1, MOST_SIZE, "bad_tile") for at, size in enumerate(tile or least)]
     if len(sizes) != 3:
         raise LayoutError("bad_tile", f"tile has {len(sizes)} numbers.", "Three: M, N and K.", "tile")
@@ -311,64 +311,6 @@ def tiled_mma(
     return made
 
 
-def _atom_layout(given: str | Sequence[int] | CuteLayout) -> CuteLayout:
-    """AtomLayoutMNK with three modes; CuTe appends a 1 in K."""
-    if isinstance(given, CuteLayout):
-        read = given
-    else:
-        read = read_layout(given if isinstance(given, str) else algebra.spelled_tiler(tuple(given)), "atom_layout")
-    if read.swizzle or read.offset or read.rank not in (2, 3) or isinstance(read.shape, int):
-        raise LayoutError(
-            "bad_atom_layout",
-            f"atom_layout is '{shown(str(read), 80)}': it has not the three modes M, N and K.",
-            "e.g. (2,2,1) or (2,2,1):(2,1,0).",
-            "atom_layout",
-        )
-    return algebra.joined(*read.modes, *[algebra.ONE] * (3 - read.rank))
-
-
-def _permutation(
-    given: str | tuple[Tiler, ...] | None, own: tuple[int, ...]
-) -> tuple[tuple[Tiler, Tiler, Tiler], CuteLayout | None]:
-    """(PermutationMNK with the atoms' own size where it is left out, the value layout of older CuTe where that is
-    given: a layout of three modes instead of a Tile says how often the atoms are repeated)."""
-    read = read_tiler(given, "permutation") if isinstance(given, str) else given
-    if isinstance(read, CuteLayout) and read.rank == 3 and not read.swizzle:
-        m, n, k = (size * mode.size for size, mode in zip(own, read.modes, strict=True))
-        return (m, n, k), read
-    if read is None:
-        read = (None, None, None)
-    if not isinstance(read, tuple) or len(read) > 3 or not read:
-        raise LayoutError(
-            "bad_permutation",
-            f"permutation is '{shown(algebra.spelled_tiler(read), 80)}': it has not a mode each for M, N and K.",
-            "e.g. Tile<_32,_32,_16>, (32,32,16), or (_,(4,2):(1,8),_).",
-            "permutation",
-        )
-    full = (*read, *[None] * (3 - len(read)))
-    if any(isinstance(tiler, CuteLayout) and (tiler.swizzle or tiler.offset) for tiler in full):
-        raise LayoutError("bad_permutation", "A permutation has a swizzle.", "Give plain layouts.", "permutation")
-    first, second, third = (size if tiler is None else tiler for tiler, size in zip(full, own, strict=True))
-    return (first, second, third), None
-
-
-def _least(tiler: Tiler) -> int:
-    """The least size that a permutation of one dimension maps onto itself: with the gaps that its complement fills."""
-    if isinstance(tiler, int):
-        return tiler
-    if isinstance(tiler, tuple):
-        raise LayoutError(
-            "bad_permutation",
-            f"'{algebra.spelled_tiler(tiler)}' is no permutation of one dimension.",
-            "A size or a layout.",
-            "permutation",
-        )
-    try:
-        return algebra.covered(tiler)
-    except LayoutError as error:
-        raise error.at("permutation", "bad_permutation") from None
-
-
 def _threads_fit(made: TiledMMA) -> None:
     """LayoutError where atoms share threads, or where there are more than a block has."""
     told, threads = str(made.atom_layout), made.thread_layout
@@ -391,91 +333,3 @@ def _threads_fit(made: TiledMMA) -> None:
             "Give strides that number every atom differently, e.g. (2,2,1):(1,2,0).",
             "atom_layout",
         )
-
-
-# the accumulator of one product as A of the next ----------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Chained:
-    """Whether C of one TiledMMA is A of the next in registers.
-
-    elements: of the whole tile; stay: that are already in the thread that needs them; in_warp: in its warp;
-    order: [values], the C value that becomes each A value, where it is the same for all threads. k_order: [k], the
-    column of C that takes the place of column k of A so that every element stays in its thread, where the columns can
-    be reordered so; the rows of B follow.
-    """
-
-    elements: int
-    stay: int
-    in_warp: int
-    order: tuple[int, ...] | None
-    k_order: tuple[int, ...] | None = None
-
-    @property
-    def same_thread(self) -> bool:
-        return self.stay == self.elements
-
-    @property
-    def identity(self) -> bool:
-        """Whether even the order of the values is the same."""
-        return self.order is not None and self.order == tuple(range(len(self.order)))
-
-
-def chained(first: TiledMMA, second: TiledMMA) -> Chained:
-    """C of `first` (m, n) as A of `second` (m, k): FlashAttention's P. LayoutError where the tiles differ, and where C
-    is in parts: atoms along K each hold a sum over their own part of K."""
-    if first.atoms[2] > 1:
-        raise LayoutError(
-            "no_chain",
-            f"C of the first TiledMMA is in parts: its {first.atoms[2]} atoms along K each hold a partial sum.",
-            "Use an atom layout with 1 in K, or add the parts up before the second product.",
-            "first",
-        )
-    c, a = first.c, second.a
-    if a.shared:
-        raise LayoutError(
-            "no_chain",
-            "A of the second TiledMMA lies in shared memory.",
-            "Use an atom that reads A from registers (_RS).",
-            "second",
-        )
-    if (c.row_count, c.col_count) != (a.row_count, a.col_count):
-        raise LayoutError(
-            "no_chain",
-            f"C is {c.row_count}×{c.col_count}, A is {a.row_count}×{a.col_count}.",
-            "K of the second tile is N of the first; M is the same.",
-            "second",
-        )
-    places = np.full(c.row_count * c.col_count, -1, dtype=np.int64)  # element → thread of C that holds it
-    places[(c.rows.astype(np.int64) * c.col_count + c.cols).reshape(-1)] = np.repeat(c.thread_ids, c.values)
-    wanted = a.rows.astype(np.int64) * a.col_count + a.cols
-    thread = np.broadcast_to(a.thread_ids[:, None], wanted.shape)
-    stay, warp = places[wanted] == thread, places[wanted] // 32 == thread // 32
-    order = None
-    if bool(stay.all()) and c.values == a.values and np.array_equal(c.thread_ids, a.thread_ids):
-        held = c.rows.astype(np.int64) * c.col_count + c.cols
-        by_c, by_a = np.argsort(held, axis=1), np.argsort(wanted, axis=1)
-        moves = np.empty_like(by_a)
-        np.put_along_axis(moves, by_a, by_c, axis=1)
-        if (moves == moves[0]).all():
-            order = tuple(int(at) for at in moves[0])
-    columns = None if stay.all() or a.copies > 1 else _k_order(places.reshape(c.row_count, -1), a)
-    return Chained(int(wanted.size), int(stay.sum()), int(warp.sum()), order, columns)
-
-
-def _k_order(places: NDArray[np.int64], a: TileOperand) -> tuple[int, ...] | None:
-    """For each column of A a column of C that the same threads hold, row by row; None where one finds none.
-
-    places: [m, n], the thread of each element of C.
-    """
-    wanted = np.empty((a.row_count, a.col_count), dtype=np.int64)
-    wanted[a.rows, a.cols] = a.thread_ids[:, None]
-    free: dict[bytes, list[int]] = {}
-    for n in range(places.shape[1] - 1, -1, -1):
-        free.setdefault(places[:, n].tobytes(), []).append(n)
-    found = [free.get(wanted[:, k].tobytes(), []) for k in range(a.col_count)]
-    if not all(found):
-        return None
-    order = [columns.pop() if columns else -1 for columns in found]
-    return tuple(order) if -1 not in order else None
