@@ -73,6 +73,7 @@ def test_coalesce_coordinates_and_indices_are_pycutes() -> None:
         natural = coordinate(at, one.shape)
         assert congruent(natural, one.shape)
         assert one(at) == theirs(one)(at) == index(natural, one.shape, one.stride) == one.indices()[at]
+        assert cute.distinct(one) == len(set(one.indices().tolist()))
         assert natural == pycute.idx2crd(at, one.shape)
         if isinstance(one.shape, tuple):
             same(cute.coalesce(one, (1,)), pycute.coalesce(theirs(one), (1,)))

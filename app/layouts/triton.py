@@ -163,7 +163,8 @@ def _listed(whole: Module, given: Mapping[str, str]) -> dict[str, Any]:
         }
         for n, one in enumerate(whole.layouts)
     ]  # fmt: skip
-    moves = [_move(one, number_of, given, clean) for one in whole.moves if one.source.layout in number_of]
+    ways = _Ways()
+    moves = [_move(one, number_of, given, clean, ways) for one in whole.moves if one.source.layout in number_of]
     return {"rows": rows, "moves": moves}
 
 
@@ -176,18 +177,26 @@ def _short(text: str, whole: Module) -> str:
 
 
 def _move(
-    one: Move, number_of: Mapping[str, int], given: Mapping[str, str], clean: Mapping[str, str]
+    one: Move, number_of: Mapping[str, int], given: Mapping[str, str], clean: Mapping[str, str], ways: _Ways
 ) -> dict[str, Any]:  # fmt: skip
     change = {
         **clean, "pick": str(number_of[one.source.layout]), "to": one.target.layout,
         "shape": "x".join(map(str, one.source.shape)), "element_bits": str(one.source.bits or ""),
     }  # fmt: skip
-    try:
-        sides = [triton_layout(t.layout, list(t.shape), t.bits) for t in (one.source, one.target)]
-        title = WAYS[converted(*sides).way][0]
-    except LayoutError as error:
-        title = error.message
-    return {"move": one, "href": _address(given, change), "title": title}
+    return {"move": one, "href": _address(given, change), "title": ways[one.source, one.target]}
+
+
+class _Ways(dict[tuple[Tensor, Tensor], str]):
+    """What each conversion of a module needs, in words; those that recur are worked out once."""
+
+    def __missing__(self, sides: tuple[Tensor, Tensor]) -> str:
+        try:
+            have, want = (triton_layout(one.layout, list(one.shape), one.bits) for one in sides)
+            said = WAYS[converted(have, want, costs=False).way][0]
+        except LayoutError as error:
+            said = error.message
+        self[sides] = said
+        return said
 
 
 # one layout -----------------------------------------------------------------------------------------------------------

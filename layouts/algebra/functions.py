@@ -291,12 +291,40 @@ def left_inverse(one: CuteLayout) -> CuteLayout:
         shapes.append(step // prod(shapes))
     last = found[-1][1] if found else _sorted(one)[-1][1]
     made = _merged(list(zip([*shapes, last], [0, *(start for *_, start in found)], strict=True)))
-    if size(one.shape) <= MOST_CHECKED and any(one(made(i)) != i for i in set(one.indices().tolist())):
+    if size(one.shape) <= MOST_CHECKED and not _leads_back(one, made):
         raise refused(
             f"{one} has no left inverse: CuTe gives {made}, which does not lead back, as modes of {one} overlap.",
             "Give an injective layout: every stride at least the span of the modes below it.",
         )
     return made
+
+
+def _leads_back(one: CuteLayout, made: CuteLayout) -> bool:
+    """Whether one(made(i)) = i for every index of `one`."""
+    held = one.indices()
+    return np.array_equal(tuples.indices(tuples.indices(held, made.shape, made.stride), one.shape, one.stride), held)
+
+
+def distinct(one: CuteLayout) -> int:
+    """How many different indices a layout has.
+
+    >>> distinct(CuteLayout((4, 8), (1, 2))), distinct(CuteLayout((4, 8), (8, 0)))
+    (18, 4)
+    """
+    own = filtered(body(one))  # a swizzle is one to one
+    reached = 1
+    for step, count in sorted(zip(leaves(own.stride), leaves(own.shape), strict=True)):
+        if step < reached:
+            break
+        reached += (count - 1) * step
+    else:
+        return own.size
+    index = own.indices()
+    if own.cosize > 16 * own.size:
+        return int(np.unique(index).size)
+    met = np.zeros(own.cosize, dtype=np.bool_)
+    met[index] = True
+    return int(np.count_nonzero(met))
 
 
 def nullspace(one: CuteLayout) -> CuteLayout:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from layouts import algebra, tuples
 from layouts.cute import CuteLayout
 from layouts.tuples import size
@@ -80,7 +78,7 @@ def of_right_inverse(a: CuteLayout, made: CuteLayout) -> str:
 
 
 def of_left_inverse(a: CuteLayout, made: CuteLayout) -> str:
-    if np.unique(a.indices()).size < a.size:
+    if algebra.distinct(a) < a.size:
         return "Indices of A repeat: A(L(A(i))) = A(i)."
     return "L(A(i)) = i for every coordinate i of A."
 
@@ -94,9 +92,9 @@ def of_coalesce(a: CuteLayout, profile: Any, made: CuteLayout) -> str:
 
 
 def of_layout(one: CuteLayout) -> str:
-    indices = np.unique(one.indices())
-    if not indices.size:
+    if not one.size:
         return f"{one.rank} mode{'s' * (one.rank != 1)} without an element."
-    repeats = "each index once" if indices.size == one.size else f"{indices.size} different indices"
-    gaps = "without gaps" if indices.size == int(indices[-1]) + 1 else f"up to {int(indices[-1])}"
+    count, last = algebra.distinct(one), int(one.indices().max())
+    repeats = "each index once" if count == one.size else f"{count} different indices"
+    gaps = "without gaps" if count == last + 1 else f"up to {last}"
     return f"{one.rank} mode{'s' * (one.rank != 1)}, {_of(one)}: {repeats}, {gaps}."

@@ -80,8 +80,9 @@ class Conversion:
         return "shared" if self.in_block == self.places else "cluster"
 
 
-def converted(source: TritonLayout, target: TritonLayout) -> Conversion:
-    """What a conversion moves. LayoutError where the two are not layouts of threads over one tensor in one kernel."""
+def converted(source: TritonLayout, target: TritonLayout, costs: bool = True) -> Conversion:
+    """What a conversion moves; without `costs` the trip through shared memory is left out. LayoutError where the two
+    are not layouts of threads over one tensor in one kernel."""
     for one, field in ((source, "text"), (target, "to")):
         if one.shared:
             raise LayoutError(
@@ -102,7 +103,7 @@ def converted(source: TritonLayout, target: TritonLayout) -> Conversion:
                 "All layouts of a kernel have the same ttg.num-warps and blocks.",
                 "to",
             )
-    bits = source.element_bits if source.blocks == 1 else 0
+    bits = source.element_bits if costs and source.blocks == 1 else 0
     return moved(_elements(source), _elements(target), prod(source.shape), LANES * source.warps, bits)
 
 
@@ -114,7 +115,7 @@ def moved(have: Longs, want: Longs, size: int, block: int, element_bits: int) ->
     threads = np.arange(max(len(have), len(want)))[:, None]
     for name, per in (("thread", 1), ("warp", LANES), ("block", block)):
         unit = threads // per
-        found[name] = np.isin(unit[: len(want)] * size + want, unit[: len(have)] * size + have)
+        found[name] = _held(unit[: len(have)], have, unit[: len(want)], want, size)
     counts = {name: int(np.count_nonzero(mask)) for name, mask in found.items()}
     trip = counts["warp"] < want.size and element_bits >= 8
     return Conversion(
@@ -122,6 +123,21 @@ def moved(have: Longs, want: Longs, size: int, block: int, element_bits: int) ->
         _order(have, want) if found["thread"].all() else None,
         _trip(have, want, size, element_bits) if trip else None,
     )  # fmt: skip
+
+
+def _held(units: Longs, have: Longs, wanted: Longs, want: Longs, size: int) -> Mask:
+    """Whether the unit that wants an element has it: bool as `want`. units, wanted: of each row."""
+    found = np.zeros(want.shape, dtype=np.bool_)
+    unit, element = np.broadcast_to(units, have.shape).reshape(-1), have.reshape(-1)
+    for _ in range(4):  # a round finds one unit of each element
+        place = np.full(size, -1, dtype=np.int64)
+        place[element] = unit
+        found |= place[want] == wanted
+        left = place[element] != unit
+        unit, element = unit[left], element[left]
+        if not element.size:
+            return found
+    return np.asarray(found | np.isin(wanted * size + want, unit * size + element))
 
 
 def _elements(one: TritonLayout) -> Longs:

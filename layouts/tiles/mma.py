@@ -232,8 +232,9 @@ class TiledMMA:
         except LayoutError as error:
             raise error.at("permutation") from None
         elements = prod(extents)
-        counts = np.bincount(made.indices(), minlength=elements)
-        if counts.size > elements or (counts * elements != made.size).any():
+        once = algebra.filtered(made)  # modes of stride 0 repeat every element alike
+        counts = np.bincount(once.indices(), minlength=elements)
+        if counts.size > elements or (counts * elements != once.size).any():
             sides = " × ".join(f"{LETTERS[side]} = {self.tile[side]}" for side in SIDES[name])
             raise LayoutError(
                 "bad_permutation",
