@@ -1,81 +1,41 @@
-"""The captures of an H200 in tests/golden/captures, the mistakes that were planted in them, and the table of
-docs/capture.md that says what the verifier names: `python -m tests.captured` writes it.
+"""The captures of an H200 in tests/golden/captures, the mistakes that were planted in them, and the tables of
+docs/capture.md that say what the verifier names and what recording costs: `python -m tests.captured` writes them.
 """
 
 from __future__ import annotations
 
-import io
-import tarfile
+import json
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
-from app.gpu.captures import BY_NAME, EXAMPLES, MISTAKES
-from layouts import capture, causes
+from app.gpu import planted
+from app.gpu.captures import BY_NAME, EXAMPLES, MISTAKES, TIMED
+from layouts import causes
 from layouts.capture.verify import Verified
 
 FOLDER = Path(__file__).parent / "golden" / "captures"
 DOCS = Path(__file__).parents[1] / "docs" / "capture.md"
-BEGIN, END = "<!-- captures -->", "<!-- /captures -->"
-# example → what each mistake is, and the code that names it
-PLANTED: dict[str, tuple[tuple[str, str], ...]] = {
-    "wgmma_tma_k_major": (
-        ("LBO and SBO exchanged", "lbo_sbo_swapped"), ("K step past the swizzle atom", "k_advance_past_atom"),
-        ("TMA's swizzle code", "tma_swizzle_enum"), ("transpose flag of B", "wrong_transpose"),
-        ("panel stride of A in B", "panel_stride_wrong"),
-    ),
-    "wgmma_mn_major_b": (
-        ("LBO and SBO exchanged", "lbo_sbo_swapped"), ("K step of a K-major tile", "k_advance_past_atom"),
-        ("TMA's swizzle code", "tma_swizzle_enum"), ("transpose flag of B", "wrong_transpose"),
-        ("panel stride of one instruction", "panel_stride_from_instruction"),
-    ),
-    "wgmma_core_matrices": (
-        ("LBO and SBO exchanged", "lbo_sbo_swapped"), ("K step of a swizzled tile", "k_advance_past_atom"),
-        ("128B swizzle of data without one", "swizzle_mode"), ("transpose flag of B", "wrong_transpose"),
-        ("panel stride of a taller tile", "panel_stride_wrong"),
-    ),
-    "ldmatrix_padded": (
-        ("matrices 1 and 2 exchanged", "matrices_exchanged"), ("K step in elements", "k_step_in_elements"),
-        ("swizzled addresses of plain rows", "swizzle_mode"), (".trans", "wrong_transpose"),
-        ("pitch without the padding", "pitch_wrong"),
-    ),
-    "wgmma_fp8_a_registers": (
-        ("LBO and SBO exchanged", "lbo_sbo_swapped"), ("K step past the swizzle atom", "k_advance_past_atom"),
-        ("TMA's swizzle code", "tma_swizzle_enum"), ("registers 1 and 2 of A exchanged", "registers_exchanged"),
-        ("half the panel stride", "panel_stride_wrong"),
-    ),
-}  # fmt: skip
 
 
 @lru_cache(maxsize=1)
 def files() -> dict[str, bytes]:
     """What the program wrote on the device, by file name."""
-    with tarfile.open(FOLDER / "captures.tar.xz") as archive:
-        return {member.name: archive.extractfile(member).read() for member in archive}  # type: ignore[union-attr]
+    return planted.opened(FOLDER)
 
 
 def fills_of(example: str, mistake: int) -> list[bytes]:
-    """The captures of one run with fills: one file, or the two passes of an 8-bit type."""
-    names = sorted(name for name in files() if name.startswith(f"{example}-{mistake}-fill"))
-    return [files()[name] for name in names]
+    return planted.filled(files(), BY_NAME[example], mistake)
 
 
 def matrix(example: str, operand: str) -> np.ndarray:
-    return np.load(io.BytesIO(files()[f"{example}-{operand}.npy"]))
+    return planted.matrix(files(), BY_NAME[example], operand)
 
 
 @lru_cache(maxsize=64)
 def verified(example: str, mistake: int, real: bool = False) -> Verified:
-    if not real:
-        return capture.verify(fills_of(example, mistake))
-    raw = files()[f"{example}-{mistake}-real.lscap"]
-    return capture.verify(raw, matrix(example, "a"), matrix(example, "b"), nk=BY_NAME[example].b_first == "n")
-
-
-def named(told: Verified) -> list[str]:
-    """The codes of all wrong steps."""
-    return sorted({cause.code for step in told.wrong for cause in step.causes})
+    return planted.verified(files(), BY_NAME[example], mistake, real)
 
 
 def table() -> str:
@@ -85,14 +45,13 @@ def table() -> str:
     for example in EXAMPLES:
         for mistake in range(MISTAKES + 1):
             told = verified(example.name, mistake)
-            planted, code = PLANTED[example.name][mistake - 1] if mistake else ("nothing", "")
-            says = [causes.title(one) for one in named(told)]
-            good += named(told) == ([code] if mistake else []) and told.ok == (mistake == 0)
+            says = [causes.title(one) for one in planted.named(told)]
+            good += planted.agrees(told, example, mistake)
             first = told.first_wrong
             at = "" if first is None else f"{first.index}, `{first.record.where}`"
             cells = (
                 f"`{example.name}`",
-                planted,
+                example.mistakes[mistake - 1][0] if mistake else "nothing",
                 f"{len(told.wrong)} of {len(told.steps)}",
                 ", ".join(says) or "right",
                 at,
@@ -101,10 +60,31 @@ def table() -> str:
     return "\n".join([f"{good} of {len(EXAMPLES) * (MISTAKES + 1)} are named as they were planted.", "", *lines])
 
 
+def cost() -> str:
+    """Microseconds a launch, as the program that ran the examples measured them."""
+    found = json.loads((FOLDER / "captures.json").read_text())
+    device = found["device"]
+    lines = [
+        f"Microseconds a launch of one block, the mean of {TIMED} launches, on an {device['name']} (driver"
+        f" {device['driver']}, CUDA {device['cuda']}). Most of what recording takes is the copy of shared memory.",
+        "",
+        "| Example | Compiled out | Compiled in, buffer null | Recording |",
+        "| --- | ---: | ---: | ---: |",
+    ]
+    rows = found["microseconds"]
+    for one in EXAMPLES:
+        out, null, recording = (rows[one.name][key] for key in ("out", "null", "recording"))
+        lines.append(f"| `{one.name}` | {out:.1f} | {null:.1f} | {recording:.1f} |")
+    return "\n".join(lines)
+
+
 def written(text: str) -> str:
-    """A page with the table as it is now."""
-    before, _, rest = text.partition(BEGIN)
-    return f"{before}{BEGIN}\n{table()}\n{END}{rest.partition(END)[2]}"
+    """A page with both tables as they are now."""
+    for name, made in (("captures", table()), ("cost", cost())):
+        begin, end = f"<!-- {name} -->", f"<!-- /{name} -->"
+        before, _, rest = text.partition(begin)
+        text = f"{before}{begin}\n{made}\n{end}{rest.partition(end)[2]}"
+    return text
 
 
 if __name__ == "__main__":

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.gpu.captures import EXAMPLES, MISTAKES
+from app.gpu import captures, planted
+from app.gpu.captures import BY_NAME, EXAMPLES, MISTAKES
 from layouts import capture, find
 from layouts.capture import fills
 from layouts.capture.form import Capture, Record
@@ -34,8 +35,8 @@ BASE_A, BASE_B = 1024, 1024 + (64 << 10)
 @pytest.mark.parametrize("real", [False, True], ids=["fills", "matrices"])
 def test_what_was_planted_is_what_is_named(example: str, mistake: int, real: bool) -> None:
     told = captured.verified(example, mistake, real)
-    code = captured.PLANTED[example][mistake - 1][1] if mistake else ""
-    assert captured.named(told) == ([code] if mistake else [])
+    code = BY_NAME[example].mistakes[mistake - 1][1] if mistake else ""
+    assert planted.named(told) == ([code] if mistake else [])
     assert told.ok == (mistake == 0) and told.verdict == ("mismatch" if mistake else "match") and not told.unread
     assert {one.verdict for one in told.accumulators} == {told.verdict}
     assert all(one.as_read for one in told.accumulators)  # D on the device is the product of what is said to be read
@@ -125,7 +126,7 @@ def test_a_right_loop_is_right() -> None:
 @pytest.mark.parametrize("which", ["a", "b", "ab"])
 def test_a_k_step_that_is_missing_is_found_without_being_stated(which: str) -> None:
     made = loop(4, **{name: lambda step: 0 for name in which})
-    assert not made.ok and captured.named(made) == ["k_step_missing"]
+    assert not made.ok and planted.named(made) == ["k_step_missing"]
     assert [step.index for step in made.wrong] == [1, 2, 3]
     assert all(one.name in which for step in made.wrong for one in step.operands if not one.ok)
 
@@ -133,7 +134,7 @@ def test_a_k_step_that_is_missing_is_found_without_being_stated(which: str) -> N
 def test_more_rows_than_the_fill_has_codes() -> None:
     assert loop(4, n=256).ok and loop(8, n=256, k=128).ok
     made = loop(4, n=256, b=lambda step: 0)
-    assert captured.named(made) == ["k_step_missing"]
+    assert planted.named(made) == ["k_step_missing"]
 
 
 def test_a_pipeline_of_stages_that_wrap_past_the_fill() -> None:
@@ -184,7 +185,7 @@ def test_stages_of_a_ring_hold_codes_twice(stages: int) -> None:
     wrong = records[17]
     records[17] = replace(wrong, words={**wrong.words, "b": wrong.words["b"] & ~(3 << 62) | 2 << 62})
     made = told(records)
-    assert [step.index for step in made.wrong] == [17] and captured.named(made) == ["swizzle_mode"]
+    assert [step.index for step in made.wrong] == [17] and planted.named(made) == ["swizzle_mode"]
 
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -242,7 +243,7 @@ def warp(bug: str = "") -> list[Record]:
 def test_loads_that_fill_several_mma(bug: str, code: str, count: int) -> None:
     made = told(warp(bug))
     assert len(made.steps) == 32 and len(made.wrong) == count and len(made.loads) == 16
-    assert code in "".join(captured.named(made)) and made.ok == (not bug)
+    assert code in "".join(planted.named(made)) and made.ok == (not bug)
     if not bug:
         assert {one.part.mn for step in made.steps for one in step.operands if one.name == "b"} == {0, 8, 16, 24}
 
@@ -289,9 +290,9 @@ def test_too_many_steps_for_one_answer_are_counted() -> None:
 def test_a_slice_that_is_not_there_is_said() -> None:
     window = memory((spec((64, 64), BASE_A), tile("bf16", "a", (0, 0), (64, 64))))
     made = told([record(at(BASE_A), at(BASE_B), window, slice={"m": 0, "n": 0, "k": 0})])
-    assert captured.named(made) == ["slice_not_in_memory"] and not made.ok
+    assert planted.named(made) == ["slice_not_in_memory"] and not made.ok
     made = told([record(at(BASE_A), at(BASE_B), window)])  # nothing says which slice of B it should be
-    assert made.verdict == "unknown" or captured.named(made) == ["slice_not_in_memory"]
+    assert made.verdict == "unknown" or planted.named(made) == ["slice_not_in_memory"]
 
 
 def test_what_is_stated_goes_before_what_is_inferred() -> None:
@@ -302,7 +303,7 @@ def test_what_is_stated_goes_before_what_is_inferred() -> None:
     right = record(at(BASE_A + 8192), at(BASE_B), window, slice={"m": 64, "n": 0, "k": 0})
     assert told([right]).ok
     wrong = told([replace(right, words={**right.words, "a": at(BASE_A).word})])
-    assert captured.named(wrong) == ["other_slice"] and wrong.first_wrong.operands[0].part.by == "stated"
+    assert planted.named(wrong) == ["other_slice"] and wrong.first_wrong.operands[0].part.by == "stated"
 
 
 def test_two_warpgroups_are_two_loops() -> None:
@@ -440,7 +441,7 @@ def test_the_examples_of_the_page_are_what_they_say(client: Any, name: str) -> N
     from app.capture.examples import file
 
     code = {"k-step": ["k_advance_past_atom"], "panel": ["panel_stride_wrong"], "strides": ["lbo_sbo_swapped"]}
-    assert captured.named(capture.verify(file(name))) == code.get(name, [])
+    assert planted.named(capture.verify(file(name))) == code.get(name, [])
     assert client.get(f"/capture?example={name}").status_code == 200
 
 
@@ -469,3 +470,20 @@ def test_the_command_has_a_status_for_ci(tmp_path: Path, capsys: pytest.CaptureF
     out = tmp_path / "fill.npy"
     assert run("fill", "--shape", "4x8", "--type", "bf16", "--operand", "b", str(out))[0] == 0
     assert np.array_equal(np.load(out), capture.fill((4, 8), "bf16", "b"))
+
+
+def test_the_part_of_a_verification_judges_what_the_device_wrote(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the files of an H200 in the device's place, and one of them exchanged for another mistake's."""
+    device = type("Hopper", (), {"supports": lambda self, instruction: ""})()
+    rows = json.loads((captured.FOLDER / "captures.json").read_text())["runs"]
+    monkeypatch.setattr(captures, "together", lambda to: rows)
+    monkeypatch.setattr(planted, "opened", lambda folder: captured.files())
+    assert planted.run(device) == {one.name: {"ran": 6, "agreed": 6} for one in EXAMPLES}
+    first, name = EXAMPLES[0].name, "{}-{}-fill1.lscap".format
+    changed = dict(captured.files()) | {name(first, 2): captured.files()[name(first, 1)]}
+    rows[5]["d_right"] = True
+    monkeypatch.setattr(planted, "opened", lambda folder: changed)
+    told = planted.run(device)
+    assert told[first] == {"ran": 6, "agreed": 4, "differs": ["2: named lbo_sbo_swapped", "5: D is right"]}
+    assert sum(row["agreed"] for row in told.values()) == 28
+    assert planted.run(type("Ampere", (), {"supports": lambda self, instruction: "sm_80"})()) == {}

@@ -8,11 +8,13 @@ from functools import lru_cache
 
 import pytest
 
-from app.gpu import banks, chained, descriptors, fragments, products, whole
+from app.capture.snippets import TESTS
+from app.gpu import banks, captures, chained, descriptors, fragments, products, whole
 from app.gpu.device import Cuda, devices
 from layouts import find
 from layouts.descriptor import encode
 from layouts.errors import LayoutError
+from tests import capture_snippets
 from tests.test_kernel import CASES, made
 from tests.test_runs import CHOSEN
 
@@ -58,6 +60,16 @@ def test_banks_and_chains() -> None:
     assert banks.run(device(), "ldmatrix.x4", [128 * lane for lane in range(32)])["agrees"]
     case = next(chained.cases())
     assert case.agrees(device())
+
+
+@pytest.mark.parametrize("title", dict(TESTS))
+def test_the_tests_that_the_capture_page_shows(title: str) -> None:
+    if device().supports(captures.needs()):
+        pytest.skip(device().supports(captures.needs()))
+    if "torch" in dict(TESTS)[title]:
+        pytest.importorskip("torch")
+    assert capture_snippets.outcome(title, dict(TESTS)[title], 0) == "passes"
+    assert "lbo_sbo_swapped" in capture_snippets.outcome(title, dict(TESTS)[title], 1)
 
 
 @pytest.mark.parametrize("case", CASES, ids=" ".join)

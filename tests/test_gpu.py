@@ -121,7 +121,7 @@ def test_evidence_of_descriptors_and_banks(path: Path) -> None:
     assert verify.failures(found) == []
     assert set(found["banks"]) == set(ACCESSES) and found["descriptors"]
     assert sum("wgmma.mma_async.sp" in what and " b " in what for what in found["descriptors"]) >= 4
-    least = {"descriptors": 3, "banks": 3, "chains": 1, "programs": 1, "code": 1, "boxes": 4}
+    least = {"descriptors": 3, "banks": 3, "chains": 1, "programs": 1, "code": 1, "boxes": 4, "captures": 6}
     assert all(
         row["ran"] == row["agreed"] >= least[part] for part in verify.PARTS for row in found.get(part, {}).values()
     )

@@ -20,14 +20,15 @@ import numpy as np
 
 from app.gpu.boxes import Map
 from app.gpu.device import Array, Cuda, compile_text
-from layouts import codec
+from layouts import codec, find
 from layouts.capture import fills, form
 from layouts.dtypes import dtype
 from layouts.errors import LayoutError
+from layouts.instruction import Instruction
 from layouts.render.capture_header import header
 
 ROOTS = (Path(__file__).resolve().parents[1] / "examples", Path(__file__).resolve().parents[2] / "examples")
-MISTAKES = 5
+MISTAKES = 5  # that every example can plant
 BUFFER = 8 << 20
 TIMED = 200  # launches that a cost is measured on
 
@@ -36,13 +37,14 @@ TIMED = 200  # launches that a cost is measured on
 class Example:
     """One program of examples/: what its kernel takes. a, b: the shape in global memory; b_first: which index B's rows
     are; boxes: (inner, outer) of the tensor maps, of A and of B, where there are any. shared: bytes of dynamic shared
-    memory; far: as many for the mistakes that read past it.
+    memory; far: as many for the mistakes that read past it. mistakes: what each is, and the code that names it.
     """
 
     name: str
     element: str
     a: tuple[int, int]
     b: tuple[int, int]
+    mistakes: tuple[tuple[str, str], ...]
     b_first: str = "n"
     box_a: tuple[int, int] = (0, 0)
     box_b: tuple[int, int] = (0, 0)
@@ -68,15 +70,38 @@ class Example:
 
 
 EXAMPLES = (
-    Example("wgmma_tma_k_major", "bf16", (64, 128), (128, 128), box_a=(64, 64), box_b=(64, 128),
-            shared=2 * 8192 + 2 * 16384 + 16),
-    Example("wgmma_mn_major_b", "bf16", (64, 64), (64, 128), "k", (64, 64), (64, 64), shared=8192 + 16384 + 16,
-            far={3: 72 << 10, 4: 72 << 10}),
-    Example("wgmma_core_matrices", "f16", (64, 64), (64, 64), shared=2 * 8192),
-    Example("ldmatrix_padded", "f16", (16, 64), (8, 64), threads=32, shared=24 * 144),
-    Example("wgmma_fp8_a_registers", "e4m3", (64, 256), (64, 256), box_b=(128, 64), shared=2 * 8192 + 16),
+    Example("wgmma_tma_k_major", "bf16", (64, 128), (128, 128), (
+        ("LBO and SBO exchanged", "lbo_sbo_swapped"), ("K step past the swizzle atom", "k_advance_past_atom"),
+        ("TMA's swizzle code", "tma_swizzle_enum"), ("transpose flag of B", "wrong_transpose"),
+        ("panel stride of A in B", "panel_stride_wrong"),
+    ), box_a=(64, 64), box_b=(64, 128), shared=2 * 8192 + 2 * 16384 + 16),
+    Example("wgmma_mn_major_b", "bf16", (64, 64), (64, 128), (
+        ("LBO and SBO exchanged", "lbo_sbo_swapped"), ("K step of a K-major tile", "k_advance_past_atom"),
+        ("TMA's swizzle code", "tma_swizzle_enum"), ("transpose flag of B", "wrong_transpose"),
+        ("panel stride of one instruction", "panel_stride_from_instruction"),
+    ), "k", (64, 64), (64, 64), shared=8192 + 16384 + 16, far={3: 72 << 10, 4: 72 << 10}),
+    Example("wgmma_core_matrices", "f16", (64, 64), (64, 64), (
+        ("LBO and SBO exchanged", "lbo_sbo_swapped"), ("K step of a swizzled tile", "k_advance_past_atom"),
+        ("128B swizzle of data without one", "swizzle_mode"), ("transpose flag of B", "wrong_transpose"),
+        ("panel stride of a taller tile", "panel_stride_wrong"),
+    ), shared=2 * 8192),
+    Example("ldmatrix_padded", "f16", (16, 64), (8, 64), (
+        ("matrices 1 and 2 exchanged", "matrices_exchanged"), ("K step in elements", "k_step_in_elements"),
+        ("swizzled addresses of plain rows", "swizzle_mode"), (".trans", "wrong_transpose"),
+        ("pitch without the padding", "pitch_wrong"),
+    ), threads=32, shared=24 * 144),
+    Example("wgmma_fp8_a_registers", "e4m3", (64, 256), (64, 256), (
+        ("LBO and SBO exchanged", "lbo_sbo_swapped"), ("K step past the swizzle atom", "k_advance_past_atom"),
+        ("TMA's swizzle code", "tma_swizzle_enum"), ("registers 1 and 2 of A exchanged", "registers_exchanged"),
+        ("half the panel stride", "panel_stride_wrong"),
+    ), box_b=(128, 64), shared=2 * 8192 + 16),
 )  # fmt: skip
 BY_NAME = {one.name: one for one in EXAMPLES}
+
+
+def needs() -> Instruction:
+    """The newest instruction of the examples."""
+    return find("wgmma.mma_async.m64n64k16.f32.f16.f16")
 
 
 def folder() -> Path:
@@ -150,17 +175,21 @@ def launch(device: Cuda, example: Example, kernel: Any, data: Data, mistake: int
 
 def _arguments(device: Cuda, example: Example, data: Data) -> tuple[list[Any], list[Any]]:
     """What the kernel is given for A and B, and what must live as long."""
+    return mapped(device, example, (device.cupy.asarray(data.a), device.cupy.asarray(data.b)))
+
+
+def mapped(device: Cuda, example: Example, tensors: tuple[Any, Any]) -> tuple[list[Any], list[Any]]:
+    """The same of matrices that lie in the device's memory: themselves, or their tensor maps."""
     cupy = device.cupy
     held, out = [], []
-    for codes, box in ((data.a, example.box_a), (data.b, example.box_b)):
-        tensor = cupy.asarray(codes)
+    for tensor, box in zip(tensors, (example.box_a, example.box_b), strict=True):
         held.append(tensor)
         if box == (0, 0):
             out.append(tensor)
             continue
-        size = codes.dtype.itemsize
+        size = tensor.dtype.itemsize
         name = "BFLOAT16" if size == 2 else "UINT8"
-        words = Map(name, codes.shape[::-1], (codes.shape[1] * size,), box, "128B").encoded(tensor.data.ptr)
+        words = Map(name, tensor.shape[::-1], (tensor.shape[1] * size,), box, "128B").encoded(tensor.data.ptr)
         if words is None:
             raise RuntimeError(f"The driver refuses the tensor map of {example.name}.")
         out.append(cupy.asarray(np.frombuffer(words, np.uint8)))
@@ -271,8 +300,6 @@ def together(to: Path) -> list[dict[str, Any]]:
                 rows.append({"example": example.name, "mistake": first, "files": [], "error": "the process ended"})
                 file.write_text("".join(json.dumps(row) + "\n" for row in rows))
             first = rows[-1]["mistake"] + 1
-    for row in rows:
-        print(json.dumps(row))
     told: dict[str, Any] = {"runs": rows, "microseconds": {}}
     for example in EXAMPLES:
         data = real(example)
@@ -286,7 +313,6 @@ def together(to: Path) -> list[dict[str, Any]]:
         told["device"] = one["device"]
         told["microseconds"] |= one["microseconds"]
     (to / "captures.json").write_text(json.dumps(told, indent=1) + "\n")
-    print(json.dumps({name: told.get(name) for name in ("device", "microseconds")}))
     shutil.rmtree(parts)
     return rows
 
@@ -299,6 +325,10 @@ def main(arguments: Sequence[str]) -> int:
         print("usage: python -m app.gpu.captures FOLDER", file=sys.stderr)
         return 2
     rows = together(Path(arguments[0]))
+    for row in rows:
+        print(json.dumps(row))
+    told = json.loads((Path(arguments[0]) / "captures.json").read_text())
+    print(json.dumps({name: told.get(name) for name in ("device", "microseconds")}))
     wrong = [row for row in rows if "error" in row or row["d_right"] != (row["mistake"] == 0)]
     print(f"{len(rows) - len(wrong)} of {len(rows)} ran; D is right without a mistake and wrong with one.")
     return 1 if wrong else 0

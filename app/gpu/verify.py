@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from app.gpu import banks, boxes, chained, descriptors, fragments, generated, kernels, products, scripts
+from app.gpu import banks, boxes, chained, descriptors, fragments, generated, kernels, planted, products, scripts
 from app.gpu.device import Cuda, Device, compile_text, unsupported
 from app.gpu.runs import multiplies
 from layouts import catalog
@@ -50,6 +50,10 @@ METHODS = {
         "TMA loads of random bytes, shared memory byte for byte against the storage that a tensor map leaves, and"
         " random tensor maps against the driver's refusals"
     ),
+    "captures": (
+        "kernels with the capture header executed, right and with planted mistakes: D, and the cause that the verifier"
+        " names with fills and with random matrices"
+    ),
 }
 DESCRIPTOR_RUNS, BANK_RUNS = 40, 24
 # What runs beside the instructions' own maps: its name, and what it shows where it agrees.
@@ -60,6 +64,7 @@ PARTS = {
     "programs": "whole programs whose own check found every element right",
     "code": "generated functions that give every word the maps give",
     "boxes": "TMA loads and tensor maps as the rules say",
+    "captures": "kernels, right or with a planted mistake, whose capture says so",
 }
 _METHOD_OF = {"descriptors": "descriptor"}  # parts whose method has another name
 Progress = Callable[[str, str, int], None]
@@ -296,7 +301,7 @@ def _judged(device: Cuda, todo: list[Judged], agrees: Callable[[Judged], bool]) 
 
 _VERIFY: dict[str, Callable[[Any], dict[str, dict[str, Any]]]] = {
     "descriptors": verify_descriptors, "banks": verify_banks, "chains": verify_chains, "programs": scripts.run,
-    "code": verify_code, "boxes": boxes.run,
+    "code": verify_code, "boxes": boxes.run, "captures": planted.run,
 }  # fmt: skip
 
 
