@@ -68,6 +68,8 @@ from app.reuse import page as reuse_page
 from app.runs import api as runs_api
 from app.runs import page as runs_page
 from app.runs.hardware import Hardware
+from app.scales import api as scales_api
+from app.scales import page as scales_page
 from app.steps import api as steps_api
 from app.steps import page as steps_page
 from app.tiles import api as tiles_api
@@ -80,10 +82,10 @@ APIS = (  # in the order of /docs
     catalogue_api, instruction_api, read_api, kernel_api, memory_api, dump_api, capture_api, diagram_api, runs_api,
     steps_api, reuse_api,
     compare_api, metadata_api, chain_api, banks_api, tiles_api, layouts_api,
-    idesc_api, tmem_api,
+    idesc_api, tmem_api, scales_api,
 )  # fmt: skip
 PAGES = (
-    idesc_page, tmem_page,
+    idesc_page, tmem_page, scales_page,
     memory_page, dump_page, capture_page, kernel_page, guide_page, runs_page, steps_page, reuse_page, compare_page,
     metadata_page,
     chain_page,

@@ -153,6 +153,15 @@ GETS = (
         "more=hello", "more=m=64;m=64;m=64;m=64", "a_at=600", "d_at=x", "at=200:0", "warp=16", "alloc=48", "n=512",
         "kind=mxf4&k=96&scale_a_at=0",
     )),
+    # scale factors and metadata in CUTLASS's order
+    *(get("scale-factors", **asked) for asked in (
+        {}, {"kind": "f16"}, {"tile_k": 100}, {"tile_k": 8192}, {"column": 500}, {"row": 200}, {"factor": 9},
+        {"kind": "mxf4", "m": 64}, {"cta_group": 2, "n": 64, "side": "b"}, {"side": "d"}, {"q": 1}, {"shared": 2**18},
+    )),
+    *(get("metadata-order", **asked) for asked in (
+        {}, {"opcode": "mma"}, {"element": "s4"}, {"element": "f64"}, {"opcode": "wgmma.sp", "tile_k": 48},
+        {"rows": 100}, {"k": 64}, {"row": 128}, {"group": 32}, {"opcode": "mma.sp", "element": "s4"},
+    )),
     # instruction descriptors and zero-column masks
     *(get(f"instruction-descriptors/{quote(word, safe='')}", kind=kind) for word, kind in (
         ("0x08400490", ""), ("0x08400490", "f17"), ("zzz", "f16"), ("0x0840049000000000", "f16"),

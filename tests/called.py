@@ -25,6 +25,7 @@ from layouts import (
     reading,
     reuse,
     scales,
+    scaling,
     slices,
     tmem,
     triton,
@@ -183,6 +184,10 @@ def calls() -> list[Call]:
         )
     f16 = idesc.kind("f16")
     out.append(("operand b in tensor memory", lambda: str(tmem.layout(tmem.Mma(f16, "ws", False, 32, 64), "b"))))
+    pair = scaling.sides(tmem.Mma(idesc.kind("mxf4"), "cta_group::2", False, 128, 64), 64, (0, None), (0, None))
+    out.append(("copies of a pair with M = 128", lambda: str(pair[0].copies())))
+    plain = tmem.Mma(f16, "cta_group::1", False, 128, 64)
+    out.append(("scale factors of kind::f16", lambda: str(scaling.sides(plain, 64, (0, None), (0, None)))))
     out.append(("scale factors of 96 rows", lambda: str(scales.tile(96, 4))))
     out.append(("a field that kind::f16 has not", lambda: idesc.kind("f16").part("sfa_id").name))
     out.append(("tiler Sw<3,4,3>", lambda: cutetext.read_tiler("Sw<3,4,3>")))

@@ -79,6 +79,11 @@ GROUPS: tuple[tuple[str, tuple[Entry, ...]], ...] = (
                 "tmem lane column allocation data path layout accumulator ld st cp epilogue quarter warp pack alloc",
                 ("tcgen05.alloc", "tcgen05.dealloc"),
             ),
+            Entry("three-descriptors", "idesc instruction matrix descriptor umma 64-bit 32-bit transpose kind smem"),
+            Entry(
+                "scale-factors",
+                "block scaling ue8m0 ue4m3 mxf8f6f4 mxf4 nvf4 atom 128x4 SF id tcgen05.cp row-major tmem scale_vec",
+            ),
             Entry("wgmma-to-tcgen05", "port migrate version descriptor idesc hopper cta pair umma MN-major"),
         ),
     ),

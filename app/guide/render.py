@@ -26,6 +26,7 @@ from app.memory import facts as memory
 from app.memory.draw import bits_svg
 from app.memory.tiles import LABELLED, look_of, tile_figure
 from app.read import reading
+from app.scales.forms import figure as scale_way
 from app.tiles import chains as whole_chains
 from app.tiles import figure as whole_tiles
 from app.tmem.forms import figure as tensor_memory
@@ -213,6 +214,8 @@ def drawing(address: str, caption: str, legend: bool = True) -> tuple[str, str]:
         drawn = bits_svg(descriptors.parse_descriptor(word, descriptors.form_of({"format": name})), None)
     elif kind == "tmem":
         drawn = tensor_memory(query)
+    elif kind == "scale-factors":
+        drawn = scale_way(query)
     elif kind == "banks":
         use, xor = bank_facts.use_of(query)
         drawn = banks_svg([use.cost(xor)])

@@ -20,10 +20,12 @@ from layouts.descriptor import FIELDS, WGMMA, View, inert
 from layouts.errors import LayoutError
 from layouts.instruction import Operand
 from layouts.reading import listed
+from layouts.render.scaling import order
 from layouts.render.tmem import scale_order
 from layouts.swizzle import BY_WIDTH, MODES, Mode
 from layouts.table import tmem as rows_of_tmem
 from layouts.table.descriptors import TCGEN05
+from layouts.table.kinds import KINDS as UMMA_KINDS
 from layouts.tiles.gluon import triton_layout
 from layouts.tiles.same import as_cute
 from layouts.tiling import Tile
@@ -310,10 +312,28 @@ def scale_code() -> str:
     return "\n\n".join(block(code) for code in scale_order().values())
 
 
+def scale_codes() -> str:
+    """Row-major float32 factors as UE8M0 in atoms."""
+    return "\n\n".join(block(code) for code in order().values())
+
+
 def tmem_copies() -> str:
     """The shapes of tcgen05.cp."""
     rows = [(name, f"`{pattern}`") for name, pattern in rows_of_tmem.COPIES.items()]
     return table(("shape", "(lane)(column) → (row of shared memory)(32-bit word)"), rows)
+
+
+def idesc_fields() -> str:
+    """The fields of the instruction descriptor by their bits, a column for each of its three forms."""
+    forms = {row.source: row for row in UMMA_KINDS}  # one kind of each table of PTX
+    names = dict.fromkeys(part.name for row in forms.values() for part in row.parts)
+    rows = []
+    for name in names:
+        found = [next((part for part in row.parts if part.name == name), None) for row in forms.values()]
+        title = next(part.field.title for part in found if part)
+        rows.append((title, *(_place(part.field) if part else "—" for part in found)))
+    heads = [", ".join(row.name for row in UMMA_KINDS if row.source == source) for source in forms]
+    return table(("field", *heads), rows)
 
 
 TABLES: dict[str, Callable[[], str]] = {
@@ -327,4 +347,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "tmem-moves": tmem_moves,
     "tmem-copies": tmem_copies,
     "scale-order": scale_code,
+    "scale-codes": scale_codes,
+    "idesc-fields": idesc_fields,
 }

@@ -78,10 +78,12 @@ EXAMPLES = {
     "/api/v1/instructions/{ptx}/metadata": (
         "/api/v1/instructions/mma.sp.m16n8k32.row.col.f32.f16.f16.f32/metadata?words=0x44444444"
     ),
+    "/api/v1/metadata-order": "/api/v1/metadata-order?opcode=wgmma.sp&element=f16&tile_k=64",
     "/api/v1/smem/tile": "/api/v1/smem/tile?major=K&swizzle=128B&mn=128&k=64",
     "/api/v1/descriptors/{word}": "/api/v1/descriptors/0x4000004004000101",
     "/api/v1/instruction-descriptors/{value}": "/api/v1/instruction-descriptors/0x08400490?kind=f16",
     "/api/v1/tmem/layout": "/api/v1/tmem/layout?operand=a&kind=f16&m=64&n=64",
+    "/api/v1/scale-factors": "/api/v1/scale-factors?kind=mxf4nvf4&scale_vec=4X&n=128",
     "/api/v1/tmem/access": "/api/v1/tmem/access?access=tcgen05.cp.cta_group::1.32x128b.warpx4",
     "/api/v1/zero-column-masks/{value}": "/api/v1/zero-column-masks/0x0003028000000000?m=64&n=128",
     "/api/v1/reuse": "/api/v1/reuse?from=mma.m16n8k16.row.col.f32.f16.f16.f32&to=mma.m16n8k16.row.col.f32.f16.f16.f32",

@@ -97,6 +97,13 @@ LABELS = {
         "more": "More MMAs in the same columns", "access": "Load, store, copy or shift", "at": "At lane:column",
         "warp": "By warp", "look": "Look at lane:column", "split": "Half split",
     },
+    "metadata_order": {"opcode": "Instruction", "element": "Type of A", "rows": "Rows of A", "k": "K of dense A",
+        "tile_k": "K of the tile", "row": "Row", "group": "Group of K"},
+    "scales": {
+        "kind": "Kind", "scale_vec": "Scale vector", "cta_group": "CTA group", "sparse": "Sparse A", "m": "M",
+        "n": "N", "tile_k": "K of the tile", "column": "First column", "shared": "First byte of shared memory",
+        "side": "Look at factor of", "row": "Row of A or column of B", "factor": "Factor",
+    },
     "zero_mask": {"word": "Word", "m": "M", "n": "N", **ZERO_MASK},
     "reuse": {"from": "D of", "to": "A of"},
     "compare": {"left": "Left operand", "right": "Right operand"},

@@ -33,6 +33,7 @@ MENUS = (
             Entry("All instructions", "/instructions", "every shape and type, with filters"),
             Entry("Compare operands", "/compare", "where two register layouts differ"),
             Entry("D as the next A", "/reuse", "which values have to move between lanes"),
+            Entry("Metadata order", "/metadata/order", "sparsity metadata as CUTLASS’s compressors write them"),
             Entry("Hardware evidence", "/gpu", "what ran, where, and what it showed"),
         ),
         frozenset({"instructions", "i", "compare", "reuse", "steps", "kernel", "metadata", "gpu"}),
@@ -67,11 +68,12 @@ MENUS = (
         "Blackwell",
         (
             Entry("Tensor memory", "/tmem", "what lies in which lane and column, and which warp may read it"),
+            Entry("Scale factors", "/scale-factors", "from row-major to tensor memory, and the id of each step of K"),
             Entry("Matrix descriptor", "/descriptor/tcgen05", "which bytes tcgen05.mma's word reads"),
             Entry("Instruction descriptor", "/idesc", "what the 32 bits of a tcgen05.mma say, and the word you want"),
             Entry("Zero-column mask", "/zero-column-mask", "which columns of B tcgen05.mma.ws takes as zero"),
         ),
-        frozenset({"tmem", "idesc", "zero-column-mask"}),
+        frozenset({"tmem", "scale-factors", "idesc", "zero-column-mask"}),
     ),
     Menu(
         "Diagrams",

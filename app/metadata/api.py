@@ -7,13 +7,25 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from app.kit.api import ApiRoute, Ptx, text
+from app.kit.api import ApiRoute, Ptx, query, text, typed
 from app.kit.schemas import NumberText
 from app.kit.wire import json_body
+from app.metadata import order
 from app.metadata.facts import Metadata, metadata_facts
+from app.metadata.order import MetadataOrder
 from layouts import catalog, reading
 
 router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
+
+
+ORDER = typed({name: (words, says) for name, (words, says, _) in order.ASKED.items()})
+USUAL = {name: usual for name, (_, _, usual) in order.ASKED.items()}
+
+
+@router.get("/metadata-order", responses={200: {"model": MetadataOrder}})
+def order_api(given: Annotated[dict[str, str], query(ORDER, USUAL)]) -> Response:
+    """Sparsity metadata in global memory as CUTLASS's compressors write them for mma.sp, wgmma.sp and tcgen05."""
+    return json_body(order.order_facts(given))
 
 
 @router.get("/instructions/{ptx}/metadata", responses={200: {"model": Metadata}})

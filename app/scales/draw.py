@@ -1,0 +1,125 @@
+"""The picture of a factor's way: rows as they are stored, atoms of 512 bytes, columns of tensor memory. Rows of a fill
+are 32 rows; the looked-up factor has a frame in each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+
+from layouts.scales import COLUMNS, GROUPS, ROWS
+from layouts.scaling import Held, Side
+
+HIGH, TOP, CELL = 224.0, 44.0, 13.0  # pixels of 128 rows, above them, of a factor's width
+GAP, LEFT = 76.0, 52.0
+BANDS = ROWS // GROUPS
+MOST_ROWS, MOST_WORDS = 2, 4  # atoms that are drawn along the rows and along K
+
+
+def picture(side: Side, row: int, factor: int, held: Held) -> str:
+    """Three panels, left to right; of a large tile the atoms around the looked-up factor."""
+    many, deep = (min(n, most) for n, most in zip(side.atoms, (MOST_ROWS, MOST_WORDS), strict=True))
+    first_r = min(row // ROWS, side.atoms[0] - many)
+    first_k = min(factor // COLUMNS, side.atoms[1] - deep)
+    out: list[str] = []
+    wide = [max(deep * COLUMNS * CELL, 150), 16 * CELL, max(deep * many * BANDS, 4) * 2.2 * CELL]
+    lefts = [LEFT, LEFT + wide[0] + GAP, LEFT + wide[0] + wide[1] + 2 * GAP]
+    tall = TOP + many * HIGH + 12
+    titles = ("Row-major", "Shared memory: one atom", "Tensor memory")
+    notes = ("rows down, factors across", "16 B across, 32 lines down", "lanes down, columns across")
+    for left, title, note in zip(lefts, titles, notes, strict=True):
+        out.append(_text(left, 12, title, 12, "var(--ink)"))
+        out.append(_text(left, 27, note, 9.5))
+    out += _rows(lefts[0], many, deep, first_r, first_k)
+    out += _atom(lefts[1], many, first_r)
+    out += _columns(lefts[2], side, many, deep, first_r, first_k)
+    scale = HIGH / ROWS
+    lines = many * HIGH / GROUPS
+    place = row % ROWS // GROUPS * COLUMNS + factor % COLUMNS
+    marks = [
+        (lefts[0] + (factor - first_k * COLUMNS) * CELL, TOP + (row - first_r * ROWS) * scale, CELL, max(scale, 3)),
+        (lefts[1] + place * CELL, TOP + row % GROUPS * lines, CELL, max(lines, 3)),
+    ]
+    unit = 2.2 * CELL
+    shown = _shown(side, many, deep, first_r, first_k)
+    column = held.column - side.column
+    if column in shown:
+        at = lefts[2] + shown.index(column) * unit + held.byte * unit / COLUMNS
+        marks += [(at, TOP + lane * many * scale, unit / COLUMNS, max(many * scale, 3)) for lane in held.lanes]
+    out += [
+        f'<rect x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" height="{h:.1f}" fill="var(--accent)" stroke="var(--accent)"'
+        ' stroke-width="2.4"/>'
+        for x, y, w, h in marks
+    ]
+    width = lefts[2] + wide[2] + 14
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {tall:.0f}" width="{width:.0f}"'
+        f' height="{tall:.0f}" role="img" class="scale-way" font-family="\'DejaVu Sans Mono\', ui-monospace,'
+        ' monospace"><title>One scale factor in global, shared and tensor memory</title>' + "\n".join(out) + "</svg>"
+    )
+
+
+def _text(x: float, y: float, text: str, size: float, fill: str = "var(--muted)", anchor: str = "start") -> str:
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{fill}" text-anchor="{anchor}">{escape(text)}</text>'
+    )
+
+
+def _box(x: float, y: float, w: float, h: float, band: int, said: str) -> str:
+    return (
+        f'<rect x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" height="{h:.1f}" fill="var(--fill-{band})"'
+        f' stroke="var(--cell-line)" stroke-width=".6"><title>{escape(said)}</title></rect>'
+    )
+
+
+def _rows(left: float, many: int, deep: int, first_r: int, first_k: int) -> Iterator[str]:
+    """Row-major: a band of 32 rows by 4 factors a box."""
+    high = HIGH / BANDS
+    for band in range(many * BANDS):
+        row = first_r * ROWS + band * GROUPS
+        yield _text(left - 6, TOP + band * high + high / 2 + 3, f"{row}", 9, anchor="end")
+        for k in range(deep):
+            factor = (first_k + k) * COLUMNS
+            said = f"rows {row} to {row + GROUPS - 1}, factors {factor} to {factor + COLUMNS - 1}"
+            x = left + k * COLUMNS * CELL
+            yield _box(x, TOP + band * high, COLUMNS * CELL, high, band % BANDS, said)
+    for k in range(deep):
+        yield _text(left + k * COLUMNS * CELL, TOP - 5, f"{(first_k + k) * COLUMNS}", 9)
+
+
+def _atom(left: float, many: int, first_r: int) -> Iterator[str]:
+    """One atom: 32 lines of 16 bytes, four bytes for each band of rows."""
+    for band in range(BANDS):
+        x = left + band * COLUMNS * CELL
+        first = first_r * ROWS + band * GROUPS
+        said = f"bytes {4 * band} to {4 * band + 3} of line l: row {first} + l, four factors"
+        yield _box(x, TOP, COLUMNS * CELL, many * HIGH, band, said)
+        yield _text(x, TOP - 5, f"{4 * band}", 9)
+    for line in range(0, GROUPS, 8):
+        yield _text(left - 6, TOP + (line + 0.8) * many * HIGH / GROUPS, f"{16 * line}", 9, anchor="end")
+
+
+def _shown(side: Side, many: int, deep: int, first_r: int, first_k: int) -> list[int]:
+    """The columns that are drawn, counted from the operand's first."""
+    if side.split:
+        return list(range(side.group_columns * deep))
+    return [
+        (first_k + k) * side.group_columns + (first_r + r) * BANDS + band
+        for k in range(deep)
+        for r in range(many)
+        for band in range(BANDS)
+    ]
+
+
+def _columns(left: float, side: Side, many: int, deep: int, first_r: int, first_k: int) -> Iterator[str]:
+    """Tensor memory: a column a band of rows, the same in all four quarters."""
+    unit, high = 2.2 * CELL, many * HIGH / 4
+    for at, column in enumerate(_shown(side, many, deep, first_r, first_k)):
+        for quarter in range(4):
+            band = column % BANDS
+            said = f"column {side.column + column}, lanes {32 * quarter} to {32 * quarter + 31}"
+            yield _box(left + at * unit, TOP + quarter * high, unit, high, band, said)
+        if at % 4 == 0 or side.split:
+            yield _text(left + at * unit, TOP - 5, f"{side.column + column}", 9)
+    for quarter in range(4):
+        yield _text(left - 6, TOP + quarter * high + 10, f"{32 * quarter}", 9, anchor="end")

@@ -1,0 +1,228 @@
+"""What the API and the page say about the scale factors of a tile. No framework."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from app.kit.fact import Json, Says, fact, sometimes
+from app.kit.names import Word32, Word64
+from layouts import idesc, scaling
+from layouts.errors import LayoutError
+from layouts.reading import asked, choice, keys, number
+from layouts.scales import SOURCE
+from layouts.scaling import Side, Step
+from layouts.table.kinds import KINDS
+from layouts.tmem import COLUMNS, FACTORS, Mma
+
+KINDS_SCALED = tuple(row.name for row in KINDS if row.scaled)
+SIDES = ("a", "b")
+# parameter → (the words it may be, none for a number; what it is; its default).
+ASKED: dict[str, tuple[tuple[str, ...], str, str]] = {
+    "kind": (KINDS_SCALED, "The kind of the MMA.", KINDS_SCALED[0]),
+    "scale_vec": (tuple(FACTORS), "Scale factors a row has in one MMA; the kind's first where it is empty.", ""),
+    "cta_group": (("1", "2"), "CTAs that issue it together.", "1"),
+    "sparse": (("0", "1"), "1: with .sp.", "0"),
+    "m": ((), "Rows of D; of both CTAs with cta_group 2.", "128"),
+    "n": ((), "Columns of D.", "256"),
+    "tile_k": ((), "K of the CTA's tile: a multiple of the instruction's K.", "256"),
+    "column": ((), "The column of tensor memory where A's factors begin; B's follow them.", "256"),
+    "shared": ((), "The byte of shared memory where A's factors begin; B's follow them.", "0"),
+    "side": (SIDES, "Whose factor is looked at.", "a"),
+    "row": ((), "Row of A, or column of B.", "37"),
+    "factor": ((), "Number of the factor along K.", "5"),
+}
+OPEN = "How the factors of a pair with M = 128 lie in shared memory for their copies is open."
+
+
+@fact
+class ScaleSide:
+    """The factors of one operand."""
+
+    rows: Annotated[int, Says("Rows of A, or columns of B, of one CTA.")]
+    padded_rows: int
+    factors: Annotated[int, Says("Factors of a row in the tile, padded to whole atoms.")]
+    atoms: Annotated[tuple[int, ...], Says("Atoms of 128 rows by 4 factors: along the rows, along K.")]
+    column: Annotated[int, Says("The first 32-bit column of tensor memory.")]
+    columns: int
+    pattern: Annotated[str, Says("(lane)(byte) → (row)(factor) of one MMA.")]
+    evidence: str
+
+
+@fact
+class ScaleCopy:
+    """One tcgen05.cp of an atom."""
+
+    operand: str
+    row: int
+    factor: int
+    global_offset: Annotated[int, Says("Bytes from the operand's start, in atoms along K first.")]
+    shared_offset: Annotated[int, Says("Bytes from where the operand's factors begin in shared memory.")]
+    descriptor: Word64
+    column: int
+
+
+@fact
+class ScaleStep:
+    """One MMA of the tile."""
+
+    k: int
+    column_a: int
+    column_b: int
+    sfa_id: int
+    sfb_id: int
+    idesc: Word32
+
+
+@fact
+class ScaleHeld:
+    """Where one factor is."""
+
+    operand: str
+    row: int
+    factor: int
+    row_major: Annotated[int, Says("Byte in row-major factors.")]
+    atoms: Annotated[int, Says("Byte in atoms, those along K first.")]
+    lanes: Annotated[tuple[int, ...], Says("Every lane of tensor memory that has a copy.")]
+    column: int
+    byte: int
+    step: Annotated[int, Says("The MMA of the tile that reads it.")]
+    shared: Annotated[int | None, Says("Byte in the tile's shared memory; left out where it is open.")] = sometimes()
+
+
+@fact
+class ScaleFactors:
+    """The way of the scale factors of one tile."""
+
+    kind: str
+    scale_vec: str
+    block: Annotated[int, Says("Elements of K that share a factor.")]
+    k: Annotated[int, Says("K of one MMA.")]
+    a: ScaleSide
+    b: ScaleSide
+    copy: Annotated[str, Says("The PTX text of the copies.")]
+    copies: Annotated[list[ScaleCopy], Says("Empty where they are open.")]
+    steps: list[ScaleStep]
+    held: ScaleHeld
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A tile that was asked for, and the factor that is looked at."""
+
+    a: Side
+    b: Side
+    side: str
+    row: int
+    factor: int
+
+    @property
+    def mma(self) -> Mma:
+        return self.a.mma
+
+    @property
+    def looked(self) -> Side:
+        return self.a if self.side == "a" else self.b
+
+    @property
+    def open(self) -> bool:
+        """Whether the copies are open."""
+        return self.a.split
+
+
+def tile_of(given: Json) -> Tile:
+    """The tile of a request; LayoutError names the wrong field."""
+    keys(given, ASKED)
+    values = {name: str(asked(given, name, usual)) for name, (_, _, usual) in ASKED.items()}
+    for name, (words, _, _) in ASKED.items():
+        if words and values[name]:
+            values[name] = choice(values[name], name, words)
+    sizes = {name: number(values[name], name) for name in ("m", "n", "tile_k", "column", "shared", "row", "factor")}
+    mma = Mma(
+        idesc.kind(values["kind"]), idesc.form_of(values["cta_group"], "0"), values["sparse"] == "1", sizes["m"],
+        sizes["n"], scale_vec=values["scale_vec"],
+    )  # fmt: skip
+    a, b = scaling.sides(mma, sizes["tile_k"], (sizes["column"], None), (sizes["shared"], None))
+    last = b.column + b.columns
+    if last > COLUMNS:
+        says = f"The factors reach column {last - 1}; the last is {COLUMNS - 1}."
+        raise LayoutError("outside", says, f"They take {a.columns} and {b.columns} columns.", "column")
+    return Tile(a, b, values["side"], sizes["row"], sizes["factor"])
+
+
+def scale_facts(given: Json) -> ScaleFactors:
+    """GET /scale-factors."""
+    tile = tile_of(given)
+    mma = tile.mma
+    where = tile.looked.where(tile.row, tile.factor)
+    return ScaleFactors(
+        kind=mma.kind.name,
+        scale_vec=mma.scale_vec,
+        block=tile.a.block,
+        k=mma.k,
+        a=_side(tile.a),
+        b=_side(tile.b),
+        copy=scaling.copy_text(mma),
+        copies=copies(tile),
+        steps=[_step(one) for one in steps(tile)],
+        held=ScaleHeld(
+            operand=tile.side,
+            row=tile.row,
+            factor=tile.factor,
+            row_major=where.row_major,
+            atoms=where.atoms,
+            shared=where.shared,
+            lanes=where.lanes,
+            column=where.column,
+            byte=where.byte,
+            step=where.step,
+        ),
+        evidence=f"documented; {SOURCE}",
+    )
+
+
+def _side(one: Side) -> ScaleSide:
+    return ScaleSide(
+        rows=one.rows,
+        padded_rows=one.padded,
+        factors=one.factors,
+        atoms=one.atoms,
+        column=one.column,
+        columns=one.columns,
+        pattern=str(one.layout.pattern),
+        evidence=one.layout.evidence,
+    )
+
+
+def copies(tile: Tile) -> list[ScaleCopy]:
+    """The copies of both operands; none where they are open."""
+    return [
+        ScaleCopy(
+            operand=name,
+            row=one.row,
+            factor=one.factor,
+            global_offset=one.global_offset,
+            shared_offset=one.shared_offset,
+            descriptor=str(one.descriptor),
+            column=one.column,
+        )
+        for name, side in (("a", tile.a), ("b", tile.b))
+        for one in ([] if tile.open else side.copies())
+    ]
+
+
+def steps(tile: Tile) -> list[Step]:
+    """The MMAs of the tile."""
+    return scaling.steps(tile.a, tile.b)
+
+
+def _step(one: Step) -> ScaleStep:
+    return ScaleStep(
+        k=one.k,
+        column_a=one.columns[0],
+        column_b=one.columns[1],
+        sfa_id=one.ids[0],
+        sfb_id=one.ids[1],
+        idesc=str(one.word),
+    )

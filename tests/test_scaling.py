@@ -1,0 +1,271 @@
+"""Scale factors from row-major to tensor memory, and metadata in CUTLASS's order: against the layouts that CUTLASS
+states, against what the instructions are known to take, and by running the code.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from starlette.testclient import TestClient
+
+from app.main import create_app
+from app.scales.forms import EXAMPLES, address
+from layouts import catalog, codec, compressed, cute, idesc, scales, scaling, tmem
+from layouts.errors import LayoutError
+from layouts.render import scaling as code
+from layouts.tmem import Mma
+from tests import cpp
+from tests.ptxas import nvrtc
+
+HOST = (
+    "#include <cstring>\n#include <cstdio>\n#define __host__\n#define __device__\n#define __global__\n"
+    "struct Three { unsigned x; }; static Three blockIdx{0}, blockDim{64}, threadIdx{0}, gridDim{1};\n"
+    "struct uint2 { unsigned x, y; }; static uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }\n"
+)
+# TensorEAtom of CUTLASS in elements, (shape):(stride), as its files state it; an index covers 4 elements (tf32: 2,
+# e2m1: 8). make_ordered_layout is written out.
+CUTLASS = (
+    ("tcgen05.mma.sp", "f16", 0, "((8,2,8),(16,2,4)):((128,16,2048),(1,1024,32))"),
+    ("tcgen05.mma.sp", "tf32", 0, "((8,2,8),(8,2,4)):((64,8,1024),(1,512,16))"),
+    ("tcgen05.mma.sp", "e4m3", 0, "(128,128):(128,1)"),
+    ("tcgen05.mma.sp", "e2m1", 0, "(128,256):(256,1)"),
+    ("wgmma.sp", "bf16", 128, "((8,2,4),(16,2,4)):((128,16,2048),(1,1024,32))"),
+    ("wgmma.sp", "tf32", 32, "((8,2,4),(8,2,2)):((32,8,512),(1,256,16))"),
+    ("wgmma.sp", "s8", 128, "(64,128):(128,1)"),
+)
+
+
+@pytest.mark.parametrize(("opcode", "element", "tile_k", "layout"), CUTLASS)
+def test_an_order_is_the_layout_that_cutlass_states(opcode: str, element: str, tile_k: int, layout: str) -> None:
+    rows, k = compressed.least(opcode, element, tile_k)
+    one = compressed.written(opcode, element, rows, k, tile_k)
+    offset = cute.parse(layout).indices().reshape(k, rows).T  # of CuTe's (m, k), m fastest
+    at = offset[:, :: one.group] // one.group
+    row, group = one.coords
+    assert np.array_equal(at[row.ravel(), group.ravel()], np.arange(row.size)) and one.bytes == row.size // 2
+
+
+def reorder_meta(source: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+    """cutlass/util/host_reorder.h, with ColumnMajorInterleaved<2>, line by line."""
+    rows, cols = source.shape
+    out = np.zeros(rows * cols, source.dtype)
+    group, interweave = (32, 4) if source.dtype.itemsize == 2 else (16, 2)
+    for m in range(rows):
+        for k in range(cols):
+            r, c = m // group * group + m % 8 * interweave + m % group // 8, k
+            if r % 2 == 0 and c % 2 == 1:
+                r, c = r + 1, c - 1
+            elif r % 2 == 1 and c % 2 == 0:
+                r, c = r - 1, c + 1
+            out[c // 2 * rows * 2 + r * 2 + c % 2] = source[m, k]
+    return out
+
+
+@pytest.mark.parametrize(("element", "unit"), [("f16", np.uint16), ("tf32", np.uint16), ("s8", np.uint32)])
+def test_mma_sp_is_cutlasss_reordering(element: str, unit: Any) -> None:
+    rows, k = (2 * size for size in compressed.least("mma.sp", element))
+    one = compressed.written("mma.sp", element, rows, k)
+    indices = np.random.default_rng(3).integers(0, 16, (rows, one.groups), dtype=np.uint8)
+    packed = (indices[:, 0::2] | indices[:, 1::2] << 4).view(unit)
+    assert np.array_equal(reorder_meta(packed).view(np.uint32), one.words(indices))
+
+
+@pytest.mark.parametrize("text", [
+    "m16n8k32.row.col.f32.f16.f16.f32", "m16n8k16.row.col.f32.tf32.tf32.f32", "m16n8k64.row.col.s32.s8.s8.s32",
+    "m16n8k128.row.col.s32.s4.s4.s32",
+])  # fmt: skip
+def test_ldmatrix_brings_each_lane_the_word_that_mma_sp_reads(text: str) -> None:
+    """Row g of an 8x8 matrix holds the words of lanes 4g to 4g + 3: the lane of a word is its number."""
+    op = catalog.find(f"mma.sp::ordered_metadata.{text}").operand("a")
+    assert op.sparsity is not None
+    element = text.split(".")[4]
+    one = compressed.written("mma.sp", element, *compressed.least("mma.sp", element))
+    stored = op.coords["col"] // op.sparsity.kept  # the group of each value
+    for selector in range(op.sparsity.selectors):
+        lane, bit = op.sparsity.suppliers(selector)
+        for thread in (0, 5, 18, 31):
+            for value in range(op.values):
+                row, group = int(op.rows[thread, value]) + 16 * selector, int(stored[thread, value])
+                word, first = one.where(row, group)
+                assert (word, first) == (lane[thread, value], bit[thread, value] & ~3)
+
+
+def test_blackwells_order_is_the_image_of_tensor_memory() -> None:
+    """16 bytes a lane, as tcgen05.cp.128x128b copies them: column c of a K step is word c of the lane."""
+    for kind, element, steps in (("f16", "f16", 4), ("tf32", "tf32", 4), ("f8f6f4", "e4m3", 2)):
+        one = compressed.written("tcgen05.mma.sp", element, *compressed.least("tcgen05.mma.sp", element))
+        held = tmem.layout(Mma(idesc.kind(kind), "cta_group::1", True, 128, 64), "metadata").pattern
+        row, group = held.evaluate()
+        for step in range(steps):
+            wide = one.groups // steps
+            words = [one.where(int(r), int(g) + step * wide) for r, g in zip(row.ravel(), group.ravel(), strict=True)]
+            lane, unit = np.divmod(np.arange(row.size), row.shape[1])
+            word = 4 * lane + step * (row.shape[1] // 8) + unit // 8
+            assert words == list(zip(word.tolist(), (4 * (unit % 8)).tolist(), strict=True))
+
+
+@pytest.mark.parametrize("opcode", ["mma.sp", "wgmma.sp", "tcgen05.mma.sp"])
+def test_the_code_of_metadata_runs(opcode: str) -> None:
+    one = compressed.written(opcode, "tf32", 128, 64, 32 if opcode == "wgmma.sp" else 0)
+    indices = np.random.default_rng(4).integers(0, 16, (one.rows, one.groups), dtype=np.uint8)
+    scope: dict[str, Any] = {}
+    exec(code.metadata(one)["numpy"], scope)
+    assert np.array_equal(scope["reorder"](indices), one.words(indices))
+    if cpp.compiler() is None:
+        pytest.skip(cpp.MISSING)
+    loop = (
+        f"int main() {{ for (unsigned r = 0; r < {one.rows}; ++r) for (unsigned g = 0; g < {one.groups}; ++g) {{"
+        f' const uint2 at = metadata_at(r, g, {one.rows}); printf("%u %u ", at.x, at.y); }} }}'
+    )
+    told = np.array(cpp.run(HOST + code.metadata(one)["cuda"] + loop).decode().split(), int).reshape(-1, 2)
+    wanted = [one.where(r, g) for r in range(one.rows) for g in range(one.groups)]
+    assert np.array_equal(told, wanted)
+
+
+# scale factors --------------------------------------------------------------------------------------------------------
+
+FACTORS = np.array([1.0, 0.75, 3.1, 2**-126, 2**-130, 2**127, 1.5 * 2**126, 2**-5 * 1.0001] * 75, np.float32).reshape(
+    200, 3
+)
+
+
+def _tile(**given: Any) -> tuple[scaling.Side, scaling.Side]:
+    kind, form = idesc.kind(given.get("kind", "mxf8f6f4")), given.get("form", "cta_group::1")
+    mma = Mma(kind, form, False, given.get("m", 128), given.get("n", 256), scale_vec=given.get("vec", ""))
+    return scaling.sides(mma, given.get("k", 256), (256, None), (0, None))
+
+
+def test_ue8m0_and_the_order_of_atoms_in_every_language() -> None:
+    scope: dict[str, Any] = {}
+    exec(code.order()["numpy"], scope)
+    codes = scope["ue8m0"](FACTORS)
+    meant = codec.decode(codes.ravel(), "ue8m0").reshape(FACTORS.shape)
+    assert (meant >= FACTORS).all() and (meant / 2 < FACTORS)[FACTORS > 2**-126].all()
+    atoms = scope["to_atoms"](codes)
+    rows, count = codes.shape
+    assert atoms.size == 256 * 4
+    at = scales.offset(np.arange(rows)[:, None], np.arange(count)[None], 4)
+    assert np.array_equal(atoms[at], codes) and atoms.sum() == codes.astype(int).sum() % (1 << 32)
+    assert scope["words"](np.array([[1, 2, 3, 4]], np.uint8)).tolist() == [[0x04030201]]
+    if cpp.compiler() is not None:
+        given = ", ".join(repr(float(x)) + "f" if "." in repr(float(x)) else f"{float(x)!r}f" for x in FACTORS.ravel())
+        main = (
+            f"int main() {{ static float factors[] = {{{given}}}; static unsigned char atoms[1024];"
+            f" for (threadIdx.x = 0; threadIdx.x < 64; ++threadIdx.x) to_atoms(factors, atoms, {rows}, {count});"
+            " fwrite(atoms, 1, 1024, stdout); }"
+        )
+        assert np.array_equal(np.frombuffer(cpp.run(HOST + code.order()["cuda"] + main), np.uint8), atoms)
+    try:
+        import torch
+    except ImportError:
+        return  # its text is that of NumPy's, held by the pages
+    scope = {}
+    exec(code.order()["pytorch"], scope)
+    told = scope["to_atoms"](scope["ue8m0"](torch.from_numpy(FACTORS)))
+    assert np.array_equal(told.numpy(), atoms)
+
+
+@pytest.mark.skipif(nvrtc.library() is None, reason="no NVRTC: make test installs it")
+def test_the_cuda_code_compiles() -> None:
+    for blocks in (1, 2, 4):
+        _, log = nvrtc.compile_ptx(code.order()["cuda"] + code.register(blocks), "sm_120a")
+        assert not log
+
+
+@pytest.mark.skipif(cpp.compiler() is None, reason=cpp.MISSING)
+@pytest.mark.parametrize("vec", ["1X", "2X", "4X"])
+def test_a_register_of_mma_sync_holds_what_the_instruction_reads(vec: str) -> None:
+    """Each factor that an instruction reads of a lane and byte is the factor of that row and block."""
+    text = {"1X": "mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0",
+            "2X": "mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0",
+            "4X": "mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"}[vec]  # fmt: skip
+    found = catalog.find(f"mma.sync.aligned.m16n8k{32 if vec == '1X' else 64}.row.col.kind::{text}")
+    blocks = found.scales["scale_a"].blocks
+    factors = np.arange(32 * 8, dtype=np.uint8).reshape(32, 8)
+    held = ", ".join(map(str, factors.ravel()))
+    main = (
+        f"static unsigned char f[] = {{{held}}}; int main() {{ for (unsigned lane = 0; lane < 32; ++lane)"
+        ' printf("%u %u ", scale_a(f, lane, 16, 8, 4), scale_b(f, lane, 16, 8, 4)); }'
+    )
+    told = np.array(cpp.run(HOST + code.register(blocks) + main).decode().split(), np.uint32).reshape(32, 2)
+    for side, (name, scale) in enumerate(found.scales.items()):
+        for thread_id in scale.thread_ids:
+            for step in range(4 // blocks):
+                thread, byte = scale.owners(step * blocks, thread_id)
+                read = told[thread, side] >> (8 * byte).astype(np.uint32) & 0xFF
+                rows = np.arange(read.shape[0])[:, None] + 16
+                assert np.array_equal(read, factors[rows, 4 + step * blocks + np.arange(blocks)]), name
+
+
+CASES = (
+    {}, {"kind": "mxf4", "n": 192}, {"kind": "mxf4nvf4", "vec": "4X", "n": 64}, {"kind": "mxf4nvf4", "vec": "2X"},
+    {"form": "cta_group::2", "m": 256, "n": 128}, {"n": 8, "k": 128},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_copies_bring_every_factor_where_the_mma_reads_it(case: dict[str, Any]) -> None:
+    """Shared memory is filled as the tile says, the copies are carried out by their descriptors and tcgen05.cp's map,
+    and each step reads by CUTLASS's map of the columns and ids that it names.
+    """
+    for side in _tile(**case):
+        codes = np.random.default_rng(5).integers(0, 256, (side.padded, side.factors), dtype=np.uint8)
+        shared = np.zeros(side.shared + side.padded * side.factors, np.uint8)
+        for row in range(side.padded):
+            for factor in range(side.factors):
+                shared[side.shared + side.shared_offset(row, factor)] = codes[row, factor]
+        memory = np.zeros((128, 512), np.uint32)
+        line, word = tmem.access(scaling.copy_text(side.mma)).pattern.evaluate()
+        for one in side.copies():
+            assert one.descriptor.sbo_bytes == 128 and one.descriptor.mode.name == "none"
+            at = one.descriptor.start_address + line // 8 * one.descriptor.sbo_bytes + line % 8 * 16 + 4 * word
+            memory[:, one.column : one.column + 4] = sum(shared[at + n].astype(np.uint32) << 8 * n for n in range(4))
+        held = side.layout.pattern
+        row, scale = held.evaluate()
+        a, b = _tile(**case)
+        for n, step in enumerate(scaling.steps(a, b)):
+            which = side.operand == "scale_b"
+            lane, unit = np.indices(row.shape)
+            chosen = (unit % 4 // side.per_step == step.ids[which] // side.per_step) & (row < side.rows)
+            read = memory[lane, step.columns[which] + unit // 4] >> (8 * (unit % 4)).astype(np.uint32) & 0xFF
+            assert np.array_equal(read[chosen], codes[row, n * side.per_step + scale][chosen])
+            part = step.word.kind.part("sfb_id" if which else "sfa_id")
+            assert part.field.get(step.word.word) == step.ids[which]
+
+
+def test_where_a_factor_is() -> None:
+    a, b = _tile()
+    one = b.where(200, 5)
+    assert (one.row_major, one.atoms, one.shared) == (200 * 8 + 5, 512 * 3 + 16 * 8 + 4 * 2 + 1, 512 * 3 + 16 * 8 + 9)
+    assert (one.lanes, one.column, one.byte, one.step) == ((8, 40, 72, 104), 278, 1, 5) and b.column == 264
+    split = _tile(form="cta_group::2", m=128, n=128)[1]
+    assert split.where(70, 0).shared is None and split.where(70, 0).lanes == (70, 102)
+    with pytest.raises(LayoutError, match="is open"):
+        split.copies()
+    with pytest.raises(LayoutError, match="The tile has 128"):
+        a.where(128, 0)
+
+
+def test_api_and_pages() -> None:
+    client = TestClient(create_app())
+    told = client.get("/api/v1/scale-factors?kind=mxf4&n=192&side=b&row=150").json()
+    assert told["b"]["atoms"] == [2, 2] and told["held"]["lanes"] == [22, 54, 86, 118] and len(told["copies"]) == 6
+    assert [step["sfa_id"] for step in told["steps"]] == [0, 2, 0, 2]
+    for _, given in EXAMPLES:
+        page = client.get(address(given))
+        assert page.status_code == 200 and "documented" in page.text and "verified" not in page.text
+        assert ("<strong>Open.</strong>" in page.text) == (given.get("cta_group") == "2" and "m" not in given)
+    wrong = client.get("/scale-factors?tile_k=100")
+    assert wrong.status_code == 422 and "is 100" in wrong.text and 'value="100"' in wrong.text
+    told = client.get("/api/v1/metadata-order?opcode=wgmma.sp&element=f16&tile_k=64").json()
+    assert told["atoms"] == [1, 1] and np.shape(told["row"]) == (128, 8)
+    page = client.get("/metadata/order?opcode=mma.sp&element=s8").text
+    assert "ldmatrix" in page and "CUTLASS" in page
+    for slug in ("scale-factors", "three-descriptors"):
+        text = client.get(f"/guide/{slug}").text
+        assert text.count("<figure>") >= 3 and "agree" in text and "verified" not in text
+    assert (
+        "open" in client.get("/guide/scale-factors").text and "inferred" in client.get("/guide/three-descriptors").text
+    )
