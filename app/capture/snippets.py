@@ -77,7 +77,7 @@ from layouts import capture
 def test_the_kernel_reads_its_tiles():
     buffer = torch.from_numpy(capture.empty(64 << 20)).cuda()
     a = torch.from_numpy(capture.fill((M, K), "bf16").view(np.int16)).view(torch.bfloat16).cuda()
-    b = torch.from_numpy(capture.fill((K, N), "bf16", "b").view(np.int16)).view(torch.bfloat16).cuda()
+    b = torch.from_numpy(capture.fill((N, K), "bf16", "b", nk=True).view(np.int16)).view(torch.bfloat16).cuda()
     extension.launch(a, b, buffer)             # your binding; buffer.data_ptr() is the kernel's void*
     capture.check(buffer)
 """,
