@@ -28,7 +28,7 @@ from app.layouts import triton as triton_page
 from app.layouts import tv as tv_page
 from app.steps import asked as steps_asked
 from app.steps import facts as steps
-from app.tiles import figure
+from app.tiles import copyfigure, figure
 from app.tiles import state as bench_state
 from app.tiles.facts import mma_of
 from layouts import find
@@ -159,6 +159,9 @@ def calls() -> list[Call]:
     for query in ({"colour": "red"}, {"form": "pdq"}):
         say(f"picture of a TiledMMA {query}", figure.made, query.get("form", "svg"), query)
     say("figure of a TiledMMA", figure.inline, {"colour": "red"})
+    for query in ({"colour": "red"}, {"side": "b"}, {"stored": "none", "label": "bank"}, {"pin": "c:0,0"}):
+        say(f"picture of a TiledCopy {query}", copyfigure.made, "svg", query)
+    say("picture of a large TiledCopy", copyfigure.made, "txt", {"tile": "256x256", "stored": "none"})
     say("picture of a large TiledMMA", figure.made, "txt", {"tile": "256x256x64"})
     say("a table of too many cells", pictures_of_layouts.made, "triton", "csv", {
         "text": "gl.SwizzledSharedLayout(8, 1, 8, [1, 0])", "shape": "256x512"})  # fmt: skip

@@ -150,12 +150,17 @@ NAMED: dict[str, dict[str, str]] = {
     "tiles": {
         "bench": "forms",
         "chains": "forms",
+        "copied": "forms",
         "copies": "facts",
+        "copyfigure": "forms",
         "copying": "forms",
         "figure": "forms",
+        "loopfigure": "forms",
         "looping": "forms",
         "loops": "facts",
+        "paper": "forms",
         "presets": "facts",
+        "stage": "forms",
         "state": "facts",
     },
 }

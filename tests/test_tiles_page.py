@@ -14,11 +14,12 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.main import create_app
-from app.tiles import bench, chains, copies, copying, forms, presets, state
+from app.tiles import bench, chains, copied, copies, copying, forms, presets, stage, state
 from app.tiles.facts import chain_facts, mma_of
 from layouts.reader import read
 from layouts.tiles import shades
 from layouts.tiles.mma import TiledMMA
+from layouts.tiles.shades import Shade
 
 ODD = {"atom": "SM80_16x8x8_F32TF32TF32F32_TN", "atom_layout": "(1,2,1):(2,1,1)",
        "permutation": "(_,Layout<Shape<_8,_2,_2>,Stride<_1,_16,_8>>,_)", "tile": "48x64x24"}  # fmt: skip
@@ -229,14 +230,25 @@ def test_the_chain_page_says_its_verdict(client: TestClient) -> None:
 
 @pytest.mark.parametrize("name", copying.PRESETS)
 def test_the_script_of_a_copy_gets_its_maps(name: str) -> None:
-    asked = copying.PRESETS[name]
-    made = copies.copy_of(copying.body(asked))
-    data = copying.page_data(made, asked, copying.VIEW, asked)
-    for side in ("source", "destination"):
-        told, held = data["operands"][side], getattr(made, side)
+    given = copying.body(copying.PRESETS[name])
+    made = copies.copy_of(given)
+    bench_ = copied.bench(made, copies.sides(made, given)[0])
+    for one in bench_.maps:
+        told, held = stage.data(one), getattr(made, one.name)
         cells = np.add.outer(np.array(told.first), np.array(told.steps))
-        assert (cells == held.rows * made.tile[1] + held.cols).all()
+        assert told.cells is None and (cells == held.rows * made.tile[1] + held.cols).all()
         assert np.bincount(cells.reshape(-1)).max() == told.copies
+
+
+def test_maps_that_do_not_add_up_are_sent_whole_and_pictured_the_same() -> None:
+    """A value that one holder lacks: the cells themselves are sent, and the colour of nobody's cell is none."""
+    cell = np.array([[0, 3], [1, -1], [2, 5]])
+    one = stage.Held("x", "X", "", 2, 3, cell, 16, {"warp": Shade("thread", 1, 3)}, group=(0, 1))
+    told, held = stage.data(one), one.cells()
+    assert told.cells == [0, 3, 1, -1, 2, 5] and told.first == []
+    assert held.thread.tolist() == [[0, 1, 2], [0, -1, 2]] and held.value.tolist() == [[0, 0, 0], [1, -1, 1]]
+    assert one.numbers("warp", held)[0].tolist() == [[0, 1, 2], [0, -1, 2]]
+    assert one.lines(1, "V") == [("V0", "(0,1)")]
 
 
 def test_the_page_of_a_copy_says_what_it_costs(client: TestClient) -> None:
@@ -275,3 +287,60 @@ def test_the_page_of_a_copy_says_what_it_costs(client: TestClient) -> None:
 def test_a_copy_that_does_not_fit_is_refused_beside_its_field(client: TestClient, query: str, said: str) -> None:
     answer = client.get(f"/tiles/copy?{query}")
     assert answer.status_code == 422 and said in unescape(answer.text), unescape(answer.text)[-2000:]
+
+
+# pictures of copies and main loops ------------------------------------------------------------------------------------
+
+
+def test_every_form_of_a_copys_picture(client: TestClient) -> None:
+    """Each form has the maps and the banks of the engine; what a picture draws is what the page draws."""
+    query = {"atom": "cp.async", "bits": "128", "tile": "16x64", "thr_layout": "(4,8):(8,1)", "val_layout": "(1,8)",
+             "stored": "rows", "pitch_bytes": "128", "swizzle": "128B"}  # fmt: skip
+    given = copying.body(copying.asked_of(query))
+    made = copies.copy_of(given)
+    held, _ = copies.sides(made, given)
+    assert held
+    head, *lines = client.get("/tiles/copy.csv", params=query).text.splitlines()
+    assert head == "side,thread,warp,lane,value,access,row,col,byte,bank"
+    assert len(lines) == 2 * made.source.rows.size
+    side = made.destination
+    at = (13, 0, 13, 11, 1, side.rows[13, 11], side.cols[13, 11], held.address[13, 11], held.address[13, 11] // 4 % 32)
+    assert "destination," + ",".join(map(str, at)) in lines
+    svg = client.get("/tiles/copy.svg", params=query | {"legend": "1", "title": "A & B", "colour": "bank"}).text
+    assert "A &amp; B" in svg and "Colour = shared-memory bank" in svg and ">28–31<" in svg
+    assert svg.count("<g data-operand") == 2 and ">T13:3<" in svg
+    one = {"side": "destination", "view": "r:0-4,c:8-16", "label": "bank", "theme": "bw"}
+    lone = client.get("/tiles/copy.svg", params=query | one).text
+    assert lone.count("<g data-operand") == 1 and lone.count("<tspan") == 32 and ">b0:128<" in lone
+    banks = client.get("/tiles/copy.txt", params=query | {"side": "source", "label": "bank"}).text.splitlines()
+    assert banks[0] == "Source 16×64" and banks[3].split()[1] == "b4:144"
+    assert "| **15** |" in client.get("/tiles/copy.md", params=query).text
+    assert client.get("/tiles/copy.tex", params=query).text.startswith("\\documentclass")
+    assert client.get("/tiles/copy.pdf", params=query).content[:4] == b"%PDF"
+    assert client.get("/tiles/copy.json", params=query).json() == client.post("/api/v1/tiles/copy", json=given).json()
+    some = client.get("/tiles/copy.csv", params=query | {"warps": "0", "lanes": "5"}).text.splitlines()[1:]
+    assert {line.split(",")[1] for line in some} == {"5"}
+
+
+def test_every_form_of_a_main_loops_picture(client: TestClient) -> None:
+    query = {"a_swizzle": "none"}
+    svg = client.get("/tiles/loop.svg", params=query | {"title": "Loop"}).text
+    assert svg.count("<g data-operand") == 2 and svg.count(">128 of 16<") == 16 and "2048 wavefronts, 256 needed" in svg
+    head, *lines = client.get("/tiles/loop.csv", params=query).text.splitlines()
+    assert head == "operand,warp,k_iteration,loads,wavefronts,ideal,wrong"
+    assert "a,3,2,4,128,16,0" in lines and "b,3,2,4,16,16,0" in lines and len(lines) == 32
+    assert "ldmatrix.x4" in client.get("/tiles/loop.md", params=query).text
+    assert client.get("/tiles/loop.txt", params=query).text.count("128 of 16") == 16
+    assert client.get("/tiles/loop.png", params=query).content[:4] == b"\x89PNG"
+    assert client.get("/tiles/loop.json", params=query).json()["verdict"] == "match"
+    alone = {"atom": "SM90_64x128x16_F32F16F16_SS", "a_pitch": "128", "b_pitch": "128", "a_swizzle": "128B"}
+    assert "<svg" in client.get("/tiles/loop.svg", params=alone | {"tile": "64x128x64", "b_swizzle": "128B"}).text
+
+
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [("copy.svg?colour=red", "colour"), ("copy.svg?side=c", "side"), ("copy.svg?view=q:0-1", "view"),
+     ("copy.svg?stored=none&label=bank", "label"), ("loop.svg?legend=1", "legend"), ("loop.svg?tile=1x2", "tile")],
+)  # fmt: skip
+def test_options_of_those_pictures_that_do_not_fit(client: TestClient, path: str, field: str) -> None:
+    assert field in client.get(f"/tiles/{path}").json()["error"]["field"]

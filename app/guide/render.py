@@ -27,7 +27,7 @@ from app.memory.draw import bits_svg
 from app.memory.tiles import LABELLED, look_of, tile_figure
 from app.read import reading
 from app.scales.forms import figure as scale_way
-from app.tiles import chains as whole_chains
+from app.tiles import chains, copyfigure, loopfigure
 from app.tiles import figure as whole_tiles
 from app.tmem.forms import figure as tensor_memory
 from layouts import find
@@ -44,6 +44,7 @@ KINDS = {  # what readers' kinds are called
     "triton": "a Triton layout", "topic": "a page", "unknown": "nothing that is known",
 }  # fmt: skip
 LAYOUTS = {"triton": triton.figure, "tv": tv.figure}
+TILES = {"mma": whole_tiles.inline, "mma/chain": chains.inline, "copy": copyfigure.inline, "loop": loopfigure.inline}
 MARKDOWN = MarkdownIt("commonmark").enable("table")
 
 
@@ -221,10 +222,8 @@ def drawing(address: str, caption: str, legend: bool = True) -> tuple[str, str]:
         drawn = banks_svg([use.cost(xor)])
     elif kind == "chain":
         drawn = chain_figure(query)
-    elif kind == "tiles" and rest == "mma":
-        drawn = whole_tiles.inline(query)
-    elif kind == "tiles" and rest == "mma/chain":
-        drawn = whole_chains.inline(query)
+    elif kind == "tiles" and rest in TILES:
+        drawn = TILES[rest](query)
     elif kind == "cute":
         drawn = cute.figure(query, caption)
     elif kind == "layouts" and rest in LAYOUTS:
@@ -233,7 +232,7 @@ def drawing(address: str, caption: str, legend: bool = True) -> tuple[str, str]:
         raise LayoutError(
             "bad_figure",
             f"'{address}' draws nothing.",
-            "/i/…, /smem, /tmem, /descriptor/…, /banks, /chain, /cute, /layouts/…, /tiles/mma…",
+            "/i/…, /smem, /tmem, /descriptor/…, /banks, /chain, /cute, /layouts/…, /tiles/…",
             "figure",
         )
     return drawn, address

@@ -93,6 +93,8 @@ EXAMPLES = {
     "/i/{ptx}.{form}": "/i/mma.m16n8k16.row.col.f32.f16.f16.f32.svg?theme=dark",
     "/i/{ptx}/{operand}.{form}": "/i/mma.m16n8k16.row.col.f32.f16.f16.f32/a.svg?colour=t&lanes=0-7",
     "/tiles/mma.{form}": "/tiles/mma.svg?atom=SM80_16x8x16_F32F16F16F32_TN&atom_layout=(2,2,1)&tile=32x16x16",
+    "/tiles/copy.{form}": "/tiles/copy.svg?atom=cp.async&bits=128&tile=32x64&thr_layout=(8,8):(8,1)&val_layout=(1,8)",
+    "/tiles/loop.{form}": "/tiles/loop.svg",
     "/layouts/triton.{form}": "/layouts/triton.svg?text=gl.BlockedLayout([1,4],[8,4],[4,1],[1,0])&shape=32x16",
     "/layouts/tv.{form}": "/layouts/tv.svg?cute=((4,8),(2,2)):((32,1),(16,8))&tile=16x8",
     "/cute.{form}": "/cute.svg?expression=zipped_divide((8,16):(16,1),(4,8))",

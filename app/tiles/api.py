@@ -1,9 +1,11 @@
 """POST /tiles/mma, /tiles/mma/chain, /tiles/copy, /tiles/loop, /layouts/tv and /layouts/triton; pictures at
-/tiles/mma.{form}.
+/tiles/mma.{form}, /tiles/copy.{form} and /tiles/loop.{form}.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from keyword import iskeyword
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -13,7 +15,7 @@ from app.kit.api import ApiRoute, Given, part, query, takes
 from app.kit.media import FORMS
 from app.kit.picture import servable
 from app.kit.wire import json_body, picture
-from app.tiles import copies, facts, figure, forms, loops
+from app.tiles import copies, copyfigure, copying, facts, figure, forms, loopfigure, looping, loops
 from app.tiles.copies import TiledCopyFacts
 from app.tiles.facts import ChainedFacts, TiledMmaFacts, TritonFacts, TvFacts
 from app.tiles.loops import LoopFacts
@@ -91,19 +93,48 @@ def triton_api(given: Given) -> Response:
     return json_body(facts.triton_facts(facts.triton_of(given)))
 
 
+def _asked(path: str, fields: Iterable[str], options: Mapping[str, str]) -> dict[str, Any]:
+    """The parameters of a picture: the fields of its page, and how it is drawn."""
+    own = {
+        f"{name}_" if iskeyword(name) else name: Annotated[
+            str, Query(description=f"{name} of {path}, as the page's address has it.", alias=name)
+        ]
+        for name in fields
+    }
+    return own | {name: Annotated[str, Query(description=says)] for name, says in options.items()}
+
+
+def _drawn(model: Any) -> dict[int | str, dict[str, Any]]:
+    kinds = {media.partition(";")[0]: {"schema": {"type": "string", "format": "binary"}} for media in FORMS.values()}
+    return {
+        200: {
+            "model": model, "description": "The picture in the form of the ending.",
+            "content": kinds | {"application/json": {}},
+        }
+    }  # fmt: skip
+
+
 ASKED = {name: Annotated[str, Query(description=f"{name} of POST /tiles/mma, as text.")] for name in forms.MMA}
 ASKED |= {name: Annotated[str, Query(description=says)] for name, says in figure.OPTIONS.items()}
-DRAWN: Any = {
-    "model": TiledMmaFacts,
-    "description": "The picture in the form of the ending.",
-    "content": {media.partition(";")[0]: {"schema": {"type": "string", "format": "binary"}} for media in FORMS.values()}
-    | {"application/json": {}},
-}
+COPY = _asked("/tiles/copy", copying.FIELDS, copyfigure.OPTIONS)
+LOOP = _asked("/tiles/loop", looping.FIELDS, loopfigure.OPTIONS)
+Form = Annotated[str, part("The form.", known=FORMS)]
 
 
-@router.get("/tiles/mma.{form}", tags=["pictures"], response_class=Response, responses={200: DRAWN})
-def tiled_mma_picture(
-    form: Annotated[str, part("The form.", known=FORMS)], given: Annotated[dict[str, str], query(ASKED)]
-) -> Response:
+@router.get("/tiles/mma.{form}", tags=["pictures"], response_class=Response, responses=_drawn(TiledMmaFacts))
+def tiled_mma_picture(form: Form, given: Annotated[dict[str, str], query(ASKED)]) -> Response:
     """A, B and C of a TiledMMA's tile as in a product, or one of them; csv has every value of every thread."""
     return picture(*figure.made(form, given, draw_=servable))
+
+
+@router.get("/tiles/copy.{form}", tags=["pictures"], response_class=Response, responses=_drawn(TiledCopyFacts))
+def tiled_copy_picture(form: Form, given: Annotated[dict[str, str], query(COPY)]) -> Response:
+    """Source and destination of a TiledCopy, or one of them; csv has every value of every thread, and its byte
+    and bank where shared memory is described."""
+    return picture(*copyfigure.made(form, given, draw_=servable))
+
+
+@router.get("/tiles/loop.{form}", tags=["pictures"], response_class=Response, responses=_drawn(LoopFacts))
+def loop_picture(form: Form, given: Annotated[dict[str, str], query(LOOP)]) -> Response:
+    """A main loop: a line a stage, and the wavefronts of each warp's loads in each K iteration."""
+    return picture(*loopfigure.made(form, given, draw_=servable))

@@ -12,9 +12,9 @@ import numpy as np
 from app.kit import links
 from app.kit.encode import dumps
 from app.kit.fact import fact
-from app.kit.matrix import MatrixData
 from app.kit.rows import named
-from app.tiles import draw, facts, state
+from app.tiles import draw, facts, paper, state
+from app.tiles.stage import ShadeData, TileData
 from app.tiles.state import DIMS, BenchState
 from layouts import algebra, palette, window
 from layouts.instruction import WARP
@@ -25,35 +25,6 @@ from layouts.view import BETWEEN_OWNERS, OWNER, SPOKEN
 
 PATH = "/tiles/mma"
 SLIDERS = {"k": "K iteration", "m": "Repeat in M", "n": "Repeat in N"}
-
-
-@fact
-class ShadeData:
-    """A colour for the script: a digit of thread or value; numbers: [] where it is the register."""
-
-    of: str
-    step: int
-    count: int
-    numbers: tuple[int, ...] | None
-    wheel: tuple[str, ...]
-
-
-@fact
-class TileData(MatrixData):
-    """A matrix for the script: the first element of each thread and a step for each value; what repeats every
-    `period` values.
-    """
-
-    held_by: list[int]
-    team: int
-    first: list[int]
-    steps: list[int]
-    period: int
-    shared: bool
-    registers: int
-    register: tuple[int, ...]
-    categories: dict[str, ShadeData]
-    repeats: dict[str, dict[str, int]]
 
 
 @fact
@@ -95,7 +66,8 @@ def context(made: TiledMMA, chosen: BenchState, default: BenchState) -> dict[str
         "sliders": sliders(made, chosen),
         "matrices": [_matrix(made, op, chosen, shown) for op in ops],
         "share": share(shown),
-        "legend": legend(made, chosen),
+        "legend": [(text, [(fill, str(n)) for n, fill in enumerate(fills)]) for text, fills in legend(made, chosen)],
+        "tabled": [(op.name, op.name.upper()) for op in (made.a, made.b, made.c) if not op.shared],
         "notes": facts.notes(made),
         "thread": thread(made, chosen),
         "warps": state.warps(made),
@@ -209,9 +181,10 @@ def thread(made: TiledMMA, chosen: BenchState) -> dict[str, Any]:
         rows: dict[int, list[str]] = {}
         for number, (row, col) in zip(shades.registers(made, op), places, strict=True):
             rows.setdefault(number, []).append(f"({row},{col})")
-        listed = [(number, " ".join(said)) for number, said in rows.items()]
+        listed = [(f"R{number}", " ".join(said)) for number, said in rows.items()]
         out.append({"title": name.upper(), "count": f"{op.values} values", "rows": listed[:256]})
-    return {"number": own, "warp": own // 32, "lane": own % 32, "operands": out}
+    small = f"warp {own // 32}, lane {own % 32}"
+    return {"who": f"Thread {own}", "small": small, "pinned": bool(pinned), "operands": out}
 
 
 def code_parts(made: TiledMMA, atom: str) -> list[tuple[str, str]]:
@@ -245,9 +218,7 @@ def following(made: TiledMMA, chosen: BenchState) -> list[tuple[str, str]]:
 def pictures(chosen: BenchState, default: BenchState) -> list[tuple[str, str, str]]:
     """(form, text, address) of every form of the picture."""
     query = chosen.query(default, pin="", sel="")
-    texts = {"svg": "SVG", "png": "PNG", "pdf": "PDF", "tex": "TikZ", "txt": "Text", "md": "Markdown",
-             "csv": "CSV", "json": "JSON"}  # fmt: skip
-    return [(form, text, f"{PATH}.{form}{'?' * bool(query)}{query}") for form, text in texts.items()]
+    return paper.links(PATH, query)
 
 
 # what the script draws from -------------------------------------------------------------------------------------------

@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import ceil, log2
 from typing import Any
 from urllib.parse import urlencode
-
-import numpy as np
 
 from app.banks.draw import banks_svg
 from app.kit.encode import dumps
 from app.kit.fact import Json
-from app.tiles import copies, forms
-from app.tiles.bench import ShadeData, TileData
-from app.tiles.state import LABEL_WORDS, LABELS, PIN
-from layouts import palette
+from app.tiles import copied, copies, forms, paper, stage
 from layouts.cutetext import read_layout
-from layouts.errors import LayoutError
-from layouts.reading import ranges
-from layouts.render.matrix import MOST_LABELS, matrix
 from layouts.swizzle import MODES
 from layouts.tiles import code
-from layouts.tiles.copy import Side, TiledCopy
+from layouts.tiles.copy import TiledCopy
 from layouts.tiles.memory import Sectors, SharedSide
-from layouts.view import BETWEEN_OWNERS, OWNER, SPOKEN, Panel
 
 PATH = "/tiles/copy"
 FIELDS = {
@@ -33,10 +23,7 @@ FIELDS = {
     "pitch_bytes": "128", "swizzle": "128B", "major": "K", "layout": "", "global": "(1024,1024):(1024,1)",
 }  # fmt: skip
 EMPTY = {**dict.fromkeys(FIELDS, ""), "operand": "a", "stored": "none", "swizzle": "none", "major": "K"}
-VIEW = {"colour": "warp", "label": "thread:value", "warps": "", "lanes": "", "pin": "", "sel": "", "view": ""}
 STORED = {"none": "not said", "rows": "rows with a pitch", "cute": "a CuTe layout"}
-COLOURS = {"warp": "warp", "group": "lane group (lane / 4)", "lane": "thread in group (lane % 4)", "value": "value",
-           "access": "access of a thread"}  # fmt: skip
 LDSM = "SM75_U32x4_LDSM_N"
 _ROWS = {"stored": "rows", "pitch_bytes": "128", "swizzle": "128B", "major": "K"}
 _LOAD = {
@@ -107,32 +94,23 @@ def context(asked: Mapping[str, str], query: Mapping[str, str]) -> dict[str, Any
     given = body(asked)
     made = copies.copy_of(given)
     held, across = copies.sides(made, given)
-    seen, notices = view(made, query)
+    bench = copied.bench(made, held)
+    look, notices = stage.read(bench, query, copied.LOOK)
+    defaults = {**usual_of(query), **copied.LOOK, "atom": FIELDS["atom"]}
+    state = {**asked, **look}
+    drawn = {k: v for k, v in state.items() if v != defaults[k] and k not in ("pin", "sel", "view")}
     return {
-        "found": made, "held": held, "across": across, "seen": seen, "notices": notices,
-        "panels": [_shown(made, name, seen) for name in ("source", "destination")],
-        "colours": COLOURS, "labels": LABEL_WORDS, "warps": -(-made.threads // 32),
+        "found": made, "held": held, "across": across, "notices": notices, "stage": stage.served(bench, look),
         "figures": figures(made, held, across), "banks": banks_svg([held.costs[0]]) if held else "",
         "apply": _apply(held, asked), "code": _code(made, asked), "notes": copies.copy_notes(made, given),
-        "data": dumps(page_data(made, asked, seen, query)).decode().replace("</", "<\\/"),
+        "pictures": paper.links(PATH, urlencode(drawn, safe="(),:")),
+        "data": dumps(page_data(bench, state, defaults)).decode().replace("</", "<\\/"),
     }  # fmt: skip
 
 
-def view(made: TiledCopy, query: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """(the state of the picture, a notice for each value that is not legal)."""
-    seen = {name: query.get(name, "").strip() or default for name, default in VIEW.items()}
-    notices = []
-    for name, known in (("colour", COLOURS), ("label", LABELS)):
-        if seen[name] not in known:
-            notices.append(f"{name} ‘{seen[name][:40]}’ is not used: one of {', '.join(known)}.")
-            seen[name] = VIEW[name]
-    for name, most in (("warps", -(-made.threads // 32)), ("lanes", 32)):
-        try:
-            ranges(seen[name], name, most) if seen[name] else None
-        except LayoutError as error:
-            notices.append(f"{name} ‘{seen[name][:40]}’ is not used: {error.hint}")
-            seen[name] = ""
-    return seen, notices
+def page_data(bench: stage.Bench, state: Mapping[str, str], defaults: Mapping[str, str]) -> dict[str, Any]:
+    """What the script draws from."""
+    return stage.page_data(bench, state, defaults, defaults)
 
 
 def _apply(held: SharedSide | None, asked: Mapping[str, str]) -> tuple[str, str]:
@@ -160,85 +138,3 @@ def figures(made: TiledCopy, held: SharedSide | None, across: Sectors | None) ->
         out.append((f"{across.vector_bits} bits", "one access of global memory", across.why))
         out.append((str(across.sectors), f"sectors of 32 bytes; {across.ideal} at the least", ""))
     return out
-
-
-# the bench ------------------------------------------------------------------------------------------------------------
-
-
-def _shown(made: TiledCopy, name: str, seen: Mapping[str, str]) -> dict[str, Any]:
-    """One side for readers without scripts."""
-    side: Side = getattr(made, name)
-    rows, cols = made.tile
-    flat = (side.rows.astype(np.int64) * cols + side.cols).reshape(-1)
-    first = np.full(rows * cols, -1, dtype=np.int64)
-    first[flat[::-1]] = np.arange(flat.size)[::-1]
-    thread, value = first // side.values, first % side.values
-    numbers = {"warp": thread // 32, "group": thread % 32 // 4, "lane": thread % 4, "value": value,
-               "access": value // side.access}[seen["colour"]]  # fmt: skip
-    count = {"warp": -(-made.threads // 32), "group": 8, "lane": 4, "value": side.values,
-             "access": -(-side.values // side.access)}[seen["colour"]]  # fmt: skip
-    category = np.where(first < 0, -1, numbers).reshape(rows, cols).astype(np.int32)
-    texts = None
-    if rows * cols <= MOST_LABELS and seen["label"] != "none":
-        texts = [["" for _ in range(cols)] for _ in range(rows)]
-        for at, (t, v) in enumerate(zip(thread.tolist(), value.tolist(), strict=True)):
-            texts[at // cols][at % cols] = LABELS[seen["label"]].format(
-                thread=t, more="", values=v, registers=v * made.element_bits // 32, row=at // cols, col=at % cols
-            )
-    panel = Panel(name, name.capitalize(), rows, cols, 0, 0, 1, 1, None, category, texts, of=count)
-    drawn = matrix(panel, (0, rows), (0, cols), colour="", label=seen["label"] if texts else "none",
-                   title=f"{name.capitalize()} of the TiledCopy, coloured by {COLOURS[seen['colour']]}")  # fmt: skip
-    accesses = side.values // side.access
-    return {
-        "name": name, "svg": drawn, "rows": 1 << max(2, ceil(log2(rows))), "cols": 1 << max(2, ceil(log2(cols))),
-        "about": f"{rows} × {cols} · {accesses} access{'es' * (accesses != 1)} of {side.access} value"
-                 f"{'s' * (side.access != 1)} a thread",
-    }  # fmt: skip
-
-
-def page_data(
-    made: TiledCopy, asked: Mapping[str, str], seen: Mapping[str, str], query: Mapping[str, str]
-) -> dict[str, Any]:
-    """The same names as a TiledMMA's page has, for the same scripts."""
-    rows, cols = made.tile
-    names = ("source", "destination")
-    edges = [list(range(step, size, step)) for step, size in zip(made.tiler, made.tile, strict=True)]
-    return {
-        "ptx": "the TiledCopy", "path": PATH, "threads": 32, "warp": 32, "warps": -(-made.threads // 32),
-        "unit": "lane", "state": {**asked, **seen}, "defaults": {**usual_of(query), **VIEW, "atom": FIELDS["atom"]},
-        "pictured": {}, "pin": PIN, "labels": LABELS, "spoken": {"cell": SPOKEN, "owner": OWNER,
-        "between": BETWEEN_OWNERS}, "extents": {"r": rows, "c": cols}, "opening": {"r": (0, rows), "c": (0, cols)},
-        "colours": COLOURS, "result": "", "holder": "#",
-        "panels": [
-            {"name": name, "title": name.capitalize(), "rows": rows, "cols": cols, "dims": ("r", "c"),
-             "warp_edges": edges[0], "col_edges": edges[1], "lines_from": 9}
-            for name in names
-        ],
-        "operands": {name: _data(made, name) for name in names},
-    }  # fmt: skip
-
-
-def _data(made: TiledCopy, name: str) -> TileData:
-    side: Side = getattr(made, name)
-    cells = side.rows.astype(np.int64) * made.tile[1] + side.cols
-    per = range(side.values)
-    counts = np.bincount(cells.reshape(-1))
-    bits = made.element_bits
-
-    def shade(of: str, step: int, count: int) -> ShadeData:
-        return ShadeData(of=of, step=step, count=count, numbers=None, wheel=palette.wheel(count))
-
-    return TileData(
-        name=name, title=name.capitalize(), element_type=f"b{bits}", rows=made.tile[0], cols=made.tile[1],
-        copies=int(counts.max()), held_by=list(range(made.threads)), team=1, first=cells[:, 0].tolist(),
-        steps=(cells[0] - cells[0, 0]).tolist(), period=side.values, shared=False, registers=0,
-        register=tuple(v // side.access for v in per),
-        bits=tuple(f"[{v * bits % 32 + bits - 1}:{v * bits % 32}]" for v in per),
-        spoken_bits=tuple(f"bits {v * bits % 32} to {v * bits % 32 + bits - 1}" for v in per), digits=(),
-        categories={
-            "warp": shade("thread", 32, -(-made.threads // 32)), "group": shade("thread", 4, 8),
-            "lane": shade("thread", 1, 4), "value": shade("value", 1, side.values),
-            "access": shade("value", side.access, -(-side.values // side.access)),
-        },
-        repeats={}, extra={},
-    )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,12 +31,22 @@ class Cells:
 
 
 def cells(op: TileOperand) -> Cells:
-    """The first holder of every element."""
-    flat = (op.rows.astype(np.int64) * op.col_count + op.cols).reshape(-1)
-    first = np.empty(op.row_count * op.col_count, dtype=np.int64)
+    """The first holder of every element of an operand."""
+    return cells_of(op.rows, op.cols, (op.row_count, op.col_count), op.copies, op.thread_ids)
+
+
+def cells_of(
+    rows: NDArray[Any], cols: NDArray[Any], size: tuple[int, int], copies: int, ids: NDArray[Any] | None = None
+) -> Cells:
+    """The first holder of every element, -1 where none holds it. rows, cols: [threads, values]; ids: the thread of each
+    of their rows, where it is not its number."""
+    values = rows.shape[1]
+    flat = (rows.astype(np.int64) * size[1] + cols).reshape(-1)
+    first = np.full(size[0] * size[1], -1, dtype=np.int64)
     first[flat[::-1]] = np.arange(flat.size)[::-1]  # of several the first stays
-    held: Longs = first.reshape(op.row_count, op.col_count)
-    return Cells(op.thread_ids[held // op.values], held % op.values, op.copies)
+    held: Longs = first.reshape(size)
+    thread = held // values if ids is None else np.where(held < 0, -1, np.asarray(ids)[held // values])
+    return Cells(thread, np.where(held < 0, -1, held % values), copies)
 
 
 def panel(made: TiledMMA, op: TileOperand, chosen: BenchState, shown: frozenset[int] | None) -> tuple[Panel, Cells]:

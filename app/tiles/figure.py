@@ -12,15 +12,14 @@ from app.diagram.forms import Draw, Made
 from app.kit.encode import dumps
 from app.kit.media import FORMS
 from app.kit.picture import Drawing
-from app.tiles import bench, draw, facts, forms, state
+from app.tiles import bench, draw, facts, forms, paper, state
 from app.tiles.state import BenchState
 from layouts import window
 from layouts.errors import LayoutError
 from layouts.palette import Palette
-from layouts.render.svg import svg
 from layouts.tiles import shades
 from layouts.tiles.mma import TiledMMA, TileOperand
-from layouts.view import GAP, LEFT, TOP, Figure, Panel
+from layouts.view import GAP, LEFT, TOP, Panel
 
 OPTIONS = {
     "operand": "a, b or c alone",
@@ -32,14 +31,8 @@ OPTIONS = {
     "m": "one repeat in M: 0",
     "n": "one repeat in N: 0",
     "view": "a window: m:0-32,n:0-32,k:0-16",
-    "theme": "light, dark or bw (hatches)",
-    "title": "text above; empty for none",
-    "legend": "1: what the colours mean",
-    "scale": "PNG pixels a unit, 0.25 to 8; 2 or what fits",
-    "embed": "TeX: 1 for a tikzpicture to \\input",
+    **paper.STYLE,
 }
-MOST_LABELS, MOST_TEXT = 8192, 1 << 15
-_WIDE = 1080.0
 
 
 def made(form: str, query: Mapping[str, str], draw_: Draw = Drawing.made) -> Made:
@@ -77,11 +70,11 @@ def picture(
     """The SVG of A, B and C as in a product, or of one of them; theme None takes the page's colours."""
     spans = {op.name: _spans(found, op, chosen) for op in ops}
     total = sum(len(rows) * len(cols) for rows, cols in spans.values())
-    labelled = chosen.label != "none" and total <= MOST_LABELS
-    wide = sum(len(cols) for name, (_, cols) in spans.items() if name != "b" or len(spans) == 1)
-    width = 44.0 if labelled else max(2.0, min(14.0, _WIDE / wide))
-    height = 17.0 if labelled else width
-    above = 22.0 if title else 0.0
+    labelled = chosen.label != "none" and total <= paper.MOST_LABELS
+    width, height = paper.cell(
+        labelled, sum(len(cols) for name, (_, cols) in spans.items() if name != "b" or len(spans) == 1)
+    )
+    above = paper.ABOVE if title else 0.0
     right = LEFT + (len(spans["a"][1]) * width + GAP + LEFT if len(spans) > 1 else 0)
     below = above + TOP + (len(spans["b"][0]) * height + GAP + TOP if len(spans) > 1 else 0)
     place = {"a": (LEFT, below), "b": (right, above + TOP), "c": (right, below)}
@@ -90,17 +83,9 @@ def picture(
                (width, height), labelled)
         for op in ops
     )  # fmt: skip
-    size = max(p.x + p.width for p in panels) + 8, max(p.y + p.height for p in panels) + 8
-    extra = []
-    if title:
-        extra.append(f'<text x="8" y="17" font-size="14" font-weight="600" fill="{_ink(theme)}">{_safe(title)}</text>')
-    lines = bench.legend(found, chosen) if legend else []
-    for number, (text, fills) in enumerate(lines):
-        extra += _legend(text, fills, size[1] + 4 + 20 * number, theme)
-    figure = Figure(max(size[0], 200.0, len(title) * 8.5 + 16), size[1] + 20 * len(lines) + 4 * bool(lines), panels)
     said = f"{found.atom.instruction.ptx}, atoms {found.atom_layout}, tile {'×'.join(map(str, found.tile))}"
-    return svg(figure, title=title or said, description=said, palette=theme, labels_up_to=MOST_LABELS,
-               extra="".join(extra), label="none" if not labelled else "lane:value")  # fmt: skip
+    told = [(text, [(fill, str(n)) for n, fill in enumerate(fills)]) for text, fills in bench.legend(found, chosen)]
+    return paper.drawing(panels, theme, title=title, said=said, legend=told if legend else [], labelled=labelled)
 
 
 def inline(query: Mapping[str, str]) -> str:
@@ -111,27 +96,6 @@ def inline(query: Mapping[str, str]) -> str:
     if notices:
         raise LayoutError("bad_option", notices[0], "The page /tiles/mma offers what is legal.", "figure")
     return picture(found, [found.a, found.b, found.c], chosen, None, legend=query.get("legend") == "1")
-
-
-def _ink(theme: Palette | None, name: str = "ink") -> str:
-    return str(getattr(theme, name)) if theme else f"var(--{name})"
-
-
-def _safe(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def _legend(text: str, fills: list[str], y: float, theme: Palette | None) -> list[str]:
-    muted = _ink(theme, "muted")
-    out = [f'<text x="8" y="{y + 10:.1f}" font-size="11" fill="{muted}">{_safe(text)}</text>']
-    x = 20 + len(text) * 6.7
-    for number in range(len(fills)):
-        fill = theme.fill(number, len(fills)) if theme else f"var(--{fills[number]})"
-        out.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="12" height="12" fill="{fill}" stroke="{muted}"'
-                   ' stroke-width="0.5"/>')  # fmt: skip
-        out.append(f'<text x="{x + 16:.1f}" y="{y + 10:.1f}" font-size="11" fill="{muted}">{number}</text>')
-        x += 34
-    return out
 
 
 def _panel(
@@ -175,22 +139,7 @@ def _text(form: str, found: TiledMMA, ops: list[TileOperand], chosen: BenchState
     parts = []
     for op in ops:
         rows, cols = _spans(found, op, chosen)
-        if len(rows) * len(cols) > MOST_TEXT:
-            raise LayoutError(
-                "too_large",
-                f"Operand {op.name.upper()} has {len(rows) * len(cols)} elements; as text at most {MOST_TEXT}.",
-                "Give a window, e.g. view=m:0-32,n:0-32,k:0-16.",
-                "view",
-            )
-        held = draw.cells(op)
-        body = draw.texts(found, op, held, chosen.label, rows, cols)
-        title = f"{op.name.upper()} {op.row_count}×{op.col_count}"
-        if form == "md":
-            lines = [f"**{title}**", "", "| |" + "".join(f" {c} |" for c in cols), "|---:|" + "---|" * len(cols)]
-            lines += [f"| **{r}** |" + "".join(f" {body[r][c]} |" for c in cols) for r in rows]
-        else:
-            width = max(3, *(len(body[r][c]) for r in rows for c in cols), len(str(cols[-1])))
-            lines = [title, (" " * 5 + " ".join(str(c).rjust(width) for c in cols)).rstrip()]
-            lines += [f"{r:4} " + " ".join(body[r][c].rjust(width) for c in cols) for r in rows]
-        parts.append("\n".join(lines) + "\n")
+        paper.fits_text(f"Operand {op.name.upper()}", rows, cols, "Give a window, e.g. view=m:0-32,n:0-32,k:0-16.")
+        body = draw.texts(found, op, draw.cells(op), chosen.label, rows, cols)
+        parts.append(paper.matrix_text(form, f"{op.name.upper()} {op.row_count}×{op.col_count}", body, rows, cols))
     return "\n".join(parts)

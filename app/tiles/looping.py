@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from app.kit.fact import Json
 from app.kit.rows import named
-from app.tiles import facts, forms, loops
+from app.tiles import facts, forms, loops, paper
 from app.tiles.loops import LoopFacts, LoopOperand
 from layouts.tiles.mma import TiledMMA
 
@@ -87,6 +87,7 @@ def context(asked: Mapping[str, str]) -> dict[str, Any]:
         "found": found, "made": made, "feeds": feeds, "said": said(found), "stages": STAGES,
         "tables": [(name, one, table(one)) for name, one in feeds if one.steps],
         "causes": [cause(name, one) for name, one in feeds if one.verdict == "mismatch"],
+        "pictures": paper.links(PATH, address(asked).partition("?")[2]),
         "bench": bench(made, asked), "opcode": named(made.atom.instruction),
     }  # fmt: skip
 

@@ -105,21 +105,24 @@ def _legal(made: TiledMMA, name: str, given: str) -> str | int:
         return ALL if given == str(ALL) else number(given, name, 0, made.rests["mnk".index(name)] - 1)
     if name == "view":
         return given if given == window.WHOLE else window.written(window.parts(given, extents(made)))
-    return _place(made, name, given)
+    whole = extents(made)
+    return place(name, given, {each: (whole[DIMS[each][0]], whole[DIMS[each][1]]) for each in SIDES})
 
 
-def _place(made: TiledMMA, name: str, given: str) -> str:
-    """A cell of a matrix, or a region of it."""
-    matrix, _, place = given.partition(":")
-    if matrix not in SIDES:
-        raise LayoutError("bad_pin", f"{name} is '{shown(given)}'.", "Write matrix:row,column, as in c:3,2.", name)
-    counts = [extents(made)[dim] for dim in DIMS[matrix]]
-    hint = f"{matrix.upper()} has {counts[0]} rows and {counts[1]} columns, from 0."
+def place(name: str, given: str, sizes: Mapping[str, tuple[int, int]], example: str = "c:3,2") -> str:
+    """A cell of a matrix (pin), or a region of it (sel), as an address writes it. sizes: rows and columns of each
+    matrix."""
+    matrix, _, where = given.partition(":")
+    if matrix not in sizes:
+        raise LayoutError("bad_pin", f"{name} is '{shown(given)}'.", f"Write matrix:row,column, as in {example}.", name)
+    counts = sizes[matrix]
     try:
         if name == "pin":
-            row, col = pair(place, name, (counts[0] - 1, counts[1] - 1))
+            row, col = pair(where, name, (counts[0] - 1, counts[1] - 1))
             return PIN.format(panel=matrix, row=row, col=col)
-        spans = [ranges(part, name, count) for part, count in zip(place.split(","), counts, strict=True)]
+        spans = [ranges(part, name, count) for part, count in zip(where.split(","), counts, strict=True)]
     except (LayoutError, ValueError):
+        title = matrix.upper() if len(matrix) == 1 else matrix.capitalize()
+        hint = f"{title} has {counts[0]} rows and {counts[1]} columns, from 0."
         raise LayoutError("bad_pin", f"{name} is '{shown(given)}'.", hint, name) from None
     return f"{matrix}:" + ",".join(f"{span[0][0]}-{span[0][1]}" for span in spans)

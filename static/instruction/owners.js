@@ -33,18 +33,20 @@ export const owner = (cell) => owners(cell)[0];
 /** What a thread holds of an operand: [{cell, value}], in the order of the values. */
 export function heldBy(op, thread) {
   if (op.byThread) return (op.byThread.get(thread) ?? []).toSorted((one, other) => one.value - other.value);
-  const first = op.first[op.place.get(thread - (thread % op.team))];
-  return first === undefined ? [] : op.steps.map((step, value) => ({ cell: first + step, value }));
+  return op.heldBy(thread - (thread % op.team));
 }
 
 /** A thread as people say it: its lane, or warp and lane with its number in the warpgroup. */
 export function holder(thread) {
-  if (!data.warp) return [`lane ${thread}`, ""];
+  if (!data.warp) return [`${data.unit ?? "lane"} ${thread}`, ""];
   return [`warp ${Math.floor(thread / data.warp)}, lane ${thread % data.warp}`, `thread ${thread}`];
 }
 
 /** The number of a name, or the register, for one owner. */
 export const numberOf = (op, name, held) => op.categories[name].numbers[held[op.categories[name].of]];
+
+/** Further numbers of a cell that labels and sentences may name. */
+const toldOf = ({ told }, at) => Object.fromEntries(Object.entries(told ?? {}).map(([name, all]) => [name, all[at]]));
 
 /** Every name of the pattern with its number for one owner. */
 export const digitsOf = (op, held) => Object.fromEntries(op.digits.map((name) => [name, numberOf(op, name, held)]));
@@ -57,5 +59,5 @@ export function factsOf(cell) {
   const registers = values.map((value) => cell.panel.operand.register[value]);
   const said = { thread: all[0].thread, values: distinct(values), registers: distinct(registers),
     more: all.length > 1 ? "+" : "" };
-  return { ...said, row: cell.row, col: cell.col, index: indexOf(cell) };
+  return { ...said, row: cell.row, col: cell.col, index: indexOf(cell), ...toldOf(cell.panel.operand, indexOf(cell)) };
 }

@@ -26,7 +26,7 @@ export function paint() {
       return false;
     };
     const away = elsewhere(op), held = { thread: op.thread, value: op.value }[category.of], { numbers } = category;
-    const number = (cell) => numbers[held[cell * op.copies]];
+    const number = category.of === "cell" ? (cell) => numbers[cell] : (cell) => numbers[held[cell * op.copies]] ?? -1;
     panel.paint(stage.theme, (cell) => (panel.visibleCell(cell) ? number(cell) : -1), category.wheel,
       away && ((cell) => away(op.value[cell * op.copies])));
     if (category.count > (legend.get(name)?.count ?? 0)) legend.set(name, category);
@@ -54,7 +54,7 @@ export function labelOf(cell) {
 
 function textOf(cell, at) {
   const op = cell.panel.operand;
-  if (!cell.panel.visibleCell(at) || op.shared) return "";
+  if (!cell.panel.visibleCell(at) || op.shared || !owner(cell)) return "";
   if (focus.name && focus.name in op.categories) return String(numberOf(op, focus.name, owner(cell)));
   return fill(data.labels[state.label], factsOf(cell));
 }
@@ -70,7 +70,8 @@ export function draw() {
 export function lightUp() {
   const began = performance.now(), cell = focusCell(), told = stage.element.dataset;
   if (cell || focus.region) {
-    const threads = focus.region ? threadsOf(focus.region) : [owner(cell).thread], thread = threads[0];
+    const threads = focus.region ? threadsOf(focus.region) : owners(cell).slice(0, 1).map((held) => held.thread);
+    const [thread] = threads;
     const lit = new Map(drawn.map((panel) => [panel, cellsOf(panel.operand, threads)]));
     stage.light(lit, state.pin && cell ? traced(cell) : [], focus.region ? null : focus.cursor ?? cell, focus.region);
     const counts = Object.fromEntries([...lit].map(([panel, cells]) => [panel.name, cells.length]));

@@ -20,23 +20,31 @@ export function ranges(numbers) {
   return spans.map(([first, last]) => (first === last ? `${first}` : `${first}–${last}`)).join(", ");
 }
 
+const spot = (op, cell) => (op.folded ? `${cell}` : `(${Math.floor(cell / op.cols)},${cell % op.cols})`);
+
+/** What is held as lists say it: [R0, [(0,0), (0,1)]], a line a register. */
+export function linesOf(op, held) {
+  const rows = new Map();
+  for (const { cell, value } of held) {
+    const name = `${data.holder}${op.register[value]}`;
+    if (!rows.has(name)) rows.set(name, []);
+    rows.get(name).push(spot(op, cell));
+  }
+  return [...rows];
+}
+
 function list(op, thread) {
   const head = (text) => element("h3", {}, `${op.title} `, element("small", {}, text));
   if (op.shared) return element("section", {}, head("in shared memory"));
   const away = elsewhere(op), held = heldBy(op, thread).filter(({ value }) => !away?.(value));
-  const rows = new Map();
-  for (const { cell, value } of held) {
-    const register = op.register[value];
-    if (!rows.has(register)) rows.set(register, []);
-    rows.get(register).push(`(${Math.floor(cell / op.cols)},${cell % op.cols})`);
-  }
-  const shown = [...rows].slice(0, state.pin ? MANY : FEW);
-  const lines = shown.map(([register, said]) =>
-    element("tr", {}, element("th", { scope: "row" }, `${data.holder}${register}`), element("td", {}, said.join(" "))));
-  const made = element("section", {}, head(`${held.length} values${away ? " in this step" : ""}`),
+  const rows = linesOf(op, held), shown = rows.slice(0, state.pin ? MANY : FEW);
+  const lines = shown.map(([name, said]) =>
+    element("tr", {}, element("th", { scope: "row" }, name), element("td", {}, said.join(" "))));
+  const count = `${held.length} value${held.length === 1 ? "" : "s"}`;
+  const made = element("section", {}, head(`${count}${away ? " in this step" : ""}`),
     element("table", { className: "registers" }, element("tbody", {}, ...lines)));
-  if (shown.length < rows.size) {
-    const more = `${rows.size - shown.length} more${state.pin ? "" : ": pin to see"}`;
+  if (shown.length < rows.length) {
+    const more = `${rows.length - shown.length} more${state.pin ? "" : ": pin to see"}`;
     made.append(element("p", { className: "muted small" }, more));
   }
   return made;
@@ -64,17 +72,25 @@ function region() {
   $("panel").replaceChildren(head, element("ul", { className: "plain" }, ...lines, ...count));
 }
 
+function who(thread, team) {
+  if (team) return [`Warpgroup ${Math.floor(thread / 128)}`, "reads this operand by a descriptor"];
+  if (!data.warp) return [`${data.unit[0].toUpperCase()}${data.unit.slice(1)} ${thread}`, ""];
+  return [`Thread ${thread}`, `warp ${warpOf(thread)}, lane ${thread % data.warp}`];
+}
+
 export function fillBench() {
   if (focus.region) return region();
-  const cell = focusCell(), thread = cell ? owners(cell)[0].thread : lastServed;
-  const team = cell?.panel.operand.shared, warp = warpOf(thread);
-  const who = team ? `Warpgroup ${Math.floor(thread / 128)}` : `Thread ${thread}`;
-  const small = element("small", {}, [team ? "reads this operand by a descriptor" : `warp ${warp}, lane ${
-    thread % data.warp}`, state.pin ? "pinned" : ""].filter(Boolean).join(" · "));
+  const cell = focusCell(), held = cell ? owners(cell) : [{ thread: lastServed }];
+  if (!held.length) {
+    const text = `No thread holds ${spot(cell.panel.operand, cell.row * cell.panel.cols + cell.col)}`;
+    return $("panel").replaceChildren(element("h2", {}, text));
+  }
+  const { thread } = held[0], [name, about] = who(thread, cell?.panel.operand.shared);
+  const small = element("small", {}, [about, state.pin ? "pinned" : ""].filter(Boolean).join(" · "));
   if (state.pin) small.append(" ", element("kbd", {}, "Esc"));
   const lists = Object.values(operands).map((op) => list(op, thread));
   const more = cell ? shared(cell) : "";
-  $("panel").replaceChildren(element("h2", {}, `${who} `, small),
+  $("panel").replaceChildren(element("h2", {}, `${name} `, small),
     ...(more ? [element("p", { className: "muted small" }, more)] : []),
     element("div", { className: "held" }, ...lists));
 }

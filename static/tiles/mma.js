@@ -13,6 +13,7 @@ import { followZoom } from "../instruction/zoom.js";
 import { fillBench } from "./bench.js";
 import { followRegion } from "./region.js";
 import { followSliders } from "./sliders.js";
+import { followTables } from "./table.js";
 
 told.push(fillBench);
 followRegion();
@@ -23,6 +24,7 @@ followZoom();
 followKeys();
 followControls();
 followSliders();
+followTables();
 fillBench();
 copyButtons();
 document.documentElement.dataset.painted = performance.now().toFixed(1);

@@ -1,0 +1,112 @@
+"""A TiledCopy as a picture for documents, in every form. No framework."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from app.diagram import forms as diagrams
+from app.diagram.forms import Draw, Made
+from app.kit.encode import dumps
+from app.kit.media import FORMS
+from app.kit.picture import Drawing
+from app.tiles import copied, copies, copying, paper, stage
+from app.tiles.stage import Bench
+from layouts.errors import LayoutError
+from layouts.palette import Palette
+from layouts.reading import choice
+from layouts.tiles.copy import Side, TiledCopy
+from layouts.tiles.memory import SharedSide
+from layouts.view import GAP, LEFT, TOP
+
+OPTIONS = {
+    "side": "source or destination alone",
+    "colour": "warp, group, lane, value, access, or bank where shared memory is described",
+    "label": "thread:value, register (the access), row,col, bank or none",
+    "warps": "warps shown: 0-3,8",
+    "lanes": "lanes shown: 0-7",
+    "view": "a window: r:0-32,c:0-16",
+    **paper.STYLE,
+}
+
+
+def made(form: str, query: Mapping[str, str], draw_: Draw = Drawing.made) -> Made:
+    """The picture, table or text of a TiledCopy that a query names; LayoutError for the first option that does not
+    fit.
+    """
+    diagrams.known(form, query, OPTIONS, tuple(copying.FIELDS))
+    given = copying.body(copying.asked_of(query))
+    if form == "json":
+        return dumps(copies.copy_facts(given)), FORMS[form]
+    found, held, bench, look = _read(query)
+    if form == "csv":
+        return _csv(found, held, bench, look).encode(), FORMS[form]
+    if form in ("txt", "md"):
+        return "\n".join(_texts(form, bench, look)).encode(), FORMS[form]
+    drawing = picture(bench, look, diagrams.theme(query), query.get("title", ""), query.get("legend") == "1")
+    return diagrams.drawn(form, drawing, query, draw_)
+
+
+def inline(query: Mapping[str, str]) -> str:
+    """The picture of a page's address in a page's colours, for the guide; LayoutError where it is none."""
+    _, _, bench, look = _read(query)
+    return picture(bench, look, None, legend=query.get("legend") == "1")
+
+
+def _read(query: Mapping[str, str]) -> tuple[TiledCopy, SharedSide | None, Bench, dict[str, str]]:
+    given = copying.body(copying.asked_of(query))
+    found = copies.copy_of(given)
+    held, _ = copies.sides(found, given)
+    bench = copied.bench(found, held)
+    if query.get("side"):
+        name = choice(query["side"], "side", [one.name for one in bench.maps])
+        bench = replace(bench, maps=tuple(one for one in bench.maps if one.name == name))
+    look, notices = stage.read(bench, query, copied.LOOK)
+    if notices:
+        raise LayoutError("bad_option", notices[0].replace(" Shown with the default instead.", ""),
+                          "The page /tiles/copy offers what is legal.", notices[0].split(" ")[0])  # fmt: skip
+    return found, held, bench, look
+
+
+def picture(bench: Bench, look: Mapping[str, str], theme: Palette | None, title: str = "", legend: bool = False) -> str:
+    """The SVG of the maps of a bench side by side; theme None takes the page's colours."""
+    spans = [stage.spans_of(bench, one, look["view"]) for one in bench.maps]
+    total = sum(len(rows) * len(cols) for rows, cols in spans)
+    labelled = look["label"] != "none" and total <= paper.MOST_LABELS
+    cell = paper.cell(labelled, sum(len(cols) for _, cols in spans))
+    x, y, panels = LEFT, TOP + (paper.ABOVE if title else 0.0), []
+    for one, span in zip(bench.maps, spans, strict=True):
+        panels.append(stage.moved(stage.panel(bench, one, look, span, labelled), (x, y), cell, span))
+        x += max(panels[-1].width, 7.6 * len(one.title)) + GAP + LEFT
+    told = stage.legend(bench, look) if legend else []
+    said = f"{bench.says}: {', '.join(f'{one.title} {one.about}' for one in bench.maps)}"
+    return paper.drawing(tuple(panels), theme, title=title, said=said, legend=told, labelled=labelled)
+
+
+def _csv(found: TiledCopy, held: SharedSide | None, bench: Bench, look: Mapping[str, str]) -> str:
+    """Every value of every thread that is shown: one a line; the byte and bank where shared memory is described."""
+    keep = stage.holders_of(bench, look)
+    lines = ["side,thread,warp,lane,value,access,row,col" + ",byte,bank" * (held is not None)]
+    for one in bench.maps:
+        side: Side = getattr(found, one.name)
+        byte = one.told.get("byte")
+        for thread in range(side.threads) if keep is None else np.flatnonzero(keep).tolist():
+            head = f"{one.name},{thread},{thread // 32},{thread % 32}"
+            for value, (row, col) in enumerate(
+                zip(side.rows[thread].tolist(), side.cols[thread].tolist(), strict=True)
+            ):
+                at = "" if byte is None else f",{byte[row, col]},{one.told['bank'][row, col]}"
+                lines.append(f"{head},{value},{value // side.access},{row},{col}{at}")
+    return "\n".join(lines) + "\n"
+
+
+def _texts(form: str, bench: Bench, look: Mapping[str, str]) -> list[str]:
+    out = []
+    for one in bench.maps:
+        rows, cols = stage.spans_of(bench, one, look["view"])
+        paper.fits_text(f"The {one.name}", rows, cols, "Give a window, e.g. view=r:0-32,c:0-16.")
+        body = stage.panel(bench, one, look, (rows, cols), True).texts or []
+        out.append(paper.matrix_text(form, f"{one.title} {one.rows}×{one.cols}", body, rows, cols))
+    return out

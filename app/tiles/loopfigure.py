@@ -1,0 +1,122 @@
+"""A main loop as a picture for documents, in every form: what each warp pays in each K iteration. No framework."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+
+import numpy as np
+
+from app.diagram import forms as diagrams
+from app.diagram.forms import Draw, Made
+from app.kit.encode import dumps
+from app.kit.media import FORMS
+from app.kit.picture import Drawing
+from app.tiles import looping, loops, paper
+from app.tiles.loops import LoopFacts, LoopOperand, LoopStep
+from layouts.palette import RIGHT, WRONG, Palette
+from layouts.view import GAP, LEFT, TOP, Panel
+
+OPTIONS = {name: says for name, says in paper.STYLE.items() if name != "legend"}
+WIDE, HIGH, LINE = 96.0, 22.0, 18.0  # of a cell; of a line of text
+HEAD = ("operand", "stage", "access", "count", "units", "ideal")
+TITLE = "wavefronts of each warp’s loads in each K iteration"
+
+
+def made(form: str, query: Mapping[str, str], draw_: Draw = Drawing.made) -> Made:
+    """The picture, tables or facts of a main loop that a query names; LayoutError for the first option that does not
+    fit.
+    """
+    diagrams.known(form, query, OPTIONS, tuple(looping.FIELDS))
+    found = loops.loop_facts(looping.body(looping.asked_of(query)))
+    if form == "json":
+        return dumps(found), FORMS[form]
+    if form == "csv":
+        return _csv(found).encode(), FORMS[form]
+    if form in ("txt", "md"):
+        return "\n".join(_text(form, found)).encode(), FORMS[form]
+    return diagrams.drawn(form, picture(found, diagrams.theme(query), query.get("title", "")), query, draw_)
+
+
+def inline(query: Mapping[str, str]) -> str:
+    """The picture of a page's address in a page's colours, for the guide."""
+    return picture(loops.loop_facts(looping.body(looping.asked_of(query))), None)
+
+
+def picture(found: LoopFacts, theme: Palette | None, title: str = "") -> str:
+    """The SVG: a line a stage, then for each operand that is loaded a row a warp, a column a K iteration."""
+    y = paper.ABOVE if title else 0.0
+    lines = [_stage_line(one) for one in found.stages]
+    lines.append(("ok", f"A × B: registers → {found.mma} mma, {found.k_steps} K iteration{'s' * (found.k_steps > 1)}"))
+    extra = []
+    for mark, text in lines:
+        y += LINE
+        sign = {"ok": "✓", "bad": "✗"}[mark]
+        extra.append(
+            f'<text x="8" y="{y:.1f}" font-size="12" fill="{paper.ink(theme)}"><tspan fill="{paper.ink(theme, mark)}">'
+            f"{sign}</tspan> {escape(text, quote=False)}</text>"
+        )
+    panels, x = [], LEFT + 12
+    for name, one in _operands(found):
+        panels.append(_panel(name, looping.table(one), (x, y + TOP + 10)))
+        x += max(panels[-1].width, 6.9 * len(panels[-1].title)) + GAP + LEFT
+    said = f"Main loop: {looping.said(found)}"
+    wide = max(len(text) for _, text in lines) * 7.4 + 24
+    return paper.drawing(tuple(panels), theme, title=title, said=said, legend=[], labelled=True, extra="".join(extra),
+                         least=(wide, y + 10))  # fmt: skip
+
+
+def _operands(found: LoopFacts) -> list[tuple[str, LoopOperand]]:
+    return [(name, one) for name, one in (("A", found.a), ("B", found.b)) if one and one.steps]
+
+
+def _stage_line(one: loops.LoopStage) -> tuple[str, str]:
+    text = f"{one.operand.upper()} {looping.STAGES[one.stage]}, {one.access}: {one.count} {one.units}, "
+    text += "no more than needed" if one.count == one.ideal else f"{one.ideal} needed"
+    return "ok" if one.count == one.ideal else "bad", text
+
+
+def _panel(name: str, rows: Sequence[Sequence[LoopStep]], place: tuple[float, float]) -> Panel:
+    status = np.array([[WRONG if _bad(step) else RIGHT for step in row] for row in rows], dtype=np.int32)
+    texts = [[_cell(step) for step in row] for row in rows]
+    return Panel(
+        name.lower(), f"{name}: {TITLE}", len(rows), len(rows[0]), *place, WIDE, HIGH, None, texts=texts, status=status,
+        row_names=tuple(f"w{warp}" for warp in range(len(rows))),
+    )  # fmt: skip
+
+
+def _bad(step: LoopStep) -> bool:
+    return bool(step.wrong) or step.wavefronts > step.ideal
+
+
+def _cell(step: LoopStep) -> str:
+    """16; 128 of 16, where 16 are needed; 12 wrong."""
+    if step.wrong:
+        return f"{step.wrong} wrong"
+    return str(step.wavefronts) if step.wavefronts == step.ideal else f"{step.wavefronts} of {step.ideal}"
+
+
+def _csv(found: LoopFacts) -> str:
+    """What every warp pays in every K iteration: one a line."""
+    lines = ["operand,warp,k_iteration,loads,wavefronts,ideal,wrong"]
+    for name, one in _operands(found):
+        lines += [
+            f"{name.lower()},{s.warp},{s.step},{s.loads},{s.wavefronts},{s.ideal},{s.wrong}" for s in one.steps
+        ]  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def _text(form: str, found: LoopFacts) -> list[str]:
+    rows = [[getattr(one, name) for name in HEAD] for one in found.stages]
+    table = [[str(cell).upper() if n == 0 else str(cell) for n, cell in enumerate(row)] for row in rows]
+    if form == "md":
+        lines = [f"| {' | '.join(HEAD)} |", "|" + "---|" * len(HEAD), *(f"| {' | '.join(row)} |" for row in table)]
+    else:
+        wide = [max(len(row[n]) for row in [list(HEAD), *table]) for n in range(len(HEAD))]
+        each = [list(HEAD), *table]
+        lines = [" ".join(cell.ljust(n) for cell, n in zip(row, wide, strict=True)).rstrip() for row in each]
+    out = ["\n".join(lines) + "\n"]
+    for name, one in _operands(found):
+        body = [[_cell(step) for step in row] for row in looping.table(one)]
+        out.append(paper.matrix_text(form, f"{name}: {TITLE}", body, range(len(body)), range(len(body[0]))))
+    return out
