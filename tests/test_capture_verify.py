@@ -17,6 +17,7 @@ from app.gpu.captures import BY_NAME, EXAMPLES, MISTAKES
 from layouts import capture, find
 from layouts.capture import fills
 from layouts.capture.form import Capture, Record
+from layouts.capture.verify import NO_FILL
 from layouts.codec import encode
 from layouts.descriptor import Descriptor
 from layouts.descriptor import encode as word
@@ -487,3 +488,12 @@ def test_the_part_of_a_verification_judges_what_the_device_wrote(monkeypatch: py
     assert told[first] == {"ran": 6, "agreed": 4, "differs": ["2: named lbo_sbo_swapped", "5: D is right"]}
     assert sum(row["agreed"] for row in told.values()) == 28
     assert planted.run(type("Ampere", (), {"supports": lambda self, instruction: "sm_80"})()) == {}
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda one: one.name)
+def test_matrices_that_are_no_fills_are_not_judged_as_fills(example: captures.Example) -> None:
+    """A kernel that is right, on random numbers that nobody gave: no verdict, and what to give."""
+    raw = captured.files()[f"{example.name}-0-real.lscap"]
+    made = capture.verify([raw] * fills.passes(example.element))
+    assert made.verdict == "unknown" and not made.steps and made.unread
+    assert {one.reason for one in made.unread} == {NO_FILL} and "Give A and B as matrices" in made.text

@@ -17,6 +17,7 @@ from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Operand
 
 WARPGROUP = 128
+MOST_CHANCE = 0.1  # of the pairs in a register file that are no fill, how many look like neighbors at the most
 MULTIPLY = (KINDS[WGMMA], KINDS[MMA])
 
 
@@ -269,6 +270,19 @@ def origin(side: Side) -> tuple[int, int, float] | None:
         if len(same) and counts[same[0]] == counts.max():
             best = first
     return int(best[0]), side.known.whole_k(int(best[1])), float(counts.max()) / side.mn.size
+
+
+def filled(side: Side) -> bool:
+    """Whether anything of its matrix was recorded: 16 bytes of it in memory, or in registers a pair of neighbors."""
+    memory = side.memory or side.near
+    if memory is not None and bool((memory.mn >= 0).any()):
+        return True
+    if side.memory is not None:
+        return False
+    here = (side.mn >= 0) & (side.k >= 0)
+    mn, k = np.diff(side.mn, axis=1), np.diff(side.k, axis=1)
+    pairs = (here[:, 1:] & here[:, :-1]) & (abs(mn) + abs(k) == 1)
+    return bool(pairs.mean() >= MOST_CHANCE)
 
 
 def first_element(side: Side) -> tuple[int, int] | None:

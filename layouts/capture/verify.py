@@ -25,10 +25,14 @@ from layouts.capture.known import NONE, SEVERAL, Ints, Known
 from layouts.capture.loaded import diagnosed as diagnosed_registers
 from layouts.capture.loaded import rows_of
 from layouts.capture.order import Slice, hint, slices
-from layouts.capture.seen import Side, Step, Unread, Windows, sides, steps
+from layouts.capture.seen import Side, Step, Unread, Windows, filled, sides, steps
 from layouts.case import Diagnosis
 from layouts.errors import LayoutError
 
+NO_FILL = (
+    "Nothing that was recorded is of the fills. Give A and B as matrices if they are not fills; if they are, their data"
+    " had not arrived here."
+)
 Given = bytes | bytearray | memoryview | NDArray[Any]
 
 
@@ -270,12 +274,18 @@ def _judged(
 ) -> tuple[list[Verdict], list[Accumulator], list[Load], Picture | None, bool]:
     windows, fits = Windows(known), Fits()
     told, kept = [], []
+    own_data = any(one.real for one in known.values())
     for step in own:
         try:
-            told.append({side.operand: hint(side) for side in sides(step, files, windows)})
+            found = list(sides(step, files, windows))
+            told.append({side.operand: hint(side) for side in found})
+            own_data = own_data or any(filled(side) for side in found)
             kept.append(step)
         except LayoutError as error:
             unread.append(Unread(step.number, step.record, error.message))
+    if not own_data:
+        unread += [Unread(step.number, step.record, NO_FILL) for step in kept]
+        return [], [], [], None, False
     wanted = slices(kept, told, known)
     counts: dict[tuple[int, ...], int] = {}
     sums = Sums(files[0])
