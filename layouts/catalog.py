@@ -19,7 +19,7 @@ from layouts.instruction import Family, Instruction
 from layouts.syntax import Syntax, sizes_of
 from layouts.table import TABLES
 
-TARGETS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_103a", "sm_120a")
+TARGETS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_103a", "sm_110a", "sm_120a")
 LONGEST = 1 << 16  # characters of a pasted text; the opcode in it has its own limit
 LONGEST_OPCODE = 256  # the longest text of the tables has 120
 MOST_SPELLED = 200  # candidates for a wrong text whose spelling is compared: the nearest by their parts
@@ -168,7 +168,14 @@ def opcode_of(text: str) -> str:
     if not match:
         return ""
     lowered = re.sub(r"\s+", "", match.group(0)).lower().rstrip(":")
-    return re.sub(r"(?<=scale_vec::)(\d)x", r"\1X", lowered)
+    spelled = ".".join(_capitals().get(word, word) for word in lowered.split("."))
+    return re.sub(r"(?<=scale_vec::)(\d)x", r"\1X", spelled)
+
+
+@lru_cache(maxsize=1)
+def _capitals() -> dict[str, str]:
+    """The modifiers that PTX writes with capitals, by their small letters: nan → NaN."""
+    return {word.lower(): word for i in instructions() for word in i.modifiers if word != word.lower()}
 
 
 def named(given: object, field: str) -> Instruction:
@@ -315,7 +322,10 @@ def _unfinished(opcode: str, syntax: Syntax) -> LayoutError:
     ]
     reasons = [f"opcode '{syntax.opcode}' is not legal here (allowed: {', '.join(whole)})"]
     reasons += [f"modifier '{shorten(m, 40)}' is not legal here" for m in wrong]
-    reasons.append(f"{', '.join(missing[:-1])} and {missing[-1]} are missing")
+    if missing:
+        reasons.append(
+            f"{reading.listed(missing)} {'are' if len(missing) > 1 or missing == ['types'] else 'is'} missing"
+        )
     return _no_instruction(opcode, "; ".join(reasons), near)
 
 

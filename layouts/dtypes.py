@@ -134,6 +134,7 @@ _ROWS = (
     DType("s4", 4, "int"),
     DType("u4", 4, "uint"),
     DType("b1", 1, "bits"),
+    DType("b32", 32, "bits", "unsigned"),
     DType("b16", 16, "bits", "unsigned short"),
     DType("b8", 8, "bits"),
 )

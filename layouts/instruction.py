@@ -44,8 +44,8 @@ _EXPECTED = {"g": 8, "t": 4, "w": 4}
 
 
 def plane(axes: tuple[str, ...]) -> tuple[str, str]:
-    """The two axes drawn down and across: row and col where an operand has them, lane and column of tensor memory."""
-    down, across = ("row", "col") if "row" in axes else axes[:2]
+    """The two axes drawn down and across: row and col where an operand has them, else the first two."""
+    down, across = ("row", "col") if {"row", "col"} <= set(axes) else axes[:2]
     return down, across
 
 
@@ -65,6 +65,7 @@ class Operand:
     threads: int
     source: Source
     sparsity: Sparsity | None = None
+    held_by: Scope | None = None
 
     def __post_init__(self) -> None:
         if self.pattern.thread_count != self.threads:
@@ -134,7 +135,7 @@ class Operand:
     @property
     def scope(self) -> Scope:
         """Whose threads hold it; a warp's where fewer lanes than a warp has supply addresses."""
-        return SCOPES.get(self.threads, WARP)
+        return self.held_by or SCOPES.get(self.threads, WARP)
 
     def register_of(self, value: int) -> tuple[int, int]:
         """(register, first bit in it) of a value index."""
@@ -263,8 +264,8 @@ class Family:
     name      the family of the contract: mma, wgmma, …
     opcode    the words the PTX text begins with, and what they do
     ptx       the PTX text; {shape}, {d} {a} {b} {c} and the names of `options` are filled in
-    verb      multiply, load, store or move
-    scope     who executes it together
+    verb      multiply, load, store, move, copy or shift
+    scope     who executes it together, or the lanes of tensor memory that hold its operands
     memory    where a load reads and a store writes, None for the rest
     reads     multiplicand → where it may lie, for those that need not lie in registers
     specified whether PTX states the fragments; where it leaves them to the architecture, only the family's own loads
@@ -277,6 +278,8 @@ class Family:
     unpacks   the packed format in memory whose elements a load widens to `container`
     exits     whether its behavior is undefined after a lane has exited
     ordered_by  the instructions that keep it in order, by name
+    agrees    whose maps these equal and how many, where others state them, "" where none do
+    shift     lanes that rows move by, 0 where nothing moves
     menu      menus begin with the lowest; rows of one number stand in the tables' order
     address   ldmatrix and stmatrix: (lane) → (matrix, row) whose address it supplies
     spaces    state spaces the text may carry; the table lists it with the one in `ptx`
@@ -307,6 +310,8 @@ class Family:
     unpacks: str = ""
     exits: bool = True
     ordered_by: tuple[str, ...] = ()
+    agrees: str = ""
+    shift: int = 0
     menu: int = 0
     address: str = ""
     spaces: tuple[str, ...] = ()
@@ -348,6 +353,11 @@ class Family:
         return self.verb is Verb.MOVE
 
     @property
+    def tensor(self) -> bool:
+        """Whether it works on tensor memory."""
+        return Place.TENSOR in (self.memory, self.scope.place)
+
+    @property
     def feed(self) -> Feed:
         """How A and B of a product reach it."""
         if self.by_descriptor:
@@ -369,7 +379,7 @@ class Family:
         """Every variant of the row, in the table's order."""
         for shape in self.shapes:
             sizes = sizes_of(shape)
-            if not sizes:
+            if shape and not sizes:
                 raise LayoutError("bad_row", f"'{shape}' in '{self.ptx}' is not a shape.", "Allowed: m16n8k16, 16x64b.")
             for types in self.types:
                 bound = dict(zip(self.slots.split(), types.split(), strict=True))
@@ -387,7 +397,8 @@ class Family:
             dims = {"a": ("m", "k"), "b": ("k", "n"), "c": ("m", "n"), "d": ("m", "n")}.get(name, plane(axes))
             pattern = Pattern.parse(text, v=element.register_bits // bits, **sizes, **instruction.counts)
             sparsity = self.sparsity.bind(sizes) if self.sparsity and name == "a" else None
-            operand = Operand(name, element, bits, pattern, axes, dims, self.scope.threads, self.source, sparsity)
+            threads, source = self.scope.threads, self.source
+            operand = Operand(name, element, bits, pattern, axes, dims, threads, source, sparsity, self.scope)
             expected = tuple(sizes.get(dim, 0) for dim in dims)
             if all(expected) and (operand.row_count, operand.dense_col_count) != expected:
                 raise LayoutError(

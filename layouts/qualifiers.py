@@ -68,7 +68,9 @@ def _shape_meaning(instruction: Instruction) -> str:
         return f"A is {m}×{k}, B is {k}×{n}, {'D is' if instruction.family.in_place else 'C and D are'} {m}×{n}"
     if m:
         return f"each matrix has {m} rows and {n} columns"
-    return f"{instruction.sizes['lanes']} lanes of tensor memory, {instruction.sizes['bits']} bits of each"
+    lanes, bits, halves = (instruction.sizes.get(name, 1) for name in ("lanes", "bits", "halves"))
+    twice = " in the first half of the columns, and as many in the second" if halves > 1 else ""
+    return f"{lanes} lane{'s' * (lanes > 1)} of tensor memory, {bits} bits of each{twice}"
 
 
 def _count_meaning(instruction: Instruction, count: int) -> str:
@@ -97,6 +99,9 @@ def _typed_operands(instruction: Instruction) -> list[str]:
 
 def _type_meaning(instruction: Instruction, name: str) -> str:
     element = instruction.types[name]
+    if instruction.family.tensor and instruction.family.memory:
+        element = instruction.syntax.types[0]
+        return "registers of 32 bits" if element[0] == "b" else f"the values are compared as {element}"
     if name == "data" or instruction.family.moves:
         return f"elements of {element[1:]} bits, whatever their type"
     if name == "s":

@@ -4,7 +4,7 @@ elsewhere asks them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from layouts.pattern import Words
@@ -17,6 +17,8 @@ class Verb(StrEnum):
     LOAD = "load"  # memory → registers
     STORE = "store"  # registers → memory
     MOVE = "move"  # registers → registers
+    COPY = "copy"  # shared memory → tensor memory
+    SHIFT = "shift"  # rows of tensor memory → the lane before theirs
 
 
 class Place(StrEnum):
@@ -39,9 +41,10 @@ class Feed(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Who executes an instruction together: so many threads, each called `thread`.
+    """Who executes an instruction together, or what holds its operands: so many threads or lanes, each a `thread`.
 
-    warps: their number in words; words: PTX's words for the digits of the thread number.
+    warps: their number in words; words: PTX's words for the digits of the thread number; letter: what labels of cells
+    put before its number; value, register: what a value and 32 bits of it are called; place: where these lie.
     """
 
     name: str
@@ -49,6 +52,15 @@ class Scope:
     thread: str
     warps: str
     words: Words
+    letter: str = "T"
+    value: str = "value"
+    register: str = "register"
+    place: Place = Place.REGISTERS
+
+    @property
+    def several(self) -> bool:
+        """Whether it is several warps."""
+        return self.place is Place.REGISTERS and self.threads > _WARP
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +95,9 @@ class Opcode:
         return tuple(self.text.split("."))
 
 
+_WARP = 32
 _GROUP_WORDS = (("g", "groupID", "%laneid >> 2"), ("t", "threadID_in_group", "%laneid % 4"))
-WARP = Scope("warp", 32, "lane", "one warp", Words("%laneid", "i", _GROUP_WORDS))
+WARP = Scope("warp", _WARP, "lane", "one warp", Words("%laneid", "i", _GROUP_WORDS))
 WARPGROUP = Scope(
     "warpgroup",
     128,
@@ -92,4 +105,19 @@ WARPGROUP = Scope(
     "four warps",
     Words("thread", "i", (("w", "warp_in_group", "%warpid % 4"), *_GROUP_WORDS)),
 )
+# Operands in tensor memory: the lanes of one CTA, columns of 32 bits. One thread starts what works on them. PTX ISA
+# 9.1, 9.7.16.1 and 9.7.16.5.
+TENSOR = Scope(
+    "tensor memory",
+    128,
+    "lane",
+    "one thread",
+    Words("lane", "i"),
+    "L",
+    "element",
+    "column",
+    Place.TENSOR,
+)
+# One lane of every quarter, by the number of the quarter.
+QUARTERS = replace(TENSOR, threads=4, thread="quarter", words=Words("quarter", "i"), letter="Q")
 SCOPES = {scope.threads: scope for scope in (WARP, WARPGROUP)}

@@ -9,7 +9,12 @@ from dataclasses import dataclass
 from layouts.dtypes import DTYPES
 
 # How PTX spells a shape: the sizes of a matrix product, or lanes of tensor memory and bits of each.
-_SHAPES = tuple(map(re.compile, (r"m(?P<m>\d+)n(?P<n>\d+)(?:k(?P<k>\d+))?\Z", r"(?P<lanes>\d+)x(?P<bits>\d+)b\Z")))
+_SHAPES = tuple(
+    map(
+        re.compile,
+        (r"m(?P<m>\d+)n(?P<n>\d+)(?:k(?P<k>\d+))?\Z", r"(?P<lanes>\d+)x(?P<bits>\d+)b(?:x(?P<halves>\d))?\Z"),
+    )
+)
 LAYOUTS = ("row", "col")
 SILENT = {"sync", "aligned"}
 
@@ -19,6 +24,8 @@ def sizes_of(shape: str) -> dict[str, int]:
 
     >>> sizes_of("m16n8k8"), sizes_of("m8n8"), sizes_of("16x64b"), sizes_of("x4")
     ({'m': 16, 'n': 8, 'k': 8}, {'m': 8, 'n': 8}, {'lanes': 16, 'bits': 64}, {})
+    >>> sizes_of("16x32bx2")
+    {'lanes': 16, 'bits': 32, 'halves': 2}
     """
     match = next((match for spelling in _SHAPES if (match := spelling.match(shape))), None)
     return {name: int(size) for name, size in match.groupdict().items() if size} if match else {}

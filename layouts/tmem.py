@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from layouts.errors import LayoutError
 from layouts.idesc import CALLED
+from layouts.instruction import Operand
 from layouts.kind import Kind
 from layouts.pattern import IntArray, Pattern
 from layouts.reading import listed, shown
@@ -32,6 +33,8 @@ from layouts.table.tmem import (
     SCALE_PAIR_MAPS,
     SCALES,
     SCALES_PAIR_B,
+    SHIFTED,
+    SHIFTED_BY,
     Move,
     Place,
 )
@@ -243,9 +246,7 @@ def access(text: str, split: int = 0, field: str = "access") -> Access:
         )
     verb, words = found[1].lower(), re.findall(r"[\w:]+", found[2].lower())
     if verb == "shift":
-        return Access(
-            "tcgen05.shift.cta_group::1.down", verb, Pattern.parse("(l:128) (c:8) -> (l) (c)"), ("lane", "column"), 8, 0
-        )
+        return Access("tcgen05.shift.cta_group::1.down", verb, Pattern.parse(SHIFTED), ("lane", "column"), 8, 0)
     if verb == "cp":
         name = next((n for n in COPIES if set(n.split(".")) <= set(words)), None)
         if name is None:
@@ -276,6 +277,18 @@ def _move(text: str, verb: str, words: list[str], split: int, field: str) -> Acc
     return Access(
         ptx, verb, pattern, ("lane", "column"), row.columns * count * (2 if packed else 1), registers, packed, split
     )
+
+
+def shifted() -> IntArray:
+    """By lane: the lane whose row it holds after a tcgen05.shift; the last lane of a quarter keeps its own."""
+    quarter, inside = np.divmod(np.arange(LANES), QUARTER)
+    out: IntArray = (quarter * QUARTER + np.minimum(inside + SHIFTED_BY, QUARTER - 1)).astype(np.int32)
+    return out
+
+
+def columns_of(operand: Operand) -> int:
+    """32-bit columns that an operand spans: those it lies in, or those its registers are loaded from or stored to."""
+    return operand.extents.get("column", operand.registers)
 
 
 def move_of(found: Access) -> Move:

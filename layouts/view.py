@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from layouts.errors import LayoutError
-from layouts.instruction import WARP, Instruction, Operand
+from layouts.instruction import WARP, Instruction, Operand, Place, Scope
 from layouts.pattern import IntArray
 
 # What a cell says, each a template of the cell's facts: Python fills them here, and a page's script gets them as data.
@@ -27,6 +27,33 @@ LABELS = tuple(LABEL_TEMPLATES)
 SPOKEN = "{title} row {row} column {col}: {owners}"
 OWNER = "{holder}, value {name}{value}, register {register} {spoken_bits}"
 BETWEEN_OWNERS = "; and "
+
+
+def labels_of(scope: Scope) -> dict[str, str]:
+    """LABEL_TEMPLATES in a scope's words: T13 R1 of a thread, L13 C1 of a lane of tensor memory.
+
+    >>> from layouts.role import TENSOR
+    >>> labels_of(TENSOR)["register"]
+    'L{thread} C{registers}'
+    """
+    letters = {"T{": f"{scope.letter}{{", " R{": f" {scope.register[0].upper()}{{"}
+    out = dict(LABEL_TEMPLATES)
+    for usual, own in letters.items():
+        out = {kind: text.replace(usual, own) for kind, text in out.items()}
+    return out
+
+
+def owner_of(scope: Scope) -> str:
+    """OWNER in a scope's words."""
+    return OWNER.replace("value {name}", f"{scope.value} {{name}}").replace("register {", f"{scope.register} {{")
+
+
+def spoken_of(operand: Operand) -> str:
+    """SPOKEN with the names of an operand's own axes."""
+    down, across = (axis.replace("col", "column") if axis == "col" else axis for axis in operand.plane)
+    return SPOKEN.replace("row {", f"{down} {{").replace("column {", f"{across} {{")
+
+
 ADDRESS = "address"  # the operand whose elements are rows that lanes point at
 
 
@@ -114,7 +141,7 @@ class Grid:
         """The text of every cell for one of LABELS."""
         if kind not in LABEL_TEMPLATES:
             raise LayoutError("unknown_label", f"No label '{kind}'.", f"Allowed: {', '.join(LABELS)}.", "label")
-        said = LABEL_TEMPLATES[kind].format
+        said = labels_of(self.operand.scope)[kind].format
         owners = zip(self.thread.tolist(), self.value.tolist(), self.register.tolist(), strict=True)
         return [
             [
@@ -132,7 +159,8 @@ class Grid:
     def holder(self, thread: int) -> str:
         """A thread as people say it: lane 13, or in a warpgroup warp 1, lane 28."""
         warp, lane = divmod(thread, WARP.threads)
-        return f"lane {lane}" if self.operand.scope is WARP else f"warp {warp}, lane {lane}"
+        scope = self.operand.scope
+        return f"warp {warp}, lane {lane}" if scope.several else f"{scope.thread} {thread}"
 
     def bits(self, value: int) -> str:
         """The bits of its register that a value's container takes: [31:16]."""
@@ -150,13 +178,15 @@ class Grid:
         """A cell read out: matrix, place, and every owner with its register and bits."""
         name = self.operand.name
         owners = [
-            OWNER.format(
+            owner_of(self.operand.scope).format(
                 holder=self.holder(thread), name=name, value=value, register=self.operand.register_of(value)[0],
                 spoken_bits=self.spoken_bits(value),
             )
             for thread, value in zip(self.thread[row, col].tolist(), self.value[row, col].tolist(), strict=True)
         ]  # fmt: skip
-        return SPOKEN.format(title=title or name.upper(), row=row, col=col, owners=BETWEEN_OWNERS.join(owners))
+        return spoken_of(self.operand).format(
+            title=title or name.upper(), row=row, col=col, owners=BETWEEN_OWNERS.join(owners)
+        )
 
     def axis_templates(self) -> dict[str, str]:
         """The formula of each coordinate with the facts of one cell left open, in braces: thread, value and digits by
@@ -227,7 +257,7 @@ class Panel:
     @property
     def warp_edges(self) -> list[int]:
         """Rows before which another warp begins (warpgroup operands only)."""
-        if self.grid is None:
+        if self.grid is None or self.grid.operand.scope.place is Place.TENSOR:
             return []
         warp: IntArray = self.grid.thread[self.window[0], 0, 0] // WARP.threads
         return [int(r) + 1 for r in np.flatnonzero(np.diff(warp))]

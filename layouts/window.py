@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from layouts.errors import LayoutError
-from layouts.instruction import WARP, Instruction
+from layouts.instruction import Instruction
 from layouts.reading import shown
 from layouts.view import Figure, Grid, Panel, figure_of
 
@@ -45,7 +45,8 @@ def extents(found: Instruction, figure: Figure | None = None) -> dict[str, int]:
 
 def opening(found: Instruction, figure: Figure | None = None) -> dict[str, Range]:
     """The ranges a page opens on: warp 0's rows of a warpgroup, and no more rows or columns than can be labelled."""
-    most = dict.fromkeys("nksrc", MOST_OPEN) | {"m": found.sizes.get("m", 0) if found.threads == WARP.threads else 16}
+    scope = found.family.scope
+    most = dict.fromkeys("nksrc", MOST_OPEN) | {"m": 16 if scope.several else min(found.sizes.get("m", 0), MOST_OPEN)}
     return {dim: (0, min(count, most[dim])) for dim, count in extents(found, figure).items()}
 
 

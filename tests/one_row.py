@@ -10,14 +10,14 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from layouts import catalog, dtypes, table
+from layouts import catalog, table
 from layouts.instruction import PTX, Family, Opcode, Operand, Place, Verb
 from layouts.table.mma import ABCD
 
 LOAD = Family(
-    "tcgen05_ld",
-    Opcode("tcgen05.ld", "load from tensor memory into registers, by one warp", PTX("9.7.16.8.3")),
-    "tcgen05.ld.sync.aligned.{shape}{x}.{data}",
+    "tmem_ld",
+    Opcode("tmem.ld", "load from tensor memory into registers, by one warp", PTX("9.7.16.8.3")),
+    "tmem.ld.sync.aligned.{shape}{x}.{data}",
     ("16x64b",),
     ("b32",),
     {"data": "(g:8 c:2 h:2) (r:x) -> (h g) (r c)"},
@@ -40,8 +40,7 @@ PRODUCT = Family(
 
 
 def rows() -> None:
-    """The test's own table: all that is added, and an element type that no row had."""
-    dtypes.DTYPES["b32"] = dtypes.DType("b32", 32, "bits")
+    """The test's own table: all that is added."""
     table.TABLES = (*table.TABLES, types.SimpleNamespace(FAMILIES=[LOAD, PRODUCT]))  # type: ignore[assignment]
     importlib.reload(catalog)  # `import layouts` has read the tables already
     for row in (LOAD, PRODUCT):  # what `make targets` writes
@@ -80,11 +79,11 @@ def said() -> dict[str, str]:
     from layouts.render import kernel
     from tests import asgi
 
-    load, product = catalog.find("tcgen05.ld.16x64b.x4.b32"), catalog.find("imma.m16n8k32.row.col.s32.s8.s8.s32")
+    load, product = catalog.find("tmem.ld.16x64b.x4.b32"), catalog.find("imma.m16n8k32.row.col.s32.s8.s8.s32")
     app = create_app()
     out: dict[str, str] = {
         "find": load.ptx,
-        "refusal": refused(lambda: catalog.find("tcgen05.ld.16x64b.x3.b32")),
+        "refusal": refused(lambda: catalog.find("tmem.ld.16x64b.x3.b32")),
         "parts": "\n".join(part.meaning for part in qualifiers.parts(load)) + qualifiers.convergence(load),
         "packed": str(packs(load.operands["data"])),
         "plan": refused(lambda: planning.plan(load)),
@@ -96,8 +95,8 @@ def said() -> dict[str, str]:
     }
     gets = [
         "/instructions",
-        "/api/v1/instructions?family=tcgen05_ld",
-        "/api/v1/instructions?q=tcgen05 x4",
+        "/api/v1/instructions?family=tmem_ld",
+        "/api/v1/instructions?q=tmem x4",
         f"/api/v1/instructions/{load.ptx}/operands/data",
     ]
     for i in (load, product):

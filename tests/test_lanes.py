@@ -45,7 +45,7 @@ def test_every_value_in_the_panel_is_where_its_map_says(found: object) -> None:
                     title, row, col = re.fullmatch(r"(\w+)\[(\d+),(\d+)\]", each.text).groups()  # type: ignore[union-attr]
                     value = re.fullmatch(r"[a-z]+(\d+), bits \[\d+:\d+\]", each.tip)[1]  # type: ignore[index]
                     place = [int(row), int(col)]
-                    third = [axis for axis in op.axes if axis not in ("row", "col")]
+                    third = [axis for axis in op.axes if axis not in op.plane]
                     if third:
                         place.insert(
                             op.axes.index(third[0]), int(title[6:]) if title.startswith("matrix") else grid.product

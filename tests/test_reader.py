@@ -239,7 +239,7 @@ def test_long_texts_are_read_in_no_time_to_speak_of() -> None:
         except LayoutError as error:
             raise AssertionError(piece) from error
     kernel = "\n".join(f'asm("{i.ptx} {{%0}};");' for i in catalog.instructions()[::5])
-    (found,) = reader.read(kernel[: reader.LONGEST]).found
+    found, *_ = reader.read(kernel[: reader.LONGEST]).found
     assert len(found.facts["all"]) == 64 and any("the first 64" in notice for notice in found.notices)
 
 

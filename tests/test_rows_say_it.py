@@ -151,7 +151,7 @@ def test_the_check_lets_pass(line: str) -> None:
 
 # one row --------------------------------------------------------------------------------------------------------------
 
-LOAD, PRODUCT = "tcgen05.ld.sync.aligned.16x64b.x4.b32", "imma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"
+LOAD, PRODUCT = "tmem.ld.sync.aligned.16x64b.x4.b32", "imma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"
 
 
 @pytest.fixture(scope="module")
@@ -166,9 +166,9 @@ def said() -> dict[str, str]:
 
 
 def test_a_load_of_tensor_memory_is_one_row(said: dict[str, str]) -> None:
-    listed = json.loads(said["/api/v1/instructions?family=tcgen05_ld"])
+    listed = json.loads(said["/api/v1/instructions?family=tmem_ld"])
     assert [row["ptx"] for row in listed["instructions"]] == [LOAD.replace("x4", f"x{n}") for n in (1, 4, 16)]
-    assert json.loads(said["/api/v1/instructions?q=tcgen05 x4"])["count"] == 1
+    assert json.loads(said["/api/v1/instructions?q=tmem x4"])["count"] == 1
     told = json.loads(said[f"/api/v1/instructions/{LOAD}/operands/data"])
     assert told["axes"] == ["lane", "column"] and (told["rows"], told["cols"], told["registers"]) == (16, 8, 4)
     assert (told["lane"][5][2], told["column"][5][2]) == (9, 4)  # g = 1, c = 0, h = 1 of PTX's figure for 16x64b
@@ -181,15 +181,15 @@ def test_a_load_of_tensor_memory_is_one_row(said: dict[str, str]) -> None:
         "x4" in page
         and "[taddr]" in page
         and "4 times, in neighboring columns" not in said["/instructions"]
-        and 'value="tcgen05_ld"' in said["/instructions"]
+        and 'value="tmem_ld"' in said["/instructions"]
     )
-    assert "tcgen05.ld.sync.aligned.16x64b.x16.b32" in page  # the picker of the modifiers
+    assert "tmem.ld.sync.aligned.16x64b.x16.b32" in page  # the picker of the modifiers
     assert said[f"/i/{LOAD}/data.svg"].startswith("<svg") and "T5:2" in said[f"/i/{LOAD}/data.svg"]
     assert "T5:2" in said[f"/i/{LOAD}/data.txt"] and "lane,column" in said[f"/i/{LOAD}/data.csv"]
     code = said[f"/i/{LOAD}.cu"]
-    assert 'asm volatile("tcgen05.ld.sync.aligned.16x64b.x4.b32 {%0, %1, %2, %3}, [%4];' in code
+    assert 'asm volatile("tmem.ld.sync.aligned.16x64b.x4.b32 {%0, %1, %2, %3}, [%4];' in code
     assert said["packed"] == "True"
-    assert said["find"] == LOAD and "tcgen05.ld" in said["refusal"] and LOAD in said["refusal"]
+    assert said["find"] == LOAD and "tmem.ld" in said["refusal"] and LOAD in said["refusal"]
     assert "load from tensor memory" in said["parts"] and "4 times, in neighboring columns" in said["parts"]
     assert "unsupported_here" in said["run"]
     assert "no_program" in said["plan"] and "no_chain" in said["chain"]

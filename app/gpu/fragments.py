@@ -39,7 +39,7 @@ def unmeasured(i: Instruction) -> str:
     """Why no run measures its maps, "" where one does."""
     if i.family.unpacks:
         return "unpacks 4- and 6-bit elements"
-    return "moves tensor memory" if i.family.memory is Place.TENSOR else ""
+    return "moves tensor memory" if i.family.tensor else ""
 
 
 def measure(device: Device, i: Instruction, operand: str) -> Measured:

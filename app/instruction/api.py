@@ -12,10 +12,7 @@ from app.instruction.facts import AddressMap, Detail, OperandMap, ScaleMap
 from app.kit.api import ApiRoute, Ptx, part
 from app.kit.schemas import NumberText
 from app.kit.wire import json_body
-from app.tmem import facts as tensor_memory
-from app.tmem.facts import TmemAccess
-from layouts import catalog, tmem
-from layouts.errors import LayoutError
+from layouts import catalog
 from layouts.reading import number
 
 router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
@@ -30,9 +27,7 @@ def instruction(ptx: Ptx) -> Response:
     return json_body(about.detail(catalog.find(ptx)))
 
 
-@router.get(
-    "/instructions/{ptx}/operands/{name}", responses={200: {"model": OperandMap | ScaleMap | AddressMap | TmemAccess}}
-)
+@router.get("/instructions/{ptx}/operands/{name}", responses={200: {"model": OperandMap | ScaleMap | AddressMap}})
 def operand(
     ptx: Ptx,
     name: Annotated[str, part("The operand; /instructions/{ptx} lists those of an instruction.", known=LETTERS)],
@@ -48,10 +43,4 @@ def operand(
         key: number(given or 0, key)
         for key, given in (("selector", selector), ("byte_id", byte_id), ("thread_id", thread_id))
     }
-    try:
-        found = catalog.find(ptx)
-    except LayoutError:  # loads and stores of tensor memory are no rows of the catalogue yet
-        if name == "data" and tmem.is_access(ptx):
-            return json_body(tensor_memory.access_facts({"access": ptx}))
-        raise
-    return json_body(about.any_operand(found, name, **chosen))
+    return json_body(about.any_operand(catalog.find(ptx), name, **chosen))

@@ -22,7 +22,7 @@ from app.kit.matrix import MatrixData
 from layouts import catalog, palette, window
 from layouts.instruction import WARP, Instruction
 from layouts.reading import digits
-from layouts.view import ADDRESS, BETWEEN_OWNERS, LABEL_TEMPLATES, OWNER, SPOKEN, Figure, Grid, figure_of
+from layouts.view import ADDRESS, BETWEEN_OWNERS, Figure, Grid, figure_of, labels_of, owner_of, spoken_of
 
 TABS = {
     "registers": "Registers",
@@ -97,6 +97,7 @@ class OperandData(MatrixData):
     register: Numbers
     categories: dict[str, CategoryData]
     axes: tuple[AxisData, ...]
+    plane: tuple[str, str]
     sparse: tuple[int, int] | None
     held: str
     head: str
@@ -127,6 +128,8 @@ class PageData:
     pin: str
     labels: dict[str, str]
     unit: str
+    letter: str
+    register: str
     spoken: SpokenData
     extents: dict[str, int]
     opening: dict[str, tuple[float, float]]
@@ -165,6 +168,7 @@ def page_context(
     pressed = pressure(found)
     return {
         "found": found,
+        "scope": found.family.scope,
         "path": path_of(found),
         "detail": about.detail(found),
         "related": topics.of(found),
@@ -177,7 +181,7 @@ def page_context(
         "notices": notices,
         "pickers": pickers.pickers(found),
         "colours": words.colours(found),
-        "labels": words.LABEL_WORDS,
+        "labels": words.labels(found),
         "head": head.head(found),
         "matrices": matrices(found, figure, chosen, shown),
         "views": [(view, path_of(found) + _query(chosen, found, view.value)) for view in views(found, figure, chosen)],
@@ -279,13 +283,18 @@ def page_data(found: Instruction, figure: Figure, chosen: PageState) -> PageData
         defaults=state.defaults(found),
         pictured=PageState(),
         pin=state.PIN,
-        labels=LABEL_TEMPLATES,
+        labels=labels_of(found.family.scope),
         unit=found.family.scope.thread,
-        spoken=SpokenData(cell=SPOKEN, owner=OWNER, between=BETWEEN_OWNERS),
+        letter=found.family.scope.letter,
+        register=found.family.scope.register,
+        spoken=SpokenData(
+            cell=spoken_of(next(iter(found.operands.values()))), owner=owner_of(found.family.scope),
+            between=BETWEEN_OWNERS,
+        ),
         extents=window.extents(found, figure),
         opening=window.opening(found, figure),
         colours=words.names(found),
-        warp=WARP.threads if found.threads > WARP.threads else 0,
+        warp=WARP.threads if found.family.scope.several else 0,
         panels=tuple(
             PanelData(
                 name=p.name, title=p.title, rows=p.rows, cols=p.cols, dims=window.dims_of(found, p),
@@ -321,9 +330,10 @@ def operand_data(grid: Grid, panel: str) -> OperandData:
         axes=tuple(
             AxisData(axis=axis, text=forward[axis], template=text) for axis, text in grid.axis_templates().items()
         ),
-        extra={axis: grid.product for axis in op.axes if axis not in ("row", "col")},
+        plane=op.plane,
+        extra={axis: grid.product for axis in op.axes if axis not in op.plane},
         sparse=(op.sparsity.kept, op.sparsity.group) if op.sparsity else None,
         held=lanes.HELD_ROW if op.name == ADDRESS else lanes.HELD,
-        head=lanes.HEAD_ROW if op.name == ADDRESS else lanes.HEAD,
+        head=lanes.head_of(op),
         tip=lanes.TIP,
     )

@@ -10,7 +10,7 @@ from app.instruction.wmma import WmmaMemory, memory
 from app.kit.fact import ByThread, Integers, Numbers, Says, extended, fact, sometimes, spread
 from app.kit.names import ElementType
 from app.kit.rows import Row, row
-from layouts import catalog, pattern, qualifiers
+from layouts import catalog, pattern, qualifiers, tmem
 from layouts import instruction as engine
 from layouts.errors import LayoutError
 
@@ -105,6 +105,10 @@ class OperandMap(Operand):
     row: ByThread | None = sometimes()
     col: ByThread | None = sometimes()
     product: ByThread | None = sometimes()
+    from_lane: Annotated[
+        ByThread | None, Says("The lane whose row it holds after the instruction, where rows move.")
+    ] = sometimes()
+    columns: Annotated[int | None, Says("32-bit columns of tensor memory that it spans.")] = sometimes()
     places: Mapping[str, Any] = spread(lambda: sorted(_axes() - {"matrix", "row", "col", "product"}))
     register: ByThread
     bit: ByThread
@@ -288,6 +292,10 @@ def operand_map(instruction: engine.Instruction, op: engine.Operand, selector: i
             "selector",
         )
     axes = {**op.coords, op.plane[1]: op.cols}
+    if instruction.family.shift:
+        sparse["from_lane"] = np.broadcast_to(tmem.shifted()[:, None], whole)
+    if instruction.family.tensor:
+        sparse["columns"] = tmem.columns_of(op)
     named = {field.name for field in dataclasses.fields(OperandMap)}
     return extended(
         operand_facts(instruction, op),
@@ -346,6 +354,8 @@ def evidence(instruction: engine.Instruction) -> tuple[Evidence, ...]:
             Evidence(kind="not_run", text="unspecified by PTX; other architectures unknown", by=source, date=""),
         )
     out.append(Evidence(kind="documented", text="documented", by=source, date=""))
+    if family.agrees:
+        out.append(Evidence(kind="agrees", text=f"agrees with {family.agrees}", by="compared map by map", date=""))
     if not ran:
         out.append(Evidence(kind="not_run", text="not yet run on hardware by this project", by="", date=""))
     return tuple(out)

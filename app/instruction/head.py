@@ -66,7 +66,11 @@ def _ran(found: Instruction) -> tuple[Pill, ...]:
         out.append(Pill(kind="ok", text=f"✓ ran on {devices}", tip=told))
     elif measured := [item for item in known if item.kind == "ran"]:
         out.append(Pill(kind="ok", text=f"✓ {measured[0].text}", tip=measured[0].by))
-    out += [Pill(kind=item.kind, text=item.text, tip=item.by) for item in known if item.kind in ("differs", "not_run")]
+    out += [
+        Pill(kind=item.kind, text=item.text, tip=item.by)
+        for item in known
+        if item.kind in ("differs", "agrees", "not_run")
+    ]
     return tuple(out)
 
 
@@ -113,6 +117,8 @@ def following(found: Instruction, chosen: PageState, figure: Link) -> list[Link]
         pin = chosen.pinned()
         element = {"row": pin[1], "col": pin[2]} if pin and pin[0] == "d" else {}
         out.append(Link(text="Step through the product", href=links.steps(found, element)))
+    if found.family.tensor and not found.family.multiplies:
+        out.append(Link(text="Where it reaches in tensor memory", href=f"/tmem?access={quote(found.ptx)}"))
     out.append(Link(text="Figure of this view", href=figure.href))
     out += [Link(text=f"Guide: {topic.title}", href=topic.page) for topic in topics.of(found)]
     return [*out, Link(text="This line, word by word", href=f"/guide/read-ptx?ptx={quote(found.ptx)}")]

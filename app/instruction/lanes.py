@@ -59,6 +59,11 @@ def panel_grids(found: Instruction, figure: Figure) -> dict[str, Grid]:
     return out | {op.name: Grid(op) for op in distinct_operands(found) if op.name == "c" and len(out) > 1}
 
 
+def head_of(op: Operand) -> str:
+    """HEAD or HEAD_ROW, in the words of what holds the operand."""
+    return HEAD_ROW if op.name == ADDRESS else HEAD.replace(", R{", f", {op.scope.register[0].upper()}{{")
+
+
 def title_of(panel: str) -> str:
     """How a panel's elements are called: A for a, matrix0 for the first matrix of an ldmatrix."""
     return panel.upper() if len(panel) == 1 else panel
@@ -109,7 +114,7 @@ def element(figure: Figure, chosen: PageState) -> list[str]:
     grid = next(panel.grid for panel in figure.panels if panel.name == name)
     assert grid is not None
     op, value = grid.operand, int(grid.value[row, col, 0])
-    head = (HEAD_ROW if op.name == ADDRESS else HEAD).format(
+    head = head_of(op).format(
         title=title_of(name), row=row, col=col, name=op.name, value=value, register=op.register_of(value)[0],
         bits=grid.bits(value), matrix=grid.product,
     )  # fmt: skip

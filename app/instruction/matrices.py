@@ -75,6 +75,8 @@ def about(found: Instruction, panel: Panel) -> str:
     stored = panel.grid is not None and panel.grid.operand.sparsity is not None
     rows, cols = window.dims_of(found, panel)
     dims = f"{rows} × {'k' if cols == 's' else cols}, " if found.family.multiplies else ""
+    if panel.grid and set(panel.grid.operand.plane) != {"row", "col"}:
+        dims = f"{' × '.join(panel.grid.operand.plane)}, "
     element = panel.grid.operand.element.name if panel.grid else found.types.get(panel.name, "")
     return f"{dims}{panel.rows} × {panel.cols}{' stored' if stored else ''} · {element}"
 
@@ -100,7 +102,7 @@ def views(found: Instruction, figure: Figure, chosen: PageState) -> list[View]:
     out = [("Fit", window.WHOLE)]
     if opened == whole:
         return [View(text="Fit", value="", chosen=not chosen.view)]
-    if found.threads == WARP.threads:
+    if not found.family.scope.several:
         out.append(("Labels", ""))
     else:
         high = found.sizes["m"] * WARP.threads // found.threads

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from layouts import window
 from layouts.dtypes import dtype
 from layouts.errors import LayoutError
-from layouts.instruction import SCOPES, WARP, Instruction
+from layouts.instruction import SCOPES, Instruction
 from layouts.reading import choice, number, pair, ranges, shown
 from layouts.tiling import DEFAULT_ORDER
 from layouts.view import LABELS, figure_of
@@ -76,7 +76,7 @@ def read(
 
 def defaults(instruction: Instruction) -> PageState:
     """What a page shows where its address says nothing: a warpgroup's four warps, or a warp's lane groups."""
-    return PageState() if instruction.threads == WARP.threads else PageState(colour="w")
+    return PageState(colour="w") if instruction.family.scope.several else PageState()
 
 
 def _legal(instruction: Instruction, name: str, given: str) -> str | int:

@@ -69,4 +69,6 @@ def terms(figure: Figure, chosen: PageState) -> list[str]:
 def _holder(panel: Panel, row: int, col: int) -> str:
     if panel.grid is None:
         return "shared memory"
-    return f"T{panel.grid.thread[row, col, 0]} {panel.name}{panel.grid.value[row, col, 0]}"
+    return (
+        f"{panel.grid.operand.scope.letter}{panel.grid.thread[row, col, 0]} {panel.name}{panel.grid.value[row, col, 0]}"
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from app.kit.fact import fact
-from layouts.instruction import WARP, Instruction, Operand
+from layouts.instruction import WARP, Instruction, Operand, Place
 
 LABEL_WORDS = {
     "lane:value": "lane : value index",
@@ -31,6 +31,15 @@ class Choice:
     value: str
     text: str
     letter: str
+
+
+def labels(found: Instruction) -> dict[str, str]:
+    """What a cell may say, in the words of what holds it."""
+    scope = found.family.scope
+    return {
+        name: text.replace("value", scope.value).replace("register", scope.register)
+        for name, text in LABEL_WORDS.items()
+    }
 
 
 def assignment(found: Instruction) -> str:
@@ -92,6 +101,10 @@ def colours(found: Instruction) -> list[Choice]:
 
 def _of_thread(op: Operand) -> Iterator[tuple[str, str]]:
     for term in op.pattern.thread_terms():
+        if op.scope.place is Place.TENSOR:
+            name = "quarter" if term.weight == WARP.threads and term.size == 4 else "lane digit"
+            yield term.name, f"{name} ({_digit(op.scope.thread, term.size, term.weight, op.threads)})"
+            continue
         if term.weight >= WARP.threads:
             yield term.name, f"warp (thread / {term.weight})"
             continue
@@ -121,4 +134,7 @@ def holder(found: Instruction, thread: int) -> tuple[str, str]:
     60").
     """
     warp, lane = divmod(thread, WARP.threads)
-    return (f"lane {lane}", "") if found.threads == WARP.threads else (f"warp {warp}, lane {lane}", f"thread {thread}")
+    scope = found.family.scope
+    if scope.several:
+        return f"warp {warp}, lane {lane}", f"thread {thread}"
+    return (f"{scope.thread} {thread}", scope.name if scope.place is Place.TENSOR else "")

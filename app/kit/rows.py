@@ -77,7 +77,7 @@ def in_words(instruction: Instruction) -> tuple[str, str]:
         return shape, f"{types['a']} → {types['d']}"
     if packed := instruction.family.unpacks:
         return shape, f"{packed} → {instruction.modifiers[instruction.modifiers.index(packed) - 1]}"
-    ((name, kind),) = types.items()
+    name, kind = next(iter(types.items()))
     return shape, kind if name == "data" else f"{name.upper()} {kind}"
 
 

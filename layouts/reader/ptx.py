@@ -10,6 +10,7 @@ from layouts.errors import LayoutError
 from layouts.instruction import Instruction
 from layouts.reader import immediates
 from layouts.reader.found import Found
+from layouts.table.tcgen05 import BESIDE
 
 _ESCAPED = re.compile(r"\\[nt]")
 _JOINED = re.compile(r'"\s*"')  # between two pieces of one string literal
@@ -39,6 +40,8 @@ def read(text: str) -> tuple[Found, ...]:
     for match in catalog.OPCODE.finditer(joined):
         if not match[2] or match[0] in wrong or len(wrong) > _MOST_WRONG:
             continue  # without qualifiers it is a word of C++ or of a sentence
+        if re.sub(r"\s", "", match[0]).lower().startswith(BESIDE):
+            continue  # it exists and has no map
         try:
             found.append(instruction(match[0]))
         except LayoutError as error:

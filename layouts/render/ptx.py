@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from layouts.instruction import Instruction, Place
+from layouts.instruction import Instruction, Operand, Place, Verb
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,13 @@ def slots(instruction: Instruction, a_from: str = "registers") -> list[Slot]:
     """The operands in PTX's order; a_from "shared" gives wgmma's form with a descriptor for A."""
     family = instruction.family
     if family.memory is not None:
-        (letter,) = instruction.operands
+        letter, *reduced = instruction.operands
         vector, (address, *rest) = _vector(instruction, letter, family.loads, "r"), _MEMORY[family.memory]
-        return [vector, address, *rest] if family.loads else [address, vector, *rest]
+        half = [_half(instruction.operands[letter])] if "halves" in instruction.sizes else []
+        held = [vector, *(_result(instruction, name) for name in reduced)]
+        return [*held, address, *half, *rest] if family.loads else [address, *half, *held, *rest]
+    if family.verb in _TENSOR:
+        return list(_TENSOR[family.verb])
     if family.moves:
         return [Slot("d", "register", 1, "b32", True, "transpose"), Slot("a", "register", 1, "b32", False, "source")]
     if family.by_descriptor:
@@ -76,6 +80,18 @@ def _vector(instruction: Instruction, letter: str, written: bool, name: str = ""
     )
 
 
+def _result(instruction: Instruction, name: str) -> Slot:
+    """The register of a load with a thread's reduction."""
+    kind = instruction.operands[name].element.register_type
+    return Slot(name, "register", 1, kind, True, "this thread's reduction")
+
+
+def _half(op: Operand) -> Slot:
+    """Where the second half of the columns begins: behind the first."""
+    width = str(op.col_count // 2)
+    return Slot("half_split", "immediate", 0, "", False, "columns from the address to the second half", width)
+
+
 # How a load or store names the memory it touches: the address, and what PTX writes behind the registers.
 _MEMORY = {
     Place.ROWS: (Slot("p", "address", 1, "u32", False, "this lane's row in shared memory, 16-byte aligned"),),
@@ -86,6 +102,14 @@ _MEMORY = {
     Place.TENSOR: (
         Slot("taddr", "address", 1, "u32", False, "first lane (bits 16 to 31) and column of tensor memory"),
     ),
+}
+
+
+_TADDR = _MEMORY[Place.TENSOR][0]
+# What works on tensor memory alone: its address, and a descriptor of the source in shared memory.
+_TENSOR = {
+    Verb.COPY: (_TADDR, Slot("s_desc", "register", 1, "b64", False, "matrix descriptor of the source")),
+    Verb.SHIFT: (_TADDR,),
 }
 
 

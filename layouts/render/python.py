@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from layouts.instruction import WARP, Operand
+from layouts.instruction import WARPGROUP, Operand
 
 
 def snippet(op: Operand) -> str:
@@ -25,7 +25,8 @@ def snippet(op: Operand) -> str:
         "lane = thread % 32",
         f"i = np.arange({op.values})[None, :]  # value index",
     ]
-    head = head if op.scope is not WARP else [head[0], "", f"{mine} = np.arange(32)[:, None]", head[-1]]
+    if op.scope is not WARPGROUP:  # its numbers are lanes as they are
+        head = [head[0], "", f"{mine} = np.arange({op.threads})[:, None]", head[-1]]
     lines = head + [f"{name} = {spell(text)}" for name, text in forward.items()]
     unit, per = ("uint64", 1) if op.register_bits == 64 else ("uint32", 32 // op.container_bits)
     index = ", ".join(op.axes)

@@ -71,6 +71,7 @@ SCALE_MAPS, SCALE_PAIR_MAPS = 7, 2
 class Move:
     """A load or store of one warp, or a copy: what it touches of tensor memory. Axes of ld and st: lane, column (from
     the address); of cp: row and word of shared memory. packed: with .pack::16b or .unpack::16b. most: the largest x.
+    halves: whether its second half begins at an immediate offset.
     """
 
     shape: str
@@ -79,6 +80,7 @@ class Move:
     most: int
     columns: int
     lanes: int
+    halves: bool = False
 
 
 MOVES = (
@@ -89,9 +91,16 @@ MOVES = (
         "16x256b", "(g:8 t:4) (r:x h:2 e:2) -> (h g) (r t e)", "(g:8 t:4) (r:x h:2 e:2 p:2) -> (h g) (r t e p)", 32, 8,
         16,
     ),
-    Move("16x32bx2", "(s:2 l:16) (r:x) -> (l) (s r)", "(s:2 l:16) (r:x p:2) -> (l) (s r p)", 128, 2, 16),
+    Move("16x32bx2", "(s:2 l:16) (r:x) -> (l) (s r)", "(s:2 l:16) (r:x p:2) -> (l) (s r p)", 128, 2, 16, True),
 )  # fmt: skip
 MOVE_MAPS = 148  # of all shapes, counts and packings, each for ld and st
+
+# The register with a thread's minimum or maximum, of the shapes that reduce: (thread) → its axes. PTX ISA 9.1,
+# 9.7.16.8.3; of 16x32bx2 it is inferred that each half is reduced alone.
+REDUCED = {
+    "32x32b": ("(l:32) () -> (l) ()", ("lane", "column")),
+    "16x32bx2": ("(s:2 l:16) () -> (l) (s)", ("lane", "half")),
+}
 
 COPIES = {
     "128x256b": "(l:128) (c:8) -> (l) (c)",
@@ -102,3 +111,8 @@ COPIES = {
     "32x128b.warpx4": "(d:4 l:32) (c:4) -> (l) (c)",
 }
 COPY_MAPS = 6
+
+# tcgen05.shift: the lanes and columns of 32 bits it works on; lane l of every quarter takes what lane l + SHIFTED_BY
+# held. PTX ISA 9.1, 9.7.16.9.3; that one issue moves all four quarters, and that lane 31 keeps its own, is as others
+# measured it on a B200 (cicuvc/nvidia-sass-document, notes/sm100/instr/utcshift.md).
+SHIFTED, SHIFTED_BY = "(l:128) (c:8) -> (l) (c)", 1

@@ -18,7 +18,7 @@ export function fillPanel() {
   if (state.pin) small.append(" ", element("kbd", {}, "Esc"));
   const named = op.digits.map((name) => `${name}=${digits[name]}`).join(" ");
   const told = element("div", { className: "told" }, hung(`${fill(op.head, facts)}   ${named}`),
-    hung(formula(op, { ...digits, ...held }, { row: cell.row, col: cell.col, ...op.extra })));
+    hung(formula(op, { ...digits, ...held }, placeOf(op, cell))));
   if (state.pin && cell.panel.name === "d") {
     const terms = element("pre", { id: "trace" }, dotProduct(cell.row, cell.col));
     told.append(element("div", { className: "terms" }, terms));
@@ -34,6 +34,10 @@ const textFacts = (op, value, row, col) =>
 /** Lines of a formula: what is too long for its box goes on further to the right. */
 const hung = (text) => element("pre", {}, ...text.split("\n").map((line, n, all) =>
   element("span", { className: "hang" }, n < all.length - 1 ? `${line}\n` : line)));
+
+/** A cell by the names of its operand's axes. */
+const placeOf = ({ plane: [down, across] = ["row", "col"], extra }, { row, col }) =>
+  ({ [down]: row, [across]: col, ...extra });
 
 /** Each coordinate's formula, then with the numbers of one owner, then what it is. */
 function formula(op, numbers, place) {
@@ -54,13 +58,14 @@ function registers(op, { thread, value }, here) {
   }
   if (!rows.size) return [];
   const shown = [...rows].slice(0, state.pin ? MANY : FEW);
+  const name = data.register ?? "register", letter = name[0].toUpperCase();
   const lines = shown.map(([register, spans]) =>
-    element("tr", {}, element("th", { scope: "row" }, `R${register}`), element("td", {}, ...spans)));
-  const count = `${rows.size} register${rows.size > 1 ? "s" : ""}`;
+    element("tr", {}, element("th", { scope: "row" }, `${letter}${register}`), element("td", {}, ...spans)));
+  const count = `${rows.size} ${name}${rows.size > 1 ? "s" : ""}`;
   const table = element("table", { className: "registers" }, element("tbody", {}, ...lines));
   const list = element("section", {}, element("h3", {}, `${op.title} `, element("small", {}, count)), table);
   if (shown.length < rows.size) {
-    const more = `${rows.size - shown.length} more registers; pin the lane to see them.`;
+    const more = `${rows.size - shown.length} more ${name}s; pin the lane to see them.`;
     list.append(element("p", { className: "muted small" }, more));
   }
   return [list];

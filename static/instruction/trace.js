@@ -1,13 +1,14 @@
 // The terms of one element of D, with who holds each factor.
 import { owner } from "./owners.js";
 import { stage } from "./stage.js";
+import { data } from "./state.js";
 
 export function dotProduct(row, col) {
   const [a, b] = ["a", "b"].map((name) => stage.panels.find((panel) => panel.name === name));
   const holder = (cell) => {
     if (!cell.panel.operand) return "shared memory";
     const { thread, value } = owner(cell);
-    return `T${thread} ${cell.panel.name}${value}`;
+    return `${data.letter ?? "T"}${thread} ${cell.panel.name}${value}`;
   };
   const left = (k) => holder({ panel: a, row, col: k }).padEnd(10), each = [...Array(a.cols).keys()];
   if (!a.operand?.sparse) {

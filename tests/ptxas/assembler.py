@@ -76,11 +76,17 @@ def _judge(lines: list[Line], alive: list[int], target: str, ptx_version: str) -
         *_REGISTERS.splitlines(),
     ]
     while alive:
-        source = "\n".join([*head, *(str(lines[i]) for i in alive), "ret;", "}"])
-        code, said = _run(source, target)
+        alive.sort(key=lambda i: _group(lines[i]))  # one .cta_group a kernel: ptxas refuses a mixture
+        source, at = list(head), {}
+        for n, i in enumerate(alive):
+            if n and _group(lines[i]) != _group(lines[alive[n - 1]]):
+                source += ["ret;", "}", f".entry k{n}() {{", *_REGISTERS.splitlines()]
+            source.append(str(lines[i]))
+            at[len(source)] = n
+        code, said = _run("\n".join([*source, "ret;", "}"]), target)
         if code == 0:
             return set(alive)
-        bad = {int(n) - len(head) - 1 for n in _ERROR_LINE.findall(said)} & set(range(len(alive)))
+        bad = {at[int(line)] for line in _ERROR_LINE.findall(said) if int(line) in at}
         if not bad:
             if len(alive) == 1:
                 return set()
@@ -95,6 +101,10 @@ def _judge(lines: list[Line], alive: list[int], target: str, ptx_version: str) -
                 lines, alive[middle:], target, ptx_version
             )
     return set()
+
+
+def _group(line: Line) -> bool:
+    return ".cta_group::2" in line.ptx
 
 
 _LOAD = {"r": "b32", "f": "f32", "d": "f64", "q": "b64", "h": "b16"}
