@@ -16,7 +16,20 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from app.gpu import banks, boxes, chained, descriptors, fragments, generated, kernels, planted, products, scripts
+from app.gpu import (
+    banks,
+    boxes,
+    chained,
+    descriptors,
+    fragments,
+    generated,
+    kernels,
+    planted,
+    products,
+    scripts,
+    tensor,
+    tensor_probes,
+)
 from app.gpu.device import Cuda, Device, compile_text, unsupported
 from app.gpu.runs import multiplies
 from layouts import catalog
@@ -54,6 +67,10 @@ METHODS = {
         "kernels with the capture header executed, right and with planted mistakes: D, and the cause that the verifier"
         " names with fills and with random matrices"
     ),
+    "tcgen05": (
+        "tensor memory dumped before and after: loads, stores, copies and D by codes, A and descriptors a bit of the"
+        " address a run, metadata and scale factors a bit of their place a run, random products of every type"
+    ),
 }
 DESCRIPTOR_RUNS, BANK_RUNS = 40, 24
 # What runs beside the instructions' own maps: its name, and what it shows where it agrees.
@@ -65,6 +82,7 @@ PARTS = {
     "code": "generated functions that give every word the maps give",
     "boxes": "TMA loads and tensor maps as the rules say",
     "captures": "kernels, right or with a planted mistake, whose capture says so",
+    "tcgen05": "answers of tensor memory that are the maps'",
 }
 _METHOD_OF = {"descriptors": "descriptor"}  # parts whose method has another name
 Progress = Callable[[str, str, int], None]
@@ -186,7 +204,15 @@ def verify(
             else ()
         )
     )
-    return out | {name: _VERIFY[name](device) for name in wanted}
+    apart = skipped(device)
+    out |= {name: _VERIFY[name](device) for name in wanted if name not in apart}
+    return out | ({"skipped": apart} if apart.keys() & set(wanted) else {})
+
+
+def skipped(device: Cuda) -> dict[str, str]:
+    """Parts that the device cannot run, each with the reason."""
+    why = tensor.unsupported(device.target)
+    return {"tcgen05": why} if why else {}
 
 
 def verify_descriptors(device: Device) -> dict[str, dict[str, Any]]:
@@ -302,6 +328,7 @@ def _judged(device: Cuda, todo: list[Judged], agrees: Callable[[Judged], bool]) 
 _VERIFY: dict[str, Callable[[Any], dict[str, dict[str, Any]]]] = {
     "descriptors": verify_descriptors, "banks": verify_banks, "chains": verify_chains, "programs": scripts.run,
     "code": verify_code, "boxes": boxes.run, "captures": planted.run,
+    "tcgen05": lambda device: tensor_probes.run(tensor.OnCuda(device)),
 }  # fmt: skip
 
 
@@ -311,6 +338,9 @@ def write(found: dict[str, Any], part: str = "") -> Path:
     """
     name = re.sub(r"\W+", "_", found["meta"]["device"].lower()).strip("_")
     path = FOLDER / f"{name}.json"
+    found = {key: held for key, held in found.items() if key != "skipped"}
+    if part and part not in found:
+        raise LayoutError("bad_usage", f"Part '{part}' was skipped.", "Run it on a device that has it.", "part")
     FOLDER.mkdir(exist_ok=True)
     if part:
         whole = json.loads(path.read_text()) if path.is_file() else {"meta": {}}

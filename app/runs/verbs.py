@@ -158,7 +158,9 @@ def gpu_run(
 @gpu_app.command("verify")
 def gpu_verify(
     family: Annotated[str, typer.Option(help="One family only.")] = "",
-    part: Annotated[str, typer.Option(help="One part only: descriptors, banks, chains, programs or code.")] = "",
+    part: Annotated[
+        str, typer.Option(help="One part only: descriptors, banks, chains, programs, code, boxes, captures or tcgen05.")
+    ] = "",
     write: Annotated[
         bool, typer.Option(help="Write layouts/evidence/<device>.json; with --part that part of it.")
     ] = False,
@@ -215,3 +217,5 @@ def _print_summary(found: dict[str, Any]) -> None:
         told = [f"{agreed} of {judged}" if judged else "" for agreed, judged in (*counts, (row.agreed, row.ran))]
         table.add_row(row.what, str(row.ran), *told)
     Console().print(table)
+    for part, why in found.get("skipped", {}).items():
+        print(f"{part} skipped: {why}")

@@ -56,6 +56,11 @@ def _run(source: str, target: str, keep: Path | None = None) -> tuple[int, str]:
         return done.returncode, done.stderr + done.stdout
 
 
+def judged(source: str, target: str) -> tuple[int, str]:
+    """The exit status of ptxas for a whole PTX text, and what it said."""
+    return _run(source, target)
+
+
 def accepted(lines: list[Line], target: str, ptx_version: str, chunk: int = 256) -> set[int]:
     """The indices of the lines that assemble for `target` under `.version ptx_version`.
 

@@ -1,0 +1,132 @@
+"""The probe of tcgen05 for people who have the hardware: its kernels assemble, its probes find what the maps say when
+they are simulated end to end, and what is wrong when a map is changed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app.gpu import tensor, tensor_moves, tensor_probes, verify
+from app.gpu.tensor import Job, Move, Multiply
+from app.gpu.tensor_reference import Simulated
+from layouts import tmem
+from layouts.pattern import Pattern
+from layouts.table import tmem as rows
+from tests.ptxas import assembler, nvrtc
+
+Told = tensor_moves.Told
+
+
+def _wrong(found: Any) -> list[str]:
+    return [one.key for one in found if one.ran != one.agreed]
+
+
+def test_every_probe_finds_the_maps_in_a_simulation() -> None:
+    device = Simulated()
+    found = [*tensor_moves.run(device), *tensor_probes.d_codes(device), *tensor_probes.a_codes(device),
+             *tensor_probes.descriptors(device, 2), *tensor_probes.metadata(device),
+             *tensor_probes.types(device)]  # fmt: skip
+    assert _wrong(found) == [] and sum(one.ran for one in found) > 1_500_000
+    keys = {one.key for one in found}
+    assert {f"tcgen05.{verb}.{move.shape}" for verb in ("ld", "st") for move in rows.MOVES} <= keys
+    assert {f"tcgen05.cp.{shape}" for shape in rows.COPIES} | {"tcgen05.shift"} <= keys
+    assert {f"D, layout {place.letter}" for place in rows.PLACES if False in place.sparse} <= keys
+
+
+def test_scale_factors_are_found_byte_by_byte() -> None:
+    found = [*tensor_probes.scales(Simulated(), ("mxf8f6f4",), 2), *tensor_probes.scales(Simulated(), ("mxf4nvf4",), 1)]
+    assert _wrong(found) == [] and {one.key for one in found} == {
+        f"scale_{side}, {kind}"
+        for side in "ab"
+        for kind in ("mxf8f6f4 1X, id 0", "mxf8f6f4 1X, id 1", "mxf4nvf4 2X, id 0", "mxf4nvf4 4X, id 0")
+    }
+
+
+def test_a_changed_map_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The simulation obeys the changed map, the probe judges by the right one."""
+
+    class Crossed(Simulated):
+        def move(self, one: Move, memory: Any, loaded: Any, stored: Any) -> None:
+            crossed = {"16x256b": "(g:8 t:4) (r:x e:2 h:2) -> (h g) (r t e)"}
+            shape = tmem.move_of(one.access).shape
+            if shape in crossed and not one.access.packed:
+                x = one.access.registers // 4
+                access = tmem.Access(one.access.ptx, one.access.verb, Pattern.parse(crossed[shape], x=x),
+                                     one.access.axes, one.access.columns, one.access.registers)  # fmt: skip
+                one = Move(access, one.lane, one.column)
+            super().move(one, memory, loaded, stored)
+
+        def tensor(self, job: Job) -> Any:
+            after, registers = super().tensor(job)
+            if isinstance(job.operation, Multiply) and job.operation.mma.place.letter == "F":
+                after = np.roll(after, 16, axis=2)  # the other half of every quarter
+            return after, registers
+
+    device = Crossed()
+    assert set(_wrong(tensor_moves.run(device))) == {"tcgen05.ld.16x256b", "tcgen05.st.16x256b"}
+    assert set(_wrong(tensor_probes.d_codes(device))) == {"D, layout F"}
+    assert set(_wrong(tensor_probes.a_codes(device))) == {"A in tensor memory, layout F"}
+    right = tmem.SCALES
+    pattern = right.replace("(c l)", "(l c)")
+    monkeypatch.setattr(tmem, "SCALES", pattern)
+    jobs: list[Any] = []
+
+    class Kept(Simulated):
+        def tensor(self, job: Job) -> Any:
+            made = super().tensor(job)
+            jobs.append(made)
+            return made
+
+    list(tensor_probes.scales(Kept(), ("mxf4",), 1))
+    monkeypatch.setattr(tmem, "SCALES", right)
+
+    class Replayed:
+        def tensor(self, job: Job) -> Any:
+            return jobs.pop(0)
+
+    assert _wrong(tensor_probes.scales(Replayed(), ("mxf4",), 1)) != []
+
+
+@pytest.mark.skipif(nvrtc.library() is None, reason="no NVRTC: make test installs it")
+@pytest.mark.skipif(assembler.ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
+def test_the_kernels_of_the_probe_assemble() -> None:
+    """One of each kind of operation is compiled whole, every statement of the others inside one kernel a CTA group."""
+    chosen: dict[str, Any] = {}
+    for one in tensor_probes.operations():
+        kind = type(one).__name__
+        if isinstance(one, Multiply):
+            kind += f" {one.kind.name} {one.form} {one.idesc.sparse} {one.a is None} {one.ctas}"
+        elif isinstance(one, Move):
+            kind += f" {one.access.verb} {tmem.move_of(one.access).shape} {one.access.packed}"
+            if one.access.registers > 8:
+                continue
+        else:
+            kind += f" {one.access.ptx}"
+        chosen.setdefault(kind, one)
+    assert len(chosen) > 50
+    for ctas in (1, 2):
+        ops = [one for one in chosen.values() if one.ctas == ctas]
+        text = tensor.kernel(ops[0])
+        code = ops[0].code
+        assert text.count(code) == 1
+        bodies = "\n".join(f"{{\n{one.code}\n}}" for one in ops)
+        ptx, log = nvrtc.compile_ptx(text.replace(code, bodies), "sm_100a")
+        assert not log and ptx.count("tcgen05.mma") >= 9 // ctas
+        status, said = assembler.judged(ptx, "sm_100a")
+        assert status == 0, said[:2000]
+
+
+def test_other_devices_skip_it_with_the_reason() -> None:
+    class Hopper:
+        target = "sm_90a"
+
+    assert verify.skipped(Hopper()) == {"tcgen05": "tcgen05 needs sm_100a, sm_103a or sm_110a; this device is sm_90a."}  # type: ignore[arg-type]
+    assert "tcgen05" in verify.PARTS and "tcgen05" in verify.METHODS
+
+    class Blackwell:
+        target = "sm_100a"
+
+    assert verify.skipped(Blackwell()) == {}  # type: ignore[arg-type]
