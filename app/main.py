@@ -159,7 +159,7 @@ def create_app(
         settle()
         yield
         await run_in_threadpool(app.state.work.close)
-        await run_in_threadpool(app.state.hardware.pool.close)
+        await run_in_threadpool(app.state.hardware.close)
 
     app = FastAPI(
         title="Lanescope",
@@ -208,11 +208,11 @@ def create_app(
             raise HTTPException(404, f"No plotly.js '{digest}'.")
         return body
 
-    app.state.hardware = hardware or Hardware()
+    app.state.hardware = hardware or Hardware.of(settings)
     app.state.limits = limits or Limits()
     app.state.settings = settings
     app.state.work = Work(settings)
-    app.state.metrics = Metrics(lambda: app.state.hardware.pool)
+    app.state.metrics = Metrics(lambda: app.state.hardware)
     app.openapi = lambda: openapi.document(app)  # type: ignore[method-assign]
     install(app)
     app.add_middleware(Kept, work=app.state.work, facts=lambda: app.state.hardware.reason)

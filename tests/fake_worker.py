@@ -16,7 +16,13 @@ def main() -> None:
         time.sleep(60)
     if start == "dies":
         sys.exit(3)
-    device = {"name": "fake", "compute_capability": "9.0", "driver": "1", "cuda": "13.0", "nvrtc": "13.0"}
+    device = {
+        "name": sys.argv[2] if len(sys.argv) > 2 else "fake",
+        "compute_capability": "9.0",
+        "driver": "1",
+        "cuda": "13.0",
+        "nvrtc": "13.0",
+    }
     ready = {"ready": True, "devices": [device]}
     agrees = {
         "kind": "mma", "backend": "cuda", "simulation": False, "device": device, "predicted": [[0.0]],
@@ -52,7 +58,7 @@ def main() -> None:
             case 9:
                 print(json.dumps({"id": number, "result": {"agrees": True, "kind": "mma"}}), flush=True)
             case _:
-                time.sleep(0.05)
+                time.sleep(1.5 if do == 10 else 0.05)
                 print(json.dumps({"id": number, "result": agrees | {"request": message["request"]}}), flush=True)
 
 

@@ -82,7 +82,7 @@ KINDS = {
     "draw": _kind(third="markupsafe", own="facts draw"),
     "forms": _kind(third="markdown_it", own="facts draw forms", others="facts draw forms"),
     "schemas": _kind(third="pydantic typing_extensions", own="facts schemas", others="schemas", kit="server"),
-    "verbs": _kind(third="typer rich", own="facts draw forms", others="facts draw forms", gpu=True),
+    "verbs": _kind(third="typer rich", own="facts draw forms verbs", others="facts draw forms", gpu=True),
     "api": _kind(
         third="fastapi starlette", own="facts draw forms schemas", others="facts draw forms schemas", kit="server"
     ),
@@ -145,7 +145,7 @@ NAMED: dict[str, dict[str, str]] = {
     "metadata": {"order": "facts"},
     "read": {"bench": "forms", "languages": "facts", "reading": "forms", "whole": "forms"},
     "reuse": {},
-    "runs": {"hardware": "forms"},
+    "runs": {"hardware": "forms", "workers": "verbs"},
     "steps": {"asked": "forms", "wgmma": "facts"},
     "tiles": {
         "bench": "forms",
@@ -192,8 +192,8 @@ GPU_OF = {
     "app/guide/values.py": {"verify"},
     "app/runs/api.py": {"runs"},
     "app/kit/ran.py": {"runs"},
-    "app/runs/facts.py": {"runs", "verify"},
-    "app/runs/hardware.py": {"pool"},
+    "app/runs/facts.py": {"jobs", "members", "runs", "verify"},
+    "app/runs/hardware.py": {"device", "fleet", "pool"},
     "app/runs/page.py": {"runs", "verify"},
     "app/runs/schemas.py": {"products"},
     "app/steps/draw.py": {"own"},
@@ -203,7 +203,12 @@ GPU_OF = {
     "app/steps/asked.py": {"own"},
     "app/steps/page.py": {"own"},
 }
-LAZY = {"app/gpu/device.py": {"cupy", "cupy_backends"}}  # imported inside functions, and nowhere else
+LAZY = {  # imported inside functions, and nowhere else
+    "app/gpu/device.py": {"cupy", "cupy_backends"},
+    "app/gpu/fleet.py": {"distributed"},
+    "app/gpu/guard.py": {"distributed"},
+}
+WITH_DASK = "app/gpu/posts.py"  # a scheduler's and a worker's own classes; what imports it does so when one is to run
 
 
 @dataclass(frozen=True)
@@ -384,7 +389,9 @@ def _third(feature: str, kind: str, name: str) -> set[str]:
         return set((KIT_PLAIN | KIT_SERVER)[name].split())
     if feature == "top":
         return set(TOP[name][0].split())
-    return set(KINDS[kind].third) if feature != "gpu" else set()
+    if feature == "gpu":
+        return {"dask", "distributed"} if f"app/gpu/{name}.py" == WITH_DASK else set()
+    return set(KINDS[kind].third)
 
 
 def _why_not(path: str, feature: str, kind: str, it: Import) -> str:
@@ -394,6 +401,8 @@ def _why_not(path: str, feature: str, kind: str, it: Import) -> str:
     other, its = kind_of(it.name.replace(".", "/") + ".py")
     if not other or its == "empty":
         return "which belongs nowhere"
+    if it.name.replace(".", "/") + ".py" == WITH_DASK and not it.inside:
+        return "before it runs"
     if other == "gpu":
         allowed = (
             feature == "gpu"

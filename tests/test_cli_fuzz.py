@@ -57,7 +57,13 @@ WORKS: dict[tuple[str, ...], list[str]] = {
     ("gpu", "run"): ["banks", "ldmatrix.x1", "--address", "0,16,32,48,64,80,96,112", "--backend", "numpy"],
     ("gpu", "verify"): ["--family", "nothing"],
 }
-UNTRIED = {("serve",), ("export",), ("capture", "fill")}  # they listen and write; what they refuse is below
+UNTRIED = {
+    ("serve",),
+    ("export",),
+    ("capture", "fill"),
+    ("gpu", "scheduler"),
+    ("gpu", "worker"),
+}  # they listen and write; what they refuse is below
 HOSTILE = (
     "",
     " ",

@@ -47,7 +47,7 @@ def request(do: int = 0) -> dict[str, object]:
 def test_one_worker_serves_many_jobs(pool: Pool) -> None:
     first, second = (pool.submit(request()).result(10)["source"] for _ in range(2))
     assert first == second != str(os.getpid())
-    assert pool.counts["mma", "agrees"] == 2 and pool.recent[0]["outcome"] == "agrees"
+    assert pool.ledger.counts["mma", "agrees"] == 2 and pool.ledger.recent[0]["outcome"] == "agrees"
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_a_broken_job_costs_itself_and_no_other(pool: Pool, do: int, code: str) 
     assert after != before and pool.restarts == 1
     with pytest.raises(ProcessLookupError):  # the broken one is gone, not left behind
         os.kill(int(before), 0)
-    assert pool.counts["mma", code] == 1
+    assert pool.ledger.counts["mma", code] == 1
 
 
 @pytest.mark.parametrize(

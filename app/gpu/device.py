@@ -378,8 +378,13 @@ def _driver() -> str:
 
 def target_of(info: Mapping[str, str]) -> str:
     """The architecture to compile for: sm_90a for Hopper, so that wgmma exists."""
-    name = "sm_" + info["compute_capability"].replace(".", "")
+    name = architecture(info)
     return name + "a" if name in ("sm_90", "sm_100", "sm_103", "sm_120") else name
+
+
+def architecture(info: Mapping[str, str]) -> str:
+    """A device's architecture as a fleet announces it: sm_90, without the letter."""
+    return "sm_" + info["compute_capability"].replace(".", "")
 
 
 def unsupported(target: str, instruction: Instruction) -> str:

@@ -116,6 +116,7 @@ class Job:
     """A request in the queue."""
 
     request: Json
+    seconds: float
     future: Future[Json] = field(default_factory=Future)
 
 
@@ -134,8 +135,9 @@ class Lane:
         self.thread = threading.Thread(target=self._serve, name=f"lane-{number}", daemon=True)
         self.thread.start()
 
-    def submit(self, request: Json) -> Future[Json]:
-        job = Job(request)
+    def submit(self, request: Json, seconds: float | None = None) -> Future[Json]:
+        """A request into the queue; seconds: the longest that it may run, where it is no ordinary one."""
+        job = Job(request, seconds or self.job_seconds)
         try:
             self.jobs.put_nowait(job)
         except queue.Full:
@@ -147,7 +149,7 @@ class Lane:
             if not job.future.set_running_or_notify_cancel():
                 continue
             try:
-                job.future.set_result(self._run(job.request))
+                job.future.set_result(self._run(job.request, job.seconds))
             except LayoutError as error:
                 job.future.set_exception(error)
             except Exception as error:
@@ -156,7 +158,7 @@ class Lane:
                 )
         self._drop()
 
-    def _run(self, request: Json) -> Json:
+    def _run(self, request: Json, seconds: float) -> Json:
         try:
             if self.worker is None:
                 self.worker = Worker(self.argv(self.number), self.start_seconds)
@@ -167,7 +169,7 @@ class Lane:
             if request.get("kind") == "hello":
                 return self.worker.hello
             self.asked += 1
-            answer = self.worker.ask(self.asked, request, self.job_seconds)
+            answer = self.worker.ask(self.asked, request, seconds)
         except BrokenWorkerError as error:
             self._drop()
             self.restarts += 1
@@ -204,7 +206,7 @@ class Lane:
 
 def outcome_of(done: Future[Json]) -> str:
     """How a run ended: it agrees, it differs, or the code of what went wrong."""
-    error = done.exception()
+    error = LayoutError("cancelled", "", "") if done.cancelled() else done.exception()
     if isinstance(error, LayoutError):
         return error.code
     if error:
@@ -212,34 +214,18 @@ def outcome_of(done: Future[Json]) -> str:
     return "agrees" if done.result()["agrees"] else "differs"
 
 
-class Pool:
-    """Every device's lane, what ran lately, and counts for /metrics. Nothing is started before the first call."""
+class Ledger:
+    """What ran lately and how it ended, wherever it ran; counts for /metrics."""
 
-    def __init__(
-        self,
-        argv: Callable[[int], list[str]] = command,
-        job_seconds: float = JOB_SECONDS,
-        most: int = QUEUE,
-        start_seconds: float = START_SECONDS,
-    ) -> None:
-        self.argv, self.job_seconds, self.most, self.start_seconds = argv, job_seconds, most, start_seconds
-        self.lanes: dict[int, Lane] = {}
+    def __init__(self) -> None:
         self.recent: deque[Json] = deque(maxlen=RECENT)
         self.counts: Counter[tuple[str, str]] = Counter()
         self._lock = threading.Lock()
 
-    def lane(self, number: int) -> Lane:
-        with self._lock:
-            if number not in self.lanes:
-                self.lanes[number] = Lane(number, self.argv, self.job_seconds, self.most, self.start_seconds)
-            return self.lanes[number]
-
-    def submit(self, request: Json) -> Future[Json]:
-        """A checked request into its device's queue; the future holds the answer or a LayoutError."""
+    def keep(self, request: Json, future: Future[Json]) -> Future[Json]:
+        """Note a run when it ends."""
         begun = time.monotonic()
-        future = self.lane(lane_of(request)).submit(request)
-        if request.get("kind") != "hello":
-            future.add_done_callback(lambda done: self._note(request, done, begun))
+        future.add_done_callback(lambda done: self._note(request, done, begun))
         return future
 
     def _note(self, request: Json, done: Future[Json], begun: float) -> None:
@@ -253,9 +239,38 @@ class Pool:
             "seconds": round(time.monotonic() - begun, 3),
             "at": time.strftime("%H:%M:%S", time.gmtime()),
         }
+        if not done.cancelled() and not done.exception() and (ran := done.result().get("ran_by")):
+            ended["worker"] = ran["worker"]
         with self._lock:
             self.counts[request["kind"], outcome] += 1
             self.recent.appendleft(ended)
+
+
+class Pool:
+    """Every device's lane, and the ledger of what they ran. Nothing is started before the first call."""
+
+    def __init__(
+        self,
+        argv: Callable[[int], list[str]] = command,
+        job_seconds: float = JOB_SECONDS,
+        most: int = QUEUE,
+        start_seconds: float = START_SECONDS,
+    ) -> None:
+        self.argv, self.job_seconds, self.most, self.start_seconds = argv, job_seconds, most, start_seconds
+        self.lanes: dict[int, Lane] = {}
+        self.ledger = Ledger()
+        self._lock = threading.Lock()
+
+    def lane(self, number: int) -> Lane:
+        with self._lock:
+            if number not in self.lanes:
+                self.lanes[number] = Lane(number, self.argv, self.job_seconds, self.most, self.start_seconds)
+            return self.lanes[number]
+
+    def submit(self, request: Json) -> Future[Json]:
+        """A checked request into its device's queue; the future holds the answer or a LayoutError."""
+        future = self.lane(lane_of(request)).submit(request)
+        return future if request.get("kind") == "hello" else self.ledger.keep(request, future)
 
     @property
     def waiting(self) -> int:

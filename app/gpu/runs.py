@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -17,13 +18,17 @@ from layouts.instruction import Instruction
 from layouts.options import read
 from layouts.plan import Plan
 from layouts.planning import FROM, SIDES, plan, plannable
-from layouts.reading import choice, keys, number, table
+from layouts.reading import choice, keys, number, shown, table
 from layouts.spelling import read_word
 from layouts.tiling import DEFAULT_ORDER
 
 Json = dict[str, Any]
 KINDS = ("mma", "fragment", "descriptor", "banks")
 BACKENDS = ("cuda", "numpy")
+PLACES = {
+    "architecture": (r"(sm_[1-9]\d{1,2})[af]?", "One like sm_90; GET /gpu shows what there is."),
+    "worker": (r"([\w.-]{1,64}:\d{1,2})", "A device of the fleet as GET /gpu names it: host:0."),
+}
 FIELDS = {
     "mma": ("instruction", "a_from", "seed", "data", *SIDES),
     "fragment": ("instruction", "operand"),
@@ -40,9 +45,9 @@ def check(given: Mapping[str, Any]) -> Json:
         choice(given.get("kind"), "kind", KINDS, "bad_kind"),
         choice(given.get("backend", "cuda"), "backend", BACKENDS, "bad_backend"),
     )
-    keys(given, ("kind", *FIELDS[kind], "backend", "device"))
+    keys(given, ("kind", *FIELDS[kind], "backend", "device", *PLACES))
     device = number(given.get("device", 0), "device", 0, 63)
-    out: Json = {"kind": kind, "backend": backend, "device": device}
+    out: Json = {"kind": kind, "backend": backend, "device": device} | _place(given, backend)
     if kind == "banks":
         return out | _check_banks(given)
     instruction = catalog.named(given.get("instruction"), "instruction")
@@ -63,6 +68,22 @@ def check(given: Mapping[str, Any]) -> Json:
     word = Descriptor(read_word(given.get("descriptor")).word)
     descriptors.place(word, view, 0)
     return out | {"descriptor": str(word), "operand": operand, "major": major}
+
+
+def _place(given: Mapping[str, Any], backend: str) -> Json:
+    """Where a run is to be executed, as far as it says so: an architecture, a worker of the fleet."""
+    out = {}
+    for name, (pattern, allowed) in PLACES.items():
+        if name not in given or given[name] == "":
+            continue
+        if not (found := re.fullmatch(pattern, str(given[name]), re.A)):
+            raise LayoutError(f"bad_{name}", f"{name} is '{shown(given[name])}'.", allowed, name)
+        out[name] = found[1]
+    if out and backend == "numpy":
+        raise LayoutError(
+            "bad_backend", f"backend numpy runs on no {next(iter(out))}.", "Leave one of them out.", "backend"
+        )
+    return out
 
 
 def _check_mma(given: Mapping[str, Any], instruction: Instruction) -> Json:

@@ -20,6 +20,7 @@ STATUS = {
     "unsupported_media_type": 415, "too_many_requests": 429, "internal_error": 500,
     "worker_ended": 502, "worker_garbage": 502, "worker_failed": 502, "run_failed": 502, "picture_failed": 502,
     "no_device": 503, "busy": 503, "too_slow": 503, "unsupported_here": 503, "timed_out": 504,
+    "no_worker": 503, "no_scheduler": 503, "other_version": 503,
 }  # fmt: skip
 CODES = {404: "not_found", 405: "method_not_allowed", 415: "unsupported_media_type"}
 MACHINES = ("/api/", "/healthz", "/readyz", "/metrics", "/openapi.json", "/static/", "/vendor/")

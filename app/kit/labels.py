@@ -85,7 +85,8 @@ LABELS = {
     "tiles_mma": {"atom": "Atom", "atom_layout": "Atom layout (M, N, K)", "permutation": "Permutation (M, N, K)",
         "tile": "Tile (M, N, K)"},
     "run": {"access": "Access", "address": "One byte address per lane", "a_from": "A from", "instruction":
-    "Instruction", "descriptor": "Descriptor", "major": "Major", "operand": "Operand", "seed": "Seed", **SIDES},
+    "Instruction", "descriptor": "Descriptor", "major": "Major", "operand": "Operand", "seed": "Seed",
+    "architecture": "Architecture", "worker": "Device", **SIDES},
     "steps": {**STEPS, "a": "A", "b": "B"},
     "steps_wgmma": {**STEPS, **SIDES, "data_a": "A", "data_b": "B"},
     "metadata": {"selector": "Selector", "words": "e of every lane, or one word for all (hex)"},

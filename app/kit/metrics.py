@@ -17,7 +17,8 @@ from app.kit.asgi import ASGIApp, Message, Receive, Scope, Send
 class Pool(Protocol):
     """What is counted of the pool of GPU workers: runs by (kind, outcome), those that wait, workers killed or lost."""
 
-    counts: Counts[tuple[str, str]]
+    @property
+    def counts(self) -> Counts[tuple[str, str]]: ...
 
     @property
     def waiting(self) -> int: ...

@@ -40,6 +40,20 @@ class Options:
     d: dict[str, str]
 
 
+Architecture = Annotated[str | None, Says("The architecture that was asked for.")]
+WorkerName = Annotated[str | None, Says("The device of the fleet that was asked for.")]
+
+
+@fact
+class RanBy:
+    """Which device of the fleet ran it."""
+
+    worker: Annotated[str, Says("Its name, host:number.")]
+    host: str
+    program: Annotated[str, Says("Which Lanescope it runs.")]
+    after: Annotated[str | None, Says("The worker that had it first and went away.")] = sometimes()
+
+
 @fact
 class MmaRequest:
     """A checked request of kind mma; with a, b and d it is a whole product."""
@@ -54,6 +68,8 @@ class MmaRequest:
     b: dict[str, str] | None = sometimes()
     d: dict[str, str] | None = sometimes()
     data: dict[str, Any] | None = sometimes()  # matrices as they travel: a formula's text, or lists
+    architecture: Architecture = sometimes()
+    worker: WorkerName = sometimes()
 
 
 @fact
@@ -76,6 +92,7 @@ class Ran:
     backend: Backend
     simulation: bool
     device: Device
+    ran_by: RanBy | None = sometimes()
 
 
 @fact
@@ -109,4 +126,9 @@ def ran_mma(told: Json) -> MmaRan:
         "request": MmaRequest(**told["request"]),
         "mismatches": [ValueMismatch(**row) for row in told["mismatches"]],
     }
-    return MmaRan(**told | made | options)
+    return MmaRan(**told | made | options | ran_by(told))
+
+
+def ran_by(told: Json) -> dict[str, RanBy]:
+    """Who ran it, where an answer says so."""
+    return {"ran_by": RanBy(**told["ran_by"])} if "ran_by" in told else {}

@@ -97,6 +97,26 @@ def _peers(given: Any, name: str) -> str:
     return text
 
 
+def _scheduler(given: Any, name: str) -> str:
+    text = _text(given, name)
+    if text and not re.fullmatch(r"(tcp|tls)://([\w.-]+|\[[0-9a-fA-F:]+\]):\d{1,5}", text, re.A):
+        raise _refusal(given, name, "tcp://host:8786, or tls://host:8786.")
+    return text
+
+
+def scheduler(given: str) -> str:
+    """A scheduler's address, as an option or LANESCOPE_SCHEDULER says it; LayoutError where it is none."""
+    return str(_scheduler(given, "scheduler"))
+
+
+def tls_files(address: str, *files: str) -> None:
+    """LayoutError where an address of tls:// lacks a file, or a file has no tls:// to serve."""
+    if address.startswith("tls://") and not all(files):
+        raise _refusal(address, "scheduler", "tls:// needs tls_ca, tls_cert and tls_key.")
+    if any(files) and not address.startswith("tls://"):
+        raise _refusal(address, "scheduler", "tls_ca, tls_cert and tls_key are for tls://.")
+
+
 def _row(default: Any, read: Read, says: str) -> Any:
     return dataclasses.field(default=default, metadata={"read": read, "says": says})
 
@@ -151,9 +171,19 @@ class Settings:
         10.0, _number(0.0, 600.0), "How long requests in flight may take to end after SIGTERM."
     )
 
+    scheduler: str = _row(
+        "",
+        _scheduler,
+        "Runs go to this Dask scheduler, tcp://host:8786 or tls://host:8786, instead of this machine's GPU.",
+    )
+    tls_ca: str = _row("", _text, "For tls://: the file of the authority's certificate.")
+    tls_cert: str = _row("", _text, "For tls://: the file of this side's certificate.")
+    tls_key: str = _row("", _text, "For tls://: the file of its key.")
+
     def __post_init__(self) -> None:
         for row in dataclasses.fields(self):
             object.__setattr__(self, row.name, row.metadata["read"](getattr(self, row.name), row.name))
+        tls_files(self.scheduler, self.tls_ca, self.tls_cert, self.tls_key)
 
     @classmethod
     def of(cls, environment: Mapping[str, str] | None = None) -> Settings:

@@ -5,15 +5,16 @@ A worker sends plain JSON: `answer` makes facts of it, on the server's side and 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from app.gpu import runs
+from app.gpu import jobs, runs
+from app.gpu.members import Member
 from app.gpu.verify import PARTS, Row, summary
 from app.kit.fact import Integers, Json, OneOf, Says, fact, sometimes
 from app.kit.names import AccessName, Major, Word64, words
-from app.kit.ran import Backend, Device, MmaRan, Ran, ran_mma
+from app.kit.ran import Architecture, Backend, Device, MmaRan, Ran, WorkerName, ran_by, ran_mma
 from layouts import catalog
 from layouts.errors import LayoutError
 
@@ -50,14 +51,68 @@ class Recent:
     outcome: str
     seconds: float
     at: str
+    worker: Annotated[str | None, Says("The device of the fleet that ran it.")] = sometimes()
+
+
+@fact
+class FleetWorker:
+    """One worker of the fleet: its device, and whether it is asked."""
+
+    name: Annotated[str, Says("As a run may name it: host:number.")]
+    host: str
+    device: Device | None
+    architecture: Annotated[str, Says("As a run may name it: sm_90.")]
+    program: Annotated[str, Says("Which Lanescope it runs.")]
+    ready: bool
+    reason: Annotated[str, Says("Why it is not asked.")]
+    queue: Annotated[int, Says("Jobs that it has, the one that runs among them.")]
+    last_seen_seconds: Annotated[float, Says("Since it was last heard of.")]
+
+
+@fact
+class FleetStatus:
+    """The scheduler that runs go to, and its workers."""
+
+    scheduler: str
+    connected: bool
+    reason: Annotated[str, Says("Why it is not.")]
+    program: Annotated[str, Says("Which Lanescope this server runs.")]
+    workers: list[FleetWorker]
+
+    def named(self, what: str, chosen: str = "") -> list[str]:
+        """What a form offers: the names or architectures of the workers that are asked, and what was chosen."""
+        held = {getattr(worker, what) for worker in self.workers if worker.ready}
+        return sorted(held | {chosen} - {""})
 
 
 @fact
 class GpuStatus(Devices):
-    """Whether this server has a CUDA device, and if not, why."""
+    """Whether this server has a CUDA device, its own or the fleet's, and if not, why."""
 
     queue: Annotated[int, Says("Runs that wait.")]
     recent: list[Recent]
+    fleet: Annotated[FleetStatus | None, Says("Where runs go to a scheduler.")] = sometimes()
+
+
+def fleet_of(scheduler: str, known: Sequence[Member], reason: str = "") -> FleetStatus:
+    """A fleet as its scheduler told it; reason: why it told nothing."""
+    workers = [
+        FleetWorker(
+            name=member.name,
+            host=member.host,
+            device=Device(**member.device) if member.device else None,
+            architecture=member.architecture,
+            program=member.program,
+            ready=not member.refused,
+            reason=member.refused,
+            queue=member.queue,
+            last_seen_seconds=round(member.seen_seconds, 1),
+        )
+        for member in known
+    ]
+    return FleetStatus(
+        scheduler=scheduler, connected=not reason, reason=reason, program=jobs.program(), workers=workers
+    )
 
 
 # answers --------------------------------------------------------------------------------------------------------------
@@ -72,6 +127,8 @@ class FragmentRequest:
     device: DeviceNumber
     instruction: str
     operand: str
+    architecture: Architecture = sometimes()
+    worker: WorkerName = sometimes()
 
 
 @fact
@@ -112,6 +169,8 @@ class DescriptorRequest:
     descriptor: Word64
     operand: str
     major: Major
+    architecture: Architecture = sometimes()
+    worker: WorkerName = sometimes()
 
 
 @fact
@@ -150,6 +209,8 @@ class BanksRequest:
     device: DeviceNumber
     access: AccessName
     address: list[int | None]
+    architecture: Architecture = sometimes()
+    worker: WorkerName = sometimes()
 
 
 @fact
@@ -212,7 +273,7 @@ def _fragment(told: Json) -> FragmentRan:
         "request": FragmentRequest(**told["request"]),
         "mismatches": [PlaceMismatch(**row) for row in told["mismatches"]],
     }
-    return FragmentRan(**told | made | {"device": Device(**told["device"])})
+    return FragmentRan(**told | made | {"device": Device(**told["device"])} | ran_by(told))
 
 
 def _descriptor(told: Json) -> DescriptorRan:
@@ -220,7 +281,7 @@ def _descriptor(told: Json) -> DescriptorRan:
         "request": DescriptorRequest(**told["request"]),
         "mismatches": [AddressMismatch(**row) for row in told["mismatches"]],
     }
-    return DescriptorRan(**told | made | {"device": Device(**told["device"])})
+    return DescriptorRan(**told | made | {"device": Device(**told["device"])} | ran_by(told))
 
 
 def _banks(told: Json) -> BanksRan:
@@ -229,7 +290,7 @@ def _banks(told: Json) -> BanksRan:
         "mismatches": [ClockMismatch(**row) for row in told["mismatches"]],
     }
     seen = {"predicted": Wavefronts(**told["predicted"]), "measured": Clocks(**told["measured"])}
-    return BanksRan(**told | made | seen | {"device": Device(**told["device"])})
+    return BanksRan(**told | made | seen | {"device": Device(**told["device"])} | ran_by(told))
 
 
 _MADE: dict[str, Callable[[Json], RunAnswer]] = {

@@ -56,6 +56,7 @@ async def run_page(request: Request) -> Response:
         "title": TITLES.get(query.get("kind", ""), "Run nothing: no kind is chosen"),
         "found": None,
         "reason": hardware(request).reason,
+        "fleet": await hardware(request).known(),
         "accesses": banks.ACCESSES,
         "stored": any(query.get(side) for side in SIDES),
     }
@@ -77,7 +78,7 @@ async def run_page(request: Request) -> Response:
 def _run_of(query: dict[str, str]) -> dict[str, Any]:
     """The run a form asks for; it carries every kind's fields."""
     given: dict[str, Any] = {name: value for name, value in query.items() if value}
-    wanted = {"kind", "backend", "device", *runs.FIELDS.get(given.get("kind", ""), ())}
+    wanted = {"kind", "backend", "device", *runs.PLACES, *runs.FIELDS.get(given.get("kind", ""), ())}
     given = {name: value for name, value in given.items() if name in wanted}
     if "address" in given:
         given["address"] = banks.parse(given["address"])

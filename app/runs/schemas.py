@@ -47,6 +47,12 @@ class MmaData(Closed):
 class Run(Closed):
     backend: Backend = Backend("cuda")
     device: Number = Field(default=0, description="The CUDA device's number.")
+    architecture: str = Field(
+        default="", examples=["sm_90"], description="Run it on a device of this architecture, or not at all."
+    )
+    worker: str = Field(
+        default="", examples=["gpu-a:0"], description="Run it on this device of the fleet, as GET /gpu names it."
+    )
 
 
 class MmaRun(Run):

@@ -8,8 +8,12 @@ from typing import Annotated, Any
 import typer
 
 from app.kit.terminal import AsJson, load, print_json, verbs
+from app.runs import workers
+from app.runs.workers import Scheduler, TlsCa, TlsCert, TlsKey
 
 app, gpu_app = verbs("gpu", "Run the instructions on this machine's GPU.")
+gpu_app.command("scheduler")(workers.scheduler)
+gpu_app.command("worker")(workers.worker)
 _MATRIX = "a formula of i, row and col such as 'i', rows of numbers, or a file (.npy; .txt, .csv)."
 
 
@@ -74,14 +78,24 @@ def _matrix(given: str, name: str) -> Any:
 
 
 @gpu_app.command("status")
-def gpu_status(as_json: AsJson = False) -> None:
-    """Which device there is, or why there is none."""
+def gpu_status(
+    scheduler: Scheduler = "",
+    tls_ca: TlsCa = "",
+    tls_cert: TlsCert = "",
+    tls_key: TlsKey = "",
+    as_json: AsJson = False,
+) -> None:
+    """Which device there is, or why there is none; with a scheduler, its fleet."""
     from app.gpu.device import devices
     from app.kit.fact import plain
     from app.kit.ran import Device
-    from app.runs.facts import Devices
+    from app.runs.facts import Devices, fleet_of
     from layouts.errors import LayoutError
 
+    if scheduler:
+        with workers.fleet(scheduler, tls_ca, tls_cert, tls_key) as fleet:
+            told = fleet_of(fleet.address, fleet.members().result())
+        return print_json(told) if as_json else print("\n".join(map(workers.line, told.workers)) or "No workers.")
     try:
         answer = Devices(available=True, reason="", devices=[Device(**device) for device in devices()])
     except LayoutError as error:
@@ -109,6 +123,12 @@ def gpu_run(
     address: Annotated[str, typer.Option(help="banks: 32 byte addresses, with commas.")] = "",
     backend: Annotated[str, typer.Option(help="cuda, or numpy (a simulation).")] = "cuda",
     device: Annotated[str, typer.Option(help="Number of the CUDA device.")] = "0",
+    architecture: Annotated[str, typer.Option(help="On a device of this architecture only: sm_90.")] = "",
+    worker: Annotated[str, typer.Option(help="With a scheduler: on this device of the fleet, host:0.")] = "",
+    scheduler: Scheduler = "",
+    tls_ca: TlsCa = "",
+    tls_cert: TlsCert = "",
+    tls_key: TlsKey = "",
     source: Annotated[bool, typer.Option("--source", help="Print the kernel that ran.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -117,11 +137,14 @@ def gpu_run(
     from app.gpu.device import Cuda, Device
     from app.gpu.reference import Reference
     from app.kit.fact import plain
+    from app.kit.ran import Device as FactOfDevice
     from app.kit.ran import MmaRan
     from app.runs.facts import answer
+    from app.runs.hardware import here
     from layouts.banks import parse
 
     given: dict[str, Any] = {"kind": kind, "backend": backend, "device": device}
+    given |= {name: text for name, text in (("architecture", architecture), ("worker", worker)) if text}
     if kind == "banks":
         given |= {"access": what, "address": parse(address)}
     else:
@@ -133,12 +156,20 @@ def gpu_run(
         }.get(kind, {})
         given |= {"descriptor": descriptor, "operand": operand or "a", "major": major} if kind == "descriptor" else {}
     request = runs.check(given)
-    chosen: Device = Reference() if request["backend"] == "numpy" else Cuda(request["device"])
-    found = answer(runs.run(chosen, request))
+    if scheduler and request["backend"] == "cuda":
+        with workers.fleet(scheduler, tls_ca, tls_cert, tls_key) as fleet:
+            found = answer(fleet.submit(request).result())
+    else:
+        chosen: Device = Reference() if request["backend"] == "numpy" else Cuda(request["device"])
+        if request["backend"] == "cuda":
+            here([FactOfDevice(**chosen.info())], request)
+        found = answer(runs.run(chosen, request))
     if as_json:
         print_json(found)
     else:
         how = "SIMULATION, no GPU" if found.simulation else found.device.name
+        if found.ran_by:
+            how += f" of {found.ran_by.worker}"
         agreed = found.compared - len(found.mismatches)
         print(
             f"{'agrees' if found.agrees else 'differs'}: {agreed} of {found.compared}"

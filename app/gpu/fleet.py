@@ -1,0 +1,394 @@
+"""The server's side of a fleet: runs go to a Dask scheduler, each to one worker that has the device for it.
+
+A thread of its own has the event loop that speaks Dask. A run waits here until a fit worker is free, so that a worker
+that dies costs no more than the run it was at: that one goes to another worker, once. Everything ends in bounded time:
+the scheduler has seconds to answer, a run a minute.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import threading
+import time
+import uuid
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from app.gpu import guard, jobs
+from app.gpu.device import target_of
+from app.gpu.members import Member, fit, members
+from app.gpu.pool import Ledger
+from layouts.errors import LayoutError
+from layouts.reading import number
+
+Json = dict[str, Any]
+Told = TypeVar("Told")
+CONNECT_SECONDS, RUN_SECONDS, WAITING = 3.0, 60.0, 256
+LOOK_SECONDS, GONE_SECONDS, BACK_SECONDS = 0.25, 2.0, 8.0
+
+
+class LostError(Exception):
+    """The worker went away before it answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """Files for tls://: the authority's certificate, this side's own, and its key; "" for none."""
+
+    ca: str = ""
+    cert: str = ""
+    key: str = ""
+
+    def security(self) -> Any:
+        """Dask's: with an authority every connection is encrypted, and both sides show a certificate that it signed."""
+        from distributed.security import Security
+
+        if not self.ca:
+            return Security(require_encryption=False)
+        files = {
+            f"tls_{role}_{kind}": path
+            for role in ("client", "worker", "scheduler")
+            for kind, path in (("cert", self.cert), ("key", self.key))
+        }
+        return Security(tls_ca_file=self.ca, require_encryption=True, **files)
+
+
+def without_dask() -> str:
+    """Why no scheduler can be asked from here, "" where Dask is installed; looked up, not imported."""
+    from importlib.util import find_spec
+
+    return "" if find_spec("distributed") else "Dask is not installed. pip install 'lanescope[fleet]'."
+
+
+def need_dask() -> None:
+    """LayoutError where Dask is not installed."""
+    if reason := without_dask():
+        raise LayoutError("no_scheduler", reason, "It is needed for a fleet only.")
+
+
+def need_scheduler(address: str) -> str:
+    """A scheduler's address; LayoutError where none is given."""
+    if not address:
+        raise LayoutError(
+            "bad_scheduler",
+            "No scheduler is named.",
+            "--scheduler tcp://host:8786, or LANESCOPE_SCHEDULER.",
+            "scheduler",
+        )
+    return address
+
+
+def chosen_devices(text: str) -> list[tuple[int, Json]]:
+    """The CUDA devices of this host by number, as its worker process tells them: all, or those of a text `0,1`."""
+    from app.gpu.pool import START_SECONDS, BrokenWorkerError, Worker, command
+
+    try:
+        asked = Worker(command(0), START_SECONDS)
+    except BrokenWorkerError as error:
+        raise LayoutError(error.code, str(error), "lanescope gpu status says more.") from None
+    hello = asked.hello
+    asked.close()
+    if not hello.get("ready"):
+        raise LayoutError("no_device", str(hello.get("reason", "")), "A worker needs a CUDA device.")
+    known = [told | {"target": target_of(told)} for told in hello["devices"]]
+    wanted = [number(part, "device", 0, len(known) - 1) for part in text.split(",")] if text else range(len(known))
+    return [(index, known[index]) for index in dict.fromkeys(wanted)]
+
+
+@dataclass(slots=True, eq=False)
+class Waiter:
+    """A run that waits for a place: what it asks, the workers that died of it, and the place to come."""
+
+    params: Json
+    lost: list[Member]
+    place: asyncio.Future[Member]
+    until: float = field(default_factory=lambda: time.monotonic() + BACK_SECONDS)
+
+    def gives_up(self) -> bool:
+        """Whether it waits no longer for a worker that can run it: at once, or when a nanny has had time to start anew
+        the one that died.
+        """
+        return not self.lost or time.monotonic() > self.until
+
+    def refuse(self, error: LayoutError) -> None:
+        if self.lost and error.code == "no_worker":
+            error = LayoutError(
+                "worker_ended",
+                f"{self.lost[0].name} went away during the run, and no other worker can run it.",
+                error.hint,
+            )
+        if not self.place.done():
+            self.place.set_exception(error)
+
+
+class Fleet:
+    """The workers of one scheduler. Nothing is started, and Dask is not imported, before the first call."""
+
+    def __init__(
+        self,
+        address: str,
+        tls: Tls | None = None,
+        ledger: Ledger | None = None,
+        connect_seconds: float = CONNECT_SECONDS,
+        run_seconds: float = RUN_SECONDS,
+    ) -> None:
+        self.address, self.tls, self.ledger = address, tls or Tls(), ledger or Ledger()
+        self.connect_seconds, self.run_seconds = connect_seconds, run_seconds
+        self.waiting, self.retries = 0, 0
+        self._queue: list[Waiter] = []
+        self._moved = asyncio.Event()
+        self._serving: asyncio.Task[None] | None = None
+        self._busy: set[str] = set()
+        self._seen: tuple[float, tuple[Member, ...]] | None = None
+        self._client: Any = None
+        self._connecting: asyncio.Task[None] | None = None
+        self._looking: asyncio.Task[tuple[Member, ...]] | None = None
+        self._gone: tuple[float, str] = (0.0, "")
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+
+    # what others call, from any thread ------------------------------------------------------------------------------
+
+    def submit(self, request: Json) -> Future[Json]:
+        """A checked request to a worker that can run it; the future holds the answer or a LayoutError."""
+        if self.waiting >= WAITING:
+            raise LayoutError("busy", f"{WAITING} runs are waiting.", "Try again in a few seconds.")
+        return self.ledger.keep(request, self._start(self.run("run", request, self.run_seconds)))
+
+    def members(self) -> Future[tuple[Member, ...]]:
+        """Who is in the fleet now; LayoutError "no_scheduler" where nobody says."""
+        return self._start(self.look())
+
+    def close(self) -> None:
+        """End the connection now: runs that wait fail."""
+        with self._lock:
+            loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
+        if loop and thread:
+            with contextlib.suppress(Exception):
+                asyncio.run_coroutine_threadsafe(self._drop(), loop).result(5)
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join(5)
+
+    def _start(self, work: Coroutine[Any, Any, Told]) -> Future[Told]:
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=self._turn, args=(self._loop,), name="fleet", daemon=True)
+                self._thread.start()
+            return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    @staticmethod
+    def _turn(loop: asyncio.AbstractEventLoop) -> None:
+        asyncio.set_event_loop(loop)
+        loop.run_forever()
+        for task in (left := asyncio.all_tasks(loop)):
+            task.cancel()
+        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        loop.close()
+
+    # in the loop ----------------------------------------------------------------------------------------------------
+
+    async def run(self, job: str, params: Json, seconds: float) -> Json:
+        """The answer to a job; where its worker dies, of another worker, once."""
+        text = jobs.letter(job, params)
+        lost: list[Member] = []
+        self.waiting += 1
+        try:
+            async with asyncio.timeout(seconds):
+                while True:
+                    member = await self._free(params, lost)
+                    try:
+                        told = await self._ask(member, text)
+                        break
+                    except LostError:
+                        lost.append(member)
+                        if len(lost) > 1:
+                            names = " and ".join(one.name for one in lost)
+                            raise LayoutError(
+                                "worker_ended", f"The workers {names} went away during the run.",
+                                "It is not tried a third time.",
+                            ) from None  # fmt: skip
+                        self.retries += 1
+                    finally:
+                        self._release(member)
+        except TimeoutError:
+            raise LayoutError(
+                "timed_out", f"The fleet gave no answer within {seconds:g} s.", "GET /gpu shows its queues."
+            ) from None
+        finally:
+            self.waiting -= 1
+        return _answer(told, member, lost)
+
+    async def _free(self, params: Json, lost: list[Member]) -> Member:
+        """A fit member that nothing of ours runs on; it is taken. Whoever asked first is served first."""
+        waiter = Waiter(params, lost, asyncio.get_running_loop().create_future())
+        self._queue.append(waiter)
+        self._moved.set()
+        if self._serving is None or self._serving.done():
+            self._serving = asyncio.ensure_future(self._serve())
+        try:
+            return await waiter.place
+        finally:
+            if waiter in self._queue:
+                self._queue.remove(waiter)
+
+    def _release(self, member: Member) -> None:
+        self._busy.discard(member.address)
+        self._moved.set()
+
+    async def _serve(self) -> None:
+        """Give waiters their places, for as long as somebody waits."""
+        while self._queue:
+            self._moved.clear()
+            try:
+                self._match(await self.look())
+            except LayoutError as error:
+                for waiter in self._queue:
+                    waiter.refuse(error)
+                self._queue.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._moved.wait(), LOOK_SECONDS)
+
+    def _match(self, known: Sequence[Member]) -> None:
+        idle = [member for member in known if member.address not in self._busy and not member.refused]
+        for waiter in list(self._queue):
+            if waiter.place.done():  # it waits no longer
+                self._queue.remove(waiter)
+                continue
+            try:
+                able = fit(known, waiter.params)
+            except LayoutError as error:
+                if error.code != "no_worker" or waiter.gives_up():
+                    self._queue.remove(waiter)
+                    waiter.refuse(error)
+                continue
+            dead = {member.name for member in waiter.lost}
+            able = [member for member in able if member.name not in dead] or able
+            free = [member for member in idle if member in able]
+            if free:
+                found = min(free, key=lambda member: member.queue)
+                idle.remove(found)
+                self._busy.add(found.address)
+                self._queue.remove(waiter)
+                waiter.place.set_result(found)
+
+    async def _ask(self, member: Member, text: str) -> str:
+        """What a member answers; LostError where it goes away first."""
+        client = await self._connected()
+        future = client.submit(
+            jobs.perform, text, key=f"lanescope-{uuid.uuid4().hex}", workers=[member.address],
+            allow_other_workers=False, resources={"gpu": 1},
+        )  # fmt: skip
+        waiter = asyncio.ensure_future(_result(future))
+        try:
+            while not (await asyncio.wait({waiter}, timeout=LOOK_SECONDS))[0]:
+                if all(one.address != member.address for one in await self.look()):
+                    raise LostError
+            return str(waiter.result())
+        except (LayoutError, LostError):
+            raise
+        except (Exception, asyncio.CancelledError) as error:
+            if (task := asyncio.current_task()) and task.cancelling():
+                raise
+            if client.status != "running":
+                await self._drop()
+                raise self._lost(f"The scheduler at {self.address} went away during the run.") from None
+            if not isinstance(error, asyncio.CancelledError):
+                raise LayoutError("worker_failed", f"{member.name}: {error}", "See the worker's log.") from None
+            raise LostError from None
+        finally:
+            waiter.cancel()
+            with contextlib.suppress(Exception):
+                future.release()
+
+    async def look(self) -> tuple[Member, ...]:
+        """The members as they were a moment ago; asked once, however many wait for it."""
+        if self._seen and time.monotonic() - self._seen[0] <= LOOK_SECONDS:
+            return self._seen[1]
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.ensure_future(self._look())
+        return await asyncio.shield(self._looking)
+
+    async def _look(self) -> tuple[Member, ...]:
+        client = await self._connected()
+        try:
+            async with asyncio.timeout(self.connect_seconds):
+                identity = await client.scheduler.identity(n_workers=-1)
+                processing = await client.scheduler.processing(workers=None)
+        except (OSError, TimeoutError):
+            await self._drop()
+            raise self._lost(f"The scheduler at {self.address} does not answer.") from None
+        found = members(identity, processing, jobs.program(), time.time())
+        self._seen = time.monotonic(), found
+        return found
+
+    async def _connected(self) -> Any:
+        """The client; LayoutError "no_scheduler" where no scheduler answers in time. Where one did not, it is not asked
+        again for two seconds.
+        """
+        if self._client is not None and self._client.status == "running":
+            return self._client
+        if self._client is not None:
+            await self._drop()
+        until, reason = self._gone
+        if time.monotonic() < until:
+            raise LayoutError("no_scheduler", reason, "Is it running, and is LANESCOPE_SCHEDULER right?")
+        if reason := without_dask():
+            raise LayoutError("no_scheduler", reason, "LANESCOPE_SCHEDULER is set.")
+        if self._connecting is None or self._connecting.done():
+            self._connecting = asyncio.ensure_future(self._connect())
+        await asyncio.shield(self._connecting)
+        return self._client
+
+    async def _connect(self) -> None:
+        from distributed import Client
+
+        guard.install()
+        try:
+            async with asyncio.timeout(self.connect_seconds + 1):
+                self._client = await Client(
+                    self.address, asynchronous=True, set_as_default=False, timeout=self.connect_seconds,
+                    security=self.tls.security(), name="lanescope",
+                )  # fmt: skip
+        except (OSError, TimeoutError, ValueError, RuntimeError, TypeError) as error:
+            why = str(error).strip().split("\n")[0]
+            raise self._lost(f"The scheduler at {self.address} does not answer{f': {why}' if why else ''}.") from None
+
+    def _lost(self, reason: str) -> LayoutError:
+        self._gone = time.monotonic() + GONE_SECONDS, reason
+        self._seen = None
+        return LayoutError("no_scheduler", reason, "Is it running, and is LANESCOPE_SCHEDULER right?")
+
+    async def _drop(self) -> None:
+        client, self._client, self._seen = self._client, None, None
+        if client is not None:
+            with contextlib.suppress(Exception):
+                await asyncio.wait_for(client.close(timeout=2), 3)
+
+
+async def _result(future: Any) -> Any:
+    return await future
+
+
+def _answer(told: str, member: Member, lost: list[Member]) -> Json:
+    """The result of a worker's answer, with who ran it; LayoutError where it says one."""
+    try:
+        found = json.loads(told)
+        error = found.get("error")
+        if error is None:
+            ran_by = {"worker": member.name, "host": member.host, "program": member.program}
+            if lost:
+                ran_by["after"] = lost[0].name
+            out: Json = found["result"] | {"ran_by": ran_by}
+            return out
+        said = {key: str(error.get(key, "")) for key in ("code", "message", "hint", "field")}
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise LayoutError(
+            "worker_garbage", f"{member.name} answered something else than a run.", "See the worker's log."
+        ) from None
+    raise LayoutError(said["code"], said["message"], said["hint"], said["field"])

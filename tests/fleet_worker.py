@@ -1,0 +1,31 @@
+"""Workers of a fleet whose devices are only said to be there: `python -m tests.fleet_worker SCHEDULER NAME
+CAPABILITY,… [PROGRAM]`. Jobs go to tests/fake_worker.py, and a run's seed says how that behaves.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from app.gpu.device import target_of
+from app.gpu.fleet import Tls
+from app.gpu.posts import serve_workers
+
+FAKE = [sys.executable, str(Path(__file__).with_name("fake_worker.py")), "ready", "stand-in"]
+
+
+def device(name: str, capability: str) -> dict[str, str]:
+    """What a stand-in says of itself."""
+    told = {"name": f"stand-in {name}", "compute_capability": capability, "driver": "1", "cuda": "13.0"}
+    return told | {"nvrtc": "13.0", "target": target_of(told)}
+
+
+def main() -> int:
+    scheduler, name, capabilities, *rest = sys.argv[1:]
+    devices = [(n, device(f"{name}:{n}", capability)) for n, capability in enumerate(capabilities.split(","))]
+    program, *files = rest or [""]
+    return serve_workers(scheduler, name, devices, "127.0.0.1", Tls(*files), program, FAKE)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

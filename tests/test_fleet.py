@@ -1,0 +1,330 @@
+"""A fleet as processes on the loopback interface: a scheduler, workers with stand-in devices, and what is left of it
+when any of them is killed. A run's seed says how its device behaves (tests/fake_worker.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import pickle
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import pytest
+from starlette.testclient import TestClient
+
+from app.gpu import guard, jobs
+from app.gpu.fleet import Fleet, Tls
+from app.gpu.members import Member
+from app.gpu.pool import Pool
+from app.main import create_app
+from app.runs.hardware import NO_CUPY, Hardware
+from layouts.errors import LayoutError
+from tests.test_process import children
+
+MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+WGMMA = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"
+CLI = [sys.executable, "-c", "from app.cli import main; main()"]
+FAKE = str(Path(__file__).with_name("fake_worker.py"))
+HANGS, DIES, SLOW = 1, 3, 10
+
+
+def free_port() -> int:
+    """A port that no connection gets as its own: one that waits for its server could otherwise reach itself."""
+    for port in range(20_000 + os.getpid() % 10_000, 32_000):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise OSError("no port is free")
+
+
+class Site:
+    """A scheduler and its workers, each a process; what is started is ended."""
+
+    def __init__(self, *files: str) -> None:
+        self.files, self.port = files, free_port()
+        self.address = f"{'tls' if files else 'tcp'}://127.0.0.1:{self.port}"
+        self.started: list[subprocess.Popen[bytes]] = []
+        self.scheduler = self.schedule()
+
+    def begin(self, *argv: str) -> subprocess.Popen[bytes]:
+        self.started.append(subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        return self.started[-1]
+
+    def schedule(self) -> subprocess.Popen[bytes]:
+        tls = [word for pair in zip(("--tls-ca", "--tls-cert", "--tls-key"), self.files, strict=False) for word in pair]
+        return self.begin(*CLI, "gpu", "scheduler", "--port", str(self.port), *tls)
+
+    def worker(self, name: str, capabilities: str, program: str = "") -> subprocess.Popen[bytes]:
+        """The process of one host's nannies."""
+        return self.begin(sys.executable, "-m", "tests.fleet_worker", self.address, name, capabilities, program,
+                          *self.files)  # fmt: skip
+
+    def fleet(self, **more: Any) -> Fleet:
+        return Fleet(self.address, Tls(*self.files), **more)
+
+    def end(self) -> None:
+        for process in reversed(self.started):
+            process.kill()
+        for process in self.started:
+            process.wait(20)
+
+
+def wait(fleet: Fleet, wanted: Callable[[Sequence[Member]], bool]) -> Sequence[Member]:
+    """Until the fleet is as wanted."""
+    until = time.monotonic() + 60
+    while True:
+        with contextlib.suppress(LayoutError):
+            if wanted(found := fleet.members().result(60)):
+                return found
+        assert time.monotonic() < until, "the fleet did not come up"
+        time.sleep(0.05)
+
+
+def ready(found: Sequence[Member]) -> int:
+    return sum(not member.refused for member in found)
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    made = Site()
+    made.worker("a", "9.0")
+    made.worker("b", "9.0,8.0,12.0")
+    made.worker("old", "9.0", program="0.1.0")
+    yield made
+    made.end()
+
+
+@pytest.fixture(scope="module")
+def fleet(site: Site) -> Iterator[Fleet]:
+    made = site.fleet(connect_seconds=15)
+    wait(made, lambda found: ready(found) == 4 and len(found) == 5)
+    yield made
+    made.close()
+
+
+def request(seed: int = 0, instruction: str = MMA, **more: Any) -> dict[str, Any]:
+    return {"kind": "mma", "backend": "cuda", "device": 0, "instruction": instruction, "seed": seed} | more
+
+
+def refused(fleet: Fleet, given: dict[str, Any]) -> LayoutError:
+    with pytest.raises(LayoutError) as caught:
+        fleet.submit(given).result(60)
+    return caught.value
+
+
+def test_200_runs_over_4_workers_each_answered_once(fleet: Fleet) -> None:
+    asked = [fleet.submit(request(1000 + n)) for n in range(200)]
+    told = [future.result(60) for future in asked]
+    assert [answer["request"]["seed"] for answer in told] == [1000 + n for n in range(200)]
+    by = Counter(answer["ran_by"]["worker"] for answer in told)
+    assert set(by) == {"a:0", "b:0", "b:1", "b:2"} and min(by.values()) > 20, by
+    assert fleet.ledger.counts["mma", "agrees"] == 200 and fleet.waiting == 0
+
+
+def test_an_instruction_goes_where_it_can_run_and_a_run_where_it_says(fleet: Fleet) -> None:
+    for _ in range(4):
+        assert fleet.submit(request(instruction=WGMMA)).result(60)["ran_by"]["worker"] in ("a:0", "b:0")
+    assert fleet.submit(request(architecture="sm_120")).result(60)["ran_by"]["worker"] == "b:2"
+    assert fleet.submit(request(worker="b:1")).result(60)["ran_by"]["worker"] == "b:1"
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "words"),
+    [
+        (request(architecture="sm_75"), "architecture", "No worker with sm_75"),
+        (request(worker="e:0"), "worker", "No worker 'e:0'"),
+        (request(instruction=WGMMA, architecture="sm_80"), "instruction", "does not assemble for this device's sm_80"),
+        (request(worker="old:0"), "worker", "No worker 'old:0' is ready"),
+    ],
+)
+def test_no_such_worker_says_what_there_is(fleet: Fleet, given: dict[str, Any], field: str, words: str) -> None:
+    error = refused(fleet, given)
+    assert (error.code, error.field) == ("no_worker", field) and words in error.message
+    assert "a:0 stand-in a:0 (sm_90)" in error.hint and "it is Lanescope 0.1.0, this is" in error.hint
+
+
+def test_a_worker_of_another_version_refuses_the_job_itself(fleet: Fleet) -> None:
+    found = {member.name: member for member in fleet.members().result(60)}
+    old = found["old:0"]
+    assert old.refused == f"it is Lanescope 0.1.0, this is {jobs.program()}"
+    text = fleet._start(fleet._ask(old, jobs.letter("run", request()))).result(30)
+    assert '"other_version"' in text and "This worker is Lanescope 0.1.0" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (jobs.letter("run", request(seed=-1)), "bad_number"),
+        (jobs.letter("run", request(source="__global__ void k() {}")), "unknown_key"),
+        (jobs.letter("run", request(instruction="nop")), "bad_instruction"),
+        (jobs.letter("shell", {"command": "true"}), "bad_job"),
+        ("{", "bad_job"),
+        (17, "bad_job"),
+    ],
+)
+def test_a_tampered_job_is_refused_by_the_worker(fleet: Fleet, text: Any, code: str) -> None:
+    member = fleet.members().result(60)[0]
+    assert f'"{code}"' in fleet._start(fleet._ask(member, text)).result(30)
+
+
+def pid_of(member: Member) -> int:
+    """The process that listens at a member's address."""
+    port = int(member.address.rpartition(":")[2])
+    inodes = {
+        line.split()[9]
+        for line in Path("/proc/net/tcp").read_text().splitlines()[1:]
+        if line.split()[1].endswith(f":{port:04X}") and line.split()[3] == "0A"
+    }
+    for link in Path("/proc").glob("[0-9]*/fd/*"):
+        with contextlib.suppress(OSError):
+            if (name := str(link.readlink())).startswith("socket:[") and name[8:-1] in inodes:
+                return int(link.parts[2])
+    raise LookupError(member.address)
+
+
+def at_work(fleet: Fleet) -> Member:
+    """The member that a run is at."""
+    return next(m for m in wait(fleet, lambda found: any(m.queue for m in found)) if m.queue)
+
+
+def test_a_killed_worker_costs_no_run_and_a_second_one_is_told(site: Site, fleet: Fleet) -> None:
+    """kill -9 of the worker, then of the nanny of the one that has the run now."""
+    asked = fleet.submit(request(HANGS, instruction=WGMMA))
+    first = at_work(fleet)
+    os.kill(pid_of(first), signal.SIGKILL)
+    others = [fleet.submit(request(2000 + n)) for n in range(8)]
+    second = next(m for m in wait(fleet, lambda found: any(m.queue and m.name != first.name for m in found))
+                  if m.queue and m.name != first.name)  # fmt: skip
+    assert {first.name, second.name} == {"a:0", "b:0"}
+    nanny = next(p for p in site.started if pid_of(second) in children(p.pid))
+    nanny.kill()
+    with pytest.raises(LayoutError) as caught:
+        asked.result(60)
+    assert caught.value.code == "worker_ended" and "It is not tried a third time" in caught.value.hint
+    assert [future.result(60)["request"]["seed"] for future in others] == [2000 + n for n in range(8)]
+    back = wait(fleet, lambda found: any(m.name == first.name for m in found))  # its nanny started it anew
+    assert all(m.name != second.name for m in back)
+    site.worker(second.name.partition(":")[0], "9.0,8.0,12.0" if second.name == "b:0" else "9.0")
+
+
+def test_a_run_whose_worker_is_killed_is_answered_by_another_and_says_so(site: Site, fleet: Fleet) -> None:
+    wait(fleet, lambda found: sum(m.name in ("a:0", "b:0") for m in found) == 2)
+    slow = fleet.submit(request(SLOW, instruction=WGMMA))
+    first = at_work(fleet)
+    os.kill(pid_of(first), signal.SIGKILL)
+    ran_by = slow.result(60)["ran_by"]
+    assert ran_by["after"] == first.name and ran_by["worker"] == ({"a:0", "b:0"} - {first.name}).pop()
+    assert fleet.retries >= 2
+    wait(fleet, lambda found: any(m.name == first.name for m in found))
+
+
+def test_a_device_that_fails_is_no_worker_that_dies(fleet: Fleet) -> None:
+    error = refused(fleet, request(DIES))
+    assert error.code == "worker_ended" and "status 7" in error.message
+    assert fleet.submit(request()).result(60)["agrees"]
+
+
+def test_no_function_that_somebody_sends_is_run(fleet: Fleet, tmp_path: Path) -> None:
+    """Neither by the scheduler, whose graph names it, nor through the ports of scheduler and worker."""
+    told = tmp_path / "told"
+    member = fleet.members().result(60)[0]
+
+    async def hostile() -> list[str]:
+        from distributed import Client
+        from distributed.core import rpc
+
+        out = []
+        async with Client(fleet.address, asynchronous=True, set_as_default=False) as client:
+            asked = client.submit(os.mkdir, str(told), workers=[member.address], allow_other_workers=False)
+            for work in (asked, client.run(os.mkdir, str(told)), client.run_on_scheduler(os.mkdir, str(told))):
+                with pytest.raises((Exception, asyncio.CancelledError)) as caught:
+                    await asyncio.wait_for(work, 20)
+                out.append(str(caught.value))
+        worker = rpc(member.address)
+        assert await worker.run(function=cloudpickle.dumps(os.mkdir), args=cloudpickle.dumps((str(told),))) is None
+        await worker.close_rpc()
+        return out
+
+    assert "deseri" in fleet._start(hostile()).result(60)[0]
+    assert not told.exists()
+    assert fleet.submit(request()).result(60)["agrees"]
+
+
+@pytest.mark.parametrize("named", [os.system, subprocess.Popen, Path, print, jobs.read])
+def test_a_pickle_names_only_what_a_job_is_made_of(named: Any) -> None:
+    with pytest.raises(guard.Refused, match="is no part"):
+        guard.loads(pickle.dumps(named))
+    assert guard.loads(pickle.dumps((jobs.perform, "text", b"", 1))) == (jobs.perform, "text", b"", 1)
+
+
+def test_pages_and_the_api_show_the_fleet_and_who_ran(fleet: Fleet) -> None:
+    with TestClient(create_app(Hardware(why_not=NO_CUPY, fleet=Fleet(fleet.address)))) as client:
+        told = client.get("/api/v1/gpu").json()
+        assert told["available"] and told["fleet"]["connected"] and len(told["devices"]) == 4
+        workers = {row["name"]: row for row in told["fleet"]["workers"]}
+        assert workers["b:1"]["architecture"] == "sm_80" and workers["b:1"]["ready"]
+        assert not workers["old:0"]["ready"] and "0.1.0" in workers["old:0"]["reason"]
+        ran = client.get("/gpu/run", params={"kind": "mma", "instruction": MMA, "backend": "cuda", "worker": "b:1"})
+        assert ran.status_code == 200 and "Ran by worker <b>b:1</b>" in ran.text
+        page = client.get("/gpu").text
+        assert "stand-in b:2" in page and "not asked: it is Lanescope 0.1.0" in page and ">b:1</td>" in page
+        told = client.post("/api/v1/gpu/runs", json={"kind": "mma", "instruction": MMA, "architecture": "sm_75"})
+        assert told.status_code == 503 and told.json()["error"]["code"] == "no_worker"
+        told = client.post("/api/v1/gpu/runs", json={"kind": "mma", "instruction": MMA, "device": 1})
+        assert told.status_code == 422 and told.json()["error"]["field"] == "device"
+        told = client.post("/api/v1/gpu/runs", json={"kind": "mma", "instruction": MMA, "backend": "numpy"})
+        assert told.json()["simulation"] and "ran_by" not in told.json()
+
+
+def test_the_command_line_asks_the_fleet(fleet: Fleet) -> None:
+    done = subprocess.run(
+        [*CLI, "gpu", "run", "mma", MMA, "--scheduler", fleet.address, "--architecture", "sm_80"],
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0 and "stand-in of b:1" in done.stdout, done.stderr
+
+
+def test_a_scheduler_that_goes_away_ends_its_runs_and_comes_back(site: Site, fleet: Fleet) -> None:
+    fleet.connect_seconds = 2
+    asked = fleet.submit(request(HANGS))
+    at_work(fleet)
+    one = next(p for p in site.started[::-1] if list(p.args)[4:5] == ["a"] and p.poll() is None)
+    for process in site.started:  # one host is enough for what follows
+        if process is not one:
+            process.kill()
+    begun = time.monotonic()
+    with pytest.raises(LayoutError) as caught:
+        asked.result(60)
+    assert caught.value.code == "no_scheduler" and time.monotonic() - begun < 30
+    assert refused(fleet, request()).code == "no_scheduler"
+    with TestClient(create_app(Hardware(Pool(lambda device: [sys.executable, FAKE]), "", fleet))) as client:
+        run = {"kind": "mma", "instruction": MMA}  # this server's own device takes over, unless another is asked for
+        told = client.post("/api/v1/gpu/runs", json=run).json()
+        assert told["agrees"] and "ran_by" not in told
+        told = client.post("/api/v1/gpu/runs", json=run | {"worker": "a:0"})
+        assert told.status_code == 503 and told.json()["error"]["code"] == "no_scheduler"
+        told = client.post("/api/v1/gpu/runs", json=run | {"architecture": "sm_80"})
+        assert told.status_code == 503 and "There is: fake (sm_90)" in told.json()["error"]["hint"]
+        assert "does not answer" in client.get("/gpu").text
+    site.scheduler.wait(20)
+    site.scheduler = site.schedule()
+    with contextlib.closing(site.fleet()) as again:
+        wait(again, lambda found: ready(found) == 1)
+        assert again.submit(request()).result(60)["ran_by"]["worker"] == "a:0"
+
+
+def test_a_server_without_a_scheduler_loads_no_dask() -> None:
+    code = (
+        "import sys, app.main, app.cli; app.cli.attach(); sys.exit(not {'dask', 'distributed'}.isdisjoint(sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
