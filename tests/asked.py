@@ -467,6 +467,19 @@ POSTS: dict[str, tuple[Any, ...]] = {
         {"text": "gl.NVMMASharedLayout(128, 16, 3, True)", "shape": [64, 64, 64]},
         {"text": "#b = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1],"
                  " order = [1, 0]}>\ntensor<64x32xf32, #b>"},
+        *({"text": f"#ttng.tensor_memory_encoding<{words}>", "shape": [64, 32], "element_bits": 32} for words in (
+            "blockM = 64, blockN = 32, colStride = 1", "blockM = 32, blockN = 32, colStride = 1",
+            "blockM = 128, blockN = 32, colStride = 1", "blockM = 64, blockN = 32, colStride = 2",
+            "blockM = 64, blockN = 32, colStride = 3", "blockM = 64, blockN = 32, colStride = 2, fp4Padded = true",
+            "blockM = 64, blockN = 32, colStride = 1, twoCTAs = true", "blockM = 64, blockN = 32, ctaMode = other",
+            "blockM = 64, blockN = 1, colStride = 1, CGALayout = [[1, 0]], twoCTAs = true",
+        )),
+        {"text": "#ttng.tensor_memory_scales_encoding<blockRepOrder = other>", "shape": [128, 8]},
+        {"text": "gl.TensorMemoryLayout((128, 32), 1)", "shape": [128]},
+        *({"text": text, "shape": [64, 64]} for text in (
+            "gl.NVMMASharedLayout(64, 8, fp4_padded=True)", "gl.BlockedLayout([1, 4], [8, 8], [4, 1], [1, 0])",
+            "gl.DistributedLinearLayout([[0, 1]], [[0, 2], [0, 4], [0, 8], [1, 0], [2, 0], [4, 0]], [], [], [8, 16])",
+        )),
     ),
     "layouts/tv": (
         *(put("layouts/tv", cute=text) for text in (

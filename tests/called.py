@@ -177,6 +177,7 @@ def calls() -> list[Call]:
     out.append(
         ("a Triton layout whose order is a symbol", lambda: triton_layout(blocked.replace("[1, 0]", "O"), [8, 8]))
     )
+    out.append(("a Triton layout of nine sizes", lambda: triton_layout(blocked, [1] * 9)))
     out.append(("linear layout of kind 'ttg.other'", lambda: triton.linear("ttg.other", {}, (8, 8))))
     for text in ("4:1", "((3,8),4):((1,4),32)", "((4,8),(2,2)):((2,8),(1,3))", "((4,8),(2,2)):((32,1),(16,8))"):
         out.append(

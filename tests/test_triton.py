@@ -14,6 +14,7 @@ from app.main import create_app
 from layouts import linear
 from layouts.cutetext import read_layout
 from layouts.errors import LayoutError
+from layouts.reader.ttgir import module
 from layouts.tiles.gluon import triton_layout
 from layouts.tiles.tv import tv
 from layouts.triton import linear as linear_of
@@ -94,12 +95,35 @@ class Cases:
             vec, per, phases = pick.choice((1, 2, 4, 8)), pick.choice((1, 2, 4)), pick.choice((1, 2, 4, 8))
             given = {"vec": vec, "perPhase": per, "maxPhase": phases, "order": self.order(rank)}
             return kind, given, self.shape(rank, 8, 128)
+        if kind == "tensor memory":
+            return self.tensor()
+        if kind == "nvmma_shared, unfolded":
+            bits, width = pick.choice((8, 16, 32)), pick.choice((0, 0, 32, 64))
+            given = {"swizzlingByteWidth": width, "elementBitWidth": bits, "transposed": True, "fp4Padded": False}
+            inner = 8 * width // bits or 4
+            return (
+                "nvmma_shared",
+                given,
+                pick.choice(((inner, 4, 16), (2 * inner, 2, 8), (inner, 2, 4, 8), (inner, 512))),
+            )
         padded = pick.random() < 0.2
         bits = 8 if padded else pick.choice((8, 16, 32))
         width = 128 if padded else pick.choice((0, 32, 64, 128))
         turned = rank == 2 and pick.random() < 0.5
         given = {"swizzlingByteWidth": width, "elementBitWidth": bits, "transposed": turned, "fp4Padded": padded}
         return kind, given, self.shape(2, 128, 512) if rank == 2 else pick.choice(((2, 128, 128), (128, 8, 128)))
+
+    def tensor(self) -> Case:
+        pick = self.random
+        if pick.random() < 0.4:
+            cga = pick.choice(([], [], [[1, 0]], [[0, 0]]))
+            return "tensor_memory_scales_encoding", {"CGALayout": cga}, self.shape(2, 16, 512)
+        high, wide, pair = pick.choice((64, 128)), 2 ** pick.randrange(1, 7), pick.random() < 0.3
+        cga = [[1, 0]] if pair else pick.choice(([], [], [[0, 1]], [[0, 0]]))
+        given = {"blockM": high, "blockN": wide, "colStride": pick.choice((1, 1, 2)), "CGALayout": cga, "twoCTAs": pair}
+        given["fp4Padded"] = given["colStride"] == 1 and pick.random() < 0.2
+        rows = high * pick.choice((1, 2)) * (2 if pair else 1)
+        return "tensor_memory_encoding", given, (rows, wide * pick.choice((1, 2, 4)) * (2 if cga == [[0, 1]] else 1))
 
     def linear(self) -> Case:
         rank = self.random.choice((1, 2))
@@ -119,7 +143,7 @@ def _powers(size: int) -> list[int]:
 
 KINDS = {
     "blocked": 60, "nvidia_mma": 50, "dot_op of blocked": 25, "dot_op of nvidia_mma": 60, "slice": 40, "linear": 40,
-    "swizzled_shared": 40, "nvmma_shared": 60,
+    "swizzled_shared": 40, "nvmma_shared": 60, "nvmma_shared, unfolded": 30, "tensor memory": 60,
 }  # fmt: skip
 
 
@@ -129,7 +153,8 @@ def test_bases_are_tritons() -> None:
     for (kind, params, shape), want in zip(cases, answers(cases), strict=True):
         assert want is not None, (kind, params, shape)
         found = linear_of(kind, params, shape, params.get("elementBitWidth", 16))
-        ours = {name: [list(basis) for basis in bases] for name, bases in found.bases.items()}
+        told = set(found.bases) - ({"block"} if "tensor_memory" in kind else set())
+        ours = {name: [list(basis) for basis in bases] for name, bases in found.bases.items() if name in told}
         assert {k: v for k, v in ours.items() if v} == {k: v for k, v in want.items() if v}, (kind, params, shape)
 
 
@@ -150,6 +175,57 @@ def test_coordinates_and_offsets_are_the_bases() -> None:
     padded = triton_layout("#ttg.padded_shared<[64:+8, 128:+4] {order = [1, 0], shape = [16, 32]}>", (16, 32))
     plain = np.arange(512).reshape(16, 32)
     assert np.array_equal(padded.offset, plain + plain // 64 * 8 + plain // 128 * 4)
+
+
+def test_lanes_and_columns_of_tensor_memory() -> None:
+    """blockM 64 fills 16 lanes of each warp; 16-bit elements share a column; every warp has the scales."""
+    half = triton_layout("#ttng.tensor_memory_encoding<blockM = 64, blockN = 32, colStride = 1>", (64, 32))
+    lane, column = half.lane_and_column
+    row = np.arange(64)
+    assert np.array_equal(lane[:, 0], row // 16 * 32 + row % 16) and column[3].tolist() == list(range(32))
+    assert half.columns == 32 and half.element_bits == 32 and half.owner(20, 5) == [(36, 5)]
+    packed = triton_layout("TensorMemoryLayout([128, 64], col_stride=1)", (128, 64), 16)
+    assert (
+        packed.columns == 32 and packed.text == "#ttng.tensor_memory_encoding<blockM = 128, blockN = 64, colStride = 1>"
+    )
+    scales = triton_layout("#ttng.tensor_memory_scales_encoding<>", (128, 8))
+    assert scales.element_bits == 8 and [at for at, _ in scales.owner(40, 1)] == [8, 40, 72, 104]
+    older = triton_layout("#ttng.tensor_memory_encoding<blockM = 128, blockN = 64, unpacked = true>", (128, 64), 16)
+    newer = triton_layout("#ttng.tensor_memory_encoding<blockM = 128, blockN = 64, colStride = 2>", (128, 64), 16)
+    assert older.linear == newer.linear
+    answer = TestClient(create_app()).post("/api/v1/layouts/triton", json={
+        "text": "#ttng.tensor_memory_encoding<blockM = 128, blockN = 64, colStride = 1>", "shape": [128, 64],
+        "element_bits": 16,
+    }).json()  # fmt: skip
+    assert (answer["lane"][7][9], answer["column"][7][9], answer["bit"][7][9], answer["columns"]) == (7, 4, 16, 32)
+
+
+def test_a_memdesc_of_one_size_more_has_several_buffers() -> None:
+    text = "#ttg.nvmma_shared<{swizzlingByteWidth = 64, transposed = false, elementBitWidth = 16}>"
+    one, three = triton_layout(text, (64, 64)), triton_layout(text, (3, 64, 64))
+    assert three.buffers == 3 and three.linear == one.linear
+    for stage in range(3):
+        assert np.array_equal(three.offset[stage], stage * 4096 + one.offset)
+    assert three.owner(2, 9, 40) == [(0, 8192 + int(one.offset[9, 40]))]
+    whole = triton_layout(text.replace("}>", ", rank = 3}>"), (4, 64, 64))
+    assert whole.buffers == 1 and len(whole.linear.sizes) == 3
+
+
+def test_aliases_over_several_lines_and_comments() -> None:
+    text = """
+#mma = #ttg.nvidia_mma<{
+  versionMajor = 2, versionMinor = 0,  // Ampere
+  warpsPerCTA = [2, 2], instrShape = [16, 8]}>  // <{
+#a = #ttg.dot_op<{opIdx = 0, parent = #mma, kWidth = 2}>
+  %0 = ttg.convert_layout %x : tensor<64x32xf16, #a> -> tensor<64x32xf16, #mma>
+"""
+    found = module(text)
+    assert found is not None and [one.names for one in found.layouts] == [("#mma",), ("#a",)]
+    assert (
+        triton_layout(found.layouts[1].text, (64, 32)).linear
+        == triton_layout(f"#ttg.dot_op<{{opIdx = 0, parent = {MMA}, kWidth = 2}}>", (64, 32)).linear
+    )
+    assert [move.target.layout for move in found.moves] == [found.layouts[0].text]
 
 
 def test_aliases_modules_and_older_spellings() -> None:

@@ -18,7 +18,7 @@ from layouts.tiles.convert import Conversion
 
 WORDS = {
     "warp": "warp", "thread": "lane", "value": "register", "vector": "32-bit register", "bank": "bank",
-    "address": "address", "tile": "tile or copy", "index": "index",
+    "address": "address", "tile": "tile or copy", "index": "index", "row": "row", "column": "column",
 }  # fmt: skip
 LEGENDS = WORDS | {"address": "offset, elements"}
 MOST_LISTED = 512
@@ -105,7 +105,17 @@ def picture(
         if (array := getattr(sheet, name)) is not None:
             data[name] = np.ascontiguousarray(array[window].astype(np.int32)).reshape(-1)
     data["bits"] = sheet.element_bits
-    data["what"] = "index" if sheet.groups is not None else "memory" if sheet.place is not None else "threads"
+    if sheet.memory == "tensor":
+        data["wide"] = sheet.wide
+    data["what"] = (
+        "tensor"
+        if sheet.memory == "tensor"
+        else "index"
+        if sheet.groups is not None
+        else "memory"
+        if sheet.place is not None
+        else "threads"
+    )
     last = row0 + made.rows
     whole = made.rows == sheet.rows and made.cols == sheet.cols
     return Picture(

@@ -207,10 +207,11 @@ def feeds_facts(given: Json) -> FeedsFacts:
     """POST /layouts/triton/feeds."""
     keys(given, ("text", "shape", "element_bits"))
     made = _layout(given)
-    if made.shared:
+    if not made.of_threads:
         raise LayoutError(
-            "bad_conversion", f"{made.kind} is a layout of shared memory.", "Give a layout of threads.", "text"
-        )
+            "bad_conversion", f"{made.kind} is a layout of {'shared' if made.shared else 'tensor'} memory.",
+            "Give a layout of threads.", "text",
+        )  # fmt: skip
     bits = asked(given, "element_bits", None)
     return FeedsFacts(feeds=[_fed(one) for one in fed(made.linear, None if bits is None else made.element_bits)])
 

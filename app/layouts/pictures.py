@@ -45,7 +45,9 @@ def _tiles(name: str, given: Mapping[str, str], sizes: str) -> dict[str, Any]:
     """The body of the API that says the same."""
     body: dict[str, Any] = {name: given.get(name)}
     if given.get(sizes):
-        body[sizes] = given[sizes].replace("×", "x").replace("x", ",").split(",")
+        body[sizes] = [
+            part.strip() for part in given[sizes].strip("[]() ").replace("×", "x").replace("x", ",").split(",")
+        ]
     return body | {k: given[k] for k in ("element_bits",) if given.get(k)}
 
 

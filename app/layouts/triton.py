@@ -16,10 +16,13 @@ from layouts.reader import LONGEST
 from layouts.reader.ttgir import Module, Move, Tensor, Used, module
 from layouts.reading import number
 from layouts.render.sheet import Sheet, memory_sheet, threads_sheet, together
+from layouts.render.tensor import tensor_sheet
 from layouts.tiles.convert import converted
 from layouts.tiles.feeds import fed
 from layouts.tiles.gluon import TritonLayout, triton_layout
 from layouts.tiles.same import as_cute
+from layouts.triton.tensor import COLUMNS
+from layouts.triton.tensor import held as held_lanes
 
 PATH = "/layouts/triton"
 LONGEST_ADDRESS = 7 << 10
@@ -39,6 +42,7 @@ PRESETS = (  # title, text, shape, bits
     ("swizzled_shared", "#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 4, order = [1, 0]}>", "16x32", "16"),
     ("nvmma_shared", "#ttg.nvmma_shared<{swizzlingByteWidth = 64, transposed = false, elementBitWidth = 16}>",
      "16x32", "16"),
+    ("tensor memory", "#ttng.tensor_memory_encoding<blockM = 128, blockN = 32, colStride = 1>", "128x32", "32"),
     ("padded_shared", "#ttg.padded_shared<[32:+8] {order = [1, 0], shape = [16, 32]}>", "16x32", "16"),
     ("convert_layout", BLOCKED, "32x32", "16"),
 )  # fmt: skip
@@ -218,8 +222,10 @@ def _shown(made: TritonLayout, given: dict[str, str], chosen: Used | None) -> di
         "bases": spelled(made.linear),
         "cute": cute,
         "cute_link": _cute_link(made, cute.layout),
-        "feeds": [] if made.shared else _feeds(made, int(known) if known else None),
-        "hidden": [axis for axis in range(len(made.shape)) if axis in plane(look, made.shape).fixed],
+        "feeds": _feeds(made, int(known) if known else None) if made.of_threads else [],
+        "hidden": []
+        if made.tensor_memory
+        else [axis for axis in range(len(made.shape)) if axis in plane(look, made.shape).fixed],
         "window": lambda row: _address(given, {"row": row}),
         "verdict": _verdict(made),
         "pictured": urlencode({"text": made.text, **{k: v for k, v in given.items() if v and k in PICTURED}}),
@@ -231,6 +237,8 @@ def _shown(made: TritonLayout, given: dict[str, str], chosen: Used | None) -> di
 
 
 def _sheet(made: TritonLayout, look: Look) -> Sheet:
+    if made.tensor_memory:
+        return tensor_sheet(made.linear, made.element_bits)
     where = plane(look, made.shape)
     if made.shared:
         return memory_sheet(made.offset, where, made.element_bits)
@@ -239,6 +247,12 @@ def _sheet(made: TritonLayout, look: Look) -> Sheet:
 
 def _verdict(made: TritonLayout) -> str:
     tensor = "×".join(map(str, made.shape))
+    if made.tensor_memory:
+        lanes, count = int(held_lanes(made.linear).any(axis=1).sum()), made.columns
+        fits = "" if count <= COLUMNS else f" It does not fit: tensor memory has {COLUMNS} columns."
+        each = f" in each of {made.blocks} blocks" if made.blocks > 1 else ""
+        size = f"{count} column{'s' * (count > 1)} and {lanes} lanes of tensor memory{each}"
+        return f"{size} hold the {tensor} tensor.{fits}"
     if made.shared:
         used = int(made.offset.max()) + 1
         size = f"{used * made.element_bits // 8:,} bytes of shared memory hold the {tensor} tensor"
@@ -252,7 +266,7 @@ def _verdict(made: TritonLayout) -> str:
 
 
 def _cute_link(made: TritonLayout, found: object) -> str:
-    if found is None or made.shared or len(made.shape) > 2:
+    if found is None or not made.of_threads or len(made.shape) > 2:
         return ""
     tile = "x".join(map(str, (*made.shape, 1)[:2]))
     return f"/layouts/tv?{urlencode({'cute': str(found), 'tile': tile})}"

@@ -270,7 +270,7 @@ def tv_facts(found: TV) -> TvFacts:
 
 @fact
 class TritonFacts:
-    """A layout of Triton or Gluon over a tensor: of threads, or of shared memory."""
+    """A layout of Triton or Gluon over a tensor: of threads, of shared memory or of tensor memory."""
 
     text: Annotated[str, Says("The layout as Triton prints it.")]
     kind: Annotated[str, Says(examples=("blocked", "nvidia_mma", "swizzled_shared"))]
@@ -282,20 +282,36 @@ class TritonFacts:
     registers: Annotated[int | None, Says("Elements that a thread holds, copies among them.")] = sometimes()
     copies: Annotated[int | None, Says("How many (thread, register) pairs hold each element.")] = sometimes()
     coords: Annotated[Numbers | None, Integers(3, "[axis][thread][register]")] = sometimes()
+    buffers: Annotated[
+        int | None,
+        Says(
+            "Of a memdesc of one size more than its layout: how many, one behind another; the bases are those of one."
+        ),
+    ] = sometimes()
     offset: Annotated[
         Numbers | None,
         Reals(
-            (1, 2, 3, 4, 5), "[row][column], an axis an axis of the tensor: where shared memory has it, in elements."
+            (1, 2, 3, 4, 5, 6, 7, 8),
+            "[row][column], an axis an axis of the tensor: where shared memory has it, in elements.",
         ),
     ] = sometimes()
+    lane: Annotated[
+        Numbers | None, Integers(2, "[row][column]: the lane of tensor memory that has it; of copies the first.")
+    ] = sometimes()
+    column: Annotated[Numbers | None, Integers(2, "[row][column]: the 32-bit column that has it.")] = sometimes()
+    bit: Annotated[Numbers | None, Integers(2, "[row][column]: where it begins in that column.")] = sometimes()
+    columns: Annotated[int | None, Says("32-bit columns of tensor memory that a block takes.")] = sometimes()
     linear_layout: Annotated[
         dict[str, list[list[int]]],
-        Says("A basis a bit, lowest first: of register, lane, warp and block, or of offset and block."),
+        Says(
+            "A basis a bit, lowest first: of register, lane, warp and block; of offset and block; of row (lane), col"
+            " (column of elements) and block."
+        ),
     ]
     cute: Annotated[
         str | None,
         Says(
-            "The same as CuTe writes it, the first axis fastest: (thread, value) → element, or (offset, block) →"
+            "The same as CuTe writes it, the first axis fastest: (thread, value), (offset, block) or (lane, column) →"
             " element; null where bits are XORed or padding is added."
         ),
     ]
@@ -312,7 +328,9 @@ def triton_of(given: Json) -> TritonLayout:
 
 def triton_facts(found: TritonLayout) -> TritonFacts:
     """POST /layouts/triton."""
-    of_threads = not found.shared
+    of_threads, tensor = found.of_threads, found.tensor_memory
+    lane, column = found.lane_and_column if tensor else (None, None)
+    at = None if column is None else column * found.element_bits
     return TritonFacts(
         text=found.text,
         kind=found.kind,
@@ -324,7 +342,12 @@ def triton_facts(found: TritonLayout) -> TritonFacts:
         registers=found.registers if of_threads else None,
         copies=found.copies if of_threads else None,
         coords=np.stack(found.coords) if of_threads else None,
-        offset=None if of_threads else found.offset,
+        buffers=found.buffers if found.buffers > 1 else None,
+        offset=found.offset if found.shared else None,
+        lane=lane,
+        column=None if at is None else at // 32,
+        bit=None if at is None else at % 32,
+        columns=found.columns if tensor else None,
         linear_layout=found.linear.bases_of(),
         cute=None if found.cute is None else str(found.cute),
     )

@@ -132,6 +132,6 @@ class TritonBody(Closed):
         ],
     )
     shape: list[Number] | None = Field(
-        default=None, min_length=1, max_length=5, description="The tensor's sizes; those of tensor<…> in the text."
+        default=None, min_length=1, max_length=8, description="The tensor's sizes; those of tensor<…> in the text."
     )
     element_bits: Number | None = Field(default=None, description="Those of tensor<…> in the text, else 16.")

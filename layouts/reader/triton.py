@@ -72,7 +72,8 @@ GLUON = {
     "PaddedSharedLayout": _row("padded_shared", "interval_padding_pairs offset_bases:offset cga_layout:block shape"),
     "SharedLinearLayout": _row("shared_linear", "offset_bases:offset block_bases:block alignment"),
     "TensorMemoryLayout": _row(
-        "tensor_memory_encoding", "block col_stride:colStride cga_layout:CGALayout two_ctas:twoCTAs"
+        "tensor_memory_encoding",
+        "block col_stride:colStride cga_layout:CGALayout two_ctas:twoCTAs fp4_padded:fp4Padded",
     ),
     "TensorMemoryScalesLayout": _row("tensor_memory_scales_encoding", "cga_layout:CGALayout"),
     "AMDMFMALayout": _row(
@@ -88,12 +89,15 @@ _REFUSED = {
     "amd_rotating_shared": "This is a layout of AMD's shared memory.",
     "auto_encoding": "The compiler has still to choose this layout: it says nothing of lanes.",
     "coalesced_encoding": "The compiler has still to choose this layout: it says nothing of lanes.",
-    "tensor_memory_encoding": "A layout of tensor memory (tcgen05): not drawn yet; /tmem shows where an MMA keeps D.",
-    "tensor_memory_scales_encoding": "A layout of tensor memory (tcgen05): not drawn yet; /tmem shows scale factors.",
-    "tmem": "Tensor memory (tcgen05): not drawn yet; /tmem shows where an MMA keeps D.",
+    "partitioned_shared": "This is a layout of AMD's shared memory in partitions.",
 }
+_NOTED = {
+    "tensor_memory_encoding": "A layout of tensor memory (tcgen05); /tmem shows where an MMA keeps D.",
+    "tensor_memory_scales_encoding": "A layout of tensor memory (tcgen05); /tmem shows scale factors.",
+}
+_MMA5 = "versionMajor 5 is tcgen05: D lies in tensor memory, #ttng.tensor_memory_encoding lays it out."
 _SHARED = frozenset("swizzled_shared nvmma_shared padded_shared shared_linear shared".split())
-_KNOWN = frozenset(row.attribute for row in GLUON.values()) | _SHARED | frozenset(_REFUSED)
+_KNOWN = frozenset(row.attribute for row in GLUON.values()) | {"generic_linear"} | _SHARED | frozenset(_REFUSED)
 _MEMORY_SPACES = frozenset("shared_memory tensor_memory smem".split())
 
 
@@ -183,6 +187,13 @@ def _gluon(home: Text, term: Term) -> tuple[str | None, dict[str, Any] | None]:
         params = {"versionMajor": version[0], "versionMinor": version[1] if len(version) > 1 else 0, **params}
     elif version is not None:
         params["version"] = version
+    if (
+        isinstance(block := params.pop("block", None) if name == "TensorMemoryLayout" else None, list)
+        and len(block) == 2
+    ):
+        params = {"blockM": block[0], "blockN": block[1], **params}
+    if isinstance(params.get("colStride"), bool):  # older Gluon: TensorMemoryLayout(block, unpacked, …)
+        params = {("unpacked" if key == "colStride" else key): value for key, value in params.items()}
     if pairs := params.pop("interval_padding_pairs", None):
         params["intervals"] = pairs
     if params.get("CGALayout") == []:
@@ -215,14 +226,16 @@ def mlir(attribute: str, params: dict[str, Any]) -> str:
     inner = dict(params)
     intervals = inner.pop("intervals", None)
     words = ", ".join(f"{key} = {_words(value)}" for key, value in inner.items())
-    if attribute == "linear" or attribute == "shared_linear":
+    if attribute in ("linear", "generic_linear", "shared_linear"):
         words = "{" + words + "}"
     elif intervals is not None:
         listed = intervals if isinstance(intervals, list) else [intervals]
         pairs = ", ".join(":+".join(map(_words, p)) if isinstance(p, list) else _words(p) for p in listed)
         words = f"[{pairs}]" + (f" {{{words}}}" if words else "")
-    elif words:
+    elif words and dialect == "ttg":
         words = "{" + words + "}"
+    elif dialect == "ttng":
+        return f"#{dialect}.{attribute}<{words}>"
     return f"#{dialect}.{attribute}" + (f"<{words}>" if words else "")
 
 
@@ -267,11 +280,11 @@ def _found(attribute: str, params: dict[str, Any], words: str, shape: tuple[list
         "operand": letter,
         "body": {"text": words, "shape": sizes, "element_bits": bits},
     }
-    notices = [_REFUSED[attribute]] if attribute in _REFUSED else []
+    notices = [said[attribute] for said in (_REFUSED, _NOTED) if attribute in said]
     if attribute == "nvidia_mma" and params.get("versionMajor") == 1:
         notices.append("versionMajor 1 is Volta's layout, which Triton has dropped.")
     if attribute == "nvidia_mma" and params.get("versionMajor") == 5:
-        notices.append(_REFUSED["tensor_memory_encoding"])
+        notices.append(_MMA5)
     return Found("triton", f"Triton layout {shown(words, 100)}", facts, tuple(notices), True, tuple(opened))
 
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from layouts.reader.code.ctype import ELEMENT_BITS
 
-_ALIAS = re.compile(r"^\s*(#\w+)\s*=\s*(#[\w.]+\s*<.*|#[\w.]+)\s*$", re.MULTILINE)
+_ALIAS = re.compile(r"^[^\S\n]*(#\w+)\s*=\s*(#[\w.]+[^\S\n]*)", re.MULTILINE)
+_COMMENT = re.compile(r"//[^\n]*|\\(?=\n)")  # and the backslash that FileCheck's lines end with
 _NAME = re.compile(r"#\w+\b(?![.\w]|\s*=)")
 _OP = re.compile(r'^\s*(?:%[\w#:, %-]+=\s*)?"?([a-z_]\w*(?:\.\w+)+)"?')
 _TYPE = re.compile(r"\b(tensor|memdesc)\s*<")
@@ -67,7 +68,8 @@ class Module:
 
 def module(text: str) -> Module | None:
     """The layouts of a module or of a part of one; None for a text without operations on tensors that have one."""
-    aliases = dict(_ALIAS.findall(text))
+    text = _COMMENT.sub("", text)
+    aliases = dict(_aliases(text))
     ops: dict[str, dict[str, int]] = {}
     tensors: dict[str, dict[Tensor, int]] = {}
     moves: dict[tuple[Tensor, Tensor], list[int]] = {}
@@ -102,6 +104,19 @@ def module(text: str) -> Module | None:
         tuple(Move(a, b, tuple(lines)) for (a, b), lines in moves.items())[:MOST_LAYOUTS],
         tuple(dict(_TRAIT.findall(text)).items()),
     )
+
+
+def _aliases(text: str) -> Iterator[tuple[str, str]]:
+    """(name, attribute) of every alias; an attribute may go on over several lines."""
+    for match in _ALIAS.finditer(text):
+        deep, end = 0, match.end()
+        for at in range(match.end(), min(len(text), match.end() + LONGEST_LAYOUT)):
+            mark = text[at]
+            deep += (mark in "<[({") - (mark in "])}" or (mark == ">" and text[at - 1] != "-"))
+            if deep <= 0:
+                end = at + (mark in "])}>")
+                break
+        yield match[1], text[match.start(2) : end].strip()
 
 
 def _expanded(text: str, aliases: dict[str, str], known: dict[str, str]) -> str:

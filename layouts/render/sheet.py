@@ -94,6 +94,7 @@ class Sheet:
     cell: Longs | None = None
     groups: Longs | None = None
     grouped: str = "tile"
+    wide: int = 0  # of tensor memory: columns of the tensor, whose elements `place` numbers row by row
 
     @property
     def colours(self) -> dict[str, Longs]:

@@ -84,10 +84,11 @@ def converted(source: TritonLayout, target: TritonLayout, costs: bool = True) ->
     """What a conversion moves; without `costs` the trip through shared memory is left out. LayoutError where the two
     are not layouts of threads over one tensor in one kernel."""
     for one, field in ((source, "text"), (target, "to")):
-        if one.shared:
+        if not one.of_threads:
+            memory, op = ("shared", "local") if one.shared else ("tensor", "tmem")
             raise LayoutError(
-                "bad_conversion", f"{one.kind} is a layout of shared memory.",
-                "Give layouts of threads: local_load and local_store are no conversions.", field,
+                "bad_conversion", f"{one.kind} is a layout of {memory} memory.",
+                f"Give layouts of threads: {op}_load and {op}_store are no conversions.", field,
             )  # fmt: skip
     if source.shape != target.shape:
         raise LayoutError(

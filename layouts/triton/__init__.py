@@ -11,15 +11,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from layouts.linear import Linear
-from layouts.triton.memory import MEMORY, padding
-from layouts.triton.parameters import DISTRIBUTED, MOST_SIZE, SHARED, Params, made
+from layouts.triton.memory import MEMORY, own_rank, padding
+from layouts.triton.parameters import DISTRIBUTED, MOST_RANK, MOST_SIZE, SHARED, TENSOR, Params, made
+from layouts.triton.tensor import TENSORS, held
 from layouts.triton.threads import THREADS
 
-__all__ = ["DISTRIBUTED", "MOST_SIZE", "SHARED", "linear", "padding"]
+__all__ = ["DISTRIBUTED", "MOST_RANK", "MOST_SIZE", "SHARED", "TENSOR", "held", "linear", "own_rank", "padding"]
 
-KINDS = {**THREADS, **MEMORY}
+KINDS = {**THREADS, **MEMORY, **TENSORS}
 
 
 def linear(kind: str, params: Params, shape: Sequence[int], element_bits: int = 16) -> Linear:
-    """The linear layout of a tensor of a shape: indices register, lane, warp and block, or offset and block."""
+    """The linear layout of a tensor of a shape. Its indices: register, lane, warp and block; of shared memory offset
+    and block; of tensor memory row, col and block.
+    """
     return made(KINDS, kind, params, shape, element_bits)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
-from layouts.errors import LayoutError
 from layouts.linear import Basis, Linear, block, identity, log2
 from layouts.reading import shown
 from layouts.triton.parameters import (
     MOST_SIZE,
+    SHARED,
+    TENSOR,
     Maker,
     Params,
     Read,
@@ -56,6 +57,7 @@ def _older(read: Read, rank: int) -> Read:
 
 
 def _nvmma(read: Read, shape: tuple[int, ...], element_bits: int) -> Linear:
+    """The box of one TMA copy, repeated along the axes that it is too short for (nvmmaSharedToLinearLayout)."""
     rank = len(shape)
     if read.params.get("hasLeadingOffset"):
         read = _older(read, rank)
@@ -64,68 +66,73 @@ def _nvmma(read: Read, shape: tuple[int, ...], element_bits: int) -> Linear:
     turned, padded = bool(read.params.get("transposed")), bool(read.params.get("fp4Padded"))
     if width not in (0, 32, 64, 128):
         raise bad(f"nvmma_shared: swizzlingByteWidth is {width}.", "Allowed: 0, 32, 64, 128.")
-    if turned and rank > 2:
-        raise LayoutError(
-            "unsupported_layout",
-            "nvmma_shared transposed has no maps here beyond two axes.",
-            "Give a shape of two sizes.",
-            "shape",
+    if padded and (width, bits) != (128, 8):
+        raise bad(
+            f"nvmma_shared: fp4Padded with swizzlingByteWidth {width} and elementBitWidth {bits}.",
+            "fp4Padded needs swizzlingByteWidth = 128 and elementBitWidth = 8.",
         )
     cluster = read.cga(rank).cut(shape)
     part = [max(1, size // own) for size, own in zip(shape, cluster.sizes, strict=True)]
-    axes = [*range(1, rank), 0] if turned else list(range(rank))  # slowest first, as memory has them
-    sizes = [part[a] for a in axes]
-    wide = 8 * max(width, 1) // bits // (2 if padded else 1)
-    tma = [min(size, 256) for size in sizes]
-    tma[-1] = min(tma[-1], wide) if width else tma[-1]
+    inner = 0 if turned else rank - 1
+    box = [min(size, 256) for size in part]
     if not width:
-        order = tuple(reversed(axes))
-        made = Linear({"offset": ()}, (1,) * rank, order)
-        for axis, size in reversed(list(zip(axes, tma, strict=True))):
-            made = made * identity("offset", size, axis, rank, order)
-        return made.grown(part) * cluster
+        return _plain_box(box, turned).grown(part).cut(part) * cluster
     if rank < 2:
         raise bad(
             "nvmma_shared swizzles matrices.", "Give a shape of two sizes or more, or swizzlingByteWidth = 0.", "shape"
         )
-    lines = prod(tma[:-1])
-    if tma[-1] < wide or lines < 8:
+    wide = 8 * width // bits // (2 if padded else 1)
+    box[inner] = min(box[inner], wide)
+    rows, cols = (box[-1], prod(box[:-1])) if turned else (prod(box[:-1]), box[-1])
+    if box[inner] < wide or rows < 8:
         raise bad(
-            f"nvmma_shared: {width} bytes of {bits}-bit elements need a tile of 8 × {wide}; a block has {lines} ×"
-            f" {sizes[-1]}.",
+            f"nvmma_shared: {width} bytes of {bits}-bit elements need a tile of 8 × {wide}; a block has {rows} ×"
+            f" {part[inner]}.",
             "Give a larger shape or a narrower swizzle.",
             "shape",
         )
-    return _swizzled_panels(axes, sizes, tma, width, bits, padded, part) * cluster
+    tile = _swizzled_rows(width, bits, padded).grown((rows, cols))
+    axes = [*range(1, rank), 0] if turned else list(range(rank))  # slowest first, as the box has them
+    return _unfolded(tile, axes, box).grown(part) * cluster
 
 
-def _swizzled_panels(
-    axes: list[int], sizes: list[int], tma: list[int], width: int, bits: int, padded: bool, part: list[int]
-) -> Linear:
-    """Panels of one TMA box each: 8 lines of the swizzle's width, then more lines, then the boxes beside it."""
-    rank, inner = len(axes), axes[-1]
-    vec, per, phases = 128 // bits, 128 // width, width // 16
-    if padded:
-        vec //= 2
-    lines = [
-        (axis, 1 << bit)
-        for axis, size in reversed(list(zip(axes[:-1], tma[:-1], strict=True)))
-        for bit in range(log2(size))
-    ]
+def _plain_box(box: list[int], turned: bool) -> Linear:
+    """A box without a swizzle, its last axis fastest. A transposed one of more than two axes has its axes one place
+    further than a transpose would: so does Triton 3.9."""
+    rank = len(box)
+    order = tuple(reversed(range(rank)))
+    if not turned:
+        return block("offset", box, order)
+    made = Linear({"offset": ()}, (1,) * rank, order)
+    for place, size in zip(order, (box[0], *reversed(box[1:])), strict=True):
+        made = made * identity("offset", size, (place - 1) % rank, rank, order)
+    return made
+
+
+def _swizzled_rows(width: int, bits: int, padded: bool) -> Linear:
+    """Eight rows of the swizzle's width (getCoreMatrixLinearLayout)."""
+    vec, per, phases = 128 // bits // (2 if padded else 1), 128 // width, width // 16
     bases = []
     for bit in range(log2(8 * width // bits)):
         value = 1 << bit
         if padded:  # sixteen 4-bit elements fill 8 of 16 bytes: the upper 8 are padding
             half = 64 // bits
             value = 0 if value == half else value if value < half else value // 2
-        bases.append(_at(rank, {inner: value}))
-    for number, (axis, value) in enumerate(lines):
-        phase = ((1 << number) // per) % phases if number < 3 else 0
-        bases.append(_at(rank, {axis: value, inner: vec * phase}))
-    order = tuple(range(rank))  # boxes repeat along the first axis first
-    reached = dict(zip(axes, tma, strict=True))
-    made = Linear({"offset": tuple(bases)}, tuple(reached[axis] for axis in range(rank)), order)
-    return made.grown(part)
+        bases.append((0, value))
+    bases += [(row, vec * ((row // per) % phases)) for row in (1, 2, 4)]
+    return Linear({"offset": tuple(bases)}, (8, 8 * width // bits // (2 if padded else 1)), (0, 1))
+
+
+def _unfolded(tile: Linear, axes: list[int], box: list[int]) -> Linear:
+    """Rows × columns as a box of more axes, which they number in a row, the last of `axes` fastest."""
+    cols = tile.sizes[1]
+    bases = []
+    for row, col in tile.bases["offset"]:
+        left, at = row * cols + col, [0] * len(box)
+        for axis in reversed(axes):
+            at[axis], left = left % box[axis], left // box[axis]
+        bases.append(tuple(at))
+    return Linear({"offset": tuple(bases)}, tuple(box), tuple(range(len(box))))
 
 
 def _shared_linear(read: Read, shape: tuple[int, ...], _: int) -> Linear:
@@ -144,6 +151,22 @@ def _padded(read: Read, shape: tuple[int, ...], _: int) -> Linear:
     cluster = read.cga(rank).cut(shape)
     part = [max(1, size // own) for size, own in zip(shape, cluster.sizes, strict=True)]
     return block("offset", part, order) * cluster
+
+
+def own_rank(kind: str, params: Params) -> int | None:
+    """The rank that a layout of memory says itself; a memdesc of one size more has several buffers. None for a layout
+    that says none, or one of threads.
+    """
+    if kind in TENSOR:
+        return 2
+    if kind not in SHARED:
+        return None
+    for name in ("order", "offset", "CGALayout"):
+        found = params.get(name)
+        if isinstance(found, list) and found:
+            return len(found) if name == "order" else len(found[0]) if isinstance(found[0], list) else None
+    rank = params.get("rank", 2)
+    return rank if kind == "nvmma_shared" and type(rank) is int else None
 
 
 def padding(params: Params) -> tuple[tuple[int, int], ...]:

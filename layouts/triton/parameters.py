@@ -13,8 +13,9 @@ from layouts.reading import shown
 
 Params = Mapping[str, Any]
 LANES = 32
-MOST_RANK, MOST_SIZE = 5, 1 << 16
-DISTRIBUTED = ("blocked", "nvidia_mma", "dot_op", "slice", "linear")
+MOST_RANK, MOST_SIZE = 8, 1 << 16
+DISTRIBUTED = ("blocked", "nvidia_mma", "dot_op", "slice", "linear", "generic_linear")
+TENSOR = ("tensor_memory_encoding", "tensor_memory_scales_encoding")
 SHARED = ("swizzled_shared", "nvmma_shared", "padded_shared", "shared_linear")
 INDICES = ("register", "lane", "warp", "block")
 
@@ -34,7 +35,12 @@ class Read:
         """A list of powers of two, or of axes where the name is an order."""
         given = self.params.get(name, default)
         right = isinstance(given, list | tuple) and all(type(n) is int and 0 <= n <= MOST_SIZE for n in given)
-        if given is None or not right or (rank is not None and len(given) != rank):
+        if right and given is not None and rank is not None and len(given) != rank:
+            raise bad(
+                f"{self.kind}: {name} is {shown(str(list(given)), 60)}, and the tensor's rank is {rank}.",
+                f"A list of {rank} number{'s' * (rank > 1)}, one for each axis.",
+            )
+        if given is None or not right:
             much = f"{rank} numbers" if rank else "numbers"
             raise bad(f"{self.kind}: {name} is {shown(str(given), 60)}.", f"A list of {much}: [1, 4].")
         for n in given if "rder" not in name else ():

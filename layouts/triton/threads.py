@@ -19,6 +19,8 @@ from layouts.triton.parameters import (
     reached,
 )
 
+WAVE = 64  # lanes of AMD's CDNA GPUs
+
 
 def _combined(of_block: Linear, of_cluster: Linear, shape: tuple[int, ...], drop: bool = False) -> Linear:
     """One block's layout, grown or cut to its part of the shape, times that of the cluster."""
@@ -45,6 +47,11 @@ def _blocked(read: Read, shape: tuple[int, ...], _: int) -> Linear:
 
 
 def _lanes(read: Read, threads: Sequence[int]) -> None:
+    if prod(threads) == WAVE:
+        raise LayoutError(
+            "unsupported_layout", f"{read.kind}: threadsPerWarp {list(threads)} has {WAVE} lanes: one of AMD's waves.",
+            f"A warp of NVIDIA's GPUs has {LANES}.", "text",
+        )  # fmt: skip
     if prod(threads) != LANES:
         raise bad(
             f"{read.kind}: threadsPerWarp {list(threads)} has {prod(threads)} lanes.", f"Their product is {LANES}."
@@ -182,9 +189,14 @@ def _slice(read: Read, shape: tuple[int, ...], element_bits: int) -> Linear:
 def _linear(read: Read, shape: tuple[int, ...], _: int) -> Linear:
     rank = len(shape)
     bases = {name: read.bases(name, rank) for name in INDICES}
+    if len(bases["lane"]) == log2(WAVE):
+        raise LayoutError(
+            "unsupported_layout", f"{read.kind}: lane has {log2(WAVE)} bases, those of AMD's waves of {WAVE} lanes.",
+            f"A warp of NVIDIA's GPUs has {LANES}: five bases.", "text",
+        )  # fmt: skip
     if len(bases["lane"]) != log2(LANES):
-        raise bad(f"linear: lane has {len(bases['lane'])} bases.", f"Five: a warp has {LANES} lanes.")
-    for basis in (basis for found in bases.values() for basis in found):
+        raise bad(f"{read.kind}: lane has {len(bases['lane'])} bases.", f"Five: a warp has {LANES} lanes.")
+    for basis in (basis for found in bases.values() for basis in found if read.kind == "linear"):
         if sum(v > 0 for v in basis) > 1 or any(v & (v - 1) for v in basis):
             raise bad(
                 f"linear: the basis {list(basis)} moves in more than one axis or bit.",
@@ -199,4 +211,5 @@ def _linear(read: Read, shape: tuple[int, ...], _: int) -> Linear:
 
 THREADS: dict[str, Maker] = {
     "blocked": _blocked, "nvidia_mma": _mma, "dot_op": _dot, "slice": _slice, "linear": _linear,
+    "generic_linear": _linear,
 }  # fmt: skip

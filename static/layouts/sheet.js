@@ -44,6 +44,11 @@ const spot = (data, cell) => data.folded
 
 function inWords(data, cell) {
   if (data.what === "index") return `Coordinate ${spot(data, cell)}: index ${data.place[cell]}`;
+  if (data.what === "tensor") {
+    const at = data.place[cell], where = `Lane ${data.row0 + Math.floor(cell / data.cols)}, column ${cell % data.cols}`;
+    return at < 0 ? `${where}: nothing` : `${where}: element (${Math.floor(at / data.wide)},${at % data.wide})${
+      data.bits < 32 ? " first" : ""}`;
+  }
   const place = `Element ${spot(data, cell)}`;
   if (data.place) {
     const at = data.place[cell];

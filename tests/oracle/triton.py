@@ -3,7 +3,8 @@
     python -m tests.oracle.triton < cases.json > answers.json
 
 A case is [kind, parameters by MLIR's names, shape]; its answer the bases by index, or null where Triton raises. A
-parent is {"attribute": kind, "params": …}. A padded_shared has no linear layout in Triton.
+parent is {"attribute": kind, "params": …}. A padded_shared has no linear layout in Triton; of tensor memory it says
+rows and columns, not blocks.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ def answers(cases: list[Case]) -> list[dict[str, list[list[int]]] | None]:
 def layout_of(kind: str, params: dict[str, Any], shape: tuple[int, ...]) -> Any:
     """The object of Gluon that a kind and its parameters are."""
     import triton.experimental.gluon.language as gl
+    from triton.experimental.gluon.language.nvidia import blackwell
 
     cga = params.get("CGALayout", [])
     inner = None
@@ -56,6 +58,11 @@ def layout_of(kind: str, params: dict[str, Any], shape: tuple[int, ...]) -> Any:
             params["swizzlingByteWidth"], params["elementBitWidth"], len(shape), params.get("transposed", False),
             params.get("fp4Padded", False), cga,
         ),
+        "tensor_memory_encoding": lambda: blackwell.TensorMemoryLayout(
+            (params["blockM"], params["blockN"]), params["colStride"], cga, params.get("twoCTAs", False),
+            params.get("fp4Padded", False),
+        ),
+        "tensor_memory_scales_encoding": lambda: blackwell.TensorMemoryScalesLayout(cga),
         "shared_linear": lambda: gl.SharedLinearLayout(params["offset"], params.get("block", [])),
     }  # fmt: skip
     return made[kind]()
@@ -76,7 +83,7 @@ def main() -> None:
             out.append(None)
             continue
         names = {"reg_bases": "register", "lane_bases": "lane", "warp_bases": "warp", "block_bases": "block",
-                 "offset_bases": "offset"}  # fmt: skip
+                 "offset_bases": "offset", "rows": "row", "cols": "col"}  # fmt: skip
         out.append({names[n]: getattr(found, n) for n in names if hasattr(found, n)})
     print(json.dumps(out))
     sys.stdout.flush()

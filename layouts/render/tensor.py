@@ -1,0 +1,67 @@
+"""Tensor memory as a sheet: 128 lanes down, 32-bit columns across, the elements of a layout of Triton in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from layouts import triton
+from layouts.linear import Linear
+from layouts.render.sheet import Sheet
+
+Longs = NDArray[np.int64]
+COLUMN_BITS = 32
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TensorSheet(Sheet):
+    """down, across: row and column of the first element of each cell, -1 where it holds none."""
+
+    down: Longs | None = None
+    across: Longs | None = None
+
+    @property
+    def colours(self) -> dict[str, Longs]:
+        assert self.down is not None and self.across is not None
+        return {"row": self.down, "column": self.across}
+
+
+def tensor_sheet(made: Linear, element_bits: int, block: int = 0) -> TensorSheet:
+    """The lanes and columns of one block of the cluster. A cell is a 32-bit column; it says its elements."""
+    names = ("block", "row", "col")
+    rows, cols = (made.axis(axis, names).reshape(-1, made.count("row"), made.count("col"))[block] for axis in (0, 1))
+    full = triton.held(made)
+    rows, cols = np.where(full, rows, -1), np.where(full, cols, -1)
+    each = max(1, COLUMN_BITS // element_bits)
+    if rest := -rows.shape[1] % each:
+        rows, cols = (np.pad(one, ((0, 0), (0, rest)), constant_values=-1) for one in (rows, cols))
+    says = tuple(
+        tuple(_said(list(zip(m[at : at + each], n[at : at + each], strict=True))) for at in range(0, len(m), each))
+        for m, n in zip(rows.tolist(), cols.tolist(), strict=True)
+    )
+    down, across = rows[:, ::each], cols[:, ::each]
+    place = np.where(down < 0, -1, down * made.sizes[1] + across)
+    return TensorSheet(
+        down.shape[0],
+        down.shape[1],
+        place=place,
+        element_bits=element_bits,
+        memory="tensor",
+        says=says,
+        down=down,
+        across=across,
+        wide=made.sizes[1],
+    )
+
+
+def _said(elements: list[tuple[int, int]]) -> str:
+    """The elements of a cell: 3,8–9, or each by itself."""
+    held = [one for one in elements if one[0] >= 0]
+    if not held:
+        return ""
+    rows, cols = {m for m, _ in held}, [n for _, n in held]
+    if len(rows) == 1 and cols == list(range(cols[0], cols[0] + len(cols))):
+        return f"{held[0][0]},{cols[0]}" + (f"–{cols[-1]}" if len(cols) > 1 else "")
+    return " ".join(f"{m},{n}" for m, n in held)

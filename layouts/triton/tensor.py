@@ -1,0 +1,116 @@
+"""Layouts of tensor memory: which lane (row) and column hold which element (tensorMemoryToLinearLayout of Triton 3.9).
+
+A column is one of elements, `32 / element bits` of them in each 32-bit column of tcgen05. A basis of zeros in rows 32
+and 64 repeats the tensor in the lanes of other warps; any other says that a place holds no element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from layouts.linear import Basis, Linear, copies, identity, log2
+from layouts.triton.parameters import Maker, Read, bad
+
+LANES, COLUMNS, COLUMN_BITS = 128, 512, 32
+ORDER = (0, 1)
+
+
+def _along(name: str, count: int, axis: int) -> Linear:
+    return identity(name, count, axis, 2, ORDER)
+
+
+def _part(read: Read, shape: tuple[int, ...]) -> tuple[Linear, tuple[int, int]]:
+    """(the layout of the cluster's blocks, rows and columns of one block)."""
+    if len(shape) != 2:
+        raise bad(f"{read.kind} lays out matrices; the shape has {len(shape)} sizes.", "Give two sizes.", "shape")
+    cluster = read.cga(2)
+    rows, cols = (max(1, size // own) for size, own in zip(shape, cluster.cut(shape).sizes, strict=True))
+    return cluster, (rows, cols)
+
+
+def _matrix(read: Read, shape: tuple[int, ...], element_bits: int) -> Linear:
+    cluster, (rows, cols) = _part(read, shape)
+    wide, two = _columns(read, element_bits), bool(read.params.get("twoCTAs"))
+    high, least = read.number("blockM", 1, 512), min(read.number("blockN", 1, 512), cols)
+    if high not in (64, 128):
+        raise bad(f"{read.kind}: blockM is {high}.", "64 or 128.")
+    log2(read.number("blockN", 1, 512))
+    mode = read.params.get("ctaMode")
+    if mode not in (None, "DEFAULT", "default"):
+        raise bad(f"{read.kind}: ctaMode is {mode}.", "Triton 3.9 has no such parameter: leave it out.")
+    if two and cluster.bases["block"][:1] != ((1, 0),):
+        raise bad(
+            f"{read.kind}: twoCTAs with the CGALayout {[list(b) for b in cluster.bases['block']]}.",
+            "The first basis of a pair is [1, 0]: CGALayout = [[1, 0]].",
+        )
+    across = copies("col", 2 if read.params.get("fp4Padded") else 1, 2, ORDER) * _along("col", least, 1)
+    tile = copies("col", wide, 2, ORDER)
+    if high == 128 or two:
+        tile = tile * _along("row", high, 0) * across
+        if high == 64 and least * wide == 1:
+            raise bad(f"{read.kind}: a pair with blockM 64 halves blockN, which is 1 here.", "blockN of 2 or more.")
+        if high == 64:  # the last columns lie in lanes 64 to 127: PTX's layout B
+            found = tile.bases
+            made = {"row": (*found["row"], found["col"][-1]), "col": found["col"][:-1]}
+            tile = Linear(made, tile.sizes, ORDER)
+    else:  # 16 lanes of each warp; the other 16 hold what the block has more
+        tile = tile * _along("row", 16, 0) * across
+        more = (64, 0) if rows > 64 else (0, least) if cols > least else (0, 0)
+        sizes = 64 * (2 if more[0] else 1), least * (2 if more[1] else 1)
+        tile = Linear({**tile.bases, "row": (*tile.bases["row"], more, (16, 0), (32, 0))}, sizes, ORDER)
+    for axis, name, have in ((0, "blockM", rows), (1, "blockN", cols)):
+        if have % tile.sizes[axis]:
+            raise bad(
+                f"{read.kind}: {name} needs {tile.sizes[axis]} {('rows', 'columns')[axis]}; a block has {have}.",
+                "Give a larger shape or a smaller block.", "shape",
+            )  # fmt: skip
+    more_rows, more_cols = rows // tile.sizes[0], cols // tile.sizes[1]
+    return tile * _along("col", more_rows, 0) * _along("col", more_cols, 1) * cluster
+
+
+def _columns(read: Read, element_bits: int) -> int:
+    """colStride: how many columns of elements the next one is away; older Triton said unpacked."""
+    if "colStride" not in read.params and isinstance(unpacked := read.params.get("unpacked"), bool):
+        return max(1, COLUMN_BITS // element_bits) if unpacked else 1
+    found = read.number("colStride", 1, 4)
+    if found not in (1, 2, 4):
+        raise bad(f"{read.kind}: colStride is {found}.", "1, 2 or 4.")
+    if read.params.get("fp4Padded") and found != 1:
+        raise bad(f"{read.kind}: fp4Padded with colStride {found}.", "fp4Padded needs colStride = 1.")
+    return found
+
+
+def _scales(read: Read, shape: tuple[int, ...], _: int) -> Linear:
+    """32 lanes, repeated in each warp; four scale factors of K in a 32-bit column (PTX: scale factor layouts)."""
+    cluster, (rows, cols) = _part(read, shape)
+    words = read.params.get("blockRepOrder", "mnThenK")
+    if words not in ("mnThenK", "kThenMn"):
+        raise bad(f"{read.kind}: blockRepOrder is {words}.", "mnThenK or kThenMn.")
+    tile = _along("row", 32, 0) * copies("row", 4, 2, ORDER) * _along("col", 4, 1) * _along("col", 2, 0)
+    along, deep = -(-rows // 64), -(-cols // 4)
+    if along > 1:
+        tile, along = tile * _along("col", 2, 0), along // 2
+    reps = (_along("col", along, 0), _along("col", deep, 1))
+    tile = tile * reps[words == "kThenMn"] * reps[words != "kThenMn"]
+    tile = Linear({"row": tile.bases["row"], "col": tile.bases["col"]}, tile.sizes, ORDER)
+    return tile.cut((rows, cols)) * cluster
+
+
+def held(made: Linear) -> NDArray[np.bool_]:
+    """[lane][column of elements]: whether the place holds an element. Zeros in lanes 32 and 64 are copies."""
+    lane = made.bases["row"]
+    return _full((*lane[:5], *[(1, 0)] * (len(lane) - 5)))[:, None] & _full(made.bases["col"])
+
+
+def _full(bases: Sequence[Basis]) -> NDArray[np.bool_]:
+    """[index]: whether no bit of it has a basis of zeros."""
+    out = np.ones(1, dtype=np.bool_)
+    for basis in bases:
+        out = np.concatenate([out, out & any(basis)])
+    return out
+
+
+TENSORS: dict[str, Maker] = {"tensor_memory_encoding": _matrix, "tensor_memory_scales_encoding": _scales}
