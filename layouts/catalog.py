@@ -205,10 +205,34 @@ def find(text: str) -> Instruction:
         hint = f"An instruction has at most {LONGEST_OPCODE} characters before its operands."
         raise LayoutError("unknown_instruction", f"'{shorten(opcode, 60)}' has {len(opcode)} characters.", hint, "ptx")
     syntax = Syntax.parse(opcode, OPCODE_WORDS)
-    found = _index().get(syntax.key) or _with_space(syntax) or _index().get(_words_first(syntax).key)
+    found = _of_syntax(syntax)
     if found:
         return found
     raise _refusal(opcode, syntax)
+
+
+def known(text: str) -> Instruction | None:
+    """The instruction that a PTX text names, as `find` gives it; None where it names none, which costs little.
+
+    >>> known("mma.sync.aligned.m16n8k17") is None
+    True
+    """
+    opcode = opcode_of(text)
+    return _of_syntax(Syntax.parse(opcode, OPCODE_WORDS)) if 0 < len(opcode) <= LONGEST_OPCODE else None
+
+
+def _of_syntax(syntax: Syntax) -> Instruction | None:
+    return _index().get(syntax.key) or _with_space(syntax) or _index().get(_words_first(syntax).key)
+
+
+@lru_cache(maxsize=1)
+def qualifiers() -> frozenset[str]:
+    """Every word that stands behind a dot in the text of an instruction.
+
+    >>> "trans" in qualifiers(), "cuh" in qualifiers()
+    (True, False)
+    """
+    return frozenset(word for i in instructions() for word in i.ptx.split(".")[1:])
 
 
 def _words_first(syntax: Syntax) -> Syntax:
@@ -280,12 +304,17 @@ def nearest(syntax: Syntax, most: int = 5) -> list[Instruction]:
         differ = sum(weight for part, weight in _PARTS.items() if not _same(part, syntax, other))
         return differ, apart(syntax.shape, other.shape)
 
-    def spelling(candidate: Instruction) -> tuple[float, float, float]:
-        return *parts(candidate), -SequenceMatcher(None, _spell(syntax), _spell(candidate.syntax)).ratio()
+    def spelling(candidate: Instruction) -> float:
+        return -SequenceMatcher(None, _spell(syntax), _spell(candidate.syntax)).ratio()
 
     same = [i for i in instructions() if i.syntax.opcode == syntax.opcode]
-    near = sorted(same or instructions(), key=parts)[:MOST_SPELLED]
-    return sorted(near, key=spelling)[:most]
+    ranked = sorted(((parts(i), i) for i in same or instructions()), key=lambda one: one[0])[:MOST_SPELLED]
+    out: list[Instruction] = []
+    for _, alike in itertools.groupby(ranked, key=lambda one: one[0]):  # spelling decides among equals
+        if len(out) < most:
+            equals = [i for _, i in alike]
+            out += sorted(equals, key=spelling) if len(equals) > 1 else equals
+    return out[:most]
 
 
 def _same(part: str, one: Syntax, other: Syntax) -> bool:

@@ -273,7 +273,7 @@ POSTS: dict[str, tuple[Any, ...]] = {
             "nvcuda::wmma::fragment<matrix_a, 16, 16, 16, half, row_major> a;", "HMMA.16899.F32 R0, R4, R8, R0 ;",
             "nvcuda::wmma::fragment<matrix_a, 16, 16, 17, half, row_major> a;", "swizzle", "lbo", "fp8",
             "Sw<3,4,3> o ((8,8),(8,2)):((8,64),(1,512))", "(8,8):(8", "bank conflict", "tcgen05.mma",
-            "what is K-major", "desc = 5; desc |= x;",
+            "what is K-major", "desc = 5; desc |= x;", '"wgmma.mma_async.sync.aligned.m64n%dk16.f32.f16.f16"',
         )
     ) + tuple(
         {"text": WORKBENCH, "assume": assume}

@@ -295,3 +295,20 @@ def test_the_hook_and_the_workflow_name_what_there_is() -> None:
     command = next(line for line in guide.splitlines() if "--sarif" in line and "run:" in line)
     assert shlex.split(command.partition("run:")[2])[:2] == ["lanescope", "check"]
     assert "upload-sarif" in guide and "id: lanescope" in guide
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "return (uint64_t)arch << 48 | (uint64_t)m << 32 | (uint64_t)n << 16 | (uint64_t)k;",
+        "return (uint64_t(z) << 48) | (uint64_t(row) << 24) | col;",
+        "uint64_t c = (uint64_t)r << 56 | (uint64_t)g << 40 | (uint64_t)b << 24 | 1ull << 62;",
+        "return (uint64_t)seq << 46 | (uint64_t)worker << 40 | ticket;",
+    ],
+)
+def test_halves_and_bytes_side_by_side_are_no_descriptor(code: str) -> None:
+    """A key, a plan and a colour are packed into 64 bits, too; the descriptor's own fields still make one."""
+    made = check(f"uint64_t key(uint16_t arch, uint32_t m, uint32_t n, uint32_t k) {{ {code} }}")
+    assert not made.findings and not made.descriptors
+    own = "return (uint64_t)(a >> 4) | 1ull << 16 | 64ull << 32 | 1ull << 62;"
+    assert check(f"uint64_t f(uint32_t a) {{ {own} }}").descriptors == 1

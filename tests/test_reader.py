@@ -279,3 +279,30 @@ def test_a_refused_address_says_why_whatever_else_it_holds(client: TestClient) -
     for query in ({"z": "@@"}, {"z": "@@", "major.a": "K"}):
         answer = client.get("/read", params=query)
         assert answer.status_code == 422 and 'role="alert"' in answer.text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '#include "mma.cuh"\n#include <wgmma.h>',
+        "auto part = mma.get_thread_slice(tid);",
+        "Every warp issues its own MMA. All of them wait.",
+    ],
+)
+def test_words_of_code_and_prose_are_no_wrong_instruction(text: str) -> None:
+    told = reader.read(text)
+    assert not told.found and not told.refused
+
+
+def test_the_other_instructions_of_a_family_are_not_called_wrong() -> None:
+    text = 'asm("wgmma.fence.sync.aligned;"); asm("{}.f32.bf16.bf16 {{%0}}, %1, %2, p, 1, 1, 0, 0;");'
+    (found,) = reader.read(text.format("wgmma.mma_async.sync.aligned.m64n128k16")).found
+    assert found.facts["ptx"] == WGMMA and found.sure and not found.notices
+    (wrong,) = reader.read(text.format("wgmma.mma_async.sync.aligned.m64n100k16") + WGMMA).found
+    assert "m64n100k16" in wrong.notices[0]
+
+
+@pytest.mark.parametrize("end", ['%dk16.f32.f16.f16"', '" #N "k16.f32.f16.f16"', '{n}k16.f32.f16.f16"'])
+def test_an_opcode_that_code_completes_is_said_to_go_on(end: str) -> None:
+    told = reader.read('"wgmma.mma_async.sync.aligned.m64n' + end)
+    assert not told.found and "goes on in code" in told.refused[0].message

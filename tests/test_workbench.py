@@ -380,3 +380,75 @@ def test_what_reads_prove_is_not_doubted() -> None:
     lies = with_(("(uint64_t)1 << 62;", "\n    (uint64_t)1 << 62;  // 64B swizzle"))
     made = bench(lies)
     assert made.verdict == "match" and any("The text says 64B" in one for piece in made.pieces for one in piece.doubts)
+
+
+MAPS = "".join(
+    f"cuuint32_t box_{n}[2] = {{64, {rows}}}; cuTensorMapEncodeTiled(&map_{n}, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, g,"
+    f" dims, strides, box_{n}, ones, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,"
+    " CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);\n"
+    for n, rows in (("A", 64), ("B", 128))
+)
+LOOP = """for (int k = 0; k < 4; ++k) {
+  uint64_t desc_a = (((uint64_t)%s & 0x3FFFF) >> 4) | 1ull << 16 | 64ull << 32 | 1ull << 62;
+  uint64_t desc_b = (((uint64_t)__cvta_generic_to_shared(sB + 16 * k) & 0x3FFFF) >> 4) | 1ull << 16 | 64ull << 32
+    | 1ull << 62;
+  %s(acc, desc_a, desc_b);
+}"""
+
+
+@pytest.mark.parametrize(
+    ("name", "ptx"),
+    [
+        ("wgmma_m64n128k16", "m64n128k16.f32.bf16.bf16"),
+        ("wgmma_m64n128k16_f32_f16_f16", "m64n128k16.f32.f16.f16"),
+        ("warpgroup_mma_64x128x16_F16F16F16_SS", "m64n128k16.f16.f16.f16"),
+        ("mma_bf16_m64n128k16", "m64n128k16.f32.bf16.bf16"),
+    ],
+)
+def test_a_call_by_its_name_alone_is_an_assumption(name: str, ptx: str) -> None:
+    code = MAPS + LOOP % ("__cvta_generic_to_shared(sA + 16 * k)", name)
+    made = bench(code)
+    (taken,) = [one for one in made.assumed if one.key == "instruction"]
+    assert taken.value.endswith(ptx) and taken.value in taken.choices and name in taken.why
+    assert made.verdict == "match" and taken.why in made.detail
+    other = bench(code, {"instruction": "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16"})
+    assert other.operands[0].instruction.endswith("m64n64k16.f32.bf16.bf16")
+    assert bench(MAPS + LOOP % ("sA", "launch_n128_64x3")).verdict == "unknown"
+
+
+def test_a_cast_sum_of_an_undeclared_name_is_an_assumption_that_can_be_changed() -> None:
+    for name, size in (("pA", "2"), ("smem_A", "2"), ("q", "1")):
+        code = MAPS + LOOP % (f"({name} + 16 * k)", "wgmma_m64n128k16")
+        made = bench(code)
+        (taken,) = [one for one in made.assumed if one.key == f"size.{name}"]
+        assert taken.value == size and "not declared" in taken.why
+        assert (made.verdict, signs(made, "a")) == (("match", "....") if size == "2" else ("mismatch", ".xxx"))
+        turned = bench(code, {f"size.{name}": "1" if size == "2" else "2"})
+        assert turned.verdict != made.verdict
+        assert not check(code).findings  # it rests on what the name is
+    sure = bench(MAPS + LOOP % ("(addr_a + 32 * k)", "wgmma_m64n128k16"))
+    assert sure.verdict == "match" and not [one for one in sure.assumed if one.key == "size.addr_a"]
+    static = bench(MAPS + LOOP.replace("(uint64_t)%s", "static_cast<uint64_t>(%s)") % ("pA + 32 * k", "mma_64x128x16"))
+    assert static.verdict == "match" and not [one for one in static.assumed if one.key == "size.pA"]
+
+
+def test_a_printed_word_that_is_there_twice_is_a_step_only_where_its_place_says_so() -> None:
+    layout = "sA: Sw<3,4,3> o smem_ptr[16b](0x400) o ((_8,_8),(_64,_1)):((_64,_512),(_1,_0))\n"
+
+    def read(*starts: int) -> str:
+        words = "".join(f"desc_a: {0x4000004000010000 | at:#x}\n" for at in starts)
+        return signs(bench(words + layout + "SM90_64x64x16_F32BF16BF16_SS"), "a")
+
+    assert read(0x40, 0x42, 0x44, 0x46) == "...."
+    assert read(0x40, 0x42, 0x42, 0x46) == "..x."
+    assert read(0x40, 0x40, 0x42, 0x42, 0x44, 0x44, 0x46, 0x46) == "...."  # two threads print
+    assert read(0x40, 0x42, 0x44, 0x46, 0x40, 0x42, 0x44, 0x46) == "...."  # the loop's next turn
+
+
+def test_stages_that_overlap_are_said_to() -> None:
+    text = "sB: Sw<3,4,3> o smem_ptr[16b](0x400) o ((_8,_8),(_64,_1),_4):((_64,_512),(_1,_0),_{})"
+    (apart,) = bench(text.format(4096)).pieces
+    (over,) = bench(text.format(2048)).pieces
+    assert not apart.notices and over.notices == (
+        "The stages overlap: each holds 4,096 elements and begins 2,048 after the one before.",
+    )

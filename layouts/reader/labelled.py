@@ -35,6 +35,8 @@ _ENDING = re.compile(r"[\s>;,.|\"]{0,20}(?:(?://|#).*)?")
 _CODE = re.compile(
     r"(?<![\w.])(?:\w+(?:::|\.)){0,6}(?:(?:Composed)?Layout\s*<|make_(?:ordered_)?layout\s*\(|make_composed_layout\s*\()"
 )
+_VALUE_END = re.compile(r"\n|//|#|(?<=\))\s")
+LONGEST_VALUE = 600  # characters of what a print's field says
 _TYPES = {"bf16": 16, "f16": 16, "f32": 32, "tf32": 32, "f64": 64, "i8": 8, "u8": 8, "i32": 32, "i16": 16, "i64": 64}
 
 
@@ -59,6 +61,20 @@ def lines(text: str) -> Iterator[Labelled]:
         found = _line(line)
         if found is not None:
             yield found
+
+
+def fields(named: re.Pattern[str], text: str) -> Iterator[tuple[re.Match[str], str]]:
+    """What a print says behind its fields' names, with the match of each name: up to the end of the line, a comment or
+    the blank behind a parenthesis.
+    """
+    at = 0
+    while match := named.search(text, at):
+        at = first = match.end()
+        ended = _VALUE_END.search(text, first + 1, first + LONGEST_VALUE + 1)
+        past = ended.start() if ended else len(text)
+        if past - first <= LONGEST_VALUE and text[first : first + 1] not in ("", "\n"):
+            yield match, text[first:past].strip()
+            at = past
 
 
 def _line(line: str) -> Labelled | None:

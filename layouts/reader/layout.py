@@ -64,6 +64,8 @@ def _whole(found: cute.CuteLayout, sure: bool, label: str = "") -> tuple[Found, 
         facts |= _staged(found)
         if facts["stages"] != 1:
             notices = ("The third mode is the pipeline's stage: the storage is that of stage 0.",)
+            if said := overlap(found, facts["stage_stride"]):
+                notices = (*notices, said)
     undetermined = () if found.unit_bits or named else ("element_bits",)
     fragments = _fragments(found)
     if named and letter:
@@ -107,6 +109,15 @@ def _staged(found: cute.CuteLayout) -> dict[str, Any]:
         "stage_bytes": steps[0] * found.unit_bits // 8 if len(steps) == 1 and found.unit_bits else None,
         "storage": {"kind": "cute", "layout": str(one)},
     }
+
+
+def overlap(found: cute.CuteLayout, apart: int | None) -> str:
+    """That stages, so many elements apart, begin before the one before them ends; "" where they do not."""
+    modes = zip((*map(cute.leaves, found.shape[:2]),), (*map(cute.leaves, found.stride[:2]),), strict=True)
+    whole = 1 + sum((n - 1) * step for sizes, steps in modes for n, step in zip(sizes, steps, strict=True))
+    if apart is None or apart >= whole:
+        return ""
+    return f"The stages overlap: each holds {whole:,} elements and begins {apart:,} after the one before."
 
 
 def _coalesced(shape: Any, stride: Any) -> tuple[tuple[tuple[int, int], ...], ...] | None:

@@ -7,9 +7,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from layouts.bits import hex_word
-from layouts.descriptor import TCGEN05_BITS, VERSION_BIT, WGMMA
+from layouts.descriptor import TCGEN05_BITS, VERSION_BIT, WGMMA, Descriptor
 from layouts.reader import columns
 from layouts.reader.columns import Labelled, Span
 from layouts.reader.found import Found
@@ -32,6 +33,9 @@ _HALVES = re.compile(
 )
 _CONSTANT = re.compile(
     r"(?:constant\s{0,8}\(?|=)\s{0,8}(?P<word>-?\d{10,20})(?=\s*:\s*i64|\s*,|\s*\))|\bi64\s+(?P<llvm>-?\d{10,20})\b"
+)
+_ORED = re.compile(
+    r"\b(?:or(?:\s+disjoint)?\s+i64|llvm\.or|arith\.ori)\s+(?P<start>%[\w.]{1,60})\s*,\s*(?P<word>-?\d{10,20})\b"
 )
 _SIGNED = re.compile(r"\s*(?P<word>-\d{10,19}|\d{17,20})(?:[uU]?[lL]{0,2})\s*;?\s*")
 _FIELD = re.compile(
@@ -86,8 +90,28 @@ def read(text: str) -> tuple[Found, ...]:
             told[built] = ""
         elif only is not None and format_of(only) == "wgmma" and built != only:
             notices = (f"The fields below it make {hex_word(built)}, another word.",)
+    if not told and (completed := _completed(text)):
+        return completed
     alone = len(told) == 1
     return tuple(descriptor(word, notices, alone and not notices, name) for word, name in told.items())
+
+
+def _completed(text: str) -> tuple[Found, ...]:
+    """What LLVM or MLIR makes of a descriptor: the fields as a constant, a start address put in by OR."""
+    out = []
+    for match in _ORED.finditer(text):
+        start, word = match["start"], int(match["word"]) & _WORD
+        if word & 0x3FFF or not likely(word) or format_of(word) != "wgmma":
+            continue
+        said = Descriptor(word).facts
+        facts: dict[str, Any] = {
+            "fields": {name: said[name] for name in ("lbo_bytes", "sbo_bytes", "base_offset", "swizzle")},
+            "start": start, "format": "wgmma", "word": None, "warnings": [],
+        }  # fmt: skip
+        notice = f"{hex_word(word)} with a start address that {start} puts in."
+        out.append(Found("builder", f"IR that builds a descriptor: start address from '{start}'", facts, (notice,),
+                         False, ("start",)))  # fmt: skip
+    return tuple(out[:_MOST])
 
 
 def examined(text: str) -> tuple[Found, ...]:
@@ -132,6 +156,10 @@ def _words(text: str) -> Iterator[Labelled]:
             word = (one | two << 32 if low[first] == 0 else two | one << 32) & _WORD
             yield Labelled(_before(text, match.start()), word, match.span(), False)
     for match in _EXAMINED.finditer(text):
+        if (parts := match["held"].split()) and {len(part) for part in parts} in ({4}, {6}):
+            if (small := _little(parts)) is not None and likely(small):  # x/8xb, x/4xh
+                yield Labelled("", small, match.span("held"), False)
+            continue
         for at in re.finditer(r"(0x[0-9a-fA-F]{9,16})|(0x[0-9a-fA-F]{1,8})[ \t]+(0x[0-9a-fA-F]{1,8})", match["held"]):
             word = int(at[1], 16) if at[1] else int(at[2], 16) | int(at[3], 16) << 32
             if likely(word):
@@ -149,6 +177,14 @@ def _words(text: str) -> Iterator[Labelled]:
     for told in columns.registers(text):
         if likely(told.word):
             yield told
+
+
+def _little(parts: list[str]) -> int | None:
+    """The 64 bits that a debugger shows as bytes or halves, the lowest first; None where it shows fewer or more."""
+    width = 4 * (len(parts[0]) - 2)
+    if width * len(parts) != 64:
+        return None
+    return sum(int(part, 16) << width * n for n, part in enumerate(parts))
 
 
 def _before(text: str, at: int) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from layouts import catalog
-from layouts.reader import atoms, shapes, terms, tiled_mma
+from layouts.reader import atoms, labelled, shapes, terms, tiled_mma
 from layouts.reader.code.ctype import ELEMENT_BITS
 from layouts.reader.found import Found, each_once
 from layouts.reader.terms import Term, Text
@@ -23,7 +23,7 @@ _MADE = re.compile(
 _HEAD = re.compile(r"Tiler[ _]?MN\s*:", re.I)
 _FIELD = re.compile(
     r"(?P<name>Tiler[ _]?MN|TiledLayout_TV|TV[ _]Layout[ _]tiled|Thr[ _]?ID|ValLayout(?:Src|Dst)"
-    r"|TV[ _]Layout[ _](?:Src|Dst)|Value[ _]?Type)\s*:[ \t]*(?P<value>[^\n]{1,600}?)\s{0,40}(?=$|\n|//|#|(?<=\))\s)",
+    r"|TV[ _]Layout[ _](?:Src|Dst)|Value[ _]?Type)\s*:[ \t]*",
     re.I,
 )
 _PRINTED_BITS = {"f64": 64, "f32": 32, "tf32": 32, "i32": 32, "f16": 16, "bf16": 16, "i16": 16, "i8": 8, "ui8": 8}
@@ -278,13 +278,13 @@ def _back(shape: Any, stride: Any, height: int, box: tuple[int, ...]) -> shapes.
 def _blocks(text: str) -> list[dict[str, str]]:
     """The fields of every print in a text: tiler, tv, type, src, dst, thrid."""
     out: list[dict[str, str]] = []
-    for match in _FIELD.finditer(text):
+    for match, value in labelled.fields(_FIELD, text):
         name = re.sub(r"[ _]", "", match["name"]).lower()
         name = {"tilermn": "tiler", "tiledlayouttv": "tv", "tvlayouttiled": "tv", "valuetype": "type"}.get(name, name)
         name = name.replace("vallayout", "").replace("tvlayout", "")
         if name == "tiler" or not out:
             out.append({})
-        out[-1].setdefault(name, match["value"].strip())
+        out[-1].setdefault(name, value)
     return [one for one in out if "tiler" in one and "tv" in one][:_MOST_MADE]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from layouts import catalog, cute
 from layouts.instruction import Instruction, Operand
-from layouts.reader import atoms, shapes, terms
+from layouts.reader import atoms, labelled, shapes, terms
 from layouts.reader.atoms import Atom
 from layouts.reader.found import Found, each_once
 from layouts.reader.terms import Term, Text
@@ -25,7 +25,7 @@ _MADE = re.compile(
 _HEAD = re.compile(r"(?:Thr[ _]?Layout[ _]?VMNK|Permutation[ _]?MNK)\s*:", re.I)
 _FIELD = re.compile(
     r"(?P<name>Thr[ _]?Layout[ _]?VMNK|Permutation[ _]?MNK|Thr[ _]?ID|Shape[ _]?MNK|Layout(?P<cpp>[ABC])_TV"
-    r"|TV[ _]?Layout[ _]?(?P<py>[ABC])\b(?!\s*tiled))\s*:[ \t]*(?P<value>[^\n]{1,600}?)\s{0,40}(?=$|\n|//|#|(?<=\))\s)",
+    r"|TV[ _]?Layout[ _]?(?P<py>[ABC])\b(?!\s*tiled))\s*:[ \t]*",
     re.I,
 )
 _MOST_MADE = 8  # of one text
@@ -163,13 +163,13 @@ def _larger(core: Any, size: Any) -> Any:
 def _blocks(text: str) -> list[dict[str, str]]:
     """The fields of every print in a text, by plain names: thr, permutation, thrid, shape, a, b, c."""
     out: list[dict[str, str]] = []
-    for match in _FIELD.finditer(text):
+    for match, value in labelled.fields(_FIELD, text):
         letter = match["cpp"] or match["py"]
         name = letter.lower() if letter else re.sub(r"[ _]", "", match["name"]).lower()
         name = {"thrlayoutvmnk": "thr", "permutationmnk": "permutation", "shapemnk": "shape"}.get(name, name)
         if name == "thr" or not out or (name in out[-1] and name != "thr"):
             out.append({})
-        out[-1][name] = match["value"].strip()
+        out[-1][name] = value
     return [one for one in out if "thr" in one or "shape" in one][:_MOST_MADE]
 
 

@@ -11,6 +11,7 @@ from layouts.errors import LayoutError
 from layouts.expression import LONGEST
 from layouts.reader import printed
 from layouts.reader.code import rows
+from layouts.reader.code.word import runs
 from layouts.reader.found import Found
 from layouts.spelling import read_word
 from layouts.statements import read_code
@@ -31,6 +32,8 @@ _HINT = re.compile(  # in code that may build a descriptor, and that other code 
 _NAMED = re.compile(r"desc|gmma|lbo|sbo|bitfield|_offset_|start_addr", re.I)
 _SHORT = re.compile(r"\s*[0-9a-fA-F]{1,7}\s*:\s*[0-9a-fA-F]{1,7}\s*")  # hi:lo that may be a layout as well
 _DIGITS = 9  # hex digits from which digits alone are a word of 64 bits
+RESERVED = runs(WGMMA.reserved_mask)
+UNLIKELY = 3  # groups of reserved bits; one or two are what an address does that is not shifted or not masked
 _OTHER = re.compile(r"(?<![\w.])(?:wg|w)?mma\.|[A-Z]+MMA\b")
 
 
@@ -73,6 +76,11 @@ def _spelled(text: str) -> tuple[Found, ...]:
         return ()  # an address, a hash, a number
     short = _SHORT.fullmatch(text) is not None
     notices = [note.text for note in read.warnings]
+    if strange and not notices and _runs(read.word) >= UNLIKELY:
+        notices.append(
+            f"{_runs(read.word)} of its {len(RESERVED)} groups of reserved bits are not 0. A program that builds a"
+            " descriptor leaves them 0, so this is probably another 64-bit value."
+        )
     if small and not notices:
         notices.append(
             "Bits 32 to 63 are 0: no SBO and no swizzle. A whole descriptor has 64 bits; was the high word lost?"
@@ -83,6 +91,11 @@ def _spelled(text: str) -> tuple[Found, ...]:
         printed.descriptor(word, ("What arithmetic in 64 bits throughout gives.",), False) for word in sorted(meant)
     ]
     return tuple(out)
+
+
+def _runs(word: int) -> int:
+    """How many groups of reserved bits of a word are not 0."""
+    return sum(bool(word >> low & (1 << width) - 1) for low, width in RESERVED)
 
 
 def _built(text: str) -> tuple[Found, ...]:

@@ -50,7 +50,7 @@ def places(uses: list[Use], endless: Iterable[str], k_bytes: int = 32) -> list[P
         before = seen.setdefault((stage, whose), [])
         tiles = {roles[name]: _rank(uses, name, values[name]) for name in values if roles.get(name) in ("m", "n")}
         step = (stage, whose, site, turn)
-        place = _again(before, own)
+        place = None if use.again else _again(before, own)
         if place is not None and not (turn and step not in steps):
             k, m, n = place.k, place.m, place.n
         elif step in steps:

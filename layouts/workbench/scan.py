@@ -11,10 +11,10 @@ from layouts import catalog, cute
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
 from layouts.reader import cutlass, printed, ptx, sass, smem
+from layouts.reader.layout import overlap
 from layouts.workbench.found import Span
 
 MOST = 32  # instructions, words or layouts of one text
-MOST_WRONG = 2  # opcodes that are no instruction: each is compared with all there are
 MOST_OPERANDS = 8192  # characters of an instruction's operands
 _ESCAPED = re.compile(r'\\[nt]|"\s*"')
 _ATOM = re.compile(r"\bSM90_\w+(?:\s*<[^<>;]{0,200}>)?|\bMMA_\d+x\d+x\d+_\w+(?:\s*<[^<>;]{0,200}>)?")
@@ -53,7 +53,7 @@ class Layout:
     """A CuTe layout of a printout: its label, and its first two modes as a storage has them.
 
     stages: of a third mode; stage_stride: their distance in the layout's unit, None where it is no single one; start:
-    the address in its smem_ptr.
+    the address in its smem_ptr; overlap: that they do not lie apart, "" where they do.
     """
 
     label: str
@@ -64,25 +64,20 @@ class Layout:
     stages: int = 1
     whole: str = ""
     stage_stride: int | None = None
+    overlap: str = ""
 
 
 def mentions(text: str) -> Iterator[Mention]:
     """The instructions of a text, in its order of writing; only those that multiply."""
     joined, places = _joined(text)
     known: dict[str, Instruction | None] = {}
-    wrong = told = 0
+    told = 0
     for match in catalog.OPCODE.finditer(joined):
         if not match[2] or told >= MOST:
             continue
         spelled = match[0]
         if spelled not in known:
-            if wrong > MOST_WRONG:
-                continue
-            try:
-                known[spelled] = ptx.instruction(spelled)
-            except LayoutError:
-                known[spelled] = None
-                wrong += 1
+            known[spelled] = ptx.known(spelled)
         found = known[spelled]
         if found is None or not found.family.multiplies:
             continue
@@ -220,7 +215,8 @@ def _layout(one: cute.CuteLayout, spelled: str, label: str, span: Span) -> Layou
         for size, _ in steps:
             stages *= size
     apart = steps[0][1] if len(steps) == 1 else None
-    return Layout(label, head + shape + ":" + stride, span, one.unit_bits, start, stages, spelled, apart)
+    over = overlap(one, apart) if stages > 1 else ""
+    return Layout(label, head + shape + ":" + stride, span, one.unit_bits, start, stages, spelled, apart, over)
 
 
 def _balanced(spelled: str) -> str:

@@ -19,6 +19,7 @@ CHOICES = ("1", "2", "4", "8", "16")
 MOST = 16  # sizes of one text that are assumed
 _SIZE = re.compile(r"sizeof\((\*[^()]+(?:\([^()]*\)[^()]*)*|\w+)\)")
 _PRODUCT = re.compile(rf"\((?:(?P<one>[^*]+) \* )?(?P<size>{_SIZE.pattern})(?: \* (?P<other>[^*]+))?\)")
+_POINTER = re.compile(r"(?<![a-z])[sp]_?[A-Z]|ptr|smem|shared|buf|tile|^[sp][a-z]$")  # what pointers are called
 _ELEMENT = re.compile(r"T\w?$|[a-z_](?:T|_t)$|T[A-Z_]|elem|d?type|scalar|half|float|bf|fp\d|^(?:AB?|B|In)$", re.I)
 
 
@@ -53,6 +54,13 @@ def taken(made: Evaluation, instruction: Instruction | None, given: Mapping[str,
         elif name in made.recast:
             why = f"{name} {known} and is cast to another pointer: taken as bytes"
             out.append((size, Assumed(key, label, "1", why, CHOICES)))
+        elif name in made.widened and not _POINTER.search(name):
+            why = f"{name} is not declared, and its cast to 64 bits suits an address and a pointer: taken in bytes"
+            out.append((size, Assumed(key, label, "1", why, CHOICES)))
+        elif name in made.widened and instruction is not None:
+            one = instruction.operand("a").element
+            why = f"{name} is not declared; taken as a pointer to {one.name} by its name, which an address is not"
+            out.append((size, Assumed(key, label, str(max(one.bits // 8, 1)), why, CHOICES)))
         elif instruction is not None:
             one = instruction.operand("a").element
             why = f"{name} {known}; the instruction reads {one.name}"

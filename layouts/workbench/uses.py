@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from typing import Any
 
 from layouts.reader.code import builders
@@ -51,6 +51,7 @@ class Use:
     assumed: bool = False  # which operand it is
     computed: bool = True  # by code, whose shifts were seen
     registers: bool | None = None
+    again: bool = False  # a printed word that its forerunner has, too, and that stands for a step of its own
     majors: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -273,6 +274,7 @@ def of_words(printed: Iterable[Word], told: tuple[Mention, ...]) -> list[Use]:
     words = list(printed)
     named = [letter(word.label) for word in words]
     two = not registers and len(words) == 2 and named == [None, None] and _far(*words)
+    again = _repeated(words, named)
     out = []
     for n, (word, name) in enumerate(zip(words, named, strict=True)):
         own = name or ("b" if registers else "ab"[n] if two else "a")
@@ -285,8 +287,23 @@ def of_words(printed: Iterable[Word], told: tuple[Mention, ...]) -> list[Use]:
         unsure = not name and not registers and not two
         out.append(
             Use(mention, given, {own: why}, ("word", n), (), "printed", n, unsure, computed=False,
-                registers=registers or None, majors=mention.majors if mention else {})
+                registers=registers or None, again=n in again, majors=mention.majors if mention else {})
         )  # fmt: skip
+    return out
+
+
+def _repeated(words: Sequence[Word], named: Sequence[str | None]) -> set[int]:
+    """The words that are the one before them of the same operand once more and stand in for a step: a later word is
+    as far from the first as its place says. Several threads that print the same words repeat them, too.
+    """
+    out: set[int] = set()
+    for name in set(named):
+        own = [n for n, one in enumerate(named) if one == name]
+        values = [words[n].word for n in own]
+        apart = min((two - one for one, two in pairwise(values) if two > one), default=0)
+        for n, (one, two) in enumerate(pairwise(values), 1):
+            if one == two and any(word == values[0] + at * apart for at, word in enumerate(values) if at > n):
+                out.add(own[n])
     return out
 
 

@@ -16,7 +16,7 @@ from layouts.reader.code.builders import Builder
 from layouts.reader.code.doubts import UNSEEN
 from layouts.reader.code.evaluate import Evaluation, evaluate
 from layouts.reader.code.finding import Pitfall
-from layouts.workbench import exchanged, helpers, judge, pieces, placed, said, scan, sizes, uses
+from layouts.workbench import exchanged, helpers, judge, named, pieces, placed, said, scan, sizes, uses
 from layouts.workbench.found import Assumed, Bench, Operand, Piece
 from layouts.workbench.order import places
 from layouts.workbench.stores import Store, Tile, pair, tile
@@ -62,6 +62,11 @@ class _Making:
         chosen = tuple((h, one.value) for h in self.helpers if not (one := self.assumed[f"builder.{h}"]).missing)
         if chosen:
             self.code = evaluate(text, patience, chosen)
+        if self.code and self._reads() is None:
+            maps = tensor_maps.named_maps(self.code)
+            if (called := named.called(self.code, (one.data_type for one in maps))) is not None:
+                self.mentions = (*self.mentions, called[0])
+                self.assumed["instruction"] = called[1]
         self.aligned = placed.declared(text)
         self.sizes: list[Assumed] = []
         self.doubtful: dict[int, list[Pitfall]] = {}
@@ -125,7 +130,8 @@ class _Making:
                 self.stores.append(Store(len(self.pieces), layout=layout, name=layout.label))
                 title = layout.whole if len(layout.whole) <= 80 else layout.whole[:79] + "…"
                 facts = {"cute": layout.whole, "label": layout.label}
-                self.pieces.append(Piece("layout", title, (layout.span,), facts))
+                said = (layout.overlap,) if layout.overlap else ()
+                self.pieces.append(Piece("layout", title, (layout.span,), facts, said))
         found = list(builders.of_evaluation(self.code)) if self.code else []
         taken = of_code(self.code, self.mentions) if self.code else []
         self.built: list[tuple[int, Builder]] = []

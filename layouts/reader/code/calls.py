@@ -4,6 +4,7 @@ built-ins.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from layouts.reader.code import tree, word
@@ -57,13 +58,23 @@ def shared_address(value: Any) -> Any:
     return given if given is not None else Term(f"{value}")
 
 
+@lru_cache(maxsize=2048)
+def _gives_address(name: str) -> bool:
+    return SHARED_ADDRESS.fullmatch(name) is not None
+
+
+@lru_cache(maxsize=2048)
+def _encodes(name: str) -> bool:
+    return ENCODE.fullmatch(name) is not None
+
+
 def known(machine: Machine, name: str, templates: tuple[Any, ...], given: list[Any], span: Span) -> Any:
     """What a well-known function gives; _MISSING for another."""
     one = given[0] if given else None
     whole = number(one) if len(given) == 1 else None
     if len(given) > IDENTITY.get(name, len(given)):
         return given[IDENTITY[name]]
-    if len(given) == 1 and SHARED_ADDRESS.fullmatch(name) and not isinstance(one, str):
+    if len(given) == 1 and _gives_address(name) and not isinstance(one, str):
         return (
             machine.converted(machine.shared_address(one), Kind("uint32_t", UINT, 32), span)
             if not machine.python
@@ -71,7 +82,7 @@ def known(machine: Machine, name: str, templates: tuple[Any, ...], given: list[A
         )
     if name in machine.standard and given:
         return _standard(machine, machine.standard[name], one, span)
-    if whole is not None and ENCODE.fullmatch(name):
+    if whole is not None and _encodes(name):
         machine.taken.setdefault(name)
         wide = whole if machine.python else word.convert(whole, ULONG)
         return word.shifted(word.both(wide, Int(0x3FFFF, wide.type)), -4)
@@ -164,7 +175,7 @@ class Calls:
                 templates = tuple(self.value(t, scope) for t in function.templates)
         else:
             name = self.words(function)
-            target = self.value(function, scope)
+            target = self._launched(function, scope)
         if isinstance(target, Cell):
             target = target.value
         if isinstance(target, Closure):
@@ -205,6 +216,14 @@ class Calls:
             if own is not None and own.whole is not None:
                 return self.converted(given[0], own, one.span)
         return self._unknown(one, name, templates, given, named, target)
+
+    def _launched(self: Any, function: tree.Expression, scope: Any) -> Any:
+        """What an expression is that is called; kernel[grid] of Triton is the kernel."""
+        if self.python and isinstance(function, tree.Index) and isinstance(function.value, tree.Name):
+            found = self.resolve(function.value.path, scope)
+            if isinstance(found, Closure):
+                return found
+        return self.value(function, scope)
 
     def _kind_called(self: Any, target: Any, one: tree.Call, scope: Any) -> Kind | None:
         from layouts.reader.code.values import Enumeration, Template

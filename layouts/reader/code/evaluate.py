@@ -34,8 +34,12 @@ _PRINTED = re.compile(
     r"|(?:[A-Za-z_][\w .\[\]]{0,40}[ :])?(?:0x[0-9a-fA-F]{9,16}[ \t,]{0,8})+)[ \t\r]*$",
     re.M,
 )
+_PRINT = re.compile(
+    r"mma\.|matrix\.|^[ \t]*SM\d\d|gdb\)|^[ \t]*\$\d|MMA\.|S(?:w|wizzle)?<\d|\):\(|0x[0-9a-fA-F]{9}", re.M
+)
 _WORDS = re.compile(r"[A-Za-z_]\w*")
-_CALLED = r"\s{0,8}(?:<[^;{}()]{0,120}>\s{0,8}(?:::\w+\s{0,8})?)?(?:[({]|<<<)"  # behind a name that is called
+# behind a name that is called; kernel[grid](…) of Triton
+_CALLED = r"\s{0,8}(?:<[^;{}()]{0,120}>\s{0,8}(?:::\w+\s{0,8})?)?(?:[({]|<<<|\[[^\]\n;]{1,80}\]\()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,7 @@ class Evaluation:
     recast: frozenset[str] = frozenset()  # undeclared names that are cast to pointers to a type
     text: str = ""
     taken: tuple[str, ...] = ()  # functions without code that were taken as PTX's matrix-descriptor-encode
+    widened: frozenset[str] = frozenset()  # undeclared names that are cast to an integer with a step added
 
 
 @cache
@@ -65,7 +70,7 @@ def is_python(text: str) -> bool:
     for pattern, weight in (
         (r"^\s*(?:def|class)\s+\w+[^;{]*:\s*(?:#.*)?$", 3), (r"^\s*(?:from\s+[\w.]+\s+)?import\s+[\w.]", 3),
         (r"^\s*(?:if|for|while|elif|else|with)\b[^;{]*:\s*(?:#.*)?$", 2), (r"^\s*#\s?[^\s!#]", 1), (r"\bself\.", 1),
-        (r"^\s*@\w", 2), (r"\bNone\b|\bTrue\b|\bFalse\b|\bnot in\b", 1), (r"\w+\s*=\s*\[[^;]*\]\s*$", 2),
+        (r"^\s*@\w", 2), (r"\bNone\b|\bTrue\b|\bFalse\b|\bnot in\b", 1), (r"\w\s*=\s*\[[^;]*\]\s*$", 2),
         (r"\b\w+=[\[(]", 2), (r"\b(?:tl|torch|triton|gl|np|ctypes)\.", 2),
         (r"^\s*[\w.]+\s*(?:\||<<|\+)?=[^=;{]*[^;{},\s]\s*$", 1),
         (r";\s*(?://.*)?$", -2), (r"^\s*#\s*(?:include|define|if|ifdef|pragma|endif)\b", -4), (r"//|/\*", -1),
@@ -88,7 +93,7 @@ def evaluate(text: str, patience: int = 1, standard: tuple[tuple[str, str], ...]
     if not CLUE.search(text):
         return None
     is_py = is_python(text)
-    written = _PRINTED.sub(lambda line: re.sub(r"[^\n]", " ", line[0]), text)
+    written = _without_printed(text)
     body = python.read(written) if is_py else cxx.read(prepare(written))
     if not body:
         return None
@@ -134,8 +139,24 @@ def evaluate(text: str, patience: int = 1, standard: tuple[tuple[str, str], ...]
     return Evaluation(
         tuple(machine.found), tuple(machine.made), tuple(machine.warned.values()), complete, is_py,
         tuple(machine.assembled), frozenset(machine.endless), frozenset(machine.recast), text,
-        tuple(machine.taken),
+        tuple(machine.taken), frozenset(machine.widened),
     )  # fmt: skip
+
+
+def _without_printed(text: str) -> str:
+    """A text with blanks for what is printed in it: only a line that has a part of such is looked at."""
+    out: list[str] = []
+    done = 0
+    for hint in _PRINT.finditer(text):
+        if hint.start() < done:
+            continue
+        first = text.rfind("\n", done, hint.start()) + 1 or done
+        past = text.find("\n", first)
+        past = len(text) if past < 0 else past + 1
+        line = text[first:past]
+        out += text[done:first], _PRINTED.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), line)
+        done = past
+    return "".join((*out, text[done:]))
 
 
 def _given_later(body: tuple[tree.Statement, ...]) -> Iterator[tree.Declare]:

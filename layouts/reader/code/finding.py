@@ -15,6 +15,8 @@ MOST_FOUND = 600
 MOST_ASSEMBLED = 400
 # (first bit, past last) of what a descriptor's bits are about, whatever its format
 REGIONS = ((0, 16), (16, 32), (32, 46), (46, 49), (49, 52), (52, 53), (61, 64))
+_FIELDS = frozenset((0, 16, 32, 46, 49, 52, 61, 62))  # where fields of wgmma's and tcgen05's descriptors begin
+_HALVES = frozenset((8, 24, 40, 48, 56))  # where bytes and 16-bit halves begin, and no field does
 _DESC = re.compile(r"desc|matrix_?d(?!im)|smem_?d\b|gmma|umma|wgmma", re.I)
 _DESC_ONLY = re.compile(r"smem|gmma|umma|wgmma|mat", re.I)
 _OTHER = re.compile(r"i_?desc|inst(?:r|ruction)?_?d|instr|tensor_?map|tma|mbar|barrier|policy|hint", re.I)
@@ -87,6 +89,7 @@ class Finding:
         self.endless: set[str] = set()  # variables of loops whose end the text leaves open
         self.loose: set[str] = set()  # names that the text computes with and does not declare
         self.recast: set[str] = set()  # those that are cast to a pointer to another type
+        self.widened: set[str] = set()  # those that are cast to an integer of 64 bits with a step added
         self.warned: dict[tuple[str, Span], Pitfall] = {}
         self.called: set[int] = set()
         self.standard: dict[
@@ -206,6 +209,8 @@ class Finding:
             return named and len(lows) > 1
         if named:
             return len(lows) > 1 or isinstance(value, Object)
+        if any(p.low not in _FIELDS for p in given.pieces) or any(m.bit in _HALVES for m in given.marks):
+            return False  # bytes or halves put side by side: a key, a plan, a colour
         shifted = any(p.low == 0 and p.shift == 4 for p in given.pieces)  # an address >> 4
         return (bool(upper & {61, 46}) and (0 in lows or len(lows) > 2)) or (shifted and len(lows) > 2)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any
 
 from layouts.reader.code import tree
@@ -30,6 +31,15 @@ from layouts.reader.code.word import Int, free
 MOST_ITEMS = 256
 _INTEGRAL = re.compile(r"_(\d+)$")
 Path = tuple[tuple[str, tuple[tree.Expression, ...] | None], ...]
+
+
+@lru_cache(maxsize=4096)
+def _plain_kind(name: str, whole: bool) -> Kind | None:
+    """The type of a name without arguments; whole: whether it may be an integer type."""
+    integer = spelled(name) if whole else None
+    if integer is not None:
+        return Kind(name, integer, integer.bits)
+    return element_kind(name) or (Kind(name) if _INTEGRAL.fullmatch(name) else None)
 
 
 class Naming(Making):
@@ -147,15 +157,9 @@ class Naming(Making):
         if not path:
             return None
         name, given = path[-1]
-        whole = spelled(name) if len(path) < 3 else None
-        if whole is not None and given is None:
-            return Kind(name, whole, whole.bits)
-        element = element_kind(name)
-        if element is not None and given is None:
-            return element
         if given is not None:
             return Kind(name, arguments=tuple(self.value(one, scope) for one in given))
-        return Kind(name) if _INTEGRAL.fullmatch(name) else None
+        return _plain_kind(name, len(path) < 3)
 
     def named_kind(self, name: str, scope: Scope) -> Kind | None:
         found = self.resolve(((name, None),), scope)

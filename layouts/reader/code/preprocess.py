@@ -42,6 +42,11 @@ class Source:
         """The stretch of the pasted text that (start, end) of this text came from."""
         if len(self.places) == 1 and self.places[0] == (0, len(self.text), True) and end > start:
             return start, end
+        n = bisect_right(self.starts, start) - 1
+        if n >= 0 and end > start and self.places[n][2] and (n + 1 == len(self.starts) or end <= self.starts[n + 1]):
+            first, length, _ = self.places[n]
+            away = first - self.starts[n]
+            return min(start + away, first + length), min(end - 1 + away, first + length) + 1
         return self._place(start, False), self._place(max(end - 1, start), True)
 
     def _place(self, at: int, last: bool) -> int:

@@ -24,6 +24,8 @@ class Linear:
     terms: tuple[tuple[str, int], ...] = ()
 
     def __add__(self, other: Linear) -> Linear:
+        if not other.terms or not self.terms:
+            return Linear(self.const + other.const, self.terms or other.terms)
         factors = dict(self.terms)
         for name, factor in other.terms:
             factors[name] = factors.get(name, 0) + factor
@@ -32,6 +34,8 @@ class Linear:
         return Linear(self.const + other.const, tuple(sorted((n, f) for n, f in factors.items() if f)))
 
     def scaled(self, by: int) -> Linear:
+        if by == 1:
+            return self
         return Linear(self.const * by, tuple((n, f * by) for n, f in self.terms) if by else ())
 
     def divided(self, by: int) -> Linear | None:
@@ -42,6 +46,8 @@ class Linear:
 
     def __str__(self) -> str:
         """Names first, as an engineer writes it: smem_A + 32·k + 64."""
+        if not self.const and len(self.terms) == 1 and self.terms[0][1] == 1:
+            return self.terms[0][0]
         ordered = sorted(self.terms, key=lambda term: (term[1] != 1, term[0]))
         parts = [(f, n if abs(f) == 1 else f"{abs(f)}·{n}") for n, f in ordered]
         if self.const or not parts:
@@ -109,6 +115,9 @@ class Int:
 
     def linear(self) -> Linear:
         """The same as a linear expression; bits that were cut out become symbols of their own."""
+        plain = self.plain
+        if plain is not None:
+            return plain
         total = Linear(self.const)
         for p in self.pieces:
             source: Linear | None = p.source
@@ -146,11 +155,17 @@ def convert(value: Int, kind: CType) -> Int:
 
 
 def _origins(*values: Int) -> tuple[Span, ...]:
-    return tuple(dict.fromkeys(span for v in values for span in v.origin))[:MOST_ORIGINS]
+    having = [v.origin for v in values if v.origin]
+    if len(having) < 2:
+        return having[0][:MOST_ORIGINS] if having else ()
+    return tuple(dict.fromkeys(span for origin in having for span in origin))[:MOST_ORIGINS]
 
 
 def _marks(*values: Int) -> tuple[Mark, ...]:
-    return tuple(dict.fromkeys(mark for v in values for mark in v.marks))[:MOST_TERMS]
+    having = [v.marks for v in values if v.marks]
+    if len(having) < 2:
+        return having[0][:MOST_TERMS] if having else ()
+    return tuple(dict.fromkeys(mark for marks in having for mark in marks))[:MOST_TERMS]
 
 
 def opaque(text: str, kind: CType, *values: Int) -> Int:

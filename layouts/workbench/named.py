@@ -1,0 +1,62 @@
+"""The wgmma that a call names whose code is not in the text: wgmma_m64n128k16(acc, desc_a, desc_b) says its shape, its
+name or the tensor map the type. It is an assumption, for only the name says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from layouts.instruction import Instruction
+from layouts.reader import atoms
+from layouts.reader.code.evaluate import Evaluation
+from layouts.workbench.found import Assumed
+from layouts.workbench.scan import Mention
+
+MOST = 12  # instructions to choose from
+_CALLED = re.compile(r"mma", re.I)
+_SHAPE = re.compile(r"(?<![0-9])m?(?P<m>64)(?:n|x)(?P<n>\d{1,3})(?:k|x)(?P<k>\d{1,3})(?![0-9])", re.I)
+_TYPES = re.compile(r"bf16|tf32|f16|f32|e4m3|e5m2|s32|s8|u8|b1")
+_OF_MAP = {"BFLOAT16": "bf16", "FLOAT16": "f16", "TFLOAT32": "tf32", "TFLOAT32_FTZ": "tf32", "FLOAT32": "tf32"}
+
+
+def called(code: Evaluation, stored: Iterable[str | None]) -> tuple[Mention, Assumed] | None:
+    """The instruction of the first call that names one, and what was assumed; None where none does.
+
+    stored: element types of the tensor maps, as CUtensorMapDataType has them.
+    """
+    for one in code.made:
+        shape = _SHAPE.search(one.term.head) if _CALLED.search(one.term.head) else None
+        if shape is None or not one.term.arguments or one.term.span == (0, 0):
+            continue
+        sizes = {dim: int(shape[dim]) for dim in "mnk"}
+        every = atoms.products({}, sizes, warpgroup=True)
+        said = _said(one.term.head, shape.span(), every)
+        kinds = [kind for kind in map(_OF_MAP.get, filter(None, stored)) if kind]
+        fitting = [i for i in every if _fits(i, said)]
+        likely = [i for i in fitting if i.types["a"] in kinds] or fitting
+        if not likely:
+            continue
+        chosen = next((i for i in likely if i.types["d"] in ("f32", "s32")), likely[0])
+        typed = "; the tensor map holds that type" if not said and chosen.types["a"] in kinds else ""
+        why = f"{one.term.head} has no code in the text: taken as its name says{typed}"
+        choices = tuple(dict.fromkeys([chosen.ptx, *(i.ptx for i in every)]))[:MOST]
+        return Mention(chosen, one.term.span), Assumed("instruction", "Instruction", chosen.ptx, why, choices)
+    return None
+
+
+def _said(head: str, shape: tuple[int, int], every: list[Instruction]) -> dict[str, str]:
+    """Operand → the type that a name gives it: of D, A and B, of D and both others, of both, or of D alone."""
+    types = _TYPES.findall((head[: shape[0]] + " " + head[shape[1] :]).lower())
+    if len(types) >= 3:
+        return dict(zip("dab", types, strict=False))
+    inputs = {i.types["a"] for i in every}
+    if len(types) == 2:
+        return {"d": types[0], "a": types[1], "b": types[1]} if types[1] in inputs else {"a": types[0], "d": types[1]}
+    if len(types) == 1:
+        return {"a": types[0], "b": types[0]} if types[0] in inputs else {"d": types[0]}
+    return {}
+
+
+def _fits(one: Instruction, said: dict[str, str]) -> bool:
+    return all(one.types.get(name) == kind for name, kind in said.items())
