@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from layouts.errors import LayoutError
-from layouts.idesc import CALLED
+from layouts.idesc import CALLED, Idesc
 from layouts.instruction import Operand
 from layouts.kind import Kind
 from layouts.pattern import IntArray, Pattern
@@ -35,6 +35,7 @@ from layouts.table.tmem import (
     SCALES_PAIR_B,
     SHIFTED,
     SHIFTED_BY,
+    WIDENED,
     Move,
     Place,
 )
@@ -216,6 +217,11 @@ class Access:
     split: int = 0
 
     @property
+    def widened(self) -> int:
+        """Bytes that 16 packed elements take in shared memory, where a copy widens them to 16 bytes; else 0."""
+        return next((size for form, size in WIDENED.items() if self.ptx.endswith(form)), 0)
+
+    @property
     def by_warp(self) -> bool:
         """Whether one warp executes it, which reaches its own quarter alone."""
         return self.verb in ("ld", "st")
@@ -225,6 +231,9 @@ class Access:
         if self.verb == "shift":
             return "documented; measured by others; not executed here"
         maps = MOVE_MAPS if self.by_warp else COPY_MAPS
+        if self.widened:
+            says = f"16 elements lie in {self.widened} bytes and {16 - self.widened} of padding"
+            return f"documented: {says}; which bits of its byte an element takes is open; not executed on hardware"
         return f"documented; agrees with CUTLASS ({maps} maps of all shapes); not executed on hardware"
 
 
@@ -255,7 +264,8 @@ def access(text: str, split: int = 0, field: str = "access") -> Access:
             )
         pattern = Pattern.parse(COPIES[name])
         group = next((word for word in words if word.startswith("cta_group::")), "cta_group::1")
-        return Access(f"tcgen05.cp.{group}.{name}", verb, pattern, ("row", "word"), pattern.value_count, 0)
+        wide = next((f".{form}" for form in WIDENED if set(form.split(".")) <= set(words)), "")
+        return Access(f"tcgen05.cp.{group}.{name}{wide}", verb, pattern, ("row", "word"), pattern.value_count, 0)
     return _move(text, verb, words, split, field)
 
 
@@ -395,6 +405,21 @@ def faults(given: Allocation, placed: list[Placed], mma_of: dict[str, Mma]) -> l
                 columns = np.flatnonzero(both.any(axis=0))
                 says = f"{one.name} and {other.name} share columns {columns[0]} to {columns[-1]}."
                 out.append(Fault("operands_overlap", other.name, says))
+    return out
+
+
+def idesc_faults(given: Idesc, mma: Mma) -> list[Fault]:
+    """What an MMA's instruction descriptor says otherwise than its PTX text and placement: sparsity, M and N."""
+    out = []
+    if given.sparse != mma.sparse:
+        said = "sparse" if given.sparse else "dense"
+        says = f"Bit 2 of {given} says {said}; the MMA has{'' if mma.sparse else ' no'} .sp."
+        out.append(Fault("sparse_mismatch_between_idesc_mod", "idesc", says))
+    for name, told, meant in (("M", given.m, mma.m), ("N", given.n, mma.n)):
+        if told != meant:
+            out.append(
+                Fault("idesc_size", "idesc", f"{given} says {name} {told}; the operands are placed for {meant}.")
+            )
     return out
 
 

@@ -153,6 +153,15 @@ GETS = (
         "more=hello", "more=m=64;m=64;m=64;m=64", "a_at=600", "d_at=x", "at=200:0", "warp=16", "alloc=48", "n=512",
         "kind=mxf4&k=96&scale_a_at=0",
     )),
+    # D from tensor memory
+    *(get("tmem/epilogue", **asked) for asked in (
+        {}, {"access": "tcgen05.st.32x32b.x1"}, {"access": "tcgen05.ld.16x256b.x4.pack::16b"}, {"n": 8},
+        {"access": "tcgen05.ld.16x32bx2.x2"}, {"element": "f64"}, {"stored": "256B"}, {"m": 96}, {"q": 1},
+        {"access": "tcgen05.ld.32x32b.x128", "n": 64}, {"d": "f16", "access": "tcgen05.ld.16x128b.x2.pack::16b"},
+    )),
+    *(f"/tmem/epilogue?{query}" for query in ("warp=4", "thread=32")),
+    get("tmem/epilogue", d="f16", access="tcgen05.ld.32x32b.x1"),
+    "/tmem?idesc=0x08400494",
     # scale factors and metadata in CUTLASS's order
     *(get("scale-factors", **asked) for asked in (
         {}, {"kind": "f16"}, {"tile_k": 100}, {"tile_k": 8192}, {"column": 500}, {"row": 200}, {"factor": 9},

@@ -27,7 +27,7 @@ FLOORS = (
     "catalog descriptor qualifiers window",
     "idesc statements tiling",
     "overview scales slices storage tma tmem umma wmma",
-    "chain compressed differences repair scaling tile_map",
+    "chain compressed differences epilogue repair scaling tile_map",
     "case feeding plan worlds",
     "fits options packing starts unreadable",
     "mistakes placing",
@@ -106,7 +106,7 @@ NAMED: dict[str, dict[str, str]] = {
     "home": {},
     "idesc": {},
     "scales": {},
-    "tmem": {},
+    "tmem": {"epilogue": "facts"},
     "instruction": {
         "head": "forms",
         "matrices": "forms",

@@ -37,7 +37,8 @@ M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
 WORD = "0x4000004004000101"
 PAGES = (
-    "/scale-factors", "/metadata/order", "/tmem", "/descriptor/tcgen05", "/descriptor/tcgen05/0x4000404000010100",
+    "/tmem/epilogue", "/scale-factors", "/metadata/order",
+    "/tmem", "/descriptor/tcgen05", "/descriptor/tcgen05/0x4000404000010100",
     "/idesc", "/idesc/0x08400490?kind=f16", "/zero-column-mask", "/zero-column-mask/0x0003028000000000",
     "/instructions", "/favicon.ico",
     "/kernel/wgmma.mma_async.m64n32k16.f32.f16.f16", "/smem/atoms",

@@ -82,6 +82,7 @@ EXAMPLES = {
     "/api/v1/smem/tile": "/api/v1/smem/tile?major=K&swizzle=128B&mn=128&k=64",
     "/api/v1/descriptors/{word}": "/api/v1/descriptors/0x4000004004000101",
     "/api/v1/instruction-descriptors/{value}": "/api/v1/instruction-descriptors/0x08400490?kind=f16",
+    "/api/v1/tmem/epilogue": "/api/v1/tmem/epilogue?m=64&n=128&access=tcgen05.ld.16x256b.x4",
     "/api/v1/tmem/layout": "/api/v1/tmem/layout?operand=a&kind=f16&m=64&n=64",
     "/api/v1/scale-factors": "/api/v1/scale-factors?kind=mxf4nvf4&scale_vec=4X&n=128",
     "/api/v1/tmem/access": "/api/v1/tmem/access?access=tcgen05.cp.cta_group::1.32x128b.warpx4",

@@ -96,8 +96,10 @@ LABELS = {
         "bits": "Element bits", "scale_vec": "Scale vector", "d_at": "D", "a_at": "A", "metadata_at": "Metadata",
         "scale_a_at": "Scale A", "scale_b_at": "Scale B", "alloc": "Columns allocated", "first": "First column",
         "more": "More MMAs in the same columns", "access": "Load, store, copy or shift", "at": "At lane:column",
-        "warp": "By warp", "look": "Look at lane:column", "split": "Half split",
+        "warp": "By warp", "look": "Look at lane:column", "split": "Half split", "idesc": "Its idesc",
     },
+    "epilogue": {"kind": "Kind", "cta_group": "CTA group", "ws": ".ws", "m": "M", "n": "N", "d": "Type of D",
+        "access": "Load", "element": "Stored as", "stored": "In shared memory", "warp": "Warp", "thread": "Thread"},
     "metadata_order": {"opcode": "Instruction", "element": "Type of A", "rows": "Rows of A", "k": "K of dense A",
         "tile_k": "K of the tile", "row": "Row", "group": "Group of K"},
     "scales": {

@@ -68,6 +68,7 @@ MENUS = (
         "Blackwell",
         (
             Entry("Tensor memory", "/tmem", "what lies in which lane and column, and which warp may read it"),
+            Entry("Epilogue", "/tmem/epilogue", "D from tensor memory to stmatrix or to rows of global memory"),
             Entry("Scale factors", "/scale-factors", "from row-major to tensor memory, and the id of each step of K"),
             Entry("Matrix descriptor", "/descriptor/tcgen05", "which bytes tcgen05.mma's word reads"),
             Entry("Instruction descriptor", "/idesc", "what the 32 bits of a tcgen05.mma say, and the word you want"),

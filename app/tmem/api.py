@@ -10,13 +10,23 @@ from starlette.responses import Response
 from app.kit.api import ApiRoute, query, text, typed, word
 from app.kit.schemas import NumberText
 from app.kit.wire import json_body
-from app.tmem import facts
+from app.tmem import epilogue, facts
+from app.tmem.epilogue import TmemEpilogue
 from app.tmem.facts import TmemAccess, TmemLayout
 from layouts.tmem import EXAMPLE, OPERANDS
 
 router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
 ASKED = typed({name: (words, says) for name, (words, says, _) in facts.MMA.items()})
 USUAL = {name: usual for name, (_, _, usual) in facts.MMA.items()}
+
+OUT = typed({name: (words, says) for name, (words, says, _) in epilogue.ASKED.items()})
+OUT_USUAL = {name: usual for name, (_, _, usual) in epilogue.ASKED.items()}
+
+
+@router.get("/tmem/epilogue", responses={200: {"model": TmemEpilogue}})
+def out(given: Annotated[dict[str, str], query(OUT, OUT_USUAL)]) -> Response:
+    """What every thread holds of D after its loads, and what storing it to shared or global memory costs."""
+    return json_body(epilogue.epilogue_facts(given))
 
 
 @router.get("/tmem/layout", responses={200: {"model": TmemLayout}})

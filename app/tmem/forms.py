@@ -12,11 +12,24 @@ from app.tmem import draw, facts
 from app.tmem.facts import MMA, PLACES
 from layouts import idesc, tmem
 from layouts.errors import LayoutError
+from layouts.idesc import Idesc
 from layouts.reading import number
 from layouts.render.tmem import statement
 from layouts.tmem import Access, Allocation, Fault, Mma, Placed
 
-FIELDS = (*MMA, *(f"{name}_at" for name in PLACES), "alloc", "first", "more", "access", "at", "warp", "split", "look")
+FIELDS = (
+    *MMA,
+    *(f"{name}_at" for name in PLACES),
+    "alloc",
+    "first",
+    "more",
+    "access",
+    "at",
+    "warp",
+    "split",
+    "look",
+    "idesc",
+)
 DEFAULT = {"a_at": "", "access": "tcgen05.ld.sync.aligned.32x32b.x32.b32", "at": "64:32", "warp": "2"}
 # Placements to begin with: (what it is, the address that shows it).
 EXAMPLES: tuple[tuple[str, dict[str, str]], ...] = (
@@ -56,6 +69,8 @@ def context(query: Json) -> dict[str, Any]:
     allocation = Allocation(number(given["alloc"] or tmem.COLUMNS, "alloc"), number(given["first"] or 0, "first"))
     wrong = tmem.faults(allocation, placed, mmas)
     wrong += _groups(mmas)
+    if given["idesc"]:
+        wrong += tmem.idesc_faults(Idesc(idesc.read(given["idesc"], "idesc"), mma.kind), mma)
     access, touched, loaded = None, None, []
     lane, column = _at(given["at"])
     if given["access"]:

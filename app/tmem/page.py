@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from app.kit.api import OffLoop
 from app.kit.page import page
-from app.tmem import forms
+from app.tmem import epilogue, forms
 from layouts.errors import LayoutError
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
@@ -22,3 +22,15 @@ def tmem_page(request: Request) -> Response:
     except LayoutError as error:
         given = {name: query.get(name, "") for name in forms.FIELDS}
         return page(request, "tmem/page.html", forms.context({}) | {"error": error, "given": given}, 422)
+
+
+@router.get("/tmem/epilogue")
+def epilogue_page(request: Request) -> Response:
+    """D's way out; where a field is wrong, the form as it was sent over the default."""
+    query = dict(request.query_params)
+    try:
+        return page(request, "tmem/epilogue.html", epilogue.context(query))
+    except LayoutError as error:
+        shown = epilogue.context({})
+        given = shown["given"] | {name: query[name] for name in shown["given"] if query.get(name)}
+        return page(request, "tmem/epilogue.html", shown | {"error": error, "given": given}, 422)

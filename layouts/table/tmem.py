@@ -111,6 +111,8 @@ COPIES = {
     "32x128b.warpx4": "(d:4 l:32) (c:4) -> (l) (c)",
 }
 COPY_MAPS = 6
+# Copies that widen 16 packed elements of 4 or 6 bits to 16 bytes: PTX ISA 9.1, 9.7.16.9.1; name → bytes of 16 elements.
+WIDENED = {"b8x16.b4x16_p64": 8, "b8x16.b6x16_p32": 12}
 
 # tcgen05.shift: the lanes and columns of 32 bits it works on; lane l of every quarter takes what lane l + SHIFTED_BY
 # held. PTX ISA 9.1, 9.7.16.9.3; that one issue moves all four quarters, and that lane 31 keeps its own, is as others

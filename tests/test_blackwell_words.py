@@ -1,0 +1,91 @@
+"""What is open or inferred says so, on every page and answer of Blackwell that shows it; and nothing says verified."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from app.main import create_app
+from layouts import idesc, tmem
+from layouts.errors import LayoutError
+from layouts.table.kinds import ALONE, KINDS, PAIR
+from layouts.tmem import OPERANDS, Mma
+
+CLIENT = TestClient(create_app())
+
+
+def _placements() -> list[tuple[str, Mma, str]]:
+    """(query, MMA, operand) of every kind, form, sparsity and M, once each."""
+    out = []
+    for row in KINDS:
+        for (form, sparse), sizes in row.sizes.items():
+            for m in sizes.m:
+                n = 64
+                mma = Mma(row, form, sparse, m, n)
+                group, ws = (2 if form == PAIR else 1), int(form not in (ALONE, PAIR))
+                query = f"kind={row.name}&cta_group={group}&ws={ws}&sparse={int(sparse)}&m={m}&n={n}"
+                out += [(query, mma, operand) for operand in OPERANDS if operand in mma.operands]
+    return out
+
+
+def test_every_layout_of_tensor_memory() -> None:
+    counted = {"inferred": 0, "open": 0, "agrees": 0}
+    for query, mma, operand in _placements():
+        told = CLIENT.get(f"/api/v1/tmem/layout?{query}&operand={operand}")
+        try:
+            found = tmem.layout(mma, operand)
+        except LayoutError:
+            assert told.status_code == 422 and "is open" in told.json()["error"]["message"]
+            counted["open"] += 1
+            continue
+        said = told.json()["evidence"]
+        word = "agrees" if found.maps else "inferred"
+        assert word in said and "documented" in said and "not executed" in said, (query, operand)
+        counted[word] += 1
+    assert counted == {"inferred": 28, "open": 4, "agrees": 174}, counted
+
+
+INFERRED = (
+    "/tmem?m=64&n=64&ws=1&a_at=128&access=", "/tmem?m=32&n=64&ws=1&a_at=128&access=",
+    "/tmem?cta_group=2&m=128&n=64&sparse=1&access=", "/tmem?m=64&n=64&sparse=1&metadata_at=128&access=",
+    "/guide/tensor-memory", "/guide/three-descriptors",
+)  # fmt: skip
+OPEN = (
+    "/tmem?kind=f8f6f4&sparse=1&m=64&n=64&metadata_at=128&access=", "/tmem?kind=mxf4&k=96&n=64&scale_a_at=128&access=",
+    "/tmem?access=tcgen05.cp.cta_group::1.128x256b.b8x16.b4x16_p64&at=0:0",
+    "/tmem?access=tcgen05.cp.cta_group::1.32x128b.warpx4.b8x16.b6x16_p32&at=0:0",
+    "/scale-factors?cta_group=2&n=128", "/guide/scale-factors",
+    "/idesc/0xb0400482?kind=mxf4",
+    "/idesc/0x08400496?kind=f16",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("word", "address"), [*product(["inferred"], INFERRED), *product(["open"], OPEN)])
+def test_a_page_has_the_word(word: str, address: str) -> None:
+    text = CLIENT.get(address).text.split("<main", 1)[1]
+    if word == "open":
+        text = text.replace("<details open>", "").replace("open_layout", "")
+    assert word in text.lower() and "verified" not in text
+
+
+@pytest.mark.parametrize("address", [
+    "/tmem", "/tmem/epilogue", "/scale-factors", "/metadata/order", "/idesc/0x08400490?kind=f16", "/zero-column-mask",
+    "/descriptor/tcgen05/0x4000404000010100",
+])  # fmt: skip
+def test_no_page_of_blackwell_says_that_it_ran(address: str) -> None:
+    text = CLIENT.get(address).text.split("<main", 1)[1]
+    assert any(word in text for word in ("documented", "Documented", "not executed", "not run")), address
+    assert "ran on" not in text and "verified" not in text
+
+
+def test_an_idesc_that_says_otherwise_is_named() -> None:
+    wrong = CLIENT.get("/tmem?n=256&idesc=0x08400494&access=").text
+    assert "sparse_mismatch_between_idesc_mod" in wrong and "Bit 2 of 0x08400494 says sparse" in wrong
+    assert "sparse_mismatch" not in CLIENT.get("/tmem?n=256&idesc=0x08400490&access=").text
+    right: dict[str, Any] = {"m": 128, "n": 64, "sparse": 1}
+    word = idesc.encode(idesc.kind("f16"), right)
+    assert "idesc" not in [fault.name for fault in tmem.idesc_faults(word, Mma(word.kind, ALONE, True, 128, 64))]
+    assert "idesc_size" in CLIENT.get(f"/tmem?n=256&sparse=1&idesc={word}&access=").text

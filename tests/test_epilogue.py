@@ -1,0 +1,183 @@
+"""D from tensor memory to where it goes: what threads hold, and the code executed on the host with its instructions
+replaced by what they do.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from starlette.testclient import TestClient
+
+from app.main import create_app
+from app.tmem.epilogue import EXAMPLES, address
+from layouts import catalog, epilogue, idesc, tmem
+from layouts.epilogue import ROWS, Epilogue
+from layouts.errors import LayoutError
+from layouts.render import epilogue as code
+from layouts.render.tmem import statement
+from layouts.tmem import Mma
+from tests import cpp
+from tests.ptxas import nvrtc
+
+CASES = (  # form, M, N, load, whether D has 16 bits
+    ("cta_group::1", 128, 64, "tcgen05.ld.16x256b.x2", False),
+    ("cta_group::1", 64, 32, "tcgen05.ld.16x256b.x4", False),
+    ("cta_group::2", 128, 64, "tcgen05.ld.16x256b.x1", False),
+    ("cta_group::1", 128, 32, "tcgen05.ld.16x128b.x4.pack::16b", True),
+    ("ws", 32, 64, "tcgen05.ld.16x256b.x2", False),
+    ("ws", 64, 64, "tcgen05.ld.16x256b.x4", False),
+    ("cta_group::1", 128, 64, "tcgen05.ld.32x32b.x16", False),
+    ("cta_group::1", 64, 64, "tcgen05.ld.32x32b.x8", False),
+    ("cta_group::1", 128, 64, "tcgen05.ld.16x64b.x4", False),
+    ("cta_group::1", 128, 64, "tcgen05.ld.16x64b.x4.pack::16b", True),
+    ("cta_group::1", 128, 64, "tcgen05.ld.32x32b.x16.pack::16b", True),
+    ("cta_group::1", 128, 64, "tcgen05.ld.32x32b.x8", True),
+)
+
+
+def _made(case: tuple[str, int, int, str, bool]) -> Epilogue:
+    form, m, n, load, halves = case
+    return Epilogue(Mma(idesc.kind("f16"), form, False, m, n), tmem.access(load), halves)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_the_loads_bring_every_element_once(case: Any) -> None:
+    made = _made(case)
+    held = [made.held(one) for one in made.loads]
+    row, col = (np.concatenate([part[side].ravel() for part in held]) for side in (0, 1))
+    kept = row >= 0
+    number = row[kept].astype(int) * made.mma.n + col[kept]
+    assert np.array_equal(np.sort(number), np.arange(made.mma.place.rows * made.mma.n))
+
+
+def test_which_registers_stmatrix_takes() -> None:
+    """A matrix's thread and pair are those of stmatrix's own fragment."""
+    store = catalog.find("stmatrix.sync.aligned.m8n8.x4.shared.b16").operand("data")
+    assert [bool(_made(case).matrices) for case in CASES] == [True] * 6 + [False] * 6
+    for case in CASES[:6]:
+        made = _made(case)
+        row, col = made.held(made.loads[-1])
+        for first in range(0, made.matrices, 4):
+            for value in range(2 * min(4, made.matrices - first)):
+                one = row[:, 2 * first + value] % 8, col[:, 2 * first + value] % 8
+                assert np.array_equal(one, (store.coords["row"][:, value], store.coords["col"][:, value]))
+        assert epilogue.fitting(made.mma, made.halves).packed == made.halves
+    assert str(epilogue.fitting(_made(CASES[6]).mma, False).ptx).endswith("16x256b.x4.b32")
+    packed = ("cta_group::1", 128, 64, "tcgen05.ld.16x256b.x1.pack::16b", True)
+    assert _made(packed).matrices == 0, "a thread holds four neighbouring columns, not two"
+    with pytest.raises(LayoutError, match="D has 32 bits"):
+        _made((*packed[:4], False))
+
+
+def test_wavefronts() -> None:
+    made = _made(CASES[0])
+    assert made.cost(made.stored("128B")) == (32, 128, 128)
+    assert made.cost(made.stored(ROWS)) == (32, 1024, 128)  # 128 bytes a row: all rows in the same banks
+    assert made.rows(16) == (4, 4, 8) and _made(CASES[6]).rows(32) == (16, 4, 32)
+
+
+def _host(text: str, made: Epilogue) -> str:
+    """The code with each instruction as a call."""
+    text = text.replace("\n  ", "\n")
+    told = "\n".join(line for line in statement(made.access).splitlines())
+    assert told in text
+    text = text.replace(told, f"uint32_t r[{made.access.registers}]; load(r, taddr);")
+    value = r'"f"\(__uint_as_float\((.+?)\)\)'
+    text = re.sub(rf'asm\("cvt[^"]*" : "=r"\((\S+?)\) : {value}, {value}\);', r"\1 = \2 << 16 | \3;", text)
+    text = re.sub(rf'asm\("cvt[^"]*" : "=h"\((\S+?)\) : {value}\);', r"\1 = \2;", text)
+    text = re.sub(r'asm volatile\("stmatrix[^"]*"\s*:: "r"\(address\), (.+?) : "memory"\);',
+                  lambda m: f"uint32_t s[] = {{{_names(m[1])}}}; store(address, s, sizeof(s) / 4);", text)  # fmt: skip
+    return re.sub(r'asm volatile\("st\.global[^"]*" :: "l"\(to\), (.+?) : "memory"\);',
+                  lambda m: f"const auto s = std::to_array({{{_names(m[1])}}}); memcpy(to, &s, sizeof s);",
+                  text)  # fmt: skip
+
+
+def _names(given: str) -> str:
+    return ", ".join(re.findall(r'"[rh]"\((.+?)\)(?:,|$)', given))
+
+
+@pytest.mark.skipif(cpp.compiler() is None, reason=cpp.MISSING)
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_the_code_puts_every_element_where_it_belongs(case: Any) -> None:
+    """Tensor memory holds each element's number; lanes run one after another, so a matrix's row is stored by whoever
+    names it, and its values come from the lanes that hold them.
+    """
+    made = _made(case)
+    rows, n = made.mma.place.rows, made.mma.n
+    number = made.d.coords["row"] * n + made.d.coords["col"]
+    if "half" in made.d.axes:
+        number = np.where(made.d.coords["half"] == 0, number, 0xFFFF)
+    lane, column = made.access.pattern.evaluate()[:2]
+    stored = made.stored("64B" if n < 64 else "128B") if made.matrices else None
+    body = code.to_shared(made, stored, "bf16") if stored else code.to_global(made, 16, "bf16")
+    cut = body.index("// warp: 0 to 3")
+    values = lane.shape[1]
+    packed = "r[v / 2] |= x << 16 * (v % 2)" if made.access.packed else "r[v] = x"
+    source = (
+        "#include <cstdint>\n#include <cstdio>\n#include <cstring>\n#include <array>\n#define __device__\n"
+        f"static const int number[] = {{{', '.join(map(str, number.ravel()))}}};\n"
+        f"static const int at_lane[] = {{{', '.join(map(str, lane.ravel()))}}};\n"
+        f"static const int at_column[] = {{{', '.join(map(str, column.ravel()))}}};\n"
+        f"static unsigned char out[{rows * n * 2}]; static uint32_t rows_of[32][8]; static unsigned lane, warp;\n"
+        "static void load(uint32_t* r, unsigned taddr) {\n"
+        f"  for (unsigned v = 0; v < {made.access.registers}; ++v) r[v] = 0;\n"
+        f"  for (unsigned v = 0; v < {values}; ++v) {{\n"
+        f"    const unsigned l = (taddr >> 16) + at_lane[lane * {values} + v],"
+        f" c = (taddr & 0xFFFF) + at_column[lane * {values} + v];\n"
+        f"    const uint32_t x = number[l * {number.shape[1]} + c]; {packed};\n  }}\n}}\n"
+        # of each matrix the row that lane l names is stored by every lane that holds a part of it: two passes
+        "static unsigned named[64][32], turn, pass;\n"
+        "static void store(unsigned address, const uint32_t* p, unsigned count) {\n"
+        "  if (!pass) { named[turn++][lane] = address; return; }\n"
+        "  for (unsigned m = 0; m < count; ++m)\n"
+        "    memcpy(out + named[turn][8 * m + lane / 4] + lane % 4 * 4, &p[m], 4);\n  ++turn;\n}\n"
+        f"{body[:cut]}\nint main() {{\n  const unsigned tmem = 0, shared = 0; char* const global = (char*)out;"
+        f" const size_t pitch = {2 * n};\n"
+        "  for (warp = 0; warp < 4; ++warp) for (pass = 0; pass < 2; ++pass) for (lane = 0; lane < 32; ++lane) {\n"
+        f"  turn = 0;\n{_host(body[cut:], made)}\n  }}\n  fwrite(out, 1, sizeof(out), stdout);\n}}\n"
+    )
+    got = np.frombuffer(cpp.run(source), np.uint16)
+    row, col = np.indices((rows, n))
+    place = stored.address(row, col) // 2 if stored else row * n + col
+    assert np.array_equal(got[place], row * n + col)
+
+
+@pytest.mark.skipif(nvrtc.library() is None, reason="no NVRTC: make test installs it")
+def test_the_code_compiles() -> None:
+    for case, element in (
+        (CASES[0], "bf16"),
+        (CASES[3], "f16"),
+        (CASES[6], "f32"),
+        (CASES[8], "bf16"),
+        (CASES[11], "f16"),
+    ):
+        made = _made(case)
+        bits = 32 if element == "f32" else 16
+        shared = code.to_shared(made, made.stored("128B"), element) if made.matrices else ""
+        whole = code.to_global(made, bits, element)
+        cut = shared.index("// warp: 0 to 3") if shared else 0
+        text = (
+            f'typedef unsigned uint32_t;\n{shared[:cut]}\nextern "C" __global__ void k(unsigned tmem, unsigned shared,'
+            " char* global, size_t pitch) {\n  const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;\n"
+            f"  {{ {shared[cut:]} }}\n  {{ {whole} }}\n}}\n"
+        )  # fmt: skip
+        ptx, log = nvrtc.compile_ptx(text, "sm_100a")
+        assert not log and "tcgen05.ld" in ptx
+
+
+def test_api_and_page() -> None:
+    client = TestClient(create_app())
+    told = client.get("/api/v1/tmem/epilogue?m=64&n=128&access=tcgen05.ld.16x256b.x4").json()
+    assert told["id"] == "F" and told["matrices"] == 8 and np.shape(told["row"]) == (128, 16)
+    assert told["row"][33][0] == 16 and "to_shared" in told  # warp 1 begins at row 16
+    plain = client.get("/api/v1/tmem/epilogue?access=tcgen05.ld.32x32b.x32&element=f32").json()
+    assert "to_shared" not in plain and (plain["store_bytes"], plain["sectors"]) == (16, 32)
+    for _, given in EXAMPLES:
+        page = client.get(address(given))
+        assert page.status_code == 200 and "documented" in page.text and "verified" not in page.text
+    assert "stmatrix stores these registers as they are" in client.get("/tmem/epilogue").text
+    wrong = client.get("/tmem/epilogue?n=100")
+    assert wrong.status_code == 422 and 'value="100"' in wrong.text
