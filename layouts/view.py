@@ -81,11 +81,11 @@ class Grid:
     operand: Operand
     product: int = 0
 
-    @property
+    @cached_property
     def rows(self) -> int:
         return self.operand.row_count
 
-    @property
+    @cached_property
     def cols(self) -> int:
         return self.operand.col_count
 

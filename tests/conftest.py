@@ -16,5 +16,6 @@ settings.load_profile("lanescope")
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Why a test of tests/browser failed that passed when it was run once more."""
     for report in terminalreporter.stats.get("rerun", ()):
-        errors = [line for line in report.longreprtext.split("\n") if line.startswith("E  ")]
-        terminalreporter.line("\n".join([f"RERUN {report.nodeid}", *errors[:6]]))
+        lines = report.longreprtext.split("\n")
+        errors = [line for line in lines if line.startswith("E  ")]
+        terminalreporter.line("\n".join([f"RERUN {report.nodeid}", *(errors or lines)[-6:]]))

@@ -15,8 +15,8 @@ from app.gpu import chained, verify
 from app.main import create_app
 from layouts import catalog
 from layouts.errors import LayoutError
+from tests.command import lanescope
 from tests.ptxas import nvrtc
-from tests.test_cli import lanescope
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 ROWS = {"kind": "rows", "inner": "K", "pitch_bytes": 128}

@@ -12,11 +12,12 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.main import create_app
+from tests.command import lanescope
 
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 
 
-def lanescope(*words: str) -> subprocess.CompletedProcess[str]:
+def process(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", "from app.cli import main; main()", *words], capture_output=True, text=True, check=False
     )
@@ -42,8 +43,15 @@ def test_json_is_the_apis() -> None:
 
 
 def test_plain_list_is_one_text_a_line() -> None:
-    lines = lanescope("list", "--family", "mma").stdout.splitlines()
+    lines = process("list", "--family", "mma").stdout.splitlines()
     assert len(lines) == 160 and M16 in lines
+
+
+@pytest.mark.parametrize("words", [["show", M16, "a", "--at", "11,2"], ["banks", "ldmatrix.x4"], ["show", "nothing"]])
+def test_a_process_says_what_the_tests_are_told(words: list[str]) -> None:
+    """The other tests ask in their own process (tests/command.py)."""
+    done, told = process(*words), lanescope(*words)
+    assert (done.returncode, done.stdout, done.stderr) == (told.returncode, told.stdout, told.stderr)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +74,7 @@ def test_bad_usage_is_status_2(words: list[str], says: str) -> None:
 
 
 def test_errors_as_json() -> None:
-    done = lanescope("show", "nothing", "--json")
+    done = process("show", "nothing", "--json")
     assert done.returncode == 2 and json.loads(done.stdout)["error"]["code"] == "unknown_instruction"
 
 

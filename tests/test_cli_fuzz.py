@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import typer
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app import cli
+from tests.command import built, lanescope
 
 MMA = "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"
 WGMMA = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"
@@ -102,23 +102,19 @@ def verbs() -> dict[tuple[str, ...], Any]:
         else:
             yield words, command
 
-    return dict(walk((), typer.main.get_command(cli.attach())))
+    return dict(walk((), built(cli.attach())))
 
 
-def status(words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+def status(words: list[str]) -> tuple[int, str]:
     """(exit status, what was printed) of the command in this process; any other exception is the test's."""
-    monkeypatch.setattr(sys, "argv", ["lanescope", *words])
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    told = capsys.readouterr()
-    code = ended.value.code
-    return (code if isinstance(code, int) else 0), told.out + told.err
+    done = lanescope(*words)
+    return done.returncode, done.stdout + done.stderr
 
 
-def test_every_verb_is_tried(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_verb_is_tried() -> None:
     assert set(verbs()) == set(WORKS) | UNTRIED
     for verb, words in WORKS.items():
-        code, told = status([*verb, *words], monkeypatch, capsys)
+        code, told = status([*verb, *words])
         assert code in ((2,) if verb == ("gpu", "verify") else (0, 1)), told
 
 
@@ -129,14 +125,13 @@ def test_every_flag_is_off_until_it_is_given() -> None:
         for param in command.params
         if getattr(param, "is_flag", False)
     ]
-    given = [flag for flag in flags for param in verbs()[flag[:-1]].params if param.name == flag[-1] and param.default]
+    by_verb = verbs()
+    given = [flag for flag in flags for param in by_verb[flag[:-1]].params if param.name == flag[-1] and param.default]
     assert len(flags) > 20 and given == []
 
 
 @pytest.mark.parametrize("verb", sorted(WORKS), ids=" ".join)
-def test_hostile_words_are_refused_or_answered(
-    verb: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_hostile_words_are_refused_or_answered(verb: tuple[str, ...]) -> None:
     working = WORKS[verb]
     for number, param in enumerate(verbs()[verb].params):
         option = param.param_type_name == "option"
@@ -144,7 +139,7 @@ def test_hostile_words_are_refused_or_answered(
             continue
         for hostile in (HOSTILE[number % 4 :: 4]) if param.name != "output" else ("nowhere/at/all.svg", "x.doc", "/"):
             words = [*working, max(param.opts, key=len), hostile] if option else [hostile, *working[1:]]
-            code, told = status([*verb, *words], monkeypatch, capsys)
+            code, told = status([*verb, *words])
             assert code in (0, 1, 2) and "Traceback" not in told, (words, told[:500])
             assert len(told) < 120_000 and (code != 2 or told.strip()), words
 
@@ -170,17 +165,15 @@ def test_hostile_words_are_refused_or_answered(
         (["show", "\udcff"], "is not UTF-8 text"),
     ],
 )
-def test_what_is_wrong_is_said(
-    words: list[str], says: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, told = status(words, monkeypatch, capsys)
+def test_what_is_wrong_is_said(words: list[str], says: str) -> None:
+    code, told = status(words)
     assert code == 2 and says in told
 
 
-def test_numbers_have_one_spelling(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    plain = status(["show", MMA, "d", "--lane", "17", "--value", "1"], monkeypatch, capsys)
+def test_numbers_have_one_spelling() -> None:
+    plain = status(["show", MMA, "d", "--lane", "17", "--value", "1"])
     for lane in ("0x11", "017", "1_7", "17u", "0b1_0001"):
-        assert status(["show", MMA, "d", "--lane", lane, "--value", "1"], monkeypatch, capsys) == plain
+        assert status(["show", MMA, "d", "--lane", lane, "--value", "1"]) == plain
 
 
 words = st.lists(
@@ -190,13 +183,11 @@ words = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, deadline=None)
 @given(st.sampled_from(sorted(WORKS)), words)
-def test_any_words(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], verb: tuple[str, ...], words: list[str]
-) -> None:
+def test_any_words(verb: tuple[str, ...], words: list[str]) -> None:
     if not any(word.startswith("-o") or word.startswith("--out") or word.startswith("--write") for word in words):
-        assert status([*verb, *words], monkeypatch, capsys)[0] in (0, 1, 2)
+        assert status([*verb, *words])[0] in (0, 1, 2)
 
 
 def test_a_reader_that_closes_is_no_error() -> None:

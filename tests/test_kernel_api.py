@@ -16,7 +16,7 @@ from app.main import create_app
 from layouts import find
 from layouts.planning import plan
 from layouts.render import kernel
-from tests.test_cli import lanescope
+from tests.command import lanescope
 
 PTX = "wgmma.mma_async.m64n32k16.f32.f16.f16"
 GIVEN = {"a": "major=MN,swizzle=64B,order=mn", "b": "major=MN,order=mn"}

@@ -16,8 +16,8 @@ from app.main import create_app
 from layouts.render import smem
 from layouts.swizzle import MODES
 from layouts.tiling import ELEMENT_BITS, Tile
+from tests.command import lanescope
 from tests.ptxas import nvrtc
-from tests.test_cli import lanescope
 
 FIXED = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
 TILE = {

@@ -26,7 +26,7 @@ from layouts.descriptor import Descriptor
 from layouts.errors import LayoutError
 from layouts.render.diagram import WORDS
 from layouts.render.tikz import tikz
-from tests.test_cli import lanescope
+from tests.command import lanescope
 
 MMA = find("mma.m16n8k16.row.col.f32.f16.f16.f32")
 WGMMA = find("wgmma.mma_async.m64n256k16.f32.bf16.bf16")

@@ -14,7 +14,7 @@ from app.main import create_app
 from app.read import draw, reading
 from layouts import catalog, cute, reader
 from layouts.errors import LayoutError
-from tests.test_cli import lanescope
+from tests.command import lanescope
 
 GOLDEN = Path(__file__).parent / "golden" / "cutlass_ptx.txt.gz"
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"

@@ -11,7 +11,7 @@ import pytest
 from app import export as site
 from layouts import catalog
 from layouts.errors import LayoutError
-from tests.test_cli import lanescope
+from tests.command import lanescope
 
 FAMILIES = ["ldmatrix", "stmatrix", "movmatrix", "mma_scaled"]
 

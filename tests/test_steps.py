@@ -21,7 +21,7 @@ from app.kit.labels import LABELS
 from app.main import create_app
 from app.steps.facts import Steps
 from app.steps.wgmma import WgmmaSteps
-from tests.test_cli import lanescope
+from tests.command import lanescope
 from tests.test_labels import alert
 
 S8 = "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32"

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import re
 import shlex
-import sys
 import zlib
 from pathlib import Path
 
 import pytest
-import typer
 
-from app.cli import attach, main
+from app.cli import attach
+from tests.command import built, lanescope
 from tests.held import FOLDER, held
 
 TERMINAL = FOLDER / "terminal"
@@ -26,21 +25,15 @@ FEW = 60
 
 
 @pytest.fixture
-def typed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path):  # type: ignore[no-untyped-def]
+def typed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):  # type: ignore[no-untyped-def]
     """Run a command line: its status and what it printed, with the temporary folder named @."""
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setenv("TERMINAL_WIDTH", "120")
 
     def run(line: str) -> tuple[int, str, str]:
         words = [re.sub(r"^@", f"{tmp_path}/", word) for word in shlex.split(line)]
-        monkeypatch.setattr(sys, "argv", ["lanescope", *words])
-        status = 0
-        try:
-            main()
-        except SystemExit as done:
-            status = int(done.code or 0)
-        said = capsys.readouterr()
-        return status, said.out.replace(f"{tmp_path}/", "@"), said.err.replace(f"{tmp_path}/", "@")
+        done = lanescope(*words)
+        return done.returncode, *(text.replace(f"{tmp_path}/", "@") for text in (done.stdout, done.stderr))
 
     return run
 
@@ -70,7 +63,7 @@ def test_what_is_printed_is_held(verb: str, typed, tmp_path: Path) -> None:  # t
 
 def test_every_verb_and_option_is_typed() -> None:
     """A new verb or option without a line there fails here."""
-    command = typer.main.get_command(attach())
+    command = built(attach())
     lines = [line for group in LINES.values() for line in group]
     missing = []
     for name, verb in command.commands.items():  # type: ignore[attr-defined]

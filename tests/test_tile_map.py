@@ -23,7 +23,7 @@ from layouts.errors import LayoutError
 from layouts.swizzle import MODES, Mode, mode
 from layouts.tile_map import DOWN, UNITS, TileMap, strides
 from layouts.tiling import ELEMENT_BITS, Tile
-from tests.test_cli import lanescope
+from tests.command import lanescope
 
 KINDS = [(bits, major, m) for bits, major, m in product(ELEMENT_BITS, ("K", "MN"), MODES) if major == "K" or bits == 16]
 

@@ -22,7 +22,7 @@ from layouts import find
 from layouts.descriptor import Descriptor
 from layouts.errors import LayoutError
 from layouts.planning import plan
-from tests.test_cli import lanescope
+from tests.command import lanescope
 from tests.test_kernel import CASES, F16, WORKED, made
 
 

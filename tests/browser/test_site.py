@@ -14,7 +14,7 @@ from app.export import Site
 from app.kit import names
 from layouts import catalog
 from tests.browser.waiting import until
-from tests.test_cli import lanescope
+from tests.command import lanescope
 
 TEXTS = (
     "mma.m16n8k16.row.col.f32.f16.f16.f32 {%f0, %f1}, [%r1];", "MMA.SYNC.ALIGNED.M16N8K16.ROW.COL.F32.F16.F16.F32",
