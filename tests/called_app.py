@@ -140,15 +140,18 @@ def calls() -> list[Call]:
         {"text": blocked, "shape": "16x16", "to": blocked.replace("[4, 1]", "[2, 1]")},
         {**cube, "axes": "1,1"},
         {**cube, "at": "9"},
-        {"text": blocked, "shape": "16x16", "colour": "red"},
     ):
         say(f"Triton page {query}"[:200], lambda query=query: refuse(triton_page.context(query)["error"]))
+    for query in ({"colour": "red"}, {"thread": "128"}, {"pin": "tile:16,0"}, {"sel": "after:0,0"}):
+        asked = {"text": blocked, "shape": "16x16", **query}
+        say(f"look of a layout {query}", lambda asked=asked: triton_page.context(asked)["notices"])
     say("conversion of two tensors", lambda: converted(
         triton_layout(blocked, (16, 16)), triton_layout(blocked, (32, 16))))  # fmt: skip
     for query in ({"cute": "(4,8):(8,1)"}, {"cute": "(4,8):(8,1)", "tile": "2x2x2x2x2x2"}, {"cute": "(4,8):(8,1)",
                   "tile": "4x4"}, {"cute": "(4,8):(8,1)", "tile": "8x4", "slice": "(4,_)"},
                   {"cute": "(4,8):(8,1)", "tile": "8x4", "slice": "((1,_),_)"}, {"cute": "4:1", "tile": "2x2"},
-                  {"cute": "(512,1024):(1,512)", "tile": "1024x512"}):  # fmt: skip
+                  {"cute": "(512,1024):(1,512)", "tile": "1024x512"},
+                  {"cute": "(4,8):(8,1)", "tile": "8x4", "stored": "(4,4)"}):  # fmt: skip
         say(f"TV page {query}", lambda query=query: refuse(tv_page.context(query)["error"]))
     say("a figure of a number", cute_page.figure, {"expression": "size((128,128):(1,128))"}, "x")
     whole = mma_of({"atom": "SM80_16x8x16_F32F16F16F32_TN"})

@@ -124,6 +124,7 @@ NAMED: dict[str, dict[str, str]] = {
     },
     "kernel": {},
     "layouts": {
+        "benched": "forms",
         "cute": "forms",
         "drawn": "forms",
         "pictures": "forms",

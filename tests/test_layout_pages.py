@@ -62,8 +62,18 @@ def page(client: TestClient, path: str, code: int = 200, **query: str) -> str:
     return unescape(answer.text)
 
 
-def sheets(text: str) -> list[dict[str, Any]]:
-    return [json.loads(found) for found in re.findall(r'data-sheet="(\{.*?\})"', text)]
+def sent(text: str) -> Any:
+    """What the page's script gets."""
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)
+    assert found
+    return json.loads(found[1].replace("<\\/", "</"))
+
+
+def cells(told: Any) -> Any:
+    """[holder][value] → cell of a map that was sent."""
+    if told.get("cells") is not None:
+        return np.array(told["cells"]).reshape(len(told["held_by"]), -1)
+    return np.add.outer(np.array(told["first"]), np.array(told["steps"]))
 
 
 def test_every_fragment_feeds_its_own_instructions() -> None:
@@ -170,35 +180,94 @@ def test_a_module_is_listed_with_its_operations() -> None:
 def test_pages_draw_what_they_are_given(client: TestClient) -> None:
     plain = page(client, "/layouts/triton", text=BLOCKED, shape="16x16", element_bits="16", thread="5")
     made = triton_layout(BLOCKED, (16, 16))
-    (sheet,) = sheets(plain)
-    for cell, (thread, value) in enumerate(zip(sheet["thread"], sheet["value"], strict=True)):
-        assert (thread, value) == made.owner(cell // 16, cell % 16)[0]
-    assert "register = [[0, 1], [0, 2]]" in plain and "<h2>Thread <span data-thread>5" in plain
+    data = sent(plain)
+    assert np.array_equal(cells(data["operands"]["tile"]), made.rows * 16 + made.cols)
+    assert data["state"]["pin"] == "tile:1,4" and "Thread 5 <small>warp 0, lane 5 · pinned" in plain
+    assert "register = [[0, 1], [0, 2]]" in plain and 'data-bit="lane-4"' in plain
     listed = page(client, "/layouts/triton", text=MODULE)
     assert "3 layouts of this module" in listed and "ttg.convert_layout" in listed and "Through shared memory" in listed
     both = page(client, "/layouts/triton", text=BLOCKED, shape="32x32", to=MMA)
-    assert len(sheets(both)) == 2 and "The trip through shared memory" in both
+    assert set(sent(both)["operands"]) == {"before", "after"} and "The trip through shared memory" in both
     cube = page(client, "/layouts/triton", shape="4x16x8", axes="0,2", at="3",
                 text="gl.BlockedLayout([1, 1, 1], [2, 4, 4], [2, 2, 1], [2, 1, 0])")  # fmt: skip
-    assert sheets(cube)[0]["rows"] == 4 and "Index of axis 1" in cube
-    shared = page(client, "/layouts/triton", shape="16x64",
-                  text="#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>")  # fmt: skip
-    assert "Sw<3,3,3> o (16,64):(64,1)" in shared and sheets(shared)[0]["place"][64] == 72
+    tile = sent(cube)["operands"]["tile"]
+    assert (tile["rows"], tile["cols"]) == (4, 8) and -1 in tile["cells"] and "Index of axis 1" in cube
     folded = page(client, "/layouts/triton", shape="64", text=f"#ttg.slice<{{dim = 1, parent = {MMA}}}>")
-    assert prod((sheets(folded)[0]["rows"], sheets(folded)[0]["cols"])) == 64
+    tile = sent(folded)["operands"]["tile"]
+    assert tile["rows"] * tile["cols"] == 64 and tile["folded"] and tile["copies"] == 8
+
+
+def test_shared_memory_is_shown_by_bank(client: TestClient) -> None:
+    """Each bank holds the elements whose byte the engine's offset puts there; words of a bank in their order."""
+    text = "#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>"
+    shown = page(client, "/layouts/triton", shape="16x64", text=text, element_bits="16")
+    assert "Sw<3,3,3> o (16,64):(64,1)" in shown and "Bank 0" in shown and "Warps <input" not in shown
+    data, made = sent(shown), triton_layout(text, (16, 64), 16)
+    tile = data["operands"]["tile"]
+    assert data["unit"] == "bank" and tile["told"]["offset"] == made.offset.reshape(-1).tolist()
+    held = cells(tile)
+    for bank in (0, 7, 31):
+        bytes_ = made.offset.reshape(-1)[held[bank]] * 2
+        assert (bytes_ // 4 % 32 == bank).all() and (np.diff(bytes_) > 0).all()
+    assert sorted(held.reshape(-1).tolist()) == list(range(16 * 64))
 
 
 def test_thread_value_layouts_both_ways(client: TestClient) -> None:
     text = page(client, "/layouts/tv", cute="((4,8),(2,2,2)):((32,1),(16,8,128))", tile="16x16", slice="(5,_)")
-    tile, table = sheets(text)
-    assert (tile["thread"][6], tile["value"][6]) == (3, 0) and table["rows"] == 32
+    data, made = sent(text), tv("((4,8),(2,2,2)):((32,1),(16,8,128))", (16, 16))
+    assert np.array_equal(cells(data["operands"]["tile"]), made.rows * 16 + made.cols)
+    table = data["operands"]["table"]
+    assert (
+        table["rows"] == 32 and table["text"] == "{axis0},{axis1}" and table["told"]["axis1"][8 * 5] == made.cols[5, 0]
+    )
+    colour = data["operands"]["tile"]["categories"]["value"]
+    assert colour["of"] == "cell" and sorted(at for at, n in enumerate(colour["numbers"]) if n >= 0) == sorted(
+        (made.rows[5] * 16 + made.cols[5]).tolist()
+    )
     words = " ".join(re.sub(r"<[^>]+>", "", text).split())
     assert "Slice (5,_): ((2,2,2)):((16,8,128)) from element 33, 8 elements." in words
     assert "((8,2),(2,4,2)):((4,64),(32,1,128))" in text and "m16n8k16" in text
     moved = page(client, "/layouts/tv", cute="((4,8),(2,2)):((32,1),(16,8))", tile="16x8",
                  to="((4,8),(2,2)):((32,1),(8,16))")  # fmt: skip
     assert "Registers are renamed" in moved
-    assert len(sheets(page(client, "/layouts/tv", cute="((4,8),(2,2,2)):((16,1),(8,64,128))", tile="8x8x4"))) == 2
+    cube = page(client, "/layouts/tv", cute="((4,8),(2,2,2)):((16,1),(8,64,128))", tile="8x8x4")
+    assert sent(cube)["operands"]["table"]["text"] == "{axis0},{axis1},{axis2}"
+
+
+def test_the_colour_of_a_comparison_says_where_each_element_comes_from(client: TestClient) -> None:
+    one, other = "((8,16),(4,2)):((128,1),(32,16))", "((4,8,2,2),(2,2,2)):((64,1,256,16),(32,8,512))"
+    data = sent(page(client, "/layouts/tv", cute=one, tile="32x32", to=other))
+    first, second = tv(one, (32, 32)), tv(other, (32, 32))
+    moves = data["operands"]["after"]["categories"]["moves"]
+    assert data["state"]["colour"] == "moves" and moves == data["operands"]["before"]["categories"]["moves"]
+    for cell in range(0, 1024, 13):
+        have, want = (made.owner(*divmod(cell, 32))[0][0] for made in (first, second))
+        assert moves["numbers"][cell] == (0 if have == want else 1 if have // 32 == want // 32 else 2)
+
+
+def test_a_tile_is_coloured_by_the_banks_it_is_stored_in(client: TestClient) -> None:
+    """Row-major where nothing is said; a CuTe layout with a swizzle otherwise, on the page and in its picture."""
+    query = {"cute": "((4,8),(8,2)):((64,1),(8,256))", "tile": "8x64", "colour": "bank", "label": "bank"}
+    plain = sent(page(client, "/layouts/tv", **query))["operands"]["tile"]
+    assert plain["told"]["byte"] == list(range(0, 1024, 2))
+    swizzled = page(client, "/layouts/tv", **query, stored="Sw<3,3,3> o (8,64):(64,1)")
+    told = sent(swizzled)["operands"]["tile"]["told"]["byte"]
+    assert told[64 : 64 + 64 : 8] == [128 + 16 * (n ^ 1) for n in range(8)]
+    link = re.search(r'href="(/layouts/tv\.csv[^"]*)"', swizzled)
+    assert link and client.get(link[1]).status_code == 200 and "colour=bank" in link[1]
+    assert client.get("/layouts/tv.svg", params={k: query[k] for k in ("cute", "tile", "colour")}).status_code == 200
+    said = page(client, "/layouts/tv", 422, **query, stored="(8,8)")
+    assert "'(8,8):(1,8)' has 64 elements" in said and "data-error" in said
+
+
+def test_a_look_that_does_not_fit_is_said_and_left(client: TestClient) -> None:
+    for query, said in (
+        ({"thread": "128"}, "threads run from 0 to 127"), ({"colour": "red"}, "Allowed: warp, thread, lane, value"),
+        ({"pin": "tile:16,0"}, "Tile has 16 rows and 16 columns"), ({"sel": "after:0,0"}, "as in tile:3,2"),
+        ({"warps": "4"}, "Write numbers from 0 to 3"), ({"view": "t:0-4"}, "Write all, or ranges as in r:0-16,c:0-16"),
+    ):  # fmt: skip
+        text = page(client, "/layouts/triton", text=BLOCKED, shape="16x16", **query)
+        assert said in text and 'class="notice"' in text, query
 
 
 @pytest.mark.parametrize(
@@ -209,8 +278,6 @@ def test_thread_value_layouts_both_ways(client: TestClient) -> None:
         ("/layouts/triton", {"text": BLOCKED, "shape": "16x24"}, "Powers of two"),
         ("/layouts/triton", {"text": BLOCKED, "shape": "16x16", "to": MMA.replace("[2, 2]", "[1, 1]")},
          "The first layout has 4 warps, the second 1."),
-        ("/layouts/triton", {"text": BLOCKED, "shape": "16x16", "thread": "128"}, "from 0 to 127"),
-        ("/layouts/triton", {"text": BLOCKED, "shape": "16x16", "colour": "red"}, "Allowed: warp, thread"),
         ("/layouts/tv", {"cute": "(4,8):(8,1)"}, "does not say its tile"),
         ("/layouts/tv", {"cute": "(4,8):(8,1)", "tile": "4x4"}, "Give a tile of at least 32 elements"),
         ("/layouts/tv", {"cute": "(4,8):(8,1)", "tile": "8x4", "slice": "(4,_)"}, "4 is past the end of a mode"),

@@ -116,7 +116,7 @@ LABELS = {
     "cute": {"expression": "Expression"},
     "tv": {"cute": "Layout (thread, value) → element", "tile": "Tile", "element_bits": "Element bits",
     "slice": "Slice", "colour": "Colour", "thread": "Thread", "to": "Compare with", "axes": "Axes down, across",
-    "at": "Index of the others", "row": "First row"},
+    "at": "Index of the others", "row": "First row", "stored": "In shared memory"},
     "diagram": {
         "ptx": "Instruction", "operand": "Matrix", "form": "File format", "theme": "Theme", "colour": "Colour",
         "label": "Label", "lanes": "Lanes", "warps": "Warps", "rows": "Rows", "cols": "Columns",

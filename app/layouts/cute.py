@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import numpy as np
 from numpy.typing import NDArray
 
-from app.layouts.drawn import Look, Picture, beside, picture
+from app.layouts.drawn import Picture, beside, picture
 from app.layouts.facts import layout_facts
 from layouts import algebra
 from layouts.cute import CuteLayout
@@ -224,4 +224,4 @@ def _sheet(cells: Longs, groups: Longs, title: str, names: tuple[str, ...], grou
 
 
 def _picture(sheet: Sheet, title: str) -> Picture:
-    return picture(sheet, Look(), title, room=max(40.0, min(38.0 * sheet.cols, 1200.0)))
+    return picture(sheet, title, room=max(40.0, min(38.0 * sheet.cols, 1200.0)))

@@ -1,9 +1,11 @@
-"""A tile on a page: its picture, legend, the thread that is listed, and what the script needs to follow a pointer."""
+"""How a layout is shown: which axes are drawn, what its cells may be coloured by, and the small pictures of /cute. No
+framework.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,31 +19,25 @@ from layouts.render.sheet import Plane, Sheet, drawn
 from layouts.tiles.convert import Conversion
 
 WORDS = {
-    "warp": "warp", "thread": "lane", "value": "register", "vector": "32-bit register", "bank": "bank",
-    "address": "address", "tile": "tile or copy", "index": "index", "row": "row", "column": "column",
+    "warp": "warp", "thread": "lane group (lane / 4)", "lane": "thread in group (lane % 4)", "value": "register",
+    "vector": "32-bit register", "tile": "tile or copy", "index": "index",
 }  # fmt: skip
-LEGENDS = WORDS | {"address": "offset, elements"}
-MOST_LISTED = 512
-ROOM, HALF = 1064.0, 620.0  # pixels of all columns beside the list of a thread
 Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How a tile is shown: the fields of a form, all text."""
+    """Which axes of a tensor are drawn, down and across, and the index of each other; both text."""
 
-    colour: str = ""
-    thread: str = ""
     axes: str = ""
     at: str = ""
-    row: str = ""
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> Look:
         return cls(*(query.get(name, "").strip() for name in FIELDS))
 
 
-FIELDS = ("colour", "thread", "axes", "at", "row")
+FIELDS = ("axes", "at")
 
 
 def kept(given: Mapping[str, str], error: LayoutError, fields: Sequence[str]) -> dict[str, str] | None:
@@ -65,9 +61,7 @@ def plane(look: Look, sizes: tuple[int, ...]) -> Plane:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A sheet as a template shows it. data: JSON for static/layouts/sheet.js; held: elements of the
-    thread listed, which is `thread`.
-    """
+    """A table of indices as a template shows it. data: JSON for static/layouts/sheet.js; rows: which part is drawn."""
 
     title: str
     svg: str
@@ -75,63 +69,30 @@ class Picture:
     coloured: str
     data: str
     rows: str
-    before: str | None
-    after: str | None
-    held: list[tuple[str, str]] = field(default_factory=list)
-    thread: int = 0
 
 
-def picture(
-    sheet: Sheet, look: Look, title: str, letter: str = "V", hatched: Sequence[tuple[Mask, str]] = (),
-    faded: Mask | None = None, room: float = ROOM,
-) -> Picture:  # fmt: skip
-    """The picture of a sheet. letter: what a value is called; hatched, faded: as the engine draws them."""
-    colour = coloured(sheet, look.colour)
-    row0 = min(number(look.row or "0", "row", 0), sheet.rows - 1)
-    thread = None
-    if sheet.cell is not None:
-        thread = number(look.thread or "0", "thread", 0, sheet.cell.shape[0] - 1)
-    made = drawn(sheet, colour, title, row0=row0, letter=letter, pinned=thread, hatched=hatched, faded=faded,
-                 room=room)  # fmt: skip
-    of = made.legend[-1].of if made.legend else 1
-    fills = wheel(of)
-    window = slice(row0, row0 + made.rows), slice(0, made.cols)
+def picture(sheet: Sheet, title: str, room: float) -> Picture:
+    """The picture of a table of indices, its columns in so many pixels."""
+    made = drawn(sheet, sheet.grouped, title, room=room)
+    fills = wheel(made.legend[-1].of if made.legend else 1)
     panel = made.panel
+    assert sheet.place is not None
     data: dict[str, Any] = {
         "x": panel.x, "y": panel.y, "w": panel.cell_width, "h": panel.cell_height, "rows": made.rows,
-        "cols": made.cols, "row0": row0, "folded": bool(sheet.row_names), "letter": letter,
+        "cols": made.cols, "folded": bool(sheet.row_names),
+        "place": np.ascontiguousarray(sheet.place[: made.rows, : made.cols].astype(np.int32)).reshape(-1),
     }  # fmt: skip
-    for name in ("thread", "value", "copies", "place"):
-        if (array := getattr(sheet, name)) is not None:
-            data[name] = np.ascontiguousarray(array[window].astype(np.int32)).reshape(-1)
-    data["bits"] = sheet.element_bits
-    if sheet.memory == "tensor":
-        data["wide"] = sheet.wide
-    data["what"] = (
-        "tensor"
-        if sheet.memory == "tensor"
-        else "index"
-        if sheet.groups is not None
-        else "memory"
-        if sheet.place is not None
-        else "threads"
-    )
-    last = row0 + made.rows
-    whole = made.rows == sheet.rows and made.cols == sheet.cols
+    parts: list[str] = []
+    for name, some, whole in (("Rows", made.rows, sheet.rows), ("columns", made.cols, sheet.cols)):
+        if some < whole or parts:
+            parts.append(f"{name} 0–{some - 1} of {whole}")
     return Picture(
         title=title,
         svg=made.svg,
         legend=[(f"var({fills[one.category % len(fills)]})", one.text) for one in made.legend],
-        coloured=_called(colour, letter, sheet),
+        coloured=WORDS[sheet.grouped],
         data=dumps(data).decode(),
-        rows=""
-        if whole
-        else f"Rows {row0}–{last - 1} of {sheet.rows} are drawn"
-        + (f", columns 0–{made.cols - 1} of {sheet.cols}." if made.cols < sheet.cols else "."),
-        before=str(max(0, row0 - made.rows)) if row0 else None,
-        after=str(last) if last < sheet.rows else None,
-        held=_held(sheet, thread, letter) if thread is not None else [],
-        thread=thread or 0,
+        rows=f"{', '.join(parts)} are drawn." if parts else "",
     )
 
 
@@ -147,28 +108,6 @@ def coloured(sheet: Sheet, asked: str) -> str:
     return choice(asked or default(sheet), "colour", tuple(sheet.colours))
 
 
-def _called(colour: str, letter: str, sheet: Sheet) -> str:
-    if colour == "value":
-        return "register" if letter == "R" else "value"
-    return "TMEM column" if colour == "bank" and sheet.memory == "tensor" else LEGENDS[colour]
-
-
-def colours(sheet: Sheet, letter: str) -> list[tuple[str, str]]:
-    """(name, word) of each colour that a sheet has."""
-    return [(name, "value" if name == "value" and letter == "V" else WORDS[name]) for name in sheet.colours]
-
-
-def _held(sheet: Sheet, thread: int, letter: str) -> list[tuple[str, str]]:
-    """What a thread holds on the sheet, in the order of its values: (V3, (row,column))."""
-    assert sheet.cell is not None
-    out = []
-    for value, cell in enumerate(sheet.cell[thread, :MOST_LISTED].tolist()):
-        if cell >= 0:
-            where = str(cell) if sheet.row_names else f"({cell // sheet.cols},{cell % sheet.cols})"
-            out.append((f"{letter}{value}", where))
-    return out
-
-
 def beside(error: LayoutError | None, name: str) -> str:
     """What stands beside a field: the error that belongs to it, "" where it has none."""
     if error is None or name_of(error.field.split("[")[0]) != name:
@@ -176,10 +115,12 @@ def beside(error: LayoutError | None, name: str) -> str:
     return f"{error.message} {error.hint}"
 
 
-def moves(found: Conversion, sheet: Sheet) -> list[tuple[Mask, str]]:
-    """The hatches of the second picture: elements from another lane of the warp, and from another warp."""
+def moves(found: Conversion, sheet: Sheet) -> tuple[Mask, Mask]:
+    """Which elements of the second picture come from another lane of the warp, and which from another warp: bool
+    [rows, cols].
+    """
     assert sheet.thread is not None and sheet.value is not None
     held = sheet.thread >= 0
     at = np.where(held, sheet.thread, 0), np.where(held, sheet.value, 0)
     leaves = held & found.leaves[at]
-    return [(held & found.moved[at] & ~leaves, "reordered"), (leaves, "moved")]
+    return held & found.moved[at] & ~leaves, leaves

@@ -19,7 +19,7 @@ from layouts.render.sheet import Sheet, together
 
 Parts = list[tuple[Sheet, str, str]]
 LOOKS = {
-    "colour": "warp, thread, value or vector; bank or address of shared memory",
+    "colour": "warp, thread, lane, value or vector; bank or address of shared memory",
     "axes": "of more than two axes: those drawn down and across, 0,2",
     "at": "the index of each other axis: 3",
 }
@@ -61,8 +61,11 @@ KINDS = {
         lambda query: tiles.triton_facts(tiles.triton_of(_tiles("text", query, "shape"))),
     ),
     "tv": Kind(
-        {"cute": "(thread, value) → element", "tile": "its sizes, the first fastest: 16x16", **LOOKS},
-        tv.parts, "V", lambda query: tiles.tv_facts(tiles.tv_of(_tiles("cute", query, "tile"))),
+        {
+            "cute": "(thread, value) → element", "tile": "its sizes, the first fastest: 16x16",
+            "element_bits": "bits of an element", "stored": "element → place in shared memory, for banks", **LOOKS,
+        },
+        tv.parts, "V", lambda query: tiles.tv_facts(tiles.tv_of(_tiles("cute", {**query, "element_bits": ""}, "tile"))),
     ),
     "cute": Kind(
         {"expression": "operations, nested or as statements behind ;"}, cute.parts, "V",

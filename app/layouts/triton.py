@@ -7,16 +7,19 @@ from typing import Any
 from urllib.parse import urlencode
 
 from app.kit import links
-from app.layouts.drawn import FIELDS, HALF, Look, beside, coloured, colours, default, kept, moves, picture, plane
+from app.layouts import benched
+from app.layouts.drawn import Look, beside, coloured, default, kept, plane
 from app.layouts.words import WAYS, Feeds, grouped, matrix, spelled
 from app.read.bench import packed, unpacked
+from app.tiles import paper
+from app.tiles.stage import LOOK, Bench
 from layouts import triton
 from layouts.errors import LayoutError
 from layouts.reader import LONGEST
 from layouts.reader.ttgir import Module, Move, Tensor, Used, module
 from layouts.reading import number
 from layouts.render.sheet import Sheet, memory_sheet, threads_sheet, together
-from layouts.render.tensor import tensor_sheet
+from layouts.render.tensor import TensorSheet, tensor_sheet
 from layouts.tiles.convert import converted
 from layouts.tiles.feeds import fed
 from layouts.tiles.gluon import TritonLayout, triton_layout
@@ -26,8 +29,8 @@ from layouts.triton.tensor import held as held_lanes
 
 PATH = "/layouts/triton"
 LONGEST_ADDRESS = 7 << 10
-KEYS = ("text", "z", "shape", "element_bits", "pick", "to", *FIELDS)
-PICTURED = ("shape", "element_bits", "colour", "axes", "at")
+KEYS = ("text", "z", "shape", "element_bits", "pick", "to", "axes", "at")
+PICTURED = ("shape", "element_bits", "axes", "at")
 MMA = "#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 8]}>"
 BLOCKED = "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>"
 PRESETS = (  # title, text, shape, bits
@@ -54,6 +57,7 @@ def context(query: Mapping[str, str]) -> dict[str, Any]:
     out: dict[str, Any] = {
         "given": given, "error": None, "found": None, "beside": lambda name: beside(out["error"], name),
         "presets": [_preset(row) for row in PRESETS], "example": False, "listed": None, "to": None,
+        "kept": [(name, query[name]) for name in LOOK if query.get(name)],
     }  # fmt: skip
     try:
         text = (unpacked(given["z"]) if given["z"] else given["text"]).replace("\r\n", "\n")
@@ -74,12 +78,12 @@ def context(query: Mapping[str, str]) -> dict[str, Any]:
         out["error"] = error
         return out
     try:
-        out |= _shown(made, given, chosen)
+        out |= _shown(made, given, chosen, query)
     except LayoutError as error:
         out["error"] = error
         if rest := kept(given, error, ("to",)):
             try:
-                out |= _shown(made, rest, chosen)
+                out |= _shown(made, rest, chosen, query)
             except LayoutError:
                 return out
     return out
@@ -106,7 +110,7 @@ def parts(query: Mapping[str, str]) -> list[tuple[Sheet, str, str]]:
 
 def address(query: Mapping[str, str]) -> str:
     """The page of what a form sent; "" where even compressed no address holds it."""
-    made = _address({name: query.get(name, "") for name in KEYS}, {})
+    made = _address({name: query.get(name, "") for name in (*KEYS, *LOOK)}, {})
     return made if len(made) <= LONGEST_ADDRESS else ""
 
 
@@ -206,34 +210,49 @@ class _Ways(dict[tuple[Tensor, Tensor], str]):
 # one layout -----------------------------------------------------------------------------------------------------------
 
 
-def _shown(made: TritonLayout, given: dict[str, str], chosen: Used | None) -> dict[str, Any]:
+def _shown(made: TritonLayout, given: dict[str, str], chosen: Used | None, query: Mapping[str, str]) -> dict[str, Any]:
     look = Look.of(given)
-    sheet, title = _sheet(made, look), f"{made.kind}, {'×'.join(map(str, made.shape))}"
+    sheet = _sheet(made, look)
     cute = as_cute(made)
     known = given["element_bits"].strip()
     given["element_bits"] = known or str(made.element_bits)
+    to, bench = _bench(made, sheet, given, look)
+    colour = "moves" if to else default(sheet)
+    state = {name: query.get(name, "") for name in KEYS}
+    drawn = {"text": made.text, **{k: v for k, v in given.items() if v and k in PICTURED}}
     out = {
         "found": made,
         "chosen": chosen,
-        "picture": picture(sheet, look, title, "R"),
-        "colours": colours(sheet, "R"),
-        "colour": look.colour or default(sheet),
+        **benched.shown(bench, query, state, dict.fromkeys(KEYS, ""), colour, drawn),
         "matrix": matrix(made.linear),
         "bases": spelled(made.linear),
         "cute": cute,
         "cute_link": _cute_link(made, cute.layout),
         "feeds": _feeds(made, int(known) if known else None) if made.of_threads else [],
-        "hidden": []
-        if made.tensor_memory
-        else [axis for axis in range(len(made.shape)) if axis in plane(look, made.shape).fixed],
-        "window": lambda row: _address(given, {"row": row}),
+        "hidden": [] if made.tensor_memory else list(plane(look, made.shape).fixed),
         "verdict": _verdict(made),
-        "pictured": urlencode({"text": made.text, **{k: v for k, v in given.items() if v and k in PICTURED}}),
         "tile": _tile(made),
+        "tabled": [(one.name, one.title) for one in bench.maps],
+        "to": to,
     }
+    own = {} if out["colour"] in (colour, "moves") else {"colour": str(out["colour"])}
+    return out | {"pictures": paper.links(PATH, urlencode(drawn | own))}
+
+
+def _bench(
+    made: TritonLayout, sheet: Sheet, given: dict[str, str], look: Look
+) -> tuple[dict[str, Any] | None, Bench]:  # fmt: skip
+    """What the stage shows: the tensor, or the tensor before and after a conversion, and what that says."""
+    says = f"the {made.kind} layout"
     if given["to"].strip():
-        out |= _conversion(made, given, look)
-    return out
+        to, sheets = _conversion(made, given, look)
+        maps = benched.before_after(sheets, (made.kind, to["target"].kind), to["found"])
+        return to, benched.bench_of_threads(PATH, says, maps, "R", {"moves": "what moves"})
+    if isinstance(sheet, TensorSheet):
+        return None, benched.of_tensor(sheet, PATH, says)
+    if made.shared:
+        return None, benched.of_memory(sheet, PATH, says)
+    return None, benched.bench_of_threads(PATH, says, [benched.of_threads(sheet, "tile", "Tensor")], "R", {})
 
 
 def _sheet(made: TritonLayout, look: Look) -> Sheet:
@@ -291,7 +310,9 @@ def _feeds(made: TritonLayout, bits: int | None) -> list[Feeds]:
     return grouped(fed(made.linear, bits), mine)
 
 
-def _conversion(made: TritonLayout, given: dict[str, str], look: Look) -> dict[str, Any]:
+def _conversion(
+    made: TritonLayout, given: dict[str, str], look: Look
+) -> tuple[dict[str, Any], list[Sheet]]:  # fmt: skip
     try:
         target = triton_layout(given["to"], list(made.shape), made.element_bits)
         found = converted(made, target)
@@ -302,12 +323,6 @@ def _conversion(made: TritonLayout, given: dict[str, str], look: Look) -> dict[s
     sheets = [threads_sheet(one.coords, one.shape, where, one.element_bits) for one in (made, target)]
     title, told = WAYS[found.way]
     return {
-        "to": {
-            "target": target, "found": found, "title": title, "told": told, "back": back,
-            "cute": as_cute(target), "percent": round(100 * found.in_thread / found.places),
-            "pictures": [
-                picture(sheets[0], look, f"Before: {made.kind}", "R", room=HALF),
-                picture(sheets[1], look, f"After: {target.kind}", "R", moves(found, sheets[1]), room=HALF),
-            ],
-        }
-    }  # fmt: skip
+        "target": target, "found": found, "title": title, "told": told, "back": back, "cute": as_cute(target),
+        "percent": round(100 * found.in_thread / found.places),
+    }, sheets  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any
 from urllib.parse import urlencode
@@ -10,24 +11,27 @@ from urllib.parse import urlencode
 import numpy as np
 from numpy.typing import NDArray
 
-from app.layouts.drawn import FIELDS, HALF, Look, beside, coloured, colours, default, kept, moves, picture, plane
+from app.layouts import benched
+from app.layouts.drawn import Look, beside, coloured, default, kept, plane
 from app.layouts.words import WAYS, Feeds, grouped, matrix, spelled
+from app.tiles import paper
+from app.tiles.stage import LOOK, Bench
 from layouts import algebra
 from layouts.cute import CuteLayout
 from layouts.cutetext import cxx, python, read_coordinate, read_layout
 from layouts.errors import LayoutError
 from layouts.linear import Linear, from_cute
-from layouts.reading import number
-from layouts.render.sheet import Sheet, threads_sheet, together
-from layouts.tiles.convert import moved
+from layouts.reading import number, shown
+from layouts.render.sheet import Plane, Sheet, threads_sheet, together
+from layouts.tiles.convert import Conversion, moved
 from layouts.tiles.feeds import fed
 from layouts.tiles.tv import elements, slice_of
 from layouts.tuples import compact
 
 Longs = NDArray[np.int64]
 PATH = "/layouts/tv"
-KEYS = ("cute", "tile", "element_bits", "slice", "to", *FIELDS)
-PICTURED = ("cute", "tile", "colour", "axes", "at")
+KEYS = ("cute", "tile", "element_bits", "slice", "stored", "to", "axes", "at")
+PICTURED = ("cute", "tile", "element_bits", "stored", "axes", "at")
 DEFAULT = ("((4,8),(2,2,2)):((32,1),(16,8,128))", "16x16")
 PRESETS: tuple[tuple[str, str, str, dict[str, str]], ...] = (  # title, layout, tile, more
     ("A of m16n8k16", *DEFAULT, {}),
@@ -39,6 +43,8 @@ PRESETS: tuple[tuple[str, str, str, dict[str, str]], ...] = (  # title, layout, 
     ("three axes", "((4,8),(2,2,2)):((16,1),(8,64,128))", "8x8x4", {"axes": "0,2", "at": "3"}),
     ("before and after", "((8,16),(4,2)):((128,1),(32,16))", "32x32",
      {"to": "((4,8,2,2),(2,2,2)):((64,1,256,16),(32,8,512))"}),
+    ("banks under a swizzle", "((4,8),(8,2)):((64,1),(8,256))", "8x64",
+     {"stored": "Sw<3,3,3> o (8,64):(64,1)", "colour": "bank", "label": "bank"}),
 )  # fmt: skip
 MOST_TABLE = 4096  # cells of the picture of threads and values
 
@@ -49,16 +55,17 @@ def context(query: Mapping[str, str]) -> dict[str, Any]:
     out: dict[str, Any] = {
         "given": given, "error": None, "found": None, "to": None, "beside": lambda name: beside(out["error"], name),
         "presets": [(title, address({"cute": cute, "tile": tile, **more})) for title, cute, tile, more in PRESETS],
+        "kept": [(name, query[name]) for name in LOOK if query.get(name)],
     }  # fmt: skip
     try:
         if not given["cute"]:
             given["cute"], given["tile"] = DEFAULT[0], given["tile"] or DEFAULT[1]
-        out |= _shown(given)
+        out |= _shown(given, query)
     except LayoutError as error:
         out["error"] = error
-        if rest := kept(given, error, ("slice", "to", "element_bits")):
+        if rest := kept(given, error, ("slice", "to", "stored", "element_bits")):
             try:
-                out |= _shown(rest)
+                out |= _shown(rest, query)
             except LayoutError:
                 return out
     return out
@@ -73,7 +80,10 @@ def parts(query: Mapping[str, str]) -> list[tuple[Sheet, str, str]]:
     """The sheet of an address with its colour and title."""
     read = read_layout(query.get("cute", ""), "cute")
     index, sizes = elements(read, _tile(query.get("tile", ""), read))
-    sheet = threads_sheet(_coords(index, sizes), sizes, plane(Look.of(query), sizes), 16)
+    bits = number(query.get("element_bits") or "16", "element_bits", 1, 128)
+    where = plane(Look.of(query), sizes)
+    sheet = threads_sheet(_coords(index, sizes), sizes, where, bits)
+    sheet = replace(sheet, byte=_bytes(query.get("stored", ""), where, sizes, bits))
     return [(sheet, coloured(sheet, query.get("colour", "")), f"(T, V) of {read}")]
 
 
@@ -109,36 +119,93 @@ def _row_major(index: Longs, sizes: Sequence[int]) -> Longs:
     return out
 
 
-def _shown(given: dict[str, str]) -> dict[str, Any]:
+def _bytes(text: str, where: Plane, sizes: tuple[int, ...], bits: int) -> Longs:
+    """The byte of each cell in shared memory: int64 [rows, cols]; rows after one another where nothing is said."""
+    cell = _numbered(where, sizes)
+    held = np.where(cell < 0, 0, cell)
+    if not text:
+        offset = _row_major(held, sizes)
+    else:
+        read = read_layout(text, "stored")
+        if read.size != prod(sizes):
+            raise LayoutError(
+                "bad_storage", f"'{shown(str(read), 80)}' has {read.size} elements.",
+                f"The tile has {prod(sizes)}: e.g. ({','.join(map(str, sizes))}).", "stored",
+            )  # fmt: skip
+        offset = read.indices()[held]
+    return np.where(cell < 0, -1, offset * bits // 8)
+
+
+def _numbered(where: Plane, sizes: tuple[int, ...]) -> Longs:
+    """The element of each cell that a plane shows, first axis fastest; -1 past the end of a folded axis."""
+    rows, cols = where.size(sizes)
+    row, col = np.indices((rows, cols), dtype=np.int64)
+    if where.down is None:
+        flat = row * cols + col
+        return np.where(flat < sizes[0], flat, -1)
+    steps = compact(tuple(sizes))
+    at = row * steps[where.down] + col * steps[where.across]
+    return np.asarray(at + sum(index * steps[axis] for axis, index in where.fixed.items()))
+
+
+def _shown(given: dict[str, str], query: Mapping[str, str]) -> dict[str, Any]:
     read = read_layout(given["cute"], "cute")
     index, sizes = elements(read, _tile(given["tile"], read))
     bits = number(given["element_bits"] or "16", "element_bits", 1, 128)
     given["element_bits"], given["tile"] = str(bits), "x".join(map(str, sizes))
-    look = Look.of(given)
-    where = plane(look, sizes)
+    where = plane(Look.of(given), sizes)
     sheet = threads_sheet(_coords(index, sizes), sizes, where, bits)
-    part, faded = _slice(read, given["slice"], index, sheet, sizes, where)
+    part, outside = _slice(read, given["slice"], index, sheet, sizes, where)
     linear, why = None, ""
     try:
         linear = from_cute(read, sizes)
     except LayoutError as error:
         why = error.message
-    title = f"(thread, value) over {'×'.join(map(str, sizes))}"
     counts = np.bincount(index.reshape(-1), minlength=prod(sizes))
+    bench, to = _bench(read, index, sizes, where, given, bits)
+    if outside is not None:
+        bench = replace(bench, maps=(benched.sliced(bench.maps[0], outside), *bench.maps[1:]))
+    drawn = {k: v for k, v in given.items() if v and k in PICTURED}
+    drawn = {k: v for k, v in drawn.items() if (k, v) != ("element_bits", "16")}
+    usual = dict.fromkeys(KEYS, "") | {"element_bits": "16"}
+    colour = "moves" if to else default(sheet)
     out: dict[str, Any] = {
-        "found": read, "sizes": sizes, "picture": picture(sheet, look, title, faded=faded),
-        "table": _table(index, sizes, bits, look) if index.size <= MOST_TABLE and not given["to"] else None,
-        "colours": colours(sheet, "V"), "colour": look.colour or default(sheet),
-        "verdict": _verdict(index, counts), "part": part,
+        "found": read, "sizes": sizes, **benched.shown(bench, query, given, usual, colour, drawn),
+        "verdict": _verdict(index, counts), "part": part, "to": to,
         "matrix": matrix(linear) if linear else None, "bases": spelled(linear) if linear else "", "why": why,
         "inverse": _inverse(read, sizes, counts), "feeds": _feeds(linear, bits), "cxx": cxx(read),
-        "python": python(read), "pictured": urlencode({k: v for k, v in given.items() if v and k in PICTURED}),
-        "threads": index.shape[0], "copies": int(counts.max()),
-        "hidden": list(where.fixed), "window": lambda row: address(given, {"row": row}),
+        "python": python(read), "threads": index.shape[0], "copies": int(counts.max()), "hidden": list(where.fixed),
+        "tabled": [(one.name, one.title) for one in bench.maps if one.listed],
     }  # fmt: skip
-    if given["to"]:
-        out["to"] = _second(read, index, sizes, given, look, bits)
+    out["pictures"] = paper.links(PATH, urlencode(drawn | _chosen(out["colour"], colour)))
+    if len(sizes) != 2:
+        out["pictures"] = [row for row in out["pictures"] if row[0] != "json"]
     return out
+
+
+def _chosen(colour: str, usual: str) -> dict[str, str]:
+    """The colour of a picture, where it has that of the page."""
+    return {} if colour in (usual, "moves") else {"colour": colour}
+
+
+def _bench(
+    read: CuteLayout, index: Longs, sizes: tuple[int, ...], where: Plane, given: Mapping[str, str], bits: int
+) -> tuple[Bench, dict[str, Any] | None]:  # fmt: skip
+    """What the stage shows: the tile with its other direction, or the tile before and after."""
+    coords = _coords(index, sizes)
+    sheet = threads_sheet(coords, sizes, where, bits)
+    says = "the thread-value layout"
+    if given["to"]:
+        to, sheets, found = _second(read, index, sizes, given, where, bits)
+        maps = benched.before_after(sheets, (str(read), str(to["target"])), found)
+        return benched.bench_of_threads(PATH, says, maps, "V", {"moves": "what moves"}), to
+    byte = _bytes(given["stored"], where, sizes, bits)
+    tile = benched.of_threads(sheet, "tile", "Tile", bank=byte)
+    parts = [tile]
+    if index.size <= MOST_TABLE:
+        parts.append(benched.directions(index, coords, bits, tile))
+    bench = benched.bench_of_threads(PATH, says, parts, "V", {"bank": "shared-memory bank"})
+    return replace(bench, dims={"table": ("t", "v")}), None
 
 
 def _verdict(index: Longs, counts: Longs) -> str:
@@ -177,24 +244,6 @@ def _slice(
     return told, mask
 
 
-def _table(index: Longs, sizes: tuple[int, ...], bits: int, look: Look) -> Any:
-    """The other direction: a row a thread, a column a value, the element in the cell."""
-    threads, values = index.shape
-    coords = _coords(index, sizes)
-    says = tuple(
-        tuple(",".join(str(int(axis[t, v])) for axis in coords) for v in range(values)) for t in range(threads)
-    )
-    thread: Longs = np.repeat(np.arange(threads, dtype=np.int64)[:, None], values, axis=1)
-    value: Longs = np.repeat(np.arange(values, dtype=np.int64)[None, :], threads, axis=0)
-    sheet = Sheet(
-        threads, values, thread, value, np.ones(index.shape, dtype=np.int64), element_bits=bits, says=says,
-        row_names=tuple(f"T{t}" for t in range(threads)),
-        cell=np.arange(index.size, dtype=np.int64).reshape(index.shape),
-    )  # fmt: skip
-    plain = Look(look.colour, look.thread)
-    return picture(sheet, plain, "Element of each thread (down) and value (across)", room=min(1240.0, 54.0 * values))
-
-
 def _inverse(read: CuteLayout, sizes: tuple[int, ...], counts: Longs) -> tuple[str, str]:
     """(coordinates → thread + threads × value, why there is none)."""
     if int(counts.max()) > 1 or int(counts.min()) < 1:
@@ -215,8 +264,8 @@ def _feeds(linear: Linear | None, bits: int) -> list[Feeds]:
 
 
 def _second(
-    read: CuteLayout, index: Longs, sizes: tuple[int, ...], given: dict[str, str], look: Look, bits: int
-) -> dict[str, Any]:  # fmt: skip
+    read: CuteLayout, index: Longs, sizes: tuple[int, ...], given: Mapping[str, str], where: Plane, bits: int
+) -> tuple[dict[str, Any], list[Sheet], Conversion]:  # fmt: skip
     try:
         second = read_layout(given["to"], "to")
         target, _ = elements(second, sizes)
@@ -224,14 +273,7 @@ def _second(
         raise error.at("to") from None
     threads = max(index.shape[0], target.shape[0])
     found = moved(_row_major(index, sizes), _row_major(target, sizes), prod(sizes), threads, bits)
-    where = plane(look, sizes)
     sheets = [threads_sheet(_coords(one, sizes), sizes, where, bits) for one in (index, target)]
     title, told = WAYS[found.way if found.way != "cluster" else "shared"]
-    return {
-        "target": second, "found": found, "title": title, "told": told,
-        "back": address(given, {"cute": str(second), "to": str(read)}),
-        "pictures": [
-            picture(sheets[0], look, f"Before: {read}", room=HALF),
-            picture(sheets[1], look, f"After: {second}", "V", moves(found, sheets[1]), room=HALF),
-        ],
-    }  # fmt: skip
+    back = address(given, {"cute": str(second), "to": str(read)})
+    return {"target": second, "found": found, "title": title, "told": told, "back": back}, sheets, found

@@ -29,7 +29,8 @@ def bench(made: TiledCopy, held: SharedSide | None) -> Bench:
     colours, labels, texts = (
         {name: said for name, said in row.items() if name != "bank" or held} for row in (COLOURS, LABELS, TEXTS)
     )
-    return Bench(PATH, "the TiledCopy", maps, colours, labels, texts, "#")
+    return Bench(PATH, "the TiledCopy", maps, colours, labels, texts, "#",
+                 owner="{holder}, value {value}, access {register}")  # fmt: skip
 
 
 def bytes_of(made: TiledCopy, held: SharedSide) -> Longs:

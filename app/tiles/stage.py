@@ -22,12 +22,13 @@ from layouts.errors import LayoutError
 from layouts.reading import choice, pair, ranges, shown
 from layouts.render.matrix import MOST_LABELS, matrix
 from layouts.tiles.shades import Shade
-from layouts.view import BETWEEN_OWNERS, OWNER, SPOKEN, Panel
+from layouts.view import BETWEEN_OWNERS, SPOKEN, Panel
 from layouts.window import Range
 
 Longs = NDArray[np.int64]
 LOOK = ("colour", "label", "warps", "lanes", "pin", "sel", "view")
 LANES, MOST_WARPS = 32, 1024
+MOST_SERVED, WIDEST = 1 << 16, 512  # cells and columns of a matrix before any script runs
 MOST_LISTED = 256  # lines of one holder that a page lists
 
 
@@ -64,6 +65,8 @@ class TileData(MatrixData):
     cells: list[int] | None = sometimes()
     told: dict[str, list[int]] | None = sometimes()
     folded: bool | None = sometimes()
+    text: str | None = sometimes()
+    unlisted: bool | None = sometimes()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,7 +85,8 @@ class Held:
 
     group: [value], what values a list puts in one line; told: further numbers of each cell that its label may name;
     folded: a cell is called by its number, not by row and column; edges: where another atom or tile begins, down and
-    across.
+    across; text: the template of its cells, whatever label is chosen; listed: whether a holder's list names what it has
+    here.
     """
 
     name: str
@@ -98,6 +102,8 @@ class Held:
     told: Mapping[str, Longs] = field(default_factory=dict)
     folded: bool = False
     edges: tuple[Sequence[int], Sequence[int]] = ((), ())
+    text: str = ""
+    listed: bool = True
 
     def cells(self) -> Cells:
         """The first holder of every cell."""
@@ -134,7 +140,8 @@ class Held:
 @dataclass(frozen=True, slots=True, eq=False)
 class Bench:
     """Maps side by side whose holders are the same. colours, labels: what may be chosen, and its words; texts: the
-    template of each label; unit: what a holder is; letter: what stands before the number of a group.
+    template of each label; unit: what a holder is; letter: what stands before the number of a group; owner: a holder
+    read out, in the words of layouts.view.OWNER.
     """
 
     path: str
@@ -145,6 +152,7 @@ class Bench:
     texts: Mapping[str, str]
     letter: str
     unit: str = "thread"
+    owner: str = "{holder}, value {value}"
     dims: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     @property
@@ -247,7 +255,7 @@ def colour_of(one: Held, wanted: str) -> str:
 
 
 def _texts(bench: Bench, one: Held, held: Cells, label: str, spans: tuple[range, range]) -> list[list[str]]:
-    said = bench.texts[label]
+    said = one.text or bench.texts[label]
     copies = np.bincount(one.cell[one.cell >= 0].reshape(-1), minlength=one.rows * one.cols)
     out = [[""] * one.cols for _ in range(one.rows)]
     for row in spans[0]:
@@ -256,8 +264,9 @@ def _texts(bench: Bench, one: Held, held: Cells, label: str, spans: tuple[range,
                 continue
             at, value = row * one.cols + col, int(held.value[row, col])
             out[row][col] = said.format(
-                thread=thread, values=value, more="+" * bool(copies[at] > 1), registers=one.group[value], row=row,
-                col=col, index=at, **{name: int(numbers[row, col]) for name, numbers in one.told.items()},
+                thread=thread, value=value, values=value, more="+" * bool(copies[at] > 1),
+                registers=one.group[value],
+                row=row, col=col, index=at, **{name: int(numbers[row, col]) for name, numbers in one.told.items()},
             )  # fmt: skip
     return out
 
@@ -282,11 +291,15 @@ def served(bench: Bench, look: Mapping[str, str]) -> dict[str, Any]:
         "colours": bench.colours,
         "labels": bench.labels,
         "warps": bench.warps,
+        "unit": bench.unit,
     }
 
 
 def _svg(bench: Bench, one: Held, look: Mapping[str, str]) -> dict[str, Any]:
-    spans = spans_of(bench, one, look["view"])
+    rows, cols = spans_of(bench, one, look["view"])
+    if len(rows) * len(cols) > MOST_SERVED:  # scripts draw the rest
+        rows, cols = rows[: MOST_SERVED // min(len(cols), WIDEST)], cols[:WIDEST]
+    spans = rows, cols
     few = len(spans[0]) * len(spans[1]) <= MOST_LABELS and look["label"] != "none"
     drawn = panel(bench, one, look, spans, few)
     pinned = _pinned(bench, look)
@@ -298,8 +311,9 @@ def _svg(bench: Bench, one: Held, look: Mapping[str, str]) -> dict[str, Any]:
     areas: list[Range] = [(float(span.start), float(span.stop)) for span in spans]
     title = f"{one.title}, coloured by {bench.colours[look['colour']]}"
     svg = matrix(drawn, areas[0], areas[1], colour="", label="all" if few else "none", title=title, faint=faint)
-    rows, cols = (1 << max(2, (len(span) - 1).bit_length()) for span in spans)
-    return {"name": one.name, "title": one.title, "about": one.about, "svg": svg, "rows": rows, "cols": cols}
+    high, wide = (1 << max(2, (len(span) - 1).bit_length()) for span in spans)
+    return {"name": one.name, "title": one.title, "about": one.about, "svg": svg, "rows": high, "cols": wide,
+            "flank": not one.listed}  # fmt: skip
 
 
 def _pinned(bench: Bench, look: Mapping[str, str]) -> int | None:
@@ -317,7 +331,7 @@ def thread(bench: Bench, look: Mapping[str, str]) -> dict[str, Any]:
     """One holder and what it has in every map: the pinned cell's, else the first."""
     own = _pinned(bench, look) or 0
     out = []
-    for one in bench.maps:
+    for one in (each for each in bench.maps if each.listed):
         at = min(own, one.cell.shape[0] - 1)
         count = int((one.cell[at] >= 0).sum())
         out.append({
@@ -360,7 +374,7 @@ def page_data(
         "ptx": bench.says, "path": bench.path, "threads": LANES, "warp": LANES if bench.unit == "thread" else 0,
         "warps": bench.warps, "unit": "lane" if bench.unit == "thread" else bench.unit, "state": dict(state),
         "defaults": dict(defaults), "pictured": dict(pictured), "pin": PIN, "labels": dict(bench.texts),
-        "spoken": {"cell": SPOKEN, "owner": OWNER, "between": BETWEEN_OWNERS}, "extents": sizes,
+        "spoken": {"cell": SPOKEN, "owner": bench.owner, "between": BETWEEN_OWNERS}, "extents": sizes,
         "opening": {dim: (0, size) for dim, size in sizes.items()}, "colours": dict(bench.colours), "result": "",
         "holder": bench.letter,
         "panels": [
@@ -400,7 +414,7 @@ def data(one: Held) -> TileData:
         spoken_bits=tuple(f"bits {v * bits % 32} to {v * bits % 32 + bits - 1}" for v in range(values)), digits=(),
         categories=colours, repeats={}, extra={}, cells=None if adds_up else one.cell.reshape(-1).tolist(),
         told={name: numbers.reshape(-1).tolist() for name, numbers in one.told.items()} or None,
-        folded=True if one.folded else None,
+        folded=True if one.folded else None, text=one.text or None, unlisted=None if one.listed else True,
     )  # fmt: skip
 
 

@@ -5,7 +5,6 @@ A sheet shows two axes of a tensor; of further axes it shows one index each. A t
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from layouts.errors import LayoutError
-from layouts.palette import MANY, STATUSES, Palette
-from layouts.render.svg import paint, runs, svg
+from layouts.palette import MANY, Palette
+from layouts.render.svg import svg
 from layouts.view import TOP, Figure, Panel
 
 Longs = NDArray[np.int64]
@@ -78,7 +77,7 @@ class Sheet:
     how many hold it. place: offset in memory, in elements, where the layout is one of memory. says: the texts of cells
     that are not those of their holder or offset. cell: int64 [threads, values], the number of each one's cell, -1 for
     one that is not shown. groups: what the cells of a table of indices are coloured by, and
-    grouped its name.
+    grouped its name. byte: where each cell lies in shared memory, of a sheet of threads.
     """
 
     rows: int
@@ -94,6 +93,7 @@ class Sheet:
     cell: Longs | None = None
     groups: Longs | None = None
     grouped: str = "tile"
+    byte: Longs | None = None
     wide: int = 0  # of tensor memory: columns of the tensor, whose elements `place` numbers row by row
 
     @property
@@ -109,9 +109,10 @@ class Sheet:
         return {
             "warp": np.where(held, self.thread // 32, -1),
             "thread": np.where(held, self.thread % 32, -1),
+            "lane": np.where(held, self.thread % 4, -1),
             "value": self.value,
             "vector": np.where(held, self.value * self.element_bits // 32, -1),
-        }
+        } | ({} if self.byte is None else {"bank": np.where(self.byte < 0, -1, self.byte // 4 % 32)})
 
     def text(self, row: int, col: int, letter: str = "V") -> str:
         """What a cell says: T12:V3, `+` where others hold the element, too; an offset in memory."""
@@ -183,54 +184,36 @@ def categories(number: Longs) -> tuple[Longs, list[Swatch]]:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A picture of a sheet. panel: where its cells lie; rows, cols: drawn, from row 0 and column 0 of the window."""
+    """A picture of a sheet. panel: where its cells lie; rows, cols: how many of them are drawn."""
 
     svg: str
     legend: list[Swatch]
     panel: Panel
-    row0: int
     rows: int
     cols: int
 
 
-def drawn(
-    sheet: Sheet, colour: str, title: str, *, row0: int = 0, letter: str = "V", palette: Palette | None = None,
-    pinned: int | None = None, hatched: Sequence[tuple[Mask, str]] = (), faded: Mask | None = None,
-    room: float = _ROOM,
-) -> Drawn:  # fmt: skip
-    """The picture. row0: the first row drawn where not all fit; pinned: a thread whose cells are outlined; hatched:
-    cells over which a status of the palette draws its hatch; faded: cells without a fill.
-    """
-    panel, legend = _panel(sheet, colour, title, row0=row0, letter=letter, faded=faded, room=room)
-    rows, cols = panel.rows, panel.cols
-    window = slice(row0, row0 + rows), slice(0, cols)
-    extra = ""
-    if pinned is not None and sheet.cell is not None:
-        mask = np.isin(np.arange(sheet.rows * sheet.cols), sheet.cell[pinned]).reshape(sheet.rows, sheet.cols)
-        extra += _outlined(panel, mask[window])
-    for mask, status in hatched:
-        extra += _hatched(panel, mask[window], status, palette)
+def drawn(sheet: Sheet, colour: str, title: str, *, room: float = _ROOM) -> Drawn:
+    """The picture, its columns in so many pixels."""
+    panel, legend = _panel(sheet, colour, title, room=room)
     figure = Figure(panel.x + max(panel.width, 7.6 * len(title)) + 8, TOP + panel.height + 8, (panel,))
-    picture = svg(figure, title=title, palette=palette, labels_up_to=MOST_DRAWN, extra=extra)
-    return Drawn(picture, legend, panel, row0, rows, cols)
+    return Drawn(svg(figure, title=title, palette=None, labels_up_to=MOST_DRAWN), legend, panel, panel.rows, panel.cols)
 
 
 def _panel(
-    sheet: Sheet, colour: str, title: str, *, row0: int = 0, letter: str = "V", faded: Mask | None = None,
-    room: float = _ROOM, at: tuple[float, float] = (_LEFT, TOP),
+    sheet: Sheet, colour: str, title: str, *, letter: str = "V", room: float = _ROOM,
+    at: tuple[float, float] = (_LEFT, TOP),
 ) -> tuple[Panel, list[Swatch]]:  # fmt: skip
     """The cells of a sheet at a place of the paper, and what their fills mean."""
     cols = min(sheet.cols, WIDEST)
-    rows = min(sheet.rows - row0, max(8, MOST_DRAWN // cols))
+    rows = min(sheet.rows, max(8, MOST_DRAWN // cols))
     number, legend = categories(sheet.colours[colour])
-    if faded is not None:
-        number = np.where(faded, -1, number)
     width = min(58.0, max(room / cols, 6.0))
     labelled = width >= _LABELLED and rows * cols <= MOST_DRAWN // 4
     tall = (26.0 if width < 46 else 19.0) if labelled else min(14.0, width)
-    window = slice(row0, row0 + rows), slice(0, cols)
-    texts = [[sheet.text(row0 + row, col, letter) for col in range(cols)] for row in range(rows)] if labelled else None
-    names = sheet.row_names[row0 : row0 + rows] or tuple(str(row0 + row) for row in range(rows))
+    window = slice(0, rows), slice(0, cols)
+    texts = [[sheet.text(row, col, letter) for col in range(cols)] for row in range(rows)] if labelled else None
+    names = sheet.row_names[:rows] or tuple(map(str, range(rows)))
     panel = Panel(
         "tile", title, rows, cols, *at, width, tall, None, number[window].astype(np.int32), texts,
         row_names=names, of=legend[-1].of if legend else 1,
@@ -255,32 +238,3 @@ def together(
         x, wide = reach + 2 * _LEFT, max(wide, reach)
     figure = Figure(wide + 8, max(one.y + one.height for one in panels) + 8, tuple(panels))
     return svg(figure, title=title, palette=palette, labels_up_to=MOST_DRAWN)
-
-
-def _hatched(panel: Panel, mask: Mask, name: str, palette: Palette | None) -> str:
-    """A status's hatch over cells."""
-    status = next(one for one in STATUSES if one.name == name)
-    key = f"over-{name}-{zlib.crc32(panel.title.encode()):08x}"
-    colour, way = status.strokes[0]
-    line = "M-1 1L1 -1M0 6L6 0M5 7L7 5" if way == "/" else "M-1 5L1 7M0 0L6 6M5 -1L7 1"
-    path = "".join(
-        f"M{panel.x + c * panel.cell_width:.2f} {panel.y + r * panel.cell_height:.2f}h{n * panel.cell_width:.2f}"
-        f"v{panel.cell_height:.2f}h{-n * panel.cell_width:.2f}z"
-        for r, c, n in runs(mask)
-    )
-    return (
-        f'<defs><pattern id="{key}" width="6" height="6" patternUnits="userSpaceOnUse"><path d="{line}" fill="none"'
-        f' stroke="{paint(palette, colour)}" stroke-width="1.2"/></pattern></defs>'
-        f'<path class="over" d="{path}" fill="url(#{key})"/>'
-    )
-
-
-def _outlined(panel: Panel, mask: Mask) -> str:
-    w, h = panel.cell_width, panel.cell_height
-    inset = 1.0 if min(w, h) > 5 else 0.0
-    path = "".join(
-        f"M{panel.x + c * w + inset:.2f} {panel.y + r * h + inset:.2f}h{w - 2 * inset:.2f}v{h - 2 * inset:.2f}"
-        f"h{2 * inset - w:.2f}z"
-        for r, c in np.argwhere(mask).tolist()
-    )
-    return f'<path class="pinned" d="{path}" fill="none" stroke="var(--accent, #1f56c3)" stroke-width="2"/>'

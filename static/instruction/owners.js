@@ -57,7 +57,7 @@ const distinct = (list) => [...new Set(list)].join(",");
 export function factsOf(cell) {
   const all = owners(cell), values = all.map((held) => held.value);
   const registers = values.map((value) => cell.panel.operand.register[value]);
-  const said = { thread: all[0].thread, values: distinct(values), registers: distinct(registers),
+  const said = { thread: all[0].thread, value: values[0], values: distinct(values), registers: distinct(registers),
     more: all.length > 1 ? "+" : "" };
   return { ...said, row: cell.row, col: cell.col, index: indexOf(cell), ...toldOf(cell.panel.operand, indexOf(cell)) };
 }

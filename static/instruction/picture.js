@@ -56,7 +56,7 @@ function textOf(cell, at) {
   const op = cell.panel.operand;
   if (!cell.panel.visibleCell(at) || op.shared || !owner(cell)) return "";
   if (focus.name && focus.name in op.categories) return String(numberOf(op, focus.name, owner(cell)));
-  return fill(data.labels[state.label], factsOf(cell));
+  return fill(op.text ?? data.labels[state.label], factsOf(cell));
 }
 
 /** Draws everything with the colours there are: after a zoom or a change of size. */

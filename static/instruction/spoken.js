@@ -15,5 +15,6 @@ export function speak(cell, more = "") {
     const facts = { register: op.register[value], spoken_bits: op.spoken_bits[value] };
     return fill(spoken.owner, { holder: holder(thread)[0], name: op.name, value, ...facts });
   });
-  $("spoken").textContent = fill(spoken.cell, { title: op.title, ...cell, owners: all.join(spoken.between) }) + more;
+  const said = all.join(spoken.between) || "nobody";
+  $("spoken").textContent = fill(spoken.cell, { title: op.title, ...cell, owners: said }) + more;
 }

@@ -36,7 +36,9 @@ const spelled = (value) => encodeURIComponent(value).replace(/%3A/g, ":").replac
 export function remember() {
   keep(query(state));
   if (!onServer) return;
-  const drawn = changedFrom(data.pictured, state, ["pin", "view", "a_major", "b_major", "sel"]);
+  const unpictured = data.unpictured ?? ["pin", "view", "a_major", "b_major", "sel"];
+  const own = Object.entries(data.drawn ?? {}).map(([name, value]) => `${name}=${spelled(value)}`);
+  const drawn = [...own, changedFrom(data.pictured, state, unpictured)].filter(Boolean).join("&");
   for (const link of document.querySelectorAll("a[data-form]")) {
     link.href = `${data.path}.${link.dataset.form}${drawn ? `?${drawn}` : ""}`;
   }

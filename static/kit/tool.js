@@ -1,13 +1,5 @@
 // Tool pages: copy buttons, and forms that show the result of a choice at once.
+import "./auto.js";
 import { copyButtons } from "./copy.js";
 
 copyButtons();
-for (const form of document.querySelectorAll("form[data-auto]")) {
-  form.addEventListener("change", () => form.requestSubmit());
-  form.addEventListener("submit", () => {
-    for (const input of form.elements) if (input.name && input.value === "") input.disabled = true;
-  });
-}
-addEventListener("pageshow", () => {
-  for (const input of document.querySelectorAll("form[data-auto] :disabled")) input.disabled = false;
-});

@@ -1,11 +1,12 @@
 // The panel beside the matrices: one thread with its registers of A, B and C, or the threads of a region.
 import { $, element } from "../kit/dom.js";
 import { focus, focusCell } from "../instruction/focus.js";
-import { heldBy, operands, owners } from "../instruction/owners.js";
+import { factsOf, heldBy, operands, owners } from "../instruction/owners.js";
 import { elsewhere, threadsOf } from "../instruction/picture.js";
 import { data, state } from "../instruction/state.js";
 
 const FEW = 16, MANY = 256; // registers of an operand: while pointing, and pinned
+const MOST = 4; // other holders of an element that are named
 
 const warpOf = (thread) => Math.floor(thread / data.warp);
 const lastServed = Number($("panel").querySelector("h2").textContent.match(/\d+/)[0]);
@@ -50,25 +51,45 @@ function list(op, thread) {
   return made;
 }
 
+const listed = () => Object.values(operands).filter((op) => !op.unlisted);
+const LETTER = { "#": "access ", R: "register R", V: "value V" };
+
+/** The element at hand, and under which number its holder has it. */
+function here(cell) {
+  const op = cell.panel.operand;
+  if (op.shared || op.unlisted) return "";
+  const facts = factsOf(cell), place = `${op.title} ${spot(op, facts.index)}`;
+  if ("tensor_row" in facts) return `Lane ${cell.row}, column ${cell.col}: element (${facts.tensor_row},${
+    facts.tensor_column})${op.element_type === "b32" ? "" : " first"}.`;
+  if ("offset" in facts) return `${place}: offset ${facts.offset}, byte ${facts.byte}, bank ${facts.bank}.`;
+  const number = `${LETTER[data.holder]}${op.register[facts.value]}`;
+  const value = op.register[facts.value] === facts.value ? "" : `value ${facts.value}, `;
+  return `${place}: ${value}${number}${"bank" in facts ? `, bank ${facts.bank}` : ""}.`;
+}
+
 /** Who else holds the element at hand. */
 function shared(cell) {
   const others = owners(cell).slice(1), op = cell.panel.operand;
-  if (op.shared || !others.length) return "";
-  return `${op.title}(${cell.row},${cell.col}) is also in ${others.map(({ thread, value }) =>
-    `thread ${thread} (warp ${warpOf(thread)}) as value ${value}`).join(", ")}.`;
+  if (op.shared || op.unlisted || !others.length) return "";
+  const said = others.slice(0, MOST).map(({ thread, value }) =>
+    `thread ${thread} (warp ${warpOf(thread)}) as value ${value}`);
+  return `Also in ${said.join(", ")}${others.length > MOST ? ` and ${others.length - MOST} more` : ""}.`;
 }
 
 function region() {
   const threads = threadsOf(focus.region), { panel, rows, cols } = focus.region;
-  const warps = [...new Set(threads.map(warpOf))], each = (span) => (span[0] === span[1] ? span[0] : span.join("–"));
-  const head = element("h2", {}, `${threads.length} threads `, element("small", {}, "hold "
+  const each = (span) => (span[0] === span[1] ? span[0] : span.join("–"));
+  const what = data.warp ? "thread" : data.unit, some = `${threads.length} ${what}${threads.length === 1 ? "" : "s"} `;
+  const head = element("h2", {}, some, element("small", {}, "hold "
     + `${panel.title} rows ${each(rows)}, columns ${each(cols)} `), element("kbd", {}, "Esc"));
-  const count = Object.values(operands).filter((op) => !op.shared).map((op) => {
+  const count = listed().filter((op) => !op.shared).map((op) => {
     const cells = new Set(threads.flatMap((thread) => heldBy(op, thread).map((held) => held.cell)));
     return element("li", {}, `${op.title}: ${cells.size} of ${op.rows * op.cols} elements`);
   });
-  const lanes = [...new Set(threads.map((thread) => thread % data.warp))].sort((one, other) => one - other);
-  const lines = [`Warps ${ranges(warps)}`, `Lanes ${ranges(lanes)}`].map((text) => element("li", {}, text));
+  const all = (of) => ranges([...new Set(threads.map(of))].sort((one, other) => one - other));
+  const named = data.warp ? [`Warps ${all(warpOf)}`, `Lanes ${all((thread) => thread % data.warp)}`]
+    : [`${data.unit[0].toUpperCase()}${data.unit.slice(1)}s ${all((one) => one)}`];
+  const lines = named.map((text) => element("li", {}, text));
   $("panel").replaceChildren(head, element("ul", { className: "plain" }, ...lines, ...count));
 }
 
@@ -88,8 +109,8 @@ export function fillBench() {
   const { thread } = held[0], [name, about] = who(thread, cell?.panel.operand.shared);
   const small = element("small", {}, [about, state.pin ? "pinned" : ""].filter(Boolean).join(" · "));
   if (state.pin) small.append(" ", element("kbd", {}, "Esc"));
-  const lists = Object.values(operands).map((op) => list(op, thread));
-  const more = cell ? shared(cell) : "";
+  const lists = listed().map((op) => list(op, thread));
+  const more = cell ? `${here(cell)} ${shared(cell)}` : "";
   $("panel").replaceChildren(element("h2", {}, `${name} `, small),
     ...(more ? [element("p", { className: "muted small" }, more)] : []),
     element("div", { className: "held" }, ...lists));

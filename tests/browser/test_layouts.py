@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
+
+from tests.browser.test_instruction import centre, hover
 
 pytestmark = pytest.mark.browser
 
@@ -27,33 +30,58 @@ def point(page: Page, number: int, row: int, col: int) -> dict[str, float]:
     return at
 
 
+def lit(page: Page) -> Any:
+    return json.loads(page.locator("#stage").get_attribute("data-lit") or "null")
+
+
 def test_an_element_lights_its_thread_everywhere_and_its_bits(open_page: Any) -> None:
     page = open_page("/layouts/tv")
-    at = point(page, 0, 9, 3)
-    page.mouse.move(at["x"], at["y"])
-    expect(page.locator("#said")).to_have_text("Element (9,3): thread 5 (warp 0, lane 5), value 3")
-    for number in range(2):
-        drawn = page.locator("path.follows").nth(number).get_attribute("d") or ""
-        assert drawn.count("M") == 8, "all values of the thread, in both directions"
+    hover(page, "tile", 9, 3)
+    expect(page.locator("#panel")).to_contain_text("Tile (9,3): value V3, bank 9.")
+    assert lit(page) == {"thread": 5, "cells": {"tile": 8, "table": 8}}, "all values of the thread, in both directions"
     assert page.locator("td.lit, th.lit").evaluate_all("(all) => [...new Set(all.map((e) => e.dataset.bit))]") == [
         "register-0", "register-1", "lane-0", "lane-2",
     ]  # fmt: skip
-    expect(page.locator("#held tbody tr").first).to_have_text("V0(1,2)")
-    page.mouse.move(2, 2)
-    expect(page.locator("#said")).to_contain_text("Point at an element")
-    at = point(page, 0, 9, 3)
-    page.mouse.click(at["x"], at["y"])
-    expect(page).to_have_url(re.compile("thread=5"))
-    expect(page.locator("#held h2")).to_contain_text("Thread 5")
+    expect(page.locator("#panel tbody tr").first).to_have_text("V0(1,2)")
+    page.mouse.click(*centre(page, "table", 6, 0))
+    expect(page).to_have_url(re.compile("pin=table:6,0"))
+    expect(page.locator("#panel h2")).to_contain_text("Thread 6")
 
 
-def test_a_conversion_says_who_holds_an_element_before_and_after(open_page: Any) -> None:
+def test_keys_walk_the_cells_speak_them_and_open_the_table(open_page: Any) -> None:
+    page = open_page("/layouts/triton?lanes=0-15&colour=lane")
+    page.locator("#stage").focus()
+    for key in ("ArrowRight", "ArrowRight", "ArrowDown"):
+        page.keyboard.press(key)
+    expect(page.locator("#spoken")).to_have_text("Tensor row 1 column 1: warp 0, lane 4, register 1")
+    page.keyboard.press("l")
+    table = page.locator("details[data-table=tile] table")
+    expect(table.locator("tbody tr")).to_have_count(32)
+    expect(table.locator("tbody tr").nth(4)).to_contain_text("R1 (1,1)")
+    page.locator(".ask-layout [name=shape]").fill("64x32")
+    with page.expect_navigation():
+        page.locator(".ask-layout [name=shape]").press("Enter")
+    expect(page).to_have_url(re.compile("shape=64x32.*colour=lane.*lanes=0-15"))
+
+
+def test_a_drag_over_shared_memory_names_its_banks(open_page: Any) -> None:
+    page = open_page("/layouts/triton?shape=16x32&element_bits=16&text=%23ttg.swizzled_shared"
+                     "<{vec=8,perPhase=1,maxPhase=4,order=[1,0]}>")  # fmt: skip
+    start, end = centre(page, "tile", 0, 0), centre(page, "tile", 1, 1)
+    page.mouse.move(*start)
+    page.mouse.down()
+    page.mouse.move(*end, steps=3)
+    page.mouse.up()
+    expect(page).to_have_url(re.compile(r"sel=tile:0-1,0-1"))
+    expect(page.locator("#panel h2")).to_contain_text("2 banks")
+    expect(page.locator("#panel li").first).to_have_text("Banks 0, 20")
+
+
+def test_a_comparison_lights_a_thread_before_and_after(open_page: Any) -> None:
     page = open_page("/layouts/tv?cute=((4,8),(2,2)):((32,1),(16,8))&tile=16x8&to=((8,4),(2,2)):((1,32),(8,16))")
-    at = point(page, 0, 9, 3)
-    page.mouse.move(at["x"], at["y"])
-    expect(page.locator("#said")).to_have_text(
-        "Element (9,3): thread 5 (warp 0, lane 5), value 3. Then thread 9 (warp 0, lane 9), value 3"
-    )
+    hover(page, "before", 9, 3)
+    assert lit(page) == {"thread": 5, "cells": {"before": 4, "after": 4}}
+    expect(page.locator("#legend")).to_contain_text("from another lane of the warp")
 
 
 def test_an_index_is_shown_in_every_picture_of_its_step(open_page: Any) -> None:

@@ -56,7 +56,7 @@ def test_a_thread_is_lit_in_all_three_and_its_registers_are_listed(open_page: An
     expect(panel.locator("tr").first).to_have_text("R0(19,2) (19,3)")
     page.mouse.click(*centre(page, "a", 19, 2))
     expect(page).to_have_url(re.compile(r"pin=a:19,2"))
-    expect(panel).to_contain_text("A(19,2) is also in thread 109 (warp 3) as value 0.")
+    expect(panel).to_contain_text("A (19,2): register R0. Also in thread 109 (warp 3) as value 0.")
     page.locator("[name=k]").fill("1")
     until(page, lambda: lit(page)["cells"], {"a": 16, "b": 16, "c": 32})
     expect(page).to_have_url(re.compile(r"k=1.*pin=a:19,2|pin=a:19,2.*k=1"))

@@ -1,0 +1,168 @@
+"""A tile on the stage of whole tiles: sheets as maps of threads or of banks, with what the page's look may be. No
+framework.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.kit.encode import dumps
+from app.layouts.drawn import WORDS, moves
+from app.tiles import stage
+from app.tiles.copied import BANK_BYTES, BANKS, banked
+from app.tiles.stage import Bench, Held, OfCells
+from layouts.render.sheet import Sheet, categories
+from layouts.render.tensor import TensorSheet
+from layouts.tiles.convert import Conversion
+from layouts.tiles.shades import Shade
+
+Longs = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+MOVES = ("already in the thread", "from another lane of the warp", "from another warp")
+LABELS = {"thread:value": "thread : {}", "value": "{}", "row,col": "row, column", "none": "none"}
+MEMORY = {"offset": "offset in elements", "byte": "byte", "bank": "bank", "row,col": "row, column", "none": "none"}
+OF_MEMORY = {"offset": "{offset}", "byte": "{byte}", "bank": "b{bank}", "row,col": "{row},{col}", "none": ""}
+
+
+def of_threads(sheet: Sheet, name: str, title: str, about: str = "", bank: Longs | None = None) -> Held:
+    """A sheet of threads as a map. bank: the byte of each of its cells in shared memory."""
+    assert sheet.cell is not None
+    threads, values = sheet.cell.shape
+    per = max(1, 32 // sheet.element_bits)
+    shades = {
+        "warp": Shade("thread", 32, -(-threads // 32)), "thread": Shade("thread", 4, 8),
+        "lane": Shade("thread", 1, 4), "value": Shade("value", 1, values),
+        "vector": Shade("value", per, -(-values // per)),
+    }  # fmt: skip
+    told = {} if bank is None else {"bank": np.where(bank < 0, -1, bank // BANK_BYTES % BANKS), "byte": bank}
+    return Held(
+        name, title, about or f"{sheet.rows} × {sheet.cols}", sheet.rows, sheet.cols, sheet.cell, sheet.element_bits,
+        shades, {} if bank is None else {"bank": banked(bank)}, tuple(range(values)), told,
+        folded=bool(sheet.row_names),
+    )  # fmt: skip
+
+
+def bench_of_threads(path: str, says: str, maps: Sequence[Held], letter: str, of: Mapping[str, str]) -> Bench:
+    """Maps of threads side by side. letter: V or R of a value; of: further colours that some map has, and their
+    words.
+    """
+    word = "register" if letter == "R" else "value"
+    colours = {name: word if name == "value" else WORDS[name] for name in ("warp", "thread", "lane", "value", "vector")}
+    texts = {"thread:value": f"T{{thread}}{{more}}:{letter}{{value}}", "value": f"{letter}{{value}}",
+             "row,col": "{row},{col}", "none": ""}  # fmt: skip
+    labels = {name: said.format(word) for name, said in LABELS.items()}
+    if "bank" in of:
+        labels["bank"], texts["bank"] = "bank", "b{bank}"
+    return Bench(
+        path, says, tuple(maps), {**of, **colours}, labels, texts, letter, owner=f"{{holder}}, {word} {{value}}"
+    )
+
+
+def sliced(one: Held, outside: Mask) -> Held:
+    """The map with a colour only inside a slice."""
+    held = one.cells()
+    masked = {}
+    for name in (*one.shades, *one.of_cells):
+        numbers, names = one.numbers(name, held)
+        masked[name] = OfCells(np.where(outside, -1, numbers), names)
+    return replace(one, of_cells=masked)
+
+
+def before_after(sheets: Sequence[Sheet], titles: Sequence[str], found: Conversion) -> tuple[Held, Held]:
+    """The same tile under two layouts: the colour `moves` says where each element of the second comes from."""
+    number = np.zeros((sheets[1].rows, sheets[1].cols), dtype=np.int64)
+    for way, mask in enumerate(moves(found, sheets[1]), 1):
+        number[mask] = way
+    assert sheets[1].thread is not None
+    own = OfCells(np.where(sheets[1].thread < 0, -1, number), MOVES)
+    both = [
+        replace(of_threads(sheet, name, name.capitalize(), title), of_cells={"moves": own})
+        for sheet, name, title in zip(sheets, ("before", "after"), titles, strict=True)
+    ]
+    return both[0], both[1]
+
+
+def directions(index: Longs, coords: Sequence[Longs], element_bits: int, own: Held) -> Held:
+    """The other direction as a map: a row a thread, a column a value, the element in the cell."""
+    threads, values = index.shape
+    told = {f"axis{n}": axis for n, axis in enumerate(coords)}
+    return Held(
+        "table", "Threads and values", f"{threads} × {values}: the element of each thread (down) and value (across)",
+        threads, values, np.arange(index.size, dtype=np.int64).reshape(index.shape), element_bits, own.shades, {},
+        tuple(range(values)), told, text=",".join(f"{{{name}}}" for name in told), listed=False,
+    )  # fmt: skip
+
+
+def of_memory(sheet: Sheet, path: str, says: str) -> Bench:
+    """A sheet of shared memory: what each bank holds."""
+    assert sheet.place is not None
+    place = sheet.place.reshape(-1)
+    byte = np.where(place < 0, -1, place * sheet.element_bits // 8)
+    bank = np.where(place < 0, -1, byte // BANK_BYTES % BANKS)
+    order = np.argsort(place, kind="stable")
+    columns = [order[bank[order] == number] for number in range(BANKS)]
+    most = max(len(one) for one in columns)
+    cell = np.full((BANKS, max(1, most)), -1, dtype=np.int64)
+    for number, one in enumerate(columns):
+        cell[number, : len(one)] = one
+    group, legend = categories(sheet.place)
+    shape = (sheet.rows, sheet.cols)
+    per = max(1, 32 // sheet.element_bits)
+    made = Held(
+        "tile", "Tile", f"{sheet.rows} × {sheet.cols}", *shape, cell, sheet.element_bits,
+        {"line": Shade("value", per, -(-cell.shape[1] // per))},
+        {"bank": banked(byte.reshape(shape)), "address": OfCells(group, tuple(one.text for one in legend))},
+        tuple(n // per for n in range(cell.shape[1])),
+        {"offset": sheet.place, "byte": byte.reshape(shape), "bank": bank.reshape(shape)},
+        folded=bool(sheet.row_names),
+    )  # fmt: skip
+    colours = {"bank": "bank", "address": "offset, elements", "line": "word of the bank"}
+    return Bench(path, says, (made,), colours, MEMORY, OF_MEMORY, "word ", unit="bank", owner="{holder}")
+
+
+def of_tensor(sheet: TensorSheet, path: str, says: str) -> Bench:
+    """A sheet of tensor memory, lanes down and columns across: where each row of the tensor lies."""
+    assert sheet.down is not None and sheet.across is not None
+    down = sheet.down.reshape(-1)
+    rows = [np.flatnonzero(down == row) for row in range(int(down.max(initial=0)) + 1)]
+    cell = np.full((len(rows), max(1, *(len(one) for one in rows), 1)), -1, dtype=np.int64)
+    for row, one in enumerate(rows):
+        cell[row, : len(one)] = one
+    colours = {}
+    for name, number in sheet.colours.items():
+        group, legend = categories(number)
+        colours[name] = OfCells(group, tuple(one.text for one in legend))
+    made = Held(
+        "tile", "Tensor memory", f"{sheet.rows} lanes (down) × {sheet.cols} columns of 32 bits (across)", sheet.rows,
+        sheet.cols, cell, sheet.element_bits, {"cell": Shade("value", 1, cell.shape[1])}, colours,
+        tuple(range(cell.shape[1])), {"tensor_row": sheet.down, "tensor_column": sheet.across},
+    )  # fmt: skip
+    words = {"row": "row of the tensor", "column": "column of the tensor", "cell": "cell of a row"}
+    first = "" if sheet.element_bits >= 32 else "first "
+    return Bench(
+        path, says, (made,), words, {"element": f"{first}element", "row,col": "lane, column", "none": "none"},
+        {"element": "{tensor_row},{tensor_column}", "row,col": "{row},{col}", "none": ""}, "cell ", unit="row",
+        owner="{holder}",
+    )  # fmt: skip
+
+
+def shown(
+    bench: Bench, query: Mapping[str, str], state: Mapping[str, str], usual: Mapping[str, str], colour: str,
+    drawn: Mapping[str, str],
+) -> dict[str, Any]:  # fmt: skip
+    """What a template shows of a bench. state: the fields of the address that say what is drawn; usual: what those are
+    where an address says nothing; colour: the bench's own; drawn: the fields of the picture's address.
+    """
+    defaults = dict.fromkeys(stage.LOOK, "") | {"colour": colour, "label": next(iter(bench.labels))}
+    look, notices = stage.read(bench, query, defaults)
+    data = stage.page_data(bench, {**state, **look}, {**usual, **defaults}, defaults)
+    data |= {"unpictured": [name for name in (*state, *stage.LOOK) if name != "colour"], "drawn": dict(drawn)}
+    return {
+        "stage": stage.served(bench, look), "notices": notices, "colour": look["colour"],
+        "data": dumps(data).decode().replace("</", "<\\/"),
+    }  # fmt: skip
