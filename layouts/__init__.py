@@ -8,6 +8,7 @@
 '(g:8 t:4) (j:2 i:2 e:2) -> (i g) (j t e)'
 """
 
+from layouts import notebook  # draws objects in Jupyter
 from layouts.catalog import families, find, instructions
 from layouts.errors import LayoutError
 from layouts.pattern import Pattern
@@ -22,6 +23,7 @@ __all__ = [
     "families",
     "find",
     "instructions",
+    "notebook",
     "tiled_copy",
     "tiled_mma",
     "triton_layout",

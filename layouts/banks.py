@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from layouts.errors import LayoutError
 from layouts.reading import choice, digits, shown
+from layouts.showing import Shown
 from layouts.swizzle import Swizzle
 
 BANKS, BANK_BYTES, LANES, ADDRESS_BITS = 32, 4, 32, 32
@@ -103,7 +104,7 @@ class Phase:
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(Shown):
     """What an access costs: the phases; `ideal` the wavefronts without any conflict; `ways` the worst phase's degree of
     conflict.
     """

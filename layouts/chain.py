@@ -21,6 +21,7 @@ from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Operand, Place
 from layouts.pieces import ROW_BYTES, Given, Ints, Wanted, given, wanted
 from layouts.reading import number
+from layouts.showing import Shown
 from layouts.storage import Placement, Storage, storage
 from layouts.swizzle import Swizzle
 
@@ -135,7 +136,7 @@ class Mismatch:
 
 
 @dataclass(frozen=True)
-class Chain:
+class Chain(Shown):
     """A load (store) of one operand over a storage, done `count` times, every lane giving the best address there is.
 
     rows: byte address of every row of 16 bytes, [warp, turn, matrix, row]; starts: (mn, k, bit) of the element's bit at

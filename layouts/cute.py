@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from layouts import tuples
 from layouts.errors import LayoutError
 from layouts.reading import shown
+from layouts.showing import Shown
 from layouts.swizzle import Swizzle
 from layouts.tuples import Nested, congruent, leaves, spelled
 
@@ -42,7 +43,7 @@ _TOKEN = re.compile(r"[0-9]+|[(),]")
 
 
 @dataclass(frozen=True, slots=True)
-class CuteLayout:
+class CuteLayout(Shown):
     """swizzle ∘ offset + (shape:stride). unit_bits: what smem_ptr says the index counts; the XOR is on the byte address
     then.
     """

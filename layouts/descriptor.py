@@ -19,6 +19,7 @@ from layouts.bits import hex_word
 from layouts.errors import LayoutError
 from layouts.format import Format
 from layouts.instruction import Instruction
+from layouts.showing import Shown
 from layouts.swizzle import Mode, xor
 from layouts.table.descriptors import BASE_OFFSET, LBO, SBO, START, SWIZZLE, WGMMA
 
@@ -60,7 +61,7 @@ SOURCE = WGMMA.source
 
 
 @dataclass(frozen=True, slots=True)
-class Descriptor:
+class Descriptor(Shown):
     """A 64-bit matrix descriptor. Offsets in bytes; reserved bits are kept as they are."""
 
     word: int

@@ -18,6 +18,7 @@ from layouts.errors import LayoutError
 from layouts.metadata import Scale, SparseRow, Sparsity
 from layouts.pattern import IntArray, Pattern, Words
 from layouts.role import PTX, SCOPES, WARP, WARPGROUP, Feed, Opcode, Place, Scope, Source, Verb
+from layouts.showing import Shown
 from layouts.syntax import Syntax, sizes_of
 
 __all__ = [
@@ -50,7 +51,7 @@ def plane(axes: tuple[str, ...]) -> tuple[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Operand:
+class Operand(Shown):
     """One fragment of one instruction: which thread and value hold which element.
 
     rows, cols: int arrays [threads, values]. A is (m, k), B is (k, n), C and D are (m, n).
@@ -174,7 +175,7 @@ class Operand:
 
 
 @dataclass(frozen=True)
-class Instruction:
+class Instruction(Shown):
     """One PTX instruction with everything bound."""
 
     ptx: str

@@ -15,6 +15,7 @@ from layouts.descriptor import K_BYTES, MOST_SHARED, WINDOW_BYTES, Descriptor, V
 from layouts.errors import LayoutError
 from layouts.format import Format
 from layouts.reading import listed
+from layouts.showing import Shown
 from layouts.swizzle import Mode
 from layouts.table.descriptors import BASE_OFFSET, LBO, SBO, START, WGMMA
 
@@ -36,7 +37,7 @@ SWIZZLED_BY = ("address", "tile")
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
+class Tile(Shown):
     """mn × k elements stored as swizzle atoms; `order` is which way the atoms are laid first, `base` the first byte.
 
     An atom is 8 rows of one swizzle width (K-major) or its transpose (MN-major), 128 bytes a chunk of width. Order ""

@@ -16,6 +16,7 @@ from layouts.diagnosis import clean, diagnose
 from layouts.errors import LayoutError
 from layouts.expression import Note
 from layouts.repair import changes, expected_reads, repairs
+from layouts.showing import Shown
 from layouts.storage import Storage
 from layouts.table.descriptors import WGMMA
 
@@ -33,7 +34,7 @@ class Mismatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Shown):
     """The result: both maps, how many elements agree, the first that does not, and the diagnoses, likeliest first."""
 
     read: Addresses

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 
 # The engine: a room imports rooms of lower floors, and its own; table/ and render/ are rooms of several files.
 FLOORS = (
-    "errors causes",
+    "errors causes showing",
     "bits dtypes palette reading swizzle tuples",
     "banks codec cute format kind npy precedence",
     "algebra expression formula freeing linear pattern",
@@ -41,8 +41,11 @@ FLOORS = (
     "capture",
     "render",
     "tiles",
+    "notebook",
 )
-HANDED_OUT = {f"layouts.{room}" for room in "catalog errors pattern tiles.mma tiles.copy tiles.tv tiles.gluon".split()}
+HANDED_OUT = {
+    f"layouts.{room}" for room in "catalog errors notebook pattern tiles.mma tiles.copy tiles.tv tiles.gluon".split()
+}
 FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms.split()}
 ENGINE_STDLIB = set(
     "__future__ abc bisect collections dataclasses difflib enum functools html io itertools json math re shlex textwrap"

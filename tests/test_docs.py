@@ -28,8 +28,9 @@ BLOCKS = [
 ]
 
 
-def test_python_block() -> None:
-    block = re.search(r"```python\n(.*?)```", USAGE, re.S)
+@pytest.mark.parametrize("first", ["from layouts import find\n", "from layouts import tiled_copy"])
+def test_python_block(first: str) -> None:
+    block = re.search(rf"```python\n({first}.*?)```", USAGE, re.S)
     assert block
     scope: dict[str, object] = {}
     checked = 0

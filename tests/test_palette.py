@@ -9,10 +9,10 @@ import pytest
 
 from app.kit.assets import style
 from app.kit.page import css
-from app.memory.draw import bits_svg
 from layouts import palette
 from layouts.descriptor import FIELDS, Descriptor
 from layouts.render.svg import status_legend, svg
+from layouts.render.word import bits_svg
 from layouts.table.descriptors import TCGEN05, WGMMA
 from layouts.view import Figure, Panel
 from tests.colour import VISION, ciede2000, contrast, lab, least_distance, linear

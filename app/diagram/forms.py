@@ -15,7 +15,6 @@ from app.kit.encode import dumps
 from app.kit.media import FORMS
 from app.kit.picture import Drawing, fitting
 from app.memory import descriptors
-from app.memory import draw as memory_views
 from app.memory import facts as memory
 from app.memory.options import LOOK
 from app.memory.tiles import Look, look_of, tile_figure
@@ -28,6 +27,7 @@ from layouts.reading import ranges, shown
 from layouts.render import tables
 from layouts.render.diagram import WORDS, Style, caption, diagram
 from layouts.render.tikz import tikz
+from layouts.render.word import bits_svg
 from layouts.tile_map import TileMap
 from layouts.tiling import Tile
 from layouts.view import Figure, figure_of, operand_figure
@@ -290,4 +290,4 @@ def descriptor(form: str, word: Descriptor, query: Mapping[str, str], draw: Draw
             )
             + "\n"
         ).encode(), FORMS[form]
-    return drawn(form, memory_views.bits_svg(word, theme(query)), query, draw)
+    return drawn(form, bits_svg(word, theme(query)), query, draw)

@@ -23,7 +23,6 @@ from app.kit.links import path_of
 from app.layouts import cute, triton, tv
 from app.memory import descriptors
 from app.memory import facts as memory
-from app.memory.draw import bits_svg
 from app.memory.tiles import LABELLED, look_of, tile_figure
 from app.read import reading
 from app.scales.forms import figure as scale_way
@@ -34,6 +33,7 @@ from layouts import find
 from layouts.errors import LayoutError
 from layouts.render.diagram import diagram
 from layouts.render.svg import svg
+from layouts.render.word import bits_svg
 from layouts.view import figure_of, operand_figure
 
 _FIGURE = re.compile(r"^@figure (\S+) \| (.+)$", re.M)

@@ -19,6 +19,7 @@ from layouts import banks, freeing
 from layouts.banks import Cost, Use
 from layouts.errors import LayoutError
 from layouts.freeing import Solution
+from layouts.showing import Shown
 from layouts.tiles.gluon import TritonLayout
 from layouts.tiles.paid import Paid
 
@@ -54,7 +55,7 @@ class Trip:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Conversion:
+class Conversion(Shown):
     """places: (thread, register) pairs of the destination. in_thread, in_warp, in_block: how many find their element in
     the same thread, the same warp, the same block of the source; moved, leaves: bool [threads, registers] of the
     destination: the element comes from another thread, from another warp.

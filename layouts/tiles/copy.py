@@ -27,6 +27,7 @@ from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Place
 from layouts.pattern import Pattern
 from layouts.reading import choice, number, shown
+from layouts.showing import Shown
 from layouts.tiles.held import ByThread, Ints
 from layouts.tiles.mma import MOST_SIZE, MOST_THREADS, MOST_VALUES, TiledMMA
 
@@ -161,7 +162,7 @@ class Side(ByThread):
 
 
 @dataclass(frozen=True, eq=False)
-class TiledCopy:
+class TiledCopy(Shown):
     """A copy atom, its thread-value layout over a tiler, and the tile it copies.
 
     tv: (thread, value) → element of the tiler, first coordinate fastest (CuTe's TiledLayout_TV); tiler: rows and

@@ -1,4 +1,4 @@
-"""Pictures of shared memory and descriptors: figures and SVG, no framework."""
+"""A descriptor drawn: its 64 bits with their fields."""
 
 from __future__ import annotations
 

@@ -1,0 +1,28 @@
+"""How objects show themselves in a notebook: Jupyter asks for `_repr_svg_` and `_repr_html_`. What draws is known only
+to layouts/notebook.py, which fills PAINTERS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+PAINTERS: dict[tuple[str, str], Callable[[Any], str | None]] = {}  # (class, svg or html) → what draws one
+
+
+class Shown:
+    """An object that a notebook draws, as far as its class has a painter."""
+
+    __slots__ = ()
+
+    def _repr_svg_(self) -> str | None:
+        return _painted(self, "svg")
+
+    def _repr_html_(self) -> str | None:
+        return _painted(self, "html")
+
+
+def _painted(one: object, form: str) -> str | None:
+    """The picture of an object; None where it has none, so that a notebook shows its text."""
+    painter = PAINTERS.get((type(one).__qualname__, form))
+    return painter(one) if painter else None
