@@ -32,7 +32,10 @@ TRIED = (
     ("SM90_64x128x16_F32BF16BF16_SS", "SM90_64x128x16_F32BF16BF16_SS"),
     ("HMMA.16816.F32", "HMMA.16816.F32"),
     ("Sw<3,4,3> o (8,64):(64,1)", "Sw<3,4,3> o (8,64):(64,1)"),
-)
+    ("#ttg.nvidia_mma<{…}>", "tensor<32x32xf32, #ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0,"
+     " warpsPerCTA = [2, 2], instrShape = [16, 8]}>>"),
+    ("logical_divide(…)", "logical_divide((4,2,3):(2,1,8), 4:2)"),
+)  # fmt: skip
 TYPES = {  # what people call element types → as PTX does, each of its types
     "fp64": "f64", "double": "f64", "fp32": "f32", "float": "f32", "fp16": "f16", "half": "f16", "bfloat16": "bf16",
     "fp8": "e4m3 e5m2", "fp6": "e3m2 e2m3", "fp4": "e2m1", "float8": "e4m3 e5m2", "float6": "e3m2 e2m3",

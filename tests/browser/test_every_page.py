@@ -35,6 +35,9 @@ MISMATCH = (
 WORKBENCH, RIGHT = (next(c.text for c in CASES if c.title == title) for title in (
     "the tensor map, the builder and the call of one kernel", "a printout with a CuTe layout",
 ))  # fmt: skip
+COMPARED = "/layouts/tv?tile=16x16&" + urlencode({
+    "cute": "((4,8),(2,2,2)):((32,1),(16,8,128))", "to": "((8,4),(2,2,2)):((1,64),(8,32,128))",
+})  # fmt: skip
 PAGES = (
     "/", "/instructions", "/instructions?family=mma&type=f16", "/read?text=lbo", "/help", "/docs", "/nothing-here",
     "/read?text=1<<62", "/read?text=fp8", "/read?" + urlencode({"text": WORKBENCH}),
@@ -47,11 +50,13 @@ PAGES = (
     "/smem?element_bits=8&major=MN&swizzle=64B&mn=128&k=64", "/smem/atoms", "/banks",
     "/banks?access=ldmatrix.x4&pattern=rows&row_bytes=128", "/chain", f"/reuse?from={MMA}&to={MMA}", "/compare",
     f"/compare?left={MMA}/a&right={MMA}/b", "/diagram", f"/diagram?ptx={MMA}&operand=a", "/gallery", "/gpu",
-    "/tiles/mma", "/tiles/copy", "/layouts/triton", "/layouts/tv", "/cute", "/dump", "/dump?example=swizzle",
+    "/tiles/mma", "/tiles/copy", "/tiles/loop", "/layouts/triton", "/cute", COMPARED,
+    "/dump", "/dump?example=swizzle",
     "/dump?example=right",
     "/idesc/0x48400496?kind=f16", "/zero-column-mask", "/descriptor/tcgen05",
     "/tmem?m=64&n=128&a_at=100&access=tcgen05.st.16x128b.x4&at=0:128&warp=0",
     "/guide", "/guide/five-minutes", "/guide/paste", "/guide/swizzle", "/guide/descriptor-fields",
+    "/guide/atom-to-tile",
 )  # fmt: skip
 SCREENS = {"phone": (390, "dark", (320, 390, 768)), "desktop": (1440, "light", (1024, 1366, 1440, 1920, 2560))}
 ALIKE = [  # axe takes half a minute on all of them
