@@ -14,7 +14,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.main import create_app
-from app.tiles import bench, chains, copied, copies, copying, forms, presets, stage, state
+from app.tiles import bench, chains, copied, copies, copying, forms, looping, presets, stage, state
 from app.tiles.facts import chain_facts, mma_of
 from layouts.reader import read
 from layouts.tiles import shades
@@ -344,3 +344,30 @@ def test_every_form_of_a_main_loops_picture(client: TestClient) -> None:
 )  # fmt: skip
 def test_options_of_those_pictures_that_do_not_fit(client: TestClient, path: str, field: str) -> None:
     assert field in client.get(f"/tiles/{path}").json()["error"]["field"]
+
+
+def test_each_stage_of_a_main_loop_opens_its_tiled_copy(client: TestClient) -> None:
+    """The same wavefronts: those of a stage are those of its TiledCopy, whatever fields the loop was asked with."""
+    for text, href, _ in looping.presets(looping.FIELDS):
+        answer = client.get(href)
+        found = r'href="(/tiles/copy[^"]*)">([\w.]+)\s*</a></td>\s*<td[^>]*>. (\d+)'
+        rows = re.findall(found, answer.text)
+        assert len(rows) == (3 if text == "V loaded without .trans" else 4), text  # ldmatrix cannot read that
+        for link, access, count in rows:
+            page = client.get(unescape(link))
+            assert page.status_code == 200, (text, link)
+            want = f"{access}: {count} wavefronts for the tile"
+            assert want in page.text, (text, link)
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [("mma?tile=1x2", "tile"), ("copy?atom=cp.async&bits=48&tile=8x8&thr_layout=(8,1)&val_layout=(1,8)", "bits"),
+     ("copy?atom=universal&thr_layout=(8,8)&tile=8x8&stored=rows&pitch_bytes=-1", "pitch_bytes"),
+     ("loop?b_bits=48", "b_bits"), ("loop?a_val=(3,5):(1,9)", "a_val"),
+     ("mma/chain?first=SM80_16x8x16_F32F16F16F32_TN&tile=16x16x16&width=7", "width")],
+)  # fmt: skip
+def test_an_error_stands_beside_its_field(client: TestClient, path: str, name: str) -> None:
+    answer = client.get(f"/tiles/{path}")
+    found = re.search(rf'<input name="{name}"[^<]*<small class="bad" data-error', answer.text)
+    assert answer.status_code == 422 and found and 'class="notice" role="alert"' not in answer.text

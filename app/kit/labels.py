@@ -26,7 +26,7 @@ _LOOP = {
     "major": "Contiguous", "swizzle": "Stored with swizzle", "load": "Load", "read": "Read with swizzle",
     "global": "Global memory",
 }  # fmt: skip
-_LOOP_FIELDS = {
+LOOP_FIELDS = {
     "store.atom": "copy", "store.bits": "bits", "store.thr_layout": "thr", "store.val_layout": "val",
     "storage.pitch_bytes": "pitch", "loaded_from.pitch_bytes": "pitch", "major": "major", "load": "load",
     "global": "global",
@@ -65,7 +65,7 @@ LABELS = {
         "tiled_mma.permutation": "Permutation (M, N, K)", "tiled_mma.tile": "Tile (M, N, K)",
         **{f"{side}_{name}": text for side in "ab" for name, text in _LOOP.items()},
         **{f"{side}.{path}": f"{side.upper()}, {_LOOP[name].lower()}" for side in "ab"
-           for path, name in _LOOP_FIELDS.items()},
+           for path, name in LOOP_FIELDS.items()},
     },
     "tiles_copy": {
         "atom": "Copy atom", "bits": "Bits per access", "element_bits": "Bits per element",

@@ -6,7 +6,14 @@ import re
 from collections.abc import Mapping
 
 from app.kit.fact import Json
+from app.kit.labels import LOOP_FIELDS
+from layouts.errors import LayoutError
 
+# The fields of a request → those of the forms that are called otherwise.
+FIELDS = {
+    "tiled_mma.atom": "mma", "storage": "stored", "first.atom": "first", "second.atom": "second", "first.tile": "tile",
+    "second.tile": "width",
+} | {f"{side}.{path}": f"{side}_{name}" for side in "ab" for path, name in LOOP_FIELDS.items()}  # fmt: skip
 MMA = {"atom": "SM80_16x8x16_F32F16F16F32_TN", "atom_layout": "(2,2,1)", "permutation": "(32,32,16)",
        "tile": "64x64x32"}  # fmt: skip
 
@@ -34,3 +41,9 @@ def mma_body(asked: Mapping[str, str]) -> Json:
 def sizes(text: str) -> list[str]:
     """64x64x32, 64 × 64 × 32, (64, 64, 32): the parts, whole numbers or not."""
     return [part.removeprefix("_") for part in re.split(r"\s*[x×*,;]\s*|\s+", text.strip(" ()[]")) if part]
+
+
+def at(error: LayoutError | None, names: Mapping[str, str]) -> str:
+    """The field of a form that an error stands beside; "" where it is of none."""
+    path = error.field.split("[")[0] if error else ""
+    return next((name for name in (FIELDS.get(path, ""), path, path.rpartition(".")[2]) if name in names), "")

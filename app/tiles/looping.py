@@ -8,8 +8,9 @@ from urllib.parse import urlencode
 
 from app.kit.fact import Json
 from app.kit.rows import named
-from app.tiles import facts, forms, loops, paper
+from app.tiles import copies, copying, facts, forms, loops, paper
 from app.tiles.loops import LoopFacts, LoopOperand
+from layouts.errors import LayoutError
 from layouts.tiles.mma import TiledMMA
 
 PATH = "/tiles/loop"
@@ -88,6 +89,7 @@ def context(asked: Mapping[str, str]) -> dict[str, Any]:
         "tables": [(name, one, table(one)) for name, one in feeds if one.steps],
         "causes": [cause(name, one) for name, one in feeds if one.verdict == "mismatch"],
         "pictures": paper.links(PATH, address(asked).partition("?")[2]),
+        "copies": {f"{side}.{stage}": copy_page(asked, side, stage) for side in "ab" for stage in ("store", "load")},
         "bench": bench(made, asked), "opcode": named(made.atom.instruction),
     }  # fmt: skip
 
@@ -135,6 +137,29 @@ def bench(made: TiledMMA, asked: Mapping[str, str]) -> str:
     """The TiledMMA on the bench."""
     query = {name: asked[name] for name in forms.MMA if asked[name]}
     return f"/tiles/mma?{urlencode(query, safe='(),:')}"
+
+
+def copy_page(asked: Mapping[str, str], side: str, stage: str) -> str:
+    """The TiledCopy of a stage by itself: the store from global memory, or the load to the TiledMMA's operand."""
+    own = {key: asked[f"{side}_{key}"] for key in SIDE}
+    try:
+        made = facts.mma_of(forms.mma_body(asked))
+    except LayoutError:
+        return ""
+    m, n, k = made.tile
+    out = {**copying.EMPTY, "tile": f"{m if side == 'a' else n}x{k}", "stored": "rows", "pitch_bytes": own["pitch"],
+           "major": own["major"], "element_bits": str(made.operand(side).element_bits)}  # fmt: skip
+    if stage == "store":
+        out |= {"atom": own["copy"], "bits": own["bits"], "thr_layout": own["thr"], "val_layout": own["val"],
+                "global": own["global"], "swizzle": own["swizzle"]}  # fmt: skip
+    else:
+        out |= {"atom": own["load"], "mma": asked["atom"], "atom_layout": asked["atom_layout"], "operand": side,
+                "permutation": asked["permutation"], "swizzle": own["read"] or own["swizzle"]}  # fmt: skip
+    try:
+        copies.sides(copies.copy_of(copying.body(out)), copying.body(out))
+    except LayoutError:  # the loop says why an access faults
+        return ""
+    return copying.address(out)
 
 
 def presets(asked: Mapping[str, str]) -> list[tuple[str, str, bool]]:

@@ -21,14 +21,15 @@ def mma_page(request: Request) -> Response:
     """A TiledMMA: A, B and C of a whole tile by thread, warp and value."""
     query = request.query_params
     asked = forms.given(query, forms.MMA)
-    context: dict[str, Any] = {"given": asked, "error": None, "found": None, "presets": presets.menu(asked)}
+    context: dict[str, Any] = {"given": asked, "error": None, "at": "", "found": None, "presets": presets.menu(asked)}
     code = 200
     try:
         made = facts.mma_of(forms.mma_body(asked))
         chosen, context["notices"] = state.read(made, bench.base(asked), query)
         context |= bench.context(made, chosen, bench.base(forms.defaults(query, forms.MMA)))
     except LayoutError as error:
-        context["error"], code = error, 422
+        context |= {"error": error, "at": forms.at(error, asked)}
+        code = 422
     return page(request, "tiles/mma.html", context, code)
 
 
@@ -36,12 +37,13 @@ def mma_page(request: Request) -> Response:
 def chain_page(request: Request) -> Response:
     """C of one TiledMMA as A of the next: what stays in its thread, and what has to move."""
     asked = chains.asked_of(request.query_params)
-    context: dict[str, Any] = {"given": asked, "error": None, "found": None, "presets": chains.presets(asked)}
+    context: dict[str, Any] = {"given": asked, "error": None, "at": "", "found": None, "presets": chains.presets(asked)}
     code = 200
     try:
         context |= chains.context(asked)
     except LayoutError as error:
-        context["error"], code = error, 422
+        context |= {"error": error, "at": forms.at(error, asked)}
+        code = 422
     return page(request, "tiles/chain.html", context, code)
 
 
@@ -51,14 +53,15 @@ def copy_page(request: Request) -> Response:
     query = request.query_params
     asked = copying.asked_of(query)
     context: dict[str, Any] = {
-        "given": asked, "error": None, "found": None, "held": None, "presets": copying.presets(asked),
+        "given": asked, "error": None, "at": "", "found": None, "held": None, "presets": copying.presets(asked),
         "stored": copying.STORED, "modes": [(mode.name, mode.name) for mode in MODES],
     }  # fmt: skip
     code = 200
     try:
         context |= copying.context(asked, query)
     except LayoutError as error:
-        context["error"], code = error, 422
+        context |= {"error": error, "at": forms.at(error, asked)}
+        code = 422
     return page(request, "tiles/copy.html", context, code)
 
 
@@ -67,12 +70,13 @@ def loop_page(request: Request) -> Response:
     """A whole main loop: global memory, shared memory, registers; what arrives, and what it costs."""
     asked = looping.asked_of(request.query_params)
     context: dict[str, Any] = {
-        "given": asked, "error": None, "found": None, "presets": looping.presets(asked),
+        "given": asked, "error": None, "at": "", "found": None, "presets": looping.presets(asked),
         "modes": [(mode.name, mode.name) for mode in MODES],
     }  # fmt: skip
     code = 200
     try:
         context |= looping.context(asked)
     except LayoutError as error:
-        context["error"], code = error, 422
+        context |= {"error": error, "at": forms.at(error, asked)}
+        code = 422
     return page(request, "tiles/loop.html", context, code)
