@@ -73,7 +73,8 @@ def test_a_page_has_the_word(word: str, address: str) -> None:
 
 @pytest.mark.parametrize("address", [
     "/tmem", "/tmem/epilogue", "/scale-factors", "/metadata/order", "/idesc/0x08400490?kind=f16", "/zero-column-mask",
-    "/descriptor/tcgen05/0x4000404000010100",
+    "/descriptor/tcgen05/0x4000404000010100", "/smem?format=tcgen05",
+    "/smem?format=tcgen05&element_bits=32&major=MN&swizzle=128B_base32B&mn=64&k=32",
 ])  # fmt: skip
 def test_no_page_of_blackwell_says_that_it_ran(address: str) -> None:
     text = CLIENT.get(address).text.split("<main", 1)[1]

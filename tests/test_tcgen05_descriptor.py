@@ -6,7 +6,9 @@ The read model is written anew here from PTX ISA 9.1, 9.7.16.3.3: element by ele
 from __future__ import annotations
 
 import json
+import re
 import subprocess
+from html import unescape
 from pathlib import Path
 
 import numpy as np
@@ -234,3 +236,25 @@ def test_api_page_and_picture(client: TestClient) -> None:
     entered = client.get("/descriptor/tcgen05?sbo_bytes=1024&swizzle=128B&version=1", follow_redirects=False)
     assert entered.headers["location"] == "/descriptor/tcgen05/0x4000404000000000"
     assert BASE32B.atom(32, "MN") == (32, 4)
+
+
+@pytest.mark.parametrize("query", [
+    "", "&element_bits=32&major=MN&swizzle=128B_base32B&mn=64&k=32", "&element_bits=8&major=MN&mn=128&k=64",
+    "&element_bits=4&k=256&mn=128", "&major=MN&mn=128&k=64&swizzle=64B", "&swizzle=none&mn=256&k=32&rows=256",
+])  # fmt: skip
+def test_the_tile_page_has_the_format(query: str) -> None:
+    """Every word of the page is one of the format, and every link of its choices leads to a tile of it."""
+    client = TestClient(create_app())
+    page = client.get(f"/smem?format=tcgen05{query}")
+    assert page.status_code == 200 and "documented" in page.text and "/descriptor/wgmma/" not in page.text
+    told = client.get(f"/api/v1/smem/tile?format=tcgen05{query}").json()
+    for step in told["k_steps"]:
+        assert f"/descriptor/tcgen05/{step['descriptor']}?" in page.text
+    links = {unescape(link) for link in re.findall(r'href="(/smem\?[^"]+)"', page.text)}
+    shown = [link for link in links if "format=tcgen05" in link and "unit=" not in link]
+    assert len(shown) > 5 and all(client.get(link).status_code == 200 for link in shown[:12])
+    verify = unescape(re.search(r'href="(/descriptor/tcgen05/[^"]+)">Verify', page.text)[1])  # type: ignore[index]
+    answer = client.get(verify).text
+    assert "every element" in answer or "matches" in answer or "reads" in answer
+    other = unescape(re.search(r'href="([^"]+)">For wgmma', page.text)[1])  # type: ignore[index]
+    assert client.get(other).status_code == 200

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -11,10 +11,10 @@ from app.kit import links
 from app.kit.labels import LABELS
 from app.memory.options import LOOK
 from app.memory.presets import thumbnail
-from layouts.descriptor import View
+from layouts.descriptor import WGMMA, View
 from layouts.errors import LayoutError
-from layouts.swizzle import BY_WIDTH, mode
-from layouts.tiling import DEFAULT_ORDER, ELEMENT_BITS, Tile
+from layouts.swizzle import mode
+from layouts.tiling import DEFAULT_ORDER, Tile
 
 Asked = dict[str, str]
 
@@ -71,16 +71,19 @@ def of(tile: Tile) -> Asked:
         "element_bits": str(tile.element_bits), "major": tile.major, "swizzle": tile.mode.name,
         "mn": str(tile.mn), "k": str(tile.k), "order": order, "base": hex(tile.base) if tile.base else "",
     }  # fmt: skip
-    return {name: value for name, value in asked.items() if value}
+    written = {"format": tile.form.name} if tile.form is not WGMMA else {}
+    return {name: value for name, value in asked.items() if value} | written
 
 
 def presets(tile: Tile, kept: Mapping[str, str]) -> list[dict[str, Any]]:
     """The common tiles with their thumbnails. kept: how the picture is drawn, which stays."""
     out = []
     for row in COMMON:
-        asked = of(row.tile)
-        spec = {"kind": "canonical", "swizzle_by": "address", "order": "", **asked}
-        seen = View(row.mn, row.tile.step(), row.bits, row.major)
+        made = replace(row.tile, form=tile.form)
+        asked = of(made)
+        plain = {name: value for name, value in asked.items() if name != "format"}
+        spec = {"kind": "canonical", "swizzle_by": "address", "order": "", **plain}
+        seen = View(row.mn, made.step(), row.bits, row.major, tile.form)
         on = of(tile) == asked
         href = links.smem(asked | {name: value for name, value in kept.items() if name in LOOK})
         out.append({"row": row, "href": href, "on": on, "thumb": thumbnail(spec, seen)})
@@ -92,20 +95,29 @@ def fitted(tile: Tile, name: str, value: str) -> Asked:
     no such tile.
     """
     asked = of(tile) | {name: value}
-    width, bits = mode(asked["swizzle"]), int(asked["element_bits"])
+    width, bits = tile.form.named(asked["swizzle"]), int(asked["element_bits"])
     if name == "major":
         asked.pop("order", None)
     atom = width.atom(bits, asked["major"])
     mn, k = (-(-size // unit) * unit for size, unit in zip((tile.mn, tile.k), atom, strict=True))
-    return of(Tile(bits, asked["major"], width, mn, k, asked.get("order", ""), tile.base))
+    return of(Tile(bits, asked["major"], width, mn, k, asked.get("order", ""), tile.base, form=tile.form))
 
 
 def of_tile(tile: Tile, rows: int, kept: Mapping[str, str]) -> list[Choices]:
     """Element, major and swizzle, each leading to the nearest tile that has it. kept: the rest of the address."""
     fields = {
-        "element_bits": (str(tile.element_bits), [(str(b), "1 (b1)" if b == 1 else str(b)) for b in ELEMENT_BITS]),
+        "element_bits": (
+            str(tile.element_bits),
+            [(str(b), "1 (b1)" if b == 1 else str(b)) for b in tile.form.element_bits],
+        ),
         "major": (tile.major, [(major, f"{major}-major") for major in DEFAULT_ORDER]),
-        "swizzle": (tile.mode.name, [(width.name, width.name) for width in BY_WIDTH]),
+        "swizzle": (
+            tile.mode.name,
+            [
+                (width.name, width.name)
+                for width in sorted(tile.form.codes, key=lambda mode: (bool(mode.xor), mode.chunks))
+            ],
+        ),
     }
 
     def leading(name: str, value: str) -> str:

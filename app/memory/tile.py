@@ -18,11 +18,12 @@ from app.memory import facts as memory
 from app.memory.options import LOOK
 from app.memory.storage import ORDERS
 from app.memory.tiles import LABELLED, LOOKS, Look, look_of, numbered, tile_figure
-from layouts import catalog
+from layouts import catalog, idesc
 from layouts.descriptor import WGMMA
 from layouts.errors import LayoutError
 from layouts.render.svg import svg
 from layouts.slices import stride_words
+from layouts.table.descriptors import TCGEN05
 from layouts.tile_map import DOWN, TileMap, strides
 from layouts.tiling import Tile
 from layouts.view import Panel
@@ -31,6 +32,8 @@ from layouts.view import Panel
 def context(query: Mapping[str, str]) -> dict[str, Any]:
     """What /smem shows for a query; a wrong option is told and the default tile, or the usual drawing, shown."""
     given = {name: query.get(name, "") or default for name, default in memory.TILE_FIELDS.items()}
+    if query.get("format", "") not in ("", WGMMA.name):
+        given["format"] = query["format"]
     looks = {name: query.get(name, "") or default for name, (default, _) in LOOK.items()}
     asked = {k: v for k, v in given.items() if v} | {k: v for k, v in looks.items() if v != LOOK[k][0]}
     out: dict[str, Any] = {"given": given | looks, "error": None, "query": urlencode(asked)}
@@ -38,7 +41,8 @@ def context(query: Mapping[str, str]) -> dict[str, Any]:
         tile, rows = memory.tile_of(given)
     except LayoutError as error:
         out |= {"error": error, "instead": "Below: the default tile."}
-        tile, rows = memory.tile_of({})
+        known = {"format": given["format"]} if given.get("format") == TCGEN05.name else {}
+        tile, rows = memory.tile_of(known)
     try:
         look = look_of(looks)
         cells = TileMap(tile, look.down, look.unit)
@@ -62,13 +66,16 @@ def context(query: Mapping[str, str]) -> dict[str, Any]:
         "orders": ORDERS,
         "facts": facts,
         "words": stride_words(tile),
-        "whole": whole(reading, programs.with_tile(catalog.find(reading), operand, tile)),
+        "whole": whole(reading, programs.with_tile(catalog.find(reading), operand, tile)) if reading else None,
         "presets": choices.presets(tile, kept),
         "fields": choices.of_tile(tile, rows, kept),
         "kept": kept,
         "drawn": choices.of_look("smem", now, offered, "/smem", choices.of(tile) | kept),
         "look": look,
-        "mode_code": WGMMA.codes[tile.mode],
+        "mode_code": tile.form.codes[tile.mode],
+        "turned_format": tile.form is not WGMMA,
+        "other_format": other_format(tile, kept),
+        "other_reader": (TCGEN05 if tile.form is WGMMA else WGMMA).reader,
         "xor": tile.mode.swizzle().terms(),
         "unread": [stride.name for stride in strides(tile, rows) if not stride.read],
         "steps": [(step, step_query(tile, rows, step.k)) for step in facts.k_steps],
@@ -82,6 +89,15 @@ def context(query: Mapping[str, str]) -> dict[str, Any]:
         ],
     }
     return out
+
+
+def other_format(tile: Tile, kept: dict[str, str]) -> str:
+    """The same tile for the other format's instructions; its usual tile where they read none like it."""
+    form = TCGEN05 if tile.form is WGMMA else WGMMA
+    try:
+        return links.smem(choices.of(replace(tile, form=form)) | kept)
+    except LayoutError:
+        return links.smem({"format": form.name} if form is TCGEN05 else {})
 
 
 MOST_PLAIN = 256  # cells of a swizzled tile beside which its atom is not drawn again
@@ -124,6 +140,7 @@ def picture(name: str, tile: Tile, look: Look, rows: int) -> dict[str, Any]:
     return {"name": name, "panels": panels, "script": drawing.script() | {"name": name, "panels": places}}
 
 
+KINDS = {4: "mxf4", 8: "f8f6f4", 16: "f16", 32: "tf32"}  # of tcgen05.mma, by the bits of an element
 READERS = {
     1: "wgmma.mma_async.m64n{}k256.s32.b1.b1.and.popc",
     8: "wgmma.mma_async.m64n{}k32.f32.e4m3.e4m3",
@@ -133,7 +150,9 @@ READERS = {
 
 
 def reader(tile: Tile, rows: int) -> tuple[str, str]:
-    """(instruction, operand) of these elements that reads `rows` rows of a tile."""
+    """(instruction, operand) of these elements that reads `rows` rows of a tile; no wgmma in tcgen05's format."""
+    if tile.form is not WGMMA:
+        return "", "a" if rows in (64, 128) else "b"
     if rows != 64:
         with suppress(LayoutError):  # where no instruction has so many rows, A's 64 stand for them
             return catalog.find(READERS[tile.element_bits].format(rows)).ptx, "b"
@@ -168,10 +187,20 @@ def step_query(tile: Tile, rows: int, k: int) -> str:
     rows.
     """
     instruction, operand = reader(tile, rows)
+    seen = {"instruction": instruction, "operand": operand, "major": tile.major}
+    if not instruction:
+        kind = idesc.kind(KINDS[tile.element_bits])
+        turned = {f"transpose_{operand}": 1} if tile.major == "MN" else {}
+        sizes = {"m": rows if operand == "a" and kind.name != "mxf4" else 128, "n": 64 if operand == "a" else rows}
+        with suppress(LayoutError):
+            word = idesc.encode(kind, {**sizes, **turned})
+            seen = {
+                "instruction": f"tcgen05.mma.cta_group::1.kind::{kind.name}",
+                "idesc": str(word),
+                "operand": operand,
+            }
     asked = {
-        "instruction": instruction,
-        "operand": operand,
-        "major": tile.major,
+        **seen,
         "s_swizzle": tile.mode.name,
         "s_mn": tile.mn,
         "s_k": tile.k,
