@@ -235,6 +235,21 @@ def test_copies_bring_every_factor_where_the_mma_reads_it(case: dict[str, Any]) 
             assert part.field.get(step.word.word) == step.ids[which]
 
 
+# sSFA of CUTLASS (cutlass/detail/sm100_blockscaled_layout.hpp), written out: rows, factors of the tile, layout.
+SHARED = (
+    (128, 8, "((32,4),(4,2)):((16,4),(1,512))"),
+    (256, 16, "((32,4,2),(4,4)):((16,4,512),(1,1024))"),
+)
+
+
+@pytest.mark.parametrize(("rows", "factors", "layout"), SHARED)
+def test_shared_memory_is_as_cutlass_lays_it(rows: int, factors: int, layout: str) -> None:
+    side = _tile(n=256, k=32 * factors)[1 if rows == 256 else 0]
+    offset = cute.parse(layout).indices().reshape(factors, rows).T
+    mine = [[side.shared_offset(row, factor) for factor in range(factors)] for row in range(rows)]
+    assert (side.padded, side.factors) == (rows, factors) and np.array_equal(offset, mine)
+
+
 def test_where_a_factor_is() -> None:
     a, b = _tile()
     one = b.where(200, 5)

@@ -1,0 +1,65 @@
+"""Tensor memory against CUTLASS's own headers: every copy atom, D of every legal N, A of every width.
+
+golden/cutlass_tmem.json holds what the headers give where they are compiled for the host and evaluated: a hash of the
+addresses of each map. Facts alone: no code of CUTLASS is here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from layouts import idesc, tmem
+from layouts.table import tmem as rows
+from layouts.table.kinds import WS
+from layouts.tmem import Layout, Mma
+
+HELD = json.loads((Path(__file__).parent / "golden" / "cutlass_tmem.json").read_text())
+
+
+def _hash(addresses: NDArray[np.int64]) -> str:
+    return hashlib.sha256(np.ascontiguousarray(addresses, np.int64).tobytes()).hexdigest()[:16]
+
+
+def _addresses(held: Layout) -> NDArray[np.int64]:
+    """Address of every element in units of its width, of several copies and halves the first: [row][column]."""
+    lane, unit = (at[..., 0] for at in held.pattern.inverse())
+    lane, unit = (at[..., 0] if at.ndim == 3 else at for at in (lane, unit))
+    return (lane.astype(np.int64) << 16 + (32 // held.bits).bit_length() - 1) | unit
+
+
+def test_every_copy_atom() -> None:
+    """74 loads and 74 stores: the bit address of what each register's halves take."""
+    wrong = []
+    for text, meant in HELD["copies"].items():
+        lane, column = tmem.access(text).pattern.evaluate()[:2]
+        if _hash((lane.astype(np.int64) << 21) | column.astype(np.int64) * 32) != meant:
+            wrong.append(text)
+    assert len(HELD["copies"]) == rows.MOVE_MAPS == 148 and wrong == []
+
+
+def test_d_of_every_legal_n() -> None:
+    wrong = []
+    for case, meant in HELD["d"].items():
+        form, m, n = case.split()
+        if _hash(_addresses(tmem.layout(Mma(idesc.kind("f16"), form, False, int(m), int(n)), "d"))) != meant:
+            wrong.append(case)
+    assert len(HELD["d"]) == 105 and sum(case.startswith(WS) for case in HELD["d"]) == 9 and wrong == []
+
+
+@pytest.mark.parametrize("case", HELD["a"])
+def test_a_of_every_width(case: str) -> None:
+    form, m, kind = case.split()
+    assert _hash(_addresses(tmem.layout(Mma(idesc.kind(kind), form, False, int(m), 64), "a"))) == HELD["a"][case]
+
+
+def test_the_other_half_is_noticed() -> None:
+    held = tmem.layout(Mma(idesc.kind("f16"), "cta_group::1", False, 64, 64), "d")
+    lane, unit = held.pattern.inverse()
+    assert _hash(_addresses(held)) == HELD["d"]["cta_group::1 64 64"]
+    assert _hash((lane[..., 1, 0].astype(np.int64) << 16) | unit[..., 1, 0]) != HELD["d"]["cta_group::1 64 64"]
