@@ -101,7 +101,7 @@ def sample() -> dict[str, list[Plan]]:
     seen, rows = set(), set()
     for i in catalog.instructions():
         key = (id(i.family), i.shape if i.threads == 32 else "")
-        if key in seen or (i.threads == 128 and i.sizes["n"] != 24):
+        if key in seen or (i.threads == 128 and i.sizes.get("n") != 24):
             continue
         try:
             plans = [plan(i)]
