@@ -212,11 +212,11 @@ def _each(held: list[int]) -> str:
 class Panel:
     """One matrix of a figure: its place and cell size in figure units; grid is None for an operand in shared memory.
 
-    status: what a check says of each cell (palette.STATUSES), drawn instead of a category.
+    status: what a check says of each cell (palette.STATUSES, -1 for nothing), drawn instead of a category.
     category, texts: what cells are coloured by (-1: not at all) and say, where that is not a name of the pattern and a
-    label. row0, col0: the matrix's first row and column shown, where it is a window of it. row_names: what stands
-    beside the rows instead of their numbers. of: how many categories there are, where a panel need not show all of
-    them.
+    label. row0, col0: the matrix's first row and column shown, where it is a window of it. row_names, col_names: what
+    stands beside rows and columns instead of their numbers. of: how many categories there are, where a panel need not
+    show all of them.
     """
 
     name: str
@@ -233,6 +233,7 @@ class Panel:
     row0: int = 0
     col0: int = 0
     row_names: tuple[str, ...] = ()
+    col_names: tuple[str, ...] = ()
     of: int = 0
     status: IntArray | None = None
 

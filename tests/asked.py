@@ -206,7 +206,8 @@ GETS = (
     f"/i/{F16}.svg?rows=0-3", f"/i/{F16}/a.gif", f"/i/{F16}/a.png?scale=99", f"/i/{F16}/a.tex?theme=auto",
     "/smem.svg?unit=x", "/smem.svg?down=x", "/smem.svg?element_bits=1&k=1024&unit=element",
     "/smem.svg?mn=1024&k=64&unit=element",
-    f"/i/{F16}/a.png?lang=zh", f"/i/{W16}/d.png?cell=200", "/descriptor/wgmma/xyz.svg", "/guide/nothing",
+    f"/i/{F16}/a.png?lang=zh", f"/i/{W16}/d.png?cell=200", "/descriptor/wgmma/xyz.svg",
+    "/descriptor/wgmma/0x40.svg?s_kind=x", "/descriptor/wgmma/0x40.svg?s_swizzle=128B&rows=0-99", "/guide/nothing",
     f"/i/{F16}/a.svg?rows=0-1,3-4", "/smem/atoms?element_bits=3", f"/diagram.json?ptx={F16}&form=gif",
 )  # fmt: skip
 

@@ -102,7 +102,7 @@ NAMED: dict[str, dict[str, str]] = {
     "chain": {},
     "check": {"sarif": "facts"},
     "compare": {},
-    "diagram": {"gallery": "forms", "options": "facts"},
+    "diagram": {"gallery": "forms", "options": "facts", "verdicts": "forms"},
     "dump": {"examples": "facts"},
     "guide": dict.fromkeys("cpp index markdown orders overviews reading reference slips words".split(), "facts")
     | {"examples": "forms", "render": "forms", "values": "forms"},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 from collections.abc import Iterator
@@ -13,6 +15,7 @@ from starlette.testclient import TestClient
 
 from app.guide import examples
 from app.main import create_app
+from layouts import palette
 from layouts.render import smem
 from layouts.swizzle import MODES
 from layouts.tiling import ELEMENT_BITS, Tile
@@ -201,6 +204,63 @@ def test_pictures(client: TestClient) -> None:
         one, other = client.get(path), client.get(path)
         assert one.status_code == 200 and one.content == other.content and one.headers["etag"] == other.headers["etag"]
     assert client.get("/descriptor/wgmma/0x4000004004000101.json").json()["lbo_bytes"] == 16384
+
+
+WORD = "/descriptor/wgmma/0x4000004000010100"
+B256 = {"instruction": "wgmma.mma_async.m64n256k16.f32.f16.f16", "operand": "b"}
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"s_swizzle": "128B"}, {"s_swizzle": "64B"}, {"s_swizzle": "128B", "slice_k": "16"},
+        {"s_kind": "rows", "s_pitch_bytes": "144", "s_swizzle": "none"},
+        {"s_kind": "cute", "s_layout": "(64,64):(64,1)", "s_unit": "elements"},
+        {**B256, "s_swizzle": "128B", "s_mn": "256"}, {**B256, "major": "MN", "s_swizzle": "32B", "s_mn": "256"},
+        {"instruction": "wgmma.mma_async.m64n8k256.s32.b1.b1.and.popc", "s_swizzle": "128B", "s_k": "1024"},
+    ],
+)  # fmt: skip
+def test_a_verdict_is_a_picture(client: TestClient, asked: dict[str, str]) -> None:
+    """Every form says what the verifier says: as many right cells as right elements, each read where the API reads."""
+    told = client.get(f"{WORD}.json", params=asked).json()
+    rows = list(csv.DictReader(io.StringIO(client.get(f"{WORD}.csv", params=asked).text)))
+    assert len(rows) == told["total"] and sum(int(row["right"]) for row in rows) == told["matched"]
+    assert all((row["read"] == row["stored"]) == (row["right"] == "1") for row in rows)
+    if first := told["first_mismatch"]:
+        row = next(row for row in rows if row["right"] == "0")
+        assert {name: int(row[name]) for name in ("row", "k", "read")} == {n: first[n] for n in ("row", "k", "read")}
+    drawing = client.get(f"{WORD}.svg", params=asked)
+    assert drawing.headers["etag"] == client.get(f"{WORD}.svg", params=asked).headers["etag"]
+    operand = drawing.text.partition('data-operand="operand"')[2].partition("</g>\n")[0]
+    marks = re.findall(r"(✓|✗) ← ([0-9a-f]+)", operand)
+    chunks: dict[tuple[int, ...], list[str]] = {}
+    per, along = 128 // (1 if "b1" in asked.get("instruction", "") else 16), asked.get("major", "K") == "K"
+    for row in rows:
+        at = (int(row["row"]), int(row["k"]) // per) if along else (int(row["k"]), int(row["row"]) // per)
+        chunks.setdefault(at, []).append(row["right"])
+    assert [mark for mark, _ in marks] == ["✓" if set(chunks[at]) == {"1"} else "✗" for at in sorted(chunks)]
+    assert ("✓ All" if told["verdict"] == "match" else f"✗ {told['total'] - told['matched']:,} of") in drawing.text
+    page = client.get(WORD, params=asked).text
+    assert 'data-pictured="svg"' in page and "data-verdict=" + told["verdict"] in page
+
+
+def test_a_verdict_in_every_form(client: TestClient) -> None:
+    """Themes, a window of rows, and what is read where no storage is said; the bits stay where nothing is asked."""
+    wrong = f"{WORD}.svg?s_swizzle=64B"
+    light, bw = client.get(wrong).text, client.get(f"{wrong}&theme=bw").text
+    assert palette.LIGHT.wrong in light and "hatch" not in light and "url(#wrong-" in bw
+    assert all(r == g == b for r, g, b in re.findall(r"#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})\b", bw.lower()))
+    few = client.get(f"{wrong}&rows=8-15").text
+    assert "m 8" in few and "m 7<" not in few and "m 16" not in few and few.count("✗ ←") <= 16
+    tex = client.get(f"{WORD}.tex?s_swizzle=64B").text
+    assert "pattern=north east lines" in tex and r"$\times$ $\leftarrow$" in tex and "url(" not in tex
+    read = client.get(f"{WORD}.svg?operand=b").text
+    assert "1,024 elements of B are read from 0x1000" in read and "✓" not in read and "✗" not in read
+    assert "start_address" not in read and client.get(f"{WORD}.svg").text != read
+    for form, kind in (("png", b"\x89PNG"), ("pdf", b"%PDF")):
+        assert client.get(f"{WORD}.{form}?s_swizzle=128B").content.startswith(kind)
+    refused = client.get(f"{WORD}.svg?s_swizzle=9B", headers={"accept": "application/json"})
+    assert refused.status_code == 422 and refused.json()["error"]["field"] == "s_swizzle"
 
 
 def test_guide_pages_and_their_links(client: TestClient) -> None:

@@ -75,6 +75,9 @@ def exchanges(client: TestClient) -> Iterator[str]:
     yield exchange(
         "POST steps as a form", client.post(f"{asked.API}/steps", content="a=1", headers={"content-type": "text/plain"})
     )
+    form = {"content-type": "application/x-www-form-urlencoded", "accept": "application/json"}
+    yield exchange("POST /read as JSON", client.post("/read", json={}, headers={"accept": "application/json"}))
+    yield exchange("POST /read, 0xff", client.post("/read", content=b"text=\xff", headers=form))
     yield exchange("PUT banks", client.put(f"{asked.API}/banks"))
 
 

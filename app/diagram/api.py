@@ -11,17 +11,20 @@ from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.responses import Response
 
 from app.diagram import forms as pictures
-from app.diagram.options import DIAGRAM
+from app.diagram import verdicts
+from app.diagram.options import DIAGRAM, DRAWN
 from app.instruction import facts as about
 from app.instruction.facts import Detail, OperandMap
-from app.kit.api import ApiRoute, Ptx, part, query, typed, word
+from app.kit.api import ApiRoute, Ptx, part, query, text, typed, word
 from app.kit.media import FORMS
 from app.kit.picture import Drawing, servable
 from app.kit.wire import Body, json_body, picture
-from app.memory.descriptors import Decoded, parse_descriptor
+from app.memory.descriptors import Decoded, Verified, parse_descriptor
 from app.memory.facts import FORMAT, TILE, TILE_FIELDS, Tile
-from app.memory.options import LOOK
+from app.memory.options import LOOK, VERDICT
+from app.memory.storage import WORDS as STORAGE_WORDS
 from layouts import catalog
+from layouts.descriptor import Descriptor
 from layouts.palette import PALETTES
 from layouts.render import cuda
 from layouts.render import ptx as syntax
@@ -39,7 +42,6 @@ KNOWN = {
     "caption": ("0", "1"),
     "embed": ("0", "1"),
 }
-DRAWN = ("theme", "title", "scale", "embed")  # options of a picture that shows no fragment
 PIN = {"pin": "matrix:row,column, as in the page's address"}
 
 
@@ -85,7 +87,15 @@ Form = Annotated[str, part("The form.", known=FORMS)]
 FRAGMENT = {name: option(name, says) for name, says in (DIAGRAM | PIN).items()}
 DRAWING = {name: option(name, DIAGRAM[name]) for name in DRAWN}
 Fragment = Annotated[dict[str, str], query(FRAGMENT)]
-Bits = Annotated[dict[str, str], query(DRAWING)]
+_VERDICT = {name: (STORAGE_WORDS.get(name.removeprefix("s_"), ()), says) for name, says in VERDICT.items()}
+Bits = Annotated[
+    dict[str, str],
+    query(
+        DRAWING
+        | {"rows": option("rows", "of the verdict's operand, a window: 0-15")}
+        | {name: Annotated[str, word(words, says) if words else text(says)] for name, (words, says) in _VERDICT.items()}
+    ),
+]
 TileDrawing = Annotated[
     dict[str, str],
     query(typed(TILE | FORMAT) | DRAWING | {name: option(name, says) for name, (_, says) in LOOK.items()}, TILE_FIELDS),
@@ -119,8 +129,8 @@ def instruction_picture(
     if form == "json":
         return json_body(about.detail(found))
     if form in (PROGRAM, "txt"):
-        text = cuda.program(found) if form == PROGRAM else syntax.syntax(found)
-        return Body(text.encode(), FORMS["txt"])
+        written = cuda.program(found) if form == PROGRAM else syntax.syntax(found)
+        return Body(written.encode(), FORMS["txt"])
     return picture(*pictures.instruction(form, found, None, given, draw=later))
 
 
@@ -132,7 +142,7 @@ def tile_picture(form: Form, given: TileDrawing) -> Response:
     return picture(*pictures.tile(form, given, draw=later))
 
 
-@router.get("/descriptor/wgmma/{word:path}.{form:form}", responses=gives(Decoded))
+@router.get("/descriptor/wgmma/{word:path}.{form:form}", responses=gives(Decoded | Verified))
 def descriptor_picture(
     word: Annotated[
         str, part("64 bits: hex, 0b…, 0d… for decimal, or a constant C++ expression.", "0x4000004004000101")
@@ -140,11 +150,14 @@ def descriptor_picture(
     form: Form,
     given: Bits,
 ) -> Response:
-    """The 64 bits of a descriptor with their fields."""
-    return picture(*pictures.descriptor(form, parse_descriptor(word), given, draw=later))
+    """The 64 bits of a descriptor with their fields. With an instruction or a storage in the query, as the page's
+    address has them: what the instruction reads beside the tile as it is stored, right and wrong cells marked; csv then
+    says it of every element, json is the answer of POST /api/v1/descriptors/verify.
+    """
+    return _described(form, parse_descriptor(word), given)
 
 
-@router.get("/descriptor/tcgen05/{word:path}.{form:form}", responses=gives(Decoded))
+@router.get("/descriptor/tcgen05/{word:path}.{form:form}", responses=gives(Decoded | Verified))
 def tcgen05_picture(
     word: Annotated[
         str, part("64 bits: hex, 0b…, 0d… for decimal, or a constant C++ expression.", "0x4000404000010100")
@@ -152,5 +165,10 @@ def tcgen05_picture(
     form: Form,
     given: Bits,
 ) -> Response:
-    """The 64 bits of a tcgen05 descriptor with their fields."""
-    return picture(*pictures.descriptor(form, parse_descriptor(word, TCGEN05), given, draw=later))
+    """The same of a tcgen05 descriptor."""
+    return _described(form, parse_descriptor(word, TCGEN05), given)
+
+
+def _described(form: str, word: Descriptor, given: dict[str, str]) -> Response:
+    make = verdicts.made if verdicts.asked(given) else pictures.descriptor
+    return picture(*make(form, word, given, draw=later))

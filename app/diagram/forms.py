@@ -44,7 +44,7 @@ def instruction(
 ) -> Made:
     """A diagram of one operand, or of A, B and D as in a product."""
     style, chosen = check(form, found, query)
-    cell, rows, cols = _cell(query), _span("rows", query), _span("cols", query)
+    cell, rows, cols = _cell(query), span("rows", query), span("cols", query)
     if operand is None and (rows or cols):
         raise LayoutError(
             "bad_option", "A window needs one operand.", f"…/{next(iter(found.operands))}.{form}?rows=0-7", "rows"
@@ -66,7 +66,7 @@ def check(form: str, found: Instruction, query: Mapping[str, str]) -> tuple[Styl
     makes of it.
     """
     _known(form, query)
-    _span("rows", query), _span("cols", query)
+    span("rows", query), span("cols", query)
     return read(found, query)
 
 
@@ -162,7 +162,8 @@ def _cell(query: Mapping[str, str]) -> tuple[float, float] | None:
     return wide, high
 
 
-def _span(name: str, query: Mapping[str, str]) -> tuple[int, int] | None:
+def span(name: str, query: Mapping[str, str]) -> tuple[int, int] | None:
+    """The first and last row or column that an option names; None where it names none."""
     given = query.get(name, "")
     if not given:
         return None

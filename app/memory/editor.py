@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from math import lcm
 from typing import Any
 from urllib.parse import urlencode
@@ -10,19 +11,21 @@ from urllib.parse import urlencode
 from app.kit import links
 from app.kit.encode import dumps
 from app.memory import descriptors as memory
+from app.memory.options import VERDICT, VERDICT_FORMS
 from app.memory.presets import PRESETS, Asked, asked_of, first_k, preset_of, thumbnail
 from app.memory.storage import KINDS, ORDERS, STORAGE, USED, WORDS, storage_of, stored_so
 from app.memory.tile import product
 from layouts import causes, umma
 from layouts import descriptor as desc
-from layouts.descriptor import Descriptor
+from layouts.descriptor import Addresses, Descriptor, View
 from layouts.errors import LayoutError
 from layouts.format import Format
 from layouts.reading import PATTERN, number
 from layouts.render.reads import MOST_LINES, Cells, cells, hatch_defs, legend, memory_svg, operand_svg, states
-from layouts.storage import storage
+from layouts.storage import Storage, storage
 from layouts.table.descriptors import TCGEN05, WGMMA
 from layouts.tiling import Tile
+from layouts.verify import Verdict
 
 VIEWS = {
     TCGEN05.name: {
@@ -38,12 +41,7 @@ def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any
     there is no verdict: what the word reads, and the standard tiles it fits.
     """
     form = descriptor.format
-    usual = VIEWS.get(form.name, VIEW)
-    view = {name: query.get(name, default) for name, default in usual.items()}
-    if form is not WGMMA:
-        view["major"] = _major(view)
-    chosen = any(name.startswith("s_") for name in query)
-    spec, grown = _grown(view, _form(view, query))
+    view, spec, grown, chosen = asked_for(form, query)
     context: dict[str, Any] = {
         "descriptor": descriptor,
         "facts": memory.descriptor_facts(descriptor),
@@ -60,8 +58,13 @@ def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any
         "word_error": None,
         "title_of": causes.title,
         "way_out": way_out,
+        "verdict_forms": VERDICT_FORMS,
         "typed": str(descriptor),
         "query": urlencode(_of_page(query)),
+        "pictured": urlencode(
+            {name: view[name] for name in ("instruction", "operand")}
+            | {name: query[name] for name in VERDICT if query.get(name)}
+        ),
         "fields_data": dumps(_script_data(descriptor.format)).decode(),
         "error": None,
         "compare": None,
@@ -71,7 +74,7 @@ def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any
     context |= _read(descriptor, view, query, spec if chosen else None)
     try:
         if chosen:
-            context |= _verified(descriptor, _request(descriptor, view, spec), query)
+            context |= _verified(descriptor, judge(_request(descriptor, view, spec)), query)
         else:
             context |= _unjudged(descriptor, view, query)
     except LayoutError as error:
@@ -83,14 +86,48 @@ def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any
     return context
 
 
-def _request(descriptor: Descriptor, view: dict[str, str], spec: dict[str, str]) -> dict[str, Any]:
-    """The verification that the page's fields ask for."""
-    return {
-        "descriptor": str(descriptor),
-        **_by(view),
-        "storage": storage_of(spec, view["major"]),
-        "slice": {"mn": view["slice_mn"], "k": view["slice_k"]},
-    }
+def asked_for(form: Format, query: dict[str, str]) -> tuple[dict[str, str], dict[str, str], dict[str, str], bool]:
+    """(how a query has the word read, the storage it says, which of its fields grew and why, whether it says one)."""
+    view = {name: query.get(name, default) for name, default in VIEWS.get(form.name, VIEW).items()}
+    if form is not WGMMA:
+        view["major"] = _major(view)
+    spec, grown = _grown(view, _form(view, query))
+    return view, spec, grown, any(name.startswith("s_") for name in query)
+
+
+def request_of(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any]:
+    """The verification that a page's address asks for, as the API takes it."""
+    view, spec, _, chosen = asked_for(descriptor.format, query)
+    return _request(descriptor, view, spec if chosen else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A verification's answer: what is read and, where a storage is said, whether that is right."""
+
+    request: dict[str, Any]
+    seen: View
+    read: Addresses
+    cells: Cells
+    result: Verdict | None
+    stored: Storage | None
+
+
+def judge(request: dict[str, Any]) -> Judged:
+    """What a verification finds, as the API takes it; LayoutError names the wrong field."""
+    result, seen, word = memory.verdict_of(request)
+    readable_ = result is not None and result.read.min() >= 0
+    read = result.read if result and readable_ else desc.reads(readable(word), seen)
+    made = cells(read, result.expected if result else None, seen, request.get("operand", "a").upper())
+    stored = storage(request["storage"], seen.bits, seen.major, seen.form) if "storage" in request else None
+    return Judged(request, seen, read, made, result, stored)
+
+
+def _request(descriptor: Descriptor, view: dict[str, str], spec: dict[str, str] | None) -> dict[str, Any]:
+    """The verification that the page's fields ask for; without a storage nothing is judged."""
+    stored = {"storage": storage_of(spec, view["major"])} if spec else {}
+    part = {"mn": view["slice_mn"], "k": view["slice_k"]}
+    return {"descriptor": str(descriptor), **_by(view), **stored, "slice": part}
 
 
 def _by(view: dict[str, str]) -> dict[str, str]:
@@ -267,20 +304,16 @@ def _unjudged(descriptor: Descriptor, view: dict[str, str], query: dict[str, str
     }  # fmt: skip
 
 
-def _verified(descriptor: Descriptor, request: dict[str, Any], query: dict[str, str]) -> dict[str, Any]:
-    """The verdict, its pictures, and where it leads: the tile's own word, the next K step, a whole product;
-    LayoutError as a verification.
-    """
-    result, seen, _ = memory.verdict_of(request)
-    assert result is not None, "the form says a storage"
-    stored = storage(request["storage"], seen.bits, seen.major, seen.form)
-    read = result.read if result.read.min() >= 0 else desc.reads(readable(descriptor), seen)
+def _verified(descriptor: Descriptor, made: Judged, query: dict[str, str]) -> dict[str, Any]:
+    """The verdict, its pictures, and where it leads: the tile's own word, the next K step, a whole product."""
+    result, seen, stored, request = made.result, made.seen, made.stored, made.request
+    assert result is not None and stored is not None
     mn, k = (number(at, name) for name, at in request["slice"].items())
     next_k = k + seen.k if stored.tile else k
     return {
         "result": result,
         "seen": seen,
-        **_pictures(cells(read, result.expected, seen, request["operand"].upper())),
+        **_pictures(made.cells),
         "unused": desc.inert(readable(descriptor), seen),
         "otherwise": [stored_so(_of_page(query), found.storage) if found.storage else "" for found in result.diagnoses],
         "command": _command(request),

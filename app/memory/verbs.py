@@ -91,6 +91,10 @@ def descriptor_verify(
     ] = None,
     slice_mn: Annotated[str, typer.Option(help="The slice's first row of M or N.")] = "0",
     slice_k: Annotated[str, typer.Option(help="The slice's first K.")] = "0",
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="Draw the verdict, too: FILE.svg, .png, .pdf, .tex, .txt, .md, .csv.")
+    ] = "",
+    theme: Annotated[str, typer.Option(help="Drawn: light, dark or bw.")] = "light",
     as_json: AsJson = False,
 ) -> None:
     """Does the descriptor read the tile where the program stored it? Exit status 1 where it does not, 2 where no
@@ -108,7 +112,13 @@ def descriptor_verify(
     }
     read_as = memory.seen_by(asked)[1].major
     asked["slice"] = {"mn": slice_mn, "k": slice_k}
-    result = memory.verify_facts(asked | ({"storage": storage_of(storage, read_as)} if storage else {}))
+    if storage:
+        asked["storage"] = storage_of(storage, read_as)
+    result = memory.verify_facts(asked)
+    if output:
+        from app.diagram import verdicts
+
+        save(verdicts.drawn(form_of(output), asked, {"theme": theme})[0], output)
     if as_json:
         print_json(result)
     else:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from layouts import palette
 from layouts.descriptor import Addresses, View
+from layouts.view import LEFT, TOP, Figure, Panel
 
 # The state of a chunk of memory: code → (CSS class, what the legend says). The codes are those of `states`.
 UNUSED, READ, STORED, OTHER, RIGHT, PLAIN = range(6)
@@ -121,13 +122,7 @@ def memory_svg(made: Cells, title: str) -> str:
     low, state = states(made)
     lines = len(state)
     width, height = _LEFT + 8 * _CELL + 1, 22 + lines * _TALL + 1
-    held = made.read if made.stored is None else made.stored
-    names: dict[int, str] = {}
-    for line in range(made.lines):
-        for chunk in range(made.across):
-            at = chunk * made.seen.per
-            row, k = (line, at) if made.seen.major == "K" else (at, line)
-            names[int(held[line, chunk]) >> 4] = f"{row},{k}"
+    names = _held(made)
     out = [_open("picture-memory", width, height, title)]
     out += [_tick(_LEFT + (n + 0.5) * _CELL, 14, f"+{n * 16:02x}", "middle") for n in range(8)]
     for line in range(lines):
@@ -138,6 +133,76 @@ def memory_svg(made: Cells, title: str) -> str:
             text = names.get(low + line * 8 + col, "") if code in (RIGHT, PLAIN) else "·" if code == UNUSED else ""
             out.append(_cell(STATES[code][0], _LEFT + col * _CELL, y, _CELL, f"✓ {text}" if code == RIGHT else text))
     return "".join([*out, "</svg>"])
+
+
+# What a standalone picture draws for the state of a chunk of memory; -1: a plain cell.
+_STATUS = {
+    RIGHT: palette.RIGHT, READ: palette.READ, STORED: palette.STORED, OTHER: palette.BOTH, PLAIN: -1,
+    UNUSED: palette.IDLE,
+}  # fmt: skip
+_HIGH = 18.0  # a cell of a standalone picture; the rest of its size follows from its texts
+
+
+def figure(made: Cells, first: int = 0, last: int | None = None) -> Figure:
+    """Both pictures as panels for a document: the operand's lines `first` to `last` by chunks, right and wrong ones
+    marked, and beside it the memory that they are read from and stored at.
+    """
+    shown = slice(first, None if last is None else last + 1)
+    read, right = made.read[shown], made.right[shown]
+    lines, across = read.shape
+    judged = made.stored is not None
+    texts = [
+        [("" if not judged else "✓ " if right[n, c] else "✗ ") + f"← {int(read[n, c]):x}" for c in range(across)]
+        for n in range(lines)
+    ]
+    status = np.where(right, palette.RIGHT, palette.WRONG) if judged else np.full(read.shape, -1)
+    named = [
+        f"{'m' if made.operand == 'A' else 'n'} {n}" if made.seen.major == "K" else f"k {n}"
+        for n in range(first, first + lines)
+    ]
+    left = LEFT + 7.0 * max(map(len, named))
+    wide = max(len(text) for row in texts for text in row) * 6.7 + 8
+    along = "k" if made.seen.major == "K" else ("m" if made.operand == "A" else "n")
+    title = f"{made.operand}, {'k' if along != 'k' else 'm' if made.operand == 'A' else 'n'} × {along}"
+    operand = Panel(
+        "operand", title, lines, across, left, TOP, wide, _HIGH, None, texts=texts,
+        status=status.astype(np.int32), row_names=tuple(named),
+        col_names=tuple(f"{along} {c * made.seen.per}…" for c in range(across)),
+    )  # fmt: skip
+    low, state = states(made)
+    touched = np.concatenate([read.ravel(), (read if made.stored is None else made.stored[shown]).ravel()])
+    down = slice((int(touched.min()) // 16 - low) // 8, (int(touched.max()) // 16 - low) // 8 + 1)
+    cut = down.stop > len(state)
+    low, state = low + down.start * 8, state[down]
+    names = _held(made)
+    marks = {RIGHT: "✓ ", PLAIN: ""}
+    held = [
+        [marks[code] + names.get(low + n * 8 + c, "") if code in marks else "" for c, code in enumerate(row)]
+        for n, row in enumerate(state.tolist())
+    ]
+    addresses = tuple(f"{(low + n * 8) * 16:x}" for n in range(len(state)))
+    longest = max((len(text) for row in held for text in row), default=0)
+    beside = left + max(operand.width, 6.7 * len(title)) + LEFT + 7.0 * len(addresses[-1])
+    memory = Panel(
+        "memory", "Shared memory" + ", the first rows" * cut, len(state), 8,
+        beside, TOP, max(52.0, longest * 6.7 + 8), _HIGH, None, texts=held,
+        status=np.vectorize(_STATUS.__getitem__)(state).astype(np.int32), row_names=addresses,
+        col_names=tuple(f"+{c * 16:02x}" for c in range(8)),
+    )  # fmt: skip
+    tall = TOP + max(operand.height, memory.height) + 8
+    return Figure(beside + max(memory.width, 6.7 * len(memory.title)) + 8, tall, (operand, memory))
+
+
+def _held(made: Cells) -> dict[int, str]:
+    """The first element of every chunk of memory that holds some of the operand."""
+    held = made.read if made.stored is None else made.stored
+    names: dict[int, str] = {}
+    for line in range(made.lines):
+        for chunk in range(made.across):
+            at = chunk * made.seen.per
+            row, k = (line, at) if made.seen.major == "K" else (at, line)
+            names[int(held[line, chunk]) >> 4] = f"{row},{k}"
+    return names
 
 
 def hatch_defs() -> str:

@@ -112,7 +112,7 @@ def _fill_of(status: Status, palette: Palette | None, key: str) -> str:
 
 def _status_hatches(figure: Figure, palette: Palette | None, key: str) -> list[str]:
     """The patterns that the figure's statuses need."""
-    used = {int(n) for panel in figure.panels if panel.status is not None for n in np.unique(panel.status)}
+    used = {int(n) for panel in figure.panels if panel.status is not None for n in np.unique(panel.status) if n >= 0}
     out = []
     for n in sorted(used):
         status = STATUSES[n]
@@ -120,8 +120,9 @@ def _status_hatches(figure: Figure, palette: Palette | None, key: str) -> list[s
             continue
         paths = {"/": "M-1 1L1 -1M0 6L6 0M5 7L7 5", "\\": "M-1 5L1 7M0 0L6 6M5 -1L7 1"}
         strokes = status.strokes or (("bad", "/"), ("bad", "\\"))
+        width = 1.3 if status.strokes else 0.5  # thin where it stands for a fill, with the cell's text on it
         lines = "".join(
-            f'<path d="{paths[way]}" fill="none" stroke="{paint(palette, colour)}" stroke-width="1.3"/>'
+            f'<path d="{paths[way]}" fill="none" stroke="{paint(palette, colour)}" stroke-width="{width}"/>'
             for colour, way in strokes
         )
         out.append(
@@ -166,8 +167,12 @@ def _statuses(panel: Panel, statuses: IntArray, palette: Palette | None, key: st
     return out
 
 
-def status_legend(statuses: IntArray, palette: Palette | None, words: dict[str, str] | None = None) -> str:
-    """The legend of a picture's statuses as one line of SVG swatches; `words` replace a status's own, by its name."""
+def swatches(
+    statuses: IntArray, palette: Palette | None, words: dict[str, str] | None = None
+) -> tuple[float, str, str]:
+    """The legend of a picture's statuses as one line of swatches, 17 high: (its width, what it says, its SVG elements);
+    `words` replace a status's own, by its name.
+    """
     used = [STATUSES[int(n)] for n in np.unique(statuses)]
     key = f"{zlib.crc32(' '.join(s.name for s in used).encode()):08x}l"
     x, out = 0.0, []
@@ -189,9 +194,15 @@ def status_legend(statuses: IntArray, palette: Palette | None, words: dict[str, 
     row = Panel("", "", 1, len(used), 0, 0, 1, 1, None, status=np.unique(statuses)[None, :])
     defs = "".join(_status_hatches(Figure(0, 0, (row,)), palette, key))
     said = escape(", ".join((words or {}).get(status.name, status.words) for status in used))
+    return x, said, defs + "".join(out)
+
+
+def status_legend(statuses: IntArray, palette: Palette | None, words: dict[str, str] | None = None) -> str:
+    """The same as a picture of its own, below a page's figure."""
+    x, said, drawn = swatches(statuses, palette, words)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="statuses" viewBox="0 0 {_n(x)} 17" width="{_n(x)}" height="17"'
-        f' role="img" font-family="{_FONT}"><title>{said}</title>{defs}{"".join(out)}</svg>'
+        f' role="img" font-family="{_FONT}"><title>{said}</title>{drawn}</svg>'
     )
 
 
@@ -278,7 +289,8 @@ def _ticks(panel: Panel, muted: str) -> list[str]:
             middle = (index + 0.5) * size
             x, y = (panel.x + middle, panel.y - 5) if across else (panel.x - 5, panel.y + middle + 3)
             anchor = "middle" if across else "end"
-            name = panel.row_names[index] if panel.row_names and not across else first + index
+            names = panel.col_names if across else panel.row_names
+            name = names[index] if names else first + index
             out.append(
                 f'<text x="{_n(x)}" y="{_n(y)}" font-size="9" text-anchor="{anchor}" fill="{muted}">{name}</text>'
             )
@@ -289,7 +301,7 @@ def _labels(
     panel: Panel, grid: Grid | None, kind: str, threads: frozenset[int] | None, ink: str, halo: bool
 ) -> list[str]:
     texts = panel.texts or (grid.labels(kind) if grid else [])
-    if not texts:
+    if not any(map(any, texts)):
         return []
     down, across = panel.window
     texts = [row[across] for row in texts[down]]

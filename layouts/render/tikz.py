@@ -15,7 +15,8 @@ _ESCAPES = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "_": r"\_", "&": r"\&", "%": r"\%", "#": r"\#", "$": r"\$",
     "^": r"\textasciicircum{}",
     "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}", "×": r"$\times$", "·": r"$\cdot$",
-    "→": r"$\to$", "≠": r"$\neq$", "●": r"$\bullet$", "–": "--",
+    "→": r"$\to$", "≠": r"$\neq$", "●": r"$\bullet$", "–": "--", "←": r"$\leftarrow$",
+    "✓": r"$\surd$", "✗": r"$\times$",
     "…": r"\ldots{}", "|": r"\textbar{}", '"': r"\textquotedbl{}",
 }  # fmt: skip
 # The hatch of each black-and-white fill: TikZ's patterns library.
@@ -29,6 +30,8 @@ _PATTERNS = (
     "crosshatch",
     "dots",
 )
+_RISING = "M-1 1"  # how a stroke that leans as / begins
+Hatches = dict[str, list[tuple[str, str]]]
 _INHERITED = ("fill", "stroke", "stroke-width", "font-size", "font-weight", "text-anchor")
 
 
@@ -41,7 +44,7 @@ def tikz(drawing: str, standalone: bool = True) -> str:
     root = ElementTree.fromstring(drawing)
     colours: dict[str, str] = {}
     lines: list[str] = []
-    _walk(root, {}, (0.0, 0.0), lines, colours)
+    _walk(root, {}, (0.0, 0.0), lines, colours, _hatches(root))
     title = root.findtext(f"{_SPACE}title") or ""
     names = [rf"  \definecolor{{{name}}}{{HTML}}{{{code[1:].upper()}}}" for code, name in colours.items()]
     begin = r"\begin{tikzpicture}[x=0.75pt,y=-0.75pt,every node/.style={inner sep=0pt,outer sep=0pt}]"
@@ -61,6 +64,7 @@ def _walk(
     shift: tuple[float, float],
     out: list[str],
     colours: dict[str, str],
+    hatches: Hatches,
 ) -> None:
     tag = node.tag.removeprefix(_SPACE)
     if tag in ("title", "desc", "defs"):
@@ -74,9 +78,10 @@ def _walk(
     if tag == "rect":
         x, y, w, h = (float(node.get(name, "0")) for name in ("x", "y", "width", "height"))
         x, y = x + shift[0], y + shift[1]
-        out += _painted(f"({x:g},{y:g}) rectangle ({x + w:g},{y + h:g})", style, node.get("stroke-dasharray"), colours)
+        box = f"({x:g},{y:g}) rectangle ({x + w:g},{y + h:g})"
+        out += _painted(box, style, node.get("stroke-dasharray"), colours, hatches)
     elif tag == "path":
-        out += _painted(_path(node.get("d", ""), shift), style, node.get("stroke-dasharray"), colours)
+        out += _painted(_path(node.get("d", ""), shift), style, node.get("stroke-dasharray"), colours, hatches)
     elif tag == "text":
         x, y = float(node.get("x", "0")) + shift[0], float(node.get("y", "0")) + shift[1]
         out += _text(x, y, node.text or "", style, colours)
@@ -86,16 +91,32 @@ def _walk(
             out += _text(x, y, part.text or "", style, colours)
         return
     for child in node:
-        _walk(child, style, shift, out, colours)
+        _walk(child, style, shift, out, colours, hatches)
 
 
-def _painted(path: str, style: dict[str, str], dashed: str | None, colours: dict[str, str]) -> list[str]:
+def _hatches(root: ElementTree.Element) -> Hatches:
+    """The strokes of every hatch that a status is drawn with: id → (TikZ's pattern, colour) each."""
+    out: Hatches = {}
+    for pattern in root.iter(f"{_SPACE}pattern"):
+        name = pattern.get("id", "")
+        if not name.startswith("hatch-"):
+            strokes = [(path.get("d", ""), path.get("stroke", "black")) for path in pattern.iter(f"{_SPACE}path")]
+            out[name] = [(_PATTERNS[1 if d.startswith(_RISING) else 2] or "", colour) for d, colour in strokes]
+    return out
+
+
+def _painted(
+    path: str, style: dict[str, str], dashed: str | None, colours: dict[str, str], hatches: Hatches
+) -> list[str]:
     fill, stroke = style.get("fill", "black"), style.get("stroke", "none")
     out = []
     if fill.startswith("url(#hatch-"):
         pattern = _PATTERNS[int(fill[11:-1])]
         if pattern:
             out.append(rf"  \path[pattern={pattern},pattern color=black!55] {path};")
+    elif fill.startswith("url("):
+        for pattern, colour in hatches[fill[5:-1]]:
+            out.append(rf"  \path[pattern={pattern},pattern color={_colour(colour, colours)}] {path};")
     elif fill != "none":
         out.append(rf"  \fill[{_colour(fill, colours)}] {path};")
     if stroke != "none":

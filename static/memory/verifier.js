@@ -58,6 +58,11 @@ function mark() {
     label?.classList.add("unread");
     if (label) label.title = note.textContent;
   }
+  for (const link of document.querySelectorAll("a[data-verdict]")) {
+    const made = analysis.querySelector(`[data-pictured=${link.dataset.verdict}]`);
+    link.hidden = !made;
+    if (made) link.href = made.href;
+  }
   document.documentElement.dataset.analysed = hex(now());
 }
 
