@@ -103,6 +103,9 @@ def pair(
 def ranges(given: str, field: str, count: int) -> tuple[tuple[int, int], ...]:
     """`0-3,8` as (first, last) pairs of numbers below `count`; LayoutError for one that runs backwards or past the end.
 
+    An instruction's page reads such lists by its script, too, as exported pages have no server to ask; a test of
+    tests/browser holds both equal.
+
     >>> ranges("0-3, 8", "lanes", 32)
     ((0, 3), (8, 8))
     """

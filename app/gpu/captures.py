@@ -33,6 +33,8 @@ BUFFER = 8 << 20
 TIMED = 200  # launches that a cost is measured on
 
 
+# Each example is a whole kernel, although their main loops are alike: a reader follows it from load to store in one
+# file, and the file and line that a capture records are the kernel's own.
 @dataclass(frozen=True)
 class Example:
     """One program of examples/: what its kernel takes. a, b: the shape in global memory; b_first: which index B's rows
