@@ -104,7 +104,9 @@ NAMED: dict[str, dict[str, str]] = {
     "compare": {},
     "diagram": {"gallery": "forms", "options": "facts", "verdicts": "forms"},
     "dump": {"examples": "facts"},
-    "guide": dict.fromkeys("cpp index markdown orders overviews reading reference slips words".split(), "facts")
+    "guide": dict.fromkeys(
+        "benchmarks cpp index markdown orders overviews reading reference slips words".split(), "facts"
+    )
     | {"examples": "forms", "render": "forms", "values": "forms"},
     "home": {},
     "idesc": {},

@@ -4,6 +4,7 @@ engine computes.
 
 from __future__ import annotations
 
+import json
 import re
 from html import unescape
 from itertools import pairwise
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
+from app.guide import benchmarks
 from app.guide import index as guide_index
 from app.guide import render as guide
 from app.guide import values as guide_values
@@ -25,6 +27,57 @@ from layouts.descriptor import WGMMA, View, reads
 from layouts.errors import LayoutError
 from layouts.swizzle import MODES, Mode, mode
 from layouts.tiling import Tile
+
+MEASURED = """| figure | seen | promised |
+|---|---:|---:|
+| `lanescope --help` | 203 ms | under 300 ms |
+| page, 50 connections: home | 1,240 requests/s | 1,000 |
+| bytes of a first visit: home | 61 kB | under 150 kB |
+| API, warm: operand d | 0.41 ms, 12,345 bytes | under 2 ms |
+| frames while wheel | 16.7 ms, p95 17.2 ms | 17 ms, p95 34 ms |
+| p99 of a route, before and while a job hangs | 2.10 ms, 2.22 ms |  |
+| hostile, one at a time: the slowest; the longest wait, least of 4; memory | 0.9 s; 44 ms, over 100 ms 0 times; 286 MB | 5 s; 100 ms; 300 MB |
+| m64n256: DOM nodes | 2,100 | under 3,000 |
+| export | 66 s, 141 MB, 1784 pages | 180 s, 150 MB |
+| flood | 0 failed | 0 failed |
+"""  # noqa: E501
+
+
+def test_amounts_stand_beside_their_promises() -> None:
+    (table,) = benchmarks.tables(MEASURED)
+    made = {chart["title"].partition(",")[0].partition(":")[0]: chart for chart in benchmarks.charts(table)}
+    told = {
+        kind: dict(zip(chart["names"], zip(chart["series"][0]["values"], chart["marks"], strict=True), strict=True))
+        for kind, chart in made.items()
+    }
+    assert told == {
+        "Time": {
+            "lanescope --help": (203, 300), "API, warm: operand d": (0.41, 2), "frames while wheel": (16.7, 17),
+            "frames while wheel, p95": (17.2, 34), "p99 of a route, before and while a job hangs": (2.1, None),
+            "p99 of a route, before and while a job hangs (2)": (2.22, None), "hostile: the slowest": (900, 5000),
+            "hostile: the longest wait": (44, 100), "export": (66_000, 180_000),
+        },
+        "Requests per second": {"page, 50 connections: home": (1240, 1000)},
+        "Size": {
+            "bytes of a first visit: home": (61, 150), "API, warm: operand d": (12.345, None),
+            "hostile: memory": (286_000, 300_000), "export": (141_000, 150_000),
+        },
+    }  # fmt: skip
+    assert made["Time"]["log"] and "more is better" in made["Requests per second"]["title"]
+
+
+def test_benchmarks_are_charts_of_the_written_tables(client: TestClient) -> None:
+    """Every amount that a chart draws stands in a table of the page, and nearly every table is drawn."""
+    text = client.get("/guide/benchmarks").text
+    drawn = [json.loads(unescape(data)) for data in re.findall(r'data-chart="([^"]*)"', text)]
+    tables = text.count("<table>")
+    assert tables == len(benchmarks.tables(benchmarks.source())) <= len(drawn) and "style=" not in text
+    written = {float(number.replace(",", "")) for number in re.findall(r"\d[\d,]*(?:\.\d+)?", benchmarks.source())}
+    shown = [value for one in drawn for row in one["series"] for value in row["values"] if value is not None]
+    assert len(shown) > 40 and all({value, value / 1000, value * 1000, value * 1e3 / 1e3} & written for value in shown)
+    assert sum(bool(one["marks"]) for one in drawn) >= 5 and 'aria-current="page">Benchmarks' in text
+    card = client.get("/guide").text.partition('href="/guide/benchmarks"')
+    assert card[1] and card[0].rpartition("<svg")[2].count("<rect") >= 4
 
 
 @pytest.fixture(scope="module")

@@ -9,12 +9,14 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from app.catalogue import topics
+from app.guide import benchmarks
 from app.guide.examples import BY_SLUG, EXAMPLES, INSTRUCTION, TRANSPOSE, side, stored
 from app.guide.index import GROUPS, ORDER, title_of
-from app.guide.render import asked, rendered, sections, slugs, thumbnail
+from app.guide.render import asked, blocks, headings, rendered, sections, slugs, thumbnail
 from app.guide.words import GLOSSARY, KEYS
 from app.kernel import facts as programs
 from app.kit.api import OffLoop
+from app.kit.encode import dumps
 from app.kit.page import page
 from layouts import find
 from layouts.errors import LayoutError
@@ -34,13 +36,15 @@ def index(request: Request) -> Response:
         for name, entries in GROUPS
     ]
     worked = [(each, side("B", Tile(16, each.b[0], mode(each.b[1]), 32, 16, "mn"))["svg"]) for each in EXAMPLES]
-    return page(request, "guide/index.html", {"worked": worked, "groups": groups})
+    context = {"worked": worked, "groups": groups, "benchmarks": benchmarks, "bars": benchmarks.thumbnail()}
+    return page(request, "guide/index.html", context)
 
 
 def contents(slug: str, inside: Sequence[tuple[str, str]] = ()) -> dict[str, Any]:
     """The rail of a page: every page of the guide by group, and the sections of the one that is open."""
     groups = [(name, [(entry.slug, title_of(entry.slug)) for entry in entries]) for name, entries in GROUPS]
     groups.append((WORKED, [*((each.slug, each.title) for each in EXAMPLES), (TRANSPOSE, WHY)]))
+    groups.append((benchmarks.GROUP, [(benchmarks.SLUG, benchmarks.TITLE)]))
     return {"contents": groups, "here": slug, "inside": inside}
 
 
@@ -52,6 +56,28 @@ def transpose(request: Request) -> Response:
         tile = Tile(16, major, mode("none"), 32, 16, "mn")
         pictures.append(side(letter, tile))
     return page(request, "guide/transpose.html", {"sides": pictures, **contents(TRANSPOSE)})
+
+
+@router.get(f"/guide/{benchmarks.SLUG}")
+def benchmark_charts(request: Request) -> Response:
+    """docs/benchmarks.md, each table with its charts above it."""
+    text = benchmarks.source()
+    found, made = iter(benchmarks.tables(text)), blocks(text)
+    parts = []
+    for block in made:
+        charts = benchmarks.charts(next(found)) if "<table>" in block else []
+        if charts:
+            parts.append(("", [_shown(chart) for chart in charts]))
+        parts.append((block, []))
+    inside = headings("\n".join(made))
+    context = {"parts": parts, "lead": benchmarks.LEAD, **contents(benchmarks.SLUG, inside)}
+    return page(request, "guide/benchmarks.html", context)
+
+
+def _shown(chart: dict[str, Any]) -> dict[str, Any]:
+    """What the page says of a chart."""
+    told = {"title": chart["title"], "rows": len(chart["names"]), "log": chart["log"], "marked": bool(chart["marks"])}
+    return told | {"data": dumps(chart).decode()}
 
 
 @router.get("/guide/{slug}")

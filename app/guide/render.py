@@ -15,6 +15,7 @@ from app.banks import facts as bank_facts
 from app.banks.draw import banks_svg
 from app.chain.forms import chain_figure
 from app.diagram import forms as pictures
+from app.guide import benchmarks
 from app.guide import reference as guide_reference
 from app.guide import values as guide_values
 from app.guide.examples import BY_SLUG, TRANSPOSE
@@ -50,7 +51,7 @@ MARKDOWN = MarkdownIt("commonmark").enable("table")
 
 def slugs() -> list[str]:
     """Every page of the guide."""
-    return [*ORDER, TRANSPOSE, *BY_SLUG]
+    return [*ORDER, TRANSPOSE, *BY_SLUG, benchmarks.SLUG]
 
 
 @lru_cache(maxsize=64)
@@ -77,10 +78,13 @@ def blocks(markdown: str) -> list[str]:
             block = _anchored(MARKDOWN.renderer.render(tokens[first : at + 1], MARKDOWN.options, {}).strip())
             out.append(block + (_read(token.content) if token.info.startswith(PASTED) else ""))
             first = at + 1
-    return [
-        block.replace("<table>", '<div class="scroll" tabindex="0"><table>').replace("</table>", "</table></div>")
-        for block in out
-    ]
+    instead = {
+        "<table>": '<div class="scroll" tabindex="0"><table>', "</table>": "</table></div>",
+        ' style="text-align:right"': ' class="num"',  # pages take no inline style
+    }  # fmt: skip
+    for old, new in instead.items():
+        out = [block.replace(old, new) for block in out]
+    return out
 
 
 def _read(text: str) -> str:
@@ -141,7 +145,12 @@ def _kind(block: str) -> str:
 @lru_cache(maxsize=64)
 def sections(slug: str) -> list[tuple[str, str]]:
     """The sections of a page: (id, heading as plain text)."""
-    found = re.findall(r'<h2 id="([^"]*)">(.*?)</h2>', rendered(slug))
+    return headings(rendered(slug))
+
+
+def headings(made: str) -> list[tuple[str, str]]:
+    """The sections of a page's HTML."""
+    found = re.findall(r'<h2 id="([^"]*)">(.*?)</h2>', made)
     return [(name, unescape(re.sub(r"<[^>]*>", "", heading))) for name, heading in found]
 
 

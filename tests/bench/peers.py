@@ -15,6 +15,7 @@ from typing import Any
 from playwright.sync_api import sync_playwright
 
 from app.diagram import forms as pictures
+from app.guide.benchmarks import LEAD
 from layouts import find
 from tests.bench import load
 from tests.bench.processes import COMMAND, seconds
@@ -111,7 +112,7 @@ def main() -> None:
         )
         exported = json.loads(site.stdout)
     lines = [
-        "# Benchmarks", "",
+        "# Benchmarks", "", LEAD, "",
         f"Written by `make bench-peers` on {datetime.date.today().isoformat()}; both programs in one run on one "
         f"machine with {len(__import__('os').sched_getaffinity(0))} cores. Ratios matter, not the milliseconds.", "",
         f"Peer: facebookresearch tensor-layouts ({PEER}), `draw_tv_layout` of the same accumulator with matplotlib. "

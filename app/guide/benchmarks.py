@@ -1,0 +1,191 @@
+"""docs/benchmarks.md as charts: its tables, the amounts in them, and what static/kit/chart.js draws of each. The tables
+are the only statement of the figures; nothing is measured here. No framework.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import zip_longest
+from typing import Any
+
+from app.guide.index import HERE
+from layouts.palette import wheel
+
+SLUG, TITLE, GROUP = "benchmarks", "Benchmarks", "What stands behind it"
+LEAD = "How fast Lanescope draws, answers and reads, and how much it sends, beside what was promised."
+PAGE = next(path for path in (HERE / "benchmarks.md", HERE.parents[1] / "docs" / "benchmarks.md") if path.is_file())
+Table = list[list[str]]
+
+# What an amount's unit measures: unit → (chart, amounts of the chart's unit that one of it is).
+UNITS = {
+    "ms": ("Time, ms", 1.0), "s": ("Time, ms", 1000.0), "bytes": ("Size, kB", 0.001), "kB": ("Size, kB", 1.0),
+    "MB": ("Size, kB", 1000.0), "requests/s": ("Requests per second", 1.0),
+}  # fmt: skip
+MORE_IS_BETTER = {"Requests per second"}
+_AMOUNT = re.compile(rf"(\d[\d,]*(?:\.\d+)?)\s*({'|'.join(sorted(UNITS, key=len, reverse=True))})?(?![\w.])")
+_PERCENT = re.compile(r"\((\d+) %\)|^\d+ of 0\b")
+_MARK = re.compile(r"[`*]")
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """One amount of a cell: in its chart's unit, under the word before it (p99, worst)."""
+
+    chart: str
+    value: float
+    word: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """What was seen, and what was promised of it."""
+
+    name: str
+    chart: str
+    seen: float
+    promised: float | None
+
+
+@lru_cache(maxsize=1)
+def source() -> str:
+    """The page's Markdown."""
+    return PAGE.read_text()
+
+
+def tables(markdown: str) -> list[Table]:
+    """The tables of a text, in their order: the cells of every row, the head first, without the rule below it."""
+    out: list[Table] = []
+    inside = False
+    for line in markdown.splitlines():
+        if line.startswith("|"):
+            cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+            if not inside:
+                out.append([])
+            if not all(re.fullmatch(":?-+:?", cell) for cell in cells):
+                out[-1].append(cells)
+        inside = line.startswith("|")
+    return out
+
+
+def amounts(cell: str, usual: str = "") -> list[Amount]:
+    """The amounts of a cell that have a unit, or the usual one where it says a number alone: the first of each part.
+
+    >>> [(one.value, one.word) for one in amounts("18381 requests/s, p99 5 ms, 0 failed")]
+    [(18381.0, ''), (5.0, 'p99')]
+    """
+    out = []
+    for part in cell.split("; ") if "; " in cell else cell.split(", "):
+        for match in _AMOUNT.finditer(part):
+            unit = match[2] or (usual if _AMOUNT.sub("", part).strip(" <≥") in ("", "under") else "")
+            if unit:
+                chart, scale = UNITS[unit]
+                word = re.search(r"(p\d\d|worst)[\s<]*$", part[: match.start()])
+                out.append(Amount(chart, float(match[1].replace(",", "")) * scale, word[1] if word else ""))
+                break
+    return out
+
+
+def bars(table: Table) -> list[Bar]:
+    """The amounts of a table of what was seen and promised; a promise stands beside the amount of its kind."""
+    out: list[Bar] = []
+    for name, seen, promised in table[1:]:
+        found = amounts(seen)
+        usual = next((unit for unit, (chart, _) in UNITS.items() if found and chart == found[0].chart), "")
+        left = amounts(promised, usual)
+        parts = _names(name, len(found))
+        for part, one in zip(parts, found, strict=True):
+            fitting = [
+                two for two in left if two.chart == one.chart and (two.word == one.word or not (two.word or one.word))
+            ]
+            if fitting:
+                left.remove(fitting[0])
+            label = f"{part}, {one.word}" if one.word else part
+            again = sum(bar.chart == one.chart and bar.name.startswith(label) for bar in out)
+            label = f"{label} ({again + 1})" if again else label
+            out.append(Bar(label, one.chart, one.value, fitting[0].value if fitting else None))
+    return out
+
+
+def _names(name: str, count: int) -> list[str]:
+    """What each amount of a row is called: `what: this; that` names them one by one."""
+    plain = _MARK.sub("", name)
+    head, colon, tail = plain.partition(": ")
+    parts = tail.split("; ")
+    if colon and count > 1 and len(parts) == count:
+        return [f"{head.split(', ')[0]}: {part.split(', ')[0]}" for part in parts]
+    return [plain] * count
+
+
+def charts(table: Table) -> list[dict[str, Any]]:
+    """The charts of a table, as static/kit/chart.js draws them; none where its cells say no amounts that compare."""
+    head = table[0]
+    if head[1:] in (["seen", "promised"], ["seen", "wanted"]):
+        found = bars(table)
+        kinds = dict.fromkeys(bar.chart for bar in found)
+        return [_seen(kind, [bar for bar in found if bar.chart == kind]) for kind in kinds]
+    if head[1] == "":
+        return [_beside(head[n], table[1:], n) for n in range(2, len(head))]
+    columns = [n for n in range(1, len(head)) if all(_PERCENT.search(row[n]) for row in table[1:])]
+    return [_shares(head, columns, table[1:])] if columns else []
+
+
+def _seen(chart: str, found: Sequence[Bar]) -> dict[str, Any]:
+    better = "more" if chart in MORE_IS_BETTER else "less"
+    if chart == "Size, kB" and min(bar.seen for bar in found) >= 100:
+        found = [replace(bar, seen=bar.seen / 1000, promised=bar.promised and bar.promised / 1000) for bar in found]
+        chart = "Size, MB"
+    return _chart(
+        f"{chart}: {better} is better", [bar.name for bar in found], {"seen": [bar.seen for bar in found]},
+        marks=[bar.promised for bar in found],
+    )  # fmt: skip
+
+
+def _beside(column: str, rows: Iterable[Sequence[str]], at: int) -> dict[str, Any]:
+    """A column of a table of several programs: a thing's rows follow its name; ratios say nothing more."""
+    names: list[str] = []
+    series: dict[str, list[float | None]] = {}
+    for row in rows:
+        if row[0]:
+            names.append(row[0])
+        if row[1] != "ratio":
+            values = series.setdefault(row[1], [])
+            values += [None] * (len(names) - 1 - len(values)) + [float(row[at])]
+    return _chart(f"{column[0].upper()}{column[1:]}: less is better", names, series)
+
+
+def _shares(head: Sequence[str], columns: Sequence[int], rows: Sequence[Sequence[str]]) -> dict[str, Any]:
+    def share(cell: str) -> float | None:
+        match = _PERCENT.search(cell)
+        return float(match[1]) if match and match[1] else None
+
+    series = {head[n]: [share(row[n]) for row in rows] for n in columns}
+    return _chart("Percent: more is better", [row[0] for row in rows], series, log=False)
+
+
+def _chart(
+    title: str, names: list[str], series: dict[str, list[float | None]] | dict[str, list[float]],
+    marks: list[float | None] | None = None, log: bool = True,
+) -> dict[str, Any]:  # fmt: skip
+    values = [value for row in series.values() for value in row if value] + [value for value in marks or () if value]
+    return {
+        "title": title, "across": title.partition(":")[0], "up": "", "names": names, "lying": True,
+        "log": log and max(values) > 30 * min(values), "marks": marks if marks and any(marks) else None,
+        "series": [{"name": name, "values": row} for name, row in series.items()], "fills": wheel(len(series)),
+    }  # fmt: skip
+
+
+def thumbnail() -> str:
+    """The first chart's bars alone, for the guide's index."""
+    chart = next(chart for table in tables(source()) for chart in charts(table) if chart["marks"])
+    (values,) = (one["values"] for one in chart["series"])
+    kept = [(value, mark) for value, mark in zip_longest(values, chart["marks"]) if mark][:6]
+    drawn = []
+    for n, (value, mark) in enumerate(kept):
+        wide = min(150.0, 110 * value / mark)
+        drawn.append(f'<rect x="8" y="{8 + 18 * n}" width="{wide:.1f}" height="11" fill="var(--fill-0)"/>')
+    height = 10 + 18 * len(kept)
+    line = f'<path d="M118 2V{height}" stroke="var(--cell-ink)" stroke-width="1.5" stroke-dasharray="4 3"/>'
+    return f'<svg viewBox="0 0 170 {height + 2}" aria-hidden="true" focusable="false">{"".join(drawn)}{line}</svg>'
