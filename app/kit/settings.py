@@ -127,48 +127,50 @@ class Settings:
 
     host: str = _row("127.0.0.1", _text, "Address to listen on.")
     port: int = _row(8000, _whole(0, 65535), "Port to listen on; 0 for a free one.")
-    workers: int = _row(1, _whole(1, 64), "Processes. Each has threads, caches and GPU workers of its own.")
+    workers: int = _row(1, _whole(1, 64), "Processes, each with its own threads, caches and GPU workers.")
     root_path: str = _row(
         "",
         _prefix,
-        "The path under which a proxy serves this server, as /tools/lanescope; stripped by the proxy or not.",
+        "The path at which a proxy serves Lanescope, e.g. /tools/lanescope. The proxy may strip it or pass it on.",
     )
     trusted_proxies: str = _row(
-        "", _peers, "Peers whose X-Forwarded-For and -Proto are believed: addresses or networks with commas, * for all."
+        "",
+        _peers,
+        "Peers whose X-Forwarded-For and -Proto are trusted: comma-separated addresses or networks; * for all.",
     )
     trusted_hosts: str = _row(
-        "*", _names, "Names this server answers to, with commas: example.org,*.example.org; * for all."
+        "*", _names, "Host names to answer for, comma-separated: example.org,*.example.org; * for all."
     )
     frame_ancestors: str = _row(
         "'self'",
         _sources,
-        "Who may embed pages in a frame, as Content-Security-Policy says it: 'none', 'self', https://docs.example.org.",
+        "Who may embed pages in a frame, in Content-Security-Policy syntax: 'none', 'self', https://docs.example.org.",
     )
     seconds: float = _row(
-        5.0, _number(0.05, 600.0), "Longest time a request may compute or send its body; 503 after it."
+        5.0, _number(0.05, 600.0), "Seconds a request may take to compute or to send its body; then 503."
     )
-    threads: int = _row(4, _whole(1, 64), "Requests that compute at the same time.")
-    waiting: int = _row(64, _whole(0, 10_000), "Requests that wait for a thread; further ones are refused with 503.")
+    threads: int = _row(4, _whole(1, 64), "Requests computed at the same time.")
+    waiting: int = _row(64, _whole(0, 10_000), "Requests that may wait for a thread; more are refused with 503.")
     rate: float = _row(
         0.0,
         _number(0.0, 1e6),
-        "Requests a second and client that compute something; 429 above it. 0: no limit. What is kept costs nothing.",
+        "Computed requests per second and client; 429 above it. 0: no limit. Cached answers do not count.",
     )
-    body_bytes: int = _row(256 << 10, _whole(1024, 64 << 20), "Largest body; 413 above it.")
+    body_bytes: int = _row(256 << 10, _whole(1024, 64 << 20), "Largest body in bytes; 413 above it.")
     upload_bytes: int = _row(
-        1 << 20, _whole(1024, 64 << 20), "Largest body with files, as a memory dump's; 413 above it."
+        1 << 20, _whole(1024, 64 << 20), "Largest body with files, such as a memory dump; 413 above it."
     )
-    capture_bytes: int = _row(16 << 20, _whole(1024, 64 << 20), "Largest body with a kernel's captures; 413 above it.")
-    url_bytes: int = _row(8 << 10, _whole(256, 60 << 10), "Longest address; 414 above it.")
-    cache_bytes: int = _row(32 << 20, _whole(0, 1 << 40), "Most bytes of answers kept in memory.")
+    capture_bytes: int = _row(16 << 20, _whole(1024, 64 << 20), "Largest body with captures of a kernel; 413 above it.")
+    url_bytes: int = _row(8 << 10, _whole(256, 60 << 10), "Longest URL in bytes; 414 above it.")
+    cache_bytes: int = _row(32 << 20, _whole(0, 1 << 40), "Bytes of answers cached in memory.")
     log_format: str = _row(
         "text",
         _one_of(*LOG_FORMATS),
-        "text, or json: one object a line, with the request's id.",
+        "text, or json: one object per line, with the request's ID.",
     )
     access_log: bool = _row(False, _yes, "Log every request.")
     shutdown_seconds: float = _row(
-        10.0, _number(0.0, 600.0), "How long requests in flight may take to end after SIGTERM."
+        10.0, _number(0.0, 600.0), "Seconds that requests in flight may take to finish after SIGTERM."
     )
 
     scheduler: str = _row(
