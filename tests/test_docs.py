@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 import typer.main
 
+from app.cli import attach
+
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 USAGE = (ROOT / "docs" / "usage.md").read_text()
@@ -43,6 +45,15 @@ def test_python_block(first: str) -> None:
         else:
             exec(code, scope)
     assert checked >= 4
+
+
+def test_usage_lists_every_command() -> None:
+    """Each once, in the order of --help, and every verb of a group in its row."""
+    rows = re.findall(r"^\| `lanescope (\w+)` \| (.*) \|$", USAGE, re.M)
+    groups = typer.main.get_command(attach()).commands  # type: ignore[attr-defined]
+    assert [name for name, _ in rows] == list(groups)
+    for name, told in rows:
+        assert all(f"`{verb}" in told for verb in getattr(groups[name], "commands", ())), name
 
 
 @pytest.fixture(scope="module")

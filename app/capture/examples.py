@@ -37,8 +37,8 @@ def _right(step: int) -> int:
 EXAMPLES = (
     Example("k-step", "The K step of B runs past the swizzle atom", lambda step: 32 * step),
     Example("panel", "Half the panel stride in B", lambda step: step // 4 * PANEL // 2 + step % 4 * 32),
-    Example("strides", "LBO and SBO of A exchanged", _right, 16),
-    Example("right", "A right K loop", _right),
+    Example("strides", "LBO and SBO of A swapped", _right, 16),
+    Example("right", "A correct K loop", _right),
 )
 BY_NAME = {example.name: example for example in EXAMPLES}
 

@@ -278,7 +278,7 @@ def _verdict(made: TritonLayout) -> str:
         pads = triton.padding(made.params)
         return f"{size}, padding included." if pads else f"{size}."
     blocks = f" in each of {made.blocks} blocks" if made.blocks > 1 else ""
-    held = "each element once" if made.copies == 1 else f"each element {made.copies} times"
+    held = "every element is held once" if made.copies == 1 else f"every element is held {made.copies} times"
     warps = f"{made.warps} warp{'s' * (made.warps > 1)}"
     per = f"{made.registers} element{'s' * (made.registers != 1)}"
     return f"{made.threads // made.blocks} threads ({warps}){blocks}, {per} a thread: {held}."

@@ -41,3 +41,12 @@ def test_descriptor(open_page: Any, tmp_path: Path) -> None:
     take(page, "descriptor.png", tmp_path)
     boxes = [page.locator(f"#bits [data-bit='{bit}']").bounding_box() for bit in (63, 32, 31, 0)]
     assert len({box["y"] for box in boxes}) == 1, "one row of 64"
+
+
+def test_tiles(open_page: Any, tmp_path: Path) -> None:
+    page = open_page("/tiles/mma", width=1440, height=900)
+    page.mouse.move(700, 5)
+    rested(page)
+    take(page, "tiles.png", tmp_path)
+    c = page.locator(".mat[data-panel=c] .slot").bounding_box()
+    assert c and c["width"] > 400 and c["y"] + c["height"] <= 900
