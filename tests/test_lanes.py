@@ -56,6 +56,33 @@ def test_every_value_in_the_panel_is_where_its_map_says(found: object) -> None:
     assert seen
 
 
+WIDE = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"
+
+
+@pytest.mark.parametrize(
+    ("query", "name", "pictured"),
+    [
+        ("", "lane group (lane / 4)", ""), ("view=all", "warp (thread / 32)", "?colour=w"),
+        ("colour=w", "warp (thread / 32)", "?colour=w"), ("colour=auto", "lane group (lane / 4)", ""),
+        ("view=m:15-17,n:0-32,k:0-16", "warp (thread / 32)", "?colour=w"),
+        ("view=m:16.5-32,n:0-32,k:0-16", "lane group (lane / 4)", ""),
+        ("colour=t&view=all", "thread in group (lane % 4)", "?colour=t"),
+    ],
+)  # fmt: skip
+def test_a_warpgroup_is_coloured_by_warp_and_one_warp_by_its_lanes(
+    client: TestClient, query: str, name: str, pictured: str
+) -> None:
+    page = client.get(f"/i/{WIDE}?{query}").text
+    assert f"Colour = {name}<" in page and f'href="/i/{WIDE}.svg{pictured}"' in page
+    slot = page.partition('data-panel="d"')[2].partition("</figure>")[0]
+    assert (slot.count("var(--fill-") > 4) == ("group (lane / 4)" in name)
+
+
+def test_colouring_by_itself_is_for_warpgroups_alone(client: TestClient) -> None:
+    assert "Allowed: g, t, " in client.get(f"/i/{X4}?colour=auto").text
+    assert 'value="auto"' not in client.get("/i/mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32").text
+
+
 def test_ldmatrix_page_names_matrix_row_and_column(client: TestClient) -> None:
     text = client.get(f"/i/{X4}").text
     panel = unescape(text[text.index('id="panel"') : text.index("</aside>")])

@@ -13,7 +13,7 @@ from app.instruction import wmma as wmma_facts
 from app.instruction.code import code_parts
 from app.instruction.matrices import matrices, views
 from app.instruction.pressure import pressure
-from app.instruction.state import PageState
+from app.instruction.state import Automatic, PageState
 from app.kernel import facts as programs
 from app.kit.encode import dumps
 from app.kit.fact import Numbers, extended, fact
@@ -134,6 +134,7 @@ class PageData:
     extents: dict[str, int]
     opening: dict[str, tuple[float, float]]
     colours: dict[str, str]
+    automatic: Automatic | None
     warp: int
     panels: tuple[PanelData, ...]
     operands: dict[str, OperandData]
@@ -162,9 +163,10 @@ def page_context(
     distinct = lanes.distinct_operands(found)
     lane = lanes.lane_of(found, figure, chosen)
     held = (lanes.lane_registers(grid, name, lane) for name, grid in lanes.panel_grids(found, figure).items())
-    figures = head.pictures(found, chosen)
-    run = run_choices(found, reason)
     shown = window.read(chosen.view, found, figure)
+    painted = state.painted(found, chosen, shown)
+    figures = head.pictures(found, painted)
+    run = run_choices(found, reason)
     pressed = pressure(found)
     return {
         "found": found,
@@ -183,10 +185,10 @@ def page_context(
         "colours": words.colours(found),
         "labels": words.labels(found),
         "head": head.head(found),
-        "matrices": matrices(found, figure, chosen, shown),
+        "matrices": matrices(found, figure, painted, shown),
         "views": [(view, path_of(found) + _query(chosen, found, view.value)) for view in views(found, figure, chosen)],
         "minimap": cuts_d(found, figure),
-        "legend": terms.legend(found, figure, chosen),
+        "legend": terms.legend(found, figure, painted),
         "terms": terms.terms(figure, chosen),
         "share": share_of_a(found, shown),
         "pictures": figures,
@@ -294,6 +296,7 @@ def page_data(found: Instruction, figure: Figure, chosen: PageState) -> PageData
         extents=window.extents(found, figure),
         opening=window.opening(found, figure),
         colours=words.names(found),
+        automatic=state.automatic(found),
         warp=WARP.threads if found.family.scope.several else 0,
         panels=tuple(
             PanelData(

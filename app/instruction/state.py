@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
+from math import ceil, floor
 from typing import TypeVar
 from urllib.parse import urlencode
 
+from app.kit.fact import fact
 from layouts import window
 from layouts.dtypes import dtype
 from layouts.errors import LayoutError
-from layouts.instruction import SCOPES, Instruction
+from layouts.instruction import SCOPES, WARP, Instruction
 from layouts.reading import choice, number, pair, ranges, shown
 from layouts.tiling import DEFAULT_ORDER
 from layouts.view import LABELS, figure_of
+from layouts.window import Range
 
 MOST_THREADS = max(SCOPES)
+AUTO = "auto"  # the colour that a window asks for: four warps, or one warp's lane groups
 PIN = "{panel}:{row},{col}"  # the pinned cell in a URL; scripts get this template, too
 
 
 @dataclass(frozen=True, slots=True)
 class PageState:
-    """colour: a pattern's name or "register" · label: one of LABELS · lanes: "", or "0-7,12" · pin: "", or "d:3,2" ·
-    product: 0–3 (m8n8k4 f16) · view: which part is shown, as layouts/window.py reads it · a_major, b_major: K or
-    MN, how wgmma's multiplicands lie in shared memory. Numbers stand in decimal here however they were written: scripts
-    and links read them."""
+    """colour: a pattern's name, "register" or AUTO · label: one of LABELS · lanes: "", or "0-7,12" · pin: "", or
+    "d:3,2" · product: 0–3 (m8n8k4 f16) · view: which part is shown, as layouts/window.py reads it · a_major, b_major:
+    K or MN, how wgmma's multiplicands lie in shared memory. Numbers stand in decimal here however they were written:
+    scripts and links read them."""
 
     colour: str = "g"
     label: str = "lane:value"
@@ -76,13 +80,41 @@ def read(
 
 def defaults(instruction: Instruction) -> PageState:
     """What a page shows where its address says nothing: a warpgroup's four warps, or a warp's lane groups."""
-    return PageState(colour="w") if instruction.family.scope.several else PageState()
+    return PageState(colour=AUTO) if instruction.family.scope.several else PageState()
+
+
+@fact
+class Automatic:
+    """What AUTO colours by: `whole`, or `within` where no more than one warp's rows of M are shown."""
+
+    name: str
+    whole: str
+    within: str
+    rows: int
+
+
+def automatic(instruction: Instruction) -> Automatic | None:
+    """How a page colours by itself; None where its default is one name."""
+    if defaults(instruction).colour != AUTO:
+        return None
+    rows = instruction.sizes["m"] * WARP.threads // instruction.threads
+    return Automatic(name=AUTO, whole="w", within=PageState().colour, rows=rows)
+
+
+def painted(instruction: Instruction, chosen: PageState, shown: Mapping[str, Range]) -> PageState:
+    """The state with the name that its cells are coloured by in a window."""
+    auto = automatic(instruction)
+    if auto is None or chosen.colour != AUTO:
+        return chosen
+    first, past = shown["m"]
+    one = floor(first / auto.rows) == ceil(past / auto.rows) - 1
+    return replace(chosen, colour=auto.within if one else auto.whole)
 
 
 def _legal(instruction: Instruction, name: str, given: str) -> str | int:
     """The value of one name of the state, numbers in decimal; LayoutError's hint says what is legal here."""
     if name == "colour":
-        return choice(given, name, colour_names(instruction))
+        return choice(given, name, [*colour_names(instruction), *[AUTO] * (automatic(instruction) is not None)])
     if name == "label":
         return choice(given, name, LABELS)
     if name in MAJORS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from app.instruction.state import AUTO, defaults
 from app.kit.fact import fact
 from layouts.instruction import WARP, Instruction, Operand, Place
 
@@ -92,7 +93,8 @@ def names(found: Instruction) -> dict[str, str]:
 def colours(found: Instruction) -> list[Choice]:
     """What cells may be coloured by, those of the thread first; what each digit does derives from the pattern."""
     used = {name for op in found.operands.values() for name, _ in (*_of_thread(op), *_of_value(op))} | {"register"}
-    return [
+    own = [Choice(value=AUTO, text="warp, or lane group in one warp", letter="")] * (defaults(found).colour == AUTO)
+    return own + [
         Choice(value=name, text=text, letter="" if name == "register" else name)
         for name, text in names(found).items()
         if name in used

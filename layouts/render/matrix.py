@@ -20,6 +20,7 @@ from layouts.window import Range
 MOST_LABELS = 1100  # cells that are still labelled
 _TICKS = (1, 2, 4, 8, 16, 32, 64, 128)
 _MOST_TICKS = (34, 66)  # down, across
+_MOST_LONG = 20  # above the columns, where they have three digits
 
 
 def matrix(
@@ -91,6 +92,7 @@ def _ticks(rows: Range, cols: Range) -> list[str]:
     out = ['<g class="ticks">']
     for (first, last), most, across in ((rows, _MOST_TICKS[0], False), (cols, _MOST_TICKS[1], True)):
         span = last - first
+        most = min(most, _MOST_LONG) if across and last > 100 else most
         step = next(s for s in _TICKS if span <= s * most or s == _TICKS[-1])
         for n in range(ceil(first / step) * step, ceil(last), step):
             middle = _percent(min(n + 0.5, last) - first, span)

@@ -1,5 +1,6 @@
 // The whole of D, small, with what the stage shows of it: a drag moves that.
 import { stage } from "./stage.js";
+import { data, state } from "./state.js";
 import { isWhole, pan } from "./window.js";
 
 export function followMinimap() {
@@ -14,6 +15,7 @@ export function followMinimap() {
     context.imageSmoothingEnabled = false;
     context.clearRect(0, 0, map.width, map.height);
     context.drawImage(panel.image, 0, 0, map.width, map.height);
+    if (data.automatic && state.colour === data.automatic.name) bands(high);
     if (isWhole()) return;
     const box = [x0 * wide, y0 * high, (x1 - x0) * wide, (y1 - y0) * high];
     context.fillStyle = stage.theme.dim;
@@ -24,6 +26,15 @@ export function followMinimap() {
     context.strokeStyle = stage.theme.ink;
     context.lineWidth = 2 * ratio;
     context.strokeRect(...box);
+  }
+
+  /** The whole by warps, whatever the cells of the part are coloured by. */
+  function bands(high) {
+    const { whole, rows } = data.automatic, { wheel } = panel.operand.categories[whole];
+    for (let n = 0; n * rows < panel.rows; n++) {
+      context.fillStyle = stage.theme.of(wheel[n % wheel.length]);
+      context.fillRect(0, n * rows * high, map.width, rows * high);
+    }
   }
 
   function go(event) {

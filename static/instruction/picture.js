@@ -4,21 +4,23 @@ import { focus, focusCell } from "./focus.js";
 import { drawLegend } from "./legend.js";
 import { factsOf, heldBy, numberOf, owner, owners } from "./owners.js";
 import { stage } from "./stage.js";
-import { data, shownThreads, state } from "./state.js";
+import { colour, data, shownThreads, state } from "./state.js";
 
 const drawn = stage.panels.filter((panel) => panel.operand);
+let painted = "";
 
 /** The name that a matrix is coloured by: the wanted one where it has it, else its first. */
-export function colourOf({ categories }, wanted = state.colour) {
+export function colourOf({ categories }, wanted = colour()) {
   return wanted in categories ? wanted : Object.keys(categories)[0];
 }
 
 /** Colours every cell anew: after a change of colour, lanes or theme. */
 export function paint() {
   const chosen = shownThreads(), legend = new Map();
+  painted = colour();
   for (const panel of drawn) {
     panel.texts = []; // of its cells, each when it is first drawn
-    const op = panel.operand, name = colourOf(op, focus.name ?? state.colour), category = op.categories[name];
+    const op = panel.operand, name = colourOf(op, focus.name ?? painted), category = op.categories[name];
     const shown = chosen && op.team > 1 ? teamsOf(op, chosen) : chosen;
     panel.visibleCell = (cell) => {
       if (!shown) return true;
@@ -34,6 +36,8 @@ export function paint() {
   drawLegend(legend, stage.theme);
   draw();
 }
+
+document.addEventListener("view", () => { if (painted !== colour()) paint(); });
 
 /** The threads that stand for a whole team of which one is shown. */
 function teamsOf({ held_by: ids, team }, shown) {

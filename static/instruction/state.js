@@ -21,6 +21,14 @@ export function ranges(view = state.view) {
     [dim, span.split("-").map(Number)]));
 }
 
+/** The name that cells are coloured by: of the automatic colour that of the warps, or what tells one's lanes apart. */
+export function colour() {
+  const auto = data.automatic;
+  if (!auto || state.colour !== auto.name) return state.colour;
+  const [first, past] = ranges().m ?? [0, Infinity];
+  return Math.floor(first / auto.rows) === Math.ceil(past / auto.rows) - 1 ? auto.within : auto.whole;
+}
+
 /** The query of a state: what differs from the defaults and is not left out. Colons and commas stay as they are. */
 export function query(values, ...without) {
   return changedFrom(data.defaults, values, without);
@@ -36,16 +44,17 @@ const spelled = (value) => encodeURIComponent(value).replace(/%3A/g, ":").replac
 export function remember() {
   keep(query(state));
   if (!onServer) return;
+  const painted = { ...state, colour: colour() };
   const unpictured = data.unpictured ?? ["pin", "view", "a_major", "b_major", "sel"];
   const own = Object.entries(data.drawn ?? {}).map(([name, value]) => `${name}=${spelled(value)}`);
-  const drawn = [...own, changedFrom(data.pictured, state, unpictured)].filter(Boolean).join("&");
+  const drawn = [...own, changedFrom(data.pictured, painted, unpictured)].filter(Boolean).join("&");
   for (const link of document.querySelectorAll("a[data-form]")) {
     link.href = `${data.path}.${link.dataset.form}${drawn ? `?${drawn}` : ""}`;
   }
   for (const link of document.querySelectorAll("a[data-figure]")) {
     const asked = new URL(link.href);
     for (const name of ["colour", "label", "lanes", "pin"]) {
-      if (state[name]) asked.searchParams.set(name, state[name]);
+      if (painted[name]) asked.searchParams.set(name, painted[name]);
       else asked.searchParams.delete(name);
     }
     link.href = asked;

@@ -152,11 +152,16 @@ def test_one_tab_stop_a_grid_and_one_for_the_patterns(open_page: Any) -> None:
 
 def test_the_buttons_and_the_minimap_move_what_is_shown(open_page: Any) -> None:
     page = open_page(f"/i/{WIDE}")
+    legend, svg = page.locator("#legend"), page.locator("a[data-form=svg]")
+    expect(legend).to_contain_text("Colour = lane group (lane / 4)")  # one warp's rows
     page.click("#zoom [aria-label='Warp 2']")
     until(page, lambda: (windows(page)["a"]["y0"], windows(page)["d"]["y1"]), (32, 48))
     expect(page.locator("#zoom [aria-current]")).to_have_text("2")
+    expect(legend).to_contain_text("Colour = lane group (lane / 4)")
     page.click("#zoom [data-view=all]")
     until(page, lambda: windows(page)["d"], {"x0": 0, "x1": 256, "y0": 0, "y1": 64})
+    expect(legend).to_contain_text("Colour = warp (thread / 32)")
+    expect(svg).to_have_attribute("href", re.compile(r"\.svg\?colour=w$"))
     page.click("#zoom [data-zoom=one]")
     until(page, "(({ cellWidth, cellHeight }) => cellWidth >= 43 && cellHeight >= 20)(lanescope.stage.panels[2])")
     expect(page).to_have_url(re.compile("view="))
