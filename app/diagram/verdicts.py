@@ -65,7 +65,14 @@ def drawn(form: str, request: dict[str, Any], query: Mapping[str, str], draw: Dr
     first, last = window or (0, lines - 1)
     if form in ("txt", "md"):
         return _text(form, found, first, last).encode(), FORMS[form]
-    return diagrams.drawn(form, _picture(found, first, last, query), query, draw)
+    return diagrams.drawn(form, _picture(found, first, last, diagrams.theme(query), query.get("title")), query, draw)
+
+
+def inline(word: Descriptor, query: Mapping[str, str]) -> str:
+    """The same in a page's colours, for the guide; LayoutError where the address names none."""
+    found = judge(request_of(word, {name: value for name, value in query.items() if name in VERDICT}))
+    first, last = diagrams.span("rows", query) or (0, found.cells.lines - 1)
+    return _picture(found, first, last, None, None)
 
 
 def headline(found: Judged) -> str:
@@ -97,11 +104,9 @@ def told(found: Judged) -> list[str]:
     return out
 
 
-def _picture(found: Judged, first: int, last: int, query: Mapping[str, str]) -> str:
-    palette = diagrams.theme(query)
+def _picture(found: Judged, first: int, last: int, palette: Palette | None, given: str | None) -> str:
     made = figure(found.cells, first, last)
     head = headline(found)
-    given = query.get("title")
     below, lines = made.height, told(found)
     extra, wide = _below(found, palette, lines, made.panels, below)
     wide = max(wide, made.width, (len(head if given is None else given) + 2) * 8.5)
@@ -112,11 +117,12 @@ def _picture(found: Judged, first: int, last: int, query: Mapping[str, str]) -> 
 
 
 def _below(
-    found: Judged, palette: Palette, lines: list[str], panels: tuple[Panel, ...], top: float
+    found: Judged, palette: Palette | None, lines: list[str], panels: tuple[Panel, ...], top: float
 ) -> tuple[str, float]:
     """(SVG of what stands below the panels, how wide it is)."""
+    muted = palette.muted if palette else "var(--muted)"
     out = [
-        f'<text x="8" y="{top + 12 + _LINE * n:g}" font-size="11" fill="{palette.muted}">{escape(text)}</text>'
+        f'<text x="8" y="{top + 12 + _LINE * n:g}" font-size="11" fill="{muted}">{escape(text)}</text>'
         for n, text in enumerate(lines)
     ]
     wide = max(len(text) for text in lines) * _ADVANCE + 16

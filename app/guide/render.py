@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 from html import escape, unescape
 from itertools import groupby
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from markdown_it import MarkdownIt
 
@@ -15,6 +15,7 @@ from app.banks import facts as bank_facts
 from app.banks.draw import banks_svg
 from app.chain.forms import chain_figure
 from app.diagram import forms as pictures
+from app.diagram import verdicts
 from app.guide import benchmarks
 from app.guide import reference as guide_reference
 from app.guide import values as guide_values
@@ -221,7 +222,10 @@ def drawing(address: str, caption: str, legend: bool = True) -> tuple[str, str]:
         drawn = svg(drawing.figure, title=caption, palette=None, extra=drawing.extra, labels_up_to=2 * LABELLED)
     elif kind == "descriptor":
         name, _, word = rest.rpartition("/")
-        drawn = bits_svg(descriptors.parse_descriptor(word, descriptors.form_of({"format": name})), None)
+        parsed = descriptors.parse_descriptor(word, descriptors.form_of({"format": name}))
+        drawn = verdicts.inline(parsed, query) if verdicts.asked(query) else bits_svg(parsed, None)
+        kept = {option: value for option, value in query.items() if option != "rows"}
+        address = parts.path + (f"?{urlencode(kept)}" if kept else "")
     elif kind == "tmem":
         drawn = tensor_memory(query)
     elif kind == "scale-factors":
