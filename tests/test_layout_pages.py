@@ -187,7 +187,7 @@ def test_pages_draw_what_they_are_given(client: TestClient) -> None:
     listed = page(client, "/layouts/triton", text=MODULE)
     assert "3 layouts of this module" in listed and "ttg.convert_layout" in listed and "Through shared memory" in listed
     both = page(client, "/layouts/triton", text=BLOCKED, shape="32x32", to=MMA)
-    assert set(sent(both)["operands"]) == {"before", "after"} and "The trip through shared memory" in both
+    assert set(sent(both)["operands"]) == {"before", "after"} and "Conversion through shared memory" in both
     cube = page(client, "/layouts/triton", shape="4x16x8", axes="0,2", at="3",
                 text="gl.BlockedLayout([1, 1, 1], [2, 4, 4], [2, 2, 1], [2, 1, 0])")  # fmt: skip
     tile = sent(cube)["operands"]["tile"]

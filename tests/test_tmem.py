@@ -277,7 +277,7 @@ def test_api_and_page() -> None:
     copy = client.get("/api/v1/tmem/access?access=tcgen05.cp.32x128b.warpx4").json()
     assert np.shape(copy["row"]) == (128, 4) and "lane" not in copy
     page = client.get("/tmem").text
-    assert "D[64, 32]" in page and "1 operand placed without a fault" in page
+    assert "D[64, 32]" in page and "1 operand, no conflicts" in page
     wrong = client.get("/tmem?n=256&a_at=250&access=").text
     assert "operands_overlap" in wrong and "D and A share columns 250 to 255" in wrong
     look = client.get("/tmem?m=64&n=128&look=37:5&access=").text

@@ -281,7 +281,7 @@ def _verdict(made: TritonLayout) -> str:
     held = "every element is held once" if made.copies == 1 else f"every element is held {made.copies} times"
     warps = f"{made.warps} warp{'s' * (made.warps > 1)}"
     per = f"{made.registers} element{'s' * (made.registers != 1)}"
-    return f"{made.threads // made.blocks} threads ({warps}){blocks}, {per} a thread: {held}."
+    return f"{made.threads // made.blocks} threads ({warps}){blocks}, {per} per thread; {held}."
 
 
 def _cute_link(made: TritonLayout, found: object) -> str:
