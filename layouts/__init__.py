@@ -14,6 +14,7 @@ from layouts.errors import LayoutError
 from layouts.pattern import Pattern
 from layouts.tiles.copy import tiled_copy
 from layouts.tiles.gluon import triton_layout
+from layouts.tiles.loop import feed
 from layouts.tiles.mma import tiled_mma
 from layouts.tiles.tv import tv
 
@@ -21,6 +22,7 @@ __all__ = [
     "LayoutError",
     "Pattern",
     "families",
+    "feed",
     "find",
     "instructions",
     "notebook",

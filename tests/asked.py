@@ -387,7 +387,7 @@ POSTS: dict[str, tuple[Any, ...]] = {
         put("tiles/mma/chain", second__atom_layout="(2,2,1)"), put("tiles/mma/chain", first__atom="nothing"),
     ),
     "tiles/loop": (
-        put("tiles/loop"), put("tiles/loop", a=MISSING), put("tiles/loop", a__storage=MISSING),
+        put("tiles/loop"), put("tiles/loop", k=100), put("tiles/loop", a=MISSING), put("tiles/loop", a__storage=MISSING),
         put("tiles/loop", a__load="stmatrix.m8n8.x4.shared.b16"), put("tiles/loop", a__store__thr_layout="(3,2)"),
         put("tiles/loop", tiled_mma__atom="nothing"), put("tiles/loop", a__global="(8,8):(8,1)"),
         put("tiles/loop", a__storage={"kind": "canonical", "mn": 32, "k": 64}), put("tiles/loop", a__swizzle="128B"),

@@ -44,7 +44,10 @@ FLOORS = (
     "notebook",
 )
 HANDED_OUT = {
-    f"layouts.{room}" for room in "catalog errors notebook pattern tiles.mma tiles.copy tiles.tv tiles.gluon".split()
+    f"layouts.{room}"
+    for room in (
+        "catalog errors notebook pattern tiles.mma tiles.copy tiles.bulk tiles.tv tiles.gluon tiles.loop".split()
+    )
 }
 FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms.split()}
 ENGINE_STDLIB = set(

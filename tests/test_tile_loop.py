@@ -6,7 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from starlette.testclient import TestClient
 
+from app.kit.examples import BODIES
+from app.main import create_app
 from app.tiles import looping, loops
 from layouts import find
 from layouts.cutetext import read_layout
@@ -141,3 +144,31 @@ def test_the_presets_say_what_they_show() -> None:
             "mismatch", False, ["B: 14336 values are wrong. The first: warp 0, K iteration 0,"]),
         "8-bit integers": ("match", True, []),
     }  # fmt: skip
+
+
+BODY = BODIES["/api/v1/tiles/loop"]
+
+
+def test_chain_and_banks_take_a_whole_loop() -> None:
+    """POST /chain answers as /tiles/loop; /banks counts what its stages count, warp by warp and step by step."""
+    with TestClient(create_app()) as client:
+        loop = client.post("/api/v1/tiles/loop", json=BODY).json()
+        assert client.post("/api/v1/chain", json=BODY).json() == loop
+        banks = client.post("/api/v1/banks", json=BODY).json()
+    paid = {stage["stage"]: (stage["count"], stage["ideal"]) for stage in loop["stages"]}
+    for stage in ("store", "load"):
+        rows = [row for row in banks["accesses"] if row["stage"] == stage]
+        assert (sum(row["wavefronts"] for row in rows), sum(row["ideal"] for row in rows)) == paid[stage]
+    steps = {(row["warp"], row["step"]) for row in banks["accesses"] if row["stage"] == "load"}
+    assert steps == {(warp, step) for warp in range(4) for step in range(4)}
+    assert banks["free"] and (banks["wavefronts"], banks["ideal"]) == (loop["wavefronts"], loop["ideal"])
+
+
+def test_all_of_k_is_its_tiles() -> None:
+    one, all_ = loops.loop_facts(dict(BODY)), loops.loop_facts({**BODY, "k": 1024})
+    assert one.whole is None and all_.whole is not None and all_.whole.tiles == 16
+    assert (all_.whole.wavefronts, all_.whole.mma) == (16 * one.wavefronts, 16 * one.mma)
+    assert [stage.count for stage in all_.whole.stages] == [16 * stage.count for stage in one.stages]
+    for answer in (loops.loop_facts, loops.loop_banks):
+        with pytest.raises(LayoutError, match="k = 100 is not a multiple of the tile's K = 64"):
+            answer({**BODY, "k": 100})

@@ -10,15 +10,19 @@ from app.banks.facts import BankCost, Solved
 from app.banks.schemas import BanksBody, SolveBody
 from app.kit.api import ApiRoute, Given, takes
 from app.kit.wire import json_body
+from app.tiles import loops
+from app.tiles.loops import LoopBanks
 
 router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
 
 
-@router.post("/banks", responses={200: {"model": BankCost}}, openapi_extra=takes("BanksBody", BanksBody))
+@router.post("/banks", responses={200: {"model": BankCost | LoopBanks}}, openapi_extra=takes("BanksBody", BanksBody))
 def banks_api(given: Given) -> Response:
     """Wavefronts of one access: its name and 32 byte addresses (null for an inactive lane); `swizzle` (none, 32B, 64B,
-    128B or B,M,S) is applied to them.
+    128B or B,M,S) is applied to them. With tiled_mma what a whole main loop pays, its body as of POST /tiles/loop.
     """
+    if "tiled_mma" in given:
+        return json_body(loops.loop_banks(given))
     return json_body(facts.bank_facts(given))
 
 

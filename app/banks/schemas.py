@@ -9,6 +9,7 @@ from pydantic import Field
 from app.banks.facts import MOST_ACCESSES
 from app.kit.names import AccessName, AccessPattern
 from app.kit.schemas import Closed, Number
+from app.tiles.schemas import LoopBody
 
 SwizzleText = Annotated[str, Field(max_length=60, examples=["none", "128B", "3,4,3"])]
 Address = Annotated[
@@ -29,7 +30,7 @@ class RowsOf(Closed):
     pad: Number = Field(default=0, description="With a pattern: bytes between two rows.")
 
 
-class BanksBody(OneAccess, RowsOf):
+class AccessBody(OneAccess, RowsOf):
     """One access at the addresses of its lanes, or at rows by a pattern."""
 
     swizzle: SwizzleText = Field(default="none", description="Applied to the byte addresses.")
@@ -47,4 +48,5 @@ class SolveOne(OneAccess, RowsOf):
     access: AccessName
 
 
+BanksBody = AccessBody | LoopBody
 SolveBody = SolveMany | SolveOne

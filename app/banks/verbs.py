@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from app.kit.terminal import AsJson, print_json
+from app.kit.terminal import AsJson, json_of, print_json
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -30,9 +30,14 @@ def banks(
         list[str] | None,
         typer.Option(help="--solve: another access to free together, access:pattern or access:addresses."),
     ] = None,
+    loop: Annotated[
+        str, typer.Option(help="Instead: a file, or -, with the body of POST /tiles/loop; a whole main loop.")
+    ] = "",
     as_json: AsJson = False,
 ) -> None:
     """Wavefronts of a shared-memory access, and the swizzle that frees it. Exit status 1 where there are conflicts."""
+    if loop:
+        return _loop(loop, as_json)
     from app.banks import facts
     from layouts.banks import parse
     from layouts.errors import LayoutError
@@ -81,4 +86,16 @@ def banks(
             lanes = f"lanes {phase.lanes[0]}-{phase.lanes[-1]}" if phase.lanes else "no lane active"
             print(f"  phase {number}: {lanes}, {phase.wavefronts} wavefronts")
     if found.ways > 1:
+        raise typer.Exit(1)
+
+
+def _loop(file: str, as_json: bool) -> None:
+    from app.tiles import loops
+
+    found = loops.loop_banks(json_of(file))
+    if as_json:
+        print_json(found)
+    else:
+        print("\n".join(loops.bank_lines(found)))
+    if not found.free:
         raise typer.Exit(1)

@@ -10,12 +10,19 @@ from app.chain.facts import ChainVerdict
 from app.chain.schemas import ChainBody
 from app.kit.api import ApiRoute, Given, takes
 from app.kit.wire import json_body
+from app.tiles import loops
+from app.tiles.loops import LoopFacts
 
 router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
 
 
-@router.post("/chain", responses={200: {"model": ChainVerdict}}, openapi_extra=takes("ChainBody", ChainBody))
+@router.post(
+    "/chain", responses={200: {"model": ChainVerdict | LoopFacts}}, openapi_extra=takes("ChainBody", ChainBody)
+)
 def chain_api(given: Given) -> Response:
     """Does this load feed this operand from this storage? storage as in /descriptors/verify, load and mma as PTX,
-    operand a or b (d for a stmatrix). Lane addresses to give, and the loads that would do instead."""
+    operand a or b (d for a stmatrix). Lane addresses to give, and the loads that would do instead. With tiled_mma a
+    whole main loop, as POST /tiles/loop: TiledCopy, storage and TiledMMA, for every warp and K iteration."""
+    if "tiled_mma" in given:
+        return json_body(loops.loop_facts(given))
     return json_body(chains.chain_facts(chains.chain_of(given)))

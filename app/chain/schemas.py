@@ -9,9 +9,10 @@ from pydantic import Field
 from app.kit.names import Major
 from app.kit.schemas import Closed, PtxText
 from app.memory.schemas import Storage
+from app.tiles.schemas import LoopBody
 
 
-class ChainBody(Closed):
+class LoadChainBody(Closed):
     """A load or store, the mma whose operand it moves, and where the operand is stored."""
 
     storage: Storage
@@ -19,3 +20,6 @@ class ChainBody(Closed):
     mma: PtxText
     operand: Literal["a", "b", "c", "d"] = Field(default="a", description="a or b of a load, c or d of a store.")
     major: Major = Field(default=Major("K"), description="The storage's, where it is left out.")
+
+
+ChainBody = LoadChainBody | LoopBody

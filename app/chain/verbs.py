@@ -6,25 +6,30 @@ from typing import Annotated
 
 import typer
 
-from app.kit.terminal import AsJson, complete, print_json, storage_of
+from app.kit.terminal import AsJson, complete, json_of, print_json, storage_of
 
 app = typer.Typer(rich_markup_mode=None)
 
 
 @app.command()
 def chain(
-    mma: Annotated[str, typer.Argument(help="The mma's PTX text.", autocompletion=complete)],
+    mma: Annotated[str, typer.Argument(help="The mma's PTX text.", autocompletion=complete)] = "",
     operand: Annotated[str, typer.Argument(help="a or b; c or d for a stmatrix.")] = "a",
     load: Annotated[str, typer.Option(help="The ldmatrix or stmatrix; the best one when left out.")] = "",
     major: Annotated[str, typer.Option(help="K or MN: which way is contiguous.")] = "K",
     storage: Annotated[
         list[str] | None, typer.Option(help="Where the data lies: kind=rows,pitch_bytes=144,swizzle=128B, …")
     ] = None,
+    loop: Annotated[
+        str, typer.Option(help="Instead: a file, or -, with the body of POST /tiles/loop; a whole main loop.")
+    ] = "",
     as_json: AsJson = False,
 ) -> None:
     """Does this load feed this operand? Lane addresses and the loop. Exit status 1 where it does not."""
     from app.chain import facts as chains
 
+    if loop:
+        return _loop(loop, as_json)
     given = {
         "mma": mma,
         "operand": operand,
@@ -53,4 +58,16 @@ def chain(
         if facts.code:
             print(facts.code)
     if facts.verdict != "match":
+        raise typer.Exit(1)
+
+
+def _loop(file: str, as_json: bool) -> None:
+    from app.tiles import loops
+
+    found = loops.loop_facts(json_of(file))
+    if as_json:
+        print_json(found)
+    else:
+        print("\n".join(loops.lines(found)))
+    if found.verdict != "match":
         raise typer.Exit(1)

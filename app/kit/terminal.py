@@ -29,6 +29,35 @@ def warn(warnings: Iterable[Any]) -> None:
         print(f"  ! {one.field}: {one.message}")
 
 
+def text_of(file: str) -> str:
+    """The text of a file, - for standard input; LayoutError where it is none."""
+    from pathlib import Path
+
+    from layouts.errors import LayoutError
+
+    try:
+        return sys.stdin.read() if file == "-" else Path(file).read_text()
+    except UnicodeDecodeError:
+        raise LayoutError("bad_text", f"'{file[:60]}' is not UTF-8 text.", "Give a text file.", "file") from None
+    except ValueError:  # a name that no file can have
+        raise LayoutError("bad_text", f"{file[:60]!a} is not a file name.", "Name a text file.", "file") from None
+
+
+def json_of(file: str) -> dict[str, Any]:
+    """The object in a JSON file; LayoutError where it is none."""
+    from layouts.errors import LayoutError
+
+    try:
+        found = json.loads(text_of(file))
+    except json.JSONDecodeError as error:
+        raise LayoutError(
+            "bad_json", f"'{file[:60]}' is not JSON: {error.msg}.", "Give a JSON object.", "loop"
+        ) from None
+    if not isinstance(found, dict):
+        raise LayoutError("bad_json", f"'{file[:60]}' holds no object.", "Give a JSON object.", "loop")
+    return found
+
+
 def print_json(content: Any) -> None:
     import numpy as np
 

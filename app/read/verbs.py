@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.kit.terminal import AsJson, print_json
+from app.kit.terminal import AsJson, print_json, text_of
 
 if TYPE_CHECKING:
     from app.read.facts import BenchFacts
@@ -26,17 +25,10 @@ def read(
     """Any text: PTX, a descriptor or its code, a CuTe layout, a CUTLASS atom, SASS; several in one are verified
     together. Exit status 1 where it is unknown or a descriptor reads the wrong bytes.
     """
-    from pathlib import Path
-
     from app.read.whole import whole
     from layouts.errors import LayoutError
 
-    try:
-        text = sys.stdin.read() if file == "-" else Path(file).read_text()
-    except UnicodeDecodeError:
-        raise LayoutError("bad_text", f"'{file[:60]}' is not UTF-8 text.", "Give a text file.", "file") from None
-    except ValueError:  # a name that no file can have
-        raise LayoutError("bad_text", f"{file[:60]!a} is not a file name.", "Name a text file.", "file") from None
+    text = text_of(file)
     for pair in assume or ():
         if "=" not in pair:
             raise LayoutError("bad_text", f"'{pair[:60]}' is not KEY=VALUE.", "e.g. --assume at.smem_A=0x400", "assume")

@@ -17,7 +17,8 @@ from layouts.tiles.loop import Feed, Step, feed
 from layouts.tiles.memory import WIDEST_BITS
 from layouts.tiles.mma import TiledMMA
 
-FIELDS = ("tiled_mma", "a", "b")
+FIELDS = ("tiled_mma", "a", "b", "k")
+MOST_K = 1 << 24
 SIDE_FIELDS = ("store", "storage", "major", "load", "loaded_from", "global")
 COPY_HINT = "{'atom': 'cp.async', 'bits': 128, 'thr_layout': …, 'val_layout': …}."
 
@@ -74,6 +75,29 @@ class LoopOperand:
 
 
 @fact
+class WholeStage:
+    """One stage of an operand's way, for all of K."""
+
+    operand: Literal["a", "b"]
+    stage: Literal["global", "store", "load"]
+    units: Literal["sectors", "wavefronts"]
+    count: int
+    ideal: int
+
+
+@fact
+class WholeLoop:
+    """The main loop over all of K: its tiles one after another, each as the first."""
+
+    k: int
+    tiles: Annotated[int, Says("Iterations of the main loop.")]
+    stages: list[WholeStage]
+    wavefronts: int
+    ideal: int
+    mma: Annotated[int, Says("Instructions of one warp (or warpgroup).")]
+
+
+@fact
 class LoopFacts:
     """A main loop's tile from global memory to the registers of a TiledMMA."""
 
@@ -85,11 +109,66 @@ class LoopFacts:
     mma: Annotated[int, Says("Instructions of one warp (or warpgroup) for the tile.")]
     a: LoopOperand | None = sometimes()
     b: LoopOperand | None = sometimes()
+    whole: Annotated[WholeLoop | None, Says("With k.")] = sometimes()
     notes: list[str]
 
 
-def loop_facts(given: Json) -> LoopFacts:
-    """POST /tiles/loop."""
+@fact
+class LoopAccess:
+    """What all warps, or one warp for one K iteration, pay for their accesses to shared memory."""
+
+    operand: Literal["a", "b"]
+    stage: Literal["store", "load"]
+    access: str
+    warp: Annotated[int | None, Says("null for all: the stores.")]
+    step: Annotated[int | None, Says("K iteration; null for all.")]
+    accesses: int
+    wavefronts: int
+    ideal: int
+
+
+@fact
+class LoopBanks:
+    """Wavefronts of a main loop's tile: its stores, and the loads of each warp in each K iteration."""
+
+    wavefronts: int
+    ideal: int
+    free: Annotated[bool, Says("No bank conflict anywhere.")]
+    accesses: list[LoopAccess]
+    swizzle: Annotated[
+        dict[str, str | None], Says("a, b: the smallest swizzle of byte addresses that frees store and load; or null.")
+    ]
+    faults: Annotated[list[str], Says("Accesses that are not executed at all.")]
+
+
+def loop_banks(given: Json) -> LoopBanks:
+    """POST /banks of a whole main loop."""
+    _, feeds = _asked(given)
+    rows = [row for found in feeds.values() for row in _accesses(found)]
+    paid, least = sum(row.wavefronts for row in rows), sum(row.ideal for row in rows)
+    faults = [f"{name}: {found.fault}" for name, found in feeds.items() if found.fault]
+    return LoopBanks(
+        wavefronts=paid, ideal=least, free=paid == least and not faults, accesses=rows,
+        swizzle={name: _swizzle(found) for name, found in feeds.items()}, faults=faults,
+    )  # fmt: skip
+
+
+def _accesses(found: Feed) -> list[LoopAccess]:
+    out = []
+    if store := found.store:
+        out.append(LoopAccess(
+            operand=found.operand, stage="store", access=store.access, warp=None, step=None,
+            accesses=sum(store.repeats), wavefronts=store.wavefronts, ideal=store.ideal,
+        ))  # fmt: skip
+    return out + [
+        LoopAccess(operand=found.operand, stage="load", access=found.access, warp=step.warp, step=step.step,
+                   accesses=step.loads, wavefronts=step.wavefronts, ideal=step.ideal)
+        for step in found.steps
+    ]  # fmt: skip
+
+
+def _asked(given: Json) -> tuple[TiledMMA, dict[str, Feed]]:
+    """The TiledMMA of a request, and the way of each operand that it names."""
     keys(given, FIELDS)
     hint = "{'atom': …, 'atom_layout': …, 'tile': [M, N, K]}."
     mma = mma_of(table(given.get("tiled_mma"), "tiled_mma", hint), "tiled_mma")
@@ -102,6 +181,15 @@ def loop_facts(given: Json) -> LoopFacts:
             feeds[name] = _feed(mma, name, table(side, name, "{'storage': …, 'load': …}."))
         except LayoutError as error:
             raise error.at(f"{name}.{error.field}".strip(".")) from None
+    if asked(given, "k", None) is not None and number(given["k"], "k", 1, MOST_K) % mma.tile[2]:
+        raise LayoutError("bad_tile", f"k = {given['k']} is not a multiple of the tile's K = {mma.tile[2]}.",
+                          f"Multiples of {mma.tile[2]}.", "k")  # fmt: skip
+    return mma, feeds
+
+
+def loop_facts(given: Json) -> LoopFacts:
+    """POST /tiles/loop."""
+    mma, feeds = _asked(given)
     m, n, k = mma.steps
     stages = [stage for found in feeds.values() for stage in _stages(found)]
     paid = [stage for stage in stages if stage.units == "wavefronts"]
@@ -114,8 +202,25 @@ def loop_facts(given: Json) -> LoopFacts:
         mma=m * n * k,
         a=_operand(feeds["a"]) if "a" in feeds else None,
         b=_operand(feeds["b"]) if "b" in feeds else None,
+        whole=None if asked(given, "k", None) is None else _whole(given["k"], mma, stages),
         notes=_notes(mma, feeds),
     )
+
+
+def _whole(given: Any, mma: TiledMMA, stages: list[LoopStage]) -> WholeLoop:
+    """The stages times the tiles that K has."""
+    whole, each = number(given, "k", 1, MOST_K), mma.tile[2]
+    tiles, (m, n, k) = whole // each, mma.steps
+    rows = [
+        WholeStage(operand=one.operand, stage=one.stage, units=one.units, count=one.count * tiles,
+                   ideal=one.ideal * tiles)
+        for one in stages
+    ]  # fmt: skip
+    paid = [row for row in rows if row.units == "wavefronts"]
+    return WholeLoop(
+        k=whole, tiles=tiles, stages=rows, wavefronts=sum(row.count for row in paid),
+        ideal=sum(row.ideal for row in paid), mma=m * n * k * tiles,
+    )  # fmt: skip
 
 
 def _feed(mma: TiledMMA, name: str, side: Mapping[str, Any]) -> Feed:
@@ -165,7 +270,6 @@ def _stages(found: Feed) -> list[LoopStage]:
 
 
 def _operand(found: Feed) -> LoopOperand:
-    solution = found.solution
     return LoopOperand(
         verdict="match" if found.good else "mismatch",
         place="registers" if found.load else "shared",
@@ -173,9 +277,14 @@ def _operand(found: Feed) -> LoopOperand:
         uncovered=found.uncovered,
         overlaps=found.overlaps,
         fault=found.fault,
-        swizzle=str(solution.swizzle) if solution and solution.free else None,
+        swizzle=_swizzle(found),
         steps=[_step(step) for step in found.steps],
     )
+
+
+def _swizzle(found: Feed) -> str | None:
+    solution = found.solution
+    return str(solution.swizzle) if solution and solution.free else None
 
 
 def _step(step: Step) -> LoopStep:
@@ -201,3 +310,54 @@ def _notes(mma: TiledMMA, feeds: Mapping[str, Feed]) -> list[str]:
     if "b" in feeds:
         out.append("Rows of B are n, as CuTe has it.")
     return out
+
+
+def lines(found: LoopFacts) -> list[str]:
+    """The answer as a terminal shows it."""
+    out = [f"{found.verdict}: {found.wavefronts} wavefronts of shared memory, {found.ideal} ideal, {found.mma} mma"]
+    out += [
+        f"  {stage.operand} {stage.stage:6} {stage.access:15} {stage.count} {stage.units}, {stage.ideal} ideal"
+        for stage in found.stages
+    ]
+    for name, one in (("a", found.a), ("b", found.b)):
+        wrong = next((step for step in one.steps if step.first_wrong), None) if one else None
+        if wrong and (first := wrong.first_wrong):
+            got = f"({first.reads[0]},{first.reads[1]})" if first.reads else "nothing stored"
+            out.append(
+                f"  {name} warp {wrong.warp} K iteration {wrong.step}: {wrong.wrong} wrong, thread {first.thread}"
+                f" value {first.value} should be ({first.row},{first.k}) and reads {got}"
+            )
+        if one and one.fault:
+            out.append(f"  {name} {one.fault}")
+        if one and one.swizzle:
+            out.append(f"  {name} {one.swizzle} on byte addresses frees its store and load")
+    if whole := found.whole:
+        out.append(
+            f"  K = {whole.k}: {whole.tiles} tiles, {whole.wavefronts} wavefronts, {whole.ideal} ideal, {whole.mma} mma"
+        )
+        out += [
+            f"  {stage.operand} {stage.stage:6} {stage.count} {stage.units}, {stage.ideal} ideal"
+            for stage in whole.stages
+        ]
+    return out + [f"  {note}" for note in found.notes]
+
+
+def bank_lines(found: LoopBanks) -> list[str]:
+    """What the accesses pay as a terminal shows it: a line for each that pays alike."""
+    out = [f"{found.wavefronts} wavefronts, {found.ideal} without conflicts"]
+    seen: dict[tuple[str, str, str, int, int, int], list[LoopAccess]] = {}
+    for row in found.accesses:
+        key = (row.operand, row.stage, row.access, row.accesses, row.wavefronts, row.ideal)
+        seen.setdefault(key, []).append(row)
+    for (operand, stage, access, count, paid, least), rows in seen.items():
+        many = len(rows)
+        who = (
+            "all warps"
+            if rows[0].warp is None
+            else f"{many} × (warp, K iteration), the first ({rows[0].warp}, {rows[0].step})"
+        )
+        out.append(f"  {operand} {stage:6} {access:15} {count} accesses, {paid} wavefronts, {least} ideal: {who}")
+    out += [
+        f"  {name} {text} on byte addresses frees its store and load" for name, text in found.swizzle.items() if text
+    ]
+    return out + [f"  {fault}" for fault in found.faults]

@@ -112,6 +112,7 @@ class LoopBody(Closed):
     tiled_mma: TiledMmaBody
     a: OperandOfLoop | None = None
     b: OperandOfLoop | None = None
+    k: Number | None = Field(default=None, description="All of K, a multiple of the tile's: what the whole loop pays.")
 
 
 class TvBody(Closed):

@@ -194,6 +194,7 @@ def loop(
     storage: Annotated[list[str] | None, typer.Option(help="Shared memory: kind=rows,pitch_bytes=128, …")] = None,
     load: Annotated[str, typer.Option(help="ldmatrix…, or universal.")] = "ldmatrix.m8n8.x4.shared.b16",
     global_: Annotated[str, typer.Option("--global", help="Global memory: a CuTe layout (row, k).")] = "",
+    k: Annotated[str, typer.Option("--k", help="All of K: what the whole loop pays.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """A whole main loop: global → shared → registers. Exit status 1: an element does not arrive, or banks conflict."""
@@ -205,32 +206,12 @@ def loop(
         "storage": storage_of(storage, major), "major": major, "load": load, "global": global_ or None,
     }  # fmt: skip
     side = {name: value for name, value in side.items() if value is not None}
-    found = loops.loop_facts(
-        {"tiled_mma": _mma(atom, atom_layout, permutation, tile), **dict.fromkeys([operand] if operand else "ab", side)}
-    )
+    asked = {"tiled_mma": _mma(atom, atom_layout, permutation, tile), **({"k": k} if k else {})}
+    found = loops.loop_facts(asked | dict.fromkeys([operand] if operand else "ab", side))
     if as_json:
         print_json(found)
     else:
-        print(f"{found.verdict}: {found.wavefronts} wavefronts of shared memory, {found.ideal} ideal, {found.mma} mma")
-        for stage in found.stages:
-            print(
-                f"  {stage.operand} {stage.stage:6} {stage.access:15} {stage.count} {stage.units}, {stage.ideal} ideal"
-            )
-        for name, one in (("a", found.a), ("b", found.b)):
-            for step in one.steps if one else ():
-                if wrong := step.first_wrong:
-                    got = f"({wrong.reads[0]},{wrong.reads[1]})" if wrong.reads else "nothing stored"
-                    print(
-                        f"  {name} warp {step.warp} K iteration {step.step}: {step.wrong} wrong, thread {wrong.thread}"
-                        f" value {wrong.value} should be ({wrong.row},{wrong.k}) and reads {got}"
-                    )
-                    break
-            if one and one.fault:
-                print(f"  {name} {one.fault}")
-            if one and one.swizzle:
-                print(f"  {name} {one.swizzle} on byte addresses frees its store and load")
-        for note in found.notes:
-            print(f"  {note}")
+        print("\n".join(loops.lines(found)))
     if found.verdict != "match" or found.wavefronts > found.ideal:
         raise typer.Exit(1)
 
@@ -284,11 +265,17 @@ def triton(
         if found.shared:
             print(f"offset {found.offset[tuple(place)]}")
             return None
+        if found.tensor_memory:
+            for lane, column in found.owner(*place):
+                print(f"lane {lane} column {column * found.element_bits // 32} bit {column * found.element_bits % 32}")
+            return None
         for thread, register in found.owner(*place):
             print(f"thread {thread} warp {thread // 32} lane {thread % 32} register {register}")
         return None
     print(f"{found.kind} over {'×'.join(map(str, found.shape))}")
-    if not found.shared:
+    if found.tensor_memory:
+        print(f"  {found.columns} columns of tensor memory")
+    if found.of_threads:
         copies = f", {found.copies} hold each element" if found.copies > 1 else ""
         print(f"  {found.threads} threads × {found.registers} registers{copies}")
     for name, bases in found.linear.bases_of().items():
