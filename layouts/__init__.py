@@ -12,6 +12,7 @@ from layouts import notebook  # draws objects in Jupyter
 from layouts.catalog import families, find, instructions
 from layouts.errors import LayoutError
 from layouts.pattern import Pattern
+from layouts.tiles.bulk import tma_copy
 from layouts.tiles.copy import tiled_copy
 from layouts.tiles.gluon import triton_layout
 from layouts.tiles.loop import feed
@@ -28,6 +29,7 @@ __all__ = [
     "notebook",
     "tiled_copy",
     "tiled_mma",
+    "tma_copy",
     "triton_layout",
     "tv",
 ]

@@ -387,7 +387,8 @@ POSTS: dict[str, tuple[Any, ...]] = {
         put("tiles/mma/chain", second__atom_layout="(2,2,1)"), put("tiles/mma/chain", first__atom="nothing"),
     ),
     "tiles/loop": (
-        put("tiles/loop"), put("tiles/loop", k=100), put("tiles/loop", a=MISSING), put("tiles/loop", a__storage=MISSING),
+        put("tiles/loop"), put("tiles/loop", k=100), put("tiles/loop", a=MISSING),
+        put("tiles/loop", a__storage=MISSING),
         put("tiles/loop", a__load="stmatrix.m8n8.x4.shared.b16"), put("tiles/loop", a__store__thr_layout="(3,2)"),
         put("tiles/loop", tiled_mma__atom="nothing"), put("tiles/loop", a__global="(8,8):(8,1)"),
         put("tiles/loop", a__storage={"kind": "canonical", "mn": 32, "k": 64}), put("tiles/loop", a__swizzle="128B"),
@@ -398,6 +399,13 @@ POSTS: dict[str, tuple[Any, ...]] = {
         put("tiles/loop", tiled_mma={"atom": "SM90_64x64x16_F32F16F16_SS", "tile": [64, 64, 64]}),
     ),
     "tiles/copy": (
+        *({"atom": "SM90_TMA_LOAD", "tile": [64, 64], "storage": {"kind": "rows", "pitch_bytes": 128}, **more}
+          for more in (
+              {"atom": "SM90_TMA_LOAD_IM2COL"}, {"atom": "SM90_TMA_GATHER4"}, {"multicast": 2}, {"tile": [64]},
+              {"tile": [4096, 4096]}, {"tile": "64x64"}, {"storage": {"kind": "canonical", "mn": 32, "k": 64}},
+              {"global": "64:1"}, {"global": "((8,8),64):((1,8),64)"}, {"multicast": 17}, {"element_bits": 4},
+          )),
+        put("tiles/copy", multicast=2),
         put("tiles/copy", atom="universal", bits=16, tile=[4096, 64], operand="a", thr_layout=MISSING,
             val_layout=MISSING, tiled_mma={"atom": "SM80_16x8x16_F32F16F16F32_TN", "atom_layout": "(1,32,1)"}),
         *(put("tiles/copy", **given) for given in (

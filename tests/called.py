@@ -48,6 +48,7 @@ from layouts.swizzle import MODES, mode
 from layouts.table.descriptors import WGMMA
 from layouts.table.mma import FAMILIES
 from layouts.tile_map import TileMap
+from layouts.tiles.bulk import tma_copy
 from layouts.tiles.copy import tiled_copy
 from layouts.tiles.gluon import triton_layout
 from layouts.tiles.loop import feed
@@ -177,6 +178,9 @@ def calls() -> list[Call]:
     out.append(
         ("a Triton layout whose order is a symbol", lambda: triton_layout(blocked.replace("[1, 0]", "O"), [8, 8]))
     )
+    rows = storage({"kind": "rows", "pitch_bytes": 128}, 16, "K")
+    out.append(("TMA of no atom", lambda: tma_copy("SM75_U32x4_LDSM_N", tile=(64, 64), where=rows)))
+    out.append(("a TiledCopy of TMA", lambda: tiled_copy("SM90_TMA_LOAD", tile=(64, 64), thr_layout="(32,1)")))
     out.append(("a Triton layout of nine sizes", lambda: triton_layout(blocked, [1] * 9)))
     out.append(("linear layout of kind 'ttg.other'", lambda: triton.linear("ttg.other", {}, (8, 8))))
     for text in ("4:1", "((3,8),4):((1,4),32)", "((4,8),(2,2)):((2,8),(1,3))", "((4,8),(2,2)):((32,1),(16,8))"):

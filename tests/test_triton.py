@@ -211,6 +211,26 @@ def test_a_memdesc_of_one_size_more_has_several_buffers() -> None:
     assert whole.buffers == 1 and len(whole.linear.sizes) == 3
 
 
+def test_what_gluon_makes_itself() -> None:
+    """get_default_for and with_identity_for, against Gluon's own; lists are added and repeated as Python does."""
+    cases: list[Case] = [
+        ("get_default_for", {"dtype": dtype, "transposed": turned}, shape)
+        for shape in ((128, 64), (64, 32), (128, 8), (4, 16, 32), (4, 64), (256,))
+        for dtype in ("float8e5", "bfloat16", "float32") for turned in (False, True)
+    ]  # fmt: skip
+    for (_, params, shape), want in zip(cases, answers(cases), strict=True):
+        text = f"gl.NVMMASharedLayout.get_default_for({list(shape)}, gl.{params['dtype']}, {params['transposed']})"
+        found = triton_layout(text, shape)
+        assert want is not None and found.linear.bases_of()["offset"] == want["offset"], text
+    made = triton_layout("gl.PaddedSharedLayout.with_identity_for([[64, 8]], [16, 32], [1, 0])")
+    same = triton_layout("#ttg.padded_shared<[64:+8] {order = [1, 0], shape = [16, 32]}>", (16, 32))
+    assert made.linear == same.linear and np.array_equal(made.offset, same.offset)
+    with pytest.raises(LayoutError, match=r"symbol 'gl.NVMMASharedLayout.get_default_for"):
+        triton_layout("gl.NVMMASharedLayout.get_default_for([BLOCK_M, 64], gl.float16)", (64, 64))
+    listed = "gl.BlockedLayout([1, 4], [8, 4], [4, 1], [1, 0], cga_layout=[[1, 0]] + [[0, 0]] * 2)"
+    assert triton_layout(listed, (128, 64)).blocks == 8
+
+
 def test_aliases_over_several_lines_and_comments() -> None:
     text = """
 #mma = #ttg.nvidia_mma<{

@@ -16,10 +16,11 @@ from app.kit.media import FORMS
 from app.kit.picture import servable
 from app.kit.wire import json_body, picture
 from app.tiles import copies, copyfigure, copying, facts, figure, forms, loopfigure, looping, loops
-from app.tiles.copies import TiledCopyFacts
+from app.tiles.copies import TiledCopyFacts, TmaCopyFacts
 from app.tiles.facts import ChainedFacts, TiledMmaFacts, TritonFacts, TvFacts
 from app.tiles.loops import LoopFacts
 from app.tiles.schemas import LoopBody, TiledChainBody, TiledCopyBody, TiledMmaBody, TritonBody, TvBody
+from layouts.tiles.bulk import is_tma
 
 API = "/api/v1"
 router = APIRouter(route_class=ApiRoute)
@@ -51,13 +52,16 @@ def tiled_chain_api(given: Given) -> Response:
 
 @router.post(
     API + "/tiles/copy",
-    responses={200: {"model": TiledCopyFacts}},
+    responses={200: {"model": TiledCopyFacts | TmaCopyFacts}},
     tags=["v1"],
     openapi_extra=takes("TiledCopyBody", TiledCopyBody),
 )
 def tiled_copy_api(given: Given) -> Response:
     """Source and destination of a TiledCopy, from layouts of threads and values or from a TiledMMA's operand; with a
-    storage the addresses, vector width and bank conflicts of shared memory, with a global layout its sectors."""
+    storage the addresses, vector width and bank conflicts of shared memory, with a global layout its sectors. Of an
+    atom of TMA (SM90_TMA_LOAD …) the boxes, where they land, what each CTA brings, and the rules that are broken."""
+    if is_tma(str(given.get("atom"))):
+        return json_body(copies.tma_facts(given))
     return json_body(copies.copy_facts(given))
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from app.kit.fact import ByThread, Json, Says, fact, sometimes
+import numpy as np
+
+from app.kit.fact import ByThread, Integers, Json, Numbers, Says, fact, sometimes
 from app.tiles.facts import layout_text, mma_of
 from layouts.cutetext import read_layout
 from layouts.errors import LayoutError
@@ -13,12 +15,13 @@ from layouts.reading import asked, choice, keys, number, shown, table, text
 from layouts.storage import HINT as STORAGE_HINT
 from layouts.storage import storage
 from layouts.tiles import memory
+from layouts.tiles.bulk import TmaCopy, tma_copy
 from layouts.tiles.copy import Side, TiledCopy, tiled_copy
 from layouts.tiles.memory import Sectors, SharedSide
 from layouts.tiles.mma import SIDES, TiledMMA
 
 COPY_FIELDS = ("atom", "bits", "element_bits", "thr_layout", "val_layout", "tiled_mma", "operand", "tile", "storage",
-               "major", "shared", "global")  # fmt: skip
+               "major", "shared", "global", "multicast")  # fmt: skip
 
 
 @fact
@@ -67,10 +70,135 @@ class TiledCopyFacts:
     notes: list[str]
 
 
+@fact
+class BrokenRule:
+    """A rule of TMA or of CuTe that the copy breaks."""
+
+    code: str
+    message: str
+
+
+@fact
+class TmaPart:
+    """What one CTA of the cluster brings of each box; begins: of its part in the box, elements, innermost first."""
+
+    cta: int
+    begins: list[int]
+    bytes: Annotated[int, Says("Of the whole tile.")]
+
+
+@fact
+class TmaCopyFacts:
+    """A tile that TMA copies: its boxes, and where each element lands in shared memory."""
+
+    verdict: Annotated[
+        Literal["match", "mismatch"],
+        Says("match: no rule is broken, and every element lands where the storage has it."),
+    ]
+    atom: str
+    direction: Literal["load", "store"]
+    element_bits: int
+    tile: list[int]
+    inner: Annotated[Literal["K", "MN"], Says("The contiguous dimension: K are columns.")]
+    box: Annotated[list[int], Says("boxDim of the tensor map: of one instruction of one CTA, innermost first.")]
+    boxes: Annotated[int, Says("Instructions that each CTA issues.")]
+    swizzle: str
+    bytes: Annotated[int, Says("Of the whole tile: what the barrier of each CTA waits for.")]
+    multicast: int
+    ctas: list[TmaPart]
+    number: Annotated[Numbers, Integers(2, "[row][column]: which of the instructions moves the element.")]
+    cta: Annotated[Numbers, Integers(2, "[row][column]: the CTA that brings it.")]
+    addresses: Annotated[
+        Numbers, Integers(2, "[row][column]: the byte that it lands at, of a store that it is read at.")
+    ]
+    wrong: Annotated[int, Says("Elements that land where the storage does not have them.")]
+    first_wrong: Annotated[list[int] | None, Says("Row and column.")]
+    rules: list[BrokenRule]
+    notes: list[str]
+
+
+def tma_facts(given: Json) -> TmaCopyFacts:
+    """POST /tiles/copy with an atom of TMA."""
+    made = tma_of(given)
+    parts = [np.argwhere((made.cta == cta) & (made.number == 0)) for cta in range(made.multicast)]
+    begins = [at[0].tolist() for at in parts if at.size] if all(at.size for at in parts) else []
+    return TmaCopyFacts(
+        verdict="mismatch" if made.rules or made.wrong else "match",
+        atom=made.atom,
+        direction="load" if made.loads else "store",
+        element_bits=made.element_bits,
+        tile=list(made.tile),
+        inner=made.inner,  # type: ignore[arg-type]  # one of the two
+        box=list(made.box),
+        boxes=made.boxes,
+        swizzle=made.swizzle,
+        bytes=made.bytes,
+        multicast=made.multicast,
+        ctas=[
+            TmaPart(cta=cta, begins=at[::-1] if made.inner == "K" else at, bytes=made.bytes_per_cta)
+            for cta, at in enumerate(begins)
+        ],
+        number=made.number,
+        cta=made.cta,
+        addresses=made.address,
+        wrong=made.wrong,
+        first_wrong=list(made.first) if made.first else None,
+        rules=[BrokenRule(code=rule.code, message=rule.message) for rule in made.rules],
+        notes=_tma_notes(made),
+    )
+
+
+def tma_of(given: Mapping[str, Any]) -> TmaCopy:
+    """The TMA copy of a request; LayoutError names the wrong field."""
+    keys(given, ("atom", "element_bits", "tile", "storage", "major", "global", "multicast"))
+    element = number(asked(given, "element_bits", 16), "element_bits", 1, 128)
+    major = choice(asked(given, "major", "K"), "major", ("K", "MN"), "bad_major")
+    where = storage(table(given.get("storage"), "storage", STORAGE_HINT, "bad_storage"), element, major)
+    across = asked(given, "global", None)
+    tile = given.get("tile")
+    if not isinstance(tile, list):
+        why = "missing" if tile is None else shown(tile)
+        raise LayoutError("bad_tile", f"tile is {why}.", "A list of two sizes: [rows, columns].", "tile")
+    return tma_copy(
+        text(given["atom"], "atom"), tile=tile, where=where, element_bits=element, major=major,
+        multicast=asked(given, "multicast", 1),
+        layout=None if across is None else read_layout(text(across, "global"), "global"),
+    )  # fmt: skip
+
+
+def _tma_notes(made: TmaCopy) -> list[str]:
+    out = []
+    if made.multicast > 1 and not made.rules:
+        out.append(
+            f"Each of {made.multicast} CTAs brings {made.bytes_per_cta} bytes and all of them receive all {made.bytes}:"
+            f" the barrier of each expects {made.bytes}."
+        )
+    if made.boxes > 1:
+        out.append(f"{made.boxes} instructions, one a box: down the lines of the storage first.")
+    return out
+
+
+def tma_lines(found: TmaCopyFacts) -> list[str]:
+    """The answer as a terminal shows it."""
+    box = " × ".join(map(str, found.box))
+    out = [
+        f"{found.verdict}: {found.atom}, {found.boxes} box{'es' * (found.boxes > 1)} of {box} (innermost first),"
+        f" swizzle {found.swizzle}, {found.bytes} bytes"
+    ]
+    if found.multicast > 1:
+        out += [f"  CTA {part.cta}: {part.bytes} bytes, from {tuple(part.begins)} of each box" for part in found.ctas]
+    if found.first_wrong:
+        row, col = found.first_wrong
+        out.append(f"  {found.wrong} elements land elsewhere, the first ({row},{col}) at {found.addresses[row, col]}")
+    return out + [f"  {rule.code}: {rule.message}" for rule in found.rules] + [f"  {note}" for note in found.notes]
+
+
 def copy_of(given: Mapping[str, Any]) -> TiledCopy:
     """The TiledCopy of a request; LayoutError names the wrong field."""
     keys(given, COPY_FIELDS)
     atom = text(asked(given, "atom", "universal"), "atom")
+    if asked(given, "multicast", None) is not None:
+        raise LayoutError("bad_atom", f"multicast with {shown(atom, 60)}.", "SM90_TMA_LOAD_MULTICAST.", "multicast")
     made = given.get("tiled_mma")
     mixed = [name for name in ("thr_layout", "val_layout") if made is not None and asked(given, name, None) is not None]
     if mixed:

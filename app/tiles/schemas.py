@@ -52,7 +52,9 @@ class TiledCopyBody(Closed):
     """make_tiled_copy(atom, thr_layout, val_layout), or make_tiled_copy_A, _B, _C of a TiledMMA's operand."""
 
     atom: str = Field(
-        default="universal", description="universal, cp.async, or ldmatrix and stmatrix as PTX or CUTLASS spells them."
+        default="universal",
+        description="universal, cp.async, ldmatrix and stmatrix as PTX or CUTLASS spells them, or"
+        " SM90_TMA_LOAD, SM90_TMA_LOAD_MULTICAST, SM90_TMA_STORE, SM90_TMA_REDUCE_ADD with a storage.",
     )
     bits: Number | None = Field(default=None, description="Of one access of universal and cp.async.")
     element_bits: Number | None = Field(default=None, description="16, or those of the TiledMMA's operand.")
@@ -67,6 +69,7 @@ class TiledCopyBody(Closed):
     tile: list[Number] = Field(min_length=2, max_length=2, description="Rows and columns; of B n and k.")
     storage: Storage | None = Field(default=None, description="Where shared memory has (row, column) of the tile.")
     major: Major = Field(default=Major("K"), description="The storage's, where it is left out.")
+    multicast: Number | None = Field(default=None, description="Of SM90_TMA_LOAD_MULTICAST: the CTAs that share it.")
     shared: Literal["source", "destination"] | None = Field(
         default=None, description="Which side the storage is: ldmatrix's source, else the destination."
     )

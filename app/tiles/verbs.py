@@ -131,7 +131,7 @@ def chain(
 
 @tiles_app.command("copy")
 def copy(
-    atom: Annotated[str, typer.Argument(help="universal, cp.async, ldmatrix… or stmatrix….")],
+    atom: Annotated[str, typer.Argument(help="universal, cp.async, ldmatrix…, stmatrix… or SM90_TMA_LOAD….")],
     tile: Annotated[str, typer.Option(help="ROWSxCOLUMNS.")],
     bits: Annotated[str, typer.Option(help="Of one access of universal and cp.async.")] = "",
     element_bits: Annotated[str, typer.Option(help="16, or those of the operand.")] = "",
@@ -145,16 +145,28 @@ def copy(
     storage: Annotated[list[str] | None, typer.Option(help="Shared memory: kind=rows,pitch_bytes=128, …")] = None,
     shared: Annotated[str, typer.Option(help="source or destination: which side the storage is.")] = "",
     global_: Annotated[str, typer.Option("--global", help="The other side: a CuTe layout in global memory.")] = "",
+    multicast: Annotated[str, typer.Option(help="Of SM90_TMA_LOAD_MULTICAST: the CTAs that share the tile.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Source and destination of a TiledCopy; what it costs in memory. Exit status 1 where there are bank conflicts."""
+    """Source and destination of a TiledCopy; what it costs in memory. Exit status 1 where there are bank conflicts, or
+    where TMA breaks a rule."""
     from app.tiles import copies
+    from layouts.tiles.bulk import is_tma
+
+    if is_tma(atom):
+        asked = {"atom": atom, "element_bits": element_bits, "tile": _sizes(tile), "global": global_, "major": major,
+                 "storage": storage_of(storage, major) if storage else None, "multicast": multicast}  # fmt: skip
+        told = copies.tma_facts({name: value for name, value in asked.items() if value})
+        print_json(told) if as_json else print("\n".join(copies.tma_lines(told)))
+        if told.verdict != "match":
+            raise typer.Exit(1)
+        return
 
     given: dict[str, Any] = {
         "atom": atom, "bits": bits, "element_bits": element_bits, "thr_layout": thr, "val_layout": val,
         "tile": _sizes(tile), "shared": shared, "global": global_, "operand": operand,
         "tiled_mma": _mma(mma_atom, atom_layout, permutation, "") if mma_atom else None,
-        "storage": storage_of(storage, major) if storage else None, "major": major,
+        "storage": storage_of(storage, major) if storage else None, "major": major, "multicast": multicast,
     }  # fmt: skip
     found = copies.copy_facts({name: value for name, value in given.items() if value})
     if as_json:

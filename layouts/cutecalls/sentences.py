@@ -43,7 +43,8 @@ def of_complement(a: CuteLayout, target: Any, made: CuteLayout) -> str:
     times = f"{made.size} repetition{'s' * (made.size != 1)} of A"
     if algebra.filtered(a).size * made.size == whole:
         return f"What A leaves out, in ascending order: (A, R) reaches each of the {whole} indices once, with {times}."
-    return f"What A leaves out, in ascending order: (A, R) covers {whole} indices and more, with {times}."
+    last = algebra.joined(algebra.body(a), made).cosize - 1
+    return f"What A leaves out, in ascending order: (A, R) reaches up to index {last}, with {times}."
 
 
 def of_divide(a: CuteLayout, tiler: Any, made: CuteLayout) -> str:

@@ -153,6 +153,7 @@ _DEFINED = re.compile(
     r"(?::\s{0,8}[\w.\[\], ]{1,200})?=(?![=])"
     r"|\#\s*define\s+([A-Za-z_]\w*)[ \t]+(?=\S)"
 )
+MOST_REPEATED = 64  # of a list times a number
 _DECLARED = re.compile(r"\btypedef\s+([^;\n]{1,400}?)\s+([A-Za-z_]\w*)\s*;")
 
 
@@ -257,6 +258,11 @@ class _Reader:
             done = _computed(op, left, right)
             if done is not None:
                 return done
+        if isinstance(left, tuple):  # lists of Python
+            if op == "+" and isinstance(right, tuple):
+                return left + right
+            if op == "*" and isinstance(right, int) and 0 <= right <= MOST_REPEATED:
+                return left * right
         return Term(op, args=(left, right), span=(first, self.last), symbol=True)
 
     def unary(self) -> Value:

@@ -12,7 +12,7 @@ from typing import Any
 
 from layouts import catalog
 from layouts.instruction import WARP, WARPGROUP, Instruction
-from layouts.reader import terms
+from layouts.reader import gluon, terms
 from layouts.reader.code.ctype import ELEMENT_BITS
 from layouts.reader.found import Found
 from layouts.reader.terms import Term, Text
@@ -75,7 +75,9 @@ GLUON = {
         "tensor_memory_encoding",
         "block col_stride:colStride cga_layout:CGALayout two_ctas:twoCTAs fp4_padded:fp4Padded",
     ),
-    "TensorMemoryScalesLayout": _row("tensor_memory_scales_encoding", "cga_layout:CGALayout"),
+    "TensorMemoryScalesLayout": _row(
+        "tensor_memory_scales_encoding", "cga_layout:CGALayout block_rep_order:blockRepOrder"
+    ),
     "AMDMFMALayout": _row(
         "amd_mfma", "version instr_shape:instrShape transposed:isTransposed warps_per_cta:warpsPerCTA"
     ),
@@ -171,7 +173,12 @@ def _attribute(home: Text, term: Term) -> tuple[str | None, dict[str, Any] | Non
 def _gluon(home: Text, term: Term) -> tuple[str | None, dict[str, Any] | None]:
     parts = re.split(r"\.", term.path)
     name = next((part for part in reversed(parts) if part in GLUON), "")
-    if not name or parts[-1] != name:  # BlockedLayout.with_identity_for(…): the compiler fills it
+    maker = ".".join(parts[-2:])
+    if maker in gluon.MAKERS:
+        words = dict(zip(gluon.MAKERS[maker], (_value(home, value) for value in term.args or ()), strict=False))
+        words |= {key: _value(home, value) for key, value in term.named}
+        return GLUON[name].attribute, gluon.made(maker, words, shown(home.spelled(term), 60))
+    if not name or parts[-1] != name:
         return None, None
     row = GLUON[name]
     params: dict[str, Any] = {}
@@ -180,7 +187,7 @@ def _gluon(home: Text, term: Term) -> tuple[str | None, dict[str, Any] | None]:
     names = dict(row.names)
     for key, value in term.named:
         params[names.get(key, key)] = _value(home, value)
-    if not params and row.names:
+    if not params and row.names and name != "TensorMemoryScalesLayout":
         return None, None
     version = params.pop("version", None)
     if isinstance(version, list) and version:

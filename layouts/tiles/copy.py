@@ -28,6 +28,7 @@ from layouts.instruction import Instruction, Place
 from layouts.pattern import Pattern
 from layouts.reading import choice, number, shown
 from layouts.showing import Shown
+from layouts.tiles.bulk import is_tma
 from layouts.tiles.held import ByThread, Ints
 from layouts.tiles.mma import MOST_SIZE, MOST_THREADS, MOST_VALUES, TiledMMA
 
@@ -101,6 +102,11 @@ def _instruction(text: str) -> Instruction:
         found = cutlass.read(text)
     except LayoutError as error:
         raise error.at("atom", "bad_atom") from None
+    if is_tma(text):
+        raise LayoutError(
+            "bad_atom", f"'{shown(text, 80)}' is issued by one thread: it has boxes, no layouts of threads and values.",
+            "Give a storage and no layouts, or call layouts.tma_copy.", "atom",
+        )  # fmt: skip
     names = [name for one in found for name in (one.facts["ptx"], *one.facts["candidates"]) if name]
     if not names:
         raise LayoutError("bad_atom", f"'{shown(text, 80)}' names no copy atom.", f"Allowed: {HINT}", "atom")

@@ -58,6 +58,9 @@ def layout_of(kind: str, params: dict[str, Any], shape: tuple[int, ...]) -> Any:
             params["swizzlingByteWidth"], params["elementBitWidth"], len(shape), params.get("transposed", False),
             params.get("fp4Padded", False), cga,
         ),
+        "get_default_for": lambda: gl.NVMMASharedLayout.get_default_for(
+            list(shape), getattr(gl, params["dtype"]), transposed=params["transposed"]
+        ),
         "tensor_memory_encoding": lambda: blackwell.TensorMemoryLayout(
             (params["blockM"], params["blockN"]), params["colStride"], cga, params.get("twoCTAs", False),
             params.get("fp4Padded", False),

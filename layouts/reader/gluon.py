@@ -1,0 +1,62 @@
+"""Gluon's makers of layouts: NVMMASharedLayout.get_default_for and PaddedSharedLayout.with_identity_for (Triton 3.9,
+triton/experimental/gluon/language/_layouts.py). A value that is a symbol leaves what follows from it open.
+"""
+
+from __future__ import annotations
+
+import re
+from math import prod
+from typing import Any, TypeGuard
+
+_BITS = re.compile(r"(?:.*\.)?(?:b?float|u?int|fp|bf|f|i|u)(\d{1,2})(?:e\d.*)?\Z")
+MAKERS = {
+    "NVMMASharedLayout.get_default_for": ("block_shape", "dtype", "transposed", "fp4_padded", "cga_layout"),
+    "PaddedSharedLayout.with_identity_for": ("interval_padding_pairs", "shape", "order", "cga_layout"),
+}
+
+
+def made(maker: str, given: dict[str, Any], text: str) -> dict[str, Any]:
+    """The parameters, by MLIR's names, of what a maker returns; text: what stands for a number that is not known."""
+    cga = given.get("cga_layout") or []
+    if maker.startswith("NVMMA"):
+        return _default(given, cga, text)
+    shape, order = given.get("shape"), given.get("order")
+    out = {"intervals": given.get("interval_padding_pairs")}
+    if not (_numbers(shape) and _numbers(order) and sorted(order) == list(range(len(shape)))):
+        return {**out, "offset": text}
+    part = _part(shape, cga)
+    offset = [[1 << bit if at == dim else 0 for at in range(len(shape))]
+              for dim in order for bit in range(part[dim].bit_length() - 1)]  # fmt: skip
+    return {**out, "offset": offset, "block": cga, "shape": shape}
+
+
+def _default(given: dict[str, Any], cga: Any, text: str) -> dict[str, Any]:
+    """The widest swizzle that the shape has."""
+    shape, turned, packed = given.get("block_shape"), given.get("transposed", False), given.get("fp4_padded", False)
+    found = _BITS.match(str(given.get("dtype")))
+    bits: Any = int(found[1]) if found else given.get("dtype", text)
+    width: Any = text
+    if _numbers(shape) and shape and isinstance(bits, int):
+        part = _part(shape, cga)
+        if turned is True:
+            part = part[1:] + part[:1]
+        row = part[-1] * (2 if packed is True else 1) * bits // 8
+        flat = len(part) < 2 or prod(part[:-1]) < 8
+        width = 0 if flat else next((n for n in (128, 64, 32) if row >= n and row % n == 0), 0)
+    out = {"swizzlingByteWidth": width, "transposed": turned, "elementBitWidth": bits}
+    if packed is not False:
+        out["fp4Padded"] = packed
+    if _numbers(shape) and len(shape) != 2:
+        out["rank"] = len(shape)
+    return {**out, **({"CGALayout": cga} if cga else {})}
+
+
+def _numbers(value: Any) -> TypeGuard[list[int]]:
+    return isinstance(value, list) and all(type(n) is int for n in value)
+
+
+def _part(shape: list[int], cga: Any) -> list[int]:
+    """What one block has."""
+    bases = cga if isinstance(cga, list) and all(_numbers(basis) for basis in cga) else []
+    moved = [max([1, *(2 * basis[at] for basis in bases if len(basis) == len(shape))]) for at in range(len(shape))]
+    return [max(1, size // by) for size, by in zip(shape, moved, strict=True)]

@@ -1,0 +1,240 @@
+"""TMA atoms of a TiledCopy: which boxes bring a tile, where each lands in shared memory, and what each CTA of a cluster
+brings.
+
+    made = tma_copy("SM90_TMA_LOAD_MULTICAST", tile=(128, 64), where=storage(…), multicast=2)
+    made.box, made.boxes, made.bytes_per_cta
+
+A box is as long as shared memory and the tile run alike: along the contiguous dimension, then line by line; of a
+multicast each CTA brings a part of it (construct_tma_gbasis and make_tma_copy_desc of
+include/cute/atom/copy_traits_sm90_tma.hpp, CUTLASS 4.7). Where a box lands is layouts.tma's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from layouts import tma
+from layouts.cute import CuteLayout
+from layouts.errors import LayoutError
+from layouts.reading import choice, number, shown
+from layouts.storage import Storage
+from layouts.tiles.mma import MOST_SIZE, MOST_VALUES
+
+Longs = NDArray[np.int64]
+ATOMS = {  # CUTLASS's name → whether it loads, whether the CTAs of a cluster share it
+    "SM90_TMA_LOAD": (True, False), "SM90_TMA_LOAD_MULTICAST": (True, True), "SM90_TMA_STORE": (False, False),
+    "SM90_TMA_REDUCE_ADD": (False, False),
+}  # fmt: skip
+ELEMENTS = (8, 16, 32, 64)
+MOST_CTAS = 16  # of a cluster, the non-portable size of sm_90
+_TMA = re.compile(r"(?:cute::)?(SM\d+_TMA_\w+)(?:\s*\{\s*\})?")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule that the copy breaks."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TmaCopy:
+    """A tile that TMA copies. box: of one instruction of one CTA, innermost first; boxes: instructions of one CTA;
+    inner: the contiguous dimension, "K" (columns) or "MN" (rows). number, cta: [row][col], the instruction and the CTA
+    that bring an element; address: where it lands; expected: where the storage has it.
+    """
+
+    atom: str
+    loads: bool
+    multicast: int
+    element_bits: int
+    tile: tuple[int, int]
+    inner: str
+    box: tuple[int, int]
+    boxes: int
+    swizzle: str
+    number: Longs
+    cta: Longs
+    address: Longs
+    expected: Longs
+    rules: tuple[Rule, ...]
+
+    @property
+    def bytes(self) -> int:
+        """Of the whole tile: what the barrier of each CTA waits for."""
+        return self.tile[0] * self.tile[1] * self.element_bits // 8
+
+    @property
+    def bytes_per_cta(self) -> int:
+        """What each CTA brings from global memory."""
+        return self.bytes // self.multicast
+
+    @property
+    def wrong(self) -> int:
+        return int(np.count_nonzero(self.address != self.expected))
+
+    @property
+    def first(self) -> tuple[int, int] | None:
+        """The first element that lands elsewhere, by rows."""
+        found = np.argwhere(self.address != self.expected)
+        return (int(found[0][0]), int(found[0][1])) if found.size else None
+
+
+def is_tma(text: str) -> bool:
+    """Whether a text names an atom of TMA."""
+    return bool(_TMA.fullmatch(text.strip()))
+
+
+def _atom(text: str) -> str:
+    match = _TMA.fullmatch(text.strip())
+    name = match[1] if match else text
+    if name in ATOMS:
+        return name
+    if "IM2COL" in name:
+        why = "gathers the window of a convolution: its box follows from the filter, the padding and the strides."
+    elif match:
+        why = "has no boxes here."
+    else:
+        why = "is no atom of TMA."
+    raise LayoutError("bad_atom", f"'{shown(name, 80)}' {why}", f"Allowed: {', '.join(ATOMS)}.", "atom")
+
+
+def tma_copy(
+    atom: str, *, tile: Sequence[Any], where: Storage, element_bits: int = 16, major: str = "K",
+    multicast: int = 1, layout: CuteLayout | None = None,
+) -> TmaCopy:  # fmt: skip
+    """The boxes of a tile (rows, columns) that a storage of (row, column) has; layout: of global memory, for its rules.
+    LayoutError names the field that is wrong; what the driver or CuTe would refuse is in `rules`.
+
+    >>> from layouts.storage import storage
+    >>> made = tma_copy("SM90_TMA_LOAD", tile=(128, 128), where=storage(
+    ...     {"kind": "canonical", "mn": 128, "k": 128, "swizzle": "128B"}, 16, "K"))
+    >>> made.box, made.boxes, made.rules
+    ((64, 128), 2, ())
+    """
+    name = _atom(atom)
+    loads, shares = ATOMS[name]
+    bits = int(choice(str(element_bits), "element_bits", list(map(str, ELEMENTS)), "bad_number"))
+    ctas = number(multicast, "multicast", 1, MOST_CTAS)
+    if ctas > 1 and not shares:
+        raise LayoutError(
+            "bad_atom",
+            f"{name} with multicast {ctas}: one CTA alone issues it.",
+            "SM90_TMA_LOAD_MULTICAST.",
+            "multicast",
+        )
+    if len(tile) != 2:
+        raise LayoutError("bad_tile", f"tile has {len(tile)} numbers.", "Two: rows and columns.", "tile")
+    rows, cols = (number(size, f"tile[{at}]", 1, MOST_SIZE, "bad_tile") for at, size in enumerate(tile))
+    if rows * cols > MOST_VALUES:
+        raise LayoutError("too_large", f"A tile of {rows}×{cols}.", f"At most {MOST_VALUES} elements.", "tile")
+    for field, have, want in (("mn", where.mn, rows), ("k", where.k, cols)):
+        if have is not None and have < want:
+            raise LayoutError("bad_storage", f"The storage has {field} = {have}; the tile needs {want}.",
+                              "Give a larger one.", f"storage.{field}")  # fmt: skip
+    assert where.placed is not None  # every storage has one
+    place, inner = where.placed, where.major(major)
+    row, col = np.indices((rows, cols), dtype=np.int64)
+    before = np.asarray(place.before(row, col, 0), dtype=np.int64)
+    lines = before if inner == "K" else before.T  # [line][along the contiguous dimension], in bits
+    wide, tall, rules = _run(lines, bits, where)
+    box, more = _shared([wide, tall], ctas)
+    rules += more
+    address, start = _landed(lines, wide, tall, bits, where)
+    numbers, owner = _pieces(lines.shape, (wide, tall), box)
+    whole = numbers.max() + 1
+    rules += _refused(bits, box, where.mode.name, layout, inner)
+    if odd := [at for at in np.unique(start).tolist() if at % tma.ALIGNED]:
+        rules.append(Rule("tma_destination", f"A box begins at byte {odd[0]}; it must be a multiple of {tma.ALIGNED}."))
+    turn = (lambda a: a) if inner == "K" else np.transpose
+    return TmaCopy(
+        name, loads, ctas, bits, (rows, cols), inner, (box[0], box[1]), int(whole), where.mode.name, turn(numbers),
+        turn(owner), turn(address), np.asarray(where.address(row, col)), tuple(rules),
+    )  # fmt: skip
+
+
+def _run(lines: Longs, bits: int, where: Storage) -> tuple[int, int, list[Rule]]:
+    """(elements of a line, lines) that lie together from the tile's first element on, and what is broken."""
+    count, length = lines.shape
+    rules: list[Rule] = []
+    mode = where.mode
+    assert where.placed is not None
+    if where.placed.xor.bits and not mode.bits:
+        rules.append(
+            Rule("tma_swizzle", f"TMA has no {where.placed.xor} on bits: none, 32B, 64B or 128B of 16-byte chunks.")
+        )
+    most = min(length, tma.MOST_BOX, 8 * mode.width_bytes // bits if mode.bits else length)
+    along = lines[0, :most] - lines[0, 0] == bits * np.arange(most)
+    wide = _divisor(length, int(np.argmin(along)) if not along.all() else most)
+    if wide == 1 and length > 1:
+        rules.append(Rule("tma_major", "The storage is not contiguous along the dimension that global memory is"
+                          " contiguous in (CuTe: could not find a common tile-gmem vectorization)."))  # fmt: skip
+    pitch = 8 * tma.pitch_bytes(wide * bits // 8, mode.name)
+    down = lines[: tma.MOST_BOX, 0] - lines[0, 0] == pitch * np.arange(min(count, tma.MOST_BOX))
+    return wide, _divisor(count, int(np.argmin(down)) if not down.all() else down.size), rules
+
+
+def _divisor(whole: int, most: int) -> int:
+    """The greatest divisor that is not greater."""
+    return next(n for n in range(max(most, 1), 0, -1) if whole % n == 0)
+
+
+def _shared(box: list[int], ctas: int) -> tuple[list[int], list[Rule]]:
+    """The part of a box that each CTA of a multicast brings, cut along the outermost dimension first."""
+    own, left = list(box), ctas
+    for at in (1, 0):
+        if left > 1:
+            if own[at] % left and left % own[at]:
+                return own, [Rule("tma_multicast", f"{left} CTAs do not divide boxDim[{at}] = {own[at]}, nor it them.")]
+            own[at], left = -(-own[at] // left), -(-left // own[at])
+    return own, [Rule("tma_multicast", f"The box {box} has no {ctas} parts.")] if left > 1 else []
+
+
+def _landed(lines: Longs, wide: int, tall: int, bits: int, where: Storage) -> tuple[Longs, Longs]:
+    """(the byte that TMA writes each element to, where its box begins): [line][along]."""
+    assert where.placed is not None
+    line, along = np.indices(lines.shape, dtype=np.int64)
+    first = lines[line // tall * tall, along // wide * wide] // 8 + where.placed.base
+    pitch = tma.pitch_bytes(wide * bits // 8, where.mode.name)
+    plain = first + line % tall * pitch + along % wide * bits // 8
+    return np.asarray(where.mode.swizzle()(plain)), first
+
+
+def _pieces(shape: tuple[int, ...], whole: tuple[int, int], own: Sequence[int]) -> tuple[Longs, Longs]:
+    """(the instruction, the CTA) that brings each element: [line][along]. Boxes go down the lines first."""
+    line, along = np.indices(shape, dtype=np.int64)
+    down = -(-shape[0] // whole[1])
+    number_ = along // whole[0] * down + line // whole[1]
+    parts = max(1, whole[1] // own[1])
+    return number_, line % whole[1] // own[1] + parts * (along % whole[0] // own[0])
+
+
+def _refused(bits: int, box: Sequence[int], swizzle: str, layout: CuteLayout | None, inner: str) -> list[Rule]:
+    """What the driver refuses of the tensor map."""
+    dims: list[int] = []
+    strides: list[int] = []
+    out: list[Rule] = []
+    if layout is not None:
+        if layout.rank != 2 or isinstance(layout.shape, int):
+            raise LayoutError("bad_layout", f"'{layout}' has not two modes.", "e.g. (4096,4096):(4096,1).", "global")
+        modes = layout.modes[::-1] if inner == "K" else layout.modes
+        if any(not isinstance(mode.shape, int) for mode in modes):
+            raise LayoutError("bad_layout", f"'{layout}' has nested modes.", "e.g. (4096,4096):(4096,1).", "global")
+        dims, steps = [mode.size for mode in modes], [int(mode.stride) for mode in modes]
+        if steps[0] != 1:
+            out.append(
+                Rule(
+                    "tma_major",
+                    f"Global memory has a stride of {steps[0]} along the dimension that the storage is contiguous in"
+                    " (CuTe: majorness of smem doesn't match majorness of gmem).",
+                )
+            )
+        strides = [step * bits // 8 for step in steps[1:]]
+    return out + [Rule(*one) for one in tma.refused(bits, dims, strides, box, (), swizzle)]
