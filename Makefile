@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 PORT ?= 8000
 
-.PHONY: run test fuzz lint types bench bench-peers bench-reader load mutants targets sass golden diagnoses gpu-verify wheel help clean browser compiler hooks
+.PHONY: run test fuzz lint types bench bench-peers bench-tiles bench-reader load mutants targets sass golden diagnoses gpu-verify wheel help clean browser compiler hooks
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -62,6 +62,9 @@ bench: $(VENV)/.test browser  ## every figure the project promises, measured
 
 bench-peers: $(VENV)/.test browser  ## the same pictures by us and by tensor-layouts (own .venv-peers); writes docs/benchmarks.md
 	$(BIN)/python -m tests.bench.peers
+
+bench-tiles: $(VENV)/.test  ## the maps of a whole tile by us, by pycute and by tensor-layouts; writes docs/benchmarks.md
+	$(BIN)/python -m tests.bench.tiles
 
 bench-reader: $(VENV)/.test  ## read every text of the corpus and 64 KiB of the worst; writes docs/benchmarks.md
 	$(BIN)/python -m tests.bench.reading

@@ -11,7 +11,7 @@ include/cute/atom/mma_atom.hpp, CUTLASS 4.7). Values stand in the order of parti
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import lcm, prod
@@ -53,10 +53,14 @@ class TileOperand(ByThread):
     col_count: int
     thread_ids: NDArray[np.int64]
     modes: tuple[int, int, int]
-    layout: CuteLayout | None
     element_bits: int
     registers: int
     shared: bool
+    own_layout: Callable[[], CuteLayout | None]  # called when `layout` is first asked for
+
+    @cached_property
+    def layout(self) -> CuteLayout | None:
+        return self.own_layout()
 
     @property
     def copies(self) -> int:
@@ -222,8 +226,8 @@ class TiledMMA:
         rests = rest.modes
         times = self.steps[first] * self.steps[second]
         return TileOperand(
-            name, down, across, *extents, ids, (value.size, rests[0].size, rests[1].size), self._layout(name),
-            self.atom.bits[name], self.atom.registers[name] * times, shared,
+            name, down, across, *extents, ids, (value.size, rests[0].size, rests[1].size),
+            self.atom.bits[name], self.atom.registers[name] * times, shared, lambda: self._layout(name),
         )  # fmt: skip
 
     def _checked(self, name: str, extents: tuple[int, int]) -> CuteLayout:

@@ -1,0 +1,87 @@
+"""`make bench-tiles`: the maps of a whole tile by Lanescope, by pycute and by tensor-layouts, in one run; writes its
+section of docs/benchmarks.md.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import statistics
+import subprocess
+import time
+from typing import Any
+
+from layouts.tiles.mma import tiled_mma
+from tests.bench import load
+from tests.bench.peers import PEER, peer_python
+from tests.oracle import cutlass, tiled
+
+HEADING = "## Whole tiles"
+TILE = (256, 128, 64)
+ATOM, ATOMS = "SM80_16x8x16_F32F16F16F32_TN", (2, 4, 1)
+PEER_PROGRAM = """
+import json, time
+from tensor_layouts import Layout, atoms_nv, layout_utils
+taken, count = [], 0
+for _ in range(5):
+    began = time.process_time()
+    grids = [layout_utils.tile_mma_grid(atoms_nv.SM80_16x8x16_F32F16F16F32_TN, Layout((2, 4)), name, (256, 128, 64))
+             for name in "ABC"]
+    taken.append(time.process_time() - began)
+    count = sum(len(found[0]) for found in grids)
+print(json.dumps({"seconds": sorted(taken)[2], "elements": count}))
+"""
+
+
+def median(act: Any, times: int) -> float:
+    taken = []
+    for _ in range(times):
+        began = time.process_time()
+        act()
+        taken.append(time.process_time() - began)
+    return statistics.median(taken)
+
+
+def ours(atom: str, atoms: tuple[int, int, int]) -> int:
+    """Places of all three maps."""
+    made = tiled_mma(atom, str(atoms), None, TILE)
+    return int(sum(op.rows.size for op in (made.a, made.b, made.c)))
+
+
+def pycutes() -> int:
+    """The same by pycute: its layouts evaluated at every thread and value."""
+    strides = (1, 2, 8)
+    found = [
+        tiled.operand(name, tv, (16, 8, 16), (32, 1), (ATOMS, strides), (None,) * 3, TILE)
+        for name, tv in zip("abc", cutlass.MMA["m16n8k16", 16], strict=True)
+    ]
+    return int(sum(rows.size for _, rows, _ in found))
+
+
+def section() -> list[str]:
+    """The figures as a section of the page."""
+    assert ours(ATOM, ATOMS) == pycutes()
+    mine, other = median(lambda: ours(ATOM, ATOMS), 20), median(pycutes, 3)
+    done = subprocess.run([peer_python(), "-c", PEER_PROGRAM], capture_output=True, text=True, check=True)
+    peer = json.loads(done.stdout)["seconds"]
+    wgmma = median(lambda: ours("SM90_64x128x16_F32F16F16_SS", (2, 1, 1)), 20)
+    rows = [
+        (f"{ATOM}, 8 warps: A, B and C", "Lanescope", mine), ("", "pycute, every thread and value", other),
+        ("", f"tensor-layouts, `tile_mma_grid` ({PEER})", peer),
+        ("SM90_64x128x16_F32F16F16_SS, 2 warpgroups: A, B and C", "Lanescope", wgmma),
+    ]  # fmt: skip
+    lines = [
+        HEADING, "",
+        f"Written by `make bench-tiles` on {datetime.date.today().isoformat()}: the maps of a TiledMMA over"
+        f" {'×'.join(map(str, TILE))}, all in one run, processor time. tensor-layouts gives one holder of an"
+        " element, the others all.",
+        "", "| maps | by | milliseconds | times ours |", "|---|---|---:|---:|",
+    ]  # fmt: skip
+    for title, name, taken in rows:
+        times = "" if name == "Lanescope" else f"{taken / mine:.0f}"
+        lines.append(f"| {title} | {name} | {taken * 1000:.1f} | {times} |")
+    return lines
+
+
+if __name__ == "__main__":
+    load.write(section(), HEADING)
