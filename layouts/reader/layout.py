@@ -9,6 +9,7 @@ from math import prod
 from typing import Any
 
 from layouts import catalog, cute
+from layouts.errors import LayoutError
 from layouts.instruction import Instruction
 from layouts.reader import labelled
 from layouts.reader.found import Found, instruction
@@ -20,18 +21,33 @@ _OF_OTHERS = re.compile(  # what prints and makes layouts of its own
     r"Thr[ _]?Layout[ _]?VMNK|Permutation[ _]?MNK|Tiler[ _]?MN|TiledCopy|TiledM(?:MA|ma)|make_tiled_|tile_to_\w*shape"
     r"|make_tma|#ttg|#triton|#linear|!ttg|Layout_(?:K|MN)_|\bcomposition\s*\("
 )
+# A comment behind a layout, or the mark that a tensor's values follow; print_tensor: the layout, a colon, the values.
+_NOTE = re.compile(r"\s*(?:(?://|#)[^\n]*|[:;,])\s*\Z")
+_VALUES = re.compile(r"([\d)])[ \t]*:[ \t]*(?=\n)")
+_KEYWORD = re.compile(r"(make_layout\(\s*)shape\s*=\s*")
+_COORDINATES = re.compile(r"\d@\d")
 _WHOLE = 8  # hex digits of a half that is no size
 
 
 def read(text: str) -> tuple[Found, ...]:
     """The layouts that a text spells or prints; LayoutError where it looks like one and is none."""
+    text = _KEYWORD.sub(r"\1", text)
+    if len(text) <= cute.LONGEST:
+        text = _VALUES.sub(r"\1", text, count=1)
+    if _COORDINATES.search(text) and text.lstrip().startswith(("ArithTuple", "(")):
+        raise LayoutError(
+            "bad_cute", "A coordinate tensor: its strides are basis elements (1@0), so it places nothing in memory.",
+            "Give the layout of the data.", "text",
+        )  # fmt: skip
     if len(text) <= cute.LONGEST and _LOOKS.match(text) and ":" in text.replace("::", ""):
         halves = _HALVES.fullmatch(text)
         if halves and max(map(len, halves.groups())) >= _WHOLE:
             return ()
         first, _, rest = text.strip().partition("\n")
         if not rest or ":" not in first:
-            return _whole(cute.parse(text.rstrip().rstrip(";"), "text"), not halves)
+            while (bare := _NOTE.sub("", text)) != text and ":" in bare:
+                text = bare
+            return _whole(cute.parse(text, "text"), not halves)
     found = list(islice(labelled.lines(text), labelled.MOST)) or list(labelled.code(text))
     if not found or _OF_OTHERS.search(text):
         return ()
