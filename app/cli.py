@@ -112,6 +112,9 @@ def list_(
     print(f"{found.count} instructions", file=sys.stderr)
 
 
+IDESC = "The instruction descriptor of a tcgen05.mma: its word, or a wish as in m=128,n=64,a=bf16."
+
+
 @app.command()
 def show(
     ptx: Ptx,
@@ -119,15 +122,16 @@ def show(
     at: Annotated[str, typer.Option("--at", help="ROW,COL: who holds this element?")] = "",
     lane: Annotated[str, typer.Option("--lane", help="A lane (thread): what does it hold?")] = "",
     value: Annotated[str, typer.Option("--value", help="With --lane: one value only.")] = "",
+    idesc: Annotated[str, typer.Option("--idesc", help=IDESC)] = "",
     as_json: AsJson = False,
 ) -> None:
     """Element → lane, register, bits; or lane → elements; or the facts of every operand."""
     from app.instruction import answers
-    from layouts import find
+    from app.instruction import facts as about
     from layouts.errors import LayoutError
     from layouts.reading import number
 
-    found = find(ptx)
+    found = about.found(ptx, idesc)
     if not operand and (at or lane):
         raise LayoutError(
             "bad_usage", "--at and --lane need an operand.", f"One of {', '.join(found.operands)}.", "operand"
@@ -141,8 +145,6 @@ def show(
     elif op and lane:
         result = answers.of_lane(op, number(lane, "lane"), number(value, "value") if value else None)
     else:
-        from app.instruction import facts as about
-
         result = about.operand_map(found, op) if op else about.detail(found)
     if as_json:
         return print_json(result)
@@ -176,16 +178,19 @@ def diagram(
     product: Annotated[str, typer.Option(help=DIAGRAM["product"])] = "",
     scale: Annotated[str, typer.Option(help=DIAGRAM["scale"])] = "",
     embed: Annotated[bool, typer.Option("--embed", help="TeX: a tikzpicture to \\input.")] = False,
+    idesc: Annotated[str, typer.Option("--idesc", help=IDESC)] = "",
     as_json: AsJson = False,
 ) -> None:
     """A fragment as a figure for a document; the same bytes as the server's addresses give."""
     from app.diagram import forms as pictures
+    from app.instruction.state import with_descriptor
     from layouts import find
 
-    found = find(ptx)
+    found = with_descriptor(find(ptx), {"idesc": idesc})
     given = {"colour": colour, "label": label, "lanes": lanes, "warps": warps, "rows": rows, "cols": cols,
     "theme": theme, "cell": cell, "title": title,
-             "lang": lang, "product": product, "scale": scale, "legend": "1" * legend, "caption": "1" * caption,
+             "lang": lang, "product": product, "scale": scale, "idesc": idesc, "legend": "1" * legend,
+             "caption": "1" * caption,
              "embed": "1" * embed}  # fmt: skip
     form = "json" if as_json else form_of(output)
     made, _ = pictures.instruction(

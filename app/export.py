@@ -22,6 +22,7 @@ from app.catalogue import search, topics
 from app.catalogue.groups import in_order
 from app.catalogue.topics import Exported
 from app.guide import render as guide
+from app.instruction.state import with_descriptor
 from app.kit import links
 from app.kit.assets import STATIC, bundle, style
 from app.kit.encode import dumps
@@ -130,6 +131,7 @@ class Site:
             found = self._find(name if slash else stem)
             if found is None:
                 return NEEDS_SERVER
+            found = with_descriptor(found, {})  # a file shows the usual one
             operand = found.operands.get(letter) if slash else None
             if form == "json":
                 return self.map_file(operand) if operand else f"i/{file_of(found.ptx)}.json"

@@ -9,6 +9,7 @@
 """
 
 from layouts import notebook  # draws objects in Jupyter
+from layouts.bound import bind
 from layouts.catalog import families, find, instructions
 from layouts.errors import LayoutError
 from layouts.pattern import Pattern
@@ -22,6 +23,7 @@ from layouts.tiles.tv import tv
 __all__ = [
     "LayoutError",
     "Pattern",
+    "bind",
     "families",
     "feed",
     "find",

@@ -17,7 +17,7 @@ from layouts.dtypes import DType, dtype
 from layouts.errors import LayoutError
 from layouts.metadata import Scale, SparseRow, Sparsity
 from layouts.pattern import IntArray, Pattern, Words
-from layouts.role import PTX, SCOPES, WARP, WARPGROUP, Feed, Opcode, Place, Scope, Source, Verb
+from layouts.role import PTX, SCOPES, WARP, WARPGROUP, Feed, Issue, Opcode, Place, Scope, Source, Verb
 from layouts.showing import Shown
 from layouts.syntax import Syntax, sizes_of
 
@@ -54,7 +54,8 @@ def plane(axes: tuple[str, ...]) -> tuple[str, str]:
 class Operand(Shown):
     """One fragment of one instruction: which thread and value hold which element.
 
-    rows, cols: int arrays [threads, values]. A is (m, k), B is (k, n), C and D are (m, n).
+    rows, cols: int arrays [threads, values]. A is (m, k), B is (k, n), C and D are (m, n). held_by: the scope, where
+    the number of threads does not say it; compressed: kept and group of a sparse A whose metadata lie elsewhere.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Operand(Shown):
     source: Source
     sparsity: Sparsity | None = None
     held_by: Scope | None = None
+    compressed: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         if self.pattern.thread_count != self.threads:
@@ -112,12 +114,21 @@ class Operand(Shown):
     def cols(self) -> IntArray:
         """For a sparse A the dense column while every index keeps the first positions (metadata 0x44444444)."""
         stored = self.coords[self.plane[1]]
+        if self.compressed:
+            kept, group = self.compressed
+            return stored // kept * group + stored % kept
         return self.sparsity.first_columns(stored) if self.sparsity else stored
+
+    @property
+    def kept(self) -> tuple[int, int] | None:
+        """Of a sparse A: how many are stored of every group of a row; None where all are."""
+        return (self.sparsity.kept, self.sparsity.group) if self.sparsity else self.compressed
 
     @property
     def dense_col_count(self) -> int:
         """The columns of the matrix: for a sparse A those before compression."""
-        return self.col_count * self.sparsity.group // self.sparsity.kept if self.sparsity else self.col_count
+        kept, group = self.kept or (1, 1)
+        return self.col_count * group // kept
 
     @property
     def register_bits(self) -> int:
@@ -211,6 +222,13 @@ class Instruction(Shown):
         wanted = name.lower()
         if wanted in self.operands:
             return self.operands[wanted]
+        if not self.operands and wanted in self.operand_names:
+            raise LayoutError(
+                "operand_open",
+                f"Operand '{name}' of {self.ptx} is open: its text names neither M nor N nor the types.",
+                "Give its instruction descriptor: idesc, or m, n and types; /idesc builds the word.",
+                "idesc",
+            )
         elsewhere = self.family.elsewhere.get(wanted)
         if elsewhere:
             raise LayoutError(
@@ -225,7 +243,9 @@ class Instruction(Shown):
 
     @property
     def operand_names(self) -> tuple[str, ...]:
-        """Fragments, scales and addresses: everything that has a map."""
+        """Fragments, scales and addresses: everything that has a map, or has one once it is bound."""
+        if not self.operands and self.family.issue:
+            return self.family.issue.operands
         return (*self.operands, *self.scales, *(("address",) if self.address else ()))
 
     @cached_property
@@ -281,6 +301,7 @@ class Family:
     ordered_by  the instructions that keep it in order, by name
     agrees    whose maps these equal and how many, where others state them, "" where none do
     shift     lanes that rows move by, 0 where nothing moves
+    issue     of a product in tensor memory what its text says; the rest is bound from an instruction descriptor
     menu      menus begin with the lowest; rows of one number stand in the tables' order
     address   ldmatrix and stmatrix: (lane) → (matrix, row) whose address it supplies
     spaces    state spaces the text may carry; the table lists it with the one in `ptx`
@@ -313,6 +334,7 @@ class Family:
     ordered_by: tuple[str, ...] = ()
     agrees: str = ""
     shift: int = 0
+    issue: Issue | None = None
     menu: int = 0
     address: str = ""
     spaces: tuple[str, ...] = ()
@@ -334,7 +356,8 @@ class Family:
                 f"'{self.ptx}': {self.verb} with memory {self.memory}.",
                 "Loads and stores have memory, the rest none.",
             )
-        object.__setattr__(self, "by_descriptor", any(Place.DESCRIPTOR in places for places in self.reads.values()))
+        reads = self.multiplies and any(Place.DESCRIPTOR in places for places in self.reads.values())
+        object.__setattr__(self, "by_descriptor", reads)
 
     @property
     def multiplies(self) -> bool:
@@ -372,8 +395,8 @@ class Family:
 
     @property
     def forms(self) -> tuple[str, ...]:
-        """Where A may come from: "registers", "shared"."""
-        words = {Place.REGISTERS: "registers", Place.DESCRIPTOR: "shared"}
+        """Where A may come from: "registers", "shared", "tensor"."""
+        words = {Place.REGISTERS: "registers", Place.DESCRIPTOR: "shared", Place.TENSOR: "tensor"}
         return tuple(words[place] for place in self.reads.get("a", (Place.REGISTERS,)) if place in words)
 
     def instructions(self) -> Iterator[Instruction]:

@@ -34,7 +34,7 @@ FROM = ("shared", "registers")
 
 def plannable(instruction: Instruction) -> bool:
     """Whether a plan can be made for it: it multiplies, and registers hold D and may hold A."""
-    return instruction.family.multiplies and {"a", "d"} <= set(instruction.operands)
+    return instruction.family.multiplies and not instruction.family.tensor and {"a", "d"} <= set(instruction.operands)
 
 
 def plan(instruction: Instruction, a: object = "", b: object = "", d: object = "") -> Plan:

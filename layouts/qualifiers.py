@@ -90,7 +90,9 @@ def _layout_meanings(instruction: Instruction) -> list[str]:
 def _typed_operands(instruction: Instruction) -> list[str]:
     """What the types of the text stand for, in their order: the family's text names an operand for each."""
     family = instruction.family
-    out = []
+    out: list[str] = []
+    if not instruction.syntax.types:
+        return out
     for name in re.findall(r"\{(\w+)\}", family.ptx):
         if name in family.slots.split():
             out.append(_type_meaning(instruction, name))

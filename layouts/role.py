@@ -18,6 +18,7 @@ class Verb(StrEnum):
     STORE = "store"  # registers → memory
     MOVE = "move"  # registers → registers
     COPY = "copy"  # shared memory → tensor memory
+    ISSUE = "issue"  # D = A·B + D in tensor memory; a descriptor says M, N and types, and binding it a product
     SHIFT = "shift"  # rows of tensor memory → the lane before theirs
 
 
@@ -61,6 +62,24 @@ class Scope:
     def several(self) -> bool:
         """Whether it is several warps."""
         return self.place is Place.REGISTERS and self.threads > _WARP
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """What the text of a product in tensor memory says: its kind, whether A is sparse, whether weights are stationary,
+    and the vector of its scale factors (1X, 2X, 4X; "" without). The instruction descriptor says the rest.
+    """
+
+    kind: str
+    sparse: bool
+    stationary: bool
+    factors: str
+
+    @property
+    def operands(self) -> tuple[str, ...]:
+        """What has a map in tensor memory once M, N and types are bound."""
+        more = ("metadata",) if self.sparse else ()
+        return ("a", "d", *more, *(("scale_a", "scale_b") if self.factors else ()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from layouts.table.kinds import ALONE, PAIR, WS
 from layouts.table.tmem import (
     COPIES,
     COPY_MAPS,
+    INFERRED,
     METADATA,
     METADATA_SPLIT,
     MOVE_MAPS,
@@ -134,7 +135,7 @@ class Layout:
     @property
     def evidence(self) -> str:
         """What stands behind it, in a line."""
-        agrees = f"agrees with CUTLASS ({self.maps} maps)" if self.maps else "inferred: no map of CUTLASS shows it"
+        agrees = f"agrees with CUTLASS ({self.maps} maps)" if self.maps else f"{INFERRED}: no map of CUTLASS shows it"
         return f"documented; {agrees}; not executed on hardware"
 
     @property

@@ -298,9 +298,9 @@ Span = tuple[int, int] | None  # first and last row or column shown
 
 def product_figure(instruction: Instruction, product: int = 0, cell: Cell = None) -> Figure:
     """A, B and D (where C is D's map) placed so that a product reads across rows and down columns."""
-    m, n, k = (instruction.sizes[dim] for dim in "mnk")
+    n, k = (instruction.sizes[dim] for dim in "nk")
     grids = {name: Grid(op, product) for name, op in instruction.operands.items()}
-    a_cols = grids["a"].cols
+    m, a_cols = grids["d"].rows, grids["a"].cols
     wide, wide_k = _shares(_WIDE - 2 * LEFT - GAP, n, a_cols, 46.0, 24.0)
     tall, tall_k = _shares(_TALL - 2 * TOP - GAP, m, k, 21.0, 21.0)
     if cell:
@@ -311,7 +311,7 @@ def product_figure(instruction: Instruction, product: int = 0, cell: Cell = None
     def panel(name: str, rows: int, cols: int, x: float, y: float, width: float, height: float) -> Panel:
         dims = {"a": "m×k", "b": "k×n"}.get(name, "m×n")
         grid = grids.get(name)
-        stored = " stored" if grid and grid.operand.sparsity else ""
+        stored = " stored" if grid and grid.operand.kept else ""
         return Panel(name, f"{name.upper()}{stored} {dims} {rows}×{cols}", rows, cols, x, y, width, height, grid)
 
     panels = (

@@ -30,7 +30,7 @@ def dims_of(found: Instruction, panel: Panel) -> tuple[str, str]:
     if not found.family.multiplies:
         return "r", "c"
     rows, cols = _OF_PRODUCT[panel.name]
-    stored = isinstance(panel.grid, Grid) and panel.grid.operand.sparsity is not None
+    stored = isinstance(panel.grid, Grid) and panel.grid.operand.kept is not None
     return rows, "s" if stored else cols
 
 

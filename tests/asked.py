@@ -162,6 +162,15 @@ GETS = (
     *(f"/tmem/epilogue?{query}" for query in ("warp=4", "thread=32")),
     get("tmem/epilogue", d="f16", access="tcgen05.ld.32x32b.x1"),
     "/tmem?idesc=0x08400494",
+    # products in tensor memory
+    *(get(f"instructions/tcgen05.mma.{text}", idesc=word) for text, word in (
+        ("cta_group::1.kind::f16", "0x08400494"), ("cta_group::1.kind::f16", "m=32"),
+        ("cta_group::1.kind::f16", "q=1"), ("cta_group::1.kind::f16.ashift", "m=64,n=64"),
+        ("cta_group::1.kind::mxf4nvf4.block_scale.block32", "0x08200480"),
+    )),
+    get("instructions/tcgen05.mma.cta_group::1.kind::f16/operands/d"),
+    get("instructions/tcgen05.shift.cta_group::1.down", idesc="m=128"),
+    get(f"instructions/{F16}", idesc="m=128"), f"/i/{F16}.svg?idesc=0x08400490",
     # scale factors and metadata in CUTLASS's order
     *(get("scale-factors", **asked) for asked in (
         {}, {"kind": "f16"}, {"tile_k": 100}, {"tile_k": 8192}, {"column": 500}, {"row": 200}, {"factor": 9},

@@ -27,7 +27,7 @@ FLOORS = (
     "catalog descriptor qualifiers window",
     "idesc statements tiling",
     "overview scales slices storage tma tmem umma wmma",
-    "chain compressed differences epilogue repair scaling tile_map",
+    "bound chain compressed differences epilogue repair scaling tile_map",
     "case feeding plan worlds",
     "fits options packing starts unreadable",
     "mistakes placing",
@@ -46,7 +46,7 @@ FLOORS = (
 HANDED_OUT = {
     f"layouts.{room}"
     for room in (
-        "catalog errors notebook pattern tiles.mma tiles.copy tiles.bulk tiles.tv tiles.gluon tiles.loop".split()
+        "bound catalog errors notebook pattern tiles.mma tiles.copy tiles.bulk tiles.tv tiles.gluon tiles.loop".split()
     )
 }
 FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms.split()}
@@ -117,6 +117,7 @@ NAMED: dict[str, dict[str, str]] = {
     "tmem": {"epilogue": "facts"},
     "instruction": {
         "head": "forms",
+        "issued": "forms",
         "matrices": "forms",
         "terms": "forms",
         "stored": "forms",

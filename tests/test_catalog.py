@@ -132,6 +132,7 @@ def test_counts_by_family() -> None:
         "wgmma_sp": 1056 // 2,
         "ldmatrix": 18, "stmatrix": 9, "movmatrix": 1,
         "tcgen05_ld": 74, "tcgen05_st": 74, "tcgen05_ld_red": 168, "tcgen05_cp": 36, "tcgen05_shift": 2,
+        "tcgen05_mma": 164, "tcgen05_mma_sp": 164, "tcgen05_mma_ws": 68, "tcgen05_mma_ws_sp": 68,
     }  # fmt: skip
     assert len({i.ptx for i in catalog.instructions()}) == len(catalog.instructions())
 

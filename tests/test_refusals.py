@@ -136,7 +136,7 @@ def test_nothing_stands_for_a_value_that_is_none(client: TestClient, path: str, 
     [
         ("/api/v1/instructions?famly=mma", "famly", "Did you mean 'family'?"),
         ("/api/v1/instructions?family=mma&family=wgmma", "family", "once"),
-        (f"/api/v1/instructions/{PTX}?x=1", "x", "takes none"),
+        (f"/api/v1/instructions/{PTX}?x=1", "x", "Allowed: idesc"),
         (f"/api/v1/instructions/{PTX}/operands/a?select=1", "select", "'selector'"),
         ("/api/v1/smem/tile?swizle=128B", "swizle", "'swizzle'"),
         ("/api/v1/descriptors/0x0?major=K", "major", "Allowed: format"), ("/api/v1/gpu?a", "a", "takes none"),

@@ -14,7 +14,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.main import create_app
-from layouts import catalog, find
+from layouts import bind, catalog, find
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Place
 from layouts.render import ptx
@@ -137,3 +137,168 @@ def test_words_are_those_of_tensor_memory() -> None:
     assert "Columns a lane" in page and ">L5:0<" in page and "agrees with CUTLASS (6 maps of all shapes)" in page
     quarters = client().get("/i/tcgen05.cp.cta_group::1.4x256b").text
     assert "Columns a quarter" in quarters and "Quarter q is lane 32q" in quarters
+
+
+# products -------------------------------------------------------------------------------------------------------------
+
+F16 = "tcgen05.mma.cta_group::1.kind::f16"
+PRODUCTS = [i for i in ROWS if i.family.issue]
+
+
+def test_there_are_as_many_texts_as_ptxas_takes() -> None:
+    """880 forms of products, A by a descriptor or in tensor memory, and 354 of what moves data."""
+    assert len(ROWS) - len(PRODUCTS) == 354 and sum(len(i.family.forms) for i in PRODUCTS) == 880
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ws.cta_group::2.kind::f16", "ws.cta_group::1.kind::mxf4.block_scale", "cta_group::1.kind::f16.block_scale",
+        "cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::2X", "cta_group::1.kind::mxf4nvf4.block_scale",
+        "cta_group::1.kind::f16.ashift.collector::a::fill", "cta_group::1.kind::f16.collector::b0::use",
+        "cta_group::1.kind::mxf4.block_scale.block16",
+    ],
+)  # fmt: skip
+def test_what_ptxas_refuses_of_a_product_is_no_row(text: str) -> None:
+    with pytest.raises(LayoutError):
+        find(f"tcgen05.mma.{text}")
+
+
+@pytest.mark.skipif(assembler.ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
+def test_ptxas_refuses_it_too() -> None:
+    texts = (
+        *REFUSED,
+        "tcgen05.mma.ws.cta_group::2.kind::f16",
+        "tcgen05.mma.cta_group::1.kind::mxf4.block_scale.block16",
+    )
+    lines = []
+    for text in texts:
+        near = line(find(str(refusal(text).nearest[0])), "shared")
+        lines.append(assembler.Line(text.replace(".ld.", ".ld.sync.aligned.").replace(".red.sync.aligned", ".red")
+                                    .replace("ld.sync.aligned.red", "ld.red.sync.aligned"), near.operands))  # fmt: skip
+    assert assembler.accepted(lines, "sm_103a", "9.0") == set()
+
+
+def refusal(text: str) -> LayoutError:
+    with pytest.raises(LayoutError) as caught:
+        find(text)
+    return caught.value
+
+
+def test_a_text_leaves_open_what_its_descriptor_says() -> None:
+    bare = client().get(f"{API}/{F16}").json()
+    assert bare["operands"] == [] and "M (64 or 128)" in bare["open"] and bare["shape"] == dict.fromkeys("mnk")
+    refused = client().get(f"{API}/{F16}/operands/d")
+    assert refused.status_code == 422 and refused.json()["error"]["code"] == "operand_open"
+    told = client().get(f"{API}/{F16}?idesc=0x08400490").json()
+    assert (told["layout"], told["shape"], told["types"]["a"]) == ("D", {"m": 128, "n": 256, "k": 16}, "bf16")
+    same = client().get(f"{API}/{F16}", params={"idesc": "m=128,n=256,a=bf16,b=bf16"}).json()
+    assert same == told
+    page = client().get(f"/i/{F16}").text
+    assert "The text leaves M (64 or 128)" in page and "Without one, this page shows" in page
+
+
+def test_fields_in_the_address_become_the_word() -> None:
+    moved = client().get(f"/i/{F16}?m=64&n=32&a=bf16&b=bf16&colour=w", follow_redirects=False)
+    assert moved.status_code == 303 and moved.headers["location"] == f"/i/{F16}?colour=w&idesc=0x04080490"
+    page = client().get(moved.headers["location"]).text
+    assert "M 64 × N 32 × K 16" in page and "layout F" in page and 'name="idesc" value="0x04080490"' in page
+    wrong = client().get(f"/i/{F16}?m=32&n=32")
+    assert wrong.status_code == 200 and "idesc is not used: " in wrong.text
+    for word in ("0xffffffff", "what", "0x08400494"):  # the last says that A is sparse
+        assert "idesc is not used: " in client().get(f"/i/{F16}?idesc={word}").text
+        assert client().get(f"{API}/{F16}?idesc={word}").status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("text", "wish", "letter", "operand", "at", "where"),
+    [
+        ("tcgen05.mma.cta_group::2.kind::f16", "m=256,n=64", "A", "d", (5, 7), (5, 7)),
+        ("tcgen05.mma.cta_group::2.kind::f16", "m=128,n=64", "B", "d", (5, 35), (69, 3)),
+        ("tcgen05.mma.sp.cta_group::2.kind::f16", "m=128,n=64", "C", "d", (20, 7, 0), (36, 7)),
+        (F16, "m=128,n=64", "D", "d", (5, 7), (5, 7)),
+        ("tcgen05.mma.ws.cta_group::1.kind::f16", "m=128,n=64", "D", "d", (5, 7), (5, 7)),
+        ("tcgen05.mma.ws.cta_group::1.kind::f16", "m=64,n=64", "E", "d", (5, 35), (69, 3)),
+        (F16, "m=64,n=64", "F", "d", (20, 7, 0), (36, 7)),
+        (F16, "m=64,n=64", "F", "d", (20, 7, 1), (52, 7)),
+        ("tcgen05.mma.ws.cta_group::1.kind::f16", "m=32,n=64", "G", "d", (3, 17), (35, 1)),
+        (F16, "m=128,n=64", "D", "a", (9, 5), (9, 5)),
+        ("tcgen05.mma.sp.cta_group::1.kind::f16", "m=128,n=64", "D", "metadata", (8, 3), (0, 7)),
+        ("tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale", "m=128,n=64", "D", "scale_a", (33, 0), (1, 4)),
+    ],
+)  # fmt: skip
+def test_every_layout_is_bound(text: str, wish: str, letter: str, operand: str, at: Any, where: Any) -> None:
+    """The probes of PTX's data paths A to G; of a 16-bit A, of metadata and of scale factors one element each."""
+    found = bind(find(text), wish)
+    assert found.mma.place.letter == letter and where in found.operand(operand).owner(*at)
+    told = client().get(f"{API}/{text}/operands/{operand}", params={"idesc": wish}).json()
+    held = [told[axis] for axis in told["axes"]]
+    assert tuple(axis[where[0]][where[1]] for axis in held) == at
+
+
+def test_what_is_inferred_and_what_is_open_stands_on_the_page() -> None:
+    for text, word, says in (
+        ("tcgen05.mma.ws.cta_group::1.kind::f16", "m=32,n=64", "A inferred"),
+        ("tcgen05.mma.sp.cta_group::1.kind::f16", "m=64,n=64", "metadata inferred"),
+        ("tcgen05.mma.sp.cta_group::2.kind::f16", "m=128,n=64", "inferred"),
+        ("tcgen05.mma.sp.cta_group::1.kind::f8f6f4", "m=64,n=64", "is open"),
+        ("tcgen05.mma.cta_group::2.kind::mxf4nvf4.block_scale.block16", "m=256,n=64,k=96", "is open"),
+    ):
+        page = client().get(f"/i/{text}", params={"idesc": word}).text
+        assert says in page and "documented" in page and "verified" not in page, text
+    sure = client().get(f"/i/{F16}?idesc=m=128,n=64").text
+    assert "inferred" not in sure and "agrees with CUTLASS (15 maps)" in sure
+
+
+def test_a_pair_says_whose_rows_and_columns_are_shown() -> None:
+    page = client().get("/i/tcgen05.mma.cta_group::2.kind::f16?idesc=m=256,n=64").text
+    assert "rows 0 to 127 of A and D" in page and "32 of the 64 columns of B" in page
+
+
+def test_pasted_lines_of_kernels_open_their_pages() -> None:
+    for text, ptx_ in (
+        ("tcgen05.mma.cta_group::2.kind::f16 [%0], %1, %2, %3, p;", "tcgen05.mma.cta_group::2.kind::f16"),
+        ("tcgen05.mma.sp.cta_group::1.kind::mxf4nvf4.block_scale.block16 [%0], %1, %2, [%3], %4, [%5], [%6], p",
+         "tcgen05.mma.sp.cta_group::1.kind::mxf4nvf4.block_scale.block16"),
+        ('"tcgen05.mma.ws.cta_group::1.kind::i8 [%0], %1, %2, %3, p, 0;\\n"', "tcgen05.mma.ws.cta_group::1.kind::i8"),
+        ("tcgen05.ld.sync.aligned.32x32b.x2.b32 {%0, %1},\\n [%2];\\ntcgen05.wait::ld.sync.aligned;",
+         "tcgen05.ld.sync.aligned.32x32b.x2.b32"),
+    ):  # fmt: skip
+        gone = client().get("/go", params={"ptx": text}, follow_redirects=False)
+        assert gone.status_code == 303 and gone.headers["location"] == f"/i/{ptx_}"
+        told = client().post("/api/v1/read", json={"text": text}).json()
+        assert (told["kind"], told["link"]) == ("instruction", f"/i/{ptx_}") and not told["notices"], text
+
+
+def test_the_catalogue_shows_families_and_kinds() -> None:
+    page = client().get("/instructions?q=tcgen05.mma").text
+    assert page.count('<th scope="row" class="mono">kind::f16</th>') == 4 and page.count("<table") == 4
+    assert len(page) < 150_000
+
+
+def test_every_kind_and_form_has_its_page_pictures_and_code() -> None:
+    """One text of each kind, form and density: 40 of 464."""
+    seen = set()
+    for found in PRODUCTS:
+        key = (found.family.issue, found.modifiers[0])
+        if key in seen:
+            continue
+        seen.add(key)
+        made = bind(found)
+        assert client().get(f"/i/{found.ptx}").status_code == 200
+        picture = client().get(f"/i/{found.ptx}/a.svg?idesc={made.word}&rows=0-7")
+        assert picture.status_code == 200 and picture.text.startswith("<svg")
+    assert len(seen) == 40
+    code = client().get(f"/i/{F16}.cu").text
+    assert f'"{{ .reg .pred p; setp.ne.b32 p, %4, 0; {F16} [%0], %1, %2, %3, p; }}' in code
+    assert client().get(f"/i/{F16}.svg?idesc=0x08400490").status_code == 200
+
+
+def test_other_pages_take_a_product() -> None:
+    assert client().get(f"/diagram?ptx={F16}&idesc=m=64,n=32").status_code == 200
+    sparse = "tcgen05.mma.sp.cta_group::1.kind::f16"
+    moved = client().get(f"/i/{sparse}/metadata?idesc=0x08200014", follow_redirects=False)
+    assert moved.headers["location"] == f"/i/{sparse}?idesc=0x08200014"
+    pinned = client().get(f"/i/{F16}/d?idesc=0x08400490", follow_redirects=False)
+    assert pinned.headers["location"] == f"/i/{F16}?pin=d:0,0&idesc=0x08400490"
+    assert client().get("/i/tcgen05.shift.cta_group::1.down").text.count("<title>tcgen05.shift, b32") == 1

@@ -89,7 +89,11 @@ def test_large_figures_stay_small() -> None:
 
 
 def test_every_instruction_can_be_drawn() -> None:
-    drawn = {(i.shape, tuple(op.pattern for op in i.operands.values())): i for i in catalog.instructions()}
+    drawn = {
+        (i.shape, tuple(op.pattern for op in i.operands.values())): i
+        for i in catalog.instructions()
+        if not i.family.issue  # its page binds a descriptor first: tests/test_tcgen05.py
+    }
     for i in drawn.values():
         figure = figure_of(i)
         assert svg(figure, title=i.ptx).endswith("</svg>\n")

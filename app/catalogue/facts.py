@@ -99,7 +99,8 @@ def chapters() -> list[ChapterFamilies]:
 def known_shapes() -> list[str]:
     """Every shape, small ones first."""
     return sorted(
-        {i.shape for i in catalog.instructions()}, key=lambda shape: [int(n) for n in re.findall(r"\d+", shape)]
+        {i.shape for i in catalog.instructions() if i.shape},
+        key=lambda shape: [int(n) for n in re.findall(r"\d+", shape)],
     )
 
 

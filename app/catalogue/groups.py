@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from app.catalogue.facts import FamilyCount, chapters
 from app.kit.links import path_of
-from app.kit.rows import product, since
+from app.kit.rows import group_of, product, since
 from layouts import catalog
 from layouts.instruction import Instruction
 from layouts.syntax import SILENT
@@ -57,7 +57,7 @@ def groups(found: Iterable[Instruction], most: int) -> tuple[Group, ...]:
     """
     held: dict[str, dict[str, list[Instruction]]] = {}
     for i in found:
-        held.setdefault(i.family.name, {}).setdefault(i.shape, []).append(i)
+        held.setdefault(i.family.name, {}).setdefault(group_of(i), []).append(i)
     shown = most if len(held) > 1 else len(catalog.instructions())
     return tuple(
         Group(

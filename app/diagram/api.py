@@ -15,6 +15,7 @@ from app.diagram import verdicts
 from app.diagram.options import DIAGRAM, DRAWN
 from app.instruction import facts as about
 from app.instruction.facts import Detail, OperandMap
+from app.instruction.state import with_descriptor
 from app.kit.api import ApiRoute, Ptx, part, query, text, typed, word
 from app.kit.media import FORMS
 from app.kit.picture import Drawing, servable
@@ -42,7 +43,10 @@ KNOWN = {
     "caption": ("0", "1"),
     "embed": ("0", "1"),
 }
-PIN = {"pin": "matrix:row,column, as in the page's address"}
+PIN = {
+    "pin": "matrix:row,column, as in the page's address",
+    "idesc": "the instruction descriptor of a tcgen05.mma: its word, or a wish as in m=128,n=64,a=bf16",
+}
 
 
 class FormConvertor(StringConvertor):
@@ -108,10 +112,11 @@ def operand_picture(
 ) -> Response:
     """One operand of an instruction as a picture, a table or text; json is its map."""
     found = catalog.find(ptx)
-    shown = found.operand(operand)
+    found = about.found(ptx, given.get("idesc", "")) if form == "json" else with_descriptor(found, given)
     if form == "json":
         pictures.check(form, found, given)
-        return json_body(about.operand_map(found, shown))
+        return json_body(about.operand_map(found, found.operand(operand)))
+    shown = found.operand(operand)
     return picture(*pictures.instruction(form, found, shown, given, draw=later))
 
 
@@ -125,6 +130,7 @@ def instruction_picture(
     /api/v1/instructions/{ptx} says.
     """
     found = catalog.find(ptx)
+    found = about.found(ptx, given.get("idesc", "")) if form == "json" else with_descriptor(found, given)
     pictures.check("svg" if form == PROGRAM else form, found, given)
     if form == "json":
         return json_body(about.detail(found))

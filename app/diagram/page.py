@@ -12,6 +12,7 @@ from app.diagram import forms as pictures
 from app.diagram.gallery import PICTURES, drawing
 from app.diagram.options import DIAGRAM
 from app.instruction import state, words
+from app.instruction.state import with_descriptor
 from app.kit import picture as raster
 from app.kit.api import OffLoop
 from app.kit.links import path_of
@@ -49,11 +50,12 @@ def builder(request: Request) -> Response:
     context |= {"langs": WORDS, "no_raster": raster.available(), "found": None}
     code = 200
     try:
-        found = find(text)
+        found = with_descriptor(find(text), query)
         context |= {"found": found, "colours": words.colours(found)}
         operand = found.operand(letter) if letter else None
         usual = pictures.DEFAULTS | {"colour": USUAL.colour, "label": USUAL.label}
         options = {name: value for name, value in given.items() if value and usual.get(name) != value}
+        options |= {"idesc": query["idesc"]} if query.get("idesc") else {}
         shown, _ = pictures.instruction("svg", found, operand, options)
         if form not in FORMS:
             raise LayoutError("bad_option", f"No form '{form[:20]}'.", f"Allowed: {', '.join(FORMS)}.", "form")

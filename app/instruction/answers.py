@@ -22,9 +22,15 @@ class Held:
     bit: int
     bits: int
     matrix: int | None = sometimes()
-    row: int
-    col: int
+    row: int | None = sometimes()
+    col: int | None = sometimes()
     product: int | None = sometimes()
+    lane: int | None = sometimes()
+    column: int | None = sometimes()
+    word: int | None = sometimes()
+    half: int | None = sometimes()
+    group: int | None = sometimes()
+    scale: int | None = sometimes()
 
 
 @fact
@@ -33,9 +39,15 @@ class Owners:
 
     operand: str
     matrix: int | None = sometimes()
-    row: int
-    col: int
+    row: int | None = sometimes()
+    col: int | None = sometimes()
     product: int | None = sometimes()
+    lane: int | None = sometimes()
+    column: int | None = sometimes()
+    word: int | None = sometimes()
+    half: int | None = sometimes()
+    group: int | None = sometimes()
+    scale: int | None = sometimes()
     owners: tuple[Held, ...]
 
 
@@ -122,6 +134,9 @@ def _whole(told: Detail) -> str:
         lines.append(f"  {op.name.upper()} {op.rows}×{op.cols} {op.element_type}, {op.registers} × .{op.register_type}")
         lines += [f"      {op.pattern}", f"      {op.cute}"]
         lines += ["      " + line for line in op.formula.forward.splitlines()]
+        lines += [f"      {item.text}" for item in op.evidence if item.kind in ("agrees", "inferred")]
+    lines += [f"  {line}" for line in (told.open, told.idesc and f"idesc {told.idesc}, layout {told.layout}") if line]
+    lines += [f"  {line}" for line in (told.share, *(told.operands_open or {}).values()) if line]
     if memory := told.memory:
         lines.append(
             f"  {memory.cpp}, {memory.num_elements} elements in {memory.num_storage_elements} × {memory.storage_type}"

@@ -9,22 +9,25 @@ from starlette.responses import Response
 
 from app.instruction import facts as about
 from app.instruction.facts import AddressMap, Detail, OperandMap, ScaleMap
-from app.kit.api import ApiRoute, Ptx, part
+from app.kit.api import ApiRoute, Ptx, part, text
 from app.kit.schemas import NumberText
 from app.kit.wire import json_body
 from layouts import catalog
 from layouts.reading import number
 
 router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
+Idesc = Annotated[
+    str, text("The instruction descriptor of a tcgen05.mma: its word, or a wish.", "0x08400490", "m=128,n=64,a=bf16")
+]
 LETTERS = sorted({name for i in catalog.instructions() for name in i.operand_names})
 
 
 @router.get("/instructions/{ptx}", responses={200: {"model": Detail}})
-def instruction(ptx: Ptx) -> Response:
+def instruction(ptx: Ptx, idesc: Idesc = "") -> Response:
     """One instruction by its PTX text, with or without `.sync.aligned`; an unknown one is answered with the nearest
-    legal.
+    legal. A tcgen05.mma takes its instruction descriptor, which binds M, N, types and operands.
     """
-    return json_body(about.detail(catalog.find(ptx)))
+    return json_body(about.detail(about.found(ptx, idesc)))
 
 
 @router.get("/instructions/{ptx}/operands/{name}", responses={200: {"model": OperandMap | ScaleMap | AddressMap}})
@@ -34,6 +37,7 @@ def operand(
     selector: Annotated[NumberText, Query(description="Which lanes supply a sparse A's metadata.")] = "0",
     byte_id: Annotated[NumberText, Query(description="Which byte of the register holds the scale factors.")] = "0",
     thread_id: Annotated[NumberText, Query(description="Which threads of each group of four supply them.")] = "0",
+    idesc: Idesc = "",
 ) -> Response:
     """One operand's map: which element every thread and value holds (a, b, c, d, data), which lane and byte supplies a
     scale factor (scale_a, scale_b), or which row's address a lane supplies (address). A sparse A takes the sparsity
@@ -43,4 +47,4 @@ def operand(
         key: number(given or 0, key)
         for key, given in (("selector", selector), ("byte_id", byte_id), ("thread_id", thread_id))
     }
-    return json_body(about.any_operand(catalog.find(ptx), name, **chosen))
+    return json_body(about.any_operand(about.found(ptx, idesc), name, **chosen))

@@ -8,6 +8,8 @@ from layouts.instruction import Instruction
 from layouts.render import cuda, ptx, python, wmma_cpp
 from layouts.table import atoms
 
+FROM = {"shared": " with A from shared memory", "tensor": " with A in tensor memory"}
+
 
 @fact
 class CodePart:
@@ -20,10 +22,7 @@ class CodePart:
 
 def code_parts(found: Instruction) -> list[CodePart]:
     """Everything generated from the rows, each with a title: PTX, CUDA, NumPy, CuTe and CUTLASS, Triton."""
-    parts = [
-        CodePart(title="PTX" + (" with A from shared memory" if form == "shared" else ""), text=ptx.syntax(found, form))
-        for form in found.family.forms
-    ]
+    parts = [CodePart(title="PTX" + FROM.get(form, ""), text=ptx.syntax(found, form)) for form in found.family.forms]
     parts.append(CodePart(title="CUDA C++: wrapper, loads and stores", text=cuda.program(found)))
     if wmma_cpp.available(found):
         parts.append(CodePart(title="CUDA C++: nvcuda::wmma, one warp", text=wmma_cpp.kernel(found).text))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlencode
 
 from app.catalogue import topics
 from app.gpu import fragments, runs
 from app.instruction import facts as about
-from app.instruction import head, lanes, pickers, state, terms, words
+from app.instruction import head, issued, lanes, pickers, state, terms, words
 from app.instruction import wmma as wmma_facts
 from app.instruction.code import code_parts
 from app.instruction.matrices import matrices, views
@@ -20,7 +21,7 @@ from app.kit.fact import Numbers, extended, fact
 from app.kit.links import path_of
 from app.kit.matrix import MatrixData
 from layouts import catalog, palette, window
-from layouts.instruction import WARP, Instruction
+from layouts.instruction import WARP, Instruction, Place
 from layouts.reading import digits
 from layouts.view import ADDRESS, BETWEEN_OWNERS, Figure, Grid, figure_of, labels_of, owner_of, spoken_of
 
@@ -32,6 +33,9 @@ TABS = {
     "evidence": "Evidence",
     "run": "Run",
 }
+
+
+SEPARATE_WORDS = {"product": ("Product", 1), "half": ("First lane", 16)}  # what a page shows one of, and its step
 
 
 @fact
@@ -170,6 +174,10 @@ def page_context(
     pressed = pressure(found)
     return {
         "found": found,
+        "issued": issued.shown(found, urlencode(query)),
+        "separate": SEPARATE_WORDS[
+            next((a for op in found.operands.values() for a in op.axes if a == "half"), "product")
+        ],
         "scope": found.family.scope,
         "path": path_of(found),
         "detail": about.detail(found),
@@ -202,13 +210,18 @@ def page_context(
         "run": run,
         "holder": words.holder(found, lane),
         "element": lanes.element(figure, chosen),
-        "tabs": [(name, text) for name, text in TABS.items() if name != "run" or run],
+        "tabs": [(name, _tab(found, text)) for name, text in TABS.items() if name != "run" or run],
         "lane_rows": [rows for rows in held if rows],
         "pressure": pressed,
         "pressure_chart": dumps(pressed.chart).decode() if pressed else "",
         "tables": [lanes.full_table(op) for op in distinct if op.threads * op.values <= table_values],
         "data": dumps(page_data(found, figure, chosen)).decode().replace("</", "<\\/"),
     }
+
+
+def _tab(found: Instruction, text: str) -> str:
+    """A tab's words: operands of tensor memory lie in no registers."""
+    return "Tensor memory" if text == TABS["registers"] and found.family.scope.place is Place.TENSOR else text
 
 
 def _query(chosen: PageState, found: Instruction, view: str) -> str:
@@ -335,7 +348,7 @@ def operand_data(grid: Grid, panel: str) -> OperandData:
         ),
         plane=op.plane,
         extra={axis: grid.product for axis in op.axes if axis not in op.plane},
-        sparse=(op.sparsity.kept, op.sparsity.group) if op.sparsity else None,
+        sparse=op.kept,
         held=lanes.HELD_ROW if op.name == ADDRESS else lanes.HELD,
         head=lanes.head_of(op),
         tip=lanes.TIP,

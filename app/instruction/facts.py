@@ -8,10 +8,11 @@ from typing import Annotated, Any
 
 from app.instruction.wmma import WmmaMemory, memory
 from app.kit.fact import ByThread, Integers, Numbers, Says, extended, fact, sometimes, spread
-from app.kit.names import ElementType
+from app.kit.names import ElementType, Word32
 from app.kit.rows import Row, row
-from layouts import catalog, pattern, qualifiers, tmem
+from layouts import bound, catalog, pattern, qualifiers, tmem
 from layouts import instruction as engine
+from layouts.bound import Bound
 from layouts.errors import LayoutError
 
 METHODS = {"mma": "random products compared with NumPy", "fragment": "the maps measured element by element"}
@@ -156,6 +157,21 @@ class Detail(Row):
     address: AddressMap | None
     operands_elsewhere: Annotated[dict[str, str], Says("Operands that lie in no registers, and where they lie.")]
     memory: Annotated[WmmaMemory | None, Says("wmma.load and wmma.store only.")]
+    open: Annotated[str | None, Says("What the text of a tcgen05.mma leaves to its instruction descriptor.")] = (
+        sometimes()
+    )
+    idesc: Annotated[Word32 | None, Says("The instruction descriptor that bound it.")] = sometimes()
+    layout: Annotated[str | None, Says("PTX's letter of the data-path layout of a bound tcgen05.mma.", ("D",))] = (
+        sometimes()
+    )
+    share: Annotated[str | None, Says("What one CTA of a pair holds.")] = sometimes()
+    operands_open: Annotated[dict[str, str] | None, Says("Operands whose place is open, and why.")] = sometimes()
+
+
+def found(ptx: str, word: str = "") -> engine.Instruction:
+    """The instruction of a text; with a word, or a wish, the product that it binds."""
+    instruction = catalog.find(ptx)
+    return bound.bind(instruction, word) if word.strip() else instruction
 
 
 def detail(instruction: engine.Instruction) -> Detail:
@@ -172,7 +188,18 @@ def detail(instruction: engine.Instruction) -> Detail:
         address=address_map(instruction) if instruction.address else None,
         operands_elsewhere=dict(instruction.family.elsewhere),
         memory=memory(instruction),
+        **_bound(instruction),
     )
+
+
+def _bound(instruction: engine.Instruction) -> dict[str, Any]:
+    """What is said of a product in tensor memory alone."""
+    if isinstance(instruction, Bound):
+        mma = instruction.mma
+        more: dict[str, Any] = {"operands_open": dict(instruction.open)} if instruction.open else {}
+        more |= {"share": bound.share(mma)} if mma.ctas > 1 else {}
+        return {"idesc": str(instruction.word), "layout": mma.place.letter, **more}
+    return {"open": bound.says_open(instruction)} if instruction.family.issue else {}
 
 
 def operand_facts(instruction: engine.Instruction, op: engine.Operand) -> Operand:
@@ -208,7 +235,7 @@ def operand_facts(instruction: engine.Instruction, op: engine.Operand) -> Operan
         copies=pattern.copies,
         sparsity=sparsity_facts(op),
         source=str(op.source),
-        evidence=evidence(instruction),
+        evidence=evidence(instruction, op.name),
     )
 
 
@@ -320,9 +347,9 @@ def any_operand(
     return operand_map(instruction, instruction.operand(wanted), selector)
 
 
-def evidence(instruction: engine.Instruction) -> tuple[Evidence, ...]:
-    """Which independent statements stand behind this instruction's maps, strongest first; says so where hardware is
-    missing.
+def evidence(instruction: engine.Instruction, operand: str = "") -> tuple[Evidence, ...]:
+    """Which independent statements stand behind this instruction's maps, or one operand's, strongest first; says so
+    where hardware is missing.
     """
     known, meta, family = catalog.assembled(instruction), catalog.assembler(), instruction.family
     out = [
@@ -356,6 +383,12 @@ def evidence(instruction: engine.Instruction) -> tuple[Evidence, ...]:
     out.append(Evidence(kind="documented", text="documented", by=source, date=""))
     if family.agrees:
         out.append(Evidence(kind="agrees", text=f"agrees with {family.agrees}", by="compared map by map", date=""))
+    if isinstance(instruction, Bound):
+        out += [
+            Evidence(kind="inferred" if told.inferred else "agrees", text=told.text, by=told.operand, date="")
+            for told in bound.told(instruction)
+            if operand in ("", told.operand)
+        ]
     if not ran:
         out.append(Evidence(kind="not_run", text="not yet run on hardware by this project", by="", date=""))
     return tuple(out)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from urllib.parse import quote
 
 from app.catalogue import topics
 from app.gpu import runs
 from app.instruction import facts as about
 from app.instruction import words
+from app.instruction.issued import tmem_address
 from app.instruction.state import PageState
 from app.instruction.stored import stored
 from app.kit import links
 from app.kit.fact import fact
-from layouts import catalog, chain
+from layouts import bound, catalog, chain
+from layouts.bound import Bound
 from layouts.instruction import Instruction
+from layouts.reading import listed
 
 FORMS = {"svg": "SVG", "png": "PNG", "pdf": "PDF", "tex": "TikZ"}
 
@@ -66,12 +70,26 @@ def _ran(found: Instruction) -> tuple[Pill, ...]:
         out.append(Pill(kind="ok", text=f"✓ ran on {devices}", tip=told))
     elif measured := [item for item in known if item.kind == "ran"]:
         out.append(Pill(kind="ok", text=f"✓ {measured[0].text}", tip=measured[0].by))
-    out += [
-        Pill(kind=item.kind, text=item.text, tip=item.by)
-        for item in known
-        if item.kind in ("differs", "agrees", "not_run")
-    ]
-    return tuple(out)
+    if isinstance(found, Bound):
+        return (*out, *_bound(found), *_pills(known, "not_run"))
+    return (*out, *_pills(known, "differs", "agrees", "not_run"))
+
+
+def _pills(known: tuple[about.Evidence, ...], *kinds: str) -> list[Pill]:
+    return [Pill(kind=item.kind, text=item.text, tip=item.by) for item in known if item.kind in kinds]
+
+
+def _bound(found: Bound) -> Iterator[Pill]:
+    """How many maps of CUTLASS equal those of the operands, and which operands are inferred."""
+    told = bound.told(found)
+    yield Pill(kind="", text="documented", tip=str(found.family.source))
+    if maps := sum(found.maps.values()):
+        tip = "; ".join(one.text for one in told if not one.inferred)
+        yield Pill(kind="", text=f"agrees with CUTLASS ({maps} maps)", tip=tip)
+    if names := [one.operand for one in told if one.inferred]:
+        tip = "; ".join(one.text for one in told if one.inferred)
+        called = listed([name.upper() if len(name) == 1 else name for name in names])
+        yield Pill(kind="not_run", text=f"{called} inferred", tip=tip)
 
 
 def _targets(found: Instruction) -> Pill:
@@ -107,9 +125,13 @@ def following(found: Instruction, chosen: PageState, figure: Link) -> list[Link]
     ]
     if found.family.by_descriptor:
         kept = {name: stored(found, name, chosen.major(name)) for name in "ba"}
+    if isinstance(found, Bound):
+        out.append(Link(text="Instruction descriptor", href=f"/idesc/{found.word}?kind={found.mma.kind.name}"))
+        out.append(Link(text="In tensor memory", href=tmem_address(found)))
+    if found.family.by_descriptor:
         out += [Link(text=f"{name.upper()}'s descriptor", href=tile.href) for name, tile in kept.items()]
         out.append(Link(text="B's tile", href=kept["b"].tile))
-    if found.family.multiplies:
+    if found.family.multiplies and not found.family.tensor:
         out.append(Link(text="D as the next A", href=links.reuse(found, found)))
         if found.family.specified and not any(op.sparsity for op in found.operands.values()):
             out.append(Link(text="Several warps: a TiledMMA", href=links.tiled_mma(found)))

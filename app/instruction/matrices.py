@@ -72,7 +72,7 @@ def title_of(found: Instruction, panel: Panel) -> str:
 
 def about(found: Instruction, panel: Panel) -> str:
     """What a matrix's rows and columns are, and its size and type."""
-    stored = panel.grid is not None and panel.grid.operand.sparsity is not None
+    stored = panel.grid is not None and panel.grid.operand.kept is not None
     rows, cols = window.dims_of(found, panel)
     dims = f"{rows} × {'k' if cols == 's' else cols}, " if found.family.multiplies else ""
     if panel.grid and set(panel.grid.operand.plane) != {"row", "col"}:

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from app.catalogue import topics
+from app.instruction import issued as forms
 from app.instruction import state
 from app.instruction.context import page_context
 from app.kit.api import OffLoop
@@ -32,10 +33,22 @@ def instruction_page(request: Request, rest: str) -> Response:
         raise
     if letter in found.family.elsewhere and slash:  # its tile stands in the instruction's own page
         return RedirectResponse(path_of(found), 303)
+    query, said = request.query_params, []
+    if wish := forms.wish(found, query):
+        return RedirectResponse(path_of(found, query=wish), 303)
+    try:
+        found = state.with_descriptor(found, query)
+    except LayoutError as error:
+        said = [f"idesc is not used: {error.message} {error.hint}"]
+        found = state.with_descriptor(found, {})
     operand = found.operand(letter) if slash else None
-    chosen, notices = state.read(found, request.query_params)
+    chosen, notices = state.read(found, query)
+    notices = said + notices
+    if operand and not forms.beside(operand):
+        return RedirectResponse(path_of(found, query={"idesc": query["idesc"]} if "idesc" in query else {}), 303)
     if operand:
-        return RedirectResponse(path_of(found) + f"?pin={operand.name}:0,0", 303)
+        kept = {"idesc": query["idesc"]} if query.get("idesc") else {}
+        return RedirectResponse(path_of(found, query={"pin": f"{operand.name}:0,0", **kept}), 303)
     server = request.app.state
     context = page_context(
         found, chosen, notices, request.query_params, server.hardware.reason, server.limits.table_values

@@ -6,9 +6,11 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 
 from app.instruction import words
+from app.kit.rows import issued
 from layouts import catalog
 from layouts.instruction import Instruction
 from layouts.syntax import Syntax
+from layouts.table.umma import SCALED, VECTOR_WORDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,8 @@ def pickers(found: Instruction) -> list[Picker]:
     An option keeps as many other parts as are legal with it, and its text says which part it must change.
     """
     relatives = [i for i in catalog.instructions() if i.syntax.opcode == found.syntax.opcode]
+    if found.family.issue:
+        return [picker for picker in _issued(found, relatives) if len(picker.options) > 1]
     warpgroup = found.family.by_descriptor
     shaped = [i for i in relatives if i.sizes.get("k") == found.sizes.get("k")] if warpgroup else relatives
     made = [
@@ -65,6 +69,27 @@ def pickers(found: Instruction) -> list[Picker]:
         ),
     ]
     return [picker for picker in made if len(picker.options) > 1]
+
+
+def _issued(found: Instruction, among: list[Instruction]) -> list[Picker]:
+    """Kind, CTAs and the rest of a product in tensor memory, whose text has neither shape nor types."""
+
+    def words(i: Instruction) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+        (group, *rest), kind = i.modifiers, issued(i)
+        own = tuple(m for m in rest if m == kind or m in VECTOR_WORDS)
+        return own, (group,), tuple(m for m in rest if m not in own and m != SCALED)
+
+    out = []
+    for n, (name, label) in enumerate((("kind", "Kind"), ("ctas", "CTAs"), ("modifiers", "Collector"))):
+        best: dict[tuple[str, ...], tuple[int, Instruction]] = {}
+        for other in among:
+            apart = len(set(found.modifiers) ^ set(other.modifiers))
+            part = words(other)[n]
+            if part not in best or apart < best[part][0]:
+                best[part] = (apart, other)
+        options = tuple(Option(i.ptx, ".".join(p) or "none", i.ptx == found.ptx) for p, (_, i) in best.items())
+        out.append(Picker(name, label, options))
+    return out
 
 
 def _types(found: Instruction, among: list[Instruction]) -> Picker:

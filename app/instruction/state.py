@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 from app.kit.fact import fact
 from layouts import window
+from layouts.bound import Bound, bind
 from layouts.dtypes import dtype
 from layouts.errors import LayoutError
 from layouts.instruction import SCOPES, WARP, Instruction
@@ -27,8 +28,8 @@ PIN = "{panel}:{row},{col}"  # the pinned cell in a URL; scripts get this templa
 class PageState:
     """colour: a pattern's name, "register" or AUTO · label: one of LABELS · lanes: "", or "0-7,12" · pin: "", or
     "d:3,2" · product: 0–3 (m8n8k4 f16) · view: which part is shown, as layouts/window.py reads it · a_major, b_major:
-    K or MN, how wgmma's multiplicands lie in shared memory. Numbers stand in decimal here however they were written:
-    scripts and links read them."""
+    K or MN, how wgmma's multiplicands lie in shared memory · idesc: the instruction descriptor of a tcgen05.mma.
+    Numbers stand in decimal here however they were written: scripts and links read them."""
 
     colour: str = "g"
     label: str = "lane:value"
@@ -38,6 +39,7 @@ class PageState:
     view: str = ""
     a_major: str = "K"
     b_major: str = "K"
+    idesc: str = ""
 
     def query(self, default: PageState, **instead: str | int) -> str:
         """The part after '?': only what differs from the defaults, with `instead` in place of what is here."""
@@ -78,6 +80,15 @@ def read(
     return PageState(**{**asdict(default), **chosen}), notices
 
 
+def with_descriptor(instruction: Instruction, query: Mapping[str, str]) -> Instruction:
+    """What a page or picture shows: a product in tensor memory with its descriptor, the usual one where none is given;
+    everything else as it is.
+    """
+    if not instruction.family.issue:
+        return instruction
+    return bind(instruction, query.get("idesc", "").strip() or None)
+
+
 def defaults(instruction: Instruction) -> PageState:
     """What a page shows where its address says nothing: a warpgroup's four warps, or a warp's lane groups."""
     return PageState(colour=AUTO) if instruction.family.scope.several else PageState()
@@ -113,6 +124,10 @@ def painted(instruction: Instruction, chosen: PageState, shown: Mapping[str, Ran
 
 def _legal(instruction: Instruction, name: str, given: str) -> str | int:
     """The value of one name of the state, numbers in decimal; LayoutError's hint says what is legal here."""
+    if name == "idesc":
+        if isinstance(instruction, Bound) or not given.strip():
+            return str(instruction.word) if isinstance(instruction, Bound) and given.strip() else ""
+        raise LayoutError("bad_idesc", f"idesc is '{shown(given)}'.", "Only tcgen05.mma takes a descriptor.", name)
     if name == "colour":
         return choice(given, name, [*colour_names(instruction), *[AUTO] * (automatic(instruction) is not None)])
     if name == "label":
@@ -166,16 +181,20 @@ def majors(instruction: Instruction, letter: str) -> tuple[str, ...]:
     """How operand a or b may lie in shared memory; K alone where the instruction reads no other, or reads it from
     registers.
     """
+    if isinstance(instruction, Bound):
+        return ("K",)  # its instruction descriptor says it
     both = instruction.family.by_descriptor and dtype(instruction.types[letter]).bits == 16
     return tuple(DEFAULT_ORDER) if both else ("K",)
 
 
 def products(instruction: Instruction) -> int:
-    """How many separate products one instruction computes (4 for m8n8k4 f16)."""
-    return max((op.extents.get("product", 1) for op in instruction.operands.values()), default=1)
+    """How many separate products one instruction computes (4 for m8n8k4 f16), or halves of the lanes D may lie in."""
+    counts = (op.extents.get(axis, 1) for op in instruction.operands.values() for axis in SEPARATE)
+    return max(counts, default=1)
 
 
 SPEC: dict[str, object] = asdict(PageState())
+SEPARATE = ("product", "half")  # axes of which a page shows one at a time
 MAJORS = ("a_major", "b_major")
 PICTURED = tuple(
     name for name in SPEC if name not in ("view", *MAJORS)

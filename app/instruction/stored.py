@@ -1,5 +1,5 @@
-"""A multiplicand that wgmma reads through a descriptor: the tile that a program would store by default, the word that
-reads its first slice, and where each element of the slice lies. No framework.
+"""A multiplicand that wgmma or tcgen05.mma reads through a descriptor: the tile that a program would store by default,
+the word that reads its first slice, and where each element of the slice lies. No framework.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ import numpy as np
 from app.kit import links
 from app.kit.fact import fact
 from app.memory import descriptors as memory
+from layouts.bound import Bound
 from layouts.instruction import Instruction
 from layouts.swizzle import mode
+from layouts.table.descriptors import TCGEN05, WGMMA
 from layouts.tiling import Tile
 from layouts.view import Panel
 
@@ -38,10 +40,22 @@ def tile_of(found: Instruction, name: str, major: str) -> tuple[Tile, int]:
     """(the 128B tile of this major in whole atoms that holds what one instruction reads of operand a or b, how much of
     K it reads).
     """
-    _, seen = memory.seen_by({"instruction": found.ptx, "operand": name, "major": major})
-    atom_mn, atom_k = mode(SWIZZLE).atom(seen.bits, major)
-    rows = max(seen.rows, 64)
-    return Tile(seen.bits, major, mode(SWIZZLE), -(-rows // atom_mn) * atom_mn, lcm(atom_k, seen.k)), seen.k
+    _, seen = memory.seen_by(_asked(found, name, major))
+    swizzle, form = mode(SWIZZLE), WGMMA
+    if isinstance(found, Bound):  # its descriptor says the major, and 32 bits have a mode of their own
+        form, major = TCGEN05, seen.major
+        turned = form.turned.get(seen.bits, ()) if major != "K" else ()
+        swizzle = turned[0] if len(turned) == 1 else swizzle
+    atom_mn, atom_k = swizzle.atom(seen.bits, major)
+    rows = max(seen.rows, 64) if form is WGMMA else seen.rows
+    return Tile(seen.bits, major, swizzle, -(-rows // atom_mn) * atom_mn, lcm(atom_k, seen.k), form=form), seen.k
+
+
+def _asked(found: Instruction, name: str, major: str) -> dict[str, str]:
+    """Who reads the operand, as a request says it."""
+    if isinstance(found, Bound):
+        return {"instruction": found.ptx, "operand": name, "format": TCGEN05.name, "idesc": str(found.word)}
+    return {"instruction": found.ptx, "operand": name, "major": major}
 
 
 def stored(found: Instruction, name: str, major: str) -> Stored:
@@ -49,15 +63,15 @@ def stored(found: Instruction, name: str, major: str) -> Stored:
     tile, reach = tile_of(found, name, major)
     word = str(tile.descriptor(0, 0, reach))
     query = {
-        "instruction": found.ptx, "operand": name, "major": tile.major, "s_swizzle": tile.mode.name,
+        **_asked(found, name, tile.major), "s_swizzle": tile.mode.name,
         "s_mn": tile.mn, "s_k": tile.k, "s_base": hex(tile.base),
     }  # fmt: skip
     size = f"{tile.mn} × {tile.k}"
     return Stored(
-        name=name, word=word, kind=f"{tile.mode.name} tile", href=links.descriptor(word, query),
+        name=name, word=word, kind=f"{tile.mode.name} tile", href=links.descriptor(word, query, tile.form.name),
         tile=links.smem({
             "element_bits": tile.element_bits, "major": tile.major, "swizzle": tile.mode.name, "mn": tile.mn,
-            "k": tile.k,
+            "k": tile.k, **({"format": tile.form.name} if tile.form is not WGMMA else {}),
         }),
         text=f"In shared memory: a{'n MN' if major == 'MN' else ' K'}-major {size} tile"
         f" ({'n' if name == 'b' else 'm'} × k), {tile.mode.name} swizzle.",
@@ -68,6 +82,7 @@ def panel_of(found: Instruction, panel: Panel, major: str) -> Panel:
     """The panel with every cell's byte offset in the tile. No thread holds it, so it takes no colour of the legend."""
     tile, _ = tile_of(found, panel.name, major)
     k, n = np.indices((panel.rows, panel.cols))
-    offset = np.asarray(tile.address(n, k), np.int64)
+    own = n % (panel.cols // found.mma.ctas) if isinstance(found, Bound) else n  # of a pair each CTA holds its share
+    offset = np.asarray(tile.address(own, k), np.int64)
     plain = np.full(offset.shape, -1, np.int32)
     return replace(panel, category=plain, texts=[[str(at) for at in row] for row in offset.tolist()], of=1)

@@ -54,14 +54,15 @@ def terms(figure: Figure, chosen: PageState) -> list[str]:
     if not {"a", "b"} <= set(panels):
         return []
     a, b = panels["a"], panels["b"]
-    sparsity = a.grid.operand.sparsity if a.grid else None
-    if sparsity is None:
+    compressed = a.grid.operand.kept if a.grid else None
+    if compressed is None:
         head = f"D[{row},{col}] = C[{row},{col}] + Σk A[{row},k]·B[k,{col}]"
         return [head, *(f"k={k:<3} A {_holder(a, row, k):<10} × B {_holder(b, k, col)}" for k in range(a.cols))]
+    kept, group = compressed
     out = [f"D[{row},{col}] = C[{row},{col}] + Σs A[{row},s]·B[k,{col}], s → k by the metadata"]
     for s in range(a.cols):
-        first = s // sparsity.kept * sparsity.group
-        rows = f"{first}–{first + sparsity.group - 1}"
+        first = s // kept * group
+        rows = f"{first}–{first + group - 1}"
         out.append(f"s={s:<3} A {_holder(a, row, s):<10} × B[{rows},{col}]")
     return out
 

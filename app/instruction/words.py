@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from app.instruction.state import AUTO, defaults
 from app.kit.fact import fact
+from app.kit.rows import issued
 from layouts.instruction import WARP, Instruction, Operand, Place
 
 LABEL_WORDS = {
@@ -51,6 +52,8 @@ def assignment(found: Instruction) -> str:
     'f32 = f16 × f16 + f16'
     """
     types = found.types
+    if found.family.issue and not found.types:
+        return issued(found)
     if not found.family.multiplies:
         return ", ".join(dict.fromkeys(types.values())) or ".".join(found.syntax.types)
     d, a, b = (types[name] for name in "dab")
@@ -67,6 +70,8 @@ def kind_of(found: Instruction) -> str:
 def short_name(found: Instruction) -> str:
     """The opcode as people say it and the shape: mma.m16n8k16, wgmma.m64n256k16, ldmatrix.m8n8.x4."""
     syntax = found.syntax
+    if found.family.issue:
+        return f"{syntax.opcode}.{issued(found)}"
     opcode = syntax.opcode.replace("wgmma.mma_async", "wgmma").replace("::ordered_metadata", "")
     more = () if found.family.multiplies else (m for m in syntax.modifiers if m[:1] == "x" or m == "trans")
     return ".".join(filter(None, (opcode, syntax.shape, *more)))
@@ -77,7 +82,9 @@ def title(found: Instruction) -> str:
     name = short_name(found)
     opcode = name.removesuffix(f".{found.shape}")
     return (
-        f"{found.shape} {opcode}, {assignment(found)}" if name.endswith(found.shape) else f"{name}, {assignment(found)}"
+        f"{found.shape} {opcode}, {assignment(found)}"
+        if found.shape and name.endswith(found.shape)
+        else f"{name}, {assignment(found)}"
     )
 
 

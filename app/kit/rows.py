@@ -11,6 +11,7 @@ from app.kit.fact import Says, fact
 from app.kit.names import ElementType, Family, Target
 from layouts import catalog
 from layouts.instruction import Instruction
+from layouts.table.umma import VECTOR_WORDS as VECTORS
 
 
 @fact
@@ -77,8 +78,21 @@ def in_words(instruction: Instruction) -> tuple[str, str]:
         return shape, f"{types['a']} → {types['d']}"
     if packed := instruction.family.unpacks:
         return shape, f"{packed} → {instruction.modifiers[instruction.modifiers.index(packed) - 1]}"
+    if instruction.family.issue:
+        return shape, issued(instruction)
     name, kind = next(iter(types.items()))
     return shape, kind if name == "data" else f"{name.upper()} {kind}"
+
+
+def issued(instruction: Instruction) -> str:
+    """The kind of a product whose types its text leaves open."""
+    assert instruction.family.issue is not None
+    return f"kind::{instruction.family.issue.kind}"
+
+
+def group_of(instruction: Instruction) -> str:
+    """What a list of the catalogue groups it by: the shape, or the kind where the text says none."""
+    return instruction.shape or (issued(instruction) if instruction.family.issue else "")
 
 
 def named(instruction: Instruction) -> str:
@@ -91,7 +105,7 @@ def named(instruction: Instruction) -> str:
     said = (opcode.short or opcode.text).partition("::")[0]
     moved = [m for m in syntax.modifiers if m not in catalog.SPACES] if not instruction.family.multiplies else []
     scaled = " block_scale" if instruction.family.scale_blocks else ""
-    return ".".join((said, instruction.shape, *moved)) + scaled
+    return ".".join(filter(None, (said, instruction.shape, *moved))) + scaled
 
 
 def product(instruction: Instruction) -> str:
@@ -106,6 +120,9 @@ def product(instruction: Instruction) -> str:
     if instruction.family.multiplies:
         d, c, factors = types["d"], types.get("c", types["d"]), f"{types['a']} × {types.get('b', types['a'])}"
         return f"{d} += {factors}" if c == d else f"{d} = {factors} + {c}"
+    if instruction.family.issue:
+        group, vector = instruction.modifiers[0], instruction.modifiers[2:4]
+        return " ".join((group, *(word for word in vector if word in VECTORS)))
     words = instruction.family.opcode.text.partition(".")[2]
     moved = in_words(instruction)[1] if instruction.family.unpacks else ".".join(instruction.syntax.types)
     return " ".join(filter(None, (words, moved)))

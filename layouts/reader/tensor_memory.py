@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from layouts.errors import LayoutError
+from layouts.reader import ptx
 from layouts.reader.found import Found
 
 _NAMES = re.compile(
@@ -25,12 +27,21 @@ _SAYS = (
 IS = "tcgen05 is Blackwell's matrix instruction (sm_100, sm_103, sm_110). What is shown of it has not run on hardware."
 
 
+def _is_row(text: str) -> bool:
+    try:
+        return bool(ptx.read(text))
+    except LayoutError:
+        return False
+
+
 def read(text: str) -> tuple[Found, ...]:
     """That a text speaks of tcgen05; none where it does not."""
     match = _NAMES.search(text)
     if match is None:
         return ()
     name = match[0]
+    if match["ptx"] and _is_row(text):
+        return ()  # an instruction of the catalogue, which has a page
     about = next((says for start, says in _SAYS if name.startswith(start)), "")
     notices = (IS, about) if about else (IS,)
     return (Found("topic", "tcgen05 and tensor memory (Blackwell)", {"topic": "tcgen05", "name": name}, notices),)

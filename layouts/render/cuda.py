@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 
 from layouts.dtypes import REGISTERS, DType
-from layouts.instruction import Instruction, Operand
+from layouts.instruction import Instruction, Operand, Place
 from layouts.render.ptx import Slot, slots
 from layouts.swizzle import Swizzle
 
@@ -219,6 +219,8 @@ def program(instruction: Instruction) -> str:
     ]
     parts += [wrapper(instruction, form) for form in instruction.family.forms]
     for op in instruction.operands.values():
+        if op.scope.place is Place.TENSOR:
+            continue  # no thread holds it
         if op.name in "abc":
             parts.append(load(instruction, op))
         if op.name in "d":

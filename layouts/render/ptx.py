@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from layouts.instruction import Instruction, Operand, Place, Verb
+from layouts.role import Issue
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,8 @@ def slots(instruction: Instruction, a_from: str = "registers") -> list[Slot]:
         half = [_half(instruction.operands[letter])] if "halves" in instruction.sizes else []
         held = [vector, *(_result(instruction, name) for name in reduced)]
         return [*held, address, *half, *rest] if family.loads else [address, *half, *held, *rest]
+    if family.issue:
+        return _issued(family.issue, a_from if a_from in family.forms else family.forms[0])
     if family.verb in _TENSOR:
         return list(_TENSOR[family.verb])
     if family.moves:
@@ -78,6 +81,26 @@ def _vector(instruction: Instruction, letter: str, written: bool, name: str = ""
         written,
         f"{letter.upper()}, {op.values} × {op.element.name} a thread",
     )
+
+
+def _issued(issue: Issue, a_from: str) -> list[Slot]:
+    """A product in tensor memory: D's address, both matrices, what the text's kind needs beside them."""
+
+    def at(name: str, what: str) -> Slot:
+        return Slot(name, "address", 1, "b32", False, f"{what} in tensor memory")  # ptxas takes no .u32 here
+
+    a = (
+        at("a_tmem", "A")
+        if a_from == "tensor"
+        else Slot("a_desc", "register", 1, "b64", False, "matrix descriptor of A")
+    )
+    return [
+        at("d_tmem", "D"), a, Slot("b_desc", "register", 1, "b64", False, "matrix descriptor of B"),
+        *([at("meta_tmem", "sparsity metadata")] if issue.sparse else ()),
+        Slot("idesc", "register", 1, "b32", False, "instruction descriptor: M, N, types, majors"),
+        *([at("scale_a_tmem", "A's scale factors"), at("scale_b_tmem", "B's scale factors")] if issue.factors else ()),
+        Slot("enable_input_d", "predicate", 1, "pred", False, "false: D = A·B, true: D = A·B + D"),
+    ]  # fmt: skip
 
 
 def _result(instruction: Instruction, name: str) -> Slot:

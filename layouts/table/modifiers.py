@@ -35,6 +35,22 @@ MODIFIERS = {
     "warpx2::01_23": "copied to two quarters: the first half to those of warps 0 and 1, the second to those of 2 and 3",
     "warpx4": "copied to all four quarters",
     "down": "lane i takes what lane i + 1 of its quarter held",
+    "kind::f16": "A and B are f16 or bf16, as the instruction descriptor says",
+    "kind::tf32": "A and B are tf32",
+    "kind::i8": "A and B are 8-bit integers, signed or not as the instruction descriptor says",
+    "block16": "one scale factor for 16 elements along K",
+    "block32": "one scale factor for 32 elements along K",
+    "ashift": "the rows of A move by one lane before they are read; A lies in tensor memory",
+    **{
+        f"collector::{buffer}::{use}": says.format(buffer[0].upper(), buffer)
+        for buffer in ("a", "b0", "b1", "b2", "b3")
+        for use, says in {
+            "fill": "{0} is kept in collector buffer {1} for the next products",
+            "use": "{0} may be read from collector buffer {1}, which an earlier product filled, and stays there",
+            "lastuse": "{0} may be read from collector buffer {1} for the last time",
+            "discard": "what collector buffer {1} holds is not needed any more",
+        }.items()
+    },
     "b8x16": "in registers: elements in 8-bit containers",
     "b6x16_p32": "in memory: 16 packed 6-bit elements and 32 bits of padding",
     "b4x16_p64": "in memory: 16 packed 4-bit elements and 64 bits of padding",

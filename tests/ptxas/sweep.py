@@ -51,7 +51,7 @@ def undocumented(ptx: str) -> str:
 
 SWEEPS: dict[str, Callable[[], Iterable[Line]]] = {
     name: getattr(candidates, name)
-    for name in ("mma", "mma_sp", "mma_scaled", "wgmma", "wgmma_sp", "wmma", "movement", "tcgen05_moves")
+    for name in ("mma", "mma_sp", "mma_scaled", "wgmma", "wgmma_sp", "wmma", "movement", "tcgen05_moves", "tcgen05_mma")
 }
 
 
