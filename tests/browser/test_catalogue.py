@@ -37,12 +37,13 @@ def test_typing_narrows_and_the_url_keeps_it(open_page: Any) -> None:
     expect(page.locator(".count strong")).to_have_text("0")
     page.select_option("select[name=target]", "")
     page.fill("input[name=q]", "")
-    expect(page.locator(".count strong")).to_have_text("1,760")
+    expect(page.locator(".count strong")).to_have_text("2,578")
 
 
 def test_families_are_called_as_ptx_writes_them(open_page: Any) -> None:
     page = open_page("/instructions", width=390, scheme="dark")
     names = ["wmma", "mma", "mma.sp", "mma block_scale", "ldmatrix", "stmatrix", "movmatrix", "wgmma", "wgmma.sp"]
+    names += [f"tcgen05.{word}" for word in "ld ld.red st cp shift mma mma.sp mma.ws mma.ws.sp".split()]
     for place in (".choice .mono", ".family > h2 .mono", ".menu .families a"):
         assert page.eval_on_selector_all(place, "all => all.map((one) => one.textContent)") == names, place
     page.click(".choice >> text=mma.sp")

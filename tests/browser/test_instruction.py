@@ -118,6 +118,7 @@ def test_url_restores_everything(open_page: Any) -> None:
         "view": "",
         "a_major": "K",
         "b_major": "K",
+        "idesc": "",
     }
     assert json.loads(page.get_attribute("#stage", "data-lit"))["thread"] == find(M16).operand("d").owner(8, 3)[0][0]
     page.select_option("select[name=colour]", "register")
