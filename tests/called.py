@@ -39,6 +39,7 @@ from layouts.feeding import why_not
 from layouts.instruction import Instruction
 from layouts.pattern import Pattern
 from layouts.planning import plan
+from layouts.reader import layout as layout_text
 from layouts.render import diagram, kernel, placed
 from layouts.render.tikz import tikz
 from layouts.spelling import read_word
@@ -181,6 +182,7 @@ def calls() -> list[Call]:
     rows = storage({"kind": "rows", "pitch_bytes": 128}, 16, "K")
     out.append(("TMA of no atom", lambda: tma_copy("SM75_U32x4_LDSM_N", tile=(64, 64), where=rows)))
     out.append(("a TiledCopy of TMA", lambda: tiled_copy("SM90_TMA_LOAD", tile=(64, 64), thr_layout="(32,1)")))
+    out.append(("a coordinate tensor", lambda: layout_text.read("ArithTuple(_0,_0) o (_128,_64):(_1@0,_1@1)")))
     out.append(("a Triton layout of nine sizes", lambda: triton_layout(blocked, [1] * 9)))
     out.append(("linear layout of kind 'ttg.other'", lambda: triton.linear("ttg.other", {}, (8, 8))))
     for text in ("4:1", "((3,8),4):((1,4),32)", "((4,8),(2,2)):((2,8),(1,3))", "((4,8),(2,2)):((32,1),(16,8))"):
