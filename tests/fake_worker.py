@@ -8,6 +8,16 @@ import json
 import os
 import sys
 import time
+from typing import Any
+
+
+def verified(piece: dict[str, Any], device: dict[str, str]) -> dict[str, Any]:
+    """A piece of a verification in which everything agrees, but for one chain of a card that is called faulty."""
+    time.sleep(0.05)
+    ran = piece["count"] or 1
+    good = ran - (device["name"] == "faulty" and piece["part"] == "chains" and not piece["first"])
+    rows = {"all": {"ran": ran, "agreed": good}} if piece["part"] else {f"form {piece['first']}": {"mma": "agrees"}}
+    return {"kind": "verify", "device": device, "found": rows, "seconds": 0.05}
 
 
 def main() -> None:
@@ -34,6 +44,9 @@ def main() -> None:
     for line in sys.stdin:
         message = json.loads(line)
         number, do = message["id"], message["request"].get("seed", 0)
+        if message["request"]["kind"] == "verify":
+            print(json.dumps({"id": number, "result": verified(message["request"], device)}), flush=True)
+            continue
         match do:
             case 1:
                 time.sleep(60)

@@ -11,20 +11,21 @@ from app.gpu.device import target_of
 from app.gpu.fleet import Tls
 from app.gpu.posts import serve_workers
 
-FAKE = [sys.executable, str(Path(__file__).with_name("fake_worker.py")), "ready", "stand-in"]
+FAKE = [sys.executable, str(Path(__file__).with_name("fake_worker.py"))]
 
 
-def device(name: str, capability: str) -> dict[str, str]:
+def device(capability: str) -> dict[str, str]:
     """What a stand-in says of itself."""
-    told = {"name": f"stand-in {name}", "compute_capability": capability, "driver": "1", "cuda": "13.0"}
+    told = {"name": f"stand-in {capability}", "compute_capability": capability, "driver": "1", "cuda": "13.0"}
     return told | {"nvrtc": "13.0", "target": target_of(told)}
 
 
 def main() -> int:
     scheduler, name, capabilities, *rest = sys.argv[1:]
-    devices = [(n, device(f"{name}:{n}", capability)) for n, capability in enumerate(capabilities.split(","))]
+    devices = [(n, device(capability)) for n, capability in enumerate(capabilities.split(","))]
     program, *files = rest or [""]
-    return serve_workers(scheduler, name, devices, "127.0.0.1", Tls(*files), program, FAKE)
+    kind = "faulty" if name == "faulty" else "stand-in"
+    return serve_workers(scheduler, name, devices, "127.0.0.1", Tls(*files), program, [*FAKE, "ready", kind])
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ import cloudpickle
 import pytest
 from starlette.testclient import TestClient
 
-from app.gpu import guard, jobs
+from app.gpu import guard, jobs, pieces, spread
 from app.gpu.fleet import Fleet, Tls
 from app.gpu.members import Member
 from app.gpu.pool import Pool
@@ -150,14 +150,14 @@ def test_an_instruction_goes_where_it_can_run_and_a_run_where_it_says(fleet: Fle
 def test_no_such_worker_says_what_there_is(fleet: Fleet, given: dict[str, Any], field: str, words: str) -> None:
     error = refused(fleet, given)
     assert (error.code, error.field) == ("no_worker", field) and words in error.message
-    assert "a:0 stand-in a:0 (sm_90)" in error.hint and "it is Lanescope 0.1.0, this is" in error.hint
+    assert "a:0 stand-in 9.0 (sm_90)" in error.hint and "it is Lanescope 0.1.0, this is" in error.hint
 
 
 def test_a_worker_of_another_version_refuses_the_job_itself(fleet: Fleet) -> None:
     found = {member.name: member for member in fleet.members().result(60)}
     old = found["old:0"]
     assert old.refused == f"it is Lanescope 0.1.0, this is {jobs.program()}"
-    text = fleet._start(fleet._ask(old, jobs.letter("run", request()))).result(30)
+    text = fleet.start(fleet._ask(old, jobs.letter("run", request()))).result(30)
     assert '"other_version"' in text and "This worker is Lanescope 0.1.0" in text
 
 
@@ -174,7 +174,7 @@ def test_a_worker_of_another_version_refuses_the_job_itself(fleet: Fleet) -> Non
 )
 def test_a_tampered_job_is_refused_by_the_worker(fleet: Fleet, text: Any, code: str) -> None:
     member = fleet.members().result(60)[0]
-    assert f'"{code}"' in fleet._start(fleet._ask(member, text)).result(30)
+    assert f'"{code}"' in fleet.start(fleet._ask(member, text)).result(30)
 
 
 def pid_of(member: Member) -> int:
@@ -255,7 +255,7 @@ def test_no_function_that_somebody_sends_is_run(fleet: Fleet, tmp_path: Path) ->
         await worker.close_rpc()
         return out
 
-    assert "deseri" in fleet._start(hostile()).result(60)[0]
+    assert "deseri" in fleet.start(hostile()).result(60)[0]
     assert not told.exists()
     assert fleet.submit(request()).result(60)["agrees"]
 
@@ -277,7 +277,7 @@ def test_pages_and_the_api_show_the_fleet_and_who_ran(fleet: Fleet) -> None:
         ran = client.get("/gpu/run", params={"kind": "mma", "instruction": MMA, "backend": "cuda", "worker": "b:1"})
         assert ran.status_code == 200 and "Ran by worker <b>b:1</b>" in ran.text
         page = client.get("/gpu").text
-        assert "stand-in b:2" in page and "not asked: it is Lanescope 0.1.0" in page and ">b:1</td>" in page
+        assert "stand-in 12.0" in page and "not asked: it is Lanescope 0.1.0" in page and ">b:1</td>" in page
         told = client.post("/api/v1/gpu/runs", json={"kind": "mma", "instruction": MMA, "architecture": "sm_75"})
         assert told.status_code == 503 and told.json()["error"]["code"] == "no_worker"
         told = client.post("/api/v1/gpu/runs", json={"kind": "mma", "instruction": MMA, "device": 1})
@@ -292,6 +292,34 @@ def test_the_command_line_asks_the_fleet(fleet: Fleet) -> None:
         capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     assert done.returncode == 0 and "stand-in of b:1" in done.stdout, done.stderr
+
+
+def test_a_verification_is_spread_merged_and_resumed(site: Site, fleet: Fleet, tmp_path: Path) -> None:
+    told: list[str] = []
+    journal = tmp_path / "state" / "verify.jsonl"
+
+    def stop(what: str, weight: int, total: int) -> None:
+        told.append(what)
+        if len(told) == 12:
+            raise RuntimeError("the power went")
+
+    with contextlib.closing(site.fleet(connect_seconds=15)) as first, pytest.raises(RuntimeError, match="the power"):
+        spread.verify(first, stop, architecture="sm_90", journal=journal)
+    before = journal.read_text().splitlines()
+    assert len(before) >= 12
+    with journal.open("a") as file:
+        file.write('{"program": "half a li')
+    wait(fleet, lambda found: not any(member.queue for member in found))
+    again: list[tuple[str, int, int]] = []
+    (found,) = spread.verify(fleet, lambda *row: again.append(row), architecture="sm_90", journal=journal)
+    assert sum(what.endswith("done before") for what, _, _ in again) >= len(before)
+    assert sum(weight for _, weight, _ in again) == again[0][2] and not journal.exists()
+    assert set(found["meta"]["ran_by"]) == {"a:0", "b:0"} and found["meta"]["device"] == "stand-in 9.0"
+    todo = pieces.pieces("sm_90a")
+    assert sum(found["meta"]["ran_by"].values()) == len(todo) == len(set(todo))
+    for part in ("chains", "code", "programs"):  # every case once: the pieces' sums are the wholes
+        assert found[part]["all"]["ran"] == sum(piece.count for piece in todo if piece.part == part)
+    assert len(found["results"]) == sum(piece.part == "" for piece in todo)
 
 
 def test_a_scheduler_that_goes_away_ends_its_runs_and_comes_back(site: Site, fleet: Fleet) -> None:

@@ -101,10 +101,11 @@ def chosen_devices(text: str) -> list[tuple[int, Json]]:
 
 @dataclass(slots=True, eq=False)
 class Waiter:
-    """A run that waits for a place: what it asks, the workers that died of it, and the place to come."""
+    """A run that waits for a place: what it asks, the workers that died of it, the names it may have (none: any)."""
 
     params: Json
     lost: list[Member]
+    among: frozenset[str]
     place: asyncio.Future[Member]
     until: float = field(default_factory=lambda: time.monotonic() + BACK_SECONDS)
 
@@ -158,11 +159,11 @@ class Fleet:
         """A checked request to a worker that can run it; the future holds the answer or a LayoutError."""
         if self.waiting >= WAITING:
             raise LayoutError("busy", f"{WAITING} runs are waiting.", "Try again in a few seconds.")
-        return self.ledger.keep(request, self._start(self.run("run", request, self.run_seconds)))
+        return self.ledger.keep(request, self.start(self.run("run", request, self.run_seconds)))
 
     def members(self) -> Future[tuple[Member, ...]]:
         """Who is in the fleet now; LayoutError "no_scheduler" where nobody says."""
-        return self._start(self.look())
+        return self.start(self.look())
 
     def close(self) -> None:
         """End the connection now: runs that wait fail."""
@@ -174,7 +175,8 @@ class Fleet:
             loop.call_soon_threadsafe(loop.stop)
             thread.join(5)
 
-    def _start(self, work: Coroutine[Any, Any, Told]) -> Future[Told]:
+    def start(self, work: Coroutine[Any, Any, Told]) -> Future[Told]:
+        """A coroutine of this fleet in its loop."""
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
@@ -193,15 +195,15 @@ class Fleet:
 
     # in the loop ----------------------------------------------------------------------------------------------------
 
-    async def run(self, job: str, params: Json, seconds: float) -> Json:
-        """The answer to a job; where its worker dies, of another worker, once."""
+    async def run(self, job: str, params: Json, seconds: float, among: frozenset[str] = frozenset()) -> Json:
+        """The answer to a job, of one of some workers where they are named; where that dies, of another, once."""
         text = jobs.letter(job, params)
         lost: list[Member] = []
         self.waiting += 1
         try:
             async with asyncio.timeout(seconds):
                 while True:
-                    member = await self._free(params, lost)
+                    member = await self._free(params, lost, among)
                     try:
                         told = await self._ask(member, text)
                         break
@@ -224,9 +226,9 @@ class Fleet:
             self.waiting -= 1
         return _answer(told, member, lost)
 
-    async def _free(self, params: Json, lost: list[Member]) -> Member:
+    async def _free(self, params: Json, lost: list[Member], among: frozenset[str]) -> Member:
         """A fit member that nothing of ours runs on; it is taken. Whoever asked first is served first."""
-        waiter = Waiter(params, lost, asyncio.get_running_loop().create_future())
+        waiter = Waiter(params, lost, among, asyncio.get_running_loop().create_future())
         self._queue.append(waiter)
         self._moved.set()
         if self._serving is None or self._serving.done():
@@ -261,7 +263,7 @@ class Fleet:
                 self._queue.remove(waiter)
                 continue
             try:
-                able = fit(known, waiter.params)
+                able = fit(known, waiter.params, waiter.among)
             except LayoutError as error:
                 if error.code != "no_worker" or waiter.gives_up():
                     self._queue.remove(waiter)

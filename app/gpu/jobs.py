@@ -17,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
-from app.gpu import runs
+from app.gpu import pieces, runs
 from layouts.errors import LayoutError
 from layouts.reading import choice, keys, shown
 
@@ -34,7 +34,7 @@ class Kind:
     seconds: float
 
 
-JOBS = {"run": Kind(runs.check, 20.0)}
+JOBS = {"run": Kind(runs.check, 20.0), pieces.KIND: Kind(pieces.check, 900.0)}
 
 
 @lru_cache(maxsize=1)

@@ -78,9 +78,11 @@ def there_is(known: Sequence[Member]) -> str:
     return f"There is: {', '.join(member.told for member in known)}." if known else "No worker has joined it."
 
 
-def fit(known: Sequence[Member], request: Mapping[str, Any]) -> list[Member]:
-    """The members that can run a checked request, at least one; LayoutError "no_worker" says what there is."""
-    ready = [member for member in known if not member.refused]
+def fit(known: Sequence[Member], request: Mapping[str, Any], among: frozenset[str] = frozenset()) -> list[Member]:
+    """The members that can run a checked request, at least one, of those named where any are; LayoutError "no_worker"
+    says what there is.
+    """
+    ready = [member for member in known if not member.refused and (not among or member.name in among)]
     wanted, named = request.get("architecture"), request.get("worker")
     if named:
         return _some([m for m in known if m.name == named and not m.refused], f"No worker '{named}' is ready.", known,

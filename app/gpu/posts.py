@@ -66,7 +66,7 @@ class Post(Worker):
         super().__init__(*args, startup_information={"lanescope": lambda _: _told(post)}, extensions={}, **kwargs)
         _keep(self, WORKER)
         kind = jobs.JOBS["run"]
-        command = local.command if argv is None else lambda _: argv
+        command = (lambda number: [*local.command(number), "--alone"]) if argv is None else lambda _: argv
         self.lane = local.Lane(post["number"], command, kind.seconds, local.QUEUE, local.START_SECONDS)
         jobs.stand(jobs.Station(self.lane, post["program"]))
 

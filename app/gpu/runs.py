@@ -47,7 +47,7 @@ def check(given: Mapping[str, Any]) -> Json:
     )
     keys(given, ("kind", *FIELDS[kind], "backend", "device", *PLACES))
     device = number(given.get("device", 0), "device", 0, 63)
-    out: Json = {"kind": kind, "backend": backend, "device": device} | _place(given, backend)
+    out: Json = {"kind": kind, "backend": backend, "device": device} | place(given, backend)
     if kind == "banks":
         return out | _check_banks(given)
     instruction = catalog.named(given.get("instruction"), "instruction")
@@ -70,7 +70,7 @@ def check(given: Mapping[str, Any]) -> Json:
     return out | {"descriptor": str(word), "operand": operand, "major": major}
 
 
-def _place(given: Mapping[str, Any], backend: str) -> Json:
+def place(given: Mapping[str, Any], backend: str) -> Json:
     """Where a run is to be executed, as far as it says so: an architecture, a worker of the fleet."""
     out = {}
     for name, (pattern, allowed) in PLACES.items():

@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,6 +86,7 @@ PARTS = {
 }
 _METHOD_OF = {"descriptors": "descriptor"}  # parts whose method has another name
 Progress = Callable[[str, str, int], None]
+ALL = slice(None)
 
 
 @dataclass(frozen=True)
@@ -165,34 +166,12 @@ def verify(
         raise LayoutError(
             "unknown_family", f"No family '{family[:60]}'.", f"Allowed: {', '.join(catalog.FAMILY_NAMES)}.", "family"
         )
-    if part and part not in PARTS:
-        raise LayoutError("unknown_part", f"No part '{part[:60]}'.", f"Allowed: {', '.join(PARTS)}.", "part")
+    check_part(part)
     if part and family:
         raise LayoutError("bad_usage", "A part is no family's.", "Give --family or --part.", "part")
     device = Cuda(device_number)
-    target = device.target
-    todo = [] if part else list(jobs(target, family))
-    results: dict[str, dict[str, str]] = {}
-    batches = [todo[n : n + BATCH] for n in range(0, len(todo), BATCH)]
-
-    def compiled(batch: list[Job]) -> tuple[dict[str, str], bytes]:
-        texts = list(dict.fromkeys(text for job in batch for text in job.sources()))
-        return {text: f"k{n}" for n, text in enumerate(texts)}, compile_batch(target, texts)
-
-    with ThreadPoolExecutor(12) as pool:
-        for batch, (names, cubin) in zip(batches, pool.map(compiled, batches), strict=True):
-            device.preload(names, cubin)
-            for job in batch:
-                results[job.key] = job.run(device)
-                wrong = [f"{method} {text}" for method, text in results[job.key].items() if text != "agrees"]
-                progress(job.key, "; ".join(wrong) or "agrees", len(todo))
-    info = device.info()
-    meta = {"device": info["name"], **{key: value for key, value in info.items() if key != "name"}}
-    meta |= {
-        "date": datetime.date.today().isoformat(),
-        "method": "; ".join(f"{name}: {text}" for name, text in METHODS.items()),
-    }
-    out: dict[str, Any] = {"meta": meta, "results": dict(sorted(results.items()))}
+    results = run_jobs(device, [] if part else list(jobs(device.target, family)), progress)
+    out: dict[str, Any] = {"meta": meta(device.info()), "results": dict(sorted(results.items()))}
     wanted = (
         (part,)
         if part
@@ -204,15 +183,50 @@ def verify(
             else ()
         )
     )
-    apart = skipped(device)
-    out |= {name: _VERIFY[name](device) for name in wanted if name not in apart}
+    apart = skipped(device.target)
+    out |= {name: run_part(device, name) for name in wanted if name not in apart}
     return out | ({"skipped": apart} if apart.keys() & set(wanted) else {})
 
 
-def skipped(device: Cuda) -> dict[str, str]:
-    """Parts that the device cannot run, each with the reason."""
-    why = tensor.unsupported(device.target)
+def skipped(target: str) -> dict[str, str]:
+    """Parts that an architecture cannot run, each with the reason."""
+    why = tensor.unsupported(target)
     return {"tcgen05": why} if why else {}
+
+
+def check_part(part: str) -> None:
+    """LayoutError where there is no such part; "" is all of them."""
+    if part and part not in PARTS:
+        raise LayoutError("unknown_part", f"No part '{part[:60]}'.", f"Allowed: {', '.join(PARTS)}.", "part")
+
+
+def meta(info: Mapping[str, str]) -> dict[str, Any]:
+    """What evidence says of itself: the device, the date and the methods."""
+    return {
+        "device": info["name"],
+        **{key: value for key, value in info.items() if key != "name"},
+        "date": datetime.date.today().isoformat(),
+        "method": "; ".join(f"{name}: {text}" for name, text in METHODS.items()),
+    }
+
+
+def run_jobs(device: Cuda, todo: list[Job], progress: Progress) -> dict[str, dict[str, str]]:
+    """Variants executed: {variant: {method: "agrees" or what differs}}; compiled in batches, ahead of the device."""
+    results: dict[str, dict[str, str]] = {}
+    batches = [todo[n : n + BATCH] for n in range(0, len(todo), BATCH)]
+
+    def compiled(batch: list[Job]) -> tuple[dict[str, str], bytes]:
+        texts = list(dict.fromkeys(text for job in batch for text in job.sources()))
+        return {text: f"k{n}" for n, text in enumerate(texts)}, compile_batch(device.target, texts)
+
+    with ThreadPoolExecutor(12) as pool:
+        for batch, (names, cubin) in zip(batches, pool.map(compiled, batches), strict=True):
+            device.preload(names, cubin)
+            for job in batch:
+                results[job.key] = job.run(device)
+                wrong = [f"{method} {text}" for method, text in results[job.key].items() if text != "agrees"]
+                progress(job.key, "; ".join(wrong) or "agrees", len(todo))
+    return results
 
 
 def verify_descriptors(device: Device) -> dict[str, dict[str, Any]]:
@@ -291,19 +305,23 @@ class Case(Protocol):
 Judged = TypeVar("Judged", bound=Case)
 
 
-def verify_chains(device: Cuda) -> dict[str, dict[str, Any]]:
+def verify_chains(device: Cuda, some: slice = ALL) -> dict[str, dict[str, Any]]:
     """Generated ldmatrix loads and stmatrix stores, by the operand they serve: how many of how many put every byte
     right.
     """
-    todo = [case for case in chained.cases() if not device.supports(case.found.load.instruction)]
-    return _judged(device, todo, lambda case: case.agrees(device))
+    return _judged(device, chains_of(device)[some], lambda case: case.agrees(device))
 
 
-def verify_code(device: Cuda) -> dict[str, dict[str, Any]]:
+def chains_of(device: scripts.Able) -> list[chained.Case]:
+    """The chains that a device can run."""
+    return [case for case in chained.cases() if not device.supports(case.found.load.instruction)]
+
+
+def verify_code(device: Cuda, some: slice = ALL) -> dict[str, dict[str, Any]]:
     """Generated functions that no other part runs, by what they do: how many of how many give every word
     the maps give.
     """
-    return _judged(device, list(generated.cases()), lambda case: generated.run(device, case))
+    return _judged(device, list(generated.cases())[some], lambda case: generated.run(device, case))
 
 
 def _judged(device: Cuda, todo: list[Judged], agrees: Callable[[Judged], bool]) -> dict[str, dict[str, Any]]:
@@ -325,11 +343,16 @@ def _judged(device: Cuda, todo: list[Judged], agrees: Callable[[Judged], bool]) 
     return out
 
 
-_VERIFY: dict[str, Callable[[Any], dict[str, dict[str, Any]]]] = {
+_VERIFY: dict[str, Callable[..., dict[str, dict[str, Any]]]] = {
     "descriptors": verify_descriptors, "banks": verify_banks, "chains": verify_chains, "programs": scripts.run,
     "code": verify_code, "boxes": boxes.run, "captures": planted.run,
     "tcgen05": lambda device: tensor_probes.run(tensor.OnCuda(device)),
 }  # fmt: skip
+
+
+def run_part(device: Any, part: str, some: slice = ALL) -> dict[str, dict[str, Any]]:
+    """One part on a device; some: of the parts whose cases are counted, these."""
+    return _VERIFY[part](device) if some == ALL else _VERIFY[part](device, some)
 
 
 def write(found: dict[str, Any], part: str = "") -> Path:

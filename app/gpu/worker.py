@@ -26,7 +26,7 @@ def serve(which: str) -> int:
         answers.write(json.dumps(content, default=_plain) + "\n")
         answers.flush()
 
-    from app.gpu import runs
+    from app.gpu import pieces, runs
     from app.gpu.device import Cuda, Device, devices
     from app.gpu.reference import Reference
 
@@ -40,7 +40,8 @@ def serve(which: str) -> int:
     for line in sys.stdin:
         message = json.loads(line)
         try:
-            say({"id": message["id"], "result": runs.run(device, message["request"])})
+            what = pieces if message["request"]["kind"] == pieces.KIND else runs
+            say({"id": message["id"], "result": what.run(device, message["request"])})
         except LayoutError as error:
             say({"id": message["id"], "error": _error(error), "fatal": False})
         except Exception as error:
@@ -65,4 +66,11 @@ def _plain(value: Any) -> Any:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--device", default="0", help="a CUDA device's number, or numpy")
-    raise SystemExit(serve(parser.parse_args().device))
+    parser.add_argument("--alone", action="store_true", help="see this device only, in what it starts, too")
+    given = parser.parse_args()
+    if given.alone:
+        shown = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+        number = int(given.device)
+        os.environ["CUDA_VISIBLE_DEVICES"] = shown[number] if number < len(shown) and shown[0] else given.device
+        given.device = "0"
+    raise SystemExit(serve(given.device))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated, Any
 
 import typer
@@ -195,12 +194,18 @@ def gpu_verify(
     write: Annotated[
         bool, typer.Option(help="Write layouts/evidence/<device>.json; with --part that part of it.")
     ] = False,
+    architecture: Annotated[str, typer.Option(help="With a scheduler: devices of this architecture only.")] = "",
+    worker: Annotated[str, typer.Option(help="With a scheduler: this device only, host:0.")] = "",
+    journal: Annotated[str, typer.Option(help="With a scheduler: the file that keeps what is done.")] = "",
+    scheduler: Scheduler = "",
+    tls_ca: TlsCa = "",
+    tls_cert: TlsCert = "",
+    tls_key: TlsKey = "",
     as_json: AsJson = False,
 ) -> None:
-    """Run everything the device supports and compare with the maps. Exit status 1 where hardware differs."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
+    """Run everything the device supports and compare with the maps; with a scheduler, on every device of its fleet.
+    Exit status 1 where hardware differs.
+    """
     from app.gpu import verify as gpu
     from layouts.errors import LayoutError
 
@@ -211,42 +216,13 @@ def gpu_verify(
             "Run all families to write evidence.",
             "write",
         )
-    told = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=told, disable=not told.is_terminal) as bar:
-        task = bar.add_task("running", total=None)
-
-        def progress(key: str, result: str, total: int) -> None:
-            bar.update(task, advance=1, total=total)
-            if result != "agrees":
-                bar.console.print(f"{key}: {result}", markup=False)
-
-        found = gpu.verify(family, progress, part=part)
-    if write:
-        print(gpu.write(found, part), file=sys.stderr)
-    wrong = gpu.failures(found)
-    if as_json:
-        print_json(found)
-    else:
-        _print_summary(found)
-    if wrong:
-        print("\n".join(wrong), file=sys.stderr)
-        raise typer.Exit(1)
-
-
-def _print_summary(found: dict[str, Any]) -> None:
-    """The device, then a row a family with what each method saw."""
-    from rich.console import Console
-    from rich.table import Table
-
-    from app.gpu.verify import summary
-
-    print(", ".join(f"{key} {value}" for key, value in found["meta"].items() if key != "method"))
-    table = Table("what", "ran", "mma agrees", "fragment agrees", "agrees")
-    for row in summary(found):
-        counts = [row.methods.get(method, (0, 0)) for method in ("mma", "fragment")]
-        told = [f"{agreed} of {judged}" if judged else "" for agreed, judged in (*counts, (row.agreed, row.ran))]
-        table.add_row(row.what, str(row.ran), *told)
-    Console().print(table)
-    for part, why in found.get("skipped", {}).items():
-        print(f"{part} skipped: {why}")
+    for name, text in (("architecture", architecture), ("worker", worker), ("journal", journal)):
+        if text and not scheduler:
+            raise LayoutError("bad_usage", f"--{name} needs a --scheduler.", "This machine has one device.", name)
+    with workers.running() as progress:
+        if scheduler:
+            chosen = {"architecture": architecture, "worker": worker, "family": family, "part": part}
+            every = workers.verified(scheduler, (tls_ca, tls_cert, tls_key), chosen, journal, progress)
+        else:
+            every = [gpu.verify(family, lambda key, result, total: progress(key, result, 1, total), part=part)]
+    workers.report(every, part, write, bool(scheduler), as_json)

@@ -1,13 +1,17 @@
-"""The verbs of a fleet: gpu scheduler, gpu worker."""
+"""The verbs of a fleet: gpu scheduler, gpu worker; and what a verification says."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from app.kit.terminal import print_json
 
 if TYPE_CHECKING:
     from app.gpu.fleet import Fleet
@@ -21,6 +25,28 @@ TlsCert = Annotated[
     str, typer.Option("--tls-cert", envvar="LANESCOPE_TLS_CERT", help="tls://: this side's certificate.")
 ]
 TlsKey = Annotated[str, typer.Option("--tls-key", envvar="LANESCOPE_TLS_KEY", help="tls://: its key.")]
+
+
+Running = Callable[[str, str, int, int], None]  # (what, "agrees" or what differs, how much of, all of it)
+
+
+@contextmanager
+def running() -> Iterator[Running]:
+    """A progress bar on a terminal; what differs is told anywhere."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    told = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=told, disable=not told.is_terminal) as bar:
+        task = bar.add_task("running", total=None)
+
+        def progress(what: str, result: str, part: int, total: int) -> None:
+            bar.update(task, advance=part, total=total)
+            if result != "agrees":
+                bar.console.print(f"{what}: {result}", markup=False)
+
+        yield progress
 
 
 @contextmanager
@@ -94,3 +120,67 @@ def worker(
     from app.gpu.posts import serve_workers
 
     raise typer.Exit(serve_workers(address, name, devices, host, Tls(tls_ca, tls_cert, tls_key)))
+
+
+def verified(
+    address: str, files: tuple[str, str, str], chosen: dict[str, str], journal: str, progress: Running
+) -> list[dict[str, Any]]:
+    """The evidence of every kind of device of a fleet; what an interrupted verification left is not done again."""
+    from app.gpu import runs, spread
+    from app.gpu import verify as gpu
+    from layouts.errors import LayoutError
+
+    if chosen["family"]:
+        raise LayoutError("bad_usage", "A fleet verifies all families.", "Leave --family out.", "family")
+    gpu.check_part(chosen["part"])
+    where = runs.place({name: chosen[name] for name in runs.PLACES}, "cuda")
+    path = Path(journal) if journal else spread.home()
+    with fleet(address, *files) as found:
+        return spread.verify(
+            found, lambda text, weight, total: progress(text, "agrees", weight, total), part=chosen["part"],
+            journal=path, **where,
+        )  # fmt: skip
+
+
+def report(every: list[dict[str, Any]], part: str, write: bool, spread: bool, as_json: bool) -> None:
+    """Print the evidence of each device, write it where that is wished; status 1 where hardware differs."""
+    from app.gpu import verify as gpu
+    from app.gpu.pieces import contradictions
+
+    if write:
+        for found in every:
+            print(gpu.write(found, part), file=sys.stderr)
+    apart = contradictions(every)
+    if as_json and spread:
+        print_json({"devices": every, "contradictions": [{"what": row.what, "said": dict(row.said)} for row in apart]})
+    elif as_json:
+        print_json(every[0])
+    else:
+        for found in every:
+            _print_summary(found)
+    wrong = [line for found in every for line in gpu.failures(found)]
+    for row in apart:
+        wrong.append(
+            f"{row.what}: devices contradict each other: " + "; ".join(f"{k}: {v}" for k, v in row.said.items())
+        )
+    if wrong:
+        print("\n".join(wrong), file=sys.stderr)
+        raise typer.Exit(1)
+
+
+def _print_summary(found: dict[str, Any]) -> None:
+    """The device, then a row a family with what each method saw."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from app.gpu.verify import summary
+
+    print(", ".join(f"{key} {value}" for key, value in found["meta"].items() if key != "method"))
+    table = Table("what", "ran", "mma agrees", "fragment agrees", "agrees")
+    for row in summary(found):
+        counts = [row.methods.get(method, (0, 0)) for method in ("mma", "fragment")]
+        told = [f"{agreed} of {judged}" if judged else "" for agreed, judged in (*counts, (row.agreed, row.ran))]
+        table.add_row(row.what, str(row.ran), *told)
+    Console().print(table)
+    for part, why in found.get("skipped", {}).items():
+        print(f"{part} skipped: {why}")
