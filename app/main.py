@@ -43,7 +43,7 @@ from app.kernel import api as kernel_api
 from app.kernel import page as kernel_page
 from app.kit.api import ApiRoute
 from app.kit.asgi import ASGIApp, Message, Receive, Scope, Send
-from app.kit.assets import STATIC, STYLE, style
+from app.kit.assets import IMMUTABLE, STATIC, STYLE, digest_of, style
 from app.kit.fact import plain
 from app.kit.limits import Guard
 from app.kit.menus import MENUS, menu_of
@@ -112,22 +112,24 @@ class Head:
         await self.app({**scope, "method": "GET"}, receive, send_head)
 
 
-@lru_cache(maxsize=1)
-def style_sheet() -> Body:
+@lru_cache(maxsize=2)
+def style_sheet(cache: str) -> Body:
     """The joined style sheets, compressed."""
-    return Body(style().encode(), "text/css").prepare("br").prepare("gzip")
+    return Body(style().encode(), "text/css", cache).prepare("br").prepare("gzip")
 
 
 class Assets(StaticFiles):
-    """Files of the pages. Modules import one another by names that never change: a browser asks each time whether they
-    have.
+    """Files of the pages. An address with the file's digest is that file for ever. Modules import one another by names
+    that never change: for these, and for a digest of another version, a browser asks each time.
     """
 
     async def get_response(self, path: str, scope: Scope) -> Response:
+        asked = scope["query_string"].decode("latin-1")
+        cache = IMMUTABLE if asked and asked == digest_of(path) else "no-cache"
         if path == STYLE:
-            return style_sheet()
+            return style_sheet(cache)
         answer = await super().get_response(path, scope)
-        answer.headers["cache-control"] = "no-cache"
+        answer.headers["cache-control"] = cache if answer.status_code in (200, 304) else "no-cache"
         return answer
 
 

@@ -202,7 +202,7 @@ GPU_OF = {
     "app/guide/values.py": {"verify"},
     "app/runs/api.py": {"runs"},
     "app/kit/ran.py": {"runs"},
-    "app/runs/facts.py": {"jobs", "members", "runs", "verify"},
+    "app/runs/facts.py": {"jobs", "members", "pieces", "runs", "verify"},
     "app/runs/hardware.py": {"device", "fleet", "pool"},
     "app/runs/page.py": {"runs", "verify"},
     "app/runs/schemas.py": {"products"},

@@ -8,8 +8,10 @@ import re
 from pathlib import Path
 
 import pytest
+from starlette.testclient import TestClient
 
 from app.kit import assets
+from app.main import create_app
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS = sorted(str(path.relative_to(assets.STATIC)) for path in assets.STATIC.rglob("*.js"))
@@ -84,6 +86,24 @@ def test_an_address_changes_with_anything_it_loads(tmp_path: Path, monkeypatch: 
         seen.append([assets.static_url.__wrapped__(name) for name in ("page.js", "style.css")])
     assets.style.cache_clear()
     assert all(before != after for before, after in zip(*seen, strict=True))
+
+
+def test_an_address_with_its_digest_is_kept_for_ever_and_no_other() -> None:
+    with TestClient(create_app()) as client:
+        for name in ("style.css", "instruction/page.js", "kit/theme.js"):
+            own = assets.static_url(name)
+            assert client.get(own).headers["cache-control"] == "public, max-age=31536000, immutable"
+            for other in (f"/static/{name}", f"/static/{name}?0123456789", f"{own}0", f"{own}&x"):
+                told = client.get(other)
+                assert told.status_code == 200 and told.headers["cache-control"] == "no-cache", other
+                assert client.get(other, headers={"If-None-Match": told.headers["etag"]}).status_code == 304
+        for lost in (
+            "/static/none.js?",
+            "/static/../app/main.py?x",
+            "/static/kit?x",
+            "/static/%2e%2e/pyproject.toml?x",
+        ):
+            assert client.get(lost).status_code == 404
 
 
 def test_every_script_and_template_is_used() -> None:

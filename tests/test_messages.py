@@ -163,6 +163,7 @@ ELSEWHERE = {
     "layouts/capture/*": "files and fills of every kind, test_capture_format, test_capture_verify",
     "app/gpu/captures.py": "a device",
     "app/gpu/fleet.py": "a scheduler and its workers: test_fleet", "app/gpu/jobs.py": "a worker: test_fleet",
+    "app/gpu/pieces.py": "a worker: test_fleet", "app/gpu/spread.py": "a fleet: test_fleet",
     "app/gpu/members.py": "a fleet: test_fleet", "app/runs/hardware.py": "a device or a fleet: test_fleet",
     "app/runs/workers.py": "the command line: test_terminal_held",
     "app/check/facts.py": "files that cannot be read, test_check",

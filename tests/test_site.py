@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from pathlib import Path
 
 import pytest
+from starlette.testclient import TestClient
 
 from app import export as site
+from app.main import create_app
+from app.runs.hardware import Hardware
 from layouts import catalog
 from layouts.errors import LayoutError
 from tests.command import lanescope
@@ -50,6 +54,63 @@ def test_it_holds_what_was_asked_for(exported: Path) -> None:
     found = json.loads((exported / "i" / "movmatrix.sync.aligned.m8n8.trans.b16.json").read_text())
     assert found["family"] == "movmatrix"
     assert (exported / "guide" / "ldmatrix.html").is_file() and (exported / "gallery.html").is_file()
+
+
+# Addresses that a server computes: no export has them. Any other that a page links to must have become a file.
+COMPUTED = (
+    "smem descriptor banks chain steps kernel tiles layouts cute compare reuse metadata dump capture diagram tmem idesc"
+    " scale-factors zero-column-mask docs openapi.json api gpu/run healthz readyz metrics workbench"
+).split()
+
+
+def visible(text: str) -> str:
+    """What a page says and draws: its main part without scripts, addresses and blanks."""
+    main = re.search(r"<main.*</main>", text, re.S)
+    assert main
+    said = re.sub(r"<script.*?</script>", "", main[0], flags=re.S)
+    said = re.sub(r'\s(?:href|src|action|data-[\w-]+|title)="[^"]*"|\sdisabled', "", said)
+    return re.sub(r"\s+", "", said)
+
+
+def test_the_export_is_in_step_with_the_server(exported: Path) -> None:
+    """Both walked from the home page on: what one links to the other has, and they say and draw the same."""
+    site_of = site.Site(exported, tuple(i for i in catalog.instructions() if i.family.name in FAMILIES))
+    own = {"/": "index.html", "/instructions": "instructions.html", "/gpu": "gpu.html"}  # of the server, or of a choice
+    waiting, seen, compared = ["/"], {"/"}, 0
+    hardware = Hardware(why_not=site.REASON)
+    with (
+        TestClient(create_app(hardware)) as client,
+        TestClient(create_app(hardware, site_of.app.state.limits)) as short,
+    ):
+        while waiting:
+            address = waiting.pop()
+            text = (short if address.startswith("/i/") else client).get(address).text  # files have no long tables
+            for link in re.findall(r'<a\b[^>]*?href="(/[^"#]*)', text):
+                path = html.unescape(link).partition("?")[0]
+                file = site_of.target(html.unescape(link)).partition("#")[0]
+                if file == site.NEEDS_SERVER:
+                    first = path.strip("/").partition("/")[0]
+                    of_others = path.startswith("/i/") or path.startswith("/read")
+                    assert of_others or first in COMPUTED or path[1:] in COMPUTED, (address, link)
+                    continue
+                assert (exported / file).is_file(), (address, link, file)
+                page = file.endswith(".html") and not path.endswith(".cu") and path != "/read"  # these lead on
+                if page and path not in seen and (not path.startswith("/i/") or len(seen) < 60):
+                    seen.add(path)
+                    waiting.append(path)
+            if address not in own:
+                file = site_of.target(address)
+                told, kept = visible(text), visible((exported / file).read_text())
+                compared += told == kept
+                assert told == kept, (
+                    address,
+                    next(n for n, (a, b) in enumerate(zip(told, kept, strict=False)) if a != b),
+                )
+        for path in sorted((exported / "i").glob("*.json"))[:12]:
+            ptx = json.loads(path.read_bytes())["ptx"]
+            assert client.get(f"/api/v1/instructions/{ptx}").content == path.read_bytes()
+    assert compared > 40 and {"/guide", "/gallery", "/help", "/smem/atoms"} <= seen
+    site_of.thread.shutdown()
 
 
 def test_the_paste_box_searches_and_what_it_offers_leads_on(exported: Path) -> None:

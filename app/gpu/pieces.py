@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from app.gpu import generated, scripts, verify
@@ -51,7 +52,8 @@ class _Target:
         return unsupported(self.target, instruction)
 
 
-def pieces(target: str, part: str = "") -> list[Piece]:
+@lru_cache(maxsize=8)
+def pieces(target: str, part: str = "") -> tuple[Piece, ...]:
     """What a verification on an architecture is made of, the longest first."""
     on = _Target(target)
     sizes = {
@@ -60,7 +62,7 @@ def pieces(target: str, part: str = "") -> list[Piece]:
         "code": lambda: sum(1 for _ in generated.cases()),
         "programs": lambda: sum(1 for _ in scripts.cases(on)),
     }
-    out = []
+    out: list[Piece] = []
     apart = verify.skipped(target)
     for name in (part,) if part else (*(name for name in verify.PARTS if name not in LAST), *LAST):
         if name in apart:
@@ -70,7 +72,7 @@ def pieces(target: str, part: str = "") -> list[Piece]:
             continue
         size = sizes[name]()
         out += [Piece(name, first, min(CUT[name], size - first)) for first in range(0, size, CUT[name])]
-    return out
+    return tuple(out)
 
 
 def check(given: Mapping[str, Any]) -> Json:

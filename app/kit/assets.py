@@ -23,6 +23,7 @@ def folder(name: str) -> Path:
 
 STATIC = folder("static")
 STYLE = "style.css"
+IMMUTABLE = "public, max-age=31536000, immutable"
 _IMPORT = re.compile(r'^import (?:(?:\* as (?P<all>\w+)|\{(?P<names>[^}]*)\}) from )?"(?P<path>\.[^"]*)";\n', re.M)
 _EXPORT = re.compile(r"^export (?:async )?(?:const|function|class) ([\w$]+)", re.M)
 _SHEET = re.compile(r'^@import "([^"]+)";\n', re.M)
@@ -99,6 +100,12 @@ def static_url(name: str) -> str:
         for part in modules(name) if name.endswith(".js") else (name,):
             digest.update((STATIC / part).read_bytes())
     return f"/static/{name}?{digest.hexdigest()[:10]}"
+
+
+def digest_of(name: str) -> str:
+    """The digest in a file's address; "" where there is no such file."""
+    inside = STATIC.joinpath(name).resolve().is_relative_to(STATIC.resolve())
+    return static_url(name).partition("?")[2] if inside and STATIC.joinpath(name).is_file() else ""
 
 
 @lru_cache(maxsize=64)

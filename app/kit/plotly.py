@@ -11,6 +11,7 @@ from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 
+from app.kit.assets import IMMUTABLE
 from app.kit.wire import Body
 
 _STYLE = re.compile(rb"""\.textContent='([^'\\]*)'""")
@@ -20,7 +21,7 @@ _STYLE = re.compile(rb"""\.textContent='([^'\\]*)'""")
 def plotly() -> tuple[str, Body]:
     """(digest, plotly.js)."""
     raw = Path(str(files("plotly") / "package_data" / "plotly.min.js")).read_bytes()
-    return hashlib.sha256(raw).hexdigest()[:12], Body(raw, "text/javascript", "public, max-age=31536000, immutable")
+    return hashlib.sha256(raw).hexdigest()[:12], Body(raw, "text/javascript", IMMUTABLE)
 
 
 def plotly_url() -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from app.gpu import jobs, runs
 from app.gpu.members import Member
+from app.gpu.pieces import Contradiction, contradictions
 from app.gpu.verify import PARTS, Row, summary
 from app.kit.fact import Integers, Json, OneOf, Says, fact, sometimes
 from app.kit.names import AccessName, Major, Word64, words
@@ -334,6 +335,12 @@ def table() -> tuple[Evidence, ...]:
         )
         for data in catalog.evidence_files()
     )
+
+
+@lru_cache(maxsize=1)
+def apart() -> tuple[Contradiction, ...]:
+    """Cases on which the stored evidence of two devices differs."""
+    return tuple(contradictions(catalog.evidence_files()))
 
 
 def _cases(part: dict[str, Json]) -> dict[str, Case]:

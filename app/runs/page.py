@@ -17,7 +17,7 @@ from app.kit.page import page
 from app.kit.ran import MmaRan
 from app.kit.work import off_loop
 from app.runs import draw as run_views
-from app.runs.facts import table
+from app.runs.facts import apart, table
 from app.runs.hardware import hardware, status
 from layouts import banks, catalog
 from layouts.errors import LayoutError
@@ -41,7 +41,9 @@ async def gpu_page(request: Request) -> Response:
     now = await status(request)
     return await off_loop(
         lambda: page(
-            request, "runs/page.html", {"status": now, "devices": table(), "kinds": runs.KINDS, "parts": PARTS}
+            request,
+            "runs/page.html",
+            {"status": now, "devices": table(), "kinds": runs.KINDS, "parts": PARTS, "apart": apart()},
         )
     )
 

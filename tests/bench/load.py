@@ -13,6 +13,7 @@ import datetime
 import http.client
 import os
 import platform
+import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -217,6 +218,35 @@ def main() -> None:
     write([HEADING, "", head, "", *rows])
 
 
+async def one_and_two() -> list[str]:
+    """The same floods against one process and against two, in turns, so that other load meets both."""
+    seen: dict[int, list[Seen]] = {1: [], 2: []}
+    for _ in range(3):
+        for count, rates in seen.items():
+            with server("--workers", str(count)) as (port, _):
+                await flood(port, [OPERAND, f"/i/{M16}"], 2000)
+                rates.append(await flood(port, [OPERAND, f"/i/{M16}"], 10_000))
+    rows = ["| processes | requests/s, best of 3 | p99 | failed |", "|---:|---:|---:|---:|"]
+    for count, rates in seen.items():
+        best = max(rates, key=lambda told: told.rate)
+        rows.append(f"| {count} | {best.rate:.0f} | {best.p99:.0f} ms | {sum(told.wrong for told in rates)} |")
+        print(rows[-1], flush=True)
+    return rows
+
+
+def sizing() -> None:
+    """`python -m tests.bench.load workers`: the section that docs/sizing.md rests on."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        rows = runner.run(one_and_two())
+    head = (
+        f"Written by `python -m tests.bench.load workers` on {datetime.date.today().isoformat()}: half warm operand"
+        f" JSON, half warm instruction pages, {CONNECTIONS} connections; servers and client share"
+        f" {len(os.sched_getaffinity(0))} cores, so the client takes what the second process could; load average at the"
+        f" end {os.getloadavg()[0]:.1f}."
+    )
+    write(["## One process and two", "", head, "", *rows], "## One process and two")
+
+
 def write(section: list[str], heading: str = HEADING) -> None:
     """Replace a section in docs/benchmarks.md, or add it."""
     text = PAGE.read_text()
@@ -232,4 +262,4 @@ def kept() -> str:
 
 
 if __name__ == "__main__":
-    main()
+    sizing() if sys.argv[1:] == ["workers"] else main()
