@@ -12,6 +12,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.main import create_app
+from app.read.bench import unpacked
 from tests.command import lanescope
 
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -106,3 +107,17 @@ def test_a_terminal_gets_a_table_and_a_pipe_plain_text() -> None:
 def test_every_verb_has_json_and_help(verb: str) -> None:
     done = lanescope(verb, "--help")
     assert done.returncode == 0 and "--json" in done.stdout
+
+
+def test_read_prints_no_link_that_fills_the_screen(tmp_path: Path) -> None:
+    text = "a = torch.zeros((512, 256), dtype=torch.float16)\nd = TensorDescriptor.from_tensor(a, [128, 64])\n"
+    for rest in ("", "# a longer text\n" * 8, "".join(f"x{n} = {n * 7919}\n" for n in range(60))):
+        file = tmp_path / "a.py"
+        file.write_text(text + rest)
+        told = lanescope("read", str(file))
+        assert told.returncode == 0 and max(map(len, told.stdout.splitlines())) <= 162
+        links = [line.strip() for line in told.stdout.splitlines() if "/read?" in line]
+        if rest.startswith("#"):
+            assert links[0].startswith("/read?z=") and unpacked(links[0].partition("z=")[2]) == text + rest
+        elif rest:
+            assert not links

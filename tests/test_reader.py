@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import html
 import json
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -325,3 +326,15 @@ def test_layouts_as_tensors_print_them(text: str, cute: str) -> None:
 def test_a_coordinate_tensor_is_refused_as_one() -> None:
     with pytest.raises(LayoutError, match="coordinate tensor"):
         reader.layout.read("ArithTuple(_0,_0) o (_128,_64):(_1@0,_1@1)")
+
+
+def test_a_lone_tensor_map_leads_to_its_tile(client: TestClient) -> None:
+    """Its type, box and swizzle, and the page of the tile; none where the text leaves one open."""
+    code = "a = torch.zeros((512, 256), dtype=torch.{})\nd = TensorDescriptor.from_tensor(a, [128, {}])"
+    page = client.get("/read", params={"text": code.format("bfloat16", 64)}).text
+    link = html.unescape(page.split('class="next"><a href="', 1)[1].split('"', 1)[0])
+    assert link.startswith("/smem?") and "swizzle=128B" in link and "mn=128" in link and "k=64" in link
+    assert client.get(link).status_code == 200 and "64 × 128" in page
+    for kind, width in (("mystery", 64), ("bfloat16", "W")):
+        page = client.get("/read", params={"text": code.format(kind, width)}).text
+        assert "/smem?element_bits" not in page and "the text does not say" in page

@@ -410,7 +410,8 @@ def test_a_call_by_its_name_alone_is_an_assumption(name: str, ptx: str) -> None:
     made = bench(code)
     (taken,) = [one for one in made.assumed if one.key == "instruction"]
     assert taken.value.endswith(ptx) and taken.value in taken.choices and name in taken.why
-    assert made.verdict == "match" and taken.why in made.detail
+    assert made.verdict == "match" and f"{name} is taken as {taken.value}" in made.detail
+    assert "This takes sA and sB to count" in made.detail
     other = bench(code, {"instruction": "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16"})
     assert other.operands[0].instruction.endswith("m64n64k16.f32.bf16.bf16")
     assert bench(MAPS + LOOP % ("sA", "launch_n128_64x3")).verdict == "unknown"
@@ -441,6 +442,9 @@ def test_a_printed_word_that_is_there_twice_is_a_step_only_where_its_place_says_
 
     assert read(0x40, 0x42, 0x44, 0x46) == "...."
     assert read(0x40, 0x42, 0x42, 0x46) == "..x."
+    words = "".join(f"desc_a: {0x4000004000010000 | at:#x}\n" for at in (0x40, 0x42, 0x42, 0x46))
+    wrong = bench(words + layout + "SM90_64x64x16_F32BF16BF16_SS")
+    assert "K step 1 stands here again" in wrong.detail
     assert read(0x40, 0x40, 0x42, 0x42, 0x44, 0x44, 0x46, 0x46) == "...."  # two threads print
     assert read(0x40, 0x42, 0x44, 0x46, 0x40, 0x42, 0x44, 0x46) == "...."  # the loop's next turn
 
@@ -452,3 +456,21 @@ def test_stages_that_overlap_are_said_to() -> None:
     assert not apart.notices and over.notices == (
         "The stages overlap: each holds 4,096 elements and begins 2,048 after the one before.",
     )
+
+
+def test_every_piece_that_steps_are_made_of_belongs_to_its_operand() -> None:
+    """The word before the loop, and what the loop makes of it."""
+    code = (
+        MAPS
+        + """uint64_t desc_of(bf16* p) { return (((uint64_t)__cvta_generic_to_shared(p) & 0x3FFFF) >> 4) | 1ull << 16
+  | 64ull << 32 | 1ull << 62; }
+__global__ void f() { extern __shared__ __align__(1024) bf16 smem[]; bf16 *sA = smem, *sB = smem + 4096;
+  uint64_t desc_a = desc_of(sA), desc_b = desc_of(sB);
+  for (int k = 0; k < 4; ++k) { uint64_t da = desc_a + 2 * k, db = desc_b + 2 * k;
+    asm("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {%0}, %1, %2, 1, 1, 1, 0, 0;" : "+f"(d)
+      : "l"(da), "l"(db)); } }"""
+    )
+    made = bench(code)
+    assert made.verdict == "match"
+    assert all(piece.operands for piece in made.pieces if piece.kind == "descriptor")
+    assert not check(code).open

@@ -123,6 +123,7 @@ def _answered(request: Request, text: str, error: LayoutError | None = None) -> 
         "product": product,
         "in_majors": reading.in_majors,
         "stages": reading.stages,
+        "tile_of": reading.tile_of,
     }
     return page(request, "read/page.html", context, 422 if error else 200)
 

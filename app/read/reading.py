@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from math import prod
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -19,6 +20,7 @@ from layouts.errors import LayoutError
 from layouts.reader.found import Found
 from layouts.reading import shown
 from layouts.statements import read_code
+from layouts.tma import WIDTHS
 
 MOST_CANDIDATES = 48  # that an answer lists; the catalogue has all
 MOST_NAMED = 4096  # characters of a text that is looked for names of pages
@@ -191,6 +193,19 @@ def stages(facts: Mapping[str, Any]) -> list[str]:
         known = {name: value for name, value in storage.items() if value is not None}
         out.append(f"/descriptor/wgmma/{word:#018x}?{stored_so({}, {**known, 'base': hex(base)})}")
     return out
+
+
+def tile_of(facts: Mapping[str, Any]) -> str:
+    """The tile page of a tensor map's box; "" where the text leaves it open, or its rows are no whole pattern."""
+    storage, box = facts.get("storage") or {}, facts["box"]
+    bits, mode = facts["element_bits"], facts["swizzle"]
+    if len(box) < 2 or None in box or not bits or mode not in WIDTHS or storage.get("kind") not in ("rows", "atoms"):
+        return ""
+    rows = prod(box[1:])
+    if rows % 8 or box[0] * bits // 8 < 16 or box[0] * bits // 8 > WIDTHS[mode]:
+        return ""
+    query = {"element_bits": bits, "major": "K", "swizzle": mode, "mn": rows, "k": box[0], "base": hex(START)}
+    return links.smem(query)
 
 
 def _editable(text: str) -> bool:

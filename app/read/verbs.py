@@ -11,6 +11,7 @@ from app.kit.terminal import AsJson, print_json, text_of
 if TYPE_CHECKING:
     from app.read.facts import BenchFacts
 
+LONGEST_LINK = 160  # characters of a link that is printed
 app = typer.Typer(rich_markup_mode=None)
 
 
@@ -45,10 +46,19 @@ def read(
                 print(f"  {ptx}")
             for notice in one.notices:
                 print(f"  ! {notice}" if one.kind != "topic" else f"  {notice}")
-            if one.kind != "unknown":
-                print(f"  {one.link}")
+            if one.kind != "unknown" and (link := _short(one.link, text)):
+                print(f"  {link}")
     if told.kind == "unknown" or (told.bench and told.bench.verdict == "mismatch"):
         raise typer.Exit(1)
+
+
+def _short(link: str, text: str) -> str:
+    """A link that a line of a terminal holds: the text's own page with the text packed; "" where that is long, too."""
+    from app.read.bench import packed
+
+    if len(link) > LONGEST_LINK and link.startswith("/read?"):
+        link = f"/read?z={packed(text)}"
+    return link if len(link) <= LONGEST_LINK else ""
 
 
 def _print_bench(told: BenchFacts) -> None:

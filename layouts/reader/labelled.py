@@ -27,11 +27,11 @@ _LABEL = re.compile(
 )
 _POINTER = re.compile(
     r"!?(?:cute\.)?memref<(?P<memref>[^\"\n]{1,120})\"|"
-    r"(?:(?:raw_)?[Tt]ensor(?:_value)?\s?<\s?)?(?:[gsrt]mem_|raw_|counting_)?(?:ptr|iterator)\w{0,12}"
-    r"(?:\[(?P<bits>\d{1,3})b\]|<(?P<inside>[^()\n]{1,120}>{1,3}))?(?:\([^()\n]{0,40}\))?\s?o\s?"
+    r"(?:(?:raw_)?[Tt]ensor(?:_value)?\s?[<(]\s?)?(?:[gsrt]mem_|raw_|counting_)?(?:ptr|iterator)\w{0,12}"
+    r"(?:\[(?P<bits>\d{1,3})b\]|<(?P<inside>[^()\n]{1,120}>{1,3}))?(?:\((?P<shown>[^()\n]{0,120})\))?\s?o\s?"
 )
 _UNDERSCORED = re.compile(r"raw_ptr_(\d{1,3})b")
-_ENDING = re.compile(r"[\s>;,.|\"]{0,20}(?:(?://|#).*)?")
+_ENDING = re.compile(r"[\s>;,.|\")]{0,20}(?:data ?= ?.*|(?://|#).*)?")
 _CODE = re.compile(
     r"(?<![\w.])(?:\w+(?:::|\.)){0,6}(?:(?:Composed)?Layout\s*<|make_(?:ordered_)?layout\s*\(|make_composed_layout\s*\()"
 )
@@ -120,7 +120,8 @@ def _pointed(pointer: re.Match[str] | None, layout: cute.CuteLayout) -> cute.Cut
     """A layout behind a pointer: its swizzle and what it counts, as far as the pointer says so."""
     if pointer is None or layout.unit_bits or layout.offset:
         return layout
-    inside = pointer["inside"] or pointer["memref"] or ""
+    shown = (pointer["shown"] or "").partition(": ")[2]  # 0x400: bf16, smem, align<1024>, S<3,4,3>
+    inside = pointer["inside"] or pointer["memref"] or shown
     swizzle = re.search(r"\bSw?(?:izzle)?<[-\d, ]+>", inside)
     kind = re.match(r"\s*([\w:]+)", inside)
     name = kind[1] if kind else ""

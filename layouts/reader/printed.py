@@ -21,6 +21,9 @@ _WORD = (1 << 64) - 1
 _LONG = r"(?:0[xX][0-9a-fA-F]{1,16}|-\d{10,19}|\d{10,20})(?:[uU]?[lL]{0,2})\b"
 _HALF = r"(?:0[xX][0-9a-fA-F]{1,8}|[0-9a-fA-F]{8}|\d{1,10})[uU]?\b"
 _SHOWN = re.compile(rf"^[ \t]*\$\d{{1,6}}[ \t]*=[ \t]*(?P<word>{_LONG})[ \t]*$", re.M)
+_ARRAY = re.compile(  # print of an array
+    rf"^[ \t]*\$\d{{1,6}}[ \t]*=[ \t]*\{{(?P<items>{_LONG}(?:, ?{_LONG}){{0,63}})\}}[ \t]*$", re.M
+)
 _EXAMINED = re.compile(
     r"^[ \t]*0x[0-9a-fA-F]{4,16}(?:[ \t]*<[^>\n]{0,200}>)?:[ \t]+"
     r"(?P<held>0x[0-9a-fA-F]{1,16}(?:[ \t]+0x[0-9a-fA-F]{1,16}){0,7})[ \t]*$",
@@ -145,6 +148,12 @@ def _words(text: str) -> Iterator[Labelled]:
         shown = _value(match["word"])
         if shown is not None and likely(shown):
             yield Labelled(wanted.get(match.start("word"), ""), shown, match.span("word"), False)
+    for match in _ARRAY.finditer(text):
+        for at in re.finditer(_LONG, match["items"]):
+            shown = _value(at[0])
+            if shown is not None and likely(shown):
+                start = match.start("items")
+                yield Labelled("", shown, (start + at.start(), start + at.end()), False)
     for match in _HALVES.finditer(text):
         first, second = match["first"].lower().strip("."), match["second"].lower().strip(".")
         low = {"lo": 0, "low": 0, "x": 0, "hi": 1, "high": 1, "y": 1}

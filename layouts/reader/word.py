@@ -77,9 +77,10 @@ def _spelled(text: str) -> tuple[Found, ...]:
     short = _SHORT.fullmatch(text) is not None
     notices = [note.text for note in read.warnings]
     if strange and not notices and _runs(read.word) >= UNLIKELY:
+        many = "All" if (count := _runs(read.word)) == len(RESERVED) else f"{count} of its"
         notices.append(
-            f"{_runs(read.word)} of its {len(RESERVED)} groups of reserved bits are not 0. A program that builds a"
-            " descriptor leaves them 0, so this is probably another 64-bit value."
+            f"{many} {len(RESERVED)} groups of reserved bits are not 0. A program that builds a descriptor leaves them"
+            " 0, so this is probably another 64-bit value."
         )
     if small and not notices:
         notices.append(

@@ -57,7 +57,7 @@ class Assumed:
         if self.key.startswith("boxes.") and self.why != "as given":
             return f"{self.label} are taken to lie as one tile: {self.why}."
         if self.key == "instruction" and "no code in the text" in self.why:
-            return f"The instruction is taken as {self.value}: {self.why}."
+            return f"{self.why.split(' has no code')[0]} is taken as {self.value}: its code is not in the text."
         if not self.key.startswith("size.") or not self.value or self.why == "as given":
             return ""
         size = f"{self.value} byte{'' if self.value == '1' else 's'}"

@@ -120,8 +120,17 @@ def steps(
                 continue
             read = Descriptor(step.word)
             why = causes(read, seen, stored, step.mn, step.k, turn.use.computed, pitfalls)
+            if turn.use.again and why:
+                why = (_again(step, why[0]), *why)
             out[n] = replace(step, causes=why)
     return out
+
+
+def _again(step: Step, other: Diagnosis) -> Diagnosis:
+    """A printed word that is the one before it once more."""
+    before = step.k // step.depth - 1
+    says = f"The descriptor of K step {before} stands here again: the start did not move for this step."
+    return Diagnosis("other_slice", says, other.fix, other.changes)
 
 
 def blamed(operands: Sequence[Operand]) -> list[Operand]:

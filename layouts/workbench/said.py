@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from layouts import causes
 from layouts.reading import listed
-from layouts.workbench.found import Operand, Piece
+from layouts.workbench.found import Assumed, Operand, Piece
 
 _PAST = {  # cause and major → what a step does in place of its slice
     ("k_advance_past_atom", "K"): "past the swizzle atom",
@@ -80,6 +80,21 @@ def headline(operands: Sequence[Operand], pieces: Sequence[Piece], missing: Sequ
         rest = next((m for one in unsaid for m in one.missing), "")
         return said, f"No verdict for {unsaid[0].name.upper()}. {rest}" if unsaid and rest else ""
     return "No verdict yet", missing[0] if missing else ""
+
+
+def resting(assumed: Sequence[Assumed]) -> list[str]:
+    """What a verdict rests on, a sentence each; of names that are taken for the same one sentence."""
+    names: dict[str, list[str]] = {}
+    for one in assumed:
+        name = one.key.removeprefix("size.") if one.key.startswith("size.") else ""
+        if one.said:
+            alike = one.said.replace(f"{name} is", "they are").replace(name, "{}") if name else one.said
+            names.setdefault(alike, []).append(name or one.said)
+    single = {one.key.removeprefix("size."): one.said for one in assumed}
+    return [
+        single.get(own[0], own[0]) if len(own) == 1 else alike.replace("{}", listed(own), 1)
+        for alike, own in names.items()
+    ]
 
 
 def holds(pieces: Sequence[Piece], operands: Sequence[Operand]) -> str:

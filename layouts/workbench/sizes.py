@@ -59,7 +59,7 @@ def taken(made: Evaluation, instruction: Instruction | None, given: Mapping[str,
             out.append((size, Assumed(key, label, "1", why, CHOICES)))
         elif name in made.widened and instruction is not None:
             one = instruction.operand("a").element
-            why = f"{name} is not declared; taken as a pointer to {one.name} by its name, which an address is not"
+            why = f"{name} is not declared; the name is a pointer’s, and the instruction reads {one.name}"
             out.append((size, Assumed(key, label, str(max(one.bits // 8, 1)), why, CHOICES)))
         elif instruction is not None:
             one = instruction.operand("a").element

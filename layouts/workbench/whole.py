@@ -103,7 +103,7 @@ class _Making:
             self._nothing()
         missing = tuple(dict.fromkeys([*self.missing, *(m for one in operands for m in one.missing)]))
         line, why = said.headline(operands, told, missing)
-        why = " ".join(filter(None, [why, *(one.said for one in self.assumed.values() if operands)]))
+        why = " ".join(filter(None, [why, *(said.resting(list(self.assumed.values())) if operands else ())]))
         wrong = any(one.wrong for one in operands) or any(p.notices for p in told if p.kind == "tensor_map")
         right = bool(operands) and all(one.verdict == "match" for one in operands)
         verdict = "mismatch" if wrong else "match" if right else "unknown"
@@ -248,7 +248,10 @@ class _Making:
             return replace(one, notices=(*one.notices, exchanged.note(one.name, other)))
         mine = [n for turn in own for n in uses.names(turn.given.value) if uses.letter(n) == one.name]
         at = self.symbols.get(mine[0]) if mine else None
-        return replace(one, steps=tuple(exchanged.wrong(one.name, other, one.steps, at)))
+        steps = exchanged.wrong(one.name, other, one.steps, at)
+        if one.stored is None:  # no verdict without a storage: said, not judged
+            return replace(one, notices=(*one.notices, *(c.message for c in steps[0].causes)) if steps else one.notices)
+        return replace(one, steps=tuple(steps))
 
     def _named(self, group: list[Use]) -> list[Use]:
         """The uses with the operand that was given, where the text does not say which it is."""
@@ -398,10 +401,16 @@ class _Making:
             return self.printed_pieces[scan.plain_label(given.name)]
         upper = given.value.const >> 16
         names = set(uses.names(given.value))
+        line, _ = uses.address(given.value)
+        start = "" if line is None else str(line) if line.terms else str(line.const)
 
-        def unlike(judged: tuple[int, Builder]) -> tuple[bool, bool, bool]:
+        def unlike(judged: tuple[int, Builder]) -> tuple[bool, bool, bool, bool]:
             one = judged[1]
-            return one.known >> 16 != upper, names.isdisjoint(pieces.base(one)), one.name != given.name
+            begins = {str(step.start) for step in one.steps} or {str(one.start)}
+            return (
+                one.known >> 16 != upper, start not in begins, names.isdisjoint(pieces.base(one)),
+                one.name != given.name,
+            )  # fmt: skip
 
         return min(self.built, key=unlike)[0]
 
