@@ -164,6 +164,9 @@ RUNS = (
     f"lo{' ' * 60000}",
     f"desc{' ' * 60000}x",
     f"a: {'b ' * 30000}",
+    "#if desc\n" * 7000,
+    "mma.sync." * 7000,
+    "SM90_64x7x16_F32BF16BF16_SS " * 2000,
     f'asm("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {{%0}}, {"1" * 6000}, %5, 1,1,1,0,0;" : "+f"(a) : "l"(b))',
 )
 

@@ -16,6 +16,7 @@ from layouts.table.tcgen05 import BESIDE
 
 _ESCAPED = re.compile(r"\\[nt]")
 _JOINED = re.compile(r'"\s*"')  # between two pieces of one string literal
+_LONGEST_SHORT = max(name.count(".") + 1 for name in catalog.SHORTS)  # words of a short name
 _OPERAND = re.compile(r"/\s*(\w+)\s*$")
 _MOST = 64  # instructions of one text that are told
 _MOST_WRONG = 3  # texts that are no instruction and are told so; each is compared with all there are
@@ -40,7 +41,11 @@ def known(text: str) -> Instruction | None:
 def _whole(text: str) -> str:
     """A text that begins with an instruction's short name, with the whole one in its place; else ""."""
     words = re.sub(r"\s", "", text).split(".")
-    short = max(range(1, len(words)), key=lambda n: (".".join(words[:n]).lower() in catalog.SHORTS, n), default=0)
+    short = max(
+        range(1, min(len(words), _LONGEST_SHORT + 1)),
+        key=lambda n: (".".join(words[:n]).lower() in catalog.SHORTS, n),
+        default=0,
+    )
     whole = catalog.SHORTS.get(".".join(words[:short]).lower())
     if not whole or ".".join(words).lower().startswith(f"{whole}."):
         return ""

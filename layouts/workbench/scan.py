@@ -15,6 +15,7 @@ from layouts.reader.layout import overlap
 from layouts.workbench.found import Span
 
 MOST = 32  # instructions, words or layouts of one text
+MOST_WRONG = 16  # atoms that are none: each is compared with all there are
 MOST_OPERANDS = 8192  # characters of an instruction's operands
 _ESCAPED = re.compile(r'\\[nt]|"\s*"')
 _ATOM = re.compile(r"\bSM90_\w+(?:\s*<[^<>;]{0,200}>)?|\bMMA_\d+x\d+x\d+_\w+(?:\s*<[^<>;]{0,200}>)?")
@@ -90,12 +91,14 @@ def mentions(text: str) -> Iterator[Mention]:
             return
         told += 1
         yield mention
+    wrong = 0
     for match in _ATOM.finditer(text):
-        if told >= MOST:
+        if told >= MOST or wrong > MOST_WRONG:
             return
         try:
             named = cutlass.read(match[0])
         except LayoutError:
+            wrong += 1
             continue
         if len(named) == 1 and named[0].facts["ptx"]:
             told += 1

@@ -19,6 +19,7 @@ _DEFINE = re.compile(r"\s*#\s*define\s+([A-Za-z_]\w*)(\(([^)]*)\))?[ \t]*(.*)", 
 _TOKEN = re.compile(
     r"//[^\n]*|/\*.*?(?:\*/|$)|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])'|[A-Za-z_]\w*|\d[\w.']*|\s+|.", re.S
 )
+_BRANCH = re.compile(r"^[ \t]*#[ \t]*(if\w*|else|elif|endif)", re.M)
 _WORD = re.compile(r"[A-Za-z_]\w*")
 # Words in front of a declaration that say nothing of values: gcc's and CUDA's attributes, and macros made for them.
 _ATTRIBUTE = re.compile(
@@ -81,6 +82,43 @@ def _blank(text: str) -> str:
     return _ATTRIBUTE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
 
 
+def _followed(text: str) -> tuple[list[int], list[bool]]:
+    """(where each directive of a condition begins, whether an #else or #elif of the same condition follows it)."""
+    starts: list[int] = []
+    followed: list[bool] = []
+    open_: list[int] = []  # the last branch of each condition that is not closed
+    for n, found in enumerate(_BRANCH.finditer(text)):
+        starts.append(found.start())
+        followed.append(False)
+        if found[1].startswith("if"):
+            open_.append(n)
+        elif open_ and found[1] == "endif":
+            open_.pop()
+        elif open_:
+            followed[open_[-1]] = True
+            open_[-1] = n
+    return starts, followed
+
+
+class _Kept:
+    """The open conditions, the innermost last; all: whether every one counts."""
+
+    def __init__(self) -> None:
+        self.conditions: list[bool] = []
+        self.left_out = 0
+
+    def push(self, truth: bool) -> None:
+        self.conditions.append(truth)
+        self.left_out += not truth
+
+    def pop(self) -> None:
+        self.left_out -= not self.conditions.pop()
+
+    @property
+    def all(self) -> bool:
+        return not self.left_out
+
+
 class _Preprocessor:
     def __init__(self, text: str) -> None:
         self.text = text
@@ -90,11 +128,12 @@ class _Preprocessor:
         self.starts: list[int] = []
         self.places: list[tuple[int, int, bool]] = []
         self.left = MOST_EXPANDED
+        self.branches: tuple[list[int], list[bool]] | None = None
 
     def run(self) -> Source:
         if "#" not in self.text:
             return plain(self.text)
-        kept: list[bool] = []  # of each open condition: whether the branch counts
+        kept = _Kept()  # of each open condition: whether the branch counts
         taken: list[bool] = []  # … and whether one of its branches did
         start = 0  # of the stretch that was not written yet
         for line in _LINE.finditer(self.text):
@@ -102,35 +141,37 @@ class _Preprocessor:
                 break
             stripped = line[0].lstrip()
             if not stripped.startswith("#"):
-                if all(kept) and start < 0:
+                if kept.all and start < 0:
                     start = line.start()
                 continue
-            if start >= 0 and all(kept):
+            if start >= 0 and kept.all:
                 self._code(start, line.start())
             start = -1
             self._directive(stripped, kept, taken, line.end())
-            if all(kept):
+            if kept.all:
                 start = line.end()
-        if start >= 0 and all(kept):
+        if start >= 0 and kept.all:
             self._code(start, len(self.text))
         return Source("".join(self.out), tuple(self.starts), tuple(self.places))
 
-    def _directive(self, line: str, kept: list[bool], taken: list[bool], after: int) -> None:
+    def _directive(self, line: str, kept: _Kept, taken: list[bool], after: int) -> None:
         word = re.match(r"#\s*(\w*)\s*(.*)", line.replace("\\\n", " "), re.S)
         name, rest = (word[1], word[2].partition("//")[0].strip()) if word else ("", "")
         if name in ("if", "ifdef", "ifndef"):
             truth = self._holds(name, rest, after)
-            kept.append(truth)
+            kept.push(truth)
             taken.append(truth)
-        elif name in ("else", "elif") and kept:
-            kept[-1] = not taken[-1] and (name == "else" or self._holds("if", rest, after))
-            taken[-1] = taken[-1] or kept[-1]
-        elif name == "endif" and kept:
+        elif name in ("else", "elif") and taken:
+            truth = not taken[-1] and (name == "else" or self._holds("if", rest, after))
+            kept.pop()
+            kept.push(truth)
+            taken[-1] = taken[-1] or truth
+        elif name == "endif" and taken:
             kept.pop()
             taken.pop()
-        elif name == "define" and all(kept):
+        elif name == "define" and kept.all:
             self._define(line)
-        elif name == "undef" and all(kept):
+        elif name == "undef" and kept.all:
             self.macros.pop(rest, None)
 
     def _holds(self, name: str, rest: str, after: int) -> bool:
@@ -158,17 +199,12 @@ class _Preprocessor:
         return not self._has_else(after)
 
     def _has_else(self, at: int) -> bool:
-        depth = 0
-        for found in re.finditer(r"^[ \t]*#[ \t]*(if\w*|else|elif|endif)", self.text[at:], re.M):
-            if found[1].startswith("if"):
-                depth += 1
-            elif found[1] == "endif":
-                if not depth:
-                    return False
-                depth -= 1
-            elif not depth:
-                return True
-        return False
+        """Whether another branch follows that of the last directive before a place."""
+        if self.branches is None:
+            self.branches = _followed(self.text)
+        starts, followed = self.branches
+        n = bisect_right(starts, at - 1) - 1
+        return n >= 0 and followed[n]
 
     def _define(self, line: str) -> None:
         found = _DEFINE.match(line.replace("\\\n", "  "))
