@@ -414,6 +414,7 @@ def test_a_call_by_its_name_alone_is_an_assumption(name: str, ptx: str) -> None:
     assert "This takes sA and sB to count" in made.detail
     other = bench(code, {"instruction": "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16"})
     assert other.operands[0].instruction.endswith("m64n64k16.f32.bf16.bf16")
+    assert [one.choices for one in other.assumed if one.key == "instruction"] == [taken.choices]
     assert bench(MAPS + LOOP % ("sA", "launch_n128_64x3")).verdict == "unknown"
 
 

@@ -209,3 +209,17 @@ def test_code_that_the_editor_cannot_read_leads_here(client: TestClient) -> None
     assert told["descriptor"] is None and told["leads"].startswith(answer.headers["location"])
     assert client.get("/descriptor", params={"word": "no\ndescriptor"}).status_code == 422
     assert client.post("/descriptor/read.json", json={"text": "no\ndescriptor"}).status_code == 422
+
+
+def test_applying_one_assumption_leaves_the_others_as_they_are_taken(client: TestClient) -> None:
+    """The form sends every value; the address has the one that was changed."""
+    code = (
+        "for (int k = 0; k < 64; k += 16) { uint64_t desc_a = (((uint64_t)(pA + k) & 0x3FFFF) >> 4) | 1ull << 16"
+        " | 64ull << 32 | 1ull << 62; wgmma_m64n64k16(acc, desc_a); }"
+    )
+    made = client.post("/api/v1/read", json={"text": code}).json()["bench"]
+    values = {one["key"]: one["value"] for one in made["assumed"] if one["value"]}
+    assert values["size.pA"] == "2" and "instruction" in values
+    answer = client.post("/read", data={"text": code, **values, "size.pA": "1"}, follow_redirects=False)
+    query = parse_qs(urlsplit(answer.headers["location"]).query)
+    assert set(query) == {"text", "size.pA"} and query["size.pA"] == ["1"]

@@ -67,6 +67,16 @@ def asked(query: Mapping[str, str]) -> dict[str, str]:
     return {k: v.strip() for k, v in query.items() if k.startswith(KEYS) and v.strip()}
 
 
+def changed(text: str, given: Mapping[str, str]) -> dict[str, str]:
+    """The values that are other than what the workbench takes by itself: a form sends all of them."""
+    try:
+        made = workbench.bench(text) if given else None
+    except LayoutError:
+        made = None
+    taken = {one.key: one.value for one in made.assumed} if made else {}
+    return {key: value for key, value in given.items() if taken.get(key) != value}
+
+
 def facts(made: Bench, text: str, given: Mapping[str, str]) -> BenchFacts:
     """The answer of POST /read."""
     verdict: Any = made.verdict

@@ -50,7 +50,7 @@ async def read_posted(request: Request) -> Response:
 
 def _posted(request: Request, query: dict[str, str]) -> Response:
     text = _text(query)
-    to = bench.address(text, bench.asked(query))
+    to = bench.address(text, bench.changed(text, bench.asked(query)))
     return RedirectResponse(to, 303) if text and to != "/read" else _read(request, query)
 
 

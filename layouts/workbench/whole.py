@@ -62,7 +62,7 @@ class _Making:
         chosen = tuple((h, one.value) for h in self.helpers if not (one := self.assumed[f"builder.{h}"]).missing)
         if chosen:
             self.code = evaluate(text, patience, chosen)
-        if self.code and self._reads() is None:
+        if self.code and not any(m.instruction.family.by_descriptor for m in self.mentions):
             maps = tensor_maps.named_maps(self.code)
             if (called := named.called(self.code, (one.data_type for one in maps))) is not None:
                 self.mentions = (*self.mentions, called[0])
@@ -199,7 +199,8 @@ class _Making:
     def _instruction(self, group: list[Use]) -> Instruction | None:
         if "instruction" in self.given:
             found = catalog.named(self.given["instruction"], "instruction")
-            self._assume(Assumed("instruction", "Instruction", found.ptx, "as given"))
+            choices = self.assumed["instruction"].choices if "instruction" in self.assumed else ()
+            self.assumed["instruction"] = Assumed("instruction", "Instruction", found.ptx, "as given", choices)
             return found
         mention = group[0].mention
         others = dict.fromkeys(m.instruction.ptx for m in self.mentions if m.instruction.family.by_descriptor)
