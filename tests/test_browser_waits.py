@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -111,12 +112,12 @@ def kinds_of(trees: list[ast.Module]) -> dict[str, str]:
     return kinds
 
 
-def hasty(trees: list[ast.Module], tree: ast.Module) -> list[tuple[int, int]]:
+def hasty(kinds: dict[str, str], tree: ast.Module) -> list[tuple[int, int]]:
     """(line of the action, line of the read) of every read without a wait."""
     found = set()
     for function in functions([tree]):
         if function.name.startswith("test_"):
-            walk = Walk(kinds_of(trees))
+            walk = Walk(kinds)
             walk.block(function.body)
             found |= walk.found
     return sorted(found)
@@ -125,10 +126,15 @@ def hasty(trees: list[ast.Module], tree: ast.Module) -> list[tuple[int, int]]:
 FILES = sorted(BROWSER.glob("*.py"))
 
 
+@lru_cache(maxsize=1)
+def known() -> dict[str, str]:
+    return kinds_of([ast.parse(one.read_text()) for one in FILES])
+
+
 @pytest.mark.parametrize("path", [path for path in FILES if path.name.startswith("test_")], ids=lambda path: path.stem)
 def test_what_is_read_after_an_action_is_waited_for(path: Path) -> None:
-    trees = {one: ast.parse(one.read_text()) for one in FILES}
-    assert [f"{path.name}:{at}: line {before} acted" for before, at in hasty([*trees.values()], trees[path])] == []
+    hurried = hasty(known(), ast.parse(path.read_text()))
+    assert [f"{path.name}:{at}: line {before} acted" for before, at in hurried] == []
 
 
 HASTY = """
@@ -151,7 +157,7 @@ def test_it(page):
 )  # fmt: skip
 def test_it_would_be_found(between: str, read: str, found: bool) -> None:
     helpers = ast.parse("def lit(page):\n    return page.get_attribute('a', 'b')")
-    assert bool(hasty([helpers], ast.parse(HASTY.format(between=between, read=read)))) is found
+    assert bool(hasty(kinds_of([helpers]), ast.parse(HASTY.format(between=between, read=read)))) is found
 
 
 def test_only_a_browser_test_is_run_once_more() -> None:

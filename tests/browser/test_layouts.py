@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.test_instruction import centre, hover
+from tests.browser.waiting import until
 
 pytestmark = pytest.mark.browser
 
@@ -80,7 +81,7 @@ def test_a_drag_over_shared_memory_names_its_banks(open_page: Any) -> None:
 def test_a_comparison_lights_a_thread_before_and_after(open_page: Any) -> None:
     page = open_page("/layouts/tv?cute=((4,8),(2,2)):((32,1),(16,8))&tile=16x8&to=((8,4),(2,2)):((1,32),(8,16))")
     hover(page, "before", 9, 3)
-    assert lit(page) == {"thread": 5, "cells": {"before": 4, "after": 4}}
+    until(page, lambda: lit(page), {"thread": 5, "cells": {"before": 4, "after": 4}})
     expect(page.locator("#legend")).to_contain_text("from another lane of the warp")
 
 
