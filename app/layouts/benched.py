@@ -91,9 +91,13 @@ def directions(index: Longs, coords: Sequence[Longs], element_bits: int, own: He
     """The other direction as a map: a row a thread, a column a value, the element in the cell."""
     threads, values = index.shape
     told = {f"axis{n}": axis for n, axis in enumerate(coords)}
+    of_cells = {
+        name: OfCells(np.where(own.cell < 0, -1, one.numbers.reshape(-1)[own.cell]), one.names)
+        for name, one in own.of_cells.items()
+    }
     return Held(
         "table", "Threads and values", f"{threads} × {values}: the element of each thread (down) and value (across)",
-        threads, values, np.arange(index.size, dtype=np.int64).reshape(index.shape), element_bits, own.shades, {},
+        threads, values, np.arange(index.size, dtype=np.int64).reshape(index.shape), element_bits, own.shades, of_cells,
         tuple(range(values)), told, text=",".join(f"{{{name}}}" for name in told), listed=False,
     )  # fmt: skip
 

@@ -13,10 +13,11 @@ from app.kit import links
 from app.kit.encode import dumps
 from app.kit.fact import fact
 from app.kit.rows import named
-from app.tiles import draw, facts, paper, state
+from app.tiles import copies, copying, draw, facts, paper, state
 from app.tiles.stage import ShadeData, TileData
 from app.tiles.state import DIMS, BenchState
 from layouts import algebra, palette, window
+from layouts.errors import LayoutError
 from layouts.instruction import WARP
 from layouts.tiles import code, shades
 from layouts.tiles.mma import SIDES, TiledMMA, TileOperand
@@ -212,7 +213,28 @@ def following(made: TiledMMA, chosen: BenchState) -> list[tuple[str, str]]:
                "atom_layout": chosen.atom_layout, "tile": "x".join(map(str, made.tile)), "width": str(n)}  # fmt: skip
     if made.atoms[2] == 1:
         out.append(("C as the next A", "/tiles/mma/chain?" + urlencode(chained, safe="(),:")))
-    return out
+    if filled := _filled(made, chosen):
+        out.append(("TiledCopy into this A", filled))
+    return [
+        *out,
+        ("A whole main loop", "/tiles/loop"),
+        ("Guide: from one atom to a kernel’s tile", "/guide/atom-to-tile"),
+    ]
+
+
+def _filled(made: TiledMMA, chosen: BenchState) -> str:
+    """The page of ldmatrix.x4 into A, from rows with the 128B swizzle; "" where it does not load this operand."""
+    fields = {
+        **copying.EMPTY, "atom": copying.LDSM, "tile": f"{made.tile[0]}x{made.tile[2]}", "mma": chosen.atom,
+        "element_bits": str(made.a.element_bits), "atom_layout": chosen.atom_layout,
+        "permutation": chosen.permutation, "stored": "rows", "swizzle": "128B",
+        "pitch_bytes": str(max(128, made.tile[2] * made.a.element_bits // 8)),
+    }  # fmt: skip
+    try:
+        copies.sides(copies.copy_of(copying.body(fields)), copying.body(fields))
+    except LayoutError:
+        return ""
+    return copying.address(fields)
 
 
 def pictures(chosen: BenchState, default: BenchState) -> list[tuple[str, str, str]]:

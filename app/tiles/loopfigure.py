@@ -18,7 +18,7 @@ from layouts.palette import RIGHT, WRONG, Palette
 from layouts.view import GAP, LEFT, TOP, Panel
 
 OPTIONS = {name: says for name, says in paper.STYLE.items() if name != "legend"}
-WIDE, HIGH, LINE = 96.0, 22.0, 18.0  # of a cell; of a line of text
+WIDE, HIGH, LINE = 112.0, 22.0, 18.0  # of a cell; of a line of text
 HEAD = ("operand", "stage", "access", "count", "units", "ideal")
 TITLE = "wavefronts of each warp’s loads in each K iteration"
 
@@ -90,10 +90,10 @@ def _bad(step: LoopStep) -> bool:
 
 
 def _cell(step: LoopStep) -> str:
-    """16; 128 of 16, where 16 are needed; 12 wrong."""
+    """16; 128, 16 needed; 12 wrong."""
     if step.wrong:
         return f"{step.wrong} wrong"
-    return str(step.wavefronts) if step.wavefronts == step.ideal else f"{step.wavefronts} of {step.ideal}"
+    return str(step.wavefronts) if step.wavefronts == step.ideal else f"{step.wavefronts}, {step.ideal} needed"
 
 
 def _csv(found: LoopFacts) -> str:
