@@ -142,7 +142,7 @@ WRONG = (
     "ldmatrix.m8n8.x3.shared.b16", "ldmatrix.m16n16.x4.trans.shared.b8", "ldmatrix.m8n8.x4.global.b16",
     "ldmatrix.m8n8.x4.shared.b8", "ldmatrix.m8n16.x2.trans.shared.b8x16.b6x16_p32",
     "stmatrix.m8n8.x4.shared.b32", "stmatrix.m16n8.x4.shared.b8", "movmatrix.m8n8.b16", "movmatrix.m16n8.trans.b16",
-    "tcgen05.mma.cta_group::1.kind::f16",
+    "tcgen05.mma.cta_group::3.kind::f16",
     "mma." + "m16n8k16." * 40,
 )  # fmt: skip
 
