@@ -17,7 +17,8 @@ from layouts.pattern import Pattern
 from tests.oracle import cutlass, movement, ptx, sparse
 from tests.test_hardware import WMMA
 
-INSTRUCTIONS = catalog.instructions()
+# Tensor memory is judged by tests/test_tcgen05.py, which asks CUTLASS of every row.
+INSTRUCTIONS = tuple(i for i in catalog.instructions() if not i.ptx.startswith("tcgen05."))
 
 
 def one_of_each() -> list[tuple[Instruction, Operand]]:
@@ -165,7 +166,7 @@ def reorders(pattern: Pattern) -> list[Pattern]:
     return out
 
 
-@pytest.mark.parametrize("row", catalog.families(), ids=lambda row: row.ptx)
+@pytest.mark.parametrize("row", list(dict.fromkeys(i.family for i in INSTRUCTIONS)), ids=lambda row: row.ptx)
 def test_the_checks_bite(row: object) -> None:
     """Any two names of any pattern of the family changed over must be noticed."""
     tried = 0

@@ -34,5 +34,9 @@ def test_picture(slug: str) -> None:
 
 
 def test_every_family_has_a_picture_and_no_picture_is_left_over() -> None:
-    assert {find(entry.ptx).family.name for entry in PICTURES.values() if entry.ptx} == set(catalog.FAMILY_NAMES)
+    elsewhere = {
+        name for name in catalog.FAMILY_NAMES if name.startswith("tcgen05")
+    }  # tests/test_tcgen05.py draws them
+    drawn = {find(entry.ptx).family.name for entry in PICTURES.values() if entry.ptx}
+    assert drawn - elsewhere == set(catalog.FAMILY_NAMES) - elsewhere
     assert {path.stem for path in FOLDER.glob("*.svg")} == set(PICTURES)
