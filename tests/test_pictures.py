@@ -170,6 +170,7 @@ TEX = {
         "tex", MMA, None, {"legend": "1", "caption": "1", "title": "50% of A_0 & #1"}
     ),
     "bw": lambda: pictures.instruction("tex", MMA, MMA.operand("a"), {"theme": "bw"}),
+    "shared": lambda: pictures.instruction("tex", WGMMA, None, {}),
     "tile": lambda: pictures.tile("tex", {"mn": "64", "k": "64"}),
     "descriptor": lambda: pictures.descriptor("tex", Descriptor(0x4000004000010100), {}),
 }

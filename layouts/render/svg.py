@@ -65,7 +65,7 @@ def svg(
         )
         out += _ticks(panel, muted)
         if not panel.drawn:
-            out.append(_rect(panel, shared))
+            out.append(_rect(panel, shared, line))
             if panel.width > 120 and panel.height > 14:
                 out.append(
                     f'<text x="{_n(panel.x + panel.width / 2)}" y="{_n(panel.y + panel.height / 2 + 4)}" font-size="11"'
@@ -210,10 +210,10 @@ def _n(number: float) -> str:
     return f"{number:.2f}".rstrip("0").rstrip(".")
 
 
-def _rect(panel: Panel, fill: str) -> str:
+def _rect(panel: Panel, fill: str, line: str) -> str:
     return (
         f'<rect x="{_n(panel.x)}" y="{_n(panel.y)}" width="{_n(panel.width)}" height="{_n(panel.height)}" '
-        f'fill="{fill}" stroke="var(--cell-line, #777)" stroke-dasharray="4 3"/>'
+        f'fill="{fill}" stroke="{line}" stroke-dasharray="4 3"/>'
     )
 
 
