@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 
 from app.kit.page import css, templates
-from app.memory import descriptors, draw, editor
+from app.memory import descriptors, editor
 from layouts.bits import Field
 from layouts.descriptor import WGMMA, Descriptor, encode_as
 from layouts.errors import LayoutError
 from layouts.format import Format
 from layouts.palette import LIGHT
 from layouts.palette import css as palette_css
+from layouts.render.word import bits_svg
 from layouts.swizzle import MODES, Mode, Swizzle, mode
 from layouts.table.descriptors import BASE_OFFSET, LBO, SBO, START
 
@@ -83,7 +84,7 @@ def test_a_bad_row_is_refused() -> None:
 def test_the_picture_and_the_words_follow() -> None:
     word = encode_as(OTHER, AMOUNTS, "128B_base32B")
     for palette in (LIGHT, None):
-        svg = draw.bits_svg(word, palette)
+        svg = bits_svg(word, palette)
         assert f"<title>tcgen05 matrix descriptor {word}</title>" in svg
         assert (
             "version 1<" in svg

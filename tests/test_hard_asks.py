@@ -57,7 +57,7 @@ def test_blanks_after_a_question_cost_their_length() -> None:
 @pytest.mark.parametrize("path", ["/layouts/tv", "/layouts/triton"])
 def test_a_thread_in_hex_is_the_thread_that_is_named(client: TestClient, path: str) -> None:
     page = client.get(path, params={"thread": "0x5"}).text
-    assert "<span data-thread>5</span>" in page
+    assert "<h2>Thread 5 <small>" in page
 
 
 def test_a_load_that_faults_has_no_wavefronts(client: TestClient) -> None:

@@ -50,7 +50,7 @@ PAGES = (
     "/dump", "/dump?example=swizzle", "/capture", "/capture?example=k-step", "/capture/lanescope.cuh",
     "/gallery", "/gpu",
     f"/gpu/run?kind=mma&instruction={M16}&backend=numpy", f"/steps/{M16}", f"/steps/{M16}.txt", "/guide",
-    "/guide/swizzle", "/guide/k-major-none", "/guide/k-major-needs-no-transpose", "/reuse",
+    "/guide/swizzle", "/guide/k-major-none", "/guide/benchmarks", "/guide/k-major-needs-no-transpose", "/reuse",
     "/compare", f"/metadata/{SPARSE}", f"/api/v1/instructions/{SPARSE}/metadata", "/palette.css", "/openapi.json",
     f"/kernel/{M16}", "/tiles/mma", "/tiles/mma.svg", "/tiles/mma/chain", "/tiles/copy", "/tiles/copy.svg",
     "/tiles/loop", "/tiles/loop.svg", "/layouts/triton", "/layouts/tv", "/cute",

@@ -16,14 +16,13 @@ from app.diagram.options import DIAGRAM, DRAWN
 from app.instruction import facts as about
 from app.instruction.facts import Detail, OperandMap
 from app.instruction.state import with_descriptor
-from app.kit.api import ApiRoute, Ptx, part, query, text, typed, word
+from app.kit.api import ApiRoute, Ptx, part, query, typed, word
 from app.kit.media import FORMS
 from app.kit.picture import Drawing, servable
 from app.kit.wire import Body, json_body, picture
 from app.memory.descriptors import Decoded, Verified, parse_descriptor
 from app.memory.facts import FORMAT, TILE, TILE_FIELDS, Tile
 from app.memory.options import LOOK, VERDICT
-from app.memory.storage import WORDS as STORAGE_WORDS
 from layouts import catalog
 from layouts.descriptor import Descriptor
 from layouts.palette import PALETTES
@@ -91,13 +90,12 @@ Form = Annotated[str, part("The form.", known=FORMS)]
 FRAGMENT = {name: option(name, says) for name, says in (DIAGRAM | PIN).items()}
 DRAWING = {name: option(name, DIAGRAM[name]) for name in DRAWN}
 Fragment = Annotated[dict[str, str], query(FRAGMENT)]
-_VERDICT = {name: (STORAGE_WORDS.get(name.removeprefix("s_"), ()), says) for name, says in VERDICT.items()}
 Bits = Annotated[
     dict[str, str],
     query(
         DRAWING
         | {"rows": option("rows", "of the verdict's operand, a window: 0-15")}
-        | {name: Annotated[str, word(words, says) if words else text(says)] for name, (words, says) in _VERDICT.items()}
+        | {name: Annotated[str, Query(description=says)] for name, says in VERDICT.items()}
     ),
 ]
 TileDrawing = Annotated[

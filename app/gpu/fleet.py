@@ -28,7 +28,7 @@ from layouts.reading import number
 Json = dict[str, Any]
 Told = TypeVar("Told")
 CONNECT_SECONDS, RUN_SECONDS, WAITING = 3.0, 60.0, 256
-LOOK_SECONDS, GONE_SECONDS, BACK_SECONDS = 0.25, 2.0, 8.0
+LOOK_SECONDS, GONE_SECONDS, BACK_SECONDS = 0.25, 2.0, 15.0
 
 
 class LostError(Exception):
@@ -107,13 +107,18 @@ class Waiter:
     lost: list[Member]
     among: frozenset[str]
     place: asyncio.Future[Member]
+    known: bool = False
     until: float = field(default_factory=lambda: time.monotonic() + BACK_SECONDS)
 
+    def able(self) -> None:
+        """A worker that can run it is there."""
+        self.known, self.until = True, time.monotonic() + BACK_SECONDS
+
     def gives_up(self) -> bool:
-        """Whether it waits no longer for a worker that can run it: at once, or when a nanny has had time to start anew
-        the one that died.
+        """Whether it waits no longer for a worker that can run it: at once where none ever was there, else when a nanny
+        has had time to start anew the one that died.
         """
-        return not self.lost or time.monotonic() > self.until
+        return not (self.lost or self.known) or time.monotonic() > self.until
 
     def refuse(self, error: LayoutError) -> None:
         if self.lost and error.code == "no_worker":

@@ -19,7 +19,7 @@ from app.tiles.draw import Cells
 from app.tiles.state import PIN, place
 from layouts import palette, window
 from layouts.errors import LayoutError
-from layouts.reading import choice, pair, ranges, shown
+from layouts.reading import choice, number, pair, ranges, shown
 from layouts.render.matrix import MOST_LABELS, matrix
 from layouts.tiles.shades import Shade
 from layouts.view import BETWEEN_OWNERS, SPOKEN, Panel
@@ -131,9 +131,9 @@ class Held:
     def lines(self, holder: int, letter: str) -> list[tuple[str, str]]:
         """(R0, (0,0) (0,1)) of what a holder has."""
         out: dict[int, list[str]] = {}
-        for number, cell in zip(self.group, self.cell[holder].tolist(), strict=True):
+        for group, cell in zip(self.group, self.cell[holder].tolist(), strict=True):
             if cell >= 0:
-                out.setdefault(number, []).append(self.place(cell))
+                out.setdefault(group, []).append(self.place(cell))
         return [(f"{letter}{number}", " ".join(said)) for number, said in list(out.items())[:MOST_LISTED]]
 
 
@@ -211,8 +211,11 @@ def _legal(bench: Bench, name: str, given: str) -> str:
 def _pin_of(bench: Bench, thread: str) -> str:
     """The first cell of a thread, as older addresses and a form name it; "" where there is none."""
     one = bench.maps[0]
-    number = int(thread) if thread.isascii() and thread.isdecimal() and len(thread) < 8 else -1
-    held = one.cell[number][one.cell[number] >= 0] if 0 <= number < one.cell.shape[0] else np.empty(0, np.int64)
+    try:
+        cells = one.cell[number(thread, "thread", 0, len(one.cell) - 1)]
+    except LayoutError:
+        return ""
+    held = cells[cells >= 0]
     if not held.size:
         return ""
     return PIN.format(panel=one.name, row=held[0] // one.cols, col=held[0] % one.cols)
@@ -224,10 +227,10 @@ def holders_of(bench: Bench, look: Mapping[str, str]) -> NDArray[np.bool_] | Non
         return None
     ids = np.arange(bench.holders)
     keep = np.ones(bench.holders, dtype=np.bool_)
-    for name, number in (("warps", ids // LANES), ("lanes", ids % LANES)):
+    for name, own in (("warps", ids // LANES), ("lanes", ids % LANES)):
         if look[name]:
             spans = ranges(look[name], name, MOST_WARPS)
-            keep &= np.logical_or.reduce([(number >= first) & (number <= last) for first, last in spans])
+            keep &= np.logical_or.reduce([(own >= first) & (own <= last) for first, last in spans])
     return keep
 
 
