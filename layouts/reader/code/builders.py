@@ -85,10 +85,13 @@ def builder(text: str) -> Builder | None:
 def of_evaluation(made: Evaluation) -> tuple[Builder, ...]:
     """The descriptors of an evaluated text."""
     out: list[Builder] = []
+    said: dict[object, set[str | None]] = {}  # what is built → the operands that it is built for
     for group in groups(made):
         built = _built(group, made.warnings, made.text)
-        same = [b for b in out if _alike(b, built)]
-        if not same:
+        alike = (*built.fields.values(), built.start, frozenset(built.free.items()), built.format)
+        operands = said.setdefault(alike, set())
+        if not operands or (built.operand is not None and built.operand not in operands):
+            operands.add(built.operand)
             out.append(built)
     out.sort(key=lambda b: (not b.origins.get("start_address"), len(b.free)))
     return tuple(out[:MOST_BUILDERS])
@@ -117,12 +120,6 @@ def _superseded(groups: dict[tuple[str, Span, tuple[Span, ...]], list[Found]]) -
 def _passed_on(value: Int) -> bool:
     """Whether the upper half is some other descriptor's: the text only moves its start."""
     return any(p.low >= 32 and p.shift >= 32 for p in value.pieces)
-
-
-def _alike(one: Builder, two: Builder) -> bool:
-    return (one.fields, one.start, one.free, one.format) == (two.fields, two.start, two.free, two.format) and (
-        one.operand == two.operand or two.operand is None
-    )
 
 
 def _built(group: list[Found], warnings: tuple[Pitfall, ...], text: str) -> Builder:
