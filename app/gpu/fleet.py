@@ -28,7 +28,7 @@ from layouts.reading import number
 Json = dict[str, Any]
 Told = TypeVar("Told")
 CONNECT_SECONDS, RUN_SECONDS, WAITING = 3.0, 60.0, 256
-LOOK_SECONDS, GONE_SECONDS, BACK_SECONDS = 0.25, 2.0, 15.0
+LOOK_SECONDS, GONE_SECONDS, BACK_SECONDS = 0.25, 2.0, 20.0
 
 
 class LostError(Exception):
@@ -150,6 +150,7 @@ class Fleet:
         self._serving: asyncio.Task[None] | None = None
         self._busy: set[str] = set()
         self._seen: tuple[float, tuple[Member, ...]] | None = None
+        self._earlier: dict[str, tuple[float, Member]] = {}  # by name: when each was there last
         self._client: Any = None
         self._connecting: asyncio.Task[None] | None = None
         self._looking: asyncio.Task[tuple[Member, ...]] | None = None
@@ -270,6 +271,8 @@ class Fleet:
             try:
                 able = fit(known, waiter.params, waiter.among)
             except LayoutError as error:
+                if not waiter.known and self._was_able(waiter.params):
+                    waiter.able()
                 if error.code != "no_worker" or waiter.gives_up():
                     self._queue.remove(waiter)
                     waiter.refuse(error)
@@ -283,6 +286,14 @@ class Fleet:
                 self._busy.add(found.address)
                 self._queue.remove(waiter)
                 waiter.place.set_result(found)
+
+    def _was_able(self, params: Json) -> bool:
+        """Whether a worker that can run it was there a moment ago: its nanny may be starting it anew."""
+        since = time.monotonic() - BACK_SECONDS
+        try:
+            return bool(fit([member for at, member in self._earlier.values() if at > since], params))
+        except LayoutError:
+            return False
 
     async def _ask(self, member: Member, text: str) -> str:
         """What a member answers; LostError where it goes away first."""
@@ -332,6 +343,7 @@ class Fleet:
             raise self._lost(f"The scheduler at {self.address} does not answer.") from None
         found = members(identity, processing, jobs.program(), time.time())
         self._seen = time.monotonic(), found
+        self._earlier |= {member.name: (time.monotonic(), member) for member in found if not member.refused}
         return found
 
     async def _connected(self) -> Any:
