@@ -24,6 +24,7 @@ UNITS = {
     "ms": ("Time, ms", 1.0), "s": ("Time, ms", 1000.0), "bytes": ("Size, kB", 0.001), "kB": ("Size, kB", 1.0),
     "MB": ("Size, kB", 1000.0), "requests/s": ("Requests per second", 1.0),
 }  # fmt: skip
+MOST_BARS = 6  # of one chart; names of more would overlap
 MORE_IS_BETTER = {"Requests per second"}
 _AMOUNT = re.compile(rf"(\d[\d,]*(?:\.\d+)?)\s*({'|'.join(sorted(UNITS, key=len, reverse=True))})?(?![\w.])")
 _PERCENT = re.compile(r"\((\d+) %\)|^\d+ of 0\b")
@@ -125,7 +126,8 @@ def charts(table: Table) -> list[dict[str, Any]]:
     if head[1:] in (["seen", "promised"], ["seen", "wanted"]):
         found = bars(table)
         kinds = dict.fromkeys(bar.chart for bar in found)
-        return [_seen(kind, [bar for bar in found if bar.chart == kind]) for kind in kinds]
+        of_kind = [(kind, [bar for bar in found if bar.chart == kind]) for kind in kinds]
+        return [_seen(kind, own[n : n + MOST_BARS]) for kind, own in of_kind for n in range(0, len(own), MOST_BARS)]
     if head[1] == "":
         return [_beside(head[n], table[1:], n) for n in range(2, len(head))]
     columns = [n for n in range(1, len(head)) if all(_PERCENT.search(row[n]) for row in table[1:])]
