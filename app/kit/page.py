@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from fastapi import FastAPI
@@ -74,6 +74,19 @@ def rendered(request: Request, name: str, context: dict[str, Any]) -> bytes:
 def page(request: Request, name: str, context: dict[str, Any], status: int = 200, keep: bool = True) -> Body:
     """A rendered page. keep: False where it says more than its address does (this server's host, what runs now)."""
     return Body(rendered(request, name, context), HTML, status=status, keep=keep)
+
+
+def form_page(request: Request, name: str, context: Callable[[dict[str, str]], dict[str, Any]]) -> Body:
+    """The page of a form's query; where a field is wrong, the form as it was sent over what an empty one shows.
+    context: what a query shows, its fields as `given`; LayoutError names the wrong one.
+    """
+    query = dict(request.query_params)
+    try:
+        return page(request, name, context(query))
+    except LayoutError as error:
+        usual = context({})
+        given = usual["given"] | {field: query[field] for field in usual["given"] if query.get(field)}
+        return page(request, name, usual | {"error": error, "given": given}, 422)
 
 
 def pattern_names(pattern: str) -> Markup:

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from app.instruction import words
 from app.kit.api import OffLoop
-from app.kit.page import page
+from app.kit.page import form_page, page
 from app.metadata import order
 from app.metadata.facts import dense_cells, metadata_facts, stored_cells
 from layouts import catalog, reading
@@ -21,13 +21,7 @@ router = APIRouter(include_in_schema=False, route_class=OffLoop)
 @router.get("/metadata/order")
 def order_page(request: Request) -> Response:
     """Metadata in global memory; where a field is wrong, the form as it was sent over the default."""
-    query = dict(request.query_params)
-    try:
-        return page(request, "metadata/order.html", order.context(query))
-    except LayoutError as error:
-        shown = order.context({})
-        given = shown["given"] | {name: query[name] for name in shown["given"] if query.get(name)}
-        return page(request, "metadata/order.html", shown | {"error": error, "given": given}, 422)
+    return form_page(request, "metadata/order.html", order.context)
 
 
 @router.get("/metadata/{ptx}")

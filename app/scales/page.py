@@ -6,9 +6,8 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from app.kit.api import OffLoop
-from app.kit.page import page
+from app.kit.page import form_page
 from app.scales import forms
-from layouts.errors import LayoutError
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
 
@@ -16,10 +15,4 @@ router = APIRouter(include_in_schema=False, route_class=OffLoop)
 @router.get("/scale-factors")
 def scales_page(request: Request) -> Response:
     """A tile; where a field is wrong, the form as it was sent over the default tile."""
-    query = dict(request.query_params)
-    try:
-        return page(request, "scales/page.html", forms.context(query))
-    except LayoutError as error:
-        shown = forms.context({})
-        given = shown["given"] | {name: query[name] for name in shown["given"] if query.get(name)}
-        return page(request, "scales/page.html", shown | {"error": error, "given": given}, 422)
+    return form_page(request, "scales/page.html", forms.context)

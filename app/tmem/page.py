@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from app.kit.api import OffLoop
-from app.kit.page import page
+from app.kit.page import form_page, page
 from app.tmem import epilogue, forms
 from layouts.errors import LayoutError
 
@@ -27,10 +27,4 @@ def tmem_page(request: Request) -> Response:
 @router.get("/tmem/epilogue")
 def epilogue_page(request: Request) -> Response:
     """D's way out; where a field is wrong, the form as it was sent over the default."""
-    query = dict(request.query_params)
-    try:
-        return page(request, "tmem/epilogue.html", epilogue.context(query))
-    except LayoutError as error:
-        shown = epilogue.context({})
-        given = shown["given"] | {name: query[name] for name in shown["given"] if query.get(name)}
-        return page(request, "tmem/epilogue.html", shown | {"error": error, "given": given}, 422)
+    return form_page(request, "tmem/epilogue.html", epilogue.context)
