@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import os
 import pickle
 import shutil
@@ -230,6 +231,23 @@ def test_a_run_whose_worker_is_killed_is_answered_by_another_and_says_so(site: S
     wait(fleet, lambda found: any(m.name == first.name for m in found))
 
 
+def test_a_run_that_is_given_up_as_it_is_served_keeps_no_worker(fleet: Fleet) -> None:
+    member = fleet.members().result(60)[0]
+
+    async def given_up() -> bool:
+        task = asyncio.ensure_future(fleet._free(request(), [], frozenset({member.name})))
+        while not any(waiter.among == {member.name} for waiter in fleet._queue):
+            await asyncio.sleep(0)
+        while any(waiter.among == {member.name} for waiter in fleet._queue):  # until its place is set, and no longer
+            await asyncio.sleep(0)
+        taken = member.address in fleet._busy
+        task.cancel()
+        await asyncio.wait({task})
+        return taken and task.cancelled() and member.address not in fleet._busy
+
+    assert fleet.start(given_up()).result(60)
+
+
 def test_a_device_that_fails_is_no_worker_that_dies(fleet: Fleet) -> None:
     error = refused(fleet, request(DIES))
     assert error.code == "worker_ended" and "status 7" in error.message
@@ -352,6 +370,22 @@ def test_a_scheduler_that_goes_away_ends_its_runs_and_comes_back(site: Site, fle
     with contextlib.closing(site.fleet()) as again:
         wait(again, lambda found: ready(found) == 1)
         assert again.submit(request()).result(60)["ran_by"]["worker"] == "a:0"
+
+
+@pytest.mark.parametrize("given_up", [False, True])
+def test_a_scheduler_that_accepts_and_says_nothing_leaves_nothing_behind(given_up: bool) -> None:
+    """Whether the time is over or the fleet is closed before: no client that closes itself when it is collected."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        fleet = Fleet(f"tcp://127.0.0.1:{silent.getsockname()[1]}", connect_seconds=30 if given_up else 0.3)
+        asked = fleet.submit(request())
+        if given_up:
+            silent.accept()[0].close()  # it is connecting
+        else:
+            assert refused(fleet, request()).code == "no_scheduler"
+        fleet.close()
+    assert asked.done() and not fleet._thread
+    del fleet
+    gc.collect()
 
 
 def test_devices_that_contradict_each_other_are_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -241,6 +241,10 @@ class Fleet:
             self._serving = asyncio.ensure_future(self._serve())
         try:
             return await waiter.place
+        except asyncio.CancelledError:
+            if waiter.place.done() and not waiter.place.cancelled() and not waiter.place.exception():
+                self._release(waiter.place.result())  # it was served and never came to know
+            raise
         finally:
             if waiter in self._queue:
                 self._queue.remove(waiter)
@@ -368,15 +372,20 @@ class Fleet:
         from distributed import Client
 
         guard.install()
+        client = None
         try:
             async with asyncio.timeout(self.connect_seconds + 1):
-                self._client = await Client(
+                client = Client(
                     self.address, asynchronous=True, set_as_default=False, timeout=self.connect_seconds,
                     security=self.tls.security(), name="lanescope",
                 )  # fmt: skip
+                self._client = await client
         except (OSError, TimeoutError, ValueError, RuntimeError, TypeError) as error:
             why = str(error).strip().split("\n")[0]
             raise self._lost(f"The scheduler at {self.address} does not answer{f': {why}' if why else ''}.") from None
+        finally:
+            if client is not None and self._client is not client:
+                await _end(client)
 
     def _lost(self, reason: str) -> LayoutError:
         self._gone = time.monotonic() + GONE_SECONDS, reason
@@ -386,8 +395,18 @@ class Fleet:
     async def _drop(self) -> None:
         client, self._client, self._seen = self._client, None, None
         if client is not None:
-            with contextlib.suppress(Exception):
-                await asyncio.wait_for(client.close(timeout=2), 3)
+            await _end(client)
+
+
+async def _end(client: Any) -> None:
+    """Close a client. One that cannot say good-bye in time counts as closed: it would begin anew when it is collected,
+    where nobody waits for it.
+    """
+    try:
+        with contextlib.suppress(Exception):
+            await asyncio.wait_for(client.close(timeout=2), 3)
+    finally:
+        client.status = "closed"
 
 
 async def _result(future: Any) -> Any:
