@@ -10,6 +10,10 @@ from typing import Any, TypeVar
 from urllib.parse import unquote
 
 Made = TypeVar("Made")
+# An address of each sort that a server answers: facts, a page, a picture, data that is computed, a file.
+M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+OPERAND = f"/api/v1/instructions/{M16}/operands/a"
+PAGE, PICTURE, DATA, STATIC = f"/i/{M16}", f"/i/{M16}/a.svg", "/api/v1/instructions?family=wgmma", "/static/style.css"
 
 
 @dataclass
@@ -79,3 +83,15 @@ def run(coroutine: Coroutine[Any, Any, Made]) -> Made:
         return asyncio.run(coroutine)
     finally:
         asyncio._set_running_loop(waiting)
+
+
+def get(app: Any, address: str, method: str = "GET", body: Any = b"", **options: Any) -> Answer:
+    """One request in a loop of its own."""
+    return run(ask(app, method, address, body, **options))
+
+
+def refused(answer: Answer) -> tuple[int, str]:
+    """(status, code) of a refusal, which has a message and a hint."""
+    error = answer.json()["error"]
+    assert set(error) >= {"code", "message", "hint", "field"} and error["message"] and error["hint"]
+    return answer.status, error["code"]

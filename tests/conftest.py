@@ -3,14 +3,27 @@ same examples in every run.
 """
 
 import os
+from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from hypothesis import settings
 
 os.environ.setdefault("LANESCOPE_SECONDS", "60")
 
 settings.register_profile("lanescope", deadline=None, max_examples=40, derandomize=True)
 settings.load_profile("lanescope")
+
+
+@pytest.fixture(scope="session")
+def app() -> Iterator[Any]:
+    """The application as it is without any setting."""
+    from app.kit.settings import Settings
+    from app.main import create_app
+
+    made = create_app(settings=Settings())
+    yield made
+    made.state.work.close()
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -17,8 +17,8 @@ from layouts import check as engine
 from layouts.check import check as checked
 from layouts.errors import LayoutError
 from layouts.workbench import bench
+from tests import benches
 from tests import test_reader_code as builders
-from tests import test_workbench as benches
 
 ROOT = Path(__file__).parents[1]
 KERNELS = {case.title: case for case in benches.CASES}

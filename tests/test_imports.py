@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests import house, house_map
-from tests.house import ROOT, violations
+from tests import house, house_map, house_rules
+from tests.house import ROOT
+from tests.house_rules import violations
 
 WORKER = {"app/gpu/products.py", "app/gpu/device.py"}  # what a run enters in its worker
 FILES = sorted(path for top in ("layouts", "app") for path in (ROOT / top).rglob("*.py"))
@@ -39,13 +40,13 @@ def module(path: str) -> str:
 def test_no_modules_import_one_another_in_a_circle(top: str) -> None:
     graph = {
         module(path): (
-            {it.name for it in house.imports(source_of(path)) if it.top == top and not it.inside} - {module(path)}
+            {it.name for it in house_rules.imports(source_of(path)) if it.top == top and not it.inside} - {module(path)}
         )
         for path in map(name_of, FILES)
         if path.startswith(top)
     }
-    assert house.circles(graph) == []
-    assert house.circles({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b → c → b"]
+    assert house_rules.circles(graph) == []
+    assert house_rules.circles({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b → c → b"]
 
 
 # What was planted once and passed, and more of its kind: (path, what is put in front of the file, what is said of it).
@@ -114,14 +115,16 @@ def test_no_row_of_the_rules_is_left_over() -> None:
     assert [room for room in house.FLOOR if not list((ROOT / "layouts").glob(f"{room}*"))] == []
     assert [feature for feature in house.NAMED if not (ROOT / "app" / feature / "__init__.py").exists()] == []
     asked = {
-        path: {it.name.rpartition(".")[2] for it in house.imports(source_of(path)) if it.name.startswith("app.gpu.")}
+        path: {
+            it.name.rpartition(".")[2] for it in house_rules.imports(source_of(path)) if it.name.startswith("app.gpu.")
+        }
         for path in house.GPU_OF
     }
     assert asked == house.GPU_OF
     used: dict[str, set[str]] = {}
     for path in map(name_of, FILES):
-        found = {it.top for it in house.imports(source_of(path))}
-        for row in ("layouts",) if path.startswith("layouts/") else (path, house.kind_of(path)[1]):
+        found = {it.top for it in house_rules.imports(source_of(path))}
+        for row in ("layouts",) if path.startswith("layouts/") else (path, house_rules.kind_of(path)[1]):
             used.setdefault(row, set()).update(found)
     assert {name for name in house.ENGINE_STDLIB if name not in used["layouts"]} == set()
     assert {kind: row.third - used[kind] for kind, row in house.KINDS.items() if row.third - used[kind]} == {}
@@ -133,7 +136,7 @@ def test_no_row_of_the_rules_is_left_over() -> None:
 
 
 def test_one_module_has_cupy_when_it_runs() -> None:
-    names = {it.name.partition(".")[0] for it in house.imports(source_of("app/gpu/device.py")) if it.inside}
+    names = {it.name.partition(".")[0] for it in house_rules.imports(source_of("app/gpu/device.py")) if it.inside}
     assert "cupy" in names
 
 
@@ -159,7 +162,11 @@ def loads(names: list[str], unwanted: str) -> str:
 
 
 def of_kinds(*kinds: str) -> list[str]:
-    return [module(path) for path in map(name_of, FILES) if path.startswith("app/") and house.kind_of(path)[1] in kinds]
+    return [
+        module(path)
+        for path in map(name_of, FILES)
+        if path.startswith("app/") and house_rules.kind_of(path)[1] in kinds
+    ]
 
 
 def test_what_is_known_and_drawn_loads_no_server() -> None:
@@ -179,7 +186,7 @@ def test_the_help_of_the_command_loads_no_engine() -> None:
 
 @pytest.mark.parametrize("path", sorted((ROOT / "tests" / "oracle").glob("*.py")), ids=lambda p: p.name)
 def test_oracles_import_nothing_they_judge(path: Path) -> None:
-    assert not {it.name for it in house.imports(path.read_text()) if it.top in ("layouts", "app")}
+    assert not {it.name for it in house_rules.imports(path.read_text()) if it.top in ("layouts", "app")}
 
 
 def test_every_module_says_what_it_knows() -> None:

@@ -22,7 +22,7 @@ from starlette.testclient import TestClient
 
 from app.main import create_app
 from layouts import errors
-from tests import asked, called, called_app
+from tests import asked, called, called_app, posted
 from tests.held import FOLDER, held
 
 ROOT = Path(__file__).parents[1]
@@ -56,7 +56,7 @@ def noting() -> Iterator[set[tuple[str, int]]]:
 def exchanges(client: TestClient) -> Iterator[str]:
     for address in asked.GETS:
         yield exchange(f"GET {address}", client.get(address))
-    for path, bodies in asked.POSTS.items():
+    for path, bodies in posted.POSTS.items():
         for body in bodies:
             sent = json.dumps(body)
             yield exchange(
@@ -67,7 +67,7 @@ def exchanges(client: TestClient) -> Iterator[str]:
         yield exchange(
             f"POST descriptors/verify {json.dumps(given)}", client.post(f"{asked.API}/descriptors/verify", json=given)
         )
-    for raw in asked.RAW:
+    for raw in posted.RAW:
         yield exchange(
             f"POST steps {raw}",
             client.post(f"{asked.API}/steps", content=raw, headers={"content-type": "application/json"}),
@@ -154,7 +154,7 @@ ELSEWHERE = {
     "app/cli.py": "test_cli, test_cli_fuzz",
     "app/*/verbs.py": "the command line: test_cli, test_banks, test_kernel_api", "app/export.py": "test_site",
     "app/guide/*": "test_guide, test_guide_reference",
-    "app/kit/[!a]*": "the server and its pictures: test_server, test_limits, test_work, test_pictures",
+    "app/kit/[!a]*": "the server and its pictures: test_server, test_settings, test_limits, test_work, test_pictures",
     "app/gpu/boxes.py": "a device: test_tma", "app/gpu/device.py": "a device: test_card",
     "app/gpu/runs.py": "a device: test_card",
     "app/gpu/verify.py": "a device: test_card, test_gpu", "app/gpu/pool.py": "a worker: test_worker",

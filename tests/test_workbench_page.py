@@ -17,8 +17,8 @@ from app.main import create_app
 from app.read import bench as benches
 from layouts import workbench
 from layouts.errors import LayoutError
+from tests.benches import CASES
 from tests.command import lanescope
-from tests.test_workbench import CASES
 
 TEXT = next(case.text for case in CASES if case.title.startswith("the tensor map, the builder"))
 RIGHT = next(case.text for case in CASES if case.title == "K-major, 128B, all right")

@@ -15,8 +15,7 @@ from app.kit.encode import dumps
 from app.kit.work import settle
 from app.read import reading
 from layouts import catalog, reader
-from tests import reader_corpus
-from tests import test_workbench as benches
+from tests import benches, reader_corpus
 from tests.bench import load
 from tests.test_reader_code import CASES
 from tests.test_reader_confusions import NOTHING, PIECES, RUNS

@@ -16,8 +16,8 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Browser, Page
 
+from tests.benches import CASES
 from tests.browser.conftest import complaining
-from tests.test_workbench import CASES
 
 pytestmark = pytest.mark.browser
 

@@ -37,3 +37,8 @@ def rested(page: Page) -> None:
     page.evaluate(
         "() => new Promise((done) => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(done)), 200))"
     )
+
+
+def analysed(page: Page, word: str) -> None:
+    """Until the page of a descriptor has the server's answer to this word."""
+    page.wait_for_selector(f"html[data-analysed='{word}']")

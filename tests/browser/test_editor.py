@@ -1,0 +1,199 @@
+"""The descriptor editor as a person uses it: bits, fields, the word, undo."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from layouts.descriptor import Descriptor
+from layouts.table.descriptors import WGMMA
+from tests.browser.waiting import analysed, until
+
+pytestmark = pytest.mark.browser
+START = "0x4000004000010100"
+
+
+def word_of(page: Page) -> str:
+    return page.input_value("#word")
+
+
+def bits_of(page: Page) -> int:
+    texts = page.eval_on_selector_all("#bits .bit span", "all => all.map((b) => b.textContent).join('')")
+    return int(texts, 2)
+
+
+def said(page: Page, word: str) -> None:
+    expect(page.locator("#word")).to_have_value(word)
+
+
+def test_every_view_follows_a_bit(open_page: Any) -> None:
+    page = open_page(f"/descriptor/wgmma/{START}")
+    analysed(page, START)
+    page.click("#bits [data-bit='38']")
+    expected = f"0x{int(START, 16) ^ (1 << 38):016x}"
+    analysed(page, expected)
+    assert word_of(page) == expected and bits_of(page) == int(expected, 16)
+    assert page.input_value("[name=sbo_bytes]") == "0" and expected in page.url
+    page.click("#undo")
+    analysed(page, START)
+    assert word_of(page) == START and page.input_value("[name=sbo_bytes]") == "1024"
+    page.click("#redo")
+    analysed(page, expected)
+
+
+def test_an_edit_after_undo_clears_redo(open_page: Any) -> None:
+    """By a bit, by a drag and by a field: what was undone before an edit cannot come back; what it changed can."""
+    page = open_page(f"/descriptor/wgmma/{START}")
+    before, redo = START, page.locator("#redo")
+    for edit, after in (
+        (lambda: page.click("#bits [data-bit='30']"), "0x4000004040010100"),
+        (lambda: page.drag_and_drop("#bits [data-bit='12']", "#bits [data-bit='10']"), "0x4000004040011500"),
+        (lambda: page.fill("[name=sbo_bytes]", "2048"), "0x4000008040011500"),
+    ):
+        page.click("#bits [data-bit='45']")
+        page.click("#undo")
+        said(page, before)
+        expect(redo).to_be_enabled()
+        edit()
+        said(page, after)
+        expect(redo).to_be_disabled()
+        page.click("#undo")
+        said(page, before)
+        page.click("#redo")
+        said(page, after)
+        expect(redo).to_be_disabled()
+        before = after
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_field_has_one_colour_in_its_bits_and_its_label(open_page: Any, scheme: str) -> None:
+    page = open_page(f"/descriptor/wgmma/{START}", scheme=scheme)
+    painted = "(all, side) => all.map((one) => [one.dataset.bit ?? one.id, getComputedStyle(one)[side]])"
+    bits = {int(bit): colour for bit, colour in page.eval_on_selector_all("#bits .bit", painted, "backgroundColor")}
+    labels = dict(page.eval_on_selector_all("#fields label", painted, "borderLeftColor"))
+    names = {field.name: range(field.low, field.high + 1) for field in WGMMA.fields}
+    assert set(labels) == set(names) and len(set(labels.values())) == len(names)
+    assert {name: {bits.pop(at) for at in places} for name, places in names.items()} == {
+        name: {colour} for name, colour in labels.items()
+    }
+    assert len(set(bits.values())) == 1 and not set(bits.values()) & set(labels.values())  # the reserved bits
+
+
+def test_dragging_paints_the_first_bits_new_value(open_page: Any) -> None:
+    page = open_page("/descriptor/wgmma/0x0000000000000000")
+    first, last = (page.locator(f"#bits [data-bit='{bit}']").bounding_box() for bit in (13, 10))
+    page.mouse.move(first["x"] + 5, first["y"] + 5)
+    page.mouse.down()
+    page.mouse.move(last["x"] + 5, last["y"] + 5, steps=12)
+    page.mouse.up()
+    analysed(page, "0x0000000000003c00")
+    assert bits_of(page) == 0x3C00 and page.input_value("[name=start_address]") == str(0x3C000)
+
+
+def test_bits_by_keyboard(open_page: Any) -> None:
+    page = open_page("/descriptor/wgmma/0x0000000000000000")
+    page.focus("#bits [data-bit='63']")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Space")
+    analysed(page, "0x4000000000000000")
+    assert page.input_value("[name=swizzle]") == "128B"
+    for _ in range(32):
+        page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    analysed(page, "0x4000000040000000")
+    expect(page.locator("#analysis .notice").first).to_contain_text("Reserved bits are set")
+
+
+def test_the_field_being_typed_in_is_never_rewritten(open_page: Any) -> None:
+    page = open_page(f"/descriptor/wgmma/{START}")
+    box = page.locator("[name=sbo_bytes]")
+    box.fill("0x800")
+    analysed(page, "0x4000008000010100")
+    assert box.input_value() == "0x800"
+    box.press("Tab")
+    expect(box).to_have_value("2048")
+    box.fill("100")
+    expect(page.locator("#field-note")).to_contain_text("a multiple of 16, e.g. 96")
+    assert word_of(page) == "0x4000008000010100" and box.input_value() == "100"
+    box.press("Escape")
+    expect(box).to_have_value("2048")
+    box.press("ArrowUp")
+    expect(box).to_have_value("2064")
+    page.fill("[name=base_offset]", "8")
+    expect(page.locator("#field-note")).to_contain_text("at most 7")
+
+
+def test_reserved_bits_survive_every_edit(open_page: Any) -> None:
+    word = "0x4123804040010100"
+    page = open_page(f"/descriptor/wgmma/{word}")
+    before = Descriptor(int(word, 16)).reserved
+    page.fill("[name=start_address]", "8192")
+    page.select_option("[name=swizzle]", "64B")
+    page.locator("[name=lbo_bytes]").press("ArrowUp")
+    until(page, lambda: Descriptor(bits_of(page)).lbo_bytes, Descriptor(int(word, 16)).lbo_bytes + 16)
+    now = Descriptor(bits_of(page))
+    assert now.reserved == before and (now.start_address, now.mode.name) == (8192, "64B")
+
+
+def test_a_field_reads_the_numbers_the_server_reads(open_page: Any) -> None:
+    page = open_page(f"/descriptor/wgmma/{START}")
+    for text, amount in (("0x40", 64), ("0080", 80), ("1_6u", 16), ("0b100000", 32), ("4'8ULL", 48)):
+        page.fill("[name=lbo_bytes]", text)
+        until(page, lambda: Descriptor(bits_of(page)).lbo_bytes, amount)
+    for text in ("", "0o20", "1e2", "-16", "0x", "1__6", "１６", "sixteen"):
+        page.fill("[name=lbo_bytes]", text)
+        expect(page.locator("#field-note")).to_contain_text(f"LBO, bytes [29:16] is '{text}': a whole number")
+        assert Descriptor(bits_of(page)).lbo_bytes == 48
+
+
+def test_a_pasted_expression_and_a_wrong_one(open_page: Any) -> None:
+    page = open_page(f"/descriptor/wgmma/{START}")
+    page.fill("#word", "((uint64_t)1 << 62) | ((uint64_t)(1024 >> 4) << 32) | (0x1000 >> 4)")
+    page.press("#word", "Enter")
+    analysed(page, "0x4000004000000100")
+    page.fill("#word", "1 | x")
+    page.press("#word", "Enter")
+    expect(page.locator("#word-error")).to_contain_text("not a constant expression")
+    assert page.input_value("#word") == "1 | x" and bits_of(page) == 0x4000004000000100
+
+
+def test_the_editor_reads_back_what_it_prints(open_page: Any) -> None:
+    page = open_page("/descriptor/wgmma/0x4000004000010100", wait=False)
+    page.click("#analysis details:last-of-type summary")
+    expect(page.locator("#analysis details:last-of-type pre")).to_have_count(3)
+    texts = page.locator("#analysis details:last-of-type pre").all_inner_texts()
+    for text in texts:
+        page.fill("[name=sbo_bytes]", "16")
+        page.fill("#word", text)
+        page.press("#word", "Enter")
+        expect(page.locator("#word")).to_have_value("0x4000004000010100")
+        assert bits_of(page) == 0x4000004000010100 and page.locator("#word-error").is_hidden()
+        assert page.locator("#word-notes").is_visible() == ("make_desc" in text)
+
+
+@pytest.mark.parametrize("path", ["/compare", "/descriptor/wgmma/0x4000004000010100"])
+def test_an_underscore_is_seen_in_every_box(open_page: Any, path: str) -> None:
+    """An input of a set height, or one whose line is as high as the font, cuts off what lies below the baseline."""
+    page = open_page(path)
+    page.evaluate("document.activeElement?.blur()")
+    boxes = [box for box in page.locator("input:not([type=hidden]):not([type=checkbox])").all() if box.is_visible()]
+    assert boxes
+    for box in boxes:
+        seen = []
+        for text in (" ", "____"):
+            box.evaluate("(box, text) => { box.value = text; }", text)
+            seen.append(box.screenshot())
+        assert seen[0] != seen[1], f"{box.get_attribute('name')} shows no underscore"
+
+
+def test_the_start_stands_in_hex_beside_its_box(open_page: Any) -> None:
+    page = open_page(f"/descriptor/wgmma/{START}")
+    box, said = (page.locator(one).bounding_box() for one in ("[name=start_address]", "#start-hex"))
+    assert (
+        box["y"] <= said["y"] + said["height"] / 2 <= box["y"] + box["height"] and said["x"] > box["x"] + box["width"]
+    )
+    assert page.locator("[name=lbo_bytes]").bounding_box()["y"] == pytest.approx(box["y"], abs=4)
+    page.click("#bits [data-bit='9']")
+    expect(page.locator("#start-hex")).to_have_text("= 0x3000")

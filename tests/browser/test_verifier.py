@@ -1,0 +1,138 @@
+"""A word verified beside its editor: storages, presets, causes, repairs, counted in actions after it is pasted."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.waiting import analysed
+
+pytestmark = pytest.mark.browser
+START = "0x4000004000010100"
+
+
+def test_verify_explain_and_apply(open_page: Any) -> None:
+    page = open_page("/descriptor/wgmma/0x4000004004000101?s_swizzle=128B")
+    expect(page.locator("#verdict")).to_contain_text("All 1,024 elements are read from the wrong place")
+    expect(page.locator("#lbo")).to_have_class(re.compile("unread"))
+    page.click("#apply")
+    analysed(page, "0x4000004004000100")
+    expect(page.locator("#verdict")).to_contain_text("All 1,024 elements are read from where they are stored")
+    page.select_option("[name=s_swizzle]", "64B")
+    expect(page.locator("#verdict")).to_have_attribute("data-verdict", "mismatch")
+    expect(page.locator("#analysis")).to_contain_text("stored_swizzle")
+    assert "s_swizzle=64B" in page.url
+    page.reload()
+    expect(page.locator("#verdict")).to_have_attribute("data-verdict", "mismatch")
+
+
+def test_storage_kinds_show_their_own_fields(open_page: Any) -> None:
+    page = open_page(f"/descriptor/wgmma/{START}")
+    expect(page.locator("[name=s_pitch_bytes]")).to_have_count(0)
+    page.click("[data-preset=box]")
+    expect(page.locator("[name=s_pitch_bytes]")).to_be_visible()
+    expect(page.locator("[name=s_mn]")).to_have_count(0)
+    expect(page.locator("#verdict")).to_have_attribute("data-verdict", "match")
+    page.fill("[name=s_pitch_bytes]", "x")
+    page.press("[name=s_pitch_bytes]", "Tab")
+    expect(page.locator("#analysis .notice")).to_contain_text("Row pitch, bytes is 'x'")
+    assert page.input_value("[name=s_pitch_bytes]") == "x"
+
+
+def test_editor_without_scripts(open_page: Any) -> None:
+    page = open_page("/descriptor/wgmma/0x4000004004000101", scripts=False)
+    page.click("[data-preset=box]")
+    expect(page.locator("#analysis")).to_contain_text("All 1,024 elements are read from the wrong place")
+    page.fill("[name=start_address]", "4096")
+    page.click("#fields button")
+    expect(page).to_have_url(re.compile("/descriptor/wgmma/0x4000004004000100"))
+
+
+def verdict(page: Page, said: str) -> None:
+    expect(page.locator("#verdict")).to_have_attribute("data-verdict", said)
+
+
+def test_a_tma_tile_is_verified_by_word_and_preset(open_page: Any) -> None:
+    page = open_page("/descriptor")
+    verdict(page, "unknown")
+    page.fill("#word", "0x40000040000100C2")  # the second K step of a tile at 0xc00
+    page.click("[data-preset=box]")
+    verdict(page, "match")
+    expect(page.locator("[name=s_base]")).to_have_value("0xc00")
+    expect(page.locator("[name=slice_k]")).to_have_value("16")
+    page.reload()
+    verdict(page, "match")
+
+
+def test_a_preset_clicked_before_the_word_was_answered_is_the_words_own(open_page: Any) -> None:
+    page = open_page("/descriptor")
+    page.route("**/descriptor/**part=analysis**", lambda route: (page.wait_for_timeout(600), route.continue_()))
+    page.fill("#word", "0x40000040000100C2")
+    page.click("[data-preset=box]")
+    expect(page.locator("[name=s_base]")).to_have_value("0xc00")
+    verdict(page, "match")
+
+
+def test_an_mn_major_operand_is_verified_in_three(open_page: Any) -> None:
+    page = open_page("/descriptor?instruction=wgmma.mma_async.m64n128k16.f32.f16.f16")
+    page.fill("#word", "0x4000004002000100")
+    page.select_option("[name=operand]", "b")
+    page.click("[data-preset=panels]")
+    verdict(page, "match")
+    expect(page.locator("select[name=major]")).to_have_value("MN")
+
+
+def test_core_matrices_by_hand_are_verified_in_three(open_page: Any) -> None:
+    page = open_page("/descriptor")
+    page.fill("#word", "0x0000001000080100")  # K first: LBO 128, SBO 256
+    page.click("[data-preset=cores]")
+    page.select_option("[name=s_order]", "k")
+    verdict(page, "match")
+
+
+def test_a_mismatch_is_repaired_in_one_and_undone(open_page: Any) -> None:
+    page = open_page("/descriptor/wgmma/0x4000004004000101?s_swizzle=128B")
+    page.click("#apply")
+    verdict(page, "match")
+    page.click("#undo")
+    verdict(page, "mismatch")
+
+
+def test_an_element_is_paired_with_the_byte_it_is_read_from(open_page: Any) -> None:
+    page = open_page("/descriptor/wgmma/0x4000004004000101?s_swizzle=128B")
+    page.hover("#picture-operand [data-state=wrong] >> nth=0")
+    expect(page.locator("#paired")).to_have_text("A[0, 0 to 7] is read from 0x1010; it is stored at 0x1000")
+    expect(page.locator("#picture-memory [data-pointed]")).to_have_count(2)
+    page.hover("#picture-memory [data-state=read] >> nth=0")
+    expect(page.locator("#paired")).to_contain_text("read as A[")
+    expect(page.locator("#paired")).to_contain_text("holds no element")
+
+
+def test_a_larger_operand_grows_the_tile(open_page: Any) -> None:
+    page = open_page(
+        f"/descriptor/wgmma/{START}?instruction=wgmma.mma_async.m64n128k16.f32.f16.f16&s_swizzle=128B&s_mn=64&s_k=64"
+    )
+    page.select_option("[name=operand]", "b")
+    expect(page.locator(".grew")).to_contain_text("64 → 128")
+    expect(page.locator("[name=s_mn]")).to_have_value("128")
+    verdict(page, "match")
+
+
+def test_an_error_stands_beside_its_field_and_keeps_the_picture(open_page: Any) -> None:
+    page = open_page(f"/descriptor/wgmma/{START}?s_swizzle=128B")
+    page.fill("[name=s_k]", "60")
+    page.press("[name=s_k]", "Tab")
+    expect(page.locator("label:has([name=s_k]) [data-error]")).to_contain_text("not a multiple of the atom")
+    expect(page.locator("#picture-memory")).to_be_visible()
+
+
+@pytest.mark.parametrize("width", [390, 768])
+def test_on_a_narrow_screen_the_verdict_and_its_cause_stand_above_the_form(open_page: Any, width: int) -> None:
+    page = open_page("/descriptor/wgmma/0x4000004000010101?s_swizzle=128B", width=width)
+    tops = [
+        page.locator(name).first.bounding_box()["y"] for name in ("#verdict", ".diagnosis", "#verify-form", ".pair")
+    ]
+    assert tops == sorted(tops)

@@ -1,0 +1,114 @@
+"""Captures given to the page, the API, the command and the verification of a device."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app.gpu import captures, planted
+from app.gpu.captures import EXAMPLES
+from layouts import capture
+from layouts.capture.form import Capture
+from tests import captured
+
+
+@pytest.fixture(scope="module")
+def client() -> Any:
+    from starlette.testclient import TestClient
+
+    from app.main import create_app
+
+    return TestClient(create_app())
+
+
+def test_the_api_and_the_page_say_what_the_engine_says(client: Any) -> None:
+    raw = captured.fills_of("wgmma_tma_k_major", 2)[0]
+    answer = client.post("/api/v1/captures/verify", json={"capture": base64.b64encode(raw).decode()})
+    made = answer.json()
+    assert answer.status_code == 200 and made["verdict"] == "mismatch" and made["first_wrong"] == 4
+    step = made["steps"][4]
+    assert step["operands"][0]["diagnoses"][0]["code"] == "k_advance_past_atom" and step["line"] == 41
+    assert step["operands"][0]["slice"] == {"mn": 0, "k": 64, "by": "inferred"}
+    page = client.post("/capture", files={"capture": ("k.lscap", raw)})
+    assert page.status_code == 200 and 'data-verdict="mismatch"' in page.text
+    assert "The K step runs past the swizzle atom" in page.text and "/descriptor/wgmma/0x" in page.text
+    passes = dict(zip(("capture", "second"), captured.fills_of("wgmma_fp8_a_registers", 4), strict=True))
+    page = client.post("/capture", files={name: (name, held) for name, held in passes.items()}).text
+    assert "Registers 1 and 2 of A are exchanged" in page and "✗8,0" in page
+    raw = captured.files()["ldmatrix_padded-0-real.lscap"]
+    npy = {name: captured.files()[f"ldmatrix_padded-{name}.npy"] for name in "ab"}
+    page = client.post(
+        "/capture", files={"capture": ("k", raw), **{n: (n, f) for n, f in npy.items()}}, data={"nk": "1"}
+    )
+    assert 'data-verdict="match"' in page.text and "the matrices you gave" in page.text
+
+
+def test_what_is_no_capture_is_refused_at_its_field(client: Any) -> None:
+    raw = captured.fills_of("ldmatrix_padded", 0)[0]
+    for files, label in (
+        ({"capture": b"x" * 100}, "Capture"), ({"capture": raw[:5000]}, "Capture"),
+        ({"capture": raw, "a": b"\x93NUMPY"}, "A, (m, k), .npy"), ({"a": b""}, "Capture"),
+    ):  # fmt: skip
+        page = client.post("/capture", files={name: (name, held) for name, held in files.items()})
+        assert page.status_code == 422 and f'role="alert">{label}:' in page.text
+    assert client.post("/capture", content=b"x").status_code in (415, 422)
+    assert client.post("/capture", files={"capture": ("k", bytes(17 << 20))}).status_code == 413
+    assert client.get("/capture/lanescope.cuh").text.startswith("// lanescope.cuh")
+
+
+@pytest.mark.parametrize("name", ["k-step", "panel", "strides", "right"])
+def test_the_examples_of_the_page_are_what_they_say(client: Any, name: str) -> None:
+    from app.capture.examples import file
+
+    code = {"k-step": ["k_advance_past_atom"], "panel": ["panel_stride_wrong"], "strides": ["lbo_sbo_swapped"]}
+    assert planted.named(capture.verify(file(name))) == code.get(name, [])
+    assert client.get(f"/capture?example={name}").status_code == 200
+
+
+def test_the_command_has_a_status_for_ci(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from typer.testing import CliRunner
+
+    from app.cli import attach
+    from layouts.render.capture_header import header
+
+    def run(*words: str) -> tuple[int, str]:
+        made = CliRunner().invoke(attach(), ["capture", *words])
+        return made.exit_code, made.output
+
+    for name, raw in (("right", captured.fills_of("ldmatrix_padded", 0)[0]), ("none", capture.write(Capture(()))),
+                      ("wrong", captured.fills_of("ldmatrix_padded", 1)[0])):  # fmt: skip
+        (tmp_path / name).write_bytes(raw)
+    assert [run("verify", str(tmp_path / name))[0] for name in ("right", "wrong", "none")] == [0, 1, 2]
+    assert "matrices_exchanged" in run("verify", str(tmp_path / "wrong"))[1]
+    assert json.loads(run("verify", str(tmp_path / "wrong"), "--json")[1])["first_wrong"] == 0
+    for letter in "ab":
+        (tmp_path / f"{letter}.npy").write_bytes(captured.files()[f"ldmatrix_padded-{letter}.npy"])
+    (tmp_path / "real").write_bytes(captured.files()["ldmatrix_padded-5-real.lscap"])
+    given = ["--a", str(tmp_path / "a.npy"), "--b", str(tmp_path / "b.npy"), "--nk"]
+    assert run("verify", str(tmp_path / "real"), *given)[0] == 1
+    assert run("header") == (0, header())
+    out = tmp_path / "fill.npy"
+    assert run("fill", "--shape", "4x8", "--type", "bf16", "--operand", "b", str(out))[0] == 0
+    assert np.array_equal(np.load(out), capture.fill((4, 8), "bf16", "b"))
+
+
+def test_the_part_of_a_verification_judges_what_the_device_wrote(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the files of an H200 in the device's place, and one of them exchanged for another mistake's."""
+    device = type("Hopper", (), {"supports": lambda self, instruction: ""})()
+    rows = json.loads((captured.FOLDER / "captures.json").read_text())["runs"]
+    monkeypatch.setattr(captures, "together", lambda to: rows)
+    monkeypatch.setattr(planted, "opened", lambda folder: captured.files())
+    assert planted.run(device) == {one.name: {"ran": 6, "agreed": 6} for one in EXAMPLES}
+    first, name = EXAMPLES[0].name, "{}-{}-fill1.lscap".format
+    changed = dict(captured.files()) | {name(first, 2): captured.files()[name(first, 1)]}
+    rows[5]["d_right"] = True
+    monkeypatch.setattr(planted, "opened", lambda folder: changed)
+    told = planted.run(device)
+    assert told[first] == {"ran": 6, "agreed": 4, "differs": ["2: named lbo_sbo_swapped", "5: D is right"]}
+    assert sum(row["agreed"] for row in told.values()) == 28
+    assert planted.run(type("Ampere", (), {"supports": lambda self, instruction: "sm_80"})()) == {}

@@ -1,0 +1,83 @@
+"""The whole site below a prefix of a proxy."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+
+from app.kit.asgi import Receive, Scope, Send
+from app.kit.prefix import Prefix
+from app.kit.settings import Settings
+from app.main import create_app
+from tests.asgi import M16, PAGE, STATIC, get
+
+ROOT = Path(__file__).parents[1]
+LINK = re.compile(r'\s(href|src|action|data-plotly)="([^"]*)"')
+
+
+@pytest.mark.parametrize("sent", ["", "/tools/lanescope"])  # whether the proxy strips the prefix or not
+def test_every_link_stays_under_the_prefix(sent: str) -> None:
+    app = create_app(settings=Settings(root_path="tools/lanescope/", seconds=60))  # however busy the machine is
+    for path in (
+        "/",
+        "/instructions?q=bf16",
+        PAGE,
+        "/smem",
+        "/descriptor/wgmma/0x4000004004000101",
+        "/chain",
+        "/banks",
+        "/gallery",
+        "/guide",
+        "/guide/swizzle",
+        "/gpu",
+        "/docs",
+        "/help",
+        "/no/such",
+        "/diagram",
+    ):
+        answer = get(app, sent + path)
+        assert answer.status == (404 if path == "/no/such" else 200), path
+        assert b'<html data-root="/tools/lanescope"' in answer.body
+        for name, link in LINK.findall(answer.body.decode()):
+            assert not link.startswith("/") or link.startswith("/tools/lanescope/"), (path, name, link)
+    assert (
+        get(app, sent + STATIC).status == 200
+        and get(app, f"{sent}/api/v1/nothing").json()["error"]["message"] == "There is nothing at /api/v1/nothing."
+    )
+    assert get(app, f"{sent}/go?ptx={M16}").headers["location"] == f"/tools/lanescope/i/{M16}"
+    assert get(app, f"{sent}/api/v1/instructions").headers["access-control-allow-origin"] == "*"
+    assert f"http://127.0.0.1/tools/lanescope/i/{M16}.svg" in get(app, sent + "/diagram").body.decode()
+    assert get(app, "/tools/lanescopex/").status == 404
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        (b"/i/x", b"/tools/i/x"), (b"/tools/i/x", b"/tools/i/x"), (b"/toolsx", b"/tools/toolsx"),
+        (b"//elsewhere/x", b"//elsewhere/x"), (b"https://elsewhere/x", b"https://elsewhere/x"),
+    ],
+)  # fmt: skip
+def test_only_a_redirect_within_the_server_is_moved_below_the_prefix(given: bytes, sent: bytes) -> None:
+    """What names another host, `//host` among it, stays as it is."""
+
+    async def redirects(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 303, "headers": [(b"location", given), (b"x-at", b"/i")]})
+        await send({"type": "http.response.body", "body": b""})
+
+    answer = get(Prefix(redirects, "/tools"), "/tools/go")
+    assert answer.headers["location"] == sent.decode() and answer.headers["x-at"] == "/i"
+
+
+def test_scripts_ask_below_the_prefix() -> None:
+    """A script's own addresses begin with `root` of static/kit/place.js: nothing turns them as the links of pages are
+    turned.
+    """
+    for file in ROOT.glob("static/**/*.js"):
+        assert not re.search(r"""(fetch\(|State\([^)]*|href = |action = )["'`]/""", file.read_text()), file.name
+
+
+def test_without_a_prefix_nothing_is_changed(app: FastAPI) -> None:
+    assert b"data-root" not in get(app, PAGE).body and b'href="/guide"' in get(app, PAGE).body

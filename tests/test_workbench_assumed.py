@@ -1,0 +1,136 @@
+"""What the workbench assumes of a text, says so, and lets a person change."""
+
+from __future__ import annotations
+
+import pytest
+
+from layouts.check import check
+from layouts.errors import LayoutError
+from layouts.workbench import bench
+from tests.benches import BOTH, MAPS, signs, with_
+
+MAKE = """template <typename T>
+__device__ uint64_t make_desc(T smem_ptr) {
+  uint32_t at = (uint32_t)__cvta_generic_to_shared(smem_ptr);
+  return (uint64_t)((at & 0x3FFFF) >> 4) | (uint64_t)64 << 32 | 1ull << 62;
+}
+cuTensorMapEncodeTiled(&map_a, CU_TENSOR_MAP_DATA_TYPE_%s, 2, A, {K, M}, strides, (uint32_t[]){%d, 64}, ones,
+    CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+    CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+for (int k = 0; k < 4; ++k) wgmma(acc, make_desc(%s));
+// wgmma.mma_async.sync.aligned.m64n64k%d.f32.%s
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "right"),
+    [("smem_a + k * 16", True), ("&smem_a[k * 16]", True), ("smem_a[s] + k * WGMMA::K", True),
+     ("(void*)(smem_a + k * 16)", True), ("smem_a + k * 32", False), ("(half*)(smem_a + k * 32)", True),
+     ("reinterpret_cast<half*>(smem_a) + k * 16", True), ("smem_a + k * 8", False)],
+)  # fmt: skip
+def test_the_size_of_an_undeclared_pointers_elements_is_assumed(given: str, right: bool) -> None:
+    """A template's parameter says nothing of what it points to: the instruction's type does, and it is said."""
+    made = bench(MAKE % ("FLOAT16", 64, given, 16, "f16.f16"))
+    assert signs(made, "a") in (("....", "...") if right else (".xxx",)) and "major.a" in {a.key for a in made.assumed}
+    sizes = [one for one in made.assumed if one.key.startswith("size.")]
+    if "reinterpret" in given:
+        assert not sizes
+        return
+    (size,) = sizes
+    assert size.value == ("1" if "(half*)" in given else "2") and size.choices and "is not declared" in size.why
+    assert size.said in made.detail and (right or not check(made_text(given)).findings)
+    other = bench(MAKE % ("FLOAT16", 64, given, 16, "f16.f16"), {size.key: "1" if size.value == "2" else "2"})
+    assert (signs(other, "a") in ("....", "...")) == (given == "smem_a + k * 32")
+
+
+def made_text(given: str) -> str:
+    return MAKE % ("FLOAT16", 64, given, 16, "f16.f16")
+
+
+def test_the_size_is_that_of_the_instructions_type() -> None:
+    for kind, box, step, types in (("UINT8", 128, 32, "e4m3.e4m3"), ("TFLOAT32", 32, 8, "tf32.tf32")):
+        made = bench(MAKE % (kind, box, f"smem_a + k * {step}", step, types))
+        assert made.verdict == "match" and "elements of" in made.detail
+    alone = bench(MAKE.replace("// wgmma", "// hgmma") % ("FLOAT16", 64, "smem_a + k * 16", 16, "f16.f16"))
+    assert alone.verdict == "unknown" and not any(one.key.startswith("size.") for one in alone.assumed)
+    with pytest.raises(LayoutError):
+        bench(made_text("smem_a + k * 16"), {"size.smem_a": "x"})
+
+
+def test_steps_whose_descriptor_is_open_keep_a_verdict_back() -> None:
+    """Of four steps only the first is known: the operand is not right, it is open."""
+    text = MAKE % ("FLOAT16", 64, "smem_a + k * STEP", 16, "f16.f16")
+    assert bench(text).verdict == "unknown" and bench(text).operands[0].left == 3
+    assert bench(text, {"at.STEP": "16"}).verdict == "match" and bench(text, {"at.STEP": "24"}).verdict == "mismatch"
+
+
+def test_a_box_shorter_than_the_operand_is_said_to_be() -> None:
+    made = bench(with_(("m64n64k16", "m64n128k16")))
+    (boxes,) = [one for one in made.assumed if one.key == "boxes.b"]
+    assert made.verdict == "match" and boxes.value == "2" and boxes.said in made.detail
+    assert "the box has 64 of N and one instruction takes 128" in boxes.why
+    alone = bench(with_(("m64n64k16", "m64n128k16")), {"boxes.b": "1"})
+    assert alone.verdict == "unknown" and any("where the rest lies" in one for one in alone.missing)
+    assert not any(one.key.startswith("boxes.") for one in bench(BOTH).assumed)
+
+
+LOOP = """for (int k = 0; k < 4; ++k) {
+  uint64_t desc_a = (((uint64_t)%s & 0x3FFFF) >> 4) | 1ull << 16 | 64ull << 32 | 1ull << 62;
+  uint64_t desc_b = (((uint64_t)__cvta_generic_to_shared(sB + 16 * k) & 0x3FFFF) >> 4) | 1ull << 16 | 64ull << 32
+    | 1ull << 62;
+  %s(acc, desc_a, desc_b);
+}"""
+
+
+@pytest.mark.parametrize(
+    ("name", "ptx"),
+    [
+        ("wgmma_m64n128k16", "m64n128k16.f32.bf16.bf16"),
+        ("wgmma_m64n128k16_f32_f16_f16", "m64n128k16.f32.f16.f16"),
+        ("warpgroup_mma_64x128x16_F16F16F16_SS", "m64n128k16.f16.f16.f16"),
+        ("mma_bf16_m64n128k16", "m64n128k16.f32.bf16.bf16"),
+    ],
+)
+def test_a_call_by_its_name_alone_is_an_assumption(name: str, ptx: str) -> None:
+    code = MAPS + LOOP % ("__cvta_generic_to_shared(sA + 16 * k)", name)
+    made = bench(code)
+    (taken,) = [one for one in made.assumed if one.key == "instruction"]
+    assert taken.value.endswith(ptx) and taken.value in taken.choices and name in taken.why
+    assert made.verdict == "match" and f"{name} is taken as {taken.value}" in made.detail
+    assert "This takes sA and sB to count" in made.detail
+    other = bench(code, {"instruction": "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16"})
+    assert other.operands[0].instruction.endswith("m64n64k16.f32.bf16.bf16")
+    assert [one.choices for one in other.assumed if one.key == "instruction"] == [taken.choices]
+    assert bench(MAPS + LOOP % ("sA", "launch_n128_64x3")).verdict == "unknown"
+
+
+def test_a_cast_sum_of_an_undeclared_name_is_an_assumption_that_can_be_changed() -> None:
+    for name, size in (("pA", "2"), ("smem_A", "2"), ("q", "1")):
+        code = MAPS + LOOP % (f"({name} + 16 * k)", "wgmma_m64n128k16")
+        made = bench(code)
+        (taken,) = [one for one in made.assumed if one.key == f"size.{name}"]
+        assert taken.value == size and "not declared" in taken.why
+        assert (made.verdict, signs(made, "a")) == (("match", "....") if size == "2" else ("mismatch", ".xxx"))
+        turned = bench(code, {f"size.{name}": "1" if size == "2" else "2"})
+        assert turned.verdict != made.verdict
+        assert not check(code).findings  # it rests on what the name is
+    sure = bench(MAPS + LOOP % ("(addr_a + 32 * k)", "wgmma_m64n128k16"))
+    assert sure.verdict == "match" and not [one for one in sure.assumed if one.key == "size.addr_a"]
+    static = bench(MAPS + LOOP.replace("(uint64_t)%s", "static_cast<uint64_t>(%s)") % ("pA + 32 * k", "mma_64x128x16"))
+    assert static.verdict == "match" and not [one for one in static.assumed if one.key == "size.pA"]
+
+
+def test_a_printed_word_that_is_there_twice_is_a_step_only_where_its_place_says_so() -> None:
+    layout = "sA: Sw<3,4,3> o smem_ptr[16b](0x400) o ((_8,_8),(_64,_1)):((_64,_512),(_1,_0))\n"
+
+    def read(*starts: int) -> str:
+        words = "".join(f"desc_a: {0x4000004000010000 | at:#x}\n" for at in starts)
+        return signs(bench(words + layout + "SM90_64x64x16_F32BF16BF16_SS"), "a")
+
+    assert read(0x40, 0x42, 0x44, 0x46) == "...."
+    assert read(0x40, 0x42, 0x42, 0x46) == "..x."
+    words = "".join(f"desc_a: {0x4000004000010000 | at:#x}\n" for at in (0x40, 0x42, 0x42, 0x46))
+    wrong = bench(words + layout + "SM90_64x64x16_F32BF16BF16_SS")
+    assert "K step 1 stands here again" in wrong.detail
+    assert read(0x40, 0x40, 0x42, 0x42, 0x44, 0x44, 0x46, 0x46) == "...."  # two threads print
+    assert read(0x40, 0x42, 0x44, 0x46, 0x40, 0x42, 0x44, 0x46) == "...."  # the loop's next turn
