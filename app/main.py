@@ -174,7 +174,7 @@ def create_app(
     )
     app.router.route_class = ApiRoute
     for feature in (*APIS, *PAGES):
-        app.include_router(feature.router)
+        app.router.routes.extend(feature.router.routes)  # include_router would build every route a second time
     app.mount("/static", Assets(directory=STATIC), name="static")
 
     @app.get("/healthz", tags=["operation"], responses={200: {"model": Health}})

@@ -244,9 +244,7 @@ class Instruction(Shown):
     @property
     def operand_names(self) -> tuple[str, ...]:
         """Fragments, scales and addresses: everything that has a map, or has one once it is bound."""
-        if not self.operands and self.family.issue:
-            return self.family.issue.operands
-        return (*self.operands, *self.scales, *(("address",) if self.address else ()))
+        return self.family.operand_names
 
     @cached_property
     def scales(self) -> dict[str, Scale]:
@@ -392,6 +390,12 @@ class Family:
     def in_place(self) -> bool:
         """Whether D is C, too."""
         return self.multiplies and "c" not in self.fragments
+
+    @property
+    def operand_names(self) -> tuple[str, ...]:
+        """The operands of every instruction of the row, by name: no pattern is read for them."""
+        held = tuple(self.fragments) or (self.issue.operands if self.issue else ())
+        return (*held, *(SCALES if self.scale_blocks else ()), *(("address",) if self.address else ()))
 
     @property
     def forms(self) -> tuple[str, ...]:

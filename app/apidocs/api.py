@@ -5,11 +5,13 @@ pictures.
 from __future__ import annotations
 
 from fastapi import APIRouter, FastAPI, Request
+from fastapi.encoders import jsonable_encoder
+from fastapi.openapi.models import OpenAPI
 from fastapi.openapi.utils import get_openapi
 from starlette.responses import Response
 
 from app.apidocs.facts import ERRORS, JSON_ERROR, PAGE, TAGS, WORKER, operations
-from app.apidocs.schemas import put
+from app.apidocs.schemas import answers, put
 from app.kit.api import TAKEN, OffLoop
 from app.kit.errors import Error
 from app.kit.examples import BODIES
@@ -30,6 +32,8 @@ def document(app: FastAPI) -> Json:
         made = get_openapi(
             title=app.title, version=app.version, description=app.description, routes=app.routes, tags=TAGS
         )
+        answers(made)
+        made = jsonable_encoder(OpenAPI(**made), by_alias=True, exclude_none=True)  # its order of keys
         schemas, responses = made["components"]["schemas"], made["components"].setdefault("responses", {})
         for path, method, operation in operations(made):
             body = operation.get("requestBody")

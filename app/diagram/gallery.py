@@ -15,18 +15,22 @@ MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What is drawn: an instruction's operand ("" for all), a tile, or a descriptor; and the page that shows it."""
+    """What is drawn: an instruction's operand ("" for all), a tile, or a descriptor."""
 
     title: str
-    href: str
+    page: str = ""
     ptx: str = ""
     operand: str = ""
     options: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def href(self) -> str:
+        """The page that shows it: an instruction's own where none is named."""
+        return self.page or path_of(find(self.ptx))
+
 
 def _instruction(name: str, ptx: str, operand: str = "", **options: str) -> Entry:
-    found = find(ptx)
-    return Entry(name, path_of(found), found.ptx, operand, tuple(options.items()))
+    return Entry(name, "", ptx, operand, tuple(options.items()))
 
 
 PICTURES = {

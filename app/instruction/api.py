@@ -19,7 +19,7 @@ router = APIRouter(prefix="/api/v1", tags=["v1"], route_class=ApiRoute)
 Idesc = Annotated[
     str, text("The instruction descriptor of a tcgen05.mma: its word, or a wish.", "0x08400490", "m=128,n=64,a=bf16")
 ]
-LETTERS = sorted({name for i in catalog.instructions() for name in i.operand_names})
+LETTERS = sorted({name for row in catalog.families() for name in row.operand_names})
 
 
 @router.get("/instructions/{ptx}", responses={200: {"model": Detail}})

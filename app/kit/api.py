@@ -27,16 +27,32 @@ from app.kit.work import answering, kept, off_loop
 from layouts.errors import LayoutError
 from layouts.reading import LONGEST_KEY, LONGEST_TEXT, nearest, shown
 
+PROMISED = "x-model"  # of an answer, until app/apidocs puts the model's schema in its place: the key in ANSWERED
+ANSWERED: dict[str, Any] = {}  # repr → model of what routes answer with
 MOST_DEPTH = 16
 MOST_FIELDS = 64  # of a posted form
 MOST_DIGITS = 40  # of a JSON number; a longer one reaches its reader as text, which names the field
 
 
 class OffLoop(APIRoute):
-    """A route whose plain function runs in the server's threads."""
+    """A route whose plain function runs in the server's threads, and whose answers' models wait for the document:
+    FastAPI would build the schema of each as the server starts, and once more at its first request.
+    """
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
-        super().__init__(path, endpoint if inspect.iscoroutinefunction(endpoint) else _threaded(endpoint), **options)
+        told = {status: _promised(answer) for status, answer in (options.pop("responses", None) or {}).items()}
+        run = endpoint if inspect.iscoroutinefunction(endpoint) else _threaded(endpoint)
+        super().__init__(path, run, responses=told, **options)
+
+
+def _promised(answer: Mapping[str, Any]) -> Json:
+    """What the document says of an answer, with the name of its model in the place of the model."""
+    held = dict(answer)
+    model = held.pop("model", None)
+    if model is not None:
+        held[PROMISED] = repr(model)
+        ANSWERED[repr(model)] = model
+    return held
 
 
 def _threaded(endpoint: Callable[..., Any]) -> Callable[..., Any]:

@@ -14,9 +14,9 @@ WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
 
 
 class Closed(BaseModel):
-    """An object that has these keys and no other."""
+    """An object that has these keys and no other. Its schema is made with the document, not as the server starts."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
 
 PtxText = TypeAliasType(

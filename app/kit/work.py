@@ -43,6 +43,7 @@ def settle() -> None:
     interpreter several times for one answer. Large arrays are given back to the system when they are freed.
     """
     gc.freeze()
+    gc.enable()  # `lanescope serve` starts without it
     sys.setswitchinterval(0.001)
     with contextlib.suppress(
         AttributeError, OSError
