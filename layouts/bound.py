@@ -15,6 +15,7 @@ from layouts.dtypes import dtype
 from layouts.errors import LayoutError
 from layouts.idesc import Idesc
 from layouts.instruction import Instruction, Operand, Verb
+from layouts.kind import Kind
 from layouts.reading import listed
 from layouts.role import TENSOR, Source
 from layouts.table.kinds import ALONE, PAIR, WS
@@ -80,12 +81,11 @@ def usual(found: Instruction) -> Idesc:
     return idesc.encode(by.kind, {**wish, "sparse": int(by.sparse), **_factors(found)}, by.form)
 
 
-def _factors(found: Instruction) -> dict[str, str]:
-    """The type of the scale factors that a vector demands: 4X is ue4m3 unless the word says otherwise."""
+def _factors(found: Instruction) -> dict[str, object]:
+    """The type of the scale factors that the text's vector demands: 4X is ue4m3 unless the word says otherwise."""
     issue = found.family.issue
     assert issue is not None
-    kind = idesc.kind(issue.kind)
-    return {"scale_type": "ue8m0"} if kind.has("scale_type") and issue.factors != "4X" else {}
+    return idesc.factors(idesc.kind(issue.kind), issue.factors)
 
 
 def wished(found: Instruction, wish: Mapping[str, object]) -> Idesc:
@@ -131,6 +131,7 @@ def _bound(found: Instruction, given: Idesc) -> Bound:
     if given.said("scale_type") == "ue4m3" and factors != "4X":
         says = f"The word says ue4m3 factors; with {factors} they are ue8m0."
         raise LayoutError("bad_idesc", says, "Bit 23: 1. ue4m3 takes scale_vec::4X or block16.", "idesc")
+    _ids(by.kind, given, factors)
     mma = Mma(by.kind, by.form, by.sparse, given.m, given.n, 96 if given.k == 96 else 0, scale_vec=factors)
     shifts = "ashift" in found.modifiers
     if shifts and given.m < 128:
@@ -151,6 +152,15 @@ def _bound(found: Instruction, given: Idesc) -> Bound:
         found.ptx, family, "m{m}n{n}k{k}".format(**sizes), types, sizes, found.listed_ptx, held=tuple(held), maps=maps,
         open=left, mma=mma, word=given,
     )  # fmt: skip
+
+
+def _ids(row: Kind, given: Idesc, factors: str) -> None:
+    """LayoutError for the id of scale factors that the vector of the text does not have; with K = 96 it is open."""
+    for name in ("sfa_id", "sfb_id"):
+        if factors and given.k != 96 and given.code(name) not in row.scaled[factors]:
+            title, ids = row.part(name).field.title, listed([str(one) for one in row.scaled[factors]], "or")
+            says = f"{title} is {given.code(name)}; with scale_vec::{factors} it is {ids}."
+            raise LayoutError("bad_idesc", says, f"See {idesc.IDS}.", "idesc")
 
 
 def _operand(layout: Layout, mma: Mma, given: Idesc) -> Operand:

@@ -20,6 +20,7 @@ from layouts.table.kinds import ALONE, KINDS, PAIR, WS
 NAMES = tuple(kind.name for kind in KINDS)
 MOST = (1 << 32) - 1
 SIZES, TRANSPOSE, NEGATE = "PTX ISA 9.1, Table 39", "PTX ISA 9.1, Tables 51, 52 and 54", "PTX ISA 9.1, Table 51"
+SELECTORS, IDS = "PTX ISA 9.1, 9.7.16.10.8.4", "PTX ISA 9.1, 9.7.16.10.7"
 CALLED = {ALONE: ".cta_group::1", PAIR: ".cta_group::2", WS: ".ws"}
 _K96 = "96"
 
@@ -108,6 +109,13 @@ class Idesc:
         return hex_word(self.word)
 
 
+def factors(row: Kind, vector: str) -> dict[str, object]:
+    """The type of scale factors that a vector demands, as a wish: ue8m0, but for 4X, which takes ue4m3 as well (PTX
+    ISA 9.1, Table 57). Empty for a kind without factors.
+    """
+    return {"scale_type": "ue8m0"} if row.has("scale_type") and vector != "4X" else {}
+
+
 # legality -------------------------------------------------------------------------------------------------------------
 
 
@@ -133,9 +141,17 @@ def problems(given: Idesc) -> list[Notice]:
         if turned and element not in row.turned and row.part(side).legal(given.word):
             says = f"{side.upper()} is MN-major with {element}. Of kind::{row.name}, {listed(row.turned)} may be."
             say("bad_major", f"transpose_{side}", says, TRANSPOSE)
-    if given.code("sparsity_selector") and not given.sparse:
-        says = f"The sparsity selector is {given.code('sparsity_selector')}, but the word says that A is dense."
+    selector = given.code("sparsity_selector")
+    if selector and not given.sparse:
+        says = f"The sparsity selector is {selector}, but the word says that A is dense."
         say("selector_of_dense", "sparsity_selector", says)
+    elif selector >= row.selectors:
+        says = f"The sparsity selector is {selector}. kind::{row.name} reads all columns of the metadata: it must be 0."
+        say("selector_of_kind", "sparsity_selector", says, SELECTORS)
+    for name in ("sfa_id", "sfb_id"):
+        if given.said("scale_type") == "ue4m3" and given.said("k") != _K96 and given.code(name):
+            says = f"{row.part(name).field.title} is {given.code(name)}. ue4m3 means scale_vec::4X, whose four factors"
+            say("id_of_4x", name, f"{says} fill the column: the id must be 0.", IDS)
     if given.sparse and given.said("k") == _K96:
         say("k96_sparse", "k", "K = 96 is of a dense product; the word says that A is sparse.", row.source)
     return out
@@ -213,13 +229,9 @@ def warnings(given: Idesc) -> list[Notice]:
             says = "PTX allows the ids 0 and 2 in Table 44, and 0 to 3 with K = 96 in 9.7.16.10.7.2. This is open."
             out.append(Notice("k96_id", "sfa_id", says, row.source))
         out.append(Notice("k96_target", "k", "K = 96 takes sm_103a.", SIZES))
-    if given.sparse and given.code("sparsity_selector") > 1:
+    if given.sparse and 1 < given.code("sparsity_selector") < row.selectors:
         says = "CUTLASS uses the selectors 0 and 1; what 2 and 3 select is open."
         out.append(Notice("selector_open", "sparsity_selector", says, "CUTLASS, mma_traits_sm100.hpp"))
-    four = given.said("scale_type") == "ue4m3" and given.said("k") != _K96
-    if four and (given.code("sfa_id") or given.code("sfb_id")):
-        says = "ue4m3 means scale_vec::4X, whose four factors fill the column: the ids are 0."
-        out.append(Notice("id_of_4x", "sfa_id", says, "PTX ISA 9.1, 9.7.16.10.7.2"))
     if row.name == "f16" and given.types["a"] != given.types["b"]:
         says = "PTX does not say whether A may be f16 and B bf16; CUTLASS's collectives take one type. This is open."
         out.append(Notice("mixed_types", "b", says, SIZES))

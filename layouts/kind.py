@@ -66,7 +66,7 @@ class Kind:
 
     scaled: factors along K by the text's scale_vec, empty without block scaling, each with the ids a step may take.
     needs: D type → the only types A and B may then have. turned: the types that may be MN-major. targets: where it
-    assembles. ValueError where fields overlap or a code does not fit.
+    assembles. selectors: of sparsity metadata, from 0 on. ValueError where fields overlap or a code does not fit.
     """
 
     name: str
@@ -78,6 +78,7 @@ class Kind:
     scaled: Mapping[str, tuple[int, ...]] = dataclasses.field(default_factory=dict)
     needs: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     turned: tuple[str, ...] = ()
+    selectors: int = 1
     gaps: tuple[tuple[int, int], ...] = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:

@@ -200,7 +200,13 @@ def steps(a: Side, b: Side, wish: dict[str, object] | None = None) -> list[Step]
         first = n * a.per_step
         number, group = first % scales.COLUMNS, first // scales.COLUMNS
         columns = (a.column + group * a.group_columns, b.column + group * b.group_columns)
-        asked = {**(wish or {}), "m": a.mma.m, "n": a.mma.n, "sparse": int(a.mma.sparse)}
+        asked = {
+            **idesc.factors(a.mma.kind, a.mma.scale_vec),
+            **(wish or {}),
+            "m": a.mma.m,
+            "n": a.mma.n,
+            "sparse": int(a.mma.sparse),
+        }
         word = idesc.encode(a.mma.kind, {**asked, "sfa_id": number, "sfb_id": number}, a.mma.form)
         out.append(Step(n * a.mma.k, columns, (number, number), word))
     return out

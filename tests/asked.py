@@ -167,6 +167,7 @@ GETS = (
         ("cta_group::1.kind::f16", "0x08400494"), ("cta_group::1.kind::f16", "m=32"),
         ("cta_group::1.kind::f16", "q=1"), ("cta_group::1.kind::f16.ashift", "m=64,n=64"),
         ("cta_group::1.kind::mxf4nvf4.block_scale.block32", "0x08200480"),
+        ("cta_group::1.kind::mxf4nvf4.block_scale.block16", "0x48900480"),
     )),
     get("instructions/tcgen05.mma.cta_group::1.kind::f16/operands/d"),
     get("instructions/tcgen05.shift.cta_group::1.down", idesc="m=128"),

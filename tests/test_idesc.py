@@ -137,6 +137,9 @@ def test_cutlass_says_the_same_word(sample: dict[str, Any]) -> None:
         with pytest.raises(LayoutError, match="The code 3 of scale A id is not in kind::mxf4nvf4: 0 or 2"):
             encode(row, wish)
         assert read.said("sfa_id") == "reserved (3)"
+    elif row.name == "mxf4nvf4" and wish["scale_type"] == "ue4m3" and wish["sfa_id"]:
+        with pytest.raises(LayoutError, match=r"scale A id is 2\. ue4m3 means scale_vec::4X, .* must be 0"):
+            encode(row, wish)
     else:
         assert encode(row, wish).word == word
 
@@ -200,7 +203,8 @@ def test_cutlass_compiles_to_the_same_word(tmp_path: Path) -> None:
     extra = {"transpose_a": 1, "transpose_b": 1, "negate_b": 1}
     made += [encode(idesc.kind("f16"), {"m": 128, "n": 64, **extra, "max_shift": 8})]
     made += [
-        encode(idesc.kind("i8"), {"a": "s8", "m": 64, "n": 32, "saturate": 1, "sparse": 1, "sparsity_selector": 1})
+        encode(idesc.kind("i8"), {"a": "s8", "m": 64, "n": 32, "saturate": 1, "sparse": 1}),
+        encode(idesc.kind("tf32"), {"m": 64, "n": 32, "sparse": 1, "sparsity_selector": 1}),
     ]
     made += [encode(idesc.kind("f8f6f4"), {"a": a, "b": "e5m2", "m": 64, "n": 32}) for a in oracle._F8.values()]
     made += [encode(idesc.kind("mxf8f6f4"), {"m": 128, "n": 32, "sfa_id": 3, "sfb_id": 1})]
@@ -228,7 +232,11 @@ def test_what_is_illegal_has_a_name() -> None:
     assert _codes(0x08400490 | 1 << 6, "f16") == ["reserved_bits"]
     assert _codes(0x08400490 | 2 << 7, "f16") == ["reserved_code"]
     assert _codes(0x08400480, "f16") == ["d_type"]
-    assert _codes(0x08400490 | 1, "f16") == ["selector_of_dense"]
+    assert _codes(0x08400490 | 1, "f16") == ["selector_of_dense"] and _codes(0x08400490 | 5, "f16") == []
+    eight = encode(idesc.kind("f8f6f4"), {"m": 128, "n": 64, "sparse": 1}).word
+    assert _codes(eight | 1, "f8f6f4") == ["selector_of_kind"]
+    fine = encode(idesc.kind("mxf4nvf4"), {"m": 128, "n": 64, "scale_type": "ue4m3"}).word
+    assert _codes(fine | 2 << 4, "mxf4nvf4") == ["id_of_4x"] and _codes(fine | 2 << 4 | 1 << 31, "mxf4nvf4") == []
     assert _codes(0x08400490 | 1 << 3, "f16") == ["reserved_code"]
     four = encode(idesc.kind("f8f6f4"), {"a": "e2m1", "m": 128, "n": 64}).word
     assert _codes(four | 1 << 15, "f8f6f4") == ["bad_major"] and _codes(four | 1 << 16, "f8f6f4") == []

@@ -1,6 +1,6 @@
 """The kinds of tcgen05.mma, one row each. Fields: PTX ISA 9.1, 9.7.16.4.2, Tables 42 to 44, equal to CUTLASS's unions
 (cute/arch/mma_sm100_desc.hpp). M, N and K: 9.7.16.2.1, Table 39. Negate and transpose: Tables 51, 52 and 54. Scale
-factors: Tables 56 and 57.
+factors: Tables 56 and 57. Sparsity selectors: 9.7.16.10.8.4.
 """
 
 from __future__ import annotations
@@ -118,9 +118,12 @@ BYTES = ("e4m3", "e5m2")
 KINDS = (
     Kind(
         "f16", _plain({"f32": 1, "f16": 0}, {"f16": 0, "bf16": 1}, NO_YES, ZERO), 16, FLOAT, PLAIN_SOURCE, FAMILY,
-        needs={"f16": ("f16",)}, turned=("f16", "bf16"),
+        needs={"f16": ("f16",)}, turned=("f16", "bf16"), selectors=4,
     ),
-    Kind("tf32", _plain({"f32": 1}, {"tf32": 2}, NO_YES, ZERO), 8, FLOAT, PLAIN_SOURCE, FAMILY, turned=("tf32",)),
+    Kind(
+        "tf32", _plain({"f32": 1}, {"tf32": 2}, NO_YES, ZERO), 8, FLOAT, PLAIN_SOURCE, FAMILY, turned=("tf32",),
+        selectors=4,
+    ),
     Kind("f8f6f4", _plain({"f32": 1, "f16": 0}, F8F6F4, NO_YES, ZERO), 32, FLOAT, PLAIN_SOURCE, FAMILY, turned=BYTES),
     Kind(
         "i8", _plain({"s32": 2}, {"u8": 0, "s8": 1}, ZERO, NO_YES), 32, WHOLE, PLAIN_SOURCE, "sm_100a and sm_110a",
