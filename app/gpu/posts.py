@@ -28,7 +28,7 @@ guard.install()
 for _name in [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]:
     logging.getLogger(_name).setLevel(logging.WARNING)
 Json = dict[str, Any]
-SERVER = "identity echo connection_stream ping terminate versions get_logs".split()
+SERVER = "identity echo ping terminate versions get_logs".split()
 SCHEDULER = {
     *SERVER, "register-client", "register-worker", "register_nanny", "unregister", "gather", "processing", "who_has",
     "ncores", "heartbeat_worker", "logs", "set_resources", "nbytes", "has_what", "get_task_status",
