@@ -5,6 +5,7 @@ what is open.
 from __future__ import annotations
 
 import json
+import random
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,8 @@ from layouts import bind, catalog, find
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Place
 from layouts.render import ptx
-from tests.ptxas import assembler
+from tests.oracle import tensor as oracle
+from tests.ptxas import assembler, candidates
 
 SAMPLES = json.loads((Path(__file__).parent / "golden" / "tcgen05.json").read_text())["tmem"]
 ROWS = [i for i in catalog.instructions() if i.family.tensor]
@@ -177,6 +179,22 @@ def test_ptxas_refuses_it_too() -> None:
         lines.append(assembler.Line(text.replace(".ld.", ".ld.sync.aligned.").replace(".red.sync.aligned", ".red")
                                     .replace("ld.sync.aligned.red", "ld.red.sync.aligned"), near.operands))  # fmt: skip
     assert assembler.accepted(lines, "sm_103a", "9.0") == set()
+
+
+@pytest.mark.skipif(assembler.ptxas() is None, reason="no ptxas: it comes with nvidia-cuda-nvcc")
+@pytest.mark.parametrize("target", TARGETS)
+def test_ptxas_takes_the_texts_of_the_syntax_alone(target: str) -> None:
+    """400 products at random, A by a descriptor and in tensor memory: ptxas refuses what is no PTX."""
+    written = {text: (desc, inside) for text, desc, inside in oracle.product_texts()}
+    choose, lines = random.Random(target), list(candidates.tcgen05_mma())
+    some = choose.sample(lines, 300) + choose.sample([line for line in lines if line.ptx in written], 100)
+    meant = {
+        n
+        for n, line in enumerate(some)
+        if written.get(line.ptx, (False, False))["q0" not in line.operands] and target in oracle.targets(line.ptx)
+    }
+    good = assembler.accepted(some, target, "9.0")
+    assert sorted(str(some[n]) for n in good ^ meant) == [] and 50 < len(good) < 200
 
 
 def refusal(text: str) -> LayoutError:
