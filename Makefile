@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 PORT ?= 8000
 
-.PHONY: run test fuzz lint types bench bench-peers bench-tiles bench-reader load mutants targets sass golden diagnoses gpu-verify wheel help clean browser compiler hooks
+.PHONY: run test fuzz lint types bench bench-peers bench-tiles bench-reader load mutants planted targets sass golden diagnoses gpu-verify wheel help clean browser compiler hooks
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -74,6 +74,9 @@ load: $(VENV)/.test  ## a server under load and under attack, on loopback; write
 
 mutants: $(VENV)/.test browser  ## plant faults, N=… in files="layouts app static …" (seed=… jobs=…), and count those the tests kill; writes docs/mutants.md
 	$(BIN)/python -m tests.mutants $(or $(files),layouts app) -n $(or $(N),300) --seed $(or $(seed),1) --jobs $(or $(jobs),2)
+
+planted: $(VENV)/.test browser compiler  ## plant every fault of tests/mutants/by_hand.toml, only="WORD…" some; writes docs/mutants.md (half an hour)
+	$(BIN)/python -m tests.mutants.by_hand $(only)
 
 targets: $(VENV)/.test  ## assemble every candidate with ptxas and rewrite layouts/table/targets.json
 	$(BIN)/python -m tests.ptxas.sweep

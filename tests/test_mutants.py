@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutants import equivalent
+from tests.mutants import by_hand, equivalent, fault
 from tests.mutants.__main__ import ROOT, of_file
 from tests.mutants.operators import Mutant, Mutations
 from tests.mutants.texts import mutations
@@ -139,3 +139,29 @@ def test_every_equivalent_mutant_still_exists_and_has_a_reason() -> None:
     assert all(len(reason) > 15 for reason in known.values())
     mutants: list[Mutant] = [m for file in {file for file, _, _ in known} for m in of_file(ROOT, file)]
     assert equivalent.stale(known, mutants) == []
+
+
+def test_every_fault_thought_of_still_fits_and_names_its_tests() -> None:
+    listed = fault.faults()
+    assert len(listed) >= 150 and len(set(listed)) == len(listed)
+    for one in listed:
+        source = (ROOT / one.file).read_text()
+        assert one.applied(source) != source
+        for test in one.tests:
+            path, _, name = test.partition("::")
+            assert f"def {name}(" in (ROOT / path).read_text() if name else (ROOT / path).is_file(), test
+
+
+@pytest.mark.parametrize(("change", "by"), [("n // 2 → n // 3", "tests/test_toy.py::test_half"), ("n + 1 → n + 2", "")])
+def test_a_fault_thought_of_is_planted_and_the_file_is_left_as_it_was(tmp_path: Path, change: str, by: str) -> None:
+    for name, text in {"layouts/__init__.py": "", "layouts/toy.py": TOY, "tests/test_toy.py": TOY_TEST}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    old, new = change.split(" → ")
+    one = fault.Fault("halves", "layouts/toy.py", old, new, ("tests/test_toy.py::test_half",))
+    failed, reason = by_hand.tried(tmp_path, one, 1)
+    assert failed == by and (not by or "assert" in reason)
+    assert (tmp_path / "layouts" / "toy.py").read_text() == TOY
+    assert f"{1 if by else 0} were noticed" in by_hand.written([(one, failed)])
+    with pytest.raises(ValueError, match="0 times"):
+        one.applied("nothing")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +17,8 @@ from layouts.render.word import bits_svg
 from layouts.table.descriptors import TCGEN05, WGMMA
 from layouts.view import Figure, Panel
 from tests.colour import VISION, ciede2000, contrast, lab, least_distance, linear
+
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.mark.parametrize("theme", (palette.LIGHT, palette.DARK), ids=lambda p: p.name)
@@ -125,3 +128,21 @@ def test_a_field_has_one_colour_in_editor_and_picture(theme: palette.Palette | N
             assert fill == (theme.fills[int(rules[name])] if theme else f"var(--fill-{rules[name]})"), (bit, name)
     own = style()
     assert not re.search(rf"\.(?:{'|'.join(rules)})\b[^}}]*fill", own)
+
+
+RIGHT_WORDS, WRONG_WORDS = set("ok right ran match agrees".split()), set("bad wrong differs mismatch".split())
+
+
+def test_no_style_sheet_paints_what_is_wrong_as_right() -> None:
+    """What a selector names as right has no colour of what is wrong, and the reverse."""
+    seen = 0
+    for path in sorted((ROOT / "static").rglob("*.css")):
+        text = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.S)
+        for selectors, body in re.findall(r"([^{}]+)\{([^{}]*)\}", text):
+            used = set(re.findall(r"--(ok|bad)\b", body))
+            for selector in selectors.split(","):
+                words = set(re.findall(r"\w+", selector))
+                assert not (words & RIGHT_WORDS and "bad" in used), f"{path.name}: {selector.strip()}"
+                assert not (words & WRONG_WORDS and "ok" in used), f"{path.name}: {selector.strip()}"
+                seen += bool(used and words & (RIGHT_WORDS | WRONG_WORDS))
+    assert seen >= 15

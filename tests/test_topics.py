@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from starlette.testclient import TestClient
 
@@ -136,3 +138,11 @@ def test_an_instruction_leads_to_its_pages(client: TestClient, ptx: str, related
         all(f'href="/guide/{slug}"' in page for slug in related)
         and f"/guide/read-ptx?ptx={catalog.find(ptx).ptx}" in page
     )
+
+
+def test_the_rest_of_a_family_keeps_the_other_filters(client: TestClient) -> None:
+    page = client.get("/instructions?type=f16&target=sm_90a&part=rows").text
+    assert re.findall(r'class="more"><a href="([^"]*)"', page) == [
+        "/instructions?family=wgmma&amp;type=f16&amp;target=sm_90a",
+        "/instructions?family=wgmma_sp&amp;type=f16&amp;target=sm_90a",
+    ]

@@ -41,7 +41,7 @@ def served(*options: str) -> Iterator[str]:
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     address = f"http://127.0.0.1:{port}"
     try:
-        for _ in range(int(10 * PATIENCE)):
+        for _ in range(300):
             try:
                 urllib.request.urlopen(address + "/readyz", timeout=1).close()
                 break
@@ -52,7 +52,7 @@ def served(*options: str) -> Iterator[str]:
         yield address
     finally:
         server.terminate()
-        server.wait(PATIENCE)
+        server.wait(30)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -69,6 +69,8 @@ def test_a_drag_pans_and_pins_nothing(open_page: Any) -> None:
     until(page, lambda: windows(page)["d"]["x0"], pytest.approx(before["x0"] + 10, abs=0.1))
     expect(page).to_have_url(re.compile("view="))
     assert "pin" not in page.url
+    page.mouse.wheel(3 * cell, 0)
+    until(page, lambda: windows(page)["d"]["x0"], pytest.approx(before["x0"] + 13, abs=0.1))
 
 
 def test_a_double_click_fits_and_leaves_the_pin_as_it_was(open_page: Any) -> None:
@@ -117,6 +119,9 @@ def test_the_keys_work_from_the_page_s_load(open_page: Any) -> None:
     expect(page).not_to_have_url(re.compile("view"))
     page.keyboard.press("l")
     expect(page.locator("details[data-table=a] tbody tr").nth(31)).to_be_visible()
+    page.keyboard.press("b")
+    page.keyboard.press("l")
+    expect(page.locator("details[data-table=b] tbody tr").nth(31)).to_be_visible()
     page.fill("input[name=lanes]", "")
     page.type("input[name=lanes]", "0-3")
     rested(page)
@@ -153,19 +158,28 @@ def test_one_tab_stop_a_grid_and_one_for_the_patterns(open_page: Any) -> None:
 def test_the_buttons_and_the_minimap_move_what_is_shown(open_page: Any) -> None:
     page = open_page(f"/i/{WIDE}")
     legend, svg = page.locator("#legend"), page.locator("a[data-form=svg]")
+    page.select_option("select[name=label]", "register")
+    for link in ("#zoom [data-view=all]", "a[data-state='b_major=MN']"):
+        expect(page.locator(link)).to_have_attribute("href", re.compile("label=register&"))
+    page.select_option("select[name=label]", "lane:value")
     expect(legend).to_contain_text("Colour = lane group (lane / 4)")  # one warp's rows
     page.click("#zoom [aria-label='Warp 2']")
     until(page, lambda: (windows(page)["a"]["y0"], windows(page)["d"]["y1"]), (32, 48))
     expect(page.locator("#zoom [aria-current]")).to_have_text("2")
     expect(legend).to_contain_text("Colour = lane group (lane / 4)")
+    stored = page.inner_html(".mat[data-panel=b] .slot")
     page.click("#zoom [data-view=all]")
+    until(page, lambda: page.inner_html(".mat[data-panel=b] .slot") != stored)
     until(page, lambda: windows(page)["d"], {"x0": 0, "x1": 256, "y0": 0, "y1": 64})
     expect(legend).to_contain_text("Colour = warp (thread / 32)")
     expect(svg).to_have_attribute("href", re.compile(r"\.svg\?colour=w$"))
     page.click("#zoom [data-zoom=one]")
     until(page, "(({ cellWidth, cellHeight }) => cellWidth >= 43 && cellHeight >= 20)(lanescope.stage.panels[2])")
     expect(page).to_have_url(re.compile("view="))
-    box = page.locator(".minimap").bounding_box()
+    box, shown = page.locator(".minimap").bounding_box(), windows(page)
+    page.mouse.move(box["x"] + box["width"] - 9, box["y"] + box["height"] - 9)
+    rested(page)
+    assert windows(page) == shown, "no button is down"
     page.mouse.click(box["x"] + box["width"] - 1, box["y"] + box["height"] - 1)
     until(page, lambda: (windows(page)["d"]["x1"], windows(page)["d"]["y1"]), (256, 64))
 

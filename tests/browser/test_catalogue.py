@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.waiting import until
+from tests.browser.waiting import rested, until
 
 pytestmark = pytest.mark.browser
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -17,6 +17,14 @@ M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 def test_enter_sends_the_paste_box_and_shift_enter_breaks_its_line(open_page: Any) -> None:
     page = open_page("/")
     assert page.evaluate("document.activeElement.id") == "text"
+    sent = """(lengths) => lengths.map((length) => {
+      const form = document.querySelector("form.paste"), box = form.querySelector("textarea");
+      box.value = "x".repeat(length);
+      form.dispatchEvent(new Event("submit"));
+      box.value = "";
+      return form.method;
+    })"""
+    assert page.evaluate(sent, [2501, 2500]) == ["post", "get"]
     low = page.locator("#text").bounding_box()["height"]
     page.keyboard.type("// A kernel")
     for _ in range(4):
@@ -53,6 +61,13 @@ def test_families_are_called_as_ptx_writes_them(open_page: Any) -> None:
 
 def test_a_pasted_line_leads_to_its_page(open_page: Any) -> None:
     page = open_page("/instructions")
+    page.fill("input[name=q]", f'    "{M16} " {{%0,%1,%2,%3}}, {{%4}}')
+    expect(page.locator("#guess")).to_have_text(M16)
+    page.fill("input[name=q]", "bf16")
+    expect(page.locator("#guess")).to_have_count(0)
+    page.press("input[name=q]", "Enter")
+    rested(page)
+    expect(page).to_have_url(re.compile(r"/instructions\?q=bf16$"))
     page.fill("input[name=q]", f'    "{M16} " {{%0,%1,%2,%3}}, {{%4}}')
     expect(page.locator("#guess")).to_have_text(M16)
     page.press("input[name=q]", "Enter")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -36,6 +37,12 @@ def test_every_view_follows_a_bit(open_page: Any) -> None:
     analysed(page, expected)
     assert word_of(page) == expected and bits_of(page) == int(expected, 16)
     assert page.input_value("[name=sbo_bytes]") == "0" and expected in page.url
+    expect(page.locator("#bits [data-bit='38']")).to_have_attribute("aria-pressed", "false")
+    expect(page.locator("#bits [data-bit='62']")).to_have_attribute("aria-pressed", "true")
+    for link, name, path in (("a[data-form=svg]", "href", f"/descriptor/wgmma/{expected}.svg"),
+                             ("#as-json", "href", f"/api/v1/descriptors/{expected}"),
+                             ("#verify-form", "action", f"/descriptor/wgmma/{expected}")):  # fmt: skip
+        expect(page.locator(link).first).to_have_attribute(name, path)
     page.click("#undo")
     analysed(page, START)
     assert word_of(page) == START and page.input_value("[name=sbo_bytes]") == "1024"
@@ -101,6 +108,11 @@ def test_bits_by_keyboard(open_page: Any) -> None:
     assert page.input_value("[name=swizzle]") == "128B"
     for _ in range(32):
         page.keyboard.press("ArrowRight")
+    page.set_viewport_size({"width": 390, "height": 900})  # the bits in several lines
+    across = page.evaluate("getComputedStyle(bits).gridTemplateColumns.split(' ').length")
+    for key, at in (("ArrowUp", 30 + across), ("ArrowDown", 30)):
+        page.keyboard.press(key)
+        expect(page.locator(".bit:focus")).to_have_attribute("data-bit", str(at))
     page.keyboard.press("Enter")
     analysed(page, "0x4000000040000000")
     expect(page.locator("#analysis .notice").first).to_contain_text("Reserved bits are set")
@@ -123,6 +135,13 @@ def test_the_field_being_typed_in_is_never_rewritten(open_page: Any) -> None:
     expect(box).to_have_value("2064")
     page.fill("[name=base_offset]", "8")
     expect(page.locator("#field-note")).to_contain_text("at most 7")
+    offset = page.locator("[name=base_offset]")
+    for start, key, then, note in (("6", "ArrowUp", "7", ""), ("7", "ArrowUp", "7", "0 to 7"),
+                                   ("1", "ArrowDown", "0", ""), ("0", "ArrowDown", "0", "0 to 7")):  # fmt: skip
+        offset.fill(start)
+        offset.press(key)
+        expect(offset).to_have_value(then)
+        expect(page.locator("#field-note")).to_have_text(re.compile(f"{note}$"))
 
 
 def test_reserved_bits_survive_every_edit(open_page: Any) -> None:
@@ -157,6 +176,9 @@ def test_a_pasted_expression_and_a_wrong_one(open_page: Any) -> None:
     page.press("#word", "Enter")
     expect(page.locator("#word-error")).to_contain_text("not a constant expression")
     assert page.input_value("#word") == "1 | x" and bits_of(page) == 0x4000004000000100
+    page.click("summary:has-text('Copy')")
+    page.click("#copy-word")
+    until(page, "navigator.clipboard.readText()", "0x4000004000000100")
 
 
 def test_the_editor_reads_back_what_it_prints(open_page: Any) -> None:

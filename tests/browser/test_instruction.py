@@ -95,11 +95,13 @@ def test_click_pins_traces_and_escape_frees(open_page: Any) -> None:
     until(page, lambda: lit_cells(page, "b"), held_by(found, "b", thread) | {(k, 2) for k in range(16)})
     page.keyboard.press("Escape")
     expect(page).not_to_have_url(re.compile("pin"))
+    expect(page.locator("#spoken")).to_have_text("freed")
 
 
 def test_panel_says_registers_bits_and_numbers(open_page: Any) -> None:
     page = open_page(f"/i/{M16}?pin=a:11,3")
     panel = page.inner_text("#panel")
+    assert page.locator("#panel .lit").all_inner_texts() == ["A[11,3]"]
     assert "A[11,3] = a3, R1[31:16]" in panel and "g=3 t=1 j=0 i=1 e=1" in panel
     assert "row = 8 * ((i >> 1) & 1) + groupID" in panel and "= 8 * ((3 >> 1) & 1) + 3 = 11" in panel
     assert "= 8 * (3 >> 2) + 2 * 1 + (3 & 1) = 3" in panel
@@ -179,16 +181,16 @@ def test_keyboard_alone(open_page: Any) -> None:
 
 
 def test_lanes_filter_fades_the_others_and_refuses_nonsense(open_page: Any) -> None:
-    page = open_page(f"/i/{M16}?lanes=5&label=none&colour=e")
-    shown = {tuple(pixel(page, "d", r, c)) for r, c in held_by(find(M16), "d", 5)}
-    faded = {
-        tuple(pixel(page, "d", r, c)) for r in range(16) for c in range(8) if (r, c) not in held_by(find(M16), "d", 5)
-    }
+    page = open_page(f"/i/{M16}?lanes=4-5&label=none&colour=e")
+    held = held_by(find(M16), "d", 4) | held_by(find(M16), "d", 5)
+    shown = {tuple(pixel(page, "d", r, c)) for r, c in held}
+    faded = {tuple(pixel(page, "d", r, c)) for r in range(16) for c in range(8) if (r, c) not in held}
     assert len(faded) == 1 and not shown & faded
-    page.fill("input[name=lanes]", "77")
-    page.press("input[name=lanes]", "Tab")
-    rested(page)
-    assert page.input_value("input[name=lanes]") == "77" and "lanes=5" in page.url
+    for wrong in ("32", "9-7"):
+        page.fill("input[name=lanes]", wrong)
+        page.press("input[name=lanes]", "Tab")
+        rested(page)
+        assert page.input_value("input[name=lanes]") == wrong and "lanes=4-5" in page.url
 
 
 def test_pickers_lead_to_legal_instructions(open_page: Any) -> None:
@@ -209,6 +211,9 @@ def test_wgmma_is_quick_small_and_links_warps(open_page: Any) -> None:
     until(page, lambda: lit_cells(page, "a"), held_by(found, "a", thread))
     warp, lane = divmod(thread, 32)
     expect(page.locator("#panel h2")).to_have_text(f"Warp {warp}, lane {lane} thread {thread}")
+    page.mouse.down()
+    page.mouse.up()
+    expect(page.locator("#panel section", has_text="128 registers").locator("tr")).to_have_count(128)
 
 
 def test_zoom_keeps_cells_under_the_pointer(open_page: Any) -> None:
@@ -253,10 +258,15 @@ def test_no_scripts_no_loss(open_page: Any, scheme: str) -> None:
 def test_theme_button_flips_cells_and_page(open_page: Any) -> None:
     page = open_page(f"/i/{M16}?label=none")
     light = pixel(page, "a", 0, 0)
+    for system, changed in (("dark", True), ("light", False)):
+        page.emulate_media(color_scheme=system)
+        until(page, lambda: pixel(page, "a", 0, 0) != light, changed)
     page.click("#theme")
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     until(page, lambda: pixel(page, "a", 0, 0) != light)
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(17, 20, 24)"
+    page.reload()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
 
 
 @pytest.mark.parametrize("path", ["/", f"/i/{M16}", f"/i/{WIDE}", "/help", "/instructions", "/?q=zzz"])
@@ -339,12 +349,14 @@ def test_a_tab_shows_one_section_and_stays_in_the_address(open_page: Any) -> Non
     expect(page).to_have_url(re.compile(r"\?pin=d:3,2#evidence$"))
     page.click(".head .end a[href='#run']")
     until(page, shown, ["run"])
+    page.select_option("select[name=colour]", "t")
+    expect(page).to_have_url(re.compile("colour=t&pin=d:3,2#run$"))
     plain = open_page(f"/i/{M16}", scripts=False)
     assert plain.locator(".tab:visible").count() == 6
 
 
 def test_b_of_wgmma_is_its_tile_and_opens_its_descriptor(open_page: Any) -> None:
-    page = open_page(f"/i/{WIDE}")
+    page = open_page(f"/i/{WIDE}?pin=b:1,1")  # no lane holds what is in shared memory: nothing is pinned
     texts = page.locator(".mat[data-panel=b] svg .labels text").all_text_contents()
     assert len(texts) == 16
     tile = Tile(16, "K", mode("128B"), 256, 64)

@@ -91,9 +91,11 @@ def test_from_a_wgmma_to_a_figure_of_its_tile_in_three_clicks(open_page: Any) ->
 
 def test_the_figure_page_gets_the_pin(open_page: Any) -> None:
     page = open_page(f"/i/{M16}")
+    page.fill("[name=lanes]", "0-3")
+    page.press("[name=lanes]", "Tab")
     hover(page, "d", 3, 2)
     page.mouse.down()
     page.mouse.up()
-    expect(page.locator("a[data-figure]")).to_have_attribute("href", re.compile("pin=d"))
+    expect(page.locator("a[data-figure]")).to_have_attribute("href", re.compile("lanes=0-3&.*pin=d"))
     page.keyboard.press("Escape")
     expect(page.locator("a[data-figure]")).not_to_have_attribute("href", re.compile("pin="))

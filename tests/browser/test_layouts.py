@@ -65,6 +65,17 @@ def test_keys_walk_the_cells_speak_them_and_open_the_table(open_page: Any) -> No
     expect(page).to_have_url(re.compile("shape=64x32.*colour=lane.*lanes=0-15"))
 
 
+def test_an_element_of_many_threads_and_one_of_none(open_page: Any) -> None:
+    page = open_page("/layouts/tv?cute=(32,8):(0,1)&tile=8x1&pin=tile:2,0")
+    expect(page.locator("#panel")).to_contain_text(re.compile(r"Also in (thread \d+ .*){4} and 27 more\."))
+    page = open_page("/layouts/tv?cute=((4,8),2):((32,1),16)&tile=16x8")
+    page.locator("#stage").focus()
+    for _ in range(9):
+        page.keyboard.press("ArrowDown")
+    expect(page.locator("#spoken")).to_have_text("Tile row 8 column 0: nobody")
+    expect(page.locator("#panel h2")).to_have_text("No thread holds (8,0)")
+
+
 def test_a_drag_over_shared_memory_names_its_banks(open_page: Any) -> None:
     page = open_page("/layouts/triton?shape=16x32&element_bits=16&text=%23ttg.swizzled_shared"
                      "<{vec=8,perPhase=1,maxPhase=4,order=[1,0]}>")  # fmt: skip

@@ -122,7 +122,7 @@ def test_a_cell_says_its_place_its_xor_and_its_banks(open_page: Any, query: str)
     size, swizzle = cells.bits // 8, tile.mode.swizzle()
     row, col = min(5, cells.rows - 1), min(6, cells.cols - 1)
     page.focus("[data-drawing=whole] [data-panel] svg >> nth=0")
-    for key, count in (("ArrowDown", row), ("ArrowRight", col)):
+    for key, count in (("ArrowDown", row + 1), ("ArrowUp", 1), ("ArrowRight", col)):
         for _ in range(count):
             page.keyboard.press(key)
     expect(page.locator("html")).to_have_attribute("data-chunk", str(row * cells.cols + col))
@@ -163,6 +163,9 @@ def test_a_dense_tile_has_its_atom_close_up(open_page: Any) -> None:
     expect(page.locator("[data-drawing=atom] [data-mark=memory]")).to_have_attribute("visibility", "visible")
     expect(page.locator("[data-drawing=whole] [data-mark=memory]")).to_have_attribute("visibility", "hidden")
     assert page.locator("[data-drawing=atom]").bounding_box()["y"] < 700
+    page.hover(".card[data-stride=sbo]")
+    expect(page.locator("[data-stride=sbo].lit")).to_have_count(page.locator("[data-stride=sbo]").count())
+    assert page.locator("g[data-stride=sbo]").count() and not page.locator("[data-stride=lbo].lit").count()
     page.goto(page.url.replace("mn=256&k=64", "mn=8&k=64"))
     assert page.locator("[data-drawing]").count() == 1  # one atom is the whole
 

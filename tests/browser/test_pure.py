@@ -349,6 +349,7 @@ def test_lines_ticks_and_labels(open_page: Any) -> None:
         *(call for y in (10, 18, 26) for call in (["moveTo", 20, y], ["lineTo", 80, y])),
         ["stroke"], ["lineWidth", 2], ["beginPath"], ["moveTo", 20, 18], ["lineTo", 80, 18], ["stroke"],
     ]  # fmt: skip
+    assert ["moveTo", 60, 10] in drawn("drawLines", col_edges=[2])[-3:]
     assert ["rect", 20, 10, 60, 16] in drawn("drawLines", cellHeight=5.9)
     texts = [call[1:] for call in drawn("drawTicks") if call[0] == "fillText"]
     assert texts == [[0, 30, 5], [1, 50, 5], [2, 70, 5], [0, 15, 17]]

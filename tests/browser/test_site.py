@@ -13,7 +13,7 @@ from app.catalogue import search, topics
 from app.export import Site
 from app.kit import names
 from layouts import catalog
-from tests.browser.waiting import until
+from tests.browser.waiting import rested, until
 from tests.command import lanescope
 
 TEXTS = (
@@ -115,6 +115,10 @@ def test_it_works_from_a_file(tmp_path: Path, browser: Browser) -> None:
     expect(page.locator(".count")).to_contain_text("9 of")
     expect(page).to_have_url(re.compile("#family=stmatrix$"))
     assert page.locator("#results .family:visible").count() == 1
+    page.keyboard.press("Enter")
+    page.locator("input[name=q]").press("Enter")
+    rested(page)
+    assert "instructions.html" in page.url, "several are left"
     page.locator("input[name=q]").fill("stmatrix x2 trans b16")
     expect(page.locator(".count")).to_contain_text("1 of")
     page.locator("#results .variant:visible").first.click()

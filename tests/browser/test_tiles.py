@@ -33,6 +33,13 @@ def lit(page: Page) -> Any:
     return json.loads(page.locator("#stage").get_attribute("data-lit") or "null")
 
 
+def test_lanes_and_warps_name_threads_together(open_page: Any) -> None:
+    page = open_page("/tiles/mma?lanes=4-5&warps=1")
+    shown = """import("/static/instruction/state.js").then(({ shownThreads }) =>
+      [...Array(128).keys()].filter((thread) => shownThreads().has(thread)))"""
+    assert page.evaluate(shown) == [36, 37]
+
+
 @pytest.mark.parametrize("name", ["", "volta", "fa3_pv"])
 def test_the_page_says_of_every_element_who_holds_it(open_page: Any, name: str) -> None:
     fields = next((one.fields for one in presets.PRESETS if one.name == name), {})
@@ -57,16 +64,25 @@ def test_a_thread_is_lit_in_all_three_and_its_registers_are_listed(open_page: An
     page.mouse.click(*centre(page, "a", 19, 2))
     expect(page).to_have_url(re.compile(r"pin=a:19,2"))
     expect(panel).to_contain_text("A (19,2): register R0. Also in thread 109 (warp 3) as value 0.")
+    page.keyboard.press("l")
+    rows = page.locator("details[data-table=a] tbody tr")
+    expect(rows).to_have_count(32)
+    assert rows.nth(1).inner_text().split()[:2] == ["33", "1"], "warp 1: thread, lane"
+    tints = """((a) => new Set(new Uint32Array(
+      a.image.getContext("2d").getImageData(0, 0, a.cols, a.rows).data.buffer)).size)(lanescope.stage.panels[0])"""
+    full = page.evaluate(tints)
     page.locator("[name=k]").fill("1")
+    expect(page.locator("label:has([name=k]) output")).to_have_text("1 of 0–1")
     until(page, lambda: lit(page)["cells"], {"a": 16, "b": 16, "c": 32})
     expect(page).to_have_url(re.compile(r"k=1.*pin=a:19,2|pin=a:19,2.*k=1"))
+    assert page.evaluate(tints) > full, "the other step is drawn lighter"
     page.reload()
     assert lit(page)["cells"] == {"a": 16, "b": 16, "c": 32}
 
 
 def test_a_drag_lights_the_threads_of_a_region(open_page: Any) -> None:
     page = open_page("/tiles/mma")
-    start, end = centre(page, "c", 8, 8), centre(page, "c", 15, 11)
+    end, start = centre(page, "c", 8, 8), centre(page, "c", 15, 11)
     page.mouse.move(*start)
     page.mouse.down()
     page.mouse.move(*end, steps=3)
@@ -80,10 +96,12 @@ def test_a_drag_lights_the_threads_of_a_region(open_page: Any) -> None:
 
 
 def test_warps_colours_and_another_tile(open_page: Any) -> None:
-    page = open_page("/tiles/mma?colour=value")
+    page = open_page("/tiles/mma?colour=value&pin=a:19,2")
     page.locator("[name=warps]").fill("2-3")
     page.locator("[name=warps]").press("Tab")
-    expect(page).to_have_url(re.compile(r"colour=value&warps=2-3"))
+    expect(page).to_have_url(re.compile(r"colour=value&.*warps=2-3"))
+    seen = "(([a]) => [[19, 2], [3, 2]].map(([row, col]) => a.visibleCell(row * a.cols + col)))(lanescope.stage.panels)"
+    assert page.evaluate(seen) == [True, True], "warps 2 and 3 have the copies of what 0 and 1 hold"
     page.locator("[name=warps]").fill("4")
     page.locator("[name=warps]").press("Tab")
     expect(page).to_have_url(re.compile(r"warps=2-3"))
@@ -91,5 +109,6 @@ def test_warps_colours_and_another_tile(open_page: Any) -> None:
     with page.expect_navigation():
         page.locator("[name=tile]").press("Tab")
     expect(page).to_have_url(re.compile(r"tile=128x64x32.*colour=value"))
+    assert "pin=" not in page.url, "the pin was of the other tile"
     assert page.evaluate("lanescope.stage.panels.map((p) => [p.rows, p.cols])") == [[128, 32], [32, 64], [128, 64]]
     assert bench.PATH in page.url

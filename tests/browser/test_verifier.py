@@ -18,13 +18,21 @@ def test_verify_explain_and_apply(open_page: Any) -> None:
     page = open_page("/descriptor/wgmma/0x4000004004000101?s_swizzle=128B")
     expect(page.locator("#verdict")).to_contain_text("All 1,024 elements are read from the wrong place")
     expect(page.locator("#lbo")).to_have_class(re.compile("unread"))
+    assert page.evaluate("getComputedStyle(document.querySelector('#lbo input')).textDecorationLine") == "line-through"
     page.click("#apply")
     analysed(page, "0x4000004004000100")
     expect(page.locator("#verdict")).to_contain_text("All 1,024 elements are read from where they are stored")
     page.select_option("[name=s_swizzle]", "64B")
     expect(page.locator("#verdict")).to_have_attribute("data-verdict", "mismatch")
     expect(page.locator("#analysis")).to_contain_text("stored_swizzle")
-    assert "s_swizzle=64B" in page.url
+    assert "s_swizzle=64B" in page.url and "=&" not in page.url
+    pictured = page.locator("a[data-verdict=svg]")
+    expect(pictured).to_have_attribute("href", re.compile("/0x4000004004000100.svg.*s_swizzle=64B"))
+    page.focus("[name=sbo_bytes]")
+    expect(page).to_have_url(re.compile("s_swizzle=64B.*#sbo$"))
+    page.fill("[name=sbo_bytes]", "1024")
+    page.select_option("[name=s_swizzle]", "32B")
+    expect(page).to_have_url(re.compile("s_swizzle=32B.*#(sbo)?$"))
     page.reload()
     expect(page.locator("#verdict")).to_have_attribute("data-verdict", "mismatch")
 
@@ -109,6 +117,25 @@ def test_an_element_is_paired_with_the_byte_it_is_read_from(open_page: Any) -> N
     page.hover("#picture-memory [data-state=read] >> nth=0")
     expect(page.locator("#paired")).to_contain_text("read as A[")
     expect(page.locator("#paired")).to_contain_text("holds no element")
+    page.click("#apply")
+    verdict(page, "match")
+    page.hover("#picture-operand [data-state=right] >> nth=0")
+    expect(page.locator("#paired")).to_have_text("A[0, 0 to 7] is read from 0x1000, where it is stored")
+    page.evaluate("""import("/static/memory/pairs.js").then(({ pairing }) => {
+      const held = document.getElementById("pairs"), data = JSON.parse(held.textContent);
+      held.textContent = JSON.stringify({ ...data, right: data.right.map(() => false) });
+      pairing(document.getElementById("analysis"));
+    })""")
+    page.mouse.move(0, 0)
+    page.hover("#picture-operand [data-state=right] >> nth=0")
+    expect(page.locator("#paired")).to_contain_text("; its elements are stored otherwise")
+
+
+def test_an_mn_major_pair_is_named_along_its_rows(open_page: Any) -> None:
+    page = open_page("/descriptor/wgmma/0x4000004002000100?instruction=wgmma.mma_async.m64n128k16.f32.f16.f16&operand=b"
+                     "&major=MN&s_swizzle=128B")  # fmt: skip
+    page.hover("#picture-operand .c >> nth=1")
+    expect(page.locator("#paired")).to_have_text(re.compile(r"^B\[(8 to 15, 0|0 to 7, 1)\] is read from 0x"))
 
 
 def test_a_larger_operand_grows_the_tile(open_page: Any) -> None:

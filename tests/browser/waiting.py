@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from typing import Any
 
 from playwright.sync_api import Error, Page
 
-PATIENCE = 30.0  # seconds; a page that is right answers in hundredths, on a loaded machine in seconds
+# Seconds; a page that is right answers in hundredths, on a loaded machine in seconds.
+PATIENCE = float(os.environ.get("LANESCOPE_PATIENCE", "30"))
 
 
 def until(page: Page, read: str | Callable[[], Any], wanted: Any = True) -> None:

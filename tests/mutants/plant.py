@@ -44,6 +44,8 @@ class Verdict:
 class Chosen:
     """A pytest plugin: keep the chosen tests, in their order, and remember the first that fails."""
 
+    reason = ""
+
     def __init__(self, order: list[str]) -> None:
         self.order = {test: place for place, test in enumerate(order)}
         self.failed: list[str] = []
@@ -109,9 +111,9 @@ def load_libraries() -> None:
         plugin.load()
 
 
-def run_tests(tree: Path, order: list[str], out: Path, first: bool = True) -> None:
-    """In a fork: pytest over the chosen tests, until the first that fails or all of them; names go to `out`. Never
-    returns.
+def run_tests(tree: Path, order: list[str], out: Path, first: bool = True, chosen: Chosen | None = None) -> None:
+    """In a fork: pytest over the chosen tests, until the first that fails or all of them; names go to `out`, and the
+    reason where there is one. Never returns.
     """
     status = 70
     try:
@@ -127,14 +129,19 @@ def run_tests(tree: Path, order: list[str], out: Path, first: bool = True) -> No
         with out.with_name("log").open("w") as log:
             os.dup2(log.fileno(), 1)
             os.dup2(log.fileno(), 2)
-        chosen = Chosen(order)
+        chosen = chosen or Chosen(order)
         files = list(dict.fromkeys(test.split("::")[0] for test in order))
         options = (
             "-x " * first + "-q --tb=no --rootdir=. -o addopts= -p no:cacheprovider -p no:xdist --benchmark-disable"
         ).split()
         options += ["-m", "not bench", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
-        status = int(pytest.main([*options, *files], [chosen]))
-        out.write_text("\n".join(chosen.failed))
+        try:
+            status = int(pytest.main([*options, *files], [chosen]))
+        except BaseException:  # what a stopped run leaves behind may fail when it is collected; its test has failed
+            if not chosen.failed:
+                raise
+            status = 1
+        out.write_text("\n".join([*chosen.failed, *([chosen.reason] if chosen.reason else [])]))
     except BaseException:
         traceback.print_exc()
     finally:

@@ -13,12 +13,16 @@ from tests.mutants.plant import Verdict
 
 HEAD = """# Deliberate faults
 
-`make mutants` plants one small fault at a time in a copy of the tree and runs the tests that reach it. A fault that no test
-notices survives, and says which test is missing. A line of the code is drawn at random, then one change of it: arithmetic, comparison, boolean, a condition
-negated, a constant one more or less, two letters more in a text, two arguments exchanged, a statement or an operand removed, nothing returned. Killed means that a test failed or
-that the run came to no end; a mutant gets the tests that run its line, the quickest first, up to a bound of seconds, so that the true share is rather higher.
-Mutants that change nothing are listed with their reasons in tests/mutants/equivalent.toml and counted apart. The sections are written by the program, one for each room.
-"""  # noqa: E501  # noqa: E501
+`make mutants` plants one small fault at a time in a copy of the tree and runs the tests that reach it. A fault that no
+test notices survives, and says which test is missing. A line of the code is drawn at random, then one change of it:
+arithmetic, comparison, boolean, a condition negated, a constant one more or less, two letters more in a text, two
+arguments exchanged, a statement or an operand removed, nothing returned. Killed means that a test failed or that the
+run came to no end; a mutant gets the tests that run its line, the quickest first, up to a bound of seconds, so that the
+true share is rather higher. Mutants that change nothing are listed with their reasons in tests/mutants/equivalent.toml
+and counted apart. `make planted` plants the faults of tests/mutants/by_hand.toml, which somebody thought of: a picker
+that loses the pin, a copy that no label names, LBO and SBO exchanged in generated code. The sections are written by the
+programs, one for each room.
+"""
 
 
 def share(killed: int, of: int) -> str:

@@ -1,0 +1,97 @@
+"""A run and its evidence on their pages: what differs is never shown as what ran and agreed."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from app.gpu.verify import summary
+from app.instruction import facts
+from app.kit.ran import ValueMismatch
+from app.main import create_app
+from app.runs import page as runs_page
+from app.runs.facts import Evidence, Recent
+from app.runs.hardware import Hardware
+from layouts import catalog
+
+MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+DIFFERS = {
+    "meta": {"device": "NVIDIA H100 PCIe", "compute_capability": "9.0", "driver": "1", "nvrtc": "2",
+             "date": "2026-11-22", "method": "A test's."},
+    "results": {MMA: {"mma": "differs: 3 of 128", "fragment": "agrees"}},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def client() -> TestClient:
+    return TestClient(create_app(Hardware(why_not="CuPy is not installed.")))
+
+
+def spaced(text: str) -> str:
+    return " ".join(re.sub(r"<[^>]+>", " ", text).split())
+
+
+@pytest.mark.parametrize(
+    ("simulation", "wrong", "mark", "said", "colour"),
+    [
+        (True, 0, "≈", "Simulated: 128 values", ""), (True, 2, "✗", "Differs: 126 of 128", "bad"),
+        (False, 0, "✓", "Agrees: 128 of 128", "ok"), (False, 2, "✗", "Differs: 126 of 128", "bad"),
+    ],
+)  # fmt: skip
+def test_a_run_says_whether_it_agreed(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch, simulation: bool, wrong: int, mark: str, said: str, colour: str
+) -> None:
+    plain = Hardware.run
+
+    async def run(self: Hardware, asked: Any) -> Any:
+        found: Any = await plain(self, asked)
+        apart = [ValueMismatch(row=row, col=0, expected=1.0, got=2.0) for row in range(wrong)]
+        return replace(found, simulation=simulation, agrees=not wrong, mismatches=apart)
+
+    monkeypatch.setattr(Hardware, "run", run)
+    page = client.get(f"/gpu/run?kind=mma&instruction={MMA}&backend=numpy").text
+    (pill,) = re.findall(r'<span class="pill (\w+)">', page)
+    (verdict,) = re.findall(r'<div class="verdict (\w*)" role="status">(.*?)</h2>', page, re.S)
+    assert pill == ("not_run" if simulation else "ran")
+    assert verdict[0] == colour and spaced(verdict[1]).startswith(f"{mark} {said}")
+    assert ("Where it differs" in page) is bool(wrong)
+
+
+def test_evidence_and_recent_runs_that_differ_are_marked_so(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = Evidence(meta=DIFFERS["meta"], rows=summary(DIFFERS), parts={})  # type: ignore[arg-type]
+    monkeypatch.setattr(runs_page, "table", lambda: (shown,))
+    plain = runs_page.status
+    run = Recent(at="12:00", kind="mma", what=MMA, operand="", backend="cuda", outcome="differs", seconds=0.1)
+
+    async def status(request: Any) -> Any:
+        return replace(await plain(request), recent=[run, replace(run, outcome="agrees")])
+
+    monkeypatch.setattr(runs_page, "status", status)
+    page = client.get("/gpu").text
+    table = page[page.index("mma agreed") :]
+    marks = re.findall(r'<span class="(\w+)">(.) (\d of \d)</span>', re.sub(r"\s+", " ", table))
+    assert marks == [("bad", "✗", "0 of 1"), ("ok", "✓", "1 of 1"), ("bad", "✗", "0 of 1")]
+    rows = [spaced(row) for row in re.findall(r'<td class="(?:ok|bad)">.*?</td>', page, re.S)]
+    assert rows == ["✗ differs", "✓ agrees"]
+
+
+def test_an_instruction_that_differed_on_a_device_says_so(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Never as one that ran: one method of several is enough, on one device of several."""
+    stored = catalog.evidence_files()
+    monkeypatch.setattr(catalog, "evidence_files", lambda: (DIFFERS, *stored))
+    (run, *others) = catalog.runs(catalog.find(MMA))
+    assert not run.agrees and others and all(one.agrees for one in others)
+    told = [(one.kind, one.text) for one in facts.evidence(catalog.find(MMA))]
+    assert told[0] == ("differs", "DIFFERS on H100, 2026-11-22") and told[1][0] == "ran"
+    page = client.get(f"/i/{MMA}").text
+    pills = [(kind, spaced(text)) for kind, text in re.findall(r'<span class="pill (\w+)"[^>]*>(.*?)</span>', page)]
+    assert ("differs", "DIFFERS on H100, 2026-11-22") in pills
+    assert not any(kind == "ran" and "2026-11-22" in text and "H100" in text for kind, text in pills)
+    monkeypatch.setattr(catalog, "evidence_files", lambda: (DIFFERS,))
+    assert 'class="pill ran"' not in client.get(f"/i/{MMA}?colour=t").text
