@@ -23,7 +23,7 @@ from layouts.cute import DEEPEST, LONGEST, MOST, CuteLayout
 from layouts.errors import LayoutError
 from layouts.reading import shown
 from layouts.swizzle import Swizzle
-from layouts.tuples import Nested, congruent, leaves
+from layouts.tuples import Nested, congruent, leaves, unlike
 
 HINT = "e.g. (4,8):(8,1), Layout<Shape<_4,_8>,Stride<_8,_1>> or make_layout((4, 8), stride=(8, 1))."
 _TOKEN = re.compile(
@@ -120,7 +120,10 @@ class Reader:
             return algebra.row_major(self.ints(shape)) if stride == "right" else algebra.layout(self.ints(shape))
         shape, stride = self.ints(shape), self.ints(stride)
         if not congruent(shape, stride):
-            raise self.bad("has a shape and a stride that are not nested alike")
+            raise self.bad(
+                "has a shape and a stride that are not congruent, that is not nested alike:"
+                f" {shown(unlike(shape, stride), 80)}"
+            )
         if 0 in leaves(shape):
             raise self.bad("has a size of 0")
         return CuteLayout(shape, stride)
@@ -186,6 +189,8 @@ class Reader:
                 word = self.take()
                 self.take("=")
             out.append((word, self.composed()))
+            if not self.next:
+                raise self.bad(f"ends before a bracket is closed: '{close}' is expected")
             if self.next != close:
                 self.take(",")
         self.take(close)

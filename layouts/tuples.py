@@ -64,6 +64,17 @@ def congruent(a: Nested, b: Nested) -> bool:
     return len(a) == len(b) and all(congruent(x, y) for x, y in zip(a, b, strict=True))
 
 
+def unlike(shape: Nested, stride: Nested, at: tuple[int, ...] = ()) -> str:
+    """Where a shape and a stride part, as a sentence's end: `mode 1: 8 with (1,2)`; "" for congruent ones."""
+    if isinstance(shape, tuple) and isinstance(stride, tuple) and len(shape) == len(stride):
+        found = (unlike(x, y, (*at, n)) for n, (x, y) in enumerate(zip(shape, stride, strict=True)))
+        return next((told for told in found if told), "")
+    if isinstance(shape, int) and isinstance(stride, int):
+        return ""
+    where = f"mode {','.join(map(str, at))}: " if at else ""
+    return f"{where}{spelled(shape)} with {spelled(stride)}"
+
+
 def weakly_congruent(a: Nested, b: Nested) -> bool:
     """Whether b is nested as a is, or deeper: a's ints may stand for tuples."""
     if isinstance(a, int):

@@ -181,6 +181,22 @@ def calls() -> list[Call]:
     )
     rows = storage({"kind": "rows", "pitch_bytes": 128}, 16, "K")
     out.append(("TMA of no atom", lambda: tma_copy("SM75_U32x4_LDSM_N", tile=(64, 64), where=rows)))
+    out += [
+        (f"a TiledCopy from a map {given}", lambda given=given: tiled_copy("universal", **given))
+        for given in (
+            {"layout_tv": "32:1", "tiler_mn": "(8,4)"},
+            {"layout_tv": "(32,4):(4,1)"},
+            {"layout_tv": "(2048,2):(2,1)", "tiler_mn": "(64,64)"},
+            {"layout_tv": "(32,4):(4,1)", "tiler_mn": "(8,8)"},
+            {"tiled_mma": whole, "operand": "c_atom", "bits": 128, "element_bits": 16},
+            {"tiled_mma": whole, "operand": "a", "bits": 128, "element_bits": 8, "tile": (16, 16)},
+        )
+    ]
+    open_atom = "Tiled MMA\n  Thr Layout VMNK: (32,1,1,1):(1,0,0,0)\n  Permutation MNK: (_,_,_)"
+    out.append(("a TiledMMA's print without its atom", lambda: tiled_mma(open_atom)))
+    out.append(("a TiledCopy's print without its layouts", lambda: tiled_copy("Tiled Copy, Tiler MN")))
+    unsuited = tiled_mma(F16, "(2,1,1)", "((16,3,2):(1,32,16),_,_)")
+    out.append(("a permutation that its atoms do not divide", lambda: unsuited.a))
     out.append(("a TiledCopy of TMA", lambda: tiled_copy("SM90_TMA_LOAD", tile=(64, 64), thr_layout="(32,1)")))
     out.append(("a coordinate tensor", lambda: layout_text.read("ArithTuple(_0,_0) o (_128,_64):(_1@0,_1@1)")))
     out.append(("a Triton layout of nine sizes", lambda: triton_layout(blocked, [1] * 9)))

@@ -28,7 +28,7 @@ from app.layouts import triton as triton_page
 from app.layouts import tv as tv_page
 from app.steps import asked as steps_asked
 from app.steps import facts as steps
-from app.tiles import copyfigure, figure
+from app.tiles import copyfigure, copying, figure
 from app.tiles import state as bench_state
 from app.tiles.facts import mma_of
 from layouts import find
@@ -164,6 +164,7 @@ def calls() -> list[Call]:
     say("figure of a TiledMMA", figure.inline, {"colour": "red"})
     for query in ({"colour": "red"}, {"side": "b"}, {"stored": "none", "label": "bank"}, {"pin": "c:0,0"}):
         say(f"picture of a TiledCopy {query}", copyfigure.made, "svg", query)
+    say("page of TMA without a storage", copying.context, {**copying.EMPTY, "atom": "SM90_TMA_LOAD", "tile": "8x8"}, {})
     say("picture of a large TiledCopy", copyfigure.made, "txt", {"tile": "256x256", "stored": "none"})
     say("picture of a large TiledMMA", figure.made, "txt", {"tile": "256x256x64"})
     say("a table of too many cells", pictures_of_layouts.made, "triton", "csv", {

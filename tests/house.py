@@ -23,7 +23,7 @@ FLOORS = (
     "catalog descriptor qualifiers window",
     "idesc statements tiling",
     "overview scales slices storage tma tmem umma wmma",
-    "bound chain compressed differences epilogue repair scaling tile_map",
+    "bound chain compressed copyatom differences epilogue repair scaling tile_map",
     "case feeding plan worlds",
     "fits options packing starts unreadable",
     "mistakes placing",
@@ -155,6 +155,7 @@ NAMED: dict[str, dict[str, str]] = {
     "steps": {"asked": "forms", "wgmma": "facts"},
     "tiles": {
         "bench": "forms",
+        "bulkbench": "forms",
         "chains": "forms",
         "copied": "forms",
         "copies": "facts",

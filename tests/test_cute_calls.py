@@ -123,7 +123,8 @@ def test_a_refused_step_says_why(client: TestClient, text: str, said: str) -> No
     ("text", "said"),
     [
         ("", "is empty"), ("4", "computes nothing"), ("compositon(4:1, 2:1)", "Did you mean composition?"),
-        ("A o B", "has the name 'A'"), ("composition(4:1, 2:1", "ends before a"), ("size = 4:1", "is an operation"),
+        ("A o B", "has the name 'A'"), ("composition(4:1, 2:1", "ends before a bracket"),
+        ("size = 4:1", "is an operation"),
         ("x" * 5000, "characters"), ("composition((1024,1024):(1,1024), 4:1)", "elements"),
         (";".join(["size(4:1)"] * 70), "more than 64 steps"), ("(1024,1024):(1,1024)", "elements"),
     ],

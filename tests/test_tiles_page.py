@@ -14,10 +14,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.main import create_app
-from app.tiles import bench, chains, copied, copies, copying, forms, looping, presets, stage, state
+from app.tiles import bench, bulkbench, chains, copied, copies, copying, forms, looping, presets, stage, state
 from app.tiles.facts import chain_facts, mma_of
 from layouts.reader import read
-from layouts.tiles import shades
+from layouts.tiles import bulkcode, shades
+from layouts.tiles.bulk import is_tma
 from layouts.tiles.mma import TiledMMA
 from layouts.tiles.shades import Shade
 
@@ -231,7 +232,10 @@ def test_the_chain_page_says_its_verdict(client: TestClient) -> None:
 # TiledCopy ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", copying.PRESETS)
+BULK = [name for name, fields in copying.PRESETS.items() if is_tma(fields["atom"])]
+
+
+@pytest.mark.parametrize("name", [name for name in copying.PRESETS if name not in BULK])
 def test_the_script_of_a_copy_gets_its_maps(name: str) -> None:
     given = copying.body(copying.PRESETS[name])
     made = copies.copy_of(given)
@@ -260,7 +264,8 @@ def test_the_page_of_a_copy_says_what_it_costs(client: TestClient) -> None:
         page = client.get(href)
         assert page.status_code == 200, text
         assert next(unescape(one) for one in re.findall(r'aria-current="true">([^<]+)</a>', page.text)) == text
-        said[text] = re.findall(r"<h2>([^<]*bank conflicts)</h2>", page.text, re.I)
+        if told := re.findall(r"<h2>([^<]*bank conflicts)</h2>", page.text, re.I):
+            said[text] = told
     assert said == {
         "cp.async, 16 bytes a thread (FlashAttention-2)": ["No bank conflicts"],
         "ldmatrix.x4 of A, 128B swizzle": ["No bank conflicts"],
@@ -277,9 +282,59 @@ def test_the_page_of_a_copy_says_what_it_costs(client: TestClient) -> None:
     assert "bank conflicts</h2>" not in bare and "128</dt>" in bare
 
 
+@pytest.mark.parametrize("name", BULK)
+def test_the_page_of_a_tma_copy_draws_where_each_element_lands(client: TestClient, name: str) -> None:
+    fields = copying.PRESETS[name]
+    made = copies.tma_of(copying.body(fields))
+    bench_ = bulkbench.bench(made)
+    tile, shared = bench_.maps
+    assert [one.cell.shape for one in bench_.maps] == [(made.tile[0] * made.tile[1] // 8, 8)] * 2
+    base = int(made.address.min()) // 128 * 128
+    for chunk in range(0, tile.cell.shape[0], 37):  # the same 16 bytes in both maps
+        for here, there in zip(tile.cell[chunk], shared.cell[chunk], strict=True):
+            row, col = divmod(int(here), made.tile[1])
+            assert base + 2 * int(there) == made.address[row, col] == tile.told["byte"][row, col]
+            assert shared.told["r"].flat[there] == row and shared.told["c"].flat[there] == col
+            for colour in bench_.colours:
+                assert tile.of_cells[colour].numbers[row, col] == shared.of_cells[colour].numbers.flat[there]
+    page = unescape(client.get(copying.address(fields)).text)
+    assert ("TMA cannot copy this tile" in page) == bool(made.rules)
+    assert all(rule.code in page and rule.message in page for rule in made.rules)
+    if made.rules:
+        assert "cuTensorMapEncodeTiled" not in page
+        return
+    call = page[page.index("CUtensorMap map;") : page.index("// byte in shared")]
+    told = next(one for one in read(call).found if one.kind == "tensor_map")
+    assert told.facts["box"] == [*made.box] and told.facts["swizzle"] == made.swizzle
+    starts = ", ".join(f"{{{byte}, {x}, {y}}}" for byte, x, y in bulkcode.starts(made))
+    assert f"{{{starts}}}" in page
+    scope: dict[str, Any] = {}
+    exec(page[page.index("from layouts import tma_copy") : page.index("made.address  #")], scope)
+    assert np.array_equal(scope["made"].address, made.address) and scope["made"].multicast == made.multicast
+    picture = client.get(copying.address(fields).replace("/tiles/copy?", "/tiles/copy.csv?")).text.splitlines()
+    assert len(picture) == 1 + made.address.size
+    assert picture[1 + made.tile[1]].split(",")[:5] == ["1", "0", *map(str, (made.number[1, 0], made.cta[1, 0],
+                                                                             made.address[1, 0]))]  # fmt: skip
+
+
+def test_a_tiled_copy_is_shown_from_its_print(client: TestClient) -> None:
+    """layout_tv over tiler_mn, as print shows a TiledCopy: the same page as of the TiledMMA's operand."""
+    tv = "((4,8,2,2),((2,2,2),(1,1))):((64,1,16,0),((32,8,256),(0,0)))"
+    given = {"atom": copying.LDSM, "tile": "64x64", "layout_tv": tv, "tiler_mn": "(32,16)"}
+    made = copies.copy_of(copying.body({**copying.EMPTY, **given}))
+    other = copies.copy_of(copying.body({**copying.PRESETS["ldmatrix.x4 of A, 128B swizzle"], "stored": "none"}))
+    assert np.array_equal(made.source.rows, other.source.rows)
+    page = unescape(client.get("/tiles/copy", params=given).text)
+    assert "make_tiled_copy_impl" in page and f'value="{tv}"' in page
+    wrong = client.get("/tiles/copy", params={**given, "tiler_mn": "(8,8)"})
+    assert wrong.status_code == 422 and "Tiler (M, N): layout_tv" in unescape(wrong.text)
+
+
 @pytest.mark.parametrize(
     ("query", "said"),
     [
+        ("atom=SM90_TMA_LOAD&tile=64x64&stored=none", "TMA needs to know how the tile is stored."),
+        ("atom=SM90_TMA_LOAD&tile=64x64&stored=canonical&multicast=2", "CTAs that share it: "),
         ("atom=universal&thr_layout=(3,2)&tile=64x64", "Tile, rows x columns: 64 rows are not a multiple of the 3"),
         ("atom=ldmatrix&tile=64x64", "Copy atom: "),
         ("atom=cp.async&bits=48&thr_layout=(32,1)&tile=32x8", "Bits per access: cp.async moves no 48 bits at once."),

@@ -76,7 +76,8 @@ LABELS = {
         "storage": "In shared memory", "pitch_bytes": "Bytes per row", "storage.pitch_bytes": "Bytes per row",
         "swizzle": "Swizzle", "major": "Contiguous", "layout": "Shared memory, (row, column) to element",
         "storage.layout": "Shared memory, (row, column) to element",
-        "global": "Global memory, (row, column) to element",
+        "global": "Global memory, (row, column) to element", "layout_tv": "Layout (thread, value) to element",
+        "tiler_mn": "Tiler (M, N)", "multicast": "CTAs that share it", "storage.swizzle": "Swizzle",
     },
     "tiles_chain": {"first": "First atom", "second": "Second atom", "first.atom": "First atom",
         "second.atom": "Second atom", "first.atom_layout": "Atom layout (M, N, K)", "second.atom_layout":

@@ -17,11 +17,13 @@ from layouts.storage import storage
 from layouts.tiles import memory
 from layouts.tiles.bulk import TmaCopy, tma_copy
 from layouts.tiles.copy import Side, TiledCopy, tiled_copy
+from layouts.tiles.making import OPERANDS
 from layouts.tiles.memory import Sectors, SharedSide
-from layouts.tiles.mma import SIDES, TiledMMA
+from layouts.tiles.mma import TiledMMA
 
-COPY_FIELDS = ("atom", "bits", "element_bits", "thr_layout", "val_layout", "tiled_mma", "operand", "tile", "storage",
-               "major", "shared", "global", "multicast")  # fmt: skip
+COPY_FIELDS = ("atom", "bits", "element_bits", "thr_layout", "val_layout", "tiled_mma", "operand", "layout_tv",
+               "tiler_mn", "like", "side", "tile", "storage", "major", "shared", "global", "multicast")  # fmt: skip
+MADE_OF = ("layout_tv", "like", "tiled_mma", "thr_layout", "val_layout")  # one of them; the last two go together
 
 
 @fact
@@ -144,7 +146,7 @@ def tma_facts(given: Json) -> TmaCopyFacts:
         wrong=made.wrong,
         first_wrong=list(made.first) if made.first else None,
         rules=[BrokenRule(code=rule.code, message=rule.message) for rule in made.rules],
-        notes=_tma_notes(made),
+        notes=tma_notes(made),
     )
 
 
@@ -166,7 +168,8 @@ def tma_of(given: Mapping[str, Any]) -> TmaCopy:
     )  # fmt: skip
 
 
-def _tma_notes(made: TmaCopy) -> list[str]:
+def tma_notes(made: TmaCopy) -> list[str]:
+    """What an answer says of a TMA copy in words."""
     out = []
     if made.multicast > 1 and not made.rules:
         out.append(
@@ -174,7 +177,7 @@ def _tma_notes(made: TmaCopy) -> list[str]:
             f" the barrier of each expects {made.bytes}."
         )
     if made.boxes > 1:
-        out.append(f"{made.boxes} instructions, one a box: down the lines of the storage first.")
+        out.append(f"{made.boxes} instructions, one per box, down the lines of the storage first.")
     return out
 
 
@@ -200,34 +203,50 @@ def copy_of(given: Mapping[str, Any]) -> TiledCopy:
     if asked(given, "multicast", None) is not None:
         raise LayoutError("bad_atom", f"multicast with {shown(atom, 60)}.", "SM90_TMA_LOAD_MULTICAST.", "multicast")
     made = given.get("tiled_mma")
-    mixed = [name for name in ("thr_layout", "val_layout") if made is not None and asked(given, name, None) is not None]
-    if mixed:
+    named = [name for name in MADE_OF if asked(given, name, None) is not None]
+    if len(set(named) - {"val_layout"}) > 1 or (len(named) > 1 and "thr_layout" not in named):
         raise LayoutError(
-            "bad_layout", f"Both tiled_mma and {mixed[0]} are given.", "A TiledMMA's operand, or two layouts.", mixed[0]
-        )
+            "bad_layout", f"Both {named[0]} and {named[1]} are given.",
+            "Two layouts, a TiledMMA's operand, layout_tv over tiler_mn, or another TiledCopy.", named[1],
+        )  # fmt: skip
     tile = given.get("tile")
     if not isinstance(tile, list):
         why = "missing" if tile is None else shown(tile)
         raise LayoutError("bad_tile", f"tile is {why}.", "A list of two sizes: [rows, columns].", "tile")
     hint = "{'atom': …, 'atom_layout': …}."
     mma = None if made is None else mma_of(table(made, "tiled_mma", hint), "tiled_mma")
-    operand = choice(asked(given, "operand", "a"), "operand", tuple(SIDES), "bad_operand")
+    operand = choice(asked(given, "operand", "a"), "operand", OPERANDS, "bad_operand")
     bits = asked(given, "bits", None)
     element = asked(given, "element_bits", None if mma is None else _default_bits(mma, operand))
     return tiled_copy(
         atom,
         tile=tile,
         bits=None if bits is None else number(bits, "bits", 1, 128),
-        element_bits=16 if element is None else number(element, "element_bits", 1, 128),
+        element_bits=None if element is None else number(element, "element_bits", 1, 128),
         thr_layout=_optional(given, "thr_layout"),
         val_layout=_optional(given, "val_layout"),
         tiled_mma=mma,
         operand=operand,
+        layout_tv=_optional(given, "layout_tv"),
+        tiler_mn=_optional(given, "tiler_mn"),
+        like=_like(given),
+        side=choice(asked(given, "side", "S"), "side", ("S", "D"), "bad_side"),
     )
 
 
+def _like(given: Mapping[str, Any]) -> TiledCopy | None:
+    """The TiledCopy whose source or destination another has; its tile is the other's."""
+    if asked(given, "like", None) is None:
+        return None
+    other = table(given["like"], "like", "{'atom': …, 'thr_layout': …}.")
+    try:
+        return copy_of({"tile": given.get("tile"), **{k: v for k, v in other.items() if k != "like"}})
+    except LayoutError as error:
+        raise error.at(f"like.{error.field}".strip(".")) from None
+
+
 def _default_bits(made: TiledMMA, operand: str) -> int:
-    return made.atom.bits[operand]
+    return made.atom.bits[operand.removesuffix("_atom")]
 
 
 def _optional(given: Mapping[str, Any], name: str) -> str | None:
@@ -294,6 +313,9 @@ def copy_notes(made: TiledCopy, given: Json) -> list[str]:
     out = []
     if given.get("tiled_mma") is not None and given.get("operand") == "b":
         out.append("Rows are n and columns k, as CuTe partitions B.")
+    mma = given.get("tiled_mma")
+    if mma is not None and given.get("operand") in ("c", "c_atom") and mma_of(mma).atoms[2] > 1:
+        out.append("The atoms in K hold copies of C; CuTe's get_layoutC_TV numbers them past the tile instead.")
     if made.source.values != made.destination.values:
         some, most = sorted((made.source.values, made.destination.values))
         out.append(

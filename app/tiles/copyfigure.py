@@ -12,19 +12,21 @@ from app.diagram.forms import Draw, Made
 from app.kit.encode import dumps
 from app.kit.media import FORMS
 from app.kit.picture import Drawing
-from app.tiles import copied, copies, copying, paper, stage
+from app.tiles import bulkbench, copied, copies, copying, paper, stage
 from app.tiles.stage import Bench
 from layouts.errors import LayoutError
 from layouts.palette import Palette
 from layouts.reading import choice
+from layouts.tiles.bulk import TmaCopy, is_tma
 from layouts.tiles.copy import Side, TiledCopy
 from layouts.tiles.memory import SharedSide
 from layouts.view import GAP, LEFT, TOP
 
 OPTIONS = {
-    "side": "source or destination alone",
-    "colour": "warp, group, lane, value, access, or bank where shared memory is described",
-    "label": "thread:value, register (the access), row,col, bank or none",
+    "side": "source or destination alone; of TMA tile, shared or storage",
+    "colour": "warp, group, lane, value, access, or bank where shared memory is described; of TMA chunk, box, cta,"
+    " phase or bank",
+    "label": "thread:value, register (the access), row,col, bank or none; of TMA element, byte, chunk, bank or none",
     "warps": "warps shown: 0-3,8",
     "lanes": "lanes shown: 0-7",
     "view": "a window: r:0-32,c:0-16",
@@ -39,10 +41,12 @@ def made(form: str, query: Mapping[str, str], draw_: Draw = Drawing.made) -> Mad
     diagrams.known(form, query, OPTIONS, tuple(copying.FIELDS))
     given = copying.body(copying.asked_of(query))
     if form == "json":
-        return dumps(copies.copy_facts(given)), FORMS[form]
+        tma = is_tma(str(given.get("atom")))
+        return dumps(copies.tma_facts(given) if tma else copies.copy_facts(given)), FORMS[form]
     found, held, bench, look = _read(query)
     if form == "csv":
-        return _csv(found, held, bench, look).encode(), FORMS[form]
+        made_of = _boxes_csv(found) if isinstance(found, TmaCopy) else _csv(found, held, bench, look)
+        return made_of.encode(), FORMS[form]
     if form in ("txt", "md"):
         return "\n".join(_texts(form, bench, look)).encode(), FORMS[form]
     drawing = picture(bench, look, diagrams.theme(query), query.get("title", ""), query.get("legend") == "1")
@@ -55,15 +59,21 @@ def inline(query: Mapping[str, str]) -> str:
     return picture(bench, look, None, legend=query.get("legend") == "1")
 
 
-def _read(query: Mapping[str, str]) -> tuple[TiledCopy, SharedSide | None, Bench, dict[str, str]]:
+def _read(query: Mapping[str, str]) -> tuple[TiledCopy | TmaCopy, SharedSide | None, Bench, dict[str, str]]:
     given = copying.body(copying.asked_of(query))
-    found = copies.copy_of(given)
-    held, _ = copies.sides(found, given)
-    bench = copied.bench(found, held)
+    found: TiledCopy | TmaCopy
+    held, own = None, copied.LOOK
+    if is_tma(str(given.get("atom"))):
+        found = copies.tma_of(given)
+        bench, own = bulkbench.bench(found), bulkbench.look(found)
+    else:
+        found = copies.copy_of(given)
+        held, _ = copies.sides(found, given)
+        bench = copied.bench(found, held)
     if query.get("side"):
         name = choice(query["side"], "side", [one.name for one in bench.maps])
         bench = replace(bench, maps=tuple(one for one in bench.maps if one.name == name))
-    look, notices = stage.read(bench, query, copied.LOOK)
+    look, notices = stage.read(bench, query, own)
     if notices:
         raise LayoutError("bad_option", notices[0].replace(" Shown with the default instead.", ""),
                           "The page /tiles/copy offers what is legal.", notices[0].split(" ")[0])  # fmt: skip
@@ -99,6 +109,15 @@ def _csv(found: TiledCopy, held: SharedSide | None, bench: Bench, look: Mapping[
             ):
                 at = "" if byte is None else f",{byte[row, col]},{one.told['bank'][row, col]}"
                 lines.append(f"{head},{value},{value // side.access},{row},{col}{at}")
+    return "\n".join(lines) + "\n"
+
+
+def _boxes_csv(found: TmaCopy) -> str:
+    """Every element of the tile: its box, the CTA that brings it, the byte it lands at and the one it is stored at."""
+    lines = ["row,col,box,cta,byte,bank,stored"]
+    for (row, col), byte in np.ndenumerate(found.address):
+        told = (row, col, found.number[row, col], found.cta[row, col], byte, byte // 4 % 32, found.expected[row, col])
+        lines.append(",".join(map(str, told)))
     return "\n".join(lines) + "\n"
 
 

@@ -9,10 +9,12 @@ from urllib.parse import urlencode
 from app.banks.draw import banks_svg
 from app.kit.encode import dumps
 from app.kit.fact import Json
-from app.tiles import copied, copies, forms, paper, stage
+from app.tiles import bulkbench, copied, copies, forms, paper, stage
 from layouts.cutetext import read_layout
+from layouts.errors import LayoutError
 from layouts.swizzle import MODES
-from layouts.tiles import code
+from layouts.tiles import bulkcode, code
+from layouts.tiles.bulk import TmaCopy, is_tma
 from layouts.tiles.copy import TiledCopy
 from layouts.tiles.memory import Sectors, SharedSide
 
@@ -21,9 +23,13 @@ FIELDS = {
     "atom": "cp.async", "bits": "128", "element_bits": "16", "tile": "64x64", "thr_layout": "(16,8):(8,1)",
     "val_layout": "(1,8)", "mma": "", "atom_layout": "", "permutation": "", "operand": "a", "stored": "rows",
     "pitch_bytes": "128", "swizzle": "128B", "major": "K", "layout": "", "global": "(1024,1024):(1024,1)",
+    "layout_tv": "", "tiler_mn": "", "multicast": "",
 }  # fmt: skip
 EMPTY = {**dict.fromkeys(FIELDS, ""), "operand": "a", "stored": "none", "swizzle": "none", "major": "K"}
-STORED = {"none": "not said", "rows": "rows with a pitch", "cute": "a CuTe layout"}
+BULK = {**EMPTY, "stored": "canonical", "swizzle": "128B"}
+STORED = {"none": "not said", "rows": "rows with a pitch", "canonical": "CUTLASS’s swizzle atoms, TMA boxes",
+          "cute": "a CuTe layout"}  # fmt: skip
+MOST_LISTED = 16  # boxes of a table
 LDSM = "SM75_U32x4_LDSM_N"
 _ROWS = {"stored": "rows", "pitch_bytes": "128", "swizzle": "128B", "major": "K"}
 _LOAD = {
@@ -47,6 +53,21 @@ PRESETS = {
         "thr_layout": "(32,4):(1,32)", "val_layout": "(1,1)", **_ROWS, "swizzle": "none",
         "global": "(1024,1024):(1024,1)",
     },
+    "TMA load, two boxes of 128B swizzle": {
+        **BULK, "atom": "SM90_TMA_LOAD", "element_bits": "16", "tile": "64x128", "global": "(4096,4096):(4096,1)",
+    },
+    "TMA load, multicast to 2 CTAs": {
+        **BULK, "atom": "SM90_TMA_LOAD_MULTICAST", "element_bits": "16", "tile": "128x64",
+        "global": "(4096,4096):(4096,1)", "multicast": "2",
+    },
+    "TMA load of N-major B": {
+        **BULK, "atom": "SM90_TMA_LOAD", "element_bits": "16", "tile": "128x64", "major": "MN",
+        "global": "(4096,4096):(1,4096)",
+    },
+    "TMA store, rows padded to 144 bytes (refused)": {
+        **EMPTY, "atom": "SM90_TMA_STORE", "element_bits": "16", "tile": "64x64", **_ROWS, "pitch_bytes": "144",
+        "swizzle": "none", "global": "(4096,4096):(4096,1)",
+    },
 }  # fmt: skip
 
 
@@ -58,23 +79,35 @@ def asked_of(query: Mapping[str, str]) -> dict[str, str]:
 
 def usual_of(query: Mapping[str, str]) -> dict[str, str]:
     """What stands where the address says nothing."""
-    return EMPTY if query.get("atom") else FIELDS
+    atom = query.get("atom", "")
+    return BULK if is_tma(atom) else EMPTY if atom else FIELDS
 
 
 def body(asked: Mapping[str, str]) -> Json:
     """The body of POST /tiles/copy."""
-    names = ("atom", "bits", "element_bits", "global") + (() if asked["mma"] else ("thr_layout", "val_layout"))
+    names: tuple[str, ...] = ("atom", "element_bits", "global", "multicast")
+    if not is_tma(asked["atom"]):
+        names += ("bits",) if asked["mma"] else ("bits", "thr_layout", "val_layout", "layout_tv", "tiler_mn")
     out: Json = {name: asked[name] for name in names if asked[name]}
     out["tile"] = forms.sizes(asked["tile"])
-    if asked["mma"]:
+    if asked["mma"] and not is_tma(asked["atom"]):
         named = {"atom": asked["mma"], "atom_layout": asked["atom_layout"], "permutation": asked["permutation"]}
         out |= {"tiled_mma": {name: text for name, text in named.items() if text}, "operand": asked["operand"]}
     if asked["stored"] == "rows":
-        out["storage"] = {"kind": "rows", "inner": asked["major"], "pitch_bytes": asked["pitch_bytes"],
+        out["storage"] = {"kind": "rows", "inner": asked["major"], "pitch_bytes": _whole(asked["pitch_bytes"]),
                           "swizzle": asked["swizzle"]}  # fmt: skip
+    elif asked["stored"] == "canonical":
+        mn, k = [*map(_whole, out["tile"]), "", ""][:2]
+        out["storage"] = {"kind": "canonical", "swizzle": asked["swizzle"], "mn": mn, "k": k}
+        out["major"] = asked["major"]
     elif asked["stored"] == "cute":
         out["storage"] = {"kind": "cute", "layout": asked["layout"], "unit": "elements"}
     return out
+
+
+def _whole(text: str) -> int | str:
+    """A plain number as one, any other text as it is."""
+    return int(text) if text.isdecimal() and len(text) < 10 else text
 
 
 def address(fields: Mapping[str, str]) -> str:
@@ -92,20 +125,58 @@ def presets(asked: Mapping[str, str]) -> list[tuple[str, str, bool]]:
 def context(asked: Mapping[str, str], query: Mapping[str, str]) -> dict[str, Any]:
     """Everything the page shows; LayoutError where a field does not fit."""
     given = body(asked)
+    if is_tma(asked["atom"]):
+        return _tma(asked, query, given)
     made = copies.copy_of(given)
     held, across = copies.sides(made, given)
-    bench = copied.bench(made, held)
-    look, notices = stage.read(bench, query, copied.LOOK)
-    defaults = {**usual_of(query), **copied.LOOK, "atom": FIELDS["atom"]}
-    state = {**asked, **look}
-    drawn = {k: v for k, v in state.items() if v != defaults[k] and k not in ("pin", "sel", "view")}
-    return {
-        "found": made, "held": held, "across": across, "notices": notices, "stage": stage.served(bench, look),
+    return _shown(copied.bench(made, held), copied.LOOK, asked, query) | {
+        "found": made, "held": held, "across": across, "name": made.atom.name, "covers": made.tiler,
         "figures": figures(made, held, across), "banks": banks_svg([held.costs[0]]) if held else "",
         "apply": _apply(held, asked), "code": _code(made, asked), "notes": copies.copy_notes(made, given),
+    }  # fmt: skip
+
+
+def _shown(bench: stage.Bench, own: Mapping[str, str], asked: Mapping[str, str], query: Mapping[str, str]) -> Json:
+    """What the page shows of a bench; own: its look where the address says nothing."""
+    look, notices = stage.read(bench, query, own)
+    defaults = {**usual_of(query), **own, "atom": FIELDS["atom"]}
+    state = {**asked, **look}
+    drawn = {k: v for k, v in state.items() if v != defaults[k] and k not in ("pin", "sel")}
+    return {
+        "notices": notices, "stage": stage.served(bench, look),
         "pictures": paper.links(PATH, urlencode(drawn, safe="(),:")),
         "data": dumps(page_data(bench, state, defaults)).decode().replace("</", "<\\/"),
     }  # fmt: skip
+
+
+def _tma(asked: Mapping[str, str], query: Mapping[str, str], given: Json) -> dict[str, Any]:
+    """The page of an atom of TMA: boxes, and where they land."""
+    if "storage" not in given:
+        raise LayoutError(
+            "bad_storage", "TMA needs to know how the tile is stored.", "Choose atoms, rows or a layout.", "storage"
+        )
+    made = copies.tma_of(given)
+    bench = bulkbench.bench(made)
+    where = read_layout(asked["global"], "global") if asked["global"] else None
+    code = [bulkcode.tensor_map(made, where), bulkcode.issued(made)] if not made.rules else []
+    return _shown(bench, bulkbench.look(made), asked, query) | {
+        "found": made, "tma": made, "held": None, "name": made.atom, "covers": made.box,
+        "notes": copies.tma_notes(made), "figures": _boxes(made), "code": "\n".join(code),
+        "python": bulkcode.python(made, given["storage"], asked["major"]),
+        "lands": bulkcode.starts(made)[:MOST_LISTED] if not made.rules else [],
+    }  # fmt: skip
+
+
+def _boxes(made: TmaCopy) -> list[tuple[str, str, str]]:
+    """(number, what it counts, why)."""
+    out = [
+        (" × ".join(map(str, made.box)), "elements in one box, innermost first", ""),
+        (str(made.boxes), f"instruction{'s' * (made.boxes != 1)} that each CTA issues", ""),
+        (str(made.bytes), "bytes of the tile" + ": what each CTA’s barrier expects" * made.loads, ""),
+    ]
+    if made.multicast > 1:
+        out.append((str(made.bytes_per_cta), f"bytes that each of {made.multicast} CTAs brings", ""))
+    return out
 
 
 def page_data(bench: stage.Bench, state: Mapping[str, str], defaults: Mapping[str, str]) -> dict[str, Any]:
@@ -124,6 +195,8 @@ def _apply(held: SharedSide | None, asked: Mapping[str, str]) -> tuple[str, str]
 def _code(made: TiledCopy, asked: Mapping[str, str]) -> str:
     if asked["mma"]:
         return code.copy_cpp(made, None, None, asked["operand"])
+    if not asked["thr_layout"]:
+        return code.copy_cpp(made, None, None)
     return code.copy_cpp(made, read_layout(asked["thr_layout"]), read_layout(asked["val_layout"] or "(1,1)"))
 
 

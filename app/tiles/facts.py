@@ -87,7 +87,7 @@ def mma_of(given: Mapping[str, Any], field: str = "") -> TiledMMA:
             raise LayoutError("bad_tile", f"tile is {shown(tile)}.", "A list of three sizes: [M, N, K].", "tile")
         return tiled_mma(
             text(asked(given, "atom", None), "atom"),
-            layout_text("(1,1,1)" if given.get("atom_layout") is None else given["atom_layout"], "atom_layout"),
+            None if given.get("atom_layout") is None else layout_text(given["atom_layout"], "atom_layout"),
             None if asked(given, "permutation", None) is None else text(given["permutation"], "permutation"),
             tile,
         )

@@ -12,6 +12,7 @@ from app.kit.page import page
 from app.tiles import bench, chains, copying, facts, forms, looping, presets, state
 from layouts.errors import LayoutError
 from layouts.swizzle import MODES
+from layouts.tiles.bulk import is_tma
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
 
@@ -54,7 +55,7 @@ def copy_page(request: Request) -> Response:
     asked = copying.asked_of(query)
     context: dict[str, Any] = {
         "given": asked, "error": None, "at": "", "found": None, "held": None, "presets": copying.presets(asked),
-        "stored": copying.STORED, "modes": [(mode.name, mode.name) for mode in MODES],
+        "is_tma": is_tma(asked["atom"]), "stored": copying.STORED, "modes": [(mode.name, mode.name) for mode in MODES],
     }  # fmt: skip
     code = 200
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -15,7 +15,8 @@ CuteText = Annotated[str, Field(max_length=LONGEST)]
 Atom = Annotated[
     str,
     Field(
-        description="A PTX text or a CUTLASS name. A of a wgmma lies in shared memory unless the name says _RS.",
+        description="A PTX text, a CUTLASS name, or the text of a whole TiledMMA as print shows it. A of a wgmma lies"
+        " in shared memory unless the name says _RS.",
         examples=["SM80_16x8x16_F32F16F16F32_TN", "wgmma.mma_async.m64n128k16.f32.f16.f16"],
     ),
 ]
@@ -53,8 +54,9 @@ class TiledCopyBody(Closed):
 
     atom: str = Field(
         default="universal",
-        description="universal, cp.async, ldmatrix and stmatrix as PTX or CUTLASS spells them, or"
-        " SM90_TMA_LOAD, SM90_TMA_LOAD_MULTICAST, SM90_TMA_STORE, SM90_TMA_REDUCE_ADD with a storage.",
+        description="universal, cp.async, ldmatrix and stmatrix as PTX or CUTLASS spells them, the text of a whole"
+        " TiledCopy as print shows it, or SM90_TMA_LOAD, SM90_TMA_LOAD_MULTICAST, SM90_TMA_STORE,"
+        " SM90_TMA_REDUCE_ADD with a storage.",
     )
     bits: Number | None = Field(default=None, description="Of one access of universal and cp.async.")
     element_bits: Number | None = Field(default=None, description="16, or those of the TiledMMA's operand.")
@@ -65,7 +67,22 @@ class TiledCopyBody(Closed):
         default=None, description="Coordinates → value.", examples=["(1,8)"]
     )
     tiled_mma: TiledMmaBody | None = None
-    operand: Literal["a", "b", "c"] = "a"
+    operand: Literal["a", "b", "c", "c_atom"] = Field(
+        default="a", description="c_atom: make_tiled_copy_C_atom, the values of one copy atom."
+    )
+    layout_tv: CuteText | None = Field(
+        default=None,
+        description="Instead: (thread, value) → element of tiler_mn, as print(tiled_copy) shows it.",
+        examples=["((4,8,2,2),((2,2,2),(1,1))):((64,1,16,0),((32,8,256),(0,0)))"],
+    )
+    tiler_mn: CuteText | None = Field(
+        default=None, description="Rows and columns that layout_tv is over: sizes or layouts.", examples=["(32,16)"]
+    )
+    like: dict[str, Any] | None = Field(
+        default=None,
+        description="Instead: another TiledCopy (a body as this one), as make_tiled_copy_S and _D have it.",
+    )
+    side: Literal["S", "D"] = Field(default="S", description="With like: its source's or its destination's layout.")
     tile: list[Number] = Field(min_length=2, max_length=2, description="Rows and columns; of B n and k.")
     storage: Storage | None = Field(default=None, description="Where shared memory has (row, column) of the tile.")
     major: Major = Field(default=Major("K"), description="The storage's, where it is left out.")

@@ -10,7 +10,9 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
-from layouts import catalog
+from layouts import catalog, copyatom
+from layouts.cutetext import read_layout
+from layouts.errors import LayoutError
 from layouts.reader import atoms, labelled, shapes, terms, tiled_mma
 from layouts.reader.code.ctype import ELEMENT_BITS
 from layouts.reader.found import Found, each_once
@@ -226,15 +228,24 @@ def _of_mma(copied: Copied, letter: str, mma: Found | None) -> Found:
     return _told(answer, copied, opened, [])
 
 
-def _of_map(copied: Copied | None, tv: shapes.Laid, sizes: list[Any]) -> Found:
-    """A layout from thread and value to the tile's elements, column-major, with the tile's sizes."""
+def _of_map(copied: Copied | None, tv: shapes.Laid, sizes: list[Any], tiler: str | None = None) -> Found:
+    """A layout from thread and value to the tile's elements, column-major, with the tile's sizes; tiler: the tiler as
+    it is written where it is not sizes alone.
+    """
     whole = len(sizes) == 2 and all(isinstance(one, int) for one in sizes)
     pair = isinstance(tv.shape, tuple) and len(tv.shape) == 2
     counts = (shapes.size(tv.shape[0]), shapes.size(tv.shape[1])) if pair else (None, None)
-    turned = _inverted(tv, sizes) if whole and pair and None not in counts and tv.stride is not None else None
+    plain = whole and ":" not in (tiler or "") and pair and None not in counts and tv.stride is not None
+    turned = _inverted(tv, sizes) if plain else None
     thr, val = turned or (None, None)
-    opened = [] if turned else ["thr_layout", "val_layout"]
-    return _found(copied, thr, val, sizes if whole else None, opened, counts)
+    mapped = turned is None and whole and pair and not shapes.symbols(tv.shape) and tv.stride is not None
+    opened = [] if turned or mapped else ["thr_layout", "val_layout"]
+    found = _found(copied, thr, val, sizes if whole else None, opened, counts)
+    if mapped:
+        body = found.facts["body"]
+        del body["thr_layout"], body["val_layout"]
+        body |= {"layout_tv": str(tv), "tiler_mn": tiler or shapes.spelled(tuple(sizes))}
+    return found
 
 
 def _inverted(tv: shapes.Laid, sizes: list[int]) -> tuple[shapes.Laid, shapes.Laid] | None:
@@ -292,14 +303,23 @@ def _printed(block: dict[str, str]) -> Found | None:
     tv = shapes.printed(block["tv"])
     if tv is None:
         return None
-    _, sizes = shapes.printed_tiler(block["tiler"])
+    tiler, sizes = shapes.printed_tiler(block["tiler"])
     kind = block.get("type", "")
     match = re.fullmatch(r"(\d+)b", kind)
     bits = int(match[1]) if match else _PRINTED_BITS.get(kind.lower())
-    src = shapes.printed(block["src"]) if "src" in block else None
     copied = Copied(None, None, bits)
-    if src and isinstance(src.shape, tuple) and len(src.shape) == 2 and bits:
-        per = shapes.size(src.shape[1])
-        if shapes.size(src.shape[0]) == 1 and per:
-            copied = Copied("universal", per * bits, bits)  # one thread moves its own values; may be cp.async as well
-    return _of_map(copied, tv, sizes)
+    if bits and "src" in block and "dst" in block:
+        copied = _printed_atom(block["src"], block["dst"], bits)
+    return _of_map(copied, tv, sizes, tiler)
+
+
+def _printed_atom(source: str, destination: str, bits: int) -> Copied:
+    """The copy atom with these layouts of threads and values; one thread's own values may be cp.async's as well."""
+    try:
+        src, dst = read_layout(source), read_layout(destination)
+    except LayoutError:
+        return Copied(None, None, bits)
+    names = copyatom.printed_atoms(src, dst, bits)
+    if names == ("universal",):
+        return Copied("universal", src.modes[1].size * bits, bits)
+    return Copied(names[0] if names else None, 128 if names else None, bits, names)

@@ -190,7 +190,10 @@ def _printed(block: dict[str, str]) -> Found | None:
     if sizes:
         found = [i for i in catalog.instructions() if _is(i, sizes, in_atom, block)]
     memory = bool(sizes) and in_atom <= 2 and sizes["m"] >= 64
-    atom = Atom(tuple(found), "", {}, memory)
+    held = shapes.printed(block.get("a", ""))
+    of_threads = held.stride[0] if held and isinstance(held.stride, tuple) else 0
+    registers = any(shapes.leaves(of_threads)) and bool(found) and found[0].family.by_descriptor
+    atom = Atom(tuple(found), "", {}, memory, registers)
     if not found:
         opened.append("atom")
     elif len(found) > 1:

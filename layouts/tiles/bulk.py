@@ -152,7 +152,16 @@ def tma_copy(
     whole = numbers.max() + 1
     rules += _refused(bits, box, where.mode.name, layout, inner)
     if odd := [at for at in np.unique(start).tolist() if at % tma.ALIGNED]:
-        rules.append(Rule("tma_destination", f"A box begins at byte {odd[0]}; it must be a multiple of {tma.ALIGNED}."))
+        apart = int(lines[1, 0] - lines[0, 0]) // 8 if tall == 1 < len(lines) else 0
+        one = tma.pitch_bytes(wide * bits // 8, where.mode.name)
+        told = f" Lines lie {apart} bytes apart; one box would take them {one}"
+        rules.append(
+            Rule(
+                "tma_destination",
+                f"A box begins at byte {odd[0]}; it must be a multiple of {tma.ALIGNED}."
+                + f"{told} apart, so each line is a box of its own." * bool(apart),
+            )
+        )
     turn = (lambda a: a) if inner == "K" else np.transpose
     return TmaCopy(
         name, loads, ctas, bits, (rows, cols), inner, (box[0], box[1]), int(whole), where.mode.name, turn(numbers),

@@ -142,8 +142,14 @@ def copy_cpp(made: TiledCopy, thr: CuteLayout | None, val: CuteLayout | None, op
     element = _OF_BITS.get(made.element_bits, "half_t")
     atom = copy_atom_cpp(made)
     if operand:
-        return f"auto copy = make_tiled_copy_{operand.upper()}(Copy_Atom<{atom}, {element}>{{}}, tiled_mma);\n"
-    assert thr is not None and val is not None
+        which = operand[0].upper() + operand[1:]
+        return f"auto copy = make_tiled_copy_{which}(Copy_Atom<{atom}, {element}>{{}}, tiled_mma);\n"
+    if thr is None or val is None:
+        return (
+            f"auto copy = make_tiled_copy_impl(Copy_Atom<{atom}, {element}>{{}},\n"
+            f"                                 {cxx(made.tv)}{{}},\n"
+            f"                                 {cxx_tiler(made.tilers)}{{}});\n"
+        )
     return (
         f"auto copy = make_tiled_copy(Copy_Atom<{atom}, {element}>{{}},\n"
         f"                            {_cxx(thr)}{{}},\n"

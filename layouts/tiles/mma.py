@@ -26,8 +26,9 @@ from layouts.cute import CuteLayout
 from layouts.errors import LayoutError
 from layouts.reading import number, shown
 from layouts.tiles.arguments import least_size, read_atoms, read_permutation
-from layouts.tiles.atoms import Atom, atom
+from layouts.tiles.atoms import HINT, Atom, atom
 from layouts.tiles.held import ByThread, Ints
+from layouts.tiles.printed import body_of
 
 MOST_THREADS = 1024
 MOST_SIZE = 4096  # of a tile in one dimension
@@ -234,7 +235,7 @@ class TiledMMA:
         try:
             made = self.thrfrg(name, extents)
         except LayoutError as error:
-            raise error.at("permutation") from None
+            raise self._unsuited(name, error) from None
         elements = prod(extents)
         once = algebra.filtered(made)  # modes of stride 0 repeat every element alike
         counts = np.bincount(once.indices(), minlength=elements)
@@ -248,6 +249,25 @@ class TiledMMA:
                 "permutation",
             )
         return made
+
+    def _unsuited(self, name: str, error: LayoutError) -> LayoutError:
+        """Which dimension's permutation the atom or the atom layout does not divide."""
+        for side in SIDES[name]:
+            try:
+                divided = algebra.logical_divide(algebra.layout(self.tile[side]), self.permutation[side])
+                atoms = algebra.zipped_divide(divided, algebra.layout(self.atom.shape[side]))
+                algebra.logical_divide(atoms.modes[1], algebra.layout(self.atoms[side]))
+            except LayoutError as why:
+                letter, own, times = LETTERS[side], self.atom.shape[side], self.atoms[side]
+                return LayoutError(
+                    why.code,
+                    f"Operand {name.upper()}, {letter}: the permutation {algebra.spelled_tiler(self.permutation[side])}"
+                    f" does not divide into {times} atom{'s' * (times > 1)} of {own}. {why.message}",
+                    f"Give {own * times}, or modes that {own}"
+                    + (f" and then {times} divide, e.g. ({own},{times}):(1,{own})." if times > 1 else " divides."),
+                    "permutation",
+                )
+        return error.at("permutation")
 
     def _layout(self, name: str) -> CuteLayout | None:
         """CuTe's get_layoutA_TV, B, C: (thread, value) → element of one TiledMMA's own tile."""
@@ -268,22 +288,30 @@ class TiledMMA:
 
 
 def tiled_mma(
-    atom_text: str,
-    atom_layout: str | Sequence[int] | CuteLayout = "(1,1,1)",
+    atom_text: object,
+    atom_layout: str | Sequence[int] | CuteLayout | None = None,
     permutation: str | tuple[Tiler, ...] | None = None,
     tile: Sequence[Any] | None = None,
 ) -> TiledMMA:
     """A TiledMMA as make_tiled_mma makes it, over a tile (M, N, K); without one its own.
 
-    atom_text: PTX or a CUTLASS name; atom_layout: AtomLayoutMNK, compact column-major where it has no strides;
-    permutation: PermutationMNK, a Tile of sizes, layouts and underscores. LayoutError names the field that is wrong.
+    atom_text: PTX, a CUTLASS name, or a whole TiledMMA by its text: what print(tiled_mma) shows in C++ or Python, an
+    object of cutlass.cute, or the call that makes it; what else is given stands instead of its own. atom_layout:
+    AtomLayoutMNK, compact column-major where it has no strides; permutation: PermutationMNK, a Tile of sizes, layouts
+    and underscores. LayoutError names the field that is wrong.
 
     >>> made = tiled_mma("SM80_16x8x16_F32F16F16F32_TN", "(2,2,1)", "(32,32,16)", (64, 64, 32))
     >>> made.threads, made.a.modes, made.c.owner(19, 2)
     (128, (8, 2, 2), [(45, 0)])
     """
-    found = atom(atom_text)
-    atoms = read_atoms(atom_layout)
+    if (body := body_of("tiled_mma", atom_text)) is not None:
+        asked = {"atom_layout": atom_layout, "permutation": permutation, "tile": tile}
+        body |= {name: value for name, value in asked.items() if value is not None}
+        if "atom" not in body:
+            raise LayoutError("bad_atom", f"'{shown(atom_text, 80)}' leaves its atom open.", HINT, "atom")
+        return tiled_mma(body.pop("atom"), **body)
+    found = atom(str(atom_text))
+    atoms = read_atoms("(1,1,1)" if atom_layout is None else atom_layout)
     own = tuple(size * mode.size for size, mode in zip(found.shape, atoms.modes, strict=True))
     tilers, repeated = read_permutation(permutation, own)
     blank = TiledMMA(found, atoms, tilers, own)  # type: ignore[arg-type]  # three sizes

@@ -38,7 +38,13 @@ class Read:
         if right and given is not None and rank is not None and len(given) != rank:
             raise bad(
                 f"{self.kind}: {name} is {shown(str(list(given)), 60)}, and the tensor's rank is {rank}.",
-                f"A list of {rank} number{'s' * (rank > 1)}, one for each axis.",
+                f"A list of {rank} number{'s' * (rank > 1)}, one for each axis"
+                + (f"; or a tensor of rank {len(given)}" if 1 <= len(given) <= MOST_RANK else "")
+                + (
+                    f"; or #ttg.slice<{{dim = 0, parent = #ttg.{self.kind}<…>}}> of this layout"
+                    * (len(given) == rank + 1)
+                )
+                + ".",
             )
         if given is None or not right:
             much = f"{rank} numbers" if rank else "numbers"

@@ -59,6 +59,8 @@ function here(cell) {
   const op = cell.panel.operand;
   if (op.shared || op.unlisted) return "";
   const facts = factsOf(cell), place = `${op.title} ${spot(op, facts.index)}`;
+  if ("chunk" in facts) return `${op.title}: element (${facts.r},${facts.c}), byte ${facts.byte}, bank ${
+    facts.bank}, box ${facts.box}.`;
   if ("tensor_row" in facts) return `Lane ${cell.row}, column ${cell.col}: element (${facts.tensor_row},${
     facts.tensor_column})${op.element_type === "b32" ? "" : " first"}.`;
   if ("offset" in facts) return `${place}: offset ${facts.offset}, byte ${facts.byte}, bank ${facts.bank}.`;

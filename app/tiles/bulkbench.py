@@ -1,0 +1,132 @@
+"""A tile that TMA copies as maps of the stage: the tile by its boxes and CTAs, and shared memory by its rows of 128
+bytes. No framework.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.tiles.copied import BANK_BYTES, BANKS, LOOK, PATH, banked
+from app.tiles.stage import Bench, Held, OfCells
+from layouts.tiles.bulk import TmaCopy
+
+Longs = NDArray[np.int64]
+LINE, CHUNK = 128, 16  # bytes: a row of shared memory's picture; what a swizzle moves as one
+MOST_CELLS = 1 << 16  # of shared memory's picture
+COLOURS = {
+    "chunk": "chunk of 16 bytes in the tile, mod 8", "box": "box (instruction)", "cta": "CTA that brings it",
+    "phase": "row of 128 bytes mod 8", "bank": "shared-memory bank",
+}  # fmt: skip
+LABELS = {"element": "row, column", "byte": "byte in shared memory", "chunk": "box : chunk of 16 bytes",
+          "bank": "bank", "none": "none"}  # fmt: skip
+TEXTS = {"element": "{r},{c}", "byte": "{byte}", "chunk": "{box}:{chunk}", "bank": "b{bank}", "none": ""}
+
+
+def bench(made: TmaCopy) -> Bench:
+    """The tile, shared memory as TMA fills it (a store: as it reads it), and the storage where that has an element
+    elsewhere. What lights up together are 16 bytes."""
+    maps = [_tile(made)]
+    base = int(min(made.address.min(), made.expected.min())) // LINE * LINE
+    written = "TMA writes" if made.loads else "TMA reads"
+    places = [("shared", "Shared memory", written, made.address)]
+    if made.wrong:
+        places.append(("storage", "Storage", "described", made.expected))
+    for name, title, says, address in places:
+        one = _shared(made, name, title, says, address, base)
+        if one is not None:
+            maps.append(one)
+    colours = {name: text for name, text in COLOURS.items() if name != "cta" or made.multicast > 1}
+    return Bench(
+        PATH, "the tile of a TMA copy", tuple(maps), colours, LABELS, TEXTS, "word ", unit="chunk",
+        owner="{holder} of 16 bytes", dims={one.name: (f"{one.name}r", f"{one.name}c") for one in maps[1:]},
+    )  # fmt: skip
+
+
+def look(made: TmaCopy) -> dict[str, str]:
+    """What the page shows where an address says nothing: what tells most apart."""
+    return {**LOOK, "colour": "cta" if made.multicast > 1 else "chunk", "label": "element"}
+
+
+def _of_cells(address: Longs) -> dict[str, OfCells]:
+    """Colours that follow from where an element lies."""
+    return {"phase": OfCells(address // LINE % 8, tuple(map(str, range(8)))), "bank": banked(address)}
+
+
+def _of_tile(made: TmaCopy) -> dict[str, OfCells]:
+    """Colours that follow from where it lies in the tile, and from who brings it."""
+    row, col = np.indices(made.tile, dtype=np.int64)
+    chunk = (col if made.inner == "K" else row) * made.element_bits // (8 * CHUNK) % 8
+    counted = {"chunk": (chunk, 8), "box": (made.number, made.boxes), "cta": (made.cta, made.multicast)}
+    return {name: OfCells(number, tuple(map(str, range(count)))) for name, (number, count) in counted.items()}
+
+
+def _tile(made: TmaCopy) -> Held:
+    rows, cols = made.tile
+    chunk = _chunks(made)
+    own = _of_tile(made) | _of_cells(made.address)
+    row, col = np.indices(made.tile, dtype=np.int64)
+    told = _told(made, row, col, chunk)
+    wide, tall = made.box if made.inner == "K" else made.box[::-1]
+    about = f"{rows} × {cols} · {made.boxes} box{'es' * (made.boxes != 1)} of {' × '.join(map(str, made.box))}"
+    return Held(
+        "tile", "Tile", about, rows, cols, _cells(chunk, np.arange(rows * cols).reshape(made.tile)),
+        made.element_bits, {}, own, _lines(made), told,
+        edges=(list(range(tall, rows, tall)), list(range(wide, cols, wide))),
+    )  # fmt: skip
+
+
+def _lines(made: TmaCopy) -> tuple[int, ...]:
+    per = max(1, 8 * CHUNK // made.element_bits)
+    return tuple(value * made.element_bits // (8 * BANK_BYTES) for value in range(per))
+
+
+def _chunks(made: TmaCopy) -> Longs:
+    """The number of the 16 bytes that each element belongs to, along the contiguous dimension of the tile."""
+    row, col = np.indices(made.tile, dtype=np.int64)
+    line, along = (row, col) if made.inner == "K" else (col, row)
+    per = max(1, 8 * CHUNK // made.element_bits)
+    each = -(-made.tile[1 if made.inner == "K" else 0] // per)
+    return np.asarray(line * each + along // per)
+
+
+def _cells(chunk: Longs, number: Longs) -> Longs:
+    """[chunk][value]: the cells of each."""
+    flat, cells = chunk.reshape(-1), number.reshape(-1)
+    order = np.argsort(flat, kind="stable")
+    counts = np.bincount(flat)
+    out = np.full((counts.size, int(counts.max())), -1, dtype=np.int64)
+    at = np.arange(flat.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    out[flat[order], at] = cells[order]
+    return out
+
+
+def _told(made: TmaCopy, row: Longs, col: Longs, chunk: Longs) -> dict[str, Longs]:
+    byte = made.address
+    return {"r": row, "c": col, "byte": byte, "bank": byte // BANK_BYTES % BANKS, "box": made.number, "chunk": chunk}
+
+
+def _shared(made: TmaCopy, name: str, title: str, says: str, address: Longs, base: int) -> Held | None:
+    """Rows of 128 bytes with the element that each place holds; None where they are too many to draw."""
+    per = 8 * LINE // made.element_bits
+    place = (address - base) * 8 // made.element_bits
+    lines = int(place.max()) // per + 1
+    if lines * per > MOST_CELLS or place.min() < 0:
+        return None
+
+    def of(value: Longs) -> Longs:
+        out = np.full(lines * per, -1, dtype=np.int64)
+        out[place.reshape(-1)] = value.reshape(-1)
+        return out.reshape(lines, per)
+
+    chunk = _chunks(made)
+    row, col = np.indices(made.tile, dtype=np.int64)
+    own = {key: OfCells(of(one.numbers), one.names) for key, one in _of_cells(address).items()}
+    own |= {key: OfCells(of(one.numbers), one.names) for key, one in _of_tile(made).items()}
+    told = {key: of(value) for key, value in _told(made, row, col, chunk).items()}
+    told["byte"] = of(address)
+    at = f" from byte {base}" if base else ""
+    return Held(
+        name, title, f"{lines} rows of {LINE} bytes{at}, as {says}", lines, per, _cells(chunk, place),
+        made.element_bits, {}, own, _lines(made), told, edges=(list(range(8, lines, 8)), []),
+    )  # fmt: skip

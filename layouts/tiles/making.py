@@ -1,0 +1,141 @@
+"""What a TiledCopy is made of: its thread-value layout and the tiler that this layout is over, as make_tiled_copy and
+its kin find them (include/cute/atom/copy_atom.hpp, CUTLASS 4.7).
+"""
+
+from __future__ import annotations
+
+from layouts import algebra
+from layouts.algebra import Tiler
+from layouts.cute import CuteLayout
+from layouts.cutetext import read_layout, read_tiler
+from layouts.errors import LayoutError
+from layouts.reading import shown
+from layouts.tiles.arguments import least_size
+from layouts.tiles.mma import MOST_THREADS, MOST_VALUES, TiledMMA
+
+Made = tuple[CuteLayout, tuple[Tiler, Tiler]]  # (thread, value) → element of the tiler, and a tiler a dimension
+OPERANDS = ("a", "b", "c", "c_atom")  # make_tiled_copy_A, _B, _C and _C_atom
+
+
+def of_layouts(threads: str | CuteLayout | None, values: str | CuteLayout | None) -> Made:
+    """make_tiled_copy(atom, thr_layout, val_layout): values raked inside threads."""
+    return _raked(_coordinates(threads, "thr_layout"), _coordinates(values or "(1,1)", "val_layout"))
+
+
+def of_map(given: str | CuteLayout, tiler: object) -> Made:
+    """make_tiled_copy_impl(atom, layout_tv, tiler), the DSL's make_tiled_copy; what print(tiled_copy) shows."""
+    read = given if isinstance(given, CuteLayout) else read_layout(given, "layout_tv")
+    if read.rank != 2 or isinstance(read.shape, int) or read.swizzle or read.offset:
+        raise LayoutError(
+            "bad_layout", f"layout_tv is '{shown(str(read), 80)}': it has not two modes, (thread, value).",
+            "e.g. ((8,16),8):((128,1),16).", "layout_tv",
+        )  # fmt: skip
+    found = read_tiler(tiler, "tiler_mn") if isinstance(tiler, str) else tiler
+    if not isinstance(found, tuple) or len(found) != 2 or any(not isinstance(one, int | CuteLayout) for one in found):
+        raise LayoutError(
+            "bad_layout", f"tiler_mn is '{shown(tiler, 80)}': not a size or a layout for rows and for columns.",
+            "e.g. (32,16), or ((8,2,2):(1,16,8),16:1).", "tiler_mn",
+        )  # fmt: skip
+    if read.modes[0].size > MOST_THREADS or read.size > MOST_VALUES:
+        raise LayoutError(
+            "bad_layout", f"layout_tv has {read.modes[0].size} threads and {read.size} values.",
+            f"At most {MOST_THREADS} threads and {MOST_VALUES} values.", "layout_tv",
+        )  # fmt: skip
+    elements = sizes((found[0], found[1]))
+    if read.size and read.cosize > elements[0] * elements[1]:
+        raise LayoutError(
+            "bad_layout",
+            f"layout_tv {read} reaches element {read.cosize - 1}, outside the {elements[0]}×{elements[1]} of tiler_mn.",
+            f"Give a tiler of at least {read.cosize} elements.", "tiler_mn",
+        )  # fmt: skip
+    return read, (found[0], found[1])
+
+
+def of_operand(made: TiledMMA, operand: str, values: int) -> Made:
+    """make_tiled_copy_A, _B (over (n, k)), _C, or _C_atom, which has only the values of one copy atom."""
+    found = made.operand(operand.removesuffix("_atom"))
+    if found.shared:
+        raise LayoutError(
+            "bad_operand",
+            f"Operand {found.name} of {made.atom.instruction.ptx} is read from shared memory by a descriptor.",
+            "No TiledCopy loads it into registers: fill the tile by TMA or cp.async.",
+            "operand",
+        )
+    if found.layout is None or made.idle:
+        raise LayoutError(
+            "bad_operand",
+            f"The threads of {made.thread_layout} have gaps: no thread-value layout numbers them.",
+            "Give an atom layout that uses every thread, as (2,2,1) of quad pairs.",
+            "tiled_mma",
+        )
+    m, n, k = made.shape
+    first, second = {"a": (m, k), "b": (n, k), "c": (m, n)}[found.name]
+    if operand == "c_atom":
+        return _of_atom(found.layout, (first, second), values)
+    return found.layout, (first, second)
+
+
+def _of_atom(tv: CuteLayout, tile: tuple[int, int], values: int) -> Made:
+    """The first `values` values of each thread, over the rows and columns that they reach (make_tiled_copy_C_atom)."""
+    if values > tv.modes[1].size:
+        raise LayoutError(
+            "bad_atom", f"The copy atom has {values} values, C of the TiledMMA {tv.modes[1].size} a thread.",
+            f"Give an atom of at most {tv.modes[1].size} values.", "atom",
+        )  # fmt: skip
+    try:
+        own = algebra.composition(tv, algebra.layout((tv.modes[0].size, values)))
+        down, across = (
+            algebra.filtered(algebra.composition(CuteLayout(tile, steps), own)) for steps in ((1, 0), (0, 1))
+        )
+        reached = algebra.composition(algebra.layout(tile), (down, across))
+        return algebra.composition(algebra.left_inverse(reached), own), (down, across)
+    except LayoutError as error:
+        raise error.at("operand", "bad_operand") from None
+
+
+def sizes(tilers: tuple[Tiler, Tiler]) -> tuple[int, int]:
+    """Rows and columns that a tiler takes."""
+    rows, cols = (one if isinstance(one, int) else one.size for one in tilers)
+    return rows, cols
+
+
+def steps(tilers: tuple[Tiler, Tiler]) -> tuple[int, int]:
+    """Rows and columns that a tiler and the gaps between what it takes cover: what a tile is a multiple of."""
+    rows, cols = (least_size(one) for one in tilers)
+    return rows, cols
+
+
+def _coordinates(given: str | CuteLayout | None, field: str) -> CuteLayout:
+    """A layout of two modes, coordinates → numbers."""
+    if given is None:
+        raise LayoutError(
+            "bad_layout", f"{field} is missing.", "Give thr_layout and val_layout, or tiled_mma and operand.", field
+        )
+    read = given if isinstance(given, CuteLayout) else read_layout(given, field)
+    if read.rank > 2 or read.swizzle or read.offset:
+        raise LayoutError("bad_layout", f"'{shown(str(read), 80)}' has not two modes.", "e.g. (32,4):(4,1).", field)
+    return algebra.joined(*read.modes, *[algebra.ONE] * (2 - read.rank))
+
+
+def _raked(threads: CuteLayout, values: CuteLayout) -> Made:
+    """(thread-value layout, tiler) of raked layouts of threads and values."""
+    if threads.size > MOST_THREADS:
+        raise LayoutError(
+            "bad_layout", f"thr_layout has {threads.size} threads.", f"At most {MOST_THREADS}.", "thr_layout"
+        )
+    for field, one in (("thr_layout", threads), ("val_layout", values)):
+        if one.size < 1:
+            raise LayoutError("bad_layout", f"{field} {one} has no element.", "Sizes from 1.", field)
+        if max(one.size, one.cosize) > MOST_VALUES or sorted(one.indices().tolist()) != list(range(one.size)):
+            raise LayoutError(
+                "bad_layout",
+                f"{field} {one} does not number its {one.size} coordinates 0 to {one.size - 1}, each once.",
+                "Give a compact layout, e.g. (32,4):(4,1).",
+                field,
+            )
+    try:
+        raked = algebra.raked_product(threads, values)
+        tv = algebra.with_shape(algebra.right_inverse(raked), (threads.size, values.size))
+    except LayoutError as error:
+        raise error.at("val_layout", "bad_layout") from None
+    return tv, (raked.modes[0].size, raked.modes[1].size)
