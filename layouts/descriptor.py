@@ -188,19 +188,19 @@ def warnings(descriptor: Descriptor) -> list[Notice]:
         say(
             "start_off_pattern",
             "start_address",
-            f"The start lies {past} bytes past a {m.pattern_bytes}-byte line, {past // 128}"
+            f"The start is {past} bytes past a {m.pattern_bytes}-byte boundary, {past // 128}"
             f" row{'s' if past >= 256 else ''} into the {m.name} pattern. That is right if the data were swizzled by"
-            " address (TMA does). If they were swizzled from the tile's start, base offset must say so.",
+            " address, as TMA does. If they were swizzled from the tile's start, the base offset must say so.",
         )
     elif m.chunks > 1 and past and past % 32:
         say(
             "start_inside_row",
             "start_address",
-            f"The start is {past} B past a {m.pattern_bytes}-byte line: no K step inside the atom is that (they are 32"
-            " bytes).",
+            f"The start is {past} B past a {m.pattern_bytes}-byte boundary. K steps inside the atom are 32 B apart, so"
+            " none starts there.",
         )
     if m.chunks == 1 and descriptor.base_offset:
-        say("base_offset_in_none", "base_offset", "Base offset has no effect in mode none: nothing is XORed.")
+        say("base_offset_in_none", "base_offset", "Base offset has no effect without a swizzle: nothing is XORed.")
     elif descriptor.base_offset >= m.chunks > 1:
         say(
             "base_offset_beyond",

@@ -108,7 +108,8 @@ def _strides(case: Case) -> Iterator[Slip]:
                 for value in dict.fromkeys((sbo * other.chunks // mode.chunks, other.pattern_bytes)):
                     if value != sbo and other is not mode:
                         right = f"SBO {value} is right for swizzle {other.name}. "
-                        says = f"{right}This data is stored with {mode.name}: SBO must be {bytes_text(sbo)}."
+                        how = f"with {mode.name}" if mode.bits else "without a swizzle"
+                        says = f"{right}This data is stored {how}: SBO must be {bytes_text(sbo)}."
                         yield Slip("sbo_other_width", says, {"sbo": value}, 1.1)
     if "lbo" in case.read:
         yield from _lbo(case)
@@ -197,7 +198,7 @@ def _mode(case: Case) -> Iterator[Slip]:
                 f" must be {right}."
             )
             if form is WGMMA and code << 62 == right << 61:
-                says += f" ({right} << 61 gives this, too: the code belongs at bit 62.)"
+                says += f" ({right} << 61 gives the same word: the mode starts at bit 62.)"
             elif not code and not case.computed:
                 low = form.field(form.coded).low
                 lost = f"{right} << {low} of a 32-bit integer is 0, (uint64_t){right} << {low} is not."

@@ -126,10 +126,8 @@ def _canonical(spec: Mapping[str, Any], element_bits: int, major: str, form: For
         _bytes(spec, "base", 0), _by(spec), form,
     )  # fmt: skip
     first = "K" if tile.order == "k" else "M or N"
-    text = (
-        f"a canonical {tile.major}-major tile of {tile.mn}×{tile.k} (mn×k), atoms laid {first} first, swizzle"
-        f" {tile.mode.name} by {tile.swizzle_by}"
-    )
+    pattern = f"swizzle {tile.mode.name} by {tile.swizzle_by}" if tile.mode.bits else "no swizzle"
+    text = f"a canonical {tile.major}-major tile of {tile.mn}×{tile.k} (mn×k), atoms laid {first} first, {pattern}"
 
     def before(mn: Any, k: Any, bit: Any) -> Any:
         return 8 * tile.offset_before(mn, k) + (k if tile.major == "K" else mn) * tile.element_bits % 8 + bit
@@ -169,7 +167,8 @@ def _lines(spec: Mapping[str, Any], element_bits: int, major: str, form: Format)
         return 8 * place(n, at // 8) + at % 8
 
     placed = Placement(before, swizzled.swizzle(1), by, base)
-    return Storage(placed.address, f"{text}, {inner} inside, swizzle {swizzled.name} by {by}", placed=placed)
+    pattern = f"swizzle {swizzled.name} by {by}" if swizzled.bits else "no swizzle"
+    return Storage(placed.address, f"{text}, {inner} contiguous, {pattern}", placed=placed)
 
 
 def _bytes(spec: Mapping[str, Any], name: str, default: int | None = None, least: int = 0) -> int:

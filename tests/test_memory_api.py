@@ -368,5 +368,7 @@ def test_the_page_takes_a_storage_as_the_api_does(client: TestClient) -> None:
         "data-verdict=match"
         in client.get(f"/descriptor/wgmma/0x4000004000010040?{stored[1].replace('&amp;', '&')}").text
     )
-    warned = client.get(f"/descriptor/wgmma/0x4000004000010048{asked}{panels}").text
+    told = client.get(f"/descriptor/wgmma/0x4000004000010048{asked}{panels}").text
+    assert "start_wrong" in told and "⚠" not in told  # the start is told once
+    warned = client.get(f"/descriptor/wgmma/0x4010004000010048{asked}{panels}").text
     assert 0 < warned.index('id="verdict"') < warned.index("⚠")

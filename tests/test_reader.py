@@ -182,7 +182,7 @@ def test_what_is_wrong_is_told_and_nothing_is_guessed(client: TestClient, text: 
     said = reading.read(text)
     assert said.kind == "unknown" and said.facts == {} and said.notices and said.link.startswith("/read?")
     page = client.get("/read", params={"text": text})
-    assert page.status_code == 200 and "What the box takes" in page.text
+    assert page.status_code == 200 and "What you can paste" in page.text
 
 
 def test_several_instructions_stand_in_their_order(client: TestClient) -> None:

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import numpy as np
 from numpy.typing import NDArray
 
-from app.layouts.drawn import Picture, beside, picture
+from app.layouts.drawn import Picture, picture
 from app.layouts.facts import layout_facts
 from layouts import algebra
 from layouts.cute import CuteLayout
@@ -41,7 +41,6 @@ def context(query: Mapping[str, str]) -> dict[str, Any]:
     out: dict[str, Any] = {
         "given": {"expression": text}, "error": None, "steps": [], "presets": [(n, address(e)) for n, e in PRESETS],
         "operations": {name: row.signature for name, row in OPS.items()}, "example": not text.strip(),
-        "beside": lambda name: beside(out["error"], name),
     }  # fmt: skip
     if not text.strip():
         out["given"]["expression"] = text = PRESETS[2][1]

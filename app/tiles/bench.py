@@ -67,7 +67,7 @@ def context(made: TiledMMA, chosen: BenchState, default: BenchState) -> dict[str
         "sliders": sliders(made, chosen),
         "matrices": [_matrix(made, op, chosen, shown) for op in ops],
         "share": share(shown),
-        "legend": [(text, [(fill, str(n)) for n, fill in enumerate(fills)]) for text, fills in legend(made, chosen)],
+        "legend": swatches(made, chosen),
         "tabled": [(op.name, op.name.upper()) for op in (made.a, made.b, made.c) if not op.shared],
         "notes": facts.notes(made),
         "thread": thread(made, chosen),
@@ -139,6 +139,11 @@ def legend(made: TiledMMA, chosen: BenchState) -> list[tuple[str, list[str]]]:
         repeat = f" mod {len(wheel)} ({count} in {len(wheel)} colours)" if count > len(wheel) else ""
         out.append((f"Colour = {shades.WORDS[name]}{repeat}", [each[2:] for each in wheel[:count]]))
     return out
+
+
+def swatches(made: TiledMMA, chosen: BenchState) -> list[tuple[str, list[tuple[str, str]]]]:
+    """The legend with the number of each class."""
+    return [(text, [(fill, str(n)) for n, fill in enumerate(fills)]) for text, fills in legend(made, chosen)]
 
 
 def figures(made: TiledMMA) -> list[tuple[str, str]]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 from app.kit.fact import Json
 from app.kit.rows import named
-from app.tiles import copies, copying, facts, forms, loops, paper
+from app.tiles import copies, copyfigure, copying, facts, forms, loops, paper
+from app.tiles.bench import swatches
 from app.tiles.loops import LoopFacts, LoopOperand
+from app.tiles.state import BenchState
 from layouts.errors import LayoutError
 from layouts.tiles.mma import TiledMMA
 
@@ -84,12 +87,13 @@ def context(asked: Mapping[str, str]) -> dict[str, Any]:
     made = facts.mma_of(given["tiled_mma"], "tiled_mma")
     found = loops.loop_facts(given)
     feeds = [(name, one) for name, one in (("A", found.a), ("B", found.b)) if one]
+    pages = {f"{side}.{stage}": copy_page(asked, side, stage) for side in "ab" for stage in ("store", "load")}
     return {
         "found": found, "made": made, "feeds": feeds, "said": said(found), "stages": STAGES,
         "tables": [(name, one, table(one)) for name, one in feeds if one.steps],
         "causes": [cause(name, one) for name, one in feeds if one.verdict == "mismatch"],
         "pictures": paper.links(PATH, address(asked).partition("?")[2]),
-        "copies": {f"{side}.{stage}": copy_page(asked, side, stage) for side in "ab" for stage in ("store", "load")},
+        "copies": pages, "moved": moved(pages), "swatches": swatches(made, BenchState()),
         "bench": bench(made, asked), "opcode": named(made.atom.instruction),
     }  # fmt: skip
 
@@ -122,6 +126,18 @@ def cause(name: str, one: LoopOperand) -> str:
         f"{name}: {one.wrong} values are wrong. The first: warp {step.warp}, K iteration {step.step}, thread"
         f" {first.thread}, value {first.value} should be ({row} = {first.row}, k = {first.k}) and reads {got}."
     )
+
+
+def moved(pages: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """(what it shows, its page, SVG) of every stage that has a page: which warp moves each element of the tile."""
+    out = []
+    for name, page in pages.items():
+        side, _, stage = name.partition(".")
+        title = f"{side.upper()}: {'global → shared memory' if stage == 'store' else 'shared memory → registers'}"
+        if page:
+            with suppress(LayoutError):  # a tile that is too large for one picture
+                out.append((title, page, copyfigure.inline(dict(parse_qsl(page.partition("?")[2])))))
+    return out
 
 
 def table(one: LoopOperand) -> list[list[Any]]:

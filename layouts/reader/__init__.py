@@ -48,19 +48,19 @@ class Recogniser:
 
 RECOGNISERS = (  # a text that two of them claim belongs to the first
     Recogniser(
-        "a TiledMMA of CuTe, in C++, in Python or as it is printed",
+        "a CuTe TiledMMA, in C++, in Python or as printed",
         "make_tiled_mma(SM80_16x8x16_F32F16F16F32_TN{}, Layout<Shape<_2,_2>>{}, Tile<_32,_32,_16>{})",
         tiled_mma.read,
         ("tiled", "mnk"),
     ),
     Recogniser(
-        "a TiledCopy of CuTe, likewise",
+        "a CuTe TiledCopy, in C++, in Python or as printed",
         "make_tiled_copy(Copy_Atom<DefaultCopy, half_t>{}, Layout<Shape<_32,_8>>{}, Layout<Shape<_1,_8>>{})",
         tiled_copy.read,
         ("tiled", "tiler"),
     ),
     Recogniser(
-        "a layout of Triton or Gluon",
+        "a Triton or Gluon layout",
         "#ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>",
         triton.read,
         ("#", "layout"),
@@ -68,7 +68,7 @@ RECOGNISERS = (  # a text that two of them claim belongs to the first
     Recogniser("a line of PTX, bare or inside an asm statement", "wgmma.mma_async.m64n256k16.f32.bf16.bf16", ptx.read),
     Recogniser("a CUTLASS MMA or copy atom", "SM90_64x128x16_F32BF16BF16_SS", cutlass.read),
     Recogniser(
-        "an operation of CuTe's Python DSL",
+        "an operation of the CuTe Python DSL",
         "warp.LdMatrix8x8x16bOp(num_matrices=4)",
         operations.read,
         ("mmaf", "mmatf32", "mmai8", "mmamx", "ldmatrix", "stmatrix", "op_selector"),
@@ -79,7 +79,7 @@ RECOGNISERS = (  # a text that two of them claim belongs to the first
         fragment.read,
         ("fragment",),
     ),
-    Recogniser("a tensor-core instruction of SASS", "HMMA.16816.F32", sass.read),
+    Recogniser("a tensor-core instruction in SASS", "HMMA.16816.F32", sass.read),
     Recogniser("a CuTe layout", "Sw<3,4,3> o (8,64):(64,1)", layout.read, (":", "layout")),
     Recogniser(
         "C++, CUDA or Python that makes TMA tensor maps or descriptors",
@@ -87,20 +87,20 @@ RECOGNISERS = (  # a text that two of them claim belongs to the first
         code.read,
     ),
     Recogniser(
-        "a shared-memory layout of CUTLASS",
+        "a CUTLASS shared-memory layout",
         "tile_to_shape(GMMA::Layout_K_SW128_Atom<half_t>{}, Shape<_128,_64>{})",
         smem.read,
         ("tile_to_", "layout_k_", "layout_mn_", "layout_atom", "layoutatom", "composition"),
     ),
     Recogniser("a 64-bit matrix descriptor, or code that builds one", "0x4000004000010100", word.read),
     Recogniser(
-        "a TMA instruction, in PTX, SASS or as an atom of CUTLASS",
+        "a TMA instruction in PTX or SASS, or its CUTLASS atom",
         "cp.async.bulk.tensor.2d.shared::cluster.global",
         bulk.read,
         ("bulk", "utma", "_tma_"),
     ),
-    Recogniser("a product of a warpgroup in Triton's IR", "ttng.warp_group_dot", dots.read, ("group_dot", "group_mma")),
-    Recogniser("tcgen05, by any of its names", "tcgen05.mma.cta_group::1.kind::f16", tensor_memory.read),
+    Recogniser("a warp-group dot of Triton's IR", "ttng.warp_group_dot", dots.read, ("group_dot", "group_mma")),
+    Recogniser("tcgen05 in PTX, SASS or CUTLASS", "tcgen05.mma.cta_group::1.kind::f16", tensor_memory.read),
 )
 
 

@@ -85,17 +85,18 @@ def read(text: str) -> tuple[Found, ...]:
         "several": dict(list(several.items())[:_MOST_SEVERAL]),
         **({"majors": majors} if majors else {}),
     }
-    what = f"'{each[0][0]}'" if len(each) == 1 else f"{len(each)} SASS instructions"
-    fit = f"{len(candidates)} instructions fit" if len(candidates) > 1 else f"{candidates[0]} fits"
-    return (Found("instruction", f"{what}: {fit}", facts, (*_said(several), *notices, *_no(wrong))),)
+    what = each[0][0] if len(each) == 1 else f"{len(each)} SASS instructions"
+    source = f"{len(candidates)} PTX instructions" if len(candidates) > 1 else candidates[0]
+    said = _said(len(candidates), several)
+    return (Found("instruction", f"{what}: compiled from {source}", facts, (*said, *notices, *_no(wrong))),)
 
 
-def _said(several: dict[str, int]) -> Iterable[str]:
-    yield f"Each candidate was assembled with {catalog.assembler_release()}; several may give the same SASS."
+def _said(count: int, several: dict[str, int]) -> Iterable[str]:
+    alike = "; several of them compile to the same SASS" if count > 1 else ""
+    yield f"Found by compiling every PTX instruction with {catalog.assembler_release()}{alike}."
     if several:
-        ptx, count = next(iter(several.items()))
-        times = "one" if count == 1 else f"{count}"
-        yield f"Longer instructions become several of these, e.g. {ptx}: {times} of them."
+        ptx, times = next(iter(several.items()))
+        yield f"It is also a part of larger instructions: {ptx} contains {times}."
 
 
 def _no(wrong: list[str]) -> Iterable[str]:

@@ -36,6 +36,7 @@ export function copyButtons(root = document) {
   for (const text of root.querySelectorAll("pre[data-copy]")) {
     const holder = document.createElement("div"), button = document.createElement("button");
     holder.className = "copyable";
+    text.classList.toggle("block", text.textContent.trim().includes("\n"));
     button.type = "button";
     button.textContent = "Copy";
     text.replaceWith(holder);
