@@ -80,6 +80,8 @@ LAYOUTS: dict[str, tuple[Any, ...]] = {
             {"atom": LDM, "tiled_mma": {"atom": F16}, "operand": "b", "storage": {"kind": "rows", "pitch_bytes": 128}},
             {"atom": LDM, "tiled_mma": {"atom": F16}, "operand": "z"}, {"atom": LDM, "tiled_mma": {"atom": W16}},
             {"atom": LDM, "tiled_mma": {"atom": QUADS}}, {"atom": LDM, "tiled_mma": 5}, {"atom": LDM, "bits": 64},
+            {"atom": LDM, "tiled_mma": {"atom": F16, "atom_layout": "(4,1,1)", "permutation": "(32,32,16)",
+                                        "tile": [64, 32, 16]}},
             {"atom": LDM, "tiled_mma": {"atom": F16}, "storage": {"kind": "rows", "pitch_bytes": 136}},
             {"atom": LDM, "tiled_mma": {"atom": F16}, "storage": {"kind": "rows", "pitch_bytes": 128},
              "shared": "destination"},

@@ -143,3 +143,15 @@ def test_values_of_all_threads_are_bounded(
     if tile == fits:
         with pytest.raises(LayoutError, match="1048576 values"):
             tiled_copy("ldmatrix.m8n8.x1.shared.b16", tiled_mma=made, operand=operand, tile=tile)
+
+
+@pytest.mark.parametrize(("atoms", "permutation", "letter"), [("(4,1,1)", "(32,32,16)", "a"),
+                                                              ("(1,4,1)", "(32,16,16)", "b")])  # fmt: skip
+def test_atoms_that_reach_past_the_permutation_have_no_copy(atoms: str, permutation: str, letter: str) -> None:
+    """CuTe makes a layout that leaves its own tile: an element of another row would be loaded."""
+    made = tiled_mma("SM80_16x8x16_F32F16F16F32_TN", atoms, permutation, (128, 128, 64))
+    with pytest.raises(LayoutError, match=f"TiledCopy of {letter.upper()} would leave"):
+        tiled_copy("universal", tiled_mma=made, operand=letter, tile=(128, 64))
+    other = "b" if letter == "a" else "a"
+    inside = tiled_copy("universal", tiled_mma=made, operand=other, tile=(128, 64)).destination
+    assert (int(inside.rows.max()), int(inside.cols.max())) == (127, 63)

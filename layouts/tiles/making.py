@@ -70,6 +70,15 @@ def of_operand(made: TiledMMA, operand: str, values: int) -> Made:
         )
     m, n, k = made.shape
     first, second = {"a": (m, k), "b": (n, k), "c": (m, n)}[found.name]
+    if found.layout.cosize > first * second:
+        reach = " × ".join(str(n * mode.size) for n, mode in zip(made.atom.shape, made.atom_layout.modes, strict=True))
+        raise LayoutError(
+            "bad_operand",
+            f"The permutation covers {m} × {n} × {k}, the atoms of all threads {reach}: the TiledCopy of"
+            f" {found.name.upper()} would leave its {first}×{second} tile.",
+            f"Give a permutation of {reach} or more, or none.",
+            "tiled_mma",
+        )
     if operand == "c_atom":
         return _of_atom(found.layout, (first, second), values)
     return found.layout, (first, second)
