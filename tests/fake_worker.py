@@ -16,7 +16,13 @@ def verified(piece: dict[str, Any], device: dict[str, str]) -> dict[str, Any]:
     time.sleep(0.05)
     ran = piece["count"] or 1
     good = ran - (device["name"] == "faulty" and piece["part"] == "chains" and not piece["first"])
-    rows = {"all": {"ran": ran, "agreed": good}} if piece["part"] else {f"form {piece['first']}": {"mma": "agrees"}}
+    rows: dict[str, Any] = {"all": {"ran": ran, "agreed": good}}
+    if not piece["part"]:
+        sys.path.insert(0, ".")  # a worker is started in the project's folder
+        from app.gpu import verify
+
+        keys = [job.key for job in verify.jobs("sm_90a")]
+        rows = {key: {"mma": "agrees"} for key in keys[piece["first"] : piece["first"] + piece["count"]]}
     return {"kind": "verify", "device": device, "found": rows, "seconds": 0.05}
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from app.gpu.contact import Tls
 from app.gpu.device import target_of
-from app.gpu.fleet import Tls
 from app.gpu.posts import serve_workers
 
 FAKE = [sys.executable, str(Path(__file__).with_name("fake_worker.py"))]

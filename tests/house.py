@@ -151,7 +151,7 @@ NAMED: dict[str, dict[str, str]] = {
     "metadata": {"order": "facts"},
     "read": {"bench": "forms", "languages": "facts", "reading": "forms", "whole": "forms"},
     "reuse": {},
-    "runs": {"hardware": "forms", "workers": "verbs"},
+    "runs": {"contacts": "verbs", "hardware": "forms", "workers": "verbs"},
     "steps": {"asked": "forms", "wgmma": "facts"},
     "tiles": {
         "bench": "forms",
@@ -180,7 +180,7 @@ KIT_PLAIN = {
     "assets": "markupsafe", "encode": "orjson", "errors": "", "headers": "", "limits": "", "logs": "", "media": "",
     "metrics": "prometheus_client",
     "picture": "", "picture_worker": "resvg_py svg2pdf_py", "prefix": "", "rate": "", "serve": "typer uvicorn",
-    "settings": "", "terminal": "typer rich",
+    "settings": "", "tls": "", "terminal": "typer rich",
 }  # fmt: skip
 KIT_SERVER = {
     "api": "fastapi starlette", "page": "fastapi starlette markupsafe", "plotly": "",
@@ -196,12 +196,12 @@ GPU_OF = {
     "app/kit/picture.py": {"pool"},  # a process that draws is kept as one that runs is
     "app/instruction/context.py": {"fragments", "runs"},
     "app/instruction/head.py": {"runs"},
-    "app/guide/values.py": {"verify"},
+    "app/guide/values.py": {"evidence"},
     "app/runs/api.py": {"runs"},
     "app/kit/ran.py": {"runs"},
-    "app/runs/facts.py": {"jobs", "members", "pieces", "runs", "verify"},
-    "app/runs/hardware.py": {"device", "fleet", "pool"},
-    "app/runs/page.py": {"runs", "verify"},
+    "app/runs/facts.py": {"evidence", "jobs", "members", "pieces", "runs"},
+    "app/runs/hardware.py": {"contact", "device", "fleet", "pool"},
+    "app/runs/page.py": {"evidence", "runs"},
     "app/runs/schemas.py": {"products"},
     "app/steps/draw.py": {"own"},
     "app/steps/facts.py": {"numbers", "own", "products", "runs"},
@@ -212,6 +212,7 @@ GPU_OF = {
 }
 LAZY = {  # imported inside functions, and nowhere else
     "app/gpu/device.py": {"cupy", "cupy_backends"},
+    "app/gpu/contact.py": {"distributed"},
     "app/gpu/fleet.py": {"distributed"},
     "app/gpu/guard.py": {"distributed"},
 }

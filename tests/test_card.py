@@ -15,7 +15,20 @@ import numpy as np
 import pytest
 
 from app.cli import main
-from app.gpu import banks, chained, descriptors, device, fragments, generated, products, runs, scripts, verify, whole
+from app.gpu import (
+    banks,
+    chained,
+    descriptors,
+    device,
+    evidence,
+    fragments,
+    generated,
+    products,
+    runs,
+    scripts,
+    verify,
+    whole,
+)
 from app.gpu.device import Cuda
 from layouts import catalog, find
 from layouts.descriptor import encode
@@ -220,7 +233,7 @@ def test_both_forms_and_both_methods_of_a_product(card: Card) -> None:
 
 
 # A box is loaded by a map that the driver encodes, and a capture is a kernel's own: a card that is none has neither.
-@pytest.mark.parametrize("part", [part for part in verify.PARTS if part not in ("boxes", "captures", "tcgen05")])
+@pytest.mark.parametrize("part", [part for part in evidence.PARTS if part not in ("boxes", "captures", "tcgen05")])
 def test_each_part_alone_and_its_evidence(
     part: str, card: Card, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -232,7 +245,7 @@ def test_each_part_alone_and_its_evidence(
     chosen = [plan(find(MMA)), plan(find(WGMMA)), plan(find(WGMMA), "swizzle=32B")]
     monkeypatch.setattr(scripts, "cases", lambda device: iter(chosen))
     monkeypatch.setattr(scripts, "agrees", lambda made: made is not chosen[2])
-    monkeypatch.setattr(verify, "FOLDER", tmp_path / "evidence")
+    monkeypatch.setattr(evidence, "FOLDER", tmp_path / "evidence")
     status, out, err = typed(f"gpu verify --part {part} --json", monkeypatch, capsys)
     found = json.loads(out)
     rows = found[part]
@@ -253,13 +266,13 @@ def test_each_part_alone_and_its_evidence(
             "ldmatrix.x1": 1, "ldmatrix.x2": 2, "ldmatrix.x4": 4,
         }  # fmt: skip
         assert rows["ld.shared.b32"]["most_cycles"] == 32 and not {"differs"} & set(rows["ld.shared.b32"])
-    assert verify.summary(found) == [verify.Row(part, counts[part], counts[part], {})]
-    assert verify.write(found | {"meta": found["meta"] | {"method": "x: y"}}).name == "card_0.json"
-    assert verify.write(found, part).parent == tmp_path / "evidence"
+    assert evidence.summary(found) == [evidence.Row(part, counts[part], counts[part], {})]
+    assert evidence.write(found | {"meta": found["meta"] | {"method": "x: y"}}).name == "card_0.json"
+    assert evidence.write(found, part).parent == tmp_path / "evidence"
     held = json.loads((tmp_path / "evidence" / "card_0.json").read_text())
     assert held[part] == rows and held["meta"]["dates"] == {part: found["meta"]["date"]}
     name = "descriptor" if part == "descriptors" else part
-    assert held["meta"]["method"] == f"x: y; {part}: {verify.METHODS[name]}"
+    assert held["meta"]["method"] == f"x: y; {part}: {evidence.METHODS[name]}"
 
 
 def test_parts_of_a_card_without_stmatrix_or_wgmma() -> None:

@@ -17,6 +17,7 @@ import typer
 import yaml
 
 from app.cli import attach
+from app.kit import tls
 from app.kit.settings import rows, variable
 
 FOLDER = Path(__file__).parents[1] / "docs" / "deploy"
@@ -36,24 +37,47 @@ def parsed(words: list[str]) -> dict[str, Any]:
     return dict(command.make_context("lanescope", list(words)).params)
 
 
-def compose() -> dict[str, Any]:
-    return dict(yaml.safe_load((FOLDER / "compose.yaml").read_text())["services"])
+def compose(name: str = "compose.yaml") -> dict[str, Any]:
+    return dict(yaml.safe_load((FOLDER / name).read_text()))
 
 
-def objects() -> list[dict[str, Any]]:
-    return list(yaml.safe_load_all((FOLDER / "kubernetes.yaml").read_text()))
+def merged(base: Any, patch: Any) -> Any:
+    """A strategic merge of Kubernetes: objects by key, lists by what names their rows."""
+    if isinstance(base, dict) and isinstance(patch, dict):
+        return base | {key: merged(base[key], value) if key in base else value for key, value in patch.items()}
+    if isinstance(base, list) and isinstance(patch, list):
+        name = "mountPath" if any("mountPath" in row for row in patch) else "name"
+        rows = {row[name]: row for row in base}
+        return list((rows | {row[name]: merged(rows.get(row[name], {}), row) for row in patch}).values())
+    return patch
 
 
-def pods() -> Iterator[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
+def objects(with_tls: bool = False) -> list[dict[str, Any]]:
+    made = list(yaml.safe_load_all((FOLDER / "kubernetes.yaml").read_text()))
+    if with_tls:
+        overlay = yaml.safe_load((FOLDER / "kustomization.yaml").read_text())
+        assert overlay["resources"] == ["kubernetes.yaml"] and overlay["kind"] == "Kustomization"
+        for row in overlay["patches"]:
+            patch = yaml.safe_load(row["patch"])
+            (of,) = (n for n, one in enumerate(made) if (one["kind"], one["metadata"]["name"]) == named(patch))
+            made[of] = merged(made[of], patch)
+    return made
+
+
+def named(made: dict[str, Any]) -> tuple[str, str]:
+    return made["kind"], made["metadata"]["name"]
+
+
+def pods(with_tls: bool = False) -> Iterator[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
     """(object, pod's labels, container) of every controller."""
-    for made in objects():
+    for made in objects(with_tls):
         if made["kind"] in CONTROLLERS:
             (container,) = made["spec"]["template"]["spec"]["containers"]
             yield made, made["spec"]["template"]["metadata"]["labels"], container
 
 
 def address_of(given: str) -> tuple[str, int]:
-    host, _, port = given.removeprefix("tcp://").rpartition(":")
+    host, _, port = given.partition("://")[2].rpartition(":")
     return host, int(port)
 
 
@@ -63,7 +87,7 @@ def test_the_parser_of_commands_refuses_what_is_none() -> None:
 
 
 def test_compose() -> None:
-    services = compose()
+    services = compose()["services"]
     assert set(services) == {"server", "scheduler", "worker"}
     keys = set("image environment command ports read_only restart depends_on expose healthcheck tmpfs deploy".split())
     for service in services.values():
@@ -72,7 +96,7 @@ def test_compose() -> None:
         parsed(service["command"])
     listens = parsed(services["scheduler"]["command"])
     for given in (
-        services["server"]["environment"]["LANESCOPE_SCHEDULER"], parsed(services["worker"]["command"])["scheduler"]
+        services[name]["environment"]["LANESCOPE_SCHEDULER"] for name in ("server", "worker")
     ):  # fmt: skip
         assert address_of(given) == ("scheduler", int(listens["port"]))
     assert listens["host"] == "0.0.0.0" and "ports" not in services["scheduler"], "published nowhere"
@@ -80,13 +104,45 @@ def test_compose() -> None:
     assert device["driver"] == "nvidia" and device["capabilities"] == ["gpu"]
 
 
-def test_kubernetes() -> None:
-    made = objects()
+FILES = {"LANESCOPE_TLS_CA": "ca.pem", "LANESCOPE_TLS_CERT": "own.pem", "LANESCOPE_TLS_KEY": "own.key"}
+
+
+def test_compose_with_tls() -> None:
+    plain, secured = compose(), compose("compose.tls.yaml")
+    assert set(secured["services"]) == set(plain["services"]), "every side shows a certificate"
+    for name, service in secured["services"].items():
+        told = service["environment"]
+        given = {key: secured["secrets"][told[key].removeprefix("/run/secrets/")]["file"] for key in FILES}
+        assert given == {key: f"./{file}" for key, file in FILES.items()}
+        assert {f"/run/secrets/{secret}" for secret in service["secrets"]} == {told[key] for key in FILES}
+        own = plain["services"][name].get("environment", {}).get("LANESCOPE_SCHEDULER")
+        assert told.get("LANESCOPE_SCHEDULER") == (own and own.replace("tcp", "tls"))
+        assert set(told) <= SETTINGS and set(service) == {"environment", "secrets"}
+        assert not any(word.startswith(("tcp:", "--scheduler", "--tls")) for word in plain["services"][name]["command"])
+
+
+def test_kubernetes_with_tls() -> None:
+    """The overlay's patches put in: each side has the three files, and speaks tls://."""
+    for controller, _, container in pods(with_tls=True):
+        pod = controller["spec"]["template"]["spec"]
+        told = {row["name"]: row.get("value") for row in container["env"]}
+        (mount,) = (row for row in container["volumeMounts"] if row["name"] == "tls")
+        assert {key: told[key] for key in FILES} == {key: f"{mount['mountPath']}/{file}" for key, file in FILES.items()}
+        (volume,) = (row for row in pod["volumes"] if row["name"] == "tls")
+        assert volume["secret"] == {"secretName": "lanescope-tls", "defaultMode": 0o440} and mount["readOnly"]
+        assert pod["securityContext"]["fsGroup"] == container["securityContext"]["runAsUser"], "it reads the key"
+        assert set(told) - {"NODE"} <= SETTINGS
+        assert container["name"] == "scheduler" or told["LANESCOPE_SCHEDULER"] == "tls://lanescope-scheduler:8786"
+
+
+@pytest.mark.parametrize("with_tls", [False, True])
+def test_kubernetes(with_tls: bool) -> None:
+    made = objects(with_tls)
     assert [(one["kind"], one["apiVersion"]) for one in made] == [(one["kind"], KINDS[one["kind"]]) for one in made]
     assert len({(one["kind"], one["metadata"]["name"]) for one in made}) == len(made) == 6
     services = {one["metadata"]["name"]: one["spec"] for one in made if one["kind"] == "Service"}
-    labels = [found for _, found, _ in pods()]
-    for controller, own, container in pods():
+    labels = [found for _, found, _ in pods(with_tls)]
+    for controller, own, container in pods(with_tls):
         assert controller["spec"]["selector"]["matchLabels"] == own
         told = {row["name"]: row.get("value", "node-1") for row in container["env"]} if "env" in container else {}
         assert set(told) - {"NODE"} <= SETTINGS
@@ -127,6 +183,32 @@ def test_systemd(unit: Path, tmp_path: Path) -> None:
         copy.write_text(unit.read_text().replace("/opt/lanescope/bin/lanescope", shutil.which("true") or "/bin/true"))
         told = subprocess.run(["systemd-analyze", "verify", str(copy)], capture_output=True, text=True, timeout=60)
         assert told.returncode == 0 and unit.name not in told.stderr, told.stderr
+
+
+def test_systemd_with_tls() -> None:
+    """A drop-in for each unit: the files as credentials, under the names that the settings say."""
+    lines = [line for line in (FOLDER / "tls.conf").read_text().splitlines() if line and line[0] != "#"]
+    assert lines.pop(0) == "[Service]"
+    rows = [line.split("=", 1) for line in lines]
+    loaded = dict(value.split(":") for key, value in rows if key == "LoadCredential")
+    told = dict(word.split("=", 1) for key, value in rows if key == "Environment" for word in value.split())
+    assert {key for key, _ in rows} == {"LoadCredential", "Environment"} and set(told) <= SETTINGS
+    assert {key: told[key] for key in FILES} == {key: f"%d/{file}" for key, file in FILES.items()}
+    assert loaded == {file: f"/etc/lanescope/{file}" for file in FILES.values()}
+    plain = {unit.stem: unit.read_text() for unit in UNITS}
+    for name in ("lanescope", "lanescope-worker"):
+        assert f"LANESCOPE_SCHEDULER={told['LANESCOPE_SCHEDULER'].replace('tls', 'tcp')}" in plain[name]
+        assert "--scheduler" not in plain[name] and "--tls" not in plain[name], "an option would stand above it"
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="openssl makes the certificates")
+def test_the_guides_commands_make_the_files(tmp_path: Path) -> None:
+    text = (FOLDER.parent / "fleet.md").read_text()
+    commands = [line for line in text.splitlines() if line.startswith("openssl ")]
+    assert len(commands) == 2
+    for command in commands:
+        subprocess.run(shlex.split(command), check=True, capture_output=True, cwd=tmp_path)
+    tls.check(*(str(tmp_path / file) for file in FILES.values()))
 
 
 def test_every_unit_is_there() -> None:

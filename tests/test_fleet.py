@@ -23,8 +23,9 @@ import cloudpickle
 import pytest
 from starlette.testclient import TestClient
 
-from app.gpu import jobs, pieces, spread, verify
-from app.gpu.fleet import Fleet, Tls
+from app.gpu import evidence, jobs, pieces, runs, spread, verify
+from app.gpu.contact import Tls
+from app.gpu.fleet import Fleet
 from app.gpu.members import Member
 from app.gpu.pool import Pool
 from app.main import create_app
@@ -139,6 +140,9 @@ def test_an_instruction_goes_where_it_can_run_and_a_run_where_it_says(fleet: Fle
         assert fleet.submit(request(instruction=WGMMA)).result(60)["ran_by"]["worker"] in ("a:0", "b:0")
     assert fleet.submit(request(architecture="sm_120")).result(60)["ran_by"]["worker"] == "b:2"
     assert fleet.submit(request(worker="b:1")).result(60)["ran_by"]["worker"] == "b:1"
+    by_both = runs.check(request() | {"worker": "b", "device": 1})
+    assert by_both == runs.check(by_both) == request(worker="b:1") | {"device": 1, "a_from": "registers"}
+    assert fleet.submit(by_both).result(60)["ran_by"]["worker"] == "b:1"
 
 
 @pytest.mark.parametrize(
@@ -148,11 +152,13 @@ def test_an_instruction_goes_where_it_can_run_and_a_run_where_it_says(fleet: Fle
         (request(worker="e:0"), "worker", "No worker 'e:0'"),
         (request(instruction=WGMMA, architecture="sm_80"), "instruction", "does not assemble for this device's sm_80"),
         (request(worker="old:0"), "worker", "No worker 'old:0' is ready"),
+        (request() | {"device": 1}, "device", "device is 1: which host's?"),
     ],
 )
 def test_no_such_worker_says_what_there_is(fleet: Fleet, given: dict[str, Any], field: str, words: str) -> None:
     error = refused(fleet, given)
-    assert (error.code, error.field) == ("no_worker", field) and words in error.message
+    assert error.code == ("bad_device" if field == "device" else "no_worker")
+    assert error.field == field and words in error.message
     assert "a:0 stand-in 9.0 (sm_90)" in error.hint and "it is Lanescope 0.1.0, this is" in error.hint
 
 
@@ -234,10 +240,13 @@ def test_a_run_that_is_given_up_as_it_is_served_keeps_no_worker(fleet: Fleet) ->
     member = fleet.members().result(60)[0]
 
     async def given_up() -> bool:
-        task = asyncio.ensure_future(fleet._free(request(), [], frozenset({member.name})))
-        while not any(waiter.among == {member.name} for waiter in fleet._queue):
+        def only(one: Member) -> bool:
+            return one.name == member.name
+
+        task = asyncio.ensure_future(fleet._free(request(), [], only))
+        while not any(waiter.among is only for waiter in fleet._queue):
             await asyncio.sleep(0)
-        while any(waiter.among == {member.name} for waiter in fleet._queue):  # until its place is set, and no longer
+        while any(waiter.among is only for waiter in fleet._queue):  # until its place is set, and no longer
             await asyncio.sleep(0)
         taken = member.address in fleet._busy
         task.cancel()
@@ -315,15 +324,21 @@ def test_a_verification_is_spread_merged_and_resumed(site: Site, fleet: Fleet, t
         if len(told) == 12:
             raise RuntimeError("the power went")
 
-    with contextlib.closing(site.fleet(connect_seconds=15)) as first, pytest.raises(RuntimeError, match="the power"):
-        spread.verify(first, stop, architecture="sm_90", journal=journal)
+    with contextlib.closing(site.fleet(connect_seconds=15)) as first, spread.Journal(journal) as kept:
+        with pytest.raises(RuntimeError, match="the power"):
+            spread.verify(first, stop, kept, architecture="sm_90")
+        with pytest.raises(LayoutError, match="is the journal of a verification that is running"):
+            spread.Journal(journal)
     before = journal.read_text().splitlines()
     assert len(before) >= 12
     with journal.open("a") as file:
         file.write('{"program": "half a li')
     wait(fleet, lambda found: not any(member.queue for member in found))
     again: list[tuple[str, int, int]] = []
-    (found,) = spread.verify(fleet, lambda *row: again.append(row), architecture="sm_90", journal=journal)
+    with spread.Journal(journal) as kept:
+        (found,) = spread.verify(fleet, lambda *row: again.append(row), kept, architecture="sm_90")
+        assert journal.exists(), "until what it holds is told"
+        kept.end()
     assert sum(what.endswith("done before") for what, _, _ in again) >= len(before)
     assert sum(weight for _, weight, _ in again) == again[0][2] and not journal.exists()
     assert set(found["meta"]["ran_by"]) == {"a:0", "b:0"} and found["meta"]["device"] == "stand-in 9.0"
@@ -331,7 +346,7 @@ def test_a_verification_is_spread_merged_and_resumed(site: Site, fleet: Fleet, t
     assert sum(found["meta"]["ran_by"].values()) == len(todo) == len(set(todo))
     for part in ("chains", "code", "programs"):  # every case once: the pieces' sums are the wholes
         assert found[part]["all"]["ran"] == sum(piece.count for piece in todo if piece.part == part)
-    assert len(found["results"]) == sum(piece.part == "" for piece in todo)
+    assert set(found["results"]) == {job.key for job in verify.jobs("sm_90a")}
 
 
 def test_a_scheduler_that_goes_away_ends_its_runs_and_comes_back(site: Site, fleet: Fleet) -> None:
@@ -405,7 +420,7 @@ def test_pieces_are_the_whole() -> None:
     keys = [job.key for job in verify.jobs("sm_90a")]
     cut = [key for first, count in forms for key in keys[first : first + count]]
     assert cut == keys and len(keys) > 300
-    assert {piece.part for piece in todo} == {"", *verify.PARTS} - set(verify.skipped("sm_90a"))
+    assert {piece.part for piece in todo} == {"", *evidence.PARTS} - set(verify.skipped("sm_90a"))
     halves = [(pieces.Piece("chains", n, 2), {"x": {"ran": 2, "agreed": n, "differs": [str(n)]}}) for n in (2, 0)]
     told = pieces.merged({"name": "H100", "target": "sm_90a"}, halves, {"a:0": 2})
     assert told["chains"] == {"x": {"ran": 4, "agreed": 2, "differs": ["0", "2"]}}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.gpu import device, kernels, numbers, verify
+from app.gpu import device, evidence, kernels, numbers, verify
 from layouts import catalog, find
 from layouts.banks import ACCESSES
 from layouts.errors import LayoutError
@@ -118,12 +118,12 @@ def test_evidence_covers_what_its_device_supports(path: Path) -> None:
 def test_evidence_of_descriptors_and_banks(path: Path) -> None:
     """Every case ran, all agreed; sparse B, swizzled and not, is among them."""
     found = json.loads(path.read_text())
-    assert verify.failures(found) == []
+    assert evidence.failures(found) == []
     assert set(found["banks"]) == set(ACCESSES) and found["descriptors"]
     assert sum("wgmma.mma_async.sp" in what and " b " in what for what in found["descriptors"]) >= 4
     least = {"descriptors": 3, "banks": 3, "chains": 1, "programs": 1, "code": 1, "boxes": 4, "captures": 6}
     assert all(
-        row["ran"] == row["agreed"] >= least[part] for part in verify.PARTS for row in found.get(part, {}).values()
+        row["ran"] == row["agreed"] >= least[part] for part in evidence.PARTS for row in found.get(part, {}).values()
     )
     if found["meta"]["device"] == "NVIDIA H200":
         assert sum(row["ran"] for row in found["chains"].values()) > 400 and any(
@@ -139,9 +139,9 @@ def test_a_summary_counts_what_differs() -> None:
         "results": {i.ptx: {"mma": "agrees", "fragment": "differs: a"}, other.ptx: {"mma": "agrees"}},
         "banks": {"x": {"ran": 3, "agreed": 2}},
     }
-    assert verify.summary(found) == [
-        verify.Row("mma", 2, 1, {"mma": (2, 2), "fragment": (0, 1)}),
-        verify.Row("banks", 3, 2, {}),
+    assert evidence.summary(found) == [
+        evidence.Row("mma", 2, 1, {"mma": (2, 2), "fragment": (0, 1)}),
+        evidence.Row("banks", 3, 2, {}),
     ]
 
 
@@ -151,7 +151,7 @@ def test_failures_names_what_differs() -> None:
         "banks": {"ld": {"ran": 2, "agreed": 1}},
         "descriptors": {},
     }
-    assert verify.failures(found) == ["x: fragment differs: a 1 of 2", "ld: 1 of 2"]
+    assert evidence.failures(found) == ["x: fragment differs: a 1 of 2", "ld: 1 of 2"]
 
 
 def test_pages_claim_a_run_only_where_a_file_has_it() -> None:
@@ -182,7 +182,7 @@ def test_gpu_page_and_status() -> None:
     for path in EVIDENCE:
         found = json.loads(path.read_text())
         assert found["meta"]["device"] in page
-        rows = verify.summary(found)
+        rows = evidence.summary(found)
         assert sum(row.ran for row in rows if row.methods) == len(found["results"])
         for row in rows:
             assert row.ran == row.agreed and f"✓ {row.agreed} of {row.ran}" in page, row
@@ -192,22 +192,22 @@ def test_one_part_is_written_into_the_file_of_the_same_device(tmp_path: Path, mo
     """Whole programs, say, run later than the rest: their rows and date are added, and nothing else of the file
     changes.
     """
-    monkeypatch.setattr(verify, "FOLDER", tmp_path)
+    monkeypatch.setattr(evidence, "FOLDER", tmp_path)
     kept = json.loads(EVIDENCE[0].read_text())
     (tmp_path / EVIDENCE[0].name).write_text(json.dumps(kept))
     rows = {"wgmma": {"ran": 3, "agreed": 3}}
     found = {"meta": kept["meta"] | {"date": "2027-01-02"}, "results": {}, "programs": rows}
-    written = json.loads(verify.write(found, "programs").read_text())
+    written = json.loads(evidence.write(found, "programs").read_text())
     assert written["programs"] == rows and written["meta"]["dates"] == {"programs": "2027-01-02"}
     assert (
-        f"programs: {verify.METHODS['programs']}" in written["meta"]["method"]
+        f"programs: {evidence.METHODS['programs']}" in written["meta"]["method"]
         and kept["meta"]["method"] in written["meta"]["method"]
     )
     assert {key: value for key, value in written.items() if key not in ("meta", "programs")} == {
         k: v for k, v in kept.items() if k not in ("meta", "programs")
     }
     with pytest.raises(LayoutError, match="of another driver"):
-        verify.write(found | {"meta": found["meta"] | {"driver": "1.0"}}, "programs")
+        evidence.write(found | {"meta": found["meta"] | {"driver": "1.0"}}, "programs")
     with pytest.raises(LayoutError, match="No part"):
         verify.verify(part="nothing")
     with pytest.raises(LayoutError, match="no family's"):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.gpu import tensor, tensor_moves, tensor_probes, verify
+from app.gpu import evidence, tensor, tensor_moves, tensor_probes, verify
 from app.gpu.tensor import Job, Move, Multiply
 from app.gpu.tensor_reference import Simulated
 from layouts import tmem
@@ -122,4 +122,4 @@ def test_the_kernels_of_the_probe_assemble() -> None:
 def test_other_devices_skip_it_with_the_reason() -> None:
     assert verify.skipped("sm_90a") == {"tcgen05": "tcgen05 needs sm_100a, sm_103a or sm_110a; this device is sm_90a."}
     assert verify.skipped("sm_100a") == {}
-    assert "tcgen05" in verify.PARTS and "tcgen05" in verify.METHODS
+    assert "tcgen05" in evidence.PARTS and "tcgen05" in evidence.METHODS

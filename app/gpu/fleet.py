@@ -19,11 +19,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from app.gpu import guard, jobs
-from app.gpu.device import target_of
-from app.gpu.members import Member, fit, members
+from app.gpu.contact import HINT, Tls, why, without_dask
+from app.gpu.members import Among, Member, anyone, fit, members
 from app.gpu.pool import Ledger
 from layouts.errors import LayoutError
-from layouts.reading import number
 
 Json = dict[str, Any]
 Told = TypeVar("Told")
@@ -35,77 +34,13 @@ class LostError(Exception):
     """The worker went away before it answered."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tls:
-    """Files for tls://: the authority's certificate, this side's own, and its key; "" for none."""
-
-    ca: str = ""
-    cert: str = ""
-    key: str = ""
-
-    def security(self) -> Any:
-        """Dask's: with an authority every connection is encrypted, and both sides show a certificate that it signed."""
-        from distributed.security import Security
-
-        if not self.ca:
-            return Security(require_encryption=False)
-        files = {
-            f"tls_{role}_{kind}": path
-            for role in ("client", "worker", "scheduler")
-            for kind, path in (("cert", self.cert), ("key", self.key))
-        }
-        return Security(tls_ca_file=self.ca, require_encryption=True, **files)
-
-
-def without_dask() -> str:
-    """Why no scheduler can be asked from here, "" where Dask is installed; looked up, not imported."""
-    from importlib.util import find_spec
-
-    return "" if find_spec("distributed") else "Dask is not installed. pip install 'lanescope[fleet]'."
-
-
-def need_dask() -> None:
-    """LayoutError where Dask is not installed."""
-    if reason := without_dask():
-        raise LayoutError("no_scheduler", reason, "It is needed for a fleet only.")
-
-
-def need_scheduler(address: str) -> str:
-    """A scheduler's address; LayoutError where none is given."""
-    if not address:
-        raise LayoutError(
-            "bad_scheduler",
-            "No scheduler is named.",
-            "--scheduler tcp://host:8786, or LANESCOPE_SCHEDULER.",
-            "scheduler",
-        )
-    return address
-
-
-def chosen_devices(text: str) -> list[tuple[int, Json]]:
-    """The CUDA devices of this host by number, as its worker process tells them: all, or those of a text `0,1`."""
-    from app.gpu.pool import START_SECONDS, BrokenWorkerError, Worker, command
-
-    try:
-        asked = Worker(command(0), START_SECONDS)
-    except BrokenWorkerError as error:
-        raise LayoutError(error.code, str(error), "lanescope gpu status says more.") from None
-    hello = asked.hello
-    asked.close()
-    if not hello.get("ready"):
-        raise LayoutError("no_device", str(hello.get("reason", "")), "A worker needs a CUDA device.")
-    known = [told | {"target": target_of(told)} for told in hello["devices"]]
-    wanted = [number(part, "device", 0, len(known) - 1) for part in text.split(",")] if text else range(len(known))
-    return [(index, known[index]) for index in dict.fromkeys(wanted)]
-
-
 @dataclass(slots=True, eq=False)
 class Waiter:
-    """A run that waits for a place: what it asks, the workers that died of it, the names it may have (none: any)."""
+    """A run that waits for a place: what it asks, the workers that died of it, and which it may have."""
 
     params: Json
     lost: list[Member]
-    among: frozenset[str]
+    among: Among
     place: asyncio.Future[Member]
     known: bool = False
     until: float = field(default_factory=lambda: time.monotonic() + BACK_SECONDS)
@@ -157,7 +92,7 @@ class Fleet:
         self._gone: tuple[float, str] = (0.0, "")
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        self._lock = threading.Lock()
+        self._lock, self._closed = threading.Lock(), False
 
     # what others call, from any thread ------------------------------------------------------------------------------
 
@@ -172,8 +107,9 @@ class Fleet:
         return self.start(self.look())
 
     def close(self) -> None:
-        """End the connection now: runs that wait fail."""
+        """End the connection now, for good: runs that wait fail."""
         with self._lock:
+            self._closed = True
             loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
         if loop and thread:
             with contextlib.suppress(Exception):
@@ -184,6 +120,9 @@ class Fleet:
     def start(self, work: Coroutine[Any, Any, Told]) -> Future[Told]:
         """A coroutine of this fleet in its loop."""
         with self._lock:
+            if self._closed:
+                work.close()
+                raise LayoutError("no_scheduler", "The connection to the fleet is closed.", "The server is ending.")
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
                 self._thread = threading.Thread(target=self._turn, args=(self._loop,), name="fleet", daemon=True)
@@ -201,8 +140,8 @@ class Fleet:
 
     # in the loop ----------------------------------------------------------------------------------------------------
 
-    async def run(self, job: str, params: Json, seconds: float, among: frozenset[str] = frozenset()) -> Json:
-        """The answer to a job, of one of some workers where they are named; where that dies, of another, once."""
+    async def run(self, job: str, params: Json, seconds: float, among: Among = anyone) -> Json:
+        """The answer to a job, of a worker that may have it; where that dies, of another, once."""
         text = jobs.letter(job, params)
         lost: list[Member] = []
         self.waiting += 1
@@ -226,13 +165,13 @@ class Fleet:
                         self._release(member)
         except TimeoutError:
             raise LayoutError(
-                "timed_out", f"The fleet gave no answer within {seconds:g} s.", "GET /gpu shows its queues."
+                "timed_out", f"The fleet gave no answer within {seconds:g} s.", "/gpu shows its queues."
             ) from None
         finally:
             self.waiting -= 1
         return _answer(told, member, lost)
 
-    async def _free(self, params: Json, lost: list[Member], among: frozenset[str]) -> Member:
+    async def _free(self, params: Json, lost: list[Member], among: Among) -> Member:
         """A fit member that nothing of ours runs on; it is taken. Whoever asked first is served first."""
         waiter = Waiter(params, lost, among, asyncio.get_running_loop().create_future())
         self._queue.append(waiter)
@@ -259,9 +198,10 @@ class Fleet:
             self._moved.clear()
             try:
                 self._match(await self.look())
-            except LayoutError as error:
+            except Exception as error:
+                told = error if isinstance(error, LayoutError) else self._lost(f"The fleet failed: {why(error)}.")
                 for waiter in self._queue:
-                    waiter.refuse(error)
+                    waiter.refuse(told)
                 self._queue.clear()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._moved.wait(), LOOK_SECONDS)
@@ -275,7 +215,7 @@ class Fleet:
             try:
                 able = fit(known, waiter.params, waiter.among)
             except LayoutError as error:
-                if not waiter.known and self._was_able(waiter.params):
+                if not waiter.known and self._was_able(waiter):
                     waiter.able()
                 if error.code != "no_worker" or waiter.gives_up():
                     self._queue.remove(waiter)
@@ -291,11 +231,10 @@ class Fleet:
                 self._queue.remove(waiter)
                 waiter.place.set_result(found)
 
-    def _was_able(self, params: Json) -> bool:
+    def _was_able(self, waiter: Waiter) -> bool:
         """Whether a worker that can run it was there a moment ago: its nanny may be starting it anew."""
-        since = time.monotonic() - BACK_SECONDS
         try:
-            return bool(fit([member for at, member in self._earlier.values() if at > since], params))
+            return bool(fit([member for _, member in self._earlier.values()], waiter.params, waiter.among))
         except LayoutError:
             return False
 
@@ -342,12 +281,14 @@ class Fleet:
             async with asyncio.timeout(self.connect_seconds):
                 identity = await client.scheduler.identity(n_workers=-1)
                 processing = await client.scheduler.processing(workers=None)
-        except (OSError, TimeoutError):
+            found = members(identity, processing, jobs.program(), time.time())
+        except Exception as error:
             await self._drop()
-            raise self._lost(f"The scheduler at {self.address} does not answer.") from None
-        found = members(identity, processing, jobs.program(), time.time())
-        self._seen = time.monotonic(), found
-        self._earlier |= {member.name: (time.monotonic(), member) for member in found if not member.refused}
+            raise self._lost(self._silent(error)) from None
+        now = time.monotonic()
+        self._seen = now, found
+        self._earlier = {name: row for name, row in self._earlier.items() if row[0] > now - BACK_SECONDS}
+        self._earlier |= {member.name: (now, member) for member in found if not member.refused}
         return found
 
     async def _connected(self) -> Any:
@@ -360,7 +301,7 @@ class Fleet:
             await self._drop()
         until, reason = self._gone
         if time.monotonic() < until:
-            raise LayoutError("no_scheduler", reason, "Is it running, and is LANESCOPE_SCHEDULER right?")
+            raise LayoutError("no_scheduler", reason, HINT)
         if reason := without_dask():
             raise LayoutError("no_scheduler", reason, "LANESCOPE_SCHEDULER is set.")
         if self._connecting is None or self._connecting.done():
@@ -380,22 +321,30 @@ class Fleet:
                     security=self.tls.security(), name="lanescope",
                 )  # fmt: skip
                 self._client = await client
-        except (OSError, TimeoutError, ValueError, RuntimeError, TypeError) as error:
-            why = str(error).strip().split("\n")[0]
-            raise self._lost(f"The scheduler at {self.address} does not answer{f': {why}' if why else ''}.") from None
+        except Exception as error:
+            raise self._lost(self._silent(error)) from None
         finally:
             if client is not None and self._client is not client:
                 await _end(client)
 
+    def _silent(self, error: Exception) -> str:
+        late = f"not within {self.connect_seconds:g} s"
+        return f"The scheduler at {self.address} does not answer: {late if _late(error) else why(error)}."
+
     def _lost(self, reason: str) -> LayoutError:
         self._gone = time.monotonic() + GONE_SECONDS, reason
         self._seen = None
-        return LayoutError("no_scheduler", reason, "Is it running, and is LANESCOPE_SCHEDULER right?")
+        return LayoutError("no_scheduler", reason, HINT)
 
     async def _drop(self) -> None:
         client, self._client, self._seen = self._client, None, None
         if client is not None:
             await _end(client)
+
+
+def _late(error: BaseException) -> bool:
+    """Whether nothing was said, rather than something else than was hoped for."""
+    return isinstance(error, TimeoutError) or (error.__cause__ is not None and _late(error.__cause__))
 
 
 async def _end(client: Any) -> None:
@@ -425,7 +374,7 @@ def _answer(told: str, member: Member, lost: list[Member]) -> Json:
             out: Json = found["result"] | {"ran_by": ran_by}
             return out
         said = {key: str(error.get(key, "")) for key in ("code", "message", "hint", "field")}
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise LayoutError(
             "worker_garbage", f"{member.name} answered something else than a run.", "See the worker's log."
         ) from None

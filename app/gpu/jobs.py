@@ -60,7 +60,7 @@ def read(text: object, own: str) -> tuple[str, Json]:
     """
     try:
         given = json.loads(text) if isinstance(text, str) and len(text) <= LONGEST_JOB else None
-    except ValueError:
+    except (ValueError, RecursionError):
         given = None
     if not isinstance(given, dict) or not isinstance(given.get("params"), dict):
         raise LayoutError("bad_job", "That is no job.", "An object with job, program and params.", "job")

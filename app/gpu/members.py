@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -14,6 +15,7 @@ from layouts.reading import shown
 
 Json = dict[str, Any]
 DEVICE = ("name", "compute_capability", "driver", "cuda", "nvrtc", "target")
+KNOWN = {"name": r".+", "compute_capability": r"\d{1,2}\.\d", "target": r"sm_\d{2,3}[af]?"}  # what a device has to say
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,9 @@ def members(identity: Json, processing: Mapping[str, Sequence[Any]], own: str, n
 def _member(address: str, told: Mapping[str, Any], queue: int, own: str, now: float) -> Member:
     post = told.get("lanescope")
     device = post.get("device") if isinstance(post, dict) else None
-    known = isinstance(device, dict) and {"name", "compute_capability"} <= set(device)
+    known = isinstance(device, dict) and all(
+        re.fullmatch(pattern, str(device.get(key, "")), re.A) for key, pattern in KNOWN.items()
+    )
     program = shown(post.get("program", "")) if isinstance(post, dict) else ""
     if not known:
         refused = "no worker of Lanescope"
@@ -78,15 +82,29 @@ def there_is(known: Sequence[Member]) -> str:
     return f"There is: {', '.join(member.told for member in known)}." if known else "No worker has joined it."
 
 
-def fit(known: Sequence[Member], request: Mapping[str, Any], among: frozenset[str] = frozenset()) -> list[Member]:
-    """The members that can run a checked request, at least one, of those named where any are; LayoutError "no_worker"
-    says what there is.
+Among = Callable[[Member], bool]
+
+
+def anyone(_: Member) -> bool:
+    """Every member may have the run."""
+    return True
+
+
+def fit(known: Sequence[Member], request: Mapping[str, Any], among: Among = anyone) -> list[Member]:
+    """The members that can run a checked request, at least one, of those that may have it; LayoutError "no_worker" says
+    what there is.
     """
-    ready = [member for member in known if not member.refused and (not among or member.name in among)]
+    ready = [member for member in known if not member.refused and among(member)]
     wanted, named = request.get("architecture"), request.get("worker")
     if named:
         return _some([m for m in known if m.name == named and not m.refused], f"No worker '{named}' is ready.", known,
                      "worker")  # fmt: skip
+    if device := request.get("device"):
+        raise LayoutError(
+            "bad_device", f"device is {device}: which host's?",
+            f"Name the host as well: worker=host with device={device}, or worker=host:{device}. {there_is(known)}",
+            "device",
+        )  # fmt: skip
     if wanted and not (ready := [m for m in ready if m.architecture == wanted]):
         _some([], f"No worker with {wanted} is ready.", known, "architecture")
     able = [member for member in ready if not _lacks(member, request)]

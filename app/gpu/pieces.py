@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from app.gpu import generated, scripts, verify
+from app.gpu import evidence, generated, scripts, verify
 from app.gpu.device import Cuda, Device, unsupported
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
@@ -64,7 +64,7 @@ def pieces(target: str, part: str = "") -> tuple[Piece, ...]:
     }
     out: list[Piece] = []
     apart = verify.skipped(target)
-    for name in (part,) if part else (*(name for name in verify.PARTS if name not in LAST), *LAST):
+    for name in (part,) if part else (*(name for name in evidence.PARTS if name not in LAST), *LAST):
         if name in apart:
             continue
         if name not in CUT:
@@ -78,7 +78,7 @@ def pieces(target: str, part: str = "") -> tuple[Piece, ...]:
 def check(given: Mapping[str, Any]) -> Json:
     """A job's parameters, checked."""
     keys(given, ("kind", "part", "first", "count"))
-    part = choice(given.get("part"), "part", (FORMS, *verify.PARTS), "unknown_part")
+    part = choice(given.get("part"), "part", (FORMS, *evidence.PARTS), "unknown_part")
     choice(given.get("kind"), "kind", (KIND,), "bad_kind")
     first, count = (number(given.get(name), name, 0, 1 << 20) for name in ("first", "count"))
     return {"kind": KIND, "part": part, "first": first, "count": count}
@@ -99,6 +99,32 @@ def run(device: Device, request: Json) -> Json:
     return {"kind": KIND, "device": device.info(), "found": found, "seconds": took}
 
 
+@lru_cache(maxsize=8)
+def _forms(target: str) -> tuple[str, ...]:
+    """The variants of an architecture, in the order in which pieces count them."""
+    return tuple(job.key for job in verify.jobs(target))
+
+
+def checked(piece: Piece, target: str, found: Any, worker: str = "The journal") -> Json:
+    """What a worker found of a piece; LayoutError "worker_garbage" where it is not that piece's result."""
+    good = isinstance(found, dict) and all(isinstance(row, dict) for row in found.values())
+    if good and piece.part == FORMS:
+        wanted = set(_forms(target)[piece.first : piece.first + piece.count])
+        good = set(found) == wanted and all(
+            row and all(isinstance(told, str) for told in row.values()) for row in found.values()
+        )
+    elif good:
+        counts = [(row.get("ran"), row.get("agreed")) for row in found.values()]
+        whole = all(type(ran) is type(agreed) is int and 0 <= agreed <= ran for ran, agreed in counts)
+        good = whole and (not piece.count or sum(ran for ran, _ in counts) == piece.count)
+    if not good:
+        raise LayoutError(
+            "worker_garbage", f"{worker} answered something else than {piece.part or 'variants'} {piece.first}.",
+            "See the worker's log.",
+        )  # fmt: skip
+    return dict(found)
+
+
 def merged(info: Mapping[str, str], found: Sequence[tuple[Piece, Json]], ran_by: Mapping[str, int]) -> Json:
     """The evidence of one device from its pieces' results, as `verify.verify` gives it."""
     held = dict(sorted(found, key=lambda row: row[0]))
@@ -111,11 +137,11 @@ def merged(info: Mapping[str, str], found: Sequence[tuple[Piece, Json]], ran_by:
         rows = parts.setdefault(piece.part, {})
         for what, row in told.items():
             rows[what] = _sum(rows[what], row) if what in rows else dict(row)
-    about = verify.meta(info)
+    about = evidence.meta(info)
     if ran_by:
         about["ran_by"] = dict(sorted(ran_by.items()))
     out: Json = {"meta": about, "results": dict(sorted(results.items()))}
-    out |= {name: parts[name] for name in verify.PARTS if name in parts}
+    out |= {name: parts[name] for name in evidence.PARTS if name in parts}
     apart = verify.skipped(info["target"])
     return out | ({"skipped": apart} if apart and results else {})
 
@@ -157,7 +183,7 @@ def _said(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """(case, "agrees" or what was seen instead) of one device's evidence."""
     for key, methods in data.get("results", {}).items():
         yield from ((f"{key} {method}", told) for method, told in methods.items())
-    for part in verify.PARTS:
+    for part in evidence.PARTS:
         for what, row in data.get(part, {}).items():
             good = row["agreed"] == row["ran"]
             yield f"{part}: {what}", "agrees" if good else f"{row['agreed']} of {row['ran']} agree"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ipaddress
 import logging
 import signal
 import socket
@@ -21,13 +22,32 @@ from distributed import Nanny, Scheduler, Worker
 
 from app.gpu import guard, jobs
 from app.gpu import pool as local
+from app.gpu.contact import Tls, why
 from app.gpu.device import architecture
-from app.gpu.fleet import Tls
+from layouts.errors import LayoutError
+
+Json = dict[str, Any]
+
+
+TOLD = ("Failed to start", "Worker failed to connect", "Unable to connect to scheduler")  # `_tend` says why, once
+
+
+class Line(logging.Formatter):
+    """What Dask logs as a line, without the stack of an error: its cause is told by who meets it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        told = record.getMessage().strip().split("\n")[0]
+        cause = record.exc_info[1] if record.exc_info else None
+        return f"{self.formatTime(record)} {record.name}: {told}{f' ({why(cause)})' if cause else ''}"
+
 
 guard.install()
-for _name in [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]:
-    logging.getLogger(_name).setLevel(logging.WARNING)
-Json = dict[str, Any]
+for _name in [name for name in logging.root.manager.loggerDict if name.startswith(("distributed", "tornado"))]:
+    _logger = logging.getLogger(_name)
+    _logger.setLevel(logging.WARNING)
+    for _handler in _logger.handlers:
+        _handler.setFormatter(Line())
+        _handler.addFilter(lambda record: not record.getMessage().startswith(TOLD))
 SERVER = "identity echo ping terminate versions get_logs".split()
 SCHEDULER = {
     *SERVER, "register-client", "register-worker", "register_nanny", "unregister", "gather", "processing", "who_has",
@@ -39,6 +59,7 @@ CONFIG = {
     "distributed.scheduler.allowed-failures": 1,
     "distributed.scheduler.worker-ttl": "30s",
     "distributed.worker.daemon": True,
+    "distributed.comm.timeouts.connect": "10s",
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
     "distributed.admin.system-monitor.gil.enabled": False,
@@ -94,22 +115,36 @@ class Warden(Nanny):
 
 
 def serve_scheduler(host: str, port: int, tls: Tls) -> int:
-    """Run a scheduler until it is told to end."""
+    """Run a scheduler until it is told to end. LayoutError where it cannot listen."""
 
     async def main(until: asyncio.Event) -> None:
         protocol = "tls" if tls.ca else "tcp"
-        async with Desk(
-            host=host,
-            port=port,
-            protocol=protocol,
-            security=tls.security(),
-            dashboard=False,
-            dashboard_address=f"{host}:0",
-        ) as desk:
+        try:
+            desk = await Desk(
+                host=host, port=port, protocol=protocol, security=tls.security(), dashboard=False,
+                dashboard_address="127.0.0.1:0",
+            )  # fmt: skip
+        except Exception as error:
+            raise LayoutError(
+                "bad_port", f"No scheduler can listen on {protocol}://{host}:{port}: {why(error)}.",
+                "Choose another --port, or an address of this host.", "port",
+            ) from None  # fmt: skip
+        try:
             print(f"scheduler at {desk.address}", file=sys.stderr, flush=True)
+            if not tls.ca and not _loopback(host):
+                print("without TLS: whoever reaches this port can give jobs and join as a worker", file=sys.stderr)
             await until.wait()
+        finally:
+            await desk.close()
 
     return _served(main)
+
+
+def _loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(socket.gethostbyname(host)).is_loopback
+    except (OSError, ValueError):
+        return False
 
 
 def serve_workers(scheduler: str, name: str, devices: list[tuple[int, Json]], host: str, tls: Tls,
@@ -145,7 +180,7 @@ def _post(name: str, number: int, info: Json, program: str) -> Json:
 
 async def _tend(scheduler: str, post: Json, host: str, tls: Tls, argv: list[str] | None, folder: str) -> None:
     """One device's nanny: as long as the scheduler is away it is tried again."""
-    resources = {"gpu": 1, architecture(post["device"]): 1}
+    resources, said = {"gpu": 1, architecture(post["device"]): 1}, ""
     while True:
         nanny = Warden(
             scheduler, nthreads=1, name=post["name"], resources=resources, memory_limit=0, local_directory=folder,
@@ -156,9 +191,12 @@ async def _tend(scheduler: str, post: Json, host: str, tls: Tls, argv: list[str]
         try:
             await nanny
             print(f"{post['name']} is a worker of {scheduler}", file=sys.stderr, flush=True)
+            said = ""
             await nanny.finished()  # type: ignore[no-untyped-call]
-        except (OSError, TimeoutError, RuntimeError, ValueError) as error:
-            print(f"{post['name']}: {error}", file=sys.stderr, flush=True)
+        except Exception as error:
+            if said != (said := why(error)):
+                again = f"tried again every {AGAIN_SECONDS:g} s"
+                print(f"{post['name']} is no worker of {scheduler}: {said}; {again}", file=sys.stderr, flush=True)
         finally:
             with contextlib.suppress(Exception):
                 await nanny.close(timeout=5)

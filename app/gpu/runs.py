@@ -26,8 +26,8 @@ Json = dict[str, Any]
 KINDS = ("mma", "fragment", "descriptor", "banks")
 BACKENDS = ("cuda", "numpy")
 PLACES = {
-    "architecture": (r"(sm_[1-9]\d{1,2})[af]?", "One like sm_90; GET /gpu shows what there is."),
-    "worker": (r"([\w.-]{1,64}:\d{1,2})", "A device of the fleet as GET /gpu names it: host:0."),
+    "architecture": (r"(sm_[1-9]\d{1,2})[af]?", "One like sm_90; /gpu shows what there is."),
+    "worker": (r"([\w.-]{1,64}(?::\d{1,2})?)", "A device as /gpu names it, host:0; or its host, and device."),
 }
 FIELDS = {
     "mma": ("instruction", "a_from", "seed", "data", *SIDES),
@@ -48,6 +48,8 @@ def check(given: Mapping[str, Any]) -> Json:
     keys(given, ("kind", *FIELDS[kind], "backend", "device", *PLACES))
     device = number(given.get("device", 0), "device", 0, 63)
     out: Json = {"kind": kind, "backend": backend, "device": device} | place(given, backend)
+    if "worker" in out:
+        out |= _device_of(out["worker"], device)
     if kind == "banks":
         return out | _check_banks(given)
     instruction = catalog.named(given.get("instruction"), "instruction")
@@ -84,6 +86,19 @@ def place(given: Mapping[str, Any], backend: str) -> Json:
             "bad_backend", f"backend numpy runs on no {next(iter(out))}.", "Leave one of them out.", "backend"
         )
     return out
+
+
+def _device_of(worker: str, device: int) -> Json:
+    """A device of a fleet by both its names: host:1 is device 1 of that host. Device 0 is what a request has that names
+    none.
+    """
+    host, _, told = worker.partition(":")
+    if told and device not in (0, int(told)):
+        raise LayoutError(
+            "bad_device", f"device is {device}, worker '{worker}'.", "Name the device once.", "device"
+        )  # fmt: skip
+    device = number(told, "worker", 0, 63, "bad_worker") if told else device
+    return {"worker": f"{host}:{device}", "device": device}
 
 
 def _check_mma(given: Mapping[str, Any], instruction: Instruction) -> Json:

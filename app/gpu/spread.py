@@ -6,6 +6,7 @@ What is done is kept in a journal, a line a piece, so that a verification that w
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
 import os
 from collections import Counter
@@ -17,7 +18,7 @@ from typing import Any
 from app.gpu import jobs
 from app.gpu.fleet import Fleet
 from app.gpu.members import Member, there_is
-from app.gpu.pieces import KIND, Piece, merged, pieces
+from app.gpu.pieces import KIND, Piece, checked, merged, pieces
 from layouts.errors import LayoutError
 
 Json = dict[str, Any]
@@ -28,57 +29,101 @@ MOST_SECONDS = 4 * 3600.0  # of one piece, its wait for a worker among them
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Workers with the same device and software: one file of evidence."""
+    """The workers that share a device and software, whoever they are while it is verified: one file of evidence.
+    worker: the only one, or its host; "" for any.
+    """
 
     device: Mapping[str, str]
-    workers: frozenset[str]
+    worker: str = ""
 
     @property
     def key(self) -> str:
         return " | ".join(self.device[name] for name in SAME)
 
+    def takes(self, member: Member) -> bool:
+        """Whether a member may have one of its pieces."""
+        alike = all(member.device.get(name) == self.device[name] for name in SAME)
+        return alike and self.worker in ("", member.name, member.name.rpartition(":")[0])
+
 
 def groups(known: Sequence[Member], architecture: str = "", worker: str = "") -> list[Group]:
     """The kinds of device among a fleet's ready workers; LayoutError where none is left."""
-    held: dict[tuple[str, ...], list[Member]] = {}
+    found: dict[str, Group] = {}
     for member in known:
-        if member.refused or architecture not in ("", member.architecture) or worker not in ("", member.name):
-            continue
-        held.setdefault(tuple(member.device[name] for name in SAME), []).append(member)
-    if not held:
+        if not member.refused and architecture in ("", member.architecture):
+            one = Group(member.device, worker)
+            if one.takes(member):
+                found.setdefault(one.key, one)
+    if not found:
         raise LayoutError("no_worker", "No worker of the fleet is ready for that.", there_is(known), "worker")
-    return [Group(some[0].device, frozenset(member.name for member in some)) for some in held.values()]
+    return list(found.values())
 
 
 class Journal:
-    """Pieces that are done, by group, in a file of JSON lines; "" keeps none."""
+    """Pieces that are done, by group, in a file of JSON lines; one verification writes it at a time. LayoutError where
+    it cannot be written.
+    """
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
         self.done: dict[tuple[str, Piece], Json] = {}
-        text = path.read_text() if path and path.is_file() else ""
-        for line in text.splitlines():
-            try:
-                told = json.loads(line)
-                piece = Piece(*told["piece"])
-                if told["program"] == jobs.program() and isinstance(told["found"], dict):
-                    self.done[told["group"], piece] = {"found": told["found"], "worker": str(told["worker"])}
-            except (ValueError, KeyError, TypeError):
-                continue  # a line that was being written when the power went
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = path.open("a+")
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._file.close()
+            raise LayoutError(
+                "bad_journal", f"'{path}' is the journal of a verification that is running.",
+                "Wait for it, or name another --journal.", "journal",
+            ) from None  # fmt: skip
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else str(error)
+            raise LayoutError(
+                "bad_journal", f"'{path}' cannot be written: {why}.", "Name another --journal.", "journal"
+            ) from None
+        self._file.seek(0)
+        for line in self._file:
+            self._read(line)
+
+    def _read(self, line: str) -> None:
+        try:
+            told = json.loads(line)
+            piece = Piece(*told["piece"])
+            target = str(told["target"])
+            if told["program"] == jobs.program():
+                found = checked(piece, target, told["found"])
+                self.done[str(told["group"]), piece] = {"found": found, "worker": str(told["worker"])}
+        except (ValueError, KeyError, TypeError, RecursionError, LayoutError):
+            return  # a line that was being written when the power went
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if not self._file.closed:
+            if not self.done:
+                self.path.unlink(missing_ok=True)
+            self._file.close()
+
+    @property
+    def told(self) -> str:
+        """What it holds, in words."""
+        count = len(self.done)
+        return f"{count} {'piece is' if count == 1 else 'pieces are'} done and kept in {self.path}."
 
     def keep(self, group: Group, piece: Piece, found: Json, worker: str) -> None:
+        """A piece is done: it is on the disk when this returns."""
         self.done[group.key, piece] = {"found": found, "worker": worker}
-        if self.path:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            line: Json = {"program": jobs.program(), "group": group.key, "worker": worker}
-            line |= {"piece": [piece.part, piece.first, piece.count], "found": found}
-            with self.path.open("a") as file:
-                file.write(json.dumps(line) + "\n")
+        line: Json = {"program": jobs.program(), "group": group.key, "target": group.device["target"], "worker": worker}
+        line |= {"piece": [piece.part, piece.first, piece.count], "found": found}
+        self._file.write(json.dumps(line) + "\n")
+        self._file.flush()
 
     def end(self) -> None:
-        """Nothing is left to go on with."""
-        if self.path:
-            self.path.unlink(missing_ok=True)
+        """Nothing is left to go on with: what it held is told."""
+        self.path.unlink(missing_ok=True)
+        self._file.close()
 
 
 def home() -> Path:
@@ -88,18 +133,12 @@ def home() -> Path:
 
 
 def verify(
-    fleet: Fleet,
-    progress: Progress,
-    architecture: str = "",
-    worker: str = "",
-    part: str = "",
-    journal: Path | None = None,
+    fleet: Fleet, progress: Progress, kept: Journal, architecture: str = "", worker: str = "", part: str = ""
 ) -> list[Json]:
     """The evidence of every kind of device of a fleet. LayoutError names the pieces that no worker could do; what is
-    done stands in the journal.
+    done stands in the journal, until the caller ends it.
     """
     chosen = groups(fleet.members().result(), architecture, worker)
-    kept = Journal(journal)
     todo = [(group, piece) for group in chosen for piece in pieces(group.device["target"], part)]
     total = sum(piece.weight for _, piece in todo)
     for group, piece in todo:
@@ -107,9 +146,7 @@ def verify(
             progress(f"{piece.part or 'variants'} {piece.first}: done before", piece.weight, total)
     fleet.start(_all(fleet, [row for row in todo if (row[0].key, row[1]) not in kept.done], kept,
                      lambda text, weight: progress(text, weight, total))).result()  # fmt: skip
-    out = [_evidence(group, [piece for one, piece in todo if one is group], kept) for group in chosen]
-    kept.end()
-    return out
+    return [_evidence(group, [piece for one, piece in todo if one is group], kept) for group in chosen]
 
 
 async def _all(
@@ -120,12 +157,14 @@ async def _all(
     async def one(group: Group, piece: Piece) -> None:
         name = f"{piece.part or 'variants'} {piece.first}"
         try:
-            told = await fleet.run(KIND, piece.params, MOST_SECONDS, group.workers)
+            told = await fleet.run(KIND, piece.params, MOST_SECONDS, group.takes)
+            by = str(told["ran_by"]["worker"])
+            found = checked(piece, group.device["target"], told.get("found"), by)
         except LayoutError as error:
             failed.append(f"{name}: {error.message}")
             return
-        kept.keep(group, piece, told["found"], told["ran_by"]["worker"])
-        progress(f"{name} by {told['ran_by']['worker']}", piece.weight)
+        kept.keep(group, piece, found, by)
+        progress(f"{name} by {by}", piece.weight)
 
     await asyncio.gather(*(one(group, piece) for group, piece in todo))
     if failed:

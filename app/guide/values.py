@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qsl
 
-from app.gpu.verify import summary
+from app.gpu.evidence import summary
 from app.guide.markdown import block, table
 from app.memory import facts as memory
 from layouts import catalog, cutecalls, find, slices, tmem

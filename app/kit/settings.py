@@ -99,7 +99,8 @@ def _peers(given: Any, name: str) -> str:
 
 def _scheduler(given: Any, name: str) -> str:
     text = _text(given, name)
-    if text and not re.fullmatch(r"(tcp|tls)://([\w.-]+|\[[0-9a-fA-F:]+\]):\d{1,5}", text, re.A):
+    found = re.fullmatch(r"(?:tcp|tls)://(?:[\w.-]+|\[[0-9a-fA-F:]+\]):(\d{1,5})", text, re.A)
+    if text and not (found and 0 < int(found[1]) < 1 << 16):
         raise _refusal(given, name, "tcp://host:8786, or tls://host:8786.")
     return text
 
@@ -110,11 +111,17 @@ def scheduler(given: str) -> str:
 
 
 def tls_files(address: str, *files: str) -> None:
-    """LayoutError where an address of tls:// lacks a file, or a file has no tls:// to serve."""
+    """LayoutError where an address of tls:// lacks a file, where a file has no tls:// to serve, and where the files are
+    none that a connection can be made with.
+    """
     if address.startswith("tls://") and not all(files):
         raise _refusal(address, "scheduler", "tls:// needs tls_ca, tls_cert and tls_key.")
     if any(files) and not address.startswith("tls://"):
         raise _refusal(address, "scheduler", "tls_ca, tls_cert and tls_key are for tls://.")
+    if address.startswith("tls://"):
+        from app.kit import tls
+
+        tls.check(*files)
 
 
 def _row(default: Any, read: Read, says: str) -> Any:

@@ -10,9 +10,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from app.gpu import jobs, runs
+from app.gpu.evidence import PARTS, Row, summary
 from app.gpu.members import Member
 from app.gpu.pieces import Contradiction, contradictions
-from app.gpu.verify import PARTS, Row, summary
 from app.kit.fact import Integers, Json, OneOf, Says, fact, sometimes
 from app.kit.names import AccessName, Major, Word64, words
 from app.kit.ran import Architecture, Backend, Device, MmaRan, Ran, WorkerName, ran_by, ran_mma

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from app.gpu.contact import Tls
 from app.gpu.device import architecture
-from app.gpu.fleet import Fleet, Tls
+from app.gpu.fleet import Fleet
 from app.gpu.pool import Pool
 from app.kit.ran import Device
 from app.kit.settings import Settings
@@ -124,10 +125,6 @@ class Hardware:
     async def _on_a_device(self, request: dict[str, Any]) -> dict[str, Any]:
         """By the fleet; by this machine's own device where there is no fleet, or its scheduler is away."""
         if self.fleet:
-            if request["device"] and "worker" not in request:
-                raise LayoutError(
-                    "bad_device", f"device is {request['device']}: which host's?", "Name the worker: host:0.", "device"
-                )
             try:
                 return await asyncio.wrap_future(self.fleet.submit(request))
             except LayoutError as error:

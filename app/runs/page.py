@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from app.gpu import runs
-from app.gpu.verify import PARTS
+from app.gpu.evidence import PARTS
 from app.kernel import facts as programs
 from app.kit.api import OffLoop
 from app.kit.errors import status_of

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from app.kit.terminal import AsJson, load, print_json, verbs
 from app.runs import workers
-from app.runs.workers import Scheduler, TlsCa, TlsCert, TlsKey
+from app.runs.contacts import Contact, asked, contacts
 
 app, gpu_app = verbs("gpu", "Run the instructions on this machine's GPU.")
 gpu_app.command("scheduler")(workers.scheduler)
@@ -61,8 +63,6 @@ def steps(
 
 def _matrix(given: str, name: str) -> Any:
     """A matrix from an option: the numbers of a file, or the text itself."""
-    from pathlib import Path
-
     from app.gpu import own
 
     path = Path(given)
@@ -76,12 +76,17 @@ def _matrix(given: str, name: str) -> Any:
     )
 
 
+def needs_scheduler(option: str) -> Exception:
+    """An option that a fleet alone has."""
+    from layouts.errors import LayoutError
+
+    return LayoutError("bad_usage", f"--{option} needs a --scheduler.", "This machine has one device.", option)
+
+
 @gpu_app.command("status")
+@contacts()
 def gpu_status(
-    scheduler: Scheduler = "",
-    tls_ca: TlsCa = "",
-    tls_cert: TlsCert = "",
-    tls_key: TlsKey = "",
+    contact: Contact = Contact(),
     as_json: AsJson = False,
 ) -> None:
     """Which device there is, or why there is none; with a scheduler, its fleet."""
@@ -91,8 +96,8 @@ def gpu_status(
     from app.runs.facts import Devices, fleet_of
     from layouts.errors import LayoutError
 
-    if scheduler:
-        with workers.fleet(scheduler, tls_ca, tls_cert, tls_key) as fleet:
+    if contact.given:
+        with asked(contact) as fleet:
             told = fleet_of(fleet.address, fleet.members().result())
         return print_json(told) if as_json else print("\n".join(map(workers.line, told.workers)) or "No workers.")
     try:
@@ -108,6 +113,7 @@ def gpu_status(
 
 
 @gpu_app.command("run")
+@contacts()
 def gpu_run(
     kind: Annotated[str, typer.Argument(help="mma, fragment, descriptor or banks.")],
     what: Annotated[str, typer.Argument(help="The instruction's PTX text; for banks the access, e.g. ldmatrix.x4.")],
@@ -123,11 +129,10 @@ def gpu_run(
     backend: Annotated[str, typer.Option(help="cuda, or numpy (a simulation).")] = "cuda",
     device: Annotated[str, typer.Option(help="Number of the CUDA device.")] = "0",
     architecture: Annotated[str, typer.Option(help="On a device of this architecture only: sm_90.")] = "",
-    worker: Annotated[str, typer.Option(help="With a scheduler: on this device of the fleet, host:0.")] = "",
-    scheduler: Scheduler = "",
-    tls_ca: TlsCa = "",
-    tls_cert: TlsCert = "",
-    tls_key: TlsKey = "",
+    worker: Annotated[
+        str, typer.Option(help="With a scheduler: on this device, host:0; or its host, and --device.")
+    ] = "",
+    contact: Contact = Contact(),
     source: Annotated[bool, typer.Option("--source", help="Print the kernel that ran.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -155,8 +160,10 @@ def gpu_run(
         }.get(kind, {})
         given |= {"descriptor": descriptor, "operand": operand or "a", "major": major} if kind == "descriptor" else {}
     request = runs.check(given)
-    if scheduler and request["backend"] == "cuda":
-        with workers.fleet(scheduler, tls_ca, tls_cert, tls_key) as fleet:
+    if worker and not contact.given:
+        raise needs_scheduler("worker")
+    if contact.given and request["backend"] == "cuda":
+        with asked(contact) as fleet:
             found = answer(fleet.submit(request).result())
     else:
         chosen: Device = Reference() if request["backend"] == "numpy" else Cuda(request["device"])
@@ -186,6 +193,7 @@ def gpu_run(
 
 
 @gpu_app.command("verify")
+@contacts()
 def gpu_verify(
     family: Annotated[str, typer.Option(help="One family only.")] = "",
     part: Annotated[
@@ -195,17 +203,15 @@ def gpu_verify(
         bool, typer.Option(help="Write layouts/evidence/<device>.json; with --part that part of it.")
     ] = False,
     architecture: Annotated[str, typer.Option(help="With a scheduler: devices of this architecture only.")] = "",
-    worker: Annotated[str, typer.Option(help="With a scheduler: this device only, host:0.")] = "",
+    worker: Annotated[str, typer.Option(help="With a scheduler: this device only, host:0; or all of a host.")] = "",
     journal: Annotated[str, typer.Option(help="With a scheduler: the file that keeps what is done.")] = "",
-    scheduler: Scheduler = "",
-    tls_ca: TlsCa = "",
-    tls_cert: TlsCert = "",
-    tls_key: TlsKey = "",
+    contact: Contact = Contact(),
     as_json: AsJson = False,
 ) -> None:
     """Run everything the device supports and compare with the maps; with a scheduler, on every device of its fleet.
     Exit status 1 where hardware differs.
     """
+    from app.gpu import spread
     from app.gpu import verify as gpu
     from layouts.errors import LayoutError
 
@@ -217,12 +223,18 @@ def gpu_verify(
             "write",
         )
     for name, text in (("architecture", architecture), ("worker", worker), ("journal", journal)):
-        if text and not scheduler:
-            raise LayoutError("bad_usage", f"--{name} needs a --scheduler.", "This machine has one device.", name)
-    with workers.running() as progress:
-        if scheduler:
-            chosen = {"architecture": architecture, "worker": worker, "family": family, "part": part}
-            every = workers.verified(scheduler, (tls_ca, tls_cert, tls_key), chosen, journal, progress)
-        else:
-            every = [gpu.verify(family, lambda key, result, total: progress(key, result, 1, total), part=part)]
-    workers.report(every, part, write, bool(scheduler), as_json)
+        if text and not contact.given:
+            raise needs_scheduler(name)
+    path = Path(journal) if journal else spread.home()
+    with spread.Journal(path) if contact.given else nullcontext() as kept:
+        with workers.running() as progress:
+            if kept:
+                chosen = {"architecture": architecture, "worker": worker, "family": family, "part": part}
+                every = workers.verified(contact, chosen, kept, progress)
+            else:
+                every = [gpu.verify(family, lambda key, result, total: progress(key, result, 1, total), part=part)]
+        agrees = workers.report(every, part, write, bool(kept), as_json)
+        if kept:
+            kept.end()
+    if not agrees:
+        raise typer.Exit(1)

@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 import re
+import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from app.kit.settings import tls_files
 from app.kit.terminal import print_json
+from app.runs.contacts import NAMES, Contact, asked, contacts
 
 if TYPE_CHECKING:
-    from app.gpu.fleet import Fleet
+    from app.gpu.spread import Journal
     from app.runs.facts import FleetWorker
-
-Scheduler = Annotated[
-    str, typer.Option("--scheduler", envvar="LANESCOPE_SCHEDULER", help="The fleet's scheduler: tcp://host:8786.")
-]
-TlsCa = Annotated[str, typer.Option("--tls-ca", envvar="LANESCOPE_TLS_CA", help="tls://: the authority's certificate.")]
-TlsCert = Annotated[
-    str, typer.Option("--tls-cert", envvar="LANESCOPE_TLS_CERT", help="tls://: this side's certificate.")
-]
-TlsKey = Annotated[str, typer.Option("--tls-key", envvar="LANESCOPE_TLS_KEY", help="tls://: its key.")]
-
 
 Running = Callable[[str, str, int, int], None]  # (what, "agrees" or what differs, how much of, all of it)
 
@@ -39,79 +31,60 @@ def running() -> Iterator[Running]:
     told = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=told, disable=not told.is_terminal) as bar:
-        task = bar.add_task("running", total=None)
+        task = bar.add_task("counting what there is to run", total=None)
 
         def progress(what: str, result: str, part: int, total: int) -> None:
-            bar.update(task, advance=part, total=total)
+            bar.update(task, advance=part, total=total, description="running")
             if result != "agrees":
                 bar.console.print(f"{what}: {result}", markup=False)
 
         yield progress
 
 
-@contextmanager
-def fleet(address: str, *files: str) -> Iterator[Fleet]:
-    """A fleet, for as long as a verb asks it."""
-    from app.gpu.fleet import Fleet, Tls
-    from app.kit.settings import scheduler as address_of
-    from app.kit.settings import tls_files
-
-    tls_files(address_of(address), *files)
-    found = Fleet(address, Tls(*files))
-    try:
-        yield found
-    finally:
-        found.close()
-
-
 def line(worker: FleetWorker) -> str:
     """A worker in a line of text."""
     device = worker.device.name if worker.device else "no device"
     about = f"{worker.name}: {device}, {worker.architecture}, Lanescope {worker.program}"
-    state = f"{worker.queue} jobs" if worker.ready else f"not asked: {worker.reason}"
+    jobs = "1 job" if worker.queue == 1 else f"{worker.queue} jobs"
+    state = jobs if worker.ready else f"not asked: {worker.reason}"
     return f"{about}, {state}, heard of {worker.last_seen_seconds:g} s ago"
 
 
+@contacts(*NAMES)
 def scheduler(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[str, typer.Option(help="Port to listen on; 0 for a free one.")] = "8786",
-    tls_ca: TlsCa = "",
-    tls_cert: TlsCert = "",
-    tls_key: TlsKey = "",
+    contact: Contact = Contact(),
 ) -> None:
     """Run a fleet's scheduler: servers give it runs, workers take them."""
-    from app.gpu.fleet import Tls, need_dask
-    from app.kit.settings import tls_files
+    from app.gpu.contact import need_dask
     from layouts.reading import number
 
     chosen = number(port, "port", 0, 65535)
-    if tls_ca or tls_cert or tls_key:
-        tls_files(f"tls://{host}:{chosen}", tls_ca, tls_cert, tls_key)
+    if any(contact.files):
+        tls_files("tls://", *contact.files)
     need_dask()
     from app.gpu.posts import serve_scheduler
 
-    raise typer.Exit(serve_scheduler(host, chosen, Tls(tls_ca, tls_cert, tls_key)))
+    raise typer.Exit(serve_scheduler(host, chosen, contact.tls))
 
 
+@contacts()
 def worker(
-    scheduler: Scheduler = "",
+    contact: Contact = Contact(),
     device: Annotated[str, typer.Option(help="Numbers of CUDA devices, with commas; all when left out.")] = "",
-    name: Annotated[str, typer.Option(help="This host's name in the fleet.")] = "",
+    name: Annotated[str, typer.Option(help="This host's name in the fleet; its host name when left out.")] = "",
     host: Annotated[str, typer.Option(help="Address to listen on; the one that reaches the scheduler.")] = "",
-    tls_ca: TlsCa = "",
-    tls_cert: TlsCert = "",
-    tls_key: TlsKey = "",
 ) -> None:
     """Put this host's GPUs into a fleet: a worker a device, each under a nanny that starts it anew when it ends."""
-    from app.gpu.fleet import Tls, chosen_devices, need_dask, need_scheduler
+    from app.gpu.contact import chosen_devices, need_dask, need_scheduler
     from app.gpu.runs import PLACES
-    from app.kit.settings import scheduler as address_of
-    from app.kit.settings import tls_files
     from layouts.errors import LayoutError
 
-    address = need_scheduler(address_of(scheduler))
-    tls_files(address, tls_ca, tls_cert, tls_key)
-    if name and not re.fullmatch(PLACES["worker"][0], f"{name}:0", re.A):
+    need_scheduler(contact.scheduler)
+    contact.checked()
+    name = name or socket.gethostname()
+    if not re.fullmatch(PLACES["worker"][0], f"{name}:0", re.A):
         raise LayoutError(
             "bad_name", f"name is '{name[:80]}'.", "Letters, digits, '.', '_' and '-', at most 64.", "name"
         )
@@ -119,37 +92,37 @@ def worker(
     devices = chosen_devices(device)
     from app.gpu.posts import serve_workers
 
-    raise typer.Exit(serve_workers(address, name, devices, host, Tls(tls_ca, tls_cert, tls_key)))
+    raise typer.Exit(serve_workers(contact.scheduler, name, devices, host, contact.tls))
 
 
-def verified(
-    address: str, files: tuple[str, str, str], chosen: dict[str, str], journal: str, progress: Running
-) -> list[dict[str, Any]]:
+def verified(contact: Contact, chosen: dict[str, str], kept: Journal, progress: Running) -> list[dict[str, Any]]:
     """The evidence of every kind of device of a fleet; what an interrupted verification left is not done again."""
-    from app.gpu import runs, spread
-    from app.gpu import verify as gpu
+    from app.gpu import evidence, runs, spread
     from layouts.errors import LayoutError
 
     if chosen["family"]:
         raise LayoutError("bad_usage", "A fleet verifies all families.", "Leave --family out.", "family")
-    gpu.check_part(chosen["part"])
+    evidence.check_part(chosen["part"])
     where = runs.place({name: chosen[name] for name in runs.PLACES}, "cuda")
-    path = Path(journal) if journal else spread.home()
-    with fleet(address, *files) as found:
-        return spread.verify(
-            found, lambda text, weight, total: progress(text, "agrees", weight, total), part=chosen["part"],
-            journal=path, **where,
-        )  # fmt: skip
+    try:
+        with asked(contact) as found:
+            return spread.verify(
+                found, lambda text, weight, total: progress(text, "agrees", weight, total), kept, part=chosen["part"],
+                **where,
+            )  # fmt: skip
+    except KeyboardInterrupt:
+        print(f"\nInterrupted. {kept.told} The same command goes on with what is left.", file=sys.stderr)
+        raise typer.Exit(130) from None
 
 
-def report(every: list[dict[str, Any]], part: str, write: bool, spread: bool, as_json: bool) -> None:
-    """Print the evidence of each device, write it where that is wished; status 1 where hardware differs."""
-    from app.gpu import verify as gpu
+def report(every: list[dict[str, Any]], part: str, write: bool, spread: bool, as_json: bool) -> bool:
+    """Write the evidence of each device where that is wished, and print it; whether all of it agrees."""
+    from app.gpu import evidence
     from app.gpu.pieces import contradictions
 
     if write:
         for found in every:
-            print(gpu.write(found, part), file=sys.stderr)
+            print(evidence.write(found, part), file=sys.stderr)
     apart = contradictions(every)
     if as_json and spread:
         print_json({"devices": every, "contradictions": [{"what": row.what, "said": dict(row.said)} for row in apart]})
@@ -158,14 +131,14 @@ def report(every: list[dict[str, Any]], part: str, write: bool, spread: bool, as
     else:
         for found in every:
             _print_summary(found)
-    wrong = [line for found in every for line in gpu.failures(found)]
+    wrong = [line for found in every for line in evidence.failures(found)]
     for row in apart:
         wrong.append(
             f"{row.what}: devices contradict each other: " + "; ".join(f"{k}: {v}" for k, v in row.said.items())
         )
     if wrong:
         print("\n".join(wrong), file=sys.stderr)
-        raise typer.Exit(1)
+    return not wrong
 
 
 def _print_summary(found: dict[str, Any]) -> None:
@@ -173,9 +146,12 @@ def _print_summary(found: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from app.gpu.verify import summary
+    from app.gpu.evidence import summary
 
-    print(", ".join(f"{key} {value}" for key, value in found["meta"].items() if key != "method"))
+    about = {key: value for key, value in found["meta"].items() if key not in ("method", "ran_by")}
+    print(", ".join(f"{key} {value}" for key, value in about.items()))
+    if ran_by := found["meta"].get("ran_by"):
+        print("ran by " + ", ".join(f"{worker} ({count} pieces)" for worker, count in ran_by.items()))
     table = Table("what", "ran", "mma agrees", "fragment agrees", "agrees")
     for row in summary(found):
         counts = [row.methods.get(method, (0, 0)) for method in ("mma", "fragment")]

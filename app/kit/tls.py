@@ -1,0 +1,80 @@
+"""The three files of TLS, tried before anything is asked for with them. No framework."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+from typing import Any
+
+NAMES = ("tls_ca", "tls_cert", "tls_key")
+
+
+def _refused(name: str, path: str, why: str, allowed: str) -> Exception:
+    from layouts.errors import LayoutError
+    from layouts.reading import shown
+
+    return LayoutError("bad_setting", f"{name} is '{shown(path)}': {why}.", allowed, name)
+
+
+def check(ca: str, cert: str, key: str) -> None:
+    """LayoutError where a file cannot be read, is none of its kind, or where they do not belong together: each side of
+    a connection would refuse the other. The error names the setting.
+    """
+    for name, path in zip(NAMES, (ca, cert, key), strict=True):
+        try:
+            with Path(path).open("rb") as file:
+                file.read(1)
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else str(error)
+            raise _refused(name, path, f"it cannot be read: {why}", "Name a file in PEM format.") from None
+    try:
+        sides = [_context(purpose, ca) for purpose in (ssl.Purpose.SERVER_AUTH, ssl.Purpose.CLIENT_AUTH)]
+    except ssl.SSLError:
+        hint = "Name the authority's certificate in PEM format."
+        raise _refused("tls_ca", ca, "it holds no certificate", hint) from None
+    try:
+        for side in sides:
+            side.load_cert_chain(cert, key, password=lambda: "")
+    except ssl.SSLError as error:
+        if error.reason == "KEY_VALUES_MISMATCH":
+            hint = "Name the key that belongs to the certificate."
+            raise _refused("tls_key", key, "it is not the key of tls_cert", hint) from None
+        name, path = _unread(cert, key)
+        hint = "Name a file in PEM format; a key without a passphrase."
+        raise _refused(name, path, "it holds none that can be used", hint) from None
+    try:
+        _shake(*sides)
+    except ssl.SSLCertVerificationError as error:
+        raise _refused(
+            "tls_cert", cert, error.verify_message,
+            "A certificate that the authority of tls_ca signed, for servers and for clients.",
+        ) from None  # fmt: skip
+
+
+def _context(purpose: ssl.Purpose, ca: str) -> ssl.SSLContext:
+    """As Dask makes it: both sides show a certificate, and no host name is compared."""
+    made = ssl.create_default_context(purpose, cafile=ca)
+    made.check_hostname = False
+    made.verify_mode = ssl.CERT_REQUIRED
+    return made
+
+
+def _unread(cert: str, key: str) -> tuple[str, str]:
+    """Which of the two OpenSSL cannot use."""
+    try:
+        ssl.create_default_context(cafile=cert)
+    except ssl.SSLError:
+        return "tls_cert", cert
+    return "tls_key", key
+
+
+def _shake(client: ssl.SSLContext, server: ssl.SSLContext) -> None:
+    """A connection of this side with itself, in memory."""
+    up, down = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ends: list[Any] = [client.wrap_bio(down, up), server.wrap_bio(up, down, server_side=True)]
+    for _ in range(3):  # a handshake has two flights each way at most
+        for end in ends:
+            try:
+                end.do_handshake()
+            except ssl.SSLWantReadError:
+                continue

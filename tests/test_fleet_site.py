@@ -1,0 +1,220 @@
+"""A fleet that does not come up: addresses, ports, files of TLS and answers that are wrong, each told by its cause."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import shutil
+import socket
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.gpu import jobs, pieces, runs, spread
+from app.gpu.contact import ENDS, Tls
+from app.gpu.fleet import Fleet
+from app.gpu.members import fit, members
+from app.kit import tls
+from app.kit.settings import Settings
+from layouts.errors import LayoutError
+from tests.command import lanescope
+from tests.test_fleet import CLI, MMA, request, signed
+
+OPENSSL = pytest.mark.skipif(not shutil.which("openssl"), reason="openssl makes the certificates")
+
+
+def silence(address: str, files: tuple[str, ...] = (), seconds: float = 15) -> str:
+    """Why the scheduler at an address does not answer."""
+    fleet = Fleet(address, Tls(*files), connect_seconds=seconds)
+    with contextlib.closing(fleet), pytest.raises(LayoutError) as caught:
+        fleet.submit(request()).result(30)
+    assert caught.value.code == "no_scheduler"
+    return caught.value.message.partition("does not answer: ")[2]
+
+
+@contextlib.contextmanager
+def answering(said: bytes) -> Iterator[str]:
+    """The address of a server that says the same to everybody, and ends."""
+
+    def serve() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                one, _ = listening.accept()
+                with one:
+                    one.sendall(said)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"tcp://127.0.0.1:{listening.getsockname()[1]}"
+        listening.shutdown(socket.SHUT_RDWR)
+
+
+def test_what_is_no_scheduler_is_told_at_once() -> None:
+    """A web server's first bytes are a length of exabytes to Dask: the run used to hang for its whole minute."""
+    with answering(b"HTTP/1.1 400 Bad Request\r\n\r\n") as address:
+        assert silence(address) == "what is at the other end does not speak Dask."
+    with socket.create_server(("127.0.0.1", 0)) as gone:
+        address = f"tcp://127.0.0.1:{gone.getsockname()[1]}"
+    assert silence(address, seconds=1) == "nothing listens there."  # it is tried again for as long
+    assert silence("tcp://nowhere.invalid:8786", seconds=2) == "this host knows no such host name."
+
+
+def test_a_failure_that_nobody_foresaw_ends_the_runs_that_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    with contextlib.closing(Fleet("tcp://127.0.0.1:1")) as fleet:
+
+        async def look() -> Any:
+            raise ZeroDivisionError("what now")
+
+        monkeypatch.setattr(fleet, "look", look)
+        with pytest.raises(LayoutError, match="what now"):
+            fleet.submit(request()).result(20)
+    with pytest.raises(LayoutError, match="closed"):
+        fleet.submit(request())
+
+
+@pytest.mark.parametrize("told", [
+    {"name": "x", "compute_capability": "nine", "target": "sm_90a"}, {"name": "x", "compute_capability": "9.0"},
+    {"name": "x", "compute_capability": 9, "target": "sm_90a"},
+    {"name": "x", "compute_capability": "9.0", "target": "../x"},
+    [], None, "H100",
+])  # fmt: skip
+def test_a_worker_that_says_nonsense_of_its_device_is_not_asked(told: Any) -> None:
+    post = {"name": "a:0", "host": "a", "program": jobs.program(), "device": told}
+    row = {"name": "a:0", "status": "running", "last_seen": 0.0, "lanescope": post}
+    (found,) = members({"workers": {"tcp://1": row}}, {}, jobs.program(), 0.0)
+    assert found.refused == "no worker of Lanescope"
+    with pytest.raises(LayoutError, match="No worker is ready"):
+        fit([found], request())
+
+
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        ({"worker": "a:1", "device": 2}, "bad_device"),
+        ({"worker": "a:70"}, "bad_worker"),
+        ({"worker": "a:"}, "bad_worker"),
+    ],
+)
+def test_a_device_has_one_name(given: dict[str, Any], code: str) -> None:
+    asked = {"kind": "mma", "instruction": MMA}
+    with pytest.raises(LayoutError) as caught:
+        runs.check(asked | given)
+    assert caught.value.code == code
+    for one in ({"worker": "a:1"}, {"worker": "a:1", "device": 0}, {"worker": "a", "device": 1}):
+        checked = runs.check(asked | one)
+        assert (checked["worker"], checked["device"]) == ("a:1", 1)
+    assert runs.check(asked | {"worker": "a"})["worker"] == "a:0"
+
+
+def test_brackets_without_end_are_no_job() -> None:
+    with pytest.raises(LayoutError, match="That is no job"):
+        jobs.read("[" * 200_000, "x")
+
+
+def test_a_piece_is_answered_with_that_piece() -> None:
+    piece = next(one for one in pieces.pieces("sm_80") if not one.part)
+    right = {key: {"mma": "agrees"} for key in pieces._forms("sm_80")[piece.first : piece.first + piece.count]}
+    assert pieces.checked(piece, "sm_80", right) == right
+    chains = pieces.Piece("chains", 0, 4)
+    assert pieces.checked(chains, "sm_80", {"x": {"ran": 4, "agreed": 3}})
+    for one, found in (
+        (piece, {}), (piece, right | {"nop": {"mma": "agrees"}}), (piece, {key: {} for key in right}), (piece, []),
+        (piece, {key: {"mma": 1} for key in right}), (piece, None), (chains, {"x": {"ran": 3, "agreed": 3}}),
+        (chains, {"x": {"ran": 4, "agreed": 5}}), (chains, {"x": {"ran": 4}}), (chains, {"x": 4}),
+        (chains, {"x": {"ran": 4, "agreed": True}}),
+    ):  # fmt: skip
+        with pytest.raises(LayoutError, match="a:0 answered something else"):
+            pieces.checked(one, "sm_80", found, "a:0")
+
+
+def test_a_journal_that_cannot_be_written_is_told_before_anything_runs(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(LayoutError, match="cannot be written") as caught:
+        spread.Journal(tmp_path / "file" / "journal")
+    assert caught.value.field == "journal"
+    with spread.Journal(tmp_path / "new" / "journal") as kept:
+        assert kept.told.startswith("0 pieces are done")
+    assert not (tmp_path / "new" / "journal").exists(), "nothing was done"
+
+
+@OPENSSL
+def test_files_of_tls_are_tried_before_they_are_used(tmp_path: Path) -> None:
+    ca, ca_key = signed(tmp_path, "ca", "ca")
+    cert, key = signed(tmp_path, "own", "ca")
+    other, other_key = signed(tmp_path, "other", "other")
+    (tmp_path / "words").write_text("no certificate\n")
+    words, none = str(tmp_path / "words"), str(tmp_path / "none")
+    locked = str(tmp_path / "locked.key")
+    subprocess.run(["openssl", "pkey", "-in", key, "-aes128", "-passout", "pass:x", "-out", locked], check=True)
+    tls.check(ca, cert, key)
+    for files, name, words_of in (
+        ((none, cert, key), "tls_ca", "it cannot be read: No such file"),
+        ((ca, str(tmp_path), key), "tls_cert", "it cannot be read: Is a directory"),
+        ((words, cert, key), "tls_ca", "it holds no certificate"),
+        ((ca, words, key), "tls_cert", "it holds none that can be used"),
+        ((ca, cert, words), "tls_key", "it holds none that can be used"),
+        ((ca, cert, locked), "tls_key", "it holds none that can be used"),
+        ((ca, cert, ca_key), "tls_key", "it is not the key of tls_cert"),
+        ((ca, other, other_key), "tls_cert", "self"),
+        ((other, cert, key), "tls_cert", "unable to get local issuer"),
+    ):
+        with pytest.raises(LayoutError) as caught:
+            Settings(scheduler="tls://host:8786", tls_ca=files[0], tls_cert=files[1], tls_key=files[2])
+        assert (caught.value.code, caught.value.field) == ("bad_setting", name)
+        assert words_of in caught.value.message, caught.value.message
+
+
+@OPENSSL
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # Tornado leaves a handshake given up open
+def test_a_scheduler_that_speaks_otherwise_says_how(tmp_path: Path) -> None:
+    import asyncio
+
+    ca, _ = signed(tmp_path, "ca", "ca")
+    files = (ca, *signed(tmp_path, "own", "ca"))
+    other, _ = signed(tmp_path, "other", "other")
+    strangers = (other, *signed(tmp_path, "stranger", "other"))
+
+    async def told(protocol: str, own: tuple[str, ...], ask: Callable[[str], list[str]]) -> list[str]:
+        from app.gpu.posts import Desk
+
+        desk = await Desk(port=0, host="127.0.0.1", protocol=protocol, security=Tls(*own).security(), dashboard=False,
+                          dashboard_address="127.0.0.1:0")  # fmt: skip
+        try:
+            return await asyncio.to_thread(ask, desk.address)
+        finally:
+            await desk.close()
+
+    asked = asyncio.run(told("tls", files, lambda at: [
+        silence(at, strangers), silence(at, (ca, *strangers[1:])), silence(at.replace("tls", "tcp"))
+    ]))  # fmt: skip
+    assert asked[0].startswith("the authority of tls_ca did not sign its certificate")
+    assert asked[1] in ("it refuses this side's certificate.", f"{ENDS}.")  # which is met is a race of two threads
+    assert asked[2] == f"{ENDS}."
+    asked = asyncio.run(told("tcp", (), lambda at: [silence(at.replace("tcp", "tls"), files, 3)]))
+    assert asked[0] == "it speaks no TLS, as schedulers at tcp:// do."
+    gc.collect()
+
+
+def test_what_a_command_refuses(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = subprocess.run(
+            [*CLI, "gpu", "scheduler", "--port", str(port)],
+            capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert f"No scheduler can listen on tcp://127.0.0.1:{port}: Address already in use." in done.stderr
+    for words, told in (
+        (["gpu", "run", "mma", MMA, "--worker", "a:0"], "--worker needs a --scheduler"),
+        (["gpu", "status", "--scheduler", "tcp://host:99999"], "scheduler is 'tcp://host:99999'"),
+        (["gpu", "status", "--scheduler", "tcp://host:0"], "scheduler is 'tcp://host:0'"),
+        (["gpu", "verify", "--scheduler", "tcp://host:1", "--journal", "/proc/none"], "'/proc/none' cannot be written"),
+    ):
+        got = lanescope(*words)
+        assert got.returncode == 2 and told in got.stderr, got.stderr
