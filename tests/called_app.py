@@ -164,6 +164,8 @@ def calls() -> list[Call]:
     say("figure of a TiledMMA", figure.inline, {"colour": "red"})
     for query in ({"colour": "red"}, {"side": "b"}, {"stored": "none", "label": "bank"}, {"pin": "c:0,0"}):
         say(f"picture of a TiledCopy {query}", copyfigure.made, "svg", query)
+    say("picture of a TV layout", pictures_of_layouts.made, "tv", "svg", {"cute": "(4,2):(1,4)", "tile": "4x2",
+                                                                          "label": "red"})  # fmt: skip
     say("page of TMA without a storage", copying.context, {**copying.EMPTY, "atom": "SM90_TMA_LOAD", "tile": "8x8"}, {})
     say("picture of a large TiledCopy", copyfigure.made, "txt", {"tile": "256x256", "stored": "none"})
     say("picture of a large TiledMMA", figure.made, "txt", {"tile": "256x256x64"})

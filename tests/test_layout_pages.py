@@ -10,7 +10,7 @@ import sys
 from html import unescape
 from math import prod
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 import numpy as np
 import pycute
@@ -352,6 +352,46 @@ class _Printed:
 
     def __repr__(self) -> str:
         return self.text
+
+
+STAGED = [
+    ("/layouts/tv", {"cute": "((4,8),(2,2)):((32,1),(16,8))", "tile": "16x8", "label": "value", "lanes": "0-3",
+                     "legend": "1"}, "V3", "T9"),
+    ("/layouts/tv", {"cute": "((4,8),(2,2)):((32,1),(16,8))", "tile": "16x8", "slice": "(5,_)"}, "T5:V3", "moves"),
+    ("/layouts/tv", {"cute": "((4,8),(2,2)):((32,1),(16,8))", "tile": "16x8", "view": "r:0-4,c:0-8",
+                     "to": "((4,8),(2,2)):((32,1),(8,16))"}, "T0:V1", "T16:"),
+    ("/layouts/triton", {"text": MMA, "shape": "32x32", "warps": "1", "label": "row,col", "to": BLOCKED}, "31,31",
+     "T0"),
+    ("/layouts/triton", {"text": "gl.SwizzledSharedLayout(8, 1, 4, [1, 0])", "shape": "16x32", "label": "bank"}, "b31",
+     "T0"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "query", "cell", "absent"), STAGED)
+def test_what_a_page_shows_is_in_its_pictures(
+    client: TestClient, path: str, query: dict[str, str], cell: str, absent: str
+) -> None:
+    """Label, lanes, window, slice and comparison: the page's links lead to pictures of the same."""
+    asked = {name: value for name, value in query.items() if name != "legend"}
+    page = client.get(path, params=asked).text
+    links = dict(re.findall(r'href="([^"]+)" data-form="(\w+)"', page))
+    for href, form in links.items():
+        told = dict(parse_qsl(unescape(href).partition("?")[2]))
+        assert {name: told.get(name) for name in asked if name != "text"} == {
+            name: value for name, value in asked.items() if name != "text"
+        }, (form, told)
+    for form in ("svg", "tex", "txt", "md", "csv"):
+        text = client.get(f"{path}.{form}", params=query).text.replace("\\_", "_")
+        assert cell in text and absent not in text, (form, text[:2000])
+    empty = client.get(f"{path}.svg", params=query | {"label": "none"}).text
+    assert cell not in empty and ("Colour = " in empty) == ("legend" in query)
+    narrowed = {"lanes", "slice", "warps"} & set(query)
+    rest = {name: value for name, value in query.items() if name not in narrowed}
+    assert (client.get(f"{path}.svg", params=rest).text != client.get(f"{path}.svg", params=query).text) == bool(
+        narrowed
+    )
+    assert client.get(f"{path}.svg", params=query | {"lanes": "40"}).status_code == 422
+    assert client.get(f"{path}.svg", params=query | {"label": "red"}).status_code == 422
 
 
 def test_every_form_of_a_picture_says_the_same(client: TestClient) -> None:

@@ -23,6 +23,7 @@ from layouts.tiles.shades import Shade
 
 Longs = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+UNDRAWN = ("pin", "sel")  # parts of the look that a picture has not
 MOVES = ("already in the thread", "from another lane of the warp", "from another warp")
 LABELS = {"thread:value": "thread : {}", "value": "{}", "row,col": "row, column", "none": "none"}
 MEMORY = {"offset": "offset in elements", "byte": "byte", "bank": "bank", "row,col": "row, column", "none": "none"}
@@ -155,6 +156,12 @@ def of_tensor(sheet: TensorSheet, path: str, says: str) -> Bench:
     )  # fmt: skip
 
 
+def look_of(bench: Bench, query: Mapping[str, str], colour: str) -> dict[str, str]:
+    """The look of a picture, as the page has it; LayoutError for what is not legal there."""
+    usual = dict.fromkeys(stage.LOOK, "") | {"colour": colour, "label": next(iter(bench.labels))}
+    return stage.strictly(bench, query, usual)
+
+
 def shown(
     bench: Bench, query: Mapping[str, str], state: Mapping[str, str], usual: Mapping[str, str], colour: str,
     drawn: Mapping[str, str],
@@ -165,8 +172,9 @@ def shown(
     defaults = dict.fromkeys(stage.LOOK, "") | {"colour": colour, "label": next(iter(bench.labels))}
     look, notices = stage.read(bench, query, defaults)
     data = stage.page_data(bench, {**state, **look}, {**usual, **defaults}, defaults)
-    data |= {"unpictured": [name for name in (*state, *stage.LOOK) if name != "colour"], "drawn": dict(drawn)}
+    data |= {"unpictured": [*(name for name in state if name not in stage.LOOK), *UNDRAWN], "drawn": dict(drawn)}
+    own = {name: said for name, said in look.items() if name not in UNDRAWN and said != defaults[name]}
     return {
-        "stage": stage.served(bench, look), "notices": notices, "colour": look["colour"],
+        "stage": stage.served(bench, look), "notices": notices, "own": own,
         "data": dumps(data).decode().replace("</", "<\\/"),
     }  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from app.diagram import forms as diagrams
@@ -13,16 +13,25 @@ from app.kit.media import FORMS
 from app.kit.picture import Drawing
 from app.layouts import cute, triton, tv
 from app.layouts.facts import cute_facts
+from app.tiles import copyfigure
 from app.tiles import facts as tiles
+from app.tiles.stage import Bench
 from layouts.errors import LayoutError
 from layouts.render.sheet import Sheet, together
 
 Parts = list[tuple[Sheet, str, str]]
 LOOKS = {
-    "colour": "warp, thread, lane, value or vector; bank or address of shared memory",
+    "colour": "warp, thread, lane, value or vector; bank or address of shared memory; moves of a comparison",
     "axes": "of more than two axes: those drawn down and across, 0,2",
     "at": "the index of each other axis: 3",
+    "to": "another layout of the same tile: before and after",
+    "label": "thread:value, value, row,col, bank or none; of memory offset, byte, bank, row,col or none",
+    "warps": "warps shown: 0-3,8",
+    "lanes": "lanes shown: 0-7",
+    "view": "a window: r:0-32,c:0-16",
+    "legend": "1: what the colours mean",
 }
+STAGED = ("to", "slice", "label", "warps", "lanes", "view", "legend")  # what only the page's stage draws
 STYLE = {
     "theme": "light, dark or bw (hatches)",
     "title": "text above; that of the layout where left out",
@@ -39,6 +48,7 @@ class Kind:
     parts: Callable[[Mapping[str, str]], Parts]
     letter: str
     json: Callable[[Mapping[str, str]], Any]
+    staged: Callable[[Mapping[str, str]], tuple[Bench, dict[str, str]]] | None = None
 
 
 def _tiles(name: str, given: Mapping[str, str], sizes: str) -> dict[str, Any]:
@@ -58,14 +68,16 @@ KINDS = {
             "element_bits": "bits of an element", **LOOKS,
         },
         triton.parts, "R",
-        lambda query: tiles.triton_facts(tiles.triton_of(_tiles("text", query, "shape"))),
+        lambda query: tiles.triton_facts(tiles.triton_of(_tiles("text", query, "shape"))), triton.staged,
     ),
     "tv": Kind(
         {
             "cute": "(thread, value) → element", "tile": "its sizes, the first fastest: 16x16",
-            "element_bits": "bits of an element", "stored": "element → place in shared memory, for banks", **LOOKS,
+            "element_bits": "bits of an element", "stored": "element → place in shared memory, for banks",
+            "slice": "a coordinate with underscores: (5,_)", **LOOKS,
         },
         tv.parts, "V", lambda query: tiles.tv_facts(tiles.tv_of(_tiles("cute", {**query, "element_bits": ""}, "tile"))),
+        tv.staged,
     ),
     "cute": Kind(
         {"expression": "operations, nested or as statements behind ;"}, cute.parts, "V",
@@ -83,12 +95,27 @@ def made(name: str, form: str, query: Mapping[str, str], draw: Draw = Drawing.ma
     theme = diagrams.theme(query)
     if form == "json":
         return dumps(kind.json(query)), FORMS[form]
+    if kind.staged and (any(query.get(name) for name in STAGED) or query.get("colour") in ("moves", "line", "cell")):
+        return _of_stage(form, *kind.staged(query), query, draw)
     parts = kind.parts(query)
     if form in ("txt", "md", "csv"):
         return "\n".join(_table(form, sheet, kind.letter, title) for sheet, _, title in parts).encode(), FORMS[form]
     if query.get("title"):
         parts = [(parts[0][0], parts[0][1], query["title"][:120]), *parts[1:]]
     return diagrams.drawn(form, together(parts, parts[0][2], theme, kind.letter), query, draw)
+
+
+def _of_stage(form: str, bench: Bench, look: Mapping[str, str], query: Mapping[str, str], draw: Draw) -> Made:
+    """What the page of an address shows, in a form."""
+    if form in ("txt", "md"):
+        return "\n".join(copyfigure.texts(form, bench, look)).encode(), FORMS[form]
+    if form == "csv":
+        return "\n".join(map("".join, copyfigure.cells(bench, look))).encode(), FORMS[form]
+    if len(bench.maps) > 1:
+        bench = replace(bench, maps=tuple(replace(one, title=f"{one.title}: {one.about}") for one in bench.maps))
+    title = query.get("title", "")[:120]
+    svg = copyfigure.picture(bench, look, diagrams.theme(query), title, query.get("legend") == "1")
+    return diagrams.drawn(form, svg, query, draw)
 
 
 def _table(form: str, sheet: Sheet, letter: str, title: str) -> str:

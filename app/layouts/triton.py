@@ -108,6 +108,15 @@ def parts(query: Mapping[str, str]) -> list[tuple[Sheet, str, str]]:
     return [(sheet, coloured(sheet, query.get("colour", "")), title)]
 
 
+def staged(query: Mapping[str, str]) -> tuple[Bench, dict[str, str]]:
+    """What the page of an address has on its stage, and its look, for a picture of that."""
+    made = triton_layout(query.get("text", ""), _sizes(query.get("shape", "")) or None, query.get("element_bits"))
+    where = Look.of(query)
+    sheet = _sheet(made, where)
+    to, bench = _bench(made, sheet, {name: query.get(name, "") for name in KEYS}, where)
+    return bench, benched.look_of(bench, query, "moves" if to else default(sheet))
+
+
 def address(query: Mapping[str, str]) -> str:
     """The page of what a form sent; "" where even compressed no address holds it."""
     made = _address({name: query.get(name, "") for name in (*KEYS, *LOOK)}, {})
@@ -223,7 +232,9 @@ def _shown(made: TritonLayout, given: dict[str, str], chosen: Used | None, query
     out = {
         "found": made,
         "chosen": chosen,
-        **benched.shown(bench, query, state, dict.fromkeys(KEYS, ""), colour, drawn),
+        **benched.shown(
+            bench, query, state, dict.fromkeys(KEYS, ""), colour, drawn | ({"to": given["to"]} if to else {})
+        ),
         "matrix": matrix(made.linear),
         "bases": spelled(made.linear),
         "cute": cute,
@@ -235,8 +246,9 @@ def _shown(made: TritonLayout, given: dict[str, str], chosen: Used | None, query
         "tabled": [(one.name, one.title) for one in bench.maps],
         "to": to,
     }
-    own = {} if out["colour"] in (colour, "moves") else {"colour": str(out["colour"])}
-    return out | {"pictures": paper.links(PATH, urlencode(drawn | own))}
+    if to:
+        drawn["to"] = given["to"]
+    return out | {"pictures": paper.links(PATH, urlencode(drawn | out["own"]))}
 
 
 def _bench(

@@ -31,7 +31,7 @@ from layouts.tuples import compact
 Longs = NDArray[np.int64]
 PATH = "/layouts/tv"
 KEYS = ("cute", "tile", "element_bits", "slice", "stored", "to", "axes", "at")
-PICTURED = ("cute", "tile", "element_bits", "stored", "axes", "at")
+PICTURED = ("cute", "tile", "element_bits", "stored", "slice", "to", "axes", "at")
 DEFAULT = ("((4,8),(2,2,2)):((32,1),(16,8,128))", "16x16")
 PRESETS: tuple[tuple[str, str, str, dict[str, str]], ...] = (  # title, layout, tile, more
     ("A of m16n8k16", *DEFAULT, {}),
@@ -85,6 +85,20 @@ def parts(query: Mapping[str, str]) -> list[tuple[Sheet, str, str]]:
     sheet = threads_sheet(_coords(index, sizes), sizes, where, bits)
     sheet = replace(sheet, byte=_bytes(query.get("stored", ""), where, sizes, bits))
     return [(sheet, coloured(sheet, query.get("colour", "")), f"(T, V) of {read}")]
+
+
+def staged(query: Mapping[str, str]) -> tuple[Bench, dict[str, str]]:
+    """What the page of an address has on its stage, and its look, for a picture of that; no other direction."""
+    given = {name: query.get(name, "").strip() for name in KEYS}
+    read = read_layout(given["cute"], "cute")
+    index, sizes = elements(read, _tile(given["tile"], read))
+    bits = number(given["element_bits"] or "16", "element_bits", 1, 128)
+    where = plane(Look.of(given), sizes)
+    sheet = threads_sheet(_coords(index, sizes), sizes, where, bits)
+    _, outside = _slice(read, given["slice"], index, sheet, sizes, where)
+    bench, to = _bench(read, index, sizes, where, given, bits, outside)
+    bench = replace(bench, maps=tuple(one for one in bench.maps if one.listed))
+    return bench, benched.look_of(bench, query, "moves" if to else default(sheet))
 
 
 def address(given: Mapping[str, str], change: Mapping[str, str] | None = None) -> str:
@@ -162,9 +176,7 @@ def _shown(given: dict[str, str], query: Mapping[str, str]) -> dict[str, Any]:
     except LayoutError as error:
         why = error.message
     counts = np.bincount(index.reshape(-1), minlength=prod(sizes))
-    bench, to = _bench(read, index, sizes, where, given, bits)
-    if outside is not None:
-        bench = replace(bench, maps=(benched.sliced(bench.maps[0], outside), *bench.maps[1:]))
+    bench, to = _bench(read, index, sizes, where, given, bits, outside)
     drawn = {k: v for k, v in given.items() if v and k in PICTURED}
     drawn = {k: v for k, v in drawn.items() if (k, v) != ("element_bits", "16")}
     usual = dict.fromkeys(KEYS, "") | {"element_bits": "16"}
@@ -177,33 +189,34 @@ def _shown(given: dict[str, str], query: Mapping[str, str]) -> dict[str, Any]:
         "python": python(read), "threads": index.shape[0], "copies": int(counts.max()), "hidden": list(where.fixed),
         "tabled": [(one.name, one.title) for one in bench.maps if one.listed],
     }  # fmt: skip
-    out["pictures"] = paper.links(PATH, urlencode(drawn | _chosen(out["colour"], colour)))
+    out["pictures"] = paper.links(PATH, urlencode(drawn | out["own"]))
     if len(sizes) != 2:
         out["pictures"] = [row for row in out["pictures"] if row[0] != "json"]
     return out
 
 
-def _chosen(colour: str, usual: str) -> dict[str, str]:
-    """The colour of a picture, where it has that of the page."""
-    return {} if colour in (usual, "moves") else {"colour": colour}
-
-
 def _bench(
-    read: CuteLayout, index: Longs, sizes: tuple[int, ...], where: Plane, given: Mapping[str, str], bits: int
+    read: CuteLayout, index: Longs, sizes: tuple[int, ...], where: Plane, given: Mapping[str, str], bits: int,
+    outside: NDArray[np.bool_] | None,
 ) -> tuple[Bench, dict[str, Any] | None]:  # fmt: skip
-    """What the stage shows: the tile with its other direction, or the tile before and after."""
+    """What the stage shows: the tile with its other direction, or the tile before and after; outside: the cells that a
+    slice leaves."""
     coords = _coords(index, sizes)
     sheet = threads_sheet(coords, sizes, where, bits)
     says = "the thread-value layout"
     if given["to"]:
         to, sheets, found = _second(read, index, sizes, given, where, bits)
         maps = benched.before_after(sheets, (str(read), str(to["target"])), found)
+        if outside is not None:
+            maps = (benched.sliced(maps[0], outside), maps[1])
         return benched.bench_of_threads(PATH, says, maps, "V", {"moves": "what moves"}), to
     byte = _bytes(given["stored"], where, sizes, bits)
     tile = benched.of_threads(sheet, "tile", "Tile", bank=byte)
     parts = [tile]
     if index.size <= MOST_TABLE:
         parts.append(benched.directions(index, coords, bits, tile))
+    if outside is not None:
+        parts[0] = benched.sliced(tile, outside)
     bench = benched.bench_of_threads(PATH, says, parts, "V", {"bank": "shared-memory bank"})
     return replace(bench, dims={"table": ("t", "v")}), None
 

@@ -265,6 +265,7 @@ def page_data(made: TiledMMA, chosen: BenchState, default: BenchState) -> dict[s
         "state": asdict(chosen),
         "defaults": asdict(default),
         "pictured": asdict(BenchState()),
+        "unpictured": ["pin", "sel"],
         "pin": state.PIN,
         "labels": state.LABELS,
         "spoken": {"cell": SPOKEN, "owner": OWNER, "between": BETWEEN_OWNERS},

@@ -14,7 +14,6 @@ from app.kit.media import FORMS
 from app.kit.picture import Drawing
 from app.tiles import bulkbench, copied, copies, copying, paper, stage
 from app.tiles.stage import Bench
-from layouts.errors import LayoutError
 from layouts.palette import Palette
 from layouts.reading import choice
 from layouts.tiles.bulk import TmaCopy, is_tma
@@ -48,7 +47,7 @@ def made(form: str, query: Mapping[str, str], draw_: Draw = Drawing.made) -> Mad
         made_of = _boxes_csv(found) if isinstance(found, TmaCopy) else _csv(found, held, bench, look)
         return made_of.encode(), FORMS[form]
     if form in ("txt", "md"):
-        return "\n".join(_texts(form, bench, look)).encode(), FORMS[form]
+        return "\n".join(texts(form, bench, look)).encode(), FORMS[form]
     drawing = picture(bench, look, diagrams.theme(query), query.get("title", ""), query.get("legend") == "1")
     return diagrams.drawn(form, drawing, query, draw_)
 
@@ -73,10 +72,7 @@ def _read(query: Mapping[str, str]) -> tuple[TiledCopy | TmaCopy, SharedSide | N
     if query.get("side"):
         name = choice(query["side"], "side", [one.name for one in bench.maps])
         bench = replace(bench, maps=tuple(one for one in bench.maps if one.name == name))
-    look, notices = stage.read(bench, query, own)
-    if notices:
-        raise LayoutError("bad_option", notices[0].replace(" Shown with the default instead.", ""),
-                          "The page /tiles/copy offers what is legal.", notices[0].split(" ")[0])  # fmt: skip
+    look = stage.strictly(bench, query, own)
     return found, held, bench, look
 
 
@@ -121,7 +117,21 @@ def _boxes_csv(found: TmaCopy) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _texts(form: str, bench: Bench, look: Mapping[str, str]) -> list[str]:
+def cells(bench: Bench, look: Mapping[str, str]) -> list[list[str]]:
+    """The text of every cell of each map in its window, a line of CSV a row."""
+    out = []
+    for one in bench.maps:
+        rows, cols = stage.spans_of(bench, one, look["view"])
+        paper.fits_text(f"The {one.name}", rows, cols, "Give a window, e.g. view=r:0-32,c:0-16.")
+        body = stage.panel(bench, one, look, (rows, cols), True).texts or []
+        out.append(
+            [",".join(f'"{body[r][c]}"' if "," in body[r][c] else body[r][c] for c in cols) + "\n" for r in rows]
+        )
+    return out
+
+
+def texts(form: str, bench: Bench, look: Mapping[str, str]) -> list[str]:
+    """Each map of a bench as a matrix of its labels, in Markdown or plain text."""
     out = []
     for one in bench.maps:
         rows, cols = stage.spans_of(bench, one, look["view"])

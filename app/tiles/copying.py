@@ -181,7 +181,7 @@ def _boxes(made: TmaCopy) -> list[tuple[str, str, str]]:
 
 def page_data(bench: stage.Bench, state: Mapping[str, str], defaults: Mapping[str, str]) -> dict[str, Any]:
     """What the script draws from."""
-    return stage.page_data(bench, state, defaults, defaults)
+    return stage.page_data(bench, state, defaults, defaults) | {"unpictured": ["pin", "sel"]}
 
 
 def _apply(held: SharedSide | None, asked: Mapping[str, str]) -> tuple[str, str]:

@@ -196,6 +196,15 @@ def read(bench: Bench, query: Mapping[str, str], usual: Mapping[str, str]) -> tu
     return look, notices
 
 
+def strictly(bench: Bench, query: Mapping[str, str], usual: Mapping[str, str]) -> dict[str, str]:
+    """The look that a query asks for over `usual`; LayoutError for the first value that is not legal."""
+    look, notices = read(bench, query, usual)
+    if notices:
+        raise LayoutError("bad_option", notices[0].replace(" Shown with the default instead.", ""),
+                          f"The page {bench.path} offers what is legal.", notices[0].split(" ")[0])  # fmt: skip
+    return look
+
+
 def _legal(bench: Bench, name: str, given: str) -> str:
     if name in ("colour", "label"):
         return choice(given, name, list(bench.colours if name == "colour" else bench.labels))
