@@ -121,6 +121,11 @@ def bind(found: Instruction, given: object = None) -> Bound:
     return _bound(found, usual(found) if given is None else word(found, given))
 
 
+def bind_wish(found: Instruction, wish: Mapping[str, object]) -> Bound:
+    """The text with the descriptor that a wish asks for. LayoutError names its field."""
+    return _bound(found, wished(found, wish))
+
+
 def _bound(found: Instruction, given: Idesc) -> Bound:
     by = opcode_of(found)
     for operand in "ab":

@@ -29,6 +29,7 @@ from layouts import (
     slices,
     tmem,
     triton,
+    umma_atom,
 )
 from layouts import descriptor as desc
 from layouts.catalog import access, instructions
@@ -210,6 +211,10 @@ def calls() -> list[Call]:
     pair = scaling.sides(tmem.Mma(idesc.kind("mxf4"), "cta_group::2", False, 128, 64), 64, (0, None), (0, None))
     out.append(("copies of a pair with M = 128", lambda: str(pair[0].copies())))
     plain = tmem.Mma(f16, "cta_group::1", False, 128, 64)
+    byte = idesc.kind("mxf8f6f4")
+    out.append(
+        ("4X of mxf8f6f4", lambda: str(umma_atom.made(byte, "cta_group::1", {"m": 128, "n": 64}, factors="4X").word))
+    )
     out.append(("scale factors of kind::f16", lambda: str(scaling.sides(plain, 64, (0, None), (0, None)))))
     out.append(("scale factors of 96 rows", lambda: str(scales.tile(96, 4))))
     out.append(("a field that kind::f16 has not", lambda: idesc.kind("f16").part("sfa_id").name))

@@ -24,7 +24,7 @@ FLOORS = (
     "idesc statements tiling",
     "overview scales slices storage tma tmem umma wmma",
     "bound chain compressed copyatom differences epilogue repair scaling tile_map",
-    "case feeding plan worlds",
+    "case feeding plan umma_atom worlds",
     "fits options packing starts unreadable",
     "mistakes placing",
     "diagnosis planning",
@@ -169,6 +169,9 @@ NAMED: dict[str, dict[str, str]] = {
         "presets": "facts",
         "stage": "forms",
         "state": "facts",
+        "umma": "forms",
+        "umma_figure": "forms",
+        "umma_facts": "facts",
     },
 }
 STANDARD = set(KINDS)

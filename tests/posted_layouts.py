@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.asked import F16, LDM, MISSING, QUADS, S8, SP, W16, put
 
+UMMA_ATOM = "SM100_MMA_F16BF16_SS<half_t, half_t, float, 128, 64, UMMA::Major::K, UMMA::Major::K>"
 LAYOUTS: dict[str, tuple[Any, ...]] = {
     "tiles/mma": (
         *(put("tiles/mma", atom=text) for text in (
@@ -29,8 +30,29 @@ LAYOUTS: dict[str, tuple[Any, ...]] = {
             MISSING, [48, 64, 16], [64, 64], [0, 64, 16], [1024, 1024, 16], "64", [64, 64, "x"], [99999, 64, 16],
         )),
         put("tiles/mma", atoms="(1,1,1)"),
+        *({"atom": f"SM100_MMA_{text}, UMMA::Major::K, UMMA::Major::K>"} for text in (
+            "F16BF16_SS<half_t, half_t, float, 128, 260", "F16BF16_TS<half_t, half_t, float, 128, 24",
+            "F16BF16_SS<half_t, e4m3, float, 128, 64", "F16BF16_SS<half_t, half_t, float, M, 64", "F17_SS<half_t",
+            "TF32_TS_INTERLEAVED_CF32CTF32CTF32CF32_TN<128, 64", "F16BF16_SS<half_t",
+            "MXF4_SS<float_e2m1_t, float_e2m1_t, float, float_ue4m3_t, 128, 64, 8",
+            "MXF4_SS<float_e2m1_t, float_e2m1_t, half_t, float_ue4m3_t, 128, 64, 16",
+        )),
+        {"atom": "SM103_MXF4_ULTRA_SS_VS<float_e2m1_t, float_e2m1_t, float, float_ue4m3_t, 128, 64, 16, K, K>"},
+        {"atom": "SM100_MMA_F16BF16_TS<half_t, half_t, float, 128, 64, UMMA::Major::MN, UMMA::Major::K>"},
+        {"atom": "tcgen05.MmaF16BF16Op(cutlass.Float16, cutlass.Float32, (128, 64, 16))"},
+        {"atom": "tcgen05 F17 MMA Operation\n  A data type = Float17"},
+        *({"atom": UMMA_ATOM, **more} for more in (
+            {"atom_layout": "(2,1,1)"}, {"permutation": "(256,64,16)"}, {"tile": [128, 64]}, {"tile": [128, 96, 16]},
+            {"tile": [4096, 4096, 64]}, {"tile": [256, 256, 2048]}, {"swizzle_a": "64B", "tile": [128, 64, 16]},
+            {"swizzle_b": "1B"}, {"order": "n"}, {"idesc": "0x08400490"}, {"a_from": "tensor"},
+        )),
+        *({"atom": "tcgen05.mma.cta_group::1.kind::f16", **more} for more in (
+            {"idesc": "m=128"}, {"idesc": "m=100,n=64"}, {"idesc": "0x08400494"}, {"a_from": "registers"},
+        )),
+        put("tiles/mma", order="k"),
     ),
     "tiles/mma/chain": (
+        {"first": {"atom": UMMA_ATOM}, "second": {"atom": UMMA_ATOM}},
         put("tiles/mma/chain", second__tile=[64, 128, 32]), put("tiles/mma/chain", second=MISSING),
         put("tiles/mma/chain", second={"atom": W16, "tile": [64, 64, 64]}), put("tiles/mma/chain", first=5),
         put("tiles/mma/chain", first__tile=[128, 64, 64], second__tile=[128, 128, 64]),

@@ -84,7 +84,8 @@ LABELS = {
         "Atom layout (M, N, K)", "first.tile": "First tile (M, N, K)", "second.tile": "Second N",
         "atom_layout": "Atom layout (M, N, K)", "tile": "First tile (M, N, K)", "width": "Second N"},
     "tiles_mma": {"atom": "Atom", "atom_layout": "Atom layout (M, N, K)", "permutation": "Permutation (M, N, K)",
-        "tile": "Tile (M, N, K)"},
+        "tile": "Tile (M, N, K)", "idesc": "Instruction descriptor", "a_from": "A from", "swizzle_a": "Swizzle of A",
+        "swizzle_b": "Swizzle of B", "order": "Atoms laid first"},
     "run": {"access": "Access", "address": "One byte address per lane", "a_from": "A from", "instruction":
     "Instruction", "descriptor": "Descriptor", "major": "Major", "operand": "Operand", "seed": "Seed",
     "architecture": "Architecture", "worker": "Device", **SIDES},

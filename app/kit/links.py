@@ -33,6 +33,11 @@ def tiled_mma(instruction: Instruction) -> str:
     return _to("/tiles/mma", {"atom": instruction.ptx})
 
 
+def tile_of_atom(atom: str) -> str:
+    """An atom by its text, over a tile of its own."""
+    return _to("/tiles/mma", {"atom": atom}, "(),:<>")
+
+
 def smem(query: Query) -> str:
     """The tile explorer."""
     return _to("/smem", query)

@@ -16,6 +16,7 @@ from layouts.tiles.draw import tile_svg
 from layouts.tiles.gluon import triton_layout
 from layouts.tiles.mma import TileOperand, tiled_mma
 from layouts.tiles.tv import tv
+from layouts.tiles.umma import TiledUmma
 
 MOST = 16  # rows and columns that are shown
 
@@ -79,7 +80,7 @@ def tiles(kind: str, facts: Mapping[str, Any]) -> Tiles:
     try:
         if kind == "tiled_mma" and body.get("atom"):
             made = tiled_mma(body["atom"], body["atom_layout"] or "(1,1,1)", body["permutation"], body["tile"])
-            if max(made.tile) > MOST_SIDE:
+            if max(made.tile) > MOST_SIDE or isinstance(made, TiledUmma):  # whose threads are CTAs
                 return Tiles(())
             return Tiles(tuple((op.name.upper(), _of_operand(op)) for op in (made.c, made.a, made.b)))
         if kind == "tiled_copy" and None not in (body.get("thr_layout"), body.get("val_layout"), body.get("tile")):

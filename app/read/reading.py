@@ -163,6 +163,8 @@ def _link(found: Found, text: str) -> str:
         return links.path_of(catalog.find(facts["ptx"]), query=pinned | _majors(facts))
     if found.kind == "descriptor" or (found.kind == "builder" and facts["word"]):
         return links.descriptor(facts["word"], {}, facts.get("format", "wgmma"))
+    if found.kind == "tiled_mma" and facts.get("umma") and not found.undetermined:
+        return links.tile_of_atom(facts["body"]["atom"])
     if found.kind == "builder" and _editable(text):
         return f"/descriptor?{urlencode({'word': text})}"
     return _here(text)

@@ -15,11 +15,12 @@ from app.kit.api import ApiRoute, Given, part, query, takes
 from app.kit.media import FORMS
 from app.kit.picture import servable
 from app.kit.wire import json_body, picture
-from app.tiles import copies, copyfigure, copying, facts, figure, forms, loopfigure, looping, loops
+from app.tiles import copies, copyfigure, copying, facts, figure, forms, loopfigure, looping, loops, umma_figure
 from app.tiles.copies import TiledCopyFacts, TmaCopyFacts
 from app.tiles.facts import ChainedFacts, TiledMmaFacts, TritonFacts, TvFacts
 from app.tiles.loops import LoopFacts
-from app.tiles.schemas import LoopBody, TiledChainBody, TiledCopyBody, TiledMmaBody, TritonBody, TvBody
+from app.tiles.schemas import LoopBody, TiledChainBody, TiledCopyBody, TiledUmmaBody, TritonBody, TvBody
+from app.tiles.umma_facts import UMMA
 from layouts.tiles.bulk import is_tma
 
 API = "/api/v1"
@@ -30,11 +31,12 @@ router = APIRouter(route_class=ApiRoute)
     API + "/tiles/mma",
     responses={200: {"model": TiledMmaFacts}},
     tags=["v1"],
-    openapi_extra=takes("TiledMmaBody", TiledMmaBody),
+    openapi_extra=takes("TiledUmmaBody", TiledUmmaBody),
 )
 def tiled_mma_api(given: Given) -> Response:
     """A, B and C of a whole tile: which thread and value hold which element. atom as PTX or CUTLASS's name,
-    AtomLayoutMNK and PermutationMNK as CuTe writes them, tile [M, N, K]. B is (k, n)."""
+    AtomLayoutMNK and PermutationMNK as CuTe writes them, tile [M, N, K]. B is (k, n). Of an UMMA atom (SM100_MMA_…,
+    tcgen05.mma) the CTAs of the pair are the threads, and `umma` says shared and tensor memory and every MMA."""
     return json_body(facts.mma_facts(facts.mma_of(given)))
 
 
@@ -119,7 +121,10 @@ def _drawn(model: Any) -> dict[int | str, dict[str, Any]]:
 
 
 ASKED = {name: Annotated[str, Query(description=f"{name} of POST /tiles/mma, as text.")] for name in forms.MMA}
-ASKED |= {name: Annotated[str, Query(description=says)] for name, says in figure.OPTIONS.items()}
+ASKED |= {name: Annotated[str, Query(description=says)] for name, (_, says) in UMMA.items()}
+ASKED |= {
+    name: Annotated[str, Query(description=says)] for name, says in (umma_figure.OPTIONS | figure.OPTIONS).items()
+}
 COPY = _asked("/tiles/copy", copying.FIELDS, copyfigure.OPTIONS)
 LOOP = _asked("/tiles/loop", looping.FIELDS, loopfigure.OPTIONS)
 Form = Annotated[str, part("The form.", known=FORMS)]

@@ -8,16 +8,20 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from app.kit.fact import ByThread, Integers, Json, Numbers, Reals, Says, fact, sometimes
+from app.tiles import umma_facts
+from app.tiles.umma_facts import UmmaFacts
 from layouts import algebra
 from layouts.errors import LayoutError
 from layouts.linear import from_cute
 from layouts.reading import asked, keys, shown, table, text
+from layouts.tiles import umma_code
 from layouts.tiles.chained import Chained, chained
 from layouts.tiles.gluon import TritonLayout, triton_layout
 from layouts.tiles.mma import SIDES, TiledMMA, TileOperand, tiled_mma
 from layouts.tiles.tv import TV, tv
+from layouts.tiles.umma import TiledUmma, is_umma
 
-MMA_FIELDS = ("atom", "atom_layout", "permutation", "tile")
+MMA_FIELDS = ("atom", "atom_layout", "permutation", "tile", *umma_facts.UMMA)
 
 
 # TiledMMA -------------------------------------------------------------------------------------------------------------
@@ -42,8 +46,11 @@ class OperandOfTile:
     copies: Annotated[int, Says("How many threads hold each element.")]
     registers: Annotated[int, Says("32-bit registers of a thread; 0 where shared memory holds the operand.")]
     place: Annotated[
-        Literal["registers", "shared"],
-        Says("shared: a descriptor reads it, and there is one row for every warpgroup."),
+        Literal["registers", "shared", "tensor"],
+        Says(
+            "shared: a descriptor reads it, and there is one row for every warpgroup. Of a tcgen05.mma there is one for"
+            " every CTA, in shared or tensor memory."
+        ),
     ]
     element_bits: int
 
@@ -76,6 +83,9 @@ class TiledMmaFacts:
     )
     operands: OperandsOfTile
     notes: list[str]
+    umma: Annotated[UmmaFacts | None, Says("Of a tcgen05.mma: shared and tensor memory, descriptors, every MMA.")] = (
+        sometimes()
+    )
 
 
 def mma_of(given: Mapping[str, Any], field: str = "") -> TiledMMA:
@@ -85,12 +95,13 @@ def mma_of(given: Mapping[str, Any], field: str = "") -> TiledMMA:
         tile = asked(given, "tile", None)
         if tile is not None and not isinstance(tile, list):
             raise LayoutError("bad_tile", f"tile is {shown(tile)}.", "A list of three sizes: [M, N, K].", "tile")
-        return tiled_mma(
-            text(asked(given, "atom", None), "atom"),
-            None if given.get("atom_layout") is None else layout_text(given["atom_layout"], "atom_layout"),
-            None if asked(given, "permutation", None) is None else text(given["permutation"], "permutation"),
-            tile,
-        )
+        atom = text(asked(given, "atom", None), "atom")
+        layout = None if given.get("atom_layout") is None else layout_text(given["atom_layout"], "atom_layout")
+        permutation = None if asked(given, "permutation", None) is None else text(given["permutation"], "permutation")
+        if is_umma(atom):
+            return umma_facts.made_of(given, atom, layout, permutation, tile)
+        umma_facts.plain(given)
+        return tiled_mma(atom, layout, permutation, tile)
     except LayoutError as error:
         raise error.at(f"{field}.{error.field}".strip(".") if field else error.field) from None
 
@@ -108,7 +119,7 @@ def mma_facts(made: TiledMMA) -> TiledMmaFacts:
     return TiledMmaFacts(
         threads=made.threads,
         atom=made.atom.instruction.ptx,
-        cutlass=made.atom.cutlass.split(" (")[0],
+        cutlass=umma_code.name(made.umma) if isinstance(made, TiledUmma) else made.atom.cutlass.split(" (")[0],
         shape=list(made.shape),
         tile=list(made.tile),
         atom_layout=str(made.atom_layout),
@@ -117,12 +128,20 @@ def mma_facts(made: TiledMMA) -> TiledMmaFacts:
         registers=made.registers,
         idle=made.idle,
         thread_ids=ids if ids != list(range(len(ids))) else None,
-        operands=OperandsOfTile(**{name: _operand(made.operand(name)) for name in SIDES}),
+        operands=OperandsOfTile(**{name: _operand(made.operand(name), place_of(made, name)) for name in SIDES}),
         notes=notes(made),
+        umma=umma_facts.umma_facts(made) if isinstance(made, TiledUmma) else None,
     )
 
 
-def _operand(op: TileOperand) -> OperandOfTile:
+def place_of(made: TiledMMA, name: str) -> Literal["registers", "shared", "tensor"]:
+    """Where an operand lies."""
+    if isinstance(made, TiledUmma):
+        return "shared" if name == "b" or (name == "a" and not made.umma.tensor_a) else "tensor"
+    return "shared" if made.operand(name).shared else "registers"
+
+
+def _operand(op: TileOperand, place: Literal["registers", "shared", "tensor"]) -> OperandOfTile:
     return OperandOfTile(
         rows=op.row_count,
         cols=op.col_count,
@@ -132,13 +151,20 @@ def _operand(op: TileOperand) -> OperandOfTile:
         values=list(op.modes),
         copies=op.copies,
         registers=op.registers,
-        place="shared" if op.shared else "registers",
+        place=place,
         element_bits=op.element_bits,
     )
 
 
 def notes(made: TiledMMA) -> list[str]:
     """What a reader of the maps should know."""
+    if isinstance(made, TiledUmma):
+        who = (
+            "the threads of CuTe's layouts are the CTAs of the pair"
+            if made.ctas > 1
+            else "CuTe's one thread is the CTA"
+        )
+        return [f"ThrID is {made.ctas}: {who}.", *made.inferred]
     out = []
     shared = [op.name.upper() for op in (made.a, made.b) if op.shared]
     if shared:

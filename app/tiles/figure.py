@@ -12,13 +12,14 @@ from app.diagram.forms import Draw, Made
 from app.kit.encode import dumps
 from app.kit.media import FORMS
 from app.kit.picture import Drawing
-from app.tiles import bench, draw, facts, forms, paper, state
+from app.tiles import bench, draw, facts, forms, paper, state, umma_figure
 from app.tiles.state import BenchState
 from layouts import window
 from layouts.errors import LayoutError
 from layouts.palette import Palette
 from layouts.tiles import shades
 from layouts.tiles.mma import TiledMMA, TileOperand
+from layouts.tiles.umma import TiledUmma, is_umma
 from layouts.view import GAP, LEFT, TOP, Panel
 
 OPTIONS = {
@@ -39,8 +40,10 @@ def made(form: str, query: Mapping[str, str], draw_: Draw = Drawing.made) -> Mad
     """The picture, table or text of a TiledMMA that a query names; LayoutError for the first option that does not
     fit.
     """
-    diagrams.known(form, query, OPTIONS, tuple(forms.MMA))
     asked = forms.given(query, forms.MMA)
+    if is_umma(asked["atom"]):
+        return umma_figure.made(form, query, draw_)
+    diagrams.known(form, query, OPTIONS, tuple(forms.MMA))
     found = facts.mma_of(forms.mma_body(asked))
     chosen, notices = state.read(found, bench.base(asked), query)
     if notices:
@@ -91,7 +94,9 @@ def picture(
 def inline(query: Mapping[str, str]) -> str:
     """The picture of a page's address in a page's colours, for the guide; LayoutError where it is none."""
     asked = forms.given(query, forms.MMA)
-    found = facts.mma_of(forms.mma_body(asked))
+    found = facts.mma_of(forms.mma_body(forms.with_umma(query)))
+    if isinstance(found, TiledUmma):
+        return umma_figure.picture(found, None)
     chosen, notices = state.read(found, bench.base(asked), query)
     if notices:
         raise LayoutError("bad_option", notices[0], "The page /tiles/mma offers what is legal.", "figure")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from app.kit.fact import Json
 from app.kit.labels import LOOP_FIELDS
+from app.tiles import umma_facts
 from layouts.errors import LayoutError
 
 # The fields of a request → those of the forms that are called otherwise.
@@ -16,6 +17,9 @@ FIELDS = {
 } | {f"{side}.{path}": f"{side}_{name}" for side in "ab" for path, name in LOOP_FIELDS.items()}  # fmt: skip
 MMA = {"atom": "SM80_16x8x16_F32F16F16F32_TN", "atom_layout": "(2,2,1)", "permutation": "(32,32,16)",
        "tile": "64x64x32"}  # fmt: skip
+
+
+UMMA = dict.fromkeys(umma_facts.UMMA, "")  # beside MMA's, of a tcgen05.mma
 
 
 def given(query: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
@@ -35,7 +39,12 @@ def mma_body(asked: Mapping[str, str]) -> Json:
     body: Json = {name: asked[name] for name in ("atom", "atom_layout", "permutation") if asked[name]}
     if asked["tile"]:
         body["tile"] = sizes(asked["tile"])
-    return body
+    return body | {name: asked[name] for name in UMMA if asked.get(name)}
+
+
+def with_umma(query: Mapping[str, str]) -> dict[str, str]:
+    """The fields of a TiledMMA's form, and those of an UMMA that the address says."""
+    return given(query, MMA) | {name: query[name].strip() for name in UMMA if query.get(name)}
 
 
 def sizes(text: str) -> list[str]:

@@ -9,10 +9,11 @@ from starlette.responses import Response
 
 from app.kit.api import OffLoop
 from app.kit.page import page
-from app.tiles import bench, chains, copying, facts, forms, looping, presets, state
+from app.tiles import bench, chains, copying, facts, forms, looping, presets, state, umma
 from layouts.errors import LayoutError
 from layouts.swizzle import MODES
 from layouts.tiles.bulk import is_tma
+from layouts.tiles.umma import TiledUmma, is_umma
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
 
@@ -25,10 +26,18 @@ def mma_page(request: Request) -> Response:
     context: dict[str, Any] = {"given": asked, "error": None, "at": "", "found": None, "presets": presets.menu(asked)}
     code = 200
     try:
-        made = facts.mma_of(forms.mma_body(asked))
+        made = facts.mma_of(forms.mma_body(forms.with_umma(query)))
+        if isinstance(made, TiledUmma):
+            asked = {**forms.UMMA, **forms.with_umma(query)}
+            return page(request, "tiles/umma.html", context | {"given": asked} | umma.context(made, asked))
         chosen, context["notices"] = state.read(made, bench.base(asked), query)
         context |= bench.context(made, chosen, bench.base(forms.defaults(query, forms.MMA)))
     except LayoutError as error:
+        if is_umma(asked["atom"]):
+            asked = {**forms.UMMA, **forms.with_umma(query)}
+            context |= {"given": asked, "swizzles": umma.SWIZZLES, "orders": umma.ORDERS, "by_ptx": True}
+            context |= {"error": error, "at": forms.at(error, asked)}
+            return page(request, "tiles/umma.html", context, 422)
         context |= {"error": error, "at": forms.at(error, asked)}
         code = 422
     return page(request, "tiles/mma.html", context, code)

@@ -3,7 +3,8 @@
 Read in CUTLASS 7107b05 (examples/cute/tutorial/sgemm_sm80.cu, test/unit/gemm/device/default_gemm_configuration.hpp,
 include/cutlass/gemm/collective/builders/sm90_gmma_builder.inl), FlashAttention 0a4755e (kernel_traits.h of
 FlashAttention-2; hopper/mainloop_fwd_sm90_tma_gmma_ws.hpp), CuTe's 0t_mma_atom.md (sm_70), DeepGEMM (sm90 fp8 1D2D) and
-Marlin (marlin_cuda_kernel.cu), the last two written without CuTe.
+Marlin (marlin_cuda_kernel.cu), the last two written without CuTe. Of sm_100 examples/cute/tutorial/blackwell, 72, 77
+and 83 of CUTLASS's examples.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from urllib.parse import urlencode
 from app.kit.fact import fact
 
 PATH = "/tiles/mma"
+K_K = "UMMA::Major::K, UMMA::Major::K"
 MARLIN = "(_,(8,4,8):(1,64,8),_)"  # a warp's 64 columns lie side by side
 
 
@@ -67,6 +69,21 @@ PRESETS = (
          "SM90_64x128x32_F32E4M3E4M3_SS_TN", "(2,1,1)", "", "128x128x128"),
     _row("marlin", "Marlin, 4-bit weights", "8 warps: 4 in N, each with 64 adjacent columns, and 2 in K",
          "SM80_16x8x16_F32F16F16F32_TN", "(1,4,2)", MARLIN, "64x256x64"),
+    _row("umma_ss", "CuTe tutorial, sm_100", "one CTA, A and B in shared memory, D in tensor memory",
+         f"SM100_MMA_F16BF16_SS<half_t, half_t, float, 128, 256, {K_K}>", "", "", "128x256x64"),
+    _row("umma_2sm", "CuTe tutorial, sm_100, a pair of CTAs", "each CTA has half of the rows of A, of the columns of B",
+         f"SM100_MMA_F16BF16_2x1SM_SS<half_t, half_t, float, 256, 256, {K_K}>", "", "", "256x256x64"),
+    _row("umma_ts", "CUTLASS FMHA, sm_100, O = PV", "P comes from tensor memory",
+         "SM100_MMA_F16BF16_TS<half_t, half_t, float, 128, 128, UMMA::Major::K, UMMA::Major::MN>", "", "",
+         "128x128x128"),
+    _row("umma_nvfp4", "CUTLASS narrow precision, sm_100 nvfp4", "block-scaled, a pair of CTAs",
+         f"SM100_MMA_MXF4_2x1SM_SS<float_e2m1_t, float_e2m1_t, float, float_ue4m3_t, 256, 256, 16, {K_K}>", "", "",
+         "256x256x256"),
+    _row("umma_mxf8", "CUTLASS narrow precision, sm_100 mxfp8", "block-scaled, one CTA",
+         f"SM100_MMA_MXF8F6F4_SS<float_e4m3_t, float_e4m3_t, float, float_ue8m0_t, 128, 128, {K_K}>", "", "",
+         "128x128x128"),
+    _row("umma_sparse", "CUTLASS sparse GEMM, sm_100", "A stored without its zeros, metadata in tensor memory",
+         f"SM100_MMA_F16BF16_SS_SPARSE<half_t, half_t, float, 128, 128, {K_K}>", "", "", "128x128x128"),
     _row("volta", "CuTe's documentation, sm_70", "an atom of 8 threads: four of them are a warp",
          "SM70_8x8x4_F32F16F16F32_NT", "(2,2,1):(2,1,1)", "(32,32,4)", "32x32x8"),
 )  # fmt: skip
@@ -97,4 +114,4 @@ def menu(asked: Mapping[str, str]) -> list[Choice]:
 
 def address(one: Preset) -> str:
     """The page of a preset."""
-    return f"{PATH}?{urlencode({k: v for k, v in one.fields.items() if v}, safe='(),:')}"
+    return f"{PATH}?{urlencode({k: v for k, v in one.fields.items() if v}, safe='(),:<>')}"

@@ -6,9 +6,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from app.kit.names import Major
+from app.kit.names import Major, Order, SwizzleMode
 from app.kit.schemas import Closed, Number
 from app.memory.schemas import Storage
+from app.tiles.umma_facts import UMMA
 from layouts.cute import LONGEST
 
 CuteText = Annotated[str, Field(max_length=LONGEST)]
@@ -40,6 +41,16 @@ class TiledMmaBody(Repeated):
     tile: list[Number] | None = Field(
         default=None, min_length=3, max_length=3, description="M, N and K; the TiledMMA's own where it is left out."
     )
+
+
+class TiledUmmaBody(TiledMmaBody):
+    """make_tiled_mma(atom, atom_layout, permutation) over a tile; and what a tcgen05.mma takes beside."""
+
+    idesc: str | None = Field(default=None, description=UMMA["idesc"][1], examples=["0x08400490"])
+    a_from: Literal["shared", "tensor"] | None = Field(default=None, description=UMMA["a_from"][1])
+    swizzle_a: SwizzleMode | None = Field(default=None, description=UMMA["swizzle_a"][1])
+    swizzle_b: SwizzleMode | None = Field(default=None, description=UMMA["swizzle_b"][1])
+    order: Order | None = Field(default=None, description=UMMA["order"][1])
 
 
 class TiledChainBody(Closed):

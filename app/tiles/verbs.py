@@ -40,29 +40,48 @@ def mma(
     output: Annotated[
         str, typer.Option("-o", "--output", help="FILE.{svg,png,pdf,tex,txt,md,csv,json}: a picture.")
     ] = "",
+    idesc: Annotated[
+        str, typer.Option(help="Of a tcgen05.mma in PTX: its instruction descriptor, or m=128,n=256.")
+    ] = "",
+    a_from: Annotated[str, typer.Option(help="Of a tcgen05.mma in PTX: shared or tensor.")] = "",
+    swizzle_a: Annotated[str, typer.Option(help="Of an UMMA atom: A's swizzle; the widest that fits.")] = "",
+    swizzle_b: Annotated[str, typer.Option(help="Of an UMMA atom: B's swizzle; the widest that fits.")] = "",
+    order: Annotated[str, typer.Option(help="Of an UMMA atom: mn or k, which way swizzle atoms are laid first.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """A, B and C of a whole tile: threads, values, registers."""
-    from app.tiles import facts
+    """A, B and C of a whole tile: threads, values, registers; of an UMMA atom descriptors and tensor memory. Exit
+    status 1 where the tile does not fit tensor memory."""
+    from app.tiles import facts, umma
     from layouts.reading import number, pair
+    from layouts.tiles.umma import TiledUmma, is_umma
 
+    more = {"idesc": idesc, "a_from": a_from, "swizzle_a": swizzle_a, "swizzle_b": swizzle_b, "order": order}
     if output:
         from app.tiles import figure
 
         asked = {"atom": atom, "atom_layout": atom_layout, "permutation": permutation, "tile": tile,
-                 "operand": operand, "colour": colour, "legend": "1"}  # fmt: skip
-        given = {name: text for name, text in asked.items() if text}
+                 "operand": operand, "colour": colour}  # fmt: skip
+        if not is_umma(atom):
+            asked["legend"] = "1"
+        given = {name: text for name, text in (asked | more).items() if text}
         return save(figure.made(form_of(output), given)[0], output)
-    made = facts.mma_of(_mma(atom, atom_layout, permutation, tile))
+    made = facts.mma_of(_mma(atom, atom_layout, permutation, tile) | {k: v for k, v in more.items() if v})
     if as_json:
-        return print_json(facts.mma_facts(made))
+        print_json(facts.mma_facts(made))
+    elif isinstance(made, TiledUmma) and not (at or thread):
+        print("\n".join(umma.lines(made)))
+    if isinstance(made, TiledUmma) and made.faults:
+        raise typer.Exit(1)
+    if as_json or (isinstance(made, TiledUmma) and not (at or thread)):
+        return None
     names = [made.operand(operand).name] if operand else ["a", "b", "c"]
     if at:
         for name in names:
             op = made.operand(name)
             row, col = pair(at, "at", (op.row_count - 1, op.col_count - 1))
             for held, value in op.owner(row, col):
-                print(f"{name}[{row},{col}] thread {held} warp {held // 32} lane {held % 32} value {value}")
+                lane = "" if isinstance(made, TiledUmma) else f" warp {held // 32} lane {held % 32}"
+                print(f"{name}[{row},{col}] {'CTA' if not lane else 'thread'} {held}{lane} value {value}")
         return None
     print(f"{made.atom.instruction.ptx}, atoms {made.atom_layout}, tile {'×'.join(map(str, made.tile))}")
     print(

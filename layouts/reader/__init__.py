@@ -100,6 +100,12 @@ RECOGNISERS = (  # a text that two of them claim belongs to the first
         ("bulk", "utma", "_tma_"),
     ),
     Recogniser("a warp-group dot of Triton's IR", "ttng.warp_group_dot", dots.read, ("group_dot", "group_mma")),
+    Recogniser(
+        "an UMMA atom of CUTLASS, or an operation of cute.nvgpu.tcgen05",
+        "SM100_MMA_F16BF16_SS<half_t, half_t, float, 128, 256, UMMA::Major::K, UMMA::Major::K>",
+        tiled_mma.atoms_alone,
+        ("sm10", "op(", "mma operation"),
+    ),
     Recogniser("tcgen05 in PTX, SASS or CUTLASS", "tcgen05.mma.cta_group::1.kind::f16", tensor_memory.read),
 )
 

@@ -13,20 +13,12 @@ from typing import Any
 from layouts import catalog
 from layouts.errors import LayoutError
 from layouts.instruction import WARPGROUP, Instruction, Place
-from layouts.reader import cutlass, terms
+from layouts.reader import cutlass, terms, umma
 from layouts.reader.terms import Term, Text
+from layouts.reader.umma import Spelled
 from layouts.role import Verb
 from layouts.table import atoms as names
 
-_DTYPES = {
-    "float16": "f16", "half": "f16", "half_t": "f16", "bfloat16": "bf16", "bfloat16_t": "bf16", "tfloat32": "tf32",
-    "tfloat32_t": "tf32", "float32": "f32", "float": "f32", "float64": "f64", "double": "f64", "int32": "s32",
-    "int32_t": "s32", "int": "s32", "int8": "s8", "int8_t": "s8", "uint8": "u8", "uint8_t": "u8", "int4": "s4",
-    "uint4": "u4", "float8e4m3fn": "e4m3", "float8e4m3": "e4m3", "float_e4m3_t": "e4m3", "float8e5m2": "e5m2",
-    "float_e5m2_t": "e5m2", "float6e3m2fn": "e3m2", "float6e2m3fn": "e2m3", "float4e2m1fn": "e2m1", "fp16": "f16",
-    "float_e2m1_t": "e2m1", "float_e3m2_t": "e3m2", "float_e2m3_t": "e2m3", "__nv_bfloat16": "bf16", "__half": "f16",
-    "f16": "f16", "bf16": "bf16", "f32": "f32", "e4m3": "e4m3", "e5m2": "e5m2", "tf32": "tf32",
-}  # fmt: skip
 _CONTAINERS = frozenset(("MMA_Atom", "MMA_Traits", "Copy_Atom", "Copy_Traits", "make_mma_atom", "MMAAtom"))
 _SELECTED = (256, 192, 128, 96, 64, 32, 16, 8)  # N that the selectors choose from, without the extended shapes
 _K_MAJOR, _MN_MAJOR = re.compile(r"(?:^|::|\.|_)K$"), re.compile(r"(?:^|::|\.|_)(?:MN|M|N)$")
@@ -45,17 +37,21 @@ OPERATION = re.compile(
 @dataclass(frozen=True, slots=True)
 class Atom:
     """What an atom is: its instructions (several where its text leaves them open), which way its operands lie, whether
-    it is one of tensor memory (tcgen05), and whether a wgmma takes A from registers."""
+    it is one of tensor memory (tcgen05), whether a wgmma takes A from registers, and the UMMA atom where its
+    arguments are known."""
 
     found: tuple[Instruction, ...]
     name: str
     majors: dict[str, str]
     tensor_memory: bool = False
     from_registers: bool = False
+    umma: Spelled | None = None
 
     @property
     def spelled(self) -> str | None:
         """Its first instruction as POST /tiles/mma takes it: PTX, or CUTLASS's name where that alone says _RS."""
+        if self.umma:
+            return self.name if self.umma.atom else None
         if not self.found:
             return None
         name = names.atom(self.found[0]).split(" (")[0].replace("SM90::GMMA::MMA_", "SM90_")
@@ -63,11 +59,15 @@ class Atom:
 
     @property
     def threads(self) -> int | None:
+        if self.umma:
+            return self.umma.atom.ctas if self.umma.atom else None
         scopes = {8 if i.shape == "m8n8k4" and i.types["a"] != "f64" else i.family.scope.threads for i in self.found}
         return scopes.pop() if len(scopes) == 1 else None
 
     @property
     def shape(self) -> list[int] | None:
+        if self.umma:
+            return list(self.umma.atom.shape) if self.umma.atom else None
         shapes = {tuple(i.sizes[dim] for dim in "mnk") for i in self.found if i.family.multiplies}
         return list(shapes.pop()) if len(shapes) == 1 else None
 
@@ -76,7 +76,7 @@ def dtype_of(text: Text, value: Any) -> str:
     """PTX's name of an element type, "" where it is no known one."""
     value = text.meant(value)
     name = value if isinstance(value, str) else value.name if isinstance(value, Term) else ""
-    return _DTYPES.get(name.lower(), "")
+    return umma.DTYPES.get(name.lower(), "")
 
 
 def majors_of(values: Iterable[Any]) -> dict[str, str]:
@@ -110,8 +110,8 @@ def atom(text: Text, value: Any, deep: int = 0) -> Atom | None:
     if value.args and isinstance(value.args[0], Term) and not value.angle:  # a call around it
         return atom(text, value.args[0], deep + 1) if value.name in ("get", "declval") else None
     words = text.text[value.span[0] : value.span[1]]
-    if re.search(r"SM1[01]\d\w*_MMA|UMMA", words):
-        return Atom((), " ".join(words.split())[:60], {}, True)
+    if re.search(r"SM1[01]\d\w*_MMA|SM103_MXF4|UMMA", words):
+        return _umma(text, value, words)
     try:
         found = cutlass.instructions(words)
     except LayoutError:
@@ -119,6 +119,17 @@ def atom(text: Text, value: Any, deep: int = 0) -> Atom | None:
     majors = majors_of(text.meant(one) for one in value.angle or ())
     registers = re.search(r"\d_\w+_RS(?:_|\b)", words) is not None
     return Atom(tuple(found), " ".join(words.split())[:60], majors, from_registers=registers) if found else None
+
+
+def _umma(text: Text, value: Term, words: str) -> Atom:
+    """An atom of tensor memory; its arguments where they are known, defined names put in."""
+    try:
+        spelled = umma.of_term(text, value)
+    except LayoutError:
+        spelled = None
+    said = umma.written(text, value) if spelled and spelled.atom else " ".join(words.split())[:60]
+    majors = {name: spelled.atom.major(name) for name in "ab"} if spelled and spelled.atom else {}
+    return Atom((), said, majors, True, umma=spelled)
 
 
 def _either(both: list[Atom]) -> Atom:
@@ -201,7 +212,7 @@ def operation(text: Text, value: Term) -> Atom | None:
     if re.match(r"(?:Ld|St)Matrix", value.name):
         return _moved(text, value)
     if "tcgen05" in value.path:
-        return Atom((), value.path, {}, True)
+        return _umma(text, value, text.text[value.span[0] : value.span[1]])
     args = [text.meant(one) for one in value.args or ()] + [text.meant(one) for _, one in value.named]
     kinds: list[str] = []
     shape: list[int | None] = []

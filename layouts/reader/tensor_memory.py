@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from layouts.errors import LayoutError
-from layouts.reader import ptx
+from layouts.reader import ptx, tiled_mma
 from layouts.reader.found import Found
 
 _NAMES = re.compile(
@@ -42,6 +42,12 @@ def read(text: str) -> tuple[Found, ...]:
     name = match[0]
     if match["ptx"] and _is_row(text):
         return ()  # an instruction of the catalogue, which has a page
+    try:
+        if tiled_mma.atoms_alone(text):
+            return ()  # which the bench of whole tiles shows
+        wrong: tuple[str, ...] = ()
+    except LayoutError as error:
+        wrong = (error.message,)
     about = next((says for start, says in _SAYS if name.startswith(start)), "")
-    notices = (IS, about) if about else (IS,)
+    notices = (*wrong, *((IS, about) if about else (IS,)))
     return (Found("topic", "tcgen05 and tensor memory (Blackwell)", {"topic": "tcgen05", "name": name}, notices),)

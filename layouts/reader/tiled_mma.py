@@ -15,6 +15,7 @@ import numpy as np
 from layouts import catalog, cute
 from layouts.instruction import Instruction, Operand
 from layouts.reader import atoms, labelled, shapes, terms
+from layouts.reader import umma as umma_atoms
 from layouts.reader.atoms import Atom
 from layouts.reader.found import Found, each_once
 from layouts.reader.terms import Term, Text
@@ -30,7 +31,20 @@ _FIELD = re.compile(
 )
 _MOST_MADE = 8  # of one text
 _MOST_LISTED = 48
+UMMA = "This is a tcgen05 MMA: the threads are CTAs, its accumulator lives in tensor memory. Documented, not run."
 TENSOR_MEMORY = "This is a tcgen05 MMA: its accumulator lives in tensor memory; /tmem shows where."
+
+
+def atoms_alone(text: str) -> tuple[Found, ...]:
+    """The UMMA atom of a text that makes no TiledMMA of it: the TiledMMA of that atom alone."""
+    if _MADE.search(text) or _HEAD.search(text) or not umma_atoms.is_atom(text) or umma_atoms.is_ptx(text):
+        return ()
+    spelled = umma_atoms.read(text)
+    if spelled is None or spelled.atom is None:
+        return ()
+    name = spelled.text
+    atom = Atom((), name, {one: spelled.atom.major(one) for one in "ab"}, True, umma=spelled)
+    return (_found(atom, None, [1, 1, 1], None, [], [], []),)
 
 
 def read(text: str) -> tuple[Found, ...]:
@@ -65,7 +79,7 @@ def made(home: Text, term: Term) -> Found | None:
         if atom is None and layout is None and third is None and term.args is None:
             return None
     laid = shapes.layout(home, layout) if layout is not None else None
-    opened = [] if atom and atom.found else ["atom"]
+    opened = [] if atom and (atom.found or (atom.umma and atom.umma.atom)) else ["atom"]
     if layout is not None and laid is None:
         opened.append("atom_layout")
     atoms_mnk = _three(laid.shape) if laid else [1, 1, 1]
@@ -103,15 +117,18 @@ def _found(
     tile = [_larger(core, size) for core, size in zip(whole or [None] * 3, [*sizes, None, None, None], strict=False)]
     names = shapes.symbols(tuple(atoms_mnk), tuple(x for x in sizes if x is not None))
     known = all(isinstance(x, int) for x in tile)
+    umma = atom.umma if atom else None
+    if umma:
+        names = [*names, *umma.open]
     opened = [*opened, *(["threads"] if threads is None else []), *([] if known else ["tile_mnk"]), *names]
     found = atom.found if atom else ()
-    ptx = [i.ptx for i in found]
+    ptx = [umma.atom.bound.ptx] if umma and umma.atom else [i.ptx for i in found]
     layout = laid if laid is not None else shapes.Laid((1, 1, 1), (0, 0, 0))
     body = {
         "atom": atom.spelled if atom else None,
         "atom_layout": None if "atom_layout" in opened else str(_rank_three(layout)),
         "permutation": permutation,
-        "tile": tile if known else None,
+        "tile": tile if known and not umma else None,
     }
     facts: dict[str, Any] = {
         "threads": threads,
@@ -122,10 +139,16 @@ def _found(
         "body": body,
         **({"majors": atom.majors} if atom and atom.majors else {}),
     }
-    if atom and atom.tensor_memory:
+    if umma and umma.atom:
+        facts["umma"] = {"idesc": str(umma.atom.word), "ctas": umma.atom.ctas,
+                         "a_from": "tensor" if umma.atom.tensor_a else "shared"}  # fmt: skip
+        notices = [*notices, UMMA]
+        notices += [f"The text leaves {', '.join(umma.open)} open; the tile is the same for all."] if umma.open else []
+    elif atom and atom.tensor_memory:
         notices = [*notices, TENSOR_MEMORY]
     said = "×".join("?" if x is None else str(x) for x in tile)
-    title = f"TiledMMA: {threads if threads is not None else '?'} threads, tile {said}"
+    who = f"{threads if threads is not None else '?'} {'CTA' if umma else 'thread'}{'s' * (threads != 1)}"
+    title = f"TiledMMA: {who}, tile {said}"
     return Found("tiled_mma", title, facts, tuple(notices), True, tuple(dict.fromkeys(opened)))
 
 

@@ -40,6 +40,8 @@ class Chained:
 def chained(first: TiledMMA, second: TiledMMA) -> Chained:
     """C of `first` (m, n) as A of `second` (m, k): FlashAttention's P. LayoutError where the tiles differ, and where C
     is in parts: atoms along K each hold a sum over their own part of K."""
+    first.in_registers("first")
+    second.in_registers("second")
     if first.atoms[2] > 1:
         raise LayoutError(
             "no_chain",

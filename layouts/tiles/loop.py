@@ -104,6 +104,7 @@ def feed(
     registers; layout: of global memory, for its sectors; read: the storage by which the load's addresses are computed,
     where that is not the one that the store used. LayoutError names what does not fit.
     """
+    mma.in_registers("tiled_mma")
     op = mma.operand(operand)
     if op.name == "c":
         raise LayoutError("bad_operand", "C is no operand that a main loop loads.", "a or b.", "operand")

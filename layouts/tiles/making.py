@@ -53,6 +53,7 @@ def of_map(given: str | CuteLayout, tiler: object) -> Made:
 
 def of_operand(made: TiledMMA, operand: str, values: int) -> Made:
     """make_tiled_copy_A, _B (over (n, k)), _C, or _C_atom, which has only the values of one copy atom."""
+    made.in_registers("tiled_mma")
     found = made.operand(operand.removesuffix("_atom"))
     if found.shared:
         raise LayoutError(

@@ -186,6 +186,9 @@ class TiledMMA:
             )
         return self.a if letter == "a" else self.b if letter == "b" else self.c
 
+    def in_registers(self, field: str) -> None:
+        """LayoutError, about a field, where no thread's registers hold its operands."""
+
     def _repr_html_(self) -> str:
         """How a notebook shows it: A, B and C."""
         drawn = "".join(f"<td valign='top'>{op._repr_svg_()}</td>" for op in (self.a, self.b, self.c))
@@ -296,7 +299,8 @@ def tiled_mma(
     """A TiledMMA as make_tiled_mma makes it, over a tile (M, N, K); without one its own.
 
     atom_text: PTX, a CUTLASS name, or a whole TiledMMA by its text: what print(tiled_mma) shows in C++ or Python, an
-    object of cutlass.cute, or the call that makes it; what else is given stands instead of its own. atom_layout:
+    object of cutlass.cute, or the call that makes it; what else is given stands instead of its own. An UMMA atom
+    (SM100_MMA_…, tcgen05.mma) makes a TiledUmma, of four K iterations where no tile is given. atom_layout:
     AtomLayoutMNK, compact column-major where it has no strides; permutation: PermutationMNK, a Tile of sizes, layouts
     and underscores. LayoutError names the field that is wrong.
 
@@ -304,6 +308,10 @@ def tiled_mma(
     >>> made.threads, made.a.modes, made.c.owner(19, 2)
     (128, (8, 2, 2), [(45, 0)])
     """
+    from layouts.tiles import umma  # which is made of what stands here
+
+    if umma.is_umma(str(atom_text)):
+        return umma.tiled_umma(str(atom_text), atom_layout, permutation, tile)
     if (body := body_of("tiled_mma", atom_text)) is not None:
         asked = {"atom_layout": atom_layout, "permutation": permutation, "tile": tile}
         body |= {name: value for name, value in asked.items() if value is not None}

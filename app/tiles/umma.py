@@ -1,0 +1,173 @@
+"""What the page of a TiledMMA in tensor memory shows. No framework."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from app.kit import links
+from app.tiles import facts, paper, umma_facts, umma_figure
+from app.tiles.bench import PATH, layouts_of
+from layouts.table.descriptors import TCGEN05
+from layouts.tiles import umma_code
+from layouts.tiles.umma import NAMES, Step, TiledUmma
+
+SHOWN = 64  # MMAs that the page lists; the CSV has all
+SWIZZLES = ("", *TCGEN05.names)
+ORDERS = {"": "as CUTLASS", "mn": "M or N first", "k": "K first"}
+
+
+def context(made: TiledUmma, asked: Mapping[str, str]) -> dict[str, Any]:
+    """Everything the page shows."""
+    atom = made.umma
+    told = umma_facts.umma_facts(made)
+    name = umma_code.name(atom) or atom.bound.ptx
+    query = urlencode({key: value for key, value in asked.items() if value}, safe="(),:<>")
+    product, wide, high = umma_figure.product(made)
+    return {
+        "found": made,
+        "told": told,
+        "atom_name": name,
+        "ptx": atom.bound.ptx,
+        "said": umma_figure.said(made),
+        "verdict": verdict(made),
+        "numbers": numbers(made),
+        "pictures": paper.links(PATH, query),
+        "product": f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:.0f} {high:.0f}" class="umma-product"'
+        f' role="img"><title>{umma_figure.said(made)}</title>{product}</svg>',
+        "tensor": umma_figure.tensor_map(made) if made.columns <= 512 else "",
+        "spans": umma_figure.spans(made),
+        "columns": [NAMES[one] for one in made.places],
+        "steps": [_step(made, one) for one in made.mmas[:SHOWN]],
+        "more": max(len(made.mmas) - SHOWN, 0),
+        "tiles": [_tile(made, name) for name in made.shared],
+        "places": [
+            {"name": NAMES[one.operand], "told": one, "first": one.addresses[0], "last": one.addresses[-1],
+             "count": len(one.addresses)} for one in told.tensor
+        ],
+        "notes": facts.notes(made),
+        "layouts": [(text.replace("LayoutTV_", "Layout") if "over" in text else text, value)
+                    for text, value in layouts_of(made)],
+        "code": code(made, asked),
+        "following": following(made, told),
+        "swizzles": SWIZZLES,
+        "orders": ORDERS,
+        "by_ptx": not umma_code.name(atom) or asked["atom"].lstrip().startswith("tcgen05"),
+    }  # fmt: skip
+
+
+def verdict(made: TiledUmma) -> tuple[bool, str, str]:
+    """(whether it fits, in a line, in a sentence)."""
+    faults = made.faults
+    if faults:
+        return False, "The tile does not fit tensor memory", " ".join(fault.message for fault in faults)
+    count = len(made.mmas)
+    shared = sum(one.tile.bytes for one in made.shared.values())
+    m, n, k = made.repeats
+    each = "each CTA" if made.ctas > 1 else "the CTA"
+    return (
+        True,
+        f"{count} MMA{'s' if count > 1 else ''}, {made.columns} of 512 columns of tensor memory",
+        f"{m} × {n} × {k} MMAs (M × N × K), issued by one thread. They read {shared} bytes of shared memory of {each}"
+        f" and need an allocation of {made.allocation} columns.",
+    )
+
+
+def numbers(made: TiledUmma) -> list[tuple[str, str]]:
+    """(number, what it counts)."""
+    m, n, k = made.umma.shape
+    word = made.umma.word
+    return [
+        (f"{m} × {n} × {k}", f"one MMA, {made.umma.bound.ptx}"),
+        (str(made.ctas), "CTA issues it" if made.ctas == 1 else "CTAs issue it together: ThrID is 2"),
+        (str(word), "instruction descriptor" + (" of the first MMA" if made.umma.factors else "")),
+        (f"{word.types['d']} += {word.types['a']} × {word.types['b']}",
+         f"A {made.umma.major('a')}-major, B {made.umma.major('b')}-major"),
+    ]  # fmt: skip
+
+
+def descriptor_page(made: TiledUmma, operand: str, word: str) -> str:
+    """The page of one matrix descriptor: what it reads under this MMA."""
+    query = {"instruction": made.umma.issued.ptx, "idesc": str(made.umma.word), "operand": operand,
+             "major": made.umma.major(operand)}  # fmt: skip
+    return links.descriptor(word, query, TCGEN05.name)
+
+
+def _step(made: TiledUmma, one: Step) -> dict[str, Any]:
+    told = umma_facts.step(one)
+    return {
+        "told": told,
+        "k": one.k * made.umma.shape[2],
+        "pages": {name: descriptor_page(made, name, word)
+                  for name, word in (("a", told.a), ("b", told.b)) if word},
+        "idesc": f"/idesc/{told.idesc}?kind={made.umma.mma.kind.name}",
+        "addresses": [told.tensor[name] for name in made.places],
+    }  # fmt: skip
+
+
+def _tile(made: TiledUmma, name: str) -> dict[str, Any]:
+    one = made.shared[name]
+    tile = one.tile
+    query = {"format": TCGEN05.name, "element_bits": tile.element_bits, "major": tile.major, "swizzle": tile.mode.name,
+             "mn": tile.mn, "k": tile.k, "rows": one.rows, "order": tile.order, "base": tile.base}  # fmt: skip
+    return {
+        "name": name.upper(), "tile": tile, "rows": "rows" if name == "a" else "columns", "cute": one.cute,
+        "atom": umma_code.layout_atom(tile.mode, tile.major, ""), "href": links.smem(query),
+        "first": tile.base, "last": tile.base + tile.bytes - 1,
+    }  # fmt: skip
+
+
+def code(made: TiledUmma, asked: Mapping[str, str]) -> list[tuple[str, str]]:
+    """(title, text) of the code that makes it."""
+    parts = [
+        ("CuTe, C++", umma_code.cute_cpp(made)), ("CuTe DSL, Python", umma_code.cute_python(made)),
+        ("Lanescope, Python", umma_code.lanescope_python(made, umma_code.template(made.umma) or asked["atom"])),
+    ]  # fmt: skip
+    return [(title, text) for title, text in parts if text]
+
+
+def following(made: TiledUmma, told: umma_facts.UmmaFacts) -> list[tuple[str, str]]:
+    """(text, address) of where people go from here."""
+    atom = made.umma
+    out = [("The instruction with this descriptor",
+            links.path_of(atom.bound, query={"idesc": str(atom.word)}))]  # fmt: skip
+    out.append(("Its instruction descriptor", f"/idesc/{atom.word}?kind={atom.mma.kind.name}"))
+    if told.epilogue:
+        out.append(("D’s epilogue", told.epilogue))
+    out.append(("One MMA in tensor memory", umma_facts.placed_page(made)))
+    if atom.factors and made.sides:
+        a, _ = made.sides
+        query = {"kind": atom.mma.kind.name, "scale_vec": atom.factors, "cta_group": atom.mma.ctas,
+                 "sparse": int(atom.word.sparse), "m": atom.mma.m, "n": atom.mma.n, "tile_k": made.tile[2],
+                 "column": a.column}  # fmt: skip
+        out.append(("Scale factors to tensor memory", f"/scale-factors?{urlencode(query)}"))
+    return [*out, ("Guide: three descriptors of one MMA", "/guide/three-descriptors")]
+
+
+def lines(made: TiledUmma) -> list[str]:
+    """The tile as the command line says it."""
+    told = umma_facts.umma_facts(made)
+    m, n, k = made.repeats
+    fits, title, _ = verdict(made)
+    out = [
+        f"{told.atom_text or made.umma.bound.ptx}",
+        f"  {umma_figure.said(made)}; {umma_facts.EVIDENCE}",
+        f"  {made.umma.bound.ptx}, instruction descriptor {made.umma.word}, {m}×{n}×{k} MMAs",
+        f"  {'' if fits else 'does not fit: '}{title}",
+    ]
+    for name, one in told.shared.items():
+        out.append(f"  {name.upper()} of each CTA: {one.mn}×{one.k}, {one.major}-major, swizzle {one.swizzle}, bytes"
+                   f" {one.base} to {one.base + one.bytes - 1}, {one.layout}")  # fmt: skip
+    for place in told.tensor:
+        out.append(f"  {NAMES[place.operand]} in tensor memory: {place.columns} columns from {place.addresses[0]},"
+                   f" layout {place.id}")  # fmt: skip
+    out += [f"  {says}" for says in (*made.inferred, *told.open.values())]
+    head = ["m", "n", "k", "a", "b", *made.places, "idesc"]
+    out.append("  " + " ".join(head))
+    for step in told.steps[:SHOWN]:
+        cells = [step.m, step.n, step.k, step.a or "-", step.b or "-", *step.tensor.values(), step.idesc]
+        out.append("  " + " ".join(map(str, cells)))
+    if told.steps[SHOWN:]:
+        out.append(f"  … {len(told.steps) - SHOWN} more, with --json")
+    return out

@@ -1,0 +1,209 @@
+"""What the API, the command line and the page say of a TiledMMA in tensor memory. No framework."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+from urllib.parse import urlencode
+
+from app.kit.fact import Says, fact, sometimes
+from layouts import epilogue
+from layouts.errors import LayoutError
+from layouts.idesc import CALLED
+from layouts.reading import choice
+from layouts.table.descriptors import TCGEN05
+from layouts.tiles import umma_code
+from layouts.tiles.umma import NAMES, Shared, Step, TiledUmma, tiled_umma
+from layouts.tmem import Placed
+
+# What only a tcgen05.mma takes: field → (the words it may be, none for text; what it is).
+UMMA: dict[str, tuple[tuple[str, ...], str]] = {
+    "idesc": ((), "Of a tcgen05.mma in PTX: its instruction descriptor, or a wish as m=128,n=256,a=bf16."),
+    "a_from": (("shared", "tensor"), "Of a tcgen05.mma in PTX: where A comes from."),
+    "swizzle_a": (TCGEN05.names, "A's swizzle in shared memory; the widest that fits where it is left out."),
+    "swizzle_b": (TCGEN05.names, "B's swizzle in shared memory; the widest that fits where it is left out."),
+    "order": (("mn", "k"), "Which way the swizzle atoms are laid first; as CUTLASS's collectives where left out."),
+}
+EVIDENCE = "documented; atoms, layouts and fragments as CUTLASS 4.7 has them; not executed on hardware"
+
+
+@fact
+class SharedTile:
+    """A or B in the shared memory of each CTA."""
+
+    swizzle: str
+    major: str
+    order: str
+    element_bits: int
+    mn: Annotated[int, Says("Rows of A or columns of B that one CTA holds.")]
+    k: Annotated[int, Says("K as it is stored: half of a sparse A's.")]
+    base: Annotated[int, Says("Where the tile begins; descriptors count from there. A program adds its own address.")]
+    bytes: int
+    layout: Annotated[str, Says("CuTe's layout of elements: ((rows, K of one MMA), repeats in M or N, K iterations).")]
+
+
+@fact
+class TensorTile:
+    """One operand of the tile in the tensor memory of each CTA."""
+
+    operand: str
+    id: Annotated[str, Says("PTX's letter of the data-path layout.", ("D",))]
+    columns: Annotated[int, Says("32-bit columns that all its places take.")]
+    addresses: Annotated[list[str], Says("Where each repeat begins: lane << 16 | column.", ("0x00000000",))]
+    pattern: Annotated[str, Says("Of one repeat: (lane)(unit) → the axes.")]
+    evidence: str
+
+
+@fact
+class UmmaStep:
+    """One MMA of the tile."""
+
+    m: int
+    n: int
+    k: int
+    a: Annotated[str | None, Says("A's matrix descriptor; null where A lies in tensor memory.")]
+    b: Annotated[str | None, Says("B's matrix descriptor; null where K = 96 leaves it open.")]
+    idesc: Annotated[str, Says("The instruction descriptor: eight hex digits.")]
+    tensor: Annotated[dict[str, str], Says("Operand → address in tensor memory.")]
+
+
+@fact
+class UmmaFacts:
+    """What is more of a TiledMMA whose accumulator lies in tensor memory. Of a pair every CTA is alike."""
+
+    kind: str
+    ctas: Annotated[int, Says("CTAs that issue the atom: CuTe's ThrID. threads counts them, too.")]
+    a_from: Literal["shared", "tensor"]
+    sparse: bool
+    types: dict[str, str]
+    majors: dict[str, str]
+    atom_text: Annotated[str, Says("The atom in C++ with its arguments; empty where CUTLASS has none.")]
+    idesc: str
+    scale_vec: Annotated[str | None, Says("1X, 2X or 4X.")] = sometimes()
+    shared: dict[str, SharedTile]
+    tensor: list[TensorTile]
+    columns: Annotated[int, Says("Columns of tensor memory that the tile takes.")]
+    allocation: Annotated[int | None, Says("Columns to allocate; null where the tile does not fit.")]
+    steps: list[UmmaStep]
+    faults: list[str]
+    inferred: Annotated[list[str], Says("What is inferred or open.")]
+    open: Annotated[dict[str, str], Says("Operands whose place is open, and why.")]
+    epilogue: Annotated[str | None, Says("The page of D's way out of tensor memory.")] = sometimes()
+    evidence: str
+
+
+def made_of(given: Mapping[str, Any], text: str, atom_layout: Any, permutation: Any, tile: Any) -> TiledUmma:
+    """The TiledMMA of a request whose atom is one of tensor memory; LayoutError names the wrong field."""
+    said = {name: str(given.get(name) or "") for name in UMMA}
+    for name in ("swizzle_a", "swizzle_b", "order"):
+        if said[name]:
+            said[name] = choice(said[name], name, UMMA[name][0])
+    return tiled_umma(
+        text, atom_layout, permutation, tile, idesc=said["idesc"], a_from=said["a_from"],
+        swizzles=(said["swizzle_a"], said["swizzle_b"]), order=said["order"],
+    )  # fmt: skip
+
+
+def plain(given: Mapping[str, Any]) -> None:
+    """LayoutError where another atom is given what only a tcgen05.mma takes."""
+    for name in UMMA:
+        if given.get(name):
+            raise LayoutError(
+                "bad_choice", f"{name} is only of a tcgen05.mma.", "Leave it out, or give an UMMA atom.", name
+            )
+
+
+def umma_facts(made: TiledUmma) -> UmmaFacts:
+    """What POST /tiles/mma says beside the maps."""
+    atom = made.umma
+    return UmmaFacts(
+        kind=atom.mma.kind.name,
+        ctas=atom.ctas,
+        a_from="tensor" if atom.tensor_a else "shared",
+        sparse=atom.word.sparse,
+        types=atom.word.types,
+        majors={name: atom.major(name) for name in "ab"},
+        atom_text=umma_code.template(atom),
+        idesc=str(atom.word),
+        scale_vec=atom.factors or None,
+        shared={name: _shared(one) for name, one in made.shared.items()},
+        tensor=[_tensor(made, name) for name in made.places],
+        columns=made.columns,
+        allocation=made.allocation or None,
+        steps=[step(one) for one in made.mmas],
+        faults=[fault.message for fault in made.faults],
+        inferred=made.inferred,
+        open={NAMES[name]: why for name, why in made.open.items()},
+        epilogue=epilogue_page(made),
+        evidence=EVIDENCE,
+    )
+
+
+def _shared(one: Shared) -> SharedTile:
+    tile = one.tile
+    return SharedTile(
+        swizzle=tile.mode.name, major=tile.major, order=tile.order, element_bits=tile.element_bits, mn=tile.mn,
+        k=tile.k, base=tile.base, bytes=tile.bytes, layout=one.cute,
+    )  # fmt: skip
+
+
+def _tensor(made: TiledUmma, name: str) -> TensorTile:
+    every = made.places[name]
+    first = every[0].layout
+    last = max(one.column + one.layout.columns for one in every)
+    return TensorTile(
+        operand=name,
+        id=first.letter,
+        columns=last - every[0].column,
+        addresses=[address(one) for one in every],
+        pattern=str(first.pattern),
+        evidence=first.evidence,
+    )
+
+
+def address(one: Placed) -> str:
+    """An address in tensor memory."""
+    return f"0x{one.lane << 16 | one.column:08x}"
+
+
+def step(one: Step) -> UmmaStep:
+    return UmmaStep(
+        m=one.m, n=one.n, k=one.k, a=str(one.a) if one.a else None, b=str(one.b) if one.b else None,
+        idesc=str(one.word), tensor={name: f"0x{at:08x}" for name, at in one.addresses.items()},
+    )  # fmt: skip
+
+
+def mma_query(made: TiledUmma) -> dict[str, str]:
+    """The MMA as the pages of tensor memory are asked for it."""
+    mma = made.umma.mma
+    return {
+        "kind": mma.kind.name, "cta_group": str(mma.ctas), "ws": "1" if mma.form == "ws" else "0", "m": str(mma.m),
+        "n": str(mma.n),
+    }  # fmt: skip
+
+
+def epilogue_page(made: TiledUmma) -> str | None:
+    """The page of D's way to registers and out; None where no load of it is known."""
+    mma = made.umma.mma
+    if mma.sparse and mma.place.letter == "C":
+        return None
+    halves = made.umma.word.types["d"] == "f16"
+    query = mma_query(made) | {"access": epilogue.fitting(mma, halves).ptx}
+    if halves:
+        query |= {"d": "f16", "element": "f16"}
+    return f"/tmem/epilogue?{urlencode(query, safe=':')}"
+
+
+def placed_page(made: TiledUmma) -> str:
+    """/tmem with one MMA of the tile as the tile places it."""
+    query = mma_query(made) | {"sparse": "1" if made.umma.mma.sparse else "0", "access": ""}
+    if made.umma.factors:
+        query["scale_vec"] = made.umma.factors
+    for name, every in made.places.items():
+        query[f"{name}_at"] = str(every[0].column)
+    return f"/tmem?{urlencode({key: value for key, value in query.items() if value or key == 'access'}, safe=':')}"
+
+
+def form_words(made: TiledUmma) -> str:
+    """How it is issued, as PTX says it."""
+    return CALLED[made.umma.mma.form]

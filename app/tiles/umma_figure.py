@@ -1,0 +1,280 @@
+"""A TiledMMA in tensor memory as a picture for pages and documents: A, B and D as in a product, by CTA and by MMA, and
+tensor memory beside them. No framework.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from html import escape
+
+import numpy as np
+
+from app.diagram import forms as diagrams
+from app.diagram.forms import Draw, Made
+from app.kit.encode import dumps
+from app.kit.media import FORMS
+from app.kit.picture import Drawing
+from app.tiles import facts, forms, paper
+from app.tmem import draw as memory
+from layouts import tmem
+from layouts.palette import Palette
+from layouts.render.svg import hatches
+from layouts.tiles.umma import NAMES, TiledUmma
+from layouts.tmem import Allocation, Placed
+
+OPTIONS = {"part": "product or tensor alone", **paper.STYLE}
+SIDE, K_LEAST, K_MOST = 300.0, 88.0, 190.0  # pixels: the longer side of D; K of A and B
+LEFT, TOP, GAP = 64.0, 46.0, 40.0
+SECOND = 5  # the fill of the second CTA of a pair
+DRAWN = {"scale_a": "SFA", "scale_b": "SFB", "metadata": "E"}  # as CUTLASS calls them
+_NAMED = re.compile(r"var\(--([\w-]+)\)")
+_ROLES = {"raised": "paper", "soft": "paper", "rule": "line", "edge": "line", "cell-line": "line", "cell-ink": "ink"}
+
+
+def made(form: str, query: Mapping[str, str], draw_: Draw = Drawing.made) -> Made:
+    """The picture, table or text of a tile that a query names; LayoutError for the first option that does not fit."""
+    diagrams.known(form, query, OPTIONS, (*forms.MMA, *forms.UMMA))
+    found = facts.mma_of(forms.mma_body(forms.with_umma(query)))
+    assert isinstance(found, TiledUmma)
+    if form == "json":
+        return dumps(facts.mma_facts(found)), FORMS[form]
+    if form in ("csv", "txt", "md"):
+        return _steps(form, found).encode(), FORMS[form]
+    parts = [part for part in ("product", "tensor") if query.get("part") in (None, "", part)]
+    drawing = picture(found, diagrams.theme(query), query.get("title", ""), parts)
+    return diagrams.drawn(form, drawing, query, draw_)
+
+
+def picture(found: TiledUmma, theme: Palette | None, title: str = "", parts: list[str] | None = None) -> str:
+    """The product, and tensor memory below it; theme None takes the page's colours."""
+    above = paper.ABOVE if title else 0.0
+    inside, width, height = [], 200.0, above
+    for part in parts or ["product", "tensor"]:
+        text, wide, high = product(found) if part == "product" else tensor(found)
+        inside.append(f'<g transform="translate(0 {height:.0f})">{text}</g>')
+        width, height = max(width, wide), height + high + 12
+    head = f'<text x="8" y="17" font-size="14" font-weight="600" fill="var(--ink)">{escape(title)}</text>'
+    drawn = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}"'
+        f' height="{height:.0f}" role="img" font-family="\'DejaVu Sans Mono\', ui-monospace, monospace">'
+        f"<title>{escape(said(found))}</title>{head if title else ''}{''.join(inside)}</svg>"
+    )
+    return themed(drawn, theme) if theme else drawn
+
+
+def themed(drawn: str, theme: Palette) -> str:
+    """A picture in a page's colours as one in a theme's."""
+
+    def colour(match: re.Match[str]) -> str:
+        name = match[1]
+        if name.startswith("fill-"):
+            return theme.fills[int(name.removeprefix("fill-"))]
+        return str(getattr(theme, _ROLES.get(name, name)))
+
+    whole = _NAMED.sub(colour, drawn)
+    if theme.name != "bw":
+        return whole
+    head, _, rest = whole.partition("</title>")
+    return f"{head}</title>{''.join(hatches())}{rest}"
+
+
+def said(found: TiledUmma) -> str:
+    """The tile in a sentence."""
+    m, n, k = found.tile
+    who = "a pair of CTAs" if found.ctas > 1 else "one CTA"
+    where = "A in tensor memory, B" if found.umma.tensor_a else "A and B"
+    return f"{m} × {n} × {k} tile of {who}: {where} in shared memory, D in tensor memory"
+
+
+# A, B and D as in a product -------------------------------------------------------------------------------------------
+
+
+def product(found: TiledUmma) -> tuple[str, float, float]:
+    """(shapes, width, height): A at the left, B above, D between them; a fill a CTA, a line an MMA."""
+    m, n, k = found.tile
+    scale = SIDE / max(m, n)
+    high, wide = max(m * scale, 92.0), max(n * scale, 92.0)
+    deep = min(max(26.0 * found.repeats[2], K_LEAST), K_MOST)
+    left, top = LEFT + deep + GAP + 30, TOP + deep + GAP
+    stored = " (half is stored)" if found.umma.word.sparse else ""
+    a_in = "tensor memory" if found.umma.tensor_a else "shared memory"
+    out = [
+        *_matrix(found, "a", f"A {m} × {k}", f"{a_in}{stored}", (LEFT, top), (deep, high)),
+        *_matrix(found, "b", f"B {k} × {n}", "shared memory", (left, TOP), (wide, deep)),
+        *_matrix(found, "c", f"D {m} × {n}", "tensor memory", (left, top), (wide, high)),
+    ]
+    return "".join(out), left + wide + 12, top + high + 12
+
+
+def _matrix(
+    found: TiledUmma, name: str, title: str, place: str, at: tuple[float, float], size: tuple[float, float]
+) -> list[str]:
+    (x, y), (wide, high) = at, size
+    m, n, k = found.tile
+    rows, cols = {"a": (m, k), "b": (k, n), "c": (m, n)}[name]
+    across, down = wide / cols, high / rows
+    out, words = [], []
+    for cta, (r0, r1, c0, c1) in _shares(found, name):
+        box = f'x="{x + c0 * across:.1f}" y="{y + r0 * down:.1f}" width="{(c1 - c0) * across:.1f}"'
+        out.append(
+            f'<rect {box} height="{(r1 - r0) * down:.1f}" fill="var(--fill-{cta * SECOND})"'
+            ' stroke="var(--cell-line)" stroke-width="1.4"/>'
+        )
+        texts = [f"rows {r0}–{r1 - 1}" if name != "b" else f"columns {c0}–{c1 - 1}"]
+        texts = [f"CTA {cta}", *texts] if found.ctas > 1 else texts
+        middle = y + (r0 + r1) / 2 * down + (4 if len(texts) == 1 else -3)
+        words += [
+            _text(x + (c0 + c1) / 2 * across, middle + 13 * line, text, 10, "middle", "cell-ink")
+            for line, text in enumerate(texts)
+            if (c1 - c0) * across >= 6.3 * len(text) and (r1 - r0) * down >= 13 * len(texts)
+        ]
+    if lines := _lines(found, name, at, (across, down), size):
+        out.append(f'<path d="{lines}" fill="none" stroke="var(--cell-line)" stroke-width="0.8"'
+                   ' stroke-dasharray="4 3" opacity="0.55"/>')  # fmt: skip
+    lead = 30 if name == "b" else 17
+    out += [_text(x, y - lead, title, 12, "start", "ink", True), _text(x, y - lead + 12, place, 9.5, "start", "muted")]
+    marks = sorted({edge for _, (r0, r1, c0, c1) in _shares(found, name) for edge in ((c0, c1) if name == "b" else
+                                                                                     (r0, r1))})  # fmt: skip
+    if name == "b":
+        words += [_text(x + c * across, y - 5, str(c), 9, "middle", "muted") for c in marks]
+    elif name == "a":
+        words += [_text(x - 5, y + r * down + 3, str(r), 9, "end", "muted") for r in marks]
+    return out + words
+
+
+def _lines(
+    found: TiledUmma, name: str, at: tuple[float, float], scale: tuple[float, float], size: tuple[float, float]
+) -> str:
+    """The edges of MMAs inside a matrix, as a path."""
+    (x, y), (across, down), (wide, high) = at, scale, size
+    out = ""
+    for step, count, vertical in _edges(found, name):
+        for n in range(1, count):
+            out += (
+                f"M{x + n * step * across:.1f} {y:.1f}v{high:.1f}"
+                if vertical
+                else f"M{x:.1f} {y + n * step * down:.1f}h{wide:.1f}"
+            )
+    return out
+
+
+def _shares(found: TiledUmma, name: str) -> list[tuple[int, tuple[int, int, int, int]]]:
+    """(CTA, (first row, end, first column, end)) of what each CTA holds of a matrix: a piece an MMA in M or N."""
+    _, n, k = found.tile
+    out = []
+    own_m, own_n, _ = found.umma.shape
+    for cta in range(found.ctas):
+        if name == "b":
+            own = own_n // found.ctas
+            out += [(cta, (0, k, at * own_n + cta * own, at * own_n + (cta + 1) * own))
+                    for at in range(found.repeats[1])]  # fmt: skip
+        else:
+            own, cols = own_m // found.ctas, k if name == "a" else n
+            out += [(cta, (at * own_m + cta * own, at * own_m + (cta + 1) * own, 0, cols))
+                    for at in range(found.repeats[0])]  # fmt: skip
+    return sorted(out, key=lambda one: one[1])
+
+
+def _edges(found: TiledUmma, name: str) -> list[tuple[int, int, bool]]:
+    """(elements of one MMA, how many, whether its edges are vertical) of both dimensions."""
+    (m, n, k), (i, j, l) = found.umma.shape, found.repeats
+    return {"a": [(k, l, True), (m, i, False)], "b": [(k, l, False), (n, j, True)], "c": [(m, i, False), (n, j, True)]}[
+        name
+    ]
+
+
+def _text(x: float, y: float, text: str, size: float, anchor: str, ink: str, bold: bool = False) -> str:
+    weight = ' font-weight="600"' if bold else ""
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size:g}" text-anchor="{anchor}"{weight} fill="var(--{ink})">'
+        f"{escape(text)}</text>"
+    )
+
+
+# tensor memory --------------------------------------------------------------------------------------------------------
+
+
+def tensor(found: TiledUmma) -> tuple[str, float, float]:
+    """(shapes, width, height) of the map of tensor memory, of both CTAs of a pair."""
+    drawn = tensor_map(found)
+    size = re.search(r'viewBox="0 0 (\d+) (\d+)"', drawn)
+    assert size
+    inside = drawn[drawn.index("</title>") + len("</title>") : drawn.rindex("</svg>")]
+    return inside, float(size[1]), float(size[2])
+
+
+def tensor_map(found: TiledUmma) -> str:
+    """The map of tensor memory as a picture of its own, in a page's colours; the CTAs of a pair are alike."""
+    placed = [one for name, every in found.places.items() for one in joined(found, name, every)]
+    none = np.zeros((tmem.LANES, tmem.COLUMNS), bool)
+    who = "CTA"
+    if found.ctas > 1:
+        rows = found.umma.mma.place.rows
+        who = f"Each CTA of the pair, alike: CTA 0 rows 0–{rows - 1} of D, CTA 1 rows {rows}–{2 * rows - 1}"
+        who += ", of each MMA" * (found.repeats[0] > 1)
+    said_ = [(one, f"{one.name}: from column {one.column}, lane {one.lane}") for one in placed]
+    return memory.picture([(who, said_)], Allocation(found.allocation or tmem.COLUMNS), None, none)
+
+
+@dataclass(frozen=True, slots=True)
+class Region(Placed):
+    """Neighbouring places of one operand as one region, of so many columns."""
+
+    wide: int = 0
+
+    @property
+    def mask(self) -> tmem.Mask:
+        out = np.zeros((tmem.LANES, tmem.COLUMNS), bool)
+        lanes = Placed.mask.fget(self).any(axis=1)  # type: ignore[attr-defined]  # the lanes of one of them
+        out[lanes, self.column : self.column + self.wide] = True
+        return out
+
+
+def joined(found: TiledUmma, name: str, every: list[Placed]) -> list[Placed]:
+    """The places of an operand as they are drawn: each D by its number; of the others one region."""
+    called = DRAWN.get(name, NAMES[name])
+    if name == "d":
+        return [replace(one, name=f"{called} {at}" if len(every) > 1 else called) for at, one in enumerate(every)]
+    last = max(one.column + one.layout.columns for one in every)
+    first = every[0]
+    return [Region(called, first.layout, first.lane, first.column, last - first.column)]
+
+
+def spans(found: TiledUmma) -> str:
+    """Which columns each operand takes, in a line."""
+    out = []
+    for name, every in found.places.items():
+        last = max(one.column + one.layout.columns for one in every) - 1
+        out.append(f"{DRAWN.get(name, NAMES[name])} {every[0].column}–{last}")
+    return ", ".join(out)
+
+
+# the MMAs -------------------------------------------------------------------------------------------------------------
+
+
+def columns(found: TiledUmma) -> list[str]:
+    """The operands in tensor memory, as the table of MMAs has them."""
+    return [NAMES[name] for name in found.places]
+
+
+def _steps(form: str, found: TiledUmma) -> str:
+    """Every MMA of the tile: its descriptors and addresses, a line each."""
+    names = list(found.places)
+    head = ["m", "n", "k", "a", "b", *names, "idesc"]
+    lines = [
+        [str(one.m), str(one.n), str(one.k), str(one.a or ""), str(one.b or ""),
+         *(f"0x{one.addresses[name]:08x}" for name in names), str(one.word)]
+        for one in found.mmas
+    ]  # fmt: skip
+    if form == "csv":
+        return "\n".join(",".join(line) for line in [head, *lines]) + "\n"
+    if form == "md":
+        return "\n".join([f"### {said(found)}", "", f"| {' | '.join(head)} |", "|" + "---|" * len(head),
+                          *(f"| {' | '.join(line)} |" for line in lines)]) + "\n"  # fmt: skip
+    wide = [max(len(line[at]) for line in [head, *lines]) for at in range(len(head))]
+    rows = [
+        "  ".join(text.ljust(size) for text, size in zip(line, wide, strict=True)).rstrip() for line in [head, *lines]
+    ]
+    return "\n".join([said(found), *rows]) + "\n"

@@ -1,0 +1,349 @@
+"""UMMA atoms as code spells them: CUTLASS's SM100_MMA_… with its template arguments, cute.nvgpu.tcgen05's operations,
+what printing those shows, and a tcgen05.mma in PTX.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from layouts import catalog, idesc, umma_atom
+from layouts.bound import opcode_of
+from layouts.errors import LayoutError
+from layouts.instruction import Instruction
+from layouts.kind import Kind
+from layouts.reader import terms
+from layouts.reader.terms import Term, Text
+from layouts.reading import shown
+from layouts.table.kinds import ALONE, PAIR
+from layouts.table.umma_atoms import COMPLEX, OPERATIONS, PAIRED, ROWS, TENSOR, AtomRow, OperationRow
+from layouts.umma_atom import UmmaAtom
+
+EXAMPLE = "SM100_MMA_F16BF16_SS<half_t, half_t, float, 128, 256, UMMA::Major::K, UMMA::Major::K>"
+UNSAID = "unsaid"  # of a wish: something is left open on which the tile depends, more than a type
+_NAME = re.compile(r"(?<![\w.])(?:\w+::){0,4}(SM10\d_(?:MMA_|MXF4_ULTRA_)\w+)")
+_OPERATION = re.compile(rf"(?<![\w.])(?:\w+\.){{0,6}}(?:{'|'.join(OPERATIONS)})\s*\(")
+_PRINTED = re.compile(r"tcgen05 [\w/ ]{2,40} MMA Operation")
+_LINE = re.compile(r"^[ \t]*([A-Z][\w ]{2,40}?)[ \t]*=[ \t]*(\S[^\n]*?)[ \t]*$", re.M)
+_PTX = re.compile(r"tcgen05\s*\.\s*mma\b[\w.:\s]*?\.kind::\w+[\w.:]*(?P<rest>[^;\n]*)")
+DTYPES = {
+    "float16": "f16", "half": "f16", "half_t": "f16", "bfloat16": "bf16", "bfloat16_t": "bf16", "tfloat32": "tf32",
+    "tfloat32_t": "tf32", "float32": "f32", "float": "f32", "float64": "f64", "double": "f64", "int32": "s32",
+    "int32_t": "s32", "int": "s32", "int8": "s8", "int8_t": "s8", "uint8": "u8", "uint8_t": "u8", "int4": "s4",
+    "uint4": "u4", "float8e4m3fn": "e4m3", "float8e4m3": "e4m3", "float_e4m3_t": "e4m3", "float8e5m2": "e5m2",
+    "float_e5m2_t": "e5m2", "float6e3m2fn": "e3m2", "float6e2m3fn": "e2m3", "float4e2m1fn": "e2m1", "fp16": "f16",
+    "float_e2m1_t": "e2m1", "float_e3m2_t": "e3m2", "float_e2m3_t": "e2m3", "__nv_bfloat16": "bf16", "__half": "f16",
+    "f16": "f16", "bf16": "bf16", "f32": "f32", "e4m3": "e4m3", "e5m2": "e5m2", "tf32": "tf32",
+}  # fmt: skip
+_BEGINS = re.compile(r"\s*(tcgen05\s*\.\s*mma\b[\w.:]*)")
+_MAJOR = re.compile(r"(?:^|::|\.|_)(MN|K)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Spelled:
+    """An atom of a text. atom: None where the text leaves more than types open; open: what it leaves open, by its
+    words; where: the characters that spell it; text: the atom alone, with the names that the text defines put in.
+    """
+
+    atom: UmmaAtom | None
+    title: str
+    open: tuple[str, ...] = ()
+    where: tuple[int, int] = (0, 0)
+    text: str = ""
+
+
+def is_atom(text: str) -> bool:
+    """Whether a text is an UMMA atom of CUTLASS, an operation of the DSL or what printing it shows, or a
+    tcgen05.mma."""
+    return any(pattern.search(text) for pattern in (_NAME, _OPERATION, _PRINTED)) or is_ptx(text)
+
+
+def is_ptx(text: str) -> bool:
+    """Whether a text begins with a tcgen05.mma."""
+    return bool(_BEGINS.match(text))
+
+
+def of_term(home: Text, value: Term) -> Spelled | None:
+    """The atom of a term of C++ or Python; None where it is none. LayoutError where it is illegal."""
+    if value.name in OPERATIONS and value.args is not None and "warp." not in value.path:
+        return _operation(home, value)
+    if not re.match(r"SM10\d_M", value.name):
+        return None
+    if COMPLEX in value.name:
+        says = f"{value.name} issues several instructions for one product of complex numbers."
+        raise LayoutError("bad_atom", says, "Give the atom of the real products: SM100_MMA_TF32_TS.", "atom")
+    return _template(home, value)
+
+
+def written(home: Text, value: Term) -> str:
+    """A term with the names that its text defines put in: what the bench takes on its own."""
+
+    def one(part: Any) -> str:
+        size = home.number(part)
+        if size is not None:
+            return str(size)
+        meant = home.meant(part)
+        if isinstance(meant, tuple):
+            return f"({', '.join(one(each) for each in meant)})"
+        return home.words(meant)
+
+    if value.angle is not None:
+        return f"{value.name}<{', '.join(one(part) for part in value.angle)}>"
+    parts = [one(part) for part in value.args or ()] + [f"{name}={one(part)}" for name, part in value.named]
+    return f"{value.path}({', '.join(parts)})"
+
+
+def read(text: str) -> Spelled | None:
+    """The first atom of a text; None where it has none. LayoutError where it is illegal."""
+    if printed := _PRINTED.search(text):
+        return _shown(text, printed)
+    home = terms.of(text)
+    for pattern in (_NAME, _OPERATION):
+        for value in terms.found(home, pattern):
+            if value.angle is None and value.args is None:
+                continue  # named in prose
+            if one := of_term(home, value):
+                return replace(one, text=written(home, value))
+    return None
+
+
+# CUTLASS's template -------------------------------------------------------------------------------------------------
+
+
+def _row(name: str) -> tuple[AtomRow, str, bool]:
+    """(row, what stands behind its stem, whether it is a pair's)."""
+    for row in sorted(ROWS, key=lambda row: -len(row.stem)):
+        for pair, lead in ((True, f"{row.stem}_{PAIRED}_"), (False, f"{row.stem}_")):
+            if name.startswith(lead) and name.removeprefix(lead) in row.endings:
+                return row, name.removeprefix(lead), pair
+    known = [umma_atom.stem(row, row.endings[0], pair) for row in ROWS for pair in (False, True)]
+    near = sorted(known, key=lambda one: -_alike(one, name))[:3]
+    raise LayoutError(
+        "bad_atom", f"'{shown(name, 60)}' is no UMMA atom of CUTLASS.", f"E.g. {', '.join(near)}.", "atom"
+    )
+
+
+def _alike(one: str, name: str) -> int:
+    return len(set(one.split("_")) & set(name.split("_")))
+
+
+def _template(home: Text, value: Term) -> Spelled:
+    row, ending, pair = _row(value.name)
+    given = list(value.angle or ())
+    scaled, vector = "MX" in row.stem, 0 not in row.kinds
+    names = ["a", "b", "d", *(["scale_type"] if scaled else []), "m", "n", *(["vs"] if vector else [])]
+    names += ["transpose_a", "transpose_b", *(["scale"] if "SCALED" in ending else [])]
+    names += ["negate_a", "negate_b"] if row.signs or ending.startswith(TENSOR) else []
+    names += ["saturate"]
+    if len(given) < names.index("transpose_a"):
+        says = f"{value.name} has {len(given)} template arguments."
+        raise LayoutError("bad_atom", says, f"It takes types, M, N and majors, e.g. {EXAMPLE}.", "atom")
+    said = dict(zip(names, given, strict=False))
+    opened: list[str] = []
+    vs = home.number(said["vs"]) if vector else 0
+    if vs is None:
+        opened.append(home.words(said["vs"]))
+        return Spelled(None, value.name, tuple(opened), value.span)
+    if vs not in row.kinds:
+        says = f"VS of {value.name} is {vs}."
+        raise LayoutError("bad_atom", says, f"Allowed: {', '.join(map(str, row.kinds))}.", "atom")
+    kind = idesc.kind(row.kinds[vs])
+    sparse = "SPARSE" in ending
+    whole = row.k or kind.k * (2 if sparse else 1)
+    factors = {1: "1X", 2: "2X", 3: "2X", 4: "4X", 6: "4X"}[whole // vs] if vector else "1X" if scaled else ""
+    wish, more = _wish(home, kind, said)
+    opened += more
+    if row.k:
+        wish["k"] = str(row.k)
+    form, tensor = PAIR if pair else ALONE, ending.startswith(TENSOR)
+    if {"m", "n"} - set(wish) or UNSAID in wish:
+        return Spelled(None, value.name, tuple(dict.fromkeys(opened)), value.span)
+    atom = _made(kind, form, wish, sparse, tensor, factors, "SCALED" in ending)
+    if why := umma_atom.narrower(atom, ending):
+        raise LayoutError("bad_atom", why, f"PTX itself is wider: give {atom.bound.ptx} with its descriptor.", "atom")
+    return Spelled(atom, value.name, tuple(dict.fromkeys(opened)), value.span)
+
+
+def _wish(home: Text, kind: Kind, said: Mapping[str, Any]) -> tuple[dict[str, object], list[str]]:
+    """Fields of the instruction descriptor that arguments say, and the words of those that they leave open."""
+    wish: dict[str, object] = {}
+    opened: list[str] = []
+    for name, given in said.items():
+        value = home.meant(given)
+        words = home.words(value)
+        if name in ("m", "n"):
+            size = home.number(value)
+            if size is None:
+                opened.append(words)
+            else:
+                wish[name] = size
+        elif name in ("transpose_a", "transpose_b"):
+            found = _MAJOR.search(value.path if isinstance(value, Term) else "")
+            if found is None:
+                opened.append(words)
+                wish[UNSAID] = words
+            elif found[1] == "MN":
+                wish[name] = "MN"
+        elif name in ("negate_a", "negate_b", "saturate"):
+            path = value.path if isinstance(value, Term) else str(value)
+            if path.endswith(("Neg", "True")):
+                wish[name] = 1
+        elif name in ("a", "b", "d", "ab", "scale_type"):
+            for field in "ab" if name == "ab" else (name,):
+                _type(kind, field, value, words, wish, opened)
+    return wish, opened
+
+
+def _type(kind: Kind, field: str, value: Any, words: str, wish: dict[str, object], opened: list[str]) -> None:
+    """One type of a wish; LayoutError for one that the kind does not take."""
+    name = element(value)
+    if not name:
+        opened.append(words)
+        return
+    if not kind.has(field):
+        if field == "d" and name != ("s32" if kind.name == "i8" else "f32"):
+            says = f"D of kind::{kind.name} is f32, not {name}."
+            raise LayoutError("bad_atom", says, "Give float.", "atom")
+        return
+    part = kind.part(field)
+    name = "ue4m3" if field == "scale_type" and name == "e4m3" else name  # of the DSL, whose type is Float8E4M3FN
+    name = "tf32" if name == "f32" and "tf32" in part.codes else name
+    if name not in part.codes:
+        says = f"{part.field.title} of kind::{kind.name} is {words}."
+        raise LayoutError("bad_atom", says, f"Allowed: {', '.join(part.codes)}.", "atom")
+    wish[field] = name
+
+
+def element(value: Any) -> str:
+    """PTX's name of an element type as C++ or Python spells it; "" where it is none that is known."""
+    name = (value if isinstance(value, str) else value.name if isinstance(value, Term) else "").lower()
+    if found := DTYPES.get(name):
+        return found
+    if name in ("float8e8m0fnu", "float_ue8m0_t", "type_erased_dynamic_float_ue8m0_t"):
+        return "ue8m0"
+    if name == "float_ue4m3_t":
+        return "ue4m3"
+    match = re.fullmatch(r"(?:float_)?(e\dm\d)_unpack(?:8bits|smem)(?:_t)?", name)
+    return match[1] if match else ""
+
+
+def _made(
+    kind: Kind, form: str, wish: Mapping[str, object], sparse: bool, tensor: bool, factors: str, scaled: bool = False
+) -> UmmaAtom:
+    try:
+        return umma_atom.made(kind, form, wish, sparse, tensor, factors, scaled)
+    except LayoutError as error:
+        raise error.at("atom", "bad_atom") from None
+
+
+# CuTe's Python DSL --------------------------------------------------------------------------------------------------
+
+
+def _operation(home: Text, value: Term) -> Spelled:
+    row = OPERATIONS[value.name]
+    names = [*row.types, "shape", "group", "source", *(["transpose_a", "transpose_b"] if row.majors else [])]
+    words = {"ab": "ab_dtype", "a": "a_dtype", "b": "b_dtype", "d": "acc_dtype", "scale_type": "sf_dtype",
+             "shape": "instruction_shape", "group": "cta_group", "source": "a_src", "transpose_a": "a_major_mode",
+             "transpose_b": "b_major_mode"}  # fmt: skip
+    said = {name: home.meant(value.at(at, words[name])) for at, name in enumerate(names)}
+    missing = [words[name] for name, given in said.items() if given is None]
+    if missing:
+        taken = ", ".join(words[name] for name in names)
+        raise LayoutError("bad_atom", f"{value.name} lacks {', '.join(missing)}.", f"It takes {taken}.", "atom")
+    shape = said.pop("shape")
+    opened: list[str] = []
+    if isinstance(shape, tuple) and len(shape) in (2, 3):
+        said |= {"m": shape[0], "n": shape[1]}
+    else:
+        opened.append(home.words(shape))
+    group, source = (_last(said.pop(name)) for name in ("group", "source"))
+    if group not in ("ONE", "TWO"):
+        opened.append(group)
+    if source not in ("SMEM", "TMEM"):
+        opened.append(source)
+    wish, more = _wish(home, idesc.kind(row.kind), said)
+    if group not in ("ONE", "TWO") or source not in ("SMEM", "TMEM"):
+        wish[UNSAID] = group
+    return _of_operation(value.name, row, wish, group == "TWO", source == "TMEM", (*opened, *more), value.span)
+
+
+def _of_operation(
+    name: str, row: OperationRow, wish: dict[str, object], pair: bool, tensor: bool, opened: tuple[str, ...],
+    where: tuple[int, int],
+) -> Spelled:  # fmt: skip
+    kind = idesc.kind(row.kind)
+    _operation_scale(kind, row, wish)
+    if {"m", "n"} - set(wish) or UNSAID in wish:
+        return Spelled(None, name, tuple(dict.fromkeys(opened)), where)
+    atom = _made(kind, PAIR if pair else ALONE, wish, False, tensor, row.factors)
+    return Spelled(atom, name, tuple(dict.fromkeys(opened)), where)
+
+
+def _operation_scale(kind: Kind, row: OperationRow, wish: dict[str, object]) -> None:
+    """The type of the factors where the operation says it, and K where that is 96."""
+    if row.factors == "2X" and kind.has("scale_type"):
+        wish["scale_type"] = "ue8m0"
+    elif wish.get("scale_type") is None and row.factors == "4X":
+        wish["scale_type"] = "ue4m3"
+    if row.k:
+        wish["k"] = str(row.k)
+
+
+def _last(value: Any) -> str:
+    """The last word of an enumerator."""
+    return value.name if isinstance(value, Term) else str(value)
+
+
+def _shown(text: str, printed: re.Match[str]) -> Spelled:
+    """What print shows of an operation: a title, and a line a field."""
+    name = next((name for name, row in OPERATIONS.items() if row.title == printed[0]), "")
+    if not name:
+        raise LayoutError("bad_atom", f"'{shown(printed[0], 60)}' is no operation of tcgen05.", EXAMPLE, "atom")
+    row, home = OPERATIONS[name], terms.of(text)
+    lines = {match[1].strip(): match[2] for match in _LINE.finditer(text, printed.end())}
+    sizes = [int(size) for size in re.findall(r"\d+", lines.get("Instruction shape MNK", ""))]
+    said: dict[str, Any] = dict(zip(("m", "n"), sizes, strict=False))
+    words = {"a": "A data type", "b": "B data type", "d": "Accumulator data type"}
+    said |= {field: lines[title].rpartition(".")[2] for field, title in words.items() if title in lines}
+    if "scale_type" in row.types and "Scale factor data type" in lines:
+        said["scale_type"] = lines["Scale factor data type"].rpartition(".")[2]
+    for side in "ab":
+        if f"{side.upper()} major mode" in lines:
+            said[f"transpose_{side}"] = Term(lines[f"{side.upper()} major mode"])
+    wish, opened = _wish(home, idesc.kind(row.kind), said)
+    pair, tensor = lines.get("CTA group", "").endswith("TWO"), lines.get("A source location", "").endswith("TMEM")
+    said["ab"] = said.get("a", "")
+    parts = [str(said.get(one, "")) for one in row.types] + [f"({', '.join(map(str, sizes))})"]
+    parts += [f"CtaGroup.{'TWO' if pair else 'ONE'}", f"OperandSource.{'TMEM' if tensor else 'SMEM'}"]
+    parts += [f"OperandMajorMode.{wish.get(f'transpose_{side}', 'K')}" for side in "ab"] if row.majors else []
+    made = _of_operation(name, row, wish, pair, tensor, tuple(opened), (printed.start(), len(text)))
+    return replace(made, text=f"tcgen05.{name}({', '.join(parts)})")
+
+
+# PTX ----------------------------------------------------------------------------------------------------------------
+
+
+def of_instruction(found: Instruction, text: str, word: str, tensor: bool | None = None) -> UmmaAtom:
+    """The atom of a tcgen05.mma. word: its instruction descriptor or a wish, the usual one where it is empty; tensor:
+    whether A lies in tensor memory, by the brackets of the text's operands where it is None.
+    """
+    from layouts.bound import bind
+
+    opcode_of(found)
+    if tensor is None:
+        match = _PTX.search(text)
+        operands = [part.strip() for part in match["rest"].split(",")] if match else []
+        tensor = len(operands) > 1 and operands[1].startswith("[")
+    tensor = tensor or "ashift" in found.modifiers
+    try:
+        return UmmaAtom(bind(found, word or None), tensor)
+    except LayoutError as error:
+        raise error.at("idesc" if error.field == "idesc" else "atom") from None
+
+
+def instruction(text: str) -> Instruction | None:
+    """The tcgen05.mma that a text begins with, None where it begins with none."""
+    match = _BEGINS.match(text)
+    return catalog.named(match[1], "atom") if match else None

@@ -1,0 +1,432 @@
+"""A TiledMMA of an UMMA atom (tcgen05.mma): what each CTA holds of A, B and C, A and B in shared memory with a
+descriptor a step, D, A, scale factors and metadata in tensor memory.
+
+    made = tiled_mma("SM100_MMA_F16BF16_2x1SM_SS<half_t, half_t, float, 256, 256, UMMA::Major::K, UMMA::Major::K>")
+    made.threads, made.a.rows.shape, made.steps_of[1].b       2 CTAs, [CTA, value], the second K step's descriptor of B
+
+The thread of CuTe's layouts is the CTA of the pair (CUTLASS 4.7, cute/atom/mma_traits_sm100.hpp: ThrID, ALayout,
+BLayout, CLayout); what lies where in tensor memory follows the order of cute/atom/mma_traits_sm100_frag.hpp.
+Documented; nothing here has run on this hardware.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from layouts import algebra, tmem
+from layouts.algebra import Tiler
+from layouts.cute import CuteLayout
+from layouts.descriptor import Descriptor
+from layouts.errors import LayoutError
+from layouts.idesc import Idesc
+from layouts.reader import umma as spelled
+from layouts.reading import listed, number, shown
+from layouts.scaling import Side
+from layouts.swizzle import Mode
+from layouts.table.descriptors import TCGEN05
+from layouts.table.tmem import INFERRED
+from layouts.tiles.arguments import read_atoms, read_permutation
+from layouts.tiles.atoms import Atom
+from layouts.tiles.mma import LETTERS, MOST_SIZE, TiledMMA
+from layouts.tiles.printed import body_of
+from layouts.tiling import Tile
+from layouts.tmem import Allocation, Fault, Placed
+from layouts.umma_atom import UmmaAtom
+
+USUAL_STEPS = 4  # K iterations of a tile that names no K: 128 bytes, a row of the widest swizzle
+MOST_STEPS = 512  # MMAs of one tile
+THIN_K = 96  # of the 4-bit kinds on sm_103a
+ALIGNED = 1024  # bytes: where a tile of any swizzle mode begins
+NAMES = {"d": "D", "a": "A", "b": "B", "metadata": "metadata", "scale_a": "scale A", "scale_b": "scale B"}
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A or B in the shared memory of one CTA: its tile, and rows and stored K of one instruction."""
+
+    operand: str
+    tile: Tile
+    rows: int
+    k: int
+    reach: int
+
+    def descriptor(self, at: int, k: int) -> Descriptor:
+        """The descriptor of a repeat along M or N and of a K iteration."""
+        return self.tile.descriptor(at * self.rows, k * self.k, self.reach, self.rows)
+
+    @property
+    def layout(self) -> CuteLayout:
+        """CuTe's layout behind tile_to_mma_shape, in elements: ((rows, K of one instruction), rests), the swizzle
+        before it.
+        """
+        tile, bits = self.tile, self.tile.element_bits
+        wide = tile.mode.width_bytes * 8 // bits
+        deep = 8 if tile.major == "K" else tile.mode.deep
+        inside = ((deep, wide), (wide, 1)) if tile.major == "K" else ((wide, 1), (deep, wide))
+        between = [stride * 8 // bits for stride in tile.strides]
+        modes = [
+            CuteLayout((size, atoms), (step, leap))
+            for (size, step), atoms, leap in zip(inside, tile.atoms, between, strict=True)
+        ]
+        return algebra.tiled_divide(algebra.joined(*modes), (self.rows, self.k))
+
+    @property
+    def cute(self) -> str:
+        """The same in elements, the swizzle too, each mode as short as it goes."""
+        return f"{self.tile.mode.swizzle(self.tile.element_bits)} o {self._short}"
+
+    @property
+    def printed(self) -> str:
+        """The same as CuTe's print has it: the swizzle is on byte addresses."""
+        short = re.sub(r"\d+", lambda number_: f"_{number_[0]}", str(self._short))
+        return f"{self.tile.mode.swizzle()} o smem_ptr[{self.tile.element_bits}b](unset) o {short}"
+
+    @property
+    def _short(self) -> CuteLayout:
+        made = self.layout
+        modes = [CuteLayout(mode.shape, mode.stride) for mode in made.modes]
+        first = algebra.joined(*(algebra.coalesce(one) for one in modes[0].modes))
+        return algebra.joined(first, *(algebra.coalesce(one) for one in modes[1:]))
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One MMA: which repeat in M, N and K it is; the descriptors of A (None where it lies in tensor memory) and B; the
+    addresses in tensor memory, lane << 16 | column, of D and what else lies there; its instruction descriptor.
+    """
+
+    m: int
+    n: int
+    k: int
+    a: Descriptor | None
+    b: Descriptor | None
+    addresses: dict[str, int]
+    word: Idesc
+
+    @property
+    def accumulate(self) -> bool:
+        """Whether it adds to D: all but the first of a tile that begins at zero."""
+        return self.k > 0
+
+
+@dataclass(frozen=True, eq=False)
+class TiledUmma(TiledMMA):
+    """umma: the atom; swizzles: names of A's and B's modes, "" the widest that fits; order: which way the atoms of a
+    tile are laid first, "" as CUTLASS's collectives; left: types that the atom's text leaves open.
+    """
+
+    umma: UmmaAtom = field(kw_only=True)
+    swizzles: tuple[str, str] = ("", "")
+    order: str = ""
+    left: tuple[str, ...] = ()
+
+    @property
+    def ctas(self) -> int:
+        return self.umma.ctas
+
+    def in_registers(self, field: str) -> None:
+        raise LayoutError(
+            "in_tensor_memory",
+            f"{self.umma.bound.ptx} keeps its accumulator in tensor memory: no thread holds an element.",
+            "/tmem/epilogue shows what a tcgen05.ld brings to registers.",
+            field,
+        )
+
+    @property
+    def repeats(self) -> tuple[int, int, int]:
+        """MMAs in M, N and K."""
+        m, n, k = (size // own for size, own in zip(self.tile, self.umma.shape, strict=True))
+        return m, n, k
+
+    # shared memory ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def shared(self) -> dict[str, Shared]:
+        """The operands in shared memory, of each CTA alike; none where their steps are open."""
+        out: dict[str, Shared] = {}
+        base = 0
+        if self.umma.shape[2] == THIN_K:
+            return out
+        for operand in ("b",) if self.umma.tensor_a else ("a", "b"):
+            out[operand] = self._shared(operand, base)
+            base = -(-(base + out[operand].tile.bytes) // ALIGNED) * ALIGNED
+        return out
+
+    def _shared(self, operand: str, base: int) -> Shared:
+        atom, side = self.umma, "ab".index(operand)
+        bits, major = atom.bits(operand), atom.major(operand)
+        rows = atom.shape[side] // atom.ctas
+        k = atom.stored_k if operand == "a" else atom.shape[2]
+        reach = atom.shape[2] if operand == "b" and atom.word.sparse else 0
+        field_ = f"swizzle_{operand}"
+        named = self.swizzles[side]
+        modes = (TCGEN05.named(named),) if named else _widest(bits, major)
+        refused: LayoutError | None = None
+        for mode in modes:
+            try:
+                tile = Tile(bits, major, mode, rows * self.repeats[side], k * self.repeats[2], self.order, base,
+                            form=TCGEN05)  # fmt: skip
+                made = Shared(operand, tile, rows, k, reach)
+                for at in range(self.repeats[side]):
+                    made.descriptor(at, 0), made.descriptor(at, self.repeats[2] - 1)
+                return made
+            except LayoutError as error:
+                refused = refused or error
+                if error.code == "too_large":
+                    break
+        assert refused is not None
+        about = f"{operand.upper()} of each CTA: {refused.message}"
+        where = field_ if named and refused.code != "too_large" else "tile"
+        raise LayoutError(refused.code, about, refused.hint, where)
+
+    # tensor memory ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def open(self) -> dict[str, str]:
+        """Operands whose place is open, and why."""
+        left = {name: says for name, says in self.umma.bound.open.items() if name != "a" or self.umma.tensor_a}
+        if self.umma.shape[2] == THIN_K:
+            says = f"K = {THIN_K} is 48 bytes: where its steps begin in a tile of shared memory is open."
+            left |= dict.fromkeys(("b",) if self.umma.tensor_a else ("a", "b"), says)
+        return left
+
+    @cached_property
+    def places(self) -> dict[str, list[Placed]]:
+        """Operand → its places in tensor memory, of each CTA alike, in the order of CUTLASS's fragments: repeats in M,
+        then those in N or K. Operands follow one another from column 0.
+        """
+        out: dict[str, list[Placed]] = {}
+        column = 0
+        for operand in self._inside():
+            out[operand] = self._placed(operand, column)
+            last = max(one.column + one.layout.columns for one in out[operand])
+            column = -(-last // 4) * 4  # metadata is aligned to 4 columns
+        return out
+
+    def _inside(self) -> list[str]:
+        held = ["d", *(["a"] if self.umma.tensor_a else [])]
+        held += [name for name in ("scale_a", "scale_b", "metadata") if name in self.umma.mma.operands]
+        return [name for name in held if name not in self.open]
+
+    def _placed(self, operand: str, column: int) -> list[Placed]:
+        mma = self.umma.mma
+        layout = tmem.layout(mma, operand)
+        m, n, k = self.repeats
+        if operand in ("scale_a", "scale_b"):
+            side = self._side(operand, column)
+            times = m if operand == "scale_a" else n
+            each = layout.columns if times == 1 else side.group_columns // times
+            groups, first = side.atoms[1], side.column
+            return [
+                Placed(NAMES[operand], layout, 0, first + group * side.group_columns + at * each)
+                for group in range(groups) for at in range(times)
+            ]  # fmt: skip
+        count = m * n if operand == "d" else m * k
+        halves = operand == "d" and "half" in layout.axes and not self.umma.tensor_a  # two D share the columns
+        return [
+            Placed(NAMES[operand], layout, 16 * (at % 2), column + at // 2 * layout.columns)
+            if halves
+            else Placed(NAMES[operand], layout, 0, column + at * layout.columns)
+            for at in range(count)
+        ]
+
+    def _side(self, operand: str, column: int) -> Side:
+        mma, (m, n, _) = self.umma.mma, self.repeats
+        rows = mma.place.rows * m if operand == "scale_a" else mma.n * n
+        return Side(mma, operand, rows, self.tile[2], column, 0)
+
+    @property
+    def sides(self) -> tuple[Side, Side] | None:
+        """Both operands' scale factors; None without them, and where their places are open."""
+        if "scale_b" not in self.places:
+            return None
+        a, b = (self._side(name, self.places[name][0].column) for name in ("scale_a", "scale_b"))
+        return a, b
+
+    @property
+    def columns(self) -> int:
+        """Columns of tensor memory that the tile takes."""
+        return max(one.column + one.layout.columns for every in self.places.values() for one in every)
+
+    @property
+    def allocation(self) -> int:
+        """The least number of columns that tcgen05.alloc gives and that holds the tile; 0 where none does."""
+        least = tmem.LEAST_ALLOCATION
+        while least < self.columns:
+            least *= 2
+        return least if least <= tmem.COLUMNS else 0
+
+    @property
+    def faults(self) -> list[Fault]:
+        """What is wrong with the tile in tensor memory."""
+        if not self.allocation:
+            says = f"The tile takes {self.columns} columns of tensor memory; there are {tmem.COLUMNS}."
+            return [Fault("out_of_physical_bounds", "tile", says)]
+        placed, mma_of = [], {}
+        for operand, every in self.places.items():
+            for at, one in enumerate(every):
+                placed.append(replace(one, name=f"{one.name} {at}"))
+                mma_of[placed[-1].name] = replace(self.umma.mma) if operand == "d" and at else self.umma.mma
+        return tmem.faults(Allocation(self.allocation), placed, mma_of)
+
+    # the MMAs ---------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def mmas(self) -> list[Step]:
+        """Every MMA of the tile, K outermost, then N and M, as cute::gemm issues them."""
+        m, n, k = self.repeats
+        return [self._step(i, j, l) for l in range(k) for j in range(n) for i in range(m)]
+
+    def _step(self, m: int, n: int, k: int) -> Step:
+        times_m, _, _ = self.repeats
+        wish: dict[str, int] = {}
+        at: dict[str, int] = {}
+        for operand, every in self.places.items():
+            if operand in ("scale_a", "scale_b"):
+                number_ = self._factor(operand, k, wish)
+                times = self.repeats[operand == "scale_b"]
+                one = every[number_ * times + (m if operand == "scale_a" else n)]
+            else:
+                one = every[m + times_m * (n if operand == "d" else k)]
+            column = one.column
+            if operand == "metadata" and one.layout.columns == 1:  # two steps share an address
+                wish["sparsity_selector"] = column % 2
+                column -= column % 2
+            at[operand] = one.lane << 16 | column
+        word = self.umma.word
+        for name, code in wish.items():
+            word = Idesc(word.kind.part(name).field.put(word.word, code), word.kind)
+        a, b = (self.shared[name].descriptor(m if name == "a" else n, k) if name in self.shared else None
+                for name in "ab")  # fmt: skip
+        return Step(m, n, k, a, b, at, word)
+
+    def _factor(self, operand: str, k: int, wish: dict[str, int]) -> int:
+        """The group of four factors that a step reads; its id goes into the instruction descriptor."""
+        per = tmem.FACTORS[self.umma.factors]
+        group, inside = divmod(k * per, 4)
+        wish["sfa_id" if operand == "scale_a" else "sfb_id"] = inside
+        return group
+
+    @property
+    def inferred(self) -> list[str]:
+        """What is drawn that no map of CUTLASS shows, a sentence each."""
+        names = [name for name in self._inside() if not tmem.layout(self.umma.mma, name).maps]
+        out = [f"{NAMES[name]}'s place in tensor memory is {INFERRED}: no map of CUTLASS shows it." for name in names]
+        m, n, _ = self.repeats
+        if self.left:
+            types = self.umma.word.types
+            says = f"{listed(self.left)} {'is' if len(self.left) == 1 else 'are'} open: shown is {types['d']} +="
+            out.append(
+                f"{says} {types['a']} × {types['b']}. Other types of the kind change the descriptor's type bits."
+            )
+        if self.umma.factors and (m > 1 or n > 1):
+            out.append(
+                "CUTLASS's block-scaled collectives issue one MMA in M and in N: where the factors of more lie is"
+                f" {INFERRED}."
+            )
+        if self.umma.word.sparse and self.umma.mma.place.letter == "C":
+            out.append(
+                "Where D of a sparse pair with M = 128 lies is open: PTX has layout C, CUTLASS's fragment layout B."
+            )
+        return out
+
+
+def _widest(bits: int, major: str) -> tuple[Mode, ...]:
+    """The modes that may hold such elements, the widest first: what CUTLASS's sm100_smem_selector tries."""
+    legal = [mode for mode in TCGEN05.codes if TCGEN05.allows(bits, major, mode)]
+    plain = [mode for mode in legal if mode.xor is None] or legal
+    return tuple(sorted(plain, key=lambda mode: -mode.chunks))
+
+
+def is_umma(text: str) -> bool:
+    """Whether a text is an UMMA atom, a tcgen05.mma, or the text of a TiledMMA of one."""
+    if not spelled.is_atom(text):
+        return False
+    try:
+        body = body_of("tiled_mma", text)
+    except LayoutError:
+        return True
+    return body is None or spelled.is_atom(str(body.get("atom", "")))
+
+
+def atom_of(text: str, idesc: str = "", a_from: str = "") -> tuple[UmmaAtom, tuple[str, ...]]:
+    """The UMMA atom of a text, and the types that it leaves open. idesc, a_from: what a PTX text leaves open, its
+    instruction descriptor or a wish, and "tensor" for A in tensor memory. LayoutError names the field.
+    """
+    if found := spelled.instruction(text):
+        if a_from not in ("", "shared", "tensor"):
+            raise LayoutError("bad_choice", f"a_from is '{shown(a_from)}'.", "Allowed: shared, tensor.", "a_from")
+        return spelled.of_instruction(found, text, idesc, a_from == "tensor" if a_from else None), ()
+    for name, given in (("idesc", idesc), ("a_from", a_from)):
+        if given:
+            says = f"{name} is '{shown(given)}', but the atom's own arguments say it."
+            raise LayoutError("bad_choice", says, "Leave it out, or give the atom as PTX.", name)
+    one = spelled.read(text)
+    if one is None:
+        says = f"'{shown(text, 80)}' names an UMMA atom without its arguments."
+        raise LayoutError("bad_atom", says, f"Give types, M, N and majors: {spelled.EXAMPLE}.", "atom")
+    if one.atom is None:
+        says = f"'{one.title}' leaves {', '.join(one.open)} open."
+        raise LayoutError("bad_atom", says, f"Only types may be left open, e.g. {spelled.EXAMPLE}.", "atom")
+    return one.atom, one.open
+
+
+def tiled_umma(
+    text: str,
+    atom_layout: str | Sequence[int] | CuteLayout | None = None,
+    permutation: str | tuple[Tiler, ...] | None = None,
+    tile: Sequence[Any] | None = None,
+    *,
+    idesc: str = "",
+    a_from: str = "",
+    swizzles: tuple[str, str] = ("", ""),
+    order: str = "",
+) -> TiledUmma:
+    """make_tiled_mma of an UMMA atom over a tile (M, N, K) of all CTAs of the atom; without one the atom's M and N and
+    four of its K. LayoutError names the field that is wrong.
+    """
+    body = body_of("tiled_mma", text) or {}
+    atom, left = atom_of(str(body.get("atom", text)), idesc, a_from)
+    atoms = read_atoms(atom_layout or body.get("atom_layout") or "(1,1,1)")
+    permutation = permutation or body.get("permutation")
+    if atoms.size != 1:
+        says = f"The atom layout is {atoms}. An UMMA atom is issued once for its CTAs."
+        raise LayoutError("bad_atom_layout", says, "(1,1,1); a larger tile repeats the atom.", "atom_layout")
+    tilers, _ = read_permutation(permutation, atom.shape)
+    if tilers != atom.shape:
+        says = f"The permutation is {algebra.spelled_tiler(tilers)}. Descriptors read an UMMA's operands unpermuted."
+        raise LayoutError("bad_permutation", says, "Leave it out.", "permutation")
+    m, n, k = atom.shape
+    sizes = _tile(tile or (m, n, USUAL_STEPS * k), atom.shape)
+    made = TiledUmma(_atom(atom), atoms, tilers, sizes, umma=atom, swizzles=swizzles, order=order, left=left)
+    count = made.repeats[0] * made.repeats[1] * made.repeats[2]
+    if count > MOST_STEPS:
+        raise LayoutError("too_large", f"The tile takes {count} MMAs.", f"At most {MOST_STEPS}.", "tile")
+    return made
+
+
+def _tile(given: Sequence[Any], own: tuple[int, int, int]) -> tuple[int, int, int]:
+    if len(given) != 3:
+        raise LayoutError("bad_tile", f"tile has {len(given)} numbers.", "Three: M, N and K.", "tile")
+    sizes = [number(size, f"tile[{at}]", 1, MOST_SIZE, "bad_tile") for at, size in enumerate(given)]
+    for letter, size, unit in zip(LETTERS, sizes, own, strict=True):
+        if size % unit:
+            says = f"{letter} = {size} is not a multiple of the atom's {unit}."
+            raise LayoutError("bad_tile", says, f"Multiples of {unit}: {unit}, {2 * unit}, {4 * unit}, …", "tile")
+    return sizes[0], sizes[1], sizes[2]
+
+
+def _atom(umma: UmmaAtom) -> Atom:
+    """CuTe's atom: ThrID is the CTAs; each holds its share of the rows of A and C, and of B's columns."""
+    (m, n, k), ctas = umma.shape, umma.ctas
+    sides = {"a": (m, k), "b": (n, k), "c": (m, n)}
+    layouts = {}
+    for name, (rows, cols) in sides.items():
+        share = rows // ctas
+        layouts[name] = CuteLayout((ctas, (share, cols)), (share if ctas > 1 else 0, (1, rows)))
+    bits = {name: umma.bits(name) for name in "ab"} | {"c": 32}
+    return Atom(umma.bound, CuteLayout(ctas, 1), layouts, frozenset(), dict.fromkeys("abc", 0), bits)

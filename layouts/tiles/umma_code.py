@@ -1,0 +1,243 @@
+"""The code that makes a TiledMMA of an UMMA atom: CuTe in C++, its Python DSL, and Lanescope's own Python.
+
+CUTLASS 4.7: examples/cute/tutorial/blackwell, include/cute/atom/mma_traits_sm100.hpp (tile_to_mma_shape, with) and
+python/CuTeDSL/cutlass (nvgpu/tcgen05/mma.py, utils/blackwell_helpers.py). Written after them, not compiled here.
+"""
+
+from __future__ import annotations
+
+from layouts import tmem
+from layouts.render.idesc import CUTLASS, PACKED
+from layouts.swizzle import Mode
+from layouts.table.kinds import PAIR
+from layouts.table.umma_atoms import OPERATIONS, OperationRow
+from layouts.tiles.umma import Shared, TiledUmma
+from layouts.umma_atom import UmmaAtom, stem
+
+_DSL = {
+    "f16": "Float16", "bf16": "BFloat16", "tf32": "TFloat32", "f32": "Float32", "e4m3": "Float8E4M3FN",
+    "e5m2": "Float8E5M2", "e2m3": "Float6E2M3FN", "e3m2": "Float6E3M2FN", "e2m1": "Float4E2M1FN", "s8": "Int8",
+    "u8": "Uint8", "s32": "Int32", "ue8m0": "Float8E8M0FNU", "ue4m3": "Float8E4M3FN",
+}  # fmt: skip
+_ATOMS = {"none": "INTER", "32B": "SW32", "64B": "SW64", "128B": "SW128", "128B_base32B": "SW128_32B"}
+_LOADED = 32  # columns of a tcgen05.ld of the epilogue
+
+
+def name(atom: UmmaAtom) -> str:
+    """CUTLASS's name without arguments; "" where it has no such atom."""
+    return stem(*atom.named, atom.mma.form == PAIR) if atom.named else ""
+
+
+def template(atom: UmmaAtom, spaces: str = " ") -> str:
+    """The atom as C++ spells it, all arguments given; "" where CUTLASS has none. spaces: what stands behind a comma."""
+    if atom.named is None:
+        return ""
+    row, _ = atom.named
+    word, types = atom.word, atom.word.types
+    packed = word.kind.has("k")
+    parts = [PACKED if packed and types[one] == "e2m1" else CUTLASS[types[one]] for one in "abd"]
+    if atom.factors:
+        parts.append(CUTLASS[_factor_type(atom)])
+    m, n, _ = atom.shape
+    parts += [str(m), str(n), *([str(atom.block)] if 0 not in row.kinds else [])]
+    parts += [f"UMMA::Major::{atom.major(one)}" for one in "ab"]
+    if atom.scaled_d:
+        parts.append("ScaleC")
+    signs = [f"UMMA::ScaleIn::{'Neg' if word.code(f'negate_{one}') else 'One'}" for one in "ab"]
+    if any(word.code(f"negate_{one}") for one in "ab"):
+        parts += signs
+    if word.code("saturate"):
+        parts += [*(signs if atom.tensor_a and not parts[-1].startswith("UMMA::ScaleIn") else []),
+                  "UMMA::Saturate::True"]  # fmt: skip
+    return f"{name(atom)}<{f',{spaces}'.join(parts)}>"
+
+
+def _factor_type(atom: UmmaAtom) -> str:
+    return atom.word.said("scale_type")
+
+
+def layout_atom(mode: Mode, major: str, element: str, sparse: bool = False) -> str:
+    """UMMA::Layout_K_SW128_Atom<half_t>: what CUTLASS calls an atom of shared memory; of a sparse A _SpAtom."""
+    return f"UMMA::Layout_{major}_{_ATOMS[mode.name]}_{'Sp' * sparse}Atom<{element}{', 2' * sparse}>"
+
+
+def _element(made: TiledUmma, operand: str) -> str:
+    kind = made.umma.word.types[operand]
+    if made.umma.word.kind.has("k") and kind == "e2m1":
+        return PACKED
+    return CUTLASS[kind]
+
+
+def _shared_layout(made: TiledUmma, one: Shared) -> str:
+    letter = one.operand.upper()
+    order = ", Step<_2,_1>{}" if one.tile.order == "k" else ""
+    sparse = made.umma.word.sparse and one.operand == "a"
+    atom = layout_atom(one.tile.mode, one.tile.major, _element(made, one.operand), sparse)
+    note = " of the elements that are stored; CUTLASS's counts the zeros, too" if sparse else ""
+    return (
+        f"auto s{letter}_layout = UMMA::tile_to_mma_shape({atom}{{}}, mma_shape_{letter}{order});\n"
+        f"// {one.printed}{note}"
+    )
+
+
+def cute_cpp(made: TiledUmma) -> str:
+    """make_tiled_mma in C++, shared memory, fragments, the main loop and the epilogue's copy; "" where CUTLASS has no
+    such atom.
+    """
+    atom = made.umma
+    spelled = template(atom)
+    if not spelled:
+        return ""
+    m, n, k = made.tile
+    shapes = {"A": (m, k), "B": (n, k)}
+    types, majors, rest = spelled.partition(f", {atom.shape[0]}, {atom.shape[1]}")
+    inner = " " * (len("auto tiled_mma = make_tiled_mma(") + spelled.index("<") + 1)
+    lines = [
+        f"auto tiled_mma = make_tiled_mma({types},\n{inner}{majors[2:]}{rest}{{}});",
+        f"// size(tiled_mma) == {made.threads}: CTAs",
+    ]
+    lines += [f"// instruction descriptor: {atom.word}", ""]
+    for letter, (rows, cols) in shapes.items():
+        op = made.a if letter == "A" else made.b
+        own = op.rows.shape[1] // (made.repeats[letter == "B"] * made.repeats[2]) // atom.shape[2]
+        shape = f"(({own},{atom.shape[2]}),{made.repeats[letter == 'B']},{made.repeats[2]})"
+        size = f"make_shape(Int<{rows}>{{}}, Int<{cols}>{{}})"
+        lines.append(f"auto mma_shape_{letter} = partition_shape_{letter}(tiled_mma, {size});  // {shape}")
+    for one in made.shared.values():
+        lines += _shared_layout(made, one).split("\n")
+    lines += [] if made.shared else ["// sA, sB: how steps of K = 96 lie in a tile is open"]
+    who = "cluster rank % 2: the CTA of the pair" if made.ctas > 1 else "0: one CTA"
+    lines += ["", f"auto cta_mma = tiled_mma.get_slice(mma_v);  // {who}"]
+    if atom.tensor_a:
+        lines.append("Tensor tCrA = cta_mma.make_fragment_A(mma_shape_A);  // tensor memory")
+    else:
+        lines.append("Tensor tCrA = cta_mma.make_fragment_A(sA);  // descriptors")
+    lines.append("Tensor tCrB = cta_mma.make_fragment_B(sB);  // descriptors")
+    lines.append(f"Tensor tCtC = cta_mma.make_fragment_C(tCgC);  // tensor memory, {_columns(made, 'd')} columns")
+    with_ = _with(made)
+    lines += [
+        "",
+        "tiled_mma.accumulate_ = UMMA::ScaleOut::Zero;",
+        "for (int k = 0; k < size<2>(tCrB); ++k) {",
+        f"  gemm({with_}, tCrA(_,_,k), tCrB(_,_,k), tCtC);",
+        "  tiled_mma.accumulate_ = UMMA::ScaleOut::One;",
+        "}",
+        "",
+        f"auto t2r = make_tmem_copy({load(made)}{{}}, tCtC);  // a TiledCopy: tensor memory to registers",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _columns(made: TiledUmma, operand: str) -> int:
+    every = made.places[operand]
+    return max(one.column + one.layout.columns for one in every) - every[0].column
+
+
+def _with(made: TiledUmma) -> str:
+    if made.umma.factors and made.umma.word.sparse:
+        return "tiled_mma.with(tiled_mma.accumulate_, tCtE(_,_,k), tCtSFA(_,_,k), tCtSFB(_,_,k))"
+    if made.umma.factors:
+        return "tiled_mma.with(tiled_mma.accumulate_, tCtSFA(_,_,k), tCtSFB(_,_,k))"
+    if made.umma.word.sparse:
+        return "tiled_mma.with(tCtE(_,_,k))"
+    return "tiled_mma"
+
+
+def load(made: TiledUmma) -> str:
+    """The copy operation that brings D to registers: CUTLASS's name of a tcgen05.ld."""
+    split = "half" in tmem.layout(made.umma.mma, "d").axes
+    shape = "16dp256b" if split else "32dp32b"
+    return f"SM100_TMEM_LOAD_{shape}{_times(made)}x"
+
+
+def access(made: TiledUmma) -> str:
+    """The same as PTX spells it."""
+    split = "half" in tmem.layout(made.umma.mma, "d").axes
+    return f"tcgen05.ld.sync.aligned.{'16x256b' if split else '32x32b'}.x{_times(made)}.b32"
+
+
+def _times(made: TiledUmma) -> int:
+    """The largest count up to 32 columns that divides D's."""
+    layout = tmem.layout(made.umma.mma, "d")
+    each = 8 if "half" in layout.axes else 1
+    count = 1
+    while 2 * count * each <= _LOADED and layout.columns % (2 * count * each) == 0:
+        count *= 2
+    return count
+
+
+def operation(atom: UmmaAtom) -> str:
+    """The operation of cute.nvgpu.tcgen05; "" where the DSL has none."""
+    for title, row in OPERATIONS.items():
+        if _is(row, atom):
+            return f"tcgen05.{title}(\n    {_arguments(row, atom)})"
+    return ""
+
+
+def _is(row: OperationRow, atom: UmmaAtom) -> bool:
+    word = atom.word
+    plain = not (word.sparse or atom.scaled_d or word.code("saturate") or atom.mma.form == "ws")
+    signs = not any(word.code(f"negate_{one}") for one in "ab")
+    same = "ab" not in row.types or word.types["a"] == word.types["b"]
+    return (
+        plain and signs and same and row.kind == word.kind.name and row.factors == atom.factors
+        and (row.k or word.kind.k) == word.k
+    )  # fmt: skip
+
+
+def _arguments(row: OperationRow, atom: UmmaAtom) -> str:
+    types = {**atom.word.types, "ab": atom.word.types["a"], "scale_type": atom.word.said("scale_type")}
+    parts = [f"cutlass.{_DSL[types[one]]}" for one in row.types]
+    parts += [str(atom.shape), f"tcgen05.CtaGroup.{'TWO' if atom.ctas > 1 else 'ONE'}"]
+    parts.append(f"tcgen05.OperandSource.{'TMEM' if atom.tensor_a else 'SMEM'}")
+    if row.majors:
+        parts += [f"cute.nvgpu.OperandMajorMode.{atom.major(one)}" for one in "ab"]
+    return ", ".join(parts)
+
+
+def cute_python(made: TiledUmma) -> str:
+    """make_tiled_mma in the DSL, layouts of shared memory, the accumulator and the epilogue's copy; "" where the DSL
+    has no such operation.
+    """
+    built = operation(made.umma)
+    if not built:
+        return ""
+    tiler = f"({', '.join(map(str, made.tile))})"
+    types, split = made.umma.word.types, "half" in tmem.layout(made.umma.mma, "d").axes
+    lines = [
+        "import cutlass", "import cutlass.cute as cute", "import cutlass.utils.blackwell_helpers as sm100_utils",
+        "from cutlass.cute.nvgpu import tcgen05", "", f"op = {built}", "tiled_mma = cute.make_tiled_mma(op)", "",
+        f"mma_tiler = {tiler}",
+    ]  # fmt: skip
+    for one in made.shared.values():
+        element = f"cutlass.{_DSL[types[one.operand]]}"
+        lines.append(
+            f"{one.operand}_layout = sm100_utils.make_smem_layout_{one.operand}(tiled_mma, mma_tiler, {element},"
+            " num_stages)"
+        )
+    shape = "Ld16x256bOp" if split else "Ld32x32bOp"
+    lines += [
+        "acc_shape = tiled_mma.partition_shape_C(mma_tiler[:2])",
+        "tCtAcc = tiled_mma.make_fragment_C(acc_shape)  # tensor memory",
+        "",
+        f"load = cute.make_copy_atom(tcgen05.{shape}(tcgen05.Repetition.x{_times(made)}), cutlass.{_DSL[types['d']]})",
+        "tiled_copy = tcgen05.make_tmem_copy(load, tCtAcc)  # tensor memory to registers",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def lanescope_python(made: TiledUmma, atom: str) -> str:
+    """The same in Lanescope's Python; atom: as it was given."""
+    options = {"swizzles": made.swizzles} if any(made.swizzles) else {}
+    more = "".join(f", {key}={value!r}" for key, value in options.items())
+    if made.order:
+        more += f", order={made.order!r}"
+    call = "tiled_umma" if more else "tiled_mma"
+    where = "layouts.tiles.umma" if more else "layouts"
+    return (
+        f"from {where} import {call}\n\n"
+        f"made = {call}({atom!r}, tile={made.tile}{more})\n"
+        "made.a.rows, made.a.cols  # int32 [CTA, value], as partition_A orders them\n"
+        "made.mmas[0].b            # the descriptor of B of the first MMA\n"
+        "made.places['d'][0]       # lane and column of D in tensor memory\n"
+    )

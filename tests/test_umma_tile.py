@@ -1,0 +1,336 @@
+"""TiledMMA of UMMA atoms: names, maps judged by pycute, descriptors that read what they name, tensor memory."""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from starlette.testclient import TestClient
+
+from app.main import create_app
+from app.tiles import presets
+from layouts import idesc, tmem, umma_atom
+from layouts.descriptor import View, reads
+from layouts.errors import LayoutError
+from layouts.reader import umma as spelled
+from layouts.table.descriptors import TCGEN05
+from layouts.table.umma_atoms import OPERATIONS, ROWS
+from layouts.tiles import umma_code
+from layouts.tiles.chained import chained
+from layouts.tiles.mma import tiled_mma
+from layouts.tiles.umma import TiledUmma, tiled_umma
+from tests.command import lanescope
+from tests.oracle import tiled, umma
+
+CLIENT = TestClient(create_app())
+K, MN = "UMMA::Major::K", "UMMA::Major::MN"
+SS = f"SM100_MMA_F16BF16_SS<half_t, half_t, float, 128, 256, {K}, {K}>"
+PAIR = f"SM100_MMA_F16BF16_2x1SM_SS<half_t, half_t, float, 256, 256, {K}, {K}>"
+NVFP4 = f"SM100_MMA_MXF4_2x1SM_SS<float_e2m1_t, float_e2m1_t, float, float_ue4m3_t, 256, 256, 16, {K}, {K}>"
+
+
+def made(text: str, tile: Any = None, **more: Any) -> TiledUmma:
+    return tiled_umma(text, tile=tile, **more)
+
+
+# names ----------------------------------------------------------------------------------------------------------------
+
+WORDS = {  # what a text says → (CTAs, A in tensor memory, instruction descriptor)
+    SS: (1, False, "0x08400010"),
+    f"using T = cutlass::bfloat16_t;\nusing A = SM100_MMA_F16BF16_2x1SM_SS<T, T, float, 256, 128, {K}, {MN}>;":
+    (2, False, "0x10210490"),
+    f"cute::SM100_MMA_TF32_TS<tfloat32_t, tfloat32_t, float, 128, 64, {K}, {MN}>": (1, True, "0x08110910"),
+    f"SM100_MMA_S8_2x1SM_SS<int8_t, int8_t, int32_t, 256, 128, {K}, {K}>": (2, False, "0x102004a0"),
+    f"SM100_MMA_S8_SS<uint8_t, int8_t, int32_t, 128, 128, {K}, {K}, UMMA::Saturate::True>": (1, False, "0x08200428"),
+    f"SM100_MMA_F8F6F4_SS<float_e4m3_t, cutlass::detail::float_e2m1_unpacksmem_t, float, 64, 96, {K}, {K}>":
+    (1, False, "0x04181410"),
+    f"SM100_MMA_MXF8F6F4_SS<float_e4m3_t, float_e5m2_t, float, float_ue8m0_t, 128, 192, {K}, {MN}>":
+    (1, False, "0x08b10400"),
+    NVFP4: (2, False, "0x10400480"),
+    f"SM100_MMA_F16BF16_SS_SPARSE<half_t, half_t, float, 128, 256, {K}, {K}>": (1, False, "0x08400014"),
+    f"SM100_MMA_F16BF16_SS<half_t, half_t, half_t, 128, 64, {K}, {K}, UMMA::ScaleIn::Neg, UMMA::ScaleIn::One>":
+    (1, False, "0x08102000"),
+    "tcgen05.MmaMXF4NVF4Op(cutlass.Float8E4M3FN, (256, 128, 64), tcgen05.CtaGroup.TWO, tcgen05.OperandSource.SMEM)":
+    (2, False, "0x10200480"),
+    "op = tcgen05.MmaF16BF16Op(cutlass.BFloat16, cutlass.Float32, (64, 64, 16), tcgen05.CtaGroup.ONE,\n"
+    " tcgen05.OperandSource.TMEM, cute.nvgpu.OperandMajorMode.K, cute.nvgpu.OperandMajorMode.MN)\n":
+    (1, True, "0x04110490"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", WORDS, ids=lambda text: text[:40])
+def test_a_text_is_its_atom(text: str) -> None:
+    one = spelled.read(text)
+    assert one and one.atom
+    assert (one.atom.ctas, one.atom.tensor_a, str(one.atom.word)) == WORDS[text]
+
+
+@pytest.mark.parametrize(("row", "ending", "pair"), [
+    (row, ending, pair) for row in ROWS for ending in row.endings for pair in (False, True)
+])  # fmt: skip
+def test_every_atom_is_read_as_it_is_written(row: Any, ending: str, pair: bool) -> None:
+    for vector, kind in row.kinds.items():
+        wish: dict[str, object] = {"m": 256 if pair else 128, "n": 64, **({"k": str(row.k)} if row.k else {})}
+        whole = row.k or idesc.kind(kind).k * (2 if "SPARSE" in ending else 1)
+        factors = {0: "", 2: "2X", 3: "2X", 4: "4X", 6: "4X"}[whole // vector if vector else 0]
+        if factors == "2X" and kind == "mxf4nvf4":
+            wish["scale_type"] = "ue8m0"
+        form = "cta_group::2" if pair else "cta_group::1"
+        atom = umma_atom.made(idesc.kind(kind), form, wish, "SPARSE" in ending, ending.startswith("TS"), factors,
+                              "SCALED" in ending)  # fmt: skip
+        text = umma_code.template(atom)
+        assert text.startswith(umma_atom.stem(row, ending, pair) + "<"), text
+        again = spelled.read(text.replace("ScaleC", "8"))
+        assert again and again.atom
+        assert (again.atom.word, again.atom.tensor_a, again.atom.bound.ptx) == (
+            atom.word,
+            atom.tensor_a,
+            atom.bound.ptx,
+        )
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_every_operation_is_printed_and_read(name: str) -> None:
+    row = OPERATIONS[name]
+    types = {"f16": "Float16", "tf32": "TFloat32", "i8": "Int8"}.get(row.kind, "Float8E4M3FN")
+    types = "Float4E2M1FN" if row.kind.startswith("mxf4") else types
+    named = {"d": "Float32", "scale_type": "Float8E4M3FN"}
+    given = [f"cutlass.{named.get(one, types)}" for one in row.types]
+    given += ["(128, 64)", "tcgen05.CtaGroup.ONE", "tcgen05.OperandSource.SMEM"]
+    given += ["tcgen05.OperandMajorMode.K"] * (2 * row.majors)
+    one = spelled.read(f"tcgen05.{name}({', '.join(given)})")
+    assert one and one.atom and one.atom.word.k == (row.k or one.atom.word.kind.k)
+    again = spelled.read(umma_code.operation(one.atom))
+    assert again and again.atom and again.atom.word == one.atom.word
+    shown = f"{row.title}\n  A data type = {types}\n  B data type = {types}\n  Accumulator data type = "
+    shown += "Int32\n" if row.kind == "i8" else "Float32\n"
+    shown += "  Scale factor data type = Float8E4M3FN\n  CTA group = CtaGroup.ONE\n  A source location = OperandSource"
+    shown += ".SMEM\n  A major mode = OperandMajorMode.K\n  B major mode = OperandMajorMode.K\n"
+    printed = spelled.read(shown + f"  Instruction shape MNK = (128, 64, {one.atom.word.k})")
+    assert printed and printed.atom and printed.atom.word == one.atom.word
+
+
+REFUSED = {
+    f"SM100_MMA_F16BF16_SS<half_t, half_t, float, 128, 260, {K}, {K}>": "n is 260",
+    f"SM100_MMA_F16BF16_TS<half_t, half_t, float, 128, 24, {K}, {K}>": "N in steps of 16",
+    f"SM100_MMA_F16BF16_TS<half_t, half_t, float, 128, 32, {MN}, {K}>": "A is MN-major",
+    f"SM100_MMA_F16BF16_SS<half_t, float_e4m3_t, float, 128, 32, {K}, {K}>": "B type of kind::f16",
+    f"SM100_MMA_F16BF16_SS<half_t, half_t, float, M, 32, {K}, {K}>": "leaves M open",
+    "SM100_MMA_F16BF16_SS": "without its arguments",
+    "SM100_MMA_F16BF16_SS<half_t, half_t>": "has 2 template arguments",
+    "SM100_MMA_F17_SS<half_t>": "no UMMA atom",
+    f"SM100_MMA_TF32_TS_INTERLEAVED_CF32CTF32CTF32CF32_TN<128, 64, {K}, {K}>": "several instructions",
+    f"SM100_MMA_MXF4_SS<float_e2m1_t, float_e2m1_t, float, float_ue4m3_t, 128, 64, 8, {K}, {K}>": "VS of",
+    f"SM100_MMA_MXF8F6F4_2x1SM_SS<float_e4m3_t, float_e4m3_t, float, float_ue8m0_t, 128, 64, {K}, {K}>": "M 256 alone",
+    "tcgen05.MmaF16BF16Op(cutlass.Float16, cutlass.Float32, (128, 64, 16))": "lacks",
+}
+
+
+@pytest.mark.parametrize("text", REFUSED, ids=lambda text: text[:50])
+def test_what_is_no_atom_is_named(text: str) -> None:
+    with pytest.raises(LayoutError, match=re.escape(REFUSED[text])):
+        tiled_mma(text)
+
+
+# maps -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("text", "tile"), [
+    (SS, (128, 256, 32)), (SS, (256, 512, 16)), (PAIR, (512, 256, 32)),
+    (f"SM100_MMA_F16BF16_2x1SM_SS<half_t, half_t, float, 128, 32, {K}, {K}>", (128, 96, 16)),
+    (f"SM100_MMA_F16BF16_SS_SPARSE<half_t, half_t, float, 64, 24, {K}, {K}>", (128, 48, 64)),
+])  # fmt: skip
+def test_maps_are_pycutes(text: str, tile: tuple[int, int, int]) -> None:
+    found = tiled_mma(text, tile=tile)
+    assert isinstance(found, TiledUmma)
+    shape = found.umma.shape
+    meant = umma.traits(found.ctas, *shape)
+    for name in "abc":
+        ids, first, second = tiled.operand(name, meant[name], shape, meant["thr"], ((1, 1, 1), (0, 0, 0)),
+                                           (None, None, None), tile)  # fmt: skip
+        op = found.operand(name)
+        rows, cols = (op.cols, op.rows) if name == "b" else (op.rows, op.cols)
+        assert op.thread_ids.tolist() == ids == list(range(found.ctas))
+        assert (rows == first).all() and (cols == second).all(), name
+    own = tuple(size // 2 if found.ctas > 1 else size for size in shape[:2])
+    assert str(found.a.layout).startswith(f"({found.ctas},(({own[0]},{shape[2]})")
+
+
+# shared memory --------------------------------------------------------------------------------------------------------
+
+SHARED = (
+    (SS, (256, 512, 64), {}), (SS, (128, 256, 16), {}), (PAIR, (512, 256, 128), {"order": "k"}),
+    (f"SM100_MMA_F16BF16_2x1SM_SS<half_t, half_t, float, 256, 256, {MN}, {MN}>", (256, 256, 64), {}),
+    (f"SM100_MMA_F16BF16_SS<half_t, half_t, float, 128, 96, {MN}, {MN}>", (128, 192, 64), {"order": "mn"}),
+    (f"SM100_MMA_TF32_SS<float, float, float, 128, 64, {MN}, {MN}>", (128, 64, 32), {}),
+    (f"SM100_MMA_F8F6F4_SS<float_e4m3_t, float_e5m2_t, float, 128, 64, {MN}, {K}>", (128, 64, 128), {}),
+    (f"SM100_MMA_F8F6F4_SS<float_e2m1_t, float_e4m3_t, float, 64, 64, {K}, {K}>", (64, 64, 64), {}),
+    (NVFP4, (256, 256, 256), {}), (SS, (128, 256, 64), {"swizzles": ("32B", "none")}),
+    (f"SM100_MMA_F16BF16_SS_SPARSE<half_t, half_t, float, 128, 64, {K}, {K}>", (128, 64, 128), {}),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "tile", "more"), SHARED)
+def test_every_descriptor_reads_its_slice(text: str, tile: Any, more: Any) -> None:
+    found = made(text, tile, **more)
+    for step in found.mmas:
+        for name, word, at in (("a", step.a, step.m), ("b", step.b, step.n)):
+            one = found.shared[name]
+            assert word
+            seen = View(one.rows, one.k, one.tile.element_bits, one.tile.major, TCGEN05)
+            rows, k = np.arange(one.rows)[:, None] + at * one.rows, np.arange(one.k)[None, :] + step.k * one.k
+            if one.k * one.tile.element_bits <= 256 or one.tile.mode.name == "128B":
+                assert (reads(word, seen) == one.tile.address(rows, k)).all(), (name, str(word))
+            flat = one.layout
+            index = np.array([[int(flat(((int(r), int(c)), at, step.k))) for c in (0, one.k - 2)]
+                              for r in (0, 1, one.rows - 1)])  # fmt: skip
+            before = one.tile.offset_before(rows[[0, 1, -1]], k[:, [0, -2]]) * 8 // one.tile.element_bits
+            assert (index == before).all()
+    lower, upper = sorted((one.tile.base, one.tile.base + one.tile.bytes) for one in found.shared.values())
+    assert lower[1] <= upper[0]
+
+
+def test_the_layouts_of_the_tutorial() -> None:
+    """examples/cute/tutorial/blackwell, 01 and 04: what their comments print."""
+    assert made(SS, (128, 256, 64)).shared["a"].printed == (
+        "Sw<3,4,3> o smem_ptr[16b](unset) o ((_128,_16),_1,_4):((_64,_1),_0,_16)"
+    )
+    pair = made(PAIR, (256, 256, 64)).shared
+    assert [one.printed.rpartition(" o ")[2] for one in pair.values()] == ["((_128,_16),_1,_4):((_64,_1),_0,_16)"] * 2
+    turned = made(f"SM100_MMA_F16BF16_SS<half_t, half_t, float, 128, 256, {MN}, {K}>", (128, 256, 64)).shared["a"]
+    assert turned.cute == "Sw<3,3,3> o (((64,2),16),1,4):(((1,4096),64),0,1024)"
+    for row, col in product((0, 7, 9, 127), (0, 15, 63)):
+        meant = umma.shared((8, 64), 64, (128, 64), 0, row, col)
+        assert int(made(SS, (128, 256, 64)).shared["a"].layout(((row, col % 16), 0, col // 16))) == meant
+
+
+# tensor memory --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("ctas", "m", "n", "times", "a"), [
+    (1, 128, 64, (2, 2), "SS"), (1, 64, 64, (2, 3), "SS"), (1, 64, 64, (2, 2), "TS"), (1, 64, 48, (4, 1), "SS"),
+    (2, 256, 64, (1, 4), "SS"), (2, 128, 64, (2, 2), "SS"), (2, 128, 64, (2, 1), "TS"),
+])  # fmt: skip
+def test_accumulators_lie_as_cutlass_lays_them(ctas: int, m: int, n: int, times: tuple[int, int], a: str) -> None:
+    text = f"SM100_MMA_F16BF16_{'2x1SM_' if ctas > 1 else ''}{a}<half_t, half_t, float, {m}, {n}, {K}, {K}>"
+    found = made(text, (m * times[0], n * times[1], 16))
+    at = [one.lane << 16 | one.column for one in found.places["d"]]
+    assert at == umma.accumulators(ctas, m // ctas, n, times, a == "SS")
+    assert {(step.m, step.n): step.addresses["d"] for step in found.mmas} == {
+        (i, j): at[i + times[0] * j] for j in range(times[1]) for i in range(times[0])
+    }
+    assert not found.faults
+    if a == "TS":
+        assert found.places["a"][0].column == max(one.column + one.layout.columns for one in found.places["d"])
+        assert "a" not in found.shared and found.mmas[0].a is None
+
+
+def test_scale_factors_and_metadata_step_with_k() -> None:
+    nv = made(NVFP4, (256, 256, 256))
+    assert [(step.addresses["scale_a"], step.addresses["scale_b"]) for step in nv.mmas] == [
+        (256, 272), (260, 280), (264, 288), (268, 296)
+    ]  # fmt: skip
+    mx = made(f"SM100_MMA_MXF8F6F4_SS<float_e4m3_t, float_e4m3_t, float, float_ue8m0_t, 128, 128, {K}, {K}>",
+              (128, 128, 256))  # fmt: skip
+    ids = [(step.word.code("sfa_id"), step.word.code("sfb_id"), step.addresses["scale_a"]) for step in mx.mmas]
+    assert ids == [(n % 4, n % 4, 128 + 4 * (n // 4)) for n in range(8)]
+    a, b = mx.sides or (None, None)
+    assert a and b and (a.column, b.column) == (128, 136) and mx.columns == 144
+    thin = made(f"SM100_MMA_F16BF16_SS_SPARSE<half_t, half_t, float, 128, 64, {K}, {K}>", (128, 64, 128))
+    assert [(s.addresses["metadata"], s.word.code("sparsity_selector")) for s in thin.mmas] == [
+        (64, 0), (64, 1), (66, 0), (66, 1)
+    ]  # fmt: skip
+
+
+def test_what_is_open_or_inferred_says_so() -> None:
+    wide = made(f"SM103_MXF4_ULTRA_SS_VS<float_e2m1_t, float_e2m1_t, float, float_ue4m3_t, 128, 64, 16, {K}, {K}>")
+    assert set(wide.open) == {"a", "b", "scale_a", "scale_b"} and all("open" in why for why in wide.open.values())
+    assert not wide.shared and [step.b for step in wide.mmas] == [None] * 4
+    pair = made(f"SM100_MMA_F16BF16_2x1SM_SS_SPARSE<half_t, half_t, float, 128, 64, {K}, {K}>")
+    assert any("open" in says for says in pair.inferred)
+    many = made(f"SM100_MMA_MXF8F6F4_SS<float_e4m3_t, float_e4m3_t, float, float_ue8m0_t, 128, 64, {K}, {K}>",
+                (256, 64, 128))  # fmt: skip
+    assert any("inferred" in says for says in many.inferred)
+    assert not made(SS).inferred
+    typed = made(f"SM100_MMA_F16BF16_SS<TypeA, half_t, float, 128, 64, {K}, {K}>")
+    assert typed.left == ("TypeA",) and "TypeA is open" in typed.inferred[0]
+    for text in (
+        f"SM100_MMA_F16BF16_SS<half_t, half_t, float, 128, 64, kMajor, {K}>",
+        "tcgen05.MmaF16BF16Op(cutlass.Float16, cutlass.Float32, (128, 64, 16), group, src, a, b)",
+    ):
+        with pytest.raises(LayoutError, match="open"):
+            made(text)
+
+
+def test_a_tile_that_does_not_fit() -> None:
+    large = made(SS, (256, 512, 64))
+    assert large.allocation == 0 and "512" in large.faults[0].message
+    assert made(SS).allocation == 256 and made(SS).columns <= tmem.COLUMNS
+    for tile, field in (((100, 256, 64), "tile"), ((128, 256, 8), "tile"), ((4096, 4096, 64), "tile")):
+        with pytest.raises(LayoutError) as error:
+            made(SS, tile)
+        assert error.value.field == field
+    for more, where in (({"swizzles": ("", "128B_base32B")}, "swizzle_b"), ({"order": "x"}, "order")):
+        with pytest.raises(LayoutError) as error:
+            _ = made(f"SM100_MMA_F16BF16_SS<half_t, half_t, float, 128, 64, {K}, {MN}>", **more).shared
+        assert error.value.field in (where, "tile")
+    with pytest.raises(LayoutError, match="once for its CTAs"):
+        tiled_umma(SS, "(2,1,1)")
+    with pytest.raises(LayoutError, match="unpermuted"):
+        tiled_umma(SS, permutation="(256,256,16)")
+    with pytest.raises(LayoutError, match="tensor memory"):
+        chained(tiled_mma(SS), tiled_mma(SS))
+
+
+# what people see ------------------------------------------------------------------------------------------------------
+
+
+def test_the_api_the_command_and_the_page_say_the_same() -> None:
+    told = CLIENT.post("/api/v1/tiles/mma", json={"atom": PAIR, "tile": [256, 256, 64]}).json()
+    assert (told["threads"], told["operands"]["a"]["place"], told["operands"]["c"]["place"]) == (2, "shared", "tensor")
+    assert [step["b"] for step in told["umma"]["steps"]] == [f"0x40004040000104{n:02x}" for n in (0, 2, 4, 6)]
+    said = lanescope("tiles", "mma", PAIR, "--tile", "256,256,64").stdout
+    assert told["umma"]["steps"][3]["b"] in said and "not executed on hardware" in said
+    page = CLIENT.get("/tiles/mma", params={"atom": PAIR, "tile": "256x256x64"})
+    assert page.status_code == 200 and "documented, not run" in page.text
+    for text in (
+        told["umma"]["idesc"],
+        told["umma"]["steps"][1]["a"],
+        "rows 128–255",
+        "columns 0–127",
+        "tcgen05.CtaGroup",
+    ):
+        assert text in page.text
+    links = re.findall(r'href="(/(tmem|idesc|smem|descriptor|scale-factors|i)[/?][^"]+)"', page.text)
+    for href in {kind: href for href, kind in links}.values():  # the last of each kind of page
+        assert CLIENT.get(href.replace("&amp;", "&")).status_code == 200, href
+    by_ptx = {"atom": "tcgen05.mma.cta_group::2.kind::f16", "idesc": "m=256,n=256"}
+    assert CLIENT.post("/api/v1/tiles/mma", json={**by_ptx, "tile": [256, 256, 64]}).json()["umma"] == told["umma"]
+    thin = {"atom": f"SM103_MXF4_ULTRA_SS_VS<float_e2m1_t, float_e2m1_t, float, float_ue4m3_t, 128, 64, 16, {K}, {K}>"}
+    assert "steps begin in a tile of shared memory is open" in CLIENT.get("/tiles/mma", params=thin).text
+    wrong = CLIENT.get("/tiles/mma", params={"atom": PAIR, "swizzle_a": "64B", "tile": "256x256x16"})
+    assert wrong.status_code == 422 and "swizzle" in wrong.text.lower()
+    assert (
+        CLIENT.post("/api/v1/tiles/mma", json={"atom": "SM80_16x8x16_F32F16F16F32_TN", "order": "k"}).status_code == 422
+    )
+
+
+def test_a_pasted_atom_opens_the_bench() -> None:
+    link = CLIENT.post("/api/v1/read", json={"text": PAIR}).json()["link"]
+    assert link.startswith("/tiles/mma?atom=SM100_MMA_F16BF16_2x1SM_SS") and CLIENT.get(link).status_code == 200
+    code = f"using T = half_t;\nauto mma = make_tiled_mma(SM100_MMA_F16BF16_SS<T, T, float, 128, 64, {K}, {K}>{{}});"
+    told = CLIENT.post("/api/v1/read", json={"text": code}).json()
+    assert told["kind"] == "tiled_mma" and told["facts"]["umma"]["idesc"] == "0x08100010"
+    assert told["facts"]["body"]["atom"].startswith("SM100_MMA_F16BF16_SS<half_t, half_t, float, 128, 64")
+
+
+@pytest.mark.parametrize("form", ["svg", "tex", "csv", "txt", "md", "json"])
+def test_pictures(form: str) -> None:
+    for one in presets.PRESETS:
+        if one.name.startswith("umma"):
+            made_ = CLIENT.get(f"/tiles/mma.{form}", params={k: v for k, v in one.fields.items() if v})
+            assert made_.status_code == 200, (one.name, made_.text)
+            assert "var(--" not in made_.text
