@@ -66,10 +66,11 @@ def read_code(text: str, field: str = "descriptor") -> Built:
     """The word that code builds. LayoutError says which statement is not understood, or what is left open beside the
     start.
 
-    >>> built = read_code("desc.bitfield.start_address_ = cast_smem_ptr_to_uint(smem) >> 4; desc.bitfield.layout_type_ = 1;")
+    >>> start = "desc.bitfield.start_address_ = cast_smem_ptr_to_uint(smem) >> 4;"
+    >>> built = read_code(f"{start} desc.bitfield.layout_type_ = 1;")
     >>> hex(built.word), built.start
     ('0x4000000000000000', 'smem')
-    """  # noqa: E501
+    """
     return _Code(text, field).built()
 
 

@@ -16,6 +16,7 @@ DEVICE = r"""
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <thread>
 #include <vector>
@@ -28,8 +29,9 @@ static thread_local Index threadIdx;
 INTRINSICS = r"""
 static std::barrier<>* meeting;
 static double crossing[32];
-template <class T> T __shfl_sync(unsigned, T value, int lane) {
+template <class T> T __shfl_sync(unsigned mask, T value, int lane) {
   static_assert(sizeof(T) <= 8);
+  if (mask != 0xFFFFFFFFu) std::abort();  // every lane calls it
   std::memcpy(&crossing[threadIdx.x % 32], &value, sizeof(T));
   meeting->arrive_and_wait();
   T out; std::memcpy(&out, &crossing[lane], sizeof(T));

@@ -50,7 +50,8 @@ static void together(int id) {
   if (threadIdx.x == 0) call(id);
   meeting->arrive_and_wait();
 }
-template <class... Given, class... Taken> static void launch(unsigned threads, void (*kernel)(Given...), Taken... given) {
+template <class... Given, class... Taken>
+static void launch(unsigned threads, void (*kernel)(Given...), Taken... given) {
   std::barrier<> here(threads);
   meeting = &here;
   blockDim.x = threads;
@@ -64,10 +65,16 @@ static const char* cudaGetErrorString(cudaError_t) { return ""; }
 static cudaError_t cudaGetLastError() { return cudaSuccess; }
 static cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
 static cudaError_t cudaFree(void* p) { std::free(p); return cudaSuccess; }
-template <class T> static cudaError_t cudaMalloc(T** p, size_t size) { *p = (T*)std::aligned_alloc(256, (size + 255) / 256 * 256); return cudaSuccess; }
-static cudaError_t cudaMemcpy(void* to, const void* from, size_t size, int) { std::memcpy(to, from, size); return cudaSuccess; }
+template <class T> static cudaError_t cudaMalloc(T** p, size_t size) {
+  *p = (T*)std::aligned_alloc(256, (size + 255) / 256 * 256);
+  return cudaSuccess;
+}
+static cudaError_t cudaMemcpy(void* to, const void* from, size_t size, int) {
+  std::memcpy(to, from, size);
+  return cudaSuccess;
+}
 template <class K> static cudaError_t cudaFuncSetAttribute(K, int, int) { return cudaSuccess; }
-"""  # noqa: E501  # noqa: E501
+"""
 
 
 class Emulator:

@@ -8,6 +8,7 @@ import importlib
 import json
 import types
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from layouts import catalog, table
@@ -102,11 +103,15 @@ def said() -> dict[str, str]:
     for i in (load, product):
         gets += [f"/i/{i.ptx}", f"/i/{i.ptx}.svg", f"/i/{i.ptx}.cu", f"/api/v1/instructions/{i.ptx}"]
     gets += [f"/i/{load.ptx}/data.{form}" for form in ("svg", "txt", "md", "csv", "tex", "json")]
+
+    def run(body: dict[str, Any]) -> Any:
+        return runs.run(Reference(), runs.check(body))["agrees"]
+
     for name, body in {
         "run": {"kind": "fragment", "instruction": load.ptx},
         "product": {"kind": "mma", "instruction": product.ptx},
     }.items():
-        out[name] = refused(lambda body=body: runs.run(Reference(), runs.check(body | {"backend": "numpy"}))["agrees"])  # type: ignore[misc]
+        out[name] = refused(partial(run, body | {"backend": "numpy"}))
 
     async def ask() -> None:
         for address in gets:

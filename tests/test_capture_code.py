@@ -44,6 +44,14 @@ def test_off_the_macros_do_not_even_look_at_their_arguments(tmp_path: Path) -> N
     assert done.returncode == 0, done.stderr
 
 
+def test_the_lane_that_takes_a_record_s_place_tells_the_others() -> None:
+    took, told = (
+        re.search(r"if \(lane\(\) == (\d+)\) \{\n +at = atomicAdd", header()),
+        re.search(r"at = __shfl_sync\(0xffffffffu, at, (\d+)\)", header()),
+    )
+    assert took and told and took[1] == told[1]
+
+
 def test_the_fills_of_the_header_are_those_of_the_engine(tmp_path: Path) -> None:
     """Compiled for the host and executed."""
     if not compiler():

@@ -67,10 +67,17 @@ STORAGES = {
     "rows": "inner pitch_bytes swizzle swizzle_by base",
     "cute": "layout unit base",
 }
+
+
+def within(place: str, names: str) -> str:
+    return " ".join(f"{place}.{name}" for name in names.split())
+
+
 # address → fields of the answer ("operands.0.cute" is a field of the first of a list)
 ANSWERS = {
-    "/instructions?family=mma": "count instructions " + " ".join(f"instructions.0.{name}" for name in INSTRUCTION.split()),  # noqa: E501
-    f"/instructions/{M16}": INSTRUCTION + " " + " ".join(f"operands.0.{name}" for name in OPERAND.split()) + " operands.0.formula.forward operands.0.formula.inverse shape.k types.d",  # noqa: E501
+    "/instructions?family=mma": "count instructions " + within("instructions.0", INSTRUCTION),
+    f"/instructions/{M16}": f"{INSTRUCTION} {within('operands.0', OPERAND)} operands.0.formula.forward"
+    " operands.0.formula.inverse shape.k types.d",
     f"/instructions/{M16}/operands/a": OPERAND + " row col register bit",
     "/instructions/mma.m8n8k4.row.col.f16.f16.f16.f16/operands/d": "row col register bit product",
     f"/instructions/{SPARSE}/operands/a?selector=1": "row col register bit group_col meta_thread meta_bit group_size",

@@ -217,6 +217,14 @@ def test_worked_examples(row: tuple[int, str, str, int | None, int]) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("swizzle", "reach", "lbo"), [("32B", 32, 2048), ("64B", 32, 16), ("64B", 64, 4096), ("128B", 64, 16)]
+)
+def test_lbo_leads_to_the_next_atom_where_the_instruction_reaches_it(swizzle: str, reach: int, lbo: int) -> None:
+    """Elsewhere it is 16, as CUTLASS writes what nothing reads."""
+    assert Tile(16, "K", mode(swizzle), 64, 128, "mn").lbo_sbo_bytes(reach)[0] == lbo
+
+
 def test_constant_expressions() -> None:
     assert (
         descriptors.parse_descriptor("((uint64_t)1 << 62) | ((uint64_t)(1024 >> 4) << 32) | (4096 >> 4)").word

@@ -28,7 +28,8 @@ static std::barrier<>* all;
 static void __syncthreads() { all->arrive_and_wait(); }
 static std::barrier<>* warps[4];
 static double crossing[128];
-template <class T> T __shfl_sync(unsigned, T value, int lane) {
+template <class T> T __shfl_sync(unsigned mask, T value, int lane) {
+  if (mask != 0xFFFFFFFFu) std::abort();  // every lane calls it
   const unsigned first = threadIdx.x / 32 * 32;
   std::memcpy(&crossing[threadIdx.x], &value, sizeof(T));
   warps[first / 32]->arrive_and_wait();
@@ -51,11 +52,12 @@ static void block(void (*kernel)(unsigned*, const unsigned*), unsigned threads, 
   all = &here; warps[0] = &w0; warps[1] = &w1; warps[2] = &w2; warps[3] = &w3;
   blockDim.x = threads;
   std::vector<std::thread> running;
-  for (unsigned t = 0; t < threads; ++t) running.emplace_back([&, t] { threadIdx.x = t; kernel(out.data(), in.data()); });
+  for (unsigned t = 0; t < threads; ++t)
+    running.emplace_back([&, t] { threadIdx.x = t; kernel(out.data(), in.data()); });
   for (auto& thread : running) thread.join();
   fwrite(out.data(), 4, words, stdout);
 }
-""".replace("WINDOW", str(WINDOW))  # noqa: E501
+""".replace("WINDOW", str(WINDOW))
 MOST = 4096  # words of a case that a host runs
 FENCE = 'asm volatile("fence.proxy.async.shared::cta;" ::: "memory");'
 

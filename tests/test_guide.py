@@ -28,7 +28,8 @@ from layouts.errors import LayoutError
 from layouts.swizzle import MODES, Mode, mode
 from layouts.tiling import Tile
 
-MEASURED = """| figure | seen | promised |
+MEASURED = """\
+| figure | seen | promised |
 |---|---:|---:|
 | `lanescope --help` | 203 ms | under 300 ms |
 | page, 50 connections: home | 1,240 requests/s | 1,000 |
@@ -36,11 +37,12 @@ MEASURED = """| figure | seen | promised |
 | API, warm: operand d | 0.41 ms, 12,345 bytes | under 2 ms |
 | frames while wheel | 16.7 ms, p95 17.2 ms | 17 ms, p95 34 ms |
 | p99 of a route, before and while a job hangs | 2.10 ms, 2.22 ms |  |
-| hostile, one at a time: the slowest; the longest wait, least of 4; memory | 0.9 s; 44 ms, over 100 ms 0 times; 286 MB | 5 s; 100 ms; 300 MB |
+| hostile, one at a time: the slowest; the longest wait, least of 4; memory \
+| 0.9 s; 44 ms, over 100 ms 0 times; 286 MB | 5 s; 100 ms; 300 MB |
 | m64n256: DOM nodes | 2,100 | under 3,000 |
 | export | 66 s, 141 MB, 1784 pages | 180 s, 150 MB |
 | flood | 0 failed | 0 failed |
-"""  # noqa: E501
+"""
 
 
 def test_amounts_stand_beside_their_promises() -> None:

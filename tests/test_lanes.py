@@ -42,7 +42,7 @@ def test_every_value_in_the_panel_is_where_its_map_says(found: object) -> None:
                             int(op.coords[a][thread, 0]) for a in ("matrix", "row")
                         )
                         continue
-                    title, row, col = re.fullmatch(r"(\w+)\[(\d+),(\d+)\]", each.text).groups()  # type: ignore[union-attr]
+                    ((title, row, col),) = re.findall(r"^(\w+)\[(\d+),(\d+)\]$", each.text)
                     value = re.fullmatch(r"[a-z]+(\d+), bits \[\d+:\d+\]", each.tip)[1]  # type: ignore[index]
                     place = [int(row), int(col)]
                     third = [axis for axis in op.axes if axis not in op.plane]

@@ -228,12 +228,8 @@ def test_a_group_with_too_many_elements_is_named(family: str) -> None:
     per, places = sparsity.per_index, sparsity.group // sparsity.per_index
     for _ in range(25):
         dense = np.array([[dice.random() < 0.55 for _ in range(3 * sparsity.group)] for _ in range(3)])
-        counts = {
-            (row,
-            group): sum(dense[row,
-            group * sparsity.group + place * per : group * sparsity.group + (place + 1) * per].any() for place in range(places))  # noqa: E501
-            for row in range(3) for group in range(3)
-        }  # fmt: skip
+        pairs = dense.reshape(3, 3, places, per)  # row, group, place in the group, elements that have one index
+        counts = {(row, group): int(pairs[row, group].any(axis=1).sum()) for row in range(3) for group in range(3)}
         first = next((key for key, count in sorted(counts.items()) if count > sparsity.kept // per), None)
         if first is None:
             assert sparsity.kept_positions(dense).shape == (3, 3, sparsity.kept // per)

@@ -225,7 +225,10 @@ void all() {{
   static {out} a[{source.threads}]{shape};
   if (fread(d, sizeof(d), 1, stdin) != 1) abort();
   for (int warp = 0; warp < {source.threads // 32}; ++warp) {{
-    auto one = [&](unsigned lane) {{ threadIdx.x = 32 * warp + lane; d_to_a(a[32 * warp + lane], d[32 * warp + lane]); }};
+    auto one = [&](unsigned lane) {{
+      threadIdx.x = 32 * warp + lane;
+      d_to_a(a[32 * warp + lane], d[32 * warp + lane]);
+    }};
     if ({int(found.verdict == "shuffle")}) {{
       std::barrier<> here(32); meeting = &here;
       std::vector<std::thread> lanes;
@@ -235,7 +238,7 @@ void all() {{
   }}
   fwrite(a, sizeof(a), 1, stdout);
 }}
-}}"""  # noqa: E501  # noqa: E501
+}}"""
 
 
 @pytest.mark.skipif(cpp.compiler() is None, reason=cpp.MISSING)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from app.gpu.verify import summary
+from app.gpu.evidence import summary
 from app.instruction import facts
 from app.kit.ran import ValueMismatch
 from app.main import create_app
@@ -59,6 +59,7 @@ def test_a_run_says_whether_it_agreed(
     assert pill == ("not_run" if simulation else "ran")
     assert verdict[0] == colour and spaced(verdict[1]).startswith(f"{mark} {said}")
     assert ("Where it differs" in page) is bool(wrong)
+    assert 'value="cuda" disabled' in page, "this server has no GPU"
 
 
 def test_evidence_and_recent_runs_that_differ_are_marked_so(

@@ -71,8 +71,10 @@ def test_every_filter_value_finds_what_the_rows_say() -> None:
 
 def test_filters_and_text_are_all_asked_for() -> None:
     assert ptx(type="ue8m0", q="m16n8k64", target="sm_120a") == [
-        i.ptx for i in catalog.instructions() if "ue8m0" in i.types.values() and i.shape == "m16n8k64" and "sm_120a" in catalog.assembled(i).targets  # noqa: E501
-    ]  # fmt: skip
+        i.ptx
+        for i in catalog.instructions()
+        if "ue8m0" in i.types.values() and i.shape == "m16n8k64" and "sm_120a" in catalog.assembled(i).targets
+    ]
     assert ptx(family="wgmma", q=LDMATRIX) == []
 
 

@@ -18,9 +18,11 @@ _HEAD = f""".version 9.0
 .target sm_90a
 .address_size 64
 .visible .entry k(.param .u64 q) {{ {DECLARED} .reg .b64 out; .shared .align 1024 .b8 smem[4096];
-ld.param.u64 out, [q]; mov.u32 tile, smem; ld.global.b64 descA, [out+64]; ld.global.b64 descB, [out+72]; ld.global.b32 new, [out+80];
-ld.global.v4.b32 {{a0, a1, a2, a3}}, [out]; ld.global.v4.f32 {{d0, d1, d2, d3}}, [out+16]; ld.global.v4.f32 {{e0, e1, e2, e3}}, [out+32];
-"""  # noqa: E501  # noqa: E501
+ld.param.u64 out, [q]; mov.u32 tile, smem; ld.global.b64 descA, [out+64]; ld.global.b64 descB, [out+72];
+ld.global.b32 new, [out+80];
+ld.global.v4.b32 {{a0, a1, a2, a3}}, [out]; ld.global.v4.f32 {{d0, d1, d2, d3}}, [out+16];
+ld.global.v4.f32 {{e0, e1, e2, e3}}, [out+32];
+"""
 _TAIL = "\nst.global.v4.f32 [out], {d0, d1, d2, d3}; st.global.v4.f32 [out+16], {e0, e1, e2, e3}; ret; }"
 
 

@@ -17,14 +17,16 @@ from starlette.testclient import TestClient
 import layouts
 assert layouts.__file__.startswith(sys.argv[1])
 client = TestClient(app.main.create_app())
-for path in ("/", "/i/mma.m16n8k16.row.col.f32.f16.f16.f32", "/static/instruction/page.js", "/palette.css", "/readyz", "/guide", "/guide/ldmatrix", "/gallery"):
+mma = "mma.m16n8k16.row.col.f32.f16.f16.f32"
+for path in ("/", f"/i/{mma}", "/static/instruction/page.js", "/palette.css", "/readyz", "/guide", "/guide/ldmatrix",
+             "/gallery"):
     assert client.get(path).status_code == 200, path
 client.__enter__()
-told = client.post("/api/v1/gpu/runs", json={"kind": "mma", "instruction": "mma.m16n8k16.row.col.f32.f16.f16.f32", "backend": "numpy"})
+told = client.post("/api/v1/gpu/runs", json={"kind": "mma", "instruction": mma, "backend": "numpy"})
 assert told.json()["agrees"], told.text
 client.__exit__(None, None, None)
 print("served")
-"""  # noqa: E501  # noqa: E501
+"""
 
 
 def test_wheel(tmp_path: Path) -> None:

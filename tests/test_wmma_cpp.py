@@ -60,7 +60,9 @@ def test_the_header_has_these_fragments_with_these_sizes() -> None:
     )
     text, log = compiled(wmma_cpp.HEAD + same + "\n".join(lines))
     assert text, log[:2000]
-    declared = re.findall(r"class (fragment<\w+, [^>]*>) : public", (nvrtc.headers() / "crt" / "mma.h").read_text())  # type: ignore[operator]
+    headers = nvrtc.headers()
+    assert headers
+    declared = re.findall(r"class (fragment<\w+, [^>]*>) : public", (headers / "crt" / "mma.h").read_text())
     assert len(declared) == len(wmma.fragments()) == 75
 
 

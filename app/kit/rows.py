@@ -113,9 +113,11 @@ def product(instruction: Instruction) -> str:
 
     >>> product(catalog.find("mma.m16n8k16.row.col.f32.f16.f16.f32")), product(catalog.find("ldmatrix.m8n8.x4.b16"))
     ('f32 += f16 × f16', 'b16')
-    >>> product(catalog.find("mma.m8n8k4.row.col.f32.f16.f16.f16")), product(catalog.find("wmma.load.a.row.m16n16k16.f16"))
-    ('f32 = f16 × f16 + f16', 'load.a f16')
-    """  # noqa: E501
+    >>> product(catalog.find("mma.m8n8k4.row.col.f32.f16.f16.f16"))
+    'f32 = f16 × f16 + f16'
+    >>> product(catalog.find("wmma.load.a.row.m16n16k16.f16"))
+    'load.a f16'
+    """
     types = instruction.types
     if instruction.family.multiplies:
         d, c, factors = types["d"], types.get("c", types["d"]), f"{types['a']} × {types.get('b', types['a'])}"

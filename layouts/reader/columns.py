@@ -14,7 +14,8 @@ MOST_LINES = 2048  # with a word
 _NEAR = 200  # characters before a word that may name it
 LONGEST_LINE = 2048
 _WORD = re.compile(
-    r"(?<![\w.$%#])(?:0[xX][0-9a-fA-F](?:[_']?[0-9a-fA-F]){8,15}|-\d{10,19}|\d{11,20}|(?=[0-9a-fA-F]*\d)[0-9a-fA-F]{16})"
+    r"(?<![\w.$%#])(?:0[xX][0-9a-fA-F](?:[_']?[0-9a-fA-F]){8,15}"
+    r"|-\d{10,19}|\d{11,20}|(?=[0-9a-fA-F]*\d)[0-9a-fA-F]{16})"
     r"(?:[uU]?[lL]{1,2}|[uU])?(?![\w.]|[ \t]*:[ \t]*0x)"
 )
 _HALF = re.compile(r"(?:0[xX])?[0-9a-fA-F]{1,8}")

@@ -33,7 +33,8 @@ _POINTER = re.compile(
 _UNDERSCORED = re.compile(r"raw_ptr_(\d{1,3})b")
 _ENDING = re.compile(r"[\s>;,.|\")]{0,20}(?:data ?= ?.*|(?://|#).*)?")
 _CODE = re.compile(
-    r"(?<![\w.])(?:\w+(?:::|\.)){0,6}(?:(?:Composed)?Layout\s*<|make_(?:ordered_)?layout\s*\(|make_composed_layout\s*\()"
+    r"(?<![\w.])(?:\w+(?:::|\.)){0,6}(?:(?:Composed)?Layout\s*<"
+    r"|make_(?:ordered_)?layout\s*\(|make_composed_layout\s*\()"
 )
 _VALUE_END = re.compile(r"\n|//|#|(?<=\))\s")
 LONGEST_VALUE = 600  # characters of what a print's field says

@@ -46,7 +46,8 @@ _FIELD = re.compile(
     r"(?::|=(?=[^;\n]*[,}\n]))\s{0,8}(0x[0-9a-fA-F]+|\d+)"
 )
 UNION = re.compile(  # what a debugger prints of a GmmaDescriptor
-    r"(?:\{|^)\s{0,40}(?:desc_\s{0,8}=\s{0,8}[\dx]|start_address_\s{0,8}=\s{0,8}\w{1,8}\s{0,8},)[^;]{0,400}layout_type_",
+    r"(?:\{|^)\s{0,40}(?:desc_\s{0,8}=\s{0,8}[\dx]"
+    r"|start_address_\s{0,8}=\s{0,8}\w{1,8}\s{0,8},)[^;]{0,400}layout_type_",
     re.M,
 )
 _PLACES = {"start": 0, "leadi": 16, "strid": 32, "base_": 49, "layou": 62}

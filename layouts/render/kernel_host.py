@@ -136,7 +136,8 @@ def _main(plan: Plan) -> str:
     kinds = dict(parameters(plan))
     if plan.accumulate:
         kind = kinds["C"].removeprefix("const ").removesuffix("*")
-        each = f"C_BITS[c[{_at(several, 'm', 'M', 'n', 'N')}] - {C_RANGE[0]}]" if kind == "unsigned short" else f"static_cast<{kind}>(c[{_at(several, 'm', 'M', 'n', 'N')}])"  # fmt: skip  # noqa: E501
+        held = f"c[{_at(several, 'm', 'M', 'n', 'N')}]"
+        each = f"C_BITS[{held} - {C_RANGE[0]}]" if kind == "unsigned short" else f"static_cast<{kind}>({held})"
         heads, indent = _loops(0, *outer, ("m", "M"), ("n", "N"))
         lines += [f"std::vector<{kind}> C({d_size});", *heads, f"{indent}C[{d_at}] = {each.replace('- -', '+ ')};"]
     lines += _scales(plan)

@@ -166,7 +166,8 @@ def _text(x: float, y: float, text: str, style: dict[str, str], colours: dict[st
     weight = r"\bfseries" if style.get("font-weight") in ("600", "700", "bold") else ""
     white = ",fill=white,inner sep=0.6pt" if style.get("stroke") == "#ffffff" else ""
     return [
-        rf"  \node[anchor={anchor},text={_colour(style.get('fill', '#000000'), colours)}{white},font=\ttfamily\fontsize{{{size:.2f}}}{{{size * 1.2:.2f}}}\selectfont{weight}]"  # noqa: E501
+        rf"  \node[anchor={anchor},text={_colour(style.get('fill', '#000000'), colours)}{white},"
+        rf"font=\ttfamily\fontsize{{{size:.2f}}}{{{size * 1.2:.2f}}}\selectfont{weight}]"
         rf" at ({x:g},{y:g}) {{{escape(text)}}};"
     ]
 

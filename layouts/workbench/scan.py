@@ -21,7 +21,8 @@ _ESCAPED = re.compile(r'\\[nt]|"\s*"')
 _ATOM = re.compile(r"\bSM90_\w+(?:\s*<[^<>;]{0,200}>)?|\bMMA_\d+x\d+x\d+_\w+(?:\s*<[^<>;]{0,200}>)?")
 _MAJOR = re.compile(r"\bMajor::(K|MN)\b")
 _CUTE = re.compile(
-    r"(?:Sw(?:izzle)?<\d+,\s*\d+,\s*\d+>(?:\s*o\s*|_(?=smem_ptr))(?:smem_ptr\[\d+b\]\([^()\n]{0,40}\)\s*o\s*|_?\d+\s*o\s*)?)?"
+    r"(?:Sw(?:izzle)?<\d+,\s*\d+,\s*\d+>(?:\s*o\s*|_(?=smem_ptr))"
+    r"(?:smem_ptr\[\d+b\]\([^()\n]{0,40}\)\s*o\s*|_?\d+\s*o\s*)?)?"
     r"\([\d_,() ]{1,200}\):\([\d_,() ]{1,200}\)"
 )
 _GMMA = re.compile(r"(?<![\w.])(?P<name>[HIQB]GMMA(?:\.\w+){1,8})(?![\w.])[^;\n]{0,200}")

@@ -148,7 +148,10 @@ def screens(browser: Browser) -> Iterator[tuple[dict[str, Page], list[str]]]:
     complaints: list[str] = []
     pages = {}
     for screen, (width, scheme, _) in SCREENS.items():
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
+        context = browser.new_context(
+            viewport={"width": width, "height": 900},
+            color_scheme=scheme,  # type: ignore[arg-type]
+        )
         context.add_init_script(f"({WATCH})()")
         pages[screen] = context.new_page()
         complaining(pages[screen], complaints)

@@ -144,11 +144,13 @@ def test_colour_by_paints_one_colour_a_digit(open_page: Any) -> None:
         category = grid.category(name)
         expect(page.locator("#legend")).to_contain_text(f"Colour = {words.names(find(M16))[name]}")
         rested(page)
+        legend = page.locator("#legend i").evaluate_all("all => all.map((one) => one.style.background)")
         seen: dict[int, set[tuple[int, ...]]] = {}
         for row in range(16):
             for col in range(16):
                 seen.setdefault(int(category[row, col]), set()).add(tuple(pixel(page, "a", row, col)))
-        assert all(len(colours) == 1 for colours in seen.values())
+        for number, colours in seen.items():
+            assert [f"rgb({r}, {g}, {b})" for r, g, b, _ in colours] == [legend[number]], (name, number)
         assert len(set.union(*seen.values())) == len(seen), name
 
 
@@ -356,7 +358,7 @@ def test_a_tab_shows_one_section_and_stays_in_the_address(open_page: Any) -> Non
 
 
 def test_b_of_wgmma_is_its_tile_and_opens_its_descriptor(open_page: Any) -> None:
-    page = open_page(f"/i/{WIDE}?pin=b:1,1")  # no lane holds what is in shared memory: nothing is pinned
+    page = open_page(f"/i/{WIDE}")
     texts = page.locator(".mat[data-panel=b] svg .labels text").all_text_contents()
     assert len(texts) == 16
     tile = Tile(16, "K", mode("128B"), 256, 64)
@@ -369,9 +371,13 @@ def test_b_of_wgmma_is_its_tile_and_opens_its_descriptor(open_page: Any) -> None
 
 def test_copying_over_plain_http_says_what_happened(open_page: Any) -> None:
     page = open_page(f"/i/{M16}?colour=t")
-    page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    page.evaluate("""() => {
+      Object.defineProperty(navigator, "clipboard", { value: undefined });
+      document.execCommand = () => Boolean(window.selected = getSelection().toString() || document.activeElement.value);
+    }""")
     page.click("[data-copy-link]")
     expect(page.locator("[data-copy-link]")).to_have_text("Copied")
+    assert page.evaluate("window.selected === location.href")
     page.evaluate("document.execCommand = () => false")
     expect(page.locator("[data-copy-link]")).to_have_text("Copy link")
     page.click("[data-copy-link]")

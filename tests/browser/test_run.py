@@ -29,7 +29,7 @@ def test_simulate_from_the_instruction_page(open_page: Open) -> None:
     page.locator("#run").get_by_label("What").select_option("fragment")
     page.get_by_label("measured operand").select_option("b")
     page.get_by_role("button", name="Simulate with NumPy").press("Enter")
-    expect(page).to_have_url(re.compile("/gpu/run.*kind=fragment.*operand=b"))
+    expect(page).to_have_url(re.compile(f"/gpu/run\\?instruction={MMA}&kind=fragment&operand=b"))
     expect(page.get_by_text("simulation in NumPy, no GPU")).to_be_visible()
     expect(page.get_by_text("Simulated: 128 values")).to_be_visible()
     expect(page.locator("svg text", has_text="T13:0").first).to_be_visible()

@@ -98,6 +98,8 @@ def test_lines_between_warps_are_heavy_and_the_legend_is_the_palettes(open_page:
     page.select_option("select[name=colour]", "t")
     expect(page.locator("#legend i")).to_have_count(4)
     assert "mod" not in page.inner_text("#legend")
+    page.select_option("select[name=colour]", "e")
+    expect(page.locator("#legend i")).to_have_count(2)
 
 
 def test_pinning_by_click_and_key_keeps_and_frees(open_page: Any) -> None:

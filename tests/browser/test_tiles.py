@@ -102,6 +102,10 @@ def test_warps_colours_and_another_tile(open_page: Any) -> None:
     expect(page).to_have_url(re.compile(r"colour=value&.*warps=2-3"))
     seen = "(([a]) => [[19, 2], [3, 2]].map(([row, col]) => a.visibleCell(row * a.cols + col)))(lanescope.stage.panels)"
     assert page.evaluate(seen) == [True, True], "warps 2 and 3 have the copies of what 0 and 1 hold"
+    label = """import("/static/instruction/picture.js").then(({ labelOf }) =>
+      labelOf({ panel: lanescope.stage.panels[0], row: 19, col: 2 }))"""
+    page.select_option("[name=label]", "thread:value")
+    until(page, label, "T45+:0")
     page.locator("[name=warps]").fill("4")
     page.locator("[name=warps]").press("Tab")
     expect(page).to_have_url(re.compile(r"warps=2-3"))

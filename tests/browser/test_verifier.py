@@ -119,8 +119,8 @@ def test_an_element_is_paired_with_the_byte_it_is_read_from(open_page: Any) -> N
     expect(page.locator("#paired")).to_contain_text("holds no element")
     page.click("#apply")
     verdict(page, "match")
-    page.hover("#picture-operand [data-state=right] >> nth=0")
-    expect(page.locator("#paired")).to_have_text("A[0, 0 to 7] is read from 0x1000, where it is stored")
+    page.hover("#picture-operand [data-state=right] >> nth=1")
+    expect(page.locator("#paired")).to_have_text("A[0, 8 to 15] is read from 0x1010, where it is stored")
     page.evaluate("""import("/static/memory/pairs.js").then(({ pairing }) => {
       const held = document.getElementById("pairs"), data = JSON.parse(held.textContent);
       held.textContent = JSON.stringify({ ...data, right: data.right.map(() => false) });

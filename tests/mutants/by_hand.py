@@ -10,6 +10,7 @@ import argparse
 import datetime
 import os
 import pickle
+import signal
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
@@ -49,6 +50,8 @@ def tried(tree: Path, fault: Fault, number: int) -> tuple[str, str]:
         if pid == 0:
             run_tests(tree, list(fault.tests), out, chosen=Named(list(fault.tests)))
         _, status = os.waitpid(pid, 0)
+    if os.WIFSIGNALED(status):
+        return f"{fault.tests[0]} (crashed)", signal.Signals(os.WTERMSIG(status)).name
     log = out.with_name("log").read_text()
     if not out.is_file() or os.waitstatus_to_exitcode(status) not in (0, 1, 2, 4):
         raise RuntimeError(f"{fault.tests}: {log[-2000:]}")

@@ -38,9 +38,11 @@ class Fault:
 
     @property
     def live(self) -> bool:
-        """Whether a browser alone can be given the changed file: all its tests open pages of a server."""
+        """Whether a browser alone can be given the changed file: a script (style sheets are served as one), and all its
+        tests open pages of a server.
+        """
         pages = all("/browser/" in test and "test_site" not in test for test in self.tests)
-        return self.file.startswith("static/") and pages
+        return self.file.endswith(".js") and pages
 
 
 def faults(path: Path = LIST) -> list[Fault]:

@@ -1,4 +1,4 @@
-"""Faults of scripts and style sheets in one run of one server and one browser: the server has the files as they are,
+"""Faults of scripts in one run of one server and one browser: the server has the files as they are,
 the browser is handed the changed one. A fault costs its tests and nothing else.
 """
 
@@ -61,6 +61,7 @@ class Live:
         def opened(browser: Browser, **options: Any) -> BrowserContext:
             context = plain(browser, **options)
             context.set_default_timeout(1000 * PATIENCE)
+            context.set_default_navigation_timeout(60_000)
             if self.now:
                 context.route(
                     re.compile(rf"/static/(.*/)?{re.escape(self.now.file.partition('/')[2])}(\?.*)?$"), self.hand

@@ -230,7 +230,8 @@ class Calls:
 
         if isinstance(target, Template):
             path = one.function.path if isinstance(one.function, tree.Name | tree.Type) else ()
-            return self.kind(tree.Type(path), scope) if path else self.applied(target, [])  # type: ignore[no-any-return]
+            made: Kind | None = self.kind(tree.Type(path), scope) if path else self.applied(target, [])
+            return made
         if isinstance(target, Enumeration):
             return Kind(target.name, INT, 32) if not self.python else None
         return target if isinstance(target, Kind) else None

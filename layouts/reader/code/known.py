@@ -38,8 +38,10 @@ OF_DESCRIPTOR = frozenset("reg32_ reg16_ bitfield desc_ lo hi".split())  # membe
 
 # A function that the text does not have and whose name says that it gives a pointer's shared-window address.
 SHARED_ADDRESS = re.compile(
-    r"__cvta_generic_to_shared|__nvvm_ptr_gen_to_shared|cast_smem_ptr_to_uint|(?:get_)?(?:smem|shared|shmem)_?(?:ptr|addr\w*|u32\w*)"
-    r"(?:_?to_?\w+)?|(?:to|as|get)_?(?:smem|shared)_?(?:ptr|addr\w*|u32|uint)?|smem_?u32|u32_?smem|cvta_?(?:to_?(?:shared|smem))?\w*"
+    r"__cvta_generic_to_shared|__nvvm_ptr_gen_to_shared|cast_smem_ptr_to_uint"
+    r"|(?:get_)?(?:smem|shared|shmem)_?(?:ptr|addr\w*|u32\w*)(?:_?to_?\w+)?"
+    r"|(?:to|as|get)_?(?:smem|shared)_?(?:ptr|addr\w*|u32|uint)?|smem_?u32|u32_?smem"
+    r"|cvta_?(?:to_?(?:shared|smem))?\w*"
     r"|smem_ptr_to_uint\w*|generic_to_shared\w*|elect_smem_addr",
     re.I,
 )

@@ -127,7 +127,8 @@ def _canonical(
 ) -> SharedLayout:
     major, swizzle, bits, element = atom
     mn, k = [*sizes, None, None][:2]
-    k_first = order is not None and len(order) > 1 and None not in order[:2] and order[0] > order[1]  # type: ignore[operator]
+    outer, inner = [*(order or ()), None, None][:2]
+    k_first = outer is not None and inner is not None and outer > inner
     storage = {
         "kind": "canonical", "element_bits": bits, "major": major, "swizzle": swizzle, "mn": mn, "k": k,
         "order": "k" if k_first else "mn", "base": None,

@@ -23,7 +23,8 @@ _BRANCH = re.compile(r"^[ \t]*#[ \t]*(if\w*|else|elif|endif)", re.M)
 _WORD = re.compile(r"[A-Za-z_]\w*")
 # Words in front of a declaration that say nothing of values: gcc's and CUDA's attributes, and macros made for them.
 _ATTRIBUTE = re.compile(
-    r"__forceinline__|__noinline__|__inline__|__grid_constant__|__attribute__\s*\(\([^()]*(?:\([^()]*\))?[^()]*\)\)|__restrict__|__restrict"
+    r"__forceinline__|__noinline__|__inline__|__grid_constant__"
+    r"|__attribute__\s*\(\([^()]*(?:\([^()]*\))?[^()]*\)\)|__restrict__|__restrict"
     r"|__align__\s*\([^()]*\)|alignas\s*\((?:[^()]|\([^()]*\))*\)|\[\[[^\]\n]*\]\]|\bnoexcept\b"
     r"|\b[A-Z][A-Z0-9_]*(?:DEVICE|INLINE|HOST|GLOBAL|CALLABLE|UNROLL|HDFUNC|_API)\b(?!\s*[(:<.=;,)])"
     r"|\b[A-Z][A-Z0-9_]{2,}(?=\s+(?:static|inline|constexpr|void|auto|bool|int|unsigned|u?int\d+_t|uint\d\d|size_t)\b)"
