@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from app.gpu import jobs, pieces, runs, spread
-from app.gpu.contact import ENDS, Tls
+from app.gpu.contact import ENDS, PLAIN, Tls
 from app.gpu.fleet import Fleet
 from app.gpu.members import fit, members
 from app.kit import tls
@@ -197,7 +197,7 @@ def test_a_scheduler_that_speaks_otherwise_says_how(tmp_path: Path) -> None:
     assert asked[1] in ("it refuses this side's certificate.", f"{ENDS}.")  # which is met is a race of two threads
     assert asked[2] == f"{ENDS}."
     asked = asyncio.run(told("tcp", (), lambda at: [silence(at.replace("tcp", "tls"), files, 3)]))
-    assert asked[0] == "it speaks no TLS, as schedulers at tcp:// do."
+    assert asked[0] == f"{PLAIN}."
     gc.collect()
 
 

@@ -15,6 +15,7 @@ from layouts.reading import number
 
 Json = dict[str, Any]
 HINT = "Is it running, and is its address right?"
+PLAIN = "it speaks no TLS, as schedulers at tcp:// do"
 ENDS = "it ends the connection; both sides need the same protocol, and certificates of one authority"
 
 
@@ -104,13 +105,15 @@ def _told(cause: BaseException) -> str:
         if "ALERT" in reason:
             return "it refuses this side's certificate"
         plain = reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG")
-        return "it speaks no TLS, as schedulers at tcp:// do" if plain else ENDS
+        return PLAIN if plain else ENDS
     if isinstance(cause, socket.gaierror):
         return "this host knows no such host name"
     if isinstance(cause, ConnectionRefusedError):
         return "nothing listens there"
     if isinstance(cause, ConnectionResetError | BrokenPipeError) or str(cause) == "Stream is closed":
         return ENDS
+    if "cannot convert to SSL" in str(cause):  # it spoke before TLS could begin
+        return PLAIN
     if isinstance(cause, ValueError) and "name taken" in str(cause):
         return "the scheduler has a worker of this name: give one of the hosts another --name"
     system = type(cause).__module__ == "builtins" and isinstance(cause, OSError)

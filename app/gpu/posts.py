@@ -47,7 +47,7 @@ for _name in [name for name in logging.root.manager.loggerDict if name.startswit
     _logger.setLevel(logging.WARNING)
     for _handler in _logger.handlers:
         _handler.setFormatter(Line())
-        _handler.addFilter(lambda record: not record.getMessage().startswith(TOLD))
+        _handler.addFilter(lambda record: bool(text := record.getMessage().strip()) and not text.startswith(TOLD))
 SERVER = "identity echo ping terminate versions get_logs".split()
 SCHEDULER = {
     *SERVER, "register-client", "register-worker", "register_nanny", "unregister", "gather", "processing", "who_has",
