@@ -4,12 +4,14 @@ they are simulated end to end, and what is wrong when a map is changed.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 
 from app.gpu import evidence, tensor, tensor_moves, tensor_probes, verify
+from app.gpu.device import target_of
 from app.gpu.tensor import Job, Move, Multiply
 from app.gpu.tensor_reference import Simulated
 from layouts import tmem
@@ -119,7 +121,49 @@ def test_the_kernels_of_the_probe_assemble() -> None:
         assert status == 0, said[:2000]
 
 
+ORDER = (
+    r"barrier\.cluster|__sync\w+|mbarrier\.init|fence\.mbarrier_init|fence\.proxy\.async|mbarrier\.try_wait"
+    r"|tcgen05\.(?:alloc|relinquish|st|ld|wait::st|wait::ld|fence::\w+|mma|commit|dealloc)"
+)
+MEET = {1: ["__syncthreads"], 2: ["barrier.cluster", "barrier.cluster"]}
+
+
+@pytest.mark.parametrize("form", ["cta_group::1", "cta_group::2"])
+def test_a_kernel_orders_what_it_does(form: str) -> None:
+    """PTX ISA 9.1, 9.7.16.5 to 7: allocate when the peer is there and give the permit back; fence what was stored for
+    the async proxy; wait, fence and meet before what another thread does; free when no one reads any more.
+    """
+    given = tensor_probes.word_of("f16", 128, 64, form)
+    text = tensor.kernel(Multiply(given, form, 0, 0, {"d": 0}))
+    meet = MEET[2 if form.endswith("2") else 1]
+    across = ["tcgen05.fence::before_thread_sync", *meet, "tcgen05.fence::after_thread_sync"]
+    assert re.findall(ORDER, text) == [
+        *(meet if len(meet) == 2 else ["__syncwarp"]), "tcgen05.alloc", "tcgen05.relinquish", "mbarrier.init",
+        "fence.mbarrier_init", "__syncwarp", "fence.proxy.async", *across, "tcgen05.st", "tcgen05.wait::st", *across,
+        "tcgen05.mma", "tcgen05.commit", "mbarrier.try_wait", "__syncwarp", *across, "tcgen05.ld", "tcgen05.wait::ld",
+        across[0], *meet, "tcgen05.dealloc",
+    ]  # fmt: skip
+
+
+def test_a_probe_that_ends_takes_no_other_with_it() -> None:
+    class Broken(Simulated):
+        def tensor(self, job: Job) -> Any:
+            if isinstance(job.operation, Multiply):
+                raise RuntimeError("CUDA_ERROR_ILLEGAL_INSTRUCTION: an illegal instruction was encountered")
+            return super().tensor(job)
+
+    found = tensor_probes.run(Broken())
+    ended = [key for key in found if "ended" in key]
+    assert ended[0] == (
+        "tensor_probes.d_codes ended: CUDA_ERROR_ILLEGAL_INSTRUCTION: an illegal instruction was encountered"
+    )
+    assert len(ended) == 6 and all(found[key] == {"ran": 1, "agreed": 0} for key in ended)
+    assert found["tcgen05.shift"]["agreed"] == found["tcgen05.shift"]["ran"] > 0
+    assert evidence.failures({"results": {}, "tcgen05": found}) == [f"{key}: 0 of 1" for key in ended]
+
+
 def test_other_devices_skip_it_with_the_reason() -> None:
     assert verify.skipped("sm_90a") == {"tcgen05": "tcgen05 needs sm_100a, sm_103a or sm_110a; this device is sm_90a."}
     assert verify.skipped("sm_100a") == {}
+    assert [target_of({"compute_capability": one}) for one in ("10.0", "10.3", "11.0")] == list(tensor.TARGETS)
     assert "tcgen05" in evidence.PARTS and "tcgen05" in evidence.METHODS

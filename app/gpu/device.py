@@ -377,9 +377,9 @@ def _driver() -> str:
 
 
 def target_of(info: Mapping[str, str]) -> str:
-    """The architecture to compile for: sm_90a for Hopper, so that wgmma exists."""
+    """The architecture to compile for: sm_90a for Hopper, so that wgmma exists, sm_110a for tcgen05."""
     name = architecture(info)
-    return name + "a" if name in ("sm_90", "sm_100", "sm_103", "sm_120") else name
+    return name + "a" if name in ("sm_90", "sm_100", "sm_103", "sm_110", "sm_120") else name
 
 
 def architecture(info: Mapping[str, str]) -> str:

@@ -143,6 +143,8 @@ def kernel(operation: Operation) -> str:
     )
     before = 'asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");'
     after = 'asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");'
+    aligned = "__syncwarp();"  # behind what one thread or each by itself did, before what a warp does together
+    launched = meet if ctas > 1 else aligned  # an allocation by a pair waits for a peer that must be there
     cluster = f"__cluster_dims__({ctas}, 1, 1) " if ctas > 1 else ""
     return f"""typedef unsigned uint32_t;
 extern "C" __global__ void {cluster}__launch_bounds__({THREADS}) k(unsigned* tensor_out, unsigned* registers_out,
@@ -153,6 +155,7 @@ extern "C" __global__ void {cluster}__launch_bounds__({THREADS}) k(unsigned* ten
   const unsigned window = (unsigned)__cvta_generic_to_shared(shared), first = (window & 0x3FFFF) >> 4;
   const unsigned slot = window + 4 * words, barrier = slot + 8;
   for (unsigned i = thread; i < words; i += {THREADS}) ((unsigned*)shared)[i] = shared_in[blockIdx.x * words + i];
+  {launched}
   if (warp == 0) {{
     asm volatile("tcgen05.alloc.{group}.sync.aligned.shared::cta.b32 [%0], 512;" :: "r"(slot) : "memory");
     asm volatile("tcgen05.relinquish_alloc_permit.{group}.sync.aligned;");
@@ -162,6 +165,7 @@ extern "C" __global__ void {cluster}__launch_bounds__({THREADS}) k(unsigned* ten
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(barrier) : "memory");
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }}
+  {aligned}
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
   {before}
   {meet}
@@ -177,6 +181,7 @@ extern "C" __global__ void {cluster}__launch_bounds__({THREADS}) k(unsigned* ten
   {{
 {operation.code}
   }}
+  {aligned}
   {before}
   {meet}
   {after}
