@@ -20,6 +20,7 @@ from layouts import compressed, idesc, scales, scaling, tmem
 from layouts.descriptor import Descriptor, View, inert, reads
 from layouts.errors import LayoutError
 from layouts.idesc import Idesc
+from layouts.reader.cutlass import instructions
 from layouts.table.descriptors import TCGEN05
 from layouts.table.kinds import ALONE, PAIR, WS
 from layouts.tiling import Tile
@@ -106,6 +107,13 @@ def test_the_loads_with_a_maximum() -> None:
     for (_, _, ptx), _ in told("stat"):
         assert tmem.is_access(ptx) and ptx in {f"tcgen05.ld.red.sync.aligned.32x32b.x{x}.max.f32" for x in (32, 128)}
     assert len(list(told("stat"))) == 2
+
+
+def test_every_name_is_read_as_its_instruction() -> None:
+    """162 atoms: loads, stores, copies and loads with a maximum."""
+    named = {words[1]: words[2] for words, _ in told("move", "cp", "stat")}
+    assert len(named) == 148 + 12 + 2
+    assert [name for name, ptx in named.items() if [i.ptx for i in instructions(name)] != [ptx]] == []
 
 
 UNIT = {"tf32": 2, "f16": 1, "f8f6f4": 1, "mxf4": 1 / 2}  # bits of metadata a unit of CUTLASS's addresses

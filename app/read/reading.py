@@ -70,7 +70,7 @@ GUIDE = {  # guide pages → words that ask for them beside their own
     "/guide/lanes-and-fragments": frozenset("fragment fragments".split()),
 }
 TOPICS = {  # what a recogniser names → the page that tells it
-    "tcgen05": "/tmem", "tma": "/guide/paste", "warp_group_dot": "/guide/wmma-mma-wgmma",
+    "tcgen05": "/tmem", "idesc": "/idesc", "tma": "/guide/paste", "warp_group_dot": "/guide/wmma-mma-wgmma",
 }  # fmt: skip
 _TITLES = {  # code of a refusal → what a page is called that tells it
     "unknown_instruction": "No such instruction",
@@ -220,8 +220,10 @@ def _editable(text: str) -> bool:
 
 
 def _page(facts: dict[str, Any]) -> str:
-    """The page of a topic; of an access to tensor memory the one that draws it."""
+    """The page of a topic; of a word its own, of an access to tensor memory the one that draws it."""
     page, name = TOPICS[facts["topic"]], str(facts.get("name", ""))
+    if "word" in facts:
+        return f"{page}/{facts['word']}?{urlencode({'kind': facts['kind']})}"
     try:
         return f"{page}?{urlencode({'access': tmem.access(name).ptx})}" if tmem.is_access(name) else page
     except LayoutError:

@@ -16,6 +16,7 @@ from layouts.reader import (
     cutlass,
     dots,
     fragment,
+    instruction_word,
     layout,
     operations,
     ptx,
@@ -92,6 +93,7 @@ RECOGNISERS = (  # a text that two of them claim belongs to the first
         smem.read,
         ("tile_to_", "layout_k_", "layout_mn_", "layout_atom", "layoutatom", "composition"),
     ),
+    Recogniser("a 32-bit instruction descriptor of tcgen05.mma", "0x08400490", instruction_word.read),
     Recogniser("a 64-bit matrix descriptor, or code that builds one", "0x4000004000010100", word.read),
     Recogniser(
         "a TMA instruction in PTX or SASS, or its CUTLASS atom",

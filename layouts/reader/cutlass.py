@@ -11,6 +11,7 @@ import re
 from layouts import catalog
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
+from layouts.reader import tensor_atoms
 from layouts.reader.found import Found, instruction
 
 _TYPES = {
@@ -55,9 +56,9 @@ def instructions(text: str) -> list[Instruction]:
 def _found(text: str) -> tuple[list[Instruction], list[str]]:
     found: list[Instruction] = []
     named: list[str] = []
-    for pattern, known in ((_MMA, _product), (_COPY, _moved)):
+    for pattern, known in ((_MMA, _product), (_COPY, _moved), *tensor_atoms.ROWS):
         for match in pattern.finditer(text):
-            spelled = pattern is _COPY or match["sm"] or match["types"]
+            spelled = pattern is not _MMA or match["sm"] or match["types"]
             if spelled and match[0] not in named and len(named) < _MOST:
                 named.append(match[0])
                 found += known(match)

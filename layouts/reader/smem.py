@@ -17,6 +17,7 @@ from layouts.reader import shapes, terms
 from layouts.reader.code.ctype import ELEMENT_BITS
 from layouts.reader.found import Found
 from layouts.reader.terms import Term, Text
+from layouts.table.descriptors import BASE32B, TCGEN05
 
 _NAME = r"Layout_(?:K|MN)_(?:INTER|SW(?:32|64|128))(?:_32B)?_(?:Sp)?Atom(?:_Bits)?"
 _ATOM = re.compile(r"Layout_(K|MN)_(INTER|SW32|SW64|SW128)(_32B)?_(?:Sp)?Atom(_Bits)?$")
@@ -101,7 +102,8 @@ def _canonical(major: str, width: str, bits: int | None, base32: bool, opened: t
     laid = None
     if bits:
         run = size * 8 // bits
-        laid = shapes.Laid((8, run), (run, 1)) if major == "K" else shapes.Laid((run, 8), (1, run))
+        deep = BASE32B.deep if base32 else 8
+        laid = shapes.Laid((8, run), (run, 1)) if major == "K" else shapes.Laid((run, deep), (1, run))
     swizzle = (2, 5, 2) if base32 else (count, 4, 3)
     return Atom(swizzle, bits, laid, major, _NAMES[count] + ("_base32B" if base32 else ""), False, opened)
 
@@ -196,7 +198,9 @@ def _found(one: Atom, shape: Any, order: tuple[int, ...] | None) -> Found:
         )
     notices = []
     if one.major == "MN" and one.bits not in (None, 1, 16):
-        notices.append(f"wgmma reads MN-major tiles of 16-bit types only, not of {one.bits} bits.")
+        also = TCGEN05.allows(one.bits, "MN", TCGEN05.named(one.mode))
+        says = f"wgmma reads MN-major tiles of 16-bit types only, not of {one.bits} bits"
+        notices.append(f"{says}; tcgen05 reads this one." if also else f"{says}; tcgen05 reads none in this swizzle.")
     missing = ["element_bits"] if one.bits is None else []
     missing += ["cute"] if text is None else []
     what = "×".join("?" if not isinstance(n, int) else str(n) for n in (sizes or [mn, k]))

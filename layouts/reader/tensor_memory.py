@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from layouts.errors import LayoutError
-from layouts.reader import ptx, tiled_mma
+from layouts.reader import cutlass, ptx, tiled_mma
 from layouts.reader.found import Found
 
 _NAMES = re.compile(
@@ -34,13 +34,20 @@ def _is_row(text: str) -> bool:
         return False
 
 
+def _is_atom(text: str) -> bool:
+    try:
+        return any(i.family.tensor for i in cutlass.instructions(text))
+    except LayoutError:
+        return False
+
+
 def read(text: str) -> tuple[Found, ...]:
     """That a text speaks of tcgen05; none where it does not."""
     match = _NAMES.search(text)
     if match is None:
         return ()
     name = match[0]
-    if match["ptx"] and _is_row(text):
+    if (match["ptx"] and _is_row(text)) or _is_atom(text):
         return ()  # an instruction of the catalogue, which has a page
     try:
         if tiled_mma.atoms_alone(text):

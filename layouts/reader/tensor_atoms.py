@@ -1,0 +1,68 @@
+"""Names of what moves tensor memory, in CUTLASS and in CuTe's DSL, taken apart: lanes, bits, count and packing say
+which PTX instruction they are. CUTLASS, cute/arch/copy_sm100.hpp; CuTeDSL, cute/nvgpu/tcgen05/copy.py.
+"""
+
+from __future__ import annotations
+
+import re
+
+from layouts import catalog
+from layouts.errors import LayoutError
+from layouts.instruction import Instruction
+from layouts.table.tcgen05 import COPY, LOAD, PACKED, REDUCE, STORE
+
+_BITS = r"(?:32|64|128|256)"
+ATOM = re.compile(
+    rf"\bSM1[01]\d_TMEM_(?P<way>LOAD|STORE)_(?P<stat>STAT_)?(?P<lanes>16|32)dp(?P<bits>{_BITS})b(?P<x>\d{{1,3}})x"
+    r"(?P<half>_16b)?\b"
+)
+OPERATION = re.compile(
+    rf"\b(?P<way>Ld|St)(?P<stat>Red)?(?P<lanes>16|32)x(?P<bits>{_BITS})b(?:x2)?Op\s*\("
+    r"(?P<given>(?:[^()]|\([^()]*\)){0,200})\)"
+)
+COPIED = re.compile(
+    r"\bSM1[01]\d_UTCCP_(?P<dp>4x32|2x64|128|4)dp(?P<bits>128|256)bit(?:lw(?P<pair>0213|0123))?_(?P<ctas>[12])cta\b"
+)
+FROM_SHARED = re.compile(
+    r"\bCp(?P<dp>4x32|2x64|128|4)x(?P<bits>128|256)b(?P<pair>0213|0123)?Op\s*\((?P<given>(?:[^()]|\([^()]*\)){0,200})\)"
+)
+_REPEATED = re.compile(r"Repetition\s*(?:\.\s*x|\(\s*)(\d{1,3})")
+_SAID_OTHERWISE = re.compile(r"Repetition\s*\(\s*[A-Za-z_]|repeat\s*=\s*[a-z_]\w*\s*(?:,|$)")
+
+
+def _found(text: str) -> list[Instruction]:
+    try:
+        return [catalog.find(text)]
+    except LayoutError:
+        return []
+
+
+def moved(match: re.Match[str]) -> list[Instruction]:
+    """The load or store of an atom or operation; with a reduction whose type is open, all that it may be."""
+    named = match.re is ATOM
+    given = "" if named else match["given"]
+    count = match["x"] if named else next(iter(_REPEATED.findall(given)), "1")
+    if not named and _SAID_OTHERWISE.search(given):
+        return []
+    opcode = STORE if match["way"].lower().startswith("st") else REDUCE if match["stat"] else LOAD
+    packed = bool(match["half"]) if named else "16b_IN_32b" in given or "32b_IN_16b" in given
+    halves = "x2" if (match["lanes"], match["bits"]) == ("16", "32") else ""
+    head = f"{opcode.text}.sync.aligned.{match['lanes']}x{match['bits']}b{halves}.x{count}"
+    if opcode is REDUCE:
+        least = ".min" if "MIN" in given else ".max"
+        return [i for kind in (("f32",) if named else ("f32", "u32", "s32")) for i in _found(f"{head}{least}.{kind}")]
+    return _found(f"{head}{PACKED[opcode] if packed else ''}.b32")
+
+
+_PAIRS = {"0213": ".warpx2::02_13", "0123": ".warpx2::01_23", None: ""}
+_COPIED = {"4x32": "32x128b.warpx4", "2x64": "64x128b"}
+
+
+def copied(match: re.Match[str]) -> list[Instruction]:
+    """The copy from shared memory of an atom or operation."""
+    ctas = match["ctas"] if match.re is COPIED else "2" if re.search(r"CtaGroup\s*\.\s*TWO", match["given"]) else "1"
+    shape = _COPIED.get(match["dp"], f"{match['dp']}x{match['bits']}b") + _PAIRS[match["pair"]]
+    return _found(f"{COPY.text}.cta_group::{ctas}.{shape}")
+
+
+ROWS = ((ATOM, moved), (OPERATION, moved), (COPIED, copied), (FROM_SHARED, copied))

@@ -1,0 +1,96 @@
+"""Names and words of Blackwell kernels as they are pasted: copies of tensor memory in CUTLASS and CuTe's DSL,
+instruction descriptors, swizzle atoms of UMMA.
+"""
+
+from __future__ import annotations
+
+import pytest
+from starlette.testclient import TestClient
+
+from app.main import create_app
+from layouts import reader
+
+CLIENT = TestClient(create_app())
+LD, ST = "tcgen05.ld.sync.aligned", "tcgen05.st.sync.aligned"
+
+NAMES = (
+    ("cute.make_copy_atom(tcgen05.Ld32x32bOp(tcgen05.Repetition(32)), self.acc_dtype)", f"{LD}.32x32b.x32.b32"),
+    ("tcgen05.copy.Ld32x32bOp(tcgen05.copy.Repetition.x64, tcgen05.copy.Pack.NONE)", f"{LD}.32x32b.x64.b32"),
+    ("tcgen05.Ld16x256bOp(tcgen05.Repetition.x4, tcgen05.Pack.PACK_16b_IN_32b)", f"{LD}.16x256b.x4.pack::16b.b32"),
+    ("cute.nvgpu.tcgen05.Ld16x64bOp()", f"{LD}.16x64b.x1.b32"),
+    ("tcgen05.copy.Ld16x32bx2Op(tcgen05.copy.Repetition(8))", f"{LD}.16x32bx2.x8.b32"),
+    ("cute.make_copy_atom(tcgen05.copy.St32x32bOp(tcgen05.copy.Repetition(16)), Float32)", f"{ST}.32x32b.x16.b32"),
+    ("tcgen05.St16x128bOp(tcgen05.Repetition.x2, tcgen05.Unpack.UNPACK_32b_IN_16b)",
+     f"{ST}.16x128b.x2.unpack::16b.b32"),
+    ("tcgen05.Cp4x32x128bOp(tcgen05.CtaGroup.ONE)", "tcgen05.cp.cta_group::1.32x128b.warpx4"),
+    ("tcgen05.Cp2x64x128b0123Op(tcgen05.CtaGroup.TWO)", "tcgen05.cp.cta_group::2.64x128b.warpx2::01_23"),
+    ("using Load = cute::SM100_TMEM_LOAD_16dp256b8x_16b;", f"{LD}.16x256b.x8.pack::16b.b32"),
+    ("auto c = make_tmem_copy(SM100_TMEM_STORE_16dp32b2x{}, tAcc);", f"{ST}.16x32bx2.x2.b32"),
+    ("SM100_UTCCP_2x64dp128bitlw0213_2cta", "tcgen05.cp.cta_group::2.64x128b.warpx2::02_13"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "ptx"), NAMES)
+def test_a_name_is_the_instruction_that_it_issues(text: str, ptx: str) -> None:
+    told = CLIENT.post("/api/v1/read", json={"text": text}).json()
+    assert (told["kind"], told["link"]) == ("instruction", f"/i/{ptx}"), told
+    assert not [one for one in told.get("also", []) if one["link"] == "/tmem"]
+
+
+def test_a_reduction_whose_type_is_open_may_be_three() -> None:
+    (one,) = reader.read("tcgen05.LdRed32x32bOp(tcgen05.Repetition(32), redOp=tcgen05.TmemLoadRedOp.MIN)").found
+    head = "tcgen05.ld.red.sync.aligned.32x32b.x32.min"
+    assert one.facts["candidates"] == [f"{head}.{kind}" for kind in ("f32", "u32", "s32")]
+
+
+@pytest.mark.parametrize("text", ["tcgen05.Ld32x32bOp(tcgen05.Repetition(count))", "SM100_TMEM_LOAD_32dp32b3x",
+                                  "SM100_TMEM_LOAD_16dp256b64x", "tcgen05.Ld32x32bOp(repeat=n)"])  # fmt: skip
+def test_what_is_open_or_no_instruction_is_not_made_one(text: str) -> None:
+    assert [one.kind for one in reader.read(text).found] == ["topic"]
+
+
+WORDS = (
+    ("0x08400490", "/idesc/0x08400490?kind=f16"),  # 128 × 256, bf16
+    ("0x8200490", "/idesc/0x08200490?kind=f16"),
+    ("0x08A00000u", "/idesc/0x08a00000?kind=mxf8f6f4"),
+    ("0x04210010;", "/idesc/0x04210010?kind=f16"),
+    ("constexpr uint32_t i_desc = (1U << 4U) | (1U << 7U) | (1U << 10U) | ((uint32_t)256 >> 3U << 17U)"
+     " | ((uint32_t)128 >> 4U << 24U);", "/idesc/0x08400490?kind=f16"),
+    ("idesc = (1 << 4) | (1 << 7) | (1 << 10) | ((64 >> 3) << 17) | ((128 >> 4) << 24)", "/idesc/0x08100490?kind=f16"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "link"), WORDS)
+def test_a_word_of_32_bits_leads_to_its_fields(text: str, link: str) -> None:
+    told = CLIENT.post("/api/v1/read", json={"text": text}).json()
+    assert told["link"] == link and told["title"].startswith("tcgen05 instruction descriptor 0x"), told
+    assert CLIENT.get(link).status_code == 200
+
+
+def test_a_word_inside_inline_ptx_stands_beside_the_instruction() -> None:
+    asm = (
+        'asm volatile("{{\\n\\t" "mov.b32 id, {};\\n\\t"'
+        ' "@leader tcgen05.mma.cta_group::1.kind::{} [%0], [%2 + 8], db, id, p0;\\n\\t}}"'
+    )
+    told = CLIENT.post("/api/v1/read", json={"text": asm.format(134743184, "f16")}).json()
+    assert told["link"] == "/i/tcgen05.mma.cta_group::1.kind::f16"
+    assert "/idesc/0x08080490?kind=f16" in [one["link"] for one in told["also"]]
+    other = reader.read(asm.format("0x8080490", "f8f6f4")).found
+    assert [one.facts["kind"] for one in other if "word" in one.facts] == ["f8f6f4"]
+    wrong = reader.read(asm.format("0x8080490", "i8")).found
+    assert not any("word" in one.facts for one in wrong)
+
+
+def test_other_words_of_32_bits_are_what_they_were() -> None:
+    for text in ("0x00400040", "0x3f800000", "0xdeadbeef", "0x08400490 0x08400490", "12345678"):
+        assert not any("instruction descriptor" in one.title for one in reader.read(text).found), text
+
+
+def test_an_atom_of_tf32_has_four_values_of_k() -> None:
+    one = reader.read("UMMA::Layout_MN_SW128_32B_Atom<cutlass::tfloat32_t>").found[0]
+    assert one.facts["cute"] == "Sw<2,5,2> o smem_ptr[32b](unset) o (32,4):(1,32)"
+    assert one.notices[0].endswith("; tcgen05 reads this one.")
+    other = reader.read("UMMA::Layout_MN_SW64_Atom<cutlass::tfloat32_t>").found[0]
+    assert other.notices[0].endswith("; tcgen05 reads none in this swizzle.")
+    byte = reader.read("UMMA::Layout_MN_SW128_Atom<cutlass::float_e4m3_t>").found[0]
+    assert byte.notices[0].endswith("; tcgen05 reads this one.")
