@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from html import escape, unescape
 from itertools import groupby
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode, urlsplit
-
-from markdown_it import MarkdownIt
 
 from app.banks import facts as bank_facts
 from app.banks.draw import banks_svg
@@ -35,6 +34,9 @@ from layouts import find
 from layouts.errors import LayoutError
 from layouts.render.diagram import diagram
 from layouts.render.svg import svg
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
 from layouts.render.word import bits_svg
 from layouts.view import figure_of, operand_figure
 
@@ -47,7 +49,14 @@ KINDS = {  # what readers' kinds are called
 }  # fmt: skip
 LAYOUTS = {"triton": triton.figure, "tv": tv.figure}
 TILES = {"mma": whole_tiles.inline, "mma/chain": chains.inline, "copy": copyfigure.inline, "loop": loopfigure.inline}
-MARKDOWN = MarkdownIt("commonmark").enable("table")
+
+
+@cache
+def markdown() -> MarkdownIt:
+    """The renderer, made with the first page of the guide."""
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark").enable("table")
 
 
 def slugs() -> list[str]:
@@ -70,13 +79,14 @@ def rendered(slug: str) -> str:
     return "\n".join(_rows([_drawn(block, figures) for block in blocks(_FIGURE.sub(keep, text))]))
 
 
-def blocks(markdown: str) -> list[str]:
+def blocks(text: str) -> list[str]:
     """The top-level blocks of a Markdown text as HTML: a heading with its anchor, a table in a box that scrolls."""
-    tokens = MARKDOWN.parse(markdown)
+    made = markdown()
+    tokens = made.parse(text)
     out, first = [], 0
     for at, token in enumerate(tokens):
         if token.level == 0 and token.nesting <= 0:
-            block = _anchored(MARKDOWN.renderer.render(tokens[first : at + 1], MARKDOWN.options, {}).strip())
+            block = _anchored(made.renderer.render(tokens[first : at + 1], made.options, {}).strip())
             out.append(block + (_read(token.content) if token.info.startswith(PASTED) else ""))
             first = at + 1
     instead = {
@@ -194,7 +204,7 @@ def figure_html(address: str, caption: str) -> str:
     drawn, page = drawing(address, caption)
     return (
         "<figure><a"
-        f' href="{escape(page)}">{drawn}</a><figcaption>{MARKDOWN.renderInline(caption)}</figcaption></figure>'
+        f' href="{escape(page)}">{drawn}</a><figcaption>{markdown().renderInline(caption)}</figcaption></figure>'
     )
 
 

@@ -21,14 +21,14 @@ from layouts.tiling import Tile
 FORMS = {"cu": kernel.program, "py": kernel.script}
 # What an option is, for the form and the help.
 WHAT = {
-    "from": "where A lies", "kind": "stored as", "major": "contiguous dimension", "swizzle": "swizzle",
-    "swizzle_by": "what is XORed", "order": "atoms first along", "mn": "rows of the tile",
-    "k": "elements of K", "first": "first row", "base": "first byte", "descriptor": "your descriptor",
-    "scale": "imm-scale", "selector": "sparsity selector",
-    "load": "loaded by", "pitch_bytes": "pitch in bytes", "byte_id": "byte-id", "thread_id": "thread-id",
-    "ldm": "ldm in elements", "layout": "layout", "inner": "contiguous in memory",
-    "width_bytes": "panel width in bytes", "outer8_stride": "8 lines, bytes", "inner_stride": "panel to panel, bytes",
-    "line_stride": "line to line, bytes", "unit": "the layout counts",
+    "from": "A comes from", "kind": "Stored as", "major": "Contiguous dimension", "swizzle": "Swizzle",
+    "swizzle_by": "XOR applied to", "order": "Atoms first along", "mn": "Rows of the tile",
+    "k": "Elements of K", "first": "First row", "base": "First byte", "descriptor": "Your descriptor",
+    "scale": "imm-scale", "selector": "Sparsity selector",
+    "load": "Loaded by", "pitch_bytes": "Row pitch, bytes", "byte_id": "byte-id", "thread_id": "thread-id",
+    "ldm": "ldm, elements", "layout": "Layout", "inner": "Contiguous in memory",
+    "width_bytes": "Panel width, bytes", "outer8_stride": "Stride of 8 rows, bytes",
+    "inner_stride": "Panel stride, bytes", "line_stride": "Row stride, bytes", "unit": "Unit of the layout",
 }  # fmt: skip
 
 

@@ -20,7 +20,7 @@ DRAWN = {"down": "Rows run along", "unit": "One cell is", "number": "Numbers", "
 SIDES = {"a": "A stored", "b": "B stored", "d": "D options"}  # options of a whole product
 IDESC = {part.name: part.field.title[0].upper() + part.field.title[1:] for kind in KINDS for part in kind.parts}
 ZERO_MASK = {f.name: f.name.replace("_", " ").capitalize() for f in FIELDS}
-STEPS = {"row": "element of D: row", "col": "column", "product": "product", "seed": "seed of random numbers", "c": "C"}
+STEPS = {"row": "Row of D", "col": "Column of D", "product": "Product", "seed": "Random seed", "c": "C"}
 _LOOP = {
     "copy": "Store", "bits": "Bits", "thr": "Thread layout", "val": "Value layout", "pitch": "Bytes per row",
     "major": "Contiguous", "swizzle": "Stored with swizzle", "load": "Load", "read": "Read with swizzle",
