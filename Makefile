@@ -10,17 +10,20 @@ PORT ?= 8000
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
+NO_PICTURES := echo "PNG and PDF are not available here (glibc 2.35 or newer is needed); everything else is."
+
 $(VENV)/.run: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) install -c constraints.txt -e .
-	$(PIP) install -c constraints.txt -e '.[pictures]' || echo "PNG and PDF are not available here (glibc 2.35 or newer is needed); everything else is."
+	$(PIP) install -c constraints.txt -e '.[pictures]' || { $(NO_PICTURES); $(PIP) install -c constraints.txt -e .; }
 	@touch $@
 
-# pycute (in nvidia-cutlass) and ptxas (in nvidia-cuda-nvcc) are test tools: their own requirements are not needed.
-$(VENV)/.test: $(VENV)/.run tests/tools.txt
-	$(PIP) install -c constraints.txt -e '.[test,dev]'
+# One installation has all that `make run` needs, too. pycute (in nvidia-cutlass) and ptxas (in nvidia-cuda-nvcc) are
+# test tools: their own requirements are not needed.
+$(VENV)/.test: pyproject.toml constraints.txt tests/tools.txt
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install -c constraints.txt -e '.[pictures,test,dev]' || { $(NO_PICTURES); $(PIP) install -c constraints.txt -e '.[test,dev]'; }
 	$(PIP) install --no-deps -r tests/tools.txt
-	@touch $@
+	@touch $(VENV)/.run $@
 
 # The headless shell opens pages in half the time of a whole Chromium, which makes a window for each; either will do.
 APT := DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends
@@ -41,7 +44,10 @@ compiler:
 run: $(VENV)/.run  ## install what is missing and serve http://127.0.0.1:8000 (PORT=…)
 	$(BIN)/lanescope serve --port $(PORT)
 
+# The tests start many processes: each would compile the whole project where Python keeps no bytecode.
+test: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/.test browser compiler  ## install what the tests need and run all of them
+	@$(BIN)/python -m compileall -q app layouts
 	$(BIN)/python -m pytest $(ARGS)
 
 fuzz: $(VENV)/.test  ## ask every route of the API questions made from its own document (N=… each)

@@ -11,6 +11,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
@@ -100,30 +101,74 @@ def complaining(page: Page, complaints: list[str]) -> None:
     page.on("pageerror", lambda e: complaints.append(str(e)))
 
 
+FAILED = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    report = yield
+    item.stash[FAILED] = item.stash.get(FAILED, False) or report.failed  # type: ignore[attr-defined]
+    return report
+
+
+class Tab:
+    """A page in a context of its own, which one test after another may open: a context costs as much as a page. Where
+    a test that passed left one page of the site, nothing of the test stays but what the browser cached.
+    """
+
+    def __init__(self, browser: Browser, **options: Any) -> None:
+        self.page = browser.new_context(**options).new_page()
+        self.complaints: list[str] = []
+        complaining(self.page, self.complaints)
+
+    def cleared(self, site: str) -> bool:
+        """Whether another test may open it."""
+        page = self.page
+        if page.is_closed() or len(page.context.pages) > 1 or not page.url.startswith(site):
+            return False
+        page.unroute_all()
+        page.goto(site + "/healthz")
+        page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
+        page.mouse.move(0, 0)
+        self.complaints.clear()
+        return True
+
+
+@pytest.fixture(scope="session")
+def tabs() -> list[Tab]:
+    """Those that wait for the next test."""
+    return []
+
+
 @pytest.fixture
-def open_page(site: str, browser: Browser) -> Iterator[Open]:
+def open_page(site: str, browser: Browser, tabs: list[Tab], request: pytest.FixtureRequest) -> Iterator[Open]:
     """Open a path; the test fails at its end if the page wrote an error to the console or a request failed."""
-    complaints: list[str] = []
-    contexts = []
+    opened: list[tuple[Tab, bool]] = []
 
     def open_(
-        path: str, width: int = 1440, height: int = 1000, scheme: str = "light", scripts: bool = True, wait: bool = True
+        path: str, width: int = 1440, height: int = 1000, scheme: Any = "light", scripts: bool = True, wait: bool = True
     ) -> Page:
-        context = browser.new_context(
-            viewport={"width": width, "height": height},
-            color_scheme=scheme,  # type: ignore[arg-type]
-            java_script_enabled=scripts,
-            permissions=["clipboard-read", "clipboard-write"],
-        )
-        contexts.append(context)
-        page = context.new_page()
-        complaining(page, complaints)
+        if scripts and tabs:
+            tab = tabs.pop()
+            tab.page.set_viewport_size({"width": width, "height": height})
+            tab.page.emulate_media(media="null", color_scheme=scheme)
+        else:
+            tab = Tab(
+                browser, viewport={"width": width, "height": height}, color_scheme=scheme, java_script_enabled=scripts,
+                permissions=["clipboard-read", "clipboard-write"],
+            )  # fmt: skip
+        opened.append((tab, scripts))
+        page = tab.page
         page.goto(site + path)
         if scripts and wait and page.locator("#stage").count():
             page.wait_for_selector("html[data-zoom=ready]", timeout=1000 * PATIENCE)
         return page
 
     yield open_
-    for context in contexts:
-        context.close()
+    complaints = [said for tab, _ in opened for said in tab.complaints]
+    for tab, scripts in opened:
+        if scripts and not request.node.stash.get(FAILED, False) and not complaints and tab.cleared(site):
+            tabs.append(tab)
+        else:
+            tab.page.context.close()
     assert complaints == []

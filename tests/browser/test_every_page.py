@@ -74,27 +74,40 @@ AXE = (files("axe_playwright_python") / "axe.min.js").read_text()
 CUT_OFF = """() => {
   const wide = document.documentElement.scrollWidth - innerWidth;
   const found = wide > 0 ? [`the page is ${wide} px too wide`] : [];
-  for (const e of document.querySelectorAll("main *:not(svg *), header *:not(svg *)")) {
-    if (e.closest(".hidden, svg, [hidden], details:not([open]) > :not(summary)")) continue;
-    const style = getComputedStyle(e), box = e.getBoundingClientRect();
-    if (!box.width || style.visibility === "hidden") continue;
-    const hides = (v) => v === "hidden" || v === "clip";
-    const name = `${e.tagName}.${e.className} "${(e.textContent || "").trim().slice(0, 40)}"`;
-    const more = e.scrollWidth > e.clientWidth + 1;
-    if (hides(style.overflowX) && more && !e.matches("input")) found.push(`${name} is cut off`);
-    let inner = e.parentElement;
-    while (inner && getComputedStyle(inner).overflowX === "visible") inner = inner.parentElement;
-    if (!inner && box.right > innerWidth + 1) found.push(`${name} ends at ${box.right}`);
-    if (e.matches("select") && more) found.push(`${name} hides its choice`);
-    const text = e.matches("select") ? e.selectedOptions[0]?.label : null;
-    if (text) {
-      const brush = document.createElement("canvas").getContext("2d"), px = (v) => parseFloat(v) || 0;
-      brush.font = `${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
-      const arrow = style.appearance === "none" ? 0 : 16;
-      const room = e.clientWidth - px(style.paddingLeft) - px(style.paddingRight) - arrow;
-      const needs = brush.measureText(text).width;
-      if (needs > room + 1) found.push(`"${text}" needs ${Math.ceil(needs)} px of ${Math.floor(room)} in ${e.name}`);
+  const name = (e) => `${e.tagName}.${e.className} "${(e.textContent || "").trim().slice(0, 40)}"`;
+  const brush = document.createElement("canvas").getContext("2d"), px = (v) => parseFloat(v) || 0;
+  const choice = (select, style) => {
+    const text = select.selectedOptions[0]?.label;
+    if (!text) return;
+    brush.font = `${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
+    const arrow = style.appearance === "none" ? 0 : 16;
+    const room = select.clientWidth - px(style.paddingLeft) - px(style.paddingRight) - arrow;
+    const needs = brush.measureText(text).width;
+    if (needs > room + 1) found.push(`"${text}" needs ${Math.ceil(needs)} px of ${Math.floor(room)} in ${select.name}`);
+  };
+  const look = (e, scrolled) => {
+    if (e.matches(".hidden, svg, [hidden]")) return;
+    const style = getComputedStyle(e), overflow = style.overflowX, { width, right } = e.getBoundingClientRect();
+    if (width && style.visibility !== "hidden") {
+      const more = e.scrollWidth > e.clientWidth + 1;
+      if (more && (overflow === "hidden" || overflow === "clip") && !e.matches("input")) {
+        found.push(`${name(e)} is cut off`);
+      }
+      if (!scrolled && right > innerWidth + 1) found.push(`${name(e)} ends at ${right}`);
+      if (e.matches("select")) {
+        if (more) found.push(`${name(e)} hides its choice`);
+        choice(e, style);
+      }
     }
+    if (style.display === "none") return;
+    const closed = e.matches("details:not([open])");
+    for (const inner of e.children) {
+      if (!closed || inner.matches("summary")) look(inner, scrolled || overflow !== "visible");
+    }
+  };
+  const clips = (e) => e && (getComputedStyle(e).overflowX !== "visible" || clips(e.parentElement));
+  for (const part of document.querySelectorAll("main, header:not(main header)")) {
+    for (const e of part.children) look(e, clips(part));
   }
   return found.slice(0, 8);
 }"""
@@ -134,7 +147,8 @@ def violations(page: Page) -> list[str]:
     """
     page.evaluate(THINNED, ALIKE)
     page.evaluate(AXE)
-    found = page.evaluate("(options) => axe.run(document, options)", {"resultTypes": ["violations"]})["violations"]
+    options = {"resultTypes": ["violations"], "preload": False, "iframes": False}  # no rule asks for style sheets
+    found = page.evaluate("(options) => axe.run(document, options)", options)["violations"]
     return [
         f"{rule['id']}: {' '.join(map(str, node['target']))} {node['failureSummary'][:300]}"
         for rule in found

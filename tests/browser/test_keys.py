@@ -9,6 +9,7 @@ from playwright.sync_api import Page
 
 from app.guide.words import KEYS
 from tests.browser.test_instruction import M16
+from tests.browser.waiting import until
 
 pytestmark = pytest.mark.browser
 
@@ -49,7 +50,7 @@ def test_every_listed_key_does_something(open_page: Any, named: str, what: str) 
         if key == "f":
             assert page.evaluate("document.fullscreenElement?.id") == "bench"
             page.keyboard.press("f")
-            page.wait_for_function("!document.fullscreenElement")
+            until(page, "!document.fullscreenElement")
 
 
 def test_a_key_that_is_not_listed_does_nothing(open_page: Any) -> None:

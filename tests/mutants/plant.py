@@ -120,6 +120,7 @@ def run_tests(tree: Path, order: list[str], out: Path, first: bool = True, chose
         os.setsid()
         os.chdir(tree)
         os.environ["PYTHONPATH"] = str(tree)
+        sys.dont_write_bytecode = True  # a fault of the same length, planted in the same second, would not be compiled
         sys.path[:] = [
             str(tree),
             *(p for p in sys.path if p not in ("", str(tree)) and not (Path(p or ".") / "layouts").is_dir()),
