@@ -342,6 +342,18 @@ def test_a_tile_ends_inside_the_window() -> None:
         Tile(16, "K", mode("none"), 8, 8, base=2**18)
 
 
+def test_the_ends_of_shared_memory_and_of_its_window_are_exact() -> None:
+    seen = View(64, 16, 16, "K")
+    size = int(reads(encode(0, 128, 256, 0, "none"), seen).max()) + 2
+    for end, inside, beyond in ((desc.SHARED_END, [], ["reads_beyond_shared"]),
+                                (desc.WINDOW_BYTES, ["reads_beyond_shared"], ["reads_beyond_window"])):  # fmt: skip
+        for start, codes in ((end - size, inside), (end - size + 16, beyond)):
+            assert [one.code for one in desc.outside(encode(start, 128, 256, 0, "none"), seen)] == codes
+    for start, told in ((desc.SHARED_END - 16, False), (desc.SHARED_END, True)):
+        codes = [one.code for one in desc.warnings(encode(start, 128, 256, 0, "none"))]
+        assert ("start_beyond_shared" in codes) is told
+
+
 def test_reads_beyond_shared_memory_are_told() -> None:
     """A block's own memory is 1024 to 1024 + 227 KiB; past 2^18 the read is an illegal address."""
     seen, size = View(64, 16, 16, "K"), 63 * 128 + 32

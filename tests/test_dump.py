@@ -215,6 +215,12 @@ def test_a_wrong_base_and_a_transposed_tile_are_named() -> None:
     assert turned.transposed and turned.verdict == "mismatch"
 
 
+def test_an_element_that_the_dump_cuts_is_not_held() -> None:
+    held = engine.Dump(np.arange(5, dtype=np.uint8), 1024)
+    codes, inside = engine.gather(held, np.array([[1022, 1024, 1027, 1028, 1030]]), 16)
+    assert codes.tolist() == [[0, 0x0100, 0x0403, 0, 0]] and inside.tolist() == [[False, True, True, False, False]]
+
+
 def test_a_dump_that_ends_early_is_no_verdict_on_the_rest() -> None:
     codes = distinct(64, 64)
     spec = {"kind": "canonical", "swizzle": "128B", "mn": 64, "k": 64, "base": BASE}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi import FastAPI
@@ -11,8 +12,9 @@ from fastapi import FastAPI
 from app.kit.examples import BODIES
 from app.kit.headers import Headers
 from app.kit.settings import Settings
-from app.kit.wire import _coding
+from app.kit.wire import Body, _coding
 from app.main import create_app
+from tests import asgi
 from tests.asgi import DATA, M16, OPERAND, PAGE, PICTURE, STATIC, get
 
 ROOT = Path(__file__).parents[1]
@@ -170,3 +172,20 @@ def test_a_refusal_is_never_304(app: FastAPI) -> None:
 def test_the_coding_is_the_one_liked_best(app: FastAPI, accepted: str, coding: str) -> None:
     assert _coding(accepted) == coding
     assert get(app, OPERAND, headers={"accept-encoding": accepted}).headers.get("content-encoding", "") == coding
+
+
+def test_tags_in_several_headers_are_one_list() -> None:
+    body = Body(b"x" * 9, "text/plain")
+    told: list[Any] = []
+
+    async def send(message: Any) -> None:
+        told.append(message)
+
+    async def ask(*tags: bytes) -> int:
+        headers = [(b"if-none-match", tag) for tag in tags]
+        await body({"type": "http", "headers": headers}, None, send)  # type: ignore[arg-type]
+        return int(told[-2]["status"])
+
+    assert asgi.run(ask()) == 200
+    tag = dict(told[0]["headers"])[b"etag"]
+    assert [asgi.run(ask(*tags)) for tags in ((tag, b'"y"'), (b'"y"', tag), (b'"y"', b'"z"'))] == [304, 304, 200]

@@ -90,9 +90,13 @@ def test_an_instruction_that_differed_on_a_device_says_so(client: TestClient, mo
     assert not run.agrees and others and all(one.agrees for one in others)
     told = [(one.kind, one.text) for one in facts.evidence(catalog.find(MMA))]
     assert told[0] == ("differs", "DIFFERS on H100, 2026-11-22") and told[1][0] == "ran"
-    page = client.get(f"/i/{MMA}").text
+    page = client.get(f"/i/{MMA}").text.partition('class="ptx')[0]
     pills = [(kind, spaced(text)) for kind, text in re.findall(r'<span class="pill (\w+)"[^>]*>(.*?)</span>', page)]
     assert ("differs", "DIFFERS on H100, 2026-11-22") in pills
     assert not any(kind == "ran" and "2026-11-22" in text and "H100" in text for kind, text in pills)
     monkeypatch.setattr(catalog, "evidence_files", lambda: (DIFFERS,))
     assert 'class="pill ran"' not in client.get(f"/i/{MMA}?colour=t").text
+    one = catalog.find("wgmma.mma_async.m64n64k16.f32.f16.f16")
+    forms = {one.listed_ptx: {"mma": "agrees"}, one.listed_ptx + catalog.SHARED_A: {"mma": "differs: 1 of 9"}}
+    monkeypatch.setattr(catalog, "evidence_files", lambda: (DIFFERS | {"results": forms},))
+    assert [run.agrees for run in catalog.runs(one)] == [False], "the form that reads A from shared memory differed"

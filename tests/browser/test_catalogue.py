@@ -128,6 +128,9 @@ def test_metadata_editor_by_click(open_page: Any) -> None:
         "title", re.compile("T5 a1")
     )
     expect(page.locator("#dense tbody tr").nth(1).locator("td").nth(6)).to_have_class(re.compile("kept"))
+    page.fill("textarea", "0x44444444")  # one word for all lanes
+    cell.click()
+    until(page, lambda: (words := page.input_value("textarea").split()) and (len(words), len(set(words))), (32, 2))
     page.fill("textarea", "0x4444444F")
     page.click("#words-form button")
     expect(page.locator(".notice")).to_contain_text("nibble 0xF")

@@ -67,6 +67,20 @@ def test_keys_walk_the_cells_speak_them_and_open_the_table(open_page: Any) -> No
     expect(page).to_have_url(re.compile("shape=64x32.*colour=lane.*lanes=0-15"))
 
 
+def test_bits_of_a_lane_are_those_within_its_warp(open_page: Any) -> None:
+    page = open_page("/layouts/triton")
+    thread, row, col = page.evaluate("""(({ cols, operand: { thread, copies } }) => {
+      const cell = thread.findIndex((one) => one > 32 && one % 32) / copies | 0;
+      return [thread[cell * copies], Math.floor(cell / cols), cell % cols];
+    })(lanescope.stage.panels[0])""")
+    hover(page, "tile", row, col)
+    lit_bits = "[...new Set([...document.querySelectorAll('[data-bit].lit')].map((one) => one.dataset.bit))]"
+    until(page, f"{lit_bits}.length > 0")
+    held = {bit for bit in page.evaluate(lit_bits) if not bit.startswith("register")}
+    wanted = {f"lane-{bit}" for bit in range(5) if thread % 32 >> bit & 1}
+    assert held == wanted | {f"warp-{bit}" for bit in range(3) if thread // 32 >> bit & 1}
+
+
 def test_an_element_of_many_threads_and_one_of_none(open_page: Any) -> None:
     page = open_page("/layouts/tv?cute=(32,8):(0,1)&tile=8x1&pin=tile:2,0")
     expect(page.locator("#panel")).to_contain_text(re.compile(r"Also in (thread \d+ .*){4} and 27 more\."))
@@ -103,6 +117,12 @@ def test_an_index_is_shown_in_every_picture_of_its_step(open_page: Any) -> None:
     at = point(page, 0, 5, 9)
     page.mouse.move(at["x"], at["y"])
     expect(page.locator("#said")).to_have_text("Coordinate (5,9): index 89")
+    at_marks = """() => [...document.querySelectorAll("[data-sheet]")].map((figure) => {
+      const data = JSON.parse(figure.dataset.sheet), drawn = figure.querySelector("path.follows").getAttribute("d");
+      const [, x, y] = drawn.match(/M([\\d.]+) ([\\d.]+)/);
+      return data.place[Math.floor((y - data.y) / data.h) * data.cols + Math.floor((x - data.x) / data.w)];
+    })"""
+    assert page.evaluate(at_marks) == [89, 89]
     assert page.locator("path.follows").evaluate_all("(all) => all.map((e) => e.getAttribute('d').length > 0)") == [
         True, True,
     ]  # fmt: skip

@@ -73,6 +73,7 @@ def test_steps_take_formulas_and_files(open_page: Open, tmp_path: Path) -> None:
     (tmp_path / "bad.npy").write_bytes(b"no")
     page.set_input_files("[data-fills=a]", tmp_path / "bad.npy")
     until(page, "document.querySelector('[name=a]').validationMessage.includes('no .npy file')")
+    expect(page.locator("[name=a]")).to_have_value("i")
     page.fill("[name=a]", "i")
     assert page.evaluate("document.querySelector('[name=a]').validationMessage") == ""
     page.fill("[name=a]", " ".join(str(n % 100 + 0.25) for n in range(256)) * 8)

@@ -40,6 +40,16 @@ def test_lanes_and_warps_name_threads_together(open_page: Any) -> None:
     assert page.evaluate(shown) == [36, 37]
 
 
+def test_a_step_of_m_is_that_of_every_step_of_k(open_page: Any) -> None:
+    """Half of what a thread holds of A, in each step."""
+    cells = []
+    for step in ("", "&m=0", "&m=1"):
+        page = open_page(f"/tiles/mma?tile=64x32x32{step}&pin=c:3,2")
+        until(page, lambda page=page: bool(lit(page)))
+        cells.append(lit(page)["cells"]["a"])
+    assert cells[1] == cells[2] == cells[0] // 2 > 0
+
+
 @pytest.mark.parametrize("name", ["", "volta", "fa3_pv"])
 def test_the_page_says_of_every_element_who_holds_it(open_page: Any, name: str) -> None:
     fields = next((one.fields for one in presets.PRESETS if one.name == name), {})
