@@ -15,6 +15,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.main import create_app
+from tests.test_verify import canonical
 
 Json = dict[str, Any]
 API = "/api/v1"
@@ -23,16 +24,7 @@ SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32
 SCALED = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"
 WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
 LDMATRIX = "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"
-TILE = {
-    "kind": "canonical",
-    "element_bits": 16,
-    "major": "K",
-    "swizzle": "128B",
-    "mn": 64,
-    "k": 64,
-    "order": "mn",
-    "base": 4096,
-}
+TILE = canonical()
 ASK = {"descriptor": "0x4000004004000101", "instruction": WGMMA, "operand": "a", "major": "K"}
 INSTRUCTION = "ptx family shape types modifiers targets ptx_version operands"
 OPERAND = (

@@ -21,18 +21,10 @@ from layouts.swizzle import MODES
 from layouts.tiling import ELEMENT_BITS, Tile
 from tests.command import lanescope
 from tests.ptxas import nvrtc
+from tests.test_verify import canonical
 
 FIXED = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
-TILE = {
-    "kind": "canonical",
-    "element_bits": 16,
-    "major": "K",
-    "swizzle": "128B",
-    "mn": 64,
-    "k": 64,
-    "order": "mn",
-    "base": 4096,
-}
+TILE = canonical()
 ASK: dict[str, Any] = {
     "descriptor": "0x4000004004000101",
     "instruction": FIXED,

@@ -21,6 +21,7 @@ from fastapi.routing import APIRoute
 from starlette.responses import Response
 
 from app.kit.fact import Json
+from app.kit.media import FORMS
 from app.kit.schemas import PTX, NumberText
 from app.kit.wire import Sketch
 from app.kit.work import answering, kept, off_loop
@@ -287,3 +288,14 @@ def takes(name: str, model: Any) -> Json:
     TAKEN[name] = model
     schema = {"$ref": f"#/components/schemas/{name}"}
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+
+
+def drawn(model: Any) -> dict[int | str, dict[str, Any]]:
+    """What a route of pictures answers, for the document: a file of each form, or the model as JSON."""
+    kinds = {media.partition(";")[0]: {"schema": {"type": "string", "format": "binary"}} for media in FORMS.values()}
+    return {
+        200: {
+            "model": model, "description": "The picture in the form of the ending.",
+            "content": kinds | {"application/json": {}},
+        }
+    }  # fmt: skip

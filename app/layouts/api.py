@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from app.kit.api import ApiRoute, Given, part, query, takes, text
+from app.kit.api import ApiRoute, Given, drawn, part, query, takes, text
 from app.kit.media import FORMS
 from app.kit.picture import servable
 from app.kit.wire import json_body, picture
@@ -64,32 +64,22 @@ def _asked(name: str) -> dict[str, Any]:
     return {field: Annotated[str, Query(description=says)] for field, says in rows.items()}
 
 
-def _drawn(model: Any) -> dict[int | str, dict[str, Any]]:
-    kinds = {media.partition(";")[0]: {"schema": {"type": "string", "format": "binary"}} for media in FORMS.values()}
-    return {
-        200: {
-            "model": model, "description": "The picture in the form of the ending.",
-            "content": kinds | {"application/json": {}},
-        }
-    }  # fmt: skip
-
-
 Form = Annotated[str, part("The form.", known=FORMS)]
 
 
-@router.get("/layouts/triton.{form}", tags=["pictures"], response_class=Response, responses=_drawn(TritonFacts))
+@router.get("/layouts/triton.{form}", tags=["pictures"], response_class=Response, responses=drawn(TritonFacts))
 def triton_picture(form: Form, given: Annotated[dict[str, str], query(_asked("triton"))]) -> Response:
     """A layout of Triton or Gluon drawn: threads and registers, or offsets in shared memory."""
     return picture(*pictures.made("triton", form, given, servable))
 
 
-@router.get("/layouts/tv.{form}", tags=["pictures"], response_class=Response, responses=_drawn(TvFacts))
+@router.get("/layouts/tv.{form}", tags=["pictures"], response_class=Response, responses=drawn(TvFacts))
 def tv_picture(form: Form, given: Annotated[dict[str, str], query(_asked("tv"))]) -> Response:
     """A thread-value layout of CuTe drawn over its tile."""
     return picture(*pictures.made("tv", form, given, servable))
 
 
-@router.get("/cute.{form}", tags=["pictures"], response_class=Response, responses=_drawn(CuteFacts))
+@router.get("/cute.{form}", tags=["pictures"], response_class=Response, responses=drawn(CuteFacts))
 def cute_picture(form: Form, given: Annotated[dict[str, str], query(_asked("cute"))]) -> Response:
     """The last step of an expression of CuTe's algebra drawn: the indices of its operand and of its result."""
     return picture(*pictures.made("cute", form, given, servable))

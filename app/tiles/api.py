@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from app.kit.api import ApiRoute, Given, part, query, takes
+from app.kit.api import ApiRoute, Given, drawn, part, query, takes
 from app.kit.media import FORMS
 from app.kit.picture import servable
 from app.kit.wire import json_body, picture
@@ -110,16 +110,6 @@ def _asked(path: str, fields: Iterable[str], options: Mapping[str, str]) -> dict
     return own | {name: Annotated[str, Query(description=says)] for name, says in options.items()}
 
 
-def _drawn(model: Any) -> dict[int | str, dict[str, Any]]:
-    kinds = {media.partition(";")[0]: {"schema": {"type": "string", "format": "binary"}} for media in FORMS.values()}
-    return {
-        200: {
-            "model": model, "description": "The picture in the form of the ending.",
-            "content": kinds | {"application/json": {}},
-        }
-    }  # fmt: skip
-
-
 ASKED = {name: Annotated[str, Query(description=f"{name} of POST /tiles/mma, as text.")] for name in forms.MMA}
 ASKED |= {name: Annotated[str, Query(description=says)] for name, (_, says) in UMMA.items()}
 ASKED |= {
@@ -130,20 +120,20 @@ LOOP = _asked("/tiles/loop", looping.FIELDS, loopfigure.OPTIONS)
 Form = Annotated[str, part("The form.", known=FORMS)]
 
 
-@router.get("/tiles/mma.{form}", tags=["pictures"], response_class=Response, responses=_drawn(TiledMmaFacts))
+@router.get("/tiles/mma.{form}", tags=["pictures"], response_class=Response, responses=drawn(TiledMmaFacts))
 def tiled_mma_picture(form: Form, given: Annotated[dict[str, str], query(ASKED)]) -> Response:
     """A, B and C of a TiledMMA's tile as in a product, or one of them; csv has every value of every thread."""
     return picture(*figure.made(form, given, draw_=servable))
 
 
-@router.get("/tiles/copy.{form}", tags=["pictures"], response_class=Response, responses=_drawn(TiledCopyFacts))
+@router.get("/tiles/copy.{form}", tags=["pictures"], response_class=Response, responses=drawn(TiledCopyFacts))
 def tiled_copy_picture(form: Form, given: Annotated[dict[str, str], query(COPY)]) -> Response:
     """Source and destination of a TiledCopy, or one of them; csv has every value of every thread, and its byte
     and bank where shared memory is described."""
     return picture(*copyfigure.made(form, given, draw_=servable))
 
 
-@router.get("/tiles/loop.{form}", tags=["pictures"], response_class=Response, responses=_drawn(LoopFacts))
+@router.get("/tiles/loop.{form}", tags=["pictures"], response_class=Response, responses=drawn(LoopFacts))
 def loop_picture(form: Form, given: Annotated[dict[str, str], query(LOOP)]) -> Response:
     """A main loop: a line a stage, and the wavefronts of each warp's loads in each K iteration."""
     return picture(*loopfigure.made(form, given, draw_=servable))

@@ -12,7 +12,8 @@ import tree_sitter_cuda
 
 from layouts.reader.code import tree
 from layouts.reader.code.ctype import BOOL
-from layouts.reader.code.cxx_expressions import MOST_DEPTH, Expressions
+from layouts.reader.code.cxx_expressions import Expressions
+from layouts.reader.code.nodes import MOST_DEPTH
 from layouts.reader.code.preprocess import Source
 
 MOST_PROGRESS = 900  # calls of the parser's progress function: a bound on its work, whatever the text

@@ -9,25 +9,25 @@ import tree_sitter
 
 from layouts.reader.code import tree
 from layouts.reader.code.ctype import BOOL, CHAR, ULONG, literal
+from layouts.reader.code.nodes import Nodes, Readers
 from layouts.reader.code.preprocess import Source
 from layouts.reader.code.word import Span
 
-MOST_DEPTH = 80
 _CASTS = {"static_cast", "reinterpret_cast", "const_cast", "bit_cast", "dynamic_cast", "safe_cast"}
 
 
-class Expressions:
+class Expressions(Nodes):
     """Types and expressions of one text; Lowering adds the statements."""
 
     def __init__(self, source: Source) -> None:
+        super().__init__(source.text)
         self.source = source
-        self.depth = 0
+
+    def readers(self) -> Readers:
+        return _EXPRESSIONS
 
     def span(self, node: tree_sitter.Node) -> Span:
         return self.source.original(node.start_byte, node.end_byte)
-
-    def text(self, node: tree_sitter.Node | None) -> str:
-        return self.source.text[node.start_byte : node.end_byte] if node else ""
 
     def _declared(self, base: tree.Type, node: tree_sitter.Node) -> tuple[tree.Type, str]:
         """The type and the name of a declarator: pointers, references and array sizes off it."""
@@ -121,20 +121,6 @@ class Expressions:
                     )
                 )  # fmt: skip
         return tuple(out)
-
-    def expression(self, node: tree_sitter.Node) -> tree.Expression:
-        self.depth += 1
-        try:
-            own = _EXPRESSIONS.get(node.type)
-            if own is None or self.depth > MOST_DEPTH:
-                return tree.Other(" ".join(self.text(node).split())[:80], span=self.span(node))
-            return own(self, node)
-        finally:
-            self.depth -= 1
-
-    def _field(self, node: tree_sitter.Node, name: str) -> tree.Expression:
-        child = node.child_by_field_name(name)
-        return self.expression(child) if child else tree.Other("", span=self.span(node))
 
     def _number(self, node: tree_sitter.Node) -> tree.Expression:
         read_one = literal(self.text(node))

@@ -13,7 +13,7 @@ import tree_sitter_python
 from layouts.reader.code import tree
 from layouts.reader.code.ctype import PYTHON
 from layouts.reader.code.cxx import bounded
-from layouts.reader.code.cxx_expressions import MOST_DEPTH
+from layouts.reader.code.nodes import MOST_DEPTH, Nodes, Readers
 from layouts.reader.code.word import Span
 
 
@@ -39,19 +39,18 @@ def read(text: str) -> tuple[tree.Statement, ...]:
     return made
 
 
-class Lowering:
+class Lowering(Nodes):
     """One text's nodes → the tree. shift: characters put before the text."""
 
     def __init__(self, text: str, shift: int) -> None:
-        self.text = text
+        super().__init__(text)
         self.shift = shift
-        self.depth = 0
+
+    def readers(self) -> Readers:
+        return _EXPRESSIONS
 
     def span(self, node: tree_sitter.Node) -> Span:
         return max(node.start_byte - self.shift, 0), max(node.end_byte - self.shift, 0)
-
-    def words(self, node: tree_sitter.Node | None) -> str:
-        return self.text[node.start_byte : node.end_byte] if node else ""
 
     # statements ------------------------------------------------------------------------------------------------------
 
@@ -86,9 +85,9 @@ class Lowering:
             elif kind == "for_statement":
                 target = node.child_by_field_name("left")
                 names = (
-                    tuple(self.words(c) for c in target.named_children)
+                    tuple(self.text(c) for c in target.named_children)
                     if target and target.named_children
-                    else (self.words(target),)
+                    else (self.text(target),)
                 )
                 yield tree.Each(
                     names,
@@ -114,13 +113,13 @@ class Lowering:
             left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
             if left is None or right is None:
                 if left is not None and node.child_by_field_name("type") is not None:
-                    yield tree.Declare(None, self.words(left), span=self.span(node))
+                    yield tree.Declare(None, self.text(left), span=self.span(node))
                 return
             if left.type in ("pattern_list", "tuple_pattern", "list_pattern"):
                 targets = left.named_children
                 if all(c.type == "identifier" for c in targets):
                     yield tree.Unpack(
-                        tuple(self.words(c) for c in targets), self.expression(right), span=self.span(node)
+                        tuple(self.text(c) for c in targets), self.expression(right), span=self.span(node)
                     )
                 else:
                     items = tree.Items(tuple(("", self.expression(c)) for c in targets), span=self.span(left))
@@ -133,7 +132,7 @@ class Lowering:
                 span=self.span(node),
             )
         elif node.type == "augmented_assignment":
-            op = self.words(node.child_by_field_name("operator")).removesuffix("=")
+            op = self.text(node.child_by_field_name("operator")).removesuffix("=")
             yield tree.Do(
                 tree.Assign(self._field(node, "left"), op, self._field(node, "right"), span=self.span(node)),
                 span=self.span(node),
@@ -161,7 +160,7 @@ class Lowering:
         )
 
     def _function(self, node: tree_sitter.Node) -> tree.Function:
-        name = self.words(node.child_by_field_name("name"))
+        name = self.text(node.child_by_field_name("name"))
         listed = node.child_by_field_name("parameters")
         return tree.Function(
             name,
@@ -182,7 +181,7 @@ class Lowering:
             if named is not None and child.type not in ("keyword_separator", "positional_separator", "comment"):
                 out.append(
                     tree.Parameter(
-                        self.words(named),
+                        self.text(named),
                         None,
                         self.expression(default) if default else None,
                         pack=pack,
@@ -192,9 +191,9 @@ class Lowering:
         return tuple(out)
 
     def _class(self, node: tree_sitter.Node) -> tree.Statement:
-        name = self.words(node.child_by_field_name("name"))
+        name = self.text(node.child_by_field_name("name"))
         body = node.child_by_field_name("body")
-        bases = self.words(node.child_by_field_name("superclasses"))
+        bases = self.text(node.child_by_field_name("superclasses"))
         members = list(self.statements(body)) if body else []
         fields: list[tree.Statement] = []
         for one in members:
@@ -213,35 +212,21 @@ class Lowering:
 
     # expressions -----------------------------------------------------------------------------------------------------
 
-    def expression(self, node: tree_sitter.Node) -> tree.Expression:
-        self.depth += 1
-        try:
-            own = _EXPRESSIONS.get(node.type)
-            if own is None or self.depth > MOST_DEPTH:
-                return tree.Other(" ".join(self.words(node).split())[:80], span=self.span(node))
-            return own(self, node)
-        finally:
-            self.depth -= 1
-
-    def _field(self, node: tree_sitter.Node, name: str) -> tree.Expression:
-        child = node.child_by_field_name(name)
-        return self.expression(child) if child else tree.Other("", span=self.span(node))
-
     def _integer(self, node: tree_sitter.Node) -> tree.Expression:
         try:
-            return tree.Num(int(self.words(node).rstrip("lL"), 0), PYTHON, span=self.span(node))
+            return tree.Num(int(self.text(node).rstrip("lL"), 0), PYTHON, span=self.span(node))
         except ValueError:
-            return tree.Other(self.words(node), span=self.span(node))
+            return tree.Other(self.text(node), span=self.span(node))
 
     def _name(self, node: tree_sitter.Node) -> tree.Expression:
-        return tree.Name(((self.words(node), None),), span=self.span(node))
+        return tree.Name(((self.text(node), None),), span=self.span(node))
 
     def _inside(self, node: tree_sitter.Node) -> tree.Expression:
         inner = [c for c in node.named_children if c.type != "comment"]
         return self.expression(inner[0]) if inner else tree.Other("", span=self.span(node))
 
     def _binary(self, node: tree_sitter.Node) -> tree.Expression:
-        op = self.words(node.child_by_field_name("operator"))
+        op = self.text(node.child_by_field_name("operator"))
         op = {"and": "&&", "or": "||"}.get(op, op)
         return tree.Binary(op, self._field(node, "left"), self._field(node, "right"), span=self.span(node))
 
@@ -249,18 +234,18 @@ class Lowering:
         parts = node.named_children
         ops = [c.type for c in node.children if not c.is_named]
         if len(parts) != 2 or len(ops) != 1 or ops[0] not in ("<", ">", "<=", ">=", "==", "!=", "is"):
-            return tree.Other(" ".join(self.words(node).split())[:80], span=self.span(node))
+            return tree.Other(" ".join(self.text(node).split())[:80], span=self.span(node))
         op = "==" if ops[0] == "is" else ops[0]
         return tree.Binary(op, self.expression(parts[0]), self.expression(parts[1]), span=self.span(node))
 
     def _unary(self, node: tree_sitter.Node) -> tree.Expression:
-        op = self.words(node.child_by_field_name("operator")) or "!"
+        op = self.text(node.child_by_field_name("operator")) or "!"
         return tree.Unary(op, self._field(node, "argument"), span=self.span(node))
 
     def _choice(self, node: tree_sitter.Node) -> tree.Expression:
         parts = [c for c in node.named_children if c.type != "comment"]
         if len(parts) != 3:
-            return tree.Other(self.words(node)[:80], span=self.span(node))
+            return tree.Other(self.text(node)[:80], span=self.span(node))
         yes, condition, no = (self.expression(c) for c in parts)
         return tree.Choice(condition, yes, no, span=self.span(node))
 
@@ -270,7 +255,7 @@ class Lowering:
         named: list[tuple[str, tree.Expression]] = []
         for child in listed.named_children if listed else ():
             if child.type == "keyword_argument":
-                named.append((self.words(child.child_by_field_name("name")), self._field(child, "value")))
+                named.append((self.text(child.child_by_field_name("name")), self._field(child, "value")))
             elif child.type == "list_splat":
                 given.append(tree.Unary("*", self._inside(child), span=self.span(child)))
             elif child.type != "comment":
@@ -278,7 +263,7 @@ class Lowering:
         return tree.Call(self._field(node, "function"), tuple(given), tuple(named), span=self.span(node))
 
     def _member(self, node: tree_sitter.Node) -> tree.Expression:
-        name = self.words(node.child_by_field_name("attribute"))
+        name = self.text(node.child_by_field_name("attribute"))
         return tree.Member(self._field(node, "object"), name, span=self.span(node))
 
     def _index(self, node: tree_sitter.Node) -> tree.Expression:
@@ -295,7 +280,7 @@ class Lowering:
         return tree.Table(tuple((self._field(c, "key"), self._field(c, "value")) for c in pairs), span=self.span(node))
 
     def _string(self, node: tree_sitter.Node) -> tree.Expression:
-        return tree.Text(self.words(node).lstrip("rbfuRBFU").strip("\"'"), span=self.span(node))
+        return tree.Text(self.text(node).lstrip("rbfuRBFU").strip("\"'"), span=self.span(node))
 
     def _truth(self, node: tree_sitter.Node) -> tree.Expression:
         return tree.Num(int(node.type == "true"), PYTHON, span=self.span(node))

@@ -1,0 +1,46 @@
+"""What readers of tree-sitter's nodes share, whatever the language: a node's text and place, and its expression."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import tree_sitter
+
+from layouts.reader.code import tree
+from layouts.reader.code.word import Span
+
+MOST_DEPTH = 80
+Readers = Mapping[str, Callable[[Any, tree_sitter.Node], tree.Expression]]
+
+
+class Nodes:
+    """The nodes of one text. `whole` is what the parser read; a language says what reads each kind of node."""
+
+    def __init__(self, whole: str) -> None:
+        self.whole = whole
+        self.depth = 0
+
+    def readers(self) -> Readers:
+        raise NotImplementedError
+
+    def span(self, node: tree_sitter.Node) -> Span:
+        raise NotImplementedError
+
+    def text(self, node: tree_sitter.Node | None) -> str:
+        return self.whole[node.start_byte : node.end_byte] if node else ""
+
+    def expression(self, node: tree_sitter.Node) -> tree.Expression:
+        """What nothing reads, and what is nested too deeply, is kept as its words."""
+        self.depth += 1
+        try:
+            own = self.readers().get(node.type)
+            if own is None or self.depth > MOST_DEPTH:
+                return tree.Other(" ".join(self.text(node).split())[:80], span=self.span(node))
+            return own(self, node)
+        finally:
+            self.depth -= 1
+
+    def _field(self, node: tree_sitter.Node, name: str) -> tree.Expression:
+        child = node.child_by_field_name(name)
+        return self.expression(child) if child else tree.Other("", span=self.span(node))
