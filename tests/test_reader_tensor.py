@@ -67,6 +67,35 @@ def test_a_word_of_32_bits_leads_to_its_fields(text: str, link: str) -> None:
     assert CLIENT.get(link).status_code == 200
 
 
+CALLED = (
+    ("auto idesc = cute::UMMA::make_instr_desc<cutlass::bfloat16_t, cutlass::bfloat16_t, float, 128, 256,"
+     " cute::UMMA::Major::K, cute::UMMA::Major::MN>();", "0x08410490?kind=f16"),
+    ("UMMA::make_instr_desc<tfloat32_t, tfloat32_t, float, 64, 32, UMMA::Major::K, UMMA::Major::K,"
+     " UMMA::ScaleIn::Neg>()",
+     "0x04082910?kind=tf32"),
+    ("make_instr_desc<int8_t, uint8_t, int32_t, 128, 64, Major::K, Major::K, ScaleIn::One, ScaleIn::One,"
+     " Saturate::True, true>()", "0x081000ac?kind=i8"),
+    ("make_instr_desc<float_e4m3_t, detail::float_e2m1_unpacksmem_t, half_t, 128, 128, Major::K, Major::K>()",
+     "0x08201400?kind=f8f6f4"),
+    ("UMMA::make_instr_desc_block_scaled<float_e4m3_t, float_e4m3_t, float, float_ue8m0_t, 128, 128, UMMA::Major::K,"
+     " UMMA::Major::K>()", "0x08a00000?kind=mxf8f6f4"),
+    ("constexpr int kN = 256; auto d = make_runtime_instr_desc_block_scaled<cutlass::float_e2m1_t,"
+     " cutlass::float_e2m1_t, float, cutlass::float_ue4m3_t, 256, kN, Major::K, Major::K>(sfa, sfb);",
+     "0x10400480?kind=mxf4nvf4"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "link"), CALLED)
+def test_cutlasss_call_is_its_word(text: str, link: str) -> None:
+    told = CLIENT.post("/api/v1/read", json={"text": text}).json()
+    assert told["link"] == f"/idesc/{link}", told
+
+
+def test_a_call_that_leaves_a_type_open_is_no_word() -> None:
+    open_ = "make_instr_desc<a_type, b_type, float, 128, 256, Major::K, Major::K>()"
+    assert not any("word" in one.facts for one in reader.read(f"UMMA::{open_}").found)
+
+
 def test_a_word_inside_inline_ptx_stands_beside_the_instruction() -> None:
     asm = (
         'asm volatile("{{\\n\\t" "mov.b32 id, {};\\n\\t"'

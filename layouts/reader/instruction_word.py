@@ -1,6 +1,8 @@
-"""A tcgen05 instruction descriptor: 32 bits that are legal under a kind, as a number or as code that names them so.
+"""A tcgen05 instruction descriptor: 32 bits that are legal under a kind, as a number, as code that names them so, or as
+CUTLASS's make_instr_desc.
 
-The word does not say its kind, so every kind under which it is legal is named. PTX ISA 9.1, 9.7.16.4.2.
+A word does not say its kind, so every kind under which it is legal is named. PTX ISA 9.1, 9.7.16.4.2; CUTLASS,
+cute/arch/mma_sm100_desc.hpp.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from layouts import idesc
 from layouts.errors import LayoutError
 from layouts.idesc import Idesc
 from layouts.kind import Kind
+from layouts.reader import terms, umma
 from layouts.reader.found import Found
 from layouts.reading import listed
 from layouts.spelling import read_word
@@ -19,6 +22,7 @@ from layouts.table.kinds import KINDS
 _NUMBER = re.compile(r"\s*0[xX][0-9a-fA-F']{6,9}[uU]?[lL]{0,2}\s*;?\s*")
 _MOVED = re.compile(r"\bmov\.[bu]32\s+%?\w*(?:id|idesc|i_desc)\s*,\s*(0[xX][0-9a-fA-F]{1,8}|[1-9]\d{0,9})\s*;")
 _NAMED = re.compile(r"\b\w*?(?:i_?desc|instr(?:uction)?_desc\w*)\w*\s*(?:=|\{)", re.I)
+_CALLED = re.compile(r"(?<![\w.])(?:\w+::){0,4}make_(?:runtime_)?instr_desc(?:_block_scaled)?\s*<")
 _MOST = 2000  # characters of code that spells one word
 
 
@@ -27,6 +31,8 @@ def read(text: str) -> tuple[Found, ...]:
     if moved := _MOVED.search(text):
         named = set(re.findall(r"kind::(\w+)", text))
         return _found(int(moved[1], 0), [row for row in KINDS if row.name in named], False)
+    if "make_" in text and (made := _made(text)):
+        return _found(made.word, [made.kind], True)
     number = _NUMBER.fullmatch(text) is not None
     if not number and (len(text) > _MOST or "<<" not in text or not _NAMED.search(text)):
         return ()
@@ -35,6 +41,37 @@ def read(text: str) -> tuple[Found, ...]:
     except LayoutError:
         return ()
     return _found(word, list(KINDS), not number)
+
+
+def _made(text: str) -> Idesc | None:
+    """The word of the first make_instr_desc<A, B, C, (factors,) M, N, major, major, sign, sign, …> that says it all."""
+    home = terms.of(text)
+    for value in terms.found(home, _CALLED):
+        scaled = "block_scaled" in value.name
+        given = list(value.angle or ())
+        types, rest = given[: 4 if scaled else 3], given[4 if scaled else 3 :]
+        elements = [umma.element(home.meant(one)) for one in types]
+        sizes = [home.number(one) for one in rest[:2]]
+        if len(rest) < 4 or not all(elements) or None in sizes:
+            continue
+        said = [home.words(one).rpartition(":")[2] for one in rest[2:]]
+        wish: dict[str, object] = {"m": sizes[0], "n": sizes[1], "a": elements[0], "b": elements[1]}
+        wish |= {"scale_type" if scaled else "d": elements[3 if scaled else 2]}
+        names = ("transpose_a", "transpose_b", "negate_a", "negate_b", *(("saturate",) if not scaled else ()), "sparse")
+        wish |= {name: int(word in ("MN", "Neg", "True", "true")) for name, word in zip(names, said, strict=False)}
+        packed = scaled and not any("unpack" in home.words(one) for one in types) and elements[:2] == ["e2m1", "e2m1"]
+        for row in KINDS:
+            if row.has("scale_type") == scaled and row.has("k") == packed and (made := _encoded(row, wish)):
+                return made
+    return None
+
+
+def _encoded(row: Kind, wish: dict[str, object]) -> Idesc | None:
+    """The word of a wish under a kind; flags that the kind has not are left out where they are 0."""
+    try:
+        return idesc.encode(row, {name: value for name, value in wish.items() if value or row.has(name)})
+    except LayoutError:
+        return None
 
 
 def _found(word: int, kinds: list[Kind], sure: bool) -> tuple[Found, ...]:
