@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import gc
 import shutil
@@ -14,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from app.gpu import jobs, pieces, runs, spread
-from app.gpu.contact import ENDS, PLAIN, Tls
+from app.gpu import evidence, jobs, pieces, runs, spread
+from app.gpu.contact import ENDS, PLAIN, Tls, why
 from app.gpu.fleet import Fleet
 from app.gpu.members import fit, members
 from app.kit import tls
@@ -59,8 +60,10 @@ def test_what_is_no_scheduler_is_told_at_once() -> None:
         assert silence(address) == "what is at the other end does not speak Dask."
     with socket.create_server(("127.0.0.1", 0)) as gone:
         address = f"tcp://127.0.0.1:{gone.getsockname()[1]}"
-    assert silence(address, seconds=1) == "nothing listens there."  # it is tried again for as long
-    assert silence("tcp://nowhere.invalid:8786", seconds=2) == "this host knows no such host name."
+    assert silence(address, seconds=3) == "nothing listens there."  # it is tried again for as long
+    wrapped = OSError("Timed out trying to connect")
+    wrapped.__cause__ = socket.gaierror(-2, "Name or service not known")
+    assert why(wrapped) == "this host knows no such host name"
 
 
 def test_a_failure_that_nobody_foresaw_ends_the_runs_that_wait(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,6 +144,61 @@ def test_a_journal_that_cannot_be_written_is_told_before_anything_runs(tmp_path:
     assert not (tmp_path / "new" / "journal").exists(), "nothing was done"
 
 
+class Flaky:
+    """A fleet whose scheduler is away for some calls."""
+
+    def __init__(self, away: int, found: dict[str, Any]) -> None:
+        self.away, self.found, self.asked = away, found, 0
+
+    async def run(self, *_: object) -> dict[str, Any]:
+        self.asked += 1
+        if self.asked <= self.away:
+            raise LayoutError("no_scheduler", "It is away.", "")
+        return {"found": self.found, "ran_by": {"worker": "a:0"}}
+
+
+def test_a_verification_waits_for_its_scheduler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spread, "AGAIN_SECONDS", 0.0)
+    group = spread.Group(dict.fromkeys(spread.SAME, "x") | {"target": "sm_80"})
+    todo, found = [(group, pieces.Piece("chains", 0, 2))], {"x": {"ran": 2, "agreed": 2}}
+    with spread.Journal(tmp_path / "j") as kept:
+        fleet: Any = Flaky(3, found)
+        asyncio.run(spread._all(fleet, todo, kept, lambda *_: None))
+        assert fleet.asked == 4 and len(kept.done) == 1
+        monkeypatch.setattr(spread, "AWAY_SECONDS", -1.0)
+        with pytest.raises(LayoutError, match="1 of 1 pieces failed; chains 0: It is away"):
+            asyncio.run(spread._all(Flaky(1, found), todo, kept, lambda *_: None))  # type: ignore[arg-type]
+    with spread.Journal(tmp_path / "j") as kept:
+        assert kept.done[group.key, todo[0][1]] == {"found": found, "worker": "a:0"}
+
+
+def test_what_was_found_is_kept_until_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C says what is kept; evidence that cannot be written leaves the journal; then it goes."""
+    path = tmp_path / "journal"
+    words = ["gpu", "verify", "--scheduler", "tcp://127.0.0.1:1", "--journal", str(path)]
+    group = spread.Group(dict.fromkeys(spread.SAME, "x") | {"target": "sm_80"})
+    found = {"meta": {"device": "x"}, "results": {}}
+
+    def verified(_: Any, __: Any, kept: spread.Journal, **___: str) -> list[dict[str, Any]]:
+        kept.keep(group, pieces.Piece("chains", 0, 2), {"x": {"ran": 2, "agreed": 2}}, "a:0")
+        if interrupted:
+            raise KeyboardInterrupt
+        return [found]
+
+    def unwritten(*_: object) -> Path:
+        raise PermissionError(13, "Permission denied", "/evidence")
+
+    monkeypatch.setattr(spread, "verify", verified)
+    monkeypatch.setattr(evidence, "write", unwritten)
+    interrupted = True
+    got = lanescope(*words)
+    assert got.returncode == 130 and f"1 piece is done and kept in {path}." in " ".join(got.stderr.split())
+    interrupted = False
+    got = lanescope(*words, "--write")
+    assert got.returncode == 2 and "Permission denied" in got.stderr and path.exists()
+    assert lanescope(*words).returncode == 0 and not path.exists()
+
+
 @OPENSSL
 def test_files_of_tls_are_tried_before_they_are_used(tmp_path: Path) -> None:
     ca, ca_key = signed(tmp_path, "ca", "ca")
@@ -173,8 +231,6 @@ def test_files_of_tls_are_tried_before_they_are_used(tmp_path: Path) -> None:
     "ignore::pytest.PytestUnraisableExceptionWarning"
 )  # Tornado leaves a handshake given up open
 def test_a_scheduler_that_speaks_otherwise_says_how(tmp_path: Path) -> None:
-    import asyncio
-
     ca, _ = signed(tmp_path, "ca", "ca")
     files = (ca, *signed(tmp_path, "own", "ca"))
     other, _ = signed(tmp_path, "other", "other")

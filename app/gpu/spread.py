@@ -9,6 +9,7 @@ import asyncio
 import fcntl
 import json
 import os
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from layouts.errors import LayoutError
 Json = dict[str, Any]
 Progress = Callable[[str, int, int], None]  # (which piece by whom, its weight, the weight of all)
 SAME = ("name", "compute_capability", "driver", "cuda", "nvrtc", "target")
+AWAY_SECONDS, AGAIN_SECONDS = 120.0, 2.0
 MOST_SECONDS = 4 * 3600.0  # of one piece, its wait for a worker among them
 
 
@@ -157,7 +159,7 @@ async def _all(
     async def one(group: Group, piece: Piece) -> None:
         name = f"{piece.part or 'variants'} {piece.first}"
         try:
-            told = await fleet.run(KIND, piece.params, MOST_SECONDS, group.takes)
+            told = await _patiently(fleet, group, piece)
             by = str(told["ran_by"]["worker"])
             found = checked(piece, group.device["target"], told.get("found"), by)
         except LayoutError as error:
@@ -172,6 +174,21 @@ async def _all(
             "run_failed", f"{len(failed)} of {len(todo)} pieces failed; {failed[0]}",
             "The same command goes on with what is left.",
         )  # fmt: skip
+
+
+async def _patiently(fleet: Fleet, group: Group, piece: Piece) -> Json:
+    """A piece's answer. A scheduler that goes away is waited for: hours of work are not given up for its restart."""
+    away: float | None = None
+    while True:
+        begun = time.monotonic()
+        try:
+            return await fleet.run(KIND, piece.params, MOST_SECONDS, group.takes)
+        except LayoutError as error:
+            now = time.monotonic()
+            away = now if away is None or now - begun > AWAY_SECONDS else away
+            if error.code != "no_scheduler" or now - away > AWAY_SECONDS:
+                raise
+            await asyncio.sleep(AGAIN_SECONDS)
 
 
 def _evidence(group: Group, done: Sequence[Piece], kept: Journal) -> Json:
