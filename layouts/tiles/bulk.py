@@ -131,7 +131,9 @@ def tma_copy(
             "multicast",
         )
     if len(tile) != 2:
-        raise LayoutError("bad_tile", f"tile has {len(tile)} numbers.", "Two: rows and columns.", "tile")
+        raise LayoutError(
+            "bad_tile", f"tile has {len(tile)} number{'s' * (len(tile) != 1)}.", "Two: rows and columns.", "tile"
+        )
     rows, cols = (number(size, f"tile[{at}]", 1, MOST_SIZE, "bad_tile") for at, size in enumerate(tile))
     if rows * cols > MOST_VALUES:
         raise LayoutError("too_large", f"A tile of {rows}×{cols}.", f"At most {MOST_VALUES} elements.", "tile")

@@ -195,7 +195,9 @@ def tiled_copy(
     covers, tiler = making.steps(tilers), making.sizes(tilers)
     tile = covers if tile is None else tile
     if len(tile) != 2:
-        raise LayoutError("bad_tile", f"tile has {len(tile)} numbers.", "Two: rows and columns.", "tile")
+        raise LayoutError(
+            "bad_tile", f"tile has {len(tile)} number{'s' * (len(tile) != 1)}.", "Two: rows and columns.", "tile"
+        )
     sizes = [number(size, f"tile[{at}]", 1, MOST_SIZE, "bad_tile") for at, size in enumerate(tile)]
     for name, size, step in zip(("rows", "columns"), sizes, covers, strict=True):
         if size % step:

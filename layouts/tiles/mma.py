@@ -327,7 +327,9 @@ def tiled_mma(
     least = [least_size(tiler) for tiler in tilers]
     sizes = [number(size, f"tile[{at}]", 1, MOST_SIZE, "bad_tile") for at, size in enumerate(tile or least)]
     if len(sizes) != 3:
-        raise LayoutError("bad_tile", f"tile has {len(sizes)} numbers.", "Three: M, N and K.", "tile")
+        raise LayoutError(
+            "bad_tile", f"tile has {len(sizes)} number{'s' * (len(sizes) != 1)}.", "Three: M, N and K.", "tile"
+        )
     for at, (size, step, atoms_) in enumerate(zip(sizes, least, own, strict=True)):
         for whole, what in ((step, "the permutation covers"), (atoms_, "the atoms of all threads cover")):
             if size % whole:

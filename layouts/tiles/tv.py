@@ -56,7 +56,9 @@ def tv(text: object, tile: Sequence[Any]) -> TV:
     """
     read = text if isinstance(text, CuteLayout) else read_layout(str(text), "cute")
     if len(tile) != 2:
-        raise LayoutError("bad_tile", f"tile has {len(tile)} numbers.", "Two: rows and columns.", "tile")
+        raise LayoutError(
+            "bad_tile", f"tile has {len(tile)} number{'s' * (len(tile) != 1)}.", "Two: rows and columns.", "tile"
+        )
     index, (rows, cols) = elements(read, tile)
     counts = np.bincount(index.reshape(-1))
     down, across = (index % rows).astype(np.int32), (index // rows).astype(np.int32)

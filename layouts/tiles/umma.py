@@ -411,7 +411,9 @@ def tiled_umma(
 
 def _tile(given: Sequence[Any], own: tuple[int, int, int]) -> tuple[int, int, int]:
     if len(given) != 3:
-        raise LayoutError("bad_tile", f"tile has {len(given)} numbers.", "Three: M, N and K.", "tile")
+        raise LayoutError(
+            "bad_tile", f"tile has {len(given)} number{'s' * (len(given) != 1)}.", "Three: M, N and K.", "tile"
+        )
     sizes = [number(size, f"tile[{at}]", 1, MOST_SIZE, "bad_tile") for at, size in enumerate(given)]
     for letter, size, unit in zip(LETTERS, sizes, own, strict=True):
         if size % unit:
