@@ -14,7 +14,7 @@ from layouts.bound import Bound
 from layouts.errors import LayoutError
 from layouts.idesc import Idesc
 from layouts.kind import Kind
-from layouts.table.kinds import PAIR, WS
+from layouts.table.kinds import ALONE, KINDS, PAIR, WS
 from layouts.table.umma import VECTORS
 from layouts.table.umma_atoms import ONLY_M, PAIRED, ROWS, STEPS, TENSOR, AtomRow
 from layouts.tmem import Mma
@@ -98,6 +98,7 @@ class UmmaAtom:
         return None
 
 
+THIN_K = 96  # of the 4-bit kinds on sm_103a
 BLOCKS = {"1X": 32, "2X": 32, "4X": 16}  # elements of a dense K that share a factor
 
 
@@ -143,6 +144,20 @@ def narrower(atom: UmmaAtom, ending: str) -> str:
         if step and n % step:
             return f"CUTLASS's {family} atom takes N in steps of {step} here; N is {n}."
     return ""
+
+
+def fitting(ctas: int, m: int, n: int, k: int) -> list[Issued]:
+    """Every kind, dense or sparse, that has an MMA of these sizes on so many CTAs."""
+    form = PAIR if ctas > 1 else ALONE
+    return [
+        Issued(kind, form, sparse)
+        for kind in KINDS
+        for sparse in (False, True)
+        if (sizes := kind.sizes.get((form, sparse)))
+        and (k == kind.k * (2 if sparse else 1) or (k == THIN_K and kind.has("k") and not sparse))
+        and m in sizes.m
+        and n in sizes.n
+    ]
 
 
 def stem(row: AtomRow, ending: str, pair: bool) -> str:

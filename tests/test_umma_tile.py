@@ -319,12 +319,32 @@ def test_the_api_the_command_and_the_page_say_the_same() -> None:
 
 
 def test_a_pasted_atom_opens_the_bench() -> None:
+    page = CLIENT.get("/i/tcgen05.mma.cta_group::2.kind::f16?idesc=0x10400490").text
+    (href,) = re.findall(r'href="(/tiles/mma[^"]+)">A whole tile', page)
+    assert "0x10400490" in href and "f32 += bf16 × bf16" in CLIENT.get(href.replace("&amp;", "&")).text
     link = CLIENT.post("/api/v1/read", json={"text": PAIR}).json()["link"]
     assert link.startswith("/tiles/mma?atom=SM100_MMA_F16BF16_2x1SM_SS") and CLIENT.get(link).status_code == 200
     code = f"using T = half_t;\nauto mma = make_tiled_mma(SM100_MMA_F16BF16_SS<T, T, float, 128, 64, {K}, {K}>{{}});"
     told = CLIENT.post("/api/v1/read", json={"text": code}).json()
     assert told["kind"] == "tiled_mma" and told["facts"]["umma"]["idesc"] == "0x08100010"
     assert told["facts"]["body"]["atom"].startswith("SM100_MMA_F16BF16_SS<half_t, half_t, float, 128, 64")
+
+
+def test_prints_and_open_arguments_say_what_they_leave_open() -> None:
+    shown = (
+        "TiledMMA\n  ThrLayoutVMNK:  (_2,_1,_1,_1):(_1,_0,_0,_0)\n  PermutationMNK: (_,_,_)\nMMA_Atom\n"
+        "  ThrID:      _2:_1\n  Shape_MNK:  (_256,_256,_16)\n  LayoutA_TV: (_2,(_128,_16)):(_128,(_1,_256))\n"
+    )
+    told = CLIENT.post("/api/v1/read", json={"text": shown}).json()
+    assert told["title"] == "TiledMMA: 2 CTAs, tile 256×256×16" and told["facts"]["body"]["atom"] is None
+    assert told["facts"]["candidates"] == [
+        "tcgen05.mma.cta_group::2.kind::f16",
+        "tcgen05.mma.sp.cta_group::2.kind::tf32",
+    ]
+    both = CLIENT.post("/api/v1/read", json={"text": f"{shown}\nauto t = make_tiled_mma({PAIR}{{}});"}).json()
+    assert both["facts"]["umma"]["ctas"] == 2 and both["also"][0]["kind"] == "tiled_mma"
+    code = "op = tcgen05.MmaF16BF16Op(io_dtype, acc_dtype, shape, group, src, a, b)"
+    assert "shape" in CLIENT.post("/api/v1/read", json={"text": code}).json()["notices"][0]
 
 
 @pytest.mark.parametrize("form", ["svg", "tex", "csv", "txt", "md", "json"])

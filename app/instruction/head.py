@@ -128,6 +128,7 @@ def following(found: Instruction, chosen: PageState, figure: Link) -> list[Link]
     if isinstance(found, Bound):
         out.append(Link(text="Instruction descriptor", href=f"/idesc/{found.word}?kind={found.mma.kind.name}"))
         out.append(Link(text="In tensor memory", href=tmem_address(found)))
+        out.append(Link(text="A whole tile: TiledMMA", href=links.tile_of_atom(found.ptx, str(found.word))))
     if found.family.by_descriptor:
         out += [Link(text=f"{name.upper()}'s descriptor", href=tile.href) for name, tile in kept.items()]
         out.append(Link(text="B's tile", href=kept["b"].tile))

@@ -33,9 +33,9 @@ def tiled_mma(instruction: Instruction) -> str:
     return _to("/tiles/mma", {"atom": instruction.ptx})
 
 
-def tile_of_atom(atom: str) -> str:
-    """An atom by its text, over a tile of its own."""
-    return _to("/tiles/mma", {"atom": atom}, "(),:<>")
+def tile_of_atom(atom: str, idesc: str = "") -> str:
+    """An atom by its text, over a tile of its own; of a tcgen05.mma with its instruction descriptor."""
+    return _to("/tiles/mma", {"atom": atom, **({"idesc": idesc} if idesc else {})}, "(),:<>")
 
 
 def smem(query: Query) -> str:

@@ -66,11 +66,12 @@ def verdict(made: TiledUmma) -> tuple[bool, str, str]:
     shared = sum(one.tile.bytes for one in made.shared.values())
     m, n, k = made.repeats
     each = "each CTA" if made.ctas > 1 else "the CTA"
+    reads = f"They read {shared} bytes of shared memory of {each} and" if shared else "They"
     return (
         True,
         f"{count} MMA{'s' if count > 1 else ''}, {made.columns} of 512 columns of tensor memory",
-        f"{m} × {n} × {k} MMAs (M × N × K), issued by one thread. They read {shared} bytes of shared memory of {each}"
-        f" and need an allocation of {made.allocation} columns.",
+        f"{m} × {n} × {k} MMAs (M × N × K), issued by one thread. {reads} need an allocation of {made.allocation}"
+        " columns.",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from layouts.errors import LayoutError
-from layouts.reader import cutlass, ptx, tiled_mma
+from layouts.reader import cutlass, ptx, tiled_mma, umma
 from layouts.reader.found import Found
 
 _NAMES = re.compile(
@@ -52,7 +52,10 @@ def read(text: str) -> tuple[Found, ...]:
     try:
         if tiled_mma.atoms_alone(text):
             return ()  # which the bench of whole tiles shows
+        spelled = umma.read(text)
         wrong: tuple[str, ...] = ()
+        if spelled and spelled.atom is None:
+            wrong = (f"{spelled.title} leaves {', '.join(spelled.open)} open: with them its tile can be shown.",)
     except LayoutError as error:
         wrong = (error.message,)
     about = next((says for start, says in _SAYS if name.startswith(start)), "")

@@ -7,18 +7,20 @@ larger of atoms × atom and the permutation, in each of M, N, K.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from layouts import catalog, cute
+from layouts import catalog, cute, umma_atom
 from layouts.instruction import Instruction, Operand
 from layouts.reader import atoms, labelled, shapes, terms
 from layouts.reader import umma as umma_atoms
 from layouts.reader.atoms import Atom
 from layouts.reader.found import Found, each_once
 from layouts.reader.terms import Term, Text
+from layouts.reading import listed
 
 _MADE = re.compile(
     r"(?<!def )(?<![\w.])(?:\w+(?:::|\.)){0,6}(?:make_tiled_mma|make_trivial_tiled_mma)\s*\(|(?<!\w)TiledM(?:MA|ma)\s*<"
@@ -55,6 +57,8 @@ def read(text: str) -> tuple[Found, ...]:
     if _MADE.search(text):
         home = terms.of(text)
         out += [one for term in terms.found(home, _MADE) if (one := made(home, term))]
+    if any("umma" in one.facts for one in out):  # a print in a comment beside it names no atom
+        out.sort(key=lambda one: "umma" not in one.facts)
     return each_once(out, _MOST_MADE)
 
 
@@ -223,6 +227,10 @@ def _printed(block: dict[str, str]) -> Found | None:
         notices.append(
             f"The print names no atom: {len(found)} instructions have these maps, which are the same for all."
         )
+    issued = umma_atom.fitting(in_atom, sizes["m"], sizes["n"], sizes["k"]) if memory and not found else []
+    if issued:
+        kinds = listed([f"{'sparse ' * each.sparse}kind::{each.kind.name}" for each in issued], "or")
+        notices.append(f"The print names no atom: it is a tcgen05.mma of {kinds}, whose threads are the CTAs.")
     permutation, extents = shapes.printed_tiler(block["permutation"]) if "permutation" in block else (None, [])
     one = _found(atom, laid, _three(modes), permutation, extents, opened, notices, threads)
     if sizes and not found:
@@ -230,6 +238,9 @@ def _printed(block: dict[str, str]) -> Found | None:
         whole = _times(list(sizes.values()), _three(modes))
         tile = [_larger(c, s) for c, s in zip(whole or [], [*extents, None, None, None], strict=False)]
         one.facts["tile_mnk"] = one.facts["body"]["tile"] = tile  # type: ignore[index]
+    if issued:
+        one.facts["candidates"] = [each.ptx for each in issued]  # type: ignore[index]
+        return replace(one, title=f"TiledMMA: {in_atom} CTA{'s' * (in_atom > 1)}, tile {'×'.join(map(str, tile))}")
     return one
 
 

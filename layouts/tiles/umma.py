@@ -35,11 +35,10 @@ from layouts.tiles.mma import LETTERS, MOST_SIZE, TiledMMA
 from layouts.tiles.printed import body_of
 from layouts.tiling import Tile
 from layouts.tmem import Allocation, Fault, Placed
-from layouts.umma_atom import UmmaAtom
+from layouts.umma_atom import THIN_K, UmmaAtom
 
 USUAL_STEPS = 4  # K iterations of a tile that names no K: 128 bytes, a row of the widest swizzle
 MOST_STEPS = 512  # MMAs of one tile
-THIN_K = 96  # of the 4-bit kinds on sm_103a
 ALIGNED = 1024  # bytes: where a tile of any swizzle mode begins
 NAMES = {"d": "D", "a": "A", "b": "B", "metadata": "metadata", "scale_a": "scale A", "scale_b": "scale B"}
 
