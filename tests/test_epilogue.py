@@ -20,6 +20,7 @@ from layouts.render import epilogue as code
 from layouts.render.tmem import statement
 from layouts.tmem import Mma
 from tests import cpp
+from tests.oracle import tensor as ptx
 from tests.ptxas import nvrtc
 
 CASES = (  # form, M, N, load, whether D has 16 bits
@@ -51,6 +52,44 @@ def test_the_loads_bring_every_element_once(case: Any) -> None:
     kept = row >= 0
     number = row[kept].astype(int) * made.mma.n + col[kept]
     assert np.array_equal(np.sort(number), np.arange(made.mma.place.rows * made.mma.n))
+
+
+def test_every_epilogue_is_what_the_figures_of_ptx_give() -> None:
+    """Loads of every shape and count over D of every layout: PTX's registers of a lane and column, and D there."""
+    compared = 0
+    for m, form, sparse in ((256, "cta_group::2", False), (128, "cta_group::2", False), (128, "cta_group::2", True),
+                            (128, "cta_group::1", False), (64, "ws", False), (64, "cta_group::1", False),
+                            (32, "ws", False)):  # fmt: skip
+        mma, n = Mma(idesc.kind("f16"), form, sparse, m, 128), 128
+        _, organization, _ = ptx.layout(m, form, sparse)
+        row, col = np.arange(m // mma.ctas)[:, None], np.arange(n)[None]
+        lane, column = np.broadcast_arrays(*ptx.of_d(organization, n, row, col))
+        element = np.full((ptx.LANES, ptx.COLUMNS), -1)
+        element[lane, column] = row * n + col
+        for text in ptx.move_texts():
+            _, verb, what, *_, shape, count = text.split(".")[:6]
+            packed = ".pack::16b" in text
+            if verb != "ld" or what == "red" or shape == "16x32bx2" or count not in ("x1", "x4", "x16"):
+                continue
+            found = tmem.access(text)
+            if column.max() + 1 < found.columns:
+                continue
+            made = Epilogue(mma, found, packed)
+            thread, value = (
+                np.arange(32)[:, None],
+                np.arange(int(count[1:]) * ptx.REGISTERS[shape] * (1 + packed))[None],
+            )
+            at = (
+                ptx.moved_packed(shape, thread, value // 2, value % 2, 0)
+                if packed
+                else ptx.moved(shape, thread, value, 0)
+            )
+            for one in made.loads:
+                told = made.held(one)
+                meant = element[at[0] + one.lane + 32 * one.warp, at[1] + one.column]
+                assert np.array_equal(np.where(told[0] < 0, -1, told[0] * n + told[1]), meant), (m, form, text, one)
+                compared += 1
+    assert compared > 1000
 
 
 def test_which_registers_stmatrix_takes() -> None:
