@@ -17,6 +17,7 @@ import pytest
 import typer.main
 
 from app.cli import attach
+from tests.command import lanescope
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -68,19 +69,53 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str
     return folder, os.environ | {"PATH": path, "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
 
 
+def words_of(line: str) -> list[str] | None:
+    """The words after `lanescope`, where the line is that command and needs nothing of the shell."""
+    try:
+        words = list(shlex.shlex(line, posix=True, punctuation_chars=True))
+    except ValueError:  # cut off inside of a quotation
+        return None
+    plain = not any(set(word) <= set("|&;<>()") for word in words) and not re.search(r"[$`*~]", line)
+    return shlex.split(line)[1:] if plain and words and words[0] == "lanescope" else None
+
+
+def test_a_line_that_needs_a_shell_gets_one() -> None:
+    assert words_of("lanescope banks 'Sw<3,4,3> o (8,8):(8,1)' --json") == [
+        "banks", "Sw<3,4,3> o (8,8):(8,1)", "--json",
+    ]  # fmt: skip
+    for line in (
+        "lanescope list | head -1",
+        "lanescope cute '1",
+        "lanescope list > x",
+        "cat x",
+        "lanescope show $x",
+        "A=1 lanescope list",
+    ):
+        assert words_of(line) is None
+
+
 @pytest.mark.parametrize("block", BLOCKS)
-def test_shell_blocks_print_what_they_show(block: str, shell: tuple[Path, dict[str, str]]) -> None:
+def test_shell_blocks_print_what_they_show(
+    block: str, shell: tuple[Path, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Standard output is compared word for word; the exit status is 0 unless the next command is `echo $?`."""
     folder, environment = shell
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("COLUMNS", environment["COLUMNS"])
     commands = [part.partition("\n")[::2] for part in re.split(r"^\$ ", block.replace("\\\n", " "), flags=re.M)[1:]]
     status = 0
     for number, (line, expected) in enumerate(commands):
         if line == "echo $?":
             assert expected.strip() == str(status), line
             continue
-        done = subprocess.run(
-            ["bash", "-c", line], capture_output=True, text=True, check=False, cwd=folder, env=environment
-        )
+        first, _, filters = line.partition(" | ")
+        words = words_of(first)
+        done = lanescope(*words) if words else None
+        if done is None or filters:
+            done = subprocess.run(
+                ["bash", "-c", filters if done else line], input=done and done.stdout, capture_output=True, text=True,
+                check=False, cwd=folder, env=environment,
+            )  # fmt: skip
         status = done.returncode
         assert done.stdout.strip() == expected.strip(), (line, done.stderr)
         assert "Traceback" not in done.stderr

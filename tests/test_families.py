@@ -40,7 +40,6 @@ def one_of_each() -> list[tuple[Instruction, Operand]]:
 
 
 OPERANDS = one_of_each()
-IDS = [f"{i.ptx}-{op.name}" for i, op in OPERANDS]
 
 
 def ptx_map(i: Instruction, op: Operand) -> ptx.Fragment:
@@ -76,9 +75,9 @@ def disagreements(judge: ptx.Fragment, pattern: Pattern) -> int:
     return int((placed != told).any(axis=0).sum())
 
 
-@pytest.mark.parametrize(("i", "op"), OPERANDS, ids=IDS)
-def test_equals_ptx(i: Instruction, op: Operand) -> None:
-    assert disagreements(ptx_map(i, op), op.pattern) == 0
+def test_equals_ptx() -> None:
+    for i, op in OPERANDS:
+        assert disagreements(ptx_map(i, op), op.pattern) == 0, (i.ptx, op.name)
 
 
 def in_cutlass(i: Instruction, op: Operand) -> bool:
@@ -95,15 +94,16 @@ def in_cutlass(i: Instruction, op: Operand) -> bool:
 IN_CUTLASS = [(i, op) for i, op in OPERANDS if in_cutlass(i, op)]
 
 
-@pytest.mark.parametrize(("i", "op"), IN_CUTLASS, ids=[f"{i.ptx}-{op.name}" for i, op in IN_CUTLASS])
-def test_equals_cutlass(i: Instruction, op: Operand) -> None:
-    rows, cols = op.row_count, op.col_count
-    across, down = (cols, op.cols) if op.name == "b" else (rows, op.rows)  # CuTe writes B as (n, k)
-    placed = down + across * (op.rows if op.name == "b" else op.cols)
-    layout, quads = in_cute(i, op)
-    told = indices(layout, 8 if quads else op.threads, op.values)
-    thread = np.arange(op.threads)
-    assert np.array_equal(placed, told[thread % 4 + 4 * (thread // 16)] if quads else told)
+def test_equals_cutlass() -> None:
+    for i, op in IN_CUTLASS:
+        rows, cols = op.row_count, op.col_count
+        across, down = (cols, op.cols) if op.name == "b" else (rows, op.rows)  # CuTe writes B as (n, k)
+        placed = down + across * (op.rows if op.name == "b" else op.cols)
+        layout, quads = in_cute(i, op)
+        told = indices(layout, 8 if quads else op.threads, op.values)
+        thread = np.arange(op.threads)
+        told = told[thread % 4 + 4 * (thread // 16)] if quads else told
+        assert np.array_equal(placed, told), (i.ptx, op.name)
 
 
 @lru_cache(maxsize=256)
@@ -128,11 +128,11 @@ def in_cute(i: Instruction, op: Operand) -> tuple[cutlass.Layout, bool]:
     return cutlass.MMA[i.shape, bits]["ab".index(op.name)], False
 
 
-@pytest.mark.parametrize(("i", "op"), OPERANDS, ids=IDS)
-def test_every_element_is_held_as_often_as_declared(i: Instruction, op: Operand) -> None:
-    held, times, extents = elements(op.pattern)
-    assert held * op.pattern.copies == op.threads * op.values and times == {op.pattern.copies}
-    assert extents == op.pattern.extents
+def test_every_element_is_held_as_often_as_declared() -> None:
+    for i, op in OPERANDS:
+        held, times, extents = elements(op.pattern)
+        assert held * op.pattern.copies == op.threads * op.values and times == {op.pattern.copies}, (i.ptx, op.name)
+        assert extents == op.pattern.extents, (i.ptx, op.name)
 
 
 @lru_cache(maxsize=256)
