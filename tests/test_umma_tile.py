@@ -330,6 +330,15 @@ def test_a_pasted_atom_opens_the_bench() -> None:
     assert told["facts"]["body"]["atom"].startswith("SM100_MMA_F16BF16_SS<half_t, half_t, float, 128, 64")
 
 
+def test_a_figure_asks_for_the_descriptor() -> None:
+    query = {"ptx": "tcgen05.mma.cta_group::1.kind::f16", "idesc": "0x04100490"}
+    page = CLIENT.get("/diagram", params=query).text
+    assert 'name="idesc" value="0x04100490"' in page and "idesc=0x04100490" in page
+    assert 'name="idesc"' not in CLIENT.get("/diagram", params={"ptx": "mma.m16n8k16.row.col.f32.f16.f16.f32"}).text
+    wrong = CLIENT.get("/diagram", params=query | {"idesc": "0x3"})
+    assert wrong.status_code == 422 and 'value="0x3"' in wrong.text
+
+
 def test_prints_and_open_arguments_say_what_they_leave_open() -> None:
     shown = (
         "TiledMMA\n  ThrLayoutVMNK:  (_2,_1,_1,_1):(_1,_0,_0,_0)\n  PermutationMNK: (_,_,_)\nMMA_Atom\n"

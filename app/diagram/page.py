@@ -48,9 +48,12 @@ def builder(request: Request) -> Response:
         "usual": USUAL,
     }
     context |= {"langs": WORDS, "no_raster": raster.available(), "found": None}
+    context |= {"takes_idesc": False, "idesc": query.get("idesc", "")}
     code = 200
     try:
-        found = with_descriptor(find(text), query)
+        plain = find(text)
+        context["takes_idesc"] = plain.family.issue is not None
+        found = with_descriptor(plain, query)
         context |= {"found": found, "colours": words.colours(found)}
         operand = found.operand(letter) if letter else None
         usual = pictures.DEFAULTS | {"colour": USUAL.colour, "label": USUAL.label}

@@ -124,5 +124,6 @@ LABELS = {
         "label": "Label", "lanes": "Lanes", "warps": "Warps", "rows": "Rows", "cols": "Columns",
         "cell": "Cell size, pixels", "title": "Title", "legend": "Legend", "caption": "Pattern and formulas",
         "lang": "Language", "scale": "Pixels per unit", "embed": "For \\input, not standalone",
+        "idesc": "Instruction descriptor",
     },
 }  # fmt: skip
