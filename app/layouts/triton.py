@@ -182,7 +182,7 @@ def _listed(whole: Module, given: Mapping[str, str]) -> dict[str, Any]:
     ]  # fmt: skip
     ways = _Ways()
     moves = [_move(one, number_of, given, clean, ways) for one in whole.moves if one.source.layout in number_of]
-    return {"rows": rows, "moves": moves}
+    return {"rows": rows, "moves": moves, "left": whole.left}
 
 
 def _short(text: str, whole: Module) -> str:

@@ -19,6 +19,7 @@ _OP = re.compile(r'^\s*(?:%[\w#:, %-]+=\s*)?"?([a-z_]\w*(?:\.\w+)+)"?')
 _TYPE = re.compile(r"\b(tensor|memdesc)\s*<")
 _DIMS = re.compile(r"\s*((?:\d+x)+)\s*(!?[\w.]+)")
 _TRAIT = re.compile(r"\"?(ttg\.num-warps|ttg\.num-ctas|ttg\.target|ttg\.threads-per-warp)\"?\s*=\s*(\"[^\"]*\"|\d+)")
+MOST_MOVES = 256  # different conversions that are listed
 MOST_LAYOUTS, MOST_LINES, LONGEST_LAYOUT = 64, 20_000, 2048
 
 
@@ -59,11 +60,12 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """traits: ttg.num-warps and the like, as written."""
+    """traits: ttg.num-warps and the like, as written; left: layouts and conversions beyond those listed."""
 
     layouts: tuple[Used, ...]
     moves: tuple[Move, ...]
     traits: tuple[tuple[str, str], ...]
+    left: tuple[int, int] = (0, 0)
 
 
 def module(text: str) -> Module | None:
@@ -101,8 +103,9 @@ def module(text: str) -> Module | None:
     )  # fmt: skip
     return Module(
         made[:MOST_LAYOUTS],
-        tuple(Move(a, b, tuple(lines)) for (a, b), lines in moves.items())[:MOST_LAYOUTS],
+        tuple(Move(a, b, tuple(lines)) for (a, b), lines in moves.items())[:MOST_MOVES],
         tuple(dict(_TRAIT.findall(text)).items()),
+        (max(0, len(made) - MOST_LAYOUTS), max(0, len(moves) - MOST_MOVES)),
     )
 
 

@@ -43,14 +43,16 @@ print(json.dumps({"seconds": sorted(taken)[len(taken) // 2], "bytes": os.path.ge
 """
 
 
-def peer_python() -> Path:
-    """The peer's interpreter, installed when missing."""
+def peer_python(*more: str) -> Path:
+    """The peers' interpreter, installed when missing; more: further packages."""
     python = VENV / "bin" / "python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", str(VENV)], check=True)
         subprocess.run(
             [python, "-m", "pip", "-q", "--disable-pip-version-check", "install", PEER, "matplotlib"], check=True
         )
+    if more:
+        subprocess.run([python, "-m", "pip", "-q", "--disable-pip-version-check", "install", *more], check=True)
     return python
 
 
