@@ -195,6 +195,8 @@ def calls() -> list[Call]:
     ]
     open_atom = "Tiled MMA\n  Thr Layout VMNK: (32,1,1,1):(1,0,0,0)\n  Permutation MNK: (_,_,_)"
     out.append(("a TiledMMA's print without its atom", lambda: tiled_mma(open_atom)))
+    scalar = "make_tiled_mma(UniversalFMA<float,float,float>{}, Layout<Shape<_16,_16,_1>>{});"
+    out.append(("a TiledMMA of scalars", lambda: tiled_mma(scalar)))
     out.append(("a TiledCopy's print without its layouts", lambda: tiled_copy("Tiled Copy, Tiler MN")))
     unsuited = tiled_mma(F16, "(2,1,1)", "((16,3,2):(1,32,16),_,_)")
     out.append(("a permutation that its atoms do not divide", lambda: unsuited.a))

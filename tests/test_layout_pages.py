@@ -166,6 +166,16 @@ def test_shared_memory_in_cutesmlir() -> None:
     assert str(threads.layout) == "((4,8,2,2),(2,2,2)):((64,1,256,16),(32,8,512))"
 
 
+def test_the_parts_of_a_test_file_have_aliases_of_their_own() -> None:
+    """`// -----` separates modules that reuse names, as in Triton's own tests."""
+    wide = BLOCKED.replace("[1, 4]", "[1, 8]", 1)
+    line = "%1 = ttg.convert_layout %0 : tensor<64x64xf16, #a> -> tensor<64x64xf16, #mma>"
+    text = "\n".join([f"#a = {BLOCKED}", f"#mma = {MMA}", line, "", "// -----", f"#a = {wide}", f"#mma = {MMA}", line])
+    found = module(text)
+    assert found and [(one.source.layout, one.lines) for one in found.moves] == [(BLOCKED, (3,)), (wide, (8,))]
+    assert {one.text: one.names for one in found.layouts} == {BLOCKED: ("#a",), wide: ("#a",), MMA: ("#mma",)}
+
+
 def test_a_module_is_listed_with_its_operations() -> None:
     found = module(MODULE)
     assert found is not None and dict(found.traits)["ttg.num-warps"] == "4"

@@ -113,6 +113,29 @@ def test_prints_of_cpp_and_objects_are_read() -> None:
     assert (whole.threads, whole.tile, whole.atom.bits) == (128, (16, 64), 128)
 
 
+COMMENTED = """TiledMMA<
+  MMA_Atom<SM80_16x8x8_F32TF32TF32F32_TN>,
+  Layout<Shape<_2,_2,_1>, Stride<_2,_1,_1>>,  // 2x2x1 thread group
+  Tile<_32,_32,_8>>                           // with LDSM
+"""
+
+
+def test_calls_with_comments_and_what_is_given_beside_them() -> None:
+    """A call without its semicolon, with comments between its arguments, is C++."""
+    made = tiled_mma(COMMENTED)
+    assert (str(made.atom_layout), made.tile) == ("(2,2,1):(2,1,1)", (32, 32, 8))
+    copy = tiled_copy(
+        "make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS<uint128_t>, TA>{},\n"
+        "  Layout<Shape<_16,_8>,Stride<_8,_1>>{},"
+        " // k-major\n  Layout<Shape<_1,_8>>{})", element_bits=16,
+    )  # fmt: skip
+    assert (copy.threads, copy.tiler, copy.atom.bits) == (128, (16, 64), 128)
+    loaded = tiled_copy(
+        "make_tiled_copy_A(Copy_Atom<SM75_U32x4_LDSM_N, half_t>{}, mma)", tiled_mma=made, element_bits=32
+    )
+    assert loaded.threads == 128 and loaded.tile == (32, 8)
+
+
 @pytest.mark.parametrize(
     ("call", "field", "said", "hint"),
     [
@@ -123,6 +146,10 @@ def test_prints_of_cpp_and_objects_are_read() -> None:
         (lambda: tiled_copy("universal", layout_tv="(32,4):(4,1)", tiler_mn="(8,8)"), "tiler_mn", "element 127", "128"),
         (lambda: tiled_copy("universal", layout_tv="(32,4):(4,1)"), "tiler_mn", "not a size", "e.g."),
         (lambda: tiled_copy("universal", layout_tv="32:1", tiler_mn="(8,4)"), "layout_tv", "two modes", "e.g."),
+        (lambda: tiled_copy("make_tiled_copy(Copy_Atom<UniversalCopy<uint128_t>, T>{}, Layout<Shape<_32,_8>>{},"
+                            " Layout<Shape<_1,_4>>{})"), "element_bits", "leaves open: element_bits", "beside it"),
+        (lambda: tiled_mma("TiledMMA<MMA_Atom<UniversalFMA<float>>, Layout<Shape<_16,_16,_1>>>"), "atom",
+         "UniversalFMA multiplies in one thread", "wgmma"),
         (lambda: tiled_copy("Tiled Copy, Tiler MN"), "atom", "is no TiledCopy", "print"),
     ],
 )  # fmt: skip

@@ -336,6 +336,7 @@ def test_a_tiled_copy_is_shown_from_its_print(client: TestClient) -> None:
 @pytest.mark.parametrize(
     ("query", "said"),
     [
+        ("atom=SM90_TMA_LOAD&tile=64x60", "Tile, rows x columns: k = 60 is not a multiple of the atom's 64."),
         ("atom=SM90_TMA_LOAD&tile=64x64&stored=none", "TMA needs to know how the tile is stored."),
         ("atom=SM90_TMA_LOAD&tile=64x64&stored=canonical&multicast=2", "CTAs that share it: "),
         ("atom=universal&thr_layout=(3,2)&tile=64x64", "Tile, rows x columns: 64 rows are not a multiple of the 3"),

@@ -78,6 +78,7 @@ LABELS = {
         "storage.layout": "Shared memory, (row, column) to element",
         "global": "Global memory, (row, column) to element", "layout_tv": "Layout (thread, value) to element",
         "tiler_mn": "Tiler (M, N)", "multicast": "CTAs that share it", "storage.swizzle": "Swizzle",
+        "storage.mn": "Tile, rows x columns", "storage.k": "Tile, rows x columns",
     },
     "tiles_chain": {"first": "First atom", "second": "Second atom", "first.atom": "First atom",
         "second.atom": "Second atom", "first.atom_layout": "Atom layout (M, N, K)", "second.atom_layout":

@@ -83,8 +83,9 @@ def tiles(kind: str, facts: Mapping[str, Any]) -> Tiles:
             if max(made.tile) > MOST_SIDE or isinstance(made, TiledUmma):  # whose threads are CTAs
                 return Tiles(())
             return Tiles(tuple((op.name.upper(), _of_operand(op)) for op in (made.c, made.a, made.b)))
-        if kind == "tiled_copy" and None not in (body.get("thr_layout"), body.get("val_layout"), body.get("tile")):
-            names = ("bits", "element_bits", "thr_layout", "val_layout", "tile")
+        laid = body.get("layout_tv") or (body.get("thr_layout") and body.get("val_layout"))
+        if kind == "tiled_copy" and laid and body.get("tile"):
+            names = ("bits", "element_bits", "thr_layout", "val_layout", "layout_tv", "tiler_mn", "tile")
             copy = tiled_copy(body.get("atom") or "universal", **{n: body[n] for n in names if n in body})
             if max(copy.tile) > MOST_SIDE:
                 return Tiles(())

@@ -27,7 +27,7 @@ _TOKENS = r"""(?P<blank>\s+|//[^\n]*|/\*.*?\*/|\#[ \t][^\n]*|\\\n)
     |(?P<mark>::|<<|->|:\+|==|!=|&&|\|\||[<>()\[\]{},=:+\-*/%.?;&|!])"""
 _TOKEN = re.compile(_TOKENS, re.X | re.S)
 _PYTHON_TOKEN = re.compile(_TOKENS.replace("|//[^\\n]*", "").replace("(?P<mark>", "(?P<mark>//|"), re.X | re.S)
-_NOT_PYTHON = re.compile(r";|::|#t|%\w|^[ \t]*//|\b(?:auto|using|template)\b", re.M)
+_NOT_PYTHON = re.compile(r";|::|#t|%\w|^[ \t]*//|[,({<>][ \t]{0,40}//|[\w>]\{\}|\b(?:auto|using|template)\b", re.M)
 _SKIPPED = frozenset(
     "typename const constexpr static template struct class auto decltype inline using volatile public return".split()
 )

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from layouts.reader.code.ctype import ELEMENT_BITS
 
 _ALIAS = re.compile(r"^[^\S\n]*(#\w+)\s*=\s*(#[\w.]+[^\S\n]*)", re.MULTILINE)
+_SECTION = re.compile(r"^[ \t]*//[ \t]*-{4,}[ \t]*$", re.M)  # between the inputs of one test file
 _COMMENT = re.compile(r"//[^\n]*|\\(?=\n)")  # and the backslash that FileCheck's lines end with
 _NAME = re.compile(r"#\w+\b(?![.\w]|\s*=)")
 _OP = re.compile(r'^\s*(?:%[\w#:, %-]+=\s*)?"?([a-z_]\w*(?:\.\w+)+)"?')
@@ -70,32 +71,36 @@ class Module:
 
 def module(text: str) -> Module | None:
     """The layouts of a module or of a part of one; None for a text without operations on tensors that have one."""
-    text = _COMMENT.sub("", text)
-    aliases = dict(_aliases(text))
     ops: dict[str, dict[str, int]] = {}
     tensors: dict[str, dict[Tensor, int]] = {}
     moves: dict[tuple[Tensor, Tensor], list[int]] = {}
-    known: dict[str, str] = {}
-    for number, line in enumerate(text.split("\n")[:MOST_LINES], 1):
-        match = _OP.match(line)
-        found = list(_tensors(line, aliases, known)) if match else []
-        for one in found:
-            name = match[1] if match else ""
-            ops.setdefault(one.layout, {})
-            ops[one.layout][name] = ops[one.layout].get(name, 0) + 1
-            seen = tensors.setdefault(one.layout, {})
-            seen[one] = seen.get(one, 0) + 1
-        if match and match[1].endswith("convert_layout") and len(found) == 2:
-            moves.setdefault((found[0], found[1]), []).append(number)
+    names: dict[str, dict[str, None]] = {}
+    behind = 0
+    for part in _SECTION.split(text):  # a part of a test file has aliases of its own
+        part = _COMMENT.sub("", part)
+        aliases = dict(_aliases(part))
+        known: dict[str, str] = {}
+        lines = part.split("\n")
+        for number, line in enumerate(lines[: max(0, MOST_LINES - behind)], behind + 1):
+            match = _OP.match(line)
+            found = list(_tensors(line, aliases, known)) if match else []
+            for one in found:
+                name = match[1] if match else ""
+                ops.setdefault(one.layout, {})
+                ops[one.layout][name] = ops[one.layout].get(name, 0) + 1
+                seen = tensors.setdefault(one.layout, {})
+                seen[one] = seen.get(one, 0) + 1
+            if match and match[1].endswith("convert_layout") and len(found) == 2:
+                moves.setdefault((found[0], found[1]), []).append(number)
+        behind += len(lines) - 1
+        for alias in aliases:
+            names.setdefault(_expanded(alias, aliases, known), {})[alias] = None
     if not tensors:
         return None
-    names: dict[str, list[str]] = {}
-    for alias in aliases:
-        names.setdefault(_expanded(alias, aliases, known), []).append(alias)
-    order = list(dict.fromkeys([*(_expanded(alias, aliases, known) for alias in aliases), *tensors]))
+    order = list(dict.fromkeys([*names, *tensors]))
     made = tuple(
         Used(
-            text_, tuple(names.get(text_, ())),
+            text_, tuple(names.get(text_, {})),
             tuple(sorted(tensors.get(text_, {}), key=lambda one: -tensors[text_][one])),
             tuple(sorted(ops.get(text_, {}).items(), key=lambda item: -item[1])),
         )

@@ -175,11 +175,11 @@ def tiled_copy(
     >>> made.threads, made.tiler, made.source.values
     (128, (32, 32), 16)
     """
-    if (body := body_of("tiled_copy", atom)) is not None:
-        asked = {"bits": bits, "element_bits": element_bits, "tile": tile}
-        body |= {name: value for name, value in asked.items() if value is not None}
-        if "tiled_mma" in body:
-            body["tiled_mma"] = made_mma(**body["tiled_mma"])
+    more = {"bits": bits, "element_bits": element_bits, "tile": tile, "thr_layout": thr_layout,
+            "val_layout": val_layout, "tiled_mma": tiled_mma}  # fmt: skip
+    if (body := body_of("tiled_copy", atom, more)) is not None:
+        if isinstance(body.get("tiled_mma"), dict):
+            body["tiled_mma"] = made_mma(**{"atom_text": body["tiled_mma"].pop("atom", ""), **body["tiled_mma"]})
         return tiled_copy(body.pop("atom", "universal"), **body)
     width = int(choice(str(element_bits or 16), "element_bits", list(map(str, ELEMENTS)), "bad_number"))
     found = copy_atom(str(atom), bits, width)

@@ -26,7 +26,7 @@ from layouts.cute import CuteLayout
 from layouts.errors import LayoutError
 from layouts.reading import number, shown
 from layouts.tiles.arguments import least_size, read_atoms, read_permutation
-from layouts.tiles.atoms import HINT, Atom, atom
+from layouts.tiles.atoms import Atom, atom
 from layouts.tiles.held import ByThread, Ints
 from layouts.tiles.printed import body_of
 
@@ -312,11 +312,8 @@ def tiled_mma(
 
     if umma.is_umma(str(atom_text)):
         return umma.tiled_umma(str(atom_text), atom_layout, permutation, tile)
-    if (body := body_of("tiled_mma", atom_text)) is not None:
-        asked = {"atom_layout": atom_layout, "permutation": permutation, "tile": tile}
-        body |= {name: value for name, value in asked.items() if value is not None}
-        if "atom" not in body:
-            raise LayoutError("bad_atom", f"'{shown(atom_text, 80)}' leaves its atom open.", HINT, "atom")
+    more = {"atom_layout": atom_layout, "permutation": permutation, "tile": tile}
+    if (body := body_of("tiled_mma", atom_text, more)) is not None:
         return tiled_mma(body.pop("atom"), **body)
     found = atom(str(atom_text))
     atoms = read_atoms("(1,1,1)" if atom_layout is None else atom_layout)

@@ -5,17 +5,23 @@ cutlass.cute, or the call that makes it. The texts are layouts.reader's.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from layouts.errors import LayoutError
 from layouts.reading import shown
 
 _TEXT = re.compile(r"Layout\s*_?VMNK|Tiler\s*_?MN\b|Tiled\s?(?:MMA|Mma|Copy)\b|make_\w*tiled_(?:mma|copy)")
+_SCALAR = re.compile(r"UniversalFMA|SM\d+_DP[24]A|SM\d+_\w*FMA\w*")
+_FOLLOW = ("threads", "tile_mnk", "values_per_thread", "tiler_mn", "bits")  # what the arguments decide
+_FIELDS = ("atom_layout", "permutation", "thr_layout", "val_layout", "element_bits", "tiled_mma")
 
 
-def body_of(kind: str, given: object, field: str = "atom") -> dict[str, Any] | None:
-    """The arguments that a text has: of `kind`, tiled_mma or tiled_copy; None for a text that is an atom alone.
-    LayoutError where it leaves one open.
+def body_of(
+    kind: str, given: object, more: Mapping[str, Any] | None = None, field: str = "atom"
+) -> dict[str, Any] | None:
+    """The arguments that a text has: of `kind`, tiled_mma or tiled_copy, with `more` instead of its own; None for a
+    text that is an atom alone. With `more`, LayoutError where an argument is left open.
     """
     text = str(given)
     if not _TEXT.search(text):
@@ -29,5 +35,19 @@ def body_of(kind: str, given: object, field: str = "atom") -> dict[str, Any] | N
             "bad_atom", f"'{shown(text, 80)}' is no {what}.",
             f"An atom, or the whole text that print shows of a {what}, with its layouts.", field,
         )  # fmt: skip
-    body: dict[str, Any] = found[0].facts["body"]
-    return {name: value for name, value in body.items() if value is not None}
+    named = {name: value for name, value in (more or {}).items() if value is not None}
+    body: dict[str, Any] = {name: value for name, value in found[0].facts["body"].items() if value is not None} | named
+    if more is None:
+        return body
+    left = [name for name in found[0].undetermined if name not in (*body, *_FOLLOW)]
+    if "atom" in left and (scalar := _SCALAR.search(text)):
+        raise LayoutError(
+            "bad_atom", f"{scalar[0]} multiplies in one thread: it is no instruction of a warp.",
+            "Give an mma or wgmma atom: its operands are spread over threads.", field,
+        )  # fmt: skip
+    if left:
+        raise LayoutError(
+            "bad_atom", f"'{shown(text, 60)}' leaves open: {', '.join(left[:6])}.",
+            "Write the values in the text, or give them beside it.", left[0] if left[0] in _FIELDS else field,
+        )  # fmt: skip
+    return body
