@@ -11,11 +11,13 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from app.gpu import evidence, jobs, pieces, runs, spread
+from app.gpu import fleet as fleet_of_dask
 from app.gpu.contact import ENDS, PLAIN, Tls, why
 from app.gpu.fleet import Fleet
 from app.gpu.members import fit, members
@@ -77,6 +79,31 @@ def test_a_failure_that_nobody_foresaw_ends_the_runs_that_wait(monkeypatch: pyte
             fleet.submit(request()).result(20)
     with pytest.raises(LayoutError, match="closed"):
         fleet.submit(request())
+
+
+def test_a_connection_that_ends_under_a_question_is_the_schedulers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dask's client still says that it runs: no worker is blamed for it."""
+    from distributed.comm.core import CommClosedError
+
+    class Running:
+        status = "running"
+
+        def submit(self, *_: object, **__: object) -> Any:
+            return SimpleNamespace(release=lambda: None)
+
+    async def cut(_: Any) -> Any:
+        raise CommClosedError("in <TCP (closed)>")
+
+    async def running() -> Any:
+        return Running()
+
+    member = SimpleNamespace(address="tcp://1", name="a:0")
+    with contextlib.closing(Fleet("tcp://127.0.0.1:1")) as fleet:
+        monkeypatch.setattr(fleet, "_connected", running)
+        monkeypatch.setattr(fleet_of_dask, "_result", cut)
+        with pytest.raises(LayoutError) as caught:
+            fleet.start(fleet._ask(member, "{}")).result(20)  # type: ignore[arg-type]
+    assert caught.value.code == "no_scheduler"
 
 
 @pytest.mark.parametrize("told", [

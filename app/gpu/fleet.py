@@ -256,7 +256,7 @@ class Fleet:
         except (Exception, asyncio.CancelledError) as error:
             if (task := asyncio.current_task()) and task.cancelling():
                 raise
-            if client.status != "running":
+            if client.status != "running" or _cut(error):
                 await self._drop()
                 raise self._lost(f"The scheduler at {self.address} went away during the run.") from None
             if not isinstance(error, asyncio.CancelledError):
@@ -340,6 +340,13 @@ class Fleet:
         client, self._client, self._seen = self._client, None, None
         if client is not None:
             await _end(client)
+
+
+def _cut(error: BaseException) -> bool:
+    """Whether the connection ended under a question, which a client learns a moment before it knows it of itself."""
+    from distributed.comm.core import CommClosedError
+
+    return isinstance(error, CommClosedError)
 
 
 def _late(error: BaseException) -> bool:
