@@ -70,7 +70,7 @@ def test_keys_walk_the_cells_speak_them_and_open_the_table(open_page: Any) -> No
 def test_bits_of_a_lane_are_those_within_its_warp(open_page: Any) -> None:
     page = open_page("/layouts/triton")
     thread, row, col = page.evaluate("""(({ cols, operand: { thread, copies } }) => {
-      const cell = thread.findIndex((one) => one > 32 && one % 32) / copies | 0;
+      const cell = thread.findIndex((one) => one > 32 && one % 4 !== (one >> 5) % 4) / copies | 0;
       return [thread[cell * copies], Math.floor(cell / cols), cell % cols];
     })(lanescope.stage.panels[0])""")
     hover(page, "tile", row, col)
