@@ -251,6 +251,10 @@ def test_what_is_open_or_inferred_says_so() -> None:
     assert not wide.shared and [step.b for step in wide.mmas] == [None] * 4
     pair = made(f"SM100_MMA_F16BF16_2x1SM_SS_SPARSE<half_t, half_t, float, 128, 64, {K}, {K}>")
     assert any("open" in says for says in pair.inferred)
+    thin = f"SM100_MMA_F16BF16_SS_SPARSE<half_t, half_t, float, 128, 64, {K}, {K}>"
+    narrow = made(thin, (128, 64, 64), swizzles=("", "32B"))
+    assert narrow.mmas[0].b and narrow.mmas[0].b.lbo_bytes == 64 * 32  # the next atom along K
+    assert any("LBO is inferred" in says for says in narrow.inferred) and not made(thin).inferred
     many = made(f"SM100_MMA_MXF8F6F4_SS<float_e4m3_t, float_e4m3_t, float, float_ue8m0_t, 128, 64, {K}, {K}>",
                 (256, 64, 128))  # fmt: skip
     assert any("inferred" in says for says in many.inferred)

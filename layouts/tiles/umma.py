@@ -327,6 +327,12 @@ class TiledUmma(TiledMMA):
                 "CUTLASS's block-scaled collectives issue one MMA in M and in N: where the factors of more lie is"
                 f" {INFERRED}."
             )
+        b = self.shared.get("b")
+        if b and b.reach and b.tile.major == "K" and b.reach > b.tile.atom[1]:
+            out.append(
+                f"B of a sparse MMA reads 64 bytes of K, past an atom of swizzle {b.tile.mode.name}: its LBO is"
+                f" {INFERRED} from wgmma.sp."
+            )
         if self.umma.word.sparse and self.umma.mma.place.letter == "C":
             out.append(
                 "Where D of a sparse pair with M = 128 lies is open: PTX has layout C, CUTLASS's fragment layout B."
