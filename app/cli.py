@@ -34,11 +34,15 @@ def attach() -> typer.Typer:
     from app.kernel import verbs as kernel
     from app.layouts import verbs as layouts
     from app.memory import verbs as memory
+    from app.metadata import verbs as metadata
     from app.read import verbs as read
     from app.runs import verbs as runs
+    from app.scales import verbs as scales
     from app.tiles import verbs as tiles
+    from app.tmem import verbs as tmem
 
-    for feature in (chain, banks, memory, dump, capture, check, kernel, runs, read, tiles, layouts, idesc):
+    features = (chain, banks, memory, dump, capture, check, kernel, runs, read, tiles, layouts, idesc)
+    for feature in (*features, tmem, scales, metadata):
         app.add_typer(feature.app)
     return app
 
