@@ -320,3 +320,16 @@ def test_other_pages_take_a_product() -> None:
     pinned = client().get(f"/i/{F16}/d?idesc=0x08400490", follow_redirects=False)
     assert pinned.headers["location"] == f"/i/{F16}?pin=d:0,0&idesc=0x08400490"
     assert client().get("/i/tcgen05.shift.cta_group::1.down").text.count("<title>tcgen05.shift, b32") == 1
+
+
+def test_pickers_keep_the_descriptor() -> None:
+    """Without scripts, too: a kind in which it is legal shows it, another says why not."""
+    page = client().get("/i/tcgen05.mma.cta_group::1.kind::f16?idesc=0x08400490").text
+    form = page[page.index('<form action="/go"') :]
+    assert '<input type="hidden" name="idesc" value="0x08400490">' in form[: form.index("</form>")]
+    for kind, legal in (("f8f6f4", True), ("tf32", False)):
+        asked = {"ptx": f"tcgen05.mma.cta_group::1.kind::{kind}", "idesc": "0x08400490"}
+        gone = client().get("/go", params=asked)
+        assert gone.url.query == b"idesc=0x08400490" and ("idesc is not used" in gone.text) is not legal
+    other = client().get("/go", params={"ptx": "4:1", "idesc": "0x08400490"}, follow_redirects=False)
+    assert "idesc" not in other.headers.get("location", "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
@@ -92,7 +93,11 @@ def _read(request: Request, query: dict[str, str]) -> Response:
 @router.get("/go")
 def go(request: Request) -> Response:
     """The same for addresses that pickers and older pages give."""
-    return _answered(request, request.query_params.get("ptx", ""))
+    answer = _answered(request, request.query_params.get("ptx", ""))
+    word, to = request.query_params.get("idesc", ""), answer.headers.get("location", "")
+    if word and to.startswith("/i/") and "?" not in to:  # a picker's descriptor; the page says where it is not legal
+        return RedirectResponse(f"{to}?{urlencode({'idesc': word})}", 303)
+    return answer
 
 
 def _answered(request: Request, text: str, error: LayoutError | None = None) -> Response:
