@@ -4,6 +4,7 @@ survive.
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -159,7 +160,14 @@ def test_a_fault_thought_of_is_planted_and_the_file_is_left_as_it_was(tmp_path: 
         (tmp_path / name).write_text(text)
     old, new = change.split(" → ")
     one = fault.Fault("halves", "layouts/toy.py", old, new, ("tests/test_toy.py::test_half",))
-    failed, reason = by_hand.tried(tmp_path, one, 1)
+    # in a process of its own: one that has threads, as a test's may, is not to be forked
+    code = "import sys, pathlib; from tests.mutants import by_hand, fault\n"
+    code += f"print(by_hand.tried(pathlib.Path(sys.argv[1]), fault.{one!r}, 1))"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    failed, reason = ast.literal_eval(done.stdout)
     assert failed == by and (not by or "assert" in reason)
     assert (tmp_path / "layouts" / "toy.py").read_text() == TOY
     assert f"{1 if by else 0} were noticed" in by_hand.written([(one, failed)])
