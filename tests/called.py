@@ -50,6 +50,7 @@ from layouts.swizzle import MODES, mode
 from layouts.table.descriptors import WGMMA
 from layouts.table.mma import FAMILIES
 from layouts.tile_map import TileMap
+from layouts.tiles import umma
 from layouts.tiles.bulk import tma_copy
 from layouts.tiles.copy import tiled_copy
 from layouts.tiles.gluon import triton_layout
@@ -195,6 +196,8 @@ def calls() -> list[Call]:
     ]
     open_atom = "Tiled MMA\n  Thr Layout VMNK: (32,1,1,1):(1,0,0,0)\n  Permutation MNK: (_,_,_)"
     out.append(("a TiledMMA's print without its atom", lambda: tiled_mma(open_atom)))
+    product = "tcgen05.mma.cta_group::1.kind::f16"
+    out.append(("where A of an UMMA comes from", lambda: umma.atom_of(product, "0x08400490", "registers")))
     scalar = "make_tiled_mma(UniversalFMA<float,float,float>{}, Layout<Shape<_16,_16,_1>>{});"
     out.append(("a TiledMMA of scalars", lambda: tiled_mma(scalar)))
     out.append(("a TiledCopy's print without its layouts", lambda: tiled_copy("Tiled Copy, Tiler MN")))

@@ -11,6 +11,7 @@ from layouts import epilogue
 from layouts.errors import LayoutError
 from layouts.idesc import CALLED
 from layouts.reading import choice
+from layouts.reading import text as read_text
 from layouts.table.descriptors import TCGEN05
 from layouts.tiles import umma_code
 from layouts.tiles.umma import NAMES, Shared, Step, TiledUmma, tiled_umma
@@ -94,10 +95,7 @@ class UmmaFacts:
 
 def made_of(given: Mapping[str, Any], text: str, atom_layout: Any, permutation: Any, tile: Any) -> TiledUmma:
     """The TiledMMA of a request whose atom is one of tensor memory; LayoutError names the wrong field."""
-    said = {name: str(given.get(name) or "") for name in UMMA}
-    for name in ("swizzle_a", "swizzle_b", "order"):
-        if said[name]:
-            said[name] = choice(said[name], name, UMMA[name][0])
+    said = {name: _said(given, name) for name in UMMA}
     return tiled_umma(
         text, atom_layout, permutation, tile, idesc=said["idesc"], a_from=said["a_from"],
         swizzles=(said["swizzle_a"], said["swizzle_b"]), order=said["order"],
@@ -107,10 +105,18 @@ def made_of(given: Mapping[str, Any], text: str, atom_layout: Any, permutation: 
 def plain(given: Mapping[str, Any]) -> None:
     """LayoutError where another atom is given what only a tcgen05.mma takes."""
     for name in UMMA:
-        if given.get(name):
+        if _said(given, name):
             raise LayoutError(
                 "bad_choice", f"{name} is only of a tcgen05.mma.", "Leave it out, or give an UMMA atom.", name
             )
+
+
+def _said(given: Mapping[str, Any], name: str) -> str:
+    """What a request says of one of UMMA's fields, "" for nothing; LayoutError where it is no text or no such word."""
+    words, value = UMMA[name][0], given.get(name)
+    if value is None:
+        return ""
+    return choice(value, name, words) if words else read_text(value, name)
 
 
 def umma_facts(made: TiledUmma) -> UmmaFacts:

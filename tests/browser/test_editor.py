@@ -109,6 +109,7 @@ def test_bits_by_keyboard(open_page: Any) -> None:
     for _ in range(32):
         page.keyboard.press("ArrowRight")
     page.set_viewport_size({"width": 390, "height": 900})  # the bits in several lines
+    until(page, "getComputedStyle(bits).gridTemplateColumns.split(' ').length < 32")
     across = page.evaluate("getComputedStyle(bits).gridTemplateColumns.split(' ').length")
     for key, at in (("ArrowUp", 30 + across), ("ArrowDown", 30)):
         page.keyboard.press(key)

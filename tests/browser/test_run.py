@@ -75,7 +75,7 @@ def test_steps_take_formulas_and_files(open_page: Open, tmp_path: Path) -> None:
     until(page, "document.querySelector('[name=a]').validationMessage.includes('no .npy file')")
     expect(page.locator("[name=a]")).to_have_value("i")
     page.fill("[name=a]", "i")
-    assert page.evaluate("document.querySelector('[name=a]').validationMessage") == ""
+    until(page, "document.querySelector('[name=a]').validationMessage", "")
     page.fill("[name=a]", " ".join(str(n % 100 + 0.25) for n in range(256)) * 8)
     page.click("button[value=numpy]")
     expect(page.locator("[role=alert]")).to_contain_text("A has 12040 characters. At most 500")
