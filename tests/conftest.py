@@ -2,7 +2,9 @@
 same examples in every run.
 """
 
+import gc
 import os
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,3 +34,14 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         lines = report.longreprtext.split("\n")
         errors = [line for line in lines if line.startswith("E  ")]
         terminalreporter.line("\n".join([f"RERUN {report.nodeid}", *(errors or lines)[-6:]]))
+
+
+@pytest.fixture(scope="module")
+def dask() -> Iterator[None]:
+    """For tests that speak Dask: it leaves sockets and coroutines of peers that went away to the collector, which shall
+    find them now and not in another test.
+    """
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        gc.collect()

@@ -35,6 +35,8 @@ from layouts import catalog
 from layouts.errors import LayoutError
 from tests.test_process import children
 
+pytestmark = [pytest.mark.usefixtures("dask"), pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")]
+
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 WGMMA = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"
 CLI = [sys.executable, "-c", "from app.cli import main; main()"]

@@ -17,6 +17,8 @@ import pytest
 
 from app.gpu import guard, jobs
 
+pytestmark = [pytest.mark.usefixtures("dask"), pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")]
+
 
 class Evil:
     """Read by pickle itself, it makes a folder."""
@@ -94,6 +96,7 @@ def test_a_strangers_event_reaches_no_client(tmp_path: Path) -> None:
             writer.write(b"GET / HTTP/1.1\r\n\r\n")
             told = await asyncio.wait_for(reader.read(), 20)  # the handshake, and then the end
             writer.close()
+            await writer.wait_closed()
             return told, len((await client.scheduler.identity())["workers"])
 
     told, workers = asyncio.run(hostile())
