@@ -29,6 +29,11 @@ def warn(warnings: Iterable[Any]) -> None:
         print(f"  ! {one.field}: {one.message}")
 
 
+def given(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that somebody typed: those left out are ""."""
+    return {name: value for name, value in options.items() if value}
+
+
 def text_of(file: str) -> str:
     """The text of a file, - for standard input; LayoutError where it is none."""
     from pathlib import Path

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from app.kit.terminal import AsJson, print_json, verbs
+from app.kit.terminal import AsJson, given, print_json, verbs
 
 SHOWN = 4  # words from the one that is looked at, either way, itself counted
 app, metadata_app = verbs("metadata", "Sparsity metadata in global memory.")
@@ -28,12 +28,13 @@ def order(
     """Sparsity metadata in the order that CUTLASS's compressors write: the word and bits of one group."""
     from app.metadata import order as facts
 
-    given = {"opcode": opcode, "element": element, "rows": rows, "k": k, "tile_k": tile_k, "row": row, "group": group}
-    given = {name: value for name, value in given.items() if value}
-    told = facts.order_facts(given)
+    asked = given(
+        {"opcode": opcode, "element": element, "rows": rows, "k": k, "tile_k": tile_k, "row": row, "group": group}
+    )
+    told = facts.order_facts(asked)
     if as_json:
         return print_json(told)
-    _, at, along = facts.order_of(given)
+    _, at, along = facts.order_of(asked)
     print(f"{told.opcode}, A {told.element}, {told.rows} × {told.k}: {told.bytes} bytes of metadata")
     print(f"  row {at}, group {along}: word {told.word}, bits {told.bit}–{told.bit + 3}")
     print(f"  atoms: {told.atoms[0]} along the rows (these come first), {told.atoms[1]} along K")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from app.kit.terminal import AsJson, print_json
+from app.kit.terminal import AsJson, given, print_json
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -32,11 +32,10 @@ def scale_factors(
     """The scale factors of a block-scaled tile: one factor followed, the copies, and the ids of each MMA."""
     from app.scales import facts
 
-    given = {"kind": kind, "scale_vec": scale_vec, "cta_group": cta_group, "sparse": "1" * sparse, "m": m, "n": n,
+    asked = given({"kind": kind, "scale_vec": scale_vec, "cta_group": cta_group, "sparse": "1" * sparse, "m": m, "n": n,
              "tile_k": tile_k, "column": column, "shared": shared, "side": side, "row": row,
-             "factor": factor}  # fmt: skip
-    given = {name: value for name, value in given.items() if value}
-    told = facts.scale_facts(given)
+             "factor": factor})  # fmt: skip
+    told = facts.scale_facts(asked)
     if as_json:
         return print_json(told)
     print(f"kind::{told.kind}, scale_vec::{told.scale_vec}: a factor scales {told.block} elements of K")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from app.kit.terminal import AsJson, print_json, verbs
+from app.kit.terminal import AsJson, given, print_json, verbs
 
 app, tmem_app = verbs("tmem", "Tensor memory of tcgen05.")
 
@@ -31,12 +31,11 @@ def epilogue(
     """D from tensor memory to shared or global memory: what each thread holds, what storing it costs, and the code."""
     from app.tmem import epilogue as facts
 
-    given = {"kind": kind, "cta_group": cta_group, "ws": "1" * ws, "m": m, "n": n, "d": d, "access": access,
-             "element": element, "stored": stored, "warp": warp, "thread": thread}  # fmt: skip
-    given = {name: value for name, value in given.items() if value}
+    asked = given({"kind": kind, "cta_group": cta_group, "ws": "1" * ws, "m": m, "n": n, "d": d, "access": access,
+             "element": element, "stored": stored, "warp": warp, "thread": thread})  # fmt: skip
     if as_json:
-        return print_json(facts.epilogue_facts(given))
-    shown = facts.context(given)
+        return print_json(facts.epilogue_facts(asked))
+    shown = facts.context(asked)
     told, values = shown["told"], shown["given"]
     print(f"D, layout {told.id}: {told.loads} loads of {told.registers} registers, {told.access}")
     print(f"warp {values['warp']}, thread {values['thread']}, after the warp's first load:")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,18 +15,20 @@ MOST_DEPTH = 80
 Readers = Mapping[str, Callable[[Any, tree_sitter.Node], tree.Expression]]
 
 
-class Nodes:
+class Nodes(ABC):
     """The nodes of one text. `whole` is what the parser read; a language says what reads each kind of node."""
 
     def __init__(self, whole: str) -> None:
         self.whole = whole
         self.depth = 0
 
+    @abstractmethod
     def readers(self) -> Readers:
-        raise NotImplementedError
+        """What reads each kind of node of the language."""
 
+    @abstractmethod
     def span(self, node: tree_sitter.Node) -> Span:
-        raise NotImplementedError
+        """Where a node stands in the text that was given."""
 
     def text(self, node: tree_sitter.Node | None) -> str:
         return self.whole[node.start_byte : node.end_byte] if node else ""
