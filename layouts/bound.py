@@ -1,7 +1,7 @@
 """A tcgen05.mma with its instruction descriptor: M, N and types bound, and every operand in tensor memory with its map.
 
 The opcode says kind, CTAs, sparsity and scale vectors (layouts/table/umma.py), the word the rest (layouts/idesc.py);
-where each operand then lies stands in layouts/tmem.py. The maps are those of one CTA.
+where each operand then lies stands in layouts/tmem. The maps are those of one CTA.
 """
 
 from __future__ import annotations
@@ -23,9 +23,6 @@ from layouts.table.tmem import INFERRED
 from layouts.tmem import Layout, Mma
 from layouts.umma import Issued
 
-# How many of every group of a sparse A's row are stored. PTX ISA 9.1, 9.7.16.10.8.1 to 3; of 4-bit kinds in pairs.
-KEPT = {"tf32": (1, 2), "mxf4": (4, 8), "mxf4nvf4": (4, 8)}
-USUAL_KEPT = (2, 4)
 NAMES = {"m": "M", "n": "N"}
 
 
@@ -176,7 +173,7 @@ def _operand(layout: Layout, mma: Mma, given: Idesc) -> Operand:
     if name == "a":
         axes = ("row", "col", *axes[2:])
     dims = {"d": ("m", "n"), "a": ("m", "s" if mma.sparse else "k")}.get(name, axes[:2])
-    kept = KEPT.get(mma.kind.name, USUAL_KEPT) if mma.sparse and name == "a" else None
+    kept = mma.kind.kept if mma.sparse and name == "a" else None
     document, _, section = layout.source.partition(", ")
     return Operand(
         name, dtype(element), layout.bits, layout.pattern, axes, dims, TENSOR.threads, Source(document, section),

@@ -1,7 +1,7 @@
 """From tensor memory to where D goes: what each thread holds of D after its loads, whether stmatrix stores the
 registers as they are, and what rows of global memory cost.
 
-Loads: layouts/tmem.py. stmatrix: PTX ISA 9.1, 9.7.14.5.16. Documented, and equal to CUTLASS's maps as each says;
+Loads: layouts/tmem. stmatrix: PTX ISA 9.1, 9.7.14.5.16. Documented, and equal to CUTLASS's maps as each says;
 nothing of tcgen05 has run on hardware here.
 """
 
@@ -76,8 +76,8 @@ class Epilogue:
         if self.d.columns % self.access.columns:
             says = f"{self.access.ptx} takes {self.access.columns} columns; D has {self.d.columns}."
             raise LayoutError("bad_access", says, "Give a count that divides D's columns.", "access")
-        if "bx2" in self.access.ptx:
-            says = "The halves of 16x32bx2 lie where its constant says."
+        if self.access.halves:
+            says = f"The halves of {self.access.shape} lie where its constant says."
             raise LayoutError("bad_access", says, "Give one of the other four shapes.", "access")
 
     @property
@@ -89,8 +89,7 @@ class Epilogue:
         """Every load of every warp: its quarter, 16 lanes at a time with the shapes of 16, from left to right. Of
         layouts C and F only the 16 lanes of a quarter that D has.
         """
-        tall = tmem.move_of(self.access).lanes
-        lanes = (0,) if tall == QUARTER or "half" in self.d.axes else (0, 16)
+        lanes = (0,) if self.access.tall == QUARTER or "half" in self.d.axes else (0, 16)
         return [
             Load(warp, lane, column)
             for warp in range(WARPS)
@@ -198,4 +197,4 @@ def fitting(mma: Mma, halves: bool) -> Access:
 
 def shapes() -> tuple[str, ...]:
     """The shapes an epilogue may load with."""
-    return tuple(move.shape for move in MOVES if "bx2" not in move.shape)
+    return tuple(move.shape for move in MOVES if not move.halves)

@@ -15,6 +15,7 @@ from layouts.errors import LayoutError
 from layouts.kind import FORMS, Kind, Part
 from layouts.reading import choice, keys, listed, number, shown
 from layouts.spelling import read_word
+from layouts.table.descriptors import TCGEN05
 from layouts.table.kinds import ALONE, KINDS, PAIR, WS
 
 NAMES = tuple(kind.name for kind in KINDS)
@@ -196,7 +197,7 @@ def of_form(given: Idesc, form: str) -> list[Notice]:
         out.append(Notice("bad_n", "n", f"N is {given.n}. {called} with {dense} takes {sizes.n_words}.", SIZES))
     else:
         step = 32 if form == PAIR else 16
-        turned = given.said("transpose_b") == "MN" and row.k == 32
+        turned = given.said("transpose_b") == "MN" and row.element_bits == 8
         if turned and given.n % step:
             says = f"N is {given.n}. An MN-major B of 8 bits takes N in steps of {step} with {called}."
             out.append(Notice("bad_n", "n", says, "PTX ISA 9.1, Table 52"))
@@ -232,14 +233,17 @@ def warnings(given: Idesc) -> list[Notice]:
     if given.sparse and 1 < given.code("sparsity_selector") < row.selectors:
         says = "CUTLASS uses the selectors 0 and 1; what 2 and 3 select is open."
         out.append(Notice("selector_open", "sparsity_selector", says, "CUTLASS, mma_traits_sm100.hpp"))
-    if row.name == "f16" and given.types["a"] != given.types["b"]:
-        says = "PTX does not say whether A may be f16 and B bf16; CUTLASS's collectives take one type. This is open."
-        out.append(Notice("mixed_types", "b", says, SIZES))
-    if row.name == "tf32" and "MN" in (given.said("transpose_a"), given.said("transpose_b")):
-        says = "An MN-major tf32 operand is read only with the swizzle 128B_base32B."
-        out.append(Notice("tf32_major", "transpose_a", says, "PTX ISA 9.1, Table 54"))
-    if row.name == "i8":
-        out.append(Notice("i8_target", "kind", "kind::i8 is of sm_100a and sm_110a alone; sm_103a has none.", SIZES))
+    if row.alike and given.types["a"] != given.types["b"]:
+        one, other = row.part("a").codes
+        says = f"PTX does not say whether A may be {one} and B {other}; CUTLASS's collectives take one type."
+        out.append(Notice("mixed_types", "b", f"{says} This is open.", SIZES))
+    modes = TCGEN05.turned.get(row.element_bits, ())
+    if len(modes) == 1 and "MN" in (given.said("transpose_a"), given.said("transpose_b")):
+        says = f"An MN-major {row.name} operand is read only with the swizzle {modes[0].name}."
+        out.append(Notice(f"{row.name}_major", "transpose_a", says, "PTX ISA 9.1, Table 54"))
+    if row.lacking:
+        says = f"kind::{row.name} is of {row.targets} alone; {row.lacking} has none."
+        out.append(Notice(f"{row.name}_target", "kind", says, SIZES))
     return out
 
 

@@ -13,6 +13,7 @@ from layouts.errors import LayoutError
 
 FORMS = ("cta_group::1", "cta_group::2", "ws")  # how an MMA is issued: by one CTA, a pair, or weights stationary
 IDESC_BITS = 32
+K_BYTES = 32  # of a row of a dense A or B that one MMA reads, whatever its kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,9 @@ class Kind:
 
     scaled: factors along K by the text's scale_vec, empty without block scaling, each with the ids a step may take.
     needs: D type → the only types A and B may then have. turned: the types that may be MN-major. targets: where it
-    assembles. selectors: of sparsity metadata, from 0 on. ValueError where fields overlap or a code does not fit.
+    assembles; lacking: the target of its generation that has none. selectors: of sparsity metadata, from 0 on; kept:
+    how many of every group of a sparse A's row are stored. alike: whether A and B are known with one type alone, though
+    the codes allow two. ValueError where fields overlap or a code does not fit.
     """
 
     name: str
@@ -79,6 +82,9 @@ class Kind:
     needs: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     turned: tuple[str, ...] = ()
     selectors: int = 1
+    kept: tuple[int, int] = (2, 4)
+    alike: bool = False
+    lacking: str = ""
     gaps: tuple[tuple[int, int], ...] = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
@@ -89,6 +95,12 @@ class Kind:
 
     def __hash__(self) -> int:
         return hash(self.name)
+
+    @property
+    def element_bits(self) -> int:
+        """Bits that an element of A or B takes in memory: f8f6f4 and mxf8f6f4 pad 4 and 6 bits to bytes, 16 elements in
+        16 bytes."""
+        return K_BYTES * 8 // self.k
 
     def part(self, name: str) -> Part:
         """A part by its name; LayoutError lists them."""

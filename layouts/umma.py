@@ -21,7 +21,6 @@ from layouts.table.descriptors import TCGEN05
 from layouts.table.kinds import PAIR, WS
 
 DEFAULT, DEFAULT_IDESC = "tcgen05.mma.cta_group::1.kind::f16", "0x08400490"
-FOUR_BITS = ("mxf4", "mxf4nvf4")  # the kinds whose 4-bit elements lie two a byte; the others pad them to bytes
 _TEXT = re.compile(r"tcgen05\s*\.\s*mma((?:\s*\.\s*[\w:]+)*)", re.I)
 HINT = f"Write tcgen05.mma with its .cta_group and .kind, e.g. {DEFAULT}."
 
@@ -78,15 +77,6 @@ def view(by: Issued, given: Idesc, operand: str, major: str = "") -> View:
         bit = given.kind.part(f"transpose_{operand}").field.low
         says = f"major is {major}, but the instruction descriptor says that {operand.upper()} is {said}-major."
         raise LayoutError("bad_major", says, f"Its bit {bit} is {given.word >> bit & 1}.", "major")
-    bits = element_bits(given, operand)
     k = given.k // 2 if operand == "a" and given.sparse else given.k
     rows = (given.m if operand == "a" else given.n) // by.ctas
-    return View(rows, k, bits, said, TCGEN05)
-
-
-def element_bits(given: Idesc, operand: str) -> int:
-    """Bits an element takes in shared memory: f8f6f4 and mxf8f6f4 pad 4 and 6 bits to bytes, 16 elements in 16
-    bytes."""
-    if given.kind.name in FOUR_BITS:
-        return 4
-    return {"f16": 16, "bf16": 16, "tf32": 32}.get(given.types[operand], 8)
+    return View(rows, k, given.kind.element_bits, said, TCGEN05)

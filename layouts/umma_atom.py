@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from layouts import bound, catalog, umma
+from layouts import bound, catalog
 from layouts.bound import Bound
 from layouts.errors import LayoutError
 from layouts.idesc import Idesc
@@ -63,9 +63,10 @@ class UmmaAtom:
         """K or MN, of operand a or b."""
         return self.word.said(f"transpose_{operand}")
 
-    def bits(self, operand: str) -> int:
-        """Bits an element of a or b takes where it is stored."""
-        return umma.element_bits(self.word, operand)
+    @property
+    def element_bits(self) -> int:
+        """Bits an element of A or B takes where it is stored."""
+        return self.word.kind.element_bits
 
     @property
     def stored_k(self) -> int:

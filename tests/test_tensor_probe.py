@@ -5,6 +5,7 @@ they are simulated end to end, and what is wrong when a map is changed.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,9 @@ from app.gpu import evidence, tensor, tensor_moves, tensor_probes, verify
 from app.gpu.device import target_of
 from app.gpu.tensor import Job, Move, Multiply
 from app.gpu.tensor_reference import Simulated
-from layouts import tmem
 from layouts.pattern import Pattern
 from layouts.table import tmem as rows
+from layouts.tmem import operands
 from tests.ptxas import assembler, nvrtc
 
 Told = tensor_moves.Told
@@ -53,12 +54,10 @@ def test_a_changed_map_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     class Crossed(Simulated):
         def move(self, one: Move, memory: Any, loaded: Any, stored: Any) -> None:
             crossed = {"16x256b": "(g:8 t:4) (r:x e:2 h:2) -> (h g) (r t e)"}
-            shape = tmem.move_of(one.access).shape
+            shape = one.access.shape
             if shape in crossed and not one.access.packed:
                 x = one.access.registers // 4
-                access = tmem.Access(one.access.ptx, one.access.verb, Pattern.parse(crossed[shape], x=x),
-                                     one.access.axes, one.access.columns, one.access.registers)  # fmt: skip
-                one = Move(access, one.lane, one.column)
+                one = replace(one, access=replace(one.access, pattern=Pattern.parse(crossed[shape], x=x)))
             super().move(one, memory, loaded, stored)
 
         def tensor(self, job: Job) -> Any:
@@ -71,9 +70,9 @@ def test_a_changed_map_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(_wrong(tensor_moves.run(device))) == {"tcgen05.ld.16x256b", "tcgen05.st.16x256b"}
     assert set(_wrong(tensor_probes.d_codes(device))) == {"D, layout F"}
     assert set(_wrong(tensor_probes.a_codes(device))) == {"A in tensor memory, layout F"}
-    right = tmem.SCALES
+    right = operands.SCALES
     pattern = right.replace("(c l)", "(l c)")
-    monkeypatch.setattr(tmem, "SCALES", pattern)
+    monkeypatch.setattr(operands, "SCALES", pattern)
     jobs: list[Any] = []
 
     class Kept(Simulated):
@@ -83,7 +82,7 @@ def test_a_changed_map_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
             return made
 
     list(tensor_probes.scales(Kept(), ("mxf4",), 1))
-    monkeypatch.setattr(tmem, "SCALES", right)
+    monkeypatch.setattr(operands, "SCALES", right)
 
     class Replayed:
         def tensor(self, job: Job) -> Any:
@@ -102,7 +101,7 @@ def test_the_kernels_of_the_probe_assemble() -> None:
         if isinstance(one, Multiply):
             kind += f" {one.kind.name} {one.form} {one.idesc.sparse} {one.a is None} {one.ctas}"
         elif isinstance(one, Move):
-            kind += f" {one.access.verb} {tmem.move_of(one.access).shape} {one.access.packed}"
+            kind += f" {one.access.verb} {one.access.shape} {one.access.packed}"
             if one.access.registers > 8:
                 continue
         else:

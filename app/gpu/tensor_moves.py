@@ -85,7 +85,7 @@ def copies() -> Iterator[tuple[str, Job]]:
         for shape in COPIES:
             found = tmem.access(f"tcgen05.cp.cta_group::{ctas}.{shape}")
             word = encode_as(TCGEN05, {"lbo_bytes": 4096, "sbo_bytes": 128}).word
-            for lane in (0, 3) if found.pattern.thread_count == 4 else (0,):
+            for lane in (0, 3) if found.of_quarters else (0,):
                 memory = np.zeros((1, ctas, LANES, 16), np.uint32)
                 yield f"tcgen05.cp.{shape}", Job(Single(found, word, lane, 4, ctas), memory, words)
     place = np.arange(LANES * 16, dtype=np.uint32).reshape(1, 1, LANES, 16)

@@ -203,7 +203,7 @@ def _type(kind: Kind, field: str, value: Any, words: str, wish: dict[str, object
         opened.append(words)
         return
     if not kind.has(field):
-        if field == "d" and name != ("s32" if kind.name == "i8" else "f32"):
+        if field == "d" and name != "f32":  # what a scaled product is
             says = f"D of kind::{kind.name} is f32, not {name}."
             raise LayoutError("bad_atom", says, "Give float.", "atom")
         return

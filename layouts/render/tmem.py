@@ -15,12 +15,11 @@ def statement(found: Access) -> str:
     if found.verb == "shift":
         return f'asm volatile("{found.ptx} [%0];" :: "r"(taddr) : "memory");'
     count = found.registers
-    wide = ".16x32bx2." in found.ptx
-    half = found.split or found.columns // 2
+    half = f", {found.split or found.columns // 2}" if found.halves else ""
     if found.verb == "ld":
         names = ", ".join(f"%{n}" for n in range(count))
         held = ", ".join(f'"=r"(r[{n}])' for n in range(count))
-        address = f"[%{count}]" + (f", {half}" if wide else "")
+        address = f"[%{count}]{half}"
         return (
             f'uint32_t r[{count}];\nasm volatile("{found.ptx} {{{names}}}, {address};"\n    : {held}\n'
             '    : "r"(taddr));\n'
@@ -28,7 +27,7 @@ def statement(found: Access) -> str:
         )
     names = ", ".join(f"%{n + 1}" for n in range(count))
     held = ", ".join(f'"r"(r[{n}])' for n in range(count))
-    address = "[%0]" + (f", {half}" if wide else "")
+    address = f"[%0]{half}"
     return (
         f'asm volatile("{found.ptx} {address}, {{{names}}};"\n    :: "r"(taddr), {held} : "memory");\n'
         'asm volatile("tcgen05.wait::st.sync.aligned;" ::: "memory");'

@@ -1,6 +1,6 @@
 """The kinds of tcgen05.mma, one row each. Fields: PTX ISA 9.1, 9.7.16.4.2, Tables 42 to 44, equal to CUTLASS's unions
 (cute/arch/mma_sm100_desc.hpp). M, N and K: 9.7.16.2.1, Table 39. Negate and transpose: Tables 51, 52 and 54. Scale
-factors: Tables 56 and 57. Sparsity selectors: 9.7.16.10.8.4.
+factors: Tables 56 and 57. Sparsity selectors: 9.7.16.10.8.4; what is kept of a group: 9.7.16.10.8.1 to 3.
 """
 
 from __future__ import annotations
@@ -114,27 +114,31 @@ FAMILY = "sm_100a, sm_103a, sm_110a and their families"
 UE8M0, NVF4 = {"ue8m0": 1}, {"ue4m3": 0, "ue8m0": 1}
 ALL_IDS, TWO_IDS = (0, 1, 2, 3), (0, 2)
 BYTES = ("e4m3", "e5m2")
+IN_PAIRS = (4, 8)  # of a group of 8 elements of 4 bits two pairs are stored
 
 KINDS = (
     Kind(
         "f16", _plain({"f32": 1, "f16": 0}, {"f16": 0, "bf16": 1}, NO_YES, ZERO), 16, FLOAT, PLAIN_SOURCE, FAMILY,
-        needs={"f16": ("f16",)}, turned=("f16", "bf16"), selectors=4,
+        needs={"f16": ("f16",)}, turned=("f16", "bf16"), selectors=4, alike=True,
     ),
     Kind(
         "tf32", _plain({"f32": 1}, {"tf32": 2}, NO_YES, ZERO), 8, FLOAT, PLAIN_SOURCE, FAMILY, turned=("tf32",),
-        selectors=4,
+        selectors=4, kept=(1, 2),
     ),
     Kind("f8f6f4", _plain({"f32": 1, "f16": 0}, F8F6F4, NO_YES, ZERO), 32, FLOAT, PLAIN_SOURCE, FAMILY, turned=BYTES),
     Kind(
         "i8", _plain({"s32": 2}, {"u8": 0, "s8": 1}, ZERO, NO_YES), 32, WHOLE, PLAIN_SOURCE, "sm_100a and sm_110a",
-        turned=("u8", "s8"),
+        turned=("u8", "s8"), lacking="sm_103a",
     ),
     Kind(
         "mxf8f6f4", _scaled(F8F6F4, UE8M0, IDS, False), 32, BLOCKS, MX8_SOURCE, FAMILY, {"1X": ALL_IDS}, turned=BYTES
     ),
-    Kind("mxf4", _scaled({"e2m1": 1}, UE8M0, EVEN_IDS, True), 64, BLOCKS, MX4_SOURCE, FAMILY, {"2X": TWO_IDS}),
+    Kind(
+        "mxf4", _scaled({"e2m1": 1}, UE8M0, EVEN_IDS, True), 64, BLOCKS, MX4_SOURCE, FAMILY, {"2X": TWO_IDS},
+        kept=IN_PAIRS,
+    ),
     Kind(
         "mxf4nvf4", _scaled({"e2m1": 1}, NVF4, EVEN_IDS, True), 64, BLOCKS, MX4_SOURCE, FAMILY,
-        {"2X": TWO_IDS, "4X": (0,)},
+        {"2X": TWO_IDS, "4X": (0,)}, kept=IN_PAIRS,
     ),
 )  # fmt: skip

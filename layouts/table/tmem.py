@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from layouts.table.kinds import ALONE, PAIR, WS
 
 INFERRED = "inferred"
+LANES, COLUMNS, QUARTER = 128, 512, 32  # of a CTA; a column has 32 bits; one warp of a warpgroup reaches one quarter
+LEAST_ALLOCATION = 32  # columns: tcgen05.alloc gives a power of two from here on. PTX ISA 9.1, 9.7.16.7.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class Place:
 WHOLE, PLAIN = "(l:128) (n:N) -> (l) (n)", "(l:128) (c:K/v e:v) -> (l) (c e)"
 HALVES, TWICE = "(h:2 l:64) (n:N/2) -> (l) (h n)", "(d:2 l:64) (c:K/v e:v) -> (l) (c e)"
 SPLIT, SPLIT_A = "(w:4 h:2 g:16) (n:N) -> (w g) (n) (h)", "(w:4 h:2 g:16) (c:K/v e:v) -> (w g) (c e) (h)"
-QUARTERS, FOUR = "(q:4 l:32) (n:N/4) -> (l) (q n)", "(d:4 l:32) (c:K/v e:v) -> (l) (c e)"
+ACROSS, FOUR = "(q:4 l:32) (n:N/4) -> (l) (q n)", "(d:4 l:32) (c:K/v e:v) -> (l) (c e)"
 BOTH = (False, True)
 
 PLACES = (
@@ -47,7 +49,7 @@ PLACES = (
     Place("D", 128, WS, BOTH, 128, WHOLE, PLAIN, (8, 7)),
     Place("E", 64, WS, BOTH, 64, HALVES, TWICE, (8, 0)),
     Place("F", 64, ALONE, BOTH, 64, SPLIT, SPLIT_A, (8, 3), (0, 16)),
-    Place("G", 32, WS, BOTH, 32, QUARTERS, FOUR, (8, 0)),
+    Place("G", 32, WS, BOTH, 32, ACROSS, FOUR, (8, 0)),
 )
 
 # Sparsity metadata, a unit an index of 4 bits: (whole layout or copies) of kinds with 2 and with 1 byte or less.
@@ -69,9 +71,9 @@ SCALE_MAPS, SCALE_PAIR_MAPS = 7, 2
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A load or store of one warp, or a copy: what it touches of tensor memory. Axes of ld and st: lane, column (from
-    the address); of cp: row and word of shared memory. packed: with .pack::16b or .unpack::16b. most: the largest x.
-    halves: whether its second half begins at an immediate offset.
+    """A load or store of one warp: (thread) (register) → (lane) (column), counted from the address. packed: the same
+    with .pack::16b or .unpack::16b, where a register holds two columns. most: the largest x; columns, lanes: that x1
+    spans. halves: whether its second half begins at an immediate offset.
     """
 
     shape: str
@@ -102,6 +104,7 @@ REDUCED = {
     "16x32bx2": ("(s:2 l:16) () -> (l) (s)", ("lane", "half")),
 }
 
+# tcgen05.cp: (lane) (column) → (row) (32-bit word) of shared memory.
 COPIES = {
     "128x256b": "(l:128) (c:8) -> (l) (c)",
     "128x128b": "(l:128) (c:4) -> (l) (c)",

@@ -157,7 +157,7 @@ class TiledUmma(TiledMMA):
 
     def _shared(self, operand: str, base: int) -> Shared:
         atom, side = self.umma, "ab".index(operand)
-        bits, major = atom.bits(operand), atom.major(operand)
+        bits, major = atom.element_bits, atom.major(operand)
         rows = atom.shape[side] // atom.ctas
         k = atom.stored_k if operand == "a" else atom.shape[2]
         reach = atom.shape[2] if operand == "b" and atom.word.sparse else 0
@@ -435,5 +435,5 @@ def _atom(umma: UmmaAtom) -> Atom:
     for name, (rows, cols) in sides.items():
         share = rows // ctas
         layouts[name] = CuteLayout((ctas, (share, cols)), (share if ctas > 1 else 0, (1, rows)))
-    bits = {name: umma.bits(name) for name in "ab"} | {"c": 32}
+    bits = dict.fromkeys("ab", umma.element_bits) | {"c": 32}
     return Atom(umma.bound, CuteLayout(ctas, 1), layouts, frozenset(), dict.fromkeys("abc", 0), bits)
