@@ -12,7 +12,7 @@ import typer
 
 from app.diagram.options import DIAGRAM
 from app.kit.serve import serve
-from app.kit.terminal import AsJson, Ptx, form_of, print_json, save, table
+from app.kit.terminal import AsJson, Ptx, form_of, given, print_json, save, table
 
 app = typer.Typer(
     rich_markup_mode=None,  # plain help answers in half the time
@@ -191,18 +191,13 @@ def diagram(
     from layouts import find
 
     found = with_descriptor(find(ptx), {"idesc": idesc})
-    given = {"colour": colour, "label": label, "lanes": lanes, "warps": warps, "rows": rows, "cols": cols,
+    asked = {"colour": colour, "label": label, "lanes": lanes, "warps": warps, "rows": rows, "cols": cols,
     "theme": theme, "cell": cell, "title": title,
              "lang": lang, "product": product, "scale": scale, "idesc": idesc, "legend": "1" * legend,
              "caption": "1" * caption,
              "embed": "1" * embed}  # fmt: skip
     form = "json" if as_json else form_of(output)
-    made, _ = pictures.instruction(
-        form,
-        found,
-        found.operand(operand) if operand else None,
-        {name: value for name, value in given.items() if value},
-    )
+    made, _ = pictures.instruction(form, found, found.operand(operand) if operand else None, given(asked))
     save(made, output)
 
 

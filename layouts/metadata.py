@@ -12,6 +12,9 @@ from layouts.dtypes import DType
 from layouts.errors import LayoutError
 from layouts.pattern import IntArray, Pattern
 
+WHOLE = (0x4, 0xE)  # nibbles that keep the first and the last half of a group of four positions
+FIRST, LAST = (nibble * 0x11111111 for nibble in WHOLE)  # the words of eight such
+
 
 @dataclass(frozen=True, slots=True)
 class SparseRow:
@@ -51,9 +54,12 @@ class Sparsity:
     @property
     def nibbles(self) -> tuple[int, ...]:
         """The legal values of four bits of metadata: one index, or two that ascend."""
-        return (
-            (0x4, 0xE) if self.index_bits == 4 else tuple(high << 2 | low for high in range(4) for low in range(high))
-        )
+        return self.whole or tuple(high << 2 | low for high in range(4) for low in range(high))
+
+    @property
+    def whole(self) -> tuple[int, int] | None:
+        """The nibbles for the first and the last position, where one index takes a whole nibble; else None."""
+        return WHOLE if self.index_bits == 4 else None
 
     def first_columns(self, stored: IntArray) -> IntArray:
         """The dense column of each stored column while every index keeps the first positions (metadata 0x44444444)."""
@@ -92,7 +98,7 @@ class Sparsity:
             t, v = (int(n) for n in np.argwhere(bad)[0])
             at, first = int(thread[t, v]), int(bit[t, v]) & ~3
             pairs = f"two ascending positions: {' '.join(f'{n:X}' for n in self.nibbles)} (hex)"
-            allowed = "0x4 (first) or 0xE (second)" if self.index_bits == 4 else pairs
+            allowed = "0x{:X} (first) or 0x{:X} (second)".format(*self.whole) if self.whole else pairs
             raise LayoutError(
                 "bad_metadata",
                 f"Lane {at}'s metadata 0x{words[at]:08X} has nibble 0x{int(nibble[t, v]):X} in bits {first} to"
@@ -144,8 +150,8 @@ class Sparsity:
         """
         positions = self.kept_positions(dense)
         at = positions[rows, stored // self.kept, stored % self.kept // self.per_index]
-        value = np.where(at == 0, 0x4, 0xE) if self.index_bits == 4 else at
-        out = [0x44444444] * rows.shape[0]
+        value = np.where(at == 0, *self.whole) if self.whole else at
+        out = [FIRST] * rows.shape[0]
         thread, bit = self.suppliers(selector)
         for t, first, index in zip(thread.ravel().tolist(), bit.ravel().tolist(), value.ravel().tolist(), strict=True):
             out[t] = out[t] & ~(((1 << self.index_bits) - 1) << first) | index << first

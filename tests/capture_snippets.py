@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from app.capture.snippets import TESTS
 from app.gpu import captures
 from app.gpu.device import Cuda
+from layouts.render.capture_snippets import TESTS
 
 EXAMPLE = captures.BY_NAME["wgmma_tma_k_major"]  # bf16, B as (n, k): what the texts fill
 

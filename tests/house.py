@@ -6,6 +6,7 @@ tests.house_rules.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,18 +47,33 @@ HANDED_OUT = {
     )
 }
 FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms.split()}
+# Modules of the standard library, by their whole names.
 ENGINE_STDLIB = set(
-    "__future__ abc bisect collections dataclasses difflib enum functools html io itertools json math re shlex textwrap"
-    " typing xml zlib".split()
+    "__future__ abc bisect collections collections.abc dataclasses difflib enum functools html io itertools json math"
+    " re shlex textwrap typing xml.etree zlib".split()
 )
 # The only file of the engine that reads: the assembled targets, their SASS and the evidence, all beside it.
-READERS = {"layouts/catalog.py": {"importlib"}}
+READERS = {"layouts/catalog.py": {"importlib.resources"}}
+READER_CALLS = {"read_text", "iterdir"}
 # The one exception to NumPy alone: a parser and its grammars, by whom nothing is read or run.
 PARSER, PARSED_IN = {"tree_sitter", "tree_sitter_cuda", "tree_sitter_python"}, "layouts/reader/code/"
 DATA = {"table", "targets.json", "sass.json", "evidence"}  # the names it may put together
-READS = set("open read_text read_bytes write_text write_bytes iterdir glob rglob unlink mkdir touch".split())
-LIBRARY_READS = set("load loadtxt genfromtxt fromfile memmap save savez savetxt dump".split())  # of NumPy and json
-CALLS = set("open exec eval compile __import__ input print breakpoint".split())
+READS = set(
+    "open FileIO open_code read_text read_bytes write_text write_bytes iterdir glob rglob unlink mkdir touch tofile"
+    " open_memmap".split()
+)
+# Of NumPy, json and ElementTree.
+LIBRARY_READS = set(
+    "load loadtxt genfromtxt fromregex fromfile memmap DataSource save savez savez_compressed savetxt dump parse"
+    " iterparse".split()
+)
+CALLS = set("open exec eval compile __import__ __builtins__ globals input print breakpoint".split())
+# What loads a module behind the back of whoever reads the imports.
+BEHIND = set("runpy pkgutil imp builtins code codeop".split())
+EXECUTES = {"app/gpu/scripts.py"}  # runs a generated script in a worker
+ALL_MODULES = {"app/gpu/guard.py"}  # looks at what is loaded
+# Files that are no Python: the package's marks, and the data of the engine.
+OTHER_FILES = r"(?:app|layouts)/py\.typed|layouts/(?:table|evidence)/[\w.-]+\.json"
 
 # The server. What a kind of file is for, and what it may import: third-party packages, kinds of its own feature, kinds
 # of others.
@@ -79,6 +95,23 @@ def _kind(third: str = "", own: str = "", others: str = "", kit: str = "plain", 
     return Kind(frozenset(third.split()), frozenset(own.split()), frozenset(others.split()), kit, gpu)
 
 
+# What a feature takes of the standard library: nothing that reads, waits, starts something or speaks to anybody. Verbs
+# are programs and take what they need.
+PURE = set(
+    "__future__ base64 binascii collections collections.abc contextlib dataclasses functools hashlib html io"
+    " itertools keyword math re shlex typing urllib.parse zlib".split()
+)
+MORE = {
+    "app/check/facts.py": {"pathlib"},  # the files that are checked
+    "app/check/sarif.py": {"importlib.metadata"},
+    "app/guide/index.py": {"pathlib"},  # the pages of docs/guide
+    "app/runs/hardware.py": {"asyncio", "importlib.util", "time"},  # waits for workers
+}
+SAYS_CODE = re.compile(r'asm volatile|__global__|__device__|__shared__|#include ["<]|extern "C"')  # layouts/render's
+# Templates and scripts: a feature's own and the kit's, and whose else.
+TEMPLATES_OF = {"chain": {"memory"}, "layouts": {"tiles"}}
+SCRIPTS_OF = {"tiles": {"instruction"}, "layouts": {"instruction", "tiles"}}
+
 KINDS = {
     "facts": _kind(own="facts"),
     "draw": _kind(third="markupsafe", own="facts draw"),
@@ -96,7 +129,7 @@ FRAMEWORK = {"page.py", "api.py", "main.py"}  # and kit/wire.py
 NAMED: dict[str, dict[str, str]] = {
     "apidocs": {},
     "banks": {},
-    "capture": {"examples": "facts", "snippets": "facts"},
+    "capture": {"examples": "facts"},
     "catalogue": {"groups": "facts", "search": "facts", "topics": "forms"},
     "chain": {},
     "check": {"sarif": "facts"},

@@ -6,15 +6,19 @@ The rules judge (path, source), so a test can hand them a file that does not exi
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
 from tests.house import (
+    ALL_MODULES,
+    BEHIND,
     CALLS,
     DATA,
     ENGINE_STDLIB,
+    EXECUTES,
     FLOOR,
     FRAMEWORK,
     GPU_OF,
@@ -24,13 +28,20 @@ from tests.house import (
     KIT_SERVER,
     LAZY,
     LIBRARY_READS,
+    MORE,
     NAMED,
+    OTHER_FILES,
     PARSED_IN,
     PARSER,
+    PURE,
+    READER_CALLS,
     READERS,
     READS,
     ROOT,
+    SAYS_CODE,
+    SCRIPTS_OF,
     STANDARD,
+    TEMPLATES_OF,
     TOP,
     WITH_DASK,
 )
@@ -97,9 +108,17 @@ def _origin(module: str, name: str) -> str:
 
 def violations(path: str, source: str) -> list[str]:
     """What is wrong with a file at a path of the house: one line a rule it breaks, in the order of its lines."""
+    if not path.endswith(".py"):
+        return [] if re.fullmatch(OTHER_FILES, path) else [f"{path}: no kind of file of this house"]
     if path.startswith("layouts/"):
-        return [*_engine(path, source), *_io(path, source)]
-    return [*_server(path, source), *_dynamic(path, source)]
+        return [*_engine(path, source), *_io(path, source), *_loads(path, source)]
+    code = [] if path.startswith("app/gpu/") else _says_code(path, source)
+    return [*_server(path, source), *_dynamic(path, source), *code]
+
+
+def _loads(path: str, source: str) -> Iterator[str]:
+    """The same of the engine, whose calls are judged already."""
+    return (said for said in _dynamic(path, source) if not any(said.endswith(f" {name}") for name in CALLS))
 
 
 # the engine -----------------------------------------------------------------------------------------------------------
@@ -109,6 +128,10 @@ def _engine(path: str, source: str) -> Iterator[str]:
     room = path.split("/")[1].removesuffix(".py")
     if room == "__init__":
         yield from (f"{path}: hands out {it.name}" for it in imports(source) if it.name not in HANDED_OUT)
+        for node in ast.parse(source).body:
+            names = [ast.unparse(to) for to in node.targets] if isinstance(node, ast.Assign) else []
+            if not (isinstance(node, ast.Expr | ast.ImportFrom) or names in (["__all__"], ["__version__"])):
+                yield f"{path}: hands out modules and does nothing else"
         return
     if room not in FLOOR:
         yield f"{path}: '{room}' is no room of the engine"
@@ -122,27 +145,61 @@ def _engine(path: str, source: str) -> Iterator[str]:
                 yield f"{path}: imports {it.name}, which does not stand below it"
         elif it.top in PARSER and path.startswith(PARSED_IN):
             continue
-        elif it.top != "numpy" and it.top not in ENGINE_STDLIB | READERS.get(path, set()):
+        elif it.name not in {"numpy", "numpy.typing"} | ENGINE_STDLIB | READERS.get(path, set()):
             yield f"{path}: imports {it.name}; the engine is NumPy and a few modules without I/O"
 
 
 def _io(path: str, source: str) -> Iterator[str]:
-    """Calls that read, write or run something."""
-    for node in ast.walk(ast.parse(source)):
+    """What reads, writes or runs something, by whatever name it is called."""
+    tree = ast.parse(source)
+    ours, libraries = _bound(tree)
+    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    for node in ast.walk(tree):
         if path in READERS and isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
             name = node.right.value if isinstance(node.right, ast.Constant) else None
             if isinstance(name, str) and name not in DATA:
                 yield f"{path}: names the file '{name}'"
-        if isinstance(node, ast.Call):
-            called = node.func
-            if isinstance(called, ast.Name) and called.id in CALLS:
-                yield f"{path}: calls {called.id}"
-            elif isinstance(called, ast.Name) and called.id == "Path":
-                yield f"{path}: names a file"
-            elif isinstance(called, ast.Attribute) and path not in READERS:
-                library = isinstance(called.value, ast.Name) and called.value.id in ("np", "numpy", "json")
-                if called.attr in READS or (library and called.attr in LIBRARY_READS):
-                    yield f"{path}: calls .{called.attr}"
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] != "layouts":
+            yield from (
+                f"{path}: imports {alias.name} of {node.module}"
+                for alias in node.names
+                if alias.name in READS | LIBRARY_READS
+            )
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in CALLS - ours:
+            yield f"{path}: calls {node.id}"
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Path":
+            yield f"{path}: names a file"
+        elif isinstance(node, ast.Attribute):
+            allowed = READER_CALLS if path in READERS else set()
+            library = _root(node) in libraries
+            wrong = (READS if library or id(node) in called else set()) | (LIBRARY_READS if library else set())
+            if node.attr in wrong - allowed:
+                yield f"{path}: calls .{node.attr}"
+
+
+def _bound(tree: ast.Module) -> tuple[set[str], set[str]]:
+    """(the names that a file gives something of its own, the names of libraries in it)."""
+    own: set[str] = set()
+    libraries: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            own.add(node.id)
+        elif isinstance(node, ast.arg):
+            own.add(node.arg)
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            own.add(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            names = {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+            ours = isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "layouts"
+            (own if ours else libraries).update(names)
+    return own, libraries
+
+
+def _root(node: ast.expr) -> str:
+    """The name that a chain of attributes begins with, "" for none."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 # the server -----------------------------------------------------------------------------------------------------------
@@ -197,7 +254,10 @@ def _server(path: str, source: str) -> Iterator[str]:
                 yield f"{where} before it runs"
         elif it.top in ("fastapi", "starlette") and not (name in FRAMEWORK or path == "app/kit/wire.py"):
             yield f"{where}; only page.py, api.py, main.py and kit/wire.py may"
-        elif it.top in sys.stdlib_module_names or it.top == "numpy":
+        elif it.top in sys.stdlib_module_names:
+            if kind in KINDS and kind != "verbs" and it.name not in PURE | MORE.get(path, set()):
+                yield f"{where}; what a feature knows takes nothing that reads, waits or runs"
+        elif it.top == "numpy":
             continue
         elif it.top == "layouts":
             if it.name not in inventory():
@@ -254,15 +314,39 @@ def _why_not(path: str, feature: str, kind: str, it: Import) -> str:
 
 
 def _dynamic(path: str, source: str) -> Iterator[str]:
-    """Imports that no reader of import statements sees."""
+    """What loads or runs code that no reader of import statements sees."""
+    for it in imports(source):
+        if it.top in BEHIND:
+            yield f"{path}: imports {it.name}, which loads modules"
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Call):
-            called = node.func
-            name = (
-                called.id if isinstance(called, ast.Name) else called.attr if isinstance(called, ast.Attribute) else ""
-            )
-            if name in ("__import__", "import_module"):
+        if isinstance(node, ast.ImportFrom) and node.module == "importlib":
+            yield from (f"{path}: calls {a.name}" for a in node.names if a.name in ("import_module", "__import__"))
+        elif isinstance(node, ast.Attribute) and ast.unparse(node) == "sys.modules" and path not in ALL_MODULES:
+            yield f"{path}: looks into sys.modules"
+        elif isinstance(node, ast.Name | ast.Attribute):
+            name = node.id if isinstance(node, ast.Name) else node.attr
+            runs = isinstance(node, ast.Name) and name in ("exec", "eval", "compile") and path not in EXECUTES
+            if name in ("__import__", "import_module", "__builtins__") or runs:
                 yield f"{path}: calls {name}"
+
+
+def _says_code(path: str, source: str) -> Iterator[str]:
+    """Texts of CUDA C++ and inline PTX, which layouts/render writes."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and SAYS_CODE.search(node.value):
+            yield f"{path}: writes CUDA C++, which layouts/render does"
+
+
+def borrowed(path: str, source: str) -> list[str]:
+    """What a template or a script takes of a feature that is not its own, beside what a row allows."""
+    root, feature = path.split("/")[:2]
+    if root == "templates":
+        found = re.findall(r"(?:include|import|extends|from)\s+['\"](\w+)/", source)
+        allowed = TEMPLATES_OF.get(feature, set())
+    else:
+        found = re.findall(r"(?:import|from)\s*\(?\s*['\"]\.\./(\w+)/", source)
+        allowed = SCRIPTS_OF.get(feature, set())
+    return [f"{path}: takes something of {other}" for other in found if other not in {feature, "kit", *allowed}]
 
 
 def circles(graph: dict[str, set[str]]) -> list[str]:

@@ -16,7 +16,13 @@ from tests.house import ROOT
 from tests.house_rules import violations
 
 WORKER = {"app/gpu/products.py", "app/gpu/device.py"}  # what a run enters in its worker
-FILES = sorted(path for top in ("layouts", "app") for path in (ROOT / top).rglob("*.py"))
+EVERY = sorted(
+    path
+    for top in ("layouts", "app")
+    for path in (ROOT / top).rglob("*")
+    if path.is_file() and "__pycache__" not in path.parts
+)
+FILES = [path for path in EVERY if path.suffix == ".py"]
 
 
 def name_of(path: Path) -> str:
@@ -31,10 +37,10 @@ def room_of(path: str) -> str:
     return path.rpartition("/")[0]
 
 
-@pytest.mark.parametrize("room", sorted({room_of(name_of(path)) for path in FILES}))
+@pytest.mark.parametrize("room", sorted({room_of(name_of(path)) for path in EVERY}))
 def test_every_file_keeps_the_rules(room: str) -> None:
-    paths = [path for path in map(name_of, FILES) if room_of(path) == room]
-    assert [said for path in paths for said in violations(path, source_of(path))] == []
+    paths = [path for path in map(name_of, EVERY) if room_of(path) == room]
+    assert [said for path in paths for said in violations(path, source_of(path) if path.endswith(".py") else "")] == []
 
 
 def module(path: str) -> str:
@@ -95,10 +101,49 @@ PLANTED = {
     "a module nobody has": ("app/memory/facts.py", "from layouts.magic import wand", "which is nothing known"),
     "a name nobody hands out": ("app/memory/facts.py", "from layouts import wand",
     "imports layouts.wand, which is nothing known"),
-    "an import by name": ("app/memory/facts.py", "import importlib\nimportlib.import_module('fastapi')",
+    "an import by name": ("app/runs/verbs.py", "import importlib\nimportlib.import_module('fastapi')",
     "calls import_module"),
     "code in a package's own file": ("app/chain/__init__.py", "LIMIT = 3", "says what it is for and nothing else"),
     "an import from beside": ("app/memory/facts.py", "from . import page", "names are written out"),
+    "a file read under another name": ("layouts/swizzle.py", "read = open\nTEXT = read('x')", "calls open"),
+    "an array by its bare name": ("layouts/codec.py", "from numpy import load\nTABLE = load('codes.npy')",
+    "imports load of numpy"),
+    "an array by a short name": ("layouts/codec.py", "import numpy as n\nTABLE = n.load('codes.npy')", "calls .load"),
+    "a mapped file deep in NumPy": ("layouts/codec.py",
+    "import numpy as np\nTABLE = np.lib.format.open_memmap('codes.npy')", "calls .open_memmap"),
+    "an array written": ("layouts/codec.py", "def f(codes):\n    codes.tofile('codes')", "calls .tofile"),
+    "a stream of a file": ("layouts/npy.py", "import io\nTEXT = io.FileIO('x')", "calls .FileIO"),
+    "a parser that opens a file": ("layouts/render/tikz.py",
+    "from xml.etree import ElementTree\nTREE = ElementTree.parse('x.svg')", "calls .parse"),
+    "another module of xml": ("layouts/render/svg.py", "import xml.sax", "imports xml.sax; the engine is NumPy"),
+    "the door that writes": ("layouts/catalog.py", "def f(path):\n    path.write_text('{}')", "calls .write_text"),
+    "a module by name in the engine": ("layouts/catalog.py", "import importlib.resources as r\nr.import_module('os')",
+    "calls import_module"),
+    "another module of importlib": ("layouts/catalog.py", "import importlib.util",
+    "imports importlib.util; the engine"),
+    "built-ins by their own name": ("layouts/bits.py", "READ = __builtins__['open']", "calls __builtins__"),
+    "state in the engine's own file": ("layouts/__init__.py", "SEEN = []",
+    "hands out modules and does nothing else"),
+    "the server's package in the engine": ("layouts/tma.py", "from app.kit import links", "imports app.kit"),
+    "a data file of the engine": ("layouts/table/rows.csv", "", "no kind of file of this house"),
+    "a compiled module": ("layouts/fast.so", "", "no kind of file of this house"),
+    "a network in facts": ("app/home/facts.py", "import urllib.request",
+    "imports urllib.request; what a feature knows"),
+    "a program in facts": ("app/home/facts.py", "import subprocess", "imports subprocess; what a feature knows"),
+    "a folder in what draws": ("app/chain/draw.py", "from pathlib import Path",
+    "imports pathlib; what a feature knows"),
+    "a clock on a page": ("app/home/page.py", "import time", "imports time; what a feature knows"),
+    "an import by name under another": ("app/runs/verbs.py", "from importlib import import_module as load",
+    "calls import_module"),
+    "a module by its text": ("app/runs/verbs.py", "import pkgutil", "imports pkgutil, which loads modules"),
+    "code in a text": ("app/gpu/runs.py", "exec('import fastapi')", "calls exec"),
+    "a module that is loaded anyway": ("app/kit/rate.py", "import sys\nWEB = sys.modules['fastapi']",
+    "looks into sys.modules"),
+    "CUDA written by a feature": ("app/steps/facts.py", "LINE = 'asm volatile(\"wgmma.fence;\");'",
+    "writes CUDA C++, which layouts/render does"),
+    "FastAPI in a page of app/gpu": ("app/gpu/page.py", "from fastapi import Request", "imports fastapi; no gpu may"),
+    "a feature inside a feature": ("app/memory/tile/page.py", "", "a feature has no folders"),
+    "a second server": ("app/kit/main.py", "from fastapi import FastAPI", "'main' is no room of kit/"),
 }  # fmt: skip
 
 
@@ -106,8 +151,35 @@ PLANTED = {
 def test_the_rules_see_what_is_planted(plant: str) -> None:
     path, lines, said = PLANTED[plant]
     before = violations(path, source_of(path)) if (ROOT / path).exists() else []
+    assert before == []
     new = [line for line in violations(path, f"{lines}\n") if line not in before]
     assert len(new) == 1 and said in new[0] and new[0].startswith(path), new
+
+
+SHARED = [path for top, end in (("templates", "html"), ("static", "js")) for path in (ROOT / top).rglob(f"*.{end}")]
+
+
+def test_templates_and_scripts_take_what_a_row_allows() -> None:
+    assert [said for path in SHARED for said in house_rules.borrowed(name_of(path), path.read_text())] == []
+    for path, line in (
+        ("templates/home/page.html", "{% from 'memory/storage.html' import storage %}"),
+        ("templates/chain/page.html", '{% include "tiles/parts.html" %}'),
+        ("static/memory/tile.js", 'import { focus } from "../instruction/focus.js";'),
+        ("static/instruction/stage.js", 'const late = import("../tiles/mma.js");'),
+    ):
+        assert len(house_rules.borrowed(path, line)) == 1, line
+    used = {
+        (top, feature): {
+            other
+            for path in SHARED
+            if name_of(path).startswith(f"{top}/{feature}/")
+            for other in re.findall(r"['\"](?:\.\./)?(\w+)/\w+\.(?:html|js)['\"]", path.read_text())
+        }
+        for top, rows in (("templates", house.TEMPLATES_OF), ("static", house.SCRIPTS_OF))
+        for feature in rows
+    }
+    for top, rows in (("templates", house.TEMPLATES_OF), ("static", house.SCRIPTS_OF)):
+        assert all(others <= used[top, feature] for feature, others in rows.items())
 
 
 def test_no_row_of_the_rules_is_left_over() -> None:
@@ -128,10 +200,13 @@ def test_no_row_of_the_rules_is_left_over() -> None:
     assert asked == house.GPU_OF
     used: dict[str, set[str]] = {}
     for path in map(name_of, FILES):
-        found = {it.top for it in house_rules.imports(source_of(path))}
+        found = {name for it in house_rules.imports(source_of(path)) for name in (it.top, it.name)}
         for row in ("layouts",) if path.startswith("layouts/") else (path, house_rules.kind_of(path)[1]):
             used.setdefault(row, set()).update(found)
     assert {name for name in house.ENGINE_STDLIB if name not in used["layouts"]} == set()
+    quiet = set().union(*(used[kind] for kind in house.KINDS if kind != "verbs"))
+    assert house.PURE - quiet == set()
+    assert {path: more - used[path] for path, more in house.MORE.items() if more - used[path]} == {}
     assert {kind: row.third - used[kind] for kind, row in house.KINDS.items() if row.third - used[kind]} == {}
     packages = {f"app/kit/{name}.py": row for name, row in (house.KIT_PLAIN | house.KIT_SERVER).items()}
     packages |= {f"app/{name}.py": row for name, (row, _) in house.TOP.items()}

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from app.kit.terminal import AsJson, json_of, print_json
+from app.kit.terminal import AsJson, answer, json_of, print_json
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -93,9 +93,4 @@ def _loop(file: str, as_json: bool) -> None:
     from app.tiles import loops
 
     found = loops.loop_banks(json_of(file))
-    if as_json:
-        print_json(found)
-    else:
-        print("\n".join(loops.bank_lines(found)))
-    if not found.free:
-        raise typer.Exit(1)
+    answer(found, loops.bank_lines, as_json, found.free)

@@ -13,7 +13,6 @@ from starlette.responses import PlainTextResponse, Response
 
 from app.capture import draw, forms
 from app.capture.examples import BY_NAME, EXAMPLES, file
-from app.capture.snippets import FILLS, KERNEL, TESTS
 from app.kit import links
 from app.kit.api import OffLoop
 from app.kit.page import page
@@ -25,6 +24,7 @@ from layouts.capture.verify import Operand, Verdict
 from layouts.errors import LayoutError
 from layouts.reading import shown
 from layouts.render.capture_header import header
+from layouts.render.capture_snippets import FILLS, KERNEL, TESTS
 from layouts.render.reads import hatch_defs
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from app.kit.terminal import AsJson, complete, json_of, print_json, storage_of
+from app.kit.terminal import AsJson, answer, complete, json_of, print_json, storage_of
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -65,9 +65,4 @@ def _loop(file: str, as_json: bool) -> None:
     from app.tiles import loops
 
     found = loops.loop_facts(json_of(file))
-    if as_json:
-        print_json(found)
-    else:
-        print("\n".join(loops.lines(found)))
-    if found.verdict != "match":
-        raise typer.Exit(1)
+    answer(found, loops.lines, as_json, found.verdict == "match")

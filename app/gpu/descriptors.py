@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from app.gpu import kernels, numbers
 from app.gpu.device import WINDOW, Device, Product
-from app.gpu.measured import FIRST, LAST
 from layouts import descriptor as desc
 from layouts.descriptor import Descriptor, View
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
+from layouts.metadata import FIRST, LAST
 from layouts.swizzle import mode
 from layouts.tiling import Tile
 

@@ -6,10 +6,11 @@ import numpy as np
 
 from app.gpu import numbers
 from app.gpu.device import Device, Product
-from app.gpu.measured import FIRST, Array, Measured, bits_of, codes_of, ones_seen, packed, zeros
+from app.gpu.measured import Array, Measured, bits_of, codes_of, ones_seen, packed, zeros
 from app.gpu.met import fixed
 from app.gpu.products import shared_image
 from layouts.instruction import Instruction
+from layouts.metadata import FIRST
 
 
 def metadata(device: Device, i: Instruction) -> Measured:

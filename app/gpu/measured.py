@@ -12,7 +12,6 @@ from app.gpu import numbers
 from layouts.instruction import Operand
 
 Array = NDArray[Any]
-FIRST, LAST = 0x44444444, 0xEEEEEEEE  # metadata that keeps the first, the last positions of every group
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from app.gpu.device import Device, Product
-from app.gpu.measured import FIRST, LAST, Array, Measured, agreed, bits_of, codes_of, flat, ones_seen, packed
+from app.gpu.measured import Array, Measured, agreed, bits_of, codes_of, flat, ones_seen, packed
 from layouts.codec import scale_codes
 from layouts.instruction import Instruction
+from layouts.metadata import FIRST, LAST
 
 
 def partners(device: Device, i: Instruction) -> dict[str, Measured]:

@@ -21,6 +21,7 @@ from layouts import idesc, tmem, umma
 from layouts.descriptor import encode_as
 from layouts.errors import LayoutError
 from layouts.idesc import Idesc
+from layouts.metadata import WHOLE
 from layouts.swizzle import Mode, mode
 from layouts.table.descriptors import BASE32B, TCGEN05
 from layouts.table.kinds import ALONE, KINDS, PAIR, WS
@@ -34,7 +35,7 @@ WIDE = 256  # columns of the dumps
 SEED = 20261122
 RUNS = 12  # random descriptors of an operand, major and freedom
 IMAGE = 48 * 1024  # bytes of shared memory that a random descriptor may read
-LOWER, UPPER = 0x4, 0xE  # an index that keeps the first two of four positions, and one that keeps the last two
+LOWER, UPPER = WHOLE  # an index that keeps the first two of four positions, and one that keeps the last two
 
 
 def bits_of(numbers_: Array, count: int) -> Array:

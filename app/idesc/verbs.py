@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from app.kit.terminal import AsJson, print_json, verbs, warn
+from app.kit.terminal import AsJson, given, print_json, verbs, warn
 
 app, idesc_app = verbs("idesc", "Instruction descriptors of tcgen05.mma, and zero-column masks.")
 KIND = "f16, tf32, f8f6f4, i8, mxf8f6f4, mxf4 or mxf4nvf4: the word does not say it."
@@ -44,14 +44,13 @@ def encode(
     from layouts.errors import LayoutError
     from layouts.reading import shown
 
-    given: dict[str, Any] = {"kind": kind, "m": m, "n": n, "a": a, "b": b, "d": d, "cta_group": cta_group}
-    given = {name: value for name, value in given.items() if value} | ({"ws": 1} if ws else {})
+    asked = given({"kind": kind, "m": m, "n": n, "a": a, "b": b, "d": d, "cta_group": cta_group, "ws": int(ws)})
     for item in field or []:
         name, equals, value = item.partition("=")
         if not equals:
             raise LayoutError("bad_usage", f"'{shown(item)}' is no field.", "Write name=value, e.g. sparse=1.", "field")
-        given[name.strip()] = value.strip()
-    made = facts.encoded(given)
+        asked[name.strip()] = value.strip()
+    made = facts.encoded(asked)
     print_json(made) if as_json else print(made.word)
 
 

@@ -6,13 +6,17 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import is_dataclass
 from typing import Annotated, Any
 
 import typer
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print what the HTTP API answers.")]
+# Of a tcgen05.mma.
+CtaGroup = Annotated[str, typer.Option(help="CTAs that issue it together: 1 or 2; 1 when left out.")]
+RowsOfD = Annotated[str, typer.Option(help="Rows of D, of both CTAs with --cta-group 2; 128 when left out.")]
+ColumnsOfD = Annotated[str, typer.Option(help="Columns of D; 256 when left out.")]
 
 
 def verbs(name: str, says: str) -> tuple[typer.Typer, typer.Typer]:
@@ -32,6 +36,21 @@ def warn(warnings: Iterable[Any]) -> None:
 def given(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that somebody typed: those left out are ""."""
     return {name: value for name, value in options.items() if value}
+
+
+def sizes(text: str) -> list[str] | None:
+    """The sizes of a tile or tensor, `64x128` or `64,128`; None where the option was left out."""
+    return text.replace("x", ",").replace("×", ",").split(",") if text else None
+
+
+def answer(made: Any, lines: Callable[[Any], Iterable[str]], as_json: bool, good: bool = True) -> None:
+    """An answer as the API has it, or as lines for people; exit status 1 where it is no good one."""
+    if as_json:
+        print_json(made)
+    else:
+        print("\n".join(lines(made)))
+    if not good:
+        raise typer.Exit(1)
 
 
 def text_of(file: str) -> str:

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from app.kit import links
 from app.layouts import benched
 from app.layouts.drawn import Look, beside, coloured, default, kept, plane
-from app.layouts.words import WAYS, Feeds, grouped, matrix, spelled
+from app.layouts.words import WAYS, Feeds, grouped, matrix, sizes_of, spelled
 from app.read.bench import packed, unpacked
 from app.tiles import paper
 from app.tiles.stage import LOOK, Bench
@@ -102,7 +102,7 @@ def figure(query: Mapping[str, str], caption: str) -> str:
 
 def parts(query: Mapping[str, str]) -> list[tuple[Sheet, str, str]]:
     """The sheet of an address with its colour and title."""
-    made = triton_layout(query.get("text", ""), _sizes(query.get("shape", "")) or None, query.get("element_bits"))
+    made = triton_layout(query.get("text", ""), sizes_of(query.get("shape", "")) or None, query.get("element_bits"))
     sheet = _sheet(made, Look.of(query))
     title = f"{made.kind}, {'×'.join(map(str, made.shape))}"
     return [(sheet, coloured(sheet, query.get("colour", "")), title)]
@@ -110,7 +110,7 @@ def parts(query: Mapping[str, str]) -> list[tuple[Sheet, str, str]]:
 
 def staged(query: Mapping[str, str]) -> tuple[Bench, dict[str, str]]:
     """What the page of an address has on its stage, and its look, for a picture of that."""
-    made = triton_layout(query.get("text", ""), _sizes(query.get("shape", "")) or None, query.get("element_bits"))
+    made = triton_layout(query.get("text", ""), sizes_of(query.get("shape", "")) or None, query.get("element_bits"))
     where = Look.of(query)
     sheet = _sheet(made, where)
     to, bench = _bench(made, sheet, {name: query.get(name, "") for name in KEYS}, where)
@@ -132,17 +132,13 @@ def _address(given: Mapping[str, str], change: Mapping[str, str]) -> str:
     return f"{PATH}?{query}" if query else PATH
 
 
-def _sizes(text: str) -> list[str]:
-    return [part for part in text.replace("×", "x").replace("x", ",").strip("[]() ").split(",") if part.strip()]
-
-
 def _made(text: str, given: dict[str, str], chosen: Used | None) -> TritonLayout:
     tensor = _tensor(chosen)
     if chosen is not None:
         text = chosen.text
         given["shape"] = given["shape"] or ("x".join(map(str, tensor.shape)) if tensor else "")
         given["element_bits"] = given["element_bits"] or (str(tensor.bits) if tensor and tensor.bits else "")
-    shape = _sizes(given["shape"]) or None
+    shape = sizes_of(given["shape"]) or None
     made = triton_layout(text, shape, given["element_bits"].strip() or None)
     given["shape"] = "x".join(map(str, made.shape))
     return made

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from app.layouts import benched
 from app.layouts.drawn import Look, beside, coloured, default, kept, plane
-from app.layouts.words import WAYS, Feeds, grouped, matrix, spelled
+from app.layouts.words import WAYS, Feeds, grouped, matrix, sizes_of, spelled
 from app.tiles import paper
 from app.tiles.stage import LOOK, Bench
 from layouts import algebra
@@ -107,7 +107,7 @@ def address(given: Mapping[str, str], change: Mapping[str, str] | None = None) -
 
 
 def _tile(text: str, read: CuteLayout) -> list[str]:
-    parts = [p for p in text.replace("×", "x").replace("x", ",").strip("()[] ").split(",") if p.strip()]
+    parts = sizes_of(text)
     if not parts:
         count = read.cosize
         rows = next((n for n in (16, 8, 4, 2) if count % n == 0), 1)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from app.kit.terminal import AsJson, print_json
+from app.kit.terminal import AsJson, given, print_json, sizes
 
 Layout = Annotated[str, typer.Argument(help="#ttg.blocked<{…}>, or gl.BlockedLayout(…).")]
 Shape = Annotated[str, typer.Option(help="The tensor's sizes, 128x64; those of tensor<…> in the text.")]
@@ -35,9 +35,8 @@ def cute(
     return None
 
 
-def _body(**given: str) -> dict[str, Any]:
-    shape = given["shape"].replace("x", ",").replace("×", ",").split(",") if given["shape"] else None
-    return {name: value for name, value in (given | {"shape": shape}).items() if value}
+def _body(**texts: str) -> dict[str, Any]:
+    return given(texts | {"shape": sizes(texts["shape"])})
 
 
 @app.command("convert")

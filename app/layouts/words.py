@@ -22,6 +22,15 @@ WAYS = {
 }
 
 
+def sizes_of(text: str) -> list[str]:
+    """The sizes of a tensor or tile as they are written: 64x128, 64×128, (64,128), [64, 128].
+
+    >>> sizes_of("(64, 128)"), sizes_of("16x8")
+    (['64', ' 128'], ['16', '8'])
+    """
+    return [part for part in text.replace("×", "x").replace("x", ",").strip("[]() ").split(",") if part.strip()]
+
+
 @dataclass(frozen=True, slots=True)
 class Field:
     """A column group of the matrix: an index, and its bases lowest first."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.kit.terminal import AsJson, form_of, print_json, save, storage_of, storage_option, verbs, warn
+from app.kit.terminal import AsJson, form_of, given, print_json, save, storage_of, storage_option, verbs, warn
 from app.memory.options import LOOK
 
 if TYPE_CHECKING:
@@ -61,14 +61,14 @@ def descriptor_encode(
     """A descriptor from byte amounts."""
     from app.memory import descriptors as memory
 
-    given = {
+    asked = {
         "start_address": start_address,
         "lbo_bytes": lbo_bytes,
         "sbo_bytes": sbo_bytes,
         "base_offset": base_offset,
         "swizzle": swizzle,
     } | ({"format": format} if format else {})
-    made = memory.encode(given)
+    made = memory.encode(asked)
     print_json(made) if as_json else print(made.descriptor)
 
 
@@ -187,7 +187,7 @@ def smem(
     """A tile in shared memory: atom, strides, CuTe, and the descriptor of every K step."""
     from app.memory import facts as memory
 
-    given = ({"format": format} if format else {}) | {
+    asked = ({"format": format} if format else {}) | {
         "element_bits": element_bits,
         "major": major,
         "swizzle": swizzle,
@@ -201,10 +201,8 @@ def smem(
         from app.diagram import forms as pictures
 
         looks = {"down": down, "unit": unit, "number": number, "show": show, "plain": "1" * plain, "theme": theme}
-        return save(
-            pictures.tile(form_of(output), {name: value for name, value in (given | looks).items() if value})[0], output
-        )
-    facts = memory.tile_facts(*memory.tile_of(given))
+        return save(pictures.tile(form_of(output), given(asked | looks))[0], output)
+    facts = memory.tile_facts(*memory.tile_of(asked))
     if as_json:
         return print_json(facts)
     atom = facts.atom

@@ -10,6 +10,7 @@ from app.kit.names import Word32
 from layouts import reading
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Operand
+from layouts.metadata import FIRST
 from layouts.view import Grid
 
 
@@ -81,7 +82,7 @@ def metadata_facts(instruction: Instruction, words_text: str, selector: int) -> 
 
 def read_words(text: str, threads: int) -> list[int]:
     """Hex words: one for every thread, or one for all of them; spaces, commas and `_` between digits accepted."""
-    tokens = re.split(r"[\s,]+", text.strip()) if text.strip() else ["0x44444444"]
+    tokens = re.split(r"[\s,]+", text.strip()) if text.strip() else [f"0x{FIRST:08X}"]
     words = []
     for number, token in enumerate(tokens):
         read = reading.digits(token if token[:2].lower() == "0x" else f"0x{token}")
@@ -89,7 +90,7 @@ def read_words(text: str, threads: int) -> list[int]:
             raise LayoutError(
                 "bad_metadata",
                 f"Word {number}, '{reading.shown(token)}', is not a 32-bit hex word.",
-                "Write eight hex digits, e.g. 0x44444444.",
+                f"Write eight hex digits, e.g. 0x{FIRST:08X}.",
                 "words",
             )
         words.append(read[0])

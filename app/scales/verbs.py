@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from app.kit.terminal import AsJson, given, print_json
+from app.kit.terminal import AsJson, ColumnsOfD, CtaGroup, RowsOfD, given, print_json
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -15,10 +15,10 @@ app = typer.Typer(rich_markup_mode=None)
 def scale_factors(
     kind: Annotated[str, typer.Option(help="mxf8f6f4, mxf4 or mxf4nvf4; mxf8f6f4 when left out.")] = "",
     scale_vec: Annotated[str, typer.Option(help="1X, 2X or 4X; the kind's first when left out.")] = "",
-    cta_group: Annotated[str, typer.Option(help="CTAs that issue it together: 1 or 2; 1 when left out.")] = "",
+    cta_group: CtaGroup = "",
     sparse: Annotated[bool, typer.Option("--sparse", help="With .sp.")] = False,
-    m: Annotated[str, typer.Option(help="Rows of D, of both CTAs with --cta-group 2; 128 when left out.")] = "",
-    n: Annotated[str, typer.Option(help="Columns of D; 256 when left out.")] = "",
+    m: RowsOfD = "",
+    n: ColumnsOfD = "",
     tile_k: Annotated[str, typer.Option(help="K of the CTA's tile; 256 when left out.")] = "",
     column: Annotated[
         str, typer.Option(help="Column of tensor memory where A's factors begin; 256 when left out.")

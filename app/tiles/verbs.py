@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.kit.terminal import AsJson, form_of, print_json, save, storage_of, verbs
+from app.kit.terminal import AsJson, answer, form_of, given, print_json, save, sizes, storage_of, verbs
 
 if TYPE_CHECKING:
     from layouts.tiles.mma import TileOperand
@@ -18,13 +18,9 @@ Permutation = Annotated[str, typer.Option(help="PermutationMNK, e.g. (32,32,16) 
 Tile = Annotated[str, typer.Option(help="MxNxK or M,N,K; the TiledMMA's own when left out.")]
 
 
-def _sizes(text: str) -> list[str] | None:
-    return text.replace("x", ",").replace("×", ",").split(",") if text else None
-
-
 def _mma(atom: str, atom_layout: str, permutation: str, tile: str) -> dict[str, Any]:
-    given = {"atom": atom, "atom_layout": atom_layout, "permutation": permutation, "tile": _sizes(tile)}
-    return {name: value for name, value in given.items() if value}
+    asked = {"atom": atom, "atom_layout": atom_layout, "permutation": permutation, "tile": sizes(tile)}
+    return given(asked)
 
 
 @tiles_app.command("mma")
@@ -63,9 +59,8 @@ def mma(
                  "operand": operand, "colour": colour}  # fmt: skip
         if not is_umma(atom):
             asked["legend"] = "1"
-        given = {name: text for name, text in (asked | more).items() if text}
-        return save(figure.made(form_of(output), given)[0], output)
-    made = facts.mma_of(_mma(atom, atom_layout, permutation, tile) | {k: v for k, v in more.items() if v})
+        return save(figure.made(form_of(output), given(asked | more))[0], output)
+    made = facts.mma_of(_mma(atom, atom_layout, permutation, tile) | given(more))
     if as_json:
         print_json(facts.mma_facts(made))
     elif isinstance(made, TiledUmma) and not (at or thread):
@@ -131,8 +126,8 @@ def chain(
     one = _mma(first, atom_layout, "", tile)
     other = _mma(second or first, atom_layout, "", second_tile)
     if tile and not second_tile:
-        sizes = _sizes(tile) or []
-        other["tile"] = [*sizes[:2], *sizes[1:2]]
+        mnk = sizes(tile) or []
+        other["tile"] = [*mnk[:2], *mnk[1:2]]
     found = facts.chain_facts({"first": one, "second": other})
     if as_json:
         print_json(found)
@@ -173,21 +168,18 @@ def copy(
     from layouts.tiles.bulk import is_tma
 
     if is_tma(atom):
-        asked = {"atom": atom, "element_bits": element_bits, "tile": _sizes(tile), "global": global_, "major": major,
+        asked = {"atom": atom, "element_bits": element_bits, "tile": sizes(tile), "global": global_, "major": major,
                  "storage": storage_of(storage, major) if storage else None, "multicast": multicast}  # fmt: skip
-        told = copies.tma_facts({name: value for name, value in asked.items() if value})
-        print_json(told) if as_json else print("\n".join(copies.tma_lines(told)))
-        if told.verdict != "match":
-            raise typer.Exit(1)
-        return
+        told = copies.tma_facts(given(asked))
+        return answer(told, copies.tma_lines, as_json, told.verdict == "match")
 
-    given: dict[str, Any] = {
+    asked = {
         "atom": atom, "bits": bits, "element_bits": element_bits, "thr_layout": thr, "val_layout": val,
-        "tile": _sizes(tile), "shared": shared, "global": global_, "operand": operand,
+        "tile": sizes(tile), "shared": shared, "global": global_, "operand": operand,
         "tiled_mma": _mma(mma_atom, atom_layout, permutation, "") if mma_atom else None,
         "storage": storage_of(storage, major) if storage else None, "major": major, "multicast": multicast,
     }  # fmt: skip
-    found = copies.copy_facts({name: value for name, value in given.items() if value})
+    found = copies.copy_facts(given(asked))
     if as_json:
         print_json(found)
     else:
@@ -233,18 +225,13 @@ def loop(
 
     copied = {"atom": copy_atom, "bits": bits, "thr_layout": thr, "val_layout": val}
     side: dict[str, Any] = {
-        "store": {name: text for name, text in copied.items() if text} if copy_atom else None,
+        "store": given(copied) if copy_atom else None,
         "storage": storage_of(storage, major), "major": major, "load": load, "global": global_ or None,
     }  # fmt: skip
     side = {name: value for name, value in side.items() if value is not None}
     asked = {"tiled_mma": _mma(atom, atom_layout, permutation, tile), **({"k": k} if k else {})}
     found = loops.loop_facts(asked | dict.fromkeys([operand] if operand else "ab", side))
-    if as_json:
-        print_json(found)
-    else:
-        print("\n".join(loops.lines(found)))
-    if found.verdict != "match" or found.wavefronts > found.ideal:
-        raise typer.Exit(1)
+    answer(found, loops.lines, as_json, found.verdict == "match" and found.wavefronts <= found.ideal)
 
 
 @tiles_app.command("tv")
@@ -258,7 +245,7 @@ def tv(
     from app.tiles import facts
     from layouts.reading import pair
 
-    found = facts.tv_of({"cute": cute, "tile": _sizes(tile)})
+    found = facts.tv_of({"cute": cute, "tile": sizes(tile)})
     if as_json:
         return print_json(facts.tv_facts(found))
     if at:
@@ -287,8 +274,7 @@ def triton(
     from app.tiles import facts
     from layouts.reading import number
 
-    given: dict[str, Any] = {"text": layout, "shape": _sizes(shape), "element_bits": element_bits or None}
-    found = facts.triton_of({name: value for name, value in given.items() if value is not None})
+    found = facts.triton_of({"text": layout} | given({"shape": sizes(shape), "element_bits": element_bits}))
     if as_json:
         return print_json(facts.triton_facts(found))
     if at:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from app.kit.terminal import AsJson, given, print_json, verbs
+from app.kit.terminal import AsJson, ColumnsOfD, CtaGroup, RowsOfD, given, print_json, verbs
 
 app, tmem_app = verbs("tmem", "Tensor memory of tcgen05.")
 
@@ -14,10 +14,10 @@ app, tmem_app = verbs("tmem", "Tensor memory of tcgen05.")
 @tmem_app.command("epilogue")
 def epilogue(
     kind: Annotated[str, typer.Option(help="The kind of the MMA: f16, tf32, …; f16 when left out.")] = "",
-    cta_group: Annotated[str, typer.Option(help="CTAs that issue it together: 1 or 2; 1 when left out.")] = "",
+    cta_group: CtaGroup = "",
     ws: Annotated[bool, typer.Option("--ws", help="With .ws.")] = False,
-    m: Annotated[str, typer.Option(help="Rows of D, of both CTAs with --cta-group 2; 128 when left out.")] = "",
-    n: Annotated[str, typer.Option(help="Columns of D; 256 when left out.")] = "",
+    m: RowsOfD = "",
+    n: ColumnsOfD = "",
     d: Annotated[str, typer.Option(help="Type of D: f32, or f16 in the low half of a column; f32 when left out.")] = "",
     access: Annotated[str, typer.Option(help="The load of every warp; tcgen05.ld.16x256b.x4 when left out.")] = "",
     element: Annotated[str, typer.Option(help="The type that is stored: bf16, f16 or f32; bf16 when left out.")] = "",

@@ -240,8 +240,8 @@ def _metadata(i: Instruction, plan: Plan, step: int) -> list[str]:
     index = s.index.forward_formula(("from", "number"), op.words)
     words = {name: _cpp(text) for name, text in where.items() if name not in ("row", "col")}
     number = _cpp(index["number"], plan.selector * op.values)
-    code = "(position ? 0xEu : 0x4u)" if s.index_bits == 4 else "position"
-    bit = f"{s.index_bits} * ({number})" if s.index_bits == 2 else f"{s.index_bits} * ({number}) & 28"
+    code = "(position ? 0x{1:X}u : 0x{0:X}u)".format(*s.whole) if s.whole else "position"
+    bit = f"{s.index_bits} * ({number})" + (f" & {32 - s.index_bits}" if s.whole else "")
     return [
         (
             "// Metadata: the thread that names an element's position, and the bits of its e that"

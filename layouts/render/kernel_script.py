@@ -236,8 +236,8 @@ def _sparse_a(plan: Plan) -> list[str]:
     index = s.index.forward_formula(("source", "number"), op.words)
     shift = plan.selector * op.values
     words = [f"{name} = {spelled(text)}" for name, text in where.items() if name not in ("row", "col")]
-    bit = f"{s.index_bits} * ({spelled(index['number'], shift)})" + (" & 28" if s.index_bits == 4 else "")
-    code = "np.where(position > 0, 0xE, 0x4)" if s.index_bits == 4 else "position"
+    bit = f"{s.index_bits} * ({spelled(index['number'], shift)})" + (f" & {32 - s.index_bits}" if s.whole else "")
+    code = "np.where(position > 0, 0x{1:X}, 0x{0:X})".format(*s.whole) if s.whole else "position"
     spread = f"np.repeat(kept, {s.per_index}, axis=2)" if s.per_index > 1 else "kept"
     inside = f" * {s.per_index} + np.arange({s.kept}) % {s.per_index}" if s.per_index > 1 else ""
     return [
