@@ -14,7 +14,7 @@ from layouts import causes
 from layouts.errors import LayoutError
 from layouts.reader.code import builders, tensor_maps
 from layouts.reader.code.builders import Builder
-from layouts.reader.code.evaluate import evaluate
+from layouts.reader.code.evaluate import Evaluation, evaluate
 from layouts.reader.code.finding import Pitfall
 from layouts.workbench import Bench, Operand, Step, bench
 from layouts.workbench.found import Assumed
@@ -119,16 +119,32 @@ def check(text: str) -> Checked:
     told, open_ = _operands(text, made, {one.code for one in found})
     found += told
     open_ += _unread(made, built)
-    if not made.complete:
-        open_.append(Open("The file is too long to be evaluated to its end.", (0, 0)))
+    open_ += _unfinished(code)
     doubted = {message for piece in made.pieces for message in piece.doubts}
     doubts = (_of_pitfall(one) for builder in built for one in builder.doubts if one.message in doubted)
     unique = {(one.code, one.span): one for one in reversed(found)}
     return Checked(
         tuple(sorted(unique.values(), key=lambda one: (one.span, one.code))), tuple(dict.fromkeys(open_)),
-        tuple(dict.fromkeys(doubts)), sum(piece.kind == "descriptor" for piece in made.pieces), len(maps),
+        tuple(dict.fromkeys(doubts)), _descriptors(made), len(maps),
         sum(step.verdict != "unknown" for one in made.operands for step in one.steps),
     )  # fmt: skip
+
+
+def _descriptors(made: Bench) -> int:
+    """The descriptors of a text; 64-bit constants without that name that nothing reads are masks and keys."""
+    read = {n for one in made.operands for n in (one.descriptor, *one.others)}
+    return sum(
+        piece.kind == "descriptor"
+        and (n in read or "words" not in piece.facts or "desc" in str(piece.facts.get("name", "")).lower())
+        for n, piece in enumerate(made.pieces)
+    )
+
+
+def _unfinished(code: Evaluation | None) -> Iterator[Open]:
+    """What the steps of a file did not suffice for."""
+    for name, at in code.unfinished if code else ():
+        what = f"{name} is" if name else "The lines outside all functions are"
+        yield Open(f"{what} too long to be evaluated to the end: what comes later is not checked.", at)
 
 
 # mistakes of the code itself ------------------------------------------------------------------------------------------

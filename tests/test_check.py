@@ -214,6 +214,58 @@ def test_a_file_is_given_more_patience_than_a_paste() -> None:
     )
 
 
+NAMESAKES = """using barrier = cuda::barrier<cuda::thread_scope_block>;
+template <class T> using Vec = cute::Vec<T>;
+struct Gemm { static __device__ void run(float* d, int k) { cute::Gemm::run(d, k); run(d, k - 1); } };
+__device__ int depth(int n) { return n < limit ? depth(n + 1) + depth(n - 1) : n; }
+"""
+
+
+def test_names_of_libraries_that_a_text_uses_again_end_nothing() -> None:
+    """An alias or a function named as what it calls in a library stood for itself, and the kernel was not evaluated."""
+    own = "__shared__ barrier full[2]; Vec<float> v; Gemm::run(d, 3); depth(K);"
+    kernel = planted("  float d[", f"  {own}\n  float d[")
+    for text, codes in ((kernel, []), (kernel.replace("sB + k * 16", "sB"), ["k_step_missing"])):
+        told = check(NAMESAKES + text)
+        assert [one.code for one in told.findings] == codes and told.steps == 8 and told.open == ()
+
+
+def test_a_map_behind_a_long_kernel_is_found() -> None:
+    """Calls without a body that say nothing of maps and descriptors do not take their places."""
+    calls = " ".join(f"stage{n}(out); flush();" for n in range(1200))
+    told = check(f"__global__ void other(float* out) {{ uint64_t desc = 0; {calls} }}\n" + RIGHT)
+    assert (told.maps, told.steps, told.open) == (2, 8, ())
+
+
+def test_what_a_loop_with_an_open_end_may_fill_is_not_judged() -> None:
+    """Mosaic's runtime: strides of a rank that the text leaves open. Items that no loop fills are judged."""
+    text = """void make(CUtensorMap* map, void* p, int rank, int64_t* sizes) {
+  cuuint64_t dims[5] = {1, 1, 1, 1, 1}, strides[5] = {1, 1, 1, 1, 1};
+  cuuint32_t box[5] = {64, 64, 1, 1, 1}, ones[5] = {1, 1, 1, 1, 1};
+  for (int i = 0; i < rank - 1; ++i) { cuuint64_t step = sizes[i] * 2; strides[i] = step; }
+  cuTensorMapEncodeTiled(map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, RANK, p, dims, strides, box, ones,
+      CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+}"""
+    assert check(text).findings == () and check(text).maps == 1
+    wider = check(text.replace("{64, 64, 1, 1, 1}", "{128, 64, 1, 1, 1}"))
+    assert [one.code for one in wider.findings] == ["tma_inner_over_swizzle"]
+
+
+def test_a_function_that_is_not_evaluated_to_its_end_is_named() -> None:
+    turns = "for (int i = 0; i < 16; ++i) for (int j = 0; j < 16; ++j) for (int k = 0; k < 8; ++k)"
+    body = f"uint64_t desc[1]; {f'{turns} out[i] += j * k + i * j;' * 8}"
+    text = f"// head\n__global__ void heavy(float* out) {{ {body} }}\n"
+    (left,) = check(text).open
+    assert left.message.startswith("heavy is too long to be evaluated to the end: what comes later")
+    assert text[slice(*left.span)] == "heavy"
+
+
+def test_masks_of_a_source_file_are_no_descriptors() -> None:
+    text = "constexpr uint64_t MASKS[2] = {0x1FFF01FF001F0001, 0x0000001F00000001};"
+    assert check(text).descriptors == 0 and check(f"uint64_t desc = 0x4000004000010040;\n{text}").descriptors == 1
+
+
 def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(facts, "MOST_FILES", 3)
     with pytest.raises(LayoutError, match="more than 3 files"):

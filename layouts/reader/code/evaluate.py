@@ -45,12 +45,14 @@ _CALLED = r"\s{0,8}(?:<[^;{}()]{0,120}>\s{0,8}(?:::\w+\s{0,8})?)?(?:[({]|<<<|\[[
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What came of a text. complete: whether the budget sufficed."""
+    """What came of a text. unfinished: (function, where its name stands) of each that the budget did not suffice for,
+    "" for the lines outside all.
+    """
 
     found: tuple[Found, ...]
     made: tuple[Made, ...]
     warnings: tuple[Pitfall, ...]
-    complete: bool
+    unfinished: tuple[tuple[str, Span], ...]
     python: bool
     assembled: tuple[Assembled, ...] = ()
     endless: frozenset[str] = frozenset()  # variables of loops whose end the text leaves open
@@ -58,6 +60,11 @@ class Evaluation:
     text: str = ""
     taken: tuple[str, ...] = ()  # functions without code that were taken as PTX's matrix-descriptor-encode
     widened: frozenset[str] = frozenset()  # undeclared names that are cast to an integer with a step added
+
+    @property
+    def complete(self) -> bool:
+        """Whether the budget sufficed."""
+        return not self.unfinished
 
 
 @cache
@@ -100,7 +107,7 @@ def evaluate(text: str, patience: int = 1, standard: tuple[tuple[str, str], ...]
         return None
     machine = Machine(text, BUDGET * patience, is_py)
     machine.standard = dict(standard)
-    complete = True
+    unfinished: list[tuple[str, Span]] = []
     root = Scope()
     machine.frames.append(Frame("", (0, len(text))))
     try:
@@ -118,19 +125,21 @@ def evaluate(text: str, patience: int = 1, standard: tuple[tuple[str, str], ...]
             if not isinstance(one, tree.Function | tree.Struct | tree.Alias | tree.Enum):
                 machine.execute(one, scope)
     except (BudgetError, RecursionError):
-        complete = False
-    for function, owner in _entries(machine, body, text):
+        unfinished.append(("", (0, 0)))
+    entries = list(_entries(machine, body, text))
+    for n, (function, owner) in enumerate(entries):
         if id(function) in machine.called:
             continue
         if machine.left <= 0:
-            complete = False
+            unfinished.append((function.name, _name_at(text, function)))
             break
-        rest = max(machine.left - MOST_STEPS * patience, 0)
+        share = max(MOST_STEPS * patience, machine.left // (len(entries) - n))
+        rest = max(machine.left - share, 0)
         machine.left -= rest
         try:
             _enter(machine, function, owner, scope)
         except (BudgetError, RecursionError):
-            complete = False
+            unfinished.append((function.name, _name_at(text, function)))
         finally:
             machine.left = max(machine.left, 0) + rest
             del machine.frames[1:]
@@ -138,10 +147,16 @@ def evaluate(text: str, patience: int = 1, standard: tuple[tuple[str, str], ...]
             machine.journal = None
             machine.nested = 0
     return Evaluation(
-        tuple(machine.found), tuple(machine.made), tuple(machine.warned.values()), complete, is_py,
+        tuple(machine.found), tuple(machine.made), tuple(machine.warned.values()), tuple(unfinished), is_py,
         tuple(machine.assembled), frozenset(machine.endless), frozenset(machine.recast), text,
         tuple(machine.taken), frozenset(machine.widened),
     )  # fmt: skip
+
+
+def _name_at(text: str, function: tree.Function) -> Span:
+    """Where a function's name stands."""
+    at = text.find(function.name, *function.span)
+    return (at, at + len(function.name)) if function.name and at >= 0 else (function.span[0], function.span[0])
 
 
 def _without_printed(text: str) -> str:

@@ -30,6 +30,9 @@ from layouts.reader.code.values import (
 )
 from layouts.reader.code.word import Int, Linear, Span
 
+MOST_MADE = 2000  # calls without a body that are kept
+MOST_ALIKE = 256  # of one name that says something of maps and descriptors, and of all other names together
+_TELLING = re.compile(r"desc|mma|gemm|map|tma|tensor|encode", re.I)
 MOST_KEPT = 64  # items of an array that is kept with a call
 
 
@@ -82,8 +85,12 @@ class Expressions(Calls, Naming, Operators, Places, Assigning):
         return word.convert(value, CType(f"uint{bits}_t", bits, False))
 
     def kept(self, term: Term) -> None:
-        """A call the text has no body of."""
-        if len(self.made) < 400:
+        """A call the text has no body of. Those that may make a tensor map or take a descriptor are counted apart: they
+        may come behind hundreds of others.
+        """
+        whose = term.head if _TELLING.search(term.head) or len(term.arguments) > 8 else ""
+        own = self.often[whose] = self.often.get(whose, 0) + 1
+        if own <= MOST_ALIKE and len(self.made) < MOST_MADE:
             term = replace(term, arguments=tuple(_snapshot(value) for value in term.arguments))
             self.ran += 1
             loops = tuple(one for one in self.loops if one[0])

@@ -91,7 +91,10 @@ class Finding:
         self.recast: set[str] = set()  # those that are cast to a pointer to another type
         self.widened: set[str] = set()  # those that are cast to an integer of 64 bits with a step added
         self.warned: dict[tuple[str, Span], Pitfall] = {}
+        self.often: dict[str, int] = {}  # calls without a body, by name
         self.called: set[int] = set()
+        self.opening: set[int] = set()  # aliases whose meaning is being looked up
+        self.bottomless: set[int] = set()  # functions that call themselves deeper than any call that ends
         self.standard: dict[
             str, str
         ] = {}  # functions without code that build the descriptor of a K-major tile: swizzle

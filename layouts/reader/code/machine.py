@@ -5,13 +5,13 @@ comes by on the way is kept: values that look like descriptors, calls the text h
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from layouts.reader.code import tree
 from layouts.reader.code.ctype import BOOL, PYTHON
-from layouts.reader.code.expressions import BudgetError, Expressions
+from layouts.reader.code.expressions import Expressions
 from layouts.reader.code.finding import MOST_ASSEMBLED, Assembled
+from layouts.reader.code.loops import Left, Loops
 from layouts.reader.code.records import layout_of
 from layouts.reader.code.values import (
     Array,
@@ -27,23 +27,14 @@ from layouts.reader.code.values import (
     Template,
     Term,
     number,
+    short,
 )
 from layouts.reader.code.word import Int, free, merged
 
-MOST_TURNS = (16, 16, 8, 4)  # of a loop, by how many it stands in
-FREE_TURNS = 3  # of a loop whose end is not known: enough to see what a turn changes
 MOST_CALLS = 24  # nested
 
 
-@dataclass(frozen=True, slots=True)
-class Left:
-    """Why a block ended early: return, break or continue, and with which value."""
-
-    word: str
-    value: Any = None
-
-
-class Machine(Expressions):
+class Machine(Expressions, Loops):
     """One text's evaluation."""
 
     # statements ------------------------------------------------------------------------------------------------------
@@ -237,76 +228,6 @@ class Machine(Expressions):
                 chain = tree.If(tree.Other(f"{text} == {self.words(test)}"), block, chain, span=one.span)
         return self.execute(chain, scope) if chain is not None else None
 
-    # loops -----------------------------------------------------------------------------------------------------------
-
-    def _turns(self) -> int:
-        return MOST_TURNS[min(len(self.loops), len(MOST_TURNS) - 1)]
-
-    def _loop(self, one: tree.Loop, scope: Scope) -> Left | None:
-        if one.start is not None:
-            self.execute(one.start, scope)
-        variable = self._variable(one, scope)
-        most, turn = self._turns(), 0
-        self.loops.append(("", Int(0)))
-        try:
-            while turn < most:
-                if one.condition is not None and not (one.late and not turn):
-                    goes_on = self.truth(self.value(one.condition, scope))
-                    if goes_on is None:
-                        most = min(most, FREE_TURNS)
-                        self.endless.add(variable.name if variable is not None else "")
-                    elif not goes_on:
-                        break
-                elif one.condition is None:
-                    most = min(most, FREE_TURNS)
-                if variable is not None:
-                    self.loops[-1] = (variable.name, self.whole(variable.value))
-                left = self.execute(one.body, scope)
-                if left is not None and left.word == "return":
-                    return left
-                if left is not None and left.word == "break":
-                    break
-                if one.step is not None:
-                    self.drop(one.step, scope)
-                turn += 1
-        finally:
-            self.loops.pop()
-        return None
-
-    def _variable(self, one: tree.Loop, scope: Scope) -> Cell | None:
-        """The variable that a loop counts."""
-        step = one.step
-        while isinstance(step, tree.Unary | tree.Binary):
-            step = step.value if isinstance(step, tree.Unary) else step.left
-        target = step.target if isinstance(step, tree.Assign) else None
-        found = scope.find(target.last) if isinstance(target, tree.Name) else None
-        return found if isinstance(found, Cell) else None
-
-    def _each(self, one: tree.Each, scope: Scope) -> Left | None:
-        values = self.items_of(self.value(one.values, scope), self._turns(), one.names[0] if one.names else "")
-        self.loops.append(("", Int(0)))
-        inner = scope if self.python else Scope(scope)
-        try:
-            for value in values:
-                if len(one.names) == 1:
-                    if isinstance(value, Int):
-                        self.loops[-1] = (one.names[0], value)
-                    self.assign_name(one.names[0], value, inner, one.span)
-                else:
-                    for place, name in enumerate(one.names):
-                        item = self.item(value, place, one.span)
-                        if place == 0 and isinstance(item, Int):
-                            self.loops[-1] = (name, item)
-                        self.assign_name(name, item, inner, one.span)
-                left = self.execute(one.body, inner)
-                if left is not None and left.word == "return":
-                    return left
-                if left is not None and left.word == "break":
-                    break
-        finally:
-            self.loops.pop()
-        return None
-
     def assign_name(self, name: str, value: Any, scope: Scope, span: tuple[int, int]) -> None:
         if not name or name == "_":
             return
@@ -359,8 +280,8 @@ class Machine(Expressions):
     ) -> Any:  # fmt: skip
         """The value a function of the text gives for arguments; None of a void one. at: the call as it is written."""
         function = self.overload(closure, len(given) + len(named))
-        if len(self.frames) > MOST_CALLS:
-            raise BudgetError
+        if self._endless_call(function):
+            return Term(f"{function.name}({', '.join(map(short, given))})"[:120], head=function.name, span=span)
         scope = self.bound(closure, function, given, named)
         self.called.add(id(function))
         known = len(self.found)
@@ -379,6 +300,15 @@ class Machine(Expressions):
         if self.is_descriptor(value, function.name):
             del self.found[known:]
         return value
+
+    def _endless_call(self, function: tree.Function) -> bool:
+        """Whether a call goes deeper than any that ends: a function that calls its namesake of a library, or itself
+        under a condition that the text leaves open. What it gives is not known.
+        """
+        if len(self.frames) > MOST_CALLS:
+            self.bottomless.add(id(function))
+            return True
+        return id(function) in self.bottomless and any(frame.name == function.name for frame in self.frames)
 
     def run_body(self, function: tree.Function, scope: Scope) -> Left | None:
         body = function.body.make() if isinstance(function.body, tree.Deferred) else function.body

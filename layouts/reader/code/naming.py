@@ -186,10 +186,16 @@ class Naming(Making):
         for n, parameter in enumerate(template.parameters):
             inner.names[parameter.name] = self._argument(parameter, given[n] if n < len(given) else None, inner)
         if isinstance(decl, tree.Alias):
-            found = self.resolve(decl.type.path, inner)
-            if isinstance(found, Template) and not decl.type.pointers and not decl.type.dims:
-                return self.applied(found, [])
-            return self.kind(decl.type, inner)
+            if id(decl) in self.opening:  # using barrier = cuda::barrier<…>: what it names is not in the text
+                return Kind(decl.name)
+            self.opening.add(id(decl))
+            try:
+                found = self.resolve(decl.type.path, inner)
+                if isinstance(found, Template) and not decl.type.pointers and not decl.type.dims:
+                    return self.applied(found, [])
+                return self.kind(decl.type, inner)
+            finally:
+                self.opening.discard(id(decl))
         key = (id(decl), tuple(id(g.record) if isinstance(g, Kind) and g.record else str(g) for g in given))
         made = self.records.get(key)
         if made is None:
@@ -297,6 +303,7 @@ class Naming(Making):
     define: Any
     copied: Any
     records: dict[Any, Record]
+    opening: set[int]  # aliases whose meaning is being looked up
 
 
 class Later:
