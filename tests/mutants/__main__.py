@@ -15,11 +15,10 @@ from pathlib import Path
 
 from tests.mutants import equivalent, report
 from tests.mutants.operators import Mutant, Mutations
-from tests.mutants.plant import Nursery, Verdict, saved
+from tests.mutants.plant import Job, Nursery, Verdict, saved
 from tests.mutants.reach import WHOLE, Reach
 from tests.mutants.texts import RULES, mutations
 
-Job = tuple[Mutant, list[str], float]
 COLLECTED = 0.002  # seconds a test of its file costs before the first runs
 QUICK_FILES = 7
 ROOT = Path(__file__).parents[2]
@@ -60,14 +59,11 @@ def sample(root: Path, files: list[str], count: int, seed: int) -> list[Mutant]:
     return sorted(drawn, key=lambda m: (m.file, m.start))
 
 
-def survivors(root: Path, path: Path) -> list[Mutant]:
-    """What survived the last run, as far as its text still stands."""
-    verdicts: list[Verdict] = pickle.loads(path.read_bytes())[0]
-    left = {(v.mutant.file, v.mutant.text, v.mutant.change) for v in verdicts if v.outcome in ("survived", "unreached")}
+def survivors(root: Path, verdicts: list[Verdict]) -> list[Mutant]:
+    """What survived a run, as far as its text still stands."""
+    left = {v.mutant.known_by for v in verdicts if v.outcome in report.LEFT}
     found = {
-        (m.file, m.text, m.change): m
-        for file in {file for file, _, _ in left if (root / file).is_file()}
-        for m in of_file(root, file)
+        m.known_by: m for file in {file for file, _, _ in left if (root / file).is_file()} for m in of_file(root, file)
     }
     return sorted((found[key] for key in left & found.keys()), key=lambda m: (m.file, m.start))
 
@@ -90,7 +86,7 @@ def order(reach: Reach, mutant: Mutant, budget: float) -> tuple[list[Job], list[
     """
     lines = range(mutant.first, mutant.last + 1)
     known = reach.of(mutant.file, lines, mutant.local)
-    tables = reach.at_import(mutant.file, lines, mutant.local)
+    tables = not mutant.local
     files: dict[str, list[str]] = defaultdict(list)
     for test in sorted(known, key=lambda t: (reach.tests[t], t)):
         files[test.split("::")[0]].append(test)
@@ -131,23 +127,31 @@ def main() -> None:
     ask.add_argument(
         "--resume", action="store_true", help="keep the kills of an earlier run of this sample, and try the others"
     )
-    ask.add_argument("--again", action="store_true", help="only what survived the last run")
+    ask.add_argument(
+        "--again", action="store_true", help="only what survived the last run; its section says what is noticed since"
+    )
+    ask.add_argument(
+        "--slow", type=float, default=1e9, help="tests that took longer are not recorded anew when their file changed"
+    )
     ask.add_argument("--no-record", action="store_true", help="the recorded reach as it is")
     ask.add_argument("--no-report", action="store_true", help="print, and leave docs/mutants.md as it is")
     given = ask.parse_args()
     root, work_at = given.root, given.root / "build" / "mutants"
     files = sources(root, given.files)
-    drawn = survivors(root, work_at / "verdicts.pickle") if given.again else sample(root, files, given.n, given.seed)
+    last: list[Verdict] = []
+    if given.again or given.resume:
+        last, equal, seed, count = pickle.loads((work_at / "verdicts.pickle").read_bytes())
+    drawn = survivors(root, last) if given.again else sample(root, files, given.n, given.seed)
     reach = Reach.at(
         root,
         work_at / "reach.pickle",
         browser=any(not file.endswith(".py") for file in files),
         record=not given.no_record,
+        slow=given.slow,
     )
     known = equivalent.read()
     same = [mutant for mutant in drawn if equivalent.of(mutant, known) is not None]
-    verdicts: list[Verdict] = pickle.loads((work_at / "verdicts.pickle").read_bytes())[0] if given.resume else []
-    verdicts = [v for v in verdicts if v.mutant in drawn and v.outcome in ("killed", "timeout")]
+    verdicts = [v for v in last if v.mutant in drawn and v.outcome not in report.LEFT]
     left = [
         mutant
         for mutant in drawn
@@ -169,9 +173,11 @@ def main() -> None:
             f"{len(verdicts)}/{len(drawn)} {verdict.outcome:9} {m.file}:{m.line} {m.change[:150]} {spent} {verdict.by}",
             flush=True,
         )
-        saved(work_at / "verdicts.pickle", (verdicts, same, given))
+        if not given.again:
+            saved(work_at / "verdicts.pickle", (verdicts, same, given.seed, len(drawn)))
 
-    nursery = Nursery(root, work_at, given.jobs)
+    tested = sorted({test.split("::")[0] for test in reach.tests if "/browser/" not in test})
+    nursery = Nursery(root, work_at, given.jobs, tested, reach.runs_in_tests_alone)
     end = time.monotonic() + 60 * given.minutes
     nursery.run(itertools.takewhile(lambda _: time.monotonic() < end, work), told)
     nursery.run(again, told)
@@ -186,7 +192,13 @@ def main() -> None:
         again.clear()
         nursery.run([job for first, _ in stages for job in first], told)
         nursery.run(again, told)
-    text = report.written(verdicts, same, given.seed, len(drawn))
+    nursery.close()
+    if given.again:
+        since = {v.mutant.known_by for v in verdicts if v.outcome not in report.LEFT}
+        equal += [v.mutant for v in last if v.outcome in report.LEFT and equivalent.of(v.mutant, known) is not None]
+        text = report.written([v for v in last if v.mutant not in equal], equal, seed, count, since)
+    else:
+        text = report.written(verdicts, same, given.seed, len(drawn))
     if given.no_report:
         print(text)
     else:

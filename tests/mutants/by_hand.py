@@ -19,9 +19,10 @@ from pathlib import Path
 import pytest
 
 from tests.mutants import report
+from tests.mutants.chosen import Chosen, run_tests
 from tests.mutants.fault import Fault, faults, fits
 from tests.mutants.operators import flat
-from tests.mutants.plant import Chosen, copied, load_libraries, planted, run_tests, saved
+from tests.mutants.plant import copied, load_libraries, planted, saved
 
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "build" / "mutants" / "by-hand.pickle"

@@ -21,10 +21,10 @@ def read(path: Path = LIST) -> Known:
 
 
 def of(mutant: Mutant, known: Known) -> str | None:
-    return known.get((mutant.file, mutant.text, mutant.change))
+    return known.get(mutant.known_by)
 
 
 def stale(known: Known, mutants: Sequence[Mutant]) -> list[tuple[str, str, str]]:
     """Rows that fit no mutant any more."""
-    standing = {(m.file, m.text, m.change) for m in mutants}
+    standing = {m.known_by for m in mutants}
     return [row for row in known if row not in standing]

@@ -49,6 +49,11 @@ class Mutant:
     def change(self) -> str:
         return f"{flat(self.old)} → {flat(self.new)}"
 
+    @property
+    def known_by(self) -> tuple[str, str, str]:
+        """What it is known by when its line has moved."""
+        return self.file, self.text, self.change
+
 
 def flat(text: str) -> str:
     return " ".join(text.split())

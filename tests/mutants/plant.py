@@ -1,27 +1,25 @@
-"""Run the tests that can notice one fault: a fork of a process that has the libraries loaded, in a copy of the tree."""
+"""Try faults one at a time, each in a copy of the tree: in a fork of this process, or of one that has all imported."""
 
 from __future__ import annotations
 
 import contextlib
+import importlib.metadata
 import os
 import pickle
-import resource
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
-import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import pytest
-
+from tests.mutants.chosen import OUTCOMES, PLUGINS, limited, run_tests
 from tests.mutants.operators import Mutant
+from tests.mutants.warm import Warm
 
+Job = tuple[Mutant, list[str], float]
 LIBRARIES = (
     "numpy hypothesis fastapi fastapi.testclient pydantic jinja2 typer.testing plotly.graph_objects orjson brotli"
     " markdown_it prometheus_client uvicorn"
@@ -39,37 +37,6 @@ class Verdict:
     by: str
     tests: int
     seconds: float
-
-
-class Chosen:
-    """A pytest plugin: keep the chosen tests, in their order, and remember the first that fails."""
-
-    reason = ""
-
-    def __init__(self, order: list[str]) -> None:
-        self.order = {test: place for place, test in enumerate(order)}
-        self.failed: list[str] = []
-
-    def pytest_sessionstart(self) -> None:
-        from hypothesis import Phase, settings
-
-        settings.register_profile(
-            "mutants", settings(), phases=[Phase.explicit, Phase.generate]
-        )  # no search for the smallest example
-        settings.load_profile("mutants")
-
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        items[:] = sorted(
-            (item for item in items if item.nodeid in self.order), key=lambda item: self.order[item.nodeid]
-        )
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.failed:
-            self.failed.append(report.nodeid)
-
-    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        if report.failed:
-            self.failed.append(f"{report.nodeid} (collection)")
 
 
 def copied(root: Path, to: Path) -> Path:
@@ -102,61 +69,92 @@ def planted(tree: Path, mutant: Mutant, number: int) -> Iterator[None]:
 
 
 def load_libraries() -> None:
-    import importlib.metadata
 
     for name in LIBRARIES.split():
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     for plugin in importlib.metadata.entry_points(group="pytest11"):
-        plugin.load()
+        if plugin.name in PLUGINS:
+            plugin.load()
 
 
-def run_tests(tree: Path, order: list[str], out: Path, first: bool = True, chosen: Chosen | None = None) -> None:
-    """In a fork: pytest over the chosen tests, until the first that fails or all of them; names go to `out`, and the
-    reason where there is one. Never returns.
-    """
-    status = 70
-    try:
-        os.setsid()
-        os.chdir(tree)
-        os.environ["PYTHONPATH"] = str(tree)
-        sys.dont_write_bytecode = True  # a fault of the same length, planted in the same second, would not be compiled
-        sys.path[:] = [
-            str(tree),
-            *(p for p in sys.path if p not in ("", str(tree)) and not (Path(p or ".") / "layouts").is_dir()),
-        ]
-        for name in [name for name in sys.modules if name.split(".")[0] in ("tests", "layouts", "app")]:
-            del sys.modules[name]
-        with out.with_name("log").open("w") as log:
-            os.dup2(log.fileno(), 1)
-            os.dup2(log.fileno(), 2)
-        chosen = chosen or Chosen(order)
-        files = list(dict.fromkeys(test.split("::")[0] for test in order))
-        options = (
-            "-x " * first + "-q --tb=no --rootdir=. -o addopts= -p no:cacheprovider -p no:xdist --benchmark-disable"
-        ).split()
-        options += ["-m", "not bench", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
-        try:
-            status = int(pytest.main([*options, *files], [chosen]))
-        except BaseException:  # what a stopped run leaves behind may fail when it is collected; its test has failed
-            if not chosen.failed:
-                raise
-            status = 1
-        out.write_text("\n".join([*chosen.failed, *([chosen.reason] if chosen.reason else [])]))
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        os._exit(status)
+def browses(order: list[str]) -> bool:
+    return any("/browser/" in test for test in order)
+
+
+class Running:
+    """A fault that is being tried, in a fork of this process: it imports the project with the fault in it."""
+
+    def __init__(self, job: Job, tree: Path, harm: contextlib.ExitStack, limit: float) -> None:
+        self.job, self.tree, self.harm, self.wall = job, tree, harm, limit * WALL
+        self.start = time.monotonic()
+        self.begin(limit)
+
+    def begin(self, limit: float) -> None:
+        self.out = Path(tempfile.mkdtemp()) / "failed"
+        self.pid = os.fork()
+        if self.pid == 0:
+            limited(limit, browses(self.job[1]))
+            run_tests(self.tree, self.job[1], self.out)
+
+    def done(self) -> bool:
+        ended, self.status = os.waitpid(self.pid, os.WNOHANG)
+        self.late = not ended and time.monotonic() - self.start > self.wall
+        return bool(ended) or self.late
+
+    def answer(self) -> tuple[str | None, str]:
+        """The outcome, and the first test that failed."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)  # servers and browsers that a test left behind
+        if self.late:
+            os.waitpid(self.pid, 0)
+        outcome = (
+            "timeout"
+            if self.late or os.WIFSIGNALED(self.status)
+            else OUTCOMES.get(os.waitstatus_to_exitcode(self.status))
+        )
+        if outcome is None:
+            raise RuntimeError(f"pytest could not run: {self.out.with_name('log').read_text()}")
+        by = self.out.read_text().partition("\n")[0] if self.out.is_file() else ""
+        shutil.rmtree(self.out.parent, ignore_errors=True)
+        return outcome, by
+
+
+class RunningWarm(Running):
+    """The same in a process that has imported the project: the outcome is None where that could not take the fault."""
+
+    def __init__(self, job: Job, tree: Path, harm: contextlib.ExitStack, limit: float, warm: Warm) -> None:
+        self.warm = warm
+        super().__init__(job, tree, harm, limit)
+
+    def begin(self, limit: float) -> None:
+        mutant, order, _ = self.job
+        self.warm.pipe.send((mutant.file, mutant.line, order, limit, self.wall))
+
+    def done(self) -> bool:
+        return self.warm.pipe.poll()
+
+    def answer(self) -> tuple[str | None, str]:
+        outcome, by = self.warm.pipe.recv()
+        return outcome, by
 
 
 class Nursery:
-    """Mutants in parallel, each in the copy of the tree that is free."""
+    """Mutants in parallel, each in the copy of the tree that is free.
 
-    def __init__(self, root: Path, trees: Path, jobs: int) -> None:
+    `fits` says which of them a process that has imported the project may take; the others get one of their own.
+    """
+
+    def __init__(self, root: Path, trees: Path, jobs: int, files: list[str], fits: Callable[[Mutant], bool]) -> None:
         load_libraries()
         self.free = [copied(root, trees / f"tree-{job}") for job in range(jobs)]
+        self.warm = {tree: Warm(tree, files) for tree in self.free} if files else {}
+        self.fits, self.cold = fits, set[Mutant]()
         self.number = 0
+
+    def close(self) -> None:
+        for one in reversed(self.warm.values()):
+            one.close()
 
     def fail_unharmed(self, tests: list[str]) -> set[str]:
         """Which of the tests fail when nothing is wrong: those that need the rest of their module, for one."""
@@ -170,61 +168,40 @@ class Nursery:
                 raise RuntimeError(f"pytest could not run: {out.with_name('log').read_text()}")
             return set(out.read_text().split("\n")) - {""}
 
-    def run(self, work: Iterable[tuple[Mutant, list[str], float]], told: Callable[[Verdict], None]) -> None:
+    def run(self, work: Iterable[Job], told: Callable[[Verdict], None]) -> None:
         """Each mutant with its tests and their seconds unharmed; `told` hears of every verdict as it falls."""
         waiting = iter(work)
-        running: dict[int, tuple[Any, ...]] = {}
+        running: list[Running] = []
+        refused: list[Job] = []
         while True:
-            while self.free and (job := next(waiting, None)) is not None:
-                mutant, order, seconds = job
-                if not order:
-                    told(Verdict(mutant, "unreached", "", 0, 0.0))
-                    continue
-                tree, self.number = self.free.pop(), self.number + 1
-                harm = contextlib.ExitStack()
-                harm.enter_context(planted(tree, mutant, self.number))
-                out = Path(tempfile.mkdtemp()) / "failed"
-                limit = SLACK + 5 * seconds
-                pid = os.fork()
-                if pid == 0:
-                    resource.setrlimit(resource.RLIMIT_CPU, (int(limit), int(limit) + 5))
-                    if not any("/browser/" in test for test in order):  # Chromium reserves more than it uses
-                        resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
-                    run_tests(tree, order, out)
-                running[pid] = (mutant, tree, harm, out, len(order), time.monotonic(), limit * WALL)
+            while self.free and (job := refused.pop() if refused else next(waiting, None)) is not None:
+                if job[1]:
+                    running.append(self.begun(job))
+                else:
+                    told(Verdict(job[0], "unreached", "", 0, 0.0))
             if not running:
                 return
             time.sleep(0.02)
-            for pid, (mutant, tree, harm, out, count, start, wall) in list(running.items()):
-                done, status = os.waitpid(pid, os.WNOHANG)
-                late = not done and time.monotonic() - start > wall
-                if late:
-                    os.kill(pid, signal.SIGKILL)
-                    os.waitpid(pid, 0)
-                if not done and not late:
-                    continue
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(pid, signal.SIGKILL)  # servers and browsers that a test left behind
-                harm.close()
-                outcome = (
-                    "timeout" if late or os.WIFSIGNALED(status) else OUTCOMES.get(os.waitstatus_to_exitcode(status))
-                )
+            for one in [one for one in running if one.done()]:
+                running.remove(one)
+                outcome, by = one.answer()
+                one.harm.close()
+                self.free.append(one.tree)
                 if outcome is None:
-                    raise RuntimeError(f"pytest could not run: {out.with_name('log').read_text()}")
-                by = out.read_text().partition("\n")[0] if out.is_file() else ""
-                shutil.rmtree(out.parent, ignore_errors=True)
-                del running[pid]
-                self.free.append(tree)
-                told(Verdict(mutant, outcome, by, count, time.monotonic() - start))
+                    self.cold.add(one.job[0])
+                    refused.append(one.job)
+                else:
+                    told(Verdict(one.job[0], outcome, by, len(one.job[1]), time.monotonic() - one.start))
 
-
-OUTCOMES = {
-    0: "survived",
-    5: "survived",
-    1: "killed",
-    2: "killed",
-    4: "killed",
-}  # pytest: passed; nothing chosen is left; failed; no module or conftest loads
+    def begun(self, job: Job) -> Running:
+        mutant, order, seconds = job
+        tree, self.number = self.free.pop(), self.number + 1
+        harm = contextlib.ExitStack()
+        harm.enter_context(planted(tree, mutant, self.number))
+        limit = SLACK + 5 * seconds
+        if tree in self.warm and mutant not in self.cold and self.fits(mutant) and not browses(order):
+            return RunningWarm(job, tree, harm, limit, self.warm[tree])
+        return Running(job, tree, harm, limit)
 
 
 def saved(path: Path, value: object) -> None:

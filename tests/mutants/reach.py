@@ -1,12 +1,14 @@
 """Which tests run which lines: recorded once by coverage.py under pytest, kept in build/, and carried over edits of the
 sources.
 
-The recording process is this file with ROOT OUT TESTFILE…; `Reach` reads what it wrote."""
+The recording process is this file with ROOT OUT NOT TESTFILE…, where the file NOT names tests to leave out; `Reach`
+reads what it wrote."""
 
 from __future__ import annotations
 
 import difflib
 import hashlib
+import math
 import os
 import pickle
 import re
@@ -16,11 +18,15 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+if TYPE_CHECKING:
+    from tests.mutants.operators import Mutant
+
 SOURCES = ("layouts", "app")
+TOGETHER = 12  # test files that one process records: the libraries are loaded once for all
 WHOLE = re.compile(r"_held\.py::|test_messages\.py::")  # tests that hold whole answers: what tables say, they read
 
 
@@ -30,11 +36,15 @@ class Recorder:
     Caches are emptied between test files.
     """
 
-    def __init__(self, measure: Any) -> None:
-        self.measure = measure
+    def __init__(self, measure: Any, without: set[str]) -> None:
+        self.measure, self.without = measure, without
         self.passed: dict[str, float] = {}
         self.touched: dict[str, set[str]] = {}
         self.file = ""
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        self.collected = {item.nodeid for item in items}
+        items[:] = [item for item in items if item.nodeid not in self.without]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
@@ -100,7 +110,7 @@ def forget() -> None:
             found.cache_clear()
 
 
-def record(root: Path, out: Path, files: list[str]) -> None:
+def record(root: Path, out: Path, without: set[str], files: list[str]) -> None:
     """Run the test files under coverage and pickle what each test touched: this process's whole work."""
     import coverage
 
@@ -110,7 +120,7 @@ def record(root: Path, out: Path, files: list[str]) -> None:
             source=[str(root / part) for part in SOURCES if (root / part).is_dir()],
             config_file=False,
         )
-        recorder = Recorder(measure)
+        recorder = Recorder(measure, without)
         measure.start()
         pytest.main(
             [
@@ -133,7 +143,7 @@ def record(root: Path, out: Path, files: list[str]) -> None:
         measure.save()
         data = measure.get_data()
         lines = {str(Path(file).relative_to(root)): data.contexts_by_lineno(file) for file in data.measured_files()}
-    out.write_bytes(pickle.dumps((recorder.passed, recorder.touched, lines)))
+    out.write_bytes(pickle.dumps((recorder.passed, recorder.touched, lines, recorder.collected)))
 
 
 def text_hash(path: Path) -> str:
@@ -155,9 +165,9 @@ class Reach:
     hashes: dict[str, str] = field(default_factory=dict)
 
     @staticmethod
-    def at(root: Path, cache: Path, browser: bool = True, record: bool = True) -> Reach:
-        """The recording in `cache`, brought up to date: changed test files are run again, changed sources
-        are matched line by line."""
+    def at(root: Path, cache: Path, browser: bool = True, record: bool = True, slow: float = math.inf) -> Reach:
+        """The recording in `cache`, brought up to date: changed test files are run again, save tests of more than
+        `slow` seconds; changed sources are matched line by line."""
         held = pickle.loads(cache.read_bytes()) if cache.is_file() else Reach(root)
         held.root = root
         held.follow()
@@ -171,28 +181,37 @@ class Reach:
         if not browser:
             files = {file: hash_ for file, hash_ in files.items() if "/browser/" not in file or file in held.hashes}
         for file in [file for file in held.hashes if file not in files]:
-            held.drop(file)
-        for file in [file for file, hash_ in files.items() if held.hashes.get(file) != hash_]:
-            held.drop(file)
-            held.add(file)
-            held.hashes[file] = files[file]
+            held.drop(file, math.inf)
+        changed = [file for file, hash_ in files.items() if held.hashes.get(file) != hash_]
+        for some in (changed[i : i + TOGETHER] for i in range(0, len(changed), TOGETHER)):
+            held.add(some, slow)
+            held.hashes |= {file: files[file] for file in some}
             cache.parent.mkdir(parents=True, exist_ok=True)
             cache.write_bytes(pickle.dumps(held))
         return held
 
-    def drop(self, file: str) -> None:
-        gone = {test for test in self.tests if test.split("::")[0] == file}
+    def drop(self, file: str, below: float) -> None:
+        """Forget the file's tests, save those that took longer."""
+        gone = {test for test, seconds in self.tests.items() if test.split("::")[0] == file and seconds <= below}
+        self.forget(gone)
+        self.hashes.pop(file, None)
+
+    def forget(self, gone: set[str]) -> None:
         self.tests = {test: seconds for test, seconds in self.tests.items() if test not in gone}
         for reached in [*self.whole.values(), *(tests for lines in self.lines.values() for tests in lines.values())]:
             reached -= gone
-        self.hashes.pop(file, None)
 
-    def add(self, file: str) -> None:
-        print(f"recording {file}", flush=True)
+    def add(self, files: list[str], slow: float) -> None:
+        """Record some test files in one process; tests that took more than `slow` seconds keep their record."""
+        print("recording", *files, flush=True)
+        for file in files:
+            self.drop(file, slow)
+        kept = {test for test in self.tests if test.split("::")[0] in files}
         with tempfile.TemporaryDirectory() as scratch:
-            out = Path(scratch) / "reach"
+            out, without = Path(scratch) / "reach", Path(scratch) / "without"
+            without.write_text("\n".join(sorted(kept)))
             subprocess.run(
-                [sys.executable, __file__, str(self.root), str(out), file],
+                [sys.executable, __file__, str(self.root), str(out), str(without), *files],
                 cwd=self.root,
                 env=os.environ | {"PYTHONPATH": str(self.root)},
                 stdout=subprocess.DEVNULL,
@@ -200,7 +219,8 @@ class Reach:
             )
             if not out.is_file():
                 return
-            passed, touched, lines = pickle.loads(out.read_bytes())
+            passed, touched, lines, collected = pickle.loads(out.read_bytes())
+        self.forget(kept - collected)
         self.tests |= passed
         for test, names in touched.items():
             for name in names:
@@ -254,6 +274,15 @@ class Reach:
         """Whether one of the lines runs when its module is imported: in no test of its own."""
         return not local or any(line in self.imported.get(file, ()) for line in lines)
 
+    def runs_in_tests_alone(self, mutant: Mutant) -> bool:
+        """Whether no import runs the mutant's line, nor one that this record has not seen."""
+        lines = range(mutant.first, mutant.last + 1)
+        return (
+            mutant.file.endswith(".py")
+            and not self.at_import(mutant.file, lines, mutant.local)
+            and any(line in self.lines.get(mutant.file, {}) for line in lines)
+        )
+
 
 if __name__ == "__main__":
-    record(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:])
+    record(Path(sys.argv[1]), Path(sys.argv[2]), set(Path(sys.argv[3]).read_text().split("\n")), sys.argv[4:])

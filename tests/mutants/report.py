@@ -5,12 +5,13 @@ from __future__ import annotations
 import datetime
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from pathlib import Path
 
 from tests.mutants.operators import Mutant
 from tests.mutants.plant import Verdict
 
+LEFT = ("survived", "unreached")
 HEAD = """# Deliberate faults
 
 `make mutants` plants one small fault at a time in a copy of the tree and runs the tests that reach it. A fault that no
@@ -19,9 +20,10 @@ arithmetic, comparison, boolean, a condition negated, a constant one more or les
 arguments exchanged, a statement or an operand removed, nothing returned. Killed means that a test failed or that the
 run came to no end; a mutant gets the tests that run its line, the quickest first, up to a bound of seconds, so that the
 true share is rather higher. Mutants that change nothing are listed with their reasons in tests/mutants/equivalent.toml
-and counted apart. `make planted` plants the faults of tests/mutants/by_hand.toml, which somebody thought of: a picker
-that loses the pin, a copy that no label names, LBO and SBO exchanged in generated code. The sections are written by the
-programs, one for each room.
+and counted apart. A section has the figures of one run as it fell: tests written for its survivors change none of
+them, and the survivors that they notice are marked. `make planted` plants the faults of tests/mutants/by_hand.toml,
+which somebody thought of: a picker that loses the pin, a copy that no label names, LBO and SBO exchanged in generated
+code. The sections are written by the programs, one for each room.
 """
 
 
@@ -57,8 +59,16 @@ def row(name: str, verdicts: Sequence[Verdict], same: int) -> str:
     return "| " + " | ".join(map(str, cells)) + " |"
 
 
-def written(verdicts: Sequence[Verdict], same: Sequence[Mutant], seed: int, drawn: int) -> str:
-    """The tables of one run: total, a row a folder and a file, and the survivors."""
+def written(
+    verdicts: Sequence[Verdict],
+    same: Sequence[Mutant],
+    seed: int,
+    drawn: int,
+    since: Set[tuple[str, str, str]] = frozenset(),
+) -> str:
+    """The tables of one run: total, a row a folder and a file, and the survivors; `since` says what those are known by
+    that have a test since.
+    """
     files = sorted({v.mutant.file for v in verdicts} | {m.file for m in same})
     groups = {
         "**all**": files,
@@ -77,13 +87,14 @@ def written(verdicts: Sequence[Verdict], same: Sequence[Mutant], seed: int, draw
     ]
     for name, inside in groups.items():
         out.append(row(name, [v for v in verdicts if v.mutant.file in inside], sum(m.file in inside for m in same)))
-    left = sorted(
-        (v for v in verdicts if v.outcome in ("survived", "unreached")), key=lambda v: (v.mutant.file, v.mutant.line)
-    )
+    left = sorted((v for v in verdicts if v.outcome in LEFT), key=lambda v: (v.mutant.file, v.mutant.line))
+    if noticed := sum(v.mutant.known_by in since for v in left):
+        out += ["", f"Of the {len(left)} that survived this run, {noticed} have a test that notices them since."]
     out += ["", "Survivors:" if left else "No survivors.", ""]
     for verdict in left:
         m = verdict.mutant
         note = " (reached by no test)" if verdict.outcome == "unreached" else ""
+        note += " (noticed since)" if m.known_by in since else ""
         out.append(f"- {m.file}:{m.line} {m.operator}{note}: {code(m.change)}")
     return "\n".join(out).rstrip() + "\n"
 
