@@ -10,7 +10,7 @@ pieces of 16 bits travel with whatever they hold.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -302,16 +302,17 @@ def chain(load: Instruction, operand: Operand, where: Storage | str) -> Chain:
 
 
 def _best(starts: Ints) -> Ints:
-    """The legal bit address that most bytes of each row ask for: [warp, turn, row, place] → [warp, turn, row]."""
+    """The legal bit address that most bytes of each row ask for, the lowest of equals: [warp, turn, row, place] →
+    [warp, turn, row].
+    """
+    line = 8 * ROW_BYTES
     best = starts[..., 0].copy()
-    legal = (starts >= 0) & (starts % (8 * ROW_BYTES) == 0)
-    for at in np.argwhere(~((starts == starts[..., :1]) & legal).all(axis=-1)):
-        row, fine = starts[tuple(at)], legal[tuple(at)]
-        if fine.any():
-            values, counts = np.unique(row[fine], return_counts=True)
-            best[tuple(at)] = values[counts.argmax()]
-        else:
-            best[tuple(at)] = max(0, int(row[0])) // (8 * ROW_BYTES) * (8 * ROW_BYTES)
+    legal = (starts >= 0) & (starts % line == 0)
+    apart = ~((starts == starts[..., :1]) & legal).all(axis=-1)
+    row, fine = starts[apart], legal[apart]  # [rows that ask for several, place]
+    votes = np.where(fine, (row[:, :, None] == row[:, None, :]).sum(axis=-1), 0)
+    chosen = np.where(fine & (votes == votes.max(axis=-1, keepdims=True)), row, np.iinfo(row.dtype).max).min(axis=-1)
+    best[apart] = np.where(fine.any(axis=-1), chosen, np.maximum(0, row[:, 0]) // line * line)
     return best
 
 
@@ -320,10 +321,15 @@ def _best(starts: Ints) -> Ints:
 
 def candidates(operand: Operand, store: bool = False) -> list[Instruction]:
     """Every ldmatrix (stmatrix) whose registers fill the operand's, the one with fewest turns first."""
-    rows = [i for i in catalog.instructions() if i.family.memory is Place.ROWS and i.family.stores == store]
-    known = [i for i in rows if not i.family.unpacks]
-    fits = [i for i in known if operand.registers % i.operands["data"].registers == 0]
+    fits = [i for i in _plain_rows(store) if operand.registers % i.operands["data"].registers == 0]
     return sorted(fits, key=lambda i: (-i.operands["data"].registers, _moves_bytes(i), "trans" in i.modifiers))
+
+
+@lru_cache(maxsize=2)
+def _plain_rows(store: bool) -> tuple[Instruction, ...]:
+    """Every ldmatrix (stmatrix) that moves its bytes as they are."""
+    rows = (i for i in catalog.instructions() if i.family.memory is Place.ROWS and i.family.stores == store)
+    return tuple(i for i in rows if not i.family.unpacks)
 
 
 def _moves_bytes(load: Instruction) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -137,18 +137,21 @@ class Grid:
         category = self.categories[name]
         return category.numbers[(self.thread if category.of == "thread" else self.value)[:, :, 0]]
 
-    def labels(self, kind: str) -> list[list[str]]:
-        """The text of every cell for one of LABELS."""
+    def labels(self, kind: str, rows: slice = slice(None), cols: slice = slice(None)) -> list[list[str]]:
+        """The text of every cell, or of those in some rows and columns, for one of LABELS."""
         if kind not in LABEL_TEMPLATES:
             raise LayoutError("unknown_label", f"No label '{kind}'.", f"Allowed: {', '.join(LABELS)}.", "label")
-        said = labels_of(self.operand.scope)[kind].format
-        owners = zip(self.thread.tolist(), self.value.tolist(), self.register.tolist(), strict=True)
+        template = labels_of(self.operand.scope)[kind]
+        said, each = template.format, cache(_each)  # many cells hold the same values
+        threads = self.thread[rows, cols, 0].tolist()
+        held = (self.register if "{registers}" in template else self.value)[rows, cols].tolist()
+        places = range(self.cols)[cols]
         return [
             [
-                said(thread=t[0], values=_each(v), registers=_each(g), row=row, col=col, index=row * self.cols + col)
-                for col, (t, v, g) in enumerate(zip(ts, vs, gs, strict=True))
+                said(thread=t, values=text, registers=text, row=row, col=col, index=row * self.cols + col)
+                for col, t, text in zip(places, ts, map(each, map(tuple, hs)), strict=True)
             ]
-            for row, (ts, vs, gs) in enumerate(owners)
+            for row, ts, hs in zip(range(self.rows)[rows], threads, held, strict=True)
         ]
 
     @property
@@ -203,7 +206,7 @@ class Grid:
         }
 
 
-def _each(held: list[int]) -> str:
+def _each(held: tuple[int, ...]) -> str:
     """Equal ones once, in their order."""
     return ",".join(map(str, dict.fromkeys(held)))
 

@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from tests.house import (
     ALL_MODULES,
@@ -78,18 +78,33 @@ def exported() -> dict[str, str]:
     }
 
 
-def imports(source: str) -> Iterator[Import]:
+@lru_cache(maxsize=8)
+def nodes(source: str) -> tuple[ast.AST, ...]:
+    """The nodes of a file in ast.walk's order, the module first: one walk for every rule."""
+    return tuple(ast.walk(ast.parse(source)))
+
+
+@cache
+def documented(source: str) -> bool:
+    """Whether a file says what it knows."""
+    tree = nodes(source)[0]
+    return isinstance(tree, ast.Module) and bool(ast.get_docstring(tree))
+
+
+@cache
+def imports(source: str) -> tuple[Import, ...]:
     """What a file imports; a name that a package hands out counts as the module it comes from."""
-    tree = ast.parse(source)
-    inside = {id(node) for later in ast.walk(tree) if _runs_later(later) for node in ast.walk(later)}
-    for node in ast.walk(tree):
+    documented(source)  # both are asked of every file
+    later = (node for node in nodes(source) if _runs_later(node))
+    inside = {id(node) for each in later for node in ast.walk(each) if isinstance(node, ast.Import | ast.ImportFrom)}
+    found: list[Import] = []
+    for node in nodes(source):
         if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield Import(alias.name, id(node) in inside)
+            found += [Import(alias.name, id(node) in inside) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = "." * node.level + (node.module or "")
-            for alias in node.names:
-                yield Import(_origin(base, alias.name), id(node) in inside)
+            found += [Import(_origin(base, alias.name), id(node) in inside) for alias in node.names]
+    return tuple(found)
 
 
 def _runs_later(node: ast.AST) -> bool:
@@ -151,10 +166,9 @@ def _engine(path: str, source: str) -> Iterator[str]:
 
 def _io(path: str, source: str) -> Iterator[str]:
     """What reads, writes or runs something, by whatever name it is called."""
-    tree = ast.parse(source)
-    ours, libraries = _bound(tree)
-    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
-    for node in ast.walk(tree):
+    ours, libraries = _bound(source)
+    called = {id(node.func) for node in nodes(source) if isinstance(node, ast.Call)}
+    for node in nodes(source):
         if path in READERS and isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
             name = node.right.value if isinstance(node.right, ast.Constant) else None
             if isinstance(name, str) and name not in DATA:
@@ -177,11 +191,11 @@ def _io(path: str, source: str) -> Iterator[str]:
                 yield f"{path}: calls .{node.attr}"
 
 
-def _bound(tree: ast.Module) -> tuple[set[str], set[str]]:
+def _bound(source: str) -> tuple[set[str], set[str]]:
     """(the names that a file gives something of its own, the names of libraries in it)."""
     own: set[str] = set()
     libraries: set[str] = set()
-    for node in ast.walk(tree):
+    for node in nodes(source):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             own.add(node.id)
         elif isinstance(node, ast.arg):
@@ -318,10 +332,15 @@ def _dynamic(path: str, source: str) -> Iterator[str]:
     for it in imports(source):
         if it.top in BEHIND:
             yield f"{path}: imports {it.name}, which loads modules"
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes(source):
         if isinstance(node, ast.ImportFrom) and node.module == "importlib":
             yield from (f"{path}: calls {a.name}" for a in node.names if a.name in ("import_module", "__import__"))
-        elif isinstance(node, ast.Attribute) and ast.unparse(node) == "sys.modules" and path not in ALL_MODULES:
+        elif (
+            isinstance(node, ast.Attribute)
+            and node.attr == "modules"
+            and ast.unparse(node) == "sys.modules"
+            and path not in ALL_MODULES
+        ):
             yield f"{path}: looks into sys.modules"
         elif isinstance(node, ast.Name | ast.Attribute):
             name = node.id if isinstance(node, ast.Name) else node.attr
@@ -332,7 +351,7 @@ def _dynamic(path: str, source: str) -> Iterator[str]:
 
 def _says_code(path: str, source: str) -> Iterator[str]:
     """Texts of CUDA C++ and inline PTX, which layouts/render writes."""
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes(source):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and SAYS_CODE.search(node.value):
             yield f"{path}: writes CUDA C++, which layouts/render does"
 

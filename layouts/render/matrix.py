@@ -73,13 +73,18 @@ def matrix(
     out.append("</svg>")
     out += _ticks(rows, cols)
     if label != "none" and high * wide <= MOST_LABELS:
-        texts = texts or (grid.labels(label) if grid else [])
+        down, across = slice(floor(r0), ceil(r1)), slice(floor(c0), ceil(c1))
+        if grid and not texts:
+            texts = grid.labels(label, down, across)
+        else:
+            texts = [row[across] for row in texts[down]] if texts else []
+        places = [f'<tspan x="{_percent(c + 0.5 - c0, wide)}">' for c in range(across.start, across.stop)]
         out.append('<g class="labels">')
-        for r in range(floor(r0), ceil(r1)):
+        for r, said in enumerate(texts, down.start):
             spans = "".join(
-                f'<tspan x="{_percent(c + 0.5 - c0, wide)}">{texts[r][c]}</tspan>'
-                for c in range(floor(c0), ceil(c1))
-                if visible[r, c]
+                f"{place}{text}</tspan>"
+                for place, text, seen in zip(places, said, visible[r, across].tolist(), strict=True)
+                if seen
             )
             if spans:
                 out.append(f'<text y="{_percent(r + 0.5 - r0, high)}" dy=".35em">{spans}</text>')
