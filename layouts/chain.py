@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from layouts import banks, catalog, cute
+from layouts.descriptor import WINDOW_BYTES
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Operand, Place
 from layouts.pieces import ROW_BYTES, Given, Ints, Wanted, given, wanted
@@ -26,7 +27,6 @@ from layouts.storage import Placement, Storage, storage
 from layouts.swizzle import Swizzle
 
 LINE = 1 << 16  # bytes between the lines of a storage that is only lines
-WINDOW_END = 1 << 18  # shared addresses end below
 
 
 # storages -------------------------------------------------------------------------------------------------------------
@@ -79,11 +79,11 @@ def stored(spec: dict[str, Any], operand: Operand, major: str) -> Storage:
                 f"Give {name} = {needs * bits // unit} or more.", field,
             )  # fmt: skip
     last = int(np.max(found.address(np.arange(mn)[:, None], np.arange(k)[None, :])))
-    if last >= WINDOW_END:
+    if last >= WINDOW_BYTES:
         raise LayoutError(
             "reads_outside",
             f"The operand would reach byte {last}.",
-            f"Shared addresses end below {WINDOW_END}.",
+            f"Shared addresses end below {WINDOW_BYTES}.",
             "storage",
         )
     return found

@@ -125,3 +125,20 @@ def _decoded(codes: NDArray[np.int64], held: Float) -> Values:
     sizes = np.where(~number & (mantissa > 0), np.nan, sizes)
     negative = held.signed & (codes >> (held.exponent_bits + held.mantissa_bits) & 1).astype(bool)
     return np.where(negative, -sizes, sizes)
+
+
+def readable(codes: Bits, name: str) -> Bits:
+    """Codes as an instruction takes them: without the low bits that it does not read."""
+    unread = np.uint64(dtype(name).unread_bits)
+    return codes.astype(np.uint64) >> unread << unread
+
+
+def readable_memory(data: NDArray[np.uint8], name: str) -> NDArray[np.uint8]:
+    """Bytes in which elements lie one behind another from the first on, the same bits cleared."""
+    row = dtype(name)
+    if not row.unread_bits:
+        return data
+    size = row.bits // 8
+    whole = len(data) // size * size
+    words = data[:whole].copy().view(f"<u{size}") >> row.unread_bits << row.unread_bits
+    return np.concatenate([words.astype(f"<u{size}").view(np.uint8), data[whole:]])

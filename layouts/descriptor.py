@@ -21,7 +21,7 @@ from layouts.format import Format
 from layouts.instruction import Instruction
 from layouts.showing import Shown
 from layouts.swizzle import Mode, xor
-from layouts.table.descriptors import BASE_OFFSET, LBO, SBO, START, SWIZZLE, WGMMA
+from layouts.table.descriptors import BASE_OFFSET, LBO, SBO, START, SWIZZLE, TCGEN05, VERSION, WGMMA
 
 __all__ = [
     "BASE_OFFSET",
@@ -42,19 +42,17 @@ __all__ = [
 Addresses = NDArray[np.int64]
 
 FIELDS = WGMMA.fields
-MOST_SHARED = (
-    227 * 1024
-)  # bytes a block can have on sm_90 and sm_100: CUDA Programming Guide, technical specifications per compute capability
+# Bytes of an SM of sm_90 and sm_100, and the most a block can have of them: CUDA Programming Guide, technical
+# specifications per compute capability.
+SM_BYTES, MOST_SHARED = 228 * 1024, 227 * 1024
 # the first kilobyte of the shared window is the system's on sm_90: a block's own memory begins here (measured)
 SHARED_BEGIN = 1024
 SHARED_END = SHARED_BEGIN + MOST_SHARED
-WINDOW_BYTES = (
-    START.mask + 1
-)  # what a descriptor can address; a read past it is no wrap but cudaErrorIllegalAddress (measured on an H200)
-# tcgen05's descriptor (PTX ISA 9.1, 9.7.16.4.1): bits 46 to 48 hold 1, bit 52 the mode of LBO, bits 61 to 63 the
-# swizzle
-VERSION_BIT = 46
-TCGEN05_BITS = 0b111 << VERSION_BIT | 1 << 52 | 1 << 61
+WINDOW_MASK = START.mask  # the bits of a shared-window address
+# what a descriptor can address; a read past it is no wrap but cudaErrorIllegalAddress (measured on an H200)
+WINDOW_BYTES = WINDOW_MASK + 1
+VERSION_BIT = VERSION.low
+TCGEN05_BITS = WGMMA.reserved_mask & ~TCGEN05.reserved_mask  # of fields that wgmma's format has not
 K_BYTES = 32
 _ENDS = f"a block's shared memory of at most {MOST_SHARED} bytes ends at address {SHARED_END}."
 SOURCE = WGMMA.source
@@ -235,9 +233,9 @@ def _wrong_constant(descriptor: Descriptor, name: str, value: int) -> tuple[str,
 
 
 def _reserved(descriptor: Descriptor) -> tuple[str, str, str]:
-    """(code, field, message) of bits that no field covers. None of them moved an address of wgmma on an H200."""
+    """(code, field, message) of bits that no field covers."""
     bits = descriptor.reserved
-    if descriptor.format is not WGMMA:
+    if not descriptor.format.ignores:
         says = f"Reserved bits are set: {hex_word(bits)}. They must be 0."
         low = bits & (0b11 << 14 | 0b11 << 30)
         more = " A pointer that was not masked to 18 bits sets them, and may spoil LBO and SBO." if low else ""

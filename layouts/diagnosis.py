@@ -20,7 +20,6 @@ from layouts.descriptor import (
     START,
     TCGEN05_BITS,
     VERSION_BIT,
-    WGMMA,
     Addresses,
     Descriptor,
     View,
@@ -72,7 +71,7 @@ def diagnose(
     if other:
         return [Diagnosis(other.code, _other_storage(other, case), fix, needed, dict(other.spec))]
     named = [(cause.code, cause.message) for cause in causes]
-    if case.form is WGMMA and _is_tcgen05(case.stray) and "tcgen05_format" not in dict(named):
+    if _is_tcgen05(case.stray) and "tcgen05_format" not in dict(named):
         says = (
             "Bit 46 is set: this is tcgen05's descriptor format. wgmma reads the same bytes from it, "
             "but the bit is reserved; clear it."

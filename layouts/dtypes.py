@@ -70,13 +70,42 @@ class Float:
 
 
 @dataclass(frozen=True, slots=True)
+class Names:
+    """What others call an element type, "" where they have no name.
+
+    atom: in the names of CUTLASS's atoms (SM80_16x8x16_F32F16F16F32_TN); cutlass: C++'s type there; dsl: that of CuTe's
+    Python DSL, behind `cutlass.`; also: further spellings in code, in small letters.
+    """
+
+    atom: str = ""
+    cutlass: str = ""
+    dsl: str = ""
+    also: tuple[str, ...] = ()
+
+    @property
+    def python(self) -> str:
+        """The type in CuTe's Python DSL with its module."""
+        return f"cutlass.{self.dsl}"
+
+    @property
+    def short(self) -> str:
+        """C++'s type without its namespace."""
+        return self.cutlass.rpartition("::")[2]
+
+    @property
+    def padded(self) -> str:
+        """C++'s type of elements that take a byte each in shared memory though they are narrower."""
+        return f"cutlass::detail::{self.short.removesuffix('_t')}_unpacksmem_t"
+
+
+@dataclass(frozen=True, slots=True)
 class DType:
     """One element type.
 
     `bits` is what one element occupies in a packed register (tf32 takes a whole 32-bit register, 19 bits of it count).
     `kind` is "float", "int", "uint" or "bits"; a float's `format` says what its bits mean. `cpp` is the CUDA C++
     type of one element, "" where there is none; `register_type` the PTX type of the register that holds it, where
-    that is not a packed .b32.
+    that is not a packed .b32; `names`: what CUTLASS and code call it.
     """
 
     name: str
@@ -86,6 +115,7 @@ class DType:
     note: str = ""
     format: Float | None = None
     register_type: str = "b32"
+    names: Names = Names()
 
     @property
     def register_bits(self) -> int:
@@ -95,6 +125,11 @@ class DType:
     def signed(self) -> bool:
         """Whether it holds negative numbers."""
         return self.format.signed if self.format else self.kind == "int"
+
+    @property
+    def unread_bits(self) -> int:
+        """The low bits of its mantissa that no instruction reads: 13 of a tf32. PTX ISA 9.1, 9.7.15.2."""
+        return self.format.mantissa_bits + 1 - self.format.significant if self.format and self.format.digits else 0
 
     def padding_below(self, container_bits: int) -> int:
         """Bits of padding below an element in its container: e2m1 takes the middle four of eight, e3m2 and e2m3 the low
@@ -108,36 +143,60 @@ class DType:
 
 E4M3 = Float(4, 3, Special.ONE_NAN)
 _ROWS = (
-    DType("f64", 64, "float", "double", "", Float(11, 52), "f64"),
-    DType("f32", 32, "float", "float", "", Float(8, 23), "f32"),
-    DType("tf32", 32, "float", "float", "19 significant bits in a 32-bit register", Float(8, 23, digits=11)),
-    DType("f16", 16, "float", "__half", "", Float(5, 10)),
-    DType("bf16", 16, "float", "__nv_bfloat16", "", Float(8, 7)),
-    DType("e4m3", 8, "float", "__nv_fp8_e4m3", "", E4M3),
-    DType("e5m2", 8, "float", "__nv_fp8_e5m2", "", Float(5, 2)),
-    DType("e3m2", 6, "float", "__nv_fp6_e3m2", "", Float(3, 2, Special.NONE)),
-    DType("e2m3", 6, "float", "__nv_fp6_e2m3", "", Float(2, 3, Special.NONE)),
-    DType("e2m1", 4, "float", "__nv_fp4_e2m1", "", Float(2, 1, Special.NONE)),
+    DType("f64", 64, "float", "double", "", Float(11, 52), "f64", Names("F64", "double", "Float64")),
+    DType("f32", 32, "float", "float", "", Float(8, 23), "f32", Names("F32", "float", "Float32", ("f32",))),
     DType(
-        "ue8m0",
-        8,
-        "float",
-        "__nv_fp8_e8m0",
-        "unsigned scale factor, a power of two",
-        Float(8, 0, Special.ONE_NAN, False),
+        "tf32", 32, "float", "float", "19 significant bits in a 32-bit register", Float(8, 23, digits=11),
+        names=Names("TF32", "cutlass::tfloat32_t", "TFloat32", ("tf32",)),
     ),
-    DType("ue4m3", 8, "float", "", "unsigned scale factor", replace(E4M3, signed=False)),
-    DType("s32", 32, "int", "int", register_type="s32"),
+    DType(
+        "f16", 16, "float", "__half", "", Float(5, 10),
+        names=Names("F16", "cutlass::half_t", "Float16", ("f16", "half", "fp16", "__half")),
+    ),
+    DType(
+        "bf16", 16, "float", "__nv_bfloat16", "", Float(8, 7),
+        names=Names("BF16", "cutlass::bfloat16_t", "BFloat16", ("bf16", "__nv_bfloat16")),
+    ),
+    DType(
+        "e4m3", 8, "float", "__nv_fp8_e4m3", "", E4M3,
+        names=Names("E4M3", "cutlass::float_e4m3_t", "Float8E4M3FN", ("e4m3", "float8e4m3")),
+    ),
+    DType(
+        "e5m2", 8, "float", "__nv_fp8_e5m2", "", Float(5, 2),
+        names=Names("E5M2", "cutlass::float_e5m2_t", "Float8E5M2", ("e5m2",)),
+    ),
+    DType(
+        "e3m2", 6, "float", "__nv_fp6_e3m2", "", Float(3, 2, Special.NONE),
+        names=Names("E3M2", "cutlass::float_e3m2_t", "Float6E3M2FN"),
+    ),
+    DType(
+        "e2m3", 6, "float", "__nv_fp6_e2m3", "", Float(2, 3, Special.NONE),
+        names=Names("E2M3", "cutlass::float_e2m3_t", "Float6E2M3FN"),
+    ),
+    DType(
+        "e2m1", 4, "float", "__nv_fp4_e2m1", "", Float(2, 1, Special.NONE),
+        names=Names("E2M1", "cutlass::float_e2m1_t", "Float4E2M1FN"),
+    ),
+    DType(
+        "ue8m0", 8, "float", "__nv_fp8_e8m0", "unsigned scale factor, a power of two",
+        Float(8, 0, Special.ONE_NAN, False),
+        names=Names("", "cutlass::float_ue8m0_t", "Float8E8M0FNU", ("type_erased_dynamic_float_ue8m0_t",)),
+    ),
+    DType(
+        "ue4m3", 8, "float", "", "unsigned scale factor", replace(E4M3, signed=False),
+        names=Names("", "cutlass::float_ue4m3_t", "Float8E4M3FN"),
+    ),
+    DType("s32", 32, "int", "int", register_type="s32", names=Names("S32", "int32_t", "Int32", ("int",))),
     DType("u32", 32, "uint", "unsigned"),
-    DType("s8", 8, "int", "signed char"),
-    DType("u8", 8, "uint", "unsigned char"),
-    DType("s4", 4, "int"),
-    DType("u4", 4, "uint"),
-    DType("b1", 1, "bits"),
+    DType("s8", 8, "int", "signed char", names=Names("S8", "int8_t", "Int8")),
+    DType("u8", 8, "uint", "unsigned char", names=Names("U8", "uint8_t", "Uint8")),
+    DType("s4", 4, "int", names=Names("S4", "", "Int4")),
+    DType("u4", 4, "uint", names=Names("U4", "", "Uint4")),
+    DType("b1", 1, "bits", names=Names("U1")),
     DType("b32", 32, "bits", "unsigned"),
     DType("b16", 16, "bits", "unsigned short"),
     DType("b8", 8, "bits"),
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +219,18 @@ REGISTERS = {
 }
 
 DTYPES: dict[str, DType] = {row.name: row for row in _ROWS}
+
+
+def _spelled() -> dict[str, str]:
+    out: dict[str, str] = {}
+    for row in _ROWS:
+        for name in (row.names.short, row.names.dsl.lower(), *row.names.also):
+            out.setdefault(name, row.name)
+    return {name: known for name, known in out.items() if name}
+
+
+# What code calls element types, in small letters → PTX's name; of two types of one name the first in the table.
+SPELLED = _spelled()
 
 
 def dtype(name: str) -> DType:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from layouts import codec, npy
-from layouts.descriptor import SHARED_BEGIN, WINDOW_BYTES, Addresses, Descriptor, View, reads, view
+from layouts.descriptor import SHARED_BEGIN, SM_BYTES, WINDOW_BYTES, Addresses, Descriptor, View, reads, view
 from layouts.dtypes import DType, dtype
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
@@ -24,13 +24,12 @@ from layouts.reading import choice, listed
 from layouts.storage import Storage
 from layouts.verify import Diagnosis, verify
 
-MOST_DUMP = 228 * 1024  # bytes: the shared memory of an SM of sm_90 and sm_100
+MOST_DUMP = SM_BYTES
 MOST_FILE = MOST_DUMP + 4096  # of a .npy file, its header included
 MOST_TILE = (1 << 19) + 4096  # bytes of the expected tile's file
 MOST_DIAGNOSED = 4  # layouts that are explained
 BASE = SHARED_BEGIN  # where a block's shared memory begins on sm_90, unless a dump says otherwise
 AS = ("", "values", "bits")
-TRUNCATED = 13  # low bits of a tf32 that nothing reads: PTX ISA 9.1, 9.7.15.2
 Mask = NDArray[np.bool_]
 
 
@@ -191,8 +190,7 @@ def _encoded(made: NDArray[Any], kind: np.dtype[Any], row: DType, field: str) ->
 
 def keys(codes: codec.Bits, row: DType) -> codec.Bits:
     """Codes that are equal where the instruction reads equal numbers: no low bits of tf32, one zero, one NaN."""
-    if row.name == "tf32":
-        codes = codes >> np.uint64(TRUNCATED) << np.uint64(TRUNCATED)
+    codes = codec.readable(codes, row.name)
     if row.format is None or not row.format.mantissa_bits:
         return codes
     values = codec.decode(codes, row.name)
@@ -363,8 +361,8 @@ def _judged(made: Examined, tile: Tile, origin: tuple[int, int]) -> Examined:
     out = replace(made, tile=tile, wanted=wanted, right=right)
     if right.all():
         return out
-    found = search(_image(made.dump, row), _comparable(tile.codes, row), row.bits, made.descriptor)
-    spots = places(_image(made.dump, row), _comparable(tile.codes, row), row.bits, found, origin, seen)
+    found = search(_image(made.dump, row), codec.readable(tile.codes, row.name), row.bits, made.descriptor)
+    spots = places(_image(made.dump, row), codec.readable(tile.codes, row.name), row.bits, found, origin, seen)
     return replace(
         out, where=spots, layouts=tuple(_explained(out, found, origin)),
         layout_count=len(found), begins=tuple(_begins(out, found, spots)),
@@ -373,17 +371,8 @@ def _judged(made: Examined, tile: Tile, origin: tuple[int, int]) -> Examined:
 
 
 def _image(dump: Dump, row: DType) -> Image:
-    """The dump as the search compares it: of a tf32, bits that nothing reads are cleared."""
-    data = dump.data
-    if row.name == "tf32":
-        whole = len(data) // 4 * 4
-        words = data[:whole].copy().view("<u4") >> TRUNCATED << TRUNCATED
-        data = np.concatenate([words.astype("<u4").view(np.uint8), data[whole:]])
-    return Image(data, dump.base)
-
-
-def _comparable(codes: codec.Bits, row: DType) -> codec.Bits:
-    return codes >> np.uint64(TRUNCATED) << np.uint64(TRUNCATED) if row.name == "tf32" else codes
+    """The dump as the search compares it: bits that nothing reads are cleared."""
+    return Image(codec.readable_memory(dump.data, row.name), dump.base)
 
 
 def _explained(made: Examined, found: Sequence[Fit], origin: tuple[int, int]) -> list[Explained]:

@@ -18,7 +18,12 @@ class Format:
 
     constants: fields that hold one value in every word of this format; reader: the instruction that reads it;
     transpose: what says whether an operand is MN-major;
-    element_bits: what it reads; turned: element bits → the modes in which such elements may be MN-major.
+    element_bits: what it reads; narrow: others → what to do about them; turned: element bits → the modes in which such
+    elements may be MN-major. usual: whether it is meant where a request names none; by_idesc: whether an instruction
+    descriptor says sizes, types and majors of what reads it; runs: whether a run on hardware executes it; ignores:
+    whether hardware takes no notice of bits of no field. readers: element bits → an instruction that reads such a tile,
+    its N left out as {n}, or the kind of one. cutlass: C++'s type of such a word, and what stands before its members.
+    notice: what to tell who pasted a word of it.
     ValueError where fields overlap or a code does not fit.
     """
 
@@ -31,7 +36,15 @@ class Format:
     reader: str = "wgmma"
     transpose: str = "Its transpose immediate"
     element_bits: tuple[int, ...] = ()
+    narrow: Mapping[int, str] = field(default_factory=dict)
     turned: Mapping[int, tuple[Mode, ...]] = field(default_factory=dict)
+    usual: bool = False
+    by_idesc: bool = False
+    runs: bool = False
+    ignores: bool = False
+    readers: Mapping[int, str] = field(default_factory=dict)
+    cutlass: tuple[str, str] = ("", "")
+    notice: str = ""
     reserved: tuple[tuple[int, int], ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -53,6 +66,20 @@ class Format:
             f"It has {', '.join(f.name for f in self.fields)}.",
             "field",
         )
+
+    def has(self, name: str) -> bool:
+        """Whether it has a field of this name."""
+        return any(name in (known.name, known.amount) for known in self.fields)
+
+    @property
+    def query(self) -> dict[str, str]:
+        """How a request names it: nothing where it is the usual one."""
+        return {} if self.usual else {"format": self.name}
+
+    def holds(self, word: int) -> bool:
+        """Whether a word has its constants, and no bit that it reserves."""
+        right = all(self.field(name).get(word) * self.field(name).unit == n for name, n in self.constants.items())
+        return right and not word & self.reserved_mask
 
     def place(self, name: str) -> str:
         """Where a field stands, as prose has it: `[63:62]`."""

@@ -80,7 +80,7 @@ def reuse(first: Instruction, second: Instruction) -> Reuse:
     """Match D of `first` with A of `second`; LayoutError says why they cannot meet."""
     source, target = first.operand("d"), second.operand("a")
     for operand, instruction, field in ((source, first, "from"), (target, second, "to")):
-        if operand.element.kind == "bits" and operand.element.name != "b1":
+        if operand.element.kind == "bits" and operand.element.bits > 1:
             raise LayoutError(
                 "no_reuse",
                 f"{instruction.ptx} moves {operand.element.name} units and computes nothing.",

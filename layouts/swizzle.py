@@ -103,6 +103,7 @@ class Mode:
 
 
 MODES = (Mode("none", 0, 1), Mode("128B", 3, 8), Mode("64B", 2, 4), Mode("32B", 1, 2))
+WIDEST_PATTERN = max(mode.pattern_bytes for mode in MODES)  # where a tile of any mode may begin: multiples of it
 NAMES = tuple(mode.name for mode in MODES)
 BY_WIDTH = tuple(sorted(MODES, key=lambda mode: mode.chunks))
 

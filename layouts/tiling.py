@@ -21,14 +21,6 @@ from layouts.table.descriptors import BASE_OFFSET, LBO, SBO, START, WGMMA
 
 Offsets = NDArray[np.int64]
 ELEMENT_BITS = WGMMA.element_bits
-NARROW = {
-    4: "Widen them to 8 bits before wgmma. For ldmatrix the tile is one of bytes: element_bits 8 and half of k. ",
-    6: "wgmma has no 6-bit types; on later architectures such an element takes a byte: element_bits 8. ",
-}
-NARROW_TCGEN05 = {
-    6: "Each 6-bit element of kind::f8f6f4 and kind::mxf8f6f4 takes a byte of the tile: element_bits 8. ",
-    1: "tcgen05.mma has no kind of single bits. ",
-}
 # Which way the atoms are laid first unless a program says otherwise: what CUTLASS's sm90 collectives do, K-major
 # Step<_1,_2,_3> (M or N first), MN-major Step<_2,_1,_3> (K first);
 # include/cutlass/gemm/collective/sm90_mma_tma_gmma_ss_warpspecialized.hpp.
@@ -56,13 +48,12 @@ class Tile(Shown):
 
     def __post_init__(self) -> None:
         if self.element_bits not in self.form.element_bits:
-            narrow = NARROW if self.form is WGMMA else NARROW_TCGEN05
             said = " (1 is b1, eight to a byte)" if 1 in self.form.element_bits else ""
             hint = f"Allowed: {', '.join(map(str, self.form.element_bits))}{said}."
             raise LayoutError(
                 "bad_tile",
                 f"{self.form.reader} reads no {self.element_bits}-bit elements.",
-                narrow.get(self.element_bits, "") + hint,
+                self.form.narrow.get(self.element_bits, "") + hint,
                 "element_bits",
             )
         if self.major not in ("K", "MN"):

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from layouts.descriptor import SM_BYTES
 from layouts.swizzle import MODES
 from layouts.tiling import Tile
 
 MOST_BOX = 256  # elements of a box along one dimension
 MOST_RANK = 5
 GRAIN = 16  # bytes: inner box, strides, and the place of the innermost coordinate are multiples of it
-MOST_BOX_BYTES = 228 * 1024  # of a whole box, rows without their padding: the shared memory of an sm_90 multiprocessor
+MOST_BOX_BYTES = SM_BYTES  # of a whole box, rows without their padding
 ALIGNED = 128  # bytes: the box begins at a multiple of it in shared memory
 WIDTHS = {mode.name: mode.width_bytes for mode in MODES}
 

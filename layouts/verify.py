@@ -113,9 +113,9 @@ def _reserved_mode(given: Descriptor, seen: View, stored: Storage, expected: Add
     if fix and fix.mode.tma == code:
         says += f" {code} is the TMA tensor map's code of {fix.mode.name}; the descriptor's is {fix.mode_code}."
         return _refused(expected, "tma_swizzle_enum", says, given, fix)
-    old = next((mode.name for mode, known in WGMMA.codes.items() if form is not WGMMA and known == code), "")
+    old = next((mode.name for mode, known in WGMMA.codes.items() if known == code), "")
     if old:
-        says += f" {code} is wgmma's code of {old}; tcgen05's is {form.codes[form.named(old)]}."
+        says += f" {code} is wgmma's code of {old}; {form.name}'s is {form.codes[form.named(old)]}."
     return _refused(expected, "wgmma_swizzle_code" if old else "swizzle_reserved", says, given, fix)
 
 

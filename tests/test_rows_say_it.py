@@ -15,6 +15,10 @@ from pathlib import Path
 import pytest
 
 from layouts import catalog
+from layouts.dtypes import DTYPES
+from layouts.table.descriptors import FORMATS
+from layouts.table.kinds import KINDS
+from layouts.table.tmem import COPIES, MOVES
 
 ROOT = Path(__file__).parents[1]
 CODE = [
@@ -28,7 +32,9 @@ HEADS = {opcode.words[0] for opcode in catalog.OPCODES.values()}
 NAMES = {*catalog.FAMILY_NAMES, *HEADS, *catalog.OPCODES}
 # Words of a PTX text that say what an instruction is. Layouts, types and the modifiers that a pattern is chosen by are
 # none.
-WORDS = {*NAMES, *catalog.OPCODE_WORDS, *PACKED, "b8x16"} - set("abcd")
+SHAPES = {move.shape for move in MOVES} | {name.partition(".")[0] for name in COPIES}
+WORDS = {*NAMES, *catalog.OPCODE_WORDS, *PACKED, "b8x16", *SHAPES} - set("abcd")
+ROWS = {row.name for row in (*KINDS, *FORMATS)} | (DTYPES.keys() - {"f32", "s32"})  # rows that have names alone
 TEXTS = {"ptx", "listed_ptx", "opcode", "text", "name"}  # attributes that hold an opcode or a family's name
 ASKING = {
     "startswith",
@@ -67,11 +73,19 @@ def about_instruction(node: ast.AST) -> bool:
     )
 
 
+def name_of_a_row(node: ast.AST) -> bool:
+    """Whether an expression is the name of a kind, a format or an element type: row.name, mma.kind.name."""
+    whose = ast.unparse(node.value) if isinstance(node, ast.Attribute) and node.attr == "name" else ""
+    return bool(re.search(r"(?:^|\.)(?:row|kind|form|format|element)$", whose))
+
+
 def questions(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Every condition that asks a name: (line, what it is)."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare):
             sides = [node.left, *node.comparators]
+            if any(map(name_of_a_row, sides)) and any(constants(side) & ROWS for side in sides):
+                yield node.lineno, "asks for a row by its name"
             text, told = (
                 any(map(about_instruction, sides)),
                 says_what_it_is({c for side in sides for c in constants(side)}),
@@ -127,7 +141,9 @@ ASKED = [
     'i.threads == 128', "i.threads != WARPGROUP", "op.threads == 32", 'i.syntax.opcode == "wgmma.mma_async"',
     'i.family.opcode.text.endswith(".sp")',
     '{"mma": 1}[i.family.name]', 'MENU = ("wmma", "wgmma")', 'T = {"ldmatrix": 1, "stmatrix": 2}',
-    'i.family.name.startswith("wgmma")', 're.match("wmma.load", i.ptx)',
+    'i.family.name.startswith("wgmma")', 're.match("wmma.load", i.ptx)', '".16x32bx2." in found.ptx',
+    '"4x256b" not in found.ptx', 'row.name == "tf32"', 'mma.kind.name in ("f16", "tf32")', 'form.name != "wgmma"',
+    'op.element.name == "tf32"',
 ]  # fmt: skip
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from app.gpu import kernels, numbers
 from app.gpu.device import WINDOW, Array, Cuda
 from layouts import catalog
-from layouts.descriptor import Descriptor
+from layouts.descriptor import START, Descriptor
 from layouts.errors import LayoutError
 from layouts.instruction import Operand
 from layouts.render import cuda, descriptor, reuse, smem
@@ -158,7 +158,7 @@ def _descriptors(rng: np.random.Generator) -> Iterator[Case]:
     for word in [*ends, (1 << 64) - 1, *map(int, rng.integers(0, 1 << 64, 20, np.uint64))]:
         code = descriptor.code(Descriptor(word))["function"] + "\n"
         places = range(0, 2048, 272)
-        right = np.array([word & ~0x3FFF | (WINDOW + place) >> 4 for place in places], np.uint64).view(np.uint32)
+        right = np.array([START.put(word, START.cut(WINDOW + place)) for place in places], np.uint64).view(np.uint32)
         lines = tuple(f"((uint64_t*)out)[{n}] = make_desc(shared + {place});" for n, place in enumerate(places))
         yield Case("make_desc", code, lines, np.zeros(1, np.uint32), right, 1, 2048)
 

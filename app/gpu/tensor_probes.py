@@ -324,7 +324,7 @@ def types(device: Tensor) -> Iterator[Told]:
         if row.scaled:
             continue
         for a, b in [(a, b) for a in row.part("a").codes for b in row.part("b").codes]:
-            if {a, b} & set(apart) or (row.name == "f16" and a != b):
+            if {a, b} & set(apart) or (row.alike and a != b):
                 continue
             for d in row.part("d").codes:
                 for negate in (0, 1) if "yes" in row.part("negate_a").codes else (0,):

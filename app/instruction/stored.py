@@ -47,7 +47,7 @@ def tile_of(found: Instruction, name: str, major: str) -> tuple[Tile, int]:
         turned = form.turned.get(seen.bits, ()) if major != "K" else ()
         swizzle = turned[0] if len(turned) == 1 else swizzle
     atom_mn, atom_k = swizzle.atom(seen.bits, major)
-    rows = max(seen.rows, 64) if form is WGMMA else seen.rows
+    rows = seen.rows if form.by_idesc else max(seen.rows, 64)
     return Tile(seen.bits, major, swizzle, -(-rows // atom_mn) * atom_mn, lcm(atom_k, seen.k), form=form), seen.k
 
 
@@ -71,7 +71,7 @@ def stored(found: Instruction, name: str, major: str) -> Stored:
         name=name, word=word, kind=f"{tile.mode.name} tile", href=links.descriptor(word, query, tile.form.name),
         tile=links.smem({
             "element_bits": tile.element_bits, "major": tile.major, "swizzle": tile.mode.name, "mn": tile.mn,
-            "k": tile.k, **({"format": tile.form.name} if tile.form is not WGMMA else {}),
+            "k": tile.k, **tile.form.query,
         }),
         text=f"In shared memory: a{'n MN' if major == 'MN' else ' K'}-major {size} tile"
         f" ({'n' if name == 'b' else 'm'} × k), {tile.mode.name} swizzle.",

@@ -11,7 +11,7 @@ from app.kit import links
 from app.kit.labels import LABELS
 from app.memory.options import LOOK
 from app.memory.presets import thumbnail
-from layouts.descriptor import WGMMA, View
+from layouts.descriptor import View
 from layouts.errors import LayoutError
 from layouts.swizzle import mode
 from layouts.tiling import DEFAULT_ORDER, Tile
@@ -71,8 +71,7 @@ def of(tile: Tile) -> Asked:
         "element_bits": str(tile.element_bits), "major": tile.major, "swizzle": tile.mode.name,
         "mn": str(tile.mn), "k": str(tile.k), "order": order, "base": hex(tile.base) if tile.base else "",
     }  # fmt: skip
-    written = {"format": tile.form.name} if tile.form is not WGMMA else {}
-    return {name: value for name, value in asked.items() if value} | written
+    return {name: value for name, value in asked.items() if value} | tile.form.query
 
 
 def presets(tile: Tile, kept: Mapping[str, str]) -> list[dict[str, Any]]:

@@ -243,9 +243,9 @@ def descriptor_facts(descriptor: Descriptor, notes: Iterable[Note] = ()) -> Deco
         reserved=hex_word(descriptor.reserved),
         warnings=told + _warnings(desc.warnings(descriptor)),
         code=DescriptorCode(**code(descriptor)),
-        format=None if form is WGMMA else form.name,
-        version=None if form is WGMMA else descriptor.amount("version"),
-        lbo_mode=None if form is WGMMA else descriptor.amount("lbo_mode"),
+        format=form.query.get("format"),
+        version=descriptor.amount("version") if form.has("version") else None,
+        lbo_mode=descriptor.amount("lbo_mode") if form.has("lbo_mode") else None,
     )
 
 
@@ -287,7 +287,7 @@ def seen_by(given: Json) -> tuple[str, View]:
     """The PTX text and its view from "instruction", "operand", "major"; of tcgen05 from "idesc", too, which says M, N,
     types and majors.
     """
-    if form_of(given) is not WGMMA:
+    if form_of(given).by_idesc:
         by = umma.issued(given.get("instruction"))
         operand = choice(given.get("operand", "a"), "operand", ("a", "b"), "bad_operand")
         major = given.get("major") or ""

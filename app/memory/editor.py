@@ -23,7 +23,7 @@ from layouts.format import Format
 from layouts.reading import PATTERN, number
 from layouts.render.reads import MOST_LINES, Cells, cells, hatch_defs, legend, memory_svg, operand_svg, states
 from layouts.storage import Storage, storage
-from layouts.table.descriptors import TCGEN05, WGMMA
+from layouts.table.descriptors import TCGEN05
 from layouts.tiling import Tile
 from layouts.verify import Verdict
 
@@ -49,7 +49,7 @@ def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any
         "view": view,
         "storage": spec,
         "chosen": chosen,
-        "on_gpu": descriptor.format is WGMMA,  # the one that a run reads
+        "on_gpu": descriptor.format.runs,
         "grown": grown if chosen else {},
         "used": USED,
         "orders": ORDERS,
@@ -89,7 +89,7 @@ def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any
 def asked_for(form: Format, query: dict[str, str]) -> tuple[dict[str, str], dict[str, str], dict[str, str], bool]:
     """(how a query has the word read, the storage it says, which of its fields grew and why, whether it says one)."""
     view = {name: query.get(name, default) for name, default in VIEWS.get(form.name, VIEW).items()}
-    if form is not WGMMA:
+    if form.by_idesc:
         view["major"] = _major(view)
     spec, grown = _grown(view, _form(view, query))
     return view, spec, grown, any(name.startswith("s_") for name in query)
@@ -213,7 +213,7 @@ def readable(descriptor: Descriptor) -> Descriptor:
     """The word itself; where nothing states what it reads, as it would be without a swizzle and with LBO an offset."""
     known = descriptor.mode_code in descriptor.format.codes.values()
     word = descriptor if known else descriptor.replace(**{descriptor.format.coded: 0})
-    return word.replace(lbo_mode=0) if word.format is TCGEN05 else word
+    return word.replace(lbo_mode=0) if word.format.has("lbo_mode") else word
 
 
 def offered(asked: Asked, query: dict[str, str], spec: dict[str, str] | None) -> list[dict[str, Any]]:
@@ -229,7 +229,7 @@ def offered(asked: Asked, query: dict[str, str], spec: dict[str, str] | None) ->
         except LayoutError:  # no tile of that mode for these elements
             continue
         to = query | {"slice_mn": "0", "slice_k": str(first_k(made, own))}
-        if own.seen.form is WGMMA:  # of tcgen05 the instruction descriptor says the major
+        if not own.seen.form.by_idesc:  # which says the major
             to["major"] = own.seen.major
         out.append(
             {
@@ -319,8 +319,8 @@ def _verified(descriptor: Descriptor, made: Judged, query: dict[str, str]) -> di
         "command": _command(request),
         "stored": stored.text,
         "canonical": _slice(stored.tile, mn, k, seen.k),
-        "whole": product(request, stored.tile, mn, k) if seen.form is WGMMA else None,
-        "tile_page": links.smem(_tile_query(stored.tile, seen.rows)) if stored.tile and seen.form is WGMMA else None,
+        "whole": product(request, stored.tile, mn, k) if seen.form.runs else None,
+        "tile_page": links.smem(_tile_query(stored.tile, seen.rows)) if stored.tile and seen.form.usual else None,
         "next": {"k": next_k, "word": _slice(stored.tile, mn, next_k, seen.k)} if stored.tile else None,
         "next_query": urlencode({**_of_page(query), "slice_k": next_k}),
     }
@@ -359,7 +359,7 @@ def _script_data(form: Format) -> dict[str, Any]:
     """What the script needs: the format's row and its query of the API, the field that holds the start, how numbers are
     spelled.
     """
-    query = "" if form is WGMMA else f"?format={form.name}"
+    query = f"?{urlencode(form.query)}" if form.query else ""
     return {
         "format": form.name, "query": query, "start": desc.START.name, "fields": fields_of(form), "number": PATTERN,
     }  # fmt: skip

@@ -69,7 +69,7 @@ def _entered(request: Request, form: Format) -> Response:
     text = word or DEFAULT_WORDS[form.name]
     try:
         if amounts and not word:
-            text = memory.encode(amounts | ({} if form is WGMMA else {"format": form.name})).descriptor
+            text = memory.encode(amounts | form.query).descriptor
         read, notices = memory.read_descriptor(text, number(start, "start"), form)
     except LayoutError as error:
         if to := bench.of_code(text):

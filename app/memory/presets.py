@@ -16,7 +16,6 @@ import numpy as np
 from layouts.descriptor import Descriptor, View
 from layouts.storage import storage
 from layouts.swizzle import Mode, mode
-from layouts.table.descriptors import WGMMA
 from layouts.tiling import Tile
 
 Spec = dict[str, str]
@@ -153,7 +152,7 @@ def asked_of(preset: Preset, asked: Asked) -> Asked | None:
     """The same for a preset that fixes the major; None where the element type is not read so."""
     seen = asked.seen
     major = preset.major or seen.major
-    if not seen.form.allows(seen.bits, major) or (seen.form is not WGMMA and major != seen.major):
+    if not seen.form.allows(seen.bits, major) or (seen.form.by_idesc and major != seen.major):
         return None  # of tcgen05 the instruction descriptor says the major
     return Asked(replace(seen, major=major), asked.word)
 

@@ -21,9 +21,11 @@ from app.memory.tiles import LABELLED, LOOKS, Look, look_of, numbered, tile_figu
 from layouts import catalog, idesc
 from layouts.descriptor import WGMMA
 from layouts.errors import LayoutError
+from layouts.format import Format
 from layouts.render.svg import svg
 from layouts.slices import stride_words
-from layouts.table.descriptors import TCGEN05
+from layouts.table.descriptors import FORMATS
+from layouts.table.kinds import ALONE
 from layouts.tile_map import DOWN, TileMap, strides
 from layouts.tiling import Tile
 from layouts.view import Panel
@@ -41,7 +43,7 @@ def context(query: Mapping[str, str]) -> dict[str, Any]:
         tile, rows = memory.tile_of(given)
     except LayoutError as error:
         out |= {"error": error, "instead": "Below: the default tile."}
-        known = {"format": given["format"]} if given.get("format") == TCGEN05.name else {}
+        known = {"format": given["format"]} if given.get("format") in {form.name for form in FORMATS} else {}
         tile, rows = memory.tile_of(known)
     try:
         look = look_of(looks)
@@ -73,9 +75,9 @@ def context(query: Mapping[str, str]) -> dict[str, Any]:
         "drawn": choices.of_look("smem", now, offered, "/smem", choices.of(tile) | kept),
         "look": look,
         "mode_code": tile.form.codes[tile.mode],
-        "turned_format": tile.form is not WGMMA,
+        "turned_format": not tile.form.usual,
         "other_format": other_format(tile, kept),
-        "other_reader": (TCGEN05 if tile.form is WGMMA else WGMMA).reader,
+        "other_reader": other(tile.form).reader,
         "xor": tile.mode.swizzle().terms(),
         "unread": [stride.name for stride in strides(tile, rows) if not stride.read],
         "steps": [(step, step_query(tile, rows, step.k)) for step in facts.k_steps],
@@ -91,13 +93,18 @@ def context(query: Mapping[str, str]) -> dict[str, Any]:
     return out
 
 
+def other(form: Format) -> Format:
+    """The format that the page offers beside this one: the next row."""
+    return FORMATS[(FORMATS.index(form) + 1) % len(FORMATS)]
+
+
 def other_format(tile: Tile, kept: dict[str, str]) -> str:
     """The same tile for the other format's instructions; its usual tile where they read none like it."""
-    form = TCGEN05 if tile.form is WGMMA else WGMMA
+    form = other(tile.form)
     try:
         return links.smem(choices.of(replace(tile, form=form)) | kept)
     except LayoutError:
-        return links.smem({"format": form.name} if form is TCGEN05 else {})
+        return links.smem(form.query)
 
 
 MOST_PLAIN = 256  # cells of a swizzled tile beside which its atom is not drawn again
@@ -140,23 +147,16 @@ def picture(name: str, tile: Tile, look: Look, rows: int) -> dict[str, Any]:
     return {"name": name, "panels": panels, "script": drawing.script() | {"name": name, "panels": places}}
 
 
-KINDS = {4: "mxf4", 8: "f8f6f4", 16: "f16", 32: "tf32"}  # of tcgen05.mma, by the bits of an element
-READERS = {
-    1: "wgmma.mma_async.m64n{}k256.s32.b1.b1.and.popc",
-    8: "wgmma.mma_async.m64n{}k32.f32.e4m3.e4m3",
-    16: "wgmma.mma_async.m64n{}k16.f32.f16.f16",
-    32: "wgmma.mma_async.m64n{}k8.f32.tf32.tf32",
-}
-
-
 def reader(tile: Tile, rows: int) -> tuple[str, str]:
-    """(instruction, operand) of these elements that reads `rows` rows of a tile; no wgmma in tcgen05's format."""
-    if tile.form is not WGMMA:
+    """(instruction, operand) of these elements that reads `rows` rows of a tile; none where an instruction descriptor
+    says how many it reads.
+    """
+    if tile.form.by_idesc:
         return "", "a" if rows in (64, 128) else "b"
     if rows != 64:
         with suppress(LayoutError):  # where no instruction has so many rows, A's 64 stand for them
-            return catalog.find(READERS[tile.element_bits].format(rows)).ptx, "b"
-    return READERS[tile.element_bits].format(64), "a"
+            return catalog.find(tile.form.readers[tile.element_bits].format(n=rows)).ptx, "b"
+    return tile.form.readers[tile.element_bits].format(n=64), "a"
 
 
 def whole(instruction: str, given: dict[str, str] | None) -> dict[str, str] | None:
@@ -189,9 +189,10 @@ def step_query(tile: Tile, rows: int, k: int) -> str:
     instruction, operand = reader(tile, rows)
     seen = {"instruction": instruction, "operand": operand, "major": tile.major}
     if not instruction:
-        kind = idesc.kind(KINDS[tile.element_bits])
+        kind = idesc.kind(tile.form.readers[tile.element_bits])
         turned = {f"transpose_{operand}": 1} if tile.major == "MN" else {}
-        sizes = {"m": rows if operand == "a" and kind.name != "mxf4" else 128, "n": 64 if operand == "a" else rows}
+        legal = kind.sizes[ALONE, False].m
+        sizes = {"m": rows if operand == "a" and rows in legal else max(legal), "n": 64 if operand == "a" else rows}
         with suppress(LayoutError):
             word = idesc.encode(kind, {**sizes, **turned})
             seen = {

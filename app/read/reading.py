@@ -16,6 +16,7 @@ from app.memory.storage import stored_so
 from app.read.facts import Meaning, Reading
 from app.read.languages import in_english
 from layouts import catalog, cutecalls, reader, tmem
+from layouts.descriptor import START
 from layouts.errors import LayoutError
 from layouts.reader.found import Found
 from layouts.reading import shown
@@ -25,7 +26,7 @@ from layouts.tma import WIDTHS
 MOST_CANDIDATES = 48  # that an answer lists; the catalogue has all
 MOST_NAMED = 4096  # characters of a text that is looked for names of pages
 MOST_STAGES = 16  # of a layout that lead on
-START, WORD = 0x1000, 0x4000004000010100  # where a tile begins that is asked about, and a descriptor of that place
+FIRST, WORD = 0x1000, 0x4000004000010100  # where a tile begins that is asked about, and a descriptor of that place
 MOST_WORDS = 8  # of a text that is looked up word by word
 ACCEPTED = (*((row.what, row.example) for row in reader.RECOGNISERS), ("a word to look up", "bank conflicts"))
 TRIED = (
@@ -182,7 +183,7 @@ def in_majors(facts: Mapping[str, Any]) -> str:
 
 def stages(facts: Mapping[str, Any]) -> list[str]:
     """The descriptor page of every stage of a shared-memory layout, of the one where it has none: a descriptor that
-    begins where the stage does, the first stage at START.
+    begins where the stage does, the first stage at FIRST.
     """
     storage, apart = facts["storage"], facts.get("stage_bytes")
     count = min(facts.get("stages") or 1, MOST_STAGES) if apart else 1
@@ -190,8 +191,8 @@ def stages(facts: Mapping[str, Any]) -> list[str]:
         storage = {"kind": "cute", "layout": facts["cute"]}
     out = []
     for n in range(count):
-        base = START + n * (apart or 0)
-        word = WORD & ~0x3FFF | base >> 4 & 0x3FFF
+        base = FIRST + n * (apart or 0)
+        word = START.put(WORD, START.cut(base))
         known = {name: value for name, value in storage.items() if value is not None}
         out.append(f"/descriptor/wgmma/{word:#018x}?{stored_so({}, {**known, 'base': hex(base)})}")
     return out
@@ -206,7 +207,7 @@ def tile_of(facts: Mapping[str, Any]) -> str:
     rows = prod(box[1:])
     if rows % 8 or box[0] * bits // 8 < 16 or box[0] * bits // 8 > WIDTHS[mode]:
         return ""
-    query = {"element_bits": bits, "major": "K", "swizzle": mode, "mn": rows, "k": box[0], "base": hex(START)}
+    query = {"element_bits": bits, "major": "K", "swizzle": mode, "mn": rows, "k": box[0], "base": hex(FIRST)}
     return links.smem(query)
 
 

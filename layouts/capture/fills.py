@@ -20,8 +20,9 @@ from layouts.errors import LayoutError
 MN, K = 240, 128  # periods of a fill of 16 or 32 bits
 EIGHT = 113  # both periods of an 8-bit fill: a prime, so that k → k³ is a permutation
 # type → the code of its first element: 1 in the exponent, 0 in the mantissa, as memory holds the type
-FIRST = {"f16": 1 << 10, "bf16": 1 << 7, "tf32": 1 << 23}
-STEP = {"f16": 1, "bf16": 1, "tf32": 1 << 13}  # the least significant bit that is read
+WIDE = {row.name: row for row in map(dtype, ("f16", "bf16", "tf32"))}
+FIRST = {name: 1 << row.format.mantissa_bits for name, row in WIDE.items() if row.format}
+STEP = {name: 1 << row.unread_bits for name, row in WIDE.items()}  # the least significant bit that is read
 EIGHT_BIT = ("e4m3", "e5m2", "s8", "u8")
 TYPES = (*FIRST, *EIGHT_BIT)
 MOST = 1 << 28  # elements of one matrix

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from layouts.descriptor import WINDOW_BYTES
 from layouts.errors import LayoutError
 
 MAGIC = int.from_bytes(b"LANESCOP", "little")
@@ -24,7 +25,7 @@ OPEN = 0xFFFFFFFF  # a slice that the kernel did not state
 MOST_FILE = 1 << 30  # bytes of a file that is read
 MOST_RECORDS = 4096  # that are read of one file
 MOST_TEXT = 1024  # bytes of file name, label and instruction together
-MOST_WINDOW = 1 << 18  # bytes: what a 14-bit descriptor field of 16 bytes can address
+MOST_WINDOW = WINDOW_BYTES  # that a record holds
 MOST_REGISTERS = 256  # of one operand a thread
 
 # kind → its number; what it records

@@ -13,10 +13,10 @@ from math import lcm
 import numpy as np
 from numpy.typing import NDArray
 
+from layouts import codec
 from layouts.capture import fills
 from layouts.codec import Bits
 from layouts.dtypes import DType, dtype
-from layouts.dump import TRUNCATED
 from layouts.locate import hashes
 
 Ints = NDArray[np.int64]
@@ -118,14 +118,7 @@ def of_fill(name: str, operand: str, parts: Sequence[int]) -> Known:
 def of_matrix(codes: Bits, name: str, operand: str, parts: int = 1) -> Known:
     """A or B as it was given: codes [mn][k]."""
     row = dtype(name)
-    return _known(operand, row, (readable(codes, row),) * parts, (0, 0))
-
-
-def readable(codes: Bits, row: DType) -> Bits:
-    """Codes as an instruction takes them: of a tf32 without the bits that nothing reads."""
-    if row.name != "tf32":
-        return codes.astype(np.uint64)
-    return codes.astype(np.uint64) >> np.uint64(TRUNCATED) << np.uint64(TRUNCATED)
+    return _known(operand, row, (codec.readable(codes, row.name),) * parts, (0, 0))
 
 
 def _known(operand: str, row: DType, codes: tuple[Bits, ...], periods: tuple[int, int], own_k: int = 0) -> Known:
@@ -278,13 +271,7 @@ def _arc(first: Ints, long: Ints, period: int) -> tuple[int, int]:
 
 def memory(known: Known, windows: Sequence[Bytes], base: int) -> Memory:
     """Recorded memory with what lies where; windows: one array of bytes a pass."""
-    held: list[Bytes] = []
-    for window in windows:
-        if known.element.name == "tf32":
-            whole = len(window) // 4 * 4
-            words = window[:whole].copy().view("<u4") >> TRUNCATED << TRUNCATED
-            window = np.concatenate([words.astype("<u4").view(np.uint8), window[whole:]])
-        held.append(window)
+    held = [codec.readable_memory(window, known.element.name) for window in windows]
     count = len(held[0]) // CHUNK
     mn, k, major = (np.full(count, NONE, np.int64), np.full(count, NONE, np.int64), np.zeros(count, np.int64))
     if count:

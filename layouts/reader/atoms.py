@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from layouts import catalog
+from layouts.dtypes import SPELLED
 from layouts.errors import LayoutError
 from layouts.instruction import WARPGROUP, Instruction, Place
 from layouts.reader import cutlass, terms, umma
@@ -76,7 +77,7 @@ def dtype_of(text: Text, value: Any) -> str:
     """PTX's name of an element type, "" where it is no known one."""
     value = text.meant(value)
     name = value if isinstance(value, str) else value.name if isinstance(value, Term) else ""
-    return umma.DTYPES.get(name.lower(), "")
+    return SPELLED.get(name.lower(), "")
 
 
 def majors_of(values: Iterable[Any]) -> dict[str, str]:

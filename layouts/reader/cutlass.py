@@ -9,16 +9,13 @@ from __future__ import annotations
 import re
 
 from layouts import catalog
+from layouts.dtypes import DTYPES
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
 from layouts.reader import tensor_atoms
 from layouts.reader.found import Found, instruction
 
-_TYPES = {
-    "TF32": "tf32", "BF16": "bf16", "F64": "f64", "F32": "f32", "F16": "f16", "E4M3": "e4m3", "E5M2": "e5m2",
-    "E3M2": "e3m2", "E2M3": "e2m3", "E2M1": "e2m1", "S32": "s32", "S8": "s8", "U8": "u8", "S4": "s4", "U4": "u4",
-    "U1": "b1",
-}  # fmt: skip
+_TYPES = {row.names.atom: row.name for row in DTYPES.values() if row.names.atom}
 _TYPE = "|".join(_TYPES)
 _MMA = re.compile(
     r"\b(?:SM(?P<sm>\d{2,3})\w{0,24}?(?:::\w{1,24}?){0,4}?(?:::|_))?(?P<sparse>SPARSE(?:_|::))?(?:G?MMA_)?"

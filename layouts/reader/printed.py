@@ -10,10 +10,11 @@ from dataclasses import replace
 from typing import Any
 
 from layouts.bits import hex_word
-from layouts.descriptor import TCGEN05_BITS, VERSION_BIT, WGMMA, Descriptor
+from layouts.descriptor import BASE_OFFSET, LBO, SBO, START, SWIZZLE, Descriptor
 from layouts.reader import columns
 from layouts.reader.columns import Labelled, Span
 from layouts.reader.found import Found
+from layouts.table.descriptors import of_word
 
 _MOST = 16  # words of one text that are told as its meanings
 MOST_WORDS = 128
@@ -50,14 +51,7 @@ UNION = re.compile(  # what a debugger prints of a GmmaDescriptor
     r"|start_address_\s{0,8}=\s{0,8}\w{1,8}\s{0,8},)[^;]{0,400}layout_type_",
     re.M,
 )
-_PLACES = {"start": 0, "leadi": 16, "strid": 32, "base_": 49, "layou": 62}
-TCGEN05 = "Bits 46 to 48 hold version 1: this is a tcgen05 descriptor of Blackwell, whose swizzle stands at bit 61."
-
-
-def format_of(word: int) -> str:
-    """wgmma; tcgen05 by the version in bits 46 to 48, where no bit is set that it reserves."""
-    blackwell = word >> VERSION_BIT & 0b111 == 1 and not word & WGMMA.reserved_mask & ~TCGEN05_BITS
-    return "tcgen05" if blackwell else "wgmma"
+_FIELDS = {"start": START, "leadi": LBO, "strid": SBO, "base_": BASE_OFFSET, "layou": SWIZZLE}
 
 
 def address(word: int) -> bool:
@@ -69,11 +63,10 @@ def address(word: int) -> bool:
 
 def descriptor(word: int, notices: tuple[str, ...], sure: bool, name: str = "") -> Found:
     """The meaning of a word."""
-    kind = format_of(word)
-    if kind == "tcgen05":
-        notices = (*notices, TCGEN05)
-    facts = {"word": hex_word(word), "format": kind, **({"name": name} if name else {})}
-    title = f"{kind} matrix descriptor {hex_word(word)}" + (f" ({name})" if name else "")
+    form = of_word(word)
+    notices = (*notices, form.notice) if form.notice else notices
+    facts = {"word": hex_word(word), "format": form.name, **({"name": name} if name else {})}
+    title = f"{form.name} matrix descriptor {hex_word(word)}" + (f" ({name})" if name else "")
     return Found("descriptor", title, facts, notices, sure)
 
 
@@ -86,13 +79,13 @@ def read(text: str) -> tuple[Found, ...]:
     block = {match[1][:5]: _number(match[2]) for match in _FIELD.finditer(text)}
     notices: tuple[str, ...] = ()
     if len(block) >= 3:
-        built = sum(value << _PLACES[name] for name, value in block.items()) & _WORD
+        built = sum(value << _FIELDS[name].low for name, value in block.items()) & _WORD
         only = next(iter(told)) if len(told) == 1 else None
-        if "version_" in text and (only is None or format_of(only) == "tcgen05"):
+        if "version_" in text and (only is None or not of_word(only).usual):
             pass  # another format's fields
         elif not told:
             told[built] = ""
-        elif only is not None and format_of(only) == "wgmma" and built != only:
+        elif only is not None and of_word(only).usual and built != only:
             notices = (f"The fields below it make {hex_word(built)}, another word.",)
     if not told and (completed := _completed(text)):
         return completed
@@ -105,7 +98,7 @@ def _completed(text: str) -> tuple[Found, ...]:
     out = []
     for match in _ORED.finditer(text):
         start, word = match["start"], int(match["word"]) & _WORD
-        if word & 0x3FFF or not likely(word) or format_of(word) != "wgmma":
+        if START.get(word) or not likely(word) or not of_word(word).usual:
             continue
         said = Descriptor(word).facts
         facts: dict[str, Any] = {
@@ -214,6 +207,5 @@ def _value(spelled: str) -> int | None:
 
 
 def likely(word: int) -> bool:
-    """Whether a number without a name is a descriptor: no reserved bit but Blackwell's version, and a stride."""
-    reserved = WGMMA.reserved_mask & ~(TCGEN05_BITS if format_of(word) == "tcgen05" else 0)
-    return not word & reserved and word >> 32 & 0x3FFF > 0
+    """Whether a number without a name is a descriptor: no reserved bit, and a stride."""
+    return not word & of_word(word).reserved_mask and SBO.get(word) > 0

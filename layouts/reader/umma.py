@@ -11,6 +11,7 @@ from typing import Any
 
 from layouts import catalog, idesc, umma_atom
 from layouts.bound import opcode_of
+from layouts.dtypes import SPELLED
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
 from layouts.kind import Kind
@@ -28,15 +29,6 @@ _OPERATION = re.compile(rf"(?<![\w.])(?:\w+\.){{0,6}}(?:{'|'.join(OPERATIONS)})\
 _PRINTED = re.compile(r"tcgen05 [\w/ ]{2,40} MMA Operation")
 _LINE = re.compile(r"^[ \t]*([A-Z][\w ]{2,40}?)[ \t]*=[ \t]*(\S[^\n]*?)[ \t]*$", re.M)
 _PTX = re.compile(r"tcgen05\s*\.\s*mma\b[\w.:\s]*?\.kind::\w+[\w.:]*(?P<rest>[^;\n]*)")
-DTYPES = {
-    "float16": "f16", "half": "f16", "half_t": "f16", "bfloat16": "bf16", "bfloat16_t": "bf16", "tfloat32": "tf32",
-    "tfloat32_t": "tf32", "float32": "f32", "float": "f32", "float64": "f64", "double": "f64", "int32": "s32",
-    "int32_t": "s32", "int": "s32", "int8": "s8", "int8_t": "s8", "uint8": "u8", "uint8_t": "u8", "int4": "s4",
-    "uint4": "u4", "float8e4m3fn": "e4m3", "float8e4m3": "e4m3", "float_e4m3_t": "e4m3", "float8e5m2": "e5m2",
-    "float_e5m2_t": "e5m2", "float6e3m2fn": "e3m2", "float6e2m3fn": "e2m3", "float4e2m1fn": "e2m1", "fp16": "f16",
-    "float_e2m1_t": "e2m1", "float_e3m2_t": "e3m2", "float_e2m3_t": "e2m3", "__nv_bfloat16": "bf16", "__half": "f16",
-    "f16": "f16", "bf16": "bf16", "f32": "f32", "e4m3": "e4m3", "e5m2": "e5m2", "tf32": "tf32",
-}  # fmt: skip
 _BEGINS = re.compile(r"\s*(tcgen05\s*\.\s*mma\b[\w.:]*)")
 _MAJOR = re.compile(r"(?:^|::|\.|_)(MN|K)$")
 
@@ -219,12 +211,8 @@ def _type(kind: Kind, field: str, value: Any, words: str, wish: dict[str, object
 def element(value: Any) -> str:
     """PTX's name of an element type as C++ or Python spells it; "" where it is none that is known."""
     name = (value if isinstance(value, str) else value.name if isinstance(value, Term) else "").lower()
-    if found := DTYPES.get(name):
+    if found := SPELLED.get(name):
         return found
-    if name in ("float8e8m0fnu", "float_ue8m0_t", "type_erased_dynamic_float_ue8m0_t"):
-        return "ue8m0"
-    if name == "float_ue4m3_t":
-        return "ue4m3"
     match = re.fullmatch(r"(?:float_)?(e\dm\d)_unpack(?:8bits|smem)(?:_t)?", name)
     return match[1] if match else ""
 

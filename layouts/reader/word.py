@@ -15,6 +15,7 @@ from layouts.reader.code.word import runs
 from layouts.reader.found import Found
 from layouts.spelling import read_word
 from layouts.statements import read_code
+from layouts.table.descriptors import of_word
 
 _NUMBER = re.compile(
     r"\s*(?:0[xX][0-9a-fA-F]|0[bB][01]|0[dD][0-9]|[0-9a-fA-F]{1,8}\s*:\s*(?:0[xX])?[0-9a-fA-F]{1,8}\s*;?\s*$)"
@@ -69,7 +70,7 @@ def read(text: str) -> tuple[Found, ...]:
 def _spelled(text: str) -> tuple[Found, ...]:
     read = read_word(text, "text")
     small = read.word >> 32 == 0
-    strange = read.word & WGMMA.reserved_mask and printed.format_of(read.word) == "wgmma"
+    strange = read.word & WGMMA.reserved_mask and of_word(read.word).usual
     plain = text.strip().rstrip(";")
     bare = plain.isalnum() and (small or plain[:2].lower() != "0x")
     if printed.address(read.word) or (strange and bare):

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from layouts.descriptor import LBO, SBO, START, WGMMA, Descriptor
+from layouts.descriptor import LBO, SBO, START, Descriptor
 
 BIT_FIELDS = {  # CUTLASS's names of the fields, in their order in the word
     "start_address": "start_address_", "lbo": "leading_byte_offset_", "sbo": "stride_byte_offset_",
@@ -18,7 +18,8 @@ def code(descriptor: Descriptor) -> dict[str, str]:
     """
     form = descriptor.format
     other = f"{descriptor.reserved:#x}ull" if descriptor.reserved else ""
-    high = [f for f in form.fields if f.low > SBO.low and (form is WGMMA or f.get(descriptor.word))]
+    # beside constants, which are never 0, a field that is 0 says nothing
+    high = [f for f in form.fields if f.low > SBO.low and (not form.constants or f.get(descriptor.word))]
     terms = " | ".join(f"(uint64_t){f.get(descriptor.word)} << {f.low}" for f in high)
     return {
         "constant": f"constexpr uint64_t desc = {descriptor}ull;",
@@ -35,9 +36,9 @@ def code(descriptor: Descriptor) -> dict[str, str]:
 
 
 def _cutlass(descriptor: Descriptor) -> str:
-    """CUTLASS's union, a field a line: GMMA's of sm90, UMMA's of sm100."""
+    """CUTLASS's union, a field a line."""
     form = descriptor.format
-    owner, inside = ("cute::GmmaDescriptor", "bitfield.") if form is WGMMA else ("cute::UMMA::SmemDescriptor", "")
+    owner, inside = form.cutlass
     lines = [f"{owner} desc{{}};"]
     lines += [f"desc.{inside}{BIT_FIELDS[f.name]} = {f.get(descriptor.word)};" for f in form.fields]
     return "\n".join(lines)

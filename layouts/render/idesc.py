@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
+from layouts.dtypes import DTYPES, dtype
 from layouts.idesc import CALLED, Idesc, legal_forms
-from layouts.kind import Part
+from layouts.kind import Kind, Part
 from layouts.table.kinds import ALONE, WS
 
-CUTLASS = {
-    "f16": "cutlass::half_t", "bf16": "cutlass::bfloat16_t", "tf32": "cutlass::tfloat32_t", "f32": "float",
-    "s32": "int32_t", "u8": "uint8_t", "s8": "int8_t", "e4m3": "cutlass::float_e4m3_t", "e5m2": "cutlass::float_e5m2_t",
-    "e2m3": "cutlass::detail::float_e2m3_unpacksmem_t", "e3m2": "cutlass::detail::float_e3m2_unpacksmem_t",
-    "e2m1": "cutlass::detail::float_e2m1_unpacksmem_t", "ue8m0": "cutlass::float_ue8m0_t",
-    "ue4m3": "cutlass::float_ue4m3_t",
-}  # fmt: skip
-PACKED = "cutlass::float_e2m1_t"  # of the kinds whose elements lie two a byte in shared memory
 MEMBERS = {
     "sparsity_selector": "sparse_id2_", "max_shift": "max_shift_", "sfa_id": "a_sf_id_", "sfb_id": "b_sf_id_",
     "k": "k_size_",
@@ -47,15 +40,21 @@ def said(part: Part, given: Idesc) -> str:
     return f"{text}-major" if text in ("K", "MN") else text
 
 
+def element(kind: Kind, name: str) -> str:
+    """CUTLASS's C++ type of elements of a kind: of narrow ones the type that says whether each takes a byte."""
+    row = dtype(name)
+    return row.names.padded if row.bits < min(kind.element_bits, 8) else row.names.cutlass
+
+
 def cutlass(given: Idesc) -> str:
     """CUTLASS's constant of the same word; fields it sets at run time are assigned behind it. "" where a type has no
     meaning in the kind.
     """
     row, types = given.kind, given.types
     elements = [types["a"], types["b"], types["d"], *([given.said("scale_type")] if row.scaled else [])]
-    if any(text not in CUTLASS for text in elements):
+    if any(text not in DTYPES for text in elements):
         return ""
-    names = [PACKED if text == "e2m1" and row.has("k") else CUTLASS[text] for text in elements]
+    names = [element(given.kind, text) for text in elements]
     majors = [f"cute::UMMA::Major::{given.said(f'transpose_{side}')}" for side in "ab"]
     signs = [f"cute::UMMA::ScaleIn::{'Neg' if given.code(f'negate_{side}') else 'One'}" for side in "ab"]
     more = [f"cute::UMMA::Saturate::{'True' if given.code('saturate') else 'False'}"] if not row.scaled else []

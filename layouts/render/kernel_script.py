@@ -65,7 +65,7 @@ def _constants(plan: Plan) -> str:
         kind = _dtype(plan, side.letter.upper())
         words = (
             [float(n) for n in range(low, high + 1)]
-            if side.element.name == "f64"
+            if side.element.bits == 64
             else table(side.element.name, low, high, side.padding_below)
         )
         shown = ", ".join(f"{word}" if isinstance(word, float) else f"{word:#x}" for word in words)

@@ -59,7 +59,7 @@ def kernel(instruction: Instruction) -> Kernel:
     out = "d" if "d" in names else "c"
     memory = {name: _memory(instruction, name) for name in ("a", "b", out)}
     rounding = ""
-    if ops["a"].element.name == "tf32":
+    if ops["a"].element.unread_bits:
         rounding = "".join(
             f"  for (int i = 0; i < {x}.num_elements; ++i) {x}.x[i] = wmma::__float_to_tf32({x}.x[i]);\n" for x in "ab"
         )
@@ -87,7 +87,7 @@ def qualified(cpp: str) -> str:
 def _memory(instruction: Instruction, name: str) -> str:
     """What load_matrix_sync's pointer points to: packed elements go as void, tf32 as float."""
     op = instruction.operands[name]
-    if op.element.name == "b1" or op.element.name in ("s4", "u4"):
+    if op.element.bits < 8:
         return "void"
     return op.element.cpp
 

@@ -31,7 +31,21 @@ WGMMA = Format(
     {mode("none"): 0, mode("128B"): 1, mode("64B"): 2, mode("32B"): 3},
     "PTX ISA 9.1, 9.7.15.5.1.2.2; addresses measured on an H100, 2026-11-21",
     element_bits=(1, 8, 16, 32),  # b1; fp8 and integers; f16, bf16; tf32
+    narrow={
+        4: "Widen them to 8 bits before wgmma. For ldmatrix the tile is one of bytes: element_bits 8 and half of k. ",
+        6: "wgmma has no 6-bit types; on later architectures such an element takes a byte: element_bits 8. ",
+    },
     turned={16: MODES},
+    usual=True,
+    runs=True,
+    ignores=True,  # none of them moved an address on an H200
+    readers={
+        1: "wgmma.mma_async.m64n{n}k256.s32.b1.b1.and.popc",
+        8: "wgmma.mma_async.m64n{n}k32.f32.e4m3.e4m3",
+        16: "wgmma.mma_async.m64n{n}k16.f32.f16.f16",
+        32: "wgmma.mma_async.m64n{n}k8.f32.tf32.tf32",
+    },
+    cutlass=("cute::GmmaDescriptor", "bitfield."),
 )
 VERSION = Field(
     "version", 46, 48, meaning="1 in every descriptor of tcgen05; wgmma's has 0 there", said="the version", short="ver"
@@ -59,9 +73,23 @@ TCGEN05 = Format(
     reader="tcgen05.mma",
     transpose="The instruction descriptor's transpose bit",
     element_bits=(4, 8, 16, 32),  # e2m1 of the mxf4 kinds; 8 bits and narrower ones padded to them; f16, bf16; tf32
+    narrow={
+        6: "Each 6-bit element of kind::f8f6f4 and kind::mxf8f6f4 takes a byte of the tile: element_bits 8. ",
+        1: "tcgen05.mma has no kind of single bits. ",
+    },
     turned={8: MODES, 16: MODES, 32: (BASE32B,)},
+    by_idesc=True,
+    readers={4: "mxf4", 8: "f8f6f4", 16: "f16", 32: "tf32"},
+    cutlass=("cute::UMMA::SmemDescriptor", ""),
+    notice="Bits 46 to 48 hold version 1: this is a tcgen05 descriptor of Blackwell, whose swizzle stands at bit 61.",
 )
 FORMATS = (WGMMA, TCGEN05)
+
+
+def of_word(word: int) -> Format:
+    """The format that a word without a name is of: the one whose constants it holds, else the usual one."""
+    usual = next(row for row in FORMATS if row.usual)
+    return next((row for row in FORMATS if row.constants and row.holds(word)), usual)
 
 
 def format_of(name: object) -> Format:

@@ -10,14 +10,11 @@ from __future__ import annotations
 from layouts import algebra
 from layouts.cute import CuteLayout
 from layouts.cutetext import cxx, cxx_tiler, python
+from layouts.dtypes import dtype
 from layouts.table import atoms
 from layouts.tiles.copy import TiledCopy
 from layouts.tiles.mma import TiledMMA
 
-_DSL = {
-    "f16": "Float16", "bf16": "BFloat16", "tf32": "TFloat32", "f32": "Float32", "e4m3": "Float8E4M3FN",
-    "e5m2": "Float8E5M2", "s8": "Int8", "u8": "Uint8", "s32": "Int32",
-}  # fmt: skip
 _OF_BITS = {4: "uint4_t", 8: "uint8_t", 16: "half_t", 32: "float", 64: "double", 128: "uint128_t"}
 
 
@@ -106,9 +103,13 @@ def _operation(made: TiledMMA) -> str:
     instruction = made.atom.instruction
     types, shape = instruction.types, made.atom.shape
     a, b, d = (types.get(letter, types["a"]) for letter in "abd")
-    if {a, b, d} - set(_DSL) or types.get("c", d) != d or "satfinite" in instruction.modifiers:
+    if (
+        not all(dtype(kind).names.dsl for kind in (a, b, d))
+        or types.get("c", d) != d
+        or "satfinite" in instruction.modifiers
+    ):
         return ""
-    names = [f"cutlass.{_DSL[kind]}" for kind in (a, b, d)]
+    names = [dtype(kind).names.python for kind in (a, b, d)]
     if instruction.family.by_descriptor:
         place = "SMEM" if "a" in made.atom.shared else "RMEM"
         major = "cute.nvgpu.OperandMajorMode.K"

@@ -26,7 +26,7 @@ from layouts.idesc import Idesc
 from layouts.reader import umma as spelled
 from layouts.reading import listed, number, shown
 from layouts.scaling import Side
-from layouts.swizzle import Mode
+from layouts.swizzle import WIDEST_PATTERN, Mode
 from layouts.table.descriptors import TCGEN05
 from layouts.table.tmem import INFERRED
 from layouts.tiles.arguments import read_atoms, read_permutation
@@ -39,7 +39,6 @@ from layouts.umma_atom import THIN_K, UmmaAtom
 
 USUAL_STEPS = 4  # K iterations of a tile that names no K: 128 bytes, a row of the widest swizzle
 MOST_STEPS = 512  # MMAs of one tile
-ALIGNED = 1024  # bytes: where a tile of any swizzle mode begins
 NAMES = {"d": "D", "a": "A", "b": "B", "metadata": "metadata", "scale_a": "scale A", "scale_b": "scale B"}
 
 
@@ -152,7 +151,7 @@ class TiledUmma(TiledMMA):
             return out
         for operand in ("b",) if self.umma.tensor_a else ("a", "b"):
             out[operand] = self._shared(operand, base)
-            base = -(-(base + out[operand].tile.bytes) // ALIGNED) * ALIGNED
+            base = -(-(base + out[operand].tile.bytes) // WIDEST_PATTERN) * WIDEST_PATTERN
         return out
 
     def _shared(self, operand: str, base: int) -> Shared:

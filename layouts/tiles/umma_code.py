@@ -7,18 +7,14 @@ python/CuTeDSL/cutlass (nvgpu/tcgen05/mma.py, utils/blackwell_helpers.py). Writt
 from __future__ import annotations
 
 from layouts import tmem
-from layouts.render.idesc import CUTLASS, PACKED
+from layouts.dtypes import dtype
+from layouts.render.idesc import element
 from layouts.swizzle import Mode
 from layouts.table.kinds import PAIR
 from layouts.table.umma_atoms import OPERATIONS, OperationRow
 from layouts.tiles.umma import Shared, TiledUmma
 from layouts.umma_atom import UmmaAtom, stem
 
-_DSL = {
-    "f16": "Float16", "bf16": "BFloat16", "tf32": "TFloat32", "f32": "Float32", "e4m3": "Float8E4M3FN",
-    "e5m2": "Float8E5M2", "e2m3": "Float6E2M3FN", "e3m2": "Float6E3M2FN", "e2m1": "Float4E2M1FN", "s8": "Int8",
-    "u8": "Uint8", "s32": "Int32", "ue8m0": "Float8E8M0FNU", "ue4m3": "Float8E4M3FN",
-}  # fmt: skip
 _ATOMS = {"none": "INTER", "32B": "SW32", "64B": "SW64", "128B": "SW128", "128B_base32B": "SW128_32B"}
 _LOADED = 32  # columns of a tcgen05.ld of the epilogue
 
@@ -34,10 +30,9 @@ def template(atom: UmmaAtom, spaces: str = " ") -> str:
         return ""
     row, _ = atom.named
     word, types = atom.word, atom.word.types
-    packed = word.kind.has("k")
-    parts = [PACKED if packed and types[one] == "e2m1" else CUTLASS[types[one]] for one in "abd"]
+    parts = [element(word.kind, types[one]) for one in "abd"]
     if atom.factors:
-        parts.append(CUTLASS[_factor_type(atom)])
+        parts.append(element(word.kind, word.said("scale_type")))
     m, n, _ = atom.shape
     parts += [str(m), str(n), *([str(atom.block)] if 0 not in row.kinds else [])]
     parts += [f"UMMA::Major::{atom.major(one)}" for one in "ab"]
@@ -52,20 +47,13 @@ def template(atom: UmmaAtom, spaces: str = " ") -> str:
     return f"{name(atom)}<{f',{spaces}'.join(parts)}>"
 
 
-def _factor_type(atom: UmmaAtom) -> str:
-    return atom.word.said("scale_type")
-
-
 def layout_atom(mode: Mode, major: str, element: str, sparse: bool = False) -> str:
     """UMMA::Layout_K_SW128_Atom<half_t>: what CUTLASS calls an atom of shared memory; of a sparse A _SpAtom."""
     return f"UMMA::Layout_{major}_{_ATOMS[mode.name]}_{'Sp' * sparse}Atom<{element}{', 2' * sparse}>"
 
 
 def _element(made: TiledUmma, operand: str) -> str:
-    kind = made.umma.word.types[operand]
-    if made.umma.word.kind.has("k") and kind == "e2m1":
-        return PACKED
-    return CUTLASS[kind]
+    return element(made.umma.word.kind, made.umma.word.types[operand])
 
 
 def _shared_layout(made: TiledUmma, one: Shared) -> str:
@@ -187,7 +175,7 @@ def _is(row: OperationRow, atom: UmmaAtom) -> bool:
 
 def _arguments(row: OperationRow, atom: UmmaAtom) -> str:
     types = {**atom.word.types, "ab": atom.word.types["a"], "scale_type": atom.word.said("scale_type")}
-    parts = [f"cutlass.{_DSL[types[one]]}" for one in row.types]
+    parts = [dtype(types[one]).names.python for one in row.types]
     parts += [str(atom.shape), f"tcgen05.CtaGroup.{'TWO' if atom.ctas > 1 else 'ONE'}"]
     parts.append(f"tcgen05.OperandSource.{'TMEM' if atom.tensor_a else 'SMEM'}")
     if row.majors:
@@ -210,17 +198,17 @@ def cute_python(made: TiledUmma) -> str:
         f"mma_tiler = {tiler}",
     ]  # fmt: skip
     for one in made.shared.values():
-        element = f"cutlass.{_DSL[types[one.operand]]}"
+        element = dtype(types[one.operand]).names.python
         lines.append(
             f"{one.operand}_layout = sm100_utils.make_smem_layout_{one.operand}(tiled_mma, mma_tiler, {element},"
             " num_stages)"
         )
-    shape = "Ld16x256bOp" if split else "Ld32x32bOp"
+    load = f"tcgen05.{'Ld16x256bOp' if split else 'Ld32x32bOp'}(tcgen05.Repetition.x{_times(made)})"
     lines += [
         "acc_shape = tiled_mma.partition_shape_C(mma_tiler[:2])",
         "tCtAcc = tiled_mma.make_fragment_C(acc_shape)  # tensor memory",
         "",
-        f"load = cute.make_copy_atom(tcgen05.{shape}(tcgen05.Repetition.x{_times(made)}), cutlass.{_DSL[types['d']]})",
+        f"load = cute.make_copy_atom({load}, {dtype(types['d']).names.python})",
         "tiled_copy = tcgen05.make_tmem_copy(load, tCtAcc)  # tensor memory to registers",
     ]
     return "\n".join(lines) + "\n"

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from layouts.descriptor import WINDOW_MASK
 from layouts.reader.code.evaluate import Evaluation
 from layouts.reader.code.known import STANDARD
 from layouts.reading import choice
@@ -14,7 +15,7 @@ from layouts.workbench.found import Assumed, Piece
 from layouts.workbench.scan import Mention
 
 MOST = 4  # functions of one text that are asked for
-ENCODED = "(x & 0x3FFFF) >> 4"
+ENCODED = f"(x & 0x{WINDOW_MASK:X}) >> 4"
 _BUILDS = re.compile(
     r"(?:make|get|create|build|construct|init|new|to|gen(?:erate)?|compute|encode|smem|shared|gmma|wgmma|matrix|mat)"
     r"\w*desc|^desc(?:riptor)?$|desc\w*_(?:from|for|of)\w*",

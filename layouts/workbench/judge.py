@@ -18,6 +18,7 @@ from layouts.reader.code.finding import Pitfall
 from layouts.reader.code.word import Linear
 from layouts.repair import expected_reads
 from layouts.storage import Storage, storage
+from layouts.swizzle import WIDEST_PATTERN
 from layouts.verify import verify
 from layouts.workbench import placed
 from layouts.workbench.found import Assumed, Operand, Span, Step
@@ -162,7 +163,7 @@ def _nowhere(turn: Turn, base: int) -> Diagnosis:
     where = f"The tile of stage {turn.place.stage}" if turn.place.stage else "The tile"
     says = (
         f"{where} begins at {base:#x}, {base % tma.ALIGNED} bytes past a multiple of {tma.ALIGNED}. TMA stores a box"
-        f" only at a multiple of {tma.ALIGNED} bytes, and a swizzle of 128B repeats every {placed.LINE}: begin every"
+        f" only at a multiple of {tma.ALIGNED} bytes, and a swizzle of 128B repeats every {WIDEST_PATTERN}: begin every"
         " stage at a multiple of that."
     )
     return Diagnosis("tma_destination", says)

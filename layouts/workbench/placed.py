@@ -8,12 +8,12 @@ from itertools import islice
 
 from layouts import tma
 from layouts.descriptor import View
+from layouts.swizzle import WIDEST_PATTERN
 from layouts.workbench.found import Step
 from layouts.workbench.stores import Tile
 
 MOST = 256  # stated alignments of one text
 MOST_NAMES = 24  # different amounts
-LINE = 1024  # bytes after which the widest swizzle repeats
 _STATED = re.compile(
     r"(?:alignas|__align__|__attribute__\s*\(\(\s*(?:__)?aligned(?:__)?)\s*\(\s*(?P<amount>\d{1,6}|[A-Za-z_]\w*)\s*\)"
 )
@@ -69,11 +69,12 @@ def begin(name: str, at: int, known: Mapping[str, int]) -> tuple[int, str]:
     own = stated(name, known)
     if own is None:
         return at, "a free address, taken 1024-byte aligned"
-    if own[1] >= LINE:
+    if own[1] >= WIDEST_PATTERN:
         return at, f"{own[0]} is declared {own[1]}-byte aligned"
     if own[1] < tma.ALIGNED:
         return at, f"{own[0]} is declared {own[1]}-byte aligned only; taken 1024-byte aligned"
-    return at + own[1], f"{own[0]} is declared {own[1]}-byte aligned: taken {own[1]} bytes past a multiple of {LINE}"
+    past = f"taken {own[1]} bytes past a multiple of {WIDEST_PATTERN}"
+    return at + own[1], f"{own[0]} is declared {own[1]}-byte aligned: {past}"
 
 
 def notices(
@@ -90,7 +91,7 @@ def notices(
     if low and by_tma:
         out.append(
             f"{low[0]} is declared {low[1]}-byte aligned. TMA stores to multiples of {tma.ALIGNED} bytes: declare"
-            f" alignas({LINE})."
+            f" alignas({WIDEST_PATTERN})."
         )
     mode = stored.at(0, seen).mode
     pattern = mode.pattern_bytes

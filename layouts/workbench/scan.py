@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from layouts import catalog, cute
+from layouts.descriptor import WINDOW_BYTES
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
 from layouts.reader import cutlass, printed, ptx, sass, smem
@@ -210,7 +211,7 @@ def _layout(one: cute.CuteLayout, spelled: str, label: str, span: Span) -> Layou
     shape, stride = (f"({','.join(cute.spelled(part) for part in parts[:2])})" for parts in (one.shape, one.stride))
     address = re.search(r"smem_ptr\[\d+b\]\(\s*(0x[0-9a-fA-F]+)\s*\)", spelled)
     start = int(address[1], 16) if address else None
-    if start is not None and start >= 1 << 18:
+    if start is not None and start >= WINDOW_BYTES:
         start = None  # a generic address, or an index into shared memory as the host sees it
     stages, steps = 1, []
     if len(one.shape) == 3:

@@ -13,6 +13,8 @@ from layouts.reader.code.evaluate import Evaluation
 from layouts.reader.code.finding import Assembled, Found, Made
 from layouts.reader.code.values import number
 from layouts.reader.code.word import Int, Linear, Span, symbol
+from layouts.swizzle import WIDEST_PATTERN
+from layouts.table.descriptors import START
 from layouts.workbench.scan import Mention, Word, mentions, trans_at
 
 MOST = 256  # uses of one text
@@ -309,19 +311,19 @@ def _repeated(words: Sequence[Word], named: Sequence[str | None]) -> set[int]:
 
 def _far(one: Word, two: Word) -> bool:
     """Whether two words are of two tiles: of one label, and further apart than a step along K goes."""
-    apart = abs((one.word & 0x3FFF) - (two.word & 0x3FFF)) << 4
-    return one.label == two.label == "" and (apart >= 1024 or one.word >> 16 != two.word >> 16)
+    apart = abs(START.get(one.word) - START.get(two.word)) * START.unit
+    return one.label == two.label == "" and (apart >= WIDEST_PATTERN or one.word >> 16 != two.word >> 16)
 
 
 def address(value: Int) -> tuple[Linear | None, bool]:
     """(the byte address that a descriptor's start was made of, whether it was shifted right by 4); None where the start
     field is no one expression.
     """
-    inside = [p for p in value.pieces if p.low < 14]
+    inside = [p for p in value.pieces if p.low < START.width]
     if not inside:
-        return Linear((value.const & 0x3FFF) << 4), True
+        return Linear(START.get(value.const) * START.unit), True
     one = inside[0]
-    if len(inside) > 1 or one.low or value.const & 0x3FFF:
+    if len(inside) > 1 or one.low or START.get(value.const):
         return None, True
     if one.shift == 4:
         return one.source, True

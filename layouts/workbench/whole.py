@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from layouts import catalog, reading
-from layouts.descriptor import View, view
+from layouts.descriptor import WINDOW_BYTES, View, view
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
 from layouts.reader.code import builders, tensor_maps
@@ -378,7 +378,7 @@ class _Making:
         any step: what its start lies past the pattern's boundary is taken for K.
         """
         key = f"base.{name}"
-        given = reading.number(self.given[key], key, 0, 1 << 18) if key in self.given else None
+        given = reading.number(self.given[key], key, 0, WINDOW_BYTES) if key in self.given else None
         first = found[0]
         if first.use.computed or stored is None:
             if given is not None:

@@ -25,6 +25,7 @@ from layouts.reader.code.values import (
     size_bytes,
 )
 from layouts.reader.code.word import Int, Span, of_linear, symbol
+from layouts.table.descriptors import START
 
 if TYPE_CHECKING:
     from layouts.reader.code.machine import Machine
@@ -85,7 +86,7 @@ def known(machine: Machine, name: str, templates: tuple[Any, ...], given: list[A
     if whole is not None and _encodes(name):
         machine.taken.setdefault(name)
         wide = whole if machine.python else word.convert(whole, ULONG)
-        return word.shifted(word.both(wide, Int(0x3FFFF, wide.type)), -4)
+        return word.shifted(word.both(wide, Int(START.mask, wide.type)), -4)
     if name in ("min", "max") and len(given) == 2:
         left, right = number(one), number(given[1])
         if left is not None and right is not None and left.known is not None and right.known is not None:
@@ -123,7 +124,7 @@ def _standard(machine: Machine, mode: str, one: Any, span: Span) -> Int:
     width, code = STANDARD[mode]
     address = one if isinstance(one, Int) and not one.pieces else shared_address(one)
     start = word.convert(number(address) or Int(0, ULONG), ULONG)
-    low = word.shifted(word.both(start, Int(0x3FFFF, ULONG)), -4)
+    low = word.shifted(word.both(start, Int(START.mask, ULONG)), -4)
     rest = Int(1 << 16 | (8 * width >> 4) << 32 | code << 62, ULONG)
     made: Int = machine.binary("|", machine.mark(low, span), machine.mark(rest, span))
     return made

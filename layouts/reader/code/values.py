@@ -11,8 +11,9 @@ from typing import Any
 from layouts.reader.code import tree
 from layouts.reader.code.ctype import ELEMENT_BITS, LONG, ULONG, CType
 from layouts.reader.code.word import Int, Linear, Span, free, of_linear, symbol, times
+from layouts.table.descriptors import START
 
-SHARED_BITS = 18  # of a shared-window address (227 KB and more of a block end below 2^18)
+SHARED_BITS = START.mask.bit_length()  # of a shared-window address
 UNKNOWN = CType("unknown", 64, True)  # of a symbol whose declaration the text does not have
 
 
