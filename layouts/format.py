@@ -17,13 +17,13 @@ class Format:
     """One format: who reads it, its fields from bit 0 on, mode → code in the field `coded`.
 
     constants: fields that hold one value in every word of this format; reader: the instruction that reads it;
-    transpose: what says whether an operand is MN-major;
-    element_bits: what it reads; narrow: others → what to do about them; turned: element bits → the modes in which such
-    elements may be MN-major. usual: whether it is meant where a request names none; by_idesc: whether an instruction
-    descriptor says sizes, types and majors of what reads it; runs: whether a run on hardware executes it; ignores:
-    whether hardware takes no notice of bits of no field. readers: element bits → an instruction that reads such a tile,
-    its N left out as {n}, or the kind of one. cutlass: C++'s type of such a word, and what stands before its members.
-    notice: what to tell who pasted a word of it.
+    transpose: what says whether an operand is MN-major; element_bits: what it reads; narrow: others → what to do about
+    them; turned: element bits → the modes in which such elements may be MN-major. usual: whether it is meant where a
+    request names none; by_idesc: whether an instruction descriptor says sizes, types and majors of what reads it; runs:
+    whether a run on hardware executes it; ignores: whether hardware takes no notice of bits of no field. readers:
+    element bits → an instruction that reads such a tile, its N left out as {n}, or the kind of one. cutlass: C++'s type
+    of such a word, and what stands before its members. example: a word that a page opens on; documented: that of the
+    API's document, the same where it is ""; notice: what to tell who pasted a word of it.
     ValueError where fields overlap or a code does not fit.
     """
 
@@ -44,11 +44,14 @@ class Format:
     ignores: bool = False
     readers: Mapping[int, str] = field(default_factory=dict)
     cutlass: tuple[str, str] = ("", "")
+    example: str = "0x0000000000000000"
+    documented: str = ""
     notice: str = ""
     reserved: tuple[tuple[int, int], ...] = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reserved", gaps(self.fields))
+        object.__setattr__(self, "documented", self.documented or self.example)
         if max(self.codes.values()) > self.field(self.coded).most or len(set(self.codes.values())) < len(self.codes):
             raise ValueError(f"the codes of {self.name} do not fit their field, or two are the same")
 

@@ -25,11 +25,12 @@ from app.memory.facts import FORMAT, TILE, TILE_FIELDS, Tile
 from app.memory.options import LOOK, VERDICT
 from layouts import catalog
 from layouts.descriptor import Descriptor
+from layouts.format import Format as DescriptorFormat
 from layouts.palette import PALETTES
 from layouts.render import cuda
 from layouts.render import ptx as syntax
 from layouts.render.diagram import WORDS
-from layouts.table.descriptors import TCGEN05
+from layouts.table.descriptors import FORMATS as DESCRIPTORS
 from layouts.view import LABELS
 
 PROGRAM = "cu"
@@ -46,6 +47,12 @@ PIN = {
     "pin": "matrix:row,column, as in the page's address",
     "idesc": "the instruction descriptor of a tcgen05.mma: its word, or a wish as in m=128,n=64,a=bf16",
 }
+
+
+OF_DESCRIPTOR = """The 64 bits of a descriptor with their fields. With an instruction or a storage in the query, as the
+page's address has them: what the instruction reads beside the tile as it is stored, right and wrong cells marked; csv
+then says it of every element, json is the answer of POST /api/v1/descriptors/verify.
+"""
 
 
 class FormConvertor(StringConvertor):
@@ -146,31 +153,21 @@ def tile_picture(form: Form, given: TileDrawing) -> Response:
     return picture(*pictures.tile(form, given, draw=later))
 
 
-@router.get("/descriptor/wgmma/{word:path}.{form:form}", responses=gives(Decoded | Verified))
-def descriptor_picture(
-    word: Annotated[
-        str, part("64 bits: hex, 0b…, 0d… for decimal, or a constant C++ expression.", "0x4000004004000101")
-    ],
-    form: Form,
-    given: Bits,
-) -> Response:
-    """The 64 bits of a descriptor with their fields. With an instruction or a storage in the query, as the page's
-    address has them: what the instruction reads beside the tile as it is stored, right and wrong cells marked; csv then
-    says it of every element, json is the answer of POST /api/v1/descriptors/verify.
-    """
-    return _described(form, parse_descriptor(word), given)
+def _of_format(row: DescriptorFormat) -> None:
+    """The pictures of one format's words."""
+
+    def made(word: str, form: Form, given: Bits) -> Response:
+        return _described(form, parse_descriptor(word, row), given)
+
+    said = part("64 bits: hex, 0b…, 0d… for decimal, or a constant C++ expression.", row.documented)
+    made.__annotations__["word"] = Annotated[str, said]
+    made.__name__ = "descriptor_picture" if row.usual else f"{row.name}_picture"
+    made.__doc__ = OF_DESCRIPTOR if row.usual else f"The same of a {row.name} descriptor."
+    router.get(f"/descriptor/{row.name}/{{word:path}}.{{form:form}}", responses=gives(Decoded | Verified))(made)
 
 
-@router.get("/descriptor/tcgen05/{word:path}.{form:form}", responses=gives(Decoded | Verified))
-def tcgen05_picture(
-    word: Annotated[
-        str, part("64 bits: hex, 0b…, 0d… for decimal, or a constant C++ expression.", "0x4000404000010100")
-    ],
-    form: Form,
-    given: Bits,
-) -> Response:
-    """The same of a tcgen05 descriptor."""
-    return _described(form, parse_descriptor(word, TCGEN05), given)
+for _row in DESCRIPTORS:
+    _of_format(_row)
 
 
 def _described(form: str, word: Descriptor, given: dict[str, str]) -> Response:

@@ -2,6 +2,8 @@
 
 import base64
 
+from layouts.table.descriptors import FORMATS
+
 DUMP = base64.b64encode(bytes(range(256))).decode()  # 8 × 16 elements of 16 bits
 CAPTURE = (  # a buffer without records
     "TEFORVNDT1ABAAAAQAAAAEAAAAAAAAAAQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=="
@@ -100,8 +102,7 @@ EXAMPLES = {
     "/layouts/tv.{form}": "/layouts/tv.svg?cute=((4,8),(2,2)):((32,1),(16,8))&tile=16x8",
     "/cute.{form}": "/cute.svg?expression=zipped_divide((8,16):(16,1),(4,8))",
     "/smem.{form}": "/smem.svg?major=K&swizzle=128B&mn=64&k=64",
-    "/descriptor/wgmma/{word}.{form}": "/descriptor/wgmma/0x4000004004000101.svg",
-    "/descriptor/tcgen05/{word}.{form}": "/descriptor/tcgen05/0x4000404000010100.svg",
+    **{f"/descriptor/{row.name}/{{word}}.{{form}}": f"/descriptor/{row.name}/{row.documented}.svg" for row in FORMATS},
     "/metrics": "/metrics",
     "/healthz": "/healthz",
     "/readyz": "/readyz",

@@ -23,16 +23,9 @@ from layouts.format import Format
 from layouts.reading import PATTERN, number
 from layouts.render.reads import MOST_LINES, Cells, cells, hatch_defs, legend, memory_svg, operand_svg, states
 from layouts.storage import Storage, storage
-from layouts.table.descriptors import TCGEN05
 from layouts.tiling import Tile
 from layouts.verify import Verdict
 
-VIEWS = {
-    TCGEN05.name: {
-        "format": TCGEN05.name, "instruction": umma.DEFAULT, "idesc": umma.DEFAULT_IDESC, "operand": "a",
-        "slice_mn": "0", "slice_k": "0",
-    },
-}  # fmt: skip
 VIEW = {"instruction": memory.FIXED, "operand": "a", "major": "K", "slice_mn": "0", "slice_k": "0"}
 
 
@@ -86,9 +79,17 @@ def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any
     return context
 
 
+def usual_view(form: Format) -> dict[str, str]:
+    """How a word is read where a query does not say: by which instruction, as which operand, from which slice."""
+    if not form.by_idesc:
+        return VIEW | form.query
+    own = {"instruction": umma.DEFAULT, "idesc": umma.DEFAULT_IDESC, "operand": "a", "slice_mn": "0", "slice_k": "0"}
+    return form.query | own
+
+
 def asked_for(form: Format, query: dict[str, str]) -> tuple[dict[str, str], dict[str, str], dict[str, str], bool]:
     """(how a query has the word read, the storage it says, which of its fields grew and why, whether it says one)."""
-    view = {name: query.get(name, default) for name, default in VIEWS.get(form.name, VIEW).items()}
+    view = {name: query.get(name, default) for name, default in usual_view(form).items()}
     if form.by_idesc:
         view["major"] = _major(view)
     spec, grown = _grown(view, _form(view, query))
@@ -190,7 +191,7 @@ def _read(
         _, seen = memory.seen_by(view)
         operand = view["operand"]
     except LayoutError:
-        _, seen = memory.seen_by(VIEWS.get(descriptor.format.name, VIEW))
+        _, seen = memory.seen_by(usual_view(descriptor.format))
         operand = VIEW["operand"]
     address = desc.reads(readable(descriptor), seen)
     made = cells(address, None, seen, operand.upper())

@@ -22,10 +22,9 @@ from layouts.descriptor import Descriptor
 from layouts.errors import LayoutError
 from layouts.format import Format
 from layouts.reading import keys, number
-from layouts.table.descriptors import TCGEN05, WGMMA
+from layouts.table.descriptors import FORMATS, USUAL
 
 router = APIRouter(include_in_schema=False, route_class=OffLoop)
-DEFAULT_WORDS = {WGMMA.name: "0x4000004000010100", TCGEN05.name: "0x4000404000010100"}
 
 
 # the tile explorer ----------------------------------------------------------------------------------------------------
@@ -48,16 +47,25 @@ def atoms(request: Request) -> Response:
 
 
 @router.get("/descriptor")
-@router.get("/descriptor/wgmma")
 def descriptor_entry(request: Request) -> Response:
     """From a form: a word, or its fields, to the page of that descriptor."""
-    return _entered(request, WGMMA)
+    return _entered(request, USUAL)
 
 
-@router.get("/descriptor/tcgen05")
-def tcgen05_entry(request: Request) -> Response:
-    """The same in tcgen05's format."""
-    return _entered(request, TCGEN05)
+def _of_format(form: Format) -> None:
+    """The addresses of one format: its form, and a word of it."""
+
+    @router.get(f"/descriptor/{form.name}")
+    def entry(request: Request) -> Response:
+        return _entered(request, form)
+
+    @router.get(f"/descriptor/{form.name}/{{word:path}}")
+    def shown(request: Request, word: str) -> Response:
+        return _shown(request, word, form)
+
+
+for _form in FORMATS:
+    _of_format(_form)
 
 
 def _entered(request: Request, form: Format) -> Response:
@@ -66,7 +74,7 @@ def _entered(request: Request, form: Format) -> Response:
     names = [f.amount for f in form.fields]
     amounts: dict[str, Any] = {name: query.pop(name) for name in names if name in query}
     start = query.pop("start", "0")
-    text = word or DEFAULT_WORDS[form.name]
+    text = word or form.example
     try:
         if amounts and not word:
             text = memory.encode(amounts | form.query).descriptor
@@ -74,7 +82,7 @@ def _entered(request: Request, form: Format) -> Response:
     except LayoutError as error:
         if to := bench.of_code(text):
             return RedirectResponse(to, 303)
-        standing = memory.parse_descriptor(DEFAULT_WORDS[form.name], form)
+        standing = memory.parse_descriptor(form.example, form)
         context = page_context(standing, query) | {"word_error": error, "typed": text}
         return page(request, "memory/descriptor.html", context, 422)
     if notices:  # what C++ makes of the expression: said on the page that shows the word
@@ -98,24 +106,12 @@ def descriptor_read(given: Given) -> Response:
     return json_body({"descriptor": str(read), "notices": notices})
 
 
-@router.get("/descriptor/wgmma/{word:path}")
-def descriptor_page(request: Request, word: str) -> Response:
-    """The editor and verifier of one descriptor."""
-    return _shown(request, word, WGMMA)
-
-
-@router.get("/descriptor/tcgen05/{word:path}")
-def tcgen05_page(request: Request, word: str) -> Response:
-    """The same in tcgen05's format."""
-    return _shown(request, word, TCGEN05)
-
-
 def _shown(request: Request, word: str, form: Format) -> Response:
     query = dict(request.query_params)
     try:
         descriptor = memory.parse_descriptor(word, form)
     except LayoutError as error:
-        standing = memory.parse_descriptor(DEFAULT_WORDS[form.name], form)
+        standing = memory.parse_descriptor(form.example, form)
         context = page_context(standing, query) | {"word_error": error, "typed": word}
         return page(request, "memory/descriptor.html", context, 422)
     context = page_context(descriptor, query)

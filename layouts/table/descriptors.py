@@ -46,6 +46,8 @@ WGMMA = Format(
         32: "wgmma.mma_async.m64n{n}k8.f32.tf32.tf32",
     },
     cutlass=("cute::GmmaDescriptor", "bitfield."),
+    example="0x4000004000010100",
+    documented="0x4000004004000101",
 )
 VERSION = Field(
     "version", 46, 48, meaning="1 in every descriptor of tcgen05; wgmma's has 0 there", said="the version", short="ver"
@@ -81,15 +83,16 @@ TCGEN05 = Format(
     by_idesc=True,
     readers={4: "mxf4", 8: "f8f6f4", 16: "f16", 32: "tf32"},
     cutlass=("cute::UMMA::SmemDescriptor", ""),
+    example="0x4000404000010100",
     notice="Bits 46 to 48 hold version 1: this is a tcgen05 descriptor of Blackwell, whose swizzle stands at bit 61.",
 )
 FORMATS = (WGMMA, TCGEN05)
+USUAL = next(row for row in FORMATS if row.usual)
 
 
 def of_word(word: int) -> Format:
     """The format that a word without a name is of: the one whose constants it holds, else the usual one."""
-    usual = next(row for row in FORMATS if row.usual)
-    return next((row for row in FORMATS if row.constants and row.holds(word)), usual)
+    return next((row for row in FORMATS if row.constants and row.holds(word)), USUAL)
 
 
 def format_of(name: object) -> Format:
