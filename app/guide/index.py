@@ -67,7 +67,7 @@ GROUPS: tuple[tuple[str, tuple[Entry, ...]], ...] = (
             Entry("swizzle", "xor bank conflict 32B 64B 128B atom mode"),
             Entry("tile-to-shape", "cute tile_to_shape atom order layout"),
             Entry("lbo-sbo", "leading stride dimension byte offset"),
-            Entry("canonical-layouts", "cute K-major MN-major GMMA"),
+            Entry("canonical-layouts", "cute K-major MN-major GMMA core matrix matrices"),
             Entry("descriptor", "matrix descriptor 64-bit start address base offset field GmmaDesc"),
         ),
     ),

@@ -27,6 +27,14 @@ WORDS = {
     "누산기": "accumulator", "어큐뮬레이터": "accumulator", "레이아웃": "fragment", "텐서 코어": "wgmma",
     "텐서코어": "wgmma", "텐서 메모리": "tcgen05", "텐서 맵": "tma", "펜스": "fence", "블록 스케일링": "block scaling",
     "스케일 팩터": "scale_vec", "양자화": "block scaling", "하드웨어 검증": "hardware", "반정밀도": "fp16",
+    "前导维字节偏移": "lbo", "前导维": "lbo", "前导维度": "lbo", "领先维度": "lbo", "步长字节偏移": "sbo",
+    "指令描述符": "instruction descriptor", "张量描述符": "tma", "行主序": "k-major", "列主序": "k-major",
+    "异或": "swizzle", "核心矩阵": "core matrix", "比例因子": "scale_vec", "线程值布局": "thread-value",
+    "结构稀疏": "sparsity", "收尾": "epilogue", "尾声": "epilogue",
+    "명령어 디스크립터": "instruction descriptor", "명령 디스크립터": "instruction descriptor",
+    "명령어 서술자": "instruction descriptor", "선행 차원": "lbo", "보폭": "sbo", "행 우선": "k-major",
+    "열 우선": "k-major", "에필로그": "epilogue", "누적기": "accumulator", "코어 행렬": "core matrix",
+    "텐서 디스크립터": "tma", "스레드 값 레이아웃": "thread-value", "메타 데이터": "metadata",
     "리딩 차원 오프셋": "lbo", "스트라이드 차원 오프셋": "sbo", "오프셋": "lbo",
 }  # fmt: skip
 _FOREIGN = re.compile("|".join(re.escape(word) for word in sorted(WORDS, key=len, reverse=True)))

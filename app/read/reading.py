@@ -15,7 +15,7 @@ from app.kit.menus import MENUS
 from app.memory.storage import stored_so
 from app.read.facts import Meaning, Reading
 from app.read.languages import in_english
-from layouts import catalog, cutecalls, reader, tmem
+from layouts import catalog, cutecalls, pasted, reader, tmem
 from layouts.descriptor import START
 from layouts.errors import LayoutError
 from layouts.reader.found import Found
@@ -84,6 +84,7 @@ _TITLES = {  # code of a refusal → what a page is called that tells it
 _CALLED = re.compile(
     rf"\b(?:{'|'.join(sorted(op for op in cutecalls.OPS if '_' in op or op.startswith('comp')))})\s*[<(]|\)\s*[o∘]\s*\("
 )
+_OF_CODE = re.compile(r"[;{}=]|::|->|\w\(\w*[,)]")
 _ENTRIES = {entry.href: entry for menu in MENUS for entry in menu.entries}
 
 
@@ -113,7 +114,7 @@ def read(text: str) -> Reading:
 
 def _named(text: str) -> list[topics.Entry]:
     """The guide pages that a text names."""
-    return topics.named(text[:MOST_NAMED])
+    return topics.named(pasted.legible(text[:MOST_NAMED]))
 
 
 def _wrong(told: reader.Read) -> bool:
@@ -252,10 +253,18 @@ def _topic(title: str, page: str, summary: str = "") -> Meaning:
 
 def _looked_up(text: str) -> list[Meaning]:
     """Pages and instructions that the words of a text find."""
-    text = in_english(text)
+    text = in_english(pasted.legible(text))
     words = re.findall(r"[\w-]+", text.lower())
-    if not 0 < len(words) <= MOST_WORDS:
+    if not 0 < len(words) <= MOST_WORDS or _OF_CODE.search(text):
         return []
+    out = _pages(text)
+    if not out and len(plain := re.sub(r"(?<!\S)(?=\S*\d)\S{1,6}(?!\S)", " ", text).split()) not in (0, len(words)):
+        out = _pages(" ".join(plain))  # `core matrix 8x8`: without what no page is named after
+    return [*out, *_searched(words)]
+
+
+def _pages(text: str) -> list[Meaning]:
+    """The pages that the words of a text find."""
     out = [_topic(one.title, one.page, one.summary) for one in topics.find(text)]
     pages = {one.link for one in out}
     alone = set(re.findall(r"(?<![\w.%-])[\w-]+(?![\w-]|\.\w)", text.lower()))
@@ -267,7 +276,7 @@ def _looked_up(text: str) -> list[Meaning]:
         if not asked_by.isdisjoint(alone):
             entry = _ENTRIES[page]
             out.append(_topic(entry.text, page, f"{entry.about[0].upper()}{entry.about[1:]}."))
-    return [*out, *_searched(words)]
+    return out
 
 
 def _searched(words: list[str]) -> list[Meaning]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from layouts import reading
+from layouts import pasted, reading
 from layouts.errors import LayoutError
 from layouts.reader import (
     bulk,
+    compilers,
     cutlass,
     dots,
     fragment,
@@ -23,6 +24,7 @@ from layouts.reader import (
     sass,
     smem,
     tensor_memory,
+    tensor_types,
     tiled_copy,
     tiled_mma,
     triton,
@@ -67,6 +69,12 @@ RECOGNISERS = (  # a text that two of them claim belongs to the first
         ("#", "layout"),
     ),
     Recogniser("a line of PTX, bare or inside an asm statement", "wgmma.mma_async.m64n256k16.f32.bf16.bf16", ptx.read),
+    Recogniser(
+        "a tensor-core operation of MLIR, LLVM or TVM",
+        "nvgpu.mma.sync (%a, %b, %c) {mmaShape = [16, 8, 16]} : (vector<4x2xf16>, vector<2x2xf16>, vector<2x2xf32>)",
+        compilers.read,
+        ("nvvm", "gpu.", "ptx"),
+    ),
     Recogniser("a CUTLASS MMA or copy atom", "SM90_64x128x16_F32BF16BF16_SS", cutlass.read),
     Recogniser(
         "an operation of the CuTe Python DSL",
@@ -81,6 +89,12 @@ RECOGNISERS = (  # a text that two of them claim belongs to the first
         ("fragment",),
     ),
     Recogniser("a tensor-core instruction in SASS", "HMMA.16816.F32", sass.read),
+    Recogniser(
+        "a tensor map in a type of MLIR",
+        "!nvgpu.tensormap.descriptor<tensor = memref<128x64xf16, 3>, swizzle = swizzle_128b>",
+        tensor_types.read,
+        ("tensormap.descriptor", "tensordesc"),
+    ),
     Recogniser("a CuTe layout", "Sw<3,4,3> o (8,64):(64,1)", layout.read, (":", "layout")),
     Recogniser(
         "C++, CUDA or Python that makes TMA tensor maps or descriptors",
@@ -126,7 +140,7 @@ def read(text: str) -> Read:
     >>> [(one.kind, one.facts["ptx"]) for one in read("SM75_U32x4_LDSM_N").found]
     [('instruction', 'ldmatrix.sync.aligned.m8n8.x4.shared.b16')]
     """
-    text = reading.text(text, "text", LONGEST)
+    text = pasted.legible(reading.text(text, "text", LONGEST))
     found: list[Found] = []
     refused = []
     low = text.lower()

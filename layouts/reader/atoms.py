@@ -180,8 +180,58 @@ def selected(text: Text, value: Term) -> Atom | None:
     return Atom(tuple(found), value.name, majors_of(angle[4:6]), from_registers=value.name == "rs_op_selector")
 
 
+BLACKWELL = re.compile(r"sm1[01]\d|blackwell")  # in the name of a module of the DSL
+_TRIVIAL = (  # of sm100_utils.make_trivial_tiled_mma: its types, the operation it makes, K (CUTLASS 4)
+    ({"f16", "bf16"}, "MmaF16BF16Op({a}, {d}, ", 16),
+    ({"tf32", "f32"}, "MmaTF32Op(", 8),
+    ({"s8", "u8"}, "MmaI8Op({a}, ", 32),
+    ({"e4m3", "e5m2", "e3m2", "e2m3", "e2m1"}, "MmaF8F6F4Op({a}, {b}, {d}, ", 32),
+)
+
+
+def _trivial_umma(text: Text, value: Term, paired: int) -> Atom | None:
+    """sm100_utils.make_trivial_tiled_mma(ab | a, b, a_major, b_major, acc, cta_group, mma_tiler_mn, a_source).
+
+    paired: 1 where A and B have a type each.
+    """
+    first = value.at(0, "a_dtype", "ab_dtype")
+    given = {
+        "a": first, "b": value.at(1, "b_dtype") if paired else first, "d": value.at(3 + paired, "acc_dtype"),
+        "group": value.at(4 + paired, "cta_group"), "x": value.at(1 + paired, "a_leading_mode"),
+        "y": value.at(2 + paired, "b_leading_mode"), "source": value.at(6 + paired, "a_source"),
+    }  # fmt: skip
+    words = {name: text.words(text.meant(one)) for name, one in given.items() if one is not None}
+    tiler = text.meant(value.at(5 + paired, "mma_tiler_mn"))
+    sizes = [text.number(one) for one in tiler] if isinstance(tiler, tuple) else []
+    kind = dtype_of(text, first)
+    row = next((row for row in _TRIVIAL if kind in row[0]), None)
+    if row is None or len(sizes) < 2 or None in sizes[:2] or not {"a", "b", "d", "group", "x", "y"} <= set(words):
+        return None
+    source = words.get("source", "tcgen05.OperandSource.SMEM")
+    said = f"tcgen05.{row[1].format(**words)}({sizes[0]}, {sizes[1]}, {row[2]}), {words['group']}, {source}"
+    try:
+        spelled = umma.read(f"{said}, {words['x']}, {words['y']})")
+    except LayoutError:
+        return None
+    return (
+        Atom((), spelled.text, {n: spelled.atom.major(n) for n in "ab"}, True, umma=spelled)
+        if (spelled and spelled.atom)
+        else None
+    )
+
+
 def _trivial(text: Text, value: Term) -> Atom | None:
-    """sm90_utils.make_trivial_tiled_mma(a, b, a_major, b_major, acc, atom_layout_mnk, tiler_mn=(64, n))."""
+    """sm90_utils.make_trivial_tiled_mma(a, b, a_major, b_major, acc, atom_layout_mnk, tiler_mn=(64, n)), or that of
+    sm100_utils.
+    """
+    for paired in (0, 1):
+        group = value.at(4 + paired, "cta_group")
+        if isinstance(group, Term) and "cta_group" in f"{group.path} {text.words(text.meant(group))}".lower().replace(
+            "ctagroup", "cta_group"
+        ):
+            return _trivial_umma(text, value, int(paired or any(name == "b_dtype" for name, _ in value.named)))
+    if BLACKWELL.search(value.path):
+        return None
     a, b = (dtype_of(text, value.at(n, name)) for n, name in ((0, "a_dtype"), (1, "b_dtype")))
     d = dtype_of(text, value.at(4, "acc_dtype"))
     tiler = text.meant(value.at(6, "tiler_mn"))

@@ -15,8 +15,8 @@ _NEAR = 200  # characters before a word that may name it
 LONGEST_LINE = 2048
 _WORD = re.compile(
     r"(?<![\w.$%#])(?:0[xX][0-9a-fA-F](?:[_']?[0-9a-fA-F]){8,15}"
-    r"|-\d{10,19}|\d{11,20}|(?=[0-9a-fA-F]*\d)[0-9a-fA-F]{16})"
-    r"(?:[uU]?[lL]{1,2}|[uU])?(?![\w.]|[ \t]*:[ \t]*0x)"
+    r"|[01]{64}|-\d{10,19}|\d{11,20}|(?=[0-9a-fA-F]*\d)[0-9a-fA-F]{16})"
+    r"(?:[uU]?[lL]{1,2}|[uU]|_?[ui]64)?(?![\w.]|[ \t]*:[ \t]*0x)"
 )
 _HALF = re.compile(r"(?:0[xX])?[0-9a-fA-F]{1,8}")
 _NAME = r"[A-Za-z_][\w.]{0,40}(?:[\[(]\d{1,4}[\])])?"
@@ -63,7 +63,9 @@ class Labelled:
 
 def value_of(spelled: str) -> int:
     """A number as a program prints it: 0x…, 16 hex digits, decimal, negative decimal; C's suffixes are passed over."""
-    digits = re.sub(r"[uUlL]+$|[_']", "", spelled)
+    digits = re.sub(r"_?[ui]64$|[uUlL]+$|[_']", "", spelled)
+    if len(digits) == 64:
+        return int(digits, 2)
     if digits[:2].lower() == "0x":
         return int(digits, 16)
     hexadecimal = len(digits) == 16 and (digits[0] == "0" or not digits.isdecimal())

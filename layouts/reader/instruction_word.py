@@ -17,11 +17,12 @@ from layouts.reader import terms, umma
 from layouts.reader.found import Found
 from layouts.reading import listed
 from layouts.spelling import read_word
+from layouts.statements import read_code
 from layouts.table.kinds import KINDS
 
 _NUMBER = re.compile(r"\s*0[xX][0-9a-fA-F']{6,9}[uU]?[lL]{0,2}\s*;?\s*")
 _MOVED = re.compile(r"\bmov\.[bu]32\s+%?\w*(?:id|idesc|i_desc)\s*,\s*(0[xX][0-9a-fA-F]{1,8}|[1-9]\d{0,9})\s*;")
-_NAMED = re.compile(r"\b\w*?(?:i_?desc|instr(?:uction)?_desc\w*)\w*\s*(?:=|\{)", re.I)
+NAMED = re.compile(r"\b(\w*?(?:i_?desc|instr(?:uction)?_desc\w*)\w*)\s*(?:\|?=|\{)", re.I)
 _CALLED = re.compile(r"(?<![\w.])(?:\w+::){0,4}make_(?:runtime_)?instr_desc(?:_block_scaled)?\s*<")
 _MOST = 2000  # characters of code that spells one word
 
@@ -34,13 +35,22 @@ def read(text: str) -> tuple[Found, ...]:
     if "make_" in text and (made := _made(text)):
         return _found(made.word, [made.kind], True)
     number = _NUMBER.fullmatch(text) is not None
-    if not number and (len(text) > _MOST or "<<" not in text or not _NAMED.search(text)):
+    if not number and (len(text) > _MOST or "<<" not in text or not NAMED.search(text)):
         return ()
     try:
-        word = idesc.read(text.strip().rstrip(";")) if number else read_word(text, "text").word
+        word = idesc.read(text.strip().rstrip(";")) if number else _built(text)
     except LayoutError:
         return ()
     return _found(word, list(KINDS), not number)
+
+
+def _built(text: str) -> int:
+    """The word of one declaration, or of the statements that put it together. LayoutError where they leave it open."""
+    named = NAMED.search(text)
+    if named is None or text.count(";") <= 1 or "return" in text:
+        return read_word(text, "text").word
+    made = read_code(f"{text.strip()} \nreturn {named[1]};")
+    return made.word if not made.start else -1
 
 
 def _made(text: str) -> Idesc | None:
@@ -75,7 +85,7 @@ def _encoded(row: Kind, wish: dict[str, object]) -> Idesc | None:
 
 
 def _found(word: int, kinds: list[Kind], sure: bool) -> tuple[Found, ...]:
-    if word > idesc.MOST:
+    if not 0 <= word <= idesc.MOST:
         return ()
     legal = [one for row in kinds if idesc.legal_forms(one := Idesc(word, row))]
     if not legal:

@@ -26,10 +26,15 @@ _LABEL = re.compile(
     r"[ \t]{0,20}(?P<joint>->|[:=]|\bis\b|(?<=ayout)|(?<=TV)|(?<=AYOUT))[ \t]{0,20}"
 )
 _POINTER = re.compile(
-    r"!?(?:cute\.)?memref<(?P<memref>[^\"\n]{1,120})\"|"
+    r"!?(?:cute\.)?memref<(?P<memref>[^\"\n]{1,120})\"|!?cute\.(?:composed_)?layout<\"|"
     r"(?:(?:raw_)?[Tt]ensor(?:_value)?\s?[<(]\s?)?(?:[gsrt]mem_|raw_|counting_)?(?:ptr|iterator)\w{0,12}"
     r"(?:\[(?P<bits>\d{1,3})b\]|<(?P<inside>[^()\n]{1,120}>{1,3}))?(?:\((?P<shown>[^()\n]{0,120})\))?\s?o\s?"
 )
+_MODE = re.compile(r"(?<=[(,])\s?[A-Za-z_]\w{0,16}\s?=\s?(?=[(\d_])")  # (MMA=(128,16), STAGE=8)
+_RESULT = re.compile(
+    r"[ \t]*%[\w#:]{1,20} = \"?[a-z][\w.]{1,40}\"?(?:\(\))?[ \t]*:?[ \t]*(?:\(\) -> )?"
+)  # of an operation of MLIR
+_OTHER_SCRIPT = re.compile(r"[\s\u3000-\u303f\u3400-\u9fff\uac00-\ud7a3]{1,24}[:=]?\s{0,4}")
 _UNDERSCORED = re.compile(r"raw_ptr_(\d{1,3})b")
 _ENDING = re.compile(r"[\s>;,.|\")]{0,20}(?:data ?= ?.*|(?://|#).*)?")
 _CODE = re.compile(
@@ -59,7 +64,7 @@ def lines(text: str) -> Iterator[Labelled]:
         told += 1
         if told > MOST_LINES:
             return
-        found = _line(line)
+        found = _line(_MODE.sub("", line) if "=" in line else line)
         if found is not None:
             yield found
 
@@ -85,6 +90,8 @@ def _line(line: str) -> Labelled | None:
         before = line[: match.start()]
         pointer = _ended(_POINTER, before)
         head = before[: pointer.start()] if pointer else before
+        if _RESULT.fullmatch(head) or (_OTHER_SCRIPT.fullmatch(head) and not match[0][0].isdigit()):
+            head = ""
         label = _LABEL.fullmatch(head) if head.strip() else None
         if label is None and ": " in head:  # a label in front of the label
             label = _LABEL.fullmatch(head[head[:-2].rfind(": ") + 2 :])
@@ -106,7 +113,9 @@ def _ended(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
     """A match that ends where the text does; the text is short."""
     starts = (
         m.start()
-        for m in re.finditer(r"(?<!\w)(?:raw_|[gsrt]mem_|counting_|ptr|[Tt]ensor|!?cute\.memref|memref)", text)
+        for m in re.finditer(
+            r"(?<!\w)(?:raw_|[gsrt]mem_|counting_|ptr|[Tt]ensor|!?cute\.(?:memref|(?:composed_)?layout)|memref)", text
+        )
     )
     return next((m for at in starts if (m := pattern.fullmatch(text, at))), None)
 

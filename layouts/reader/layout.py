@@ -19,11 +19,15 @@ _HALVES = re.compile(r"\s*([0-9a-fA-F]+)\s*:\s*([0-9a-fA-F]+)\s*")  # may be hi:
 _TV = re.compile(r"(?:^|[^a-z])(?:Layout_?([ABC])_?TV|([ABC])Layout|TV[ _]?[Ll]ayout[ _]?([ABC]))\b")
 _OF_OTHERS = re.compile(  # what prints and makes layouts of its own
     r"Thr[ _]?Layout[ _]?VMNK|Permutation[ _]?MNK|Tiler[ _]?MN|TiledCopy|TiledM(?:MA|ma)|make_tiled_|tile_to_\w*shape"
-    r"|make_tma|#ttg|#triton|#linear|!ttg|Layout_(?:K|MN)_|\bcomposition\s*\("
+    r"|make_tma|#ttg|#triton|#linear|!ttg|Layout_(?:K|MN)_\w+(?!\w|\s*[=:]\s*(?:Sw?<|smem_ptr|\())|\bcomposition\s*\("
 )
 # A comment behind a layout, or the mark that a tensor's values follow; print_tensor: the layout, a colon, the values.
 _NOTE = re.compile(r"\s*(?:(?://|#)[^\n]*|[:;,])\s*\Z")
-_VALUES = re.compile(r"([\d)])[ \t]*:[ \t]*(?=\n)")
+_VALUES = re.compile(r"([\d)])[ \t]*:[ \t]*(?=\n(?!\s*\())")
+_KNOWN = re.compile(
+    r"(?://|#)[^\n]*|(?<![A-Za-z])(?:Swizzle|smem_ptr|unset|Layout\w*|Shape|Stride|make_\w+|cute|Int|tuple)\b"
+)
+_WORDS = re.compile(r"[A-Za-z]{3,}")
 _KEYWORD = re.compile(r"(make_layout\(\s*)shape\s*=\s*")
 _COORDINATES = re.compile(r"\d@\d")
 _WHOLE = 8  # hex digits of a half that is no size
@@ -40,6 +44,8 @@ def read(text: str) -> tuple[Found, ...]:
             "Give the layout of the data.", "text",
         )  # fmt: skip
     if len(text) <= cute.LONGEST and _LOOKS.match(text) and ":" in text.replace("::", ""):
+        if len(_WORDS.findall(_KNOWN.sub(" ", text))) > 1:
+            return ()  # a sentence that begins with a ratio or a parenthesis
         halves = _HALVES.fullmatch(text)
         if halves and max(map(len, halves.groups())) >= _WHOLE:
             return ()

@@ -19,12 +19,21 @@ from layouts.table.descriptors import of_word
 _MOST = 16  # words of one text that are told as its meanings
 MOST_WORDS = 128
 _WORD = (1 << 64) - 1
-_LONG = r"(?:0[xX][0-9a-fA-F]{1,16}|-\d{10,19}|\d{10,20})(?:[uU]?[lL]{0,2})\b"
+_LONG = r"(?:0[xX][0-9a-fA-F]{1,16}|[01]{40,64}|-\d{10,19}|\d{10,20})(?:[uU]?[lL]{0,2})\b"
 _HALF = r"(?:0[xX][0-9a-fA-F]{1,8}|[0-9a-fA-F]{8}|\d{1,10})[uU]?\b"
 _SHOWN = re.compile(rf"^[ \t]*\$\d{{1,6}}[ \t]*=[ \t]*(?P<word>{_LONG})[ \t]*$", re.M)
 _ARRAY = re.compile(  # print of an array
     rf"^[ \t]*\$\d{{1,6}}[ \t]*=[ \t]*\{{(?P<items>{_LONG}(?:, ?{_LONG}){{0,63}})\}}[ \t]*$", re.M
 )
+_LISTED = re.compile(  # NumPy's and PyTorch's
+    rf"\b(?:array|tensor)\(\s?\[(?P<items>[\[\s]{{0,8}}{_LONG}(?:[\],\[\s]{{1,16}}{_LONG}){{0,63}})[\]\s]{{0,8}}[,)\]]"
+)
+_VECTOR = re.compile(rf"\{{\s?\.?x = (?P<one>{_HALF}), \.?y = (?P<two>{_HALF})\s?\}}")  # a debugger's uint2
+_ENCODED = re.compile(r"/\*\s?0x[0-9a-fA-F]{16}\s?\*/")  # of an instruction of SASS
+_MOVED = re.compile(
+    r"\bmov\.[bus](?P<bits>32|64)\s+(?P<to>%?\w{1,20}), ?(?P<word>0[xX][0-9a-fA-F]{1,16}|-?\d{1,20})U?;"
+)
+_JOINED = re.compile(r"\bmov\.b64\s+%?\w{1,20}, ?\{(?P<low>%?\w{1,20}), ?(?P<high>%?\w{1,20})\}")
 _EXAMINED = re.compile(
     r"^[ \t]*0x[0-9a-fA-F]{4,16}(?:[ \t]*<[^>\n]{0,200}>)?:[ \t]+"
     r"(?P<held>0x[0-9a-fA-F]{1,16}(?:[ \t]+0x[0-9a-fA-F]{1,16}){0,7})[ \t]*$",
@@ -36,10 +45,12 @@ _HALVES = re.compile(
     re.I,
 )
 _CONSTANT = re.compile(
-    r"(?:constant\s{0,8}\(?|=)\s{0,8}(?P<word>-?\d{10,20})(?=\s*:\s*i64|\s*,|\s*\))|\bi64\s+(?P<llvm>-?\d{10,20})\b"
+    r"(?:constant\s{0,8}\(?|=)\s{0,8}(?P<word>-?\d{10,20}|0x[0-9a-fA-F]{9,16}(?=\s*:\s*i64))(?=\s*:\s*i64|\s*,|\s*\))"
+    r"|\bi64\s+(?P<llvm>-?\d{10,20})\b"
 )
 _ORED = re.compile(
-    r"\b(?:or(?:\s+disjoint)?\s+i64|llvm\.or|arith\.ori)\s+(?P<start>%[\w.]{1,60})\s*,\s*(?P<word>-?\d{10,20})\b"
+    r"\b(?:or(?:\s+disjoint)?\s+i64|llvm\.or|arith\.ori|or\.b64\s+%\w{1,20},)\s+(?P<start>%[\w.]{1,60})\s*,"
+    r"\s*(?P<word>-?\d{10,20}|0x[0-9a-fA-F]{9,16})\b"
 )
 _SIGNED = re.compile(r"\s*(?P<word>-\d{10,19}|\d{17,20})(?:[uU]?[lL]{0,2})\s*;?\s*")
 _FIELD = re.compile(
@@ -72,6 +83,7 @@ def descriptor(word: int, notices: tuple[str, ...], sure: bool, name: str = "") 
 
 def read(text: str) -> tuple[Found, ...]:
     """The words that a text prints; none where it prints none."""
+    text = _ENCODED.sub(lambda match: " " * len(match[0]), text)
     told: dict[int, str] = {}
     for one in words(text):
         if one.word not in told and len(told) < _MOST:
@@ -97,7 +109,7 @@ def _completed(text: str) -> tuple[Found, ...]:
     """What LLVM or MLIR makes of a descriptor: the fields as a constant, a start address put in by OR."""
     out = []
     for match in _ORED.finditer(text):
-        start, word = match["start"], int(match["word"]) & _WORD
+        start, word = match["start"], _number(match["word"]) & _WORD
         if START.get(word) or not likely(word) or not of_word(word).usual:
             continue
         said = Descriptor(word).facts
@@ -118,6 +130,7 @@ def examined(text: str) -> tuple[Found, ...]:
 
 def words(text: str) -> tuple[Labelled, ...]:
     """Every descriptor word that a text prints, in its order; of two readings of one place the longer."""
+    text = _ENCODED.sub(lambda match: " " * len(match[0]), text)
     found = sorted(_words(text), key=lambda one: (one.span[0] - one.span[1], one.span))
     out: list[Labelled] = []
     taken: list[Span] = []
@@ -142,7 +155,7 @@ def _words(text: str) -> Iterator[Labelled]:
         shown = _value(match["word"])
         if shown is not None and likely(shown):
             yield Labelled(wanted.get(match.start("word"), ""), shown, match.span("word"), False)
-    for match in _ARRAY.finditer(text):
+    for match in (*_ARRAY.finditer(text), *_LISTED.finditer(text)):
         for at in re.finditer(_LONG, match["items"]):
             shown = _value(at[0])
             if shown is not None and likely(shown):
@@ -157,7 +170,14 @@ def _words(text: str) -> Iterator[Labelled]:
             )  # %08x
             one, two = (int(match[n], 16) if bare else _number(match[n].rstrip("uU")) for n in ("one", "two"))
             word = (one | two << 32 if low[first] == 0 else two | one << 32) & _WORD
-            yield Labelled(_before(text, match.start()), word, match.span(), False)
+            label = _before(text, match.start())
+            if label or not address(word):
+                yield Labelled(label, word, match.span(), False)
+    for match in _VECTOR.finditer(text):
+        word = (_number(match["one"].rstrip("uU")) | _number(match["two"].rstrip("uU")) << 32) & _WORD
+        if likely(word) and (word >> 62 or not of_word(word).usual):  # a point has neither
+            yield Labelled("", word, match.span(), False)
+    yield from _moved(text)
     for match in _EXAMINED.finditer(text):
         if (parts := match["held"].split()) and {len(part) for part in parts} in ({4}, {6}):
             if (small := _little(parts)) is not None and likely(small):  # x/8xb, x/4xh
@@ -170,7 +190,7 @@ def _words(text: str) -> Iterator[Labelled]:
                 yield Labelled("", word, (start + at.start(), start + at.end()), False)
     for match in _CONSTANT.finditer(text):
         name = "word" if match["word"] else "llvm"
-        word = int(match[name]) & _WORD
+        word = _number(match[name]) & _WORD
         if likely(word):
             yield Labelled("", word, match.span(name), False)
     for told in columns.read(text):
@@ -180,6 +200,22 @@ def _words(text: str) -> Iterator[Labelled]:
     for told in columns.registers(text):
         if likely(told.word):
             yield told
+
+
+def _moved(text: str) -> Iterator[Labelled]:
+    """Constants that PTX moves into a register of 64 bits, or into the two halves of one."""
+    held: dict[str, int] = {}
+    for match in _MOVED.finditer(text):
+        word = _number(match["word"]) & _WORD
+        if match["bits"] == "32":
+            held[match["to"]] = word & 0xFFFFFFFF
+        elif likely(word) and not address(word):
+            yield Labelled("", word, match.span("word"), False)
+    for match in _JOINED.finditer(text) if held else ():
+        if match["low"] in held and match["high"] in held:
+            word = held[match["low"]] | held[match["high"]] << 32
+            if likely(word) and not address(word):
+                yield Labelled("", word, match.span(), False)
 
 
 def _little(parts: list[str]) -> int | None:
@@ -197,7 +233,9 @@ def _before(text: str, at: int) -> str:
 
 
 def _number(spelled: str) -> int:
-    """A number as printf writes it: 0x… or decimal, with zeros before it."""
+    """A number as printf writes it: 0x… or decimal, with zeros before it, or 40 binary digits or more."""
+    if len(spelled) >= 40:
+        return int(spelled, 2)
     return int(spelled, 16 if spelled[:2].lower() == "0x" else 10)
 
 

@@ -14,7 +14,7 @@ from layouts.reader.found import Found
 from layouts.syntax import sizes_of
 from layouts.table.tcgen05 import BESIDE
 
-_ESCAPED = re.compile(r"\\[nt]")
+_ESCAPED = re.compile(r"\\(?:[nt]|0[9aAdD])")  # of C and Python, of LLVM
 _JOINED = re.compile(r'"\s*"')  # between two pieces of one string literal
 _LONGEST_SHORT = max(name.count(".") + 1 for name in catalog.SHORTS)  # words of a short name
 _OPERAND = re.compile(r"/\s*(\w+)\s*$")

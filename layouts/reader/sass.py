@@ -23,7 +23,7 @@ _MOST_LINES = 4096
 _MOST_OF_ONE = 8  # instructions of a text that may be the pieces of one wmma
 _MOST_SEVERAL = 24  # instructions told that become several
 OPCODES = ("HMMA", "IMMA", "BMMA", "DMMA", "QMMA", "OMMA", "HGMMA", "IGMMA", "QGMMA", "BGMMA", "LDSM", "STSM", "MOVM")
-MNEMONIC = re.compile(rf"(?<![\w.])({'|'.join(OPCODES)})((?:\.\w+)*)(?![\w.])([^;\n]{{0,200}})")
+MNEMONIC = re.compile(rf"(?<![\w.])({'|'.join(OPCODES)})((?:\.\w+)*)(?![\w.])(?=([^;\n]{{0,200}}))")
 _TARGET = re.compile(r"(?:\.target\s+|arch\s*=\s*|code for\s+|EF_CUDA_)(?:sm_?)(\d+[af]?)\b", re.I)
 _STEP = re.compile(r"\.STEP\d")
 _SIZE = re.compile(r"\d+x\d+x\d+|\d{3,}|\d{2}|M\w*\d+\w*")

@@ -24,7 +24,7 @@ _ATOM = re.compile(r"Layout_(K|MN)_(INTER|SW32|SW64|SW128)(_32B)?_(?:Sp)?Atom(_B
 _KIND = re.compile(r"SmemLayoutAtomKind\.(K|MN)_(INTER|SW32|SW64|SW128)(_32B)?$")
 _MADE = re.compile(r"(?<![\w.])(?:\w+(?:::|\.)){0,6}tile_to_(?:mma_)?shape\s*\(")
 _ALONE = re.compile(
-    rf"(?<![\w.])(?:\w+::){{0,6}}{_NAME}\b|(?<![\w.])(?:\w+\.){{0,6}}make_smem_layout_atom\s*\("
+    rf"(?<![\w.])(?:\w+::){{0,6}}{_NAME}\b(?!\s*[=:]\s*(?:Sw?<|smem_ptr|\())|(?<![\w.])(?:\w+\.){{0,6}}make_smem_layout_atom\s*\("
     r"|(?<![\w.])(?:\w+\.){0,6}SmemLayoutAtomKind\.\w+"
     r"|(?<![\w:])composition\s*\(\s*(?:\w+::)?Swizzle\s*<"
 )

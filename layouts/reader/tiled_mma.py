@@ -68,6 +68,10 @@ def made(home: Text, term: Term) -> Found | None:
         atom, layout, third = atoms.atom(home, term), term.at(5, "atom_layout_mnk"), None
         if len(term.args or ()) < 4 and not term.named:
             return None
+        if atom is None and atoms.BLACKWELL.search(term.path):
+            return None
+        if atom is not None and atom.umma:
+            layout = None
     else:
         angle = term.args if term.name == "make_tiled_mma" else term.angle
         if not angle and not term.named:

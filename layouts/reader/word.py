@@ -9,7 +9,7 @@ from layouts.bits import hex_word
 from layouts.descriptor import FIELDS, WGMMA, Descriptor
 from layouts.errors import LayoutError
 from layouts.expression import LONGEST
-from layouts.reader import printed
+from layouts.reader import instruction_word, printed
 from layouts.reader.code import rows
 from layouts.reader.code.word import runs
 from layouts.reader.found import Found
@@ -104,7 +104,7 @@ def _built(text: str) -> tuple[Found, ...]:
     if "=" in text and "{" not in text and "return" not in text and text.count(";") <= 1 and "bitfield" not in text:
         return _spelled(text)  # one declaration
     built = read_code(text, "text")
-    if not built.start and built.word >> 32 == 0 and not _NAMED.search(text):
+    if not built.start and built.word >> 32 == 0 and (not _NAMED.search(text) or instruction_word.NAMED.search(text)):
         return ()
     descriptor = Descriptor(built.word)
     said = descriptor.facts

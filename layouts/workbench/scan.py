@@ -18,7 +18,7 @@ from layouts.workbench.found import Span
 MOST = 32  # instructions, words or layouts of one text
 MOST_WRONG = 16  # atoms that are none: each is compared with all there are
 MOST_OPERANDS = 8192  # characters of an instruction's operands
-_ESCAPED = re.compile(r'\\[nt]|"\s*"')
+_ESCAPED = re.compile(r'\\(?:[nt]|0[9aAdD])|"\s*"')
 _ATOM = re.compile(r"\bSM90_\w+(?:\s*<[^<>;]{0,200}>)?|\bMMA_\d+x\d+x\d+_\w+(?:\s*<[^<>;]{0,200}>)?")
 _MAJOR = re.compile(r"\bMajor::(K|MN)\b")
 _CUTE = re.compile(
@@ -240,7 +240,7 @@ def _joined(text: str) -> tuple[str, Callable[[int], int]]:
     for match in _ESCAPED.finditer(text):
         out.append(text[last : match.start()])
         length += match.start() - last
-        blank = "" if match[0].startswith('"') else "  "
+        blank = "" if match[0].startswith('"') else " " * len(match[0])
         out.append(blank)
         if not blank:
             starts.append(length)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from layouts.reader.code import tree, word
 from layouts.reader.code.ctype import PYTHON
 from layouts.reader.code.places import pointee
-from layouts.reader.code.values import UNKNOWN, Cell, Kind, Object, Part, Pointer, Scope, Term, number, short
+from layouts.reader.code.values import UNKNOWN, Cell, Kind, Object, Part, Pointer, Record, Scope, Term, number, short
 from layouts.reader.code.word import Int, Span, free, symbol
 
 MOST_DEEP = 3  # objects in objects that are copied
@@ -25,6 +26,8 @@ class Assigning:
                 self.store(self._target(target, scope), self.item(value, n, one.span), one.span)
             return value
         place = self._target(one.target, scope)
+        if isinstance(place, Part) and place.field.inner is not None and isinstance(one.value, tree.Items):
+            return self._filled(place, place.field.inner, one.value, scope)
         if one.op:
             old = self.load(place, one.target)
             if old is None:
@@ -43,6 +46,14 @@ class Assigning:
             )
         self.store(place, value, one.span if one.op or not isinstance(place, Part) else one.value.span, one.span)
         return value
+
+    def _filled(self, place: Part, inner: Record, given: tree.Items, scope: Scope) -> Any:
+        """Members of a struct of bit fields by `{…}`: by their names, else in order; the others are 0."""
+        whole = Int(0, UNKNOWN)
+        self.store(Part(place.of, replace(place.field, inner=None)), whole, given.span)
+        for member, (key, value) in zip(inner.members, given.items, strict=False):
+            self.store(self.member(place, key or member, value.span), self.value(value, scope), value.span)
+        return place
 
     def _target(self, target: tree.Expression, scope: Scope) -> Any:
         """The place an assignment writes to; a new variable in Python, and in a C snippet without its declaration."""
@@ -126,6 +137,7 @@ class Assigning:
 
     # given by the classes below
     value: Any
+    member: Any
     item: Any
     load: Any
     place: Any

@@ -110,11 +110,24 @@ def _superseded(groups: dict[tuple[str, Span, tuple[Span, ...]], list[Found]]) -
     """The groups without a variable's values before a loop that moves it on, or beside the uses of it in that loop."""
     used = {one[0].name for one in groups.values() if one[0].cell is None and one[0].loops}
     moved = {id(one[0].cell) for one in groups.values() if one[0].cell is not None and one[0].loops}
-    return [
+    left = [
         group
         for group in groups.values()
         if group[0].cell is None or not (group[0].name in used or (not group[0].loops and id(group[0].cell) in moved))
     ]
+    return [group for n, group in enumerate(left) if not any(_begun(group[-1], one[0]) for one in left[n + 1 :])]
+
+
+def _begun(one: Found, later: Found) -> bool:
+    """Whether a member's value has no start yet, which a later one of the same object has beside all its bits."""
+    return (
+        one.cell is not None
+        and one.name == later.name
+        and not one.value.pieces
+        and bool(later.value.pieces)
+        and one.value.const & later.value.const == one.value.const
+        and one.kind == later.kind
+    )
 
 
 def _passed_on(value: Int) -> bool:

@@ -183,7 +183,8 @@ class Calls:
             given = self._passed_places(target, one, scope)
             return self.call(target, given, named, one.span, one)
         given = self._given(one, scope)
-        if isinstance(target, Array) and target.typed is not None:  # a slice of a layout: layout(_, _, 0)
+        of_layout = isinstance(target, Term) and target.head == "tile_to_shape" and bool(target.arguments)
+        if of_layout or (isinstance(target, Array) and target.typed is not None):  # a slice of it: layout(_, _, 0)
             return target
         if name == "swap" and len(one.arguments) == 2 and target is None:
             left, right = self.place(one.arguments[0], scope), self.place(one.arguments[1], scope)

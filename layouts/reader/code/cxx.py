@@ -345,7 +345,7 @@ class Lowering(Expressions):
                     starts.append((self.text(parts[0]), tuple(self.expression(c) for c in given)))
         yield tree.Function(
             name, parameters, self._later(body), templates, tuple(starts),
-            self.type(returns) if returns else None, span=self.span(node),
+            self.returned(declarator) or (self.type(returns) if returns else None), span=self.span(node),
         )  # fmt: skip
 
 

@@ -234,7 +234,16 @@ class Expressions(Nodes):
         declarator, body = node.child_by_field_name("declarator"), node.child_by_field_name("body")
         parameters = self._parameters(declarator.child_by_field_name("parameters")) if declarator else ()
         block = self._block(body) if body else tree.Block(())
-        return tree.Lambda(tree.Function("", parameters, block, span=self.span(node)), span=self.span(node))
+        returns = self.returned(declarator)
+        return tree.Lambda(
+            tree.Function("", parameters, block, returns=returns, span=self.span(node)), span=self.span(node)
+        )
+
+    def returned(self, declarator: tree_sitter.Node | None) -> tree.Type | None:
+        """The type behind `->` of a function or lambda; None where none stands there."""
+        trailing = [c for c in declarator.named_children if c.type == "trailing_return_type"] if declarator else []
+        described = trailing[0].named_children[0] if trailing and trailing[0].named_children else None
+        return self.type(described) if described is not None else None
 
     def _type_value(self, node: tree_sitter.Node) -> tree.Expression:
         return self.type(node)

@@ -21,8 +21,9 @@ MOST_STEPS = 3_000  # of one function, so that a long one leaves some for the ot
 MOST_TEXT = 1 << 16
 # Words without which a text builds neither a descriptor nor a tensor map.
 CLUE = re.compile(
-    r"desc|<<|\|=|bitfield|layout_type|start_address|byte_offset|tensor_?map|make_tma|make_tensor_desc|swizzle|gmma"
-    r"|umma|matrix_d",
+    r"desc|<<|\|=|bitfield|layout_type|start_address|byte_offset|(?<!nvgpu\.)tensor_?map|make_tma|tma_atom"
+    r"|make_tensor_desc|swizzle|gmma"
+    r"|umma|matrix_d|:\s?14\s?[,;]",
     re.I,
 )
 # Lines that are no code and that a parser would read into the code below them: bare PTX and SASS, atoms alone, CuTe's

@@ -59,7 +59,7 @@ ENCODE = re.compile(
 # swizzle → (bytes of a row, layout_type) of the descriptors that K-major tiles have: LBO 1, SBO eight rows (PTX ISA
 # 9.1, canonical layouts; CUTLASS's make_gmma_desc)
 STANDARD = {"128B": (128, 1), "64B": (64, 2), "32B": (32, 3)}
-# The types of CUTLASS that programs use without writing them: C++ for the same evaluator.
+# The types of CUTLASS, and of Triton's Utility.h, that programs use without writing them: C++ for the same evaluator.
 PRELUDE = """
 union GmmaDescriptor {
   uint64_t desc_; uint32_t reg32_[2]; uint16_t reg16_[4];
@@ -75,4 +75,9 @@ union SmemDescriptor {
   struct { uint32_t lo; uint32_t hi; };
 };
 typedef SmemDescriptor UmmaDescriptor;
+union SMEMDescriptor {
+  uint64_t descriptor;
+  struct { uint64_t baseAddress : 14, : 2, leadDimensionBaseOffset : 14, : 2, strideDimensionBaseOffset : 14, : 3,
+           matrixBaseOffset : 3, : 10, swizzlingMode : 2; };
+};
 """

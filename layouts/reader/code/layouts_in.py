@@ -16,6 +16,7 @@ from layouts.tiling import Tile
 MOST_WALKED = 400
 MOST_DEEP = 4  # modes in modes
 # CUTLASS 4, cute/atom/mma_traits_sm90_gmma.hpp and mma_traits_sm100.hpp: Layout_{K,MN}_{INTER,SW32,SW64,SW128}_Atom<T>
+_KIND = re.compile(r"SmemLayoutAtomKind\.(K|MN)_(INTER|SW(?:32|64|128))$")
 _ATOM = re.compile(r"Layout_(K|MN)_(INTER|SW(?:32|64|128))_Atom(_Bits)?$")
 
 
@@ -64,6 +65,14 @@ def walk(value: Any) -> Iterator[Any]:
 
 def _atom(value: Any) -> tuple[str, str, int | None, str | None] | None:
     """(major, swizzle, element bits, element) of an atom's name."""
+    if isinstance(value, Term) and value.head == "make_smem_layout_atom" and len(value.arguments) > 1:
+        said = _KIND.search(str(value.arguments[0]))  # of the Python DSL: (SmemLayoutAtomKind.K_SW128, cutlass.Float16)
+        name = re.split(r"[.:]", str(value.arguments[1]))[-1]
+        width = re.fullmatch(r"[BT]?(?:Float|U?[Ii]nt)(\d+)\w*", name)
+        if said is None:
+            return None
+        mode_name = "none" if said[2] == "INTER" else said[2].removeprefix("SW") + "B"
+        return said[1], mode_name, int(width[1]) if width else None, name if width else None
     kind = value.typed if isinstance(value, Array) else value
     name = kind.name if isinstance(kind, Kind) else value.head if isinstance(value, Term) else ""
     found = _ATOM.search(name)

@@ -134,7 +134,7 @@ class Making:
             and not (len(given) == 1 and f.parameters[-1].type and f.parameters[-1].type.name == record.name)
         ]  # fmt: skip
         fits = [f for f in fits if not given or any(p.type for p in f.parameters) or record.python] or fits
-        if fits and (given or fits[0].starts or record.python):
+        if fits:
             closure = Closure((fits[0],), record.scope, made)
             for name, values in fits[0].starts:
                 scope = self.bound(closure, fits[0], given, {})

@@ -75,6 +75,9 @@ class Operators(Finding):
         user = self.operator(op, left, right, at)
         if user is not None:
             return user
+        if self.python and op in ("==", "!=") and (none := [_is_none(v) for v in (left, right)]) and any(none):
+            known = all(none) or all(_is_none(v) or _given(v) for v in (left, right))
+            return Int(int(all(none) == (op == "==")), BOOL) if known else self.unknown(at)
         if op in ("==", "!=") and (isinstance(left, str | Kind) or isinstance(right, str | Kind)):
             same = str(left) == str(right)
             loose = isinstance(left, Term) or isinstance(right, Term)
@@ -233,3 +236,12 @@ class Deref:
     """What an address points to."""
 
     pointer: Pointer
+
+
+def _is_none(value: Any) -> bool:
+    return value is None or (isinstance(value, Term) and value.text == "None")
+
+
+def _given(value: Any) -> bool:
+    """Whether a value is surely something: a number of known value, a list, an object, a text."""
+    return isinstance(value, Array | str) or (isinstance(value, Int) and value.known is not None)

@@ -61,6 +61,9 @@ class Source:
         return start + length if last else start
 
 
+_RUST = re.compile(r"\blet (?:mut )?\w+(?:: u64)? =|\d_?u64\b|\bas u64\b")
+
+
 @dataclass(frozen=True, slots=True)
 class _Macro:
     parameters: tuple[str, ...] | None
@@ -78,7 +81,21 @@ def prepare(text: str) -> Source:
     return replace(made, text=bare(made.text))
 
 
+def _of_rust(text: str) -> str:
+    """Rust's integers as C spells them, as long as they were: `let d: u64 = 64u64 << 32 | x as u64`."""
+    text = re.sub(r"\blet(?: mut)? (\w+): u64(?= =)", lambda found: f"u64 {found[1]}".ljust(len(found[0])), text)
+    text = re.sub(
+        r"(?<![\w.])(0x[0-9a-fA-F_]+|\d[\d_]*)_?u64\b",
+        lambda found: f"{found[1].replace('_', '')}ull".ljust(len(found[0])),
+        text,
+    )
+    text = re.sub(r"(?<![\w.])(\d+)( as u64)\b", r"\1ull    ", text)
+    return re.sub(r"(?<=[\w)]) as u(?:64|32|size)\b", lambda found: " " * len(found[0]), text)
+
+
 def _blank(text: str) -> str:
+    if "u64" in text and _RUST.search(text):
+        text = _of_rust(text)
     text = re.sub(r"[^\x00-\x7f]", "?", text)
     return _ATTRIBUTE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
 

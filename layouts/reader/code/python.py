@@ -233,9 +233,9 @@ class Lowering(Nodes):
     def _compared(self, node: tree_sitter.Node) -> tree.Expression:
         parts = node.named_children
         ops = [c.type for c in node.children if not c.is_named]
-        if len(parts) != 2 or len(ops) != 1 or ops[0] not in ("<", ">", "<=", ">=", "==", "!=", "is"):
+        if len(parts) != 2 or len(ops) != 1 or ops[0] not in _COMPARISONS:
             return tree.Other(" ".join(self.text(node).split())[:80], span=self.span(node))
-        op = "==" if ops[0] == "is" else ops[0]
+        op = {"is": "==", "is not": "!="}.get(ops[0], ops[0])
         return tree.Binary(op, self.expression(parts[0]), self.expression(parts[1]), span=self.span(node))
 
     def _unary(self, node: tree_sitter.Node) -> tree.Expression:
@@ -294,6 +294,7 @@ class Lowering(Nodes):
         )
 
 
+_COMPARISONS = ("<", ">", "<=", ">=", "==", "!=", "is", "is not")
 _EXPRESSIONS: dict[str, Callable[[Lowering, tree_sitter.Node], tree.Expression]] = {
     "integer": Lowering._integer,
     "identifier": Lowering._name,

@@ -22,7 +22,7 @@ _MODES = {"NONE": "none", "32B": "32B", "64B": "64B", "128B": "128B"}
 def read(text: str) -> tuple[Found, ...]:
     """The descriptors and tensor maps that a text's code makes, those with known fields first."""
     built, maps = _made(text)
-    return (*map(_builder, built), *map(_map, maps)) or _swizzle(text)
+    return (*map(_builder, built), *map(of_map, maps)) or _swizzle(text)
 
 
 def _swizzle(text: str) -> tuple[Found, ...]:
@@ -34,6 +34,8 @@ def _swizzle(text: str) -> tuple[Found, ...]:
     facts: dict[str, Any] = {"storage": None, "element_bits": None, "box": [], "swizzle": mode}
     said = "none" if mode == "none" else f"the {mode} swizzle"
     notice = f"TMA stores with {said}; the box and the element type say the rest."
+    if "EncodeIm2col" in text:
+        notice = f"A tensor map of im2col stores with {said}. It has no box: what it stores is not read."
     opened = ("storage", "element_bits", "box")
     return (Found("tensor_map", f"TMA tensor map: swizzle {mode}", facts, (notice,), False, opened),)
 
@@ -71,7 +73,8 @@ def _builder(one: Builder) -> Found:
     )
 
 
-def _map(one: TensorMap) -> Found:
+def of_map(one: TensorMap) -> Found:
+    """What a tensor map means, as the contract has it."""
     facts = {
         "storage": None if one.storage is None else dict(one.storage),
         "element_bits": one.element_bits,

@@ -17,7 +17,7 @@ from layouts.reader.code.evaluate import Evaluation, evaluate
 from layouts.reader.code.finding import Made, Pitfall
 from layouts.reader.code.known import DATA_BITS, DATA_TYPES, SWIZZLES
 from layouts.reader.code.tma_rules import Parts, Sheet, TensorMap, rules, strides_of
-from layouts.reader.code.values import Address, Cell, Kind, Pointer, Term, number
+from layouts.reader.code.values import Address, Array, Cell, Kind, Pointer, Term, number
 from layouts.swizzle import MODES
 from layouts.tma import WIDTHS, boxes
 
@@ -56,7 +56,7 @@ def named_maps(made: Evaluation) -> tuple[TensorMap, ...]:
 
 def _all(made: Evaluation) -> Iterator[TensorMap]:
     for one in made.made:
-        found = _read(one, made.python)
+        found = _read(one, made.text)
         if found is not None:
             yield replace(found, names=_names(one), calls=one.calls)
 
@@ -79,13 +79,13 @@ def _names(one: Made) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in out if name))
 
 
-def _read(one: Made, python: bool) -> TensorMap | None:
+def _read(one: Made, text: str) -> TensorMap | None:
     term = one.term
     given = list(term.arguments)
     named = dict(term.named)
     head = term.head
     if re.search(r"tensor_?map_?encode_?tiled$|encode_?tiled\w*$", head, re.I) or (
-        len(given) == 12 and "CU_TENSOR_MAP" in term.text
+        len(given) == 12 and "CU_TENSOR_MAP" in text[slice(*term.span)] and "im2col" not in head.lower()
     ):
         shift = 1 if len(given) >= 12 or "tensorMap" in named else 0
         return _encoded(term, given[shift:]) if len(given) - shift >= 9 else None
@@ -93,6 +93,8 @@ def _read(one: Made, python: bool) -> TensorMap | None:
         return _triton(term, given, named)
     if re.fullmatch(r"(?:create|fill)_[12]d_tma_descriptor(?:_type)?", head):
         return _experimental(term, given)
+    if head == "create_tma_descriptor" and len(given) > 2:
+        return _tilelang(term, given)
     if re.fullmatch(r"make_tma_(?:[23]d|a|b|cd)_desc", head):
         return _deep_gemm(term, given)
     if re.fullmatch(r"make_(?:tiled_)?tma_(?:copy|atom)\w*|make_tma_tile_atom\w*|make_tiled_tma_atom\w*", head):
@@ -234,7 +236,7 @@ def _experimental(term: Term, given: list[Any]) -> TensorMap | None:
     dims = tuple(reversed([sheet.number(v, "dims") for v in given[1 : 1 + rank]]))
     block = tuple(reversed([sheet.number(v, "box") for v in given[1 + rank : 1 + 2 * rank]]))
     size = sheet.number(given[1 + 2 * rank], "element_bits")
-    bits = size * 8 if size else None
+    bits = size * 8 if size else _sized(given[0], given[1 + 2 * rank], sheet)
     swizzle = None
     if rank == 1:
         swizzle = "none"
@@ -246,6 +248,31 @@ def _experimental(term: Term, given: list[Any]) -> TensorMap | None:
     if swizzle and bits and block[0] is not None and rank == 2 and block[0] * bits // 8 > 128:
         return made.finish([*strides_of(made)], panels=128)
     return made.finish(rules(made, 0))
+
+
+def _sized(base: Any, size: Any, sheet: Sheet) -> int | None:
+    """The bits of `a.element_size()` where the text makes the tensor `a` whose address is given."""
+    if not isinstance(size, Term) or size.head not in ("element_size", "itemsize"):
+        return None
+    bits = _tensor_bits(base)[0]
+    if bits:
+        sheet.symbols.pop("element_bits", None)
+    return bits
+
+
+def _tilelang(term: Term, given: list[Any]) -> TensorMap | None:
+    """TileLang's T.create_tma_descriptor(type, rank, base, dims…, strides…, box…, element strides…, interleave,
+    swizzle, …): strides in bytes, the innermost first, which the driver is not given.
+    """
+    rank = number(given[1])
+    if rank is None or rank.known is None or not 0 < rank.known <= 5 or len(given) < 4 * rank.known + 5:
+        return None
+    dims, strides, box, steps = (
+        Array([Cell(one) for one in given[3 + n * rank.known : 3 + (n + 1) * rank.known]]) for n in range(4)
+    )
+    strides.cells.pop(0)
+    rest = given[3 + 4 * rank.known :]
+    return _encoded(term, [given[0], rank, given[2], dims, strides, box, steps, *rest])
 
 
 # DeepGEMM's helpers (csrc/jit_kernels/impls/runtime_utils.hpp): where dims, box, strides and the mode stand

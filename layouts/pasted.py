@@ -1,0 +1,110 @@
+"""A pasted text as it was meant: without what a terminal, a web page, a diff or a listing adds to it.
+
+Every change keeps the length and the lines, so that a place in the result is that place in the text. What is taken out
+of a word is made up for by blanks behind it.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+
+_MOST_COMMENTED = 8192  # characters of a text that is a comment throughout and is read as what it holds
+_ESCAPE = r"\x1b(?:\[[0-?]{0,40}[ -/]{0,4}[@-~]|\][^\x07\x1b\n]{0,200}(?:\x07|\x1b\\)|[@-Z\\^_])"  # of a terminal
+_UNSEEN = "[\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff]"
+_ADDED = re.compile(rf"(?:{_ESCAPE}|{_UNSEEN})+")
+_WORD = re.compile(rf"[^\s\x1b]*(?:(?:{_ESCAPE}|{_UNSEEN})+[^\s\x1b]*)+")
+_ENTITY = r"&(?:quot|lt|gt|amp|nbsp|apos|colon|lpar|rpar|#\d{1,5}|#[xX][0-9a-fA-F]{1,4});"
+_ENTITIES = re.compile(rf"(?:{_ENTITY})+")
+# One character each: the forms of East Asian type, blanks of all widths, and what word processors make of ASCII
+_SAME = {
+    **{code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)},
+    **dict.fromkeys((0xA0, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000), " "),
+    **dict.fromkeys(map(ord, "“”„‟″＂"), '"'),
+    **dict.fromkeys(map(ord, "‘’‚‛′"), "'"),
+    **dict.fromkeys(map(ord, "‐‑‒–−"), "-"),
+    **dict.fromkeys(map(ord, "⟨〈〈‹"), "<"),
+    **dict.fromkeys(map(ord, "⟩〉〉›"), ">"),
+    **dict.fromkeys(map(ord, "∶ː"), ":"),
+    ord("∘"): "o",
+}
+_HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@", re.M)
+_HEAD = re.compile(r"(?:diff --git |index [0-9a-f]{6}|--- \S|\+\+\+ \S|@@ -\d)")
+_PLUS = re.compile(r"\+(?!\+\+ )")
+# `file.cu:41:` of grep -n, `  41 | ` and `41:` of an editor, a Markdown quote's `>`
+_FOUND = re.compile(
+    r"(?P<added>[\w./+-]{1,120}\.(?:cu|cuh|h|hpp|hh|cc|cpp|cxx|c|py|inl|ptx|mlir|ll)[:-](?P<n>\d{1,6})[:-])"
+)
+_NUMBERED = re.compile(r"(?P<added>[ \t]{0,12}(?P<n>\d{1,6})(?:[ \t]?[|:│]|[ \t])[ \t]?)")
+_LETTERS = re.compile(r"[A-Za-z]{2}")
+_QUOTED = re.compile(r"(?P<added>[ \t]{0,3}>)(?:[ \t]|$)")
+_SLASHES = re.compile(r"(?P<added>[ \t]{0,40}//[/!]?)")
+_HASH = re.compile(
+    r"(?P<added>[ \t]{0,40}#)(?=\s)(?!\s*(?:define|undef|include|pragma|if|ifdef|ifndef|elif|else|endif)\b)"
+)
+
+
+def legible(text: str) -> str:
+    r"""The text that was meant, as long as what was given.
+
+    >>> legible("mma.sync\u200b.aligned &lt;&lt; １６")
+    'mma.sync.aligned  <<       16'
+    """
+    if not text.isascii():
+        text = text.translate(_SAME)
+    if _ADDED.search(text):
+        text = _WORD.sub(lambda match: _ADDED.sub("", match[0]).ljust(len(match[0])), text)
+    if "&" in text:
+        text = _ENTITIES.sub(lambda match: html.unescape(match[0]).replace("\xa0", " ").ljust(len(match[0])), text)
+    return _lines(text)
+
+
+def _lines(text: str) -> str:
+    """The lines of a text without what stands before each of them."""
+    if _HUNK.search(text) or text.lstrip().startswith(("+ ", "+\t")) or "\n+ " in text:
+        text = _newer(text)
+    if not text.strip() or ("\n" not in text and not text.lstrip().startswith(("//", "#"))):
+        return text
+    for pattern in (_QUOTED, _FOUND, _NUMBERED, _SLASHES, _HASH):
+        text = _without(pattern, text)
+    return text
+
+
+def _newer(text: str) -> str:
+    """The new side of a diff; itself where the text is none."""
+    lines = text.split("\n")
+    whole = _HUNK.search(text) is not None
+    if not whole and not all(line[:1] in ("+", "-", " ", "") for line in lines):
+        return text
+    out = []
+    for line in lines:
+        if line[:1] == "-" or (whole and _HEAD.match(line)):
+            out.append(" " * len(line))
+        else:
+            out.append(_PLUS.sub(" ", line, count=1) if line[:1] == "+" else line)
+    return "\n".join(out)
+
+
+def _without(pattern: re.Pattern[str], text: str) -> str:
+    """A text whose every line that is not blank begins as the pattern says, with blanks in its place; else itself.
+    Numbers must go up by one.
+    """
+    lines = text.split("\n")
+    if pattern in (_SLASHES, _HASH) and len(text) > _MOST_COMMENTED:
+        return text
+    out, last = [], None
+    for line in lines:
+        match = pattern.match(line)
+        if match is None:
+            if line.strip():
+                return text
+            out.append(line)
+            continue
+        if "n" in pattern.groupindex:
+            number = int(match["n"])
+            if last is not None and number <= last:
+                return text
+            last = number
+        out.append(" " * match.end("added") + line[match.end("added") :])
+    made = "\n".join(out)
+    return made if "n" not in pattern.groupindex or _LETTERS.search(made) else text  # numbers alone are a table

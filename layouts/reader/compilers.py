@@ -1,0 +1,252 @@
+"""What compilers call the instructions: MLIR's nvvm and nvgpu operations, LLVM's intrinsics, TVM's and TileLang's
+ptx_mma and T.ptx.
+
+Sources: LLVM, IntrinsicsNVVM.td (which types a name holds), NVVMOps.td, NVGPUOps.td; TVM, tirx op ptx_mma. The majors
+of nvvm.wgmma are not told: its `row` of B changed its meaning between releases.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from layouts.errors import LayoutError
+from layouts.instruction import Instruction
+from layouts.reader import ptx
+from layouts.reader.found import Found, instruction
+
+_MOST = 64  # of one text
+_NEAR = 1200  # characters of one operation
+_INTRINSIC = re.compile(r"llvm[._]nvvm[._](?P<name>(?:ldmatrix|stmatrix|mma|wmma)[.\w:]{4,120})")
+_OPERATION = re.compile(
+    r"\"?(?<![\w.])(?P<op>nvvm\.wgmma\.mma_async|nvvm\.mma\.(?:sp\.)?sync|(?:nvgpu|gpu)\.mma\.(?:sp\.)?sync|nvvm\.ldmatrix"
+    r"|nvvm\.stmatrix|nvgpu\.ldmatrix|nvgpu\.warpgroup\.mma)\"?(?=[\s(])(?P<rest>[^#]{0,40})"
+)
+_CALL = re.compile(r"(?<!\w)(?P<op>ptx_mma(?:_sp)?|ptx_legacy\.mma(?:_sp)?|ptx_wgmma_[sr]s)\s*\((?P<given>[^;]{0,600})")
+_SPELLED = re.compile(
+    r"(?<!\w)ptx(?P<dot>\.|\[f?[\"'])(?P<name>(?:mma|wgmma|ldmatrix|stmatrix|wmma|tcgen05)\.[\w.:]{6,160})"
+)
+_NAMES = {  # of types, as TVM, MLIR and LLVM call them → PTX's
+    "fp16": "f16", "float16": "f16", "f16": "f16", "half": "f16", "bf16": "bf16", "bfloat16": "bf16", "fp32": "f32",
+    "float32": "f32", "f32": "f32", "float": "f32", "tf32": "tf32", "fp64": "f64", "float64": "f64", "f64": "f64",
+    "int8": "s8", "s8": "s8", "i8": "s8", "uint8": "u8", "u8": "u8", "int4": "s4", "s4": "s4", "i4": "s4",
+    "uint4": "u4", "u4": "u4", "int32": "s32", "s32": "s32", "i32": "s32", "b1": "b1", "int1": "b1", "uint1": "b1",
+    "e4m3": "e4m3", "float8_e4m3": "e4m3", "float8_e4m3fn": "e4m3", "f8E4M3FN": "e4m3", "e4m3_float8": "e4m3",
+    "e5m2": "e5m2", "float8_e5m2": "e5m2", "f8E5M2": "e5m2", "e5m2_float8": "e5m2",
+}  # fmt: skip
+_TYPE = re.compile(r"[\"'](?:\w+\.)?(" + "|".join(sorted(_NAMES, key=len, reverse=True)) + r")[\"']")
+_SUMS = {"bf16": "f32", "tf32": "f32", "f64": "f64", **dict.fromkeys(("s8", "u8", "s4", "u4", "b1"), "s32")}
+
+
+def read(text: str) -> tuple[Found, ...]:
+    """The instructions that a text names in a compiler's words. LayoutError where one of them does not exist and none
+    does.
+    """
+    found: list[Instruction] = []
+    open_: list[Instruction] = []
+    wrong = ""
+    for spelled in _spellings(text):
+        fit = [one for each in spelled if (one := ptx.known(each)) is not None]
+        if len(fit) == 1:
+            found += fit
+        elif fit:
+            open_ += fit
+        else:
+            wrong = wrong or next(iter(spelled), "")
+        if len(found) >= _MOST:
+            break
+    if not found and not open_:
+        if wrong:
+            ptx.instruction(wrong)
+        return ()
+    if open_:
+        return instruction([*found, *open_], "A compiler's operation")
+    names = list(dict.fromkeys(one.ptx for one in found))
+    facts = {"ptx": names[0], "candidates": [], "operand": None, "all": [one.ptx for one in found][:_MOST]}
+    title = names[0] if len(names) == 1 else f"{len(names)} instructions"
+    if wrong:
+        try:
+            ptx.instruction(wrong)
+        except LayoutError as error:
+            return (Found("instruction", title, facts, (error.message,)),)
+    return (Found("instruction", title, facts, sure=len(names) == 1),)
+
+
+def _spellings(text: str) -> Iterator[list[str]]:
+    """Of each name of a text, in order: the opcodes of PTX that it may be."""
+    places = []
+    for pattern, said in ((_INTRINSIC, _intrinsic), (_CALL, _call), (_SPELLED, _spelled)):
+        places += [(match.start(), said(match)) for match, _ in zip(pattern.finditer(text), range(_MOST), strict=False)]
+    if "nv" in text or "gpu." in text:
+        for match, _ in zip(_OPERATION.finditer(text), range(_MOST), strict=False):
+            places.append((match.start(), _operation(match["op"], text[match.end("op") : match.end("op") + _NEAR])))
+    for _, spelled in sorted(places, key=lambda place: place[0]):
+        if spelled:
+            yield spelled
+
+
+def _spelled(match: re.Match[str]) -> list[str]:
+    """T.ptx.mma.sync.…: PTX in Python, `::` spelled `__`."""
+    if re.match(r"[^\"'\])(]*\{", match.string[match.start("name") :][:160]):
+        return []
+    name = match["name"].replace("__", "::").rstrip(".")
+    return [name] if re.search(r"\.m\d+n\d+", name) or "." in name else []
+
+
+def _intrinsic(match: re.Match[str]) -> list[str]:
+    words = [word for word in re.split(r"[.]", match["name"].replace("_p64", "-p64").replace("_p32", "-p32")) if word]
+    words = [word.replace("-", "_") for word in words if not re.fullmatch(r"p[013]", word)]
+    if words[0].endswith("matrix"):
+        at = next((n for n, word in enumerate(words) if re.fullmatch(r"b(8|16)\w*", word)), len(words))
+        return [".".join((*words[:at], "shared", *words[at:]))]
+    if words[0] == "mma":
+        return _mma(words[1:])
+    return _wmma(words[1:])
+
+
+def _mma(words: list[str]) -> list[str]:
+    head = ["mma"]
+    if words[:1] == ["sp"]:
+        head, words = ["mma.sp"], words[1:]
+        if words[:2] == ["ordered", "metadata"]:
+            head, words = ["mma.sp::ordered_metadata"], words[2:]
+    of_bits = [word for word in words if word in ("and", "xor", "popc")]
+    types = [_NAMES[word] for word in words if word in _NAMES]
+    rest = [word for word in words if word not in _NAMES and word not in of_bits]
+    four = _types(types)
+    if not four:
+        return []
+    return [".".join((*head, "sync.aligned", *rest, four, *of_bits))]
+
+
+def _types(types: list[str]) -> str:
+    """D, A, B, C of the types that an intrinsic's name holds: all of them, those of D and C for f16, of A and B where
+    they differ, else that of both.
+    """
+    if len(types) == 4:
+        return ".".join(types)
+    if len(types) == 2 and set(types) <= {"f16", "f32"}:
+        return f"{types[0]}.f16.f16.{types[1]}"
+    if len(types) in (1, 2) and types[0] in _SUMS:
+        return f"{_SUMS[types[0]]}.{types[0]}.{types[-1]}.{_SUMS[types[0]]}"
+    return ""
+
+
+def _wmma(words: list[str]) -> list[str]:
+    """llvm.nvvm.wmma.m16n16k16.load.a.row.stride.f16 and …mma.row.col.f32.f32."""
+    shape, words = words[0], [word for word in words[1:] if word not in ("stride", "sync", "aligned")]
+    if words[:1] and words[0] in ("load", "store") and len(words) == 4:
+        return [f"wmma.{words[0]}.{words[1]}.sync.aligned.{words[2]}.{shape}.{words[3]}"]
+    if words[:1] == ["mma"]:
+        types = [_NAMES[word] for word in words if word in _NAMES]
+        rest = [word for word in words[1:] if word not in _NAMES]
+        layouts = [word for word in rest if word in ("row", "col")]
+        short = ".".join(types) if len(types) == 2 and set(types) <= {"f16", "f32"} else _types(types)
+        return [".".join(("wmma.mma.sync.aligned", *layouts, shape, short, *(w for w in rest if w not in layouts)))]
+    return []
+
+
+def _shape(text: str) -> str:
+    """m, n and k of an attribute in any order: #nvvm.shape<m = 64, n = 8, k = 32>, {k = 16 : i32, …}."""
+    sizes = dict(re.findall(r"\b([mnk]) ?= ?(\d+)", text))
+    return f"m{sizes['m']}n{sizes['n']}k{sizes['k']}" if len(sizes) >= 3 and set("mnk") <= set(sizes) else ""
+
+
+def _element(text: str) -> str:
+    """The element type of the last vector or scalar of a type's text; "" where it names none."""
+    found = re.findall(r"(?:(?<=x)|(?<![\w.]))(bf16|tf32|f8E4M3FN|f8E5M2|f16|f32|f64|i32|i8|i4)\b", text)
+    return _NAMES[found[-1]] if found else ""
+
+
+def _operation(op: str, rest: str) -> list[str]:
+    if op.endswith("ldmatrix") or op.endswith("stmatrix"):
+        return _moved(op, rest)
+    if op.startswith("nvvm.wgmma"):
+        return _wgmma(rest)
+    if op == "nvgpu.warpgroup.mma":
+        return _warpgroup(rest)
+    kind = "mma.sp" if ".sp." in op else "mma"
+    kinds = [kind, "mma.sp::ordered_metadata"] if kind == "mma.sp" else [kind]
+    if op.startswith(("nvgpu", "gpu")):
+        sizes = re.search(r"mmaShape ?= ?\[ ?(\d+), ?(\d+), ?(\d+) ?\]", rest)
+        types = re.search(r": ?\(([^()]*)\)", rest)
+        if not sizes or not types:
+            return []
+        each = [_element(one) for one in re.findall(r"vector<[^>]*>", types[1])][:3]
+        shape = "m{}n{}k{}".format(*sizes.groups())
+        layouts = "row.col"
+    else:
+        shape = _shape(rest)
+        given = re.search(r"\} ?: ?\(([^()]*)\) ?-> ?(.{0,80})", rest, re.S)
+        lays = dict(re.findall(r"layout([AB]) ?= ?#nvvm\.mma_layout<(row|col)>", rest))
+        layouts = f"{lays.get('A', 'row')}.{lays.get('B', 'col')}"
+        said = dict(re.findall(r"multiplicand([AB])PtxType ?= ?#nvvm\.mma_type<(\w+)>", rest))
+        parts = re.findall(r"vector<[^>]*>|[\w.]+", given[1]) if given else []
+        if not shape or len(parts) != 3:
+            return []
+        each = [said.get("A") or _element(parts[0]), said.get("B") or _element(parts[1]), _element(parts[2])]
+    if len(each) != 3 or not all(each):
+        return []
+    a, b, c = ("tf32" if one == "f32" and n < 2 else one for n, one in enumerate(each))
+    more = ".satfinite" if re.search(r"mma_int_overflow<satfinite>", rest) else ""
+    bits = re.search(r"mma_b1op<(and|xor)_popc>", rest)
+    tail = f".{bits[1]}.popc" if bits else ""
+    return [f"{one}.sync.aligned.{shape}.{layouts}{more}.{c}.{a}.{b}.{c}{tail}" for one in kinds]
+
+
+def _moved(op: str, rest: str) -> list[str]:
+    """ldmatrix, stmatrix: how many matrices, transposed or not; 16-bit elements where no other type is named."""
+    first = rest[: rest.find("\n%") if "\n%" in rest else len(rest)]
+    count = re.search(r"\b(?:num|numTiles) ?= ?(\d)", first)
+    given = re.match(r"[ ]?(%[\w.]+(?: ?, ?%[\w.#]+)*)", first)
+    of = count[1] if count else str(given[1].count(",")) if op.endswith("stmatrix") and given else ""
+    if not of or re.search(r"elt_type<b8|m = 16", first):
+        return []
+    trans = ".trans" if re.search(r"mma_layout<col>|transpose ?= ?true", first) else ""
+    return [f"{op.split('.')[-1]}.sync.aligned.m8n8.x{of}{trans}.shared.b16"]
+
+
+def _wgmma(rest: str) -> list[str]:
+    shape = _shape(rest[:240])
+    kinds = {
+        name: next((_NAMES[word] for word in re.findall(r"<(\w+)>", inside) if word in _NAMES), "")
+        for name, inside in re.findall(r"(?<!\w)([DAB]) ?\[([^\]]{0,160})\]", rest)
+    }
+    a, b = kinds.get("A", ""), kinds.get("B", "")
+    if not shape or not a or not b:
+        return []
+    sums = [kinds["D"]] if kinds.get("D") else [_SUMS[a]] if a in _SUMS else ["f32", "f16"]
+    sat = ".satfinite" if "satfinite" in rest[:600] and sums == ["s32"] else ""
+    return [f"wgmma.mma_async.sync.aligned.{shape}.{d}.{a}.{b}{sat}" for d in sums]
+
+
+def _warpgroup(rest: str) -> list[str]:
+    """nvgpu.warpgroup.mma over whole tiles: instructions of 64 rows, all of N, and 32 bytes of K."""
+    found = re.findall(r"memref<(\d+)x(\d+)x(\w+)", rest)
+    sums = re.search(r"vector<\d+x(\d+)x(\w+)>", rest)
+    if len(found) < 2 or not sums or found[0][2] not in _NAMES:
+        return []
+    kind = "tf32" if found[0][2] in ("f32", "tf32") else _NAMES[found[0][2]]
+    k = {"tf32": 8, "f16": 16, "bf16": 16}.get(kind, 32)
+    d = _NAMES.get(sums[2], "")
+    return [f"wgmma.mma_async.sync.aligned.m64n{sums[1]}k{k}.{d}.{kind}.{kind}"] if int(sums[1]) <= 256 else []
+
+
+def _call(match: re.Match[str]) -> list[str]:
+    """ptx_mma("float32", "m16n8k16", "row", "col", "fp16", "fp16", "fp32", …) of TVM and TileLang."""
+    given = match["given"]
+    shape = re.search(r"[\"'](m\d+n\d+k\d+)[\"']", given)
+    if not shape:
+        return []
+    types = [_NAMES[word] for word in _TYPE.findall(given[shape.end() :])][:3]
+    if len(types) != 3:
+        return []
+    a, b, c = types
+    if "wgmma" in match["op"]:
+        kind = "tf32" if a == "f32" else a
+        return [f"wgmma.mma_async.sync.aligned.{shape[1]}.{c}.{kind}.{'tf32' if b == 'f32' else b}"]
+    rows = re.findall(r"[\"'](row|col)[\"']", given[shape.end() :])[:2]
+    if len(rows) != 2:
+        return []
+    kind = "mma.sp" if "_sp" in match["op"] else "mma"
+    return [f"{kind}.sync.aligned.{shape[1]}.{'.'.join(rows)}.{c}.{a}.{b}.{c}"]

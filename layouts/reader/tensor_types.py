@@ -1,0 +1,61 @@
+"""Tensor maps that stand in types of MLIR: nvgpu's `!nvgpu.tensormap.descriptor<tensor = memref<…>, swizzle = …>` and
+Triton's `!tt.tensordesc<tensor<128x64xf16, #shared>>`.
+
+Sources: MLIR, NVGPU.td (TensorMapDescriptorType); Triton, TritonTypes.td and TritonGPUAttrDefs.td (nvmma_shared).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from layouts.reader.code import rows
+from layouts.reader.code.tensor_maps import TensorMap
+from layouts.reader.code.tma_rules import Parts, Sheet, rules
+from layouts.reader.code.values import Term
+from layouts.reader.found import Found, each_once
+
+_MOST = 16
+_OF_NVGPU = re.compile(
+    r"!?nvgpu\.tensormap\.descriptor<\s*tensor\s*=\s*memref<(?P<sizes>(?:\d+x)+)(?P<type>\w+)[^!\n]{0,160}?"
+    r"swizzle\s*=\s*(?:swizzle_)?(?P<mode>none|32b|64b|128b)\b(?P<rest>[^>]{0,120})>"
+)
+_OF_TRITON = re.compile(
+    r"!tt\.tensordesc<(?:tensor<)?(?P<sizes>(?:\d+x)+)(?P<type>\w+)(?:,\s*(?P<layout>#[^>!\n]{1,400}>?))?>"
+)
+_SHARED = re.compile(r"swizzlingByteWidth\s*=\s*(\d+)")
+_BITS = {"f16": 16, "bf16": 16, "f32": 32, "tf32": 32, "f64": 64, "i8": 8, "ui8": 8, "i16": 16, "i32": 32, "i64": 64}
+
+
+def read(text: str) -> tuple[Found, ...]:
+    """The tensor maps of a text's types, each once."""
+    return each_once((rows.of_map(one) for one in _maps(text)), _MOST)
+
+
+def _maps(text: str) -> Iterator[TensorMap]:
+    for match in _OF_NVGPU.finditer(text):
+        mode = match["mode"].replace("b", "B")
+        interleave = 1 if re.search(r"interleave\s*=\s*interleave_\d", match["rest"]) else 0
+        yield _made("nvgpu.tensormap.descriptor", match, mode, interleave)
+    for match in _OF_TRITON.finditer(text):
+        yield _made("tt.tensordesc", match, _mode(text, match["layout"] or ""), 0)
+
+
+def _mode(text: str, layout: str) -> str | None:
+    """The swizzle of #ttg.nvmma_shared<{…}>, spelled there or behind the name of an alias; None where none is named."""
+    said = _SHARED.search(layout)
+    if said is None and (name := re.match(r"#\w{1,40}", layout)):
+        alias = re.search(rf"^\s*{re.escape(name[0])}\s*=\s*(#[^\n]{{1,400}})", text, re.M)
+        said = _SHARED.search(alias[1]) if alias else None
+    if said is None:
+        return None
+    return "none" if said[1] == "0" else f"{said[1]}B"
+
+
+def _made(name: str, match: re.Match[str], mode: str | None, interleave: int) -> TensorMap:
+    """The map of a type: sizes outermost first; what lies in global memory is not in it."""
+    sizes = tuple(int(size) for size in reversed(match["sizes"].strip("x").split("x")))
+    kind = match["type"]
+    bits = 8 if kind.startswith("f8") else _BITS.get(kind)
+    made = Parts(Term(name, head=name, span=match.span()), bits, kind, (), (), sizes, mode, Sheet())
+    return made.finish(rules(made, interleave))
