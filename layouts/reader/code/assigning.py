@@ -27,7 +27,7 @@ class Assigning:
             return value
         place = self._target(one.target, scope)
         if isinstance(place, Part) and place.field.inner is not None and isinstance(one.value, tree.Items):
-            return self._filled(place, place.field.inner, one.value, scope)
+            return self._braced(place, place.field.inner, one.value, scope)
         if one.op:
             old = self.load(place, one.target)
             if old is None:
@@ -47,7 +47,7 @@ class Assigning:
         self.store(place, value, one.span if one.op or not isinstance(place, Part) else one.value.span, one.span)
         return value
 
-    def _filled(self, place: Part, inner: Record, given: tree.Items, scope: Scope) -> Any:
+    def _braced(self, place: Part, inner: Record, given: tree.Items, scope: Scope) -> Any:
         """Members of a struct of bit fields by `{…}`: by their names, else in order; the others are 0."""
         whole = Int(0, UNKNOWN)
         self.store(Part(place.of, replace(place.field, inner=None)), whole, given.span)
