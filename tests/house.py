@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 
 # The engine: a room imports rooms of lower floors, and its own; table/ and render/ are rooms of several files.
 FLOORS = (
-    "errors causes showing",
+    "errors causes pasted showing",
     "bits dtypes palette reading swizzle tuples",
     "banks codec cute format kind npy precedence",
     "algebra expression formula freeing linear pattern",
