@@ -105,7 +105,50 @@ GETS = {
     "lists": ["/api/v1/instructions?shape=m16n8k8&target=sm_90", "/api/v1/instructions?q=wmma+s4",
     "/api/v1/instructions?family=ldmatrix",
     *(f"/api/v1/topics?q={q}" for q in ("wgmma.fence", "bank conflict", "lbo", "sparse", "tma", "zzz"))],
+    "cute": [
+        f"/api/v1/cute?expression={quote(text)}"
+        for text in (
+            "logical_divide((4,2,3):(2,1,8),4:2)", "composition((4,8):(8,1),(2,4):(1,2))", "complement((4,2):(1,8),64)",
+            "zipped_divide((8,16):(16,1),(4,8))", "right_inverse((4,8):(8,1))", "Sw<2,4,3> o (8,8):(8,1)",
+            "tiled_product((2,2):(1,2),(3,4))", "coalesce((2,(4,1)):(1,(2,9)))", "logical_divide((4,2):(2,1),3)",
+        )
+    ],
+    "tensor_memory": [
+        *(f"/api/v1/tmem/layout?{q}" for q in ("operand=a&kind=f16&m=64&n=64",
+        "operand=d&kind=f16&m=128&n=64&cta_group=2", "operand=d&kind=tf32&m=64&n=64&ws=1",
+        "operand=metadata&kind=f16&m=128&n=64&sparse=1", "operand=q")),
+        *(f"/api/v1/tmem/access?access={q}" for q in ("tcgen05.ld.16x256b.x2", "tcgen05.ld.32x32b.x8.pack::16b",
+        "tcgen05.st.16x64b.x4", "tcgen05.cp.cta_group::1.32x128b.warpx4",
+        "tcgen05.cp.cta_group::2.64x128b.warpx2::02_13",
+        "tcgen05.ld.16x32bx2.x4", "tcgen05.shift.cta_group::1.down")),
+        *(f"/api/v1/tmem/epilogue?{q}" for q in ("m=64&n=128&access=tcgen05.ld.16x256b.x4",
+        "access=tcgen05.ld.32x32b.x32&element=f32", "m=128&n=64&access=tcgen05.ld.16x256b.x2&element=bf16", "m=7")),
+        *(f"/api/v1/scale-factors?{q}" for q in ("kind=mxf4nvf4&scale_vec=4X&n=128", "kind=mxf4&n=192&side=b&row=150",
+        "kind=mxf8f6f4&n=64&cta_group=2", "kind=i8")),
+        *(f"/api/v1/metadata-order?{q}" for q in ("opcode=wgmma.sp&element=f16&tile_k=64",
+        "opcode=tcgen05.mma.sp&element=e2m1&tile_k=128", "opcode=mma.sp&element=tf32", "opcode=x")),
+        *(f"/api/v1/instruction-descriptors/{q}" for q in ("0x08400490?kind=f16", "0x0?kind=i8",
+        "0xffffffff?kind=mxf8f6f4", "0x08100a10?kind=mxf4nvf4", "0x8400490?kind=tf32")),
+        *(f"/api/v1/zero-column-masks/{q}" for q in ("0x0003028000000000?m=64&n=128", "0x0003028000000000?m=16",
+        "0x3f03029000000000?m=32&n=64")),
+    ],
+    "drawn_tiles": [
+        f"{path}.{form}{query}"
+        for path, query in (
+            ("/tiles/mma", "?atom=SM80_16x8x16_F32F16F16F32_TN&atom_layout=(2,2,1)&tile=32x16x16"),
+            ("/tiles/mma", "?atom=SM90_64x16x16_F32F16F16_SS&tile=64x16x32"),
+            ("/tiles/copy", "?atom=cp.async&bits=128&tile=32x64&thr_layout=(8,8):(8,1)&val_layout=(1,8)"),
+            ("/tiles/loop", ""), ("/layouts/tv", "?cute=((4,8),(2,2)):((32,1),(16,8))&tile=16x8"),
+            ("/layouts/triton", "?text=gl.BlockedLayout([1,4],[8,4],[4,1],[1,0])&shape=32x16"),
+            ("/cute", "?expression=zipped_divide((8,16):(16,1),(4,8))"),
+        )
+        for form in ("txt", "tex", "svg")
+    ],
 }  # fmt: skip
+TRITON, BLOCKED = "/api/v1/layouts/triton", BODIES["/api/v1/layouts/triton"]["text"]
+FRAGMENT = BODIES["/api/v1/layouts/triton/feeds"]["text"]
+UMMA = "SM100_MMA_F16BF16_{}SS<half_t, half_t, float, {}, 256, UMMA::Major::K, UMMA::Major::MN>"
+TILES, COPIES, LOOP = (BODIES[f"/api/v1/tiles/{name}"] for name in ("mma", "copy", "loop"))
 POSTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "descriptors": [
         ("/api/v1/descriptors/encode",
@@ -151,6 +194,62 @@ POSTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
         KINDS["mma_bits"], KINDS["mma_sp"], KINDS["wmma"])),
         ("/api/v1/steps",
         {"instruction": MMA, "data": {"a": "i * 2 - j", "b": "(i == j) * 0.5"}, "row": 15, "col": 7, "c": "1"}),
+    ],
+    "tiles_mma": [
+        *(("/api/v1/tiles/mma", body) for body in (
+            TILES, {**TILES, "permutation": "", "tile": [32, 16, 16]}, {**TILES, "atom_layout": "(3,1,1)"},
+            {"atom": "SM90_64x32x16_F32F16F16_SS<GMMA::Major::K, GMMA::Major::MN>", "tile": [64, 64, 64]},
+            {"atom": "SM90_64x32x16_F32F16F16_RS", "atom_layout": "(2,1,1)", "tile": [128, 32, 32]},
+            {"atom": UMMA.format("", 128), "tile": [128, 256, 64]},
+            {"atom": UMMA.format("2x1SM_", 256), "tile": [256, 256, 64], "order": "k", "swizzle_a": "64B"},
+            {"atom": "SM70_8x8x4_F32F16F16F32_TN", "tile": [16, 16, 4]}, {"atom": "SM90_TMA_LOAD"},
+        )),
+        ("/api/v1/tiles/mma/chain", BODIES["/api/v1/tiles/mma/chain"]),
+        ("/api/v1/tiles/mma/chain", {name: {**TILES, "tile": [64, 64, 64]} for name in ("first", "second")}),
+    ],
+    "tiles_copy": [
+        *(("/api/v1/tiles/copy", {**COPIES, **more}) for more in (
+            {}, {"storage": {"kind": "rows", "pitch_bytes": 144}}, {"val_layout": "(1,4)", "bits": 64},
+            {"atom": "SM75_U32x4_LDSM_N", "bits": None, "thr_layout": None, "val_layout": None, "tiled_mma": TILES,
+             "operand": "a"},
+            {"thr_layout": "(16,8):(8,2)"}, {"element_bits": 8, "tile": [32, 128]},
+        )),
+        *(("/api/v1/tiles/loop", {**LOOP, **more}) for more in (
+            {}, {"b": LOOP["a"]}, {"k": 256}, {"a": {**LOOP["a"], "load": "SM75_U32x2_LDSM_N"}},
+            {"a": {**LOOP["a"], "storage": {"kind": "rows", "inner": "K", "pitch_bytes": 128}}},
+        )),
+    ],
+    "layout_bench": [
+        *((TRITON, {"text": text, "shape": shape, "element_bits": bits}) for text, shape, bits in (
+            (BLOCKED, [32, 16], 16), (FRAGMENT, [32, 32], 32), ("#ttg.dot_op<{opIdx = 0, parent = " + FRAGMENT +
+            ", kWidth = 2}>", [32, 32], 16), ("#ttg.slice<{dim = 0, parent = " + BLOCKED + "}>", [32], 16),
+            ("#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>", [32, 64], 16),
+            ("#ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>", [64, 64], 16),
+            ("#ttg.linear<{register = [[0, 1]], lane = [[1, 0], [2, 0], [4, 0], [0, 2], [0, 4]],"
+             " warp = [[8, 0], [16, 0]], block = []}>", [32, 8], 16), ("#ttg.nothing<{}>", [32, 32], 16),
+        )),
+        *((f"{TRITON}/convert", {"text": one, "to": other, "shape": [32, 32]})
+          for one, other in ((BLOCKED, FRAGMENT), (FRAGMENT, BLOCKED), (BLOCKED, BLOCKED))),
+        *((f"{TRITON}/feeds", {"text": text, "shape": [32, 32], "element_bits": 32}) for text in (FRAGMENT, BLOCKED)),
+        *(("/api/v1/layouts/tv", body) for body in (
+            BODIES["/api/v1/layouts/tv"], {"cute": "((4,8),(2,2)):((32,1),(16,8))", "tile": [16, 8]},
+            {"cute": "(32,4):(4,1)", "tile": [16, 8]}, {"cute": "((4,8),2):((2,8),1)", "tile": [8, 8]},
+            {"cute": "(32,4):(4,2)", "tile": [16, 8]},
+        )),
+    ],
+    "tensor_words": [
+        *(("/api/v1/instruction-descriptors/encode", body) for body in (
+            BODIES["/api/v1/instruction-descriptors/encode"], {"kind": "i8", "m": 64, "n": 24, "a": "s8", "b": "u8"},
+            {"kind": "mxf8f6f4", "m": 128, "n": 64, "a": "e4m3", "b": "e2m1", "scale_type": "ue8m0"},
+            {"kind": "tf32", "m": 128, "n": 12}, {"kind": "tf32", "m": 128, "n": 16, "transpose_b": "MN"},
+        )),
+        ("/api/v1/zero-column-masks/encode", BODIES["/api/v1/zero-column-masks/encode"]),
+        *(("/api/v1/descriptors/reads", {"descriptor": word, "instruction": "tcgen05.mma.cta_group::1.kind::f16",
+        "operand": operand, "idesc": "0x08400490", "format": "tcgen05"})
+          for word in ("0x4000404000010100", "0xC000404000020000") for operand in ("a", "b")),
+        ("/api/v1/captures/verify", BODIES["/api/v1/captures/verify"]),
+        ("/api/v1/dumps/verify", BODIES["/api/v1/dumps/verify"]),
+        ("/api/v1/dumps/verify", {**BODIES["/api/v1/dumps/verify"], "operand": "a", "major": "MN"}),
     ],
 }  # fmt: skip
 
