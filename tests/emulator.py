@@ -88,7 +88,8 @@ class Emulator:
         source.write_text(text)
         program = compiler()
         assert program is not None
-        options = ["-std=c++20", "-O0", "-w", "-fno-strict-aliasing", "-fPIC", "-shared", "-pthread"]
+        options = ["-std=c++20", "-O0", "-fno-strict-aliasing", "-fPIC", "-shared", "-pthread"]
+        options += ["-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas"]  # #pragma unroll is nvcc's
         built = subprocess.run([program, *options, str(source), "-o", str(library)], capture_output=True, text=True)
         assert built.returncode == 0, built.stderr[:3000]
         self.library = ctypes.CDLL(str(library))
@@ -118,8 +119,8 @@ class Emulator:
         given = ", ".join(f"({kind})pointers[{n}]" for n, (_, kind) in enumerate(kernel_device.parameters(plan)))
         return (
             f"namespace n{number} {{\nalignas(1024) unsigned char shared[{max(1024, plan.shared_bytes)}];\n"
-            "static size_t __cvta_generic_to_shared(const void* p) { return (const unsigned char*)p - shared +"
-            f" {WINDOW}; }}\n{text}}}\n"
+            "[[maybe_unused]] static size_t __cvta_generic_to_shared(const void* p) {"
+            f" return (const unsigned char*)p - shared + {WINDOW}; }}\n{text}}}\n"
             f'extern "C" void* shared{number}() {{ return n{number}::shared; }}\n'
             f'extern "C" int main{number}() {{ return n{number}::main(); }}\n'
             f'extern "C" void launch{number}(void** pointers) {{ launch({i.threads}, n{number}::product, {given}); }} '

@@ -27,12 +27,16 @@ class Row:
     harmless: int = 0  # the wrong word reads the right bytes
 
 
-def study(seed: int, count: int) -> dict[str, Row]:
-    """Ask the verifier about every mistake of `count` programs; ValueError where a verdict, a repair or a storage is
+FIRST = 5
+
+
+def study(seed: int, count: int, every: int = 1) -> dict[str, Row]:
+    """Ask the verifier about every mistake of `count` programs, or about one in `every` wrong words: of the next
+    program about others, and about each mistake's first FIRST; ValueError where a verdict, a repair or a storage is
     wrong.
     """
     rows: dict[str, Row] = {}
-    for p in programs(seed, count):
+    for number, p in enumerate(programs(seed, count)):
         if memory.verify_facts(p.ask(word(p))).verdict != "match":
             raise ValueError(f"called wrong: {p}")
         made: dict[tuple[int, str], set[tuple[str, str]]] = {}
@@ -43,7 +47,9 @@ def study(seed: int, count: int) -> dict[str, Row]:
                 given, stored = wrong if isinstance(wrong, tuple) else (wrong, None)
                 where[repr(stored)] = stored
                 made.setdefault((given & MASK, repr(stored)), set()).add((code, name))
-        for (given, key), names in made.items():
+        for turn, ((given, key), names) in enumerate(made.items(), number):
+            if turn % every and all(name in rows and rows[name].asked >= FIRST for _, name in names):
+                continue
             told = memory.verify_facts(p.ask(given, where[key]))
             for code, name in names:
                 row = rows.setdefault(name, Row(code))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from tests.test_hardware import WMMA
 INSTRUCTIONS = tuple(i for i in catalog.instructions() if not i.ptx.startswith("tcgen05."))
 
 
+@cache
 def one_of_each() -> list[tuple[Instruction, Operand]]:
     """One operand for each distinct (family, shape, letter, pattern, width, layouts): every map, not every spelling."""
     seen: dict[tuple[object, ...], tuple[Instruction, Operand]] = {}
@@ -37,9 +38,6 @@ def one_of_each() -> list[tuple[Instruction, Operand]]:
             )
             seen.setdefault(key, (i, op))
     return list(seen.values())
-
-
-OPERANDS = one_of_each()
 
 
 def ptx_map(i: Instruction, op: Operand) -> ptx.Fragment:
@@ -76,7 +74,7 @@ def disagreements(judge: ptx.Fragment, pattern: Pattern) -> int:
 
 
 def test_equals_ptx() -> None:
-    for i, op in OPERANDS:
+    for i, op in one_of_each():
         assert disagreements(ptx_map(i, op), op.pattern) == 0, (i.ptx, op.name)
 
 
@@ -91,11 +89,8 @@ def in_cutlass(i: Instruction, op: Operand) -> bool:
     return i.family.name in ("mma", "mma_scaled", "wgmma")
 
 
-IN_CUTLASS = [(i, op) for i, op in OPERANDS if in_cutlass(i, op)]
-
-
 def test_equals_cutlass() -> None:
-    for i, op in IN_CUTLASS:
+    for i, op in (pair for pair in one_of_each() if in_cutlass(*pair)):
         rows, cols = op.row_count, op.col_count
         across, down = (cols, op.cols) if op.name == "b" else (rows, op.rows)  # CuTe writes B as (n, k)
         placed = down + across * (op.rows if op.name == "b" else op.cols)
@@ -129,7 +124,7 @@ def in_cute(i: Instruction, op: Operand) -> tuple[cutlass.Layout, bool]:
 
 
 def test_every_element_is_held_as_often_as_declared() -> None:
-    for i, op in OPERANDS:
+    for i, op in one_of_each():
         held, times, extents = elements(op.pattern)
         assert held * op.pattern.copies == op.threads * op.values and times == {op.pattern.copies}, (i.ptx, op.name)
         assert extents == op.pattern.extents, (i.ptx, op.name)
@@ -171,7 +166,7 @@ def test_the_checks_bite(row: object) -> None:
     """Any two names of any pattern of the family changed over must be noticed."""
     tried = 0
     seen = set()
-    for i, op in OPERANDS:
+    for i, op in one_of_each():
         if i.family is not row or op.pattern in seen:
             continue
         seen.add(op.pattern)
@@ -181,11 +176,11 @@ def test_the_checks_bite(row: object) -> None:
             assert disagreements(judge, wrong) > 0, (i.ptx, op.name, str(wrong))
     if not tried:  # the row's maps are another row's, judged there
         patterns = {op.pattern for i in row.instructions() for op in i.operands.values()}  # type: ignore[attr-defined]
-        assert patterns <= {op.pattern for _, op in OPERANDS}
+        assert patterns <= {op.pattern for _, op in one_of_each()}
 
 
 def test_sparse_groups_are_the_pages_ranges() -> None:
-    for i, op in OPERANDS:
+    for i, op in one_of_each():
         if op.sparsity:
             page = sparse.PAGES[i.sizes["k"], op.container_bits]
             start = op.sparsity.group_columns(op.coords["col"])
