@@ -142,9 +142,9 @@ def _order(source: Operand, target: Operand, columns: int) -> tuple[int, ...] | 
     of each kind must be equally many. The order stays inside the shortest stretch of K steps for which that is true.
     """
     wants, has = _kinds(target, source)
-    wanted = [wants[at % target.col_count] for at in range(columns)]
-    given = [has[at % source.col_count] for at in range(columns)]
-    for size in range(target.col_count, columns + 1, target.col_count):
+    wanted = [wants[at % len(wants)] for at in range(columns)]
+    given = [has[at % len(has)] for at in range(columns)]
+    for size in range(len(wants), columns + 1, len(wants)):
         if columns % size == 0 and all(
             sorted(wanted[at : at + size]) == sorted(given[at : at + size]) for at in range(0, columns, size)
         ):
