@@ -23,7 +23,8 @@ class Format:
     whether a run on hardware executes it; ignores: whether hardware takes no notice of bits of no field. readers:
     element bits → an instruction that reads such a tile, its N left out as {n}, or the kind of one. cutlass: C++'s type
     of such a word, and what stands before its members. example: a word that a page opens on; documented: that of the
-    API's document, the same where it is ""; notice: what to tell who pasted a word of it.
+    API's document, the same where it is ""; agrees: whose layouts its reads equal, and how many; notice: what to tell
+    who pasted a word of it.
     ValueError where fields overlap or a code does not fit.
     """
 
@@ -46,6 +47,7 @@ class Format:
     cutlass: tuple[str, str] = ("", "")
     example: str = "0x0000000000000000"
     documented: str = ""
+    agrees: str = ""
     notice: str = ""
     reserved: tuple[tuple[int, int], ...] = field(init=False)
 

@@ -19,6 +19,7 @@ from layouts.dtypes import DTYPES
 from layouts.table.descriptors import FORMATS
 from layouts.table.kinds import KINDS
 from layouts.table.tmem import COPIES, MOVES
+from tests import more_rows
 
 ROOT = Path(__file__).parents[1]
 CODE = [
@@ -221,3 +222,61 @@ def test_a_product_is_one_row(said: dict[str, str]) -> None:
         and said[f"/i/{PRODUCT}.svg"].startswith("<svg")
     )
     assert said["product"] == "True" and f"{PRODUCT}" in said["program"] and "section imma" in said["sections"]
+
+
+# a line in a table ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def more() -> dict[str, str]:
+    """What pages, API, document, runs and command line say of a shape of tcgen05.ld, an element type and a descriptor
+    format, each a line added to a table's file, in a process of its own.
+    """
+    ran = subprocess.run([sys.executable, "-m", "tests.more_rows"], cwd=ROOT, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    told: dict[str, str] = json.loads(ran.stdout)
+    wrong = {asked: said[:300] for asked, said in told.items() if asked[0] == "/" and said[:3] not in ("200", "303")}
+    assert not wrong
+    assert all(told[" ".join(words)].startswith("0 ") for words in more_rows.COMMANDS)
+    return told
+
+
+def test_a_shape_of_a_load_of_tensor_memory_is_one_line(more: dict[str, str]) -> None:
+    shape, load = more_rows.SHAPE, more_rows.LOAD
+    texts = [row["ptx"] for row in json.loads(more[f"/api/v1/instructions?q={shape}"][4:])["instructions"]]
+    assert len(texts) == 28 and load in texts and f"tcgen05.st.sync.aligned.{shape}.x64.unpack::16b.b32" in texts
+    told = json.loads(more[f"/api/v1/tmem/access?access=tcgen05.ld.{shape}.x4"][4:])
+    assert told["ptx"] == load and told["columns"] == 8 and told["column"][3] == list(range(8))
+    for address in ("/instructions", "/guide/tensor-memory", f"/tmem?access=tcgen05.st.{shape}.x2&at=32:64"):
+        assert shape in more[address], address
+    assert f'asm volatile("{load} {{' in more[f"/i/{load}.cu"] and load in more[f"/i/{load}"]
+    assert load in more["list --family tcgen05_ld --json"] and "(l:32) (r:4 c:2)" in more[f"show {load}"]
+    assert f"128 loads of 8 registers, {load}" in more[f"tmem epilogue --access tcgen05.ld.{shape}.x4"]
+    assert {f"tcgen05.ld.{shape}", f"tcgen05.st.{shape}", f"tcgen05.ld.{shape}.pack::16b"} <= set(more["probe"].split())
+
+
+def test_an_element_type_is_one_line(more: dict[str, str]) -> None:
+    element, product = more_rows.ELEMENT, more_rows.PRODUCT
+    told = json.loads(more[f"/api/v1/instructions/{product}"][4:])
+    assert [op["element_type"] for op in told["operands"]] == [element, element, "f32", "f32"]
+    document = json.loads(more["/openapi.json"][4:])
+    assert element in document["components"]["schemas"]["ElementType"]["enum"]
+    assert json.loads(more[f"/api/v1/instructions?type={element}"][4:])["count"] == 1
+    assert element in more["/instructions"] and element in more[f"/i/{product}"] and product in more["program"]
+    assert more["run"] == "True" and "A[3,2]" in more[f"show {product} a --at 3,2"]
+
+
+def test_a_descriptor_format_is_one_line(more: dict[str, str]) -> None:
+    name, word = more_rows.FORMAT, more_rows.WORD
+    told = json.loads(more[f"/api/v1/descriptors/{word}?format={name}"][4:])
+    assert (told["format"], told["swizzle"], told["base_offset"]) == (name, "128B", 1)
+    assert "desc.base_offset_ = 1;" in told["code"]["cutlass"] and "cute::Later" in told["code"]["cutlass"]
+    assert json.loads(more["/openapi.json"][4:])["components"]["schemas"]["FormatName"]["enum"][-1] == name
+    assert (
+        f"{name} matrix descriptor" in more[f"/descriptor/{name}/{word}"]
+        and "CUTLASS (" not in more[f"/descriptor/{name}/{word}"]
+    )
+    assert f'name="format" value="{name}"' in more[f"/smem?format={name}"]
+    assert "59–57  base_offset" in more[f"descriptor decode {word} --format {name}"]
+    tile = json.loads(more[f"/api/v1/smem/tile?format={name}"][4:])
+    assert tile["k_steps"][0]["descriptor"].startswith("0x1")

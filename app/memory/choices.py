@@ -78,6 +78,9 @@ def presets(tile: Tile, kept: Mapping[str, str]) -> list[dict[str, Any]]:
     """The common tiles with their thumbnails. kept: how the picture is drawn, which stays."""
     out = []
     for row in COMMON:
+        read = row.bits in tile.form.element_bits and tile.form.allows(row.bits, row.major, row.tile.mode)
+        if not read or row.tile.mode not in tile.form.codes:
+            continue
         made = replace(row.tile, form=tile.form)
         asked = of(made)
         plain = {name: value for name, value in asked.items() if name != "format"}

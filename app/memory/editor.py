@@ -23,6 +23,7 @@ from layouts.format import Format
 from layouts.reading import PATTERN, number
 from layouts.render.reads import MOST_LINES, Cells, cells, hatch_defs, legend, memory_svg, operand_svg, states
 from layouts.storage import Storage, storage
+from layouts.table.descriptors import USUAL
 from layouts.tiling import Tile
 from layouts.verify import Verdict
 
@@ -43,6 +44,7 @@ def page_context(descriptor: Descriptor, query: dict[str, str]) -> dict[str, Any
         "storage": spec,
         "chosen": chosen,
         "on_gpu": descriptor.format.runs,
+        "usual": USUAL.name,
         "grown": grown if chosen else {},
         "used": USED,
         "orders": ORDERS,

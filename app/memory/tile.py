@@ -149,14 +149,15 @@ def picture(name: str, tile: Tile, look: Look, rows: int) -> dict[str, Any]:
 
 def reader(tile: Tile, rows: int) -> tuple[str, str]:
     """(instruction, operand) of these elements that reads `rows` rows of a tile; none where an instruction descriptor
-    says how many it reads.
+    says how many it reads, and where the format names none.
     """
-    if tile.form.by_idesc:
+    text = tile.form.readers.get(tile.element_bits, "")
+    if tile.form.by_idesc or not text:
         return "", "a" if rows in (64, 128) else "b"
     if rows != 64:
         with suppress(LayoutError):  # where no instruction has so many rows, A's 64 stand for them
-            return catalog.find(tile.form.readers[tile.element_bits].format(n=rows)).ptx, "b"
-    return tile.form.readers[tile.element_bits].format(n=64), "a"
+            return catalog.find(text.format(n=rows)).ptx, "b"
+    return text.format(n=64), "a"
 
 
 def whole(instruction: str, given: dict[str, str] | None) -> dict[str, str] | None:
@@ -188,7 +189,7 @@ def step_query(tile: Tile, rows: int, k: int) -> str:
     """
     instruction, operand = reader(tile, rows)
     seen = {"instruction": instruction, "operand": operand, "major": tile.major}
-    if not instruction:
+    if tile.form.by_idesc:
         kind = idesc.kind(tile.form.readers[tile.element_bits])
         turned = {f"transpose_{operand}": 1} if tile.major == "MN" else {}
         legal = kind.sizes[ALONE, False].m

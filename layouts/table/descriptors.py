@@ -58,6 +58,7 @@ LBO_MODE = Field(
 )  # fmt: skip
 # the XOR moves 32-byte chunks, and an atom has 4 values of K: 32-bit elements, MN-major
 BASE32B = Mode("128B_base32B", 4, 8, Swizzle(2, 5, 2), 4)
+_AGREES = "agrees with CUTLASS (912 layouts)"
 TCGEN05 = Format(
     "tcgen05",
     (
@@ -70,7 +71,7 @@ TCGEN05 = Format(
         replace(SWIZZLE, low=61, meaning="0 none, 1 128B_base32B, 2 128B, 4 64B, 6 32B", columns=12),
     ),
     {mode("none"): 0, BASE32B: 1, mode("128B"): 2, mode("64B"): 4, mode("32B"): 6},
-    "PTX ISA 9.1, 9.7.16.4.1; wgmma's model of addresses, which agrees with CUTLASS (912 layouts); not run on hardware",
+    f"PTX ISA 9.1, 9.7.16.4.1; wgmma's model of addresses, which {_AGREES}; not run on hardware",
     constants={"version": 1},
     reader="tcgen05.mma",
     transpose="The instruction descriptor's transpose bit",
@@ -84,6 +85,7 @@ TCGEN05 = Format(
     readers={4: "mxf4", 8: "f8f6f4", 16: "f16", 32: "tf32"},
     cutlass=("cute::UMMA::SmemDescriptor", ""),
     example="0x4000404000010100",
+    agrees=_AGREES,
     notice="Bits 46 to 48 hold version 1: this is a tcgen05 descriptor of Blackwell, whose swizzle stands at bit 61.",
 )
 FORMATS = (WGMMA, TCGEN05)
