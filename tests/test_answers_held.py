@@ -164,6 +164,10 @@ POSTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
         "slice": {"mn": 0, "k": 0}})
           for word in ("0x8000002002000200", "0x4000004004000101") for operand, major,
           storage in (("a", "MN", MN), ("b", "K", K), ("a", "K", ATOMS), ("b", "K", CUTE))),
+        *(("/api/v1/descriptors/verify",  # what the expression's arithmetic lost, of a slice whose mn and k differ
+        {"descriptor": word, "instruction": KINDS["wgmma"], "operand": "a", "major": "K", "slice": {"mn": 64, "k": 32},
+        "storage": {"kind": "canonical", "swizzle": "128B", "mn": 192, "k": 128, "base": 4096}})
+          for word in ("(1 << 62) | (64ull << 32) | (1 << 16) | 0x300", "(1ull << 62) | (64 << 32) | 0x100")),
     ],
     "banks": [
         *(("/api/v1/banks",
@@ -212,6 +216,10 @@ POSTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
             {}, {"storage": {"kind": "rows", "pitch_bytes": 144}}, {"val_layout": "(1,4)", "bits": 64},
             {"atom": "SM75_U32x4_LDSM_N", "bits": None, "thr_layout": None, "val_layout": None, "tiled_mma": TILES,
              "operand": "a"},
+            {"atom": "SM75_U32x4_LDSM_N", "bits": None, "thr_layout": None, "val_layout": None, "operand": "a",
+             "tiled_mma": {"atom": UMMA.format("", 128), "tile": [128, 256, 64]}},
+            {"atom": "SM75_U32x4_LDSM_N", "bits": None, "thr_layout": None, "val_layout": None, "operand": "b",
+             "tiled_mma": {"atom": "SM90_64x32x16_F32F16F16_RS", "tile": [64, 32, 16]}},
             {"thr_layout": "(16,8):(8,2)"}, {"element_bits": 8, "tile": [32, 128]},
         )),
         *(("/api/v1/tiles/loop", {**LOOP, **more}) for more in (

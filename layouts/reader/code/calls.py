@@ -264,14 +264,21 @@ class Calls:
     def _given(self: Any, one: tree.Call, scope: Any) -> list[Any]:
         out: list[Any] = []
         for argument in one.arguments[:64]:
-            value = self.value(argument, scope)
-            if isinstance(argument, tree.Unary) and argument.op == "*" and isinstance(value, Array):
-                out.extend(cell.value for cell in value.cells)
+            if (unpacked := self._unpacked(argument, scope)) is not None:
+                out.extend(unpacked)
                 continue
+            value = self.value(argument, scope)
             if isinstance(value, Int | Object) and not isinstance(argument, tree.Name):
                 self.notice(value, self.words(argument), argument.span)
             out.append(value)
         return out
+
+    def _unpacked(self: Any, argument: tree.Expression, scope: Any) -> list[Any] | None:
+        """The items of `*name` among Python's arguments."""
+        if not (self.python and isinstance(argument, tree.Unary) and argument.op == "*"):
+            return None
+        value = self.value(argument.value, scope)
+        return [cell.value for cell in value.cells] if isinstance(value, Array) else None
 
     def _passed_places(self: Any, closure: Closure, one: tree.Call, scope: Any) -> list[Any]:
         """Arguments of a function of the text; what a reference parameter is given is passed as a place."""
@@ -290,10 +297,10 @@ class Calls:
                 if isinstance(place, Cell) and not isinstance(place.value, Pointer | Array):
                     given.append(Address(place))
                     continue
-            value = self.value(argument, scope)
-            if isinstance(argument, tree.Unary) and argument.op == "*" and isinstance(value, Array) and self.python:
-                given.extend(cell.value for cell in value.cells)
+            if (unpacked := self._unpacked(argument, scope)) is not None:
+                given.extend(unpacked)
                 continue
+            value = self.value(argument, scope)
             if isinstance(value, Object) and self.python:
                 given.append(value)
                 continue
