@@ -1,0 +1,333 @@
+"""One term: tokens, and what a name, its brackets and the operators around it make of them.
+
+Where a term begins and what its names mean is asked in layouts/reader/terms.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+MOST_STEPS = 24_000  # tokens looked at in one text
+DEEPEST = 48
+_TOKENS = r"""(?P<blank>\s+|//[^\n]*|/\*.*?\*/|\#[ \t][^\n]*|\\\n)
+    |(?P<number>0[xX][0-9a-fA-F']+|\d[\d']*\.\d+f?|\d[\d']*)[uUlLzZ]*\b
+    |(?P<text>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
+    |(?P<name>\#?[A-Za-z_]\w*)
+    |(?P<mark>::|<<|->|:\+|==|!=|&&|\|\||[<>()\[\]{},=:+\-*/%.?;&|!])"""
+TOKEN = re.compile(_TOKENS, re.X | re.S)
+PYTHON_TOKEN = re.compile(_TOKENS.replace("|//[^\\n]*", "").replace("(?P<mark>", "(?P<mark>//|"), re.X | re.S)
+_SKIPPED = frozenset(
+    "typename const constexpr static template struct class auto decltype inline using volatile public return".split()
+)
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
+MOST_REPEATED = 64  # of a list times a number
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A name with what stands in its <…>, its (…) or {…}, and its keywords. symbol: an expression that is no number."""
+
+    path: str
+    angle: tuple[Any, ...] | None = None
+    args: tuple[Any, ...] | None = None
+    named: tuple[tuple[str, Any], ...] = ()
+    span: tuple[int, int] = (0, 0)
+    symbol: bool = False
+
+    @property
+    def name(self) -> str:
+        """The last part of its path."""
+        return re.split(r"::|\.", self.path)[-1]
+
+    @property
+    def given(self) -> Mapping[str, Any]:
+        return dict(self.named)
+
+    def at(self, place: int, *names: str) -> Any:
+        """An argument by place or keyword; None where it is missing."""
+        if self.args is not None and place < len(self.args):
+            return self.args[place]
+        given = self.given
+        return next((given[name] for name in names if name in given), None)
+
+
+Value = Any  # int, str (a literal), tuple of values, Term
+
+
+class UnreadableError(Exception):
+    """The text is no such term."""
+
+
+class Home(Protocol):
+    """The text that is read: its tokens, and how many of its steps are taken."""
+
+    text: str
+    steps: int
+    token: re.Pattern[str]
+
+
+def computed(op: str, left: int, right: int) -> int | None:
+    if abs(left) > 1 << 40 or abs(right) > 1 << 40:
+        return None
+    if op == "<<":
+        return left << right if 0 <= right < 32 else None
+    if op in ("/", "//", "%"):
+        return None if right == 0 else left % right if op == "%" else left // right
+    return {"+": left + right, "-": left - right, "*": left * right}.get(op)
+
+
+class Reader:
+    """Reads one expression from a place in a text."""
+
+    def __init__(self, home: Home, start: int) -> None:
+        self.home = home
+        self.text = home.text
+        self.at = start
+        self.deep = 0
+        self.angles = 0
+        self.kind = self.word = ""
+        self.begin = self.end = start
+        self.next()
+
+    def next(self) -> None:
+        """The next token: its kind, its text, where it stands; kind "" at the end."""
+        self.last = self.end
+        while True:
+            self.home.steps += 1
+            if self.home.steps > MOST_STEPS:
+                raise UnreadableError
+            match = self.home.token.match(self.text, self.at)
+            if match is None:
+                self.kind = self.word = ""
+                self.begin = self.end = self.at
+                return
+            self.at = match.end()
+            if match.lastgroup != "blank":
+                self.kind, self.word = str(match.lastgroup), match[0]
+                self.begin, self.end = match.span()
+                return
+
+    def back(self, place: int) -> None:
+        self.at = place
+        self.next()
+
+    def take(self, mark: str) -> None:
+        if self.word != mark or self.kind != "mark":
+            raise UnreadableError
+        self.next()
+
+    def expression(self, least: int = 0) -> Value:
+        self.deep += 1
+        if self.deep > DEEPEST:
+            raise UnreadableError
+        try:
+            first = self.begin
+            value = self.unary()
+            while self.kind == "mark" and (power := self.power(self.word)) > least:
+                op = self.word
+                self.next()
+                if op in ("<", ">") and self.kind == "mark" and self.word == "=":
+                    self.next()
+                right = self.expression(power)
+                value = self.joined(op, value, right, first)
+            if least == 0:
+                value = self.chosen(value, first)
+            return value
+        finally:
+            self.deep -= 1
+
+    def chosen(self, value: Value, first: int) -> Value:
+        """`a ? b : c` and Python's `b if a else c`: an open value, of which only the text is known."""
+        if self.kind == "mark" and self.word == "?":
+            self.next()
+            self.expression()
+            self.take(":")
+        elif self.kind == "name" and self.word == "if":
+            self.next()
+            self.expression()
+            if self.word != "else":
+                raise UnreadableError
+            self.next()
+        else:
+            return value
+        self.expression()
+        return Term("?", span=(first, self.last), symbol=True)
+
+    def power(self, op: str) -> int:
+        if op in ("==", "!=", "&&", "||") or (op in ("<", ">") and self.angles == 0):
+            return 1
+        if op in ("+", "-"):
+            return 3
+        if op in ("*", "/", "%", "//"):
+            return 4
+        return 2 if op == "<<" else 0
+
+    def joined(self, op: str, left: Value, right: Value, first: int) -> Value:
+        if isinstance(left, int) and isinstance(right, int):
+            done = computed(op, left, right)
+            if done is not None:
+                return done
+        if isinstance(left, tuple):  # lists of Python
+            if op == "+" and isinstance(right, tuple):
+                return left + right
+            if op == "*" and isinstance(right, int) and 0 <= right <= MOST_REPEATED:
+                return left * right
+        return Term(op, args=(left, right), span=(first, self.last), symbol=True)
+
+    def unary(self) -> Value:
+        if self.kind == "mark" and self.word in ("-", "+", "!", "&", "*"):
+            op = self.word
+            self.next()
+            value = self.unary()
+            return -value if op == "-" and isinstance(value, int) else value
+        return self.primary()
+
+    def primary(self) -> Value:
+        first = self.begin
+        if self.kind == "number":
+            digits = re.sub(r"[uUlLzZ']+$", "", self.word).replace("'", "")
+            self.next()
+            if "." in digits:
+                return Term(digits, span=(first, self.last), symbol=True)
+            return (int(digits, 16) if digits[:2] in ("0x", "0X") else int(digits)) if len(digits) < 20 else 0
+        if self.kind == "text":
+            word = self.word[1:-1]
+            self.next()
+            return word
+        if self.kind == "mark" and self.word in ("(", "["):
+            opening = self.word
+            items, named, comma = self.items(_CLOSING[opening])
+            if opening == "(" and len(items) == 1 and not comma and not named:
+                if self.kind == "mark" and self.word == "{":  # (type){…}
+                    self.items("}")
+                return items[0]
+            return tuple(items)
+        if self.kind == "mark" and self.word == "::":
+            self.next()
+            return self.primary()
+        if self.kind == "mark" and self.word == "{":
+            items, named, _ = self.items("}")
+            return Term("{}", args=tuple(items), named=tuple(named), span=(first, self.last)) if named else tuple(items)
+        if self.kind == "name":
+            return self.named()
+        raise UnreadableError
+
+    def named(self) -> Value:
+        while self.kind == "name" and self.word in _SKIPPED:
+            word = self.word
+            self.next()
+            if word == "decltype" and self.word == "(":
+                items, _, _ = self.items(")")
+                if not items:
+                    raise UnreadableError
+                return items[0]
+        if self.kind != "name":
+            raise UnreadableError
+        first = self.begin
+        path, angle, args, named = self.word, None, None, []
+        self.next()
+        while self.kind == "mark":
+            if self.word == "<":
+                found = self.angle_brackets()
+                if found is None:
+                    break
+                angle, more = found
+                named += more
+            elif self.word == "[":
+                self.items("]")
+                return Term("[]", span=(first, self.last), symbol=True)
+            elif self.word in ("(", "{"):
+                if self.word == "{" and args is not None:
+                    break
+                items, more, _ = self.items(_CLOSING[self.word])
+                args = (*(args or ()), *items)  # X<…>(…)(…): the call of what a call gives
+                named += more
+            elif self.word in ("::", ".", "->"):
+                joint = "::" if self.word == "::" else "."
+                place = self.begin
+                self.next()
+                if self.word == "template":
+                    self.next()
+                if self.kind != "name":
+                    self.back(place)
+                    break
+                if args:  # a member of what a call gives
+                    inner = Term(path, angle, args, tuple(named), (first, self.last))
+                    path, angle, args, named = self.word, None, (inner,), []
+                    self.next()
+                    if self.word == "(":
+                        items, more, _ = self.items(")")
+                        args = (inner, *items)
+                        named = more
+                    continue
+                path, angle, args = f"{path}{joint}{self.word}", None, None
+                self.next()
+            else:
+                break
+        return Term(path, angle, args, tuple(named), (first, self.last))
+
+    def angle_brackets(self) -> tuple[tuple[Any, ...], list[tuple[str, Any]]] | None:
+        """What stands in <…>; None where the mark is a comparison."""
+        place = self.begin
+        self.angles += 1
+        try:
+            items, named, _ = self.items(">")
+        except UnreadableError:
+            if self.home.steps > MOST_STEPS:
+                raise
+            self.back(place)
+            return None
+        finally:
+            self.angles -= 1
+        inside = [one for one in items if isinstance(one, Term) and one.path == "{}"]
+        for one in inside:  # <{a = b}>
+            named += one.named
+        return tuple(one for one in items if one not in inside), named
+
+    def items(self, closing: str) -> tuple[list[Any], list[tuple[str, Any]], bool]:
+        """(values, keywords, whether a comma stands last) up to a closing mark."""
+        outer = self.angles
+        self.angles = outer if closing == ">" else 0
+        try:
+            self.next()
+            return self.listed(closing)
+        finally:
+            self.angles = outer
+
+    def listed(self, closing: str) -> tuple[list[Any], list[tuple[str, Any]], bool]:
+        out: list[Any] = []
+        named: list[tuple[str, Any]] = []
+        comma = False
+        while not (self.kind == "mark" and self.word == closing):
+            if not self.kind:
+                raise UnreadableError
+            comma = False
+            if self.kind == "mark" and self.word in ("*", "?", "...", "."):
+                raise UnreadableError
+            first = self.begin
+            value = self.expression()
+            if self.kind == "mark" and self.word in ("=", ":") and isinstance(value, Term | str):
+                key = value.path if isinstance(value, Term) else value
+                self.next()
+                named.append((key, self.expression()))
+            elif self.kind == "mark" and self.word in (":+", ":"):
+                self.next()
+                out.append((value, self.expression()))
+            else:
+                out.append(value)
+            while self.kind == "name" and self.begin > first:  # `half const`
+                self.next()
+            if self.kind == "mark" and self.word == "{" and isinstance(value, tuple):  # [64:+8] {order = [1, 0]}
+                more = self.expression()
+                named += [("", value), *more.named] if isinstance(more, Term) else [("", value)]
+                out.pop()
+            if self.kind == "mark" and self.word == ",":
+                comma = True
+                self.next()
+            elif not (self.kind == "mark" and self.word == closing):
+                raise UnreadableError
+        self.next()
+        return out, named, comma
