@@ -142,3 +142,18 @@ def readable_memory(data: NDArray[np.uint8], name: str) -> NDArray[np.uint8]:
     whole = len(data) // size * size
     words = data[:whole].copy().view(f"<u{size}") >> row.unread_bits << row.unread_bits
     return np.concatenate([words.astype(f"<u{size}").view(np.uint8), data[whole:]])
+
+
+def keys(codes: Bits, row: DType) -> Bits:
+    """Codes that are equal where the instruction reads equal numbers: no low bits of tf32, one zero, one NaN."""
+    codes = readable(codes, row.name)
+    if row.format is None or not row.format.mantissa_bits:
+        return codes
+    values = decode(codes, row.name)
+    codes = np.where(values == 0, np.uint64(0), codes)
+    return np.where(np.isnan(values), np.uint64(row.format.nan), codes)
+
+
+def numbers(codes: Bits, row: DType) -> Values:
+    """The numbers that the instruction takes codes for."""
+    return decode(keys(codes, row), row.name)

@@ -23,6 +23,7 @@ from layouts import find, locate
 from layouts.codec import decode, encode
 from layouts.descriptor import Descriptor, View
 from layouts.descriptor import encode as word_of
+from layouts.dtypes import dtype
 from layouts.dump import Dump, Examined, examine, of_file, tile_of, written
 from layouts.errors import LayoutError
 from layouts.locate import ABSENT, SEVERAL
@@ -52,7 +53,7 @@ def looked(
     operand: str = "a", major: str = "K", origin: tuple[int, int] = (0, 0), **more: Any,
 ) -> Examined:  # fmt: skip
     """A tile stored so, examined with itself as the expected one."""
-    row = engine.dtype(find(ptx).types[operand])
+    row = dtype(find(ptx).types[operand])
     codes = distinct(mn, k, row.bits) if codes is None else codes
     made = written(storage(spec, row.bits, major), codes, row.bits, size=more.pop("size", 0))
     expected = codes.astype(f"<u{max(row.bits // 8, 1)}")
@@ -76,7 +77,7 @@ def looked(
 )  # fmt: skip
 def test_every_type_is_read_back(ptx: str, k: int) -> None:
     """A right word reads the numbers that were stored, in every type that a descriptor reads."""
-    row = engine.dtype(find(ptx).types["b"])
+    row = dtype(find(ptx).types["b"])
     seed = np.random.default_rng(k)
     least = 0 if row.name in ("u8", "b1") else -50
     whole = seed.integers(0, 2, (64, k)) if row.bits == 1 else seed.integers(least, 51, (64, k))
@@ -143,7 +144,7 @@ def test_a_stored_tile_is_found_again(spec: dict[str, Any]) -> None:
     ("wgmma.mma_async.m64n64k256.s32.b1.b1.and.popc", 64, 1024),
 ])  # fmt: skip
 def test_narrow_and_wide_elements_are_found(ptx: str, mn: int, k: int, swizzle: str) -> None:
-    row = engine.dtype(find(ptx).types["b"])
+    row = dtype(find(ptx).types["b"])
     codes = np.random.default_rng(5).integers(0, 1 << min(row.bits, 6), (mn, k)).astype(np.uint64)
     codes = codes << np.uint64(13) if row.name == "tf32" else codes
     spec = {"kind": "canonical", "element_bits": row.bits, "swizzle": swizzle, "mn": mn, "k": k, "base": BASE + 512}

@@ -13,7 +13,7 @@ from app.kit.names import ElementType, Word64
 from app.memory import descriptors as memory
 from layouts import catalog
 from layouts import dump as engine
-from layouts.codec import Bits
+from layouts.codec import Bits, numbers
 from layouts.errors import LayoutError
 from layouts.locate import ABSENT, SEVERAL
 from layouts.reading import choice, keys, number, table
@@ -194,7 +194,7 @@ def wrong(made: engine.Examined, most: int = MOST_WRONG) -> Iterator[Wrong]:
     """The first wrong elements, row by row; those outside the dump among them."""
     if made.right is None or made.wanted is None or made.tile is None or made.where is None:
         return
-    values, expected = made.values, engine.numbers(made.wanted, made.element)
+    values, expected = made.values, numbers(made.wanted, made.element)
     holder = _holders(made.tile.codes)
     for row, k in np.argwhere(~made.right)[:most].tolist():
         inside = bool(made.inside[row, k])

@@ -14,7 +14,7 @@ from layouts import codec
 from layouts.capture.form import Record
 from layouts.capture.order import Slice
 from layouts.capture.seen import Side, Step, grid
-from layouts.dump import numbers
+from layouts.codec import numbers
 
 MOST_SUMS = 64  # tiles of D that are followed
 # of the sum of magnitudes: an accumulator rounds every step; wgmma keeps 14 bits of a sum of FP8 products (measured)
