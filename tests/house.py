@@ -20,7 +20,7 @@ FLOORS = (
     "algebra expression formula freeing linear pattern",
     "cutetext metadata role spelling syntax triton",
     "cutecalls instruction zeromask",
-    "table pieces reuse view",
+    "pieces refused reuse table view",
     "catalog descriptor qualifiers window",
     "idesc statements tiling",
     "overview scales slices storage tma tmem umma wmma",
