@@ -200,6 +200,8 @@ NAMED: dict[str, dict[str, str]] = {
         "loops": "facts",
         "paper": "forms",
         "presets": "facts",
+        "held": "forms",
+        "script": "forms",
         "stage": "forms",
         "state": "facts",
         "umma": "forms",

@@ -14,8 +14,21 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.main import create_app
-from app.tiles import bench, bulkbench, chains, copied, copies, copying, forms, looping, presets, stage, state
+from app.tiles import (
+    bench,
+    bulkbench,
+    chains,
+    copied,
+    copies,
+    copying,
+    forms,
+    looping,
+    presets,
+    script,
+    state,
+)
 from app.tiles.facts import chain_facts, mma_of
+from app.tiles.held import Held
 from layouts.reader import read
 from layouts.tiles import bulkcode, shades
 from layouts.tiles.bulk import is_tma
@@ -244,7 +257,7 @@ def test_the_script_of_a_copy_gets_its_maps(name: str) -> None:
     made = copies.copy_of(given)
     bench_ = copied.bench(made, copies.sides(made, given)[0])
     for one in bench_.maps:
-        told, held = stage.data(one), getattr(made, one.name)
+        told, held = script.data(one), getattr(made, one.name)
         cells = np.add.outer(np.array(told.first), np.array(told.steps))
         assert told.cells is None and (cells == held.rows * made.tile[1] + held.cols).all()
         assert np.bincount(cells.reshape(-1)).max() == told.copies
@@ -253,8 +266,8 @@ def test_the_script_of_a_copy_gets_its_maps(name: str) -> None:
 def test_maps_that_do_not_add_up_are_sent_whole_and_pictured_the_same() -> None:
     """A value that one holder lacks: the cells themselves are sent, and the colour of nobody's cell is none."""
     cell = np.array([[0, 3], [1, -1], [2, 5]])
-    one = stage.Held("x", "X", "", 2, 3, cell, 16, {"warp": Shade("thread", 1, 3)}, group=(0, 1))
-    told, held = stage.data(one), one.cells()
+    one = Held("x", "X", "", 2, 3, cell, 16, {"warp": Shade("thread", 1, 3)}, group=(0, 1))
+    told, held = script.data(one), one.cells()
     assert told.cells == [0, 3, 1, -1, 2, 5] and told.first == []
     assert held.thread.tolist() == [[0, 1, 2], [0, -1, 2]] and held.value.tolist() == [[0, 0, 0], [1, -1, 1]]
     assert one.numbers("warp", held)[0].tolist() == [[0, 1, 2], [0, -1, 2]]

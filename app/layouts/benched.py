@@ -15,7 +15,8 @@ from app.kit.encode import dumps
 from app.layouts.drawn import WORDS, moves
 from app.tiles import stage
 from app.tiles.copied import BANK_BYTES, BANKS, banked
-from app.tiles.stage import Bench, Held, OfCells
+from app.tiles.held import Bench, Held, OfCells
+from app.tiles.script import page_data
 from layouts.render.sheet import Sheet, categories
 from layouts.render.tensor import TensorSheet
 from layouts.tiles.convert import Conversion
@@ -171,7 +172,7 @@ def shown(
     """
     defaults = dict.fromkeys(stage.LOOK, "") | {"colour": colour, "label": next(iter(bench.labels))}
     look, notices = stage.read(bench, query, defaults)
-    data = stage.page_data(bench, {**state, **look}, {**usual, **defaults}, defaults)
+    data = page_data(bench, {**state, **look}, {**usual, **defaults}, defaults)
     data |= {"unpictured": [*(name for name in state if name not in stage.LOOK), *UNDRAWN], "drawn": dict(drawn)}
     own = {name: said for name, said in look.items() if name not in UNDRAWN and said != defaults[name]}
     return {

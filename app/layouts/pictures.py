@@ -15,7 +15,7 @@ from app.layouts import cute, triton, tv
 from app.layouts.facts import cute_facts
 from app.tiles import copyfigure
 from app.tiles import facts as tiles
-from app.tiles.stage import Bench
+from app.tiles.held import Bench
 from layouts.errors import LayoutError
 from layouts.render.sheet import Sheet, together
 

@@ -12,7 +12,8 @@ from app.layouts.drawn import Look, beside, coloured, default, kept, plane
 from app.layouts.words import WAYS, Feeds, grouped, matrix, sizes_of, spelled
 from app.read.bench import packed, unpacked
 from app.tiles import paper
-from app.tiles.stage import LOOK, Bench
+from app.tiles.held import Bench
+from app.tiles.stage import LOOK
 from layouts import triton
 from layouts.errors import LayoutError
 from layouts.reader import LONGEST

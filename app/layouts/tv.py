@@ -15,7 +15,8 @@ from app.layouts import benched
 from app.layouts.drawn import Look, beside, coloured, default, kept, plane
 from app.layouts.words import WAYS, Feeds, grouped, matrix, sizes_of, spelled
 from app.tiles import paper
-from app.tiles.stage import LOOK, Bench
+from app.tiles.held import Bench
+from app.tiles.stage import LOOK
 from layouts import algebra
 from layouts.cute import CuteLayout
 from layouts.cutetext import cxx, python, read_coordinate, read_layout

@@ -14,7 +14,7 @@ from app.kit.encode import dumps
 from app.kit.fact import fact
 from app.kit.rows import named
 from app.tiles import copies, copying, draw, facts, paper, state
-from app.tiles.stage import ShadeData, TileData
+from app.tiles.script import ShadeData, TileData
 from app.tiles.state import DIMS, BenchState
 from layouts import algebra, palette, window
 from layouts.errors import LayoutError

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.tiles.copied import BANK_BYTES, BANKS, LOOK, PATH, banked
-from app.tiles.stage import Bench, Held, OfCells
+from app.tiles.held import Bench, Held, OfCells
 from layouts.tiles.bulk import TmaCopy
 
 Longs = NDArray[np.int64]

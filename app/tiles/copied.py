@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from app.tiles.stage import Bench, Held, OfCells
+from app.tiles.held import Bench, Held, OfCells
 from layouts.tiles.copy import Side, TiledCopy
 from layouts.tiles.memory import SharedSide
 from layouts.tiles.shades import Shade

@@ -13,7 +13,7 @@ from app.kit.encode import dumps
 from app.kit.media import FORMS
 from app.kit.picture import Drawing
 from app.tiles import bulkbench, copied, copies, copying, paper, stage
-from app.tiles.stage import Bench
+from app.tiles.held import Bench
 from layouts.palette import Palette
 from layouts.reading import choice
 from layouts.tiles.bulk import TmaCopy, is_tma

@@ -9,7 +9,8 @@ from urllib.parse import urlencode
 from app.banks.draw import banks_svg
 from app.kit.encode import dumps
 from app.kit.fact import Json
-from app.tiles import bulkbench, copied, copies, forms, paper, stage
+from app.tiles import bulkbench, copied, copies, forms, paper, script, stage
+from app.tiles.held import Bench
 from layouts.cutetext import read_layout
 from layouts.errors import LayoutError
 from layouts.swizzle import MODES
@@ -136,7 +137,7 @@ def context(asked: Mapping[str, str], query: Mapping[str, str]) -> dict[str, Any
     }  # fmt: skip
 
 
-def _shown(bench: stage.Bench, own: Mapping[str, str], asked: Mapping[str, str], query: Mapping[str, str]) -> Json:
+def _shown(bench: Bench, own: Mapping[str, str], asked: Mapping[str, str], query: Mapping[str, str]) -> Json:
     """What the page shows of a bench; own: its look where the address says nothing."""
     look, notices = stage.read(bench, query, own)
     defaults = {**usual_of(query), **own, "atom": FIELDS["atom"]}
@@ -179,9 +180,9 @@ def _boxes(made: TmaCopy) -> list[tuple[str, str, str]]:
     return out
 
 
-def page_data(bench: stage.Bench, state: Mapping[str, str], defaults: Mapping[str, str]) -> dict[str, Any]:
+def page_data(bench: Bench, state: Mapping[str, str], defaults: Mapping[str, str]) -> dict[str, Any]:
     """What the script draws from."""
-    return stage.page_data(bench, state, defaults, defaults) | {"unpictured": ["pin", "sel"]}
+    return script.page_data(bench, state, defaults, defaults) | {"unpictured": ["pin", "sel"]}
 
 
 def _apply(held: SharedSide | None, asked: Mapping[str, str]) -> tuple[str, str]:

@@ -1,179 +1,29 @@
-"""Any map of cells to holders on the stage: what its page says without scripts, and what the scripts draw from. No
+"""Any map of cells to holders on the stage: the look that a query asks for, and what its page says without scripts. No
 framework.
-
-A holder is a thread, or a bank of memory; what it holds of a map are its values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from app.kit.fact import fact, sometimes
-from app.kit.matrix import MatrixData
 from app.tiles.draw import Cells
+from app.tiles.held import LANES, Bench, Held
 from app.tiles.state import PIN, place
 from layouts import palette, window
 from layouts.errors import LayoutError
 from layouts.reading import choice, number, pair, ranges, shown
 from layouts.render.matrix import MOST_LABELS, matrix
-from layouts.tiles.shades import Shade
-from layouts.view import BETWEEN_OWNERS, SPOKEN, Panel
+from layouts.view import Panel
 from layouts.window import Range
 
-Longs = NDArray[np.int64]
 LOOK = ("colour", "label", "warps", "lanes", "pin", "sel", "view")
-LANES, MOST_WARPS = 32, 1024
+MOST_WARPS = 1024
 MOST_SERVED, WIDEST = 1 << 16, 512  # cells and columns of a matrix before any script runs
-MOST_LISTED = 256  # lines of one holder that a page lists
-
-
-@fact
-class ShadeData:
-    """A colour for the script: a digit of thread or value, or a number of its own for every cell; numbers: [] where it
-    is the register.
-    """
-
-    of: str
-    step: int
-    count: int
-    numbers: tuple[int, ...] | None
-    wheel: tuple[str, ...]
-    names: tuple[str, ...] | None = sometimes()
-
-
-@fact
-class TileData(MatrixData):
-    """A matrix for the script: the first element of each thread and a step for each value, or where they do not add up
-    the cell of each [thread][value], -1 for none; what repeats every `period` values.
-    """
-
-    held_by: list[int]
-    team: int
-    first: list[int]
-    steps: list[int]
-    period: int
-    shared: bool
-    registers: int
-    register: tuple[int, ...]
-    categories: dict[str, ShadeData]
-    repeats: dict[str, dict[str, int]]
-    cells: list[int] | None = sometimes()
-    told: dict[str, list[int]] | None = sometimes()
-    folded: bool | None = sometimes()
-    text: str | None = sometimes()
-    unlisted: bool | None = sometimes()
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class OfCells:
-    """A colour that belongs to the element, not to who holds it: a number for each cell, -1 for none, and a name for
-    each number.
-    """
-
-    numbers: Longs
-    names: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Held:
-    """A map on the stage. cell: int64 [holders, values], the number of each one's cell, -1 for one that is not shown.
-
-    group: [value], what values a list puts in one line; told: further numbers of each cell that its label may name;
-    folded: a cell is called by its number, not by row and column; edges: where another atom or tile begins, down and
-    across; text: the template of its cells, whatever label is chosen; listed: whether a holder's list names what it has
-    here.
-    """
-
-    name: str
-    title: str
-    about: str
-    rows: int
-    cols: int
-    cell: Longs
-    element_bits: int
-    shades: Mapping[str, Shade]
-    of_cells: Mapping[str, OfCells] = field(default_factory=dict)
-    group: tuple[int, ...] = ()
-    told: Mapping[str, Longs] = field(default_factory=dict)
-    folded: bool = False
-    edges: tuple[Sequence[int], Sequence[int]] = ((), ())
-    text: str = ""
-    listed: bool = True
-
-    def cells(self) -> Cells:
-        """The first holder of every cell."""
-        values = self.cell.shape[1]
-        flat = np.where(self.cell < 0, self.rows * self.cols, self.cell).reshape(-1)
-        first = np.full(self.rows * self.cols + 1, -1, dtype=np.int64)
-        first[flat[::-1]] = np.arange(flat.size)[::-1]  # of several the first stays
-        held = first[:-1].reshape(self.rows, self.cols)
-        most = int(np.bincount(flat, minlength=first.size)[:-1].max(initial=1))
-        return Cells(np.where(held < 0, -1, held // values), np.where(held < 0, -1, held % values), max(1, most))
-
-    def numbers(self, colour: str, held: Cells) -> tuple[Longs, tuple[str, ...]]:
-        """(the number of every cell, -1 for none; the name of each number) of a colour."""
-        if colour in self.of_cells:
-            own = self.of_cells[colour]
-            return own.numbers, own.names
-        shade = self.shades[colour]
-        made = np.where(held.thread < 0, -1, shade.of_cells(held.thread, held.value))
-        return made, tuple(map(str, range(shade.count)))
-
-    def place(self, cell: int) -> str:
-        """A cell as lists call it."""
-        return str(cell) if self.folded else f"({cell // self.cols},{cell % self.cols})"
-
-    def lines(self, holder: int, letter: str) -> list[tuple[str, str]]:
-        """(R0, (0,0) (0,1)) of what a holder has."""
-        out: dict[int, list[str]] = {}
-        for group, cell in zip(self.group, self.cell[holder].tolist(), strict=True):
-            if cell >= 0:
-                out.setdefault(group, []).append(self.place(cell))
-        return [(f"{letter}{number}", " ".join(said)) for number, said in list(out.items())[:MOST_LISTED]]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Bench:
-    """Maps side by side whose holders are the same. colours, labels: what may be chosen, and its words; texts: the
-    template of each label; unit: what a holder is; letter: what stands before the number of a group; owner: a holder
-    read out, in the words of layouts.view.OWNER.
-    """
-
-    path: str
-    says: str
-    maps: tuple[Held, ...]
-    colours: Mapping[str, str]
-    labels: Mapping[str, str]
-    texts: Mapping[str, str]
-    letter: str
-    unit: str = "thread"
-    owner: str = "{holder}, value {value}"
-    dims: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-
-    @property
-    def holders(self) -> int:
-        return max(int(one.cell.shape[0]) for one in self.maps)
-
-    @property
-    def warps(self) -> int:
-        return -(-self.holders // LANES) if self.unit == "thread" else 0
-
-    def dims_of(self, one: Held) -> tuple[str, str]:
-        """The dimensions that its rows and columns follow: maps with the same ones move together."""
-        return self.dims.get(one.name, ("r", "c"))
-
-    @property
-    def extents(self) -> dict[str, int]:
-        out: dict[str, int] = {}
-        for one in self.maps:
-            for dim, count in zip(self.dims_of(one), (one.rows, one.cols), strict=True):
-                out[dim] = max(count, out.get(dim, 0))
-        return out
 
 
 def read(bench: Bench, query: Mapping[str, str], usual: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
@@ -371,63 +221,6 @@ def legend(bench: Bench, look: Mapping[str, str]) -> list[tuple[str, list[tuple[
             )
         )
     return out
-
-
-# what the script draws from -------------------------------------------------------------------------------------------
-
-
-def page_data(
-    bench: Bench, state: Mapping[str, Any], defaults: Mapping[str, Any], pictured: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The same names as an instruction's page has (app/instruction/context.py), for the same scripts. state, defaults:
-    the fields of the address; pictured: those of the picture's address."""
-    sizes = bench.extents
-    return {
-        "ptx": bench.says, "path": bench.path, "threads": LANES, "warp": LANES if bench.unit == "thread" else 0,
-        "warps": bench.warps, "unit": "lane" if bench.unit == "thread" else bench.unit, "state": dict(state),
-        "defaults": dict(defaults), "pictured": dict(pictured), "pin": PIN, "labels": dict(bench.texts),
-        "spoken": {"cell": SPOKEN, "owner": bench.owner, "between": BETWEEN_OWNERS}, "extents": sizes,
-        "opening": {dim: (0, size) for dim, size in sizes.items()}, "colours": dict(bench.colours), "result": "",
-        "holder": bench.letter,
-        "panels": [
-            {"name": one.name, "title": one.title, "rows": one.rows, "cols": one.cols, "dims": bench.dims_of(one),
-             "warp_edges": one.edges[0], "col_edges": one.edges[1], "lines_from": 9}
-            for one in bench.maps
-        ],
-        "operands": {one.name: data(one) for one in bench.maps},
-    }  # fmt: skip
-
-
-def data(one: Held) -> TileData:
-    """A map for the script."""
-    values, bits = one.cell.shape[1], one.element_bits
-    steps = one.cell[0] - one.cell[0, 0]
-    adds_up = bool((one.cell >= 0).all()) and bool((one.cell == one.cell[:, :1] + steps).all())
-    colours = {
-        name: ShadeData(of=shade.of, step=shade.step, count=shade.count, numbers=None, wheel=palette.wheel(shade.count))
-        for name, shade in one.shades.items()
-    }
-    for name, own in one.of_cells.items():
-        numbers = tuple(own.numbers.reshape(-1).tolist())
-        colours[name] = ShadeData(
-            of="cell",
-            step=0,
-            count=len(own.names),
-            numbers=numbers,
-            wheel=palette.wheel(len(own.names)),
-            names=own.names,
-        )
-    return TileData(
-        name=one.name, title=one.title, element_type=f"b{bits}", rows=one.rows, cols=one.cols,
-        copies=one.cells().copies, held_by=list(range(one.cell.shape[0])), team=1,
-        first=one.cell[:, 0].tolist() if adds_up else [], steps=steps.tolist() if adds_up else [0] * values,
-        period=values, shared=False, registers=0, register=one.group,
-        bits=tuple(f"[{v * bits % 32 + bits - 1}:{v * bits % 32}]" for v in range(values)),
-        spoken_bits=tuple(f"bits {v * bits % 32} to {v * bits % 32 + bits - 1}" for v in range(values)), digits=(),
-        categories=colours, repeats={}, extra={}, cells=None if adds_up else one.cell.reshape(-1).tolist(),
-        told={name: numbers.reshape(-1).tolist() for name, numbers in one.told.items()} or None,
-        folded=True if one.folded else None, text=one.text or None, unlisted=None if one.listed else True,
-    )  # fmt: skip
 
 
 def moved(one: Panel, place: tuple[float, float], cell: tuple[float, float], spans: tuple[range, range]) -> Panel:

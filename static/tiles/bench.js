@@ -95,8 +95,8 @@ function region() {
   $("panel").replaceChildren(head, element("ul", { className: "plain" }, ...lines, ...count));
 }
 
-function who(thread, team) {
-  if (team) return [`Warpgroup ${Math.floor(thread / 128)}`, "reads this operand by a descriptor"];
+function who(thread, op) {
+  if (op?.shared) return [`Warpgroup ${Math.floor(thread / op.team)}`, "reads this operand by a descriptor"];
   if (!data.warp) return [`${data.unit[0].toUpperCase()}${data.unit.slice(1)} ${thread}`, ""];
   return [`Thread ${thread}`, `warp ${warpOf(thread)}, lane ${thread % data.warp}`];
 }
@@ -108,7 +108,7 @@ export function fillBench() {
     const text = `No thread holds ${spot(cell.panel.operand, cell.row * cell.panel.cols + cell.col)}`;
     return $("panel").replaceChildren(element("h2", {}, text));
   }
-  const { thread } = held[0], [name, about] = who(thread, cell?.panel.operand.shared);
+  const { thread } = held[0], [name, about] = who(thread, cell?.panel.operand);
   const small = element("small", {}, [about, state.pin ? "pinned" : ""].filter(Boolean).join(" · "));
   if (state.pin) small.append(" ", element("kbd", {}, "Esc"));
   const lists = listed().map((op) => list(op, thread));
