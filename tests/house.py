@@ -19,6 +19,7 @@ FLOORS = (
     "banks codec cute format kind npy precedence",
     "algebra expression formula freeing linear pattern",
     "cutetext metadata role spelling syntax triton",
+    "operand",
     "cutecalls instruction zeromask",
     "pieces refused reuse table view",
     "catalog descriptor qualifiers window",

@@ -49,9 +49,10 @@ PIN = {
 }
 
 
-OF_DESCRIPTOR = """The 64 bits of a descriptor with their fields. With an instruction or a storage in the query, as the
-page's address has them: what the instruction reads beside the tile as it is stored, right and wrong cells marked; csv
-then says it of every element, json is the answer of POST /api/v1/descriptors/verify.
+OF_DESCRIPTOR = """\
+The 64 bits of a descriptor with their fields. With an instruction or a storage in the query, as the page's
+address has them: what the instruction reads beside the tile as it is stored, right and wrong cells marked; csv then
+says it of every element, json is the answer of POST /api/v1/descriptors/verify.
 """
 
 

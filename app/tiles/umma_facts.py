@@ -14,7 +14,8 @@ from layouts.reading import choice
 from layouts.reading import text as read_text
 from layouts.table.descriptors import TCGEN05
 from layouts.tiles import umma_code
-from layouts.tiles.umma import NAMES, Shared, Step, TiledUmma, tiled_umma
+from layouts.tiles.umma import NAMES, Step, TiledUmma, tiled_umma
+from layouts.tiles.umma_shared import Shared
 from layouts.tmem import Placed
 
 # What only a tcgen05.mma takes: field → (the words it may be, none for text; what it is).

@@ -11,7 +11,6 @@ Documented; nothing here has run on this hardware.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -26,13 +25,14 @@ from layouts.idesc import Idesc
 from layouts.reader import umma as spelled
 from layouts.reading import listed, number, shown
 from layouts.scaling import Side
-from layouts.swizzle import WIDEST_PATTERN, Mode
+from layouts.swizzle import WIDEST_PATTERN
 from layouts.table.descriptors import TCGEN05
 from layouts.table.tmem import INFERRED
 from layouts.tiles.arguments import read_atoms, read_permutation
 from layouts.tiles.atoms import Atom
 from layouts.tiles.mma import LETTERS, MOST_SIZE, TiledMMA
 from layouts.tiles.printed import body_of
+from layouts.tiles.umma_shared import Shared, widest
 from layouts.tiling import Tile
 from layouts.tmem import Allocation, Fault, Placed
 from layouts.umma_atom import THIN_K, UmmaAtom
@@ -40,55 +40,6 @@ from layouts.umma_atom import THIN_K, UmmaAtom
 USUAL_STEPS = 4  # K iterations of a tile that names no K: 128 bytes, a row of the widest swizzle
 MOST_STEPS = 512  # MMAs of one tile
 NAMES = {"d": "D", "a": "A", "b": "B", "metadata": "metadata", "scale_a": "scale A", "scale_b": "scale B"}
-
-
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """A or B in the shared memory of one CTA: its tile, and rows and stored K of one instruction."""
-
-    operand: str
-    tile: Tile
-    rows: int
-    k: int
-    reach: int
-
-    def descriptor(self, at: int, k: int) -> Descriptor:
-        """The descriptor of a repeat along M or N and of a K iteration."""
-        return self.tile.descriptor(at * self.rows, k * self.k, self.reach, self.rows)
-
-    @property
-    def layout(self) -> CuteLayout:
-        """CuTe's layout behind tile_to_mma_shape, in elements: ((rows, K of one instruction), rests), the swizzle
-        before it.
-        """
-        tile, bits = self.tile, self.tile.element_bits
-        wide = tile.mode.width_bytes * 8 // bits
-        deep = 8 if tile.major == "K" else tile.mode.deep
-        inside = ((deep, wide), (wide, 1)) if tile.major == "K" else ((wide, 1), (deep, wide))
-        between = [stride * 8 // bits for stride in tile.strides]
-        modes = [
-            CuteLayout((size, atoms), (step, leap))
-            for (size, step), atoms, leap in zip(inside, tile.atoms, between, strict=True)
-        ]
-        return algebra.tiled_divide(algebra.joined(*modes), (self.rows, self.k))
-
-    @property
-    def cute(self) -> str:
-        """The same in elements, the swizzle too, each mode as short as it goes."""
-        return f"{self.tile.mode.swizzle(self.tile.element_bits)} o {self._short}"
-
-    @property
-    def printed(self) -> str:
-        """The same as CuTe's print has it: the swizzle is on byte addresses."""
-        short = re.sub(r"\d+", lambda number_: f"_{number_[0]}", str(self._short))
-        return f"{self.tile.mode.swizzle()} o smem_ptr[{self.tile.element_bits}b](unset) o {short}"
-
-    @property
-    def _short(self) -> CuteLayout:
-        made = self.layout
-        modes = [CuteLayout(mode.shape, mode.stride) for mode in made.modes]
-        first = algebra.joined(*(algebra.coalesce(one) for one in modes[0].modes))
-        return algebra.joined(first, *(algebra.coalesce(one) for one in modes[1:]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +113,7 @@ class TiledUmma(TiledMMA):
         reach = atom.shape[2] if operand == "b" and atom.word.sparse else 0
         field_ = f"swizzle_{operand}"
         named = self.swizzles[side]
-        modes = (TCGEN05.named(named),) if named else _widest(bits, major)
+        modes = (TCGEN05.named(named),) if named else widest(bits, major)
         refused: LayoutError | None = None
         for mode in modes:
             try:
@@ -337,13 +288,6 @@ class TiledUmma(TiledMMA):
                 "Where D of a sparse pair with M = 128 lies is open: PTX has layout C, CUTLASS's fragment layout B."
             )
         return out
-
-
-def _widest(bits: int, major: str) -> tuple[Mode, ...]:
-    """The modes that may hold such elements, the widest first: what CUTLASS's sm100_smem_selector tries."""
-    legal = [mode for mode in TCGEN05.codes if TCGEN05.allows(bits, major, mode)]
-    plain = [mode for mode in legal if mode.xor is None] or legal
-    return tuple(sorted(plain, key=lambda mode: -mode.chunks))
 
 
 def is_umma(text: str) -> bool:

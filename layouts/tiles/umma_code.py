@@ -12,7 +12,8 @@ from layouts.render.idesc import element
 from layouts.swizzle import Mode
 from layouts.table.kinds import PAIR
 from layouts.table.umma_atoms import OPERATIONS, OperationRow
-from layouts.tiles.umma import Shared, TiledUmma
+from layouts.tiles.umma import TiledUmma
+from layouts.tiles.umma_shared import Shared
 from layouts.umma_atom import UmmaAtom, stem
 
 _ATOMS = {"none": "INTER", "32B": "SW32", "64B": "SW64", "128B": "SW128", "128B_base32B": "SW128_32B"}

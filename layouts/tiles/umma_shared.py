@@ -1,0 +1,72 @@
+"""A or B of a tcgen05.mma's tile in the shared memory of one CTA: its descriptors, and CuTe's layout of it.
+
+CUTLASS 4.7, cute/atom/mma_traits_sm100.hpp (tile_to_mma_shape).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from layouts import algebra
+from layouts.cute import CuteLayout
+from layouts.descriptor import Descriptor
+from layouts.swizzle import Mode
+from layouts.table.descriptors import TCGEN05
+from layouts.tiling import Tile
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A or B in the shared memory of one CTA: its tile, and rows and stored K of one instruction."""
+
+    operand: str
+    tile: Tile
+    rows: int
+    k: int
+    reach: int
+
+    def descriptor(self, at: int, k: int) -> Descriptor:
+        """The descriptor of a repeat along M or N and of a K iteration."""
+        return self.tile.descriptor(at * self.rows, k * self.k, self.reach, self.rows)
+
+    @property
+    def layout(self) -> CuteLayout:
+        """CuTe's layout behind tile_to_mma_shape, in elements: ((rows, K of one instruction), rests), the swizzle
+        before it.
+        """
+        tile, bits = self.tile, self.tile.element_bits
+        wide = tile.mode.width_bytes * 8 // bits
+        deep = 8 if tile.major == "K" else tile.mode.deep
+        inside = ((deep, wide), (wide, 1)) if tile.major == "K" else ((wide, 1), (deep, wide))
+        between = [stride * 8 // bits for stride in tile.strides]
+        modes = [
+            CuteLayout((size, atoms), (step, leap))
+            for (size, step), atoms, leap in zip(inside, tile.atoms, between, strict=True)
+        ]
+        return algebra.tiled_divide(algebra.joined(*modes), (self.rows, self.k))
+
+    @property
+    def cute(self) -> str:
+        """The same in elements, the swizzle too, each mode as short as it goes."""
+        return f"{self.tile.mode.swizzle(self.tile.element_bits)} o {self._short}"
+
+    @property
+    def printed(self) -> str:
+        """The same as CuTe's print has it: the swizzle is on byte addresses."""
+        short = re.sub(r"\d+", lambda number_: f"_{number_[0]}", str(self._short))
+        return f"{self.tile.mode.swizzle()} o smem_ptr[{self.tile.element_bits}b](unset) o {short}"
+
+    @property
+    def _short(self) -> CuteLayout:
+        made = self.layout
+        modes = [CuteLayout(mode.shape, mode.stride) for mode in made.modes]
+        first = algebra.joined(*(algebra.coalesce(one) for one in modes[0].modes))
+        return algebra.joined(first, *(algebra.coalesce(one) for one in modes[1:]))
+
+
+def widest(bits: int, major: str) -> tuple[Mode, ...]:
+    """The modes that may hold such elements, the widest first: what CUTLASS's sm100_smem_selector tries."""
+    legal = [mode for mode in TCGEN05.codes if TCGEN05.allows(bits, major, mode)]
+    plain = [mode for mode in legal if mode.xor is None] or legal
+    return tuple(sorted(plain, key=lambda mode: -mode.chunks))
