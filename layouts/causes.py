@@ -41,6 +41,7 @@ TITLES = {
     "shifts_of_32_bits": "A 32-bit value is shifted by 32 bits or more",
     "sign_extended": "A negative 32-bit value is sign-extended",
     "slice_not_in_memory": "The slice is not in shared memory",
+    "stages_overlap": "The stages of the pipeline overlap",
     "start_wrong": "The start address is wrong",
     "stored_swizzle": "The tile is stored with another swizzle mode",
     "stored_unswizzled": "The tile is stored without swizzle",

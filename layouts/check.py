@@ -6,16 +6,19 @@ of an assumed value mends is no finding: it is counted as open, with what the te
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
 from layouts import causes
+from layouts.blame import Blame
 from layouts.errors import LayoutError
 from layouts.reader.code import builders, tensor_maps
 from layouts.reader.code.builders import Builder
 from layouts.reader.code.evaluate import Evaluation, evaluate
 from layouts.reader.code.finding import Pitfall
+from layouts.reading import listed
 from layouts.workbench import Bench, Operand, Step, bench
 from layouts.workbench.found import Assumed
 from layouts.workbench.whole import LONGEST as LONGEST_PASTE
@@ -30,6 +33,7 @@ MOST_PLACES = 8  # of one operand that are told
 MOST_PAIRS = 24  # pairs of them that are tried together
 APART = 4096  # bytes that an assumed address or stride is moved by, to see whether a mismatch depends on it
 _SAME = {"bytes_not_shifted": "not_shifted"}  # the verifier's cause → C's pitfall that says the same of the code
+_NUMBER = re.compile(r"(?:^|= *)[\d'][\w']*$")  # 0, or d = 0x0: what an address is put into
 DOUBTS = frozenset(
     "comment_contradicts core_matrices_overlap lbo_unusual mask_cuts_address mask_too_wide sbo_unusual"
     " strides_unusual".split()
@@ -116,7 +120,7 @@ def check(text: str) -> Checked:
     built = builders.of_evaluation(code) if code else ()
     maps = tensor_maps.of_evaluation(code) if code else ()
     found = [*_pitfalls(text, built), *(_of_pitfall(p) for one in maps for p in one.problems)]
-    told, open_ = _operands(text, made, {one.code for one in found})
+    told, open_ = _operands(text, made, {one.code for one in found}, Blame(text, made, built))
     found += told
     open_ += _unread(made, built)
     open_ += _unfinished(code)
@@ -162,7 +166,8 @@ def _pitfalls(text: str, built: Iterable[Builder]) -> Iterator[Finding]:
         for pitfall in one.warnings:
             first, past = pitfall.span
             if pitfall.span in start:  # of several places that make the start, the one that says most
-                yield Finding(pitfall.code, pitfall.message, max(start, key=lambda span: span[1] - span[0]))
+                told = [span for span in start if not _NUMBER.search(text[slice(*span)])] or start
+                yield Finding(pitfall.code, pitfall.message, max(told, key=lambda span: span[1] - span[0]))
             elif any(low < past and first < high for low, high in lines):
                 yield _of_pitfall(pitfall)
 
@@ -176,8 +181,8 @@ def _lines(text: str, span: Span) -> Span:
 # reads that are verified ----------------------------------------------------------------------------------------------
 
 
-def _operands(text: str, made: Bench, known: set[str]) -> tuple[list[Finding], list[Open]]:
-    found: list[Finding] = []
+def _operands(text: str, made: Bench, known: set[str], blame: Blame) -> tuple[list[Finding], list[Open]]:
+    found: list[tuple[Operand, Step, Span]] = []
     open_: list[Open] = []
     doubts = _Doubts(text, made)
     for one in made.operands:
@@ -203,8 +208,11 @@ def _operands(text: str, made: Bench, known: set[str]) -> tuple[list[Finding], l
                 said = f"{one.name.upper()} of {one.instruction} would be read from the wrong place, but {doubt}"
                 open_.append(Open(said, step.span))
             elif not (step.causes and _SAME.get(step.causes[0].code, step.causes[0].code) in known):
-                found.append(_mismatch(made, one, step))
-    return found, open_
+                found.append((one, step, blame.of(one, step)))
+    places: dict[tuple[str, Span], list[tuple[Operand, Step]]] = {}
+    for one, step, span in found:
+        places.setdefault((step.causes[0].code if step.causes else "", span), []).append((one, step))
+    return [_mismatch(made, alike, span) for (_, span), alike in places.items()], open_
 
 
 def _each_place(one: Operand) -> list[Step]:
@@ -215,17 +223,19 @@ def _each_place(one: Operand) -> list[Step]:
     return list(out.values())[:MOST_PLACES]
 
 
-def _mismatch(made: Bench, one: Operand, wrong: Step) -> Finding:
+def _mismatch(made: Bench, alike: list[tuple[Operand, Step]], span: Span) -> Finding:
+    """What is wrong with operands that one place makes wrong for one cause; the first of them is told in full."""
+    one, wrong = alike[0]
     cause = wrong.causes[0] if wrong.causes else None
     turns = ", ".join(f"{name} = {value}" for name, value in wrong.loops.items())
     where = f"{one.name.upper()} of {one.instruction}" + (f" at {turns}" if turns else "")
+    others = dict.fromkeys(other.name.upper() for other, _ in alike if other.name != one.name)
     lost = wrong.total - wrong.matched
     head = f"{where}: {lost:,} of {wrong.total:,} elements are read from the wrong place." if lost else f"{where}."
+    head += f" So are those of {listed(list(others))}." if others and lost else ""
     moved = any(a.key.startswith("at.") for a in made.assumed)  # then a word would hold an address that was made up
     fix = str(cause.fix) if cause and cause.fix and not moved else ""
-    return Finding(
-        cause.code if cause else "other_bytes", f"{head} {cause.message}" if cause else head, wrong.span, fix
-    )
+    return Finding(cause.code if cause else "other_bytes", f"{head} {cause.message}" if cause else head, span, fix)
 
 
 class _Doubts:

@@ -65,13 +65,16 @@ def planted(old: str, new: str, text: str = RIGHT) -> str:
 
 
 @pytest.mark.parametrize(("old", "new", "code", "line"), [
-    ("enc(1024) << 32", "enc(512) << 32", "sbo_other_width", "make_desc(sA + k * 16)"),
+    ("enc(1024) << 32", "enc(512) << 32", "sbo_other_width", "enc(512) << 32"),
     ("1ull << 62", "1 << 62", "shifts_of_32_bits", "d |= 1 << 62"),
-    ("1ull << 62", "2ull << 62", "swizzle_mode", "make_desc(sA + k * 16)"),
+    ("1ull << 62", "2ull << 62", "swizzle_mode", "d |= 2ull << 62"),
     ("d |= enc(addr)", "d |= addr & 0x3FFFF", "not_shifted", "d |= addr & 0x3FFFF"),
+    ("d |= enc(addr)", "d |= 0x0000000000000000; d |= addr", "not_shifted", "d |= addr"),
     ("sB + k * 16", "sB", "k_step_missing", "make_desc(sB)"),
     ("box_a[2] = {64, 64}", "box_a[2] = {128, 64}", "tma_inner_over_swizzle", "cuTensorMapEncodeTiled(&tma_a"),
     ("strides_a[1] = {K * sizeof(half)}", "strides_a[1] = {200}", "tma_stride", "cuTensorMapEncodeTiled(&tma_a"),
+    ("strides_a[1] = {K * sizeof(half)}", "strides_a[1] = {K}", "tma_stride_in_elements",
+     "cuTensorMapEncodeTiled(&tma_a"),
 ])  # fmt: skip
 def test_a_planted_mistake_is_found_at_its_line(old: str, new: str, code: str, line: str) -> None:
     text = planted(old, new)
@@ -79,6 +82,74 @@ def test_a_planted_mistake_is_found_at_its_line(old: str, new: str, code: str, l
     assert found, [one.code for one in check(text).findings]
     lines = text.split("\n")
     assert any(line in lines[text.count("\n", 0, one.span[0])] for one in found)
+
+
+PIPED = """void maps(void* A, void* B, uint64_t M, uint64_t N, uint64_t K) {
+  uint64_t dims_a[2] = {K, M}, dims_b[2] = {K, N}, strides[2] = {sizeof(bf16), K * sizeof(bf16)};
+  uint32_t box_a[2] = {64, 64}, box_b[2] = {64, 128}, ones[2] = {1, 1};
+  cuTensorMapEncodeTiled(&map_a, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, A, dims_a, strides + 1, box_a, ones,
+      CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  cuTensorMapEncodeTiled(&map_b, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, B, dims_b, &strides[1], box_b, ones,
+      CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+}
+__device__ uint64_t pack(const void* p, uint32_t lead, uint32_t stride, uint64_t mode) {
+  uint32_t a = static_cast<uint32_t>(__cvta_generic_to_shared(p));
+  uint64_t d = (a & 0x3FFFF) >> 4;
+  d |= uint64_t((lead & 0x3FFFF) >> 4) << 16;
+  d |= uint64_t((stride & 0x3FFFF) >> 4) << 32;
+  return d | mode << 62;
+}
+template <int TransB> __device__ void multiply(float* d, uint64_t da, uint64_t db) {
+  asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {%0}, %1, %2, 1, 1, 1, 0, %3;"
+      : "+f"(d[0]) : "l"(da), "l"(db), "n"(TransB));
+}
+__global__ void gemm(float* d, int K) {
+  extern __shared__ __align__(1024) uint8_t smem[];
+  bf16* sA = reinterpret_cast<bf16*>(smem);
+  bf16* sB = sA + 4 * 64 * 64;
+  for (int tile = 0; tile < K / 64; ++tile) {
+    int slot = tile % 4;
+    for (int k = 0; k < 4; ++k) {
+      uint64_t da = pack(sA + slot * 64 * 64 + k * 16, 16, 1024, 1);
+      uint64_t db = pack(sB + slot * 128 * 64 + k * 16, 16, 1024, 1);
+      if (k == 0) multiply<0>(d, da, db); else multiply<0>(d, da, db);
+    }
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(("old", "new", "code", "line"), [
+    ("+ k * 16, 16, 1024, 1);\n      uint64_t db", "+ k * 16, 1024, 16, 1);\n      uint64_t db", "lbo_sbo_swapped",
+     "uint64_t da = pack"),
+    ("128 * 64 + k * 16, 16, 1024, 1", "128 * 64 + k * 16, 16, 1024, 3", "tma_swizzle_enum", "uint64_t db = pack"),
+    ("slot * 128 * 64 + k * 16", "slot * 128 * 64", "k_step_missing", "uint64_t db = pack"),
+    ("slot * 128 * 64 + k * 16", "slot * 64 * 64 + k * 16", "stages_overlap", "uint64_t db = pack"),
+    ("K * sizeof(bf16)}", "K}", "tma_stride_in_elements", "cuTensorMapEncodeTiled(&map_a"),
+    ("if (k == 0) multiply<0>", "if (k == 0) multiply<1>", "wrong_transpose", "multiply<1>"),
+    ("1, 1, 1, 0, %3", "1, 1, 1, 1, %3", "wrong_transpose", "wgmma.mma_async"),
+])  # fmt: skip
+def test_a_mistake_in_a_pipeline_is_found_where_it_was_made(old: str, new: str, code: str, line: str) -> None:
+    """Where the variable was given its descriptor, where a helper gives the field, at the one wrong instruction."""
+    right, text = check(PIPED), planted(old, new, PIPED)
+    assert (right.findings, right.open, right.steps) == ((), (), 24)
+    places = [(one.code, text.count("\n", 0, one.span[0])) for one in check(text).findings]
+    assert any(own == code and line in text.split("\n")[at] for own, at in places), places
+
+
+def test_the_other_operands_descriptor_is_told_by_the_code_that_builds_it() -> None:
+    """The variables da and db say nothing; what they are built from does."""
+    made = check(planted("else multiply<0>(d, da, db)", "else multiply<0>(d, db, da)", PIPED).replace(
+        "if (k == 0) multiply<0>(d, da, db); else ", ""))  # fmt: skip
+    assert not made.findings and all("Exchange the two descriptors" in one.message for one in made.open) and made.open
+
+
+def test_stages_that_begin_where_an_earlier_one_did_are_that_one_again() -> None:
+    assert check(PIPED.replace("tile % 4", "tile % 1")).findings == ()
+    panels = PIPED.replace("tile < K / 64", "tile < 2").replace("slot * 128 * 64", "slot * 64 * 64")
+    assert all(one.code != "stages_overlap" for one in check(panels).findings)
 
 
 def test_what_rests_on_a_guess_is_open() -> None:

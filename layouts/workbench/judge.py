@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from layouts.repair import expected_reads
 from layouts.storage import Storage, storage
 from layouts.swizzle import WIDEST_PATTERN
 from layouts.verify import verify
-from layouts.workbench import placed
+from layouts.workbench import placed, stages
 from layouts.workbench.found import Assumed, Operand, Span, Step
 from layouts.workbench.order import Place, staged
 from layouts.workbench.stores import Tile
@@ -83,12 +83,13 @@ def bases(found: Sequence[Turn], symbols: Mapping[str, int], apart: bool) -> dic
 
 def steps(
     found: Sequence[Turn], seen: View, tile: Tile | None, symbols: Mapping[str, int], base: int | None, first_k: int,
-    pitfalls: Sequence[Pitfall], by_tma: bool = False,
+    pitfalls: Sequence[Pitfall], by_tma: bool = False, endless: Collection[str] = (),
 ) -> list[Step]:  # fmt: skip
     """Every turn as a step; without a tile none has a verdict. base: the tile's first byte, where one was given;
-    by_tma: a tensor map stores it, so it begins where TMA may write.
+    by_tma: a tensor map stores it, so it begins where TMA may write; endless: variables of loops with an open end.
     """
     apart = tile is not None and tile.mn is not None and tile.mn < extents(found, seen)[0]
+    several = len({_major(turn) for turn in found} - {""}) > 1  # an immediate of its own for each instruction
     begins = bases(found, symbols, apart)
     out: list[Step] = []
     ran: list[tuple[Turn, Storage | None]] = []
@@ -107,11 +108,17 @@ def steps(
                 own = begins.get((first, turn.tile if apart else 0), own)
                 own += (turn.place.stage - first) * tile.stage_bytes
             stored = tile.at(max(own, 0), seen)
-        step = replace(_step(turn, Descriptor(word), seen, stored, mn, k), base=stored.base if stored else None)
+        own_view = replace(seen, major=_major(turn) or seen.major) if several else seen
+        step = replace(_step(turn, Descriptor(word), own_view, stored, mn, k), base=stored.base if stored else None)
+        if own_view.major != seen.major:  # what is wrong is the call that gives the immediate
+            step = replace(step, span=turn.use.site[-1], around=())
         if by_tma and stored is not None and stored.base % tma.ALIGNED:
             step = replace(step, verdict="mismatch", causes=(_nowhere(turn, stored.base),))
         out.append(step)
         ran.append((turn, stored))
+    if tile is not None and ran:
+        operand = next(name for name, own in ran[0][0].use.given.items() if own is ran[0][0].given)
+        out = stages.apart(operand, out, [turn.use for turn, _ in ran], seen, endless)
     told: set[tuple[Span, ...]] = set()
     for n, (turn, stored) in enumerate(ran):
         step, chain = out[n], (turn.given.span, *turn.given.around)
@@ -120,11 +127,17 @@ def steps(
             if step.causes:
                 continue
             read = Descriptor(step.word)
-            why = causes(read, seen, stored, step.mn, step.k, turn.use.computed, pitfalls)
+            own_view = replace(seen, major=_major(turn) or seen.major) if several else seen
+            why = causes(read, own_view, stored, step.mn, step.k, turn.use.computed, pitfalls)
             if turn.use.again and why:
                 why = (_again(step, why[0]), *why)
             out[n] = replace(step, causes=why)
     return out
+
+
+def _major(turn: Turn) -> str:
+    """What the transpose immediate of a turn's instruction says; "" where the text does not."""
+    return next((turn.use.majors.get(name, "") for name, own in turn.use.given.items() if own is turn.given), "")
 
 
 def _again(step: Step, other: Diagnosis) -> Diagnosis:

@@ -13,6 +13,7 @@ _PAST = {  # cause and major → what a step does in place of its slice
     ("k_step_missing", "K"): "the first slice again",
     ("k_step_missing", "MN"): "the first slice again",
     **{("operands_exchanged", major): "the other operand’s buffer" for major in ("K", "MN")},
+    **{("stages_overlap", major): "bytes of another stage" for major in ("K", "MN")},
     **{("tma_destination", major): "a tile that begins where TMA cannot store it" for major in ("K", "MN")},
 }
 _KINDS = {

@@ -16,6 +16,7 @@ from layouts.reader.code.word import Int, Linear, Span, symbol
 from layouts.swizzle import WIDEST_PATTERN
 from layouts.table.descriptors import START
 from layouts.workbench.scan import Mention, Word, mentions, trans_at
+from layouts.workbench.written import Given, Written
 
 MOST = 256  # uses of one text
 _TOKEN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
@@ -23,18 +24,6 @@ _LETTERS = {"a": "a", "sa": "a", "as": "a", "lhs": "a", "b": "b", "sb": "b", "bs
 _CALL = re.compile(r"mma|gemm", re.I)  # what a call that takes descriptors is called
 _BUFFER = re.compile(r"smem|shared|ptr|addr|buf|tile|(?<![a-z])s[A-Z]", re.I)
 _DESC = re.compile(r"desc", re.I)
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """A descriptor as one use has it: its value, where it was written, what it is called; around: the calls in which it
-    was written there, innermost first.
-    """
-
-    value: Int
-    span: Span
-    name: str
-    around: tuple[Span, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +61,8 @@ def of_code(made: Evaluation, told: tuple[Mention, ...]) -> list[Use]:
     """The uses of a text's code: asm statements that were run, else calls that are given descriptors, else the
     descriptors by themselves.
     """
-    loose = of_assembled(made.assembled, told)
+    given_at = Written(made)
+    loose = [replace(use, given=given_at.of(use.given)) for use in of_assembled(made.assembled, told)]
     known = {(f.value.const, f.value.pieces): f for f in reversed(made.found)}
     seen = {g.value for use in loose for g in use.given.values()}
     calls = [use for use in of_calls(made.made, known, told) if not seen & {g.value for g in use.given.values()}]

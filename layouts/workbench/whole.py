@@ -272,12 +272,12 @@ class _Making:
         ]
 
     def _major(self, found: list[judge.Turn], name: str, instruction: Instruction) -> str:
-        told = {use.majors[name] for use in (t.use for t in found) if name in use.majors}
+        told = [t.use.majors[name] for t in found if name in t.use.majors]
         key = f"major.{name}"
         if instruction.operand("a").element.bits != 16:
             return "K"
-        if len(told) == 1 and key not in self.given:
-            return told.pop()
+        if told and key not in self.given:  # one that is set for a few instructions alone is wrong there
+            return "MN" if 2 * told.count("MN") > len(told) else "K"
         value = self.given.get(key, "K").upper()
         if value not in ("K", "MN"):
             raise LayoutError("bad_major", f"{key} is '{reading.shown(value)}'.", "Allowed: K, MN.", key)
@@ -318,7 +318,8 @@ class _Making:
         base, first_k = self._begin(found, name, seen, stored)
         pitfalls = self.code.warnings if self.code else ()
         by_tma = store is not None and store.map is not None
-        steps = judge.steps(found, seen, stored, self.symbols, base, first_k, pitfalls, by_tma)
+        endless = self.code.endless if self.code else ()
+        steps = judge.steps(found, seen, stored, self.symbols, base, first_k, pitfalls, by_tma, endless)
         if store is not None and stored is not None and any(step.verdict == "mismatch" for step in steps):
             turned = self._turned(instruction, name, found, store, seen)
             if turned is not None:
@@ -327,7 +328,7 @@ class _Making:
                 for one in turned.assumed:
                     why = f"then every step is right but for imm-trans-{name}"
                     self._assume(replace(one, why=why) if one.key.startswith("inner.") else one)
-                steps = judge.steps(found, seen, stored, self.symbols, base, first_k, pitfalls, by_tma)
+                steps = judge.steps(found, seen, stored, self.symbols, base, first_k, pitfalls, by_tma, endless)
         if stored is not None and any(step.verdict == "unknown" for step in steps):
             lies = stored.at(0, seen)
             side = "m" if name == "a" else "n"

@@ -23,6 +23,7 @@ from layouts.reader.code.values import (
     Enumeration,
     Kind,
     Part,
+    Pointer,
     Scope,
     Template,
     Term,
@@ -218,6 +219,8 @@ def pointer_like(base: Linear) -> str:
 
 def _snapshot(value: Any, deep: int = 0) -> Any:
     """An array as it is now, whatever is put into it later; arrays in it no deeper than a tensor map has them."""
+    if isinstance(value, Pointer) and value.array is not None:
+        return replace(value, array=_snapshot(value.array, deep))
     if not isinstance(value, Array):
         return value
     if deep > 1:

@@ -203,7 +203,8 @@ class Making:
                 element = VOID
             if isinstance(value, Pointer):
                 keep = kind.name in ("auto", "")
-                return Pointer(value.base, value.element if keep else element, value.dims if keep else (), value.shared)
+                own = value.element if keep else element
+                return Pointer(value.base, own, value.dims if keep else (), value.shared, value.array)
             if isinstance(value, Int):
                 return self.pointed(value, element) or Pointer(value.linear(), element)
             if isinstance(value, Term):

@@ -112,7 +112,7 @@ class Places:
         return Term(self.words(at), span=at.span)
 
     def decayed(self, array: Array) -> Pointer:
-        return Pointer(symbol(array.name or "{…}"), array.element)
+        return Pointer(symbol(array.name or "{…}"), array.element, array=array)
 
     def _address(self, one: tree.Expression, scope: Scope) -> Any:
         place = self.place(one, scope)

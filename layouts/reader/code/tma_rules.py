@@ -8,7 +8,7 @@ from typing import Any
 
 from layouts import tma
 from layouts.reader.code.finding import Pitfall
-from layouts.reader.code.values import Array, Term, number
+from layouts.reader.code.values import Array, Pointer, Term, number
 from layouts.reader.code.word import Span
 
 
@@ -68,12 +68,23 @@ def _items(value: Any) -> list[Any] | None:
     """The items of an array, or of what `.data()` of one gives."""
     if isinstance(value, Array):
         return [cell.value for cell in value.cells]
+    if isinstance(value, Pointer):
+        return _from_pointer(value)
     if isinstance(value, Term) and value.head in ("data", "begin", "get", "cast", "ctypes") and value.arguments:
         return _items(value.arguments[0])
     if isinstance(value, Term) and value.named:
         this = dict(value.named).get("self")
         return _items(this) if this is not None else None
     return None
+
+
+def _from_pointer(one: Pointer) -> list[Any] | None:
+    """The items that a pointer into an array points to and behind: strides + 1, &strides[1]."""
+    element = one.array.element if one.array is not None else None
+    size = element.bits // 8 if element is not None and element.bits else 0
+    if one.array is None or not size or len(one.base.terms) != 1 or one.base.const % size or one.base.const < 0:
+        return None
+    return [cell.value for cell in one.array.cells[one.base.const // size :]]
 
 
 @dataclass(slots=True)
@@ -137,7 +148,15 @@ def strides_of(made: Parts) -> list[Pitfall]:
 
 def _in_elements(made: Parts) -> Iterator[Pitfall]:
     row = made.dims[0] if made.dims else None
-    if made.bits and made.bits > 8 and row and made.strides and made.strides[0] == row:
+    said = made.sheet.symbols
+    if made.bits and made.bits > 8 and said.get("dims[0]") and said["dims[0]"] == said.get("strides[0]"):
+        yield Pitfall(
+            "tma_stride_in_elements",
+            f"globalStrides[0] is {said['dims[0]']}, the elements of a row. It counts bytes: {made.bits // 8} times as"
+            " many.",
+            made.term.span,
+        )
+    elif made.bits and made.bits > 8 and row and made.strides and made.strides[0] == row:
         yield Pitfall(
             "tma_stride_in_elements",
             f"globalStrides[0] is {row}, the elements of a row. It counts bytes: {row * made.bits // 8}.",

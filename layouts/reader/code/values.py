@@ -154,6 +154,7 @@ class Pointer:
     element: Kind | None = None
     dims: tuple[Any, ...] = ()
     shared: bool = False  # a shared-window address already
+    array: Array | None = field(default=None, compare=False)  # that it points into, where its items are known
 
     def __str__(self) -> str:
         return str(self.base)
@@ -269,7 +270,7 @@ def moved(pointer: Pointer, by: Int, sign: int = 1) -> Pointer:
         size = times(size, dim) if isinstance(dim, Int) else size
     amount = times(Int(by.const, LONG, by.pieces), size) if by.pieces else times(Int(by.const, LONG), size)
     base = pointer.base + amount.linear().scaled(sign)
-    return Pointer(base, pointer.element, pointer.dims, pointer.shared)
+    return Pointer(base, pointer.element, pointer.dims, pointer.shared, pointer.array)
 
 
 def number(value: Any) -> Int | None:

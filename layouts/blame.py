@@ -1,0 +1,62 @@
+"""Where a wrong read is reported: the line that has to be changed, as far as the cause says which that is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from layouts.reader.code.builders import Builder
+from layouts.workbench import Bench, Operand, Step
+
+Span = tuple[int, int]
+
+
+class Blame:
+    """The places of one text's wrong reads.
+
+    A cause that one field mends stands where the code gives that field, if everything that reads it is wrong in the
+    same way; a wrong transpose immediate at the instruction; any other at the descriptor of the step.
+    """
+
+    def __init__(self, text: str, made: Bench, built: Iterable[Builder]) -> None:
+        self.text = text
+        self.made = made
+        self.built = {one.span: one for one in reversed(list(built))}
+
+    def of(self, one: Operand, wrong: Step) -> Span:
+        cause = wrong.causes[0] if wrong.causes else None
+        if cause is None:
+            return wrong.span
+        if cause.code == "wrong_transpose" and len(one.wrong) == len(one.steps):
+            spans = (p.spans for p in self.made.pieces if p.facts.get("ptx") == one.instruction)
+            return next(spans, (wrong.span,))[0]
+        fields = cause.changes.keys() - {"start_address"}
+        builder = self.built.get(self.made.pieces[one.descriptor].spans[0])
+        if builder is None or len(fields) != 1 or len(cause.changes) != 1:
+            return wrong.span
+        field = next(iter(fields))
+        origin = builder.origins.get(field, ())
+        if not origin or any(wrong.span[0] <= first < wrong.span[1] for first, _ in origin):
+            return wrong.span
+        return self._giving(origin, cause.changes, field) if self._all_wrong(cause.code) else wrong.span
+
+    def _giving(self, origin: tuple[Span, ...], changes: Mapping[str, tuple[int, int]], field: str) -> Span:
+        """Of the places of a field the number that is wrong, else what puts it there."""
+        encoded = changes[field][0]
+        for span in origin:
+            digits = self.text[slice(*span)].rstrip("uUlLzZ").replace("'", "")
+            try:
+                value = int(digits, 0)
+            except ValueError:
+                continue
+            if encoded and field != "swizzle" and value in (encoded, 16 * encoded):
+                return span
+        return max(origin, key=lambda span: span[1] - span[0])
+
+    def _all_wrong(self, code: str) -> bool:
+        """Whether every operand is wrong from its first step on, and for this cause."""
+        seen = [one for one in self.made.operands if one.verdict != "unknown"]
+        first = [one.first_wrong for one in seen]
+        return all(
+            wrong is not None and wrong == one.steps[0] and bool(wrong.causes) and wrong.causes[0].code == code
+            for one, wrong in zip(seen, first, strict=True)
+        )
