@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from layouts import causes
-from layouts.blame import Blame
 from layouts.errors import LayoutError
 from layouts.reader.code import builders, tensor_maps
 from layouts.reader.code.builders import Builder
@@ -20,6 +19,7 @@ from layouts.reader.code.evaluate import Evaluation, evaluate
 from layouts.reader.code.finding import Pitfall
 from layouts.reading import listed
 from layouts.workbench import Bench, Operand, Step, bench
+from layouts.workbench.blame import Blame
 from layouts.workbench.found import Assumed
 from layouts.workbench.whole import LONGEST as LONGEST_PASTE
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from layouts import causes
+from layouts import catalog, causes
 from layouts.reading import listed
 from layouts.workbench.found import Assumed, Operand, Piece
 
@@ -63,6 +63,8 @@ def headline(operands: Sequence[Operand], pieces: Sequence[Piece], missing: Sequ
         if len(set(same)) > 1:
             which = which.replace(f" of {one.name.upper()}", f" of {listed(list(dict.fromkeys(same)))}", 1)
             which = which.replace("the descriptor of", "the descriptors of")
+        if any(o.instruction != one.instruction and not o.wrong for o in operands):
+            which += f" of {catalog.find(one.instruction).shape}"
         where = _PAST.get((code, one.major))
         if where and "edge of a row" in first.causes[0].message:
             where = "past the end of a row"

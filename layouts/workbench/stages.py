@@ -20,6 +20,8 @@ def apart(operand: str, steps: Sequence[Step], used: Sequence[Use], seen: View, 
     that the text knows; in other loops, if no name says stage, a part of one tile may follow another.
     """
     out = list(steps)
+    if any(step.verdict == "mismatch" for step in steps):  # what is read may lie anywhere
+        return out
     bytes_of: dict[int, set[int]] = {}
     for step, use in zip(steps, used, strict=True):
         if staged(use) or any(name.rstrip("'") in endless for name, _ in use.loops):

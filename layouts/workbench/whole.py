@@ -311,6 +311,9 @@ class _Making:
                     self._assume(one)
             else:
                 for one in made:
+                    if store.map and store.map.names and sum(other.map is not None for other in self.stores) > 1:
+                        whose = f"tensor map ‘{store.map.names[0].lstrip('&')}’"
+                        one = replace(one, label=one.label.replace("the tensor map", whose))
                     self._assume(one)
                     missing.append(f"{one.label} is open: {one.why}.")
         else:

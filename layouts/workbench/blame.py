@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from layouts.reader.code.builders import Builder
-from layouts.workbench import Bench, Operand, Step
+from layouts.workbench.found import Bench, Operand, Step
 
 Span = tuple[int, int]
 
@@ -30,7 +30,7 @@ class Blame:
             spans = (p.spans for p in self.made.pieces if p.facts.get("ptx") == one.instruction)
             return next(spans, (wrong.span,))[0]
         fields = cause.changes.keys() - {"start_address"}
-        builder = self.built.get(self.made.pieces[one.descriptor].spans[0])
+        builder = self.built.get(wrong.span) or self.built.get(self.made.pieces[one.descriptor].spans[0])
         if builder is None or len(fields) != 1 or len(cause.changes) != 1:
             return wrong.span
         field = next(iter(fields))
