@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -362,19 +363,25 @@ def reads_many(words: NDArray[np.uint64], seen: View, form: Format = WGMMA) -> A
         f.amount: ((words >> np.uint64(f.low)) & np.uint64(f.most)).astype(np.int64)[:, None, None] * f.unit
         for f in form.fields
     }
-    by_code = {code: mode for mode, code in form.codes.items()}
-    modes = [by_code.get(code, form.modes[0]) for code in range(form.field(form.coded).most + 1)]
-    xors = [mode.swizzle() for mode in modes]
-    terms = np.array(
-        [(m.chunks, (1 << own.bits) - 1, own.base, own.shift, m.deep) for m, own in zip(modes, xors, strict=True)],
-        dtype=np.int64,
-    )
+    terms = _terms(form)
     chunks, mask, base, shift, deep = (terms[:, n][get[form.coded]] for n in range(5))
     r = np.arange(seen.rows, dtype=np.int64)[None, :, None]
     k = np.arange(seen.k, dtype=np.int64)[None, None, :]
     before = get["start_address"] + before_swizzle(r, k, chunks, get["lbo_bytes"], get["sbo_bytes"], seen, deep)
     out: Addresses = xor(before, mask, base, shift, get["base_offset"])
     return out
+
+
+@lru_cache(maxsize=4)
+def _terms(form: Format) -> NDArray[np.int64]:
+    """Of every code of a format's mode its chunks, the XOR's mask, base and shift, and how deep an MN-major atom is."""
+    by_code = {code: mode for mode, code in form.codes.items()}
+    modes = [by_code.get(code, form.modes[0]) for code in range(form.field(form.coded).most + 1)]
+    xors = [mode.swizzle() for mode in modes]
+    return np.array(
+        [(m.chunks, (1 << own.bits) - 1, own.base, own.shift, m.deep) for m, own in zip(modes, xors, strict=True)],
+        dtype=np.int64,
+    )
 
 
 def before_swizzle(r: Any, k: Any, chunks: Any, lbo_bytes: Any, sbo_bytes: Any, seen: View, deep: Any = 8) -> Any:

@@ -50,10 +50,10 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         terminalreporter.line("\n".join([f"RERUN {report.nodeid}", *(errors or lines)[-6:]]))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def dask() -> Iterator[None]:
-    """For tests that speak Dask: it leaves sockets and coroutines of peers that went away to the collector, which shall
-    find them now and not in another test.
+    """For a test that speaks Dask: it leaves sockets and coroutines of peers that went away to the collector, which
+    shall find them now and not in another test.
     """
     yield
     with warnings.catch_warnings():

@@ -95,16 +95,10 @@ def test_equals_cutlass() -> None:
         across, down = (cols, op.cols) if op.name == "b" else (rows, op.rows)  # CuTe writes B as (n, k)
         placed = down + across * (op.rows if op.name == "b" else op.cols)
         layout, quads = in_cute(i, op)
-        told = indices(layout, 8 if quads else op.threads, op.values)
+        told = cutlass.indices(layout, 8 if quads else op.threads, op.values)
         thread = np.arange(op.threads)
         told = told[thread % 4 + 4 * (thread // 16)] if quads else told
         assert np.array_equal(placed, told), (i.ptx, op.name)
-
-
-@lru_cache(maxsize=256)
-def indices(layout: cutlass.Layout, threads: int, values: int) -> Any:
-    """pycute's index of every value: [thread, value]."""
-    return np.array([[cutlass.index(layout, t, v) for v in range(values)] for t in range(threads)])
 
 
 def in_cute(i: Instruction, op: Operand) -> tuple[cutlass.Layout, bool]:
@@ -211,7 +205,7 @@ def test_scales() -> None:
                 thread, byte = scale.owners(byte_id, thread_id)
                 assert (
                     scale.pattern.evaluate()[0][:, 0]
-                    == [cutlass.index(cutlass.SCALE_LINE[scale.name], t, 0) for t in range(32)]
+                    == cutlass.indices(cutlass.SCALE_LINE[scale.name], 32, 1)[:, 0].tolist()
                 ).all()
                 for line, block in itertools.product(range(thread.shape[0]), range(scale.blocks)):
                     assert thread[line, block] == supplier(thread_id, line)

@@ -310,13 +310,17 @@ def test_runs(client: TestClient, conforms: Conforms, given: Json) -> None:
 
 
 def test_pictures_have_the_media_type_of_their_form(client: TestClient, conforms: Conforms, document: Json) -> None:
-    for path, link in {
+    """Every form of one kind of picture, every other one of each next kind."""
+    kinds = {
         "/i/{ptx}/{operand}.{form}": f"/i/{M16}/a.{{form}}", "/i/{ptx}.{form}": f"/i/{M16}.{{form}}",
         "/smem.{form}": "/smem.{form}?mn=64", "/tiles/mma.{form}": "/tiles/mma.{form}?tile=32x32x16",
         "/descriptor/wgmma/{word}.{form}": "/descriptor/wgmma/0x4000004004000101.{form}",
-    }.items():  # fmt: skip
+    }  # fmt: skip
+    for number, (path, link) in enumerate(kinds.items()):
         forms = next(p for p in document["paths"][path]["get"]["parameters"] if p["name"] == "form")["schema"]["enum"]
-        for form in forms:
+        for at, form in enumerate(forms, number):
+            if number and at % 2 and form != "json":
+                continue
             answer = client.get(link.format(form=form))
             assert answer.status_code == 200 and answer.headers["etag"], link
             media = answer.headers["content-type"].partition(";")[0]

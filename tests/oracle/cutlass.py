@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pycute
 
 Layout = tuple[Any, Any]
@@ -61,6 +62,8 @@ def wgmma_d(n: int) -> Layout:
     return ((_W, (2, 2, n // 8)), ((128, 1, 16), (64, 8, 512)))
 
 
-def index(layout: Layout, thread: int, value: int) -> int:
-    """pycute's evaluation of the layout at (thread, value)."""
-    return int(pycute.Layout(*layout)(thread, value))
+def indices(layout: Layout, threads: int, values: int) -> Any:
+    """pycute's evaluation of the layout at every (thread, value), whose arithmetic takes arrays as well as numbers:
+    [thread, value].
+    """
+    return np.asarray(pycute.Layout(*layout)(np.arange(threads)[:, None], np.arange(values)[None, :]))

@@ -23,7 +23,7 @@ def permuted(size: int, tiler: Any) -> Ints:
         return np.arange(size)
     tile = pycute.Layout(tiler) if isinstance(tiler, int) else pycute.Layout(*tiler)
     divided = pycute.logical_divide(pycute.Layout(size), tile)
-    return np.array([divided(at) for at in range(size)])
+    return np.asarray(divided(np.arange(size)))  # pycute's arithmetic takes arrays as well as numbers
 
 
 def threads_of(thr_id: Any, atoms: Any) -> dict[int, tuple[int, tuple[int, int, int]]]:
@@ -50,7 +50,8 @@ def operand(
     times = [tile[side] // (shape[side] * teams[side]) for side in (one, two)]
     threads = threads_of(thr_id, atoms)
     ids = sorted(threads)
-    table = np.array([[held(v, i) for i in range(values)] for v in range(pycute.size(held[0]))])
+    own = pycute.size(held[0])
+    table = np.broadcast_to(held(np.arange(own)[:, None], np.arange(values)[None, :]), (own, values))
     firsts, seconds = [], []
     for thread in ids:
         v, atom = threads[thread]
