@@ -40,6 +40,7 @@ TITLES = {
     "shifted_twice": "The shift by 4 is applied twice",
     "shifts_of_32_bits": "A 32-bit value is shifted by 32 bits or more",
     "sign_extended": "A negative 32-bit value is sign-extended",
+    "slice_incomplete": "Part of the slice is not in shared memory",
     "slice_not_in_memory": "The slice is not in shared memory",
     "stages_overlap": "The stages of the pipeline overlap",
     "start_wrong": "The start address is wrong",

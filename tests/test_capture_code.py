@@ -88,6 +88,18 @@ def test_examples_compile_with_nvrtc(example: Example) -> None:
 
 
 @needs_nvrtc
+def test_a_block_reads_its_own_window() -> None:
+    """In a cluster, bits 24 and up of a shared address are the block's rank; words and captures have none of them."""
+    ptx, said = nvrtc.compile_ptx(program(EXAMPLES[3], 0), "sm_90a")
+    assert said == "" and "lanescope_shared" in ptx
+    assert re.search(r"and\.b32\s+%r\d+, %r\d+, -16777216;", ptx)
+    text = header()
+    begins = re.search(r"const unsigned (\w+) = shared_window\(\) \+ first;", text)
+    assert begins and f'"r"({begins[1]} + n)' in text and text.count("ld.shared") == 1
+    assert "[lane()] = address & OWN;" in text and "place.window_first & OWN" in text
+
+
+@needs_nvrtc
 @pytest.mark.parametrize("target", ["sm_75", "sm_80", "sm_100a"])
 def test_the_header_compiles_for_other_targets(target: str) -> None:
     text = next(one for one in EXAMPLES if one.threads == 32).text()

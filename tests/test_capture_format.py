@@ -56,6 +56,8 @@ def test_what_is_written_is_read() -> None:
 def test_a_small_buffer_drops_records_and_counts_them() -> None:
     raw = capture.write(WHOLE, len(capture.write(Capture((WGMMA,)))) + 8)
     told = capture.read(raw)
+    assert not told.whole and capture.read(capture.write(WHOLE)).whole
+    assert capture.read(capture.write(Capture((), skipped=3))).skipped == 3
     assert [one.kind for one in told.records] == ["wgmma"] and told.dropped == 2
 
 
@@ -126,10 +128,13 @@ def test_structs_have_no_holes() -> None:
 
 @pytest.mark.parametrize("name", fill.TYPES)
 def test_fills_tell_each_element_of_a_period_apart(name: str) -> None:
-    """And A from B; every code is a finite number, neither zero nor subnormal where the type has a normal range."""
+    """And A from B: one code where an element has one of its own, else 16 bytes along K, and along M or N; every code
+    is a finite number, neither zero nor subnormal where the type has a normal range.
+    """
     mn, k = fill.periods(name)
-    parts = range(1, fill.passes(name) + 1)
-    held = []
+    parts, per = range(1, fill.passes(name) + 1), fill.blocks(name)
+    single: list[np.ndarray] = []
+    along: dict[int, list[np.ndarray]] = {0: [], 1: []}
     for operand in "ab":
         codes = [
             fill.codes(np.arange(mn)[:, None], np.arange(k)[None, :], name, operand, part).astype(np.int64)
@@ -138,16 +143,24 @@ def test_fills_tell_each_element_of_a_period_apart(name: str) -> None:
         for one in codes:
             values = decode(one.astype(np.uint64), name)
             assert np.isfinite(values).all() and (values != 0).all() and one.max() < 1 << dtype(name).bits
-        held.append(sum(one << 32 * n for n, one in enumerate(codes)).ravel())
-    assert np.unique(np.concatenate(held)).size == 2 * mn * k
+        single.append(sum(one << 32 * n for n, one in enumerate(codes)).ravel())
+        along[0].append(codes[0].reshape(-1, per) if k % per == 0 else codes[0][:0])
+        along[1].append(codes[0].T.reshape(-1, per) if mn % per == 0 else codes[0][:0])
+    if len(parts) == 2:
+        assert np.unique(np.concatenate(single)).size == 2 * mn * k
+    for chunks in along.values() if dtype(name).bits == 16 else [along[0]]:
+        whole = np.concatenate(chunks)
+        assert np.unique(whole, axis=0).shape == whole.shape
     if name == "tf32":
         assert not (codes[0] & 0x1FFF).any()  # what the tensor core does not read
 
 
 def test_a_fill_repeats_by_its_periods_and_turns_with_b() -> None:
-    whole = capture.fill((500, 300), "bf16")
-    assert whole.dtype == np.uint16
-    assert np.array_equal(whole[240:480, 128:256], whole[:240, :128])
+    for name, kind in (("bf16", np.uint16), ("tf32", np.uint32)):
+        mn, k = fill.periods(name)
+        whole = capture.fill((mn + 8, k + 64), name)
+        assert whole.dtype == kind and k > 7 * 64
+        assert np.array_equal(whole[mn:, k:], whole[:8, :64]) and not np.array_equal(whole[:8, 128:192], whole[:8, :64])
     assert np.array_equal(capture.fill((30, 20), "e4m3", "b", 2), capture.fill((20, 30), "e4m3", "b", 2, nk=True).T)
 
 

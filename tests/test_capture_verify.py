@@ -15,7 +15,7 @@ from layouts import capture, find
 from layouts.capture import fills
 from layouts.capture.form import Capture, Record
 from layouts.capture.verify import NO_FILL
-from layouts.codec import encode
+from layouts.codec import decode, encode
 from layouts.descriptor import Descriptor
 from layouts.descriptor import encode as word
 from layouts.dtypes import dtype
@@ -261,8 +261,11 @@ class Device:
 
 
 class Tensor:
-    def __init__(self, held: np.ndarray) -> None:
-        self.held = held
+    def __init__(self, held: np.ndarray, dtype: str = "torch.uint8") -> None:
+        self.held, self.dtype = held, dtype
+
+    def float(self) -> Tensor:
+        return Tensor(decode(self.held.astype(np.uint64), "bf16").astype(np.float32), "torch.float32")
 
     def cpu(self) -> Tensor:
         return self
@@ -280,6 +283,15 @@ def test_a_test_asks_once(kind: Any) -> None:
     held = {name: kind(captured.matrix("ldmatrix_padded", name)) for name in "ab"}
     raw = np.frombuffer(captured.files()["ldmatrix_padded-0-real.lscap"], np.uint8)
     assert capture.check(kind(raw), **held, nk=True).source == "matrices"
+
+
+def test_tensors_of_types_that_numpy_has_not() -> None:
+    """PyTorch's bfloat16 has no NumPy array: its numbers are taken."""
+    held = [np.random.default_rng(4).integers(0x3F00, 0x4000, (64, 64)).astype(np.uint16) for _ in "ab"]
+    window = memory((spec((64, 64), BASE_A), held[0]), (spec((64, 64), BASE_B), held[1]))
+    records = [record(at(BASE_A, 16 * s), at(BASE_B, 16 * s), window) for s in range(4)]
+    a, b = (Tensor(one, "torch.bfloat16") for one in held)
+    assert told(records, a=a, b=b, nk=True).ok
 
 
 def test_too_many_steps_for_one_answer_are_counted() -> None:

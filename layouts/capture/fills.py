@@ -1,9 +1,10 @@
 """Matrices whose elements tell who they are: the code of element (mn, k) of A or B, in every type of 8, 16 or 32 bits.
 
-16-bit types and tf32: the number (mn mod 240) · 128 + k mod 128, from the first normal number of the type on, so that
-no element is zero, subnormal, infinite or NaN and a kernel may convert, scale by one or copy them. 8-bit types have too
-few codes: two passes, two runs of the kernel, tell mn mod 113 and k mod 113 together. B is A with the sign bit set
-(u8: 128 more), so that no element of one is taken for the other's.
+16-bit types and tf32: the number ((mn mod 240) xor j) · 127 + k mod 127, where j = k div 127 mod 8 (tf32: mod 4), from
+the first normal number of the type on, so that no element is zero, subnormal, infinite or NaN and a kernel may convert,
+scale by one or copy them. One code tells k mod 127; 16 bytes along either dimension tell k mod 1016 (tf32: 508), more
+than the stages of a pipeline hold. 8-bit types have too few codes: two passes, two runs of the kernel, tell mn mod 113
+and k mod 113 together. B is A with the sign bit set (u8: 128 more), so that no element of one is taken for the other's.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from layouts.codec import Bits
 from layouts.dtypes import dtype
 from layouts.errors import LayoutError
 
-MN, K = 240, 128  # periods of a fill of 16 or 32 bits
+# Of a fill of 16 or 32 bits: one code an element is all that f16 has, and no tile is a multiple of a prime deep.
+MN, K = 240, 127
+EARLIER = 240, 128  # once: a tile of 64 or 128 had the same codes again in the stage after the next, or in the next
 EIGHT = 113  # both periods of an 8-bit fill: a prime, so that k → k³ is a permutation
 # type → the code of its first element: 1 in the exponent, 0 in the mantissa, as memory holds the type
 WIDE = {row.name: row for row in map(dtype, ("f16", "bf16", "tf32"))}
@@ -40,16 +43,24 @@ def known(name: str) -> str:
     return name
 
 
-def periods(name: str) -> tuple[int, int]:
+def periods(name: str, earlier: bool = False) -> tuple[int, int]:
     """After how many of mn and of k the codes repeat."""
-    return (EIGHT, EIGHT) if known(name) in EIGHT_BIT else (MN, K)
+    if known(name) in EIGHT_BIT:
+        return EIGHT, EIGHT
+    return EARLIER if earlier else (MN, K * blocks(name))
 
 
-def codes(mn: Any, k: Any, name: str, operand: str = "a", part: int = 1) -> Bits:
-    """The codes of elements (mn, k), which broadcast; part: the pass of an 8-bit type, 1 or 2.
+def blocks(name: str) -> int:
+    """How many orders of 8 neighbors along mn a fill of 16 or 32 bits has: as many as 16 bytes have elements."""
+    return 128 // dtype(name).bits
+
+
+def codes(mn: Any, k: Any, name: str, operand: str = "a", part: int = 1, earlier: bool = False) -> Bits:
+    """The codes of elements (mn, k), which broadcast; part: the pass of an 8-bit type, 1 or 2; earlier: as the
+    fills once were.
 
     >>> codes(1, 2, "bf16").item(), codes(1, 2, "bf16", "b").item()
-    (258, 33026)
+    (257, 33025)
     """
     row, m, n = dtype(known(name)), np.asarray(mn, np.int64), np.asarray(k, np.int64)
     if operand not in ("a", "b"):
@@ -60,8 +71,10 @@ def codes(mn: Any, k: Any, name: str, operand: str = "a", part: int = 1) -> Bits
         )  # fmt: skip
     if name in EIGHT_BIT:
         out = 1 + (part * m + n**3 % EIGHT) % EIGHT
+    elif earlier:
+        out = FIRST[name] + (m % EARLIER[0] * EARLIER[1] + n % EARLIER[1]) * STEP[name]
     else:
-        out = FIRST[name] + (m % MN * K + n % K) * STEP[name]
+        out = FIRST[name] + ((m % MN ^ n // K % blocks(name)) * K + n % K) * STEP[name]
     return np.asarray(out | (1 << row.bits - 1 if operand == "b" else 0)).astype(np.uint64)
 
 
@@ -71,7 +84,7 @@ def matrix(
     """A whole matrix of codes, as unsigned integers of the type's width: A (m, k), B (k, n); nk: B as (n, k).
 
     >>> matrix((2, 3), "f16").tolist()
-    [[1024, 1025, 1026], [1152, 1153, 1154]]
+    [[1024, 1025, 1026], [1151, 1152, 1153]]
     """
     rows, cols = shape
     if rows < 1 or cols < 1 or rows * cols > MOST:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from layouts.capture.known import CHUNK, Known, Memory
 from layouts.capture.order import Slice
-from layouts.capture.seen import Side
+from layouts.capture.seen import Side, origin
 from layouts.case import Diagnosis
 from layouts.descriptor import SHARED_BEGIN, Addresses, Descriptor
 from layouts.errors import LayoutError
@@ -21,6 +23,7 @@ from layouts.locate import Image, search
 from layouts.storage import Storage
 from layouts.verify import verify
 
+VAGUE = ("start_wrong", "panel_stride_wrong", "other_slice")  # what is said where a whole other slice is read
 MOST_TILE = 1 << 20  # elements of a rectangle that is looked for
 MOST_HELD = 64  # rectangles whose layouts are kept
 MOST_SEARCHED = 96  # that one capture may cost
@@ -136,37 +139,106 @@ def _inside(
     return all(n >= 0 and n + take <= has for n, take, has in zip(away, (rows, depth), size, strict=True))
 
 
-def held_of(held: Memory, part: Slice, rows: int, depth: int) -> int:
-    """How many elements of a slice lie in memory, counted by chunks."""
+def _held_of(held: Memory, part: Slice, rows: int, depth: int) -> NDArray[np.bool_]:
+    """Which elements of a slice lie in memory, by chunks: [row][k]."""
     per = CHUNK * 8 // held.known.element.bits
+    out = np.zeros((rows, depth), np.bool_)
     away = [held.mn - part.mn, held.k - part.k]
     if not held.known.real:
         away = [n % period for n, period in zip(away, held.known.periods, strict=True)]
-    return int(((held.mn >= 0) & (away[0] >= 0) & (away[0] < rows) & (away[1] >= 0) & (away[1] < depth)).sum()) * per
+    here = (held.mn >= 0) & (away[0] >= 0) & (away[0] < rows) & (away[1] >= 0) & (away[1] < depth)
+    along_k = held.major == 0
+    for step in range(per):
+        mn, k = away[0] + np.where(along_k, 0, step), away[1] + np.where(along_k, step, 0)
+        inside = here & (mn < rows) & (k < depth)
+        out[mn[inside], k[inside]] = True
+    return out
 
 
-def diagnosed(side: Side, part: Slice, stored: Stored | None) -> tuple[Diagnosis, ...]:
-    """Why a descriptor does not read the slice."""
+def diagnosed(
+    side: Side, part: Slice, stored: Stored | None, of_other: str = "", stays: bool = True
+) -> tuple[Diagnosis, ...]:  # fmt: skip
+    """Why a descriptor does not read the slice. of_other: what it reads of the other matrix; stays: whether the line's
+    step before has the same word.
+    """
     assert side.memory is not None and side.seen is not None and side.word is not None
-    name = side.operand.upper()
-    if not held_of(side.memory, part, side.rows, side.depth):
-        says = (
-            f"Nothing of this slice of {name} lies in the recorded shared memory, bytes {side.memory.base:#x} to"
-            f" {side.memory.end - 1:#x}. Its copy had not arrived when the macro ran, or it went to another place."
-        )
-        return (Diagnosis("slice_not_in_memory", says), *_beyond(side))
+    name, letter = side.operand.upper(), "m" if side.operand == "a" else "n"
+    if of_other:
+        says = f"desc_{side.operand} reads {of_other}. Is the other operand's word, tile or tensor map given here?"
+        return (Diagnosis("operands_exchanged", says),)
+    other, steps = _whole_slice(side, part)
+    brought = (
+        f"The word reads all of the slice at {letter} = {other[0]}, k = {other[1]}: the copy brought that one, not the"
+        f" slice at {letter} = {part.mn}, k = {part.k}. Check the copy's coordinates."
+    ) if other is not None else ""  # fmt: skip
     if stored is None:
-        says = (
-            f"The slice of {name} lies in the recorded memory in no layout that is known: parts of it are missing, or"
-            " are stored in another order."
-        )
+        held = _held_of(side.memory, part, side.rows, side.depth)
+        if brought and not held.all():
+            return (Diagnosis("other_slice", brought),)
+        where = f"the recorded shared memory, bytes {side.memory.base:#x} to {side.memory.end - 1:#x}"
+        if not held.any():
+            says = (
+                f"Nothing of this slice of {name} lies in {where}. Its copy had not arrived when the macro ran, or it"
+                " went to another place."
+            )
+            return (Diagnosis("slice_not_in_memory", says), *_beyond(side))
+        if not held.all():
+            missing = _said(held.any(axis=1), letter, part.mn) or _said(held.any(axis=0), "k", part.k)
+            says = (
+                f"{missing or f'{int((~held).sum()):,} of {held.size:,} elements'} of this slice of {name} are not in"
+                f" {where}: the copy brought fewer, they had not arrived, or they lie past the end of the matrix (give"
+                " A and B as matrices then)."
+            )
+            return (Diagnosis("slice_incomplete", says), *_beyond(side))
+        says = f"All of the slice of {name} lies in the recorded memory, in no layout that is known."
         return (Diagnosis("layout_not_found", says), *_beyond(side))
     away = stored.away(side.known, part.mn, part.k)
     try:
         found = verify(side.word, side.seen, stored.storage, *away)
     except LayoutError as error:
         return (Diagnosis(error.code, error.message), *_beyond(side))
-    return (*found.diagnoses, *_beyond(side))
+    causes = found.diagnoses
+    if brought and causes and causes[0].fix is None:
+        return (Diagnosis("other_slice", brought),)
+    vague = causes and (causes[0].code in VAGUE or (causes[0].code == "k_step_missing" and not stays))
+    if other is not None and steps and vague and set(causes[0].changes) <= {"start_address"}:
+        fix = causes[0].fix
+        assert fix is not None
+        says = (
+            f"The word reads all of the slice at {letter} = {other[0]}, k = {other[1]}: another stage, panel or"
+            f" step. The slice at {letter} = {part.mn}, k = {part.k} begins at {fix.start_address:#x}, not at"
+            f" {side.word.start_address:#x}."
+        )
+        causes = (Diagnosis("other_slice", says, fix, causes[0].changes),)
+    return (*causes, *_beyond(side))
+
+
+def _whole_slice(side: Side, part: Slice) -> tuple[tuple[int, int] | None, bool]:
+    """(mn, k) of another slice that is read as a whole, None where none is; and whether it is whole steps away."""
+    found = origin(side)
+    if found is None or found[2] < 1.0:
+        return None, False
+    mn, k = found[0], found[1]
+    away = mn - part.mn, k - part.k
+    if not side.known.real:
+        away = _nearest_by(away[0], side.known.periods[0]), _nearest_by(away[1], side.known.periods[1])
+    return ((mn, k), away[0] % 8 == 0 and away[1] % side.depth == 0) if away != (0, 0) else (None, False)
+
+
+def _nearest_by(away: int, period: int) -> int:
+    """The least of the distances that a period leaves open."""
+    return (away + period // 2) % period - period // 2
+
+
+def _said(held: Any, letter: str, first: int) -> str:
+    """The indices of one dimension that are not held, as the range they are; "" where none or all are, or they are no
+    range.
+    """
+    at = np.flatnonzero(~np.asarray(held))
+    if not len(at) or len(at) == len(held) or at[-1] - at[0] + 1 != len(at):
+        return ""
+    what = f"{letter} = {first + int(at[0])}"
+    return what if len(at) == 1 else f"{what} to {first + int(at[-1])}"
 
 
 def _beyond(side: Side) -> tuple[Diagnosis, ...]:

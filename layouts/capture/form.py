@@ -44,7 +44,7 @@ HEADER: tuple[Row, ...] = (
     ("dropped", "unsigned", "<u4", "records that found no room"),
     ("block_first", "unsigned", "<u4", "the first block that records, by its linear index in the grid"),
     ("block_last", "unsigned", "<u4", "the last one"),
-    ("reserved_0", "unsigned long long", "<u8", "0"),
+    ("skipped", "unsigned long long", "<u8", "calls of a warp that LANESCOPE_WHEN left out"),
     ("reserved_1", "unsigned long long", "<u8", "0"),
 )
 RECORD: tuple[Row, ...] = (
@@ -119,11 +119,19 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """A whole file. dropped: records that found no room in the buffer; cut: whether more are there than are read."""
+    """A whole file. dropped: records that found no room in the buffer; cut: whether more are there than are read;
+    skipped: calls that LANESCOPE_WHEN left out.
+    """
 
     records: tuple[Record, ...]
     dropped: int = 0
     cut: bool = False
+    skipped: int = 0
+
+    @property
+    def whole(self) -> bool:
+        """Whether every call of a macro in the recorded blocks is here."""
+        return not (self.dropped or self.cut or self.skipped)
 
 
 def empty(size: int = 64 << 20, blocks: tuple[int, int] = (0, 0)) -> NDArray[np.uint8]:
@@ -175,7 +183,7 @@ def read(raw: bytes | bytearray | memoryview | NDArray[Any]) -> Capture:
         one, size = _record(data, at, end, len(records))
         records.append(one)
         at += size
-    return Capture(tuple(records), int(head["dropped"]), count > MOST_RECORDS)
+    return Capture(tuple(records), int(head["dropped"]), count > MOST_RECORDS, int(head["skipped"]))
 
 
 def _bytes(raw: bytes | bytearray | memoryview | NDArray[Any]) -> NDArray[np.uint8]:
@@ -280,6 +288,7 @@ def write(capture: Capture, size: int = 0) -> bytes:
     values = {
         "magic": MAGIC, "version": VERSION, "header_bytes": HEADER_BYTES, "capacity": capacity, "used": used,
         "records": len(held), "dropped": capture.dropped + len(parts) - len(held), "block_first": 0, "block_last": 0,
+        "skipped": capture.skipped,
     }  # fmt: skip
     for name, value in values.items():
         head[name] = value

@@ -10,28 +10,34 @@ from numpy.typing import NDArray
 
 from layouts.capture import fills
 from layouts.capture.form import Record
-from layouts.capture.known import Known, memory, of_fill, of_matrix
+from layouts.capture.known import Known, Memory, memory, of_fill, of_matrix
 from layouts.dtypes import dtype
 from layouts.dump import codes_of
 from layouts.errors import LayoutError
 
+MOST_WINDOWS = 4  # that tell which fill it is
 MOST_ELEMENTS = 1 << 24  # of a matrix that is given
+TORCH = ("bfloat16", "float8_e4m3fn", "float8_e5m2")  # types that NumPy has not; a float holds each of their numbers
 
 
 def known_of(
-    pair: tuple[str, str], files: Sequence[Sequence[Record]], a: Any, b: Any, nk: bool, notes: list[str]
+    pair: tuple[str, str], files: Sequence[Sequence[Record]], a: Any, b: Any, nk: bool, notes: list[str],
+    kept: int = 1,
 ) -> dict[str, Known]:  # fmt: skip
-    """Both operands by name, as elements of the pair's types. LayoutError `bad_matrix` for arrays that do not fit,
-    `bad_fill` for a type that is not verified.
+    """Both operands by name, as elements of the pair's types; kept: of how many of K a sparse A stores one. LayoutError
+    `bad_matrix` for arrays that do not fit, `bad_fill` for a type that is not verified.
     """
     out = {}
-    depth = _array(a, "a").shape[1] if a is not None else None
+    depth = _array(a, "a", pair[0]).shape[1] * kept if a is not None else None
     for operand, name, given in (("a", pair[0], a), ("b", pair[1], b)):
         if given is None:
             parts = _passes(pair, files, notes)
-            out[operand] = of_fill(name, operand, parts if fills.passes(name) == 2 else (1,) * len(files))
+            parts = parts if fills.passes(name) == 2 else (1,) * len(files)
+            both = (False, True) if fills.passes(name) == 1 else (False,)
+            out[operand] = _likeliest([of_fill(name, operand, parts, earlier) for earlier in both], files)
             continue
-        codes = codes_of(_array(given, operand), name, field=operand).codes
+        array = _array(given, operand, name)
+        codes = codes_of(array, name, field=operand).codes
         if operand == "b":
             turned = nk or (depth is not None and codes.shape[0] != depth and codes.shape[1] == depth)
             if turned and not nk:
@@ -39,14 +45,19 @@ def known_of(
                 notes.append(f"B is {size}: it is taken as (n, k), since A has k = {depth}.")
             codes = codes if turned else codes.T
             if depth is not None and codes.shape[1] != depth:
+                sparse = f" A of a sparse instruction is what is stored of it: (m, k / {kept})." if kept > 1 else ""
                 raise LayoutError(
-                    "bad_matrix", f"A has k = {depth}, B {codes.shape[1]}.", "A is (m, k), B (k, n).", "b"
+                    "bad_matrix", f"A has k = {depth}, B {codes.shape[1]}.", f"A is (m, k), B (k, n).{sparse}", "b"
                 )  # fmt: skip
         if dtype(name).bits < 8:
             raise LayoutError(
                 "bad_fill", f"Elements of {dtype(name).bits} bits are not verified.", "8 bits or more.", "type"
             )  # fmt: skip
-        out[operand] = of_matrix(codes, name, operand, len(files))
+        made = [of_matrix(codes, name, operand, len(files))]
+        if unread := dtype(name).unread_bits:  # as the instruction cuts them, or rounded before
+            rounded = codes.astype(np.uint64) + np.uint64(1 << unread - 1)
+            made.append(of_matrix(rounded, name, operand, len(files)))
+        out[operand] = _likeliest(made, files)
     return out
 
 
@@ -55,12 +66,16 @@ def on_host(given: Any) -> Any:
     if hasattr(given, "get") and hasattr(given, "__cuda_array_interface__"):
         return given.get()
     if hasattr(given, "cpu") and hasattr(given, "numpy"):
-        return given.cpu().numpy()
+        held = given.detach().cpu() if hasattr(given, "detach") else given.cpu()
+        name = str(getattr(held, "dtype", "")).removeprefix("torch.")
+        return held.float().numpy() if name in TORCH else held.numpy()
     return given
 
 
-def _array(given: Any, field: str) -> NDArray[Any]:
+def _array(given: Any, field: str, name: str) -> NDArray[Any]:
     array = np.asarray(on_host(given))
+    if name == "s8" and array.dtype == np.uint8:  # a fill's codes
+        array = array.view(np.int8)
     if array.ndim != 2 or not 0 < array.size <= MOST_ELEMENTS or array.dtype.kind not in "biufV":
         shape = " × ".join(map(str, array.shape)) or "one number"
         raise LayoutError(
@@ -86,6 +101,24 @@ def _passes(pair: tuple[str, str], files: Sequence[Sequence[Record]], notes: lis
     if len(files) == 1:
         notes.append(f"{pair[1]} has too few codes for one pass: give the second capture, to tell every element apart.")
     return tuple(parts)
+
+
+def _likeliest(made: Sequence[Known], files: Sequence[Sequence[Record]]) -> Known:
+    """The one that recorded memory is of; the first where it does not tell."""
+    if len(made) == 1:
+        return made[0]
+    seen: dict[bytes, Record] = {}
+    for record in (record for records in files for record in records if len(record.window)):
+        if len(seen) < MOST_WINDOWS:
+            seen.setdefault(record.window[:: max(len(record.window) // 256, 1)].tobytes(), record)
+    held = [sum(_dense(memory(known, [r.window], r.window_first)) for r in seen.values()) for known in made]
+    return made[held.index(max(held))]
+
+
+def _dense(held: Memory) -> float:
+    """How much of a matrix lies in memory, for the rectangle that it comes from: a wrong one is found all over."""
+    here = held.present()
+    return 0.0 if here is None else int((held.mn >= 0).sum()) / (here[0][1] * here[1][1])
 
 
 def _rows(known: Known, records: Sequence[Record]) -> int:

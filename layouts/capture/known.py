@@ -42,15 +42,18 @@ class Table:
 @dataclass(frozen=True, slots=True)
 class Known:
     """One operand. codes: [mn][k], one array a pass; periods: after how many of mn and k chunks of 16 bytes repeat,
-    (0, 0) for a real matrix. chunks: major → table.
+    own_periods: the codes; (0, 0) for a real matrix. chunks: major → table. blocks: how many of K that are fills.K
+    apart one code leaves open, 1 where it tells its element.
     """
 
     operand: str
     element: DType
     codes: tuple[Bits, ...]
     periods: tuple[int, int]
+    own_periods: tuple[int, int]
     chunks: dict[str, Table]
     singles: Table
+    blocks: int = 1
 
     @property
     def real(self) -> bool:
@@ -73,8 +76,25 @@ class Known:
     def identify(self, codes: Sequence[Bits]) -> tuple[Ints, Ints]:
         """(mn, k) of elements by their codes, one array a pass; NONE, or SEVERAL where more have the same."""
         joined = _joined(codes)
-        mn, k = self.singles.find(joined.ravel())
-        return mn.reshape(joined.shape), k.reshape(joined.shape)
+        mn, k = (part.reshape(joined.shape) for part in self.singles.find(joined.ravel()))
+        return (mn, k) if self.blocks == 1 else self._in_block(mn, k)
+
+    def _in_block(self, mn: Ints, k: Ints) -> tuple[Ints, Ints]:
+        """Elements whose codes leave the block of K open, in the block under which most rows follow one another."""
+        here = mn >= 0
+        if mn.ndim != 2 or not here.any():
+            return np.where(here, SEVERAL, mn), np.where(here, SEVERAL, k)
+        next_one = (k < fills.K // 4) & bool((k[here] > fills.K * 3 // 4).any())  # past the block's end
+
+        def placed(block: int) -> tuple[Ints, Ints]:
+            own = (block + next_one) % self.blocks
+            return np.where(here, mn ^ own, mn), np.where(here, k + fills.K * own, k)
+
+        def follow(block: int) -> int:
+            rows, columns = placed(block)
+            return int(((np.diff(rows, axis=0) == 1) & (np.diff(columns, axis=0) == 0)).sum())
+
+        return placed(max(range(self.blocks), key=follow))
 
     def identify_lines(self, codes: Sequence[Bits]) -> tuple[Ints, Ints]:
         """The same of a grid [row][k] whose rows hold whole chunks along K: those first, then single elements."""
@@ -92,11 +112,6 @@ class Known:
             np.where(by_chunk, of_chunk, k),
         )
 
-    @property
-    def own_periods(self) -> tuple[int, int]:
-        """After how many of mn and k single elements repeat; (0, 0) of a real matrix."""
-        return (0, 0) if self.real else fills.periods(self.element.name)
-
     def whole_k(self, k: int) -> int:
         """The first K, a multiple of a chunk's elements, whose codes begin as those of k do."""
         if self.real or self.own_periods[1] == self.periods[1]:
@@ -105,14 +120,15 @@ class Known:
         return per * (k * pow(per, -1, period) % period)
 
 
-def of_fill(name: str, operand: str, parts: Sequence[int]) -> Known:
-    """A or B as the fill has them; parts: the pass of each file."""
-    own = fills.periods(name)
+def of_fill(name: str, operand: str, parts: Sequence[int], earlier: bool = False) -> Known:
+    """A or B as the fill has them; parts: the pass of each file; earlier: with the codes that headers once had."""
+    own = fills.periods(name, earlier)
     per = CHUNK * 8 // dtype(name).bits
     periods = (own[0], lcm(own[1], per))  # chunks begin at multiples of `per`
     mn, k = np.arange(periods[0])[:, None], np.arange(periods[1])[None, :]
-    codes = tuple(fills.codes(mn, k, name, operand, part) for part in parts)
-    return _known(operand, dtype(name), codes, periods, own[1])
+    codes = tuple(fills.codes(mn, k, name, operand, part, earlier) for part in parts)
+    blocks = 1 if earlier or fills.passes(name) == 2 else fills.blocks(name)
+    return _known(operand, dtype(name), codes, periods, own, blocks)
 
 
 def of_matrix(codes: Bits, name: str, operand: str, parts: int = 1) -> Known:
@@ -121,11 +137,14 @@ def of_matrix(codes: Bits, name: str, operand: str, parts: int = 1) -> Known:
     return _known(operand, row, (codec.readable(codes, row.name),) * parts, (0, 0))
 
 
-def _known(operand: str, row: DType, codes: tuple[Bits, ...], periods: tuple[int, int], own_k: int = 0) -> Known:
+def _known(
+    operand: str, row: DType, codes: tuple[Bits, ...], periods: tuple[int, int], own: tuple[int, int] = (0, 0),
+    blocks: int = 1,
+) -> Known:  # fmt: skip
     chunks = {major: _table(codes[0], row, major) for major in (MAJORS if row.bits == 16 else MAJORS[:1])}
-    once = [part[:, : own_k or part.shape[1]] for part in codes]
+    once = [part[:, : own[1] // blocks or part.shape[1]] for part in codes]
     mn, k = np.divmod(np.arange(once[0].size, dtype=np.int64), once[0].shape[1])
-    return Known(operand, row, codes, periods, chunks, _ranked(_joined(once).ravel(), mn, k))
+    return Known(operand, row, codes, periods, own, chunks, _ranked(_joined(once).ravel(), mn, k), blocks)
 
 
 def _table(codes: Bits, row: DType, major: str) -> Table:

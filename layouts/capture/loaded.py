@@ -4,7 +4,10 @@ ldmatrix whose lanes gave other rows. What lane and register should hold is layo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -13,7 +16,7 @@ from layouts.capture.fitted import Fits, Stored
 from layouts.capture.form import Record
 from layouts.capture.known import MAJORS, Ints, Known, Memory
 from layouts.capture.order import Slice
-from layouts.capture.seen import Side, Step, Windows, cut, origin
+from layouts.capture.seen import Side, Step, Windows, origin, taken
 from layouts.case import Diagnosis
 from layouts.chain import Chain, chain
 from layouts.descriptor import Descriptor
@@ -27,12 +30,9 @@ def diagnosed(
     step: Step, side: Side, part: Slice, records: Sequence[Record], windows: Windows, fits: Fits
 ) -> tuple[Diagnosis, ...]:  # fmt: skip
     """Why the registers of an operand are not those of its slice; of a load, the load's own cause."""
-    for number, at in enumerate(step.fed.get(side.operand, ())):
-        if records[at].kind != "ldmatrix":
-            break
-        load = cut(records[at], side.registers[0])
-        if found := _of_load(step, side, part, load, number, windows, fits):
-            return found
+    loads = [records[at] for at in step.fed.get(side.operand, ()) if records[at].kind == "ldmatrix"]
+    if loads and (found := _of_loads(side, part, loads, windows, fits)):
+        return found
     return (_of_registers(side, part),)
 
 
@@ -109,16 +109,19 @@ def rows_of(record: Record, held: Memory) -> tuple[Ints, Ints]:
     return held.elements(record.addresses[:count].astype(np.int64))
 
 
-def _of_load(
-    step: Step, side: Side, part: Slice, record: Record, turn: int, windows: Windows, fits: Fits
+def _of_loads(
+    side: Side, part: Slice, loads: Sequence[Record], windows: Windows, fits: Fits
 ) -> tuple[Diagnosis, ...]:  # fmt: skip
-    """What is wrong with one ldmatrix that fills this operand; () where its rows are the right ones."""
-    if record.addresses is None or side.own is None:
+    """What is wrong with the ldmatrix that fill this operand; () where their rows are the right ones."""
+    assert side.own is not None
+    given = taken(loads, side.registers[0])
+    if not given or any(load.addresses is None for load in loads):
         return ()
-    held = windows.of(side.operand, [record])
+    held = windows.of(side.operand, [loads[given[0][0]]])
     known = held.known
     here = held.mn >= 0
     major = MAJORS[int(np.round(held.major[here].mean()))] if here.any() else "K"
+    record = _as_one(loads, given)
     try:
         load = catalog.find(record.text)
         made = chain(load, side.own, major)
@@ -126,7 +129,10 @@ def _of_load(
         return (Diagnosis(error.code, f"{record.where}: {error.message}"),)
     if not made.match:
         return (_transposed(record, load, side, major),)
-    places = made.lane_places[0, min(turn, made.count - 1)]
+    if (exchanged := _taken_wrongly(side, part, loads, given)) is not None:
+        return (exchanged,)
+    assert record.addresses is not None
+    places = made.lane_places[0, 0]
     lanes = np.flatnonzero(places[:, 0] >= 0)
     line, along = places[lanes, 0], places[lanes, 1] * 8 // known.element.bits
     mn, k = (line, along) if major == "K" else (along, line)
@@ -135,8 +141,43 @@ def _of_load(
     wrong = _differ(known, got_mn, mn, 0) | _differ(known, got_k, k, 1)
     if not wrong.any():
         return ()
+    first = int(lanes[np.flatnonzero(wrong)[0]]) // 8
+    where = loads[given[first][0]].where if first < len(given) else record.where
     cause = _cause(record, made, held, lanes, (mn, k), (got_mn, got_k), side, part, fits)
-    return (Diagnosis(cause[0], f"{record.where}: {cause[1]}"),)
+    return (Diagnosis(cause[0], f"{where}: {cause[1]}"),)
+
+
+def _as_one(loads: Sequence[Record], given: Sequence[tuple[int, int]]) -> Record:
+    """The loads whose registers an operand takes as the one that fills just this operand."""
+    first = loads[given[0][0]]
+    if ".m8n8." not in first.text or len(given) not in (1, 2, 4):
+        return first
+    addresses = [loads[n].addresses[8 * register : 8 * register + 8] for n, register in given]  # type: ignore[index]
+    text = re.sub(r"\.x[124]\b", f".x{len(given)}", first.text)
+    return replace(first, text=text, addresses=np.resize(np.concatenate(addresses), 32))
+
+
+def _taken_wrongly(
+    side: Side, part: Slice, loads: Sequence[Record], given: Sequence[tuple[int, int]]
+) -> Diagnosis | None:  # fmt: skip
+    """Registers of the loads that hold the slice where the instruction takes others of them; None where it takes them
+    in their order, or the loads do not hold it.
+    """
+    assert side.own is not None
+    right = taken(loads, _registers(side.own, side.known, part, side.operand).astype(np.uint32))
+    if not right or right == list(given):
+        return None
+    in_order = all(b == (a[0], a[1] + 1) for a, b in pairwise(given) if a[0] == b[0]) and list(given) == sorted(given)
+    alone = all(len(given) == load.registers["a"].shape[1] for load in loads)
+    if in_order and alone:
+        return None
+    has, needs = (
+        listed([f"{register} of the load at {loads[n].where}" for n, register in which]) if len(loads) > 1
+        else listed([str(register) for _, register in which]) for which in (given, right)
+    )  # fmt: skip
+    of = "" if len(loads) > 1 else f" of the load at {loads[0].where}"
+    says = f"{side.operand.upper()} is given registers {has}{of}, in this order; its slice is in registers {needs}."
+    return Diagnosis("registers_exchanged", says)
 
 
 def _differ(known: Known, got: Ints, wanted: Ints, axis: int) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
@@ -233,7 +274,7 @@ def _of_addresses(given: Ints, where: Ints, stored: Stored, side: Side, part: Sl
         return "start_wrong", says
     if (pitch := stored.storage.pitch_bytes) and len(where) >= 8:
         steps = np.diff(given[:8])
-        if (steps == steps[0]).all() and steps[0] != pitch and (np.diff(where[:8]) == pitch).all():
+        if (steps == steps[0]).all() and 0 <= steps[0] != pitch and (np.diff(where[:8]) == pitch).all():
             return "pitch_wrong", (
                 f"The lanes' rows are {int(steps[0])} bytes apart; the rows of {name} lie {pitch} bytes apart."
             )

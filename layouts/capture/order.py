@@ -130,10 +130,10 @@ def _same(one: int | None, other: int, known: Known | None) -> bool:
 def _start(
     steps: Sequence[Step], hints: Sequence[Mapping[str, Hint]], own: Mapping[str, Sequence[int | None]]
 ) -> int | None:  # fmt: skip
-    """The K of the first step."""
-    for name in ("a", "b"):
-        if own[name][0] is not None:
-            return own[name][0]
+    """The K of the first step: of operands that say different ones, the lower, for most loops begin at 0."""
+    first = [k for k in (own["a"][0], own["b"][0]) if k is not None]
+    if first:
+        return min(first)
     votes: Counter[int] = Counter()
     for one in hints[0].values():
         if one.first is not None and one.first[1] * steps[0].depth // one.depth % steps[0].depth == 0:

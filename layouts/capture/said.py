@@ -137,7 +137,10 @@ def accumulators(told: Verified) -> Iterator[str]:
         if right == len(found):
             yield f"  D at {where}: A · B in NumPy ({right} of {right} warps)"
             continue
-        wrong = [as_read for verdict, as_read in found if verdict != "match"]
+        wrong = [as_read for verdict, as_read in found if verdict == "mismatch"]
+        if not wrong:
+            yield f"  D at {where}: not judged; it is the sum of more steps than are recorded"
+            continue
         why = (
             "it is the product of what the steps read" if all(wrong)
             else "and not of what the steps read: steps that were not recorded, or D did not begin at zero"

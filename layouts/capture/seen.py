@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from layouts.capture.form import KINDS, MMA, WGMMA, Record
 from layouts.capture.known import NONE, Bytes, Ints, Known, Memory, memory
 from layouts.catalog import find
-from layouts.codec import Bits
+from layouts.codec import Bits, readable
 from layouts.descriptor import Addresses, Descriptor, View, reads, view
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Operand
 
 WARPGROUP = 128
+LEAST_OWN, LEAST_OTHER = 0.05, 0.5  # shares of a word's elements that are its own matrix's, and the other's
 MOST_CHANCE = 0.1  # of the pairs in a register file that are no fill, how many look like neighbors at the most
 MULTIPLY = (KINDS[WGMMA], KINDS[MMA])
 
@@ -53,11 +54,15 @@ class Side:
         return int(self.mn.shape[1])
 
     def right(self, mn: int, k: int) -> NDArray[np.bool_]:
-        """Which elements are those of the slice that begins at (mn, k)."""
+        """Which elements are those of the slice that begins at (mn, k). Past the end of a matrix that was given K has
+        zeros, and rows may have anything: nothing is stored of them.
+        """
         rows, columns = mn + np.arange(self.rows)[:, None], k + np.arange(self.depth)[None, :]
         same = self.inside.copy()
         for part, codes in enumerate(self.codes):
-            same &= codes.astype(np.int64) == self.known.at(rows, columns, part)
+            same &= codes.astype(np.int64) == np.maximum(self.known.at(rows, columns, part), 0)
+        if self.known.real:
+            same |= rows >= self.known.extents[0]
         return same
 
 
@@ -158,38 +163,39 @@ def _loads(records: Sequence[Record], number: int, operand: str) -> tuple[int, .
         held = one.registers.get("a")
         if one.kind != "ldmatrix" or held is None or one.label.lower() not in (operand, ""):
             continue
-        if held.shape[1] > wanted.shape[1]:  # it fills this operand of several mma
-            if not out and within(held, wanted) is not None:
-                return (at,)
-            continue
-        for first in range(0, wanted.shape[1] - held.shape[1] + 1):
-            here = set(range(first, first + held.shape[1]))
-            if here <= left and np.array_equal(wanted[:, sorted(here)], held):
-                out.append(at)
-                left -= here
-                break
+        if found := {r for r in left if _register(held, wanted[:, r]) is not None}:
+            out.append(at)
+            left -= found
         if not left:
             break
     return tuple(sorted(out))
 
 
-def within(held: NDArray[np.uint32], wanted: NDArray[np.uint32]) -> int | None:
-    """The first of the registers of a load that are those of an operand; None where they are none of them."""
-    count = wanted.shape[1]
-    firsts = range(0, held.shape[1] - count + 1, count)
-    return next((n for n in firsts if np.array_equal(held[:, n : n + count], wanted)), None)
+def _register(held: NDArray[np.uint32], column: NDArray[np.uint32]) -> int | None:
+    """Which register of a load has these words."""
+    return next((n for n in range(held.shape[1]) if np.array_equal(held[:, n], column)), None)
 
 
-def cut(record: Record, wanted: NDArray[np.uint32]) -> Record:
-    """An ldmatrix as the smaller one that fills just this operand, where it fills more."""
-    held = record.registers["a"]
-    first = within(held, wanted) if held.shape[1] > wanted.shape[1] else None
-    if first is None or record.addresses is None or ".m8n8." not in record.text:
-        return record
-    count = wanted.shape[1]
-    addresses = np.resize(record.addresses[8 * first : 8 * (first + count)], 32)
-    text = record.text.replace(f".x{held.shape[1]}", f".x{count}")
-    return replace(record, text=text, addresses=addresses, registers={"a": held[:, first : first + count]})
+def taken(loads: Sequence[Record], columns: NDArray[np.uint32]) -> list[tuple[int, int]]:
+    """(which load, which of its registers) of each register of an operand, [lane][register]; () where one of them is of
+    no load.
+    """
+    out = []
+    for column in columns.T:
+        found = (
+            (n, register) for n, load in enumerate(loads)
+            if (register := _register(load.registers["a"], column)) is not None
+        )  # fmt: skip
+        out.append(next(found, None))
+    return [one for one in out if one is not None] if None not in out else []
+
+
+def asked(record: Record) -> str:
+    """The operands of a wgmma or mma that are elements of A and B: a wgmma's that have a word, or whose registers are
+    recorded; an mma's unless its label is one of them.
+    """
+    label = record.label.lower()
+    return label if record.kind == "mma" and label in ("a", "b") else "ab"
 
 
 def sides(step: Step, files: Sequence[Sequence[Record]], windows: Windows) -> Iterator[Side]:
@@ -202,7 +208,7 @@ def sides(step: Step, files: Sequence[Sequence[Record]], windows: Windows) -> It
         if record.kind == "wgmma" and operand in record.label.lower():
             major = "MN" if record.immediates.get(f"trans_{operand}") == 1 else "K"
             yield _described(step, operand, major, [records[step.number] for records in files], windows)
-        elif record.kind == "mma" and operand in record.registers:
+        elif record.kind == "mma" and operand in record.registers and operand in asked(record):
             held = tuple(records[step.number].registers[operand] for records in files)
             loads = step.fed.get(operand, ())[:1]
             near = windows.of(operand, [records[at] for records in files for at in loads]) if loads else None
@@ -233,7 +239,7 @@ def _in_registers(
             f" {step.instruction.ptx} has {own.registers}.",
             "Give the array of the instruction's registers.", "capture",
         )  # fmt: skip
-    codes = tuple(grid(held, own, operand) for held in registers)
+    codes = tuple(readable(grid(held, own, operand), known.element.name) for held in registers)
     mn, k = known.identify_lines(codes)
     inside = np.ones(mn.shape, np.bool_)
     return Side(operand, known, codes, inside, mn, k, registers=registers, own=own, near=near)
@@ -270,6 +276,23 @@ def origin(side: Side) -> tuple[int, int, float] | None:
         if len(same) and counts[same[0]] == counts.max():
             best = first
     return int(best[0]), side.known.whole_k(int(best[1])), float(counts.max()) / side.mn.size
+
+
+def other_matrix(side: Side, windows: Windows, records: Sequence[Record]) -> str:
+    """What of the other matrix a word reads, in words, where it reads hardly anything of its own; else ""."""
+    other = "b" if side.operand == "a" else "a"
+    known = windows.known.get(other)
+    if side.address is None or known is None or known.element != side.known.element:
+        return ""
+    if float((side.mn >= 0).mean()) > LEAST_OWN:
+        return ""
+    mn, k = windows.of(other, records).elements(side.address)
+    if float((mn >= 0).mean()) < LEAST_OTHER:
+        return ""
+    found = origin(replace(side, operand=other, known=known, mn=mn, k=k))
+    if found is not None and found[2] == 1.0:
+        return f"{other.upper()}: its slice at {'m' if other == 'a' else 'n'} = {found[0]}, k = {found[1]}"
+    return f"elements of {other.upper()}"
 
 
 def filled(side: Side) -> bool:

@@ -9,7 +9,7 @@ multiply, and if not, where that slice lies, why it was not read and the smalles
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,9 @@ from layouts.capture.given import known_of, on_host
 from layouts.capture.known import NONE, SEVERAL, Ints, Known
 from layouts.capture.loaded import diagnosed as diagnosed_registers
 from layouts.capture.loaded import rows_of
-from layouts.capture.order import Slice, hint, slices
-from layouts.capture.seen import Side, Step, Unread, Windows, filled, sides, steps
+from layouts.capture.order import INFERRED, Slice, hint, slices
+from layouts.capture.seen import Side, Step, Unread, Windows, filled, other_matrix, sides, steps
+from layouts.capture.together import Named, alike
 from layouts.case import Diagnosis
 from layouts.errors import LayoutError
 
@@ -203,22 +204,23 @@ def verify(
     files = [captures[0].records, *(_aligned(captures[0].records, one.records) for one in captures[1:])]
     whole, unread = steps(files[0])
     left, whole = max(len(whole) - most, 0), whole[:most]
-    pairs = list(dict.fromkeys((step.instruction.types["a"], step.instruction.types["b"]) for step in whole))
+    pairs = list(dict.fromkeys(_pair(step) for step in whole))
+    complete = not left and all(one.whole for one in captures)
     verdicts: list[Verdict] = []
     accumulators: list[Accumulator] = []
     loads: list[Load] = []
     notes: list[str] = []
     picture: Picture | None = None
     for pair in pairs:
-        own = [step for step in whole if (step.instruction.types["a"], step.instruction.types["b"]) == pair]
+        own = [step for step in whole if _pair(step) == pair]
         try:
-            known = known_of(pair, files, a, b, nk, notes)
+            known = known_of(pair[:2], files, a, b, nk, notes, pair[2])
         except LayoutError as error:
             if error.code != "bad_fill":
                 raise
             unread += [Unread(step.number, step.record, error.message) for step in own]
             continue
-        made = _judged(own, files, known, unread)
+        made = _judged(own, files, known, unread, complete)
         verdicts += made[0]
         accumulators += made[1]
         loads += made[2]
@@ -228,6 +230,7 @@ def verify(
                 "Causes and layouts are told of the first steps only: too many different memories were recorded."
             )
     verdicts.sort(key=lambda step: step.number)
+    notes += alike(verdicts)
     if captures[0].dropped:
         notes.append(
             f"{captures[0].dropped} records found no room in the buffer: make it larger, or record less with"
@@ -235,6 +238,8 @@ def verify(
         )  # fmt: skip
     if captures[0].cut:
         notes.append(f"Only the first {form.MOST_RECORDS} records are read.")
+    if skipped := captures[0].skipped:
+        notes.append(f"LANESCOPE_WHEN left out {skipped:,} calls; D is judged only where it needs none of them.")
     if left:
         notes.append(f"The first {most} steps are judged, {left:,} are not.")
     if not whole:
@@ -262,6 +267,12 @@ def _aligned(first: Sequence[Record], other: Sequence[Record]) -> tuple[Record, 
     return tuple(out)
 
 
+def _pair(step: Step) -> tuple[str, str, int]:
+    """The types of A and B, and of how many of K A stores one."""
+    types = step.instruction.types
+    return types["a"], types["b"], step.depth // step.instruction.operand("a").col_count
+
+
 def _key(record: Record) -> tuple[object, ...]:
     return record.kind, record.file, record.line, record.label, record.text, record.block, record.thread
 
@@ -270,7 +281,11 @@ def _key(record: Record) -> tuple[object, ...]:
 
 
 def _judged(
-    own: Sequence[Step], files: Sequence[Sequence[Record]], known: dict[str, Known], unread: list[Unread]
+    own: Sequence[Step],
+    files: Sequence[Sequence[Record]],
+    known: dict[str, Known],
+    unread: list[Unread],
+    complete: bool,
 ) -> tuple[list[Verdict], list[Accumulator], list[Load], Picture | None, bool]:
     windows, fits = Windows(known), Fits()
     told, kept = [], []
@@ -288,8 +303,10 @@ def _judged(
         return [], [], [], None, False
     wanted = slices(kept, told, known)
     counts: dict[tuple[int, ...], int] = {}
-    sums = Sums(files[0])
+    sums = Sums(files[0], complete)
     known_places: set[tuple[str, int, str]] = set()
+    named = Named()
+    words: dict[tuple[object, ...], int] = {}  # the last word of each line
     out: list[Verdict] = []
     loads: dict[tuple[int, str], Load] = {}
     picture = None
@@ -298,11 +315,19 @@ def _judged(
         operands = []
         seen = {side.operand: side for side in sides(step, files, windows)}
         for name, side in seen.items():
+            of_other = other_matrix(side, windows, [records[step.number] for records in files])
+            if name not in parts and of_other and parts:
+                parts[name] = Slice(0, next(iter(parts.values())).k, INFERRED)
             if name not in parts:
                 continue
             place = step.record.file, step.record.line, name
-            one, right, lies = _operand(step, side, parts[name], files[0], windows, fits, place not in known_places)
+            one, right, lies = _operand(
+                step, side, parts[name], files[0], windows, fits, place not in known_places, of_other,
+                words.get((*step.group, *place), -1) == step.record.words.get(name),
+            )  # fmt: skip
+            words[*step.group, *place] = step.record.words.get(name, -1)
             known_places.add(place)
+            one = replace(one, diagnoses=named.alike((*step.group, *place), index, one.diagnoses))
             operands.append(one)
             if not one.ok and picture is None:
                 picture = Picture(side, right, lies)
@@ -311,7 +336,7 @@ def _judged(
                 if files[0][at].kind == "ldmatrix" and (at, name) not in loads:
                     held = windows.of(name, [records[at] for records in files])
                     loads[at, name] = Load(at, files[0][at], name, *rows_of(files[0][at], held))
-        missing = [n.upper() for n in ("a", "b") if n not in parts]
+        missing = [n.upper() for n in seen if n not in parts]
         if missing:
             reason = f"Nothing tells which slice of {' and '.join(missing)} it reads: no element of it was recognized."
             unread.append(Unread(step.number, step.record, reason))
@@ -330,6 +355,8 @@ def _operand(
     windows: Windows,
     fits: Fits,
     first: bool,
+    of_other: str = "",
+    stays: bool = True,
 ) -> tuple[Operand, NDArray[np.bool_], Ints | None]:
     right = side.right(part.mn, part.k)
     count = int(right.sum())
@@ -341,7 +368,7 @@ def _operand(
         stored = fits.of(side.memory, part, side.rows, side.depth, side.word, side.address)
     if asked and count < right.size:
         diagnoses = (
-            diagnosed_word(side, part, stored) if side.memory is not None
+            diagnosed_word(side, part, stored, of_other, stays) if side.memory is not None
             else diagnosed_registers(step, side, part, records, windows, fits)
         )  # fmt: skip
     one = Operand(

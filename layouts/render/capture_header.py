@@ -57,9 +57,10 @@ _TEXT = r"""// lanescope.cuh: record what a kernel's wgmma, ldmatrix and mma rea
 //   LANESCOPE_LDMATRIX(buffer, "A", address, "ldmatrix.sync.aligned.m8n8.x4.shared.b16", registers);
 //     after the ldmatrix: the lane's 32-bit shared address, and the array it loaded.
 //   LANESCOPE_MMA(buffer, "", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", a, b, d);
-//     after the mma: the arrays of registers.
+//     after the mma: the arrays of registers. "A" or "B" instead of "": only that operand is an element of a matrix.
 //   LANESCOPE_FRAGMENT(buffer, "A", "wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3", registers);
-//     one operand's registers: A of a wgmma that takes it from registers; D after wgmma.wait_group.
+//     one operand's registers: A of a wgmma that takes it from registers; D after wgmma.wait_group; "C" before the
+//     first wgmma or mma, where the accumulators do not begin at zero.
 //   LANESCOPE_WGMMA_AT, LANESCOPE_LDMATRIX_AT, LANESCOPE_MMA_AT: the same, and which slice it should be: m, n, k of its
 //     first element in A and B come after the second argument. Where they are not stated, the verifier infers the slice
 //     from the other operand and the other steps, and says so.
@@ -78,9 +79,10 @@ _TEXT = r"""// lanescope.cuh: record what a kernel's wgmma, ldmatrix and mma rea
 // further warpgroup of the block), so that none releases a stage that is being recorded.
 //
 // To choose what is recorded:
-//   #define LANESCOPE_WHEN (k < 2)        // a condition that is the same for the whole warpgroup
+//   #define LANESCOPE_WHEN (k < 2)        // a condition that is the same for the whole warpgroup; calls that it leaves
+//                                         // out are counted
 //   #define LANESCOPE_FIRST 1024          // first byte of shared memory that is recorded, and how many; by default all
-//   #define LANESCOPE_BYTES 32768         // that the block has
+//   #define LANESCOPE_BYTES 32768         // that the block has, which is also the most
 //   #define LANESCOPE_BARRIER (-1)        // no barrier after a recorded wgmma
 #ifndef LANESCOPE_CUH
 #define LANESCOPE_CUH
@@ -98,27 +100,28 @@ _TEXT = r"""// lanescope.cuh: record what a kernel's wgmma, ldmatrix and mma rea
 #ifndef LANESCOPE_BARRIER
 #define LANESCOPE_BARRIER 15
 #endif
-#define LANESCOPE_RECORD(call) do { if (LANESCOPE_WHEN) ::lanescope::call; } while (0)
+#define LANESCOPE_RECORD(buffer, call) \
+  do { if (LANESCOPE_WHEN) ::lanescope::call; else ::lanescope::skip(buffer); } while (0)
 #define LANESCOPE_PLACE {__FILE__, __LINE__, LANESCOPE_FIRST, LANESCOPE_BYTES, LANESCOPE_BARRIER, \
                          @OPEN@, @OPEN@, @OPEN@}
 #define LANESCOPE_PLACE_AT(m, n, k) {__FILE__, __LINE__, LANESCOPE_FIRST, LANESCOPE_BYTES, LANESCOPE_BARRIER, \
                                      (unsigned)(m), (unsigned)(n), (unsigned)(k)}
 #define LANESCOPE_WGMMA(buffer, operands, desc_a, desc_b, ...) \
-  LANESCOPE_RECORD(wgmma(LANESCOPE_PLACE, buffer, operands, desc_a, desc_b, __VA_ARGS__))
+  LANESCOPE_RECORD(buffer, wgmma(LANESCOPE_PLACE, buffer, operands, desc_a, desc_b, __VA_ARGS__))
 #define LANESCOPE_WGMMA_AT(buffer, operands, m, n, k, desc_a, desc_b, ...) \
-  LANESCOPE_RECORD(wgmma(LANESCOPE_PLACE_AT(m, n, k), buffer, operands, desc_a, desc_b, __VA_ARGS__))
+  LANESCOPE_RECORD(buffer, wgmma(LANESCOPE_PLACE_AT(m, n, k), buffer, operands, desc_a, desc_b, __VA_ARGS__))
 #define LANESCOPE_LDMATRIX(buffer, operand, address, text, registers) \
-  LANESCOPE_RECORD(ldmatrix(LANESCOPE_PLACE, buffer, operand, address, text, registers))
+  LANESCOPE_RECORD(buffer, ldmatrix(LANESCOPE_PLACE, buffer, operand, address, text, registers))
 #define LANESCOPE_LDMATRIX_AT(buffer, operand, m, n, k, address, text, registers) \
-  LANESCOPE_RECORD(ldmatrix(LANESCOPE_PLACE_AT(m, n, k), buffer, operand, address, text, registers))
+  LANESCOPE_RECORD(buffer, ldmatrix(LANESCOPE_PLACE_AT(m, n, k), buffer, operand, address, text, registers))
 #define LANESCOPE_MMA(buffer, label, text, a, b, d) \
-  LANESCOPE_RECORD(mma(LANESCOPE_PLACE, buffer, label, text, a, b, d))
+  LANESCOPE_RECORD(buffer, mma(LANESCOPE_PLACE, buffer, label, text, a, b, d))
 #define LANESCOPE_MMA_AT(buffer, label, m, n, k, text, a, b, d) \
-  LANESCOPE_RECORD(mma(LANESCOPE_PLACE_AT(m, n, k), buffer, label, text, a, b, d))
+  LANESCOPE_RECORD(buffer, mma(LANESCOPE_PLACE_AT(m, n, k), buffer, label, text, a, b, d))
 #define LANESCOPE_FRAGMENT(buffer, operand, text, registers) \
-  LANESCOPE_RECORD(fragment(LANESCOPE_PLACE, buffer, operand, text, registers))
+  LANESCOPE_RECORD(buffer, fragment(LANESCOPE_PLACE, buffer, operand, text, registers))
 #define LANESCOPE_FRAGMENT_AT(buffer, operand, m, n, k, text, registers) \
-  LANESCOPE_RECORD(fragment(LANESCOPE_PLACE_AT(m, n, k), buffer, operand, text, registers))
+  LANESCOPE_RECORD(buffer, fragment(LANESCOPE_PLACE_AT(m, n, k), buffer, operand, text, registers))
 #else
 #define LANESCOPE_WGMMA(...) ((void)0)
 #define LANESCOPE_WGMMA_AT(...) ((void)0)
@@ -144,15 +147,16 @@ namespace lanescope {
 #define LANESCOPE_BOTH
 #endif
 LANESCOPE_BOTH inline unsigned code_f16(unsigned mn, unsigned k, char operand) {
-  return @FIRST_F16@u + mn % @MN@u * @K@u + k % @K@u + (operand == 'b' ? 0x8000u : 0u);
+  return @FIRST_F16@u + (mn % @MN@u ^ k / @K@u % 8) * @K@u + k % @K@u + (operand == 'b' ? 0x8000u : 0u);
 }
 
 LANESCOPE_BOTH inline unsigned code_bf16(unsigned mn, unsigned k, char operand) {
-  return @FIRST_BF16@u + mn % @MN@u * @K@u + k % @K@u + (operand == 'b' ? 0x8000u : 0u);
+  return @FIRST_BF16@u + (mn % @MN@u ^ k / @K@u % 8) * @K@u + k % @K@u + (operand == 'b' ? 0x8000u : 0u);
 }
 
 LANESCOPE_BOTH inline unsigned code_tf32(unsigned mn, unsigned k, char operand) {
-  return @FIRST_TF32@u + (mn % @MN@u * @K@u + k % @K@u) * @STEP_TF32@u + (operand == 'b' ? 0x80000000u : 0u);
+  return @FIRST_TF32@u + ((mn % @MN@u ^ k / @K@u % 4) * @K@u + k % @K@u) * @STEP_TF32@u
+         + (operand == 'b' ? 0x80000000u : 0u);
 }
 
 LANESCOPE_BOTH inline unsigned code_8(unsigned mn, unsigned k, char operand, unsigned pass) {
@@ -196,6 +200,18 @@ __device__ inline unsigned shared_bytes(unsigned first) {
   return first < end ? end - first : 0;
 }
 
+__device__ inline unsigned least(unsigned a, unsigned b) { return a < b ? a : b; }
+__device__ inline unsigned most(unsigned a, unsigned b) { return a > b ? a : b; }
+
+// Where the block's own window begins: in a cluster bits 24 and up of a shared address are the block's rank, and the
+// addresses of rank 0 are another block's. What is recorded counts from the block's own window.
+enum : unsigned { OWN = 0xffffffu };
+
+__device__ inline unsigned shared_window() {
+  extern __shared__ unsigned char lanescope_shared[];  // takes no memory
+  return (unsigned)__cvta_generic_to_shared(lanescope_shared) & ~OWN;
+}
+
 __device__ inline unsigned thread_of_block() {
   return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
 }
@@ -207,6 +223,11 @@ __device__ inline bool wanted(const void* buffer) {
   const Header* head = static_cast<const Header*>(buffer);
   const unsigned block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
   return block >= head->block_first && block <= head->block_last;
+}
+
+// What LANESCOPE_WHEN left out is counted, so that a sum over the recorded steps is not taken for the whole of D.
+__device__ inline void skip(void* buffer) {
+  if (wanted(buffer) && lane() == 0) atomicAdd(&static_cast<Header*>(buffer)->skipped, 1ull);
 }
 
 __device__ inline unsigned padded(unsigned bytes) { return (bytes + 15u) & ~15u; }
@@ -254,8 +275,10 @@ __device__ inline void record(const Place& place, void* buffer, unsigned kind, c
   const unsigned file_text = text_bytes(place.file), label_text = text_bytes(label), own_text = text_bytes(text);
   const unsigned texts = file_text + label_text + own_text;
   constexpr unsigned count_a = Words<A>::count, count_b = Words<B>::count, count_d = Words<D>::count;
-  const unsigned window = kind == @WGMMA@ || kind == @LDMATRIX@
-      ? (place.window_bytes < @MOST_WINDOW@u ? place.window_bytes : @MOST_WINDOW@u) & ~15u : 0;
+  const bool from_shared = kind == @WGMMA@ || kind == @LDMATRIX@;
+  const unsigned first = from_shared ? least(most(place.window_first & OWN & ~15u, shared_first()), @MOST_WINDOW@u) : 0;
+  const unsigned window = from_shared
+      ? least(least(place.window_bytes, @MOST_WINDOW@u), shared_bytes(first)) & ~15u : 0;
   const unsigned size = (unsigned)sizeof(Record) + padded(texts) + (addressed ? 128 : 0)
       + 128 * (count_a + count_b + count_d) + window;
   unsigned long long at = 0;
@@ -275,14 +298,15 @@ __device__ inline void record(const Place& place, void* buffer, unsigned kind, c
   put_text(to + file_text + label_text, text, own_text);
   to += padded(texts);
   if (addressed) {
-    reinterpret_cast<unsigned*>(to)[lane()] = address;
+    reinterpret_cast<unsigned*>(to)[lane()] = address & OWN;
     to += 128;
   }
   to = put(put(put(to, a), b), d);
+  const unsigned begin = shared_window() + first;
   for (unsigned n = 16 * lane(); n < window; n += 512) {
     uint4 held;
     asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(held.x), "=r"(held.y), "=r"(held.z), "=r"(held.w) : "r"(place.window_first + n) : "memory");
+                 : "=r"(held.x), "=r"(held.y), "=r"(held.z), "=r"(held.w) : "r"(begin + n) : "memory");
     *reinterpret_cast<uint4*>(to + n) = held;
   }
   if (lane() == 0) {
@@ -299,7 +323,7 @@ __device__ inline void record(const Place& place, void* buffer, unsigned kind, c
     row->n = place.n;
     row->k = place.k;
     row->immediates = immediates;
-    row->window_first = place.window_first;
+    row->window_first = first;
     row->window_bytes = window;
     row->text_bytes = texts;
     row->addresses = addressed ? 32 : 0;
