@@ -19,22 +19,33 @@ from layouts import (
     differences,
     find,
     formula,
+    idesc,
     overview,
     qualifiers,
     spelling,
     statements,
+    tmem,
     wmma,
 )
 from layouts.descriptor import view
 from layouts.dtypes import dtype
+from layouts.epilogue import Epilogue
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
 from layouts.pattern import Pattern
 from layouts.planning import plan
 from layouts.reading import number, pair, ranges
-from layouts.render import cuda, kernel, ptx, python, wmma_cpp
+from layouts.render import cuda, epilogue, kernel, ptx, python, wmma_cpp
+from layouts.render import scaling as render_scaling
+from layouts.render import tmem as render_tmem
 from layouts.table import atoms
+from layouts.tiles import code as tile_code
+from layouts.tiles import umma_code
+from layouts.tiles.mma import tiled_mma
+from layouts.tiles.umma import tiled_umma
+from layouts.tmem import Mma
 from tests.held import elided, held
+from tests.test_epilogue import CASES as EPILOGUES
 from tests.test_kernel import CASES
 
 
@@ -254,3 +265,38 @@ def test_readers(kind: str) -> None:
         told = f"{text[:80]!r}" + (f" of {len(text)}" if len(text) > 80 else "")
         lines += [told, f"  {attempted(make, text)[:500]}"]
     held(f"code/{kind}", "\n".join(lines) + "\n")
+
+
+TILED_MMAS = (
+    ("SM80_16x8x16_F32F16F16F32_TN", "(2,2,1)", "(32,32,16)", (64, 64, 32)),
+    ("SM80_16x8x16_F32F16F16F32_TN", None, None, None),
+    ("SM90_64x32x16_F32F16F16_RS<GMMA::Major::K, GMMA::Major::K>", "(2,1,1)", None, (128, 32, 32)),
+    ("mma.m16n8k32.row.col.s32.s8.s8.s32", "(1,4,1)", None, None),
+)
+UMMA = "SM100_MMA_F16BF16_{}<half_t, half_t, float, {}, {}, UMMA::Major::K, UMMA::Major::MN>"
+TILED_UMMAS: tuple[tuple[str, tuple[int, int, int], dict[str, Any]], ...] = (
+    (UMMA.format("SS", 128, 256), (128, 256, 64), {}),
+    (UMMA.format("SS", 64, 64), (64, 64, 32), {"swizzles": ("64B", "")}),
+    (UMMA.format("2x1SM_SS", 256, 256), (256, 256, 64), {"order": "k"}),
+    (UMMA.format("TS", 128, 64), (128, 128, 64), {}),
+)
+
+
+def test_tiles_and_tensor_memory() -> None:
+    """Code of TiledMMAs, epilogues, scale factors, metadata and instruction descriptors."""
+    lines: list[str] = []
+    for text, atoms_, permutation, tile in TILED_MMAS:
+        made = tiled_mma(text, atoms_, permutation, tile)
+        lines += [text, tile_code.cute_cpp(made), tile_code.cute_python(made), tile_code.lanescope_python(made, text)]
+    for text, tile, more in TILED_UMMAS:
+        issued = tiled_umma(text, tile=tile, **more)
+        lines += [text, umma_code.cute_cpp(issued), umma_code.cute_python(issued)]
+        lines += [umma_code.lanescope_python(issued, text), umma_code.load(issued), umma_code.operation(issued.umma)]
+    for form, m, n, load, halves in EPILOGUES:
+        ended = Epilogue(Mma(idesc.kind("f16"), form, False, m, n), tmem.access(load), halves)
+        lines.append(f"{form} {m} {n} {load} {halves}")
+        if ended.matrices:
+            lines += [epilogue.to_shared(ended, ended.stored(mode), "bf16") for mode in ("64B", "128B")[n >= 64 :]]
+        lines += [epilogue.to_global(ended, 16, "bf16"), render_tmem.statement(ended.access)]
+    lines += [*render_tmem.scale_order().values(), *render_scaling.order().values()]
+    held("code/tiles", "\n".join(elided("\n".join(lines), set())) + "\n")

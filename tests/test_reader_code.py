@@ -351,6 +351,11 @@ CPP = (  # at file scope, in the function, what is 4096
     ("constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }", "int n = ceil_div(8191, 2);", "n"),
     ("int f(int n) { return n == 0 ? 1 : 2 * f(n - 1); }", "int n = f(12);", "n"),
     ("int f(int n) { if (n == 0) return 1; return 2 * f(n - 1); }", "int n = f(12);", "n"),
+    ("", "uint64_t x = 4096, y = 1; memcpy(&y, &x, 8);", "y"),
+    ("", "", "ceil_div(8191, 2)"),
+    ("", "", "cute::ceil_div(8191, 2)"),
+    ("", "int x = 1, y = 4096; swap(x, y);", "x"),
+    ("", "uint32_t a = 4096; auto p = reinterpret_cast<uint32_t*>(&a);", "*p"),
 )
 PYTHON = (  # before, what is 4096
     ("", "0x1000"),
