@@ -35,7 +35,11 @@ def half(n: int) -> int:
 def unused(n: int) -> int:
     return n + 1
 '''
-TOY_TEST = """from layouts.toy import half
+TOY_TEST = """import gc
+
+from layouts.toy import half
+
+gc.freeze()  # as the project's tests do
 
 
 def test_half():

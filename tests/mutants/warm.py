@@ -66,10 +66,12 @@ class Served(Chosen):
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         self.items = {item.nodeid: item for item in session.items}
+        gc.unfreeze()  # what is frozen is not told of
         for one in gc.get_objects():
             if type(one) is FunctionType and one.__code__.co_filename.startswith(f"{self.tree}/"):
                 self.functions[place(one.__code__)].append(one)
-        self.sources = {path: read(path) for path in {path for path, _, _ in self.functions}}
+        files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
+        self.sources = {path: read(path) for path in files if path and path.startswith(f"{self.tree}/")}
         self.failed.clear()
         sys.dont_write_bytecode = True
         gc.freeze()
