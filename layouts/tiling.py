@@ -47,6 +47,19 @@ class Tile(Shown):
     form: Format = WGMMA
 
     def __post_init__(self) -> None:
+        self._is_read()
+        if not self.order:
+            object.__setattr__(self, "order", DEFAULT_ORDER[self.major])
+        if self.swizzle_by not in SWIZZLED_BY:
+            raise LayoutError(
+                "bad_tile", f"No swizzle_by '{self.swizzle_by}'.", f"Allowed: {', '.join(SWIZZLED_BY)}.", "swizzle_by"
+            )
+        if self.order not in ("mn", "k"):
+            raise LayoutError("bad_tile", f"No order '{self.order}'.", "Allowed: mn, k.", "order")
+        self._fits()
+
+    def _is_read(self) -> None:
+        """LayoutError for elements, a major or a mode that no instruction of the format reads."""
         if self.element_bits not in self.form.element_bits:
             said = " (1 is b1, eight to a byte)" if 1 in self.form.element_bits else ""
             hint = f"Allowed: {', '.join(map(str, self.form.element_bits))}{said}."
@@ -74,14 +87,9 @@ class Tile(Shown):
                 f"Allowed: {legal}.",
                 "swizzle",
             )
-        if not self.order:
-            object.__setattr__(self, "order", DEFAULT_ORDER[self.major])
-        if self.swizzle_by not in SWIZZLED_BY:
-            raise LayoutError(
-                "bad_tile", f"No swizzle_by '{self.swizzle_by}'.", f"Allowed: {', '.join(SWIZZLED_BY)}.", "swizzle_by"
-            )
-        if self.order not in ("mn", "k"):
-            raise LayoutError("bad_tile", f"No order '{self.order}'.", "Allowed: mn, k.", "order")
+
+    def _fits(self) -> None:
+        """LayoutError for a tile of broken atoms, and for one that no block's memory holds."""
         for name, size, unit in (("mn", self.mn, self.atom[0]), ("k", self.k, self.atom[1])):
             if size < unit or size % unit:
                 raise LayoutError(

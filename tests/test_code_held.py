@@ -57,7 +57,7 @@ def test_programs() -> None:
         made = plan(find(case[0]), *case[1:])
         lines += [
             " ; ".join(case),
-            f"  {kernel.file_stem(made)} | {kernel.build(made)} | {kernel.command(made)}",
+            f"  {kernel.build(made)} | {kernel.command(made)}",
             *elided(kernel.program(made), seen),
             *elided(kernel.script(made), seen),
         ]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from app.kit.terminal import AsJson, answer, json_of, print_json
+
+if TYPE_CHECKING:
+    from app.banks.facts import Solved
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -60,22 +64,7 @@ def banks(
             "also",
         )
     if solve:
-        solved = facts.solve(rows | {"accesses": [one, *facts.accesses(", ".join(also or []))]})
-        if as_json:
-            print_json(solved)
-        else:
-            print(
-                solved.why
-                + (f" That is mode {solved.mode} of TMA and wgmma." if solved.mode not in (None, "none") else "")
-            )
-            for row in solved.accesses:
-                print(
-                    f"  {row.access} {row.pattern or 'at the addresses given'}: {row.ways_before}-way without,"
-                    f" {row.ways}-way with it"
-                )
-        if not solved.free:
-            raise typer.Exit(1)
-        return
+        return _solve(rows | {"accesses": [one, *facts.accesses(", ".join(also or []))]}, as_json)
     found = facts.use_facts(*facts.use_of(one | rows | ({"swizzle": swizzle} if swizzle else {})))
     if as_json:
         print_json(found)
@@ -87,6 +76,21 @@ def banks(
             print(f"  phase {number}: {lanes}, {phase.wavefronts} wavefronts")
     if found.ways > 1:
         raise typer.Exit(1)
+
+
+def _solve(asked: dict[str, Any], as_json: bool) -> None:
+    from app.banks import facts
+
+    solved = facts.solve(asked)
+    answer(solved, _solved, as_json, solved.free)
+
+
+def _solved(solved: Solved) -> Iterator[str]:
+    """The smallest swizzle and why, and what it does for each access."""
+    yield solved.why + (f" That is mode {solved.mode} of TMA and wgmma." if solved.mode not in (None, "none") else "")
+    for row in solved.accesses:
+        where = row.pattern or "at the addresses given"
+        yield f"  {row.access} {where}: {row.ways_before}-way without, {row.ways}-way with it"
 
 
 def _loop(file: str, as_json: bool) -> None:

@@ -60,6 +60,5 @@ Number = _number(
 NumberText = _number(
     "NumberText", [*_SPELLED, {"const": ""}], f"An integer from 0 {_NUMBERS}; empty for the default.", "64", "0x40"
 )
-ByLane = Annotated[list[int], Field(description="[lane]")]
 ByThread = Annotated[list[list[int]], Field(description="[thread][value]")]
 Grid = list[list[int]]

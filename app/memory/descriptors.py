@@ -31,7 +31,6 @@ from layouts.storage import storage
 from layouts.table.descriptors import WGMMA, format_of
 from layouts.verify import Mismatch, Verdict, verify
 
-AMOUNTS = tuple(f.amount for f in desc.FIELDS if f is not desc.SWIZZLE)
 SEEN_BY = ("instruction", "operand", "major")
 _CODE = re.compile(r"\breturn\b|[;=]\s*\S|[A-Za-z_]\w*\s*\(\s*&?\s*[A-Za-z_]")  # statements, or a call of a name
 FIXED = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"

@@ -9,7 +9,6 @@ from urllib.parse import urlencode
 from app.kit.fact import Says, fact, sometimes
 from layouts import epilogue
 from layouts.errors import LayoutError
-from layouts.idesc import CALLED
 from layouts.reading import choice
 from layouts.reading import text as read_text
 from layouts.table.descriptors import TCGEN05
@@ -209,8 +208,3 @@ def placed_page(made: TiledUmma) -> str:
     for name, every in made.places.items():
         query[f"{name}_at"] = str(every[0].column)
     return f"/tmem?{urlencode({key: value for key, value in query.items() if value or key == 'access'}, safe=':')}"
-
-
-def form_words(made: TiledUmma) -> str:
-    """How it is issued, as PTX says it."""
-    return CALLED[made.umma.mma.form]

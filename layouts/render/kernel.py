@@ -4,7 +4,6 @@ plan.
 
 from __future__ import annotations
 
-import re
 import shlex
 
 from layouts import catalog
@@ -106,8 +105,3 @@ def script(plan: Plan) -> str:
     """The same for CuPy: a Python script."""
     source = f"Written by Lanescope; source of the maps: {plan.instruction.family.source}."
     return kernel_script.script(plan, [*title(plan), source, command(plan, "product.py")])
-
-
-def file_stem(plan: Plan) -> str:
-    """A file's name for the instruction."""
-    return re.sub(r"\W+", "_", plan.instruction.ptx.replace(".sync.aligned", "")).strip("_")

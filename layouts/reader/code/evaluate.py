@@ -243,7 +243,3 @@ def _functions(
             yield one, owner
         elif isinstance(one, tree.Struct):
             yield from _functions(one.members, one)
-
-
-def span_text(text: str, span: Span) -> str:
-    return text[span[0] : span[1]]

@@ -79,10 +79,6 @@ class Kind:
     reference: bool = False
 
     @property
-    def is_pointer(self) -> bool:
-        return self.pointers > 0
-
-    @property
     def open(self) -> bool:
         """Whether nothing is known of it but its name: a template's type, auto."""
         return not self.bits and self.whole is None and self.record is None and not self.pointers
