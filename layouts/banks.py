@@ -23,9 +23,9 @@ BANKS, BANK_BYTES, LANES, ADDRESS_BITS = 32, 4, 32, 32
 LONGEST = 4096  # characters of a list of addresses
 
 
-def banks_of(address: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The first and the last bank of `size` bytes at each address: int64 arrays of its shape."""
-    return address // BANK_BYTES % BANKS, (address + size - 1) // BANK_BYTES % BANKS
+def banks_of(address: NDArray[np.int64], size_bytes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The first and the last bank of so many bytes at each address: int64 arrays of its shape."""
+    return address // BANK_BYTES % BANKS, (address + size_bytes - 1) // BANK_BYTES % BANKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,16 +290,16 @@ class Use:
         return cost(self.access, self.address(xor))
 
 
-def rows(kind: Access, reach: str, pitch: int) -> Use:
-    """One access to rows that lie `pitch` bytes apart, lanes placed by a pattern of REACHES."""
+def rows(kind: Access, reach: str, pitch_bytes: int) -> Use:
+    """One access to rows that lie `pitch_bytes` apart, lanes placed by a pattern of REACHES."""
     if reach not in REACHES:
         raise LayoutError("bad_pattern", f"No pattern '{reach[:40]}'.", f"Allowed: {', '.join(REACHES)}.", "pattern")
-    if not 0 < pitch <= 1 << 16:
-        raise LayoutError("bad_number", f"A pitch of {pitch} bytes.", "From 1 to 65536.", "row_bytes")
+    if not 0 < pitch_bytes <= 1 << 16:
+        raise LayoutError("bad_number", f"A pitch of {pitch_bytes} bytes.", "From 1 to 65536.", "row_bytes")
     line, along = REACHES[reach].place(np.arange(kind.lanes), kind.bytes)
-    address = line * pitch + along
+    address = line * pitch_bytes + along
     for lane in np.flatnonzero(address % kind.bytes):
-        why = f"Rows {pitch} bytes apart put lane {lane} at {address[lane]}, no multiple of {kind.bytes}."
+        why = f"Rows {pitch_bytes} bytes apart put lane {lane} at {address[lane]}, no multiple of {kind.bytes}."
         raise LayoutError("misaligned", why, f"{kind.name} takes {kind.bytes} bytes a lane.", "row_bytes")
     return Use(kind, tuple(address.tolist()), f"{kind.name} {reach}", reach)
 

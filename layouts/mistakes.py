@@ -71,13 +71,13 @@ def _exchange(case: Case) -> Iterator[Slip]:
                 yield Slip("lbo_sbo_swapped", says, amounts, 0.9 if usual_lbo else 1.1, {"lbo": sbo, "sbo": lbo})
 
 
-def must_be(case: Case, lbo: int, sbo: int) -> str:
+def must_be(case: Case, lbo_bytes: int, sbo_bytes: int) -> str:
     """What LBO and SBO must be; of one that is not read only that."""
     if "lbo" not in case.read:
-        return f"SBO must be {bytes_text(sbo)}; LBO is not read here"
+        return f"SBO must be {bytes_text(sbo_bytes)}; LBO is not read here"
     if "sbo" not in case.read:
-        return f"LBO must be {bytes_text(lbo)}; SBO is not read here"
-    return f"LBO must be {bytes_text(lbo)} and SBO {bytes_text(sbo)}"
+        return f"LBO must be {bytes_text(lbo_bytes)}; SBO is not read here"
+    return f"LBO must be {bytes_text(lbo_bytes)} and SBO {bytes_text(sbo_bytes)}"
 
 
 def _strides(case: Case) -> Iterator[Slip]:

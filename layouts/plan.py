@@ -183,23 +183,23 @@ class Placed(Described):
 
 @dataclass(frozen=True, slots=True)
 class Rows(Side):
-    """A multiplicand of a warp's mma in shared memory: lines `pitch` bytes apart, XORed by offset; loaded by ldmatrix
+    """A multiplicand of a warp's mma in shared memory: lines `pitch_bytes` apart, XORed by offset; loaded by ldmatrix
     where `chain` says how.
     """
 
-    pitch: int = field(kw_only=True)
+    pitch_bytes: int = field(kw_only=True)
     mode: Mode = field(kw_only=True)
     base: int = field(kw_only=True)
     chain: Chain | None = None
 
     @property
     def end(self) -> int:
-        size = self.lines * self.pitch
+        size = self.lines * self.pitch_bytes
         return self.base + -(-size // self.mode.pattern_bytes) * self.mode.pattern_bytes
 
     def address(self, line: Any, byte: Any) -> Any:
         """The byte of shared memory of a line's byte; arguments broadcast."""
-        return self.base + self.mode.swizzle()(line * self.pitch + byte)
+        return self.base + self.mode.swizzle()(line * self.pitch_bytes + byte)
 
 
 @dataclass(frozen=True, slots=True)

@@ -265,7 +265,7 @@ def _rows(reads: Reader, i: Instruction, s: str, products: int, base: int) -> Ro
         k,
         major,
         products,
-        pitch=pitch,
+        pitch_bytes=pitch,
         mode=swizzle,
         base=base,
         chain=found if wanted == "ldmatrix" else None,

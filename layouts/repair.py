@@ -52,18 +52,20 @@ def _walk(expected: Addresses, seen: View, given: Descriptor, mode_: Mode, base_
     w = mode_.chunks
     plain = mode_.unswizzle(expected, base_offset)
     start = int(plain[0, 0])
-    lbo, sbo = given.lbo_bytes, given.sbo_bytes
+    lbo_bytes, sbo_bytes = given.lbo_bytes, given.sbo_bytes
     if seen.major == "K":
-        sbo = int(plain[8, 0]) - start if seen.rows > 8 else sbo
-        lbo = int(plain[0, w * seen.per]) - start if seen.k > w * seen.per else lbo
+        sbo_bytes = int(plain[8, 0]) - start if seen.rows > 8 else sbo_bytes
+        lbo_bytes = int(plain[0, w * seen.per]) - start if seen.k > w * seen.per else lbo_bytes
     elif w == 1:
-        sbo = int(plain[seen.per, 0]) - start if seen.rows > seen.per else sbo
-        lbo = int(plain[0, 8]) - start if seen.k > 8 else lbo
+        sbo_bytes = int(plain[seen.per, 0]) - start if seen.rows > seen.per else sbo_bytes
+        lbo_bytes = int(plain[0, 8]) - start if seen.k > 8 else lbo_bytes
     else:
-        sbo = int(plain[0, mode_.deep]) - start if seen.k > mode_.deep else sbo
-        lbo = int(plain[seen.per * w, 0]) - start if seen.rows > seen.per * w else lbo
+        sbo_bytes = int(plain[0, mode_.deep]) - start if seen.k > mode_.deep else sbo_bytes
+        lbo_bytes = int(plain[seen.per * w, 0]) - start if seen.rows > seen.per * w else lbo_bytes
     try:
-        encoded = {f.encoded_name: f.encode(amount) for f, amount in ((START, start), (LBO, lbo), (SBO, sbo))}
+        encoded = {
+            f.encoded_name: f.encode(amount) for f, amount in ((START, start), (LBO, lbo_bytes), (SBO, sbo_bytes))
+        }
     except LayoutError:
         return None
     encoded["base_offset"] = base_offset if w > 1 else given.base_offset

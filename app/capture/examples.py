@@ -22,12 +22,12 @@ WINDOW = 4 * PANEL
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One capture: its name in an address, what it shows, and the byte that B's step of K moves to; sbo of A."""
+    """One capture: its name in an address, what it shows, and the byte that B's step of K moves to; sbo_bytes of A."""
 
     name: str
     title: str
     to_b: Callable[[int], int]
-    sbo: int = 1024
+    sbo_bytes: int = 1024
 
 
 def _right(step: int) -> int:
@@ -55,9 +55,9 @@ def file(name: str) -> bytes:
     immediates = {"scale_a": 1, "scale_b": 1, "trans_a": 0, "trans_b": 0}
     records = []
     for step in range(K // STEP):
-        lbo = 1024 if example.sbo == 16 else 16
+        lbo_bytes = 1024 if example.sbo_bytes == 16 else 16
         words = {
-            "a": encode(A + _right(step), lbo, example.sbo, 0, "128B").word,
+            "a": encode(A + _right(step), lbo_bytes, example.sbo_bytes, 0, "128B").word,
             "b": encode(B + example.to_b(step), 16, 1024, 0, "128B").word,
         }
         records.append(

@@ -83,7 +83,7 @@ def _lies(side: Side, stored: bool) -> str:
     if isinstance(side, Rows):
         how = side.chain.load.instruction.ptx if side.chain else "an element at a time"
         swizzle = f", swizzle {side.mode.name}" if side.mode.chunks > 1 else ""
-        return f"{text} in shared memory, {major}-major, lines {side.pitch} bytes apart{swizzle}; loaded by {how}"
+        return f"{text} in shared memory, {major}-major, lines {side.pitch_bytes} bytes apart{swizzle}; loaded by {how}"
     if isinstance(side, Matrix):
         return f"{text} in shared memory, .{side.layout}, ldm {side.ldm}"
     return f"{text} from registers"

@@ -202,9 +202,10 @@ def _lines(side: Rows) -> str:
         f" {side.unit_bytes}))"
     )
     return (
-        f"// {letter.upper()} in shared memory: {side.lines} lines along {lines_of}, one for each {along}, {side.pitch}"
-        f" bytes apart{swizzled}.\n__device__ inline unsigned {letter}_offset(unsigned line, unsigned byte) {{\n  const"
-        f" unsigned before = line * {side.pitch} + byte;\n  return {value};\n}}\n__device__ inline void"
+        f"// {letter.upper()} in shared memory: {side.lines} lines along {lines_of}, one for each {along},"
+        f" {side.pitch_bytes} bytes apart{swizzled}.\n"
+        f"__device__ inline unsigned {letter}_offset(unsigned line, unsigned byte) {{\n  const"
+        f" unsigned before = line * {side.pitch_bytes} + byte;\n  return {value};\n}}\n__device__ inline void"
         f" fill_{letter}(unsigned char* tile, const {kind}* global) {{\n  for (unsigned i = threadIdx.x; i <"
         f" {side.units}; i += blockDim.x)\n    *{to} = global[i];\n}}\n"
     )
