@@ -36,6 +36,15 @@ _FOUND = re.compile(
     r"(?P<added>[\w./+-]{1,120}\.(?:cu|cuh|h|hpp|hh|cc|cpp|cxx|c|py|inl|ptx|mlir|ll)[:-](?P<n>\d{1,6})[:-])"
 )
 _NUMBERED = re.compile(r"(?P<added>[ \t]{0,12}(?P<n>\d{1,6})(?:[ \t]?[|:│]|[ \t])[ \t]?)")
+_BARRED = re.compile(r"(?P<added>[ \t]{0,12}(?P<n>\d{1,6})[ \t]?[|│][ \t]?)")  # such a line alone
+_TIME = r"(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?Z?"
+_LOGGED = re.compile(  # a time, a level, [rank0]:
+    rf"(?P<added>[ \t]{{0,8}}(?:\[?{_TIME}\]?[ \t]+|\[?(?:DEBUG|INFO|WARN(?:ING)?|ERROR)\]?:?[ \t]+"
+    rf"|\[[A-Za-z][\w ./-]{{0,30}}\]:?[ \t]+){{1,4}})(?=\S)"
+)
+_FENCE = re.compile(r"[ \t]{0,3}```")
+_CODE = re.compile(r"[;{}=<>]|0x|::|\w\.\w+\.")
+_FIRST = re.compile(r"[^\n]*\S[^\n]*")
 _LETTERS = re.compile(r"[A-Za-z]{2}")
 _QUOTED = re.compile(r"(?P<added>[ \t]{0,3}>)(?:[ \t]|$)")
 _SLASHES = re.compile(r"(?P<added>[ \t]{0,40}//[/!]?)")
@@ -44,30 +53,50 @@ _HASH = re.compile(
 )
 
 
-def legible(text: str) -> str:
-    r"""The text that was meant, as long as what was given.
+def legible(text: str, places: bool = False) -> str:
+    r"""The text that was meant, as long as what was given. places: whether what stands behind an entity of HTML keeps
+    its place, too, and not its line alone.
 
-    >>> legible("mma.sync\u200b.aligned &lt;&lt; １６")
+    >>> legible("mma.sync\u200b.aligned &lt;&lt; １６", places=True)
     'mma.sync.aligned  <<       16'
     """
     if not text.isascii():
         text = text.translate(_SAME)
     if _ADDED.search(text):
         text = _WORD.sub(lambda match: _ADDED.sub("", match[0]).ljust(len(match[0])), text)
-    if "&" in text:
-        text = _ENTITIES.sub(lambda match: html.unescape(match[0]).replace("\xa0", " ").ljust(len(match[0])), text)
+    if "&" in text and _ENTITIES.search(text):
+        if places:
+            text = _ENTITIES.sub(lambda match: _unescaped(match[0]), text)
+        else:
+            text = "\n".join(_unescaped(line) if "&" in line else line for line in text.split("\n"))
     return _lines(text)
+
+
+def _unescaped(text: str) -> str:
+    return _ENTITIES.sub(lambda match: html.unescape(match[0]).replace("\xa0", " "), text).ljust(len(text))
 
 
 def _lines(text: str) -> str:
     """The lines of a text without what stands before each of them."""
     if _HUNK.search(text) or text.lstrip().startswith(("+ ", "+\t")) or "\n+ " in text:
         text = _newer(text)
-    if not text.strip() or ("\n" not in text and not text.lstrip().startswith(("//", "#"))):
+    if not text.strip():
         return text
-    for pattern in (_QUOTED, _FOUND, _NUMBERED, _SLASHES, _HASH):
+    if "```" in text:
+        text = _fenced(text)
+    for pattern in (_QUOTED, _LOGGED, _FOUND, _NUMBERED if "\n" in text.strip() else _BARRED, _SLASHES, _HASH):
         text = _without(pattern, text)
     return text
+
+
+def _fenced(text: str) -> str:
+    """Markdown with blocks of code: without the marks and the prose around them, where that has no code itself."""
+    out, inside = [], False
+    for line in text.split("\n"):
+        mark = _FENCE.match(line) is not None
+        inside ^= mark
+        out.append(" " * len(line) if mark or not (inside or _CODE.search(line)) else line)
+    return "\n".join(out)
 
 
 def _newer(text: str) -> str:
@@ -89,9 +118,11 @@ def _without(pattern: re.Pattern[str], text: str) -> str:
     """A text whose every line that is not blank begins as the pattern says, with blanks in its place; else itself.
     Numbers must go up by one.
     """
-    lines = text.split("\n")
-    if pattern in (_SLASHES, _HASH) and len(text) > _MOST_COMMENTED:
+    first = _FIRST.search(text)
+    commented = pattern in (_SLASHES, _HASH)
+    if first is None or not pattern.match(first[0]) or (commented and len(text) > _MOST_COMMENTED):
         return text
+    lines = text.split("\n")
     out, last = [], None
     for line in lines:
         match = pattern.match(line)

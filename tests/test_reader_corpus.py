@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+from collections.abc import Callable
 
 import pytest
 from starlette.testclient import TestClient
@@ -23,6 +25,45 @@ def test_a_text_of_the_corpus(entry: reader_corpus.Entry) -> None:
     answer = answered(entry.text)
     assert reader_corpus.wrong(entry, answer) == []
     held_sum("reader_answers", f"{entry.file}: {entry.title}", json.dumps(answer, ensure_ascii=False))
+
+
+def _numbered(text: str, joint: str) -> str:
+    return "\n".join(f"{n:4d}{joint}{line}" for n, line in enumerate(text.split("\n"), 9))
+
+
+def _each(text: str, head: str) -> str:
+    return "\n".join(head + line for line in text.split("\n"))
+
+
+COPIED: dict[str, Callable[[str], str]] = {  # what the way of a text to the box does to it
+    "CRLF": lambda text: text.replace("\n", "\r\n"),
+    "a quotation": lambda text: _each(text, "> "),
+    "an editor": lambda text: _numbered(text, " | "),
+    "cat -n": lambda text: _numbered(text, "\t") if "\n" in text else text,
+    "grep -n": lambda text: "\n".join(f"src/a.cu:{n}:{line}" for n, line in enumerate(text.split("\n"), 7)),
+    "a diff": lambda text: "@@ -1,3 +1,9 @@\n" + _each(text, "+"),
+    "HTML": html.escape,
+    "no-break spaces": lambda text: text.replace(" ", "\xa0"),
+    "a block of Markdown": lambda text: f"Hi all, here it is:\n\n```\n{text}\n```\n\nAny idea?",
+    "comments": lambda text: _each(text, "// "),
+    "a terminal's colors": lambda text: f"\x1b[32m{text}\x1b[0m",
+    "a log": lambda text: _each(text, "[rank0]: "),
+    "a log with times": lambda text: _each(text, "2025-11-22 10:11:12,345 INFO "),
+}
+SAMPLES = (  # one of each kind and more
+    "ptx: marlin's product", "strangers: stages of CuTe", "strangers: nvfp4 atom", "strangers: encode tiled, fp8",
+    "strangers: a kernel with ldmatrix and mma", "words: CuTe's print", "words: Blackwell", "compilers: nvvm.mma.sync",
+    "strangers: printed TiledMMA", "strangers: nvidia_mma", "strangers: QMMA of Ada", "compilers: nvvm.wgmma",
+    "strangers: print of UmmaDescriptor", "elsewhere: lambda of tcgen05 in a loop",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("way", COPIED)
+def test_a_text_is_read_however_it_was_copied(way: str) -> None:
+    entries = [one for one in reader_corpus.entries() if f"{one.file}: {one.title}" in SAMPLES]
+    assert len(entries) == len(SAMPLES)
+    for entry in entries:
+        assert reader_corpus.wrong(entry, answered(COPIED[way](entry.text))) == [], entry.title
 
 
 @pytest.fixture(scope="module")

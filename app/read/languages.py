@@ -39,6 +39,8 @@ WORDS = {
 }  # fmt: skip
 _FOREIGN = re.compile("|".join(re.escape(word) for word in sorted(WORDS, key=len, reverse=True)))
 _SCRIPT = re.compile(r"[\u3400-\u9fff\uac00-\ud7a3]")
+_ASCII = re.compile("[A-Za-z]{2}")
+_MOST_OTHER = 0.7  # of the characters of a question that are none of these words
 _PARTICLES = re.compile(r"[\u3400-\u9fff\uac00-\ud7a3]+")
 
 
@@ -46,4 +48,8 @@ def in_english(text: str) -> str:
     """A text with the known words in English and the rest of its foreign words left out; itself where it has none."""
     if not _SCRIPT.search(text):
         return text
+    if not _ASCII.search(text) and len(_SCRIPT.findall(_FOREIGN.sub("", text))) > _MOST_OTHER * len(
+        _SCRIPT.findall(text)
+    ):
+        return ""  # prose that has a word of ours
     return " ".join(_PARTICLES.sub(" ", _FOREIGN.sub(lambda match: f" {WORDS[match[0]]} ", text)).split())

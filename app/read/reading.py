@@ -84,7 +84,8 @@ _TITLES = {  # code of a refusal → what a page is called that tells it
 _CALLED = re.compile(
     rf"\b(?:{'|'.join(sorted(op for op in cutecalls.OPS if '_' in op or op.startswith('comp')))})\s*[<(]|\)\s*[o∘]\s*\("
 )
-_OF_CODE = re.compile(r"[;{}=]|::|->|\w\(\w*[,)]")
+_SHAPE = re.compile(r"m\d+n\d+k\d+")
+_OF_CODE = re.compile(r"[;{}=]|::|->|\w\(\w*[,)(]|[\"'],")
 _ENTRIES = {entry.href: entry for menu in MENUS for entry in menu.entries}
 
 
@@ -260,7 +261,8 @@ def _looked_up(text: str) -> list[Meaning]:
     out = _pages(text)
     if not out and len(plain := re.sub(r"(?<!\S)(?=\S*\d)\S{1,6}(?!\S)", " ", text).split()) not in (0, len(words)):
         out = _pages(" ".join(plain))  # `core matrix 8x8`: without what no page is named after
-    return [*out, *_searched(words)]
+    named = [word for word in words if _SHAPE.fullmatch(word) or word in TYPES]
+    return [*out, *(_searched(words) or (_searched(named) if any(map(_SHAPE.fullmatch, named)) else []))]
 
 
 def _pages(text: str) -> list[Meaning]:

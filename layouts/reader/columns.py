@@ -41,6 +41,7 @@ _OPERANDS = re.compile(r"(?:^|[\s_.])(?:s?[ab]|[ab]s|lhs|rhs)(?:$|[\s_.\[(\d])|s
 _REGISTER = re.compile(
     r"(?<![\w.])\$?(?P<name>U?R\d{1,3})[ \t]*(?:[:=]|[ \t])[ \t]*(?P<value>0[xX][0-9a-fA-F]{1,8})(?![\w.])"
 )
+_MOVED = re.compile(r"(?<![\w.])U?MOV[ \t]{1,20}(?P<name>U?R\d{1,3}),[ \t]{1,4}(?P<value>0x[0-9a-fA-F]{1,8})(?![\w.])")
 _ASKED = re.compile(
     r"\bp(?:rint)?(?:/\w)?[ \t]{1,8}(?P<what>[^\s][^\n]{0,79})\n[ \t]{0,40}\$\d{1,6}[ \t]{0,8}=[ \t]{0,8}"
     r"(?P<value>0[xX][0-9a-fA-F]{1,16}|-?\d{1,20})(?!\w)"
@@ -197,7 +198,7 @@ def _split(row: str, start: int, above: _Above) -> Iterator[Labelled]:
 def registers(text: str) -> Iterator[Labelled]:
     """Words in pairs of registers, the even one the lower half: `info registers`, `R12 0x10100`, `p/x $R12`."""
     found: dict[str, tuple[int, Span]] = {}
-    for match in _REGISTER.finditer(text):
+    for match in (*_REGISTER.finditer(text), *_MOVED.finditer(text)):
         found.setdefault(match["name"], (int(match["value"], 16), match.span()))
     for match in _ASKED.finditer(text):
         what = match["what"].strip().lstrip("$")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from layouts import wmma
+from layouts import catalog, wmma
 from layouts.errors import LayoutError
+from layouts.instruction import Instruction
 from layouts.reader import terms
 from layouts.reader.found import Found, instruction
 
@@ -50,6 +51,28 @@ def _fitting(key: str) -> list[wmma.Fragment]:
     return [one for other, one in _known().items() if all(part in other.split(",") for part in known)]
 
 
+def _calls(text: str, found: list[wmma.Fragment]) -> list[Instruction]:
+    """The product and the store of a text that calls them on its fragments, where those leave one choice."""
+    held: dict[str, set[tuple[str, str, str]]] = {}
+    for one in found:
+        words = one.instruction.ptx.split(".")  # wmma.load.a.sync.aligned.row.m16n16k16.f16
+        held.setdefault(words[2], set()).add((words[5], words[6], words[-1]))
+    if any(len(every) > 1 for every in held.values()) or "c" not in held:
+        return []
+    out = []
+    (_, shape, total), *_ = held["c"]
+    if re.search(r"\bb?mma_sync\s*\(", text) and {"a", "b"} <= set(held):
+        (a_layout, _, a), (b_layout, _, b) = next(iter(held["a"])), next(iter(held["b"]))
+        types = f"{total}.{total}" if a == "f16" else f"{total}.{a}.{b}.{total}"
+        out.append(catalog.known(f"wmma.mma.sync.aligned.{a_layout}.{b_layout}.{shape}.{types}"))
+    if (
+        re.search(r"\bstore_matrix_sync\s*\(", text)
+        and len(said := set(re.findall(r"\bmem_(row|col)_major", text))) == 1
+    ):
+        out.append(catalog.known(f"wmma.store.d.sync.aligned.{said.pop()}.{shape}.{total}"))
+    return [one for one in out if one is not None]
+
+
 def read(text: str) -> tuple[Found, ...]:
     """The fragments of a text; LayoutError where it names one that does not exist and no other."""
     given = [match[1] for match, _ in zip(_FRAGMENT.finditer(text), range(_MOST), strict=False)]
@@ -71,6 +94,9 @@ def read(text: str) -> tuple[Found, ...]:
             f"e.g. {', '.join(near)}." if near else "The first argument is matrix_a, matrix_b or accumulator.",
             "text",
         )
+    found_too = _calls(text, found)
+    if found_too:
+        return instruction((*(one.instruction for one in found), *found_too), "wmma fragments and calls")
     same = {one.instruction.ptx for one in found}
     letter = found[0].operand.name if len(same) == 1 else None
     return instruction((one.instruction for one in found), "wmma fragments", operand=letter)

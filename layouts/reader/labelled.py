@@ -39,7 +39,7 @@ _UNDERSCORED = re.compile(r"raw_ptr_(\d{1,3})b")
 _ENDING = re.compile(r"[\s>;,.|\")]{0,20}(?:data ?= ?.*|(?://|#).*)?")
 _CODE = re.compile(
     r"(?<![\w.])(?:\w+(?:::|\.)){0,6}(?:(?:Composed)?Layout\s*<"
-    r"|make_(?:ordered_)?layout\s*\(|make_composed_layout\s*\()"
+    r"|make_(?:ordered_)?layout\s*\(|make_composed_layout\s*\(|Layout\s*\(\s*\()"
 )
 _VALUE_END = re.compile(r"\n|//|#|(?<=\))\s")
 LONGEST_VALUE = 600  # characters of what a print's field says
@@ -64,7 +64,7 @@ def lines(text: str) -> Iterator[Labelled]:
         told += 1
         if told > MOST_LINES:
             return
-        found = _line(_MODE.sub("", line) if "=" in line else line)
+        found = _line((_MODE.sub("", line) if "=" in line else line).strip())
         if found is not None:
             yield found
 

@@ -18,10 +18,11 @@ _ESCAPED = re.compile(r"\\(?:[nt]|0[9aAdD])")  # of C and Python, of LLVM
 _JOINED = re.compile(r'"\s*"')  # between two pieces of one string literal
 _LONGEST_SHORT = max(name.count(".") + 1 for name in catalog.SHORTS)  # words of a short name
 _OPERAND = re.compile(r"/\s*(\w+)\s*$")
+_MOST_BEGUN = 2000  # characters of a text that is told of an opcode without shape and types
 _MOST = 64  # instructions of one text that are told
 _MOST_WRONG = 3  # texts that are no instruction and are told so; each is compared with all there are
 _GOES_ON = re.compile(
-    r"(?:%[0-9]*l*[dui]|\$?\{\w*\}|\s*\"\s*(?:#\s*)?(?:<<\s*|\+\s*)?[A-Za-z_]\w*)"
+    r"\.?(?:%[0-9]*l*[dui]|\$?\{\w*\}|\s*\"\s*(?:#\s*)?(?:<<\s*|\+\s*)?[A-Za-z_]\w*)"
 )  # an opcode that code completes
 
 
@@ -75,6 +76,8 @@ def read(text: str) -> tuple[Found, ...]:
         if (said := seen[match[0]]) is not None:
             found.append(said)
     if not found:
+        if len(joined) > _MOST_BEGUN:
+            begun = []
         if wrong or (begun := [one for one in begun if _named(one) or one == joined.strip().rstrip(";: ")]):
             return _refused((wrong or begun)[0], joined)
         return ()

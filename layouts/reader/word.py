@@ -30,6 +30,12 @@ _HINT = re.compile(  # in code that may build a descriptor, and that other code 
     r"|<<=?\s*\(?\s*(?:0x)?(?:16|32|46|49|52|61|62|10|20|2e|31|34|3d|3e)\b|>>\s*\(?\s*(?:0x)?4\b",
     re.I,
 )
+_MOST_MEANT = 1200  # characters of code that is told why it is no descriptor
+_MEANT = re.compile(
+    r"\bdesc|_desc\b|gmma|\blbo\b|\bsbo\b|bitfield|_byte_offset|start_addr|0x3F{4}\b"
+    r"|<<=?\s*\(?\s*(?:16|32|46|49|52|61|62)\b",
+    re.I,
+)
 _NAMED = re.compile(r"desc|gmma|lbo|sbo|bitfield|_offset_|start_addr", re.I)
 _SHORT = re.compile(r"\s*[0-9a-fA-F]{1,7}\s*:\s*[0-9a-fA-F]{1,7}\s*")  # hi:lo that may be a layout as well
 _DIGITS = 9  # hex digits from which digits alone are a word of 64 bits
@@ -64,6 +70,8 @@ def read(text: str) -> tuple[Found, ...]:
     except LayoutError:
         if told := printed.read(text):  # `kernel<<<1, 128>>>: desc_a 0x…`
             return told
+        if len(text) > _MOST_MEANT or not _MEANT.search(text):
+            return ()  # code and prose of something else
         raise
 
 

@@ -38,7 +38,7 @@ def bench(text: str, given: Mapping[str, str] | None = None, patience: int = 1) 
     >>> bench("desc_a: 0x4000004000010040 \\nwgmma.mma_async.m64n8k16.f32.f16.f16").missing
     ('The text does not say how A is stored: paste its tensor map or its layout.',)
     """
-    text = pasted.legible(reading.text(text, "text", LONGEST * patience))
+    text = pasted.legible(reading.text(text, "text", LONGEST * patience), places=True)
     return _Making(text, dict(given or {}), patience).made()
 
 

@@ -24,6 +24,9 @@ _OPERAND = re.compile(
 )
 
 
+_HALF = re.compile(r"(?:^|_|(?<=[a-z]))(?:[Ll]o|[Hh]i|[Ll]ow|[Hh]igh)(?:$|_|\d)")  # of a word that is joined later
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One turn of the loops around a descriptor: their variables' values, and its start."""
@@ -115,19 +118,21 @@ def _superseded(groups: dict[tuple[str, Span, tuple[Span, ...]], list[Found]]) -
         for group in groups.values()
         if group[0].cell is None or not (group[0].name in used or (not group[0].loops and id(group[0].cell) in moved))
     ]
-    return [group for n, group in enumerate(left) if not any(_begun(group[-1], one[0]) for one in left[n + 1 :])]
+    if any(group[0].value.type.bits == 64 for group in left):
+        left = [group for group in left if group[0].value.type.bits != 32 or not _HALF.search(group[0].name)]
+    started: dict[tuple[str, str], list[tuple[int, int]]] = {}  # what has a start: where it stands, its other bits
+    for n, group in enumerate(left):
+        if (one := group[0]).value.pieces:
+            started.setdefault((one.name, one.kind), []).append((n, one.value.const))
+    return [group for n, group in enumerate(left) if not _begun(group[-1], n, started)]
 
 
-def _begun(one: Found, later: Found) -> bool:
+def _begun(one: Found, at: int, started: Mapping[tuple[str, str], list[tuple[int, int]]]) -> bool:
     """Whether a member's value has no start yet, which a later one of the same object has beside all its bits."""
-    return (
-        one.cell is not None
-        and one.name == later.name
-        and not one.value.pieces
-        and bool(later.value.pieces)
-        and one.value.const & later.value.const == one.value.const
-        and one.kind == later.kind
-    )
+    if one.cell is None or one.value.pieces:
+        return False
+    bits = one.value.const
+    return any(n > at and bits & const == bits for n, const in started.get((one.name, one.kind), ())[-64:])
 
 
 def _passed_on(value: Int) -> bool:

@@ -38,6 +38,14 @@ def tensor_maps(text: str) -> tuple[TensorMap, ...]:
     return of_evaluation(made) if made is not None else ()
 
 
+_C10_NAMES = {  # of torch::kHalf and the like
+    "Half": "float16", "Float16": "float16", "BFloat16": "bfloat16", "Float": "float32", "Float32": "float32",
+    "Float8_e4m3fn": "float8_e4m3fn", "Float8_e5m2": "float8_e5m2", "Byte": "uint8", "UInt8": "uint8", "Char": "int8",
+    "Int8": "int8",
+}  # fmt: skip
+_C10 = re.compile(rf"(?:torch|at|c10)(?:::ScalarType)?::k?({'|'.join(_C10_NAMES)})\b")
+
+
 def of_evaluation(made: Evaluation) -> tuple[TensorMap, ...]:
     """The tensor maps of an evaluated text."""
     out: dict[tuple[Any, ...], TensorMap] = {}
@@ -128,6 +136,8 @@ def _tensor_bits(value: Any) -> tuple[int | None, str | None]:
             named = dict(one.named)
             if "dtype" in named:
                 found = _bits_of(named["dtype"])
+            elif kinds := [k[1] for v in one.arguments if (k := _C10.search(str(v))) is not None]:
+                found = _bits_of(Term(_C10_NAMES[kinds[0]]))
             elif one.head in ("half", "bfloat16", "float"):
                 found = _bits_of(Term({"half": "float16", "float": "float32"}.get(one.head, one.head)))
             elif one.head == "to" and one.arguments:
