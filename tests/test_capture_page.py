@@ -97,6 +97,31 @@ def test_the_command_has_a_status_for_ci(tmp_path: Path, capsys: pytest.CaptureF
     assert np.array_equal(np.load(out), capture.fill((4, 8), "bf16", "b"))
 
 
+def test_an_enormous_file_is_not_read(tmp_path: Path) -> None:
+    """Foreign, of another version, or one that says it has gigabytes: its first bytes are enough to refuse it."""
+    import tracemalloc
+
+    from typer.testing import CliRunner
+
+    from app.cli import attach
+
+    right = captured.fills_of("ldmatrix_padded", 0)[0]
+    large = bytearray(right[:64])
+    large[16:32] = (1 << 31).to_bytes(8, "little") * 2
+    for head, says in ((right, "match"), (bytes(64), "no capture"), (bytes(large), "At most"),
+                       (right[:8] + b"\x07" + right[9:64], "version 7")):  # fmt: skip
+        path = tmp_path / "enormous"
+        with path.open("wb") as file:
+            file.write(head)
+            file.truncate(3 << 29)
+        tracemalloc.start()
+        made = CliRunner().invoke(attach(), ["capture", "verify", str(path)])
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        error = "" if made.exception is None else f"{made.exception} {getattr(made.exception, 'hint', '')}"
+        assert says in made.output + error and peak < 1 << 26, (says, made.output, error, peak)
+
+
 def test_the_part_of_a_verification_judges_what_the_device_wrote(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the files of an H200 in the device's place, and one of them exchanged for another mistake's."""
     device = type("Hopper", (), {"supports": lambda self, instruction: ""})()

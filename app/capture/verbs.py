@@ -46,7 +46,7 @@ def capture_verify(
     where nothing, or not everything, could be judged.
     """
     from app.capture import forms
-    from layouts.capture.form import MOST_FILE, MOST_RECORDS
+    from layouts.capture.form import HEADER_BYTES, MOST_FILE, MOST_RECORDS, extent
     from layouts.errors import LayoutError
 
     if len(files) > 2:
@@ -54,7 +54,9 @@ def capture_verify(
             "bad_usage", f"{len(files)} files are given.", "Name one capture, or the two passes of an 8-bit type.",
             "files",
         )  # fmt: skip
-    given = dict(zip(("capture", "second"), (load(name, "files", MOST_FILE) for name in files), strict=False))
+    # no more of a file than its first bytes say: a buffer is larger than its records, and other files may be enormous
+    wholes = (load(name, "files", extent(load(name, "files", HEADER_BYTES - 1))) for name in files)
+    given = dict(zip(("capture", "second"), wholes, strict=False))
     given |= {field: load(name, field, MOST_FILE) for field, name in (("a", a), ("b", b)) if name}
     told = forms.verified(given, nk, MOST_RECORDS)
     if as_json:

@@ -186,6 +186,15 @@ def read(raw: bytes | bytearray | memoryview | NDArray[Any]) -> Capture:
     return Capture(tuple(records), int(head["dropped"]), count > MOST_RECORDS, int(head["skipped"]))
 
 
+def extent(head: bytes) -> int:
+    """How many bytes of a file hold its records, by its first bytes; LayoutError as for `read`."""
+    row = _header(_bytes(head))
+    end = min(int(row["used"]), int(row["capacity"]))
+    if end > MOST_FILE:
+        raise _bad(f"The capture says that it has {end} bytes.", f"At most {MOST_FILE}.")
+    return end
+
+
 def _bytes(raw: bytes | bytearray | memoryview | NDArray[Any]) -> NDArray[np.uint8]:
     if isinstance(raw, np.ndarray):
         if raw.dtype.hasobject:
