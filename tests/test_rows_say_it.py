@@ -50,6 +50,8 @@ ASKING = {
     "fullmatch",
     "get",
 }
+DESCRIPTORS = {row.name.upper() for row in FORMATS}
+MISTAKEN = {"packing.py", "mistakes.py"}  # what is mistaken for what is a matter of two formats
 THREADS = {"32", "128", "WARP", "WARPGROUP"}
 
 
@@ -93,6 +95,10 @@ def questions(tree: ast.Module) -> Iterator[tuple[int, str]]:
             )
             if text and told:
                 yield node.lineno, "asks a name"
+            if any(isinstance(op, ast.Is | ast.IsNot) for op in node.ops) and any(
+                isinstance(side, ast.Name) and side.id in DESCRIPTORS for side in sides
+            ):
+                yield node.lineno, "asks which format"
             threads = any(isinstance(side, ast.Attribute) and side.attr == "threads" for side in sides)
             if threads and any(ast.unparse(side) in THREADS for side in sides):
                 yield node.lineno, "asks for a number of threads"
@@ -115,7 +121,12 @@ def questions(tree: ast.Module) -> Iterator[tuple[int, str]]:
 @pytest.mark.parametrize("room", sorted({path.parent for path in CODE}), ids=lambda room: str(room.relative_to(ROOT)))
 def test_no_code_asks_for_a_name(room: Path) -> None:
     files = [path for path in CODE if path.parent == room]
-    found = [f"{path.name}:{line} {what}" for path in files for line, what in questions(ast.parse(path.read_text()))]
+    found = [
+        f"{path.name}:{line} {what}"
+        for path in files
+        for line, what in questions(ast.parse(path.read_text()))
+        if not (what == "asks which format" and path.name in MISTAKEN)
+    ]
     assert not found
 
 
@@ -144,7 +155,7 @@ ASKED = [
     '{"mma": 1}[i.family.name]', 'MENU = ("wmma", "wgmma")', 'T = {"ldmatrix": 1, "stmatrix": 2}',
     'i.family.name.startswith("wgmma")', 're.match("wmma.load", i.ptx)', '".16x32bx2." in found.ptx',
     '"4x256b" not in found.ptx', 'row.name == "tf32"', 'mma.kind.name in ("f16", "tf32")', 'form.name != "wgmma"',
-    'op.element.name == "tf32"',
+    'op.element.name == "tf32"', "form is WGMMA", "tile.form is not TCGEN05",
 ]  # fmt: skip
 
 
