@@ -239,13 +239,18 @@ def _standard(
 
 
 def _fitted(image: Image, tile: Bits, bits: int, spec: Mapping[str, Any], major: str) -> Fit | None:
-    """A storage with the elements that lie where it says; None where it is none, or explains too few."""
+    """A storage with the elements that lie where it says; None where it is none, explains too few, or puts two
+    elements into one place, as a walk does whose panels the dump does not show.
+    """
     try:
         stored = storage(spec, bits, major)
     except LayoutError:
         return None
-    matched = int((_held(image, _where(stored, tile.shape), bits) == tile.astype(np.int64)).sum())
-    return Fit(stored, matched, tile.size) if matched > LEAST_SHARE * tile.size else None
+    address = _where(stored, tile.shape)
+    matched = int((_held(image, address, bits) == tile.astype(np.int64)).sum())
+    if matched <= LEAST_SHARE * tile.size or (bits >= 8 and len(np.unique(address)) < tile.size):
+        return None
+    return Fit(stored, matched, tile.size)
 
 
 def _where(stored: Storage, shape: tuple[int, ...]) -> Addresses:

@@ -143,7 +143,8 @@ def choice(given: object, field: str, allowed: Collection[str], code: str = "bad
         for word in allowed:
             if word.lower() == given.strip().lower():
                 return word
-    raise LayoutError(code, f"{name_of(field)} is '{shown(given)}'.", f"Allowed: {', '.join(allowed)}.", field)
+    told = ", ".join(filter(None, allowed))
+    raise LayoutError(code, f"{name_of(field)} is '{shown(given)}'.", f"Allowed: {told}.", field)
 
 
 def name_of(field: str) -> str:

@@ -233,6 +233,16 @@ def test_a_dump_that_ends_early_is_no_verdict_on_the_rest() -> None:
     assert np.isnan(bare.values[32:]).all() and not np.isnan(bare.values[:32]).any()
 
 
+def test_panels_that_a_dump_does_not_show_are_no_layout_of_overlapping_rows() -> None:
+    """The first of two panels is a walk, too; rows with a pitch of 32 bytes do not hold 64 bytes each."""
+    codes = distinct(128, 32)
+    codes[:8, 16:] = codes[1:9, :16]  # by chance
+    spec = {"kind": "canonical", "element_bits": 16, "major": "K", "swizzle": "32B", "mn": 128, "k": 32, "base": BASE}
+    half = Dump(written(storage(spec, 16, "K"), codes, 16).data[: 128 * 32])
+    told = looked(spec, word_of(BASE, 16, 1024, 0, "128B"), codes, dump=half, origin=(64, 16))
+    assert told.verdict != "match" and all(one.fit.stored.spec["kind"] != "rows" for one in told.layouts)
+
+
 # files ----------------------------------------------------------------------------------------------------------------
 
 

@@ -57,6 +57,24 @@ def test_the_answer_keeps_its_contract_and_gains_the_bench(client: TestClient) -
     assert "bench" not in plain
 
 
+@pytest.mark.parametrize("page", ["/", "/read?text=nothing+known"])
+def test_a_long_text_is_verified_from_every_paste_box_without_scripts(client: TestClient, page: str) -> None:
+    """A form sends an address of more than 8 KiB as GET, which a server refuses."""
+    form = re.search(r'<form action="/read"([^>]*)class="card paste"', client.get(page).text)
+    assert form
+    method = "POST" if 'method="post"' in form[1] else "GET"
+    sent = {"text": ("// a comment\n" * 900 + TEXT).replace("\n", "\r\n")}
+    answer = client.request(method, "/read", **({"data": sent} if method == "POST" else {"params": sent}))
+    assert answer.status_code == 200 and "K steps 4 to 7 of A read past the swizzle atom" in unescape(answer.text)
+
+
+def test_the_operands_of_several_instructions_are_told_apart(client: TestClient) -> None:
+    two = TEXT + "\n" + RIGHT.replace("make_desc", "other_desc")
+    shown = re.sub(r"\s+", " ", page_of(client, two))
+    assert "Operand A of wgmma.m64n64k16.f32.f16.f16" in shown and "A and B of m64n128k16 read past" in shown
+    assert "Operand A, every step" in re.sub(r"\s+", " ", page_of(client, TEXT))
+
+
 def test_every_link_of_the_bench_opens(client: TestClient) -> None:
     for text in (TEXT, RIGHT, *(c.text for c in CASES if c.title in ("stages", "MN-major B of 128, two panels"))):
         made = client.post("/api/v1/read", json={"text": text}).json()["bench"]

@@ -1,5 +1,5 @@
-// The paste box: Enter sends it, Shift and Enter break the line. It grows by CSS (field-sizing). A text that no address
-// holds is posted; the server answers with the address of its compressed form.
+// The paste box: Enter sends it, Shift and Enter break the line. It grows by CSS (field-sizing). A long text is posted,
+// as every text is without scripts; the server answers with its address, compressed if need be.
 const LONGEST = 2500;
 for (const form of document.querySelectorAll("form.paste")) {
   form.addEventListener("submit", () => {
