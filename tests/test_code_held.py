@@ -5,12 +5,15 @@ running the code does not show.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
+from app.layouts.triton import PRESETS
 from layouts import (
     banks,
     catalog,
@@ -27,6 +30,7 @@ from layouts import (
     tmem,
     wmma,
 )
+from layouts.cutetext import read_layout
 from layouts.descriptor import view
 from layouts.dtypes import dtype
 from layouts.epilogue import Epilogue
@@ -41,10 +45,11 @@ from layouts.render import tmem as render_tmem
 from layouts.table import atoms
 from layouts.tiles import code as tile_code
 from layouts.tiles import umma_code
+from layouts.tiles.gluon import triton_layout
 from layouts.tiles.mma import tiled_mma
 from layouts.tiles.umma import tiled_umma
 from layouts.tmem import Mma
-from tests.held import elided, held
+from tests.held import elided, held, said
 from tests.test_epilogue import CASES as EPILOGUES
 from tests.test_kernel import CASES
 
@@ -252,6 +257,44 @@ TEXTS: dict[str, tuple[Any, tuple[str, ...]]] = {
         lambda text: view(find(text.split()[0]), *text.split()[1:]),
         tuple(f"{ptx} {operand} {major}" for ptx in VIEWED for operand in "abd" for major in ("K", "MN", "N")),
     ),
+    "layouts": (read_layout, (
+        '(4,8):(8',
+        '(4,8):(8,1) x',
+        '(4,,8):(8,1)',
+        'make_layout(make_shape(4,8)',
+        'make_layout()',
+        'Foo(4)',
+        'Int()',
+        '(0,8):(8,1)',
+        '4:x',
+        '((((((((((((((((((((4)))))))))))))))))))):1',
+        '4*x:1',
+        '99999999999:1',
+        'make_layout((4,8),(1,2,3))',
+        'make_ordered_layout((4,8),((0,1),(1,2)))',
+        'Layout((4,8),(1,2))',
+        '(4,8):(8,1) o 3',
+        'Sw<3,4,3> o',
+        'Sw<9,9,9> o 4:1',
+        'make_shape(4,8)',
+        'make_swizzle(1,2)',
+        'make_composed_layout(4)',
+        'Layout<Shape<_4,_8>>',
+        'Layout<Shape<_4,_8>,Stride<_1>>',
+        '(4,8)',
+        '',
+        'make_tuple',
+        '[4:1',
+        '4:1 4:1',
+        '-4:1',
+        '4:-1',
+        'make_layout(4, 8, 9)',
+        'composition(4)',
+        'make_ordered_layout((4,8))',
+        'Int<4>',
+        'Shape<_4',
+        'x',
+    )),
     "types": (dtype, ("f16", "f17", "", "F16", "bf16 ", "e4m3x2", "s8")),
 }  # fmt: skip
 
@@ -265,6 +308,26 @@ def test_readers(kind: str) -> None:
         told = f"{text[:80]!r}" + (f" of {len(text)}" if len(text) > 80 else "")
         lines += [told, f"  {attempted(make, text)[:500]}"]
     held(f"code/{kind}", "\n".join(lines) + "\n")
+
+
+def changed_numbers(text: str) -> Iterator[str]:
+    """The text with each of its numbers exchanged for others."""
+    for match in re.finditer(r"\d+", text):
+        for number_ in ("0", "3", "8", "64"):
+            if number_ != match[0]:
+                yield text[: match.start()] + number_ + text[match.end() :]
+
+
+def test_layouts_of_triton_with_another_number() -> None:
+    """What is made of each preset with one number exchanged, or why it is refused."""
+    lines = []
+    for _, text, shape, bits in PRESETS:
+        for other in (text, *changed_numbers(text)):
+            told = attempted(lambda given: said(triton_layout(*given)), (other, shape.split("x"), int(bits)))
+            if not told.startswith("refused"):
+                told = f"made {hashlib.sha256(told.encode()).hexdigest()[:12]}"
+            lines += [other, f"  {told}"]
+    held("code/triton", "\n".join(lines) + "\n")
 
 
 TILED_MMAS = (

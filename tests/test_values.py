@@ -38,3 +38,19 @@ def test_a_value_does_not_change() -> None:
             isinstance(member, functools.cached_property) for member in vars(kind).values()
         ):
             assert "__slots__" in vars(kind), kind
+
+
+def test_arrays_that_are_shared_cannot_be_written() -> None:
+    """What is computed once and given to everybody: a caller that changed it would change it for all."""
+    instruction = layouts.find("mma.m16n8k16.row.col.f32.f16.f16.f32")
+    tiled = layouts.tiled_mma("SM80_16x8x16_F32F16F16F32_TN", "(2,2,1)")
+    copied = layouts.tiled_copy("cp.async", tile=(64, 64), bits=128, element_bits=16, thr_layout="(16,8):(8,1)",
+                                val_layout="(1,8)")  # fmt: skip
+    shared = [
+        array
+        for op in instruction.operands.values()
+        for array in (*op.pattern.evaluate(), *op.pattern.inverse(), op.rows, op.cols)
+    ]
+    shared += [array for op in (tiled.a, tiled.b, tiled.c) for array in (op.rows, op.cols)]
+    shared += [copied.source.rows, copied.source.cols]
+    assert not any(array.flags.writeable for array in shared)
