@@ -51,6 +51,7 @@ ATOMS = {
 }
 CUTE = {"kind": "cute", "layout": "Sw<3,4,3> o ((8,8),(8,2)):((8,64),(1,512))", "unit": "elements", "base": 1024}
 LDMATRIX, MMA = "ldmatrix.m8n8.x4.shared.b16", "mma.m16n8k16.row.col.f32.f16.f16.f32"
+UMMA = "SM100_MMA_F16BF16_{}SS<half_t, half_t, float, {}, 256, UMMA::Major::K, UMMA::Major::MN>"
 GETS = {
     "tiles": [
         f"/api/v1/smem/tile?element_bits={bits}&major={major}&swizzle={mode}&mn={mn}&k={k}&order={order}&base={base}"
@@ -138,16 +139,16 @@ GETS = {
             ("/tiles/mma", "?atom=SM80_16x8x16_F32F16F16F32_TN&atom_layout=(2,2,1)&tile=32x16x16"),
             ("/tiles/mma", "?atom=SM90_64x16x16_F32F16F16_SS&tile=64x16x32"),
             ("/tiles/copy", "?atom=cp.async&bits=128&tile=32x64&thr_layout=(8,8):(8,1)&val_layout=(1,8)"),
+            ("/tiles/mma", f"?atom={quote(UMMA.format('2x1SM_', 256))}&tile=256x256x64"),
             ("/tiles/loop", ""), ("/layouts/tv", "?cute=((4,8),(2,2)):((32,1),(16,8))&tile=16x8"),
             ("/layouts/triton", "?text=gl.BlockedLayout([1,4],[8,4],[4,1],[1,0])&shape=32x16"),
             ("/cute", "?expression=zipped_divide((8,16):(16,1),(4,8))"),
         )
-        for form in ("txt", "tex", "svg")
+        for form in ("txt", "md", "csv", "tex", "svg")
     ],
 }  # fmt: skip
 TRITON, BLOCKED = "/api/v1/layouts/triton", BODIES["/api/v1/layouts/triton"]["text"]
 FRAGMENT = BODIES["/api/v1/layouts/triton/feeds"]["text"]
-UMMA = "SM100_MMA_F16BF16_{}SS<half_t, half_t, float, {}, 256, UMMA::Major::K, UMMA::Major::MN>"
 TILES, COPIES, LOOP = (BODIES[f"/api/v1/tiles/{name}"] for name in ("mma", "copy", "loop"))
 POSTS: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "descriptors": [

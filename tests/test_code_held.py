@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from app.gpu import boxes, kernels, tensor, tensor_probes, verify
 from app.layouts.triton import PRESETS
 from layouts import (
     banks,
@@ -30,6 +31,7 @@ from layouts import (
     tmem,
     wmma,
 )
+from layouts.banks import ACCESSES
 from layouts.cutetext import read_layout
 from layouts.descriptor import view
 from layouts.dtypes import dtype
@@ -363,3 +365,21 @@ def test_tiles_and_tensor_memory() -> None:
         lines += [epilogue.to_global(ended, 16, "bf16"), render_tmem.statement(ended.access)]
     lines += [*render_tmem.scale_order().values(), *render_scaling.order().values()]
     held("code/tiles", "\n".join(elided("\n".join(lines), set())) + "\n")
+
+
+def test_kernels_that_devices_run() -> None:
+    """Of every family that runs, its first and last job; timed accesses, boxes of TMA, and a probe of tensor memory:
+    what stored runs were made with.
+    """
+    texts: dict[str, None] = {}
+    for target, names in (("sm_90a", {row.name for row in catalog.families()}), ("sm_120a", {"mma_scaled"})):
+        for name in sorted(names):
+            jobs = list(verify.jobs(target, name))
+            texts |= dict.fromkeys(text for job in (*jobs[:1], *jobs[-1:]) for text in job.sources())
+    texts |= dict.fromkeys(kernels.access(name, "timed") for name in ACCESSES)
+    texts |= dict.fromkeys(boxes.source(rank) for rank in (1, 2, 5))
+    for form in ("cta_group::1", "cta_group::2"):
+        word = tensor_probes.word_of("f16", 128, 64, form)
+        texts[tensor.kernel(tensor.Multiply(word, form, 0, 0, {"d": 0}))] = None
+        texts[tensor.kernel(tensor.Multiply(word, form, None, 4096, {"d": 0, "a": 64}))] = None
+    held("code/kernels", "\n".join(elided("\n".join(texts), set())) + "\n")
