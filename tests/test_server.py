@@ -102,6 +102,10 @@ def test_only_the_names_of_the_setting_are_answered_to(host: str, status: int) -
     app = create_app(settings=Settings(trusted_hosts="example.org, *.test, [::1]"))
     answer = get(app, DATA, headers={"host": host})
     assert answer.status == status and (status == 200 or refused(answer) == (400, "unknown_host"))
+    if status == 400:
+        error = answer.json()["error"]
+        assert error["message"] == f"This server does not answer to '{host}'."
+        assert error["hint"] == "LANESCOPE_TRUSTED_HOSTS names the hosts."
     for probe in ("/healthz", "/readyz"):
         assert get(app, probe, headers={"host": host}).status == 200  # by address, as a container's own check asks
 
