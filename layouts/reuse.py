@@ -158,19 +158,18 @@ def _order(source: Operand, target: Operand, columns: int) -> tuple[int, ...] | 
 
 def _kinds(*operands: Operand) -> list[list[int]]:
     """For each operand, for each column a number: the same for columns that the same threads hold, row by row."""
-    known: dict[frozenset[tuple[int, ...]], int] = {}
+    known: dict[bytes, int] = {}
     out = []
     for operand in operands:
-        holders: list[set[tuple[int, ...]]] = [set() for _ in range(operand.col_count)]
         others = [operand.coords[axis] for axis in operand.axes if axis != "col"]
-        arrays: list[IntArray] = [
-            operand.cols,
-            np.broadcast_to(np.arange(operand.threads)[:, None], operand.cols.shape),
-            *others,
-        ]
-        for col, *who in zip(*(array.ravel().tolist() for array in arrays), strict=True):
-            holders[col].add(tuple(who))
-        out.append([known.setdefault(frozenset(held), len(known)) for held in holders])
+        who = np.broadcast_to(np.arange(operand.threads, dtype=np.int64)[:, None], operand.cols.shape)
+        for coord in others:  # the thread and every coordinate but the column's as one number
+            who = who << 14 | coord
+        who = who | len(others) << 42
+        held = np.unique(operand.cols.astype(np.int64) << 44 | who)
+        ends = np.searchsorted(held >> 44, np.arange(1, operand.col_count))
+        columns = np.split(held & (1 << 44) - 1, ends)
+        out.append([known.setdefault(column.tobytes(), len(known)) for column in columns])
     return out
 
 

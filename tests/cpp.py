@@ -18,6 +18,7 @@ DEVICE = r"""
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <thread>
 #include <vector>
 #define __device__
@@ -29,6 +30,13 @@ static thread_local Index threadIdx;
 INTRINSICS = r"""
 static std::barrier<>* meeting;
 static double crossing[32];
+static void together(const std::function<void(unsigned)>& one) {  // the lanes of a warp, as threads
+  std::barrier<> here(32);
+  meeting = &here;
+  std::vector<std::thread> lanes;
+  for (unsigned lane = 0; lane < 32; ++lane) lanes.emplace_back([&one, lane] { one(lane); });
+  for (auto& lane : lanes) lane.join();
+}
 template <class T> T __shfl_sync(unsigned mask, T value, int lane) {
   static_assert(sizeof(T) <= 8);
   if (mask != 0xFFFFFFFFu) std::abort();  // every lane calls it
