@@ -2,14 +2,19 @@
 same examples in every run.
 """
 
+from __future__ import annotations
+
 import gc
 import os
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from starlette.testclient import TestClient
 
 os.environ.setdefault("LANESCOPE_SECONDS", "60")
 
@@ -26,6 +31,19 @@ def app() -> Iterator[Any]:
     made = create_app(settings=Settings())
     yield made
     made.state.work.close()
+
+
+@pytest.fixture(scope="session")
+def client() -> Iterator[TestClient]:
+    """A client of one server for all tests of a worker that change nothing of it: what one asked for is at hand for the
+    next.
+    """
+    from starlette.testclient import TestClient
+
+    from app.main import create_app
+
+    with TestClient(create_app()) as made:
+        yield made
 
 
 def pytest_collection(session: pytest.Session) -> None:

@@ -12,7 +12,6 @@ from starlette.testclient import TestClient
 
 from app.banks import facts as bank_facts
 from app.gpu import chained, verify
-from app.main import create_app
 from layouts import catalog
 from layouts.errors import LayoutError
 from tests.command import lanescope
@@ -21,11 +20,6 @@ from tests.ptxas import nvrtc
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 ROWS = {"kind": "rows", "inner": "K", "pitch_bytes": 128}
 LOAD = "ldmatrix.sync.aligned.m8n8.x2.shared.b16"
-
-
-@pytest.fixture(scope="module")
-def client() -> TestClient:
-    return TestClient(create_app())
 
 
 def test_a_right_chain(client: TestClient) -> None:

@@ -15,7 +15,6 @@ from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
 from app.cli import attach
-from app.main import create_app
 from layouts import algebra
 from layouts.cute import CuteLayout
 from layouts.cutecalls import OPS, nearest_fits, steps, written
@@ -28,11 +27,6 @@ THEIRS = {  # pycute's function of an operation that both define alike
     "composition": "composition", "complement": "complement", "coalesce": "coalesce", "right_inverse": "right_inverse",
     "logical_divide": "logical_divide",
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def client() -> TestClient:
-    return TestClient(create_app())
 
 
 @pytest.mark.parametrize("name", THEIRS)

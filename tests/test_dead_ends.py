@@ -8,7 +8,6 @@ import re
 import pytest
 from starlette.testclient import TestClient
 
-from app.main import create_app
 from layouts import reader
 from layouts.check import check
 from layouts.errors import LayoutError
@@ -23,11 +22,6 @@ BRANCH = (
     "  if (mn) d |= (uint64_t)(2048 >> 4) << 16; else d |= 1ull << 16;\n"
     "  d |= (uint64_t)64 << 32;\n  d |= 1ull << 62;\n  return d; }\n"
 )
-
-
-@pytest.fixture(scope="module")
-def client() -> TestClient:
-    return TestClient(create_app())
 
 
 def page(client: TestClient, text: str) -> str:

@@ -19,7 +19,6 @@ from app.guide import index as guide_index
 from app.guide import render as guide
 from app.guide import values as guide_values
 from app.guide.words import GLOSSARY
-from app.main import create_app
 from app.memory import descriptors as memory
 from layouts import chain, find
 from layouts.banks import ACCESSES
@@ -82,11 +81,6 @@ def test_benchmarks_are_charts_of_the_written_tables(client: TestClient) -> None
     assert sum(bool(one["marks"]) for one in drawn) >= 5 and 'aria-current="page">Benchmarks' in text
     card = client.get("/guide").text.partition('href="/guide/benchmarks"')
     assert card[1] and card[0].rpartition("<svg")[2].count("<rect") >= 4
-
-
-@pytest.fixture(scope="module")
-def client() -> TestClient:
-    return TestClient(create_app())
 
 
 @pytest.mark.parametrize("slug", guide.slugs())

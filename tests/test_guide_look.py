@@ -10,12 +10,6 @@ from starlette.testclient import TestClient
 
 from app.guide import index as guide_index
 from app.guide import render as guide
-from app.main import create_app
-
-
-@pytest.fixture(scope="module")
-def client() -> TestClient:
-    return TestClient(create_app())
 
 
 def test_the_index_has_a_figure_and_a_sentence_for_every_page(client: TestClient) -> None:

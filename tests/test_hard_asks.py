@@ -5,14 +5,8 @@ from __future__ import annotations
 import pytest
 from starlette.testclient import TestClient
 
-from app.main import create_app
 from layouts import reader
 from layouts.reader import columns
-
-
-@pytest.fixture(scope="module")
-def client() -> TestClient:
-    return TestClient(create_app())
 
 
 @pytest.mark.parametrize("expression", [

@@ -32,11 +32,6 @@ SAMPLES = GOLDEN["instruction_descriptor"]["samples"]
 BF16 = Idesc(0x08400490, idesc.kind("f16"))
 
 
-@pytest.fixture(scope="module")
-def client() -> TestClient:
-    return TestClient(create_app())
-
-
 # the tables -----------------------------------------------------------------------------------------------------------
 
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 
-import pytest
 from starlette.testclient import TestClient
 
 from app.guide import examples
-from app.main import create_app
 from layouts import find
 from layouts.planning import plan
 from layouts.render import kernel
@@ -20,12 +17,6 @@ from tests.command import lanescope
 
 PTX = "wgmma.mma_async.m64n32k16.f32.f16.f16"
 GIVEN = {"a": "major=MN,swizzle=64B,order=mn", "b": "major=MN,order=mn"}
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[TestClient]:
-    with TestClient(create_app()) as made:
-        yield made
 
 
 def test_the_api_gives_the_program_and_what_it_was_made_of(client: TestClient) -> None:

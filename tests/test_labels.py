@@ -11,7 +11,6 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.kit.labels import LABELS
-from app.main import create_app
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
@@ -79,11 +78,6 @@ def alert(page: str) -> str:
         if "hidden" not in attributes:
             return " ".join(html.unescape(re.sub("<[^>]+>", "", text)).split())
     return ""
-
-
-@pytest.fixture(scope="module")
-def client() -> TestClient:
-    return TestClient(create_app())
 
 
 @pytest.mark.parametrize("address", PAGES)

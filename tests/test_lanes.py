@@ -11,7 +11,6 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.instruction import lanes, state
-from app.main import create_app
 from layouts import catalog, find
 from layouts.view import figure_of
 
@@ -19,11 +18,6 @@ X4 = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
 SHOWN = tuple(
     {(i.family.name, i.shape, i.syntax.opcode): i for i in catalog.instructions() if i.threads == 32}.values()
 )
-
-
-@pytest.fixture(scope="module")
-def client() -> TestClient:
-    return TestClient(create_app())
 
 
 @pytest.mark.parametrize("found", SHOWN, ids=lambda i: i.ptx)

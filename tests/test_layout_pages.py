@@ -19,7 +19,6 @@ from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
 from app.cli import attach
-from app.main import create_app
 from layouts.catalog import find
 from layouts.linear import Linear
 from layouts.reader.triton import mlir
@@ -49,11 +48,6 @@ module attributes {{"ttg.num-warps" = 4 : i32, ttg.target = "cuda:80"}} {{
     %4 = ttg.convert_layout %3 : tensor<64x64xf16, #mma> -> tensor<64x64xf16, #blocked>
   }}
 }}"""
-
-
-@pytest.fixture(scope="module")
-def client() -> TestClient:
-    return TestClient(create_app())
 
 
 def page(client: TestClient, path: str, code: int = 200, **query: str) -> str:

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from html import unescape
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from starlette.testclient import TestClient
 
-from app.main import create_app
 from layouts import find
 from layouts.swizzle import mode
 from layouts.tiling import Tile
 
 WGMMA = "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16"
 FP8 = "wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3"
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[TestClient]:
-    with TestClient(create_app()) as made:
-        yield made
 
 
 def link(page: str, text: str) -> str:

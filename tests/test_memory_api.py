@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.guide import examples
-from app.main import create_app
 from layouts import palette
 from layouts.render import smem
 from layouts.swizzle import MODES
@@ -33,12 +31,6 @@ ASK: dict[str, Any] = {
     "storage": TILE,
     "slice": {"mn": 0, "k": 0},
 }
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[TestClient]:
-    with TestClient(create_app()) as made:
-        yield made
 
 
 def test_tile(client: TestClient) -> None:

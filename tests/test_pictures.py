@@ -20,7 +20,6 @@ from app.diagram import forms as pictures
 from app.diagram.options import DIAGRAM
 from app.kit import picture as raster
 from app.kit.media import FORMS
-from app.main import create_app
 from layouts import find
 from layouts.descriptor import Descriptor
 from layouts.errors import LayoutError
@@ -238,11 +237,6 @@ def test_bad_options_are_named(options: dict[str, str], field: str) -> None:
     with pytest.raises(LayoutError) as caught:
         pictures.instruction("svg", MMA, MMA.operand("a"), options)
     assert caught.value.field == field and caught.value.hint
-
-
-@pytest.fixture(scope="module")
-def client() -> TestClient:
-    return TestClient(create_app())
 
 
 PATHS = [f"/i/{MMA.ptx}/a", f"/i/{MMA.ptx}", "/smem", "/descriptor/wgmma/0x4000004000010100"]

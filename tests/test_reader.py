@@ -11,7 +11,6 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from starlette.testclient import TestClient
 
-from app.main import create_app
 from app.read import draw, reading
 from layouts import catalog, cute, reader
 from layouts.errors import LayoutError
@@ -21,11 +20,6 @@ GOLDEN = Path(__file__).parent / "golden" / "cutlass_ptx.txt.gz"
 M16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 WGMMA = "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16"
 LDMATRIX = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
-
-
-@pytest.fixture(scope="module")
-def client() -> TestClient:
-    return TestClient(create_app())
 
 
 def fits(text: str) -> list[str]:

@@ -10,7 +10,6 @@ import pytest
 from starlette.testclient import TestClient
 
 from app.kit.encode import dumps
-from app.main import create_app
 from app.read import reading
 from tests import reader_corpus
 from tests.held import held_sum
@@ -64,11 +63,6 @@ def test_a_text_is_read_however_it_was_copied(way: str) -> None:
     assert len(entries) == len(SAMPLES)
     for entry in entries:
         assert reader_corpus.wrong(entry, answered(COPIED[way](entry.text))) == [], entry.title
-
-
-@pytest.fixture(scope="module")
-def client() -> TestClient:
-    return TestClient(create_app())
 
 
 @pytest.mark.parametrize("file", sorted({entry.file for entry in reader_corpus.entries()}))

@@ -11,7 +11,6 @@ from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
 from app import cli
-from app.main import create_app
 
 TEXT = (Path(__file__).parents[1] / "docs" / "seeds.md").read_text()
 ROWS = [
@@ -21,11 +20,6 @@ ROWS = [
 ]
 LINKS = sorted(set(re.findall(r"\]\((/[^)\s]*)\)", TEXT)))
 COMMANDS = sorted(set(re.findall(r"`(lanescope [^`]*)`", TEXT)) - {"lanescope serve"})
-
-
-@pytest.fixture(scope="module")
-def client() -> TestClient:
-    return TestClient(create_app())
 
 
 def test_every_section_is_shown_somewhere() -> None:

@@ -9,16 +9,10 @@ import pytest
 from pydantic import TypeAdapter
 from starlette.testclient import TestClient
 
-from app.main import create_app
 from app.memory.facts import Tile
 from layouts.tiling import ELEMENT_BITS
 
 B1 = "wgmma.mma_async.sync.aligned.m64n64k256.s32.b1.b1.and.popc"
-
-
-@pytest.fixture(scope="module")
-def client() -> TestClient:
-    return TestClient(create_app())
 
 
 @pytest.mark.parametrize("bits", ELEMENT_BITS)

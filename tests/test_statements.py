@@ -5,14 +5,12 @@ refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from app.main import create_app
 from app.memory import descriptors as memory
 from layouts.descriptor import Descriptor
 from layouts.errors import LayoutError
@@ -174,12 +172,6 @@ def test_any_code_is_read_or_refused(text: str) -> None:
         assert 0 <= read_code(text).word < 1 << 64
     except LayoutError as error:
         assert error.message and error.hint
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[TestClient]:
-    with TestClient(create_app()) as made:
-        yield made
 
 
 def test_the_editor_takes_code_with_and_without_scripts(client: TestClient) -> None:

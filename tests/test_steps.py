@@ -7,7 +7,6 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -18,7 +17,6 @@ from pydantic import TypeAdapter
 from starlette.testclient import TestClient
 
 from app.kit.labels import LABELS
-from app.main import create_app
 from app.steps.facts import Steps
 from app.steps.wgmma import WgmmaSteps
 from tests.command import lanescope
@@ -28,12 +26,6 @@ S8 = "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32"
 OWN = {"a": "i", "b": "-(i + 1)"}
 A = np.arange(128).reshape(8, 16)
 B = -(np.arange(128).reshape(8, 16).T + 1)  # (k, n); memory has it column by column
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[TestClient]:
-    with TestClient(create_app()) as made:
-        yield made
 
 
 def test_a_cell_that_keeps_its_spaces_holds_no_line_break(client: TestClient) -> None:

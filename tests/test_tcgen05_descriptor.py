@@ -34,11 +34,6 @@ GOLDEN = json.loads((Path(__file__).parent / "golden" / "tcgen05.json").read_tex
 CODES = {0: ("none", 1), 1: ("128B_base32B", 8), 2: ("128B", 8), 4: ("64B", 4), 6: ("32B", 2)}
 
 
-@pytest.fixture(scope="module")
-def client() -> TestClient:
-    return TestClient(create_app())
-
-
 @pytest.mark.parametrize("sample", GOLDEN["smem_descriptors"], ids=lambda sample: sample["case"])
 def test_words_of_public_kernels(sample: dict[str, object]) -> None:
     names = {"start": "start_address", "lbo": "lbo_bytes", "sbo": "sbo_bytes", "mode": "lbo_mode"}

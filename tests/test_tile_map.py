@@ -5,7 +5,6 @@ hardware reads; the figures.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from html import unescape
 from itertools import product
 
@@ -15,7 +14,6 @@ from starlette.testclient import TestClient
 
 from app.diagram import forms as pictures
 from app.kit.labels import LABELS
-from app.main import create_app
 from app.memory import atoms as atom_views
 from app.memory import tiles as tile_views
 from layouts.descriptor import View, reads
@@ -145,12 +143,6 @@ def test_cells_carry_the_number_that_was_asked_for() -> None:
     assert all(
         panel.texts is None for panel in tile_views.tile_figure(tile, tile_views.Look(number="none")).figure.panels
     )
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[TestClient]:
-    with TestClient(create_app()) as made:
-        yield made
 
 
 @pytest.mark.parametrize(

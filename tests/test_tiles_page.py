@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from html import unescape
 from typing import Any
 from urllib.parse import urlencode
@@ -13,7 +12,6 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
-from app.main import create_app
 from app.tiles import (
     bench,
     bulkbench,
@@ -39,12 +37,6 @@ ODD = {"atom": "SM80_16x8x8_F32TF32TF32F32_TN", "atom_layout": "(1,2,1):(2,1,1)"
        "permutation": "(_,Layout<Shape<_8,_2,_2>,Stride<_1,_16,_8>>,_)", "tile": "48x64x24"}  # fmt: skip
 THREADS = [one for one in presets.PRESETS if not one.name.startswith("umma")]  # whose threads are threads
 CASES = [*(one.fields for one in THREADS), ODD]
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[TestClient]:
-    with TestClient(create_app()) as made:
-        yield made
 
 
 def made_of(fields: dict[str, str]) -> TiledMMA:

@@ -10,8 +10,6 @@ from urllib.parse import parse_qs, quote, urlsplit
 import pytest
 from starlette.testclient import TestClient
 
-from app.main import create_app
-
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
 PAGES = (
@@ -21,11 +19,6 @@ PAGES = (
     f"/compare?left={MMA}/d&right={MMA}/c", "/gpu", f"/gpu/run?kind=mma&backend=numpy&instruction={MMA}",
     f"/kernel/{WGMMA}", f"/diagram?ptx={MMA}&colour=t&lanes=0-3", "/gallery", "/docs",
 )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def client() -> TestClient:
-    return TestClient(create_app())
 
 
 def following(page: str) -> list[str]:

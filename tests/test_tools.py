@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
-from app.main import create_app
 from layouts import find, wmma
 from layouts.errors import LayoutError
 from layouts.render.reuse import code
@@ -19,12 +16,6 @@ FP8 = "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32"
 TF32 = "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"
 S8 = "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[TestClient]:
-    with TestClient(create_app()) as made:
-        yield made
 
 
 @pytest.mark.parametrize(

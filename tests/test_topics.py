@@ -9,15 +9,9 @@ from starlette.testclient import TestClient
 
 from app.catalogue import topics
 from app.guide import index as guide_index
-from app.main import create_app
 from layouts import catalog
 from layouts.table.wgmma_order import ORDER
 from layouts.table.wmma_api import FUNCTIONS
-
-
-@pytest.fixture(scope="module")
-def client() -> TestClient:
-    return TestClient(create_app())
 
 
 def pages(text: str) -> list[str]:

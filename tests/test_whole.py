@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +13,6 @@ from app.gpu import runs, whole
 from app.gpu.device import Product
 from app.gpu.reference import Reference
 from app.kit.ran import ran_mma
-from app.main import create_app
 from app.steps.draw import text
 from app.steps.facts import steps
 from app.steps.wgmma import WgmmaSteps
@@ -24,12 +22,6 @@ from layouts.errors import LayoutError
 from layouts.planning import plan
 from tests.command import lanescope
 from tests.test_kernel import CASES, F16, WORKED, made
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[TestClient]:
-    with TestClient(create_app()) as made:
-        yield made
 
 
 def test_every_program_has_a_simulation_that_agrees() -> None:

@@ -13,7 +13,6 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 from starlette.testclient import TestClient
 
-from app.main import create_app
 from app.read import bench as benches
 from layouts import workbench
 from layouts.errors import LayoutError
@@ -22,11 +21,6 @@ from tests.command import lanescope
 
 TEXT = next(case.text for case in CASES if case.title.startswith("the tensor map, the builder"))
 RIGHT = next(case.text for case in CASES if case.title == "K-major, 128B, all right")
-
-
-@pytest.fixture(scope="module")
-def client() -> TestClient:
-    return TestClient(create_app())
 
 
 def page_of(client: TestClient, text: str, **more: str) -> str:
