@@ -12,10 +12,13 @@ from layouts.reader.code.builders import Builder
 from layouts.reader.code.evaluate import evaluate
 from layouts.reader.code.tensor_maps import TensorMap
 from layouts.reader.found import Found
+from layouts.reading import listed
 
 _ENUM = re.compile(
     r"\b(?:CU_TENSOR_MAP_SWIZZLE_|(?:CU)?[tT]ensorMapSwizzle(?:Mode)?(?:::|\.)(?:\w+_)?)(NONE|(?:32|64|128)B)(?!\w)"
 )
+_CALLED = {"lbo_bytes": "LBO", "sbo_bytes": "SBO", "base_offset": "base offset"}
+_MOST_MENTION = 4000  # characters of a text that is about the one swizzle it names
 _MODES = {"NONE": "none", "32B": "32B", "64B": "64B", "128B": "128B"}
 
 
@@ -28,14 +31,14 @@ def read(text: str) -> tuple[Found, ...]:
 def _swizzle(text: str) -> tuple[Found, ...]:
     """A swizzle of the tensor map's enum, alone: all else is open."""
     named = {_MODES[match[1]] for match in _ENUM.finditer(text)}
-    if len(named) != 1:
+    if len(named) != 1 or len(text) > _MOST_MENTION:
         return ()
     mode = named.pop()
     facts: dict[str, Any] = {"storage": None, "element_bits": None, "box": [], "swizzle": mode}
-    said = "none" if mode == "none" else f"the {mode} swizzle"
-    notice = f"TMA stores with {said}; the box and the element type say the rest."
+    said = "without a swizzle" if mode == "none" else f"with the {mode} swizzle"
+    notice = f"TMA stores {said}; the box and the element type say the rest."
     if "EncodeIm2col" in text:
-        notice = f"A tensor map of im2col stores with {said}. It has no box: what it stores is not read."
+        notice = f"A tensor map of im2col stores {said}. It has no box: what it stores is not read."
     opened = ("storage", "element_bits", "box")
     return (Found("tensor_map", f"TMA tensor map: swizzle {mode}", facts, (notice,), False, opened),)
 
@@ -62,6 +65,8 @@ def _builder(one: Builder) -> Found:
         **({"free": dict(one.free)} if one.free else {}),
     }
     told = f"start address from '{one.start}'" if isinstance(one.start, str) else hex_word(one.word or one.known)
+    if one.word is None and not isinstance(one.start, str) and not one.known:
+        told = listed([f"{_CALLED.get(name, name)} from '{given}'" for name, given in list(one.free.items())[:3]])
     notices = tuple(w.message for w in (*one.warnings, *one.doubts))
     return Found(
         "builder",
