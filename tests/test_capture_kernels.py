@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from app.capture import forms
 from app.gpu import planted
 from layouts import capture, find
 from layouts.capture import fills
@@ -149,6 +150,7 @@ def test_where_accumulators_begin() -> None:
     partial = capture.write(Capture((*steps[:2], *whole), skipped=8))
     made = capture.verify(partial, **given)
     assert made.verdict == "match" and {one.verdict for one in made.accumulators} == {"unknown"}
+    assert {one.verdict for one in forms.facts(made).accumulators} == {"unknown"}
     assert "not judged" in made.text and "LANESCOPE_WHEN left out 8 calls" in made.text
 
 

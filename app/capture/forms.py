@@ -100,8 +100,11 @@ class RecordedRows:
 
 @fact
 class RecordedAccumulators:
-    """D of one warp, beside NumPy. as_read: whether it is the product of what the steps read."""
+    """D of one warp, beside NumPy. as_read: whether it is the product of what the steps read; verdict: unknown where
+    more steps are in D than are recorded.
+    """
 
+    verdict: Literal["match", "mismatch", "unknown"]
     file: str
     line: int
     warp: int
@@ -219,6 +222,7 @@ def facts(told: Verified) -> CaptureVerified:
         ],
         accumulators=[
             RecordedAccumulators(
+                verdict=one.verdict,  # type: ignore[arg-type]
                 file=one.record.file, line=one.record.line, warp=one.record.warp, m=one.m, n=one.n, steps=one.steps,
                 total=one.total, right=one.right, as_read=one.as_read,
             )
