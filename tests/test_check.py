@@ -319,8 +319,26 @@ def test_what_a_loop_with_an_open_end_may_fill_is_not_judged() -> None:
       CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
 }"""
     assert check(text).findings == () and check(text).maps == 1
+    turned = text.replace("strides[i] = step", "strides[rank - 2 - i] = step; box[rank - 1 - i] = sizes[i]")
+    assert check(turned.replace("{64, 64, 1, 1, 1}", "{0}")).findings == ()
     wider = check(text.replace("{64, 64, 1, 1, 1}", "{128, 64, 1, 1, 1}"))
     assert [one.code for one in wider.findings] == ["tma_inner_over_swizzle"]
+
+
+@pytest.mark.parametrize(("block", "codes"), [
+    ("dummy_block", set()), ("[8, 512]", set()), ("[128, 64]", set()), ("[64, 4]", {"tma_inner_box"}),
+])  # fmt: skip
+def test_blocks_that_triton_replaces_or_cuts_are_right(block: str, codes: set[str]) -> None:
+    """The launch gives a dummy block its size, and a block of more than 256 is copied in several boxes."""
+    text = f"""import torch
+from triton.tools.tensor_descriptor import TensorDescriptor
+def launch(M, K):
+    a = torch.empty((M, K), dtype=torch.float16)
+    dummy_block = [1, 1]
+    desc = TensorDescriptor(a, shape=[M, K], strides=[K, 1], block_shape={block})
+"""
+    made = check(text)
+    assert made.maps == 1 and {one.code for one in made.findings} == codes
 
 
 def test_a_function_that_is_not_evaluated_to_its_end_is_named() -> None:

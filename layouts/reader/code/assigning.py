@@ -7,6 +7,7 @@ from typing import Any
 
 from layouts.reader.code import tree, word
 from layouts.reader.code.ctype import PYTHON
+from layouts.reader.code.operators import Deref
 from layouts.reader.code.places import pointee
 from layouts.reader.code.values import UNKNOWN, Cell, Kind, Object, Part, Pointer, Record, Scope, Term, number, short
 from layouts.reader.code.word import Int, Span, free, symbol
@@ -102,6 +103,11 @@ class Assigning:
                 made = word.inserted(place.of.store.value, given, place.field.low, place.field.width, span)
             self.put(place.of.store, made)
             self.note(place.of.store, whole or span, record=place.of.record.name)
+        elif isinstance(place, Deref) and place.pointer.array is not None and place.pointer.base.terms[1:]:
+            array = place.pointer.array  # box[rank - 1 - i] = …: which item is open, so all of them are
+            for n, cell in enumerate(array.cells):
+                if isinstance(cell.value, Int):
+                    self.put(cell, free(f"{array.name}[{n}]", cell.value.type))
 
     def put(self, cell: Cell, value: Any) -> None:
         """Write a cell, so that a branch not taken can be undone."""

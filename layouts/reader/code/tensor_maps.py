@@ -213,7 +213,10 @@ def _triton(term: Term, given: list[Any], named: dict[str, Any]) -> TensorMap | 
     made = Parts(term, bits, name, dims, strides, block, swizzle, sheet)
     if bits and inner is not None and swizzle not in (None, "none") and inner * bits // 8 > WIDTHS[swizzle]:
         return made.finish([*strides_of(made), *problems], panels=WIDTHS[swizzle])
-    return made.finish([*rules(made, 0), *problems])
+    if inner == 1:  # a block that the launch replaces: dummy_block = [1, 1]
+        return made.finish([*strides_of(made), *problems])
+    told = [one for one in rules(made, 0) if one.code != "tma_box"]  # Triton copies a larger block in several boxes
+    return made.finish([*told, *problems])
 
 
 def default_swizzle(inner_bytes: int, rows: int) -> str:
