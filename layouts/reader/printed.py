@@ -29,6 +29,10 @@ _LISTED = re.compile(  # NumPy's and PyTorch's
     rf"\b(?:array|tensor)\(\s?\[(?P<items>[\[\s]{{0,8}}{_LONG}(?:[\],\[\s]{{1,16}}{_LONG}){{0,63}})[\]\s]{{0,8}}[,)\]]"
 )
 _VECTOR = re.compile(rf"\{{\s?\.?x = (?P<one>{_HALF}), \.?y = (?P<two>{_HALF})\s?\}}")  # a debugger's uint2
+_BRACED = re.compile(  # desc = {0x00010100, 0x40000040}: the two halves of one, the lower first
+    r"(?<![\w.])(?P<label>[\w.\[\]]{0,30}[Dd]esc[\w.\[\]]{0,30})\s?[:=]\s?[{\[(]\s?(?P<one>0[xX][0-9a-fA-F]{1,8})u?,"
+    r"\s?(?P<two>0[xX][0-9a-fA-F]{1,8})u?\s?[}\])]"
+)
 _ENCODED = re.compile(r"/\*\s?0x[0-9a-fA-F]{16}\s?\*/")  # of an instruction of SASS
 _MOVED = re.compile(
     r"\bmov\.[bus](?P<bits>32|64)\s+(?P<to>%?\w{1,20}), ?(?P<word>0[xX][0-9a-fA-F]{1,16}|-?\d{1,20})U?;"
@@ -177,6 +181,10 @@ def _words(text: str) -> Iterator[Labelled]:
         word = (_number(match["one"].rstrip("uU")) | _number(match["two"].rstrip("uU")) << 32) & _WORD
         if likely(word) and (word >> 62 or not of_word(word).usual):  # a point has neither
             yield Labelled("", word, match.span(), False)
+    for match in _BRACED.finditer(text):
+        word = _number(match["one"]) | _number(match["two"]) << 32
+        if likely(word):
+            yield Labelled(match["label"], word, match.span(), True)
     yield from _moved(text)
     for match in _EXAMINED.finditer(text):
         if (parts := match["held"].split()) and {len(part) for part in parts} in ({4}, {6}):
