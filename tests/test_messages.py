@@ -159,12 +159,12 @@ ELSEWHERE = {
     "app/gpu/runs.py": "a device: test_card",
     "app/gpu/verify.py": "a device: test_card, test_gpu", "app/gpu/pool.py": "a worker: test_worker",
     "app/*/page.py": "a page: test_refusals, test_tools",
-    "layouts/dump.py": "files of every kind, test_dump",
+    "layouts/dump/*": "files of every kind, test_dump",
     "layouts/capture/*": "files and fills of every kind, test_capture_format, test_capture_verify",
     "app/gpu/captures.py": "a device",
     "app/gpu/fleet.py": "a scheduler and its workers: test_fleet", "app/gpu/evidence.py": "a device: test_gpu",
     "app/gpu/posts.py": "a port: test_fleet_site", "app/gpu/contact.py": "a scheduler: test_fleet_site",
-    "app/kit/tls.py": "certificates: test_fleet_site", "app/runs/contacts.py": "a scheduler: test_fleet_site",
+    "app/kit/tls.py": "certificates: test_fleet_site",
     "app/gpu/jobs.py": "a worker: test_fleet",
     "app/gpu/pieces.py": "a worker: test_fleet", "app/gpu/spread.py": "a fleet: test_fleet",
     "app/gpu/members.py": "a fleet: test_fleet", "app/runs/hardware.py": "a device or a fleet: test_fleet",
@@ -194,9 +194,12 @@ def refusals() -> Iterator[tuple[str, int, int, str]]:
 
 def test_every_refusal_has_its_example() -> None:
     made = conversation()[1] | calling(called.calls)[1] | calling(called_app.calls)[1]
+    places = [*refusals()]
+    stale = [files for files in ELSEWHERE if not any(fnmatch(place[0], files) for place in places)]
+    assert not stale, f"fit no file that refuses anything: {stale}"
     silent = [
         place
-        for place in refusals()
+        for place in places
         if not any(fnmatch(place[0], files) for files in ELSEWHERE)
         and not any(part in place[3] for part in UNREACHED)
         and not any(name == place[0] and place[1] <= line <= place[2] for name, line in made)

@@ -16,6 +16,7 @@ from tests.mutants import by_hand, equivalent, fault, report
 from tests.mutants.__main__ import ROOT, of_file
 from tests.mutants.operators import Mutant, Mutations
 from tests.mutants.plant import Verdict
+from tests.mutants.reach import Reach
 from tests.mutants.texts import mutations
 
 TOY = '''"""A module with a fault no test can notice."""
@@ -44,6 +45,15 @@ gc.freeze()  # as the project's tests do
 
 def test_half():
     assert [half(n) for n in (0, 1, 7)] == [0, 0, 3]
+"""
+
+
+# The same lines from another file, in the same process of the recorder: what is cached is run again.
+TOY_AGAIN = """from layouts.toy import half
+
+
+def test_again():
+    assert half(7) == 3
 """
 
 
@@ -124,7 +134,8 @@ def test_texts_leave_comments_alone() -> None:
 
 def test_a_planted_fault_is_killed_and_another_is_not(tmp_path: Path) -> None:
     """The whole way over a tree of two files: coverage, copies, forks, verdicts, page."""
-    for name, text in {"layouts/__init__.py": "", "layouts/toy.py": TOY, "tests/test_toy.py": TOY_TEST}.items():
+    tests = {"tests/test_toy.py": TOY_TEST, "tests/test_toy_again.py": TOY_AGAIN}
+    for name, text in {"layouts/__init__.py": "", "layouts/toy.py": TOY, **tests}.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     (tmp_path / "docs").mkdir()
@@ -143,6 +154,8 @@ def test_a_planted_fault_is_killed_and_another_is_not(tmp_path: Path) -> None:
     assert "test_half" in done.stdout
     assert re.search(r"^\| \*\*all\*\* \| 5 \| \d \| \d+ % \|", page, re.M)
     assert "reached by no test" in page
+    reached = Reach.at(tmp_path, tmp_path / "build" / "mutants" / "reach.pickle", record=False)
+    assert {test.partition("::")[0] for test in reached.of("layouts/toy.py", [12])} == set(tests)
     assert (tmp_path / "layouts" / "toy.py").read_text() == TOY
 
 

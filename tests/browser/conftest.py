@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Frame, Page, expect, sync_playwright
 
 from tests.browser.waiting import PATIENCE
 
@@ -135,8 +135,23 @@ class Tab:
         page.unroute_all()
         page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
         page.mouse.move(0, 0)
-        page.once("framenavigated", lambda _: self.complaints.clear())  # what the old page says when it goes
         return True
+
+    def goto(self, url: str) -> None:
+        """Open a page. What the last test's page says when it goes is forgotten with it; it may replace its own query
+        before, and the same address with another fragment would not be loaded again.
+        """
+        page, left = self.page, self.page.url.partition("?")[0].partition("#")[0]
+
+        def gone(frame: Frame) -> None:
+            if frame == page.main_frame and frame.url.partition("?")[0].partition("#")[0] != left:
+                self.complaints.clear()
+                page.remove_listener("framenavigated", gone)
+
+        page.on("framenavigated", gone)
+        if left == url.partition("?")[0].partition("#")[0]:
+            page.goto("about:blank")
+        page.goto(url)
 
 
 @pytest.fixture(scope="session")
@@ -164,7 +179,7 @@ def open_page(site: str, browser: Browser, tabs: list[Tab], request: pytest.Fixt
             )  # fmt: skip
         opened.append((tab, scripts))
         page = tab.page
-        page.goto(site + path)
+        tab.goto(site + path)
         if scripts and wait and page.locator("#stage").count():
             page.wait_for_selector("html[data-zoom=ready]", timeout=1000 * PATIENCE)
         return page

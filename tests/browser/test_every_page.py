@@ -56,7 +56,7 @@ PAGES = (  # of pages that share a template the fullest first: on it axe sees bo
     "/dump?example=right", "/dump",
     "/idesc/0x48400496?kind=f16", "/zero-column-mask", "/descriptor/tcgen05",
     "/tmem?m=64&n=128&a_at=100&access=tcgen05.st.16x128b.x4&at=0:128&warp=0",
-    "/guide/five-minutes", "/guide", "/guide/paste", "/guide/swizzle", "/guide/descriptor-fields",
+    "/guide/five-minutes", "/guide", "/guide/paste", "/guide/ldmatrix", "/guide/descriptor-fields",
     "/guide/atom-to-tile",
 )  # fmt: skip
 

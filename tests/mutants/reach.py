@@ -102,12 +102,14 @@ def forget() -> None:
     import functools
     import gc
 
+    gc.unfreeze()  # what the tests' set-up has frozen is not told of
     for found in gc.get_objects():
         if (
             isinstance(found, functools._lru_cache_wrapper)
             and str(getattr(found, "__module__", "")).split(".")[0] in SOURCES
         ):
             found.cache_clear()
+    gc.freeze()
 
 
 def record(root: Path, out: Path, without: set[str], files: list[str]) -> None:
