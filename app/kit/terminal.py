@@ -65,6 +65,9 @@ def text_of(file: str) -> str:
         raise LayoutError("bad_text", f"'{file[:60]}' is not UTF-8 text.", "Give a text file.", "file") from None
     except ValueError:  # a name that no file can have
         raise LayoutError("bad_text", f"{file[:60]!a} is not a file name.", "Name a text file.", "file") from None
+    except OSError as error:
+        hint = "Name a text file, or -, and give the text on standard input."
+        raise LayoutError("bad_usage", f"'{file[:200]}': {error.strerror}.", hint, "file") from None
 
 
 def json_of(file: str) -> dict[str, Any]:
