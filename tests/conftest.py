@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from starlette.testclient import TestClient
 
 os.environ.setdefault("LANESCOPE_SECONDS", "60")
+# Before NumPy is imported: several workers share the cores, and threads of small products wait for each other at work.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 settings.register_profile("lanescope", deadline=None, max_examples=40, derandomize=True)
 settings.load_profile("lanescope")
