@@ -118,7 +118,7 @@ def test_a_place_is_that_of_the_program() -> None:
 
 
 def machine_code(text: str, file: Path) -> str:
-    ptx, said = nvrtc.compile_ptx(text, "sm_90a")
+    ptx, said = nvrtc.compile_ptx(text, "sm_90a", optimized=True)
     assert said == ""
     assert assembler._run(ptx, "sm_90a", file)[0] == 0
     return subprocess.run([str(sass.nvdisasm()), "-c", str(file)], capture_output=True, text=True, check=True).stdout

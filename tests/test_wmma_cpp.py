@@ -19,7 +19,7 @@ PRODUCTS = [i for i in catalog.instructions() if i.family.name == "wmma" and ".m
 
 
 def compiled(source: str, target: str = "sm_90") -> tuple[str, str]:
-    return nvrtc.compile_ptx(source, target, nvrtc.headers())
+    return nvrtc.compile_ptx(source, target, nvrtc.headers(), optimized=True)
 
 
 def opcodes(text: str) -> list[str]:
