@@ -33,9 +33,12 @@ def matrix(example: str, operand: str) -> np.ndarray:
     return planted.matrix(files(), BY_NAME[example], operand)
 
 
-@lru_cache(maxsize=64)
+judged = planted.verified  # as it is, whatever a test puts in its place
+
+
+@lru_cache(maxsize=128)
 def verified(example: str, mistake: int, real: bool = False) -> Verified:
-    return planted.verified(files(), BY_NAME[example], mistake, real)
+    return judged(files(), BY_NAME[example], mistake, real)
 
 
 def table() -> str:

@@ -36,7 +36,7 @@ def test_no_stage_has_the_codes_of_another(deep: int, stages: int, major: str) -
     def start(base: int, stage: int) -> Descriptor:
         return word(base + stage * tile_bytes, deep * 64, 512, 0, "64B")
 
-    for away in range(stages):
+    for away in sorted({0, 1, stages // 2, stages - 1}):
         made = told([
             record(start(BASE_A, stage), start(BASE_A + stages * tile_bytes, (stage + away) % stages), window,
                    immediates=trans)

@@ -14,6 +14,7 @@ from app.gpu import captures, planted
 from app.gpu.captures import EXAMPLES
 from layouts import capture
 from layouts.capture.form import Capture
+from layouts.capture.verify import Verified
 from tests import captured
 
 
@@ -128,6 +129,15 @@ def test_the_part_of_a_verification_judges_what_the_device_wrote(monkeypatch: py
     rows = json.loads((captured.FOLDER / "captures.json").read_text())["runs"]
     monkeypatch.setattr(captures, "together", lambda to: rows)
     monkeypatch.setattr(planted, "opened", lambda folder: captured.files())
+
+    def kept(files: planted.Files, example: captures.Example, mistake: int, real: bool) -> Verified:
+        """Files that were not exchanged are judged once."""
+        own = [name for name in files if name.startswith(f"{example.name}-{mistake}-")]
+        if all(files[name] is captured.files()[name] for name in own):
+            return captured.verified(example.name, mistake, real)
+        return captured.judged(files, example, mistake, real)
+
+    monkeypatch.setattr(planted, "verified", kept)
     assert planted.run(device) == {one.name: {"ran": 6, "agreed": 6} for one in EXAMPLES}
     first, name = EXAMPLES[0].name, "{}-{}-fill1.lscap".format
     changed = dict(captured.files()) | {name(first, 2): captured.files()[name(first, 1)]}
