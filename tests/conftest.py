@@ -59,7 +59,7 @@ def pytest_collection(session: pytest.Session) -> None:
 def pytest_collection_finish(session: pytest.Session) -> None:
     gc.freeze()
     gc.enable()
-    gc.set_threshold(20_000, 20, 20)
+    gc.set_threshold(100_000, 20, 50)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
