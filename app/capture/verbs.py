@@ -55,7 +55,7 @@ def capture_verify(
             "files",
         )  # fmt: skip
     # no more of a file than its first bytes say: a buffer is larger than its records, and other files may be enormous
-    wholes = (load(name, "files", extent(load(name, "files", HEADER_BYTES - 1))) for name in files)
+    wholes = (load(name, "files", MOST_FILE, head=HEADER_BYTES, extent=extent) for name in files)
     given = dict(zip(("capture", "second"), wholes, strict=False))
     given |= {field: load(name, field, MOST_FILE) for field, name in (("a", a), ("b", b)) if name}
     told = forms.verified(given, nk, MOST_RECORDS)

@@ -140,15 +140,25 @@ def form_of(output: str) -> str:
     return form
 
 
-def load(name: str, field: str, most: int, code: str = "bad_usage", hint: str = "Name a file.") -> bytes:
-    """A file's first bytes, one more than `most`, so that a longer one is known. LayoutError where it is not read."""
+def load(
+    name: str, field: str, most: int, code: str = "bad_usage", hint: str = "Name a file.", *, head: int = 0,
+    extent: Callable[[bytes], int] | None = None,
+) -> bytes:  # fmt: skip
+    """A file's first bytes, one more than `most`, so that a longer one is known. Where its first `head` bytes tell how
+    many there are, extent says it, and no more are read. A pipe is read once. LayoutError where it is not read.
+    """
     from pathlib import Path
 
     from layouts.errors import LayoutError
 
     try:
         with Path(name).open("rb") as file:
-            return file.read(most + 1)
+            if extent is None:
+                return file.read(most + 1)
+            first = file.read(head)
+            return first + file.read(max(min(extent(first), most + 1) - len(first), 0))
+    except LayoutError:
+        raise
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise LayoutError(code, f"{field}: '{name[:200]}' cannot be read: {reason}.", hint, field) from None

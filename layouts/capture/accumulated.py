@@ -1,10 +1,13 @@
 """Accumulators against NumPy: D beside the sum of the slices that the recorded steps should multiply, and beside the
 sum of what they really read.
+
+A sum begins at zero or at a C that was recorded. A C that was recorded must be in some D: where it is in none, the D
+that began at zero, or at an older C, in its place is wrong.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,22 +17,28 @@ from layouts import codec
 from layouts.capture.form import Record
 from layouts.capture.order import Slice
 from layouts.capture.seen import Side, Step, grid
+from layouts.catalog import find
 from layouts.codec import numbers
-from layouts.instruction import Operand
+from layouts.errors import LayoutError
+from layouts.instruction import Instruction, Operand
 
 MOST_SUMS = 64  # tiles of D that are followed
+MOST_BEGUN = 64  # C's of one warp that are kept
 # of the sum of magnitudes: an accumulator rounds every step; wgmma keeps 14 bits of a sum of FP8 products (measured)
 SLACK = {"f16": 2.0**-7, "f32": 2.0**-9, "s32": 0.0}
 SLACK_FP8 = 2.0**-7
 LEAST = {"f16": 2.0**-24, "f32": 1e-37, "s32": 0.0}  # what one step may lose of a subnormal sum
 Reals = NDArray[np.float64]
+Group = tuple[int, ...]  # block and warp, or block and warpgroup
+Shape = tuple[int, int, str]  # of D: m, n, type
 
 
 @dataclass(frozen=True, slots=True)
 class Accumulator:
     """D as one warp recorded it. verdict: match where it is the product that it should be; unknown where it is not even
     that of what was read, and not every step is here; else mismatch. as_read: whether it is the sum of what the steps
-    read. m, n: its first element; steps: that are in the sum.
+    read. m, n: its first element; steps: that are in the sum; since: whether it is the sum only of those after D was
+    last recorded.
     """
 
     number: int
@@ -41,6 +50,7 @@ class Accumulator:
     right: int
     as_read: bool
     whole: bool = True
+    since: bool = False
 
     @property
     def verdict(self) -> str:
@@ -71,7 +81,7 @@ class _Sum:
 @dataclass(frozen=True, slots=True)
 class _Tile:
     """A tile of D. sums: from the first step on, and from the last one on where the accumulators may have begun anew:
-    after they were recorded, and where K begins again. inside: [m][n], what lies in A · B.
+    where K begins again, after C was recorded, and after D was. inside: [m][n], what lies in A · B; step: the last one.
     """
 
     m: int
@@ -79,103 +89,233 @@ class _Tile:
     k: int
     inside: NDArray[np.bool_]
     sums: Mapping[str, _Sum]
+    step: Step
+
+
+SUMS = ("first", "again", "begun", "recorded")  # in the order in which they are tried
+
+
+@dataclass(frozen=True, slots=True)
+class _Passed:
+    """A D that is right without the C's that were recorded for it. tile: which one it is, by group, place and shape;
+    waiting: places of the C's; without: what it is where none of the D's has them.
+    """
+
+    group: Group
+    tile: tuple[object, ...]
+    shape: Shape
+    warp: Group
+    waiting: frozenset[int]
+    without: Accumulator
 
 
 class Sums:
-    """The tiles of D of every warp or warpgroup, in the order of the records. whole: whether every step is recorded."""
+    """The tiles of D of every warp or warpgroup, in the order of the records. whole: whether every step is recorded;
+    missing: (number, group, instruction) of steps that are not added; None where the instruction is not known.
+    """
 
-    def __init__(self, records: Sequence[Record], whole: bool = True) -> None:
+    def __init__(
+        self, records: Sequence[Record], whole: bool = True,
+        missing: Iterable[tuple[int, Group, Instruction | None]] = (),
+    ) -> None:  # fmt: skip
         self.records = records
         self.whole = whole
-        self.open: dict[tuple[int, ...], dict[tuple[int, int], _Tile]] = {}
-        self.begun: dict[tuple[int, ...], list[NDArray[np.uint32]]] = {}
-        self.recorded: set[tuple[tuple[int, ...], tuple[int, int]]] = set()  # tiles whose D was, since their last step
-        self.last: dict[tuple[int, ...], Step] = {}
+        self.missing: dict[tuple[Group, Shape | None], int] = {}  # the first one
+        for number, group, instruction in missing:
+            self._missed(number, group, instruction)
+        self.open: dict[Group, dict[tuple[object, ...], _Tile]] = {}
+        self.begun: dict[Group, dict[int, NDArray[np.uint32]]] = {}  # of each warp: C by its place
+        self.fresh: dict[Group, set[int]] = {}  # of each warp: the C's that are in no D yet
+        self.anew: dict[Group, int] = {}  # where C was last recorded
+        self.ended: dict[tuple[object, ...], int] = {}  # the last step in a warp's tile of D
+        self.recorded: set[tuple[object, ...]] = set()  # tiles whose D was, since their last step
         self.told: dict[tuple[object, ...], Accumulator] = {}
+        self.passed: dict[tuple[object, ...], _Passed] = {}
+        self.order = _ordered(records)
         self.at = 0
 
     def add(self, step: Step, seen: Mapping[str, Side], parts: Mapping[str, Slice]) -> None:
         """One step; the accumulators that were recorded before it are judged first."""
         self._until(step.number)
-        if set(seen) != {"a", "b"} or step.instruction.operand("a").sparsity is not None:
-            return
+        if set(seen) != {"a", "b"} or not parts.keys() >= seen.keys() or step.instruction.operand("a").sparsity:
+            return self._missed(step.number, step.group, step.instruction)
         a, b = seen["a"], seen["b"]
-        if not a.inside.all() or not b.inside.all():
-            return
-        made = _product(step, (a, b), parts)
         tiles = self.open.setdefault(step.group, {})
-        key = parts["a"].mn, parts["b"].mn
+        key = (parts["a"].mn, parts["b"].mn, *_shape(step.instruction))
+        if not a.inside.all() or not b.inside.all() or (key not in tiles and len(tiles) >= MOST_SUMS):
+            return self._missed(step.number, step.group, step.instruction)
+        made = _product(step, (a, b), parts)
         k = parts["a"].k * step.depth // a.depth
         if key not in tiles:
-            if len(tiles) >= MOST_SUMS:
-                return
             held = [side.known.at(parts[side.operand].mn + np.arange(side.rows), np.array(0)) >= 0 for side in (a, b)]
-            tiles[key] = _Tile(*key, k - step.depth, held[0][:, None] & held[1][None, :], {})
+            inside = held[0][:, None] & held[1][None, :]
+            tiles[key] = _Tile(parts["a"].mn, parts["b"].mn, k - step.depth, inside, {}, step)
         tile = tiles[key]
-        anew = {"recorded": (step.group, key) in self.recorded, "again": k <= tile.k}
+        anew = {
+            "again": k <= tile.k, "begun": self.anew.get(step.group, -1) > tile.step.number,
+            "recorded": (step.group, key) in self.recorded,
+        }  # fmt: skip
         self.recorded.discard((step.group, key))
         sums = {
             name: made if anew.get(name) or name not in tile.sums else tile.sums[name] + made
-            for name in {"first", *tile.sums, *(name for name, now in anew.items() if now)}
-        }
-        tiles[key] = tile = replace(tile, k=k, sums=sums)
-        self.last[step.group] = step
+            for name in SUMS if name == "first" or name in tile.sums or anew[name]
+        }  # fmt: skip
+        tiles[key] = tile = replace(tile, k=k, sums=sums, step=step)
         if step.record.kind == "mma" and "d" in step.record.registers:
-            self._judge(step.number, step.record, step.group, 0, tile)
+            self._judge(step.number, step.record, step.group, 0, step.number, {key: tile})
 
     def judged(self) -> list[Accumulator]:
         """Every accumulator that was recorded; of an mma's, the last of each tile."""
         self._until(len(self.records))
+        for told, one in self.passed.items():
+            left = one.waiting & self.fresh.get(one.warp, set())
+            without_d = sum(  # other tiles, whose D may have them
+                tile.step.number > self.ended.get((one.warp, key), -1)
+                for key, tile in self.open[one.group].items() if key[2:] == one.shape and key != one.tile
+            )  # fmt: skip
+            if len(left) > without_d and self._followed(one.group, one.shape, len(self.records)):
+                self.told[told] = one.without
+        self.passed.clear()
         return list(self.told.values())
 
-    def _until(self, number: int) -> None:
-        for at in range(self.at, number):
-            record = self.records[at]
-            label = record.label.lower()
-            if record.kind != "fragment" or label not in ("c", "d") or "d" not in record.registers:
-                continue
-            if label == "c":  # what D begins with
-                self.begun.setdefault((*record.block, record.warp), []).append(record.registers["d"])
-                continue
-            warps = 1 if record.text.lstrip().startswith("mma") else 4
-            self._judge(at, record, (*record.block, record.warp // warps), record.warp % warps, None)
-        self.at = max(self.at, number)
+    def _missed(self, number: int, group: Group, instruction: Instruction | None) -> None:
+        """A step that cannot be added: what it adds to is not known from there on."""
+        key = group, None if instruction is None else _shape(instruction)
+        self.missing[key] = min(number, self.missing.get(key, number))
 
-    def _judge(self, number: int, record: Record, group: tuple[int, ...], warp: int, only: _Tile | None) -> None:
-        step, tiles = self.last.get(group), [only] if only else list(self.open.get(group, {}).values())
-        if step is None or not tiles:
+    def _followed(self, group: Group, shape: Shape, at: int) -> bool:
+        """Whether every step before record `at` that may be in such a D was added."""
+        return self.whole and not any(self.missing.get((group, one), at) < at for one in (shape, None))
+
+    def _until(self, number: int) -> None:
+        while self.at < len(self.order) and self.order[self.at][0] < number:
+            at, own = self.order[self.at]
+            self.at += 1
+            record = self.records[own]
+            warp = (*record.block, record.warp)
+            group, within = _group(record)
+            if record.label.lower() == "d":
+                tiles = self.open.get(group, {})
+                shape = _shape_of(record, tiles)
+                self._judge(own, record, group, within, at, {k: t for k, t in tiles.items() if k[2:] == shape})
+                continue
+            begun = self.begun.setdefault(warp, {})  # what D begins with
+            begun[at] = record.registers["d"]
+            self.fresh.setdefault(warp, set()).add(at)
+            self.anew[group] = at
+            if len(begun) > MOST_BEGUN:
+                del begun[next(iter(begun))]
+
+    def _judge(
+        self, number: int, record: Record, group: Group, within: int, at: int, tiles: Mapping[tuple[object, ...], _Tile]
+    ) -> None:  # fmt: skip
+        """One warp's D against all tiles that it may be; within: which warp of the group, at: where it stands."""
+        if not tiles:
             return
-        own, held = step.instruction.operand("d"), record.registers["d"]
+        instruction = next(iter(tiles.values())).step.instruction
+        own, held, shape = instruction.operand("d"), record.registers["d"], _shape(instruction)
         if own.registers != held.shape[1] or own.element.name not in SLACK:
             return
-        rows = np.unique(own.rows[32 * warp : 32 * warp + 32])
-        values = _values(held, own, warp)[rows]
-        begun = [np.zeros(values.shape)] + [
-            _values(one, own, warp)[rows] for one in self.begun.get((*record.block, record.warp), [])
-            if one.shape == held.shape
-        ]  # fmt: skip
-        slack = SLACK_FP8 if step.instruction.types["a"] in ("e4m3", "e5m2") else SLACK[own.element.name]
-        best: tuple[tuple[int, bool], Accumulator, _Tile] | None = None
-        for tile in tiles:
-            for one in tile.sums.values():
-                for start in begun:
+        rows = np.unique(own.rows[32 * within : 32 * within + 32])
+        values = _values(held, own, within)[rows]
+        warp, whole = (*record.block, record.warp), self._followed(group, shape, at)
+        begun = {n: c for n, c in self.begun.get(warp, {}).items() if c.shape == held.shape}
+        fresh = sorted(self.fresh.get(warp, set()) & begun.keys())
+
+        def best(starts: Sequence[int]) -> tuple[Accumulator, tuple[object, ...], int] | None:
+            """The nearest with these C's, -1 for zero; of C's that are as near, the last one."""
+            if not starts:
+                return None
+            c = np.stack([np.zeros(values.shape) if n < 0 else _values(begun[n], own, within)[rows] for n in starts])
+            found = None
+            for key, tile in tiles.items():
+                slack = SLACK_FP8 if tile.step.instruction.types["a"] in ("e4m3", "e5m2") else SLACK[own.element.name]
+                for name, one in tile.sums.items():
                     right, as_read = (
-                        _close(values, sums[rows] + start, size[rows] + abs(start), own.element.name, slack, one.steps)
-                        | ~tile.inside[rows]
+                        ~tile.inside[rows]
+                        | _close(values, sums[rows] + c, size[rows] + abs(c), own.element.name, slack, one.steps)
                         for sums, size in ((one.wanted, one.size), (one.read, one.read_size))
                     )  # fmt: skip
-                    made = Accumulator(
-                        number, record, tile.m, tile.n, one.steps, right.size, int(right.sum()), bool(as_read.all()),
-                        self.whole,
+                    rank = max(
+                        (int(good.sum()), bool(read.all()), n)
+                        for good, read, n in zip(right, as_read, starts, strict=True)
                     )  # fmt: skip
-                    rank = made.right, made.as_read
-                    if best is None or rank > best[0]:
-                        best = rank, made, tile
-        assert best is not None
-        if only is None:
-            self.recorded.add((group, (best[2].m, best[2].n)))
-        key = (group, warp, best[1].m, best[1].n) if only else (number,)
-        self.told[key] = best[1]
+                    if found is None or rank > (found[0].right, found[0].as_read, found[2]):
+                        made = Accumulator(
+                            number, record, tile.m, tile.n, one.steps, values.size, *rank[:2], whole, name == "recorded"
+                        )  # fmt: skip
+                        found = made, key, rank[2]
+            return found
+
+        with_c = best(fresh)
+        found = with_c
+        if with_c is None or with_c[0].verdict != "match":
+            other = best([-1, *(begun.keys() - set(fresh))])
+            assert other is not None
+            if with_c is None or (other[0].right, other[0].as_read) > (with_c[0].right, with_c[0].as_read):
+                found = other
+        assert found is not None
+        made, key, used = found
+        told = (group, within, made.m, made.n) if record.kind == "mma" else (number,)
+        self.told[told] = made
+        before = self.passed.pop(told, None)
+        ended, last = self.ended.get((warp, key), -1), tiles[key].step.number
+        waiting = frozenset(n for n in fresh if ended < n < last) | (before.waiting if before else frozenset())
+        since = min(waiting, default=-1)
+        open_tiles = sum(
+            one.step.number > max(since, self.ended.get((warp, other_key), -1))
+            for other_key, one in self.open[group].items() if other_key[2:] == shape
+        )  # fmt: skip
+        if found is with_c or made.verdict != "match":  # one that is wrong has a C for itself, too
+            used = used if found is with_c else since
+            kept = {n for one in self.passed.values() if one.warp == warp for n in one.waiting}
+            done = {n for n in fresh if n < used} - kept if open_tiles <= 1 else set()
+            self.fresh[warp] = self.fresh.get(warp, set()) - done - {used}
+        elif with_c is not None and waiting and sum(n >= since for n in fresh) >= open_tiles:
+            self.passed[told] = _Passed(group, key, shape, warp, waiting, with_c[0])
+        self.ended[warp, key] = last
+        if record.kind != "mma":
+            self.recorded.add((group, key))
+
+
+def _shape(instruction: Instruction) -> Shape:
+    return instruction.sizes["m"], instruction.sizes["n"], instruction.types["d"]
+
+
+def _shape_of(record: Record, tiles: Mapping[tuple[object, ...], _Tile]) -> Shape | None:
+    """Of the D that was recorded: by its text where that has as many registers, else that of the last step."""
+    try:
+        instruction = find(record.text)
+        if instruction.operand("d").registers == record.registers["d"].shape[1]:
+            return _shape(instruction)
+    except LayoutError:
+        pass
+    last = max((tile.step for tile in tiles.values()), key=lambda step: step.number, default=None)
+    return None if last is None else _shape(last.instruction)
+
+
+def _group(record: Record) -> tuple[Group, int]:
+    """Which warp or warpgroup the registers of C or D are of, and which warp of it."""
+    warps = 1 if record.text.lstrip().startswith("mma") else 4
+    return (*record.block, record.warp // warps), record.warp % warps
+
+
+def _ordered(records: Sequence[Record]) -> list[tuple[int, int]]:
+    """(place, record) of every C and D, in their order. A warpgroup's first warp records its steps, and the others may
+    record what stands before a step after it: theirs stand where the first one's do.
+    """
+    held: dict[tuple[object, ...], dict[int, list[int]]] = {}
+    for number, record in enumerate(records):
+        if record.kind == "fragment" and record.label.lower() in ("c", "d") and "d" in record.registers:
+            group, within = _group(record)
+            key = group, record.label.lower(), record.file, record.line, record.text
+            held.setdefault(key, {}).setdefault(within, []).append(number)
+    out: list[tuple[int, int]] = []
+    for warps in held.values():
+        first = warps.get(0, [])
+        for own in warps.values():
+            out += zip(first if len(first) == len(own) else own, own, strict=True)
+    return sorted(out)
 
 
 def _product(step: Step, seen: tuple[Side, Side], parts: Mapping[str, Slice]) -> _Sum:

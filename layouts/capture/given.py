@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from layouts.capture import fills
 from layouts.capture.form import Record
 from layouts.capture.known import Known, Memory, memory, of_fill, of_matrix
+from layouts.capture.seen import Step, Windows, origin, sides
 from layouts.dtypes import dtype
 from layouts.dump import codes_of
 from layouts.errors import LayoutError
@@ -22,19 +23,18 @@ TORCH = ("bfloat16", "float8_e4m3fn", "float8_e5m2")  # types that NumPy has not
 
 def known_of(
     pair: tuple[str, str], files: Sequence[Sequence[Record]], a: Any, b: Any, nk: bool, notes: list[str],
-    kept: int = 1,
+    steps: Sequence[Step] = (), kept: int = 1,
 ) -> dict[str, Known]:  # fmt: skip
-    """Both operands by name, as elements of the pair's types; kept: of how many of K a sparse A stores one. LayoutError
-    `bad_matrix` for arrays that do not fit, `bad_fill` for a type that is not verified.
+    """Both operands by name, as elements of the pair's types; steps: whose registers are asked where no memory
+    was recorded; kept: of how many of K a sparse A stores one. LayoutError `bad_matrix` for arrays that do not fit,
+    `bad_fill` for a type that is not verified.
     """
-    out = {}
+    out: dict[str, Known] = {}
     depth = _array(a, "a", pair[0]).shape[1] * kept if a is not None else None
+    filled: list[tuple[str, str]] = []
     for operand, name, given in (("a", pair[0], a), ("b", pair[1], b)):
         if given is None:
-            parts = _passes(pair, files, notes)
-            parts = parts if fills.passes(name) == 2 else (1,) * len(files)
-            both = (False, True) if fills.passes(name) == 1 else (False,)
-            out[operand] = _likeliest([of_fill(name, operand, parts, earlier) for earlier in both], files)
+            filled.append((operand, name))
             continue
         array = _array(given, operand, name)
         codes = codes_of(array, name, field=operand).codes
@@ -57,8 +57,20 @@ def known_of(
         if unread := dtype(name).unread_bits:  # as the instruction cuts them, or rounded before
             rounded = codes.astype(np.uint64) + np.uint64(1 << unread - 1)
             made.append(of_matrix(rounded, name, operand, len(files)))
-        out[operand] = _likeliest(made, files)
-    return out
+        out |= _likeliest([{operand: one} for one in made], files, steps)
+    if filled:  # by one header, and in one order of passes
+        parts = _passes(pair, files, notes)
+        orders = [parts] if any(len(one.window) for one in files[0]) else [parts, parts[::-1]]
+        two = (False, True) if any(fills.passes(name) == 1 for _, name in filled) else (False,)
+        made_of = [
+            {
+                operand: of_fill(name, operand, order if fills.passes(name) == 2 else (1,) * len(files), earlier)
+                for operand, name in filled
+            }
+            for earlier in two for order in dict.fromkeys(orders)
+        ]  # fmt: skip
+        out |= _likeliest(made_of, files, steps)
+    return {operand: out[operand] for operand in "ab"}
 
 
 def on_host(given: Any) -> Any:
@@ -103,16 +115,37 @@ def _passes(pair: tuple[str, str], files: Sequence[Sequence[Record]], notes: lis
     return tuple(parts)
 
 
-def _likeliest(made: Sequence[Known], files: Sequence[Sequence[Record]]) -> Known:
-    """The one that recorded memory is of; the first where it does not tell."""
+def _likeliest(
+    made: Sequence[dict[str, Known]], files: Sequence[Sequence[Record]], steps: Sequence[Step]
+) -> dict[str, Known]:  # fmt: skip
+    """The operands that recorded memory is of; where it does not tell, those that the first registers are of; the first
+    where nothing does.
+    """
     if len(made) == 1:
         return made[0]
     seen: dict[bytes, Record] = {}
     for record in (record for records in files for record in records if len(record.window)):
         if len(seen) < MOST_WINDOWS:
             seen.setdefault(record.window[:: max(len(record.window) // 256, 1)].tobytes(), record)
-    held = [sum(_dense(memory(known, [r.window], r.window_first)) for r in seen.values()) for known in made]
+    held = [
+        sum(_dense(memory(one, [r.window], r.window_first)) for r in seen.values() for one in each.values())
+        for each in made
+    ]  # fmt: skip
+    if max(held) == min(held):
+        held = [_followed(each, files, steps) for each in made]
     return made[held.index(max(held))]
+
+
+def _followed(known: dict[str, Known], files: Sequence[Sequence[Record]], steps: Sequence[Step]) -> float:
+    """How much of the operands in the first steps' registers belongs to one slice each."""
+    share, windows = 0.0, Windows(known)
+    for step in steps[:MOST_WINDOWS]:
+        try:
+            found = [origin(side) for side in sides(step, files, windows) if side.registers]
+        except LayoutError:  # it is said where the step is judged
+            continue
+        share += sum(one[2] for one in found if one is not None)
+    return share
 
 
 def _dense(held: Memory) -> float:

@@ -139,7 +139,7 @@ def accumulators(told: Verified) -> Iterator[str]:
             continue
         wrong = [as_read for verdict, as_read in found if verdict == "mismatch"]
         if not wrong:
-            yield f"  D at {where}: not judged; it is the sum of more steps than are recorded"
+            yield f"  D at {where}: not judged; it may hold steps that were not recorded or could not be read"
             continue
         why = (
             "it is the product of what the steps read" if all(wrong)

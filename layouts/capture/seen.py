@@ -122,14 +122,18 @@ def steps(records: Sequence[Record]) -> tuple[list[Step], list[Unread]]:
         except LayoutError as error:
             unread.append(Unread(number, record, error.message))
             continue
-        warps = 4 if record.kind == "wgmma" else 1
-        group = (*record.block, record.thread // (32 * warps))
+        group = group_of(record)
         if record.kind == "mma":
             fed = {name: _loads(records, number, name) for name in ("a", "b")}
         else:
             fed = {"a": _fragments(records, number)} if "a" not in record.label.lower() else {}
         out.append(Step(number, record, instruction, group, {n: f for n, f in fed.items() if f}))
     return out, unread
+
+
+def group_of(record: Record) -> tuple[int, int, int, int]:
+    """Which warp, or of a wgmma which warpgroup, of which block issued it."""
+    return *record.block, record.thread // (WARPGROUP if record.kind == "wgmma" else 32)
 
 
 def _fragments(records: Sequence[Record], number: int) -> tuple[int, ...]:

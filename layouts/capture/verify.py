@@ -25,7 +25,7 @@ from layouts.capture.known import NONE, SEVERAL, Ints, Known
 from layouts.capture.loaded import diagnosed as diagnosed_registers
 from layouts.capture.loaded import rows_of
 from layouts.capture.order import INFERRED, Slice, hint, slices
-from layouts.capture.seen import Side, Step, Unread, Windows, filled, other_matrix, sides, steps
+from layouts.capture.seen import Side, Step, Unread, Windows, filled, group_of, other_matrix, sides, steps
 from layouts.capture.together import Named, alike
 from layouts.case import Diagnosis
 from layouts.errors import LayoutError
@@ -213,14 +213,15 @@ def verify(
     picture: Picture | None = None
     for pair in pairs:
         own = [step for step in whole if _pair(step) == pair]
+        others = [step for step in whole if _pair(step) != pair]
         try:
-            known = known_of(pair[:2], files, a, b, nk, notes, pair[2])
+            known = known_of(pair[:2], files, a, b, nk, notes, own, pair[2])
         except LayoutError as error:
             if error.code != "bad_fill":
                 raise
             unread += [Unread(step.number, step.record, error.message) for step in own]
             continue
-        made = _judged(own, files, known, unread, complete)
+        made = _judged(own, others, files, known, unread, complete)
         verdicts += made[0]
         accumulators += made[1]
         loads += made[2]
@@ -229,7 +230,10 @@ def verify(
             notes.append(
                 "Causes and layouts are told of the first steps only: too many different memories were recorded."
             )
+    accumulators = _once(accumulators)
     verdicts.sort(key=lambda step: step.number)
+    since = dict.fromkeys(one.record.where for one in accumulators if one.since and one.verdict == "match")
+    notes += [f"D at {where} is the sum of the steps since it was last recorded." for where in since]
     notes += alike(verdicts)
     if captures[0].dropped:
         notes.append(
@@ -248,6 +252,16 @@ def verify(
         tuple(verdicts), tuple(accumulators), tuple(loads), tuple(unread), tuple(dict.fromkeys(notes)),
         "matrices" if a is not None or b is not None else "fills", len(files[0]), captures[0].dropped, left, picture,
     )  # fmt: skip
+
+
+def _once(accumulators: Sequence[Accumulator]) -> list[Accumulator]:
+    """Each D once: those of steps of several types were compared with the sums of each."""
+    best: dict[int, Accumulator] = {}
+    for one in accumulators:
+        held = best.get(one.number)
+        if held is None or (one.verdict == "match", one.right) > (held.verdict == "match", held.right):
+            best[one.number] = one
+    return list(best.values())
 
 
 def _aligned(first: Sequence[Record], other: Sequence[Record]) -> tuple[Record, ...]:
@@ -282,6 +296,7 @@ def _key(record: Record) -> tuple[object, ...]:
 
 def _judged(
     own: Sequence[Step],
+    others: Sequence[Step],
     files: Sequence[Sequence[Record]],
     known: dict[str, Known],
     unread: list[Unread],
@@ -303,7 +318,8 @@ def _judged(
         return [], [], [], None, False
     wanted = slices(kept, told, known)
     counts: dict[tuple[int, ...], int] = {}
-    sums = Sums(files[0], complete)
+    missing = [(one.number, group_of(one.record), None) for one in unread]
+    sums = Sums(files[0], complete, [*missing, *((step.number, step.group, step.instruction) for step in others)])
     known_places: set[tuple[str, int, str]] = set()
     named = Named()
     words: dict[tuple[object, ...], int] = {}  # the last word of each line
@@ -336,14 +352,13 @@ def _judged(
                 if files[0][at].kind == "ldmatrix" and (at, name) not in loads:
                     held = windows.of(name, [records[at] for records in files])
                     loads[at, name] = Load(at, files[0][at], name, *rows_of(files[0][at], held))
-        missing = [n.upper() for n in seen if n not in parts]
-        if missing:
-            reason = f"Nothing tells which slice of {' and '.join(missing)} it reads: no element of it was recognized."
+        untold = [n.upper() for n in seen if n not in parts]
+        if untold:
+            reason = f"Nothing tells which slice of {' and '.join(untold)} it reads: no element of it was recognized."
             unread.append(Unread(step.number, step.record, reason))
         if operands:
             out.append(Verdict(step.number, index, step.record, step.instruction.ptx, tuple(operands)))
-        if not missing:
-            sums.add(step, seen, parts)
+        sums.add(step, seen, parts)
     return out, sums.judged(), list(loads.values()), picture, fits.spent
 
 
