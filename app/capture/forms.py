@@ -101,7 +101,7 @@ class RecordedRows:
 @fact
 class RecordedAccumulators:
     """D of one warp, beside NumPy. as_read: whether it is the product of what the steps read; verdict: unknown where
-    more steps are in D than are recorded.
+    D may hold steps that were not recorded or could not be read.
     """
 
     verdict: Literal["match", "mismatch", "unknown"]
