@@ -115,7 +115,7 @@ def check(text: str) -> Checked:
     >>> check("uint64_t desc = (uint64_t)(smem & 0x3FFFF) | (uint64_t)64 << 32 | 1ull << 62;").findings[0].code
     'not_shifted'
     """
-    made = bench(text, patience=PATIENCE)
+    made = bench(text, patience=PATIENCE, copied=False)
     code = evaluate(text, PATIENCE)
     built = builders.of_evaluation(code) if code else ()
     maps = tensor_maps.of_evaluation(code) if code else ()
@@ -273,7 +273,7 @@ class _Doubts:
         key = frozenset(chosen.items())
         if key not in self.tried:
             try:
-                self.tried[key] = bench(self.text, chosen, PATIENCE)
+                self.tried[key] = bench(self.text, chosen, PATIENCE, copied=False)
             except LayoutError:
                 self.tried[key] = None
         return self.tried[key]

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Callable, Iterator
 
 _MOST_COMMENTED = 8192  # characters of a text that is a comment throughout and is read as what it holds
 _ESCAPE = r"\x1b(?:\[[0-?]{0,40}[ -/]{0,4}[@-~]|\][^\x07\x1b\n]{0,200}(?:\x07|\x1b\\)|[@-Z\\^_])"  # of a terminal
-_UNSEEN = "[\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff]"
+_UNSEEN = "[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]"
 _ADDED = re.compile(rf"(?:{_ESCAPE}|{_UNSEEN})+")
 _WORD = re.compile(rf"[^\s\x1b]*(?:(?:{_ESCAPE}|{_UNSEEN})+[^\s\x1b]*)+")
 _ENTITY = r"&(?:quot|lt|gt|amp|nbsp|apos|colon|lpar|rpar|#\d{1,5}|#[xX][0-9a-fA-F]{1,4});"
@@ -19,7 +20,7 @@ _ENTITIES = re.compile(rf"(?:{_ENTITY})+")
 # One character each: the forms of East Asian type, blanks of all widths, and what word processors make of ASCII
 _SAME = {
     **{code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)},
-    **dict.fromkeys((0xA0, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000), " "),
+    **dict.fromkeys((0xA0, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000), " "),
     **dict.fromkeys(map(ord, "“”„‟″＂"), '"'),
     **dict.fromkeys(map(ord, "‘’‚‛′"), "'"),
     **dict.fromkeys(map(ord, "‐‑‒–−"), "-"),
@@ -30,22 +31,28 @@ _SAME = {
 }
 _HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@", re.M)
 _HEAD = re.compile(r"(?:diff --git |index [0-9a-f]{6}|--- \S|\+\+\+ \S|@@ -\d)")
+_REPLACED = re.compile(r"(?P<old>-+)(?P<new>\++)")  # the first characters of lines
+_OWN = re.compile(r"[A-Za-z_]\w{2,}")
 _PLUS = re.compile(r"\+(?!\+\+ )")
 # `file.cu:41:` of grep -n, `  41 | ` and `41:` of an editor, a Markdown quote's `>`
 _FOUND = re.compile(
     r"(?P<added>[\w./+-]{1,120}\.(?:cu|cuh|h|hpp|hh|cc|cpp|cxx|c|py|inl|ptx|mlir|ll)[:-](?P<n>\d{1,6})[:-])"
 )
-_NUMBERED = re.compile(r"(?P<added>[ \t]{0,12}(?P<n>\d{1,6})(?:[ \t]?[|:│]|[ \t])[ \t]?)")
+_NUMBERED = re.compile(  # 4:1 is a layout
+    r"(?P<added>[ \t]{0,12}(?P<n>\d{1,6})(?:[ \t]?(?:[|│]|:(?!\d+\b))|[ \t])[ \t]?)"
+)
 _BARRED = re.compile(r"(?P<added>[ \t]{0,12}(?P<n>\d{1,6})[ \t]?[|│][ \t]?)")  # such a line alone
 _TIME = r"(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?Z?"
 _LOGGED = re.compile(  # a time, a level, [rank0]:
     rf"(?P<added>[ \t]{{0,8}}(?:\[?{_TIME}\]?[ \t]+|\[?(?:DEBUG|INFO|WARN(?:ING)?|ERROR)\]?:?[ \t]+"
-    rf"|\[[A-Za-z][\w ./-]{{0,30}}\]:?[ \t]+){{1,4}})(?=\S)"
+    rf"|\[(?![^\]\n]{{0,30}}(?:[Dd]esc|DESC))[A-Za-z][\w ./-]{{0,30}}\]:?[ \t]+){{1,4}})(?=\S)"
 )
-_FENCE = re.compile(r"[ \t]{0,3}```")
-_CODE = re.compile(r"[;{}=<>]|0x|::|\w\.\w+\.")
+_FENCE = re.compile(r"[ \t]{0,3}```(?P<behind>[^`\n]*)$")
+# what Markdown has behind a fence: a language, and its attributes
+_LANGUAGE = re.compile(r"\s*[A-Za-z+#-]{0,20}\d{0,2}(?:\s+[A-Za-z]+|\s+[\w-]+=\S+|\s*\{[^{}]*\})*\s*")
+_CODE = re.compile(r"[;{}=<>]|0x|::|\w\.\w+\.|\w_\w|\)\s?:\s?\(|\d{10}")
 _FIRST = re.compile(r"[^\n]*\S[^\n]*")
-_LETTERS = re.compile(r"[A-Za-z]{2}")
+_LETTERS = re.compile(r"[A-Za-z]{2}|\)\s?:\s?\(")
 _QUOTED = re.compile(r"(?P<added>[ \t]{0,3}>)(?:[ \t]|$)")
 _SLASHES = re.compile(r"(?P<added>[ \t]{0,40}//[/!]?)")
 _HASH = re.compile(
@@ -72,8 +79,33 @@ def legible(text: str, places: bool = False) -> str:
     return _lines(text)
 
 
+def own_places(text: str) -> Callable[[int, int], tuple[int, int]] | None:
+    """Where (first, past last) of a text's legible form stands in the text; None where that is the same place: where
+    no word has a character inside that takes no room.
+
+    >>> own_places("a\\u200bb c")(0, 2)
+    (0, 3)
+    """
+    if not _ADDED.search(text):
+        return None
+    at = list(range(len(text)))
+    for word in _WORD.finditer(text):
+        kept = list(_kept(word))
+        at[word.start() : word.end()] = kept + [word.end() - 1] * (len(word[0]) - len(kept))
+    return lambda first, past: (at[first], at[past - 1] + 1) if first < past else (first, past)
+
+
+def _kept(word: re.Match[str]) -> Iterator[int]:
+    """The places of a word's characters that are seen."""
+    last = word.start()
+    for added in _ADDED.finditer(word.string, *word.span()):
+        yield from range(last, added.start())
+        last = added.end()
+    yield from range(last, word.end())
+
+
 def _unescaped(text: str) -> str:
-    return _ENTITIES.sub(lambda match: html.unescape(match[0]).replace("\xa0", " "), text).ljust(len(text))
+    return _ENTITIES.sub(lambda match: re.sub(r"[\xa0\r\n]", " ", html.unescape(match[0])), text).ljust(len(text))
 
 
 def _lines(text: str) -> str:
@@ -91,19 +123,25 @@ def _lines(text: str) -> str:
 
 def _fenced(text: str) -> str:
     """Markdown with blocks of code: without the marks and the prose around them, where that has no code itself."""
-    out, inside = [], False
-    for line in text.split("\n"):
-        mark = _FENCE.match(line) is not None
-        inside ^= mark
-        out.append(" " * len(line) if mark or not (inside or _CODE.search(line)) else line)
+    lines = text.split("\n")
+    inside = sum(_FENCE.match(line) is not None for line in lines) % 2 == 1  # half a block: nothing is prose
+    out, whole = [], inside
+    for line in lines:
+        mark = _FENCE.match(line)
+        inside ^= mark is not None
+        if mark and not _LANGUAGE.fullmatch(mark["behind"]):
+            line = line.replace("```", "   ")  # what was pasted begins there
+        elif mark or not (whole or inside or _CODE.search(line)):
+            line = " " * len(line)
+        out.append(line)
     return "\n".join(out)
 
 
 def _newer(text: str) -> str:
-    """The new side of a diff; itself where the text is none."""
+    """The new side of a diff; itself where the text is none, or nothing tells it from a list or a sum."""
     lines = text.split("\n")
     whole = _HUNK.search(text) is not None
-    if not whole and not all(line[:1] in ("+", "-", " ", "") for line in lines):
+    if not whole and not _marked(lines):
         return text
     out = []
     for line in lines:
@@ -112,6 +150,26 @@ def _newer(text: str) -> str:
         else:
             out.append(_PLUS.sub(" ", line, count=1) if line[:1] == "+" else line)
     return "\n".join(out)
+
+
+def _marked(lines: list[str]) -> bool:
+    """Whether lines without a hunk's head are a diff's: all of them new, or new ones behind the old ones that they are
+    made from. In a sum over several lines the last alone ends its statement.
+    """
+    told = [line for line in lines if line.strip()]
+    signs = "".join(line[0] for line in told)
+    if not set(signs) <= set("+- "):
+        return False
+    for match in _REPLACED.finditer(signs):
+        old, new = (told[slice(*match.span(side))] for side in ("old", "new"))
+        ends = old[-1].rstrip().endswith(";"), new[-1].rstrip().endswith(";")
+        if ends[0] == ends[1] and _words(old) & _words(new):
+            return True
+    return set(signs) == {"+"}
+
+
+def _words(lines: list[str]) -> set[str]:
+    return {word for line in lines for word in _OWN.findall(line)}
 
 
 def _without(pattern: re.Pattern[str], text: str) -> str:

@@ -193,6 +193,16 @@ def test_pitfalls_elsewhere_in_a_file_are_no_findings() -> None:
     assert check(other + RIGHT).findings == () == check(RIGHT).findings
 
 
+def test_a_source_file_is_what_it_is() -> None:
+    """Code in comments is none, and neither is what an entity of HTML would stand for."""
+    wrong = planted("1ull << 62", "1 << 62")
+    for mark in ("// ", "# "):
+        made = check("".join(f"{mark}{line}\n" if line.strip() else "\n" for line in wrong.split("\n")))
+        assert (made.findings, made.open, made.descriptors, made.maps) == ((), (), 0, 0), mark
+    assert check("auto p = &lt;\n" + RIGHT).findings == ()
+    assert check("uint64_t desc = 1ull &lt;&lt; 62;").descriptors == 0
+
+
 def test_every_code_has_a_title() -> None:
     codes = set(engine.TITLES) | set(causes.TITLES)
     root = Path(engine.__file__).parent

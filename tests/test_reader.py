@@ -282,6 +282,7 @@ def test_a_refused_address_says_why_whatever_else_it_holds(client: TestClient) -
         '#include "mma.cuh"\n#include <wgmma.h>',
         "auto part = mma.get_thread_slice(tid);",
         "Every warp issues its own MMA. All of them wait.",
+        "T.ptx.wgmma.commit_group()",
     ],
 )
 def test_words_of_code_and_prose_are_no_wrong_instruction(text: str) -> None:
@@ -315,6 +316,30 @@ def test_an_opcode_that_code_completes_is_said_to_go_on(end: str) -> None:
 )  # fmt: skip
 def test_layouts_as_tensors_print_them(text: str, cute: str) -> None:
     assert [one.facts["cute"] for one in reader.layout.read(text) if one.kind == "layout"] == [cute]
+
+
+@pytest.mark.parametrize(("text", "kind", "sure"), [
+    ("$1 = {x = 65792, y = 1073741888}", "descriptor", False),
+    ("blockIdx = {x = 1, y = 1073741888}", "descriptor", False),
+    ("desc_a = {x = 65792, y = 1073741888}", "descriptor", True),
+    ("p desc_a\n$1 = {x = 65792, y = 1073741888}", "descriptor", True),
+    ("$1 = {x = 65792, y = 1073758272}", "descriptor", True),  # Blackwell's version
+    ("!tt.tensordesc<tensor<128x64xf8E4M3FN, #ttg.nvmma_shared<{swizzlingByteWidth = 77}>>>", "tensor_map", False),
+    ("!tt.tensordesc<tensor<128x64xf8E4M3FN, #ttg.nvmma_shared<{swizzlingByteWidth = 64}>>>", "tensor_map", True),
+])  # fmt: skip
+def test_what_may_be_another_thing_is_not_sure(text: str, kind: str, sure: bool) -> None:
+    """A point of a debugger may hold any two numbers; a mode that does not exist is said to be none."""
+    told = [one for one in reader.read(text).found if one.kind == kind]
+    assert [one.sure for one in told] == [sure]
+    assert kind == "descriptor" or sure or "no swizzle of 77B" in told[0].notices[0]
+
+
+@pytest.mark.parametrize(
+    "text", ["(8,64):(64,1,2) in the A tile", "Sw<3,4,3> o smem_ptr[16b](0x4) o (8,64):(64) at first"]
+)
+def test_a_wrong_layout_with_words_behind_it_is_refused(text: str) -> None:
+    told = reader.read(text)
+    assert not told.found and [one.code for one in told.refused] == ["bad_cute"]
 
 
 def test_a_coordinate_tensor_is_refused_as_one() -> None:

@@ -296,6 +296,7 @@ CPP = (  # at file scope, in the function, what is 4096
     ("", "int n = 0; switch (9) { case 1: n = 1; break; default: n = 4096; }", "n"),
     ("struct S { int v; int w; };", "S s; s.v = 4096;", "s.v"),
     ("struct S { int v; int w; };", "S s{4096, 2};", "s.v"),
+    ("struct S { int w; int v = 4096; };", "S s{2};", "s.v"),
     ("struct S { int v; S(int x) : v(x) {} };", "S s(4096);", "s.v"),
     ("struct S { static constexpr int v = 4096; };", "", "S::v"),
     ("template <int N> struct S { static constexpr int v = N * 1024; };", "", "S<4>::v"),

@@ -81,6 +81,12 @@ NOTHING = {
     "halves of an address": "ptr lo = 0x44000000 hi = 0x00007f2e",
     "an encoding of SASS": "/*0520*/ LDG.E.128 R4, [R2.64] ;  /* 0x000800041f14783b */\n/* 0x000e680008000200 */",
     "a pointer in PTX": "mov.u64 %rd1, 139842953216000;",
+    "small numbers in registers": "MOV R2, 0x10 ;\nMOV R3, 0x20 ;",
+    "a small number in PTX": "mov.u64 %rd2, 0x100000000;",
+    "two small halves in PTX": "mov.b32 %r1, 1; mov.b32 %r2, 5; mov.b64 %rd1, {%r1, %r2};",
+    "an intrinsic without its words": "llvm.nvvm.wmma.....",
+    "a type of no element": "!tt.tensordesc<128x64xfoo>",
+    "a ratio and words": "4:1 is the ratio of rows to columns",
     "a name in C": "int b;",
     "cp.async in CuTe": "using G = Copy_Atom<SM80_CP_ASYNC_CACHEGLOBAL<cute::uint128_t>, half_t>;",
     "a diff of words": "- the old sentence\n+ the new sentence",
@@ -160,6 +166,9 @@ PIECES = (  # beginnings, ends and middles of what each recogniser looks for
     "array([4611686293305360640, ",
     "mov.b64 %a, {%b, ",
     "{x = 1, y = ",
+    "llvm.nvvm.wmma.....",
+    "```x\n",
+    "- a\n+ a\n",
 )
 
 

@@ -106,6 +106,28 @@ def test_an_asm_statement_without_its_operands_is_none_of_a_descriptors() -> Non
         assert made.verdict == "unknown"
 
 
+@pytest.mark.parametrize("before", [
+    "uint64_t desc_a = 0x4000004000010100, desc_b = 0x4000004000010200;",
+    "uint64_t desc_a, desc_b; desc_a = 4611686293305360640ull; desc_b = 4611686293305360896ull;",
+    "uint64_t desc_a = 0x4000004000010100; uint64_t desc_b = (smem & 0x3FFFF) >> 4 | 64ull << 32 | 1ull << 62;"
+    " uint64_t desc_c = 0x4000008000010100;",
+    "",
+])  # fmt: skip
+def test_descriptors_that_the_code_spells_out_are_pieces(before: str) -> None:
+    """A literal is its own descriptor, and no builder's of the same text."""
+    given = ("desc_a", "desc_b") if before else ("0x4000004000010100ull", "0x4000004000010200ull")
+    text = (
+        f"__global__ void f(uint32_t smem) {{ {before}\n"
+        'asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {%0}, %1, %2, 1, 1, 1, 0, 0;"'
+        f' :: "l"({given[0]}), "l"({given[1]}));\n}}'
+    )
+    made = bench(text)
+    first = made.pieces[next(one.descriptor for one in made.operands if one.name == "a")]
+    assert first.facts["words"] == ["0x4000004000010100"]
+    assert len({one.descriptor for one in made.operands}) == len(made.operands) == 2
+    assert check(text).descriptors >= 2
+
+
 def test_every_piece_that_steps_are_made_of_belongs_to_its_operand() -> None:
     """The word before the loop, and what the loop makes of it."""
     code = (

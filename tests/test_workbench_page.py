@@ -51,6 +51,18 @@ def test_the_answer_keeps_its_contract_and_gains_the_bench(client: TestClient) -
     assert "bench" not in plain
 
 
+@pytest.mark.parametrize("at", [0, 4, 12, 25])
+def test_a_character_without_room_moves_no_mark(at: int) -> None:
+    """A zero-width space in or before a word: the piece ends where the word does."""
+    word = "desc_a: 0x4000004000010040"
+    text = f"{word[:at]}\u200b{word[at:]}\nwgmma.mma_async.m64n8k16.f32.f16.f16"
+    descriptor, instruction = (piece for piece in workbench.bench(text).pieces)
+    (span,) = descriptor.spans
+    assert text[slice(*span)].replace("\u200b", "").endswith("0x4000004000010040")
+    assert span[1] == len(word) + 1
+    assert text[slice(*instruction.spans[0])] == "wgmma.mma_async.m64n8k16.f32.f16.f16"
+
+
 @pytest.mark.parametrize("page", ["/", "/read?text=nothing+known"])
 def test_a_long_text_is_verified_from_every_paste_box_without_scripts(client: TestClient, page: str) -> None:
     """A form sends an address of more than 8 KiB as GET, which a server refuses."""

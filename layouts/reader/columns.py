@@ -21,7 +21,7 @@ _WORD = re.compile(
 _HALF = re.compile(r"(?:0[xX])?[0-9a-fA-F]{1,8}")
 _NAME = r"[A-Za-z_][\w.]{0,40}(?:[\[(]\d{1,4}[\])])?"
 _BEFORE = re.compile(
-    rf"(?P<label>(?:(?!an?[ \t])[A-Za-z_][\w.]{{0,24}}[ \t])?{_NAME})[\"']?"
+    rf"(?P<label>(?:(?!an?[ \t])[A-Za-z_][\w.]{{0,24}}[ \t])?{_NAME})[\"'\]]?"
     r"(?P<joint>[ \t]{0,40}(?:[:=]=?|->|is|are)?[ \t]{0,40})"
     r"[\[({\"']{0,2}$"
 )

@@ -90,12 +90,14 @@ def _spelled(match: re.Match[str]) -> list[str]:
     if re.match(r"[^\"'\])(]*\{", match.string[match.start("name") :][:160]):
         return []
     name = match["name"].replace("__", "::").rstrip(".")
-    return [name] if re.search(r"\.m\d+n\d+", name) or "." in name else []
+    return [name] if re.search(r"\.m\d+n\d+", name) or ptx.known(name) is not None else []
 
 
 def _intrinsic(match: re.Match[str]) -> list[str]:
     words = [word for word in re.split(r"[.]", match["name"].replace("_p64", "-p64").replace("_p32", "-p32")) if word]
     words = [word.replace("-", "_") for word in words if not re.fullmatch(r"p[013]", word)]
+    if len(words) < 2:
+        return []
     if words[0].endswith("matrix"):
         at = next((n for n, word in enumerate(words) if re.fullmatch(r"b(8|16)\w*", word)), len(words))
         return [".".join((*words[:at], "shared", *words[at:]))]

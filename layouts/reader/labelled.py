@@ -37,6 +37,10 @@ _RESULT = re.compile(
 _OTHER_SCRIPT = re.compile(r"[\s\u3000-\u303f\u3400-\u9fff\uac00-\ud7a3]{1,24}[:=]?\s{0,4}")
 _UNDERSCORED = re.compile(r"raw_ptr_(\d{1,3})b")
 _ENDING = re.compile(r"[\s>;,.|\")]{0,20}(?:data ?= ?.*|(?://|#).*)?")
+_SAID = r"[A-Za-z][\w'-]*(?:[\s,.;]+[A-Za-z0-9][\w'-]*){0,23}"
+_BEHIND = re.compile(  # words that say more of a layout
+    rf"\s*[,;.–-]?\s+(?!o\b)(?:{_SAID}[\s,.;]*(?:\({_SAID}\))?|\({_SAID}\))[\s,.;!]*"
+)
 _CODE = re.compile(
     r"(?<![\w.])(?:\w+(?:::|\.)){0,6}(?:(?:Composed)?Layout\s*<"
     r"|make_(?:ordered_)?layout\s*\(|make_composed_layout\s*\(|Layout\s*\(\s*\()"
@@ -48,11 +52,14 @@ _TYPES = {"bf16": 16, "f16": 16, "f32": 32, "tf32": 32, "f64": 64, "i8": 8, "u8"
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """A layout and what it is called, "" without a name; pointed: whether a pointer stands in front of it."""
+    """A layout and what it is called, "" without a name; pointed: whether a pointer stands in front of it; worded:
+    whether words stand behind it.
+    """
 
     label: str
     layout: cute.CuteLayout
     pointed: bool = False
+    worded: bool = False
 
 
 def lines(text: str) -> Iterator[Labelled]:
@@ -99,14 +106,39 @@ def _line(line: str) -> Labelled | None:
             continue
         rest = line[match.start() :]
         close = max(rest.rfind(")"), max((m.end() - 1 for m in re.finditer(r":\s?_?\d+", rest)), default=-1))
-        if not _ENDING.fullmatch(rest, close + 1):
+        layout = _parsed(rest[: close + 1]) if _ENDING.fullmatch(rest, close + 1) else None
+        worded = layout is None and (close := pair(rest)) >= 0 and _BEHIND.fullmatch(rest, close + 1) is not None
+        if worded:
+            layout = _parsed(rest[: close + 1])
+        if layout is None:
             continue
-        try:
-            layout = cute.parse(rest[: close + 1])
-        except LayoutError:
-            continue
-        return Labelled(_named(label["label"]) if label else "", _pointed(pointer, layout), pointer is not None)
+        name = _named(label["label"]) if label else ""
+        return Labelled(name, _pointed(pointer, layout), pointer is not None, worded)
     return None
+
+
+def _parsed(text: str) -> cute.CuteLayout | None:
+    try:
+        return cute.parse(text)
+    except LayoutError:
+        return None
+
+
+def pair(rest: str) -> int:
+    """Where a shape and its strides, both in parentheses, end in a line that goes on; -1 where it begins with no such
+    layout.
+    """
+    deep = 0
+    colon = False
+    for at, letter in enumerate(rest):
+        deep += (letter == "(") - (letter == ")")
+        if letter == ":" and not deep:
+            if colon or not rest[:at].rstrip().endswith(")") or not rest[at + 1 :].lstrip().startswith("("):
+                return -1
+            colon = True
+        elif letter == ")" and not deep and colon:
+            return at
+    return -1
 
 
 def _ended(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:

@@ -27,6 +27,7 @@ _VALUES = re.compile(r"([\d)])[ \t]*:[ \t]*(?=\n(?!\s*\())")
 _KNOWN = re.compile(
     r"(?://|#)[^\n]*|(?<![A-Za-z])(?:Swizzle|smem_ptr|unset|Layout\w*|Shape|Stride|make_\w+|cute|Int|tuple)\b"
 )
+_OF_POINTERS = re.compile(r"(?<!\w)(?:Sw?|o|0x[0-9a-fA-F]+|\d+b)(?!\w)")
 _WORDS = re.compile(r"[A-Za-z]{3,}")
 _KEYWORD = re.compile(r"(make_layout\(\s*)shape\s*=\s*")
 _COORDINATES = re.compile(r"\d@\d")
@@ -43,9 +44,15 @@ def read(text: str) -> tuple[Found, ...]:
             "bad_cute", "A coordinate tensor: its strides are basis elements (1@0), so it places nothing in memory.",
             "Give the layout of the data.", "text",
         )  # fmt: skip
-    if len(text) <= cute.LONGEST and _LOOKS.match(text) and ":" in text.replace("::", ""):
-        if len(_WORDS.findall(_KNOWN.sub(" ", text))) > 1:
-            return ()  # a sentence that begins with a ratio or a parenthesis
+    lines = list(islice(labelled.lines(text), labelled.MOST))
+    looks = len(text) <= cute.LONGEST and _LOOKS.match(text) and ":" in text.replace("::", "")
+    sentence = looks and len(_WORDS.findall(_KNOWN.sub(" ", text))) > 1
+    if sentence and not lines:
+        head = text[: labelled.pair(text) + 1]
+        if not head or re.search("[A-Za-z]", _OF_POINTERS.sub("", _KNOWN.sub("", head))):
+            return ()  # it begins with a ratio or a parenthesis
+        return _whole(cute.parse(head, "text"), False)
+    if looks and not sentence:
         halves = _HALVES.fullmatch(text)
         if halves and max(map(len, halves.groups())) >= _WHOLE:
             return ()
@@ -53,8 +60,12 @@ def read(text: str) -> tuple[Found, ...]:
         if not rest or ":" not in first:
             while (bare := _NOTE.sub("", text)) != text and ":" in bare:
                 text = bare
-            return _whole(cute.parse(text, "text"), not halves)
-    found = list(islice(labelled.lines(text), labelled.MOST)) or list(labelled.code(text))
+            try:
+                return _whole(cute.parse(text, "text"), not halves)
+            except LayoutError:
+                if not any(one.worded for one in lines):
+                    raise
+    found = lines or list(labelled.code(text))
     if not found or _OF_OTHERS.search(text):
         return ()
     each = dict.fromkeys((one.label, one.layout) for one in found)

@@ -37,7 +37,12 @@ _ENCODED = re.compile(r"/\*\s?0x[0-9a-fA-F]{16}\s?\*/")  # of an instruction of 
 _MOVED = re.compile(
     r"\bmov\.[bus](?P<bits>32|64)\s+(?P<to>%?\w{1,20}), ?(?P<word>0[xX][0-9a-fA-F]{1,16}|-?\d{1,20})U?;"
 )
-_JOINED = re.compile(r"\bmov\.b64\s+%?\w{1,20}, ?\{(?P<low>%?\w{1,20}), ?(?P<high>%?\w{1,20})\}")
+_READS = re.compile(  # the operands of PTX that has descriptors among them
+    r"\b(?:wgmma\.mma_async|tcgen05\.(?:mma|cp))\b(?P<given>[^;]{0,4000})"
+)
+_ATOM = re.compile(r"\bSM\d{2,3}_\w{0,40}\d{1,3}x\d")
+_REGISTERS = re.compile(r"%?\w{1,20}")
+_JOINED = re.compile(r"\bmov\.b64\s+(?P<to>%?\w{1,20}), ?\{(?P<low>%?\w{1,20}), ?(?P<high>%?\w{1,20})\}")
 _EXAMINED = re.compile(
     r"^[ \t]*0x[0-9a-fA-F]{4,16}(?:[ \t]*<[^>\n]{0,200}>)?:[ \t]+"
     r"(?P<held>0x[0-9a-fA-F]{1,16}(?:[ \t]+0x[0-9a-fA-F]{1,16}){0,7})[ \t]*$",
@@ -89,9 +94,11 @@ def read(text: str) -> tuple[Found, ...]:
     """The words that a text prints; none where it prints none."""
     text = _ENCODED.sub(lambda match: " " * len(match[0]), text)
     told: dict[int, str] = {}
+    points = False  # a point may hold any two numbers
     for one in words(text):
         if one.word not in told and len(told) < _MOST:
             told[one.word] = one.label[:40]
+            points |= text[one.span[0]] == "{" and not one.named and of_word(one.word).usual
     block = {match[1][:5]: _number(match[2]) for match in _FIELD.finditer(text)}
     notices: tuple[str, ...] = ()
     if len(block) >= 3:
@@ -105,7 +112,7 @@ def read(text: str) -> tuple[Found, ...]:
             notices = (f"The fields below it make {hex_word(built)}, another word.",)
     if not told and (completed := _completed(text)):
         return completed
-    alone = len(told) == 1
+    alone = len(told) == 1 and not points
     return tuple(descriptor(word, notices, alone and not notices, name) for word, name in told.items())
 
 
@@ -179,8 +186,9 @@ def _words(text: str) -> Iterator[Labelled]:
                 yield Labelled(label, word, match.span(), False)
     for match in _VECTOR.finditer(text):
         word = (_number(match["one"].rstrip("uU")) | _number(match["two"].rstrip("uU")) << 32) & _WORD
-        if likely(word) and (word >> 62 or not of_word(word).usual):  # a point has neither
-            yield Labelled("", word, match.span(), False)
+        label = _before(text, match.start()) or _before(text, text.rfind("\n", 0, match.start()) + 1)
+        if likely(word) and (label or _marked(word)):  # a point is not
+            yield Labelled(label, word, match.span(), bool(label))
     for match in _BRACED.finditer(text):
         word = _number(match["one"]) | _number(match["two"]) << 32
         if likely(word):
@@ -206,24 +214,33 @@ def _words(text: str) -> Iterator[Labelled]:
         if -(1 << 63) <= told.word <= _WORD and (word >> 32 if told.named else likely(word) and not address(word)):
             yield replace(told, word=word)
     for told in columns.registers(text):
-        if likely(told.word):
+        moved = "MOV" in text[slice(*told.span)]
+        if likely(told.word) and (not moved or _marked(told.word) or f"gdesc[{told.label.split(':')[0]}]" in text):
             yield told
 
 
 def _moved(text: str) -> Iterator[Labelled]:
     """Constants that PTX moves into a register of 64 bits, or into the two halves of one."""
     held: dict[str, int] = {}
+    read = {name for one in _READS.finditer(text) for name in _REGISTERS.findall(one["given"])}
+    if not read and _ATOM.search(text):
+        return  # the text says by another name what is run, and nothing of it reads these registers
     for match in _MOVED.finditer(text):
         word = _number(match["word"]) & _WORD
         if match["bits"] == "32":
             held[match["to"]] = word & 0xFFFFFFFF
-        elif likely(word) and not address(word):
+        elif likely(word) and not address(word) and (_marked(word) or match["to"] in read):
             yield Labelled("", word, match.span("word"), False)
     for match in _JOINED.finditer(text) if held else ():
         if match["low"] in held and match["high"] in held:
             word = held[match["low"]] | held[match["high"]] << 32
-            if likely(word) and not address(word):
+            if likely(word) and not address(word) and (_marked(word) or match["to"] in read):
                 yield Labelled("", word, match.span(), False)
+
+
+def _marked(word: int) -> bool:
+    """Whether a number has what others seldom have: a swizzle mode, or Blackwell's version."""
+    return word >> 62 > 0 or not of_word(word).usual
 
 
 def _little(parts: list[str]) -> int | None:

@@ -10,10 +10,13 @@ import re
 from collections.abc import Iterator
 
 from layouts.reader.code import rows
-from layouts.reader.code.tensor_maps import TensorMap
-from layouts.reader.code.tma_rules import Parts, Sheet, rules
+from layouts.reader.code.finding import Pitfall
+from layouts.reader.code.tma_rules import Parts, Sheet, TensorMap, rules
 from layouts.reader.code.values import Term
 from layouts.reader.found import Found, each_once
+from layouts.reading import listed
+from layouts.swizzle import BY_WIDTH
+from layouts.tma import WIDTHS
 
 _MOST = 16
 _OF_NVGPU = re.compile(
@@ -24,7 +27,10 @@ _OF_TRITON = re.compile(
     r"!tt\.tensordesc<(?:tensor<)?(?P<sizes>(?:\d+x)+)(?P<type>\w+)(?:,\s*(?P<layout>#[^>!\n]{1,400}>?))?>"
 )
 _SHARED = re.compile(r"swizzlingByteWidth\s*=\s*(\d+)")
-_BITS = {"f16": 16, "bf16": 16, "f32": 32, "tf32": 32, "f64": 64, "i8": 8, "ui8": 8, "i16": 16, "i32": 32, "i64": 64}
+_ELEMENT = re.compile(
+    r"[su]?i(?P<whole>[1-9]\d{0,2})|bf16|tf32|f(?:16|32|64)|f(?P<small>[468])E\dM\d(?:B11)?(?:FN)?U?Z?"
+)
+_BITS = {"f16": 16, "bf16": 16, "f32": 32, "tf32": 32, "f64": 64, "8": 8, "16": 16, "32": 32, "64": 64}
 
 
 def read(text: str) -> tuple[Found, ...]:
@@ -36,9 +42,9 @@ def _maps(text: str) -> Iterator[TensorMap]:
     for match in _OF_NVGPU.finditer(text):
         mode = match["mode"].replace("b", "B")
         interleave = 1 if re.search(r"interleave\s*=\s*interleave_\d", match["rest"]) else 0
-        yield _made("nvgpu.tensormap.descriptor", match, mode, interleave)
+        yield from _made("nvgpu.tensormap.descriptor", match, mode, interleave)
     for match in _OF_TRITON.finditer(text):
-        yield _made("tt.tensordesc", match, _mode(text, match["layout"] or ""), 0)
+        yield from _made("tt.tensordesc", match, _mode(text, match["layout"] or ""), 0)
 
 
 def _mode(text: str, layout: str) -> str | None:
@@ -52,10 +58,20 @@ def _mode(text: str, layout: str) -> str | None:
     return "none" if said[1] == "0" else f"{said[1]}B"
 
 
-def _made(name: str, match: re.Match[str], mode: str | None, interleave: int) -> TensorMap:
-    """The map of a type: sizes outermost first; what lies in global memory is not in it."""
-    sizes = tuple(int(size) for size in reversed(match["sizes"].strip("x").split("x")))
+def _made(name: str, match: re.Match[str], mode: str | None, interleave: int) -> Iterator[TensorMap]:
+    """The map of a type: sizes outermost first; what lies in global memory is not in it. None where the element type is
+    none of MLIR's.
+    """
     kind = match["type"]
-    bits = 8 if kind.startswith("f8") else _BITS.get(kind)
-    made = Parts(Term(name, head=name, span=match.span()), bits, kind, (), (), sizes, mode, Sheet())
-    return made.finish(rules(made, interleave))
+    element = _ELEMENT.fullmatch(kind)
+    if element is None:
+        return
+    bits = _BITS.get(element["whole"] or element["small"] or kind)
+    known = mode if mode in WIDTHS else None
+    sizes = tuple(int(size) for size in reversed(match["sizes"].strip("x").split("x")))
+    made = Parts(Term(name, head=name, span=match.span()), bits, kind, (), (), sizes, known, Sheet())
+    problems = rules(made, interleave)
+    if mode != known:
+        said = f"There is no swizzle of {mode}: the modes are {listed([one.name for one in BY_WIDTH])}."
+        problems.append(Pitfall("tma_swizzle", said, match.span()))
+    yield made.finish(problems)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from layouts.bits import hex_word
@@ -158,6 +158,16 @@ class Bench:
     headline: str
     detail: str
     complete: bool = True
+
+    def moved(self, place: Callable[[int, int], Span]) -> Bench:
+        """The same of a text in which each span stands at another place."""
+
+        def step(one: Step) -> Step:
+            return replace(one, span=place(*one.span), around=tuple(place(*span) for span in one.around))
+
+        pieces = (replace(one, spans=tuple(place(*span) for span in one.spans)) for one in self.pieces)
+        operands = (replace(one, steps=tuple(map(step, one.steps))) for one in self.operands)
+        return replace(self, pieces=tuple(pieces), operands=tuple(operands))
 
     @property
     def kinds(self) -> frozenset[str]:

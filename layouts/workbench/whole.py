@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from layouts import catalog, pasted, reading
+from layouts.bits import hex_word
 from layouts.descriptor import WINDOW_BYTES, View, view
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction
@@ -27,19 +28,22 @@ MOST_GROUPS = 8  # instructions of one text that are verified
 _BLACKWELL = re.compile(r"\btcgen05\.mma\b|\bSM100_MMA_\w+|\bUMMA::", re.I)
 
 
-def bench(text: str, given: Mapping[str, str] | None = None, patience: int = 1) -> Bench:
+def bench(text: str, given: Mapping[str, str] | None = None, patience: int = 1, copied: bool = True) -> Bench:
     """What a text holds, verified as far as it says enough.
 
     given: values for what it leaves open, by the keys of `Bench.assumed` (`at.smem_A`, `inner.a`, `panel.a`,
     `major.b`, `instruction` …). LayoutError `bad_text` where the text is too long, and for a value that is none; of
     another key nothing is said.
-    patience: how many times as many steps code may take as a server grants it.
+    patience: how many times as many steps code may take as a server grants it; copied: whether quotes, diffs, entities
+    and the like are read past. A source file is what it is.
 
     >>> bench("desc_a: 0x4000004000010040 \\nwgmma.mma_async.m64n8k16.f32.f16.f16").missing
     ('The text does not say how A is stored: paste its tensor map or its layout.',)
     """
-    text = pasted.legible(reading.text(text, "text", LONGEST * patience), places=True)
-    return _Making(text, dict(given or {}), patience).made()
+    text = reading.text(text, "text", LONGEST * patience)
+    made = _Making(pasted.legible(text, places=True) if copied else text, dict(given or {}), patience).made()
+    moved = pasted.own_places(text) if copied else None
+    return made.moved(moved) if moved else made
 
 
 class _Making:
@@ -404,6 +408,14 @@ class _Making:
         given = found[0].given
         if found[0].use.site[0] == "word":
             return self.printed_pieces[scan.plain_label(given.name)]
+        if given.value.known is not None:  # a number that the code spells out
+            number = hex_word(given.value.known % (1 << 64))
+            own = (n for n, piece in enumerate(self.pieces) if number in piece.facts.get("words", ()))
+            if (spelled := next(own, None)) is not None:
+                return spelled
+            if not any(one.known >> 16 == given.value.known >> 16 for _, one in self.built):
+                self.pieces.append(Piece("descriptor", number, (given.span,), {"words": [number], "name": given.name}))
+                return len(self.pieces) - 1
         upper = given.value.const >> 16
         names = set(uses.names(given.value))
         line, _ = uses.address(given.value)

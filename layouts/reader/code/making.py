@@ -143,7 +143,7 @@ class Making:
             self.call(closure, given, {}, fits[0].span)
         elif given:
             one = number(given[0])
-            if record.fields is not None and len(given) == 1 and one is not None:
+            if record.fields is not None and len(given) == 1 and one is not None and not _has_more(record):
                 self.store(Cell(made), one, (0, 0))
             else:
                 for name, value in zip(record.fields or made.members, given, strict=False):
@@ -286,6 +286,14 @@ class Making:
     frames: list[Any]
     loose: set[str]
     recast: set[str]
+
+
+def _has_more(record: Record) -> bool:
+    """Whether the first member of a struct of integers is not the whole of it."""
+    fields = record.fields or {}
+    first = next(iter(fields.values()), None)
+    named = record.decl is not None and not record.decl.union and not record.python
+    return named and first is not None and len(fields) > 1 and first.width < record.bits
 
 
 def _element(kind: Kind) -> bool:
