@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import re
-import shlex
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from app.check import facts, sarif
 from layouts import causes
 from layouts import check as engine
 from layouts.check import check as checked
-from layouts.errors import LayoutError
 from layouts.workbench import bench
 from tests import benches
 from tests import test_reader_code as builders
 
-ROOT = Path(__file__).parents[1]
 KERNELS = {case.title: case for case in benches.CASES}
 RIGHT = KERNELS["K-major, 128B, all right"].text
 # Wrong kernels whose mistake depends on how far apart the text's boxes are put, which no text here says.
@@ -216,30 +211,6 @@ def test_every_code_has_a_title() -> None:
     assert "_" not in engine.title("tma_rank") and engine.title("other_bytes") == "Other bytes"
 
 
-# files ----------------------------------------------------------------------------------------------------------------
-
-
-def folder_of(tmp_path: Path) -> Path:
-    (tmp_path / "src" / ".hidden").mkdir(parents=True)
-    (tmp_path / "src" / "right.cu").write_text(RIGHT)
-    (tmp_path / "src" / "wrong.cuh").write_bytes(planted("sB + k * 16", "sB").replace("\n", "\r\n").encode())
-    (tmp_path / "src" / "notes.md").write_text(planted("sB + k * 16", "sB"))
-    (tmp_path / "src" / ".hidden" / "x.cu").write_text(planted("sB + k * 16", "sB"))
-    (tmp_path / "src" / "blob.c").write_bytes(b"\0\1\2")
-    (tmp_path / "src" / "long.py").write_text("x = 1\n" * 400_000)
-    return tmp_path / "src"
-
-
-def test_a_folder_is_read_by_its_endings(tmp_path: Path) -> None:
-    told = facts.report(facts.files_of([str(folder_of(tmp_path))]))
-    assert told.files == 4 and [one.code for one in told.findings] == ["k_step_missing"]
-    place = told.findings[0].place
-    lines = planted("sB + k * 16", "sB").split("\n")
-    assert place.file.endswith("wrong.cuh") and "make_desc(sB)" in lines[place.line - 1]
-    assert lines[place.line - 1][place.column - 1 : place.end_column - 1].startswith("make_desc(sB)"[:4])
-    assert sorted(Path(one.place.file).name for one in told.open) == ["blob.c", "long.py"]
-
-
 SIBLINGS = """CUtensorMap mapA, mapB;
 uint64_t dim[2] = {4096, 4096}, stride[1] = {8192};
 uint32_t box[2] = {64, 128}, es[2] = {1, 1};
@@ -363,89 +334,6 @@ def test_a_function_that_is_not_evaluated_to_its_end_is_named() -> None:
 def test_masks_of_a_source_file_are_no_descriptors() -> None:
     text = "constexpr uint64_t MASKS[2] = {0x1FFF01FF001F0001, 0x0000001F00000001};"
     assert check(text).descriptors == 0 and check(f"uint64_t desc = 0x4000004000010040;\n{text}").descriptors == 1
-
-
-def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(facts, "MOST_FILES", 3)
-    with pytest.raises(LayoutError, match="more than 3 files"):
-        list(facts.files_of([str(folder_of(tmp_path))]))
-
-
-@pytest.mark.parametrize("name", ["", "  "])
-def test_an_empty_name_is_not_the_current_folder(name: str) -> None:
-    with pytest.raises(LayoutError, match="name is empty"):
-        list(facts.files_of([name]))
-
-
-def test_sarif_has_what_readers_of_it_need(tmp_path: Path) -> None:
-    """The main points of SARIF 2.1.0: version, driver, rules by index, levels, regions from 1, notes apart."""
-    log = json.loads(json.dumps(sarif.log(facts.report(facts.files_of([str(folder_of(tmp_path))])))))
-    assert log["version"] == "2.1.0" and log["$schema"].endswith("sarif-schema-2.1.0.json")
-    (run,) = log["runs"]
-    driver, (result,) = run["tool"]["driver"], run["results"]
-    assert driver["name"] and driver["version"] and run["columnKind"] == "unicodeCodePoints"
-    rule = driver["rules"][result["ruleIndex"]]
-    assert rule["id"] == result["ruleId"] == "k_step_missing" and rule["shortDescription"]["text"].endswith(".")
-    assert result["level"] in ("error", "warning", "note") and result["message"]["text"]
-    where = result["locations"][0]["physicalLocation"]
-    region = where["region"]
-    assert re.fullmatch(r"(file:///|[^/:]).*wrong\.cuh", where["artifactLocation"]["uri"])
-    assert 1 <= region["startLine"] <= region["endLine"] and region["startColumn"] >= 1
-    assert (region["startLine"], region["startColumn"]) < (region["endLine"], region["endColumn"])
-    assert all(isinstance(value, str) for value in result["partialFingerprints"].values())
-    (invocation,) = run["invocations"]
-    assert invocation["executionSuccessful"] is True and len(invocation["toolExecutionNotifications"]) == 2
-    empty = sarif.log(facts.report([]))["runs"][0]
-    assert empty["results"] == [] and empty["tool"]["driver"]["rules"] == []
-
-
-@pytest.mark.parametrize("name", ["a b#ü.cu", "x.cu"])
-def test_names_are_uris(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path(name).write_text(planted("sB + k * 16", "sB"))
-    (result,) = sarif.log(facts.report(facts.files_of([name])))["runs"][0]["results"]
-    uri = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
-    assert re.fullmatch(r"[\w.%-]+", uri, re.A) and uri.endswith(".cu")
-
-
-def test_the_statuses_of_the_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from app.cli import main
-
-    folder = folder_of(tmp_path)
-
-    def run(*words: str) -> tuple[int, str]:
-        monkeypatch.setattr("sys.argv", ["lanescope", "check", *words])
-        status = 0
-        try:
-            main()
-        except SystemExit as done:
-            status = int(done.code or 0)
-        return status, capsys.readouterr().out
-
-    status, said = run(str(folder / "right.cu"))
-    assert status == 0 and said == "1 file: 1 descriptor, 2 tensor maps, 8 reads verified; 0 findings, 0 undecided\n"
-    status, said = run(str(folder))
-    assert status == 1 and re.search(r"wrong\.cuh:\d+:\d+: error: B of wgmma.*\[k_step_missing\]\n", said)
-    assert "blob.c:1:1: note: The file is not text" in said
-    status, said = run(str(folder), "--json")
-    assert status == 1 and json.loads(said)["findings"][0]["code"] == "k_step_missing"
-    assert run(str(folder / "none.cu"))[0] == 2 and run(str(folder), "--json", "--sarif")[0] == 2
-
-
-def test_the_hook_and_the_workflow_name_what_there_is() -> None:
-    """The pre-commit hook's command is the verb, its files are the verb's, and the documented workflow runs it."""
-    hook = (ROOT / ".pre-commit-hooks.yaml").read_text()
-    assert re.search(r"^- id: lanescope$", hook, re.M) and re.search(r"^  entry: lanescope check$", hook, re.M)
-    pattern = re.search(r"^  files: (.*)$", hook, re.M)
-    assert pattern
-    endings = [f"x{one}" for one in facts.ENDINGS - {".txt", ".ptx", ".pyi"}]
-    assert all(re.search(pattern[1], name) for name in endings) and not re.search(pattern[1], "README.md")
-    guide = (ROOT / "docs" / "check.md").read_text()
-    command = next(line for line in guide.splitlines() if "--sarif" in line and "run:" in line)
-    assert shlex.split(command.partition("run:")[2])[:2] == ["lanescope", "check"]
-    assert "upload-sarif" in guide and "id: lanescope" in guide
 
 
 @pytest.mark.parametrize(

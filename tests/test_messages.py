@@ -169,7 +169,7 @@ ELSEWHERE = {
     "app/gpu/pieces.py": "a worker: test_fleet", "app/gpu/spread.py": "a fleet: test_fleet",
     "app/gpu/members.py": "a fleet: test_fleet", "app/runs/hardware.py": "a device or a fleet: test_fleet",
     "app/runs/workers.py": "the command line: test_terminal_held",
-    "app/check/facts.py": "files that cannot be read, test_check",
+    "app/check/facts.py": "files that cannot be read, test_check_files",
     "app/read/bench.py": "an address, test_workbench_page",
 }  # fmt: skip
 # One place of a file whose others are reached: a part of its text, and why not.
