@@ -271,6 +271,8 @@ class Tensor:
         return self
 
     def numpy(self) -> np.ndarray:
+        if "bfloat16" in self.dtype:
+            raise TypeError("Got unsupported ScalarType BFloat16")  # as PyTorch says it
         return self.held
 
 

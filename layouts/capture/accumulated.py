@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from layouts.capture.order import Slice
 from layouts.capture.seen import Side, Step, grid
 from layouts.catalog import find
 from layouts.codec import numbers
+from layouts.dtypes import dtype
 from layouts.errors import LayoutError
 from layouts.instruction import Instruction, Operand
 
@@ -51,6 +53,11 @@ class Accumulator:
     as_read: bool
     whole: bool = True
     since: bool = False
+
+    @property
+    def closeness(self) -> tuple[int, bool]:
+        """More where more of D is right."""
+        return self.right, self.as_read
 
     @property
     def verdict(self) -> str:
@@ -107,6 +114,15 @@ class _Passed:
     warp: Group
     waiting: frozenset[int]
     without: Accumulator
+
+
+@dataclass(frozen=True, slots=True)
+class _Nearest:
+    """A recorded D beside the sum that it is nearest to. key: of the tile; start: the place of its C, -1 for zero."""
+
+    made: Accumulator
+    key: tuple[object, ...]
+    start: int
 
 
 class Sums:
@@ -222,40 +238,28 @@ class Sums:
         begun = {n: c for n, c in self.begun.get(warp, {}).items() if c.shape == held.shape}
         fresh = sorted(self.fresh.get(warp, set()) & begun.keys())
 
-        def best(starts: Sequence[int]) -> tuple[Accumulator, tuple[object, ...], int] | None:
-            """The nearest with these C's, -1 for zero; of C's that are as near, the last one."""
+        def best(starts: Sequence[int]) -> _Nearest | None:
+            """The nearest with these C's, -1 for zero."""
             if not starts:
                 return None
             c = np.stack([np.zeros(values.shape) if n < 0 else _values(begun[n], own, within)[rows] for n in starts])
-            found = None
-            for key, tile in tiles.items():
-                slack = SLACK_FP8 if tile.step.instruction.types["a"] in ("e4m3", "e5m2") else SLACK[own.element.name]
-                for name, one in tile.sums.items():
-                    right, as_read = (
-                        ~tile.inside[rows]
-                        | _close(values, sums[rows] + c, size[rows] + abs(c), own.element.name, slack, one.steps)
-                        for sums, size in ((one.wanted, one.size), (one.read, one.read_size))
-                    )  # fmt: skip
-                    rank = max(
-                        (int(good.sum()), bool(read.all()), n)
-                        for good, read, n in zip(right, as_read, starts, strict=True)
-                    )  # fmt: skip
-                    if found is None or rank > (found[0].right, found[0].as_read, found[2]):
-                        made = Accumulator(
-                            number, record, tile.m, tile.n, one.steps, values.size, *rank[:2], whole, name == "recorded"
-                        )  # fmt: skip
-                        found = made, key, rank[2]
-            return found
+            right, as_read, start, key, name = _nearest(values, rows, c, starts, tiles, own.element.name)
+            tile = tiles[key]
+            made = Accumulator(
+                number, record, tile.m, tile.n, tile.sums[name].steps, values.size, right, as_read, whole,
+                name == "recorded",
+            )  # fmt: skip
+            return _Nearest(made, key, start)
 
         with_c = best(fresh)
         found = with_c
-        if with_c is None or with_c[0].verdict != "match":
+        if with_c is None or with_c.made.verdict != "match":
             other = best([-1, *(begun.keys() - set(fresh))])
             assert other is not None
-            if with_c is None or (other[0].right, other[0].as_read) > (with_c[0].right, with_c[0].as_read):
+            if with_c is None or other.made.closeness > with_c.made.closeness:
                 found = other
         assert found is not None
-        made, key, used = found
+        made, key, used = found.made, found.key, found.start
         told = (group, within, made.m, made.n) if record.kind == "mma" else (number,)
         self.told[told] = made
         before = self.passed.pop(told, None)
@@ -272,10 +276,40 @@ class Sums:
             done = {n for n in fresh if n < used} - kept if open_tiles <= 1 else set()
             self.fresh[warp] = self.fresh.get(warp, set()) - done - {used}
         elif with_c is not None and waiting and sum(n >= since for n in fresh) >= open_tiles:
-            self.passed[told] = _Passed(group, key, shape, warp, waiting, with_c[0])
+            self.passed[told] = _Passed(group, key, shape, warp, waiting, with_c.made)
         self.ended[warp, key] = last
         if record.kind != "mma":
             self.recorded.add((group, key))
+
+
+def _nearest(
+    values: Reals, rows: NDArray[np.integer[Any]], c: Reals, starts: Sequence[int],
+    tiles: Mapping[tuple[object, ...], _Tile], element: str,
+) -> tuple[int, bool, int, tuple[object, ...], str]:  # fmt: skip
+    """(elements that are right, whether it is what was read, start, tile, sum) of the sum with one of the C's that a
+    warp's D is nearest to; of C's that are as near the last one. values: [m][n] of D; c: [start][m][n].
+    """
+    found = None
+    for key, tile in tiles.items():
+        slack = _slack(tile.step.instruction, element)
+        for name, one in tile.sums.items():
+            right, as_read = (
+                ~tile.inside[rows] | _close(values, sums[rows] + c, size[rows] + abs(c), element, slack, one.steps)
+                for sums, size in ((one.wanted, one.size), (one.read, one.read_size))
+            )  # fmt: skip
+            rank = max(
+                (int(good.sum()), bool(read.all()), n) for good, read, n in zip(right, as_read, starts, strict=True)
+            )
+            if found is None or rank > found[:3]:
+                found = (*rank, key, name)
+    assert found is not None
+    return found
+
+
+def _slack(instruction: Instruction, element: str) -> float:
+    """What accumulators of this type may lose, of the sum of magnitudes."""
+    a = dtype(instruction.types["a"])
+    return SLACK_FP8 if a.format is not None and a.bits == 8 else SLACK[element]
 
 
 def _shape(instruction: Instruction) -> Shape:

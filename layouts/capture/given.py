@@ -18,7 +18,6 @@ from layouts.errors import LayoutError
 
 MOST_WINDOWS = 4  # that tell which fill it is
 MOST_ELEMENTS = 1 << 24  # of a matrix that is given
-TORCH = ("bfloat16", "float8_e4m3fn", "float8_e5m2")  # types that NumPy has not; a float holds each of their numbers
 
 
 def known_of(
@@ -79,14 +78,16 @@ def on_host(given: Any) -> Any:
         return given.get()
     if hasattr(given, "cpu") and hasattr(given, "numpy"):
         held = given.detach().cpu() if hasattr(given, "detach") else given.cpu()
-        name = str(getattr(held, "dtype", "")).removeprefix("torch.")
-        return held.float().numpy() if name in TORCH else held.numpy()
+        try:
+            return held.numpy()
+        except TypeError:  # a type that NumPy has not, as bfloat16: a float holds each of its numbers
+            return held.float().numpy()
     return given
 
 
 def _array(given: Any, field: str, name: str) -> NDArray[Any]:
     array = np.asarray(on_host(given))
-    if name == "s8" and array.dtype == np.uint8:  # a fill's codes
+    if dtype(name).kind == "int" and array.dtype == np.uint8:  # a fill's codes
         array = array.view(np.int8)
     if array.ndim != 2 or not 0 < array.size <= MOST_ELEMENTS or array.dtype.kind not in "biufV":
         shape = " × ".join(map(str, array.shape)) or "one number"
