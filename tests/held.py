@@ -54,7 +54,7 @@ def said(value: Any) -> str:
         case set() | frozenset():
             return f"{{{', '.join(sorted(map(said, value)))}}}"
         case re.Pattern():
-            return value.pattern
+            return str(value.pattern)
         case type():
             return value.__qualname__
     if dataclasses.is_dataclass(value):

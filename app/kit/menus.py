@@ -87,7 +87,7 @@ MENUS = (
 )
 
 
-PLACES = {path: menu.title for menu in MENUS for path in menu.paths} | {"guide": "Guide"}
+PLACES = {path: menu.title for menu in MENUS for path in sorted(menu.paths)} | {"guide": "Guide"}
 
 
 def menu_of(path: str) -> str:
