@@ -24,6 +24,7 @@ from app.gpu.members import fit, members
 from app.kit import tls
 from app.kit.settings import Settings
 from layouts.errors import LayoutError
+from layouts.reading import shown
 from tests.command import lanescope
 from tests.test_fleet import CLI, MMA, request, signed
 
@@ -239,21 +240,32 @@ def test_files_of_tls_are_tried_before_they_are_used(tmp_path: Path) -> None:
     locked = str(tmp_path / "locked.key")
     subprocess.run(["openssl", "pkey", "-in", key, "-aes128", "-passout", "pass:x", "-out", locked], check=True)
     tls.check(ca, cert, key)
-    for files, name, words_of in (
-        ((none, cert, key), "tls_ca", "it cannot be read: No such file"),
-        ((ca, str(tmp_path), key), "tls_cert", "it cannot be read: Is a directory"),
-        ((words, cert, key), "tls_ca", "it holds no certificate"),
-        ((ca, words, key), "tls_cert", "it holds none that can be used"),
-        ((ca, cert, words), "tls_key", "it holds none that can be used"),
-        ((ca, cert, locked), "tls_key", "it holds none that can be used"),
-        ((ca, cert, ca_key), "tls_key", "it is not the key of tls_cert"),
-        ((ca, other, other_key), "tls_cert", "self"),
-        ((other, cert, key), "tls_cert", "unable to get local issuer"),
+    signed_by = "A certificate that the authority of tls_ca signed, for servers and for clients."
+    pem, none_used = "Name a file in PEM format.", "it holds none that can be used"
+    for files, name, reason, hint in (
+        ((none, cert, key), "tls_ca", "it cannot be read: No such file or directory", pem),
+        (("a\0b", cert, key), "tls_ca", "it cannot be read: embedded null byte", pem),
+        ((ca, str(tmp_path), key), "tls_cert", "it cannot be read: Is a directory", pem),
+        ((words, cert, key), "tls_ca", "it holds no certificate", "Name the authority's certificate in PEM format."),
+        ((ca, words, key), "tls_cert", none_used, "Name a file in PEM format; a key without a passphrase."),
+        ((ca, cert, words), "tls_key", none_used, "Name a file in PEM format; a key without a passphrase."),
+        ((ca, cert, locked), "tls_key", none_used, "Name a file in PEM format; a key without a passphrase."),
+        (
+            (ca, cert, ca_key),
+            "tls_key",
+            "it is not the key of tls_cert",
+            "Name the key that belongs to the certificate.",
+        ),
+        ((ca, other, other_key), "tls_cert", "self-signed certificate", signed_by),
+        ((other, cert, key), "tls_cert", "unable to get local issuer certificate", signed_by),
     ):
         with pytest.raises(LayoutError) as caught:
-            Settings(scheduler="tls://host:8786", tls_ca=files[0], tls_cert=files[1], tls_key=files[2])
-        assert (caught.value.code, caught.value.field) == ("bad_setting", name)
-        assert words_of in caught.value.message, caught.value.message
+            tls.check(*files)
+        path = files[tls.NAMES.index(name)]
+        said = LayoutError("bad_setting", f"{name} is '{shown(path)}': {reason}.", hint, name)
+        assert repr(caught.value) == repr(said) and vars(caught.value) == vars(said), vars(caught.value)
+    with pytest.raises(LayoutError, match="it cannot be read"):
+        Settings(scheduler="tls://host:8786", tls_ca=none, tls_cert=cert, tls_key=key)
 
 
 @OPENSSL

@@ -25,8 +25,6 @@ STATUS = {
 CODES = {404: "not_found", 405: "method_not_allowed", 415: "unsupported_media_type"}
 MACHINES = ("/api/", "/healthz", "/readyz", "/metrics", "/openapi.json", "/static/", "/vendor/")
 FILES = (*FORMS, "cu", "py", "css", "js")
-# What a parameter of FastAPI's own is told: its kind of error → what is allowed.
-ALLOWED = {"int": "An integer.", "float": "A number.", "bool": "true or false.", "string": "Text."}
 
 
 @fact
@@ -71,15 +69,10 @@ def body_of(error: LayoutError) -> ErrorBody:
     return ErrorBody(code=error.code, message=error.message, hint=error.hint, field=error.field, nearest=nearest)
 
 
-def in_our_words(error: dict[str, Any]) -> LayoutError:
-    """What FastAPI refuses of a parameter, as the readers would say it."""
-    field = ".".join(str(part) for part in error["loc"][1:])
-    if error["type"] == "missing":
-        return LayoutError(
-            "bad_request", f"{field or 'The body'} is missing.", "See /docs for what is required.", field
-        )
-    allowed = ALLOWED.get(error["type"].partition("_")[0], f"{error['msg']}.")
-    return LayoutError("bad_request", f"{field or 'The body'} is '{shown(error.get('input'))}'.", allowed, field)
+def missing(error: dict[str, Any]) -> LayoutError:
+    """What FastAPI refuses of a query: every parameter is text, so that it can only be missing."""
+    field = str(error["loc"][-1])
+    return LayoutError("bad_request", f"{field} is missing.", "See /docs for what is required.", field)
 
 
 def of_router(status: int, method: str, path: str, allowed: str, detail: str) -> LayoutError:

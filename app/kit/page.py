@@ -162,8 +162,8 @@ def install(app: FastAPI) -> None:
         return answer(request, errors.status_of(error), error)
 
     @app.exception_handler(RequestValidationError)
-    async def invalid(request: Request, error: RequestValidationError) -> Response:
-        return answer(request, 422, errors.in_our_words(error.errors()[0]))
+    async def missing(request: Request, error: RequestValidationError) -> Response:
+        return answer(request, 422, errors.missing(error.errors()[0]))
 
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> Response:

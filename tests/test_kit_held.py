@@ -1,0 +1,31 @@
+"""What the kit answers, held word for word: errors, settings, headers, limits, logs, files and tables of the command
+line, bounds of pictures, links and rows of the catalogue.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests import called_kit
+from tests.held import held
+
+PARTS = {
+    "errors": called_kit.of_errors, "settings": called_kit.of_settings, "server": called_kit.of_server,
+    "pictures": called_kit.of_pictures, "rows": called_kit.of_rows,
+}  # fmt: skip
+
+
+def text_of(calls: list[called_kit.Call]) -> str:
+    return "".join(f"{words}\n" + "".join(f"  {line}\n" for line in called_kit.answered(call)) for words, call in calls)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_what_the_kit_answers(part: str) -> None:
+    held(f"kit/{part}", text_of(list(PARTS[part]())))
+
+
+def test_what_the_command_lines_own_functions_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    held("kit/terminal", text_of(list(called_kit.of_terminal())))
