@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,10 @@ if TYPE_CHECKING:
     from tests.mutants.operators import Mutant
 
 SOURCES = ("layouts", "app")
+JOBS = 2
 TOGETHER = 12  # test files that one process records: the libraries are loaded once for all
+# passed: seconds; touched: templates and scripts; file → line → tests; all that were collected
+Recorded = tuple[dict[str, float], dict[str, set[str]], dict[str, dict[int, list[str]]], set[str]]
 WHOLE = re.compile(r"_held\.py::|test_messages\.py::")  # tests that hold whole answers: what tables say, they read
 
 
@@ -53,16 +57,18 @@ class Recorder:
             forget()
         self.now = self.touched.setdefault(item.nodeid, set())
         self.measure.switch_context(item.nodeid)
-        return (yield)
+        before = computed()
+        try:
+            return (yield)
+        finally:
+            if item.nodeid in self.passed:
+                self.passed[item.nodeid] = computed() - before
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.passed and report.when == "setup":
-            self.passed[report.nodeid] = report.duration
-        elif report.when in ("call", "teardown") and report.nodeid in self.passed:
-            if report.passed:
-                self.passed[report.nodeid] += report.duration
-            else:
-                del self.passed[report.nodeid]
+            self.passed[report.nodeid] = 0.0
+        elif not report.passed:
+            self.passed.pop(report.nodeid, None)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any) -> Iterator[Any]:
@@ -95,6 +101,11 @@ class Recorder:
             return load(self, name, given)
 
         jinja2.Environment._load_template = noted  # type: ignore[method-assign]
+
+
+def computed() -> float:
+    """Seconds of processor of this process and of those it waited for: the machine has other work."""
+    return sum(os.times()[:4])
 
 
 def forget() -> None:
@@ -154,8 +165,8 @@ def text_hash(path: Path) -> str:
 
 @dataclass
 class Reach:
-    """tests[nodeid] = seconds; lines[file][line] = the tests that run it; whole[file] = those that ask for a
-    template or a script."""
+    """tests[nodeid] = seconds of processor; lines[file][line] = the tests that run it; whole[file] = those that
+    ask for a template or a script."""
 
     root: Path
     tests: dict[str, float] = field(default_factory=dict)
@@ -185,11 +196,14 @@ class Reach:
         for file in [file for file in held.hashes if file not in files]:
             held.drop(file, math.inf)
         changed = [file for file, hash_ in files.items() if held.hashes.get(file) != hash_]
-        for some in (changed[i : i + TOGETHER] for i in range(0, len(changed), TOGETHER)):
-            held.add(some, slow)
-            held.hashes |= {file: files[file] for file in some}
-            cache.parent.mkdir(parents=True, exist_ok=True)
-            cache.write_bytes(pickle.dumps(held))
+        groups = [changed[i : i + TOGETHER] for i in range(0, len(changed), TOGETHER)]
+        kept = [held.keep(some, slow) for some in groups]
+        cache.parent.mkdir(parents=True, exist_ok=True)
+        with ThreadPoolExecutor(JOBS) as pool:
+            for some, left, found in zip(groups, kept, pool.map(held.recorded, groups, kept), strict=True):
+                held.add(left, found)
+                held.hashes |= {file: files[file] for file in some}
+                cache.write_bytes(pickle.dumps(held))
         return held
 
     def drop(self, file: str, below: float) -> None:
@@ -203,12 +217,15 @@ class Reach:
         for reached in [*self.whole.values(), *(tests for lines in self.lines.values() for tests in lines.values())]:
             reached -= gone
 
-    def add(self, files: list[str], slow: float) -> None:
-        """Record some test files in one process; tests that took more than `slow` seconds keep their record."""
-        print("recording", *files, flush=True)
+    def keep(self, files: list[str], slow: float) -> set[str]:
+        """Forget the files' tests, save those that took longer: they keep their record, and are the answer."""
         for file in files:
             self.drop(file, slow)
-        kept = {test for test in self.tests if test.split("::")[0] in files}
+        return {test for test in self.tests if test.split("::")[0] in files}
+
+    def recorded(self, files: list[str], kept: set[str]) -> Recorded | None:
+        """What some test files touch, told by a process of its own; None where it came to no end."""
+        print("recording", *files, flush=True)
         with tempfile.TemporaryDirectory() as scratch:
             out, without = Path(scratch) / "reach", Path(scratch) / "without"
             without.write_text("\n".join(sorted(kept)))
@@ -219,9 +236,12 @@ class Reach:
                 stdout=subprocess.DEVNULL,
                 check=False,
             )
-            if not out.is_file():
-                return
-            passed, touched, lines, collected = pickle.loads(out.read_bytes())
+            return pickle.loads(out.read_bytes()) if out.is_file() else None
+
+    def add(self, kept: set[str], found: Recorded | None) -> None:
+        if found is None:
+            return
+        passed, touched, lines, collected = found
         self.forget(kept - collected)
         self.tests |= passed
         for test, names in touched.items():
