@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from layouts.errors import LayoutError
 
@@ -27,8 +27,10 @@ class Field:
     said: str = ""
     columns: int = 3
     of: str = "bytes"
+    most: int = field(init=False, repr=False)  # the largest encoded value
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "most", (1 << self.width) - 1)
         for name in ("amount", "title", "short", "said"):
             object.__setattr__(self, name, getattr(self, name) or self.name)
 
@@ -61,10 +63,6 @@ class Field:
     def width(self) -> int:
         return self.high - self.low + 1
 
-    @property
-    def most(self) -> int:
-        return (1 << self.width) - 1
-
     def get(self, word: int) -> int:
         """The encoded value."""
         return word >> self.low & self.most
@@ -96,8 +94,8 @@ class Field:
 def gaps(fields: tuple[Field, ...], width: int = 64) -> tuple[tuple[int, int], ...]:
     """The (low, high) bit ranges that no field covers; ValueError where two fields overlap."""
     covered = [0] * width
-    for field in fields:
-        for bit in range(field.low, field.high + 1):
+    for one in fields:
+        for bit in range(one.low, one.high + 1):
             covered[bit] += 1
     if max(covered) > 1:
         raise ValueError("fields overlap")

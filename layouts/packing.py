@@ -4,8 +4,9 @@ formats.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from layouts.case import NAMES, WORD, Amounts, Case, bytes_of, named, pack, sentence, subsets
 from layouts.descriptor import LBO, SBO, START, VERSION_BIT, WGMMA
@@ -17,15 +18,20 @@ NOTHING_LEFT = 2.5  # cost of a packing that leaves 0 in all its fields: 0 has l
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """A word that packs right amounts wrongly. free: bits that prove nothing; none by default, as what nothing reads
-    was taken from the given word. fields: those it spoils, where it leaves the others alone."""
+    """A word that packs right amounts wrongly. says: the message, or what makes it: hundreds of words are tried, and
+    few are told of. free: bits that prove nothing; none by default, as what nothing reads was taken from the given
+    word. fields: those it spoils, where it leaves the others alone."""
 
     code: str
-    message: str
+    says: str | Callable[[], str]
     word: int
     cost: float = 1.0
     free: int = 0
     fields: frozenset[str] = frozenset()
+
+    @property
+    def message(self) -> str:
+        return self.says if isinstance(self.says, str) else self.says()
 
 
 def packings(case: Case, values: Amounts, also: frozenset[str] = frozenset()) -> Iterator[Packing]:
@@ -120,61 +126,76 @@ def exchanged(case: Case, word: int) -> Packing:
 
 def _shifts(case: Case, values: Amounts, proving: frozenset[str]) -> Iterator[Packing]:
     """Bytes packed as they are, masked or spilling over, and amounts shifted right twice."""
-    places = {f.name: f for f in (START, LBO, SBO)}
-    active = tuple(name for name in places if name in proving and values[name])
+    active = tuple(f.name for f in _PLACES if f.name in proving and values[f.name])
+    beside = 0 if "lbo" in proving else 0b11 << 30  # where LBO is not read, bits 30 and 31 may be its own
     for names in subsets(active):
         rest = pack({name: 0 if name in names else value for name, value in values.items()}, case.form)
-        whole = {name: values[name] << places[name].low for name in names}
-        cut = {name: (values[name] & places[name].most) << places[name].low for name in names}
-        are = "is" if len(names) == 1 else "are"
-        shifted = " and ".join(f"{NAMES[n]} {values[n]:#x} becomes {values[n] >> 4:#x}" for n in places if n in names)
-        says = (
-            f"{sentence(named(names))} {are} in bytes. The field is in units of 16 bytes: shift right by 4, so that"
-            f" {shifted}."
-        )
+        cut, spilled, added, twice = 0, rest, rest, 0
+        for f in _PLACES:
+            if f.name in names:
+                value = values[f.name]
+                cut |= (value & f.most) << f.low
+                spilled |= value << f.low
+                added += value << f.low
+                twice |= (value >> 8 & f.most) << f.low
         cost = 1.0 if len(names) == len(active) else 1.05
         fields = frozenset(names)
-        spilled = rest
-        for value in whole.values():
-            spilled |= value
-        beside = 0 if "lbo" in proving else 0b11 << 30  # where LBO is not read, bits 30 and 31 may be its own
-        for word in {rest | sum(cut.values()), spilled & WORD, (rest + sum(whole.values())) & WORD}:
-            yield Packing("bytes_not_shifted", says, word, cost if any(cut.values()) else NOTHING_LEFT, beside, fields)
-        twice = {n: values[n] >> 8 & places[n].most for n in names}
-        right = ", and ".join(
-            f"{NAMES[n]} {values[n]:#x} is {values[n] >> 4:#x} in the field, not {twice[n]:#x}"
-            for n in places
-            if n in names
-        )
-        says = f"{sentence(named(names))} {'was' if len(names) == 1 else 'were'} shifted right by 4 twice: {right}."
-        word = rest | sum(value << places[n].low for n, value in twice.items())
-        yield Packing("shifted_twice", says, word, cost if any(twice.values()) else NOTHING_LEFT, 0, fields)
+        says = partial(_in_bytes, names, values)
+        for word in {rest | cut, spilled & WORD, added & WORD}:
+            yield Packing("bytes_not_shifted", says, word, cost if cut else NOTHING_LEFT, beside, fields)
+        says = partial(_twice, names, values)
+        yield Packing("shifted_twice", says, rest | twice, cost if twice else NOTHING_LEFT, 0, fields)
+
+
+_PLACES = (START, LBO, SBO)
+
+
+def _in_bytes(names: tuple[str, ...], values: Amounts) -> str:
+    are = "is" if len(names) == 1 else "are"
+    shifted = " and ".join(f"{NAMES[n]} {values[n]:#x} becomes {values[n] >> 4:#x}" for n in names)
+    return (
+        f"{sentence(named(names))} {are} in bytes. The field is in units of 16 bytes: shift right by 4, so that"
+        f" {shifted}."
+    )
+
+
+def _twice(names: tuple[str, ...], values: Amounts) -> str:
+    right = ", and ".join(
+        f"{NAMES[f.name]} {(value := values[f.name]):#x} is {value >> 4:#x} in the field, not {value >> 8 & f.most:#x}"
+        for f in _PLACES
+        if f.name in names
+    )
+    return f"{sentence(named(names))} {'was' if len(names) == 1 else 'were'} shifted right by 4 twice: {right}."
 
 
 def _narrow_shifts(values: Amounts, word: int, form: Format) -> Iterator[Packing]:
     """Shifts by 32 and more of 32-bit integers, which machines take modulo 32 or give 0 for."""
     wide = {f.name: f for f in form.fields if f.low >= 32}
-    terms = {name: values[name] // f.unit & f.most for name, f in wide.items()}
+    terms = {name: f.cut(values[name]) for name, f in wide.items()}
     for names in subsets(tuple(name for name, value in terms.items() if value)):
-        kept = word
+        kept, low, wrapped = word, 0, 0
         for n in names:
-            kept &= ~(wide[n].most << wide[n].low)
-        wrapped = sum(terms[n] << wide[n].low % 32 & LOW for n in names)
-        as_int = (
-            "was shifted by 32 or more as a 32-bit integer"
-            if len(names) == 1
-            else "were shifted by 32 or more as 32-bit integers"
-        )
-        says = f"{sentence(named(names))} {as_int}. Convert to 64 bits first: (uint64_t)x << {wide[names[0]].low}."
-        low = 0
-        for n in names:
-            low |= terms[n] << wide[n].low % 32 & LOW
+            f = wide[n]
+            term = terms[n] << f.low % 32 & LOW
+            kept &= ~(f.most << f.low)
+            low |= term
+            wrapped += term
         if not low & ~kept:  # nothing of them is left to see
             continue
+        says = partial(_narrow, names, wide[names[0]].low)
         yield Packing("shifts_of_32_bits", says, kept | low, 0.8)
         yield Packing("shifts_of_32_bits", says, (kept + wrapped) & WORD, 0.8)
         if low >> 31:
             yield Packing("shifts_of_32_bits", says, kept | low | WORD ^ LOW, 0.8)
+
+
+def _narrow(names: tuple[str, ...], low: int) -> str:
+    as_int = (
+        "was shifted by 32 or more as a 32-bit integer"
+        if len(names) == 1
+        else "were shifted by 32 or more as 32-bit integers"
+    )
+    return f"{sentence(named(names))} {as_int}. Convert to 64 bits first: (uint64_t)x << {low}."
 
 
 def additions(case: Case) -> Iterator[Packing]:

@@ -50,18 +50,21 @@ def _size(changed: dict[str, tuple[int, int]], made: Descriptor) -> tuple[int, b
 def _walk(expected: Addresses, seen: View, given: Descriptor, mode_: Mode, base_offset: int) -> Descriptor | None:
     """The descriptor whose strides are those of the wanted addresses once the XOR is taken off."""
     w = mode_.chunks
-    plain = mode_.unswizzle(expected, base_offset)
-    start = int(plain[0, 0])
+
+    def plain(row: int, col: int) -> int:
+        return int(mode_.unswizzle(int(expected[row, col]), base_offset))
+
+    start = plain(0, 0)
     lbo_bytes, sbo_bytes = given.lbo_bytes, given.sbo_bytes
     if seen.major == "K":
-        sbo_bytes = int(plain[8, 0]) - start if seen.rows > 8 else sbo_bytes
-        lbo_bytes = int(plain[0, w * seen.per]) - start if seen.k > w * seen.per else lbo_bytes
+        sbo_bytes = plain(8, 0) - start if seen.rows > 8 else sbo_bytes
+        lbo_bytes = plain(0, w * seen.per) - start if seen.k > w * seen.per else lbo_bytes
     elif w == 1:
-        sbo_bytes = int(plain[seen.per, 0]) - start if seen.rows > seen.per else sbo_bytes
-        lbo_bytes = int(plain[0, 8]) - start if seen.k > 8 else lbo_bytes
+        sbo_bytes = plain(seen.per, 0) - start if seen.rows > seen.per else sbo_bytes
+        lbo_bytes = plain(0, 8) - start if seen.k > 8 else lbo_bytes
     else:
-        sbo_bytes = int(plain[0, mode_.deep]) - start if seen.k > mode_.deep else sbo_bytes
-        lbo_bytes = int(plain[seen.per * w, 0]) - start if seen.rows > seen.per * w else lbo_bytes
+        sbo_bytes = plain(0, mode_.deep) - start if seen.k > mode_.deep else sbo_bytes
+        lbo_bytes = plain(seen.per * w, 0) - start if seen.rows > seen.per * w else lbo_bytes
     try:
         encoded = {
             f.encoded_name: f.encode(amount) for f, amount in ((START, start), (LBO, lbo_bytes), (SBO, sbo_bytes))
