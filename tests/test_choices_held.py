@@ -1,4 +1,5 @@
-"""Every choice that a form offers, one at a time, and every link of a tool to itself: the answers, held by checksum.
+"""Every choice that a form offers, one at a time, every link of a tool to itself, and a page of every kind of
+instruction: the answers, held by checksum.
 
 A form is sent as the page has it with one field changed: each other option of a menu, a box ticked or not, a number
 twice as large, or that and one more. What the pages say is tested elsewhere; here none of it changes unnoticed."""
@@ -18,12 +19,12 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 
 from app.main import create_app
+from layouts import catalog
 from tests import asgi
 from tests.held import held
-from tests.test_pages_held import PAGES, steady
+from tests.test_pages_held import steady
 from tests.test_work import PAGES as TOOLS
 
-STARTS = list(dict.fromkeys((*TOOLS, *PAGES["instruction"])))
 MOST = 10  # choices and links of one tool that are followed
 ELSEWHERE = ("/go", "/gpu", "/instructions")  # a search of every page's head; what a machine has; a filter tested alone
 
@@ -113,18 +114,40 @@ def answers(app: Any, addresses: list[str]) -> list[asgi.Answer]:
     return asgi.run(all_())
 
 
+def lines(app: Any, addresses: list[str]) -> str:
+    """Each answer in a line: the checksum of what the page says, its status, where it leads."""
+    out = []
+    for address, answer in zip(addresses, answers(app, addresses), strict=True):
+        main = steady(answer.body.decode().partition("<main")[2])
+        out.append(f"{zlib.crc32(main.encode()):08x} {answer.status} {answer.headers.get('location', '')} {address}\n")
+    return "".join(out)
+
+
 def test_every_choice(app: Any) -> None:
     found: dict[str, None] = {}
     followed: Counter[str] = Counter()
-    for start, answer in zip(STARTS, answers(app, STARTS), strict=True):
+    for start, answer in zip(TOOLS, answers(app, TOOLS), strict=True):
         if answer.headers.get("content-type", "").startswith("text/html"):
             for one in choices(start, answer.body.decode()):
                 tool = "/".join(one.partition("?")[0].split("/")[:3])
-                if one not in found and one not in STARTS and not one.startswith(ELSEWHERE) and followed[tool] < MOST:
+                if one not in found and one not in TOOLS and not one.startswith(ELSEWHERE) and followed[tool] < MOST:
                     followed[tool] += 1
                     found[one] = None
-    lines = []
-    for address, answer in zip(found, answers(app, list(found)), strict=True):
-        main = steady(answer.body.decode().partition("<main")[2])
-        lines.append(f"{zlib.crc32(main.encode()):08x} {answer.status} {answer.headers.get('location', '')} {address}")
-    held("choices", "\n".join(lines) + "\n")
+    held("choices", lines(app, list(found)))
+
+
+def test_every_kind_of_instruction(app: Any) -> None:
+    """Every shape of every row and every choice of types, wgmma's at both ends of N; those new in both come first."""
+    every = [i for i in catalog.instructions() if not i.family.scope.several or i.sizes["n"] in (8, 256)]
+    seen: set[object] = set()
+    asked = []
+    for new in (2, 1):
+        for i in every:
+            kinds = {(i.family.ptx, i.shape), (i.syntax.opcode, i.syntax.types)}
+            if len(kinds - seen) >= new:
+                seen |= kinds
+                asked.append(f"/i/{i.ptx}")
+    assert len(seen) > 300
+    told = lines(app, asked)
+    assert all(line.split()[1] == "200" for line in told.splitlines())
+    held("instructions", told)

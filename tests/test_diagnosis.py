@@ -213,14 +213,14 @@ def test_two_mistakes_are_both_named() -> None:
 
 def test_two_mistakes_of_every_kind_are_both_named() -> None:
     """Where neither hides the other: a pointer's bits hide LBO and SBO, a cut word its high half."""
-    found = pairs(seed=5, count=16)
+    found = pairs(seed=5, count=10)
     hidden = {
         ("sbo_is_row_pitch", "generic_pointer"),
         *(("lbo_sbo_swapped", packed) for packed in PACKED if packed != "words_exchanged"),
     }
     shown = [row for names, row in found.items() if names not in hidden and "shifts_of_32_bits" not in names]
     asked, both, one = (sum(row[i] for row in shown) for i in range(3))
-    assert asked > 100
+    assert asked > 60
     assert both >= 0.9 * asked, found
     assert one >= 0.98 * asked, found
 

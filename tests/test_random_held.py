@@ -213,11 +213,8 @@ def test_swizzles_that_free(app: Any) -> None:
     held("random/swizzles", asked(app, asks))
 
 
-SPARSE = {
-    i.family.ptx: i.operand("a").sparsity
-    for i in catalog.instructions()
-    if "a" in i.operands and i.operand("a").sparsity
-}
+ONE = {i.family.ptx: i for i in catalog.instructions()}  # of each row
+SPARSE = {row: i.operand("a").sparsity for row, i in ONE.items() if "a" in i.operands and i.operand("a").sparsity}
 
 
 @pytest.mark.parametrize("family", SPARSE)
