@@ -35,6 +35,7 @@ from layouts.descriptor import encode
 from layouts.errors import LayoutError
 from layouts.planning import plan
 from tests.card import Card, inserted
+from tests.held import held_sum
 
 MMA = "mma.m16n8k16.row.col.f32.f16.f16.f32"
 WGMMA = "wgmma.mma_async.m64n16k16.f32.f16.f16"
@@ -48,9 +49,10 @@ FORMS = (
 
 
 @pytest.fixture
-def card() -> Iterator[Card]:
+def card(request: pytest.FixtureRequest) -> Iterator[Card]:
     with inserted(Card()) as found:
         yield found
+    held_sum("handed", request.node.name, "\n".join(found.handed))
     assert found.waited == len(found.launched) - found.turns, "every kernel is waited for, or timed"
 
 

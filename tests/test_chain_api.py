@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from functools import cache
 from html import unescape
 
 import pytest
@@ -15,6 +16,7 @@ from app.gpu import chained, verify
 from layouts import catalog
 from layouts.errors import LayoutError
 from tests.command import lanescope
+from tests.held import held_sum
 from tests.ptxas import nvrtc
 
 MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -114,19 +116,31 @@ def test_rows_that_do_not_start_on_16_bytes_are_no_match(client: TestClient) -> 
     )
 
 
+@cache
+def cases() -> list[chained.Case]:
+    """What a device is given, made once."""
+    return list(chained.cases())
+
+
+def test_kernels_around_loads_and_stores_are_held() -> None:
+    """Every name, and of each ninth the kernel and the addresses that are expected, by checksum."""
+    for case in cases()[::9]:
+        held_sum("code/jobs", case.name, f"{case.source()}{case.expected().tobytes().hex()}")
+    held_sum("code/jobs", "names", "\n".join(case.name for case in cases()))
+
+
 @pytest.mark.skipif(nvrtc.library() is None, reason="no NVRTC: make test installs it")
 def test_the_kernels_that_run_chains_on_a_device_compile() -> None:
-    cases = list(chained.cases())
-    parts = [f"namespace n{n} {{\n{verify.named(case.source(), n)}}}" for n, case in enumerate(cases[::20])]
+    parts = [f"namespace n{n} {{\n{verify.named(case.source(), n)}}}" for n, case in enumerate(cases()[::20])]
     assert nvrtc.compile_ptx("\n".join(parts), "sm_90a")[1] == ""
-    assert max(int(case.expected().max()) for case in cases) < 4 * chained.WORDS
+    assert max(int(case.expected().max()) for case in cases()) < 4 * chained.WORDS
 
 
 def test_every_chain_a_device_ran_is_one_we_still_write() -> None:
     """The evidence files hold what `gpu verify` ran: operands that are on today's list, no more chains of each than
     today, all right.
     """
-    today = Counter(case.key for case in chained.cases())
+    today = Counter(case.key for case in cases())
     ran = [data for data in catalog.evidence_files() if "chains" in data]  # the H200's file is older than this method
     assert ran
     for data in ran:
@@ -138,15 +152,14 @@ def test_the_device_list_has_every_kind_of_storage() -> None:
     """Swizzled by address and by tile, on the pattern's boundary and off it, and pieces of 16 bits along M or N for 1,
     4, 8, 16 and 32 bits.
     """
-    cases = list(chained.cases())
-    assert {case.found.want.operand.container_bits for case in cases if case.key.endswith("pieces")} == {
+    assert {case.found.want.operand.container_bits for case in cases() if case.key.endswith("pieces")} == {
         1,
         4,
         8,
         16,
         32,
     }
-    placed = [case.found.where.placed for case in cases]
+    placed = [case.found.where.placed for case in cases()]
     assert {(p.by, p.base % 1024 != 0) for p in placed if p and p.xor.bits} == {
         ("address", True),
         ("tile", True),
@@ -156,9 +169,7 @@ def test_the_device_list_has_every_kind_of_storage() -> None:
 
 def test_the_expected_addresses_are_those_of_memory() -> None:
     """B of m16n8k16, K contiguous, pitch 144: register r of lane 4g + t holds bytes 4t … of row g, 16 r along."""
-    case = next(
-        c for c in chained.cases() if " b K" in c.key and "m16n8k16" in c.key and "pitch of 144 bytes" in c.name
-    )
+    case = next(c for c in cases() if " b K" in c.key and "m16n8k16" in c.key and "pitch of 144 bytes" in c.name)
     want = case.expected()
     for lane, register, byte in ((0, 0, 0), (13, 1, 2), (31, 0, 3)):
         assert want[lane, register, byte] == lane // 4 * 144 + 16 * register + lane % 4 * 4 + byte

@@ -8,6 +8,7 @@ import dataclasses
 import hashlib
 import re
 from collections.abc import Iterator
+from itertools import groupby, islice
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,7 @@ from layouts.tiles.gluon import triton_layout
 from layouts.tiles.mma import tiled_mma
 from layouts.tiles.umma import tiled_umma
 from layouts.tmem import Mma
-from tests.held import elided, held, said
+from tests.held import elided, held, held_sum, said
 from tests.test_epilogue import CASES as EPILOGUES
 from tests.test_kernel import CASES
 
@@ -383,3 +384,11 @@ def test_kernels_that_devices_run() -> None:
         texts[tensor.kernel(tensor.Multiply(word, form, 0, 0, {"d": 0}))] = None
         texts[tensor.kernel(tensor.Multiply(word, form, None, 4096, {"d": 0, "a": 64}))] = None
     held("code/kernels", "\n".join(elided("\n".join(texts), set())) + "\n")
+
+
+def test_kernels_of_every_family() -> None:
+    """A few of the jobs of each, by checksum."""
+    every = [*verify.jobs("sm_90a"), *verify.jobs("sm_120a", "mma_scaled")]
+    for name, jobs in groupby(every, lambda job: job.instruction.family.name):
+        texts = [text for job in islice(jobs, 0, None, 9) for text in job.sources()]
+        held_sum("code/jobs", name, "\n".join(texts))
