@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from functools import cache
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ import pytest
 from app.guide.render import slugs
 from app.main import create_app
 from tests import asgi
-from tests.held import elided, held
+from tests.held import FOLDER, elided, held, held_sum
 
 MMA, WGMMA = "mma.m16n8k16.row.col.f32.f16.f16.f32", "wgmma.mma_async.m64n32k16.f32.f16.f16"
 SPARSE = "mma.sp::ordered_metadata.m16n8k32.row.col.f32.f16.f16.f32"
@@ -149,7 +150,7 @@ HELD_HEADERS = (
 )
 
 
-@pytest.fixture(scope="module")
+@cache
 def app() -> Any:
     return create_app()
 
@@ -167,32 +168,43 @@ def steady(text: str) -> str:
     )
 
 
-@pytest.mark.parametrize("kind", PAGES)
-def test_pages(app: Any, kind: str) -> None:
-    async def all_() -> list[asgi.Answer]:
-        return [await asgi.ask(app, "GET", address) for address in PAGES[kind]]
+@cache
+def page(address: str) -> tuple[int, str]:
+    """The status of a page, and its headers and markup."""
+    answer = asgi.get(app(), address)
+    headers = [f"{name}: {answer.headers[name]}" for name in HELD_HEADERS if name in answer.headers]
+    return answer.status, steady("\n".join(headers) + "\n" + answer.body.decode())
 
+
+@pytest.mark.parametrize("address", [address for kind in PAGES.values() for address in kind])
+def test_a_page(address: str) -> None:
+    """Each by its checksum, so that a fault of one costs no other; what they say is held below."""
+    held_sum("pages/sums", address, "{} {}".format(*page(address)))
+
+
+@pytest.mark.parametrize("kind", PAGES)
+def test_pages(kind: str) -> None:
     seen: set[str] = set()
     lines: list[str] = []
-    for address, answer in zip(PAGES[kind], asgi.run(all_()), strict=True):
-        headers = [f"{name}: {answer.headers[name]}" for name in HELD_HEADERS if name in answer.headers]
-        text = steady("\n".join(headers) + "\n" + answer.body.decode())
+    for address in PAGES[kind]:
+        status, text = page(address)
         new = elided(text, seen)
         if len(new) > MOST_LINES:
             rest = "\n".join(new[MOST_LINES:])
             new = [*new[:MOST_LINES], f"  … {rest.count(chr(10)) + 1} more of crc {zlib.crc32(rest.encode()):08x}"]
-        lines += [f"{address} {answer.status}", *new]
+        lines += [f"{address} {status}", *new]
     held(f"pages/{kind}", "\n".join(lines) + "\n")
 
 
-def test_every_guide_page(app: Any) -> None:
-    """Each by its checksum: what changes it shows in its own file, or in what the page asks of the engine."""
+@pytest.mark.parametrize("slug", slugs())
+def test_every_guide_page(slug: str) -> None:
+    """What changes it shows in its own file, or in what the page asks of the engine."""
+    status, text = page(f"/guide/{slug}")
+    held_sum("pages/every_guide_page", slug, f"{status} {text.partition('<main')[2]}")
 
-    async def all_() -> list[asgi.Answer]:
-        return [await asgi.ask(app, "GET", f"/guide/{slug}") for slug in slugs()]
 
-    lines = []
-    for slug, answer in zip(slugs(), asgi.run(all_()), strict=True):
-        main = steady(answer.body.decode().partition("<main")[2])
-        lines.append(f"{answer.status} {main.count(chr(10)):4} lines {zlib.crc32(main.encode()):08x} {slug}")
-    held("pages/every_guide_page", "\n".join(lines) + "\n")
+def test_no_page_is_held_that_there_is_not() -> None:
+    asked = {address for kind in PAGES.values() for address in kind}
+    for name, pages in (("sums", asked), ("every_guide_page", {*slugs()})):
+        lines = (FOLDER / "pages" / f"{name}.txt").read_text().splitlines()
+        assert {line.partition(" ")[2] for line in lines} == pages
