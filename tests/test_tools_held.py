@@ -3,13 +3,16 @@ table or facts, are held by checksum; what they say is tested elsewhere, here no
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlencode
 
+import numpy as np
 import pytest
 
+from app.kit.examples import BODIES
 from app.layouts import cute, triton, tv
 from app.main import create_app
 from app.scales import forms as scales
@@ -55,9 +58,11 @@ SM80 = {"atom": "SM80_16x8x16_F32F16F16F32_TN", "atom_layout": "(2,2,1)", "permu
         "tile": "64x64x32"}  # fmt: skip
 SMALL = SM80 | {"atom_layout": "(2,1,1)", "permutation": "", "tile": "32x16x32"}
 COPY = copying.FIELDS | {"tile": "32x64", "pitch_bytes": "144", "swizzle": "none"}
-LOOP = looping.FIELDS | {"tile": "32x32x64", "permutation": ""}
+LOOP = looping.FIELDS | {"tile": "32x32x64"}
 TMA = {"atom": "SM90_TMA_LOAD", "element_bits": "16", "tile": "16x64", "stored": "canonical", "swizzle": "64B"}
 BLOCKED = "gl.BlockedLayout([1, 4], [8, 4], [2, 1], [1, 0])"
+TURNED = "gl.BlockedLayout([4, 1], [4, 8], [1, 2], [0, 1])"
+DEEP = "gl.BlockedLayout([1, 1, 4], [2, 4, 4], [2, 1, 1], [2, 1, 0])"
 SHARED = {"text": "gl.SwizzledSharedLayout(4, 1, 4, [1, 0])", "shape": "8x16", "element_bits": "32"}
 TENSOR = {"text": "#ttng.tensor_memory_encoding<blockM = 128, blockN = 8, colStride = 1>", "shape": "128x8"}
 TV = {"cute": "((4,8),(2,2)):((32,1),(16,8))", "tile": "16x8"}
@@ -68,9 +73,8 @@ module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:80"} {
   %0 = tt.load %p : tensor<32x32x!tt.ptr<f16>, #b>
   %1 = ttg.local_alloc %0 : (tensor<32x32xf16, #b>) -> !ttg.memdesc<32x32xf16, #s, #smem>
   %2 = ttg.convert_layout %0 : tensor<32x32xf16, #b> -> tensor<32x32xf16, #m>
-  %3 = ttg.convert_layout %0 : tensor<32x32xf16, #b> -> tensor<32x32xf16, #ttg.dot_op<{opIdx = 0, parent = #m,
- kWidth = 2}>>
-}"""
+  %3 = ttg.convert_layout %0 : tensor<32x32xf16, #b> -> tensor<32x32xf16, #d>
+}""".replace("#d", "#ttg.dot_op<{opIdx = 0, parent = #m, kWidth = 2}>")
 ACCESS = {"m": "128", "n": "64", "d_at": "0", "access": "tcgen05.ld.16x64b.x4", "at": "32:8", "warp": "1"}
 TILE = {"element_bits": "16", "major": "K", "swizzle": "64B", "mn": "16", "k": "64"}
 W = "/descriptor/wgmma/0x4000004004000101"
@@ -112,6 +116,11 @@ GROUPS: dict[str, list[str]] = {
         *each(copying.PATH, TMA, multicast="2", swizzle="128B none", major="MN", stored="none rows cute", tile="20x60",
               global_="(64,64):(64,1)", element_bits="8", layout="(16,64):(64,1)", colour="box cta phase bank x",
               label="byte chunk bank none", pin="tile:3,2", atom="SM90_TMA_STORE SM90_TMA_LOAD_MULTICAST"),
+        *each(copying.PATH, TMA | {"stored": "cute", "layout": "(16,64):(72,1)"}, layout=("(16,64):(64,1)",
+              "(16,64):(1,16)"),
+              swizzle="none", label="byte", pin="shared:1,1"),
+        to(copying.PATH, {"atom": "universal", "bits": "32", "tile": "8x8", "layout_tv": "((4,8),2):((8,1),32)",
+                          "tiler_mn": "(8,8)", "element_bits": "16"}),
         *each("/tiles/copy.svg", COPY, side="source x", colour="access bank", label="register bank", legend="1",
               title="T", warps="0", lanes="0-3", view="r:0-8,c:0-16", theme="bw"),
         *texts(to("/tiles/copy", COPY, {"view": "r:0-8,c:0-16", "label": "bank", "warps": "0"})),
@@ -119,29 +128,36 @@ GROUPS: dict[str, list[str]] = {
     ],
     "tiles_loop": [
         *(address for _, address, _ in looping.presets(looping.FIELDS)),
-        *each(looping.PATH, LOOP, tile="128x128x48 x", atom="SM90_64x128x16_F32F16F16_SS nothing",
-              a_copy=("", "universal"), a_bits="64", a_thr=("(8,16):(16,1)", "("), a_val="(2,4)", a_pitch="144 64 x",
-              a_major="MN", a_swizzle="32B", a_load=("universal", "SM75_U16x8_LDSM_T", "x"), a_read="none 64B",
-              a_global="(1024,1024):(1024,1) x", b_load="SM75_U32x2_LDSM_N"),
+        *each(looping.PATH, LOOP, tile="128x128x48", atom="nothing", a_copy=("",), a_pitch="x", a_load="x",
+              a_read="none"),
+        *each("/tiles/loop.txt", LOOP, tile="x", atom="SM90_64x128x16_F32F16F16_SS", a_copy="universal", a_bits="64",
+              a_thr=("(8,16):(16,1)", "("), a_val="(2,4)", a_pitch="144 64", a_major="MN", a_swizzle="32B",
+              a_read="64B",
+              a_load="universal SM75_U16x8_LDSM_T", a_global="(1024,1024):(1024,1) (1024,1024):(1,1024) x",
+              b_load="SM75_U32x2_LDSM_N"),
+        to(looping.PATH, LOOP, {"a_pitch": "64", "a_swizzle": "none"}), to(looping.PATH, LOOP, {"a_val": "(1,4)"}),
+        to(looping.PATH, LOOP, {"a_pitch": "136", "a_swizzle": "none"}), to("/tiles/loop.svg", LOOP,
+        {"a_read": "none"}),
         *texts(to("/tiles/loop", LOOP, {"a_swizzle": "none"})),
         *each("/tiles/loop.svg", LOOP, theme="bw", title="T", form="x"),
     ],
     "layouts_triton": [
         *(address for _, address in map(triton._preset, triton.PRESETS)),
         *each(triton.PATH, {"text": BLOCKED, "shape": "16x16", "element_bits": "16"},
-              to=("gl.BlockedLayout([4, 1], [4, 8], [1, 2], [0, 1])", "x"), shape=("", "32", "64x64x2", "x", "7x9"),
+              to=(TURNED, "x"), shape=("", "32", "64x64x2", "x", "7x9"),
               element_bits="32 x 0", colour="thread lane value vector x", label="value row,col none", warps="1",
               lanes="0-7", pin="tile:3,2", view="r:0-8", axes="1,0 1", at="1"),
         *each(triton.PATH, SHARED, colour="address line", label="byte bank row,col none"),
         *each(triton.PATH, TENSOR, colour="column cell", label="row,col none", element_bits="16", shape="256x8 64x16"),
-        *each(triton.PATH, {"text": BLOCKED, "shape": "4x8x8"}, axes="0,2 2,1 0 x", at="3 9 x"),
+        *each(triton.PATH, {"text": DEEP, "shape": "4x8x16"}, axes="0,2 2,1 0 x", at="3 9 x"),
         *each(triton.PATH, {"text": MODULE}, pick="1 2 3 9"), to(triton.PATH, {"text": "gl.AutoLayout()"}),
-        to(triton.PATH, {"z": "zz"}), to(triton.PATH, {"text": "#ttg.nothing<{}>"}),
+        to(triton.PATH, {"text": BLOCKED, "shape": "16x16", "to": "x", "axes": "9"}), to(triton.PATH, {"z": "zz"}),
+        to(triton.PATH, {"text": "#ttg.nothing<{}>"}),
         to(triton.PATH, {"text": "#ttg.blocked<{sizePerThread = [2, 2], threadsPerWarp = [8, 4], warpsPerCTA = [4, 2],"
                                  " CTAsPerCGA = [2, 1], CTASplitNum = [2, 1], CTAOrder = [1, 0], order = [1, 0]}>",
                          "shape": "64x64"}),
-        *each("/layouts/triton.svg", {"text": BLOCKED, "shape": "16x16"}, to="gl.BlockedLayout([4, 1], [4, 8], [1, 2],"
-              " [0, 1])", colour="lane", label="value", lanes="0-3", legend="1", title="T", theme="bw", view="r:0-8"),
+        *each("/layouts/triton.svg", {"text": BLOCKED, "shape": "16x16"}, to=(TURNED,), colour="lane", label="value",
+              lanes="0-3", legend="1", title="T", theme="bw", view="r:0-8"),
         *texts(to(triton.PATH, {"text": BLOCKED, "shape": "8x16", "label": "value"})),
         *texts(to(triton.PATH, SHARED)), *texts(to(triton.PATH, TENSOR, {"label": "element"}), "csv", "md"),
     ],
@@ -152,6 +168,10 @@ GROUPS: dict[str, list[str]] = {
               to=("((8,4),(2,2)):((16,1),(8,4))", "(32,2)", "("), axes="1,0 0", at="1", colour="thread lane bank x",
               label="value row,col bank none", pin="tile:3,2 table:1,1", lanes="0-7", view="r:0-8",
               cute=("(32,4):(0,1)", "(32,4):(3,1)", "((4,8),(2,2,2)):((16,1),(8,64,128))", "(3,5):(1,3)", "(", "4")),
+        *each(tv.PATH, {"cute": "(32,4):(4,1)", "tile": "128"}, tile="100 2x2x2x2x2x4 2x2x4x8 x", slice=("(5,_)",),
+              at="1"),
+        to(tv.PATH, TV, {"to": "((8,4),(2,2)):((16,1),(8,4))", "slice": "(5,_)"}), to(tv.PATH, TV, {"to": "(",
+        "axes": "9"}),
         *each("/layouts/tv.svg", TV, slice="(5,_)", stored="(16,8):(8,1)", to="((8,4),(2,2)):((16,1),(8,4))",
               colour="lane", label="bank value", legend="1", title="T", theme="dark", x="1"),
         *texts(to(tv.PATH, TV, {"slice": "(5,_)"})), *texts(to(tv.PATH, TV, {"label": "row,col"}), "csv", "txt"),
@@ -165,7 +185,9 @@ GROUPS: dict[str, list[str]] = {
             "(128,64):(64,1)", "(4,8):(8,1)(2,_)", "complement((2,2):(1,3), 24)", "upcast<2>((8,4):(1,8))", "zz(",
             "4:1",
             "logical_divide((4,2):(2,1),3)", "composition((4,8):(8,1), (2,4))", "40:1", "(2,3,4):(12,4,1)",
-            "Sw<2,4,3> o (8,64):(64,1)", "A = (4,8)\ncomposition(A, 5:7)", "tiled_product((2,5):(5,1), (3,4):(1,3))",
+            "composition((64,128):(1,64), 5:3)", "complement((2,2):(1,6), 24000)", "(512,8):(8,1)", "(2,600):(600,1)",
+            "logical_divide((64,128):(1,64), 4:1)", "Sw<2,4,3> o (8,64):(64,1)", "A = (4,8)\ncomposition(A, 5:7)",
+            "tiled_product((2,5):(5,1), (3,4):(1,3))",
         )),
         *texts(cute.address("zipped_divide((8,16):(16,1),(4,8))")), *texts(cute.address("right_inverse((4,8):(8,1))")),
         *texts(cute.address("complement((2,2):(1,6), 24)"), "svg", "csv"),
@@ -212,14 +234,15 @@ GROUPS: dict[str, list[str]] = {
         *each("/smem", TILE, element_bits="8 32 1 4 x", major="MN", swizzle="none 32B 128B x", mn="128 12", k="128 8",
               order="k mn x", base="0x400 8", rows="8 64", down="mn k x", unit="element x", number="memory none",
               show="tile memory x", plain="1 x", format_="tcgen05 x", lang="x"),
-        *each("/smem", TILE | {"format": "tcgen05"}, element_bits="32 8", major="MN", swizzle="128B 128B-32B none"),
+        *each("/smem", TILE | {"format": "tcgen05"}, element_bits="32 8", major="MN", swizzle="128B none"),
         *each("/smem/atoms", {"element_bits": "16"}, element_bits="8 32 x", down="k", unit="element",
               number="logical none"),
         *each("/smem.svg", TILE, unit="element", number="memory", show="tile", plain="1", down="mn", title="T",
               theme="bw"),
         *texts(to("/smem", TILE, {"down": "mn", "unit": "element", "k": "32"})), *texts(to("/smem", TILE)),
         *each(W, {}, instruction=(WGMMA, "x"), operand="b x", major="MN", slice_k="16 7", slice_mn="64", start="0x100",
-              compare="0x4000004000010100 zz", part="analysis", from_="1<<62", s_kind="rows atoms cute canonical x"),
+              compare="0x4000004000010100 zz", part="analysis", from_="1<<62 zz(",
+              s_kind="rows atoms cute canonical x"),
         *each(W, STORED, operand="b", major="MN", slice_k="16 32", slice_mn="64 8", s_swizzle="64B none x",
               s_mn="128 7",
               s_k="128", s_order="k mn", s_base="0x1000 0x1008", instruction=WGMMA, compare="0x4000004000010100",
@@ -228,6 +251,10 @@ GROUPS: dict[str, list[str]] = {
         *each(W, {"s_kind": "atoms", "s_inner": "MN", "major": "MN"}, s_width_bytes="64", s_outer8_stride="512",
               s_inner_stride="4096", s_line_stride="64", s_swizzle_by="tile", s_swizzle="none"),
         *each(W, {"s_kind": "cute"}, s_layout="(64,64):(64,1) (", s_unit="bytes chunks", s_base="0x1010"),
+        to("/descriptor/wgmma/0x40000040000100c2", {"s_kind": "rows", "s_swizzle": "128B", "s_pitch_bytes": "128",
+                                                  "s_base": "0xc00", "slice_k": "16"}),
+        *each("/smem", {"format": "tcgen05", "element_bits": "32", "major": "MN", "swizzle": "128B_base32B", "mn": "64",
+                        "k": "32"}, show="tile", swizzle="64B"),
         *each(U, {}, idesc="m=256,n=64 0x0 x", operand="b",
               instruction=f"{T05}tf32 tcgen05.mma.cta_group::2.kind::f16 x",
               slice_k="16", s_kind="canonical rows cute", part="analysis"),
@@ -266,7 +293,7 @@ GROUPS: dict[str, list[str]] = {
         *each("/diagram", {"ptx": WGMMA, "operand": "d"}, warps="1", rows="0-7", cell="20", pin="d:3,2"),
     ],
     "steps": [
-        *each(f"/steps/{MMA}", {}, row="3 16", col="5 x", seed="2", a="i+k x( 1", b="k==n", c="1", product="1",
+        *each(f"/steps/{MMA}", {}, row="3 16", col="5 x", seed="2", a="i+col x( 1", b="row==col", c="1", product="1",
               backend="x"),
         *each(f"/steps/{WGMMA}", {"row": "3"}, a="major=MN,swizzle=64B x kind=rows,pitch_bytes=144", b="major=MN",
               data_a="i zz(", data_b="1", c="i"),
@@ -278,12 +305,68 @@ GROUPS: dict[str, list[str]] = {
 }  # fmt: skip
 
 
+LONG = "".join(f"// line {n} of a module that no address holds\n" for n in range(400)) + MODULE
+CODE = """uint64_t desc = 0;
+desc |= (smem_addr & 0x3FFFF) >> 4;
+desc |= (uint64_t)1 << 16;
+desc |= (uint64_t)64 << 32;
+desc |= (uint64_t)1 << 62;
+return desc;"""
+COPIED: Any = BODIES["/api/v1/tiles/copy"]
+LOOPED: Any = BODIES["/api/v1/tiles/loop"]
+FED = {"tiled_mma": {"atom": SM80["atom"], "atom_layout": "(1,1,2)", "tile": [16, 8, 32]}, "tile": [16, 8],
+       "atom": "universal", "bits": 32, "operand": "c"}  # fmt: skip
+MULTICAST = {"atom": "SM90_TMA_LOAD_MULTICAST", "tile": [64, 64], "multicast": 2, "global": "(256,256):(256,1)",
+             "storage": {"kind": "canonical", "mn": 64, "k": 64, "swizzle": "128B"}}  # fmt: skip
+NPY = io.BytesIO()
+np.save(NPY, np.arange(12, dtype=np.float32).reshape(3, 4))
+STEP = {"instruction": WGMMA, "row": 3, "col": 5}
+POSTED: list[tuple[str, dict[str, Any] | str | bytes]] = [
+    *(("/descriptor/read.json", body) for body in (
+        {"text": "1<<62"}, {"text": "zz"}, {"text": CODE, "start": "4096"}, {"text": CODE}, {"text": CODE,
+        "start": "x"},
+        {"text": 7}, {"text": ""}, {"words": 1}, {"text": f"{CODE}\n{CODE.replace('desc', 'other')}"},
+    )),
+    (triton.PATH, urlencode({"text": BLOCKED, "shape": "16x16", "colour": "lane"})),
+    (triton.PATH, urlencode({"text": LONG, "pick": "1"})), (triton.PATH, {"text": BLOCKED}),
+    (triton.PATH, urlencode({"text": "".join(f"%{n} = {n * n * 7919 % 10007}\n" for n in range(3000)) + MODULE})),
+    (f"/steps/{MMA}", "a=i&row=1"), (f"/steps/{WGMMA}", urlencode({"a": "swizzle=64B", "row": "1", "data_b": "row"})),
+    (f"/steps/{MMA}.txt", "b=i%252"), (f"/steps/{MMA}.json", "b=x("), ("/steps/file.json", NPY.getvalue()),
+    ("/steps/file.json", b"no file"),
+    *(("/api/v1/steps", body) for body in (
+        STEP, STEP | {"row": 64}, STEP | {"a": "swizzle=64B"}, STEP | {"a": "x"}, STEP | {"instruction": MMA, "a": "x"},
+        {"instruction": "wgmma.mma_async.sp.m64n8k32.f32.f16.f16", "row": 1}, {"instruction": MMA, "col": 9},
+        {"instruction": "wgmma.mma_async.m64n8k16.f32.f16.f16", "a": "from=registers", "row": 1},
+        {"instruction": "mma.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0", "row": 9},
+        {"instruction": "wgmma.mma_async.m64n8k256.s32.b1.b1.and.popc", "row": 9},
+    )),
+    *(("/api/v1/banks", body) for body in (LOOPED, LOOPED | {"a": {**LOOPED["a"], "storage": {
+        "kind": "rows", "pitch_bytes": 128}}}, {"tiled_mma": LOOPED["tiled_mma"]})),
+    *(("/api/v1/tiles/copy", body) for body in (
+        FED, FED | {"like": COPIED}, {"tile": [64, 64], "atom": "universal", "bits": 16, "like": COPIED, "side": "D"},
+        {"tile": [64, 64], "atom": "universal", "bits": 16, "like": {"atom": "x"}}, FED | {"operand": "b"}, MULTICAST,
+        MULTICAST | {"storage": {"kind": "rows", "pitch_bytes": 144}}, MULTICAST | {"tile": None},
+        MULTICAST | {"major": 1},
+    )),
+    *(("/api/v1/tiles/loop", LOOPED | {"k": k}) for k in (4096, 100, 0)),
+]  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def app() -> Any:
     return create_app()
 
 
 ASKED = [(tool, n) for tool, addresses in GROUPS.items() for n in range(0, len(addresses), FEW)]
+
+
+def said(answer: asgi.Answer) -> str:
+    """An answer's status, where it leads, and its text without what a build changes."""
+    text = answer.body.decode()
+    head, main, rest = text.partition("<main")
+    shown = steady(head[head.find("<title>") : head.find("</title>")] + rest if main else text)
+    shown = re.sub(r"(/static/[\w./-]+)[?][0-9a-f]+", r"\1", shown)
+    return f"{answer.status} {answer.headers.get('location', '')} {shown}"
 
 
 @pytest.mark.parametrize(("tool", "first"), ASKED)
@@ -294,8 +377,12 @@ def test_every_answer(app: Any, tool: str, first: int) -> None:
         return [await asgi.ask(app, "GET", address) for address in addresses]
 
     for address, answer in zip(addresses, asgi.run(all_()), strict=True):
-        text = answer.body.decode()
-        head, main, rest = text.partition("<main")
-        said = steady(head[head.find("<title>") : head.find("</title>")] + rest if main else text)
-        said = re.sub(r"(/static/[\w./-]+)\?[0-9a-f]+", r"\1", said)
-        held_sum(f"tools/{tool}", address, f"{answer.status} {answer.headers.get('location', '')} {said}")
+        held_sum(f"tools/{tool}", address, said(answer))
+
+
+@pytest.mark.parametrize("number", range(len(POSTED)))
+def test_every_answer_to_what_is_posted(app: Any, number: int) -> None:
+    path, body = POSTED[number]
+    form = {"content-type": "application/x-www-form-urlencoded"} if isinstance(body, str) else {}
+    answer = asgi.get(app, path, "POST", body.encode() if isinstance(body, str) else body, headers=form)
+    held_sum("tools/posted", f"{number} {path}", said(answer))
