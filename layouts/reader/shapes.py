@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from layouts import algebra, cute
+from layouts import algebra, cute, tuples
 from layouts.errors import LayoutError
 from layouts.reader.terms import Term, Text
 
@@ -140,7 +140,7 @@ def covered(laid: Laid) -> int | None:
     """What a tile's mode with this permutation needs at the least, its gaps included; None where a symbol stands in it.
     One that CuTe would not take counts its elements.
     """
-    if laid.stride is None or symbols(laid.shape, laid.stride):
+    if laid.stride is None or symbols(laid.shape, laid.stride) or not tuples.congruent(laid.shape, laid.stride):
         return size(laid.shape)
     try:
         return algebra.covered(cute.CuteLayout(laid.shape, laid.stride))
