@@ -55,7 +55,9 @@ def told(made: Evaluation) -> list[str]:
     for asm in made.assembled:
         given = [f"{kind} {'?' if v is None else shown(v, at)} [{at(s)}]" for kind, v, s in asm.given]
         around = [[at(s) for s in spans] for spans in asm.around]
-        out.append(f"{asm.order}. {asm.text} {asm.names} {given} {around} [{at(asm.span)}]{within(asm.loops, asm.calls)}")
+        out.append(
+            f"{asm.order}. {asm.text} {asm.names} {given} {around} [{at(asm.span)}]{within(asm.loops, asm.calls)}"
+        )
     out += [f"{one.code}: {one.message} [{at(one.span)}]" for one in made.warnings]
     for name in ("unfinished", "endless", "recast", "taken", "widened"):
         if getattr(made, name):
@@ -118,9 +120,9 @@ def shown(value: Any, at: Any, deep: int = 0) -> str:
             kind = f": {shown(value.kind, at, deep + 1)}" if value.kind else ""
             if not value.head:
                 return f"`{value.text}`{kind}"
-            given = [shown(one, at, deep + 1) for one in value.arguments]
-            given += [f"{name}={shown(one, at, deep + 1)}" for name, one in value.named]
-            return f"`{value.text}`{kind} {value.head}({', '.join(given)})"
+            listed = [shown(one, at, deep + 1) for one in value.arguments]
+            listed += [f"{name}={shown(one, at, deep + 1)}" for name, one in value.named]
+            return f"`{value.text}`{kind} {value.head}({', '.join(listed)})"
         case dict():
             return f"{{{', '.join(f'{key!r}: {shown(one, at, deep + 1)}' for key, one in value.items())}}}"
         case tuple() | list():

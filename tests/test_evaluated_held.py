@@ -36,7 +36,9 @@ def test_every_text_is_evaluated_as_it_was(file: str) -> None:
         title, _, code = given.partition("\n")
         made = evaluate(code + BEHIND[file])
         lines = told(made) if made else ["nothing"]
-        out.append(f"=== {title}\n{code.rstrip()}\n→ {checksum(code + BEHIND[file])}\n" + "".join(f"{x}\n" for x in lines))
+        out.append(
+            f"=== {title}\n{code.rstrip()}\n→ {checksum(code + BEHIND[file])}\n" + "".join(f"{x}\n" for x in lines)
+        )
     if os.environ.get("LANESCOPE_GOLDEN") == "write":
         path.write_text("\n".join(out))
     assert "\n".join(out) == path.read_text()
@@ -92,6 +94,14 @@ def answer(text: str) -> str:
         return said(reader.read(text))
     except LayoutError as error:
         return str(error)
+
+
+def test_a_tiler_whose_shape_and_stride_are_nested_differently_is_read() -> None:
+    tile = "Tile<_128, Layout<Shape<_8, _2, _2>, Stride<_1, Stride<_16, _8>>>, _32>"
+    one, *_ = reader.read(
+        f"auto m = TiledMMA<MMA_Atom<SM80_16x8x32_S32S8S8S32_TN>, Layout<Shape<_4,_2,_1>>, {tile}>{{}};"
+    ).found
+    assert one.kind == "tiled_mma" and one.facts["permutation"] == "(128,(8,2,2):(1,(16,8)),32)"
 
 
 @pytest.mark.parametrize("name", CORPORA)
