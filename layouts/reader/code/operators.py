@@ -41,7 +41,8 @@ class Operators(Finding):
             other = self.truth(right)
             if truth is not None:
                 return right if self.python else Int(int(other), BOOL) if other is not None else self.unknown(one)
-            return Int(int(other), BOOL) if other is not None and other == (one.op == "||") else self.unknown(one)
+            decided = other is not None and other == (one.op == "||") and not self.python
+            return Int(int(bool(other)), BOOL) if decided else self.unknown(one)
         right = self.value(one.right, scope)
         return self.operate(one.op, left, right, one, one.left, one.right)
 
@@ -193,10 +194,12 @@ class Operators(Finding):
 
     def truth(self, value: Any) -> bool | None:
         """Whether a value is true; None where the text leaves it open."""
-        if value is None:
-            return False if self.python else None
+        if self.python and _is_none(value):
+            return False
         if isinstance(value, str | dict):
             return bool(value)
+        if self.python and isinstance(value, Array):
+            return bool(value.cells)
         if isinstance(value, Pointer | Address | Array | Closure):
             return True
         own = number(value)

@@ -159,6 +159,8 @@ class Places:
                 return made
             return Term(f"{value.store.name or record.name}.{name}", span=span)
         if isinstance(value, Kind) and value.record is not None:
+            if name in value.record.methods:
+                return Closure(tuple(value.record.methods[name]), value.record.scope)
             return self.forced(value.record.scope, name)
         if isinstance(value, Enumeration):
             return value.scope.names.get(name) or Term(f"{value.name}.{name}", span=span)

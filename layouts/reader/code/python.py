@@ -208,7 +208,7 @@ class Lowering(Nodes):
         if "Enum" in bases or "Flag" in bases:
             listed = [(f.name, f.value, f.span) for f in fields if isinstance(f, tree.Declare)]
             return tree.Enum(name, tuple(listed), span=self.span(node))
-        return tree.Struct(name, tuple(fields), span=self.span(node))
+        return tree.Struct(name, tuple(fields), bases=tuple(re.findall(r"\w+", bases)), span=self.span(node))
 
     # expressions -----------------------------------------------------------------------------------------------------
 
@@ -294,6 +294,13 @@ class Lowering(Nodes):
         )
 
 
+    def _assigned(self, node: tree_sitter.Node) -> tree.Expression:
+        """The inner one of `a = b = 1`, and `(a := 1)`."""
+        name = "name" if node.type == "named_expression" else "left"
+        value = "value" if node.type == "named_expression" else "right"
+        return tree.Assign(self._field(node, name), "", self._field(node, value), span=self.span(node))
+
+
 _COMPARISONS = ("<", ">", "<=", ">=", "==", "!=", "is", "is not")
 _EXPRESSIONS: dict[str, Callable[[Lowering, tree_sitter.Node], tree.Expression]] = {
     "integer": Lowering._integer,
@@ -313,4 +320,5 @@ _EXPRESSIONS: dict[str, Callable[[Lowering, tree_sitter.Node], tree.Expression]]
     **dict.fromkeys("string concatenated_string".split(), Lowering._string),
     **dict.fromkeys("true false".split(), Lowering._truth),
     "lambda": Lowering._lambda,
+    **dict.fromkeys("assignment named_expression".split(), Lowering._assigned),
 }
