@@ -293,7 +293,6 @@ class Lowering(Nodes):
             tree.Function("", parameters, block, python=True, span=self.span(node)), span=self.span(node)
         )
 
-
     def _assigned(self, node: tree_sitter.Node) -> tree.Expression:
         """The inner one of `a = b = 1`, and `(a := 1)`."""
         name = "name" if node.type == "named_expression" else "left"
