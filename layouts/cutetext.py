@@ -89,6 +89,8 @@ class Reader:
             if self.next not in ("o", "∘"):
                 break
             self.take()
+        if isinstance(parts[-1], tuple) and parts[-1][:1] == ("unit",):
+            raise self.bad("ends with a pointer, and no layout behind it")
         if len(parts) == 1:
             return parts[0]
         made = self.as_layout(parts[-1])

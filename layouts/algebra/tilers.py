@@ -146,6 +146,11 @@ def ordered(shape: Nested, order: Sequence[int] | None = None) -> CuteLayout:
     """make_ordered_layout: compact strides, the mode with the least order first."""
     parts = modes(shape)
     order = tuple(range(len(parts))) if order is None else order
+    if len(order) != len(parts):
+        raise refused(
+            f"The order {spelled(tuple(order))} has {len(order)} modes, the shape {spelled(shape)} {len(parts)}.",
+            "Give a number for each mode: the least is filled first.",
+        )
     strides, reached = [0] * len(parts), 1
     for at in sorted(range(len(parts)), key=lambda n: (order[n], n)):
         strides[at] = compact(parts[at], reached)
