@@ -58,7 +58,7 @@ def said(value: Any) -> str:
         case type():
             return value.__qualname__
     if dataclasses.is_dataclass(value):
-        given = ((one.name, getattr(value, one.name)) for one in dataclasses.fields(value))
+        given = ((one.name, getattr(value, one.name)) for one in dataclasses.fields(value) if one.repr)
         fields = (f"{name}={text}" for name, one in given if (text := said(one)) not in EMPTY)
         return f"{type(value).__name__}({', '.join(fields)})"
     return value.__qualname__ if callable(value) else repr(value)
