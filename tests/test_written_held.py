@@ -1,4 +1,4 @@
-"""CuTe's values, calls of its algebra and constant C++ expressions: what each text gives or is refused with, held, and
+"""Texts of every kind, CuTe's values, calls of its algebra and constant C++ expressions: what each gives or is refused with, held, and
 what the same texts give with one thing changed.
 """
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from layouts import cutecalls, cutetext
+from layouts import cutecalls, cutetext, reader
 from layouts.cute import CuteLayout
 from layouts.errors import LayoutError
 from layouts.expression import evaluate
@@ -46,7 +46,13 @@ def stepped(text: str) -> str:
     return "\n".join(said(step) for step in cutecalls.steps(text))
 
 
-READERS: dict[str, Callable[[str], str]] = {"values": value, "calls": stepped, "constants": constant}
+def meant(text: str) -> str:
+    """Every meaning that the reader finds, and why it refused others."""
+    made = reader.read(text)
+    return "\n".join([*map(said, made.found), *map(str, made.refused)]) or "nothing"
+
+
+READERS: dict[str, Callable[[str], str]] = {"values": value, "calls": stepped, "constants": constant, "read": meant}
 
 
 def answer(read: Callable[[str], str], text: str) -> str:
@@ -72,5 +78,6 @@ def test_what_a_text_gives_or_is_refused_with(name: str) -> None:
 @pytest.mark.parametrize("name", READERS)
 def test_texts_with_one_thing_changed_give_what_they_gave(name: str) -> None:
     read = READERS[name]
-    out = [answer(read, one) for text in texts(name) for one in edits(text, text, 8)]
+    many = 2 if read is meant else 8
+    out = [answer(read, one) for text in texts(name) for one in edits(text, text, many)]
     held_sum("evaluated", f"{name}, changed", "\n".join([*out, *(answer(read, text) for text in ODD)]))
