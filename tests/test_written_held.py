@@ -1,5 +1,5 @@
-"""Texts of every kind, CuTe's values, calls of its algebra and constant C++ expressions: what each gives or is refused with, held, and
-what the same texts give with one thing changed.
+"""What texts of every kind, CuTe's values, calls of its algebra and constant C++ expressions give or are refused
+with, held; and what the same texts give with one thing changed.
 """
 
 from __future__ import annotations
