@@ -12,6 +12,7 @@ import logging
 import subprocess
 import types
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ import numpy as np
 import pytest
 
 from app import export
-from app.gpu import boxes, captures, device, worker
+from app.gpu import boxes, captures, contact, device, jobs, worker
 from app.gpu.contact import Tls
 from app.kit import picture_worker
 from layouts import catalog, tma
@@ -356,3 +357,108 @@ def test_scheduler_and_nannies(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     seen = list(dict.fromkeys(told))  # how often it is tried again is the clock's
     seen += [f"{name} {sorted(getattr(posts, name))}" for name in ("SCHEDULER", "WORKER", "NANNY")]
     held("processes/posts", "\n".join(seen) + "\n")
+
+
+# a fleet's jobs -------------------------------------------------------------------------------------------------------
+
+
+def said_by(ask: Callable[[], Any]) -> str:
+    try:
+        return str(ask())
+    except LayoutError as error:
+        return f"{error.code} {error.field}: {error.message} hint: {error.hint}"
+
+
+def test_jobs_as_they_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "LONGEST_JOB", 200_000)
+    run = {"kind": "banks", "backend": "cuda", "device": 0, "access": "ldmatrix.x1", "address": [*range(0, 128, 16)]}
+    piece = {"kind": "verify", "part": "banks", "first": 0, "count": 0}
+    letters = [
+        json.dumps({"job": job, "program": program, "params": params})
+        for job, program, params in (
+            ("run", "own", run), ("verify", "own", piece), ("run", "other", run), ("walk", "own", run),
+            ("run", "own", []),
+            ("run", "own", {**run, "device": 64}), ("verify", "own", {**piece, "first": -1}), ("run", None, {}),
+            ("verify", "own", {**piece, "part": "x"}), ("verify", "own", {**piece, "kind": "run"}),
+        )
+    ]  # fmt: skip
+    letters += [
+        "",
+        "[]",
+        "{",
+        "[" * 100_000,
+        '{"job": "run"}',
+        '{"params": {}, "more": 1}',
+        "1" * (jobs.LONGEST_JOB + 1),
+    ]
+    letters += [7]  # type: ignore[list-item]
+
+    class Lane:
+        def submit(self, request: Any, seconds: float | None = None) -> Any:
+            def result(within: float) -> Any:
+                if request.get("access") == "ldmatrix.x2":
+                    raise TimeoutError
+                return {"asked": request, "seconds": seconds, "within": within}
+
+            return types.SimpleNamespace(result=result)
+
+    station = jobs.Station(Lane(), "own")
+    lines = [f"{str(text)[:90]} → {station.perform(text)}" for text in letters]
+    late = {**run, "access": "ldmatrix.x2", "address": [*range(0, 256, 16)]}
+    lines.append(station.perform(json.dumps({"job": "run", "program": "own", "params": late})))
+    held_stations = jobs._stations[:]
+    try:
+        jobs._stations.clear()
+        lines.append(said_by(lambda: jobs.perform("x")))
+        jobs.stand(station)
+        lines += [jobs.perform("x"), jobs.letter("run", {"a": 1}).replace(jobs.program(), "…")]
+    finally:
+        jobs._stations[:] = held_stations
+    held("processes/jobs", "\n".join(lines) + "\n")
+
+
+def test_what_a_fleet_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Devices by number, Dask, an address, files; and in words why nothing answers."""
+    import socket
+    import ssl
+
+    known = [{"name": f"H{n}", "compute_capability": "9.0"} for n in range(3)]
+    hello: dict[str, Any] = {"ready": True, "devices": known}
+    closed: list[str] = []
+
+    class Asked:
+        def __init__(self, argv: list[str], seconds: float) -> None:
+            if not hello:
+                raise contact.BrokenWorkerError("timed_out", "There was no answer.")
+            self.hello = hello
+            closed.append(f"{argv[1:]} {seconds}")
+
+        def close(self) -> None:
+            closed.append("closed")
+
+    monkeypatch.setattr(contact, "Worker", Asked)
+    lines = [
+        f"{text!r} {said_by(partial(contact.chosen_devices, text))}" for text in ("", "1", "2,0,2", "3", "x", "0,")
+    ]
+    for told in ({"ready": False, "reason": "No driver."}, {"ready": False}, {}):
+        hello.clear()
+        hello.update(told)
+        lines.append(said_by(lambda: contact.chosen_devices("")))
+    lines += dict.fromkeys(closed)
+    lines += [said_by(lambda: contact.need_scheduler("")), contact.need_scheduler("tcp://h:1"), contact.without_dask()]
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    lines += [contact.without_dask(), said_by(contact.need_dask)]
+    tls, alert, plain = (ssl.SSLError(1, text) for text in ("odd", "alert", "plain"))
+    tls.reason, alert.reason, plain.reason = None, "TLSV1_ALERT_UNKNOWN_CA", "WRONG_VERSION_NUMBER"
+    unsigned = ssl.SSLCertVerificationError(1, "no")
+    unsigned.verify_message = "self-signed certificate"
+    wrapped, around = OSError("Timed out"), OSError(" outside.\nmore ")
+    wrapped.__cause__ = ConnectionRefusedError()
+    around.__context__ = ValueError("Inner cause.\nsecond line")
+    for error in (
+        tls, alert, plain, unsigned, socket.gaierror(-2, "x"), ConnectionRefusedError(), ConnectionResetError(),
+        BrokenPipeError(), OSError("Stream is closed"), OSError("cannot convert to SSL now"), wrapped, around,
+        ValueError("name taken, a"), ValueError("other."), OSError(""), MemoryError("1 EiB"), EOFError("x"),
+    ):  # fmt: skip
+        lines.append(f"{error!r} → {contact.why(error)}")
+    held("processes/contact", "\n".join(lines) + "\n")
