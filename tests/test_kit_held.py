@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import called_kit
+from tests import called_kit, called_rooms
 from tests.held import held
 
 PARTS = {
@@ -19,6 +19,11 @@ PARTS = {
 
 def text_of(calls: list[called_kit.Call]) -> str:
     return "".join(f"{words}\n" + "".join(f"  {line}\n" for line in called_kit.answered(call)) for words, call in calls)
+
+
+@pytest.mark.parametrize("room", called_rooms.ROOMS)
+def test_what_a_room_answers_at_its_bounds(room: str) -> None:
+    held(f"kit/of_{room}", text_of(list(called_rooms.ROOMS[room]())))
 
 
 @pytest.mark.parametrize("part", PARTS)
