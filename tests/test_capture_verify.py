@@ -23,7 +23,9 @@ from layouts.dump import written
 from layouts.errors import LayoutError
 from layouts.storage import storage
 from tests import captured
-from tests.held import held_sum
+from tests.held import held_sum, holding
+
+held_answers = holding("told")
 
 RUNS = [(one.name, mistake) for one in EXAMPLES for mistake in range(MISTAKES + 1)]
 BF16 = "wgmma.mma_async.sync.aligned.m64n{n}k16.f32.bf16.bf16"

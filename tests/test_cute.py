@@ -15,6 +15,9 @@ from layouts.errors import LayoutError
 from layouts.pattern import Pattern
 from layouts.storage import storage
 from layouts.swizzle import Swizzle
+from tests.held import holding
+
+held_answers = holding("parse")
 
 PRINTED = [  # the same layout by C++, by the Python DSL, by pycute, by hand
     "Sw<3,3,3> o _0 o (_8,_64):(_64,_1)",

@@ -18,6 +18,9 @@ from layouts import idesc, tmem
 from layouts.table import tmem as rows
 from layouts.table.kinds import WS
 from layouts.tmem import Layout, Mma
+from tests.held import holding
+
+held_answers = holding("tmem.layout tmem.access")
 
 HELD = json.loads((Path(__file__).parent / "golden" / "cutlass_tmem.json").read_text())
 

@@ -29,6 +29,9 @@ from layouts.errors import LayoutError
 from layouts.locate import ABSENT, SEVERAL
 from layouts.storage import storage
 from tests.asked import put
+from tests.held import holding
+
+held_answers = holding("examine tile_of of_file locate.search written engine.gather")
 
 BASE = engine.BASE
 F16 = "wgmma.mma_async.m64n64k16.f32.f16.f16"

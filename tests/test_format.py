@@ -21,6 +21,9 @@ from layouts.palette import css as palette_css
 from layouts.render.word import bits_svg
 from layouts.swizzle import MODES, Mode, Swizzle, mode
 from layouts.table.descriptors import BASE_OFFSET, LBO, SBO, START
+from tests.held import holding
+
+held_answers = holding("encode_as bits_svg")
 
 # PTX ISA 9.1, 9.7.16.4.1: the row that Blackwell's format will be, with a swizzle that is none of wgmma's codes.
 BASE_32B = Mode("128B_base32B", 4, 8, Swizzle(2, 5, 2))

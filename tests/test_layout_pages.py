@@ -29,7 +29,10 @@ from layouts.tiles.gluon import TritonLayout, triton_layout
 from layouts.tiles.same import as_cute
 from layouts.tiles.tv import tv
 from layouts.triton import linear as linear_of
+from tests.held import holding
 from tests.test_triton import Cases
+
+held_answers = holding("converted as_cute module triton_layout fed tv mlir fragments linear_of")
 
 MMA = "#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [2, 2], instrShape = [16, 8]}>"
 BLOCKED = "#ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>"

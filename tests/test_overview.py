@@ -6,7 +6,10 @@ import pytest
 
 from layouts import catalog
 from layouts.overview import fold_shapes, rows
+from tests.held import holding
 from tests.oracle.shapes import SHAPES
+
+held_answers = holding("fold_shapes")
 
 
 def test_every_product_stands_in_one_line() -> None:

@@ -14,6 +14,9 @@ from hypothesis import strategies as st
 from layouts.cute import parse_cute
 from layouts.errors import LayoutError
 from layouts.pattern import Pattern, Words
+from tests.held import holding
+
+held_answers = holding("Pattern.from_cute")
 
 A = Pattern.parse("(g:8 t:4) (j:2 i:2 e:2) -> (i g) (j t e)")
 

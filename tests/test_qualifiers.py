@@ -8,6 +8,9 @@ from starlette.testclient import TestClient
 from app.main import create_app
 from layouts import catalog, find
 from layouts.qualifiers import convergence, parts
+from tests.held import holding
+
+held_answers = holding("parts convergence")
 
 
 def test_every_word_of_the_catalogue_is_explained_and_nothing_is_lost() -> None:

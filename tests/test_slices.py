@@ -16,6 +16,9 @@ from layouts.descriptor import View, inert, reads
 from layouts.errors import LayoutError
 from layouts.swizzle import MODES, Mode
 from layouts.tiling import ELEMENT_BITS, Tile
+from tests.held import holding
+
+held_answers = holding("slices.k_steps slices.mn_steps slices.stride_field")
 
 KINDS = [
     (bits, major, mode) for bits, major, mode in product(ELEMENT_BITS, ("K", "MN"), MODES) if major == "K" or bits == 16

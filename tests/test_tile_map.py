@@ -22,6 +22,9 @@ from layouts.swizzle import MODES, Mode, mode
 from layouts.tile_map import DOWN, UNITS, TileMap, strides
 from layouts.tiling import ELEMENT_BITS, Tile
 from tests.command import lanescope
+from tests.held import holding
+
+held_answers = holding("strides")
 
 KINDS = [(bits, major, m) for bits, major, m in product(ELEMENT_BITS, ("K", "MN"), MODES) if major == "K" or bits == 16]
 

@@ -13,7 +13,10 @@ from layouts.instruction import Instruction
 from layouts.tiles.atoms import atom
 from layouts.tiles.chained import chained
 from layouts.tiles.mma import TileOperand, tiled_mma
+from tests.held import holding
 from tests.oracle import cutlass, tiled
+
+held_answers = holding("tiled_mma chained atom")
 
 HALF = "SM80_16x8x16_F32F16F16F32_TN"
 WARP: Any = (32, 1)

@@ -13,6 +13,9 @@ from layouts.cutetext import read_layout
 from layouts.errors import LayoutError
 from layouts.storage import storage
 from layouts.tiles.copy import tiled_copy
+from tests.held import holding
+
+held_answers = holding("tma_copy tiled_copy")
 
 LOAD, SHARED = "SM90_TMA_LOAD", "SM90_TMA_LOAD_MULTICAST"
 BITS = {"none": 0, "32B": 1, "64B": 2, "128B": 3}

