@@ -95,7 +95,8 @@ def documented(source: str) -> bool:
 def imports(source: str) -> tuple[Import, ...]:
     """What a file imports; a name that a package hands out counts as the module it comes from."""
     documented(source)  # both are asked of every file
-    later = (node for node in nodes(source) if _runs_later(node))
+    indented = re.search(r"^\s+(?:import|from)\s|[:;] *(?:import|from)\s", source, re.M)
+    later = (node for node in nodes(source) if _runs_later(node)) if indented else ()
     inside = {id(node) for each in later for node in ast.walk(each) if isinstance(node, ast.Import | ast.ImportFrom)}
     found: list[Import] = []
     for node in nodes(source):
