@@ -7,7 +7,9 @@ from __future__ import annotations
 import gc
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
+from html import unescape
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -46,6 +48,19 @@ def client() -> Iterator[TestClient]:
 
     with TestClient(create_app()) as made:
         yield made
+
+
+@pytest.fixture(scope="session")
+def opens(client: TestClient) -> Callable[[str], bool]:
+    """Whether the client's server answers a link of a page with 200; each is asked once a worker, as pages have most of
+    their links in common.
+    """
+
+    @cache
+    def answered(link: str) -> bool:
+        return bool(client.get(link).status_code == 200)
+
+    return lambda link: answered(unescape(link))
 
 
 def pytest_collection(session: pytest.Session) -> None:
