@@ -60,6 +60,21 @@ def _index() -> dict[tuple[object, ...], Instruction]:
 
 
 @lru_cache(maxsize=1)
+def _products() -> dict[tuple[int, int, int], tuple[Instruction, ...]]:
+    found: dict[tuple[int, int, int], tuple[Instruction, ...]] = {}
+    for one in instructions():
+        if one.family.multiplies and one.family.specified:
+            m, n, k = (one.sizes[dim] for dim in "mnk")
+            found[m, n, k] = (*found.get((m, n, k), ()), one)
+    return found
+
+
+def products(m: int, n: int, k: int) -> tuple[Instruction, ...]:
+    """Every product that PTX specifies of a shape, in the tables' order."""
+    return _products().get((m, n, k), ())
+
+
+@lru_cache(maxsize=1)
 def _assembled() -> tuple[dict[str, str], dict[str, Assembled]]:
     data = json.loads((files("layouts") / "table" / "targets.json").read_text())
     sets = [tuple(names) for names in data["target_sets"]]

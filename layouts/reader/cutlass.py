@@ -39,6 +39,11 @@ def instructions(text: str) -> list[Instruction]:
     """The instructions of every atom that a text names, in order; LayoutError where an atom is named that no
     instruction is.
     """
+    return _named(text)[0]
+
+
+def _named(text: str) -> tuple[list[Instruction], list[str]]:
+    """(the instructions, the names of the atoms)"""
     found, named = _found(text)
     if not found and named and not _TENSOR_MEMORY.search(text):
         raise LayoutError(
@@ -47,7 +52,7 @@ def instructions(text: str) -> list[Instruction]:
             "An atom is read by its name, e.g. SM80_16x8x16_F32F16F16F32_TN.",
             "text",
         )
-    return found
+    return found, named
 
 
 def _found(text: str) -> tuple[list[Instruction], list[str]]:
@@ -64,10 +69,9 @@ def _found(text: str) -> tuple[list[Instruction], list[str]]:
 
 def read(text: str) -> tuple[Found, ...]:
     """The instruction of every atom in a text, and which way its operands lie where its arguments say so."""
-    found = instructions(text)
+    found, named = _named(text)
     if not found:
         return ()
-    named = _found(text)[1]
     where = "A and B through descriptors" if re.search(r"_SS\b|_SS_", text) else ""
     where = "A in registers, B through a descriptor" if re.search(r"_RS\b|_RS_", text) else where
     by_descriptor = found[0].family.by_descriptor and where and len(set(found)) == 1
@@ -83,7 +87,6 @@ def read(text: str) -> tuple[Found, ...]:
 
 def _product(match: re.Match[str]) -> list[Instruction]:
     """The products with an atom's shape, types, layouts and modifiers."""
-    sizes = {dim: int(match[dim]) for dim in "mnk"}
     text, ending = match[0], match["ending"].split("_")
     types = [_TYPES[name] for name in re.findall(_TYPE, match["types"] or "")]
     given = _GIVEN.findall(match["given"] or "")
@@ -99,9 +102,7 @@ def _product(match: re.Match[str]) -> list[Instruction]:
     layouts = tuple(_LAYOUTS[letter] for letter in sides)
     modifiers = {"satfinite"} if "SATURATE" in ending else set()
     out = []
-    for i in catalog.instructions():
-        if not i.family.multiplies or not i.family.specified or i.sizes != sizes:
-            continue
+    for i in catalog.products(*(int(match[dim]) for dim in "mnk")):
         own = [i.types[name] for name in "dabc" if name in i.types]
         if types and own[: len(types)] != types:
             continue
