@@ -248,7 +248,7 @@ def products(types: dict[str, str], sizes: dict[str, int], warpgroup: bool) -> l
         if i.family.multiplies
         and i.family.specified
         and (i.family.scope is WARPGROUP) == warpgroup
-        and not any(op.sparsity for op in i.operands.values())
+        and not i.family.sparsity
         and not i.family.scale_blocks
         and not set(i.modifiers) & {"satfinite", "rn", "rz", "rm", "rp"}
         and all(i.types.get(letter) == kind for letter, kind in types.items() if kind)
@@ -292,7 +292,7 @@ def operation(text: Text, value: Term) -> Atom | None:
             for i in catalog.instructions()
             if i.family.scale_blocks
             and scaled in i.modifiers
-            and not any(op.sparsity for op in i.operands.values())
+            and not i.family.sparsity
             and (not a or i.types["a"] == a)
             and (not b or i.types["b"] == b)
         ]

@@ -106,7 +106,7 @@ def _product(match: re.Match[str]) -> list[Instruction]:
         own = [i.types[name] for name in "dabc" if name in i.types]
         if types and own[: len(types)] != types:
             continue
-        if bool(i.family.scale_blocks) != scaled or any(op.sparsity for op in i.operands.values()) != sparse:
+        if bool(i.family.scale_blocks) != scaled or bool(i.family.sparsity) != sparse:
             continue
         if i.syntax.layouts and layouts and i.syntax.layouts != layouts:
             continue
