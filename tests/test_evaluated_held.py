@@ -18,6 +18,7 @@ import pytest
 from layouts import reader
 from layouts.errors import LayoutError
 from layouts.reader.code.evaluate import evaluate
+from layouts.workbench import bench
 from tests import benches, reader_corpus
 from tests import test_reader_code as builders
 from tests.evaluated import checksum, told
@@ -104,6 +105,14 @@ def test_a_tiler_whose_shape_and_stride_are_nested_differently_is_read() -> None
     assert one.kind == "tiled_mma" and one.facts["permutation"] == "(128,(8,2,2):(1,(16,8)),32)"
 
 
+def judged(text: str) -> str:
+    """What the reader and the workbench say of a text."""
+    try:
+        return f"{answer(text)}\n{said(bench(text))}"
+    except LayoutError as error:
+        return str(error)
+
+
 @pytest.mark.parametrize("name", CORPORA)
 def test_every_text_of_the_corpora_is_evaluated_as_it_was(name: str) -> None:
     out = []
@@ -117,5 +126,6 @@ def test_every_text_of_the_corpora_is_evaluated_as_it_was(name: str) -> None:
 def test_texts_with_one_thing_changed_are_read_as_they_were(name: str) -> None:
     """No answer to them changes unnoticed; what right texts mean is tested by name elsewhere."""
     each, many = (4, 1) if name == "benches" else (1, 2)
-    out = [answer(one) for title, text in CORPORA[name][::each] for one in edits(title, text, many)]
+    read = judged if name == "benches" else answer
+    out = [read(one) for title, text in CORPORA[name][::each] for one in edits(title, text, many)]
     held_sum("evaluated", f"{name}, changed", "\n".join(out))

@@ -6,7 +6,7 @@ Source of the fields: layouts/table/descriptors.py; a value is of tcgen05 where 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from layouts.bits import hex_word
@@ -78,11 +78,6 @@ def builders(text: str) -> tuple[Builder, ...]:
     """Every descriptor that a text's code builds, in the order of the text; () for a text without one."""
     made = evaluate(text)
     return of_evaluation(made) if made is not None else ()
-
-
-def builder(text: str) -> Builder | None:
-    """The first descriptor that a text builds, one whose fields are known before one of a helper nobody calls."""
-    return next(iter(builders(text)), None)
 
 
 def of_evaluation(made: Evaluation) -> tuple[Builder, ...]:
@@ -230,7 +225,7 @@ def _start(group: list[Found], low: int, high: int, own: list[Pitfall], spans: t
 
 def _raw(value: Int, low: int) -> tuple[Linear | None, int]:
     piece = next((p for p in value.pieces if p.low == low), None)
-    return (piece.source, piece.shift) if piece else (None, 4)
+    return (piece.source, piece.shift) if piece else (None, 0)
 
 
 _PART = re.compile(r"\[[^\]]*\]|\d+|(?<![a-z])(?:lo|hi|low|high|x|y)$", re.I)
@@ -323,8 +318,3 @@ def operand_of(name: str) -> str | None:
     """a or b, where a descriptor's name says so."""
     found = _OPERAND.search(name)
     return next((g.lower() for g in found.groups() if g), None) if found else None
-
-
-def names_of(found: Iterable[Builder]) -> tuple[str, ...]:
-    """What each is called, for a list of several."""
-    return tuple(one.name for one in found)

@@ -300,11 +300,7 @@ class Calls:
             if (unpacked := self._unpacked(argument, scope)) is not None:
                 given.extend(unpacked)
                 continue
-            value = self.value(argument, scope)
-            if isinstance(value, Object) and self.python:
-                given.append(value)
-                continue
-            given.append(value)
+            given.append(self.value(argument, scope))
         return given
 
     def _unknown(
@@ -335,8 +331,6 @@ class Calls:
         name = {"+": "__add__", "|": "__or__"}.get(op, "") if self.python else f"operator{op}"
         functions = left.record.methods.get(name) or left.record.methods.get(f"operator {op}")
         if not functions:
-            if left.record.fields is not None and left.record.bits == 64 and op in ("+", "-", "|"):
-                return None
             return None
         return self.call(Closure(tuple(functions), left.record.scope, left), [right], {}, at.span)
 

@@ -112,10 +112,8 @@ def evaluate(text: str, patience: int = 1, standard: tuple[tuple[str, str], ...]
     root = Scope()
     machine.frames.append(Frame("", (0, len(text))))
     try:
-        machine.quiet = True
         for one in () if is_py else _prelude():
             machine.define(one, root)
-        machine.quiet = False
         below = Scope(root)  # what loose lines use before the line that gives it
         scope = Scope(below, "function")
         for one in _given_later(body):

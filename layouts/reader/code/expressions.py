@@ -183,7 +183,7 @@ class Expressions(Calls, Naming, Operators, Places, Assigning):
             return self.kind(one, scope)
         found = self.resolve(one.path, scope)
         if isinstance(found, Cell):
-            return self.read(found)
+            return found.value
         if isinstance(found, Part):
             return self.load(found, one)
         if isinstance(found, Template):
@@ -202,11 +202,6 @@ class Expressions(Calls, Naming, Operators, Places, Assigning):
         if made is not None:
             return made
         return Term("::".join(name for name, _ in one.path), span=one.span)
-
-    def read(self, cell: Cell) -> Any:
-        if isinstance(cell.value, Array) or not isinstance(cell.value, list):
-            return cell.value
-        return cell.value
 
     merge: Any  # given by Machine
 

@@ -100,7 +100,6 @@ class Finding:
         ] = {}  # functions without code that build the descriptor of a K-major tile: swizzle
         self.taken: dict[str, None] = {}  # functions without code that were taken as PTX's encode
         self.records: dict[Any, Any] = {}
-        self.quiet = False
         self.told: set[tuple[Mark, ...]] = set()  # the marks of what was found to be a descriptor
 
     def within(self) -> tuple[tuple[str, Span], ...]:
@@ -114,7 +113,7 @@ class Finding:
         return text if len(text) <= 60 else text[:57] + "…"
 
     def warn(self, code: str, message: str, span: Span) -> None:
-        if not self.quiet and len(self.warned) < 40:
+        if len(self.warned) < 40:
             self.warned.setdefault((code, span), Pitfall(code, message, span))
 
     # marks -----------------------------------------------------------------------------------------------------------

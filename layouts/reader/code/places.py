@@ -62,7 +62,7 @@ class Places:
     def load(self, place: Any, at: tree.Expression) -> Any:
         """What stands in a place."""
         if isinstance(place, Cell):
-            return self.read(place)
+            return place.value
         if isinstance(place, Part):
             if place.field.inner is not None or place.field.count:
                 return place
@@ -195,7 +195,6 @@ class Places:
     resolve: Any
     named: Any
     value: Any
-    read: Any
     described: Any
     key: Any
     words: Any

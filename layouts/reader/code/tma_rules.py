@@ -35,10 +35,6 @@ class TensorMap:
     names: tuple[str, ...] = ()  # of the map and of its tensor in global memory
     calls: tuple[tuple[str, Span], ...] = ()  # the functions that it is made in, outermost first
 
-    @property
-    def rank(self) -> int:
-        return len(self.box)
-
 
 class Sheet:
     """What is known of one map while it is read: numbers, and the expressions of those that are not."""

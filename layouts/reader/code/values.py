@@ -241,8 +241,6 @@ def size_bytes(kind: Kind | None, name: str = "") -> Int:
         one = Int(8, ULONG)
     elif kind.bits:
         one = Int(max(kind.bits // 8, 1), ULONG)
-    elif kind.record is not None and kind.record.bits:
-        one = Int(kind.record.bits // 8, ULONG)
     else:
         one = free(f"sizeof({kind})", ULONG, 16)
     for dim in kind.dims:

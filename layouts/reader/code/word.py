@@ -4,7 +4,6 @@ is free. Knows bits and names, nothing of C's statements.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from layouts.reader.code.ctype import INT, CType, common
@@ -414,8 +413,3 @@ def extracted(value: Int, low: int, width: int, kind: CType) -> Int:
     if kind.signed and cut.known is not None and width < kind.bits and cut.const >> (width - 1):
         cut = replace(cut, const=cut.const - (1 << width))
     return convert(cut, kind)
-
-
-def names(values: Iterable[Linear]) -> list[str]:
-    """Every symbol of some expressions, once."""
-    return list(dict.fromkeys(name for value in values for name, _ in value.terms))
