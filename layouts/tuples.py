@@ -75,14 +75,6 @@ def unlike(shape: Nested, stride: Nested, at: tuple[int, ...] = ()) -> str:
     return f"{where}{spelled(shape)} with {spelled(stride)}"
 
 
-def weakly_congruent(a: Nested, b: Nested) -> bool:
-    """Whether b is nested as a is, or deeper: a's ints may stand for tuples."""
-    if isinstance(a, int):
-        return True
-    alike = not isinstance(b, int) and len(a) == len(b)
-    return alike and all(weakly_congruent(x, y) for x, y in zip(a, b, strict=True))
-
-
 def compatible(a: Nested, b: Nested) -> bool:
     """Whether every coordinate of shape a is one of shape b: sizes agree where a has an int."""
     if isinstance(a, int):
