@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import tempfile
 import types
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -20,6 +22,9 @@ from app.chain import forms as chains
 from app.check import facts as check
 from app.check import sarif
 from app.dump import facts as dumps
+from app.gpu import evidence, pieces
+from app.gpu import members as fleet
+from app.gpu import runs as kinds
 from app.guide import benchmarks, cpp, reading, render, slips, values
 from app.home import draw as home
 from app.read import bench, draw, languages
@@ -280,4 +285,91 @@ def of_tools() -> Iterator[Call]:
         yield f"labelled {ptx}", partial(home.labelled, ptx)
 
 
-ROOMS = {"guide": of_guide, "reading": of_reading, "catalogue": of_catalogue, "tools": of_tools}
+def of_fleet() -> Iterator[Call]:
+    """Members of a fleet, who can run what, and the evidence of a device."""
+    device = {"name": "H", "compute_capability": "9.0", "target": "sm_90a"}
+    post = {"name": "a:0", "host": "a", "program": "own", "device": device}
+    rows: dict[str, dict[str, Any]] = {
+        "ready": {"status": "running", "last_seen": 3.0, "lanescope": post},
+        "older": {"status": "running", "lanescope": post | {"program": "other", "name": "b:0"}},
+        "paused": {"status": "paused", "last_seen": 9.0, "lanescope": post | {"name": "b:1"}},
+        "ampere": {"status": "running", "lanescope": post | {"name": "c:0", "device": device | {
+            "compute_capability": "8.0", "target": "sm_80"}}},
+        "strange": {"status": "running", "name": "x", "host": "h", "lanescope": {"device": 5}}, "empty": {},
+    }  # fmt: skip
+    known = fleet.members({"workers": rows}, {"ready": [1, 2]}, "own", 5.0)
+    yield "members", lambda: [(one, one.told, one.architecture) for one in known]
+    asked = {"kind": "mma", "instruction": find("wgmma.mma_async.m64n8k16.f32.f16.f16").ptx}
+    for more in ({}, {"architecture": "sm_90"}, {"architecture": "sm_80"}, {"architecture": "sm_75"}, {"worker": "a:0"},
+                 {"worker": "b:1"}, {"worker": "z:0"}, {"device": 2}, {"instruction": find(F16).ptx}):  # fmt: skip
+        for some in (known, known[-1:], ()):
+            yield f"fit {more} of {len(some)}", lambda s=some, m=more: [one.name for one in fleet.fit(s, asked | m)]
+    for access, capability in product(("stmatrix.x1", "ldmatrix.x1"), ("8.9", "9.0")):
+        lacking = partial(fleet.lacks, device | {"compute_capability": capability}, {"access": access})
+        yield f"lacks {access} {capability}", lacking
+    yield "among nobody", partial(fleet.fit, known, asked, lambda _: False)
+    meta = {
+        "device": "NVIDIA H, 80 GB",
+        "driver": "1",
+        "cuda": "2",
+        "nvrtc": "3",
+        "target": "sm_90a",
+        "date": "2027-01-02",
+    }
+    found = {
+        "meta": meta | {"method": "mma: x"},
+        "results": {},
+        "banks": {"ld": {"ran": 2, "agreed": 1}},
+        "skipped": {},
+    }
+    other = found | {"meta": meta | {"driver": "9"}}
+
+    def written(*each: tuple[dict[str, Any], str]) -> str:
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(evidence, "FOLDER", Path(folder) / "new"):
+            for one, part in each:
+                path = evidence.write(one, part)
+            return f"{path.name} {path.read_text()}"
+
+    yield "written", partial(written, (found, ""))
+    yield "a part", partial(written, (found, ""), (found, "banks"), (found | {"banks": {}}, "banks"))
+    yield "a part of another device", partial(written, (found, ""), (other, "banks"))
+    yield "a part that was skipped", partial(written, (found, "chains"))
+    yield "a part alone", partial(written, (found, "banks"))
+    for part in ("", "banks", "x" * 70):
+        yield f"part {part[:5]}", partial(evidence.check_part, part)
+    yield (
+        "failures",
+        partial(evidence.failures, found | {"results": {F16: {"mma": "agrees", "fragment": "differs: 1"}}}),
+    )
+    yield (
+        "summary",
+        partial(evidence.summary, found | {"results": {find(F16).ptx: {"mma": "agrees", "fragment": "no"}}}),
+    )
+    for given in (
+        {"architecture": "sm_90a"},
+        {"architecture": "90"},
+        {"worker": "a:1"},
+        {"worker": "a b"},
+        {"worker": ""},
+    ):
+        for backend in ("cuda", "numpy"):
+            yield f"place {given} {backend}", partial(kinds.place, given, backend)
+    for given in ({"kind": "verify", "part": "banks", "first": 1, "count": 2}, {"kind": "x"}, {"part": "x"}, {}):
+        yield f"a piece {given}", partial(pieces.check, given)
+    for part in ("banks", "descriptors"):
+        cut = pieces.pieces("sm_90a", part)
+        yield f"pieces of {part}", lambda cut=cut: [(one, one.weight, one.params) for one in (*cut[:2], *cut[-1:])]
+    whole, some_ = pieces.Piece("banks", 0, 0), pieces.Piece("chains", 0, 3)
+    for piece, told in ((whole, {"a": {"ran": 2, "agreed": 2}}), (whole, {"a": {"ran": 2, "agreed": 3}}),
+                        (whole, []),
+                        (some_, {"a": {"ran": 3, "agreed": 0}}), (some_, {"a": {"ran": 2, "agreed": 0}}),
+                        (whole, {"a": {"ran": 1, "agreed": True}}),
+                        (whole, {"a": {"ran": 2, "agreed": -1}})):  # fmt: skip
+        yield f"checked {piece.part} {told}", partial(pieces.checked, piece, "sm_90a", told)
+    each = [(some_, {"a": {"ran": 3, "agreed": 2}}), (pieces.Piece("chains", 3, 1), {"a": {"ran": 1, "agreed": 1}})]
+    merged = pieces.merged({"name": "H", "target": "sm_90a"}, each, {"b": 1, "a": 2})
+    yield "merged", lambda: {**merged, "meta": {**merged["meta"], "date": ""}}
+    yield "a simulation", partial(pieces.run, types.SimpleNamespace(), {})  # type: ignore[arg-type]
+
+
+ROOMS = {"fleet": of_fleet, "guide": of_guide, "reading": of_reading, "catalogue": of_catalogue, "tools": of_tools}
