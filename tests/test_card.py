@@ -23,6 +23,7 @@ from app.gpu import (
     evidence,
     fragments,
     generated,
+    pieces,
     products,
     runs,
     scripts,
@@ -161,6 +162,7 @@ def test_what_a_machine_has(card: Card, capsys: pytest.CaptureFixture[str], monk
     for asked in (device.devices, device.device_info):
         with pytest.raises(LayoutError, match="does not answer: driver too old") as refused:
             asked()
+        assert refused.value.message == "The CUDA driver does not answer: driver too old."
         assert (refused.value.code, refused.value.hint) == ("no_device", "Is the NVIDIA driver loaded?")
 
 
@@ -275,6 +277,23 @@ def test_each_part_alone_and_its_evidence(
     assert held[part] == rows and held["meta"]["dates"] == {part: found["meta"]["date"]}
     name = "descriptor" if part == "descriptors" else part
     assert held["meta"]["method"] == f"x: y; {part}: {evidence.METHODS[name]}"
+
+
+def test_pieces_of_a_verification(card: Card, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a fleet's worker executes them: some forms, some cases of a part, a part whole."""
+    monkeypatch.setattr(verify, "BANK_RUNS", 2)
+    forms = list(verify.jobs("sm_90a", "ldmatrix"))
+    monkeypatch.setattr(verify, "jobs", lambda target: iter(forms))
+    every = list(islice(chained.cases(), 6))
+    monkeypatch.setattr(chained, "cases", lambda: iter(every))
+    cuda, lines = Cuda(), []
+    for part, first, count in (("", 1, 2), ("chains", 2, 3), ("banks", 0, 0)):
+        told = pieces.run(cuda, {"kind": "verify", "part": part, "first": first, "count": count})
+        assert told.pop("seconds") >= 0 and told["device"].pop("driver") is not None
+        lines.append(json.dumps(told))
+    held_sum("handed", "pieces", "\n".join(lines))
+    assert list(json.loads(lines[0])["found"]) == [job.key for job in forms[1:3]]
+    assert sum(row["ran"] for row in json.loads(lines[1])["found"].values()) == 3
 
 
 def test_parts_of_a_card_without_stmatrix_or_wgmma() -> None:
