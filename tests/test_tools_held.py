@@ -298,9 +298,10 @@ GROUPS: dict[str, list[str]] = {
         *each(f"/steps/{WGMMA}", {"row": "3"}, a="major=MN,swizzle=64B x kind=rows,pitch_bytes=144", b="major=MN",
               data_a="i zz(", data_b="1", c="i"),
         *(f"/steps/{ptx}.txt?row=1&col=1&seed=3" for ptx in (MMA, QUADS, SPARSE, "mma.m16n8k32.row.col.s32.s8.u8.s32",
-          "wgmma.mma_async.m64n8k16.f32.f16.f16", "mma.m8n8k4.row.col.f64.f64.f64.f64")),
+          "wgmma.mma_async.sp.m64n8k32.f32.f16.f16", "wgmma.mma_async.m64n8k16.f32.f16.f16",
+          "mma.m8n8k4.row.col.f64.f64.f64.f64")),
         f"/steps/{QUADS}?product=2", f"/steps/{SPARSE}", "/steps/zz", "/steps/ldmatrix.m8n8.x4.shared.b16",
-        f"/steps/{MMA}.json?c=1",
+        f"/steps/{MMA}.json?c=1", "/steps/wgmma.mma_async.m64n8k16.f32.f16.f16.txt?a=from%3Dregisters", "/docs",
     ],
 }  # fmt: skip
 
