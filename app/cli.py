@@ -62,7 +62,7 @@ def main() -> None:
             if not word.isprintable() and any("\ud800" <= letter <= "\udfff" for letter in word):
                 raise LayoutError("bad_usage", f"{word[:60]!a} is not UTF-8 text.", "Write the argument in UTF-8.", "")
         command = app if sys.argv[1:2] and sys.argv[1] in own else attach()
-        command()
+        command(prog_name="lanescope")
     except LayoutError as error:
         _refuse(error)
     except OSError as error:
