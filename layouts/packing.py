@@ -13,6 +13,7 @@ from layouts.descriptor import LBO, SBO, START, VERSION_BIT, WGMMA
 from layouts.format import Format
 
 LOW = (1 << 32) - 1
+_PLACES = (START, LBO, SBO)
 NOTHING_LEFT = 2.5  # cost of a packing that leaves 0 in all its fields: 0 has likelier causes
 
 
@@ -145,9 +146,6 @@ def _shifts(case: Case, values: Amounts, proving: frozenset[str]) -> Iterator[Pa
             yield Packing("bytes_not_shifted", says, word, cost if cut else NOTHING_LEFT, beside, fields)
         says = partial(_twice, names, values)
         yield Packing("shifted_twice", says, rest | twice, cost if twice else NOTHING_LEFT, 0, fields)
-
-
-_PLACES = (START, LBO, SBO)
 
 
 def _in_bytes(names: tuple[str, ...], values: Amounts) -> str:

@@ -23,7 +23,7 @@ true share is rather higher. Mutants that change nothing are listed with their r
 and counted apart. A section has the figures of one run as it fell: tests written for its survivors change none of
 them, and the survivors that they notice are marked. `make planted` plants the faults of tests/mutants/by_hand.toml,
 which somebody thought of: a picker that loses the pin, a copy that no label names, LBO and SBO exchanged in generated
-code. The sections are written by the programs, one for each room.
+code. The sections are written by the programs, one for the rooms of a run.
 """
 
 
@@ -66,12 +66,14 @@ def written(
     drawn: int,
     since: Set[tuple[str, str, str]] = frozenset(),
 ) -> str:
-    """The tables of one run: total, a row a folder and a file, and the survivors; `since` says what those are known by
-    that have a test since.
+    """The tables of one run: total, a row a room of several, a folder and a file, and the survivors; `since` says what
+    those are known by that have a test since.
     """
     files = sorted({v.mutant.file for v in verdicts} | {m.file for m in same})
+    rooms = sorted({room(file) for file in files})
     groups = {
         "**all**": files,
+        **{f"**{name}**, all of it": [f for f in files if room(f) == name] for name in rooms if len(rooms) > 1},
         **{f"**{name}/**": [f for f in files if folder(f) == name] for name in sorted({folder(f) for f in files})},
     }
     groups |= {file: [file] for file in files}
