@@ -11,6 +11,7 @@ import hashlib
 import inspect
 import os
 import re
+import sys
 import types
 import zlib
 from collections.abc import Callable, Iterator
@@ -117,7 +118,8 @@ def whole(value: Any, properties: bool = True) -> str:
             return whole(dict(value), properties)
     if isinstance(value, type) or not dataclasses.is_dataclass(value):
         plain = type(value).__repr__ is object.__repr__ and hasattr(value, "__dict__") and not callable(value)
-        return f"{type(value).__name__}{whole(vars(value), False)}" if plain else said(value)
+        own = {name: one for name, one in vars(value).items() if name not in computed(type(value))} if plain else {}
+        return f"{type(value).__name__}{whole(own, False)}" if plain else said(value)
     parts = [f"{one.name}={whole(getattr(value, one.name), False)}" for one in dataclasses.fields(value)]
     if properties:
         parts += [f"{name}={attempted(value, name)}" for name in computed(type(value))]
@@ -148,9 +150,9 @@ def refusal(error: LayoutError) -> str:
 
 
 def holding(functions: str) -> Any:
-    """A fixture: what these functions answer or refuse in a test is held by a checksum a test, in every part, besides
-    what the test asserts of it; in tests/golden/sums, a file a test file. functions: names as the test file has them,
-    "told" or "engine.examine", in one string. Tests of hypothesis are left out.
+    """A fixture: what these functions answer or refuse when a test calls them is held by a checksum a test, in every
+    part, besides what the test asserts of it; in tests/golden/sums, a file a test file. functions: names as the test
+    file has them, "told" or "engine.examine", in one string. Tests of hypothesis are left out.
     """
 
     @pytest.fixture(autouse=True)
@@ -163,6 +165,8 @@ def holding(functions: str) -> Any:
         def noting(plain: Callable[..., Any]) -> Callable[..., Any]:
             @functools.wraps(plain)
             def noted(*given: Any, **named: Any) -> Any:
+                if not sys._getframe(1).f_globals["__name__"].startswith("tests."):
+                    return plain(*given, **named)  # what the engine asks itself depends on what it has at hand
                 try:
                     answer = plain(*given, **named)
                 except LayoutError as error:

@@ -85,7 +85,7 @@ class Site:
 
 def wait(fleet: Fleet, wanted: Callable[[Sequence[Member]], bool]) -> Sequence[Member]:
     """Until the fleet is as wanted."""
-    until = time.monotonic() + 60
+    until = time.monotonic() + 240  # five processes start, beside whatever else the machine does
     while True:
         with contextlib.suppress(LayoutError):
             if wanted(found := fleet.members().result(60)):
