@@ -99,6 +99,24 @@ def test_what_no_run_depends_on_is_left_alone() -> None:
     assert {operator for operator, _ in changes(text)} == {"return"}
 
 
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        (
+            "for a, b in zip(c, d, strict=True):\n    e()",
+            {"e() → pass", "zip(c, d, strict=True) → (zip(d, c, strict=True))"},
+        ),
+        ("raise AssertionError", set()),
+        ("raise ValueError(a)", {"raise ValueError(a) → pass"}),
+        ("a = max(b, c)", set()),
+        ("a = math.gcd(b, c)", set()),
+        ("a = max(b, c, key=d)", {"max(b, c, key=d) → (max(c, b, key=d))"}),
+    ],
+)
+def test_what_changes_no_answer_is_not_planted(text: str, left: set[str]) -> None:
+    assert {change for _, change in changes(text)} == left
+
+
 def test_a_mutant_is_the_source_with_one_change() -> None:
     source = "µ = (1 +\n     2) * 3  # kept\nb = µ\n"
     for mutant in Mutations("a.py", source):

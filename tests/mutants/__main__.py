@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import math
 import os
 import pickle
 import random
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tests.mutants import equivalent, report
@@ -78,26 +79,27 @@ def stands(root: Path, mutant: Mutant) -> bool:
     return True
 
 
-def order(reach: Reach, mutant: Mutant, budget: float) -> tuple[list[Job], list[Job]]:
-    """The mutant with the tests of the quickest files that reach its line, and with those of the others.
+def order(reach: Reach, mutant: Mutant, budget: float) -> list[Job]:
+    """The mutant with the tests that reach its line, as one run after another: those of the quickest files, those that
+    hold whole answers, those of the other files.
 
-    Two runs, as collecting a file costs as much as many of its tests: most mutants die in the first. What a table says
-    is looked for in the tests that hold whole answers.
+    Several runs, as collecting a file costs as much as many of its tests: most mutants die in the first. What a table
+    says is looked for in the tests that hold whole answers at once.
     """
-    lines = range(mutant.first, mutant.last + 1)
-    known = reach.of(mutant.file, lines, mutant.local)
-    tables = not mutant.local
+    known = reach.of(mutant.file, range(mutant.first, mutant.last + 1), mutant.local)
     files: dict[str, list[str]] = defaultdict(list)
     for test in sorted(known, key=lambda t: (reach.tests[t], t)):
         files[test.split("::")[0]].append(test)
     sizes = Counter(test.split("::")[0] for test in reach.tests)
     costs = {file: COLLECTED * sizes[file] + sum(reach.tests[test] for test in tests) for file, tests in files.items()}
-    stages: list[list[Job]] = [[], []]
     ordered = sorted(files, key=lambda f: (costs[f], f))
-    quick = [file for file in ordered if tables and WHOLE.search(f"{file}::")] or ordered[:QUICK_FILES]
-    for stage, names in zip(stages, (quick, [file for file in ordered if file not in quick]), strict=True):
+    holding = [file for file in ordered if WHOLE.search(f"{file}::")]
+    quick = ordered[:QUICK_FILES] if mutant.local or not holding else []
+    held = [file for file in holding if file not in quick]
+    others = [file for file in ordered if file not in quick and file not in held]
+    runs: list[Job] = []
+    for names, most, of_file in ((quick, budget, budget), (held, 2 * budget, budget), (others, budget, budget / 3)):
         chosen, seconds = [], 0.0
-        most, of_file = (3 * budget, budget) if names is quick and tables else (budget, budget / 3)
         for file in names:
             spent = 0.0
             for test in files[file]:
@@ -105,9 +107,33 @@ def order(reach: Reach, mutant: Mutant, budget: float) -> tuple[list[Job], list[
                     break
                 chosen.append(test)
                 seconds, spent = seconds + reach.tests[test], spent + reach.tests[test]
-        if chosen or stage is stages[0]:
-            stage.append((mutant, chosen, seconds))
-    return stages[0], stages[1]
+        if chosen:
+            runs.append((mutant, chosen, seconds))
+    return runs or [(mutant, [], 0.0)]
+
+
+def tried(nursery: Nursery, waiting: list[list[Job]], told: Callable[[Verdict], None], end: float = math.inf) -> None:
+    """Every mutant's first run, unless it would begin after `end`; then the second of those that survived it; then the
+    third.
+    """
+    while waiting:
+        further = {runs[0][0]: runs[1:] for runs in waiting}
+        survived: list[Mutant] = []
+
+        def heard(verdict: Verdict, further: dict[Mutant, list[Job]] = further, to: list[Mutant] = survived) -> None:
+            if verdict.outcome == "survived" and further[verdict.mutant]:
+                to.append(verdict.mutant)
+            else:
+                told(verdict)
+
+        nursery.run(
+            itertools.takewhile(
+                lambda _, end=end: time.monotonic() < end,  # type: ignore[misc]
+                [runs[0] for runs in waiting],
+            ),
+            heard,
+        )
+        waiting, end = [further[mutant] for mutant in survived], math.inf
 
 
 def main() -> None:
@@ -158,15 +184,9 @@ def main() -> None:
         if mutant not in {v.mutant for v in verdicts} and equivalent.of(mutant, known) is None
     ]
     random.Random(given.seed).shuffle(left)
-    stages = [order(reach, mutant, given.budget) for mutant in left]
-    work, slow = [job for first, _ in stages for job in first], {job[0]: job for _, second in stages for job in second}
-    again: list[Job] = []
 
     def told(verdict: Verdict) -> None:
         m = verdict.mutant
-        if verdict.outcome == "survived" and m in slow:
-            again.append(slow.pop(m))
-            return
         verdicts.append(verdict)
         spent = f"[{verdict.tests} tests, {verdict.seconds:.0f} s]"
         print(
@@ -179,19 +199,14 @@ def main() -> None:
     tested = sorted({test.split("::")[0] for test in reach.tests if "/browser/" not in test})
     nursery = Nursery(root, work_at, given.jobs, tested, reach.runs_in_tests_alone)
     end = time.monotonic() + 60 * given.minutes
-    nursery.run(itertools.takewhile(lambda _: time.monotonic() < end, work), told)
-    nursery.run(again, told)
+    tried(nursery, [order(reach, mutant, given.budget) for mutant in left], told, end)
     while spurious := nursery.fail_unharmed(sorted({v.by for v in verdicts if v.by and "(collection)" not in v.by})):
         print("these fail without a fault, too:", *sorted(spurious))
         undone = [v.mutant for v in verdicts if v.by in spurious]
         verdicts[:] = [v for v in verdicts if v.by not in spurious]
         for test in spurious:
             reach.tests.pop(test, None)
-        stages = [order(reach, mutant, given.budget) for mutant in undone]
-        slow = {job[0]: job for _, second in stages for job in second}
-        again.clear()
-        nursery.run([job for first, _ in stages for job in first], told)
-        nursery.run(again, told)
+        tried(nursery, [order(reach, mutant, given.budget) for mutant in undone], told)
     nursery.close()
     if given.again:
         since = {v.mutant.known_by for v in verdicts if v.outcome not in report.LEFT}

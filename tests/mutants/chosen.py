@@ -5,14 +5,17 @@ first that fails.
 from __future__ import annotations
 
 import os
+import re
 import resource
 import sys
+import tomllib
 import traceback
 from pathlib import Path
 
 import pytest
 
-PLUGINS = ("benchmark", "hypothesispytest")  # as pyproject.toml names them
+SETTINGS = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
+PLUGINS = tuple(name for name in re.findall(r"-p (\w+)", SETTINGS["addopts"]) if name != "xdist")  # one process a fault
 OPTIONS = (
     *"-q --tb=no --rootdir=. -o addopts= -p no:cacheprovider --disable-plugin-autoload".split(),
     *(word for plugin in PLUGINS for word in ("-p", plugin)),

@@ -20,7 +20,10 @@ COMPARISON: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Eq: (ast.NotEq,),
     ast.NotEq: (ast.Eq,), ast.In: (ast.NotIn,), ast.NotIn: (ast.In,), ast.Is: (ast.IsNot,), ast.IsNot: (ast.Is,),
 }  # fmt: skip
-NAMES = {"cast", "TypeVar", "NewType", "lru_cache"}  # calls that a type checker reads, or that only save time
+# Calls that a type checker reads, or that only save time.
+NAMES = {"cast", "TypeVar", "NewType", "lru_cache", "dataclass_transform"}
+ASSURING = {"strict"}  # keywords that make sure of what holds anyway
+SYMMETRIC = {"max", "min", "gcd", "lcm"}  # their arguments have no order
 
 
 @dataclass(frozen=True)
@@ -168,9 +171,17 @@ def unread(node: ast.AST) -> bool:
             | ast.Assign(targets=[ast.Name(id="__all__")])
         ):
             return True
+        case ast.keyword(arg=name, value=ast.Constant(value=True)):
+            return name in ASSURING
         case ast.Call(func=ast.Name(id=name)):
             return name in NAMES
     return False
+
+
+def symmetric(call: ast.Call) -> bool:
+    """Whether it answers alike whatever order its arguments have."""
+    name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
+    return name in SYMMETRIC and not call.keywords
 
 
 def is_docstring(parent: ast.AST, child: ast.AST) -> bool:
@@ -255,6 +266,8 @@ def changes(node: ast.AST) -> Iterator[tuple[str, ast.AST | str]]:
             isinstance(value, ast.Constant) and value.value is None
         ):
             yield "return", "return None"
+        case ast.Raise(exc=ast.Name(id="AssertionError")):
+            return  # no input comes there
         case ast.Raise() | ast.Delete():
             yield "statement removed", "pass"
         case ast.Expr(value=value) if not isinstance(value, (ast.Yield, ast.YieldFrom, ast.Constant)):
@@ -268,7 +281,7 @@ def changes(node: ast.AST) -> Iterator[tuple[str, ast.AST | str]]:
         case ast.Break():
             yield "loop", "continue"
         case ast.Call(args=args, keywords=keywords):
-            for i in range(len(args) - 1):
+            for i in range(0 if symmetric(node) else len(args) - 1):
                 one, two = args[i], args[i + 1]
                 if (
                     ast.dump(one) != ast.dump(two)
