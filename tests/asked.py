@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import base64
 import copy
-import io
 from typing import Any
 from urllib.parse import quote
 
-import numpy as np
-
 from app.kit.examples import BODIES
+from tests import arrays
 
 API = "/api/v1"
 MISSING = object()
@@ -34,9 +32,7 @@ ROWS: dict[str, Any] = {"kind": "rows", "pitch_bytes": 128}
 
 def npy(array: Any) -> str:
     """A .npy file in base64."""
-    stream = io.BytesIO()
-    np.save(stream, array)
-    return base64.b64encode(stream.getvalue()).decode()
+    return base64.b64encode(arrays.npy(array)).decode()
 
 
 def get(path: str, **query: object) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -35,18 +34,12 @@ from layouts import find
 from layouts.descriptor import Descriptor, view
 from layouts.tiles.convert import converted
 from layouts.tiles.gluon import triton_layout
+from tests.arrays import npy
 from tests.asked import F16, LDM, S8, W16
 
 Call = tuple[str, Callable[[], Any]]
 QUADS = "mma.m8n8k4.row.col.f32.f16.f16.f32"
 UNPACKS = "ldmatrix.m8n16.x1.shared.b8x16.b6x16_p32"
-
-
-def saved(array: Any) -> bytes:
-    """A .npy file of an array."""
-    out = io.BytesIO()
-    np.save(out, array)
-    return out.getvalue()
 
 
 def calls() -> list[Call]:
@@ -64,8 +57,8 @@ def calls() -> list[Call]:
     for words, raw in (
         ("no file", b""), ("a short file", b"\x93NUMPY"), ("a zip", b"PK\x03\x04"),
         ("a large file", bytes(1 << 18) + b"x"),
-        ("objects", saved(np.array([{}], dtype=object))), ("texts", saved(np.array(["x"]))), ("a file cut off",
-        saved(np.arange(9))[:-1]), ("a file with more", saved(np.arange(9)) + b"x"),
+        ("objects", npy(np.array([{}], dtype=object))), ("texts", npy(np.array(["x"]))), ("a file cut off",
+        npy(np.arange(9))[:-1]), ("a file with more", npy(np.arange(9)) + b"x"),
     ):  # fmt: skip
         say(f"matrix file: {words}", own.from_file, raw, "a")
     for ptx, data in (

@@ -26,6 +26,7 @@ from app.kit.settings import Settings, tls_files, variable
 from app.kit.work import Work
 from layouts import catalog, find
 from layouts.errors import LayoutError
+from tests.held import refusal
 
 Call = tuple[str, Callable[[], Any]]
 F16 = "mma.m16n8k16.row.col.f32.f16.f16.f32"
@@ -384,10 +385,6 @@ def told(function: Callable[..., LayoutError], *given: Any) -> str:
 
 def raised(error: LayoutError) -> Any:
     raise error
-
-
-def refusal(error: LayoutError) -> str:
-    return f"{error.code} {error.field}: {error.message} hint: {error.hint}"
 
 
 def answered(call: Callable[[], Any]) -> list[str]:

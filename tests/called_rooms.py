@@ -32,7 +32,7 @@ from app.read import reading as reader
 from app.runs import draw as runs
 from layouts import catalog, differences, find
 from layouts.reader import LONGEST
-from tests.called_app import saved
+from tests.arrays import npy
 
 Call = tuple[str, Callable[[], Any]]
 F16, S8 = "mma.m16n8k16.row.col.f32.f16.f16.f32", "mma.m16n8k32.row.col.s32.s8.s8.s32"
@@ -258,7 +258,7 @@ def of_tools() -> Iterator[Call]:
         yield f"chain {query}", partial(chains.read, query)
     for given in ("AAAA", "AA", "!", 5, None, "A" * 8, "A" * 12, "é"):
         yield f"decoded {given!r}", partial(dumps.decoded, given, "dump", 9)
-    for raw in (b"", b"x", saved(np.ones(3)), saved(np.ones((2, 2)))):
+    for raw in (b"", b"x", npy(np.ones(3)), npy(np.ones((2, 2)))):
         yield f"matrix {raw[:9]!r} {len(raw)}", partial(captures.matrix, raw, "a")
     for given in (("4x8", "f16", "a", 1, False), ("4x8", "f16", "b", 1, True), ("4x8", "e4m3", "a", 2, False),
     ("4x8", "f16", "a", 2, False),

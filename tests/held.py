@@ -149,6 +149,14 @@ def refusal(error: LayoutError) -> str:
     return f"refused {error.code} {error.field}: {error.message} | {error.hint}"
 
 
+def attempt(ask: Callable[[], object]) -> str:
+    """What a call answers or refuses, as text."""
+    try:
+        return str(ask())
+    except LayoutError as error:
+        return refusal(error)
+
+
 def holding(functions: str) -> Any:
     """A fixture: what these functions answer or refuse when a test calls them is held by a checksum a test, in every
     part, besides what the test asserts of it; in tests/golden/sums, a file a test file. functions: names as the test

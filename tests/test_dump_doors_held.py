@@ -5,7 +5,6 @@ answers mean is tested elsewhere.
 from __future__ import annotations
 
 import hashlib
-import io
 import random
 from dataclasses import replace
 from typing import Any
@@ -23,14 +22,9 @@ from layouts.instruction import Instruction
 from layouts.locate import Image, search
 from layouts.storage import storage
 from tests import test_capture_sums, test_capture_verify
+from tests.arrays import npy
 from tests.doors import answered, kept, stored
 from tests.held import refusal, whole
-
-
-def npy(array: Any) -> bytes:
-    stream = io.BytesIO()
-    np.save(stream, array)
-    return stream.getvalue()
 
 
 def test_dumps() -> None:

@@ -157,6 +157,7 @@ def app() -> Any:
 
 def steady(text: str) -> str:
     """Without what a build or a day changes, a tag a line however the template breaks, long lines by checksum."""
+    text = re.sub(r"(/static/[\w./-]+)[?][0-9a-f]{8,}", r"\1", text)
     text = re.sub(r"\d{4}-\d\d-\d\d", "DATE", re.sub(r"([?&]v=|/static/)[0-9a-f]{8,}", r"\1HASH", text))
     text = re.sub(r"'(sha256|nonce)-[^']+'", r"'\1-…'", re.sub(r'nonce="[^"]+"', 'nonce="…"', text))
     rows = (

@@ -366,7 +366,6 @@ def said(answer: asgi.Answer) -> str:
     text = answer.body.decode()
     head, main, rest = text.partition("<main")
     shown = steady(head[head.find("<title>") : head.find("</title>")] + rest if main else text)
-    shown = re.sub(r"(/static/[\w./-]+)[?][0-9a-f]+", r"\1", shown)
     return f"{answer.status} {answer.headers.get('location', '')} {shown}"
 
 

@@ -5,6 +5,7 @@ with, held; and what the same texts give with one thing changed.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from layouts import cutecalls, cutetext, reader
 from layouts.cute import CuteLayout
 from layouts.errors import LayoutError
 from layouts.expression import evaluate
-from tests.held import held, held_sum, said
+from tests.held import attempt, held, held_sum, said
 from tests.test_evaluated_held import edits
 
 GOLDEN = Path(__file__).parent / "golden" / "written"
@@ -55,13 +56,6 @@ def meant(text: str) -> str:
 READERS: dict[str, Callable[[str], str]] = {"values": value, "calls": stepped, "constants": constant, "read": meant}
 
 
-def answer(read: Callable[[str], str], text: str) -> str:
-    try:
-        return read(text)
-    except LayoutError as error:
-        return f"{error.code} {error.field}: {error.message} | {error.hint}"
-
-
 def texts(name: str) -> list[str]:
     """The lines of a golden file without what comes of them; ⏎ is the end of a line."""
     lines = (GOLDEN / f"{name}.txt").read_text().splitlines()
@@ -71,7 +65,7 @@ def texts(name: str) -> list[str]:
 @pytest.mark.parametrize("name", READERS)
 def test_what_a_text_gives_or_is_refused_with(name: str) -> None:
     read = READERS[name]
-    answers = ((text.replace("\n", "⏎"), answer(read, text).replace("\n", "\n  ")) for text in texts(name))
+    answers = ((text.replace("\n", "⏎"), attempt(partial(read, text)).replace("\n", "\n  ")) for text in texts(name))
     held(f"written/{name}", "".join(f"{text}\n  {told}\n" for text, told in answers))
 
 
@@ -79,5 +73,5 @@ def test_what_a_text_gives_or_is_refused_with(name: str) -> None:
 def test_texts_with_one_thing_changed_give_what_they_gave(name: str) -> None:
     read = READERS[name]
     many = 2 if read is meant else 8
-    out = [answer(read, one) for text in texts(name) for one in edits(text, text, many)]
-    held_sum("evaluated", f"{name}, changed", "\n".join([*out, *(answer(read, text) for text in ODD)]))
+    out = [attempt(partial(read, one)) for text in texts(name) for one in edits(text, text, many)]
+    held_sum("written/sums", f"{name}, changed", "\n".join([*out, *(attempt(partial(read, text)) for text in ODD)]))

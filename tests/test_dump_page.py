@@ -1,0 +1,129 @@
+"""Memory dumps by the API, the page and its form, and the command."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from app.dump.examples import EXAMPLES, files
+from app.main import create_app
+from layouts import dump as engine
+from tests.asked import put
+
+F16 = "wgmma.mma_async.m64n64k16.f32.f16.f16"
+
+
+@pytest.fixture(scope="module")
+def client() -> TestClient:
+    return TestClient(create_app())
+
+
+def test_the_api_answers_with_the_repair(client: TestClient) -> None:
+    dump, expected = (base64.b64encode(raw).decode() for raw in files("swizzle"))
+    body = {"dump": dump, "expected": expected, "descriptor": "0x4000004000010042", "instruction": F16,
+            "slice": {"mn": 0, "k": 16}}  # fmt: skip
+    told = client.post("/api/v1/dumps/verify", json=body).json()
+    assert told["verdict"] == "mismatch" and told["layout_count"] == 1 and told["lies_by"] == "layout"
+    assert told["layouts"][0]["storage"]["swizzle"] == "64B"
+    fix = told["layouts"][0]["diagnoses"][0]["fix"]["descriptor"]
+    again = client.post("/api/v1/dumps/verify", json=body | {"descriptor": fix}).json()
+    assert (again["verdict"], again["matched"], again["wrong"], again["layouts"]) == ("match", 1024, [], [])
+    bare = client.post("/api/v1/dumps/verify", json={n: v for n, v in body.items() if n not in ("expected", "slice")})
+    assert bare.json()["verdict"] == "unknown" and "right" not in bare.json()
+
+
+def test_a_body_with_files_may_be_larger(client: TestClient) -> None:
+    large = base64.b64encode(bytes(engine.MOST_DUMP)).decode()
+    assert client.post("/api/v1/dumps/verify", json=put("dumps/verify", dump=large)).status_code == 200
+    assert client.post("/api/v1/read", json={"text": large}).status_code == 413
+    huge = client.post("/api/v1/dumps/verify", content=b"x" * ((1 << 20) + 1))
+    assert huge.status_code == 413 and "1048576" in huge.json()["error"]["hint"]
+
+
+FORM = {"descriptor": "0x4000004000010042", "instruction": F16, "slice_k": "16"}
+
+
+def test_the_page_works_with_a_form_alone(client: TestClient) -> None:
+    """Files are posted; the next post may use them again from the page's own fields."""
+    dump, expected = files("swizzle")
+    sent = {"dump": ("smem.bin", dump), "expected": ("a.npy", expected)}
+    page = client.post("/dump", data=FORM, files=sent)
+    assert page.status_code == 200 and 'data-verdict="mismatch"' in page.text and "1,008 of 1,024" in page.text
+    kept = dict(re.findall(r'type="hidden" name="(kept_\w+)" value="([^"]+)"', page.text))
+    fix = re.search(
+        r'name="descriptor" value="(0x[0-9a-f]+)"', page.text.split("Read with", 1)[0].rsplit("<button", 1)[1]
+    )
+    assert fix
+    empty = {"dump": ("", b""), "expected": ("", b"")}
+    again = client.post("/dump", data=FORM | kept | {"descriptor": fix[1]}, files=empty)
+    assert 'data-verdict="match"' in again.text
+    assert client.get("/dump").status_code == 200
+
+
+@pytest.mark.parametrize(("data", "sent", "says"), [
+    (FORM, {"other": ("x", b"1")}, "There is no file"),
+    (FORM | {"slice_k": ""}, {"dump": ("x", b"")}, "The file is empty"),
+    (FORM | {"base": "0x401", "slice_k": "0"}, {"dump": ("x", bytes(64))}, "Address of the first byte"),
+    (FORM | {"kept_dump": "!"}, {"other": ("x", b"1")}, "no base64"),
+    (FORM, {"dump": ("x", bytes(64))}, "First k"),
+])  # fmt: skip
+def test_a_wrong_form_says_what_is_missing(client: TestClient, data: Any, sent: Any, says: str) -> None:
+    page = client.post("/dump", data=data, files=sent)
+    alert = re.search(r'role="alert">(.*?)</p>', page.text, re.S)
+    assert page.status_code == 422 and alert and says in alert[1]
+
+
+def test_a_body_that_is_no_form_is_refused(client: TestClient) -> None:
+    assert client.post("/dump", content=b"a=1").status_code == 415
+    broken = client.post("/dump", content=b"x", headers={"content-type": "multipart/form-data; boundary=b"})
+    assert broken.status_code in (200, 422)
+    assert client.post("/dump", content=b"x", headers={"content-type": "multipart/form-data"}).status_code == 422
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda one: one.name)
+def test_the_examples_show_what_they_say(client: TestClient, example: Any) -> None:
+    page = client.get(f"/dump?example={example.name}")
+    assert page.status_code == 200
+    assert ('data-verdict="match"' in page.text) == (example.name == "right")
+    assert (example.name == "right") or "Where the tile lies" in page.text
+
+
+def test_the_command_gives_the_three_statuses(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from app.cli import main
+
+    dump, expected = files("swizzle")
+    (tmp_path / "smem.bin").write_bytes(dump)
+    (tmp_path / "a.npy").write_bytes(expected)
+
+    def run(*words: str) -> tuple[int, str]:
+        monkeypatch.setattr("sys.argv", ["lanescope", "dump", "verify", *words])
+        status = 0
+        try:
+            main()
+        except SystemExit as done:
+            status = int(done.code or 0)
+        said = capsys.readouterr()
+        return status, said.out + said.err
+
+    usual = [str(tmp_path / "smem.bin"), "--instruction", F16, "--expected", str(tmp_path / "a.npy"), "--slice-k", "16"]
+    status, said = run(*usual, "--descriptor", "0x4000004000010042")
+    assert status == 1 and "repair: 0x8000002000010042" in said and "stored_swizzle" in said
+    assert run(*usual, "--descriptor", "0x8000002000010042")[0] == 0
+    assert run(*usual, "--descriptor", "0x8000002000010042", "--base", "0x800")[0] == 1
+    assert run(*usual, "--descriptor", "0x8000002000010042", "--base", "0x10000")[0] == 2
+    assert run(str(tmp_path / "none"), "--descriptor", "0x0", "--instruction", F16)[0] == 2
+    status, said = run(*usual, "--descriptor", "0x4000004000010042", "--json")
+    assert status == 1 and json.loads(said)["missing"]["found"] == 1008
+    status, said = run(
+        usual[0], "--descriptor", "0x8000002000010042", "--instruction", F16, "--base", "0x900", "--json"
+    )
+    assert status == 2 and json.loads(said, parse_constant=pytest.fail)["values"][0][0] is None
+    status, said = run(usual[0], "--descriptor", "0x8000002000010042", "--instruction", F16)
+    assert status == 0 and "[0,0…] -240 -239" in said
