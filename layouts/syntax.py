@@ -8,11 +8,15 @@ from dataclasses import dataclass
 
 from layouts.dtypes import DTYPES
 
-# How PTX spells a shape: the sizes of a matrix product, or lanes of tensor memory and bits of each.
+# How PTX spells a shape: the sizes of a matrix product, or lanes of tensor memory and bits of each. No size has more
+# than six digits: what has thousands is no number to Python.
 _SHAPES = tuple(
     map(
         re.compile,
-        (r"m(?P<m>\d+)n(?P<n>\d+)(?:k(?P<k>\d+))?\Z", r"(?P<lanes>\d+)x(?P<bits>\d+)b(?:x(?P<halves>\d))?\Z"),
+        (
+            r"m(?P<m>\d{1,6})n(?P<n>\d{1,6})(?:k(?P<k>\d{1,6}))?\Z",
+            r"(?P<lanes>\d{1,6})x(?P<bits>\d{1,6})b(?:x(?P<halves>\d))?\Z",
+        ),
     )
 )
 LAYOUTS = ("row", "col")

@@ -71,7 +71,7 @@ def test_every_opcode_is_shorter() -> None:
 
 
 DRAWN = (".png", ".pdf")  # another process's work, and slow: `make load` asks for them
-EVERY = 13  # `make load` sends all of them
+EVERY = 29  # `make load` sends all of them
 
 
 def test_requests_that_mean_harm_are_refused_or_answered_and_hold_nobody_up() -> None:
@@ -81,7 +81,8 @@ def test_requests_that_mean_harm_are_refused_or_answered_and_hold_nobody_up() ->
     asgi.run(ask(app, "GET", "/i/nothing"))  # the error page's frame is worked out once
 
     async def run() -> None:
-        for name, method, address, body in every[::EVERY]:
+        chosen = [one for number, one in enumerate(every) if number % EVERY == 0 or "digits" in one[0]]
+        for name, method, address, body in chosen:
             if any(form in address for form in DRAWN):
                 continue
             answer = await ask(app, method, address, body, {"accept-encoding": "br"})
