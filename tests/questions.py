@@ -77,7 +77,7 @@ FEEDBACK = FeedbackSources(constants_value_source=make_constants_value_source(SC
 NOT_PROMISED = CHECKS.get_by_names(["positive_data_acceptance"])
 
 
-@settings(max_examples=EXAMPLES or 3, derandomize=not EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=EXAMPLES or 2, derandomize=not EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 def asked(case: Any) -> None:
     case.validate_response(case.call(), excluded_checks=NOT_PROMISED)
 

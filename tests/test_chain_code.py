@@ -78,7 +78,7 @@ def sample() -> list[Chain]:
     rng = random.Random(20261121)
     out = [case.found for case in chained.cases()][::2]
     kinds: set[tuple[str, str, int]] = set()
-    while len(out) < 480:
+    while len(out) < 320:
         text, letter = rng.choice(OPERANDS)
         operand, major = pieces.in_memory(find(text).operand(letter)), rng.choice(["K", "MN"])
         for spec in storages(rng, major):

@@ -86,7 +86,7 @@ def test_every_order_of_k_is_right_and_where_none_is_said_none_exists() -> None:
 
 
 def test_every_element_is_where_it_is_said_to_be() -> None:
-    for _, _, found in every_pair()[::17]:
+    for _, _, found in every_pair()[::51]:
         for step in range(found.steps):
             for t in range(0, found.target.threads, 7):
                 for v in range(found.target.values):

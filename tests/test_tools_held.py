@@ -4,7 +4,6 @@ table or facts, are held by checksum; what they say is tested elsewhere, here no
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlencode
