@@ -207,7 +207,7 @@ def tiled_copy(
                 f"Multiples of {step}.",
                 "tile",
             )
-    _fits(found, width, tv, WIDER[operand[:1]] if tiled_mma else "")
+    _fits(found, width, tv, WIDER[tiled_mma.operand(operand[:1]).name] if tiled_mma else "")
     if sizes[0] * sizes[1] > MOST_VALUES:
         raise LayoutError("too_large", f"A tile of {sizes[0]}×{sizes[1]}.", f"At most {MOST_VALUES} elements.", "tile")
     _bounded(found, tv, tiler, (sizes[0], sizes[1]))
