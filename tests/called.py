@@ -14,7 +14,6 @@ from layouts import (
     chain,
     cute,
     cutetext,
-    differences,
     find,
     formula,
     idesc,
@@ -434,8 +433,4 @@ def calls() -> list[Call]:
         new = [word for word in told if word not in seen]
         seen.update(new)
         out += [(f"the words of {member.ptx}", lambda new=new: new)] if new else []
-    out += [
-        (f"difference {n}", lambda one=one: [part for part in astuple(one) if isinstance(part, str)])
-        for n, one in enumerate(differences.rows())
-    ]
     return out

@@ -37,11 +37,10 @@ from layouts.swizzle import MODES, Swizzle
 from layouts.table.descriptors import FORMATS
 from layouts.tiling import Tile
 from tests import blunders, called_texts, right_words
+from tests.called_texts import Call, parts, zlib_of
 from tests.held import attempt, computed, said, whole
 
 F16, W16 = "mma.m16n8k16.row.col.f32.f16.f16.f32", "wgmma.mma_async.m64n64k16.f32.f16.f16"
-from tests.called_texts import Call, parts, zlib_of
-
 # banks ----------------------------------------------------------------------------------------------------------------
 
 
@@ -226,10 +225,8 @@ def told(one: verify.Verdict) -> list[Any]:
 
 
 def of_causes() -> Iterator[Call]:
-    yield (
-        "what mistakes are called",
-        lambda: [f"{code}: {check.title(code)}" for code in (*TITLES, *check.TITLES, "not_known_code")],
-    )
+    for code in (*TITLES, *check.TITLES, "not_known_code"):
+        yield f"called {code}", partial(check.title, code)
 
 
 # the catalogue --------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What the engine's modules of numbers and texts answer, each asked by itself over all that its rows and bounds allow."""
+"""What the engine's modules of numbers and texts answer, asked as tests/called_modules.py asks."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ COMPARISON: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
 # Calls that a type checker reads, or that only save time.
 NAMES = {"cast", "TypeVar", "NewType", "lru_cache", "dataclass_transform"}
 ASSURING = {"strict"}  # keywords that make sure of what holds anyway
-SYMMETRIC = {"max", "min", "gcd", "lcm"}  # their arguments have no order
+SYMMETRIC = {"max", "min", "gcd", "lcm", "maximum", "minimum"}  # their arguments have no order
 
 
 @dataclass(frozen=True)
