@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +10,13 @@ import pytest
 
 from layouts import capture
 from layouts.capture import fills as fill
+from layouts.capture import form
+from layouts.capture import given as matrices
 from layouts.capture.form import HEADER, HEADER_BYTES, HEADER_TYPE, RECORD, RECORD_BYTES, RECORD_TYPE, Capture, Record
 from layouts.codec import decode
 from layouts.dtypes import dtype
 from layouts.errors import LayoutError
+from tests.doors import answered, kept
 from tests.held import holding
 
 held_answers = holding("capture.read capture.write capture.empty capture.fill")
@@ -124,6 +128,136 @@ def test_more_records_than_bytes_are_refused() -> None:
 
 def test_structs_have_no_holes() -> None:
     assert HEADER_BYTES == 64 and RECORD_BYTES == 96
+
+
+def test_bounds() -> None:
+    """Every field of a file that has a bound, at the bound and one beyond, and buffers and fills at theirs."""
+    lines: list[str] = []
+    for row, values in (
+        ("version", (0, 1, 2)), ("header_bytes", (63, 64, 65)), ("records", (0, 1, 2, 3, 4)), ("dropped", (0, 1)),
+        ("skipped", (0, 1)), ("capacity", (0, 64, 1 << 30)), ("used", (64, 160, 1 << 20, 1 << 31)),
+    ):  # fmt: skip
+        for value in values:
+            raw = changed(row, value, 0, HEADER_TYPE)
+            lines += answered(f"{row} {value}", lambda raw=raw: capture.read(raw), lambda raw=raw: form.extent(raw))
+    head = np.frombuffer(capture.write(WHOLE)[:HEADER_BYTES], HEADER_TYPE).copy()
+    for used, capacity in ((form.MOST_FILE, 1 << 40), (form.MOST_FILE + 1, 1 << 40), (1 << 40, form.MOST_FILE)):
+        head["used"], head["capacity"] = used, capacity
+        lines += answered(f"extent {used} {capacity}", lambda head=head: form.extent(head.tobytes()))
+    for more in (
+        *({"text": "x" * (form.MOST_TEXT - 3 - n)} for n in (0, 1, -1)),
+        *({"window": np.zeros(form.MOST_WINDOW + n, np.uint8)} for n in (0, 1)),
+        *({"registers": {one: np.ones((32, n), np.uint32)}} for one in "abcd" for n in (1, 256, 257)),
+        *({"addresses": np.arange(n, dtype=np.uint32)} for n in (32, 16)),
+        *({"label": text} for text in ("A\0B", "ä")),
+        *({"slice": {name: n}} for name in "mnk" for n in (0, 7)),
+        *({"immediates": {name: n}} for name in ("scale_a", "scale_b", "trans_a", "trans_b") for n in (-1, 1, -127)),
+    ):
+        one = dataclasses.replace(MMA, **{"registers": {}, "file": "", "text": "", **more})
+        asked = {key: value if isinstance(value, dict | str) else len(value) for key, value in more.items()}
+        asked |= {"registers": {key: value.shape for key, value in one.registers.items()}}
+        lines += answered(
+            {key: value if key != "text" else len(str(value)) for key, value in asked.items()},
+            lambda one=one: capture.read(capture.write(Capture((one,)))),
+        )
+    for number, kind in ((0, "no"), (1, "wgmma"), (2, "ldmatrix"), (3, "mma"), (4, "fragment"), (5, "no")):
+        raw = changed("kind", number, HEADER_BYTES, RECORD_TYPE)
+        lines += answered(f"kind {kind}", lambda raw=raw: capture.read(raw))
+    for cut in (
+        0,
+        1,
+        8,
+        20,
+        HEADER_BYTES,
+        HEADER_BYTES + 1,
+        HEADER_BYTES + RECORD_BYTES,
+        len(capture.write(WHOLE)) - 1,
+    ):
+        raw = capture.write(WHOLE)[:cut]
+        lines += answered(f"cut at {cut}", lambda raw=raw: capture.read(raw))
+    for size, blocks in (
+        *((n, (0, 0)) for n in (159, 160, 161, 175, 1023, 4096)), ((1 << 30) + 1, (0, 0)), (4096, (0, (1 << 32) - 1)),
+        (4096, (0, 1 << 32)), (4096, (-1, 0)), (4096, (3, 3)), (4096, (4, 3)),
+    ):  # fmt: skip
+        lines += answered(f"empty {size} {blocks}", lambda a=size, b=blocks: capture.empty(a, b))
+    for name in (*fill.TYPES, "f64", "x" * 50):
+        for part in (0, 1, 2, 3):
+            lines += answered(f"fill {name} {part}", lambda a=name, b=part: capture.fill((3, 5), a, "a", b))
+        lines += answered(f"periods {name}", lambda name=name: [fill.periods(name), fill.periods(name, True)])
+    for shape in ((0, 1), (1, 0), (1, 1), (1 << 14, (1 << 14) + 1)):
+        lines += answered(f"fill {shape}", lambda shape=shape: capture.fill(shape, "f16"))
+    lines += answered("fill of c", lambda: capture.fill((1, 1), "f16", "c"))
+    for name, part in (("f16", 1), ("bf16", 1), ("tf32", 1), ("e4m3", 2), ("u8", 1)):
+        mn, k = np.array([0, 1, 239, 240, 241])[:, None], np.array([0, 126, 127, 128, 507, 508, 1015, 1016])[None]
+        for old in (False, True):
+            lines += answered(
+                f"codes {name} {old}", lambda a=(mn, k, name, "b", part, old): fill.codes(*a)
+            )  # fmt: skip
+    kept("asked_captures", lines)
+
+
+def test_matrices_that_are_given() -> None:
+    """Arrays of every kind, shape and type, and tensors as other libraries hand them."""
+
+    class Cupy:
+        __cuda_array_interface__ = ()
+
+        def get(self) -> str:
+            return "got"
+
+    class Torch:
+        def __init__(self, has: bool) -> None:
+            self.has = has
+
+        def cpu(self) -> Torch:
+            return self
+
+        def float(self) -> Torch:
+            return Torch(True)
+
+        def numpy(self) -> str:
+            if not self.has:
+                raise TypeError
+            return "its numbers"
+
+    class Grad(Torch):
+        def detach(self) -> Torch:
+            return Torch(self.has)
+
+        def cpu(self) -> Torch:
+            raise AssertionError("detach comes first")
+
+    assert [matrices.on_host(one) for one in (Cupy(), Torch(True), Torch(False), Grad(True), Grad(False), 3)] == [
+        *("got", "its numbers", "its numbers", "its numbers", "its numbers", 3)
+    ]
+    half = np.arange(512, dtype=np.float16).reshape(16, 32)
+    lines: list[str] = []
+    for name, a, b, nk, kept_of in (
+        ("f16", half, half.T, False, 1), ("f16", half, half, False, 1), ("f16", half, half, True, 1),
+        ("f16", half, half[:, :16], False, 1), ("f16", half, half[:, :16], True, 1),
+        ("f16", half[:, :16], half, True, 2), ("f16", half, half, True, 2),
+        ("f16", half[0], half, False, 1), ("f16", half[:0], half, False, 1),
+        ("f16", 3, half, False, 1), ("f16", half, "text", False, 1), ("f16", half.astype(complex), half, False, 1),
+        ("s8", half.astype(np.uint8), half.T.astype(np.int8), False, 1), ("bf16", half, half.T, False, 1),
+        ("tf32", half.astype(np.float32), half.T.astype(np.float32), False, 1), ("s4", half % 7, half.T % 7, False, 1),
+        ("e4m3", half % 8, half.T % 8, False, 1), ("u8", half.astype(np.uint8), half.T.astype(np.uint8), False, 1),
+        ("f16", np.broadcast_to(half[:1, :1], ((1 << 12) + 1, 1 << 12)), half, False, 1),
+    ):  # fmt: skip
+        notes: list[str] = []
+
+        def known(name: str = name, a: object = a, b: object = b, more: tuple = (nk, notes, (), kept_of)) -> object:
+            return list(matrices.known_of((name, name), [[]], a, b, *more).values())
+
+        lines += answered(f"{name} {np.shape(a)} {np.shape(b)} {nk} {kept_of}", known, lambda notes=notes: notes)
+    for pair in (("f16", "f16"), ("e4m3", "e5m2"), ("s8", "u8"), ("f16", "s8"), ("f64", "f64")):
+        for count in (1, 2):
+            notes = []
+            lines += answered(
+                f"fills {pair} {count}",
+                lambda a=(pair, [[]] * count, None, None, False, notes): matrices.known_of(*a),
+                lambda notes=notes: notes,
+            )
+    kept("asked_matrices", lines)
 
 
 # fills ----------------------------------------------------------------------------------------------------------------

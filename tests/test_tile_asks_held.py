@@ -131,9 +131,9 @@ def test_boxes() -> None:
 def test_arguments() -> None:
     """AtomLayoutMNK and PermutationMNK in every form, copies at the bounds of a tile, layouts of Triton over shapes."""
     asks: list[tuple[object, Callable[[], object]]] = []
-    for given in ("(2,2)", "(2,2,1)", "(2,2,1):(2,1,0)", "(1,1,1,1)", "4", "(4)", "Sw<1,4,3> o (2,2,1)", "(2", "",
+    for form in ("(2,2)", "(2,2,1)", "(2,2,1):(2,1,0)", "(1,1,1,1)", "4", "(4)", "Sw<1,4,3> o (2,2,1)", "(2", "",
                   (2, 2), (2, 2, 2), (2,), read_layout("(2,1):(1,1)"), read_layout("8:1")):  # fmt: skip
-        asks.append((f"atoms {given}", lambda given=given: arguments.read_atoms(given)))
+        asks.append((f"atoms {form}", lambda form=form: arguments.read_atoms(form)))
     for given in (None, "(32,32,16)", "(32)", "32", "(32,32)", "(_,_,_,_)", "(_,(4,2):(1,8),_)", "()", "(_,_,32)",
                   "(2,2,1):(1,2,0)", "Sw<1,4,3> o (2,2,1):(1,2,0)", "(_,Sw<1,4,3> o 8:1,_)", "Tile<_32,_32,_16>",
                   "((2,2),_,_)", "(2,2):(1,2)"):  # fmt: skip
@@ -145,8 +145,8 @@ def test_arguments() -> None:
     for tile in ((32, 32), (), (32,), (32, 32, 1), (0, 32), (33, 32), (32, 48), (64, 64), (512, 512), (1024, 256),
                  (1024, 512), (32, 8192), (32, 16384), (65536, 32), (1 << 20, 32), (1 << 21, 32)):  # fmt: skip
         for atom in ("universal", "SM75_U32x4_LDSM_N"):
-            asks.append((f"copy {atom} {tile}",
-                lambda atom=atom, tile=tile: tiled_copy(atom, tile=tile, thr_layout=threads, val_layout=values).tiler))  # fmt: skip
+            given: dict[str, Any] = {"tile": tile, "thr_layout": threads, "val_layout": values}
+            asks.append((f"copy {atom} {tile}", lambda a=atom, given=given: tiled_copy(a, **given).tiler))
     for more in ({"element_bits": 4}, {"element_bits": 12}, {"element_bits": 128}, {"bits": 128, "val_layout": "(1,4)"},
                  {"bits": 128, "val_layout": "(1,12)"}, {"val_layout": "(1,12)"}, {"thr_layout": "(3,4)"},
                  {"thr_layout": "(48,1)"}, {"thr_layout": None}, {"val_layout": None}):  # fmt: skip
@@ -170,7 +170,7 @@ def test_arguments() -> None:
 
 
 def test_shades_and_pictures() -> None:
-    """What a tile's elements may be coloured by, in words; tiles one cell below and above what is labelled and drawn."""
+    """What a tile's elements may be coloured by, in words; tiles just below and above what is labelled and drawn."""
     lines = []
     for text in MMAS:
         for layout in ("(2,2,1)", "(8,1,2)"):
@@ -197,7 +197,7 @@ def test_shades_and_pictures() -> None:
 
 
 def test_conversions() -> None:
-    """From each layout of threads to itself and two others: who keeps what, what goes through shuffles or shared memory."""
+    """From a layout of threads to itself and others: what stays, what goes through shuffles or shared memory."""
     texts = [
         f"gl.BlockedLayout({a}, {b}, {c}, {d})"
         for a, b, c, d in (
