@@ -367,8 +367,7 @@ def turn_steps(found: Chain) -> list[tuple[int, int]]:
 
 def _needed(values: Ints) -> str:
     text = affine(values)
-    if text is None:
-        raise LayoutError("no_formula", "The lanes' rows are no sum of bit fields.")
+    assert text is not None  # rows of lines are sums of the lanes' bits
     return text
 
 

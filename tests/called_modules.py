@@ -52,6 +52,7 @@ def of_banks() -> Iterator[Call]:
                 (one := banks.rows(banks.access(n), r, p)).given,
                 one.text,
                 one.finest,
+                banks.REACHES[r].text,
                 *(attempt(lambda one=one, x=x: brief(one.cost(x))) for x in (Swizzle(0, 4, 3), Swizzle(3, 4, 3),
                 Swizzle(2, 2, 3))),
             ]  # fmt: skip
@@ -63,7 +64,8 @@ def of_banks() -> Iterator[Call]:
             [*many[:-1], True], [*many[:-1], -16], [*many[:-1], " 0x20 "],
         ):  # fmt: skip
             yield f"{name} at {given}"[:90], lambda kind=kind, given=given: [
-                banks.at(kind, given).text, brief(banks.cost(kind, given)), banks.cost(kind, given)
+                banks.at(kind, given).text, banks.at(kind, given).reach,
+                brief(banks.cost(kind, given)), banks.cost(kind, given)
             ]  # fmt: skip
     for text in ("", "1, 2,3 - null", "1 x", "1,,2", "0x10 0b11", "9" * 40, "1 " * 3000, "-1", "1 " * 2048):
         yield f"addresses {text[:30]}", partial(banks.parse, text)
@@ -86,7 +88,7 @@ def of_bits() -> Iterator[Call]:
     odd = bits.Field("flag", 63, 63, title="Flag", of="rows")
     rows = bits.Field("rows", 0, 4, 8, of="rows")
     for one in (*(f for form in FORMATS for f in form.fields), own, odd, rows):
-        names = [n for n in one.__dataclass_fields__ if n not in ("meaning", "title")]
+        names = [n for n in one.__dataclass_fields__ if n not in ("meaning", "title") or one is own]
         yield f"field {one.name}", lambda one=one, names=names: [
             *parts(one), *(f"{n} {getattr(one, n)}" for n in names)
         ]  # fmt: skip

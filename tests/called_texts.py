@@ -133,6 +133,12 @@ def printed(made: copyatom.CopyAtom) -> list[Any]:
 
 # layouts as text ------------------------------------------------------------------------------------------------------
 
+LONG = (  # layouts that a message cuts
+    "smem_ptr[8b] o 3 o ((8,8),(8,8),(8,8),(8,8),(8,8)):((1,8),(64,512),(4096,8),(1,2),(3,4))",
+    "3 o smem_ptr[8b] o ((8,8),(8,8),(8,8),(8,8),(8,8)):((1,8),(64,512),(4096,8),(1,2),(3,4))",
+    "smem_ptr[9b] o ((8,8),(8,8),(8,8),(8,8),(8,8)):((1,8),(64,512),(4096,8),(1,2),(3,4))",
+    "((8,8),(8,8),(8,8),(8,8),(8,8),(8,8),(8,8),(8,8)):((1,8),(64,512),(4096,8),(1,2),(3,4)",
+)
 PRINTED = (
     "(8,64):(64,1)", "Sw<3,4,3> o smem_ptr[16b](unset) o ((_8,_8),_64):((_64,_512),_1)", "S<3,4,3> o 0 o (8,64):(64,1)",
     "Swizzle < 2 , 3 , -3 > o 5 o 8:2", "smem_ptr[8b](0xff) o 8:1", "smem_ptr 32b o 4:1",
@@ -182,7 +188,7 @@ PASTED = (
 
 
 def of_cute() -> Iterator[Call]:
-    for text in PRINTED:
+    for text in (*PRINTED, *LONG):
         yield f"printed {text[:70]}", lambda text=text: (one := cute.parse(text)) and [
             str(one), one.size, one.rank, one.cosize, [str(m) for m in one.modes], one.indices()[:64].tolist(), one(0),
             one(one.size - 1), whole(cute.parse_cute(f"{cute.spelled(one.shape)}:{cute.spelled(one.stride)}")),
@@ -240,6 +246,8 @@ def shown(value: Any) -> str:
 # constant expressions -------------------------------------------------------------------------------------------------
 
 EXPRESSIONS = (
+    "(uint64_t)(1 << 40)", "(long)(1 << 40) + 1", "(1 << 40) + -7 / 2", "(1 << 40) + -7 % 4", "(1 << 40) + 7 / 2",
+    "(1 << 40) + (-1 >> 1)", "(1 << 40) + (0 >> 1)", "(1 << 40) + (8 >> 1)", "(1 << 40) + (1 << 40) / 2",
     "1 << 31 << 1", "(short)-1", "(unsigned char)300", "-7 / 2", "-7 % 2", "7 / -2", "-1 >> 1", "-1 >> 40", "1 >> 32",
     "-8 >> 31",
     "0xFFFFFFFF >> 31 << 1", "1u << 31", "1 << 30", "1 << 31", "1 << 32", "3 << 31", "0 << 40", "1ull << 63",
