@@ -51,7 +51,8 @@ def epilogue(
     elif not told.to_shared:
         print(f"stmatrix cannot store these registers as they are; those of {told.fitting} it can.")
     print(
-        f"global memory: {told.requests} stores of {told.store_bytes} bytes a thread for one load,"
+        f"global memory: {told.requests} {'store' if told.requests == 1 else 'stores'} of {told.store_bytes} bytes"
+        " a thread for one load,"
         f" {told.sectors} sectors each"
     )
     print(told.evidence)
