@@ -141,10 +141,11 @@ def empty(size: int = 64 << 20, blocks: tuple[int, int] = (0, 0)) -> NDArray[np.
     >>> empty(1 << 20).size
     1048576
     """
-    if not HEADER_BYTES + RECORD_BYTES <= size <= MOST_FILE:
+    least = HEADER_BYTES + RECORD_BYTES
+    if not least <= size <= MOST_FILE:
         raise LayoutError(
-            "bad_capture", f"A buffer of {size} bytes is asked for.", f"From 1024 to {MOST_FILE} bytes.", "size"
-        )  # fmt: skip
+            "bad_capture", f"A buffer of {size} bytes is asked for.", f"From {least} to {MOST_FILE} bytes.", "size"
+        )
     if not 0 <= blocks[0] <= blocks[1] < 1 << 32:
         raise LayoutError(
             "bad_capture", f"blocks is {blocks[0]} to {blocks[1]}.", "Give the first and the last block's index.",
@@ -216,9 +217,11 @@ def _header(data: NDArray[np.uint8]) -> np.void:
     if len(data) < HEADER_BYTES:
         raise _bad(f"The capture is truncated: {len(data)} bytes, its header has {HEADER_BYTES}.", "Save it again.")
     head: np.void = data[:HEADER_BYTES].view(HEADER_TYPE)[0]
-    if int(head["version"]) != VERSION or int(head["header_bytes"]) != HEADER_BYTES:
+    version, size = int(head["version"]), int(head["header_bytes"])
+    if (version, size) != (VERSION, HEADER_BYTES):
         raise _bad(
-            f"The capture has version {int(head['version'])}; this program reads {VERSION}.",
+            f"The capture has version {version} and a header of {size} bytes; this program reads version {VERSION}, of"
+            f" {HEADER_BYTES}.",
             "Compile the kernel with the header of this version: lanescope capture header > lanescope.cuh.",
         )
     return head
