@@ -17,7 +17,6 @@ from layouts.reader.code.nodes import MOST_DEPTH
 from layouts.reader.code.preprocess import Source
 
 MOST_PROGRESS = 900  # calls of the parser's progress function: a bound on its work, whatever the text
-_SKIPPED = {"comment", "ERROR", "preproc_include", "preproc_call", "access_specifier", "attribute_declaration"}
 
 
 @cache
@@ -60,7 +59,7 @@ class Lowering(Expressions):
         if kind == "ERROR":
             yield from self._salvage(node)
             return
-        if kind in _SKIPPED or self.depth > MOST_DEPTH:
+        if self.depth > MOST_DEPTH:
             return
         self.depth += 1
         try:
@@ -70,7 +69,7 @@ class Lowering(Expressions):
                 for child in node.named_children:
                     if child.type not in ("template_parameter_list", "requires_clause"):
                         yield from self.statement(child, templates + given)
-            elif kind in ("function_definition", "inline_method_definition"):
+            elif kind == "function_definition":
                 yield from self._function(node, templates)
             elif kind in ("struct_specifier", "union_specifier", "class_specifier"):
                 made = self._struct(node, templates)
@@ -81,8 +80,8 @@ class Lowering(Expressions):
             elif (
                 kind
                 in (
-                    "namespace_definition linkage_specification declaration_list preproc_if preproc_ifdef preproc_else"
-                    " preproc_elif labeled_statement case_statement field_declaration_list translation_unit"
+                    "namespace_definition linkage_specification declaration_list labeled_statement case_statement"
+                    " field_declaration_list translation_unit"
                 ).split()
             ):
                 body = node.child_by_field_name("body")

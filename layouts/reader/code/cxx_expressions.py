@@ -41,12 +41,7 @@ class Expressions(Nodes):
             elif kind in ("array_declarator", "abstract_array_declarator"):
                 size = node.child_by_field_name("size")
                 dims.insert(0, self.expression(size) if size else None)
-            elif kind not in (
-                "parenthesized_declarator",
-                "init_declarator",
-                "attributed_declarator",
-                "variadic_declarator",
-            ):
+            elif kind not in ("parenthesized_declarator", "init_declarator", "variadic_declarator"):
                 break
             inner = node.child_by_field_name("declarator")
             inner = inner or next(
@@ -183,7 +178,7 @@ class Expressions(Nodes):
         return tree.Member(self._field(node, "argument"), path[-1][0], arrow, path[-1][1], span=self.span(node))
 
     def _index(self, node: tree_sitter.Node) -> tree.Expression:
-        listed = node.child_by_field_name("indices") or node.child_by_field_name("index")
+        listed = node.child_by_field_name("indices")
         inner = (
             tuple(self.expression(c) for c in listed.named_children)
             if listed is not None and listed.type == "subscript_argument_list"
