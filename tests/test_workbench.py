@@ -44,6 +44,16 @@ def test_every_step_of_a_text(case: Case) -> None:
     held_sum("bench_answers", str(case), text_of(made))
 
 
+def test_a_builder_that_returns_32_bits_is_named_by_its_call() -> None:
+    """It is no builder of a descriptor, so that no piece of the text is one: what the instruction is given is."""
+    text = next(case.text for case in CASES if case.title == "static arrays, 256-byte aligned")
+    made = bench(text.replace("uint64_t", "uint32_t"))
+    assert made.verdict == "mismatch" and "32-bit value is shifted by 32 bits" in made.headline
+    assert [(p.title, p.operands) for p in made.pieces if p.kind == "descriptor"] == [
+        ("mk(sA + kk * 16)", ("a",)), ("mk(sB + kk * 16)", ("b",)),
+    ]  # fmt: skip
+
+
 def test_there_are_enough_texts_of_both_kinds() -> None:
     verdicts = [case.head["verdict"] for case in CASES]
     assert len(CASES) >= 35 and verdicts.count("mismatch") >= 18 and verdicts.count("match") >= 10

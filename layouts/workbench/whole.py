@@ -416,6 +416,12 @@ class _Making:
             if not any(one.known >> 16 == given.value.known >> 16 for _, one in self.built):
                 self.pieces.append(Piece("descriptor", number, (given.span,), {"words": [number], "name": given.name}))
                 return len(self.pieces) - 1
+        if not self.built:  # no code here builds a descriptor: what is given for one, as it is spelled
+            spelled = next((n for n, piece in enumerate(self.pieces) if piece.spans == (given.span,)), None)
+            if spelled is None:
+                title = " ".join(self.text[slice(*given.span)].split())
+                self.pieces.append(Piece("descriptor", title, (given.span,), {"name": given.name}))
+            return len(self.pieces) - 1 if spelled is None else spelled
         upper = given.value.const >> 16
         names = set(uses.names(given.value))
         line, _ = uses.address(given.value)
