@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 from layouts import find
 from layouts.view import LABEL_TEMPLATES, Grid
 from tests.browser.test_instruction import M16, WIDE, centre, held_by, hover, lit_thread
-from tests.browser.waiting import rested, until
+from tests.browser.waiting import PATIENCE, rested, until
 
 pytestmark = pytest.mark.browser
 
@@ -220,7 +220,7 @@ def test_plotly_comes_when_it_is_asked_for_and_stands_on_the_screen(site: str, b
     )
     assert wire <= 150_000
     page.click("[data-heatmap]")
-    page.wait_for_selector(".chart .modebar", state="attached", timeout=20_000)
+    page.wait_for_selector(".chart .modebar", state="attached", timeout=2000 * PATIENCE)  # four megabytes of script
     assert page.evaluate(loaded) == 1
     bar = page.locator(".chart .modebar").bounding_box()
     assert bar["x"] >= 0 and bar["x"] + bar["width"] <= 1440 and bar["y"] >= 0

@@ -259,6 +259,15 @@ def test_a_page_holds_still_fits_every_width_and_pleases_axe(loaded: Any, path: 
     assert {what: wrong for what, wrong in found.items() if wrong} == {}
 
 
+def test_a_slow_phone_sees_nothing_move(loaded: Any) -> None:
+    """Where a page stands in another order than its markup, what comes late pushes nothing away that is seen."""
+    page = loaded("/help")["phone"]
+    tools = page.context.new_cdp_session(page)
+    for slower in (2, 4, 1):
+        tools.send("Emulation.setCPUThrottlingRate", {"rate": slower})
+        assert moved(loaded(COMPARED)["phone"]) == []
+
+
 @pytest.mark.parametrize(("screen", "colour"), [("desktop", "#ccc"), ("phone", "#444")])
 def test_axe_would_find_something(loaded: Any, screen: str, colour: str) -> None:
     page = loaded("/help")["phone"]

@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Open
+from tests.browser.waiting import PATIENCE
 
 pytestmark = pytest.mark.browser
 FETCHED = "() => performance.getEntriesByType('resource').filter((r) => r.name.includes('/vendor/plotly')).length"
@@ -25,7 +26,7 @@ def test_a_chart_of_banks(open_page: Open) -> None:
     page.reload()
     page.locator(".chart").scroll_into_view_if_needed()
     bar = page.locator(".chart .modebar")
-    expect(bar).to_be_visible(timeout=30_000)  # four megabytes of script
+    expect(bar).to_be_visible(timeout=2000 * PATIENCE)  # four megabytes of script
     box, figure = bar.bounding_box(), page.locator(".chart").bounding_box()
     assert box and figure and figure["x"] <= box["x"] and box["x"] + box["width"] <= figure["x"] + figure["width"]
     assert page.evaluate(FETCHED) == 1
