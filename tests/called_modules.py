@@ -36,7 +36,7 @@ from layouts.storage import Storage, storage
 from layouts.swizzle import MODES, Swizzle
 from layouts.table.descriptors import FORMATS
 from layouts.tiling import Tile
-from tests import blunders, called_plain, called_texts, right_words
+from tests import blunders, called_benches, called_plain, called_texts, right_words
 from tests.called_texts import Call, parts, zlib_of
 from tests.held import attempt, computed, said, whole
 
@@ -466,6 +466,6 @@ def ended(mma: tmem.Mma, halves: bool, text: str) -> list[Any]:
 
 MODULES: dict[str, Callable[[], Iterator[Call]]] = {
     name.removeprefix("of_"): of
-    for name, of in {**vars(called_texts), **vars(called_plain), **globals()}.items()
+    for name, of in {**vars(called_texts), **vars(called_plain), **vars(called_benches), **globals()}.items()
     if name.startswith("of_")
 }
