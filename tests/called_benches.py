@@ -45,12 +45,14 @@ INSTRUCTIONS = (
     "xHGMMA.64x64x16.F32 R24, gdesc[UR4], R24", ".HGMMA.64x64x16.F32 R24, gdesc[UR4], R24",
 )  # fmt: skip
 LAYOUTS = (
-    "sA: (64,64):(64,1)", "Sw<3,4,3> o smem_ptr[16b](0x400) o (64,64):(64,1)", "x = Swizzle<3, 4, 3> o _0 o (8,8):(8,1)",
+    "sA: (64,64):(64,1)", "Sw<3,4,3> o smem_ptr[16b](0x400) o (64,64):(64,1)",
+    "x = Swizzle<3, 4, 3> o _0 o (8,8):(8,1)",
     "Sw<3,4,3>_smem_ptr[16b](0x7f0000000400) o (64,64):(64,1)", "Sw<2,4,3> o smem_ptr[8b](unset) o (64,64):(64,1)",
     "Sw<1,4,3> o smem_ptr[32b](0x38C00) o (8,32):(32,1)", "Sw<1,4,3> o 0 o (8,32):(32,1)", "(8,8,2):(8,1,64)",
     "sB (8,8,(2,2)):(8,1,(64,128))", "(8,8,(2,2)):(8,1,(64,0))", "(8,8,1):(8,1,0)", "(8,8,3):(8,1,32)", "(8):(1)",
     "8:1", "(8,8,2,2):(8,1,64,128)", "((8,8),(8,2)):((8,64),(1,512))", "f((8,8):(8,1))", "(8,8):(8,1))", "(8,x):(8,1)",
-    "(8,8):(8)", "Sw<3,4,3> o Sw<3,4,3> o (8,8):(8,1)", "tma.sA[0] = (8,8):(8,1)", "A B = (8,8):(8,1)", "_x1:(8,8):(8,1)",
+    "(8,8):(8)", "Sw<3,4,3> o Sw<3,4,3> o (8,8):(8,1)", "tma.sA[0] = (8,8):(8,1)", "A B = (8,8):(8,1)",
+    "_x1:(8,8):(8,1)",
     f"{'n' * 100} (8,8):(8,1)", f"({'8,' * 99}8,8):(8,1)", f"(8,8{' ' * 197}):(8,1)", f"(8,8{' ' * 198}):(8,1)",
     "Sw<3,4,3> o smem_ptr[16b](0x37FFF) o (64,64):(64,1)", "Sw<3,4,3> o smem_ptr[16b](0x38000) o (64,64):(64,1)",
     "Sw<3,4,3> o smem_ptr[16b](0x40000) o (64,64):(64,1)", "Sw<3,4,3> o smem_ptr[16b](0X400) o (64,64):(64,1)",
@@ -137,9 +139,11 @@ DECLARED = (
     "__shared__ __attribute__((aligned(256))) half sA[4], sB[8];", "__attribute__ (( __aligned__ ( 64 ))) int x;",
     "__attribute__((__aligned(64))) int x;", "alignas(48) int x;", "alignas(0) int x;", "alignas(1) int x;",
     "alignas(999999) int x[2];", "alignas(524288) int x[2];", "alignas(1048576) int x[2];", "alignas(N) int x; N = 64",
-    "const int N = 128; alignas(N) int x[1];", "#define ALIGN 256\nstruct { alignas(ALIGN) T a; };", "alignas(M) int x;",
+    "const int N = 128; alignas(N) int x[1];", "#define ALIGN 256\nstruct { alignas(ALIGN) T a; };",
+    "alignas(M) int x;",
     "alignas(64) int x; alignas(32) int x;", "alignas(32) int x; alignas(64) int x;", "int x alignas(64), y;",
-    "alignas(64) // the tile y;\n half sA[2] /* sB[3]; */;", "struct alignas(64) S { int x[2]; };", "alignas(64) T x = 3;",
+    "alignas(64) // the tile y;\n half sA[2] /* sB[3]; */;", "struct alignas(64) S { int x[2]; };",
+    "alignas(64) T x = 3;",
     "alignas(64) T x", "half x[3] __align__(16);", "alignas(  64  ) T x;", "T y; alignas(64) T x, z;", "alignas(64);",
     "{alignas(64) T x}", "alignas(64) T " + "x" * 1990 + "[1], y[2];", "/* a\n b */ alignas(64) T /* sX[1] \n */ x[3];",
 )  # fmt: skip
@@ -166,7 +170,8 @@ TYPES = (
     "A", "AB", "B", "In", "C", "X", "Config", "params", "Tile", "atom", "x8", "Things", "fp", "tt",
 )  # fmt: skip
 POINTERS = (
-    "sA", "pA", "s_A", "p_B", "xsA", "ptr", "aptr", "smem", "shared_a", "buf", "tile", "sa", "pb", "sab", "base", "x", "S",
+    "sA", "pA", "s_A", "p_B", "xsA", "ptr", "aptr", "smem", "shared_a", "buf", "tile", "sa", "pb", "sab", "base", "x",
+    "S",
     "address", "As",
 )  # fmt: skip
 
@@ -207,7 +212,8 @@ def sized(text: str, one: Any, given: dict[str, str] | None = None) -> list[Any]
 
 LOOPS = (
     "k", "kk", "k1", "K", "k_", "k_x", "x_k", "ki", "kstep", "k_iter", "kblock", "k_inner", "kidx", "inner_k", "subk",
-    "kkx", "aK", "i", "stage", "pipe", "buf", "slot", "s", "st", "phase", "ss", "m", "mm", "mi", "m_x", "x_m", "wm", "n",
+    "kkx", "aK", "i", "stage", "pipe", "buf", "slot", "s", "st", "phase", "ss", "m", "mm", "mi", "m_x", "x_m", "wm",
+    "n",
     "nn", "ni", "n_x", "x_n", "wn", "tile", "k_tile", "block", "k_block", "iter", "outer", "chunk", "x",
 )  # fmt: skip
 CODE = BOTH[BOTH.index("__device__") :]
@@ -242,8 +248,8 @@ def of_loops() -> Iterator[Call]:
         ):
             yield f"{name} around {inner} {a}", lambda n=name, a=a, b=b, w=within: slices(looped(n, a, b, w))
     steps = "".join(
-        f'da = make(sA + {a}); db = make(sB + {b}); asm volatile("{WGMMA} {{%0, %31}}, %32, %33, 1, 1, 1, 0, 0;" : "+f"(d[0])'
-        f' : "l"(da), "l"(db));\n'
+        f'da = make(sA + {a}); db = make(sB + {b}); asm volatile("{WGMMA} {{%0, %31}}, %32, %33, 1, 1, 1, 0, 0;"'
+        f' : "+f"(d[0]) : "l"(da), "l"(db));\n'
         for a, b in ((0, 0), (32, 32), (0, 8192), (32, 8224), (8192, 0), (8192, 8192), (8224, 8224), (0, 0))
     )
     head = CODE.partition(HEAD)[0]
@@ -254,7 +260,7 @@ def slices(text: str) -> list[Any]:
     made = bench(text)
     return [
         made.verdict,
-        *([(one.name, one.k_steps, one.stages, [(s.stage, s.mn, s.k, s.verdict[:2]) for s in one.steps])] for one in made.operands),
+        *((o.name, o.k_steps, o.stages, [(s.stage, s.mn, s.k, s.verdict[:2]) for s in o.steps]) for o in made.operands),
     ]  # fmt: skip
 
 
@@ -300,7 +306,8 @@ MAPPED_TEXTS = (
     with_(("SWIZZLE_128B", "SWIZZLE_64B")), with_(("CU_TENSOR_MAP_SWIZZLE_128B", "swizzle_of_a")),
     with_(("dims", "(cuuint64_t[]){M, K}")), with_(("dims", "(cuuint64_t[]){K, M}")), with_(("64, 64}", "64, 16}")),
     with_(("k < 4", "k < 8")), with_(("map_a", "first"), ("map_b", "second")), MAPS + BOTH,
-    "desc: 0x4000004000010040\nwgmma.mma_async.m64n8k16.f32.f16.f16\nsA: Sw<3,4,3> o smem_ptr[16b](0x400) o (64,64):(64,1)",
+    "desc: 0x4000004000010040\nwgmma.mma_async.m64n8k16.f32.f16.f16\n"
+    "sA: Sw<3,4,3> o smem_ptr[16b](0x400) o (64,64):(64,1)",
 )  # fmt: skip
 
 
@@ -338,5 +345,6 @@ def of_sentences() -> Iterator[Call]:
             lambda m=made: [said.holds(m.pieces, m.operands), said.resting(m.assumed)],
         )
     yield "text too long", lambda: [len(bench(" " * (1 << 16)).pieces), bench(" " * ((1 << 16) + 1))]
-    groups = "\n".join(f"desc: 0x4000004000010040\nwgmma.mma_async.m64n{8 * n}k16.f32.f16.f16" for n in range(1, 11))
-    yield "instructions", lambda: [one.instruction for one in bench(groups, {"operand": "b"}).operands]
+    head, asm = CODE[: CODE.index("  asm")], CODE[CODE.index("  asm") : -2]
+    every = "".join(asm.replace("n64k16", f"n{8 * n}k16") for n in range(1, 11))
+    yield "instructions", lambda: [one.instruction for one in bench(f"{head}{every}}}").operands]
