@@ -1,4 +1,4 @@
-"""What the engine's single modules answer, held: tests/called_modules.py asks, tests/golden/modules has the answers, a
+"""What the engine's single modules answer, held: tests/calls asks, tests/golden/modules has the answers, a
 long one by its checksum.
 """
 
@@ -8,9 +8,11 @@ import zlib
 
 import pytest
 
-from tests.called_modules import MODULES, overlapping
+from tests.calls import modules
+from tests.calls.rules import overlapping
 from tests.held import attempt, held, whole
 
+MODULES = modules()
 LONGEST = 160  # characters of an answer that stands there in full
 
 

@@ -1,6 +1,4 @@
-"""What the engine's modules of reading, spelling, nested numbers and tiles answer, asked as tests/called_modules.py
-asks.
-"""
+"""What the engine's modules of reading, spelling, nested numbers and tiles answer."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ from layouts.storage import storage
 from layouts.swizzle import MODES, mode
 from layouts.tiles.copy import tiled_copy
 from layouts.tiling import Tile
-from tests.called_texts import Call
+from tests.calls import Call
 
 NESTED: tuple[Any, ...] = (7, 1, (), (4,), (2, 3), (2, (3, 4)), ((2, 2), (4, 2)), ((1, 8), 1), (0, (5, 1)), ((2,), 3))
 NUMBERS = (

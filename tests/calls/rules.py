@@ -1,11 +1,9 @@
-"""What the engine's single modules answer, each asked by itself over all that its rows and bounds allow: quick, so
-that a fault of one line is met before any page or route is asked.
-"""
+"""What the engine's modules of banks, descriptors, chains and the catalogue answer."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from itertools import product
 from typing import Any
@@ -36,8 +34,8 @@ from layouts.storage import Storage, storage
 from layouts.swizzle import MODES, Swizzle
 from layouts.table.descriptors import FORMATS
 from layouts.tiling import Tile
-from tests import blunders, called_benches, called_plain, called_texts, right_words
-from tests.called_texts import Call, parts, zlib_of
+from tests import blunders, right_words
+from tests.calls import Call, parts, zlib_of
 from tests.held import attempt, computed, said, whole
 
 F16, W16 = "mma.m16n8k16.row.col.f32.f16.f16.f32", "wgmma.mma_async.m64n64k16.f32.f16.f16"
@@ -462,10 +460,3 @@ def ended(mma: tmem.Mma, halves: bool, text: str) -> list[Any]:
             to = one.stored(name)
             out += [to.panel, zlib_of(str(one.stores(to))), *([one.cost(to)] if mma.n == 32 else [])]
     return out
-
-
-MODULES: dict[str, Callable[[], Iterator[Call]]] = {
-    name.removeprefix("of_"): of
-    for name, of in {**vars(called_texts), **vars(called_plain), **vars(called_benches), **globals()}.items()
-    if name.startswith("of_")
-}

@@ -1,4 +1,4 @@
-"""What the engine's modules of numbers and texts answer, asked as tests/called_modules.py asks."""
+"""What the engine's modules of numbers and texts answer."""
 
 from __future__ import annotations
 
@@ -24,20 +24,11 @@ from layouts.dtypes import DTYPES, REGISTERS, SPELLED, DType, Float, Names, dtyp
 from layouts.expression import DEEPEST, LONGEST, evaluate
 from layouts.instruction import Place
 from layouts.table.compressed import ORDERS
-from tests.held import attempt, computed, said, whole
+from tests.calls import Call, parts
+from tests.held import attempt, said, whole
 from tests.test_expression import random_expression
 
-Call = tuple[str, Callable[[], Any]]
 F16, W16 = "mma.m16n8k16.row.col.f32.f16.f16.f32", "wgmma.mma_async.m64n64k16.f32.f16.f16"
-
-
-def parts(value: Any) -> list[str]:
-    """The properties of a row, which `whole` tells by its name."""
-    return [f"{name} {said(getattr(value, name))}" for name in computed(type(value))]
-
-
-def zlib_of(text: str) -> str:
-    return whole(np.frombuffer(text.encode(), np.uint8))
 
 
 # numbers --------------------------------------------------------------------------------------------------------------

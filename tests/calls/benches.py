@@ -1,4 +1,4 @@
-"""What the workbench's modules answer, asked as tests/called_modules.py asks: names and spellings that they tell apart,
+"""What the workbench's modules answer. Names and spellings that they tell apart,
 one call of each, and bounds at the bound and one beyond.
 """
 
@@ -14,7 +14,7 @@ from layouts.reader.code.evaluate import evaluate
 from layouts.workbench import bench, helpers, named, placed, said, scan, sizes, stores
 from layouts.workbench.found import Piece
 from tests.benches import BOTH, MAPS, with_
-from tests.called_texts import Call
+from tests.calls import Call
 
 WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
 
