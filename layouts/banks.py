@@ -170,9 +170,9 @@ def check(kind: Access, address: object) -> list[int | None]:
         )
     given: list[int | None] = []
     for lane, entry in enumerate(address[: kind.lanes]):
-        read = digits(entry.strip()) if isinstance(entry, str) else (entry, 10) if type(entry) is int else None
-        at = read[0] if read else None
-        if read is None and entry is not None:
+        read = digits(entry.strip()) if isinstance(entry, str) else None
+        at = read[0] if read else entry if type(entry) is int else None
+        if at is None and entry is not None:
             raise LayoutError(
                 "bad_address",
                 f"Lane {lane}'s address is '{shown(entry)}'.",

@@ -300,11 +300,6 @@ def access(product: Instruction, operand: str, layout: str) -> Instruction:
     )
 
 
-def nearest(syntax: Syntax, most: int = 5) -> list[Instruction]:
-    """The legal instructions most like a syntax: fewest parts differ, then closest spelling."""
-    return refused.nearest(syntax, instructions(), most)
-
-
 def _refusal(opcode: str, syntax: Syntax) -> LayoutError:
     whole = SHORTS.get(syntax.opcode)
     if whole and replace(syntax, opcode=whole).key not in _index():

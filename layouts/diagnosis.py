@@ -141,8 +141,6 @@ def _proven(causes: tuple[Slip | Packing, ...]) -> bool:
 
 def explain(case: Case) -> Explanation:
     """The cheapest set of known mistakes that turns the right word into the given one."""
-    if not case.differ:
-        return Explanation(0.0, ())
     known = slips(case)
     options = [_cover(case, known), *_packed(case, known)]
     return min(options, key=lambda e: e.cost)

@@ -192,7 +192,7 @@ def fitting(mma: Mma, halves: bool) -> Access:
         found = tmem.access(text)
         if not d.columns % found.columns:
             return found
-    raise AssertionError("a D of 8 columns takes x1")
+    raise AssertionError  # a D of 8 columns takes x1
 
 
 def shapes() -> tuple[str, ...]:

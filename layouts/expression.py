@@ -351,7 +351,7 @@ class _Reader(Climber[_Number]):
             allowed = not kind.signed if unsigned else kind.signed or base != 10 or (kind == ULONG and value >> 63)
             if fits and allowed:
                 return _Number(value, kind, value)
-        raise self.bad(f"'{shown(token)}' does not fit its type")
+        raise AssertionError  # 64 bits without a sign hold it
 
     def _convert(self, found: _Number, kind: Kind) -> _Number:
         """An explicit conversion: one to 32 bits or fewer is meant to cut."""

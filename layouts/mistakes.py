@@ -62,10 +62,8 @@ def _exchange(case: Case) -> Iterator[Slip]:
     usual = {"lbo": {0, 16, lbo}, "sbo": {0, case.mode.pattern_bytes, sbo}}
     for lbo in [wanted["lbo"]] if "lbo" in case.read else usual["lbo"]:
         for sbo in [wanted["sbo"]] if "sbo" in case.read else usual["sbo"]:
-            if lbo != sbo:
-                amounts = {name: value for name, value in (("lbo", sbo), ("sbo", lbo)) if name in case.read}
-                if not amounts:
-                    continue
+            amounts = {name: value for name, value in (("lbo", sbo), ("sbo", lbo)) if name in case.read}
+            if amounts and lbo != sbo:
                 says = f"LBO and SBO are exchanged: {must_be(case, lbo, sbo)}."
                 usual_lbo = "lbo" in case.read or case.seen.major == "MN" or lbo in (0, 16)
                 yield Slip("lbo_sbo_swapped", says, amounts, 0.9 if usual_lbo else 1.1, {"lbo": sbo, "sbo": lbo})
@@ -94,7 +92,7 @@ def _strides(case: Case) -> Iterator[Slip]:
             yield Slip("stride_wrong", says, {"sbo": 0}, 1.6)
         for pitch, cost in (
             (case.line_bytes, 1.0),
-            (case.stored.pitch_bytes or 0, 1.0),
+            (case.stored.pitch_bytes, 1.0),
             (bytes_of(case.extents[case.seen.major == "K"], case.seen), 1.4),
         ):
             if pitch and pitch != sbo:
@@ -113,8 +111,7 @@ def _strides(case: Case) -> Iterator[Slip]:
                         yield Slip("sbo_other_width", says, {"sbo": value}, 1.1)
     if "lbo" in case.read:
         yield from _lbo(case)
-    if case.stored.spec.get("kind") == "atoms" and "sbo" in case.read:
-        yield from _side_by_side(case)
+    yield from _side_by_side(case)
 
 
 def _lbo(case: Case) -> Iterator[Slip]:
@@ -132,7 +129,7 @@ def _lbo(case: Case) -> Iterator[Slip]:
     if not had or had == wanted:
         return
     if swizzled and not had % mode.pattern_bytes and wanted > mode.pattern_bytes:
-        wide = [m for m in case.form.codes if m.chunks > 1 and m is not mode]
+        wide = [m for m in case.form.codes if m.chunks > 1]
         others = [m for m in wide if had * mode.chunks == wanted * m.chunks]
         sizes = [f"{had // m.width_bytes} lines of {m.width_bytes} bytes" for m in (*others, mode)]
         says = (

@@ -60,7 +60,7 @@ def test_a_layout_that_fits_is_taken() -> None:
     "text", ["m" * 7900, "m" + "1" * 7900 + "n8k16", "m16n8k16" + ".satfinite" * 30, "m16n8k16." * 30000]
 )
 def test_a_long_opcode_is_refused_before_it_is_compared(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalog, "nearest", lambda *_: pytest.fail("compared"))
+    monkeypatch.setattr("layouts.refused.nearest", lambda *_: pytest.fail("compared"))
     with pytest.raises(LayoutError, match="at most 256") as refused:
         catalog.find(f"mma.sync.aligned.{text}")
     assert refused.value.code == "unknown_instruction" and len(str(refused.value)) < 400
