@@ -66,7 +66,7 @@ class Making:
             return Term(name)
         if kind.dims:
             element = Kind(kind.name, kind.whole, kind.bits, kind.record, kind.pointers)
-            size = kind.dims[0].known if isinstance(kind.dims[0], Int) else None
+            size = kind.dims[0].known
             if (
                 len(kind.dims) == 1
                 and size is not None

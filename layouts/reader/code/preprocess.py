@@ -276,8 +276,8 @@ class _Preprocessor:
             given, at = read
         values = {}
         for place, parameter in enumerate(macro.parameters or ()):
-            if parameter in ("...", "") or parameter.endswith("..."):
-                values["__VA_ARGS__"] = ",".join(given[place:])
+            if parameter.endswith("..."):  # gcc gives the rest a name: #define F(rest...)
+                values[parameter[:-3].strip() or "__VA_ARGS__"] = ",".join(given[place:])
             else:
                 values[parameter] = given[place] if place < len(given) else ""
         values = {key: self._text(value, inside) for key, value in values.items()}

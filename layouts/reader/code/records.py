@@ -51,9 +51,11 @@ def layout_of(machine: Expressions, record: Record) -> Record:
 def _placed(machine: Expressions, record: Record) -> tuple[dict[str, Field], int, int] | None:
     """(fields by name, bits, alignment); None where a member is not an integer."""
     assert record.decl is not None
+    if len(record.decl.members) > MOST_MEMBERS:
+        return None
     fields: dict[str, Field] = {}
     end, align, longest = 0, 8, 0
-    for member in record.decl.members[:MOST_MEMBERS]:
+    for member in record.decl.members:
         if not isinstance(member, tree.Declare) or member.static:
             continue
         body = member.type.body if member.type else None

@@ -74,7 +74,7 @@ class Kind:
     bits: int | None = None
     record: Record | None = None
     pointers: int = 0
-    dims: tuple[Any, ...] = ()
+    dims: tuple[Int, ...] = ()
     arguments: tuple[Any, ...] = ()
     reference: bool = False
 
@@ -148,7 +148,7 @@ class Pointer:
 
     base: Linear
     element: Kind | None = None
-    dims: tuple[Any, ...] = ()
+    dims: tuple[Int, ...] = ()
     shared: bool = False  # a shared-window address already
     array: Array | None = field(default=None, compare=False)  # that it points into, where its items are known
 
@@ -244,7 +244,7 @@ def size_bytes(kind: Kind | None, name: str = "") -> Int:
     else:
         one = free(f"sizeof({kind})", ULONG, 16)
     for dim in kind.dims:
-        one = times(one, dim) if isinstance(dim, Int) else free(f"sizeof({kind}[])", ULONG, 32)
+        one = times(one, dim)
     return one
 
 
@@ -261,7 +261,7 @@ def moved(pointer: Pointer, by: Int, sign: int = 1) -> Pointer:
     """pointer + by elements."""
     size = size_bytes(pointer.element, f"*{pointer.base}" if pointer.element is None else "")
     for dim in pointer.dims:
-        size = times(size, dim) if isinstance(dim, Int) else size
+        size = times(size, dim)
     amount = times(Int(by.const, LONG, by.pieces), size) if by.pieces else times(Int(by.const, LONG), size)
     base = pointer.base + amount.linear().scaled(sign)
     return Pointer(base, pointer.element, pointer.dims, pointer.shared, pointer.array)
