@@ -188,7 +188,8 @@ def steps(text: str) -> list[Step]:
         if name:
             names[name] = found
     if not out:
-        raise LayoutError("bad_cute", "The expression is empty.", HINT, "expression")
+        why = f"'{shown(text, 60)}' computes nothing." if names else "The expression is empty."
+        raise LayoutError("bad_cute", why, HINT, "expression")
     return out
 
 
