@@ -139,7 +139,6 @@ def _lbo(case: Case) -> Iterator[Slip]:
         yield Slip("panel_stride_wrong", says, {"lbo": had}, 1.45 if others else 2.0, taken=True)
     elif (
         case.seen.major == "K"
-        and mode.chunks == 1
         and not had % 128
         and not max(had, wanted) % min(had, wanted)
         and case.wanted["sbo"] == 128
@@ -148,7 +147,7 @@ def _lbo(case: Case) -> Iterator[Slip]:
             f"LBO is {bytes_text(had)}, right for a tile of {had // 16} rows. This one has {wanted // 16}: LBO must be"
             f" {bytes_text(wanted)}."
         )
-        yield Slip("panel_stride_wrong", says, {"lbo": had}, 1.45 if had > 128 else 3.9, taken=True)
+        yield Slip("panel_stride_wrong", says, {"lbo": had}, 3.9 if had == 128 else 1.45, taken=True)
 
 
 def _side_by_side(case: Case) -> Iterator[Slip]:
@@ -165,7 +164,7 @@ def _side_by_side(case: Case) -> Iterator[Slip]:
         f" begin {bytes_text(one)} further: SBO must be {bytes_text(one)}"
     )
     yield Slip("atom_order", f"{says}.", {"sbo": had["sbo"]}, 1.3 if case.seen.bits > 8 else 1.6, taken=True)
-    if "lbo" in case.read and case.wanted["lbo"] != one:
+    if "lbo" in case.read:
         yield Slip(
             "atom_order",
             f"{says} and LBO {bytes_text(case.wanted['lbo'])}.",
@@ -182,7 +181,7 @@ def _mode(case: Case) -> Iterator[Slip]:
     for other, code in form.codes.items():
         if other is wanted:
             continue
-        if code == wanted.tma and (form is WGMMA or code):
+        if code == wanted.tma:
             order = "in the opposite order" if form is WGMMA else "otherwise"
             says = (
                 f"The field {place} holds {code}, the TMA tensor map's code of {wanted.name}. The descriptor numbers"
@@ -231,7 +230,7 @@ def _base_offset(case: Case) -> Iterator[Slip]:
                 f" address. {needed}"
             )
             yield Slip("base_offset_from_shifted_start", says, {name: value}, 1.0)
-    if had and case.k and (had ^ wanted) & mask:
+    if had and (had ^ wanted) & mask:
         first = case.start_at(case.mn, 0)
         if first != start:
             says = (
@@ -250,9 +249,7 @@ def _worlds(case: Case) -> Iterator[Slip]:
     """
     for world in misread(case.stored, case.seen):
         amounts = _amounts_of(case, world)
-        if not amounts:
-            continue
-        choices: list[tuple[str, ...]] = [tuple(amounts)]
+        choices: list[tuple[str, ...]] = [tuple(amounts)] if amounts else []
         if world.code != "atom_order":
             choices += [(name,) for name in amounts if len(amounts) > 1]
         for names in choices:
@@ -267,30 +264,23 @@ def _worlds(case: Case) -> Iterator[Slip]:
 def _amounts_of(case: Case, world: World) -> dict[str, int]:
     """The read amounts in which the right word of another storage differs from the right one."""
     expected = expected_reads(world.stored, case.seen, case.mn, case.k)
-    found = [
-        d for d in repairs(expected, case.seen, case.right, case.stored.swizzle_by == "address") if d.mode is case.mode
-    ]
-    if not found:
-        return {}
-    values = {START.name: found[0].start_address, LBO.name: found[0].lbo_bytes, SBO.name: found[0].sbo_bytes}
-    return {name: value for name, value in values.items() if name in case.read and value != case.wanted[name]}
+    words = repairs(expected, case.seen, case.right, case.stored.swizzle_by == "address")
+    found = next((word for word in words if word.mode is case.mode), case.right)
+    values = {START.name: found.start_address, LBO.name: found.lbo_bytes, SBO.name: found.sbo_bytes}
+    return {name: value for name, value in values.items() if value != case.wanted[name]}
 
 
 def _elements(case: Case) -> Iterator[Slip]:
     """Amounts for elements of another size: strides that scale with it, and the K step."""
     seen = case.seen
     name = "start_address"
-    for bits in (8, 16, 32):
-        if bits == seen.bits or seen.bits < 8:
+    for size in (1, 2, 4):
+        bits = 8 * size
+        if bits == seen.bits or seen.bits % 8:
             continue
-        scaled = {n: case.wanted[n] * bits // seen.bits for n in ("lbo", "sbo") if n in case.read and case.wanted[n]}
-        first = case.start_at(case.mn, 0)
-        starts: dict[str, int] = {}
-        if case.k:
-            starts[name] = first + case.k * bits // 8
-            if starts[name] == case.wanted[name]:
-                starts.clear()
-        of = f"for elements of {bits // 8} byte{'s' if bits > 8 else ''}; these have {seen.bits // 8}"
+        scaled = {n: case.wanted[n] * bits // seen.bits for n in ("lbo", "sbo") if n in case.read}
+        starts = {name: case.start_at(case.mn, 0) + case.k * size} if case.k else {}
+        of = f"for elements of {bytes_text(size)}; these have {bytes_of(1, seen)}"
         for names in subsets((*scaled, *starts)):
             wrong: dict[str, int] = {n: v for n, v in (scaled | starts).items() if n in names}
             says = f"{sentence(named(wrong))} would be right {of}. {_must(case, wrong)}"
@@ -305,7 +295,7 @@ def _elements(case: Case) -> Iterator[Slip]:
 def _resized_tile(case: Case, bits: int, of: str) -> Iterator[Slip]:
     """The right word of a canonical tile with as many elements of another size."""
     tile = case.stored.tile
-    if not tile or tile.element_bits == bits:
+    if not tile:
         return
     try:
         made = replace(tile, element_bits=bits)

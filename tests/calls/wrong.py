@@ -128,7 +128,7 @@ def wrong(one: Case) -> Iterator[dict[str, int]]:
         for amount in (0, *(8 * wide * n for n in (1, 2, 3, 16, 17)), 16 * wide + 16):
             yield {"sbo": amount}
     if "base_offset" in one.read:
-        for n in range(1, 8):
+        for n in range(8):
             yield {"base_offset": n}
             yield {"base_offset": n, "start_address": start + (n << 11)}
         yield {"start_address": start + 128}
