@@ -274,8 +274,9 @@ def test_the_code_makes_every_register_of_a() -> None:
 
 @pytest.mark.skipif(nvrtc.library() is None or nvrtc.headers() is None, reason="no NVRTC: make test installs it")
 def test_the_code_compiles() -> None:
+    """Every third: all of them run on the host."""
     parts, headers = [], []
-    for number, (_, _, found) in enumerate(sample()):
+    for number, (_, _, found) in enumerate(sample()[::3]):
         text = code(found)
         headers += re.findall(r"#include <.*>", text)
         source, target = found.source, found.target
