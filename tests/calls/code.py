@@ -12,6 +12,7 @@ from typing import Any
 from layouts.reader.code import builders, ctype, doubts, evaluate, finding, known, tree, word
 from layouts.reader.code.ctype import BOOL, INT, LONG, PYTHON, UINT, ULONG, CType
 from layouts.reader.code.finding import Finding
+from layouts.reader.code.machine import Machine
 from layouts.reader.code.values import Cell, Field, Term, short
 from layouts.reader.code.word import Int, Linear, Mark, Piece, free, symbol
 from tests.calls import Call
@@ -21,6 +22,8 @@ UCHAR = CType("unsigned char", 8, False)
 FIELDS = Int(1 << 62 | 64 << 32, ULONG, (Piece(0, 14, X, 4),), 0, (Mark(62, (1, 2)), Mark(38, (3, 4)), Mark(0, (5, 6))))
 VALUES = {
     "0": Int(0), "1": Int(1, origin=((1, 2),)), "-3": Int(-3), "7l": Int(7, LONG), "8ul": Int(8, ULONG, low=3),
+    "48l": Int(48, LONG, low=4),
+    "i64": Int(9, CType("int64_t", 64, True)), "u64": Int(9, CType("uint64_t", 64, False)), "0ul": Int(0, ULONG),
     "max": Int((1 << 31) - 1), "high": Int(1 << 63, ULONG, low=63, marks=(Mark(63, (7, 9)),)), "-1u": Int(0xFFFFFFFF,
     UINT),
     "200uc": Int(200, UCHAR), "true": Int(1, BOOL), "big": Int(1 << 70, PYTHON), "-5p": Int(-5, PYTHON),
@@ -39,6 +42,9 @@ OPERATIONS = {
 def of_code_words() -> Iterator[Call]:
     for (op, does), (one, left) in product(OPERATIONS.items(), VALUES.items()):
         yield f"{one} {op}", lambda does=does, left=left: repr([does(left, right) for right in VALUES.values()])
+    machine = Machine("", 1, False)
+    for op, (one, left) in product("/ % ** << >> @ < <= ==".split(), VALUES.items()):
+        yield f"{one} {op} of C", lambda op=op, left=left: repr([machine.binary(op, left, b) for b in VALUES.values()])
     for one, value in VALUES.items():
         yield f"{one} is", lambda v=value: [str(v), v.known, repr(v.plain), v.width, repr(v.linear()), bool(v.pieces)]
         for by in (0, 1, 4, 13, 14, 31, 32, 62, 63, 64):

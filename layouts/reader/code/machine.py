@@ -29,7 +29,7 @@ from layouts.reader.code.values import (
     number,
     short,
 )
-from layouts.reader.code.word import Int, free, merged
+from layouts.reader.code.word import Int, add, free, merged
 
 MOST_CALLS = 24  # nested
 
@@ -105,7 +105,7 @@ class Machine(Expressions, Loops):
             cell = Cell(Int(following.const, following.type, following.pieces, origin=(span,)), name=name)
             inner.names[name] = cell
             scope.names.setdefault(name, cell)
-            following = Int(following.const + 1, following.type, following.pieces)
+            following = add(following, Int(1))
         if one.name:
             scope.names[one.name] = Enumeration(one.name, inner)
 

@@ -28,7 +28,6 @@ from layouts.reader.code.values import (
 )
 from layouts.reader.code.word import Int, free
 
-MOST_ITEMS = 256
 _INTEGRAL = re.compile(r"_(\d+)$")
 Path = tuple[tuple[str, tuple[tree.Expression, ...] | None], ...]
 

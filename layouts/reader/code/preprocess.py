@@ -14,7 +14,7 @@ from layouts.reader.code.word import Span
 MOST_EXPANDED = 4000  # expansions of macros in a text
 MOST_NESTED = 12
 MOST_TEXT = 1 << 17  # characters after expansion
-_LINE = re.compile(r"(?:\\\n|[^\n])*(?:\n|$)")
+_LINE = re.compile(r"(?:\\\n|[^\n])*\n|(?:\\\n|[^\n])+")
 _DEFINE = re.compile(r"\s*#\s*define\s+([A-Za-z_]\w*)(\(([^)]*)\))?[ \t]*(.*)", re.S)
 _TOKEN = re.compile(
     r"//[^\n]*|/\*.*?(?:\*/|$)|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])'|[A-Za-z_]\w*|\d[\w.']*|\s+|.", re.S
@@ -155,8 +155,6 @@ class _Preprocessor:
         taken: list[bool] = []  # … and whether one of its branches did
         start = 0  # of the stretch that was not written yet
         for line in _LINE.finditer(self.text):
-            if not line[0]:
-                break
             stripped = line[0].lstrip()
             if not stripped.startswith("#"):
                 if kept.all and start < 0:

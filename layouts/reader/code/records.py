@@ -30,7 +30,8 @@ def layout_of(machine: Expressions, record: Record) -> Record:
                 inner.names.setdefault(name, value)
     for member in decl.members[:MOST_MEMBERS]:
         if isinstance(member, tree.Function):
-            record.methods.setdefault(member.name, []).append(member)
+            others = [] if member.python else record.methods.get(member.name, [])  # Python's last definition counts
+            record.methods[member.name] = [*others, member]
         elif isinstance(member, tree.Declare) and member.static and member.value is not None:
             inner.names[member.name] = machine.later(member, inner)
         elif isinstance(member, tree.Declare):

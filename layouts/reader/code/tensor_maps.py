@@ -164,9 +164,8 @@ def _encoded(term: Term, given: list[Any]) -> TensorMap:
     dims = sheet.numbers(given[3], "dims", rank)
     strides = sheet.numbers(given[4], "strides", rank - 1 if rank else None)
     box = sheet.numbers(given[5], "box", rank)
-    steps = sheet.numbers(given[6], "element_strides", rank) if len(given) > 6 else ()
-    code = sheet.number(given[8], "swizzle") if len(given) > 8 else None
-    interleave = sheet.number(given[7], "interleave") if len(given) > 7 else 0
+    steps = sheet.numbers(given[6], "element_strides", rank)
+    interleave, code = sheet.number(given[7], "interleave"), sheet.number(given[8], "swizzle")
     sheet.symbols = {k: v for k, v in sheet.symbols.items() if not k.startswith("element_strides")}
     swizzle = SWIZZLES[code] if code is not None and 0 <= code < len(SWIZZLES) else None
     if swizzle is not None:
