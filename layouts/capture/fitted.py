@@ -184,10 +184,11 @@ def diagnosed(
             return (Diagnosis("slice_not_in_memory", says), *_beyond(side))
         if not held.all():
             missing = _said(held.any(axis=1), letter, part.mn) or _said(held.any(axis=0), "k", part.k)
+            are = "is" if missing and " to " not in missing else "are"
+            missing = missing or f"{int((~held).sum()):,} of {held.size:,} elements"
             says = (
-                f"{missing or f'{int((~held).sum()):,} of {held.size:,} elements'} of this slice of {name} are not in"
-                f" {where}: the copy brought fewer, they had not arrived, or they lie past the end of the matrix (give"
-                " A and B as matrices then)."
+                f"{missing} of this slice of {name} {are} not in {where}: the copy brought fewer, they had not arrived,"
+                " or they lie past the end of the matrix (give A and B as matrices then)."
             )
             return (Diagnosis("slice_incomplete", says), *_beyond(side))
         says = f"All of the slice of {name} lies in the recorded memory, in no layout that is known."

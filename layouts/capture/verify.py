@@ -246,7 +246,7 @@ def verify(
         notes.append(f"LANESCOPE_WHEN left out {skipped:,} calls; D is judged only where it needs none of them.")
     if left:
         notes.append(f"The first {most} steps are judged, {left:,} are not.")
-    if not whole:
+    if not whole and not left:
         notes.append("No wgmma and no mma is recorded.")
     return Verified(
         tuple(verdicts), tuple(accumulators), tuple(loads), tuple(unread), tuple(dict.fromkeys(notes)),
