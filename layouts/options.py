@@ -30,8 +30,8 @@ def read(given: object, side: str) -> Options:
         raise LayoutError("bad_options", f"{side} has {len(given)} characters.", f"At most {LONGEST}.", side)
     out: Options = {}
     for item in filter(None, (part.strip() for part in _BETWEEN.split(given))):
-        name, equals, value = (part.strip() for part in item.partition("="))
-        if not equals or not value:
+        name, _, value = (part.strip() for part in item.partition("="))
+        if not name or not value:
             raise LayoutError(
                 "bad_options",
                 f"'{shown(item)}' is not an option of {side.upper()}.",

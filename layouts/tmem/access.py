@@ -126,10 +126,11 @@ def _move(text: str, verb: str, words: list[str], split: int, field: str) -> Acc
     if row is None:
         shapes = ", ".join(move.shape for move in MOVES)
         raise LayoutError("bad_access", f"'{shown(text, 80)}' has no shape of {verb}.", f"Allowed: {shapes}.", field)
-    count = next((int(word[1:]) for word in words if re.fullmatch(r"x\d{1,4}", word)), 1)
+    times = next((word for word in words if re.fullmatch(r"x\d+", word)), "x1")
+    count = int(times[1:6])  # more digits are more than any shape has
     if count > row.most or count & (count - 1) or not count:
         raise LayoutError(
-            "bad_access", f"{row.shape} has no .x{count}.", f"Powers of two from .x1 to .x{row.most}.", field
+            "bad_access", f"{row.shape} has no .{shown(times)}.", f"Powers of two from .x1 to .x{row.most}.", field
         )
     packed = any(word in ("pack::16b", "unpack::16b") for word in words)
     pattern = Pattern.parse(row.packed if packed else row.pattern, x=count)
