@@ -271,8 +271,9 @@ class _Making:
         if value == own:
             return group
         return [
-            replace(use, given={value: use.given[own]}, why={value: "as given"}) if use.assumed else use
+            replace(use, given={value: one}, why={value: "as given"}) if use.assumed and name != value else use
             for use in group
+            for name, one in list(use.given.items())[:1]
         ]
 
     def _major(self, found: list[judge.Turn], name: str, instruction: Instruction) -> str:

@@ -20,10 +20,10 @@ EDITS = 5  # of a text
 ELSEWHERE = (ptx.read, code.read, layout.read, fragment.read)  # slow, and asked by tests of their own
 
 
-def near(text: str, dice: random.Random) -> Iterator[str]:
+def near(text: str, dice: random.Random, edits: int = EDITS) -> Iterator[str]:
     """Texts that differ from one in one place."""
     parts = PART.findall(text)
-    for _ in range(EDITS):
+    for _ in range(edits):
         at = dice.randrange(len(parts))
         part, way = parts[at], dice.randrange(4)
         if part.isdigit() and way:
