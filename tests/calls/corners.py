@@ -12,13 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from layouts import algebra, banks, formula, freeing, idesc, linear, locate
+from layouts import algebra, banks, fits, formula, freeing, idesc, linear, locate
 from layouts.cute import CuteLayout
 from layouts.cutetext import read_layout, read_tiler
 from layouts.descriptor import Descriptor, View
 from layouts.storage import storage
 from layouts.swizzle import MODES, Mode
+from layouts.table.descriptors import FORMATS
 from layouts.table.kinds import KINDS
+from layouts.tiling import Tile
 from tests.calls import Call
 from tests.held import attempt, whole
 
@@ -212,10 +214,26 @@ def told(image: locate.Image, tile: Any, bits: int, word: Descriptor) -> list[An
     found = locate.search(image, tile, bits, word)
     seen = View(8, 256 // bits, bits, "K")
     lines: list[Any] = [[dict(fit.stored.spec), fit.matched, fit.whole, fit.determined] for fit in found]
-    for fits in (found, [], found[:1] * 2):
-        places = locate.places(image, tile, bits, fits, (8, 0), seen)
+    for some in (found, [], found[:1] * 2):
+        places = locate.places(image, tile, bits, some, (8, 0), seen)
         lines.append([whole(places.address), places.by])
     return lines
+
+
+def of_read_tiles() -> Iterator[Call]:
+    """The tiles that a right word reads, of every format, major and mode, on and off the boundaries of its pattern."""
+    modes = ("none", "32B", "128B")
+    for form, bits, major, mode, base in product(FORMATS, (8, 16, 32), ("K", "MN"), modes, (0, 128, 48)):
+        if not form.allows(bits, major, form.named(mode)):
+            continue
+        atom = form.named(mode).atom(bits, major)
+        mn, k = max(atom[0], 64), 2 * max(atom[1], 256 // bits)
+        for order, at in (("mn", 0), ("k", 256 // bits)):
+            tile = Tile(bits, major, form.named(mode), mn, k, order, 0x2000 + base, "address", form)
+            yield f"{form.name} {bits} {major} {mode} {order} {base} {at}", lambda tile=tile, at=at: [
+                fits.fits(tile.descriptor(0, at), View(rows, tile.step(), tile.element_bits, tile.major, tile.form))
+                for rows in (8, 64, 128)
+            ]  # fmt: skip
 
 
 WORDS = ("0", "0x8100490", "8100490", "999999999", "4294967296", "0x4000000000000000", "0x1_0000_0000", "x", "-1", 12)
