@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from layouts.dtypes import DType, Float, Special, dtype
 
 Bits = NDArray[np.uint64]
 Values = NDArray[np.float64]
+TABLED = 16  # bits up to which a type's values stand in a table: half a mebibyte
 SCALE_VALUES = (0.5, 1.0, 2.0)  # the scale factors that runs use: products stay exact
 
 
@@ -100,9 +101,17 @@ def decode(bits: Bits, name: str) -> Values:
     row = dtype(name)
     codes = bits.astype(np.uint64).view(np.int64)
     if row.format:
-        return _decoded(codes, row.format)
+        if row.bits > TABLED:
+            return _decoded(codes, row.format)
+        return np.asarray(_every(row.format, row.bits)[codes & (1 << row.bits) - 1])
     held = codes & (1 << row.bits) - 1
     return (held - ((held >> (row.bits - 1)) << row.bits) if row.signed else held).astype(np.float64)
+
+
+@cache
+def _every(held: Float, bits: int) -> Values:
+    """The value of every code of a narrow type."""
+    return _decoded(np.arange(1 << bits, dtype=np.int64), held)
 
 
 def _decoded(codes: NDArray[np.int64], held: Float) -> Values:

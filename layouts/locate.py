@@ -191,9 +191,9 @@ def _strides(line: Chunks, at: Chunks, plain: Chunks, width: int) -> tuple[int, 
     open_ = terms.any(axis=0)
     some = np.linspace(0, len(line) - 1, min(len(line), MOST_ANCHORS)).astype(np.int64)
     used = terms[:, open_]
-    if np.linalg.matrix_rank(used[some]) < used.shape[1]:
+    solved, _, rank, _ = np.linalg.lstsq(used[some], told[some], rcond=None)
+    if rank < used.shape[1]:
         return None
-    solved, *_ = np.linalg.lstsq(used[some], told[some], rcond=None)
     whole = np.zeros(4)
     whole[open_] = np.rint(solved)
     if not np.array_equal(terms @ whole, told):

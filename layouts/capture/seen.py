@@ -272,14 +272,13 @@ def origin(side: Side) -> tuple[int, int, float] | None:
     k = side.k - np.arange(side.depth)[None, :]
     if periods != (0, 0):
         mn, k = mn % periods[0], k % periods[1]
-    pairs, counts = np.unique(np.stack([mn[known], k[known]], axis=1), axis=0, return_counts=True)
-    best = pairs[counts.argmax()]
-    first = np.array([int(mn[0, 0]), int(k[0, 0])])
-    if known[0, 0]:  # where several are as good, the one that the first element belongs to
-        same = np.flatnonzero((pairs == first).all(axis=1))
-        if len(same) and counts[same[0]] == counts.max():
-            best = first
-    return int(best[0]), side.known.whole_k(int(best[1])), float(counts.max()) / side.mn.size
+    least, wide = int(k.min()), int(np.ptp(k)) + 1  # a pair as one number: those are sorted sooner
+    pairs, counts = np.unique(mn[known] * wide + (k[known] - least), return_counts=True)
+    best = int(pairs[counts.argmax()])
+    first = int(mn[0, 0]) * wide + int(k[0, 0]) - least
+    if known[0, 0] and counts[pairs == first].max() == counts.max():
+        best = first  # where several are as good, the one that the first element belongs to
+    return best // wide, side.known.whole_k(best % wide + least), float(counts.max()) / side.mn.size
 
 
 def other_matrix(side: Side, windows: Windows, records: Sequence[Record]) -> str:
