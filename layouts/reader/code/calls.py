@@ -342,31 +342,33 @@ class Calls:
             return value.arguments[place] if place < len(value.arguments) else Term("")
         return Term(f"{value}[{place}]", span=span)
 
-    def items_of(self: Any, value: Any, most: int, name: str) -> list[Any]:
-        """What a loop goes through, cut to so many."""
+    def items_of(self: Any, value: Any, most: int, name: str) -> tuple[list[Any], bool]:
+        """What a loop goes through, cut to so many, and whether that is all."""
         if isinstance(value, Array):
-            return [cell.value for cell in value.cells[:most]]
+            return [cell.value for cell in value.cells[:most]], len(value.cells) <= most
         if isinstance(value, dict):
-            return [key if isinstance(key, str) else Int(key, PYTHON) for key in list(value)[:most]]
+            keys = [key if isinstance(key, str) else Int(key, PYTHON) for key in list(value)[:most]]
+            return keys, len(value) <= most
         if isinstance(value, Term) and value.head == "range":
             read = [number(v) for v in value.arguments]
             bounds = [b for b in read if b is not None]
             if len(bounds) < len(read) or not bounds:
                 self.endless.add(name)
-                return [Int(n, PYTHON) for n in range(min(3, most))]
+                return [Int(n, PYTHON) for n in range(min(3, most))], False
             kind = PYTHON if self.python else LONG
             start, end = (Int(0, kind), bounds[0]) if len(bounds) == 1 else (bounds[0], bounds[1])
             step = bounds[2] if len(bounds) > 2 else Int(1, kind)
             if step.known is None or not step.known:
-                return [start]
+                return [start], False
             if start.known is not None and end.known is not None:
-                return [Int(n, kind) for n in range(start.known, end.known, step.known)[:most]]
+                every = range(start.known, end.known, step.known)
+                return [Int(n, kind) for n in every[:most]], len(every[most:]) == 0
             self.endless.add(name)
-            return [word.add(start, Int(n * step.known, kind)) for n in range(3)]
+            return [word.add(start, Int(n * step.known, kind)) for n in range(3)], False
         if isinstance(value, Term) and value.head == "enumerate" and value.arguments:
-            inner = self.items_of(value.arguments[0], most, name)
-            return [self.array((Int(n, PYTHON), v)) for n, v in enumerate(inner)]
-        return [Term(name or str(value))]
+            inner, whole = self.items_of(value.arguments[0], most, name)
+            return [self.array((Int(n, PYTHON), v)) for n, v in enumerate(inner)], whole
+        return [Term(name or str(value))], False
 
 
 __all__ = ["Calls", "known", "shared_address", "size_bytes"]

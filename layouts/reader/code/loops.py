@@ -10,6 +10,7 @@ from layouts.reader.code import tree
 from layouts.reader.code.values import Array, Cell, Scope
 from layouts.reader.code.word import Int, free
 
+Journal = dict[int, tuple[Cell, Any]]  # cells that were written, by their id, with what they held before
 MOST_TURNS = (16, 16, 8, 4)  # of a loop, by how many it stands in
 FREE_TURNS = 3  # of a loop whose end is not known: enough to see what a turn changes
 
@@ -32,47 +33,64 @@ class Loops:
         if one.start is not None:
             self.execute(one.start, scope)
         variable = self._variable(one, scope)
-        most, turn = self._turns(), 0
-        arrays: list[tuple[str, Array, list[Any]]] = []
+        most, turn, whole, told = self._turns(), 0, False, True
+        before, self.journal = self.journal, {}
         self.loops.append(("", Int(0)))
         try:
-            while turn < most:
+            while True:
                 if one.condition is not None and not (one.late and not turn):
                     goes_on = self.truth(self.value(one.condition, scope))
                     if goes_on is None:
-                        arrays = arrays or _arrays(scope)
-                        most = min(most, FREE_TURNS)
+                        most, told = min(most, FREE_TURNS), False
                         self.endless.add(variable.name if variable is not None else "")
                     elif not goes_on:
+                        whole = told
                         break
                 elif one.condition is None:
                     most = min(most, FREE_TURNS)
+                if turn >= most:
+                    break
                 if variable is not None:
                     self.loops[-1] = (variable.name, self.whole(variable.value))
                 left = self.execute(one.body, scope)
                 if left is not None and left.word == "return":
                     return left
                 if left is not None and left.word == "break":
+                    whole = told
                     break
                 if one.step is not None:
                     self.drop(one.step, scope)
                 turn += 1
         finally:
             self.loops.pop()
-        for name, array, before in arrays:
-            self._filled(name, array, before)
+            written = self._written(before)
+        if not whole:
+            self._left_open(written, scope)
         return None
 
-    def _filled(self, name: str, array: Array, before: list[Any]) -> None:
-        """After a loop whose end is open: of an array that it fills, the items that its first turns did not reach may
-        be filled, too.
+    def _written(self, before: Journal | None) -> Journal:
+        """What was written since the journal `before` was put aside; it goes on."""
+        written = self.journal or {}
+        self.journal = before
+        if before is not None:
+            for key, old in written.items():
+                before.setdefault(key, old)
+        return written
+
+    def _left_open(self, written: Journal, scope: Scope) -> None:
+        """After a loop that has more turns than were gone through, or may have: what it writes is not known; of an
+        array that it fills, the items that the first turns did not reach may be filled, too.
         """
-        same = [cell.value is old for cell, old in zip(array.cells, before, strict=False)]
-        if all(same):
-            return
-        for n, cell in enumerate(array.cells[: len(same)]):
-            if same[n] and isinstance(cell.value, Int):
-                self.put(cell, free(f"{name}[{n}]", cell.value.type))
+        items: set[int] = set()
+        for name, array in _arrays(scope):
+            items |= {id(cell) for cell in array.cells}
+            if any(id(cell) in written for cell in array.cells):
+                for n, cell in enumerate(array.cells):
+                    if id(cell) not in written and isinstance(cell.value, Int):
+                        self.put(cell, free(f"{name}[{n}]", cell.value.type))
+        for key, (cell, old) in written.items():
+            if key not in items and isinstance(cell.value, Int) and cell.name and cell.value != old:
+                self.put(cell, free(cell.name, cell.value.type))
 
     def _variable(self, one: tree.Loop, scope: Scope) -> Cell | None:
         """The variable that a loop counts."""
@@ -84,7 +102,9 @@ class Loops:
         return found if isinstance(found, Cell) else None
 
     def _each(self, one: tree.Each, scope: Scope) -> Left | None:
-        values = self.items_of(self.value(one.values, scope), self._turns(), one.names[0] if one.names else "")
+        name = one.names[0] if one.names else ""
+        values, whole = self.items_of(self.value(one.values, scope), self._turns(), name)
+        before, self.journal = self.journal, {}
         self.loops.append(("", Int(0)))
         inner = scope if self.python else Scope(scope)
         try:
@@ -103,15 +123,20 @@ class Loops:
                 if left is not None and left.word == "return":
                     return left
                 if left is not None and left.word == "break":
+                    whole = True
                     break
         finally:
             self.loops.pop()
+            written = self._written(before)
+        if not whole:
+            self._left_open(written, scope)
         return None
 
     # given by the machine
     python: bool
     loops: list[tuple[str, Int]]
     endless: set[str]
+    journal: Journal | None
     execute: Callable[..., Left | None]
     value: Any
     truth: Any
@@ -123,7 +148,7 @@ class Loops:
     put: Any
 
 
-def _arrays(scope: Scope) -> list[tuple[str, Array, list[Any]]]:
-    """The arrays that can be named here, with what they hold."""
+def _arrays(scope: Scope) -> list[tuple[str, Array]]:
+    """The arrays that can be named here."""
     held = [cell for one in scope.chain() for cell in one.names.values() if isinstance(cell, Cell)]
-    return [(c.name, c.value, [item.value for item in c.value.cells]) for c in held if isinstance(c.value, Array)]
+    return [(c.name, c.value) for c in held if isinstance(c.value, Array)]
