@@ -28,9 +28,6 @@ class Part:
     codes: Mapping[str, int] = dataclasses.field(default_factory=dict)
     chosen: bool = False
 
-    def __hash__(self) -> int:
-        return hash(self.field)
-
     @property
     def name(self) -> str:
         return self.field.name

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Iterator
 from html.parser import HTMLParser
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -138,3 +140,29 @@ def test_an_option_inside_a_field_is_named_with_it(client: TestClient) -> None:
         f"/gpu/run?kind=mma&backend=numpy&instruction={WGMMA}&b=swizzle=96B",
     ):
         assert alert(client.get(address).text).startswith("B stored, swizzle is '96B'."), address
+
+
+def names(node: Any) -> Iterator[str]:
+    """The names of properties and parameters of a part of the OpenAPI document."""
+    if isinstance(node, dict):
+        yield from node.get("properties", ())
+        yield from (one["name"] for one in node.get("parameters", ()) if "name" in one)
+    for inner in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        yield from names(inner)
+
+
+def test_a_label_is_of_a_field_that_there_is(client: TestClient) -> None:
+    """A request's, or a control's of a page; of `first.tile` each part."""
+    known = set(names(client.get("/openapi.json").json()))
+    for page in (
+        "/descriptor",
+        "/tmem",
+        "/tmem?sparse=1",
+        "/tmem?kind=mxf4",
+        "/layouts/triton?pick=0",
+        "/tiles/mma/chain",
+        f"/steps/{WGMMA}",
+    ):
+        known |= set(re.findall(r' name="(\w+)"', client.get(page).text))
+    fields = {(room, name) for room, labels in LABELS.items() if room != "short" for name in labels}
+    assert {(room, name) for room, name in fields if not known.issuperset(name.split("."))} == set()

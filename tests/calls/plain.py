@@ -267,7 +267,25 @@ PASTED = (
 )
 
 
+ALIKE = "“”„‟″＂‘’‚‛′‐‑‒–−⟨〈〈‹⟩〉〉›∶ː∘！～Ａｚ\xa0\u2000\u200a\u2028\u2029\u202f\u205f\u3000\u200b\ufeff\u2010é×"
+ENDINGS = "cu cuh h hpp hh cc cpp cxx c py inl ptx mlir ll rs cuda".split()
+LOGGED = (
+    "[INFO] ", "INFO: ", "DEBUG ", "[WARN] ", "WARNING: ", "ERROR:  ", "[ERROR]: ", "FATAL ", "12:34:56 ",
+    "2026-11-23 12:34:56 ", "[2026-11-23T12:34:56.123Z] ", "12:34 ", "[rank0]: ", "[rank 0/a.b-c] ", "[my desc]: ",
+    "12:34:56,789 [INFO] [rank0]: ", "[INFO] [a] [b] [c] [d] ",
+)  # fmt: skip
+
+
 def of_pasted() -> Iterator[Call]:
+    for mark in ALIKE:
+        yield f"mark {ord(mark):x}", lambda mark=mark: legible(f"a{mark}b")
+    for ending, between in product(ENDINGS, ":-"):
+        lines = [
+            f"dir/a-b.{ending}{between}{n}{between}{text}" for n, text in ((41, "uint64_t d = 0x4;"), (42, "call(d);"))
+        ]
+        yield f"grep {ending} {between}", lambda lines=lines: legible("\n".join(lines))
+    for head in LOGGED:
+        yield f"logged {head}", lambda head=head: legible(f"{head}desc = 0x4000004000010100\n{head}lbo = 5")
     for text in PASTED:
         yield f"{text!r:.60}", lambda text=text: [legible(text), legible(text, places=True)]
     for text in PASTED[:2]:

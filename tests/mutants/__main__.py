@@ -79,9 +79,14 @@ def stands(root: Path, mutant: Mutant) -> bool:
     return True
 
 
+def namesakes(test: str, file: str) -> bool:
+    """Whether a test file is named as a source, or as its folder: tests/test_tiles_page.py as app/tiles/forms.py is."""
+    return not {Path(file).stem, Path(file).parent.name}.isdisjoint(Path(test).stem.split("_")[1:])
+
+
 def order(reach: Reach, mutant: Mutant, budget: float) -> list[Job]:
     """The mutant with the tests that reach its line, as one run after another: those of the quickest files, those that
-    hold whole answers, those of the other files.
+    hold whole answers, those of files named as its own or as its folder, those of the other files.
 
     Several runs, as collecting a file costs as much as many of its tests: most mutants die in the first. What a table
     says is looked for in the tests that hold whole answers at once.
@@ -96,9 +101,12 @@ def order(reach: Reach, mutant: Mutant, budget: float) -> list[Job]:
     holding = [file for file in ordered if WHOLE.search(f"{file}::")]
     quick = ordered[:QUICK_FILES] if mutant.local or not holding else []
     held = [file for file in holding if file not in quick]
-    others = [file for file in ordered if file not in quick and file not in held]
+    own = [file for file in ordered if file not in quick and file not in held and namesakes(file, mutant.file)]
+    others = [file for file in ordered if file not in quick and file not in held and file not in own]
     runs: list[Job] = []
-    for names, most, of_file in ((quick, budget, budget), (held, 2 * budget, budget), (others, budget, budget / 3)):
+    for names, most, of_file in (
+        (quick, budget, budget), (held, 2 * budget, budget), (own, 2 * budget, budget), (others, budget, budget / 3)
+    ):  # fmt: skip
         chosen, seconds = [], 0.0
         for file in names:
             spent = 0.0

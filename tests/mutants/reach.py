@@ -31,7 +31,8 @@ JOBS = 2
 TOGETHER = 12  # test files that one process records: the libraries are loaded once for all
 # passed: seconds; touched: templates and scripts; file → line → tests; all that were collected
 Recorded = tuple[dict[str, float], dict[str, set[str]], dict[str, dict[int, list[str]]], set[str]]
-WHOLE = re.compile(r"_held\.py::|test_messages\.py::")  # tests that hold whole answers: what tables say, they read
+# Tests that hold whole answers, or look at every value type: what tables say, they read.
+WHOLE = re.compile(r"_held\.py::|test_(messages|values)\.py::")
 
 
 class Recorder:

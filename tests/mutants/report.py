@@ -19,13 +19,13 @@ test notices survives, and says which test is missing. A line of the code is dra
 arithmetic, comparison, boolean, a condition negated, a constant one more or less, two letters more in a text, two
 arguments exchanged, a statement or an operand removed, nothing returned. Killed means that a test failed or that the
 run came to no end; a mutant gets the tests that run its line, those of the quickest files first, then those that hold
-whole answers, then others, each up to a bound of seconds, so that the true share is rather higher. What cannot change
-an answer is not planted: an assertion that no input reaches, the order of a maximum's arguments. Other mutants that
-change nothing are listed with their reasons in tests/mutants/equivalent.toml and counted apart. A section has the
-figures of one run as it fell: tests written for its survivors change none of them, and the survivors that they notice
-are marked. `make planted` plants the faults of tests/mutants/by_hand.toml, which somebody thought of: a picker that
-loses the pin, a copy that no label names, LBO and SBO exchanged in generated
-code. The sections are written by the programs, one for the rooms of a run.
+whole answers, those of files named as its own, and others, each up to a bound of seconds, so that the true share is
+rather higher. What cannot change an answer is not planted: an assertion that no input reaches, the order of a maximum's
+arguments. Other mutants that change nothing are listed with their reasons in tests/mutants/equivalent.toml and counted
+apart. A section has the figures of one run as it fell: tests written for its survivors change none of them, and the
+survivors that they notice are marked. `make planted` plants the faults of tests/mutants/by_hand.toml, which somebody
+thought of: a picker that loses the pin, a copy that no label names, LBO and SBO exchanged in generated code. The
+sections are written by the programs, one for the rooms of a run.
 """
 
 
