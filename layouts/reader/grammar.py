@@ -179,10 +179,14 @@ class Reader:
 
     def unary(self) -> Value:
         if self.kind == "mark" and self.word in ("-", "+", "!", "&", "*"):
-            op = self.word
+            op, first = self.word, self.begin
             self.next()
             value = self.unary()
-            return -value if op == "-" and isinstance(value, int) else value
+            if op not in ("-", "!"):
+                return value
+            if isinstance(value, int):
+                return -value if op == "-" else int(not value)
+            return Term(op, args=(value,), span=(first, self.last), symbol=True)
         return self.primary()
 
     def primary(self) -> Value:
