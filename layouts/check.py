@@ -96,12 +96,12 @@ class Checked:
     many reads were verified.
     """
 
-    findings: tuple[Finding, ...] = ()
-    open: tuple[Open, ...] = ()
-    doubts: tuple[Finding, ...] = ()
-    descriptors: int = 0
-    maps: int = 0
-    steps: int = 0
+    findings: tuple[Finding, ...]
+    open: tuple[Open, ...]
+    doubts: tuple[Finding, ...]
+    descriptors: int
+    maps: int
+    steps: int
 
 
 def title(code: str) -> str:

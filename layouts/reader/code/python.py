@@ -103,8 +103,6 @@ class Lowering(Nodes):
                 yield tree.Return(self.expression(inner_value[0]) if inner_value else None, span=self.span(node))
             elif kind in ("break_statement", "continue_statement"):
                 yield tree.Jump(kind.partition("_")[0], span=self.span(node))
-            elif kind == "assert_statement":
-                return
         finally:
             self.depth -= 1
 
