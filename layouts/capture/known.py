@@ -160,7 +160,7 @@ def _table(codes: Bits, row: DType, major: str) -> Table:
 
 
 def _ranked(words: NDArray[np.uint64], mn: Ints, k: Ints) -> Table:
-    order = np.argsort(words)
+    order = np.argsort(words, kind="stable")  # else equal words stand otherwise on another processor
     return Table(words[order], mn[order], k[order])
 
 
