@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
+from functools import lru_cache
 from math import log2
 
 from layouts import reading
@@ -49,6 +50,7 @@ def _same(part: str, one: Syntax, other: Syntax) -> bool:
     return sorted(a) == sorted(b) if part == "modifiers" else bool(a == b)
 
 
+@lru_cache(maxsize=1 << 14)
 def apart(one: str, other: str) -> float:
     """How far two shapes are from each other: the sum of the sizes' ratios, in octaves."""
     a, b = sizes_of(one), sizes_of(other)

@@ -156,17 +156,24 @@ def app() -> Any:
 
 
 def steady(text: str) -> str:
-    """Without what a build or a day changes, a tag a line however the template breaks, long lines by checksum."""
-    text = re.sub(r"(/static/[\w./-]+)[?][0-9a-f]{8,}", r"\1", text)
-    text = re.sub(r"\d{4}-\d\d-\d\d", "DATE", re.sub(r"([?&]v=|/static/)[0-9a-f]{8,}", r"\1HASH", text))
+    """Without what a build or a day changes, a tag a line however the template breaks, long lines by checksum. Each
+    pattern begins with plain letters, which a search finds at once.
+    """
+    text = re.sub(r"/static/([\w./-]+)[?][0-9a-f]{8,}", r"/static/\1", text)
+    text = re.sub(r"v=(?<=[?&]v=)[0-9a-f]{8,}", "v=HASH", re.sub(r"/static/[0-9a-f]{8,}", "/static/HASH", text))
+    for date in {"-".join(parts) for parts in re.findall(r"-(?<=(\d{4})-)(\d\d-\d\d)", text)}:
+        text = text.replace(date, "DATE")
     text = re.sub(r"'(sha256|nonce)-[^']+'", r"'\1-…'", re.sub(r'nonce="[^"]+"', 'nonce="…"', text))
-    rows = (
-        re.sub(r"<svg.*?</svg>", lambda svg: f"<svg {len(svg[0])} crc {zlib.crc32(svg[0].encode()):08x}>", row)
-        for row in text.splitlines()
-    )
-    return "\n".join(
-        row if len(row) < 240 else f"{row[:150]} … {len(row)} crc {zlib.crc32(row.encode()):08x}" for row in rows
-    )
+    rows = [re.sub(r"<svg.*?</svg>", summed, row) if "<svg" in row else row for row in text.splitlines()]
+    return "\n".join(row if len(row) < 240 else f"{row[:150]} … {len(row)} {crc(row)}" for row in rows)
+
+
+def summed(picture: re.Match[str]) -> str:
+    return f"<svg {len(picture[0])} {crc(picture[0])}>"
+
+
+def crc(text: str) -> str:
+    return f"crc {zlib.crc32(text.encode()):08x}"
 
 
 @cache
