@@ -120,7 +120,8 @@ def of_names() -> Iterator[Call]:
         yield f"asked {value}", lambda v=value: helpers.asked({"make": 1, "other": 2}, {"builder.make": v})
     call = "void f(uint64_t desc_x) {{ {}({}); }}"
     for name in CALLS:
-        yield f"call {name}", lambda name=name: named.called(evaluate(call.format(name, "acc, desc_a, desc_b")), ())  # type: ignore[arg-type]
+        code = call.format(name, "acc, desc_a, desc_b")
+        yield f"call {name}", lambda code=code: named.called(evaluate(code), ())  # type: ignore[arg-type]
     for kind in MAPPED:
         yield (
             f"call of a map of {kind}",

@@ -232,9 +232,11 @@ def of_code_most() -> Iterator[Call]:
     )
     yield "calls alike", lambda: told(alike)[255:]
     yield "of one name", lambda: len(told("desc(1);" * 258))
-    yield "calls", lambda: len(evaluate.evaluate("".join(f"desc{n}(1);" * 255 for n in range(8)), 4).made)  # type: ignore[union-attr]
+    calls = "".join(f"desc{n}(1);" * 255 for n in range(8))
+    yield "calls", lambda: len(evaluate.evaluate(calls, 4).made)  # type: ignore[union-attr]
     for many in (400, 401):
-        yield f"{many} asm", lambda many=many: len(evaluate.evaluate("uint64_t desc; " + 'asm("x");' * many).assembled)  # type: ignore[union-attr]
+        text = "uint64_t desc; " + 'asm("x");' * many
+        yield f"{many} asm", lambda text=text: len(evaluate.evaluate(text).assembled)  # type: ignore[union-attr]
     for many in (63, 64, 65):
         listed = ", ".join(map(str, range(many)))
         yield f"{many} items", lambda listed=listed: told(f"int a[] = {{{listed}}}; use(a, a + (1 << 1)); f({listed});")

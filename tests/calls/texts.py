@@ -24,12 +24,10 @@ from layouts.dtypes import DTYPES, REGISTERS, SPELLED, DType, Float, Names, dtyp
 from layouts.expression import DEEPEST, LONGEST, evaluate
 from layouts.instruction import Place
 from layouts.table.compressed import ORDERS
+from tests.asked import F16
 from tests.calls import Call, parts
 from tests.held import attempt, said, whole
 from tests.test_expression import random_expression
-
-F16, W16 = "mma.m16n8k16.row.col.f32.f16.f16.f32", "wgmma.mma_async.m64n64k16.f32.f16.f16"
-
 
 # numbers --------------------------------------------------------------------------------------------------------------
 
