@@ -29,9 +29,13 @@ async function show(words, selector) {
     const text = await (await fetch(`${location.pathname}?${query}`, { signal: running.signal })).text();
     const { activeElement: focused } = document, inGrid = focused?.matches("#dense td");
     const name = editor.contains(focused) ? focused.name : "";
+    const { value, selectionStart, selectionEnd } = $("words-form").elements.words;
     editor.innerHTML = text;
     stopAt(...at, inGrid);
-    if (name) $("words-form").elements[name]?.focus();
+    const { elements } = $("words-form");
+    if (value !== words) elements.words.value = value; // typed while the server answered
+    if (name) elements[name]?.focus();
+    if (value !== words) elements.words.setSelectionRange(selectionStart, selectionEnd);
   } catch (error) {
     if (error.name !== "AbortError") throw error;
   }

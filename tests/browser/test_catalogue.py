@@ -139,6 +139,22 @@ def test_metadata_editor_by_click(open_page: Any) -> None:
     assert page.input_value("textarea") == "0x4444444F"
 
 
+def test_words_typed_while_the_server_answers_are_kept(open_page: Any) -> None:
+    page = open_page("/metadata/mma.sp::ordered_metadata.m16n8k16.row.col.f32.f16.f16.f32")
+    held: list[Any] = []
+    page.route("**/*part=editor*", lambda route: held.append(route))
+    page.locator("#dense tbody tr").nth(1).locator("td").nth(5).click()
+    until(page, lambda: len(held), 1)
+    page.fill("textarea", "0x4444")
+    page.keyboard.press("ArrowLeft")
+    with page.expect_response("**/*part=editor*") as answered:
+        held[0].continue_()
+    answered.value.finished()
+    expect(page.locator("#dense tbody tr").nth(1).locator("td").nth(6)).to_have_class(re.compile("kept"))
+    page.keyboard.press("F")
+    expect(page.locator("textarea")).to_have_value("0x444F4")
+
+
 def test_metadata_editor_by_keyboard(open_page: Any) -> None:
     page = open_page("/metadata/mma.sp::ordered_metadata.m16n8k16.row.col.f32.f16.f16.f32")
     stops = page.locator("#dense td[tabindex='0']")
