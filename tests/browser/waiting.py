@@ -13,6 +13,11 @@ from playwright.sync_api import Error, Page
 PATIENCE = float(os.environ.get("LANESCOPE_PATIENCE", "30"))
 
 
+def left(error: Error) -> bool:
+    """Whether a page could not be read because it went to another one meanwhile."""
+    return "navigat" in str(error) or "context was destroyed" in str(error)
+
+
 def until(page: Page, read: str | Callable[[], Any], wanted: Any = True) -> None:
     """Read (a JavaScript expression, or a function of the test) again and again until it equals what is wanted.
 
@@ -24,7 +29,7 @@ def until(page: Page, read: str | Callable[[], Any], wanted: Any = True) -> None
         try:
             seen = page.evaluate(read) if isinstance(read, str) else read()
         except Error as error:  # the page was left while it was read
-            if "navigat" not in str(error) and "context was destroyed" not in str(error):
+            if not left(error):
                 raise
             seen = error
         if seen == wanted:
