@@ -116,11 +116,11 @@ class _Number(NamedTuple):
     wide: int
 
 
-def evaluate(text: str, field: str = "descriptor") -> Value:
+def evaluate(text: str, field: str = "descriptor", written: str = "") -> Value:
     """The 64-bit word of a constant expression, or of a declaration `constexpr uint64_t desc = …;`. LayoutError says
-    what is not understood.
+    what is not understood; it quotes `written`, where the caller has put values into that.
     """
-    return _Reader(text, field).value()
+    return _Reader(text, field, written or text).value()
 
 
 def _common(one: Kind, other: Kind) -> Kind:
@@ -152,9 +152,9 @@ _COMPARE: dict[str, Callable[[int, int], bool]] = {
 class _Reader(Climber[_Number]):
     """Values are computed while they are read. `dead` counts operands that C++ does not evaluate."""
 
-    def __init__(self, text: str, field: str) -> None:
+    def __init__(self, text: str, field: str, written: str) -> None:
         super().__init__(DEEPEST)
-        self.text, self.field = text, field
+        self.text, self.field, self.written = text, field, written
         self.events: dict[str, str] = {}
         self.dead = 0
         self.tokens = self._tokens()
@@ -177,7 +177,7 @@ class _Reader(Climber[_Number]):
     def bad(self, why: str) -> LayoutError:
         return LayoutError(
             "bad_word",
-            f"'{shown(self.text, 80)}' is not a constant expression of integers: {why}.",
+            f"'{shown(self.written, 80)}' is not a constant expression of integers: {why}.",
             ALLOWED,
             self.field,
         )

@@ -76,6 +76,8 @@ def search(image: Image, tile: Bits, bits: int, word: Descriptor) -> list[Fit]:
     tile: codes [mn][k]. Where the tile's values repeat so that nothing is found only once, the standard layouts at the
     dump's and the word's first byte are tried; several may fit then, and all are given.
     """
+    if not image.data.size:
+        raise LayoutError("bad_dump", "The image of memory has 0 bytes.", "At least 1.", "image")
     for candidates, determined in (
         (_walked(image, tile, bits, 16), True), (_walked(image, tile, bits, max(bits // 8, 1)), True),
         (_standard(image, tile.shape, bits, word), False),

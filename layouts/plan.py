@@ -17,6 +17,7 @@ from layouts import descriptor as desc
 from layouts.chain import Chain
 from layouts.descriptor import START, Descriptor, View
 from layouts.dtypes import DType
+from layouts.errors import LayoutError
 from layouts.instruction import Instruction
 from layouts.storage import Storage
 from layouts.swizzle import Mode
@@ -178,6 +179,9 @@ class Placed(Described):
         return int(placed.before(0, step * self.step, 0)) >> 3
 
     def right(self, step: int) -> Descriptor:
+        if not 0 <= step < len(self.words):
+            hint = f"Allowed: 0 to {len(self.words) - 1}." if self.words else "A descriptor was given in its place."
+            raise LayoutError("illegal_step", f"No right word of {self.letter.upper()}'s step {step}.", hint, "step")
         return self.words[step]
 
 

@@ -41,6 +41,8 @@ _CALL = re.compile(
     rf"{_FIRST}(?P<call>(?:::)?[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)\s*\(\s*&?\s*(?P<what>[A-Za-z_]\w*(?:\[[^\]]*\])?)\s*\)"
 )
 _NAME = re.compile(rf"{_FIRST}(?:::)?[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*")
+_SIZE = r"\bsizeof\s*\([^()]*\)"  # no value is put into it: it asks for a type
+_FILLED = re.compile(rf"{_SIZE}|{_NAME.pattern}")
 _WORDS = frozenset(
     "unsigned signed int long short char bool const volatile constexpr static inline auto return true false sizeof"
     " static_cast reinterpret_cast size_t uintptr_t uint ulong half half_t bfloat16_t nv_bfloat16 __half __nv_bfloat16"
@@ -164,24 +166,24 @@ class _Code:
             text = match["value"]
             if assigned and not declared and assigned["op"]:
                 text = f"{match['name']} {assigned['op']} ({text})"
-            found = self.value(f"{kind} {match['name']} = {self.filled(text, known, probe)}", given=True)
+            found = self.value(f"{kind} {match['name']} = {self.filled(text, known, probe)}", statement)
             known[match["name"]] = kind, f"(({found.type}){found.word:#x}ull)"
         if not last:
             self.refuse("nothing is returned")
-        return self.value(self.filled(last, known, probe), given=True).word
+        return self.value(self.filled(last, known, probe), last).word
 
     def filled(self, text: str, known: dict[str, tuple[str, str]], probe: tuple[str, int] | None) -> str:
         if probe:
             text = _put(text, *probe)
-        return _NAME.sub(lambda match: known[match[0]][1] if match[0] in known else match[0], text)
+        return _FILLED.sub(lambda match: known[match[0]][1] if match[0] in known else match[0], text)
 
     # values
 
-    def value(self, text: str, given: bool = False) -> Value:
-        """A constant's value. given: names have been put in already."""
-        if not given and (opened := self.symbol(text)):
+    def value(self, text: str, written: str = "") -> Value:
+        """A constant's value. written: what stands in the code, where values have been put in for its names."""
+        if not written and (opened := self.symbol(text)):
             self.refuse(f"'{shown(opened)}' is not a constant", "Only the start address may be left open.")
-        found = evaluate(text, self.field)
+        found = evaluate(text, self.field, written)
         self.notices += [note.text for note in found.warnings]
         return found
 
@@ -219,7 +221,7 @@ class _Code:
     def check_start(self, text: str, opened: str) -> None:
         """A start member's open value must be bits 4 to 17 of the address."""
         for at in _ADDRESSES:
-            found = self.value(_put(text, opened, at), given=True).word & START.most
+            found = self.value(_put(text, opened, at), text).word & START.most
             if found != at >> 4:
                 self.refuse(
                     f"an address {at:#x} of '{self.start}' gives a start field of {found:#x}, not {at >> 4:#x}",
@@ -232,5 +234,5 @@ def _put(text: str, opened: str, address: int) -> str:
     number = f"((unsigned long){address})"
     if opened.endswith(")"):
         return text.replace(opened, number)
-    made: str = re.sub(rf"{_FIRST}{re.escape(opened)}\b", number, text)
-    return made
+    name = re.compile(rf"{_SIZE}|{_FIRST}{re.escape(opened)}\b")
+    return name.sub(lambda match: number if match[0] == opened else match[0], text)

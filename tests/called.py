@@ -18,6 +18,7 @@ from layouts import (
     formula,
     idesc,
     linear,
+    locate,
     options,
     pieces,
     qualifiers,
@@ -224,6 +225,12 @@ def calls() -> list[Call]:
     out.append(("a field that kind::f16 has not", lambda: idesc.kind("f16").part("sfa_id").name))
     out.append(("tiler Sw<3,4,3>", lambda: cutetext.read_tiler("Sw<3,4,3>")))
     out.append(("coordinate (4:1,_)", lambda: cutetext.read_coordinate("(4:1,_)")))
+    none = locate.Image(np.zeros(0, np.uint8), 0)
+    out.append(
+        ("a tile in 0 bytes", lambda: str(locate.search(none, np.ones((8, 8), np.uint64), 16, desc.Descriptor(64))))
+    )
+    rows_of_a = plan(find(W16), a="kind=rows,pitch_bytes=128,swizzle=128B,k=64", b="swizzle=128B,k=64")
+    out.append(("step 4 of 4", lambda: str(rows_of_a.a.right(4))))
     for act, one, by in ALGEBRA:
         out.append((f"{act} {one} {by}", lambda act=act, one=one, by=by: str(_algebra(act, one, by))))
     for text, extents in (

@@ -85,9 +85,10 @@ def write(found: dict[str, Any], part: str = "") -> Path:
     found = {key: held for key, held in found.items() if key != "skipped"}
     if part and part not in found:
         raise LayoutError("bad_usage", f"Part '{part}' was skipped.", "Run it on a device that has it.", "part")
-    FOLDER.mkdir(exist_ok=True)
     if part:
-        whole = json.loads(path.read_text()) if path.is_file() else {"meta": {}}
+        if not path.is_file():
+            raise LayoutError("bad_usage", f"There is no {path.name} to put a part in.", "Run all parts first.", "part")
+        whole = json.loads(path.read_text())
         apart = [
             key
             for key in ("device", "driver", "cuda", "nvrtc", "target")
@@ -106,6 +107,7 @@ def write(found: dict[str, Any], part: str = "") -> Path:
         whole["meta"]["method"] = "; ".join(f"{key}: {text}" for key, text in methods.items())
         whole["meta"].setdefault("dates", {})[part] = found["meta"]["date"]
         found = whole | {part: found[part]}
+    FOLDER.mkdir(exist_ok=True)
     path.write_text(json.dumps(found, indent=1) + "\n")
     return path
 

@@ -183,12 +183,16 @@ def diagnosed(
             )
             return (Diagnosis("slice_not_in_memory", says), *_beyond(side))
         if not held.all():
-            missing = _said(held.any(axis=1), letter, part.mn) or _said(held.any(axis=0), "k", part.k)
-            are = "is" if missing and " to " not in missing else "are"
-            missing = missing or f"{int((~held).sum()):,} of {held.size:,} elements"
+            missing, count = _run(held.any(axis=1), letter, part.mn)
+            if not count:
+                missing, count = _run(held.any(axis=0), "k", part.k)
+            if not count:
+                count = int((~held).sum())
+                missing = f"{count:,} of {held.size:,} elements"
             says = (
-                f"{missing} of this slice of {name} {are} not in {where}: the copy brought fewer, they had not arrived,"
-                " or they lie past the end of the matrix (give A and B as matrices then)."
+                f"{missing} of this slice of {name} {'is' if count == 1 else 'are'} not in {where}: the copy brought"
+                " fewer, they had not arrived, or they lie past the end of the matrix (give A and B as matrices"
+                " then)."
             )
             return (Diagnosis("slice_incomplete", says), *_beyond(side))
         says = f"All of the slice of {name} lies in the recorded memory, in no layout that is known."
@@ -231,15 +235,15 @@ def _nearest_by(away: int, period: int) -> int:
     return (away + period // 2) % period - period // 2
 
 
-def _said(held: Any, letter: str, first: int) -> str:
-    """The indices of one dimension that are not held, as the range they are; "" where none or all are, or they are no
-    range.
+def _run(held: Any, letter: str, first: int) -> tuple[str, int]:
+    """The indices of one dimension that are not held, as the range they are, and how many; ("", 0) where none or all
+    are, or they are no range.
     """
     at = np.flatnonzero(~np.asarray(held))
     if not len(at) or len(at) == len(held) or at[-1] - at[0] + 1 != len(at):
-        return ""
+        return "", 0
     what = f"{letter} = {first + int(at[0])}"
-    return what if len(at) == 1 else f"{what} to {first + int(at[-1])}"
+    return what if len(at) == 1 else f"{what} to {first + int(at[-1])}", len(at)
 
 
 def _beyond(side: Side) -> tuple[Diagnosis, ...]:

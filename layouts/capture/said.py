@@ -27,13 +27,17 @@ def summary(told: Verified) -> str:
         right = f"{'The' if count == 1 else f'All {count:,}'} recorded {what} read{'s' if count == 1 else ''} the right"
         if bad:
             return f"{right} slices of A and B, but {bad} of {len(told.accumulators)} accumulators are wrong."
-        also = f"; {len(told.unread):,} records could not be judged" if told.unread else ""
+        also = f"; {_unread(len(told.unread))}" if told.unread else ""
         return f"{right} slices of A and B{also}."
     first = told.wrong[0]
     return (
         f"{wrong:,} of {count:,} recorded {what} read{'s' if wrong == 1 else ''} a wrong slice, first step"
         f" {first.index} at {first.record.where}."
     )
+
+
+def _unread(count: int, more: str = "") -> str:
+    return f"{count:,} {more}record{'' if count == 1 else 's'} could not be judged"
 
 
 def text(told: Verified) -> str:
@@ -50,7 +54,7 @@ def _lines(told: Verified) -> Iterator[str]:
     for one in told.unread[:MOST_CAUSES]:
         yield f"  ! {one.record.where}: {one.reason}"
     if len(told.unread) > MOST_CAUSES:
-        yield f"  ! … {len(told.unread) - MOST_CAUSES} more records could not be judged"
+        yield f"  ! … {_unread(len(told.unread) - MOST_CAUSES, 'more ')}"
     for note in told.notes:
         yield f"  ! {note}"
 

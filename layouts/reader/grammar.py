@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 MOST_STEPS = 24_000  # tokens looked at in one text
 DEEPEST = 48
+MOST_DIGITS = 19  # of a whole number: no size has more
 _TOKENS = r"""(?P<blank>\s+|//[^\n]*|/\*.*?\*/|\#[ \t][^\n]*|\\\n)
     |(?P<number>0[xX][0-9a-fA-F']+|\d[\d']*\.\d+f?|\d[\d']*)[uUlLzZ]*\b
     |(?P<text>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
@@ -68,14 +69,23 @@ class Home(Protocol):
     steps: int
     token: re.Pattern[str]
 
+    @property
+    def python(self) -> bool: ...
 
-def computed(op: str, left: int, right: int) -> int | None:
+
+def computed(op: str, left: int, right: int, python: bool) -> int | None:
+    """A whole number as C++ computes it, % in Python as Python does; None where there is none, or it is too large."""
     if abs(left) > 1 << 40 or abs(right) > 1 << 40:
         return None
     if op == "<<":
         return left << right if 0 <= right < 32 else None
     if op in ("/", "//", "%"):
-        return None if right == 0 else left % right if op == "%" else left // right
+        if right == 0:
+            return None
+        down = left // right
+        if down < 0 and left % right and op != "//" and not (python and op == "%"):
+            down += 1  # C++ cuts toward zero
+        return left - down * right if op == "%" else down
     return {"+": left + right, "-": left - right, "*": left * right}.get(op)
 
 
@@ -167,7 +177,7 @@ class Reader:
 
     def joined(self, op: str, left: Value, right: Value, first: int) -> Value:
         if isinstance(left, int) and isinstance(right, int):
-            done = computed(op, left, right)
+            done = computed(op, left, right, self.home.python and not self.angles)
             if done is not None:
                 return done
         if isinstance(left, tuple):  # lists of Python
@@ -194,9 +204,9 @@ class Reader:
         if self.kind == "number":
             digits = re.sub(r"[uUlLzZ']+$", "", self.word).replace("'", "")
             self.next()
-            if "." in digits:
+            if "." in digits or len(digits) > MOST_DIGITS:
                 return Term(digits, span=(first, self.last), symbol=True)
-            return (int(digits, 16) if digits[:2] in ("0x", "0X") else int(digits)) if len(digits) < 20 else 0
+            return int(digits, 16) if digits[:2] in ("0x", "0X") else int(digits)
         if self.kind == "text":
             word = self.word[1:-1]
             self.next()

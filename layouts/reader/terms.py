@@ -51,6 +51,11 @@ class Text:
     token: re.Pattern[str] = TOKEN
 
     @property
+    def python(self) -> bool:
+        """Whether nothing in it says that it is C++."""
+        return self.token is PYTHON_TOKEN
+
+    @property
     def defined(self) -> dict[str, list[tuple[int, int, bool]]]:
         """Name → (where it is defined, where its value begins, whether that is a type behind typedef)."""
         return _definitions(self.text)
@@ -101,7 +106,7 @@ class Text:
             return self.number(inside[-1]) if inside else None
         if value.symbol and len(value.args or ()) == 2:
             left, right = (self.number(each) for each in value.args or ())
-            return None if left is None or right is None else computed(value.path, left, right)
+            return None if left is None or right is None else computed(value.path, left, right, self.python)
         return None
 
     def spelled(self, value: Value) -> int | str:

@@ -72,7 +72,7 @@ def chained(first: TiledMMA, second: TiledMMA) -> Chained:
     order = None
     if bool(stay.all()) and c.values == a.values and np.array_equal(c.thread_ids, a.thread_ids):
         held = c.rows.astype(np.int64) * c.col_count + c.cols
-        by_c, by_a = np.argsort(held, axis=1), np.argsort(wanted, axis=1)
+        by_c, by_a = np.argsort(held, axis=1, kind="stable"), np.argsort(wanted, axis=1, kind="stable")
         moves = np.empty_like(by_a)
         np.put_along_axis(moves, by_a, by_c, axis=1)
         if (moves == moves[0]).all():

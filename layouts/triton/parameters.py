@@ -75,7 +75,8 @@ class Read:
             for b in given
         )
         if not right or len(given) > 24:
-            raise bad(f"{self.kind}: {name} is {shown(str(given), 60)}.", f"A list of bases of {rank} coordinates.")
+            each = "1 coordinate" if rank == 1 else f"{rank} coordinates"
+            raise bad(f"{self.kind}: {name} is {shown(str(given), 60)}.", f"A list of bases of {each}.")
         return tuple(tuple(basis) for basis in given)
 
     def cga(self, rank: int) -> Linear:

@@ -270,11 +270,7 @@ class _Making:
         self._assume(Assumed("operand", "Operand of the descriptor", value, "the text does not say", ("a", "b")))
         if value == own:
             return group
-        return [
-            replace(use, given={value: one}, why={value: "as given"}) if use.assumed and name != value else use
-            for use in group
-            for name, one in list(use.given.items())[:1]
-        ]
+        return [_renamed(use, value) for use in group]
 
     def _major(self, found: list[judge.Turn], name: str, instruction: Instruction) -> str:
         told = [t.use.majors[name] for t in found if name in t.use.majors]
@@ -445,3 +441,10 @@ class _Making:
             self.assumed[one.key] = replace(one, operands=(operand,)) if operand else one
         elif old.operands and operand not in old.operands:
             self.assumed[one.key] = replace(old, operands=(*old.operands, operand) if operand else ())
+
+
+def _renamed(use: Use, operand: str) -> Use:
+    """A use of one descriptor, of which operand was assumed, as one of the operand that was given."""
+    if not use.assumed:
+        return use
+    return replace(use, given={operand: next(iter(use.given.values()))}, why={operand: "as given"})

@@ -211,6 +211,8 @@ CODE = (
     "return (cast(p) & 0x3FFFF) >> 4 | (cast(p) & 0x3FFFF) >> 4;", "return cast(p) >> 4 & 0x3ffe;",
     "return (uint64_t)p;", "return (p >> 4) | (1ull << 62);", "return (p & 0x3ffff) >> 4 | 1ull << 62;",
     "return half(p) >> 4;", "return sizeof(half) * 4;", "return sizeof(p);",
+    "return sizeof(p) + (p >> 4);", "uint64_t a = 1; return sizeof(a) + a;",
+    "uint64_t a = 1; return a + nothing(1);", "uint64_t a = 1 << 70 + p; return a;",
     "uint64_t d = p; return (d & 0x3ffff) >> 4;",
     "desc.bitfield.start_address_ = 5;", "desc.start_address_ = 5; desc->layout_type_ = 1;",
     "d->bitfield->stride_byte_offset_ = 64;",

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import product
 from typing import Any
 
 from layouts.reader import terms
@@ -24,12 +25,15 @@ TERMS = (
     "#ttg.blocked<{order = [1, 0], n = 4}>", "memdesc<64x[2]:x>", "A<b:c, 3>", "A<1 >> 2>", "A<x == 1>", "A<(a, b)>",
     # numbers, texts, tuples
     "1", "-1", "+1", "!1", "!0", "!a", "-f(1)", "&a", "*a", "-a", "--1", "0x1F", "0Xfu", "1'000ull", "12z", "1.5", "07",
-    "9" * 19, "9" * 20,
+    "9" * 19, "9" * 20, "0x" + "f" * 17, "0x" + "f" * 18, f"A<{'9' * 20}>",
     '"text"', "'t'", '""', "()", "(1)", "(1,)", "(1, 2)", "[1, 2]", "[]", "[1]", "{}", "{1, 2}", "{a = 1}", "{a: 1}",
     '{"a": 1, "b": 2}', "(a=1)", "(int){3}", "(int)3", "[64:+8] {order = [1, 0]}", "([64:+8] {order = [1, 0]}, 3)",
     "f([4:+2] {1}, [8:2])", "(1 2)", "(1, 2", "(", "f(", "f(1,, 2)", "f(,)", "f(1,)", "f(*a)", "f(a, *b)", "f(a=)",
     # arithmetic
-    "1 + 2 * 3", "(1 + 2) * 3", "7 // 2", "7 / 2", "7 % 4", "7 / 0", "7 % 0", "-7 / 2", "1 << 4", "1 << 31", "1 << 32",
+    "1 + 2 * 3", "(1 + 2) * 3", "7 // 2", "7 / 2", "7 % 4", "7 / 0", "7 % 0", "-7 / 2",
+    "7 / -2", "-8 / 2", "-7 // 2", "-7 % 2", "7 % -2",
+    "A<-7 / 2>", "A<-7 % 2>", "A<7 % -2>", "A<-7 % 2>;", "-7 % 2;", "-8 % 2;", "-8 // 2",
+    "1 << 4", "1 << 31", "1 << 32",
     "1 << -1", "2 - 3 - 4", "a + 1", "a * 2 + 1", "1 == 1", "1 != 2", "1 && 2", "1 || 0", "1 < 2", "1 > 2", "1 <= 2",
     "1 >= 2", "[1] + [2, 3]", "[1] * 3", "[1, 2] * 0", "[1] * 64", "[1] * 65", "[1] * 4096", "[1] * -1", "3 * [1]",
     "[1] - [1]", "(1, 2) + (3,)", "(1,) + 2", "1 ? 2 : 3", "a ? b : c", "a ? b", "a if b else c", "a if b", "1 | 2",
@@ -63,7 +67,11 @@ def of_terms() -> Iterator[Call]:
             (1, 31),
             (1, 32),
         ):
-            yield f"{left} {op} {right}", partial(computed, op, left, right)
+            yield f"{left} {op} {right}", partial(computed, op, left, right, False)
+        for left, right in product((-7, -8, 7, 8), (2, -2)):
+            yield f"{left} {op} {right}", lambda op=op, a=left, b=right: [computed(op, a, b, p) for p in (False, True)]
+    for text in ("Y = -7\nX = Y % 2\n", "using X = Y;\nconstexpr int Y = Z % 2; constexpr int Z = -7;"):
+        yield f"number {text!r}", lambda text=text: terms.of(text).number(terms.Term("X"))
     for text, name in DEFINED:
         yield f"meant {text!r}", lambda text=text, name=name: meant(text, name)
     one = terms.Term("a::b.c", None, (1, 2), (("k", 3),))

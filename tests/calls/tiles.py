@@ -287,7 +287,8 @@ def of_verified() -> Iterator[Call]:
     for steps, sums, left, notes in (
         ((), "", 0, ()), ((right,), "", 0, ("a note", "another")), ((wrong,), "", 0, ()), ((right, wrong), "", 1, ()),
         ((right, right), "", 4, ()), ((right,), "m", 5, ()), ((right,), "mmx", 0, ()), ((right, right), "xX", 0, ()),
-        ((right,), "u", 0, ()), ((right,), "muX", 6, ()), (many, "", 0, ()), (many[:48], "", 0, ()), (many[:49], "",
+        ((right,), "u", 0, ()), ((right,), "", 1, ()), ((right,), "", 6, ()),
+        ((right,), "muX", 6, ()), (many, "", 0, ()), (many[:48], "", 0, ()), (many[:49], "",
         0, ()),
         ((step(0, True, (1, 2, 3)), wrong), "", 0, ()), ((step(0, True, thread=64), right), "", 0, ()), ((), "xx", 2,
         ()),
