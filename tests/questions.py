@@ -9,14 +9,18 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+import requests
 import schemathesis
 from hypothesis import HealthCheck, settings
 from schemathesis.checks import CHECKS, load_all_checks
-from schemathesis.generation.feedback import FeedbackSources
+from schemathesis.core.transport import Response
+from schemathesis.generation.feedback import NO_FEEDBACK, FeedbackSources
 from schemathesis.pytest._test_builder import build_operation_test
 from schemathesis.python._constants.orchestrator import make_constants_value_source
+from schemathesis.transport.asgi import ASGI_TRANSPORT
 
 from app.main import create_app
+from tests import asgi
 
 load_all_checks()
 EXAMPLES = int(os.environ.get("LANESCOPE_FUZZ", "0"))
@@ -72,14 +76,36 @@ if not EXAMPLES:  # thought of one by one, of which `some` keeps two: two are th
 
     SCHEMA.get_strategies_from_examples = both_ends
 OPERATIONS = {found.ok().label: found.ok() for found in SCHEMA.get_all_operations()}
-FEEDBACK = FeedbackSources(constants_value_source=make_constants_value_source(SCHEMA))
+FEEDBACK = FeedbackSources(constants_value_source=make_constants_value_source(SCHEMA)) if EXAMPLES else NO_FEEDBACK
 # A body can be right by its schema and name a tile that does not exist: a 422 is no contradiction.
 NOT_PROMISED = CHECKS.get_by_names(["positive_data_acceptance"])
 
 
+async def ask(case: Any) -> None:
+    """A question to the application in this thread, as a client with a session takes longer than the answer; what is
+    said against its answer.
+    """
+    case.freeze_metadata()
+    sent = requests.Request(**ASGI_TRANSPORT.serialize_case(case, base_url="http://127.0.0.1")).prepare()
+    body = sent.body.encode() if isinstance(sent.body, str) else sent.body or b""
+    given = {name.lower(): value for name, value in sent.headers.items()} | {"accept-encoding": "identity"}
+    told = await asgi.ask(APP, str(sent.method), sent.path_url, body, given)
+    headers = {name: [value] for name, value in told.headers.items()}
+    answer = Response(told.status, headers, told.body, sent, 0.0, True)
+    case.validate_response(answer, excluded_checks=NOT_PROMISED)
+
+
 @settings(max_examples=EXAMPLES or 2, derandomize=not EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 def asked(case: Any) -> None:
-    case.validate_response(case.call(), excluded_checks=NOT_PROMISED)
+    asgi.run(ask(case))
+
+
+def ask_all(questions: Sequence[Any]) -> None:
+    async def each() -> None:
+        for question in questions:
+            await ask(question.kwargs["case"])
+
+    asgi.run(each())
 
 
 MANY = {"VALID_OBJECT": 24, "OBJECT_REQUIRED_AND_OPTIONAL": 8}

@@ -40,7 +40,8 @@ def test_it_keeps_its_word(schema: Any, operation: str) -> None:
     """The questions are thought of here: `SCHEMA.parametrize()` does it while tests are collected, in every worker."""
     test = schema.questions(operation, schema.asked)
     if not schema.EXAMPLES:
-        test.hypothesis_explicit_examples = schema.some(test.hypothesis_explicit_examples)
+        schema.ask_all(schema.some(test.hypothesis_explicit_examples))
+        test.hypothesis_explicit_examples = []
     test()
 
 
