@@ -220,8 +220,10 @@ def cost(kind: Access, address: object) -> Cost:
             if (at := given[lane]) is not None
             for byte in range(0, kind.bytes, BANK_BYTES)
         }
-        counts = np.bincount([word % BANKS for word in words], minlength=BANKS)
-        phases.append(Phase(tuple(active), tuple(int(n) for n in counts)))
+        counts = [0] * BANKS
+        for word in words:
+            counts[word % BANKS] += 1
+        phases.append(Phase(tuple(active), tuple(counts)))
     return Cost(kind, tuple(phases))
 
 

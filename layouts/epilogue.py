@@ -145,16 +145,13 @@ class Epilogue:
 
     def stores(self, to: Stored) -> list[list[int]]:
         """The row addresses of every stmatrix, eight for each matrix; matrices in the order of the registers."""
-        out = []
+        out: list[list[int]] = []
         count = min(self.matrices, MOST_MATRICES)
         for one in self.loads:
             row, col = self.held(one)
-            for first in range(0, self.matrices, count):
-                address: list[int] = []
-                for matrix in range(first, first + count):
-                    top, left = int(row[0, 2 * matrix]), int(col[0, 2 * matrix])
-                    address += [int(to.address(top + n, left)) for n in range(MATRIX)]
-                out.append(address)
+            top, left = row[0, : 2 * self.matrices : 2, None], col[0, : 2 * self.matrices : 2, None]
+            address = to.address(top.astype(np.int64) + np.arange(MATRIX), left.astype(np.int64))
+            out += address.reshape(-1, count * MATRIX).tolist()
         return out
 
     def cost(self, to: Stored) -> tuple[int, int, int]:

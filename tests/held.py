@@ -55,12 +55,15 @@ def held_sum(name: str, key: str, text: str) -> None:
 
 
 EMPTY = ("None", "False", "0", "''", "[]", "{}")
+PLAIN = frozenset({int, str, float, bool, type(None)})  # most of what there is, asked for before all else
 
 
 def said(value: Any) -> str:
     """A value as text that is the same in every process: the fields of a row that say anything, so that a new one which
     most rows leave empty changes little; the name of a function.
     """
+    if type(value) in PLAIN:
+        return repr(value)
     match value:
         case enum.Enum():
             return value.name
@@ -103,6 +106,10 @@ def whole(value: Any, properties: bool = True) -> str:
     """An answer of the engine with all its parts, in a line, and with its properties: an array as its shape and
     checksum, an instruction as its text, a row of a table as its name: tests/test_rows_held.py has what it says.
     """
+    if type(value) in PLAIN:
+        return repr(value)
+    if type(value) in (tuple, list):
+        return f"[{', '.join([whole(one, properties) for one in value])}]"
     match value:
         case np.ndarray():
             return f"{value.dtype}{value.shape} {zlib.crc32(np.ascontiguousarray(value).tobytes()):08x}"
@@ -116,14 +123,20 @@ def whole(value: Any, properties: bool = True) -> str:
             return f"[{', '.join(whole(one, properties) for one in value)}]"
         case types.MappingProxyType():
             return whole(dict(value), properties)
-    if isinstance(value, type) or not dataclasses.is_dataclass(value):
+    if isinstance(value, type) or (fields := named(type(value))) is None:
         plain = type(value).__repr__ is object.__repr__ and hasattr(value, "__dict__") and not callable(value)
         own = {name: one for name, one in vars(value).items() if name not in computed(type(value))} if plain else {}
         return f"{type(value).__name__}{whole(own, False)}" if plain else said(value)
-    parts = [f"{one.name}={whole(getattr(value, one.name), False)}" for one in dataclasses.fields(value)]
+    parts = [f"{name}={whole(getattr(value, name), False)}" for name in fields]
     if properties:
         parts += [f"{name}={attempted(value, name)}" for name in computed(type(value))]
     return f"{type(value).__name__}({', '.join(parts)})"
+
+
+@functools.cache
+def named(kind: type) -> tuple[str, ...] | None:
+    """The fields of a dataclass; None for another class."""
+    return tuple(one.name for one in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else None
 
 
 @functools.cache
