@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.browser.conftest import served
 from tests.browser.waiting import until
@@ -24,11 +24,17 @@ def prefixed() -> Iterator[str]:
         yield address + ROOT
 
 
+@pytest.fixture(scope="module")
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    context = browser.new_context(viewport={"width": 1440, "height": 1000})
+    yield context
+    context.close()
+
+
 @pytest.fixture
-def page(browser: Browser, prefixed: str) -> Iterator[Page]:
+def page(context: BrowserContext) -> Iterator[Page]:
     """A page; the test fails where it complained, or asked for an address outside the prefix or in vain."""
     wrong: list[str] = []
-    context = browser.new_context(viewport={"width": 1440, "height": 1000})
     made = context.new_page()
     made.on(
         "console",
@@ -46,7 +52,7 @@ def page(browser: Browser, prefixed: str) -> Iterator[Page]:
         ),
     )
     yield made
-    context.close()
+    made.close()
     assert wrong == []
 
 
