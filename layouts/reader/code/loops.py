@@ -102,8 +102,8 @@ class Loops:
         return found if isinstance(found, Cell) else None
 
     def _each(self, one: tree.Each, scope: Scope) -> Left | None:
-        name = one.names[0] if one.names else ""
-        values, whole = self.items_of(self.value(one.values, scope), self._turns(), name)
+        first = one.names[0] if one.names else ""
+        values, whole = self.items_of(self.value(one.values, scope), self._turns(), first)
         before, self.journal = self.journal, {}
         self.loops.append(("", Int(0)))
         inner = scope if self.python else Scope(scope)
@@ -111,8 +111,8 @@ class Loops:
             for value in values:
                 if len(one.names) == 1:
                     if isinstance(value, Int):
-                        self.loops[-1] = (one.names[0], value)
-                    self.assign_name(one.names[0], value, inner, one.span)
+                        self.loops[-1] = (first, value)
+                    self.assign_name(first, value, inner, one.span)
                 else:
                     for place, name in enumerate(one.names):
                         item = self.item(value, place, one.span)
